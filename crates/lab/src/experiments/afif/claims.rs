@@ -2,9 +2,9 @@
 //! before any run was made; not to be tuned to results.
 //!
 //! The paper shows one run of each kind. Ours are repeated over seeds, which share radio conditions and
-//! losses between the variants; where the paper says that something happens, it must in the majority of them,
-//! and where it says that something does not, it may in at most `RARELY` of them: the 1 % of packets lost on
-//! the Gi interface can bring a timeout about at any time.
+//! losses between the variants. Events that the paper reports must occur in the majority of the runs. Events
+//! that it excludes may occur in at most `RARELY` of them: the 1 % of packets lost on the Gi interface can
+//! cause a timeout at any time.
 
 use std::collections::BTreeMap;
 
@@ -13,45 +13,45 @@ use super::plan::{CHANGES, Course, DURATION, RunKey, TO_CS1, Variant};
 use crate::claims::{Check, Claim, Comparison, Order, judge};
 use crate::words::{interval, signed};
 
-/// AF1: how long after the change a timeout counts as the change's, in seconds. The queue before the radio
-/// link holds at most 50 packets, which take 25 s at CS1: what was sent before the change has arrived or is
-/// abandoned by then.
+/// AF1: time after the change in which a timeout is attributed to it, in seconds. The queue before the radio
+/// link holds at most 50 packets, which take 25 s at CS1. By then, packets sent before the change have
+/// arrived or are abandoned.
 const AFTER_CHANGE: f64 = 30.0;
 
-/// What "there is no timeout production" (AF1) and "does not cause losses" (AF4) may still have: of the
-/// seeds.
+/// Share of the seeds that may contradict "there is no timeout production" (AF1) and "does not cause losses"
+/// (AF4).
 const RARELY: f64 = 0.10;
 
-/// AF4: the longest time without advance that is "no cut of the transmission flow", in seconds. The paper's
-/// figures show some 2000 s; 1 % of their width is the least that could be seen as a cut.
+/// AF4: the longest stall that is "no cut of the transmission flow", in seconds. The paper's figures show some
+/// 2000 s; 1 % of their width is the shortest visible cut.
 const CUT: f64 = 20.0;
 
-/// AF5: "works as standard SCTP": delivered bytes within this share. The report's packets shift the SACKs'
-/// times a little, and with them which chunks are in a packet that is lost.
+/// AF5: "works as standard SCTP": delivered bytes within this share. The packets of reports shift the times
+/// of SACKs slightly, and with them the chunks in a lost packet.
 const AS_STANDARD: f64 = 0.02;
 
-/// AF2: between two samples that are compared, in seconds.
+/// AF2: time between two compared samples, in seconds.
 const LOOK: f64 = 10.0;
 
-/// The least difference in TSNs that is one.
+/// Least significant difference in TSNs.
 const GRAIN: f64 = 1.0;
 
 /// The measured runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// By what was run.
+    /// Runs by key.
     pub runs: BTreeMap<RunKey, Run>,
 }
 
 impl Measured {
-    /// The runs of one course and variant, by seed.
+    /// Returns the runs of one course and variant, by seed.
     #[must_use]
     pub fn each(&self, course: Course, variant: Variant) -> Vec<&Run> {
         let key = |seed| RunKey { course, variant, seed };
         self.runs.range(key(0)..=key(u64::MAX)).map(|(_, run)| run).collect()
     }
 
-    /// A figure of two variants, seed by seed; seeds that lack it under one of them are left out.
+    /// Returns a figure of two variants, seed by seed; seeds that lack it under one of them are omitted.
     pub(super) fn paired(
         &self,
         course: Course,
@@ -69,13 +69,13 @@ impl Measured {
     }
 }
 
-/// How many of `runs` are so, and their share.
+/// Returns how many of `runs` satisfy a condition, and their share.
 fn count(runs: &[&Run], is_so: impl Fn(&Run) -> bool) -> (usize, f64) {
     let number = runs.iter().filter(|run| is_so(run)).count();
     (number, number as f64 / runs.len() as f64)
 }
 
-/// All claims.
+/// Returns all claims, judged.
 #[must_use]
 pub fn ledger(measured: &Measured) -> Vec<Claim> {
     let claim = |id, figure, statement, predicate: fn(&Measured) -> Vec<Check>| {
@@ -152,7 +152,7 @@ fn af2(measured: &Measured) -> Vec<Check> {
         Comparison::of(&a, &b, GRAIN)
     };
     let end = DURATION.as_secs_f64();
-    // Where each set of conditions ends: just before the next change.
+    // End of each set of conditions: just before the next change.
     let ends = CHANGES[1..].iter().map(|at| at - 1.0).chain([end - 1.0]);
     let mut checks: Vec<Check> = ends
         .map(|at| {

@@ -1,4 +1,4 @@
-//! Each predicate with data that passes, and with data that fails for each of its parts.
+//! Tests each predicate with data that passes, and with data that fails each of its parts.
 
 use super::*;
 use crate::claims::Verdict;
@@ -6,7 +6,7 @@ use crate::experiments::afif::measure::{Stall, Switch};
 
 const SEEDS: u64 = 10;
 
-/// Runs as the paper has them.
+/// Returns runs as in the paper.
 fn world() -> Measured {
     let mut measured = Measured::default();
     for seed in 1..=SEEDS {
@@ -72,7 +72,7 @@ fn verdict(predicate: fn(&Measured) -> Vec<Check>, measured: &Measured) -> Verdi
 const PREDICATES: [fn(&Measured) -> Vec<Check>; 5] = [af1, af2, af3, af4, af5];
 
 #[test]
-fn the_papers_world_reproduces_and_an_empty_one_is_out_of_reach() {
+fn the_papers_values_reproduce_and_no_runs_are_out_of_reach() {
     for predicate in PREDICATES {
         assert_eq!(verdict(predicate, &world()), Verdict::Reproduced);
         assert_eq!(verdict(predicate, &Measured::default()), Verdict::OutOfReach);
@@ -84,7 +84,7 @@ fn the_papers_world_reproduces_and_an_empty_one_is_out_of_reach() {
 }
 
 #[test]
-fn af1_fails_without_the_standards_timeout_and_with_the_extensions() {
+fn af1_fails_without_a_standard_timeout_and_with_an_extended_one() {
     let never = bent(Variant::Standard, |seed, run| {
         if seed > 5 {
             run.timeouts = vec![640.0, 599.0];

@@ -8,10 +8,10 @@ use crate::report::{Cell, Figure, Grid, Panel, Tone};
 use crate::stats::{Mean, paired_difference};
 use crate::words::spread;
 
-/// The seed whose runs are shown.
+/// The seed of the runs shown.
 const SHOWN: u64 = 1;
 
-/// Every figure for which there are runs, in the paper's order.
+/// Returns every figure that has runs, in the paper's order.
 #[must_use]
 pub fn all(measured: &Measured) -> Vec<Figure> {
     let figures = [
@@ -40,7 +40,7 @@ fn style(variant: Variant) -> Style {
     }
 }
 
-/// A curve's samples between two times, `scale` times as large; of a long curve only so many as can be drawn.
+/// Returns a curve's samples between two times, scaled by `scale`, thinned to the resolution of the drawing.
 fn points(curve: &[f64], (from, to): (f64, f64), scale: f64) -> Vec<Point> {
     let samples = curve.iter().enumerate().map(|(step, value)| (step as f64 * STEP, value));
     let inside: Vec<Point> = samples
@@ -55,7 +55,7 @@ fn line(name: impl Into<String>, style: Style, points: Vec<Point>, mark: Mark) -
     Series { name: name.into(), style, points, mark }
 }
 
-/// Vertical lines at the changes.
+/// Returns vertical lines at the changes.
 fn markers(run: &Run, (from, to): (f64, f64)) -> Vec<Marker> {
     let inside = run.changes.iter().filter(|(at, _)| *at > from && *at < to);
     inside.map(|(at, name)| Marker { x: *at, label: name.replace("handover, CS3", "handover") }).collect()
@@ -64,7 +64,7 @@ fn markers(run: &Run, (from, to): (f64, f64)) -> Vec<Marker> {
 fn chart(title: String, x: (f64, f64), label: &str, series: Vec<Series>, markers: Vec<Marker>) -> Chart {
     let values = || series.iter().flat_map(|series| series.points.iter().map(|point| point.y));
     let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
-    // A zoom does not begin at zero.
+    // A magnified axis does not start at zero.
     let from = if x.0 > 0.0 && least > 0.5 * most { round_down(least) } else { 0.0 };
     let y = Axis::new(label, from, round_up(most * 1.04).max(from + 1.0));
     Chart { title, x: Axis::new("time (s)", x.0, x.1), y, series, markers }
@@ -84,7 +84,7 @@ fn windows(measured: &Measured, course: Course, label: &str, variants: &[Variant
             let run = shown(measured, course, variant)?;
             let x = (0.0, run.duration);
             let mut series = vec![line("cwnd", style(variant), points(&run.cwnd, x, 1e-3), Mark::Steps)];
-            // Not drawn while it is as high as it can be.
+            // Do not draw an unlimited threshold.
             let threshold: Vec<Point> =
                 points(&run.ssthresh, x, 1e-3).into_iter().filter(|point| point.y > 0.0).collect();
             if !threshold.is_empty() {
@@ -159,7 +159,7 @@ fn sequence(measured: &Measured, course: Course, label: &str, x: (f64, f64)) -> 
     })
 }
 
-/// Ours: how far the extension is ahead, over all seeds.
+/// Ours: the lead of the extension, over all seeds.
 fn lead(measured: &Measured) -> Option<Figure> {
     let variants = (Variant::Extended, Variant::Standard);
     let ahead = |at: f64| {
@@ -259,10 +259,10 @@ fn random_sequence(measured: &Measured) -> Option<Figure> {
     })
 }
 
-/// What is measured of a run, by its name and unit.
+/// A measurement of a run: name, unit, value.
 type Measure = (&'static str, &'static str, fn(&Run) -> f64);
 
-/// Ours: all seeds of the random run, in numbers.
+/// Ours: numbers of all seeds of the random run.
 fn random_grid(measured: &Measured) -> Option<Figure> {
     let pair = (Variant::Standard, Variant::Extended);
     let figures: [Measure; 6] =
@@ -294,7 +294,7 @@ fn random_grid(measured: &Measured) -> Option<Figure> {
     })
 }
 
-/// Means under two variants and their paired difference, a row per figure.
+/// Returns a row per measurement: means under two variants and their paired difference.
 fn rows(
     measured: &Measured,
     course: Course,
@@ -313,7 +313,7 @@ fn rows(
     figures.iter().filter_map(row).collect()
 }
 
-/// AF5: the paper says it of the chunk in §IV and shows nothing.
+/// AF5: the paper states it of the chunk in §IV, without a figure.
 fn ignorant(measured: &Measured) -> Option<Figure> {
     let figures: [Measure; 4] = [
         ("reports the mobile sent", "", |run| run.reports_sent as f64),
@@ -336,7 +336,7 @@ fn ignorant(measured: &Measured) -> Option<Figure> {
     })
 }
 
-/// Timeouts after the first ten seconds.
+/// Counts timeouts after the first ten seconds.
 fn later(run: &Run) -> f64 {
     run.timeouts.iter().filter(|at| **at > 10.0).count() as f64
 }

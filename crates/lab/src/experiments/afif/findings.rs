@@ -1,4 +1,4 @@
-//! Why claims do not reproduce, as far as packets and series tell. Shown only beside a verdict that needs it.
+//! Reasons why claims do not reproduce, from packets and series. Shown only beside such a verdict.
 
 use crate::claims::{Claim, Verdict};
 use crate::report::Finding;
@@ -23,7 +23,7 @@ const FINDINGS: [Finding; 2] = [
     },
 ];
 
-/// The findings about those of `ledger` that do not reproduce.
+/// Returns the findings about claims that do not reproduce.
 pub(super) fn about(ledger: &[Claim]) -> Vec<Finding> {
     let open = |claim: &Claim| claim.verdict == Verdict::NotReproduced;
     FINDINGS

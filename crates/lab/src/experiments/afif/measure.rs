@@ -1,38 +1,39 @@
-//! What is measured in a run, as plain numbers: the only input of the claims and figures.
+//! Measurements of a run as plain numbers: the only input of the claims and figures.
 
 use serde::{Deserialize, Serialize};
 
 /// Time between two samples of a curve, in seconds.
 pub const STEP: f64 = 1.0;
 
-/// One run, measured. Times in seconds, sizes in bytes; curves have a sample every [`STEP`] from 0.
+/// The measurements of a run. Times are in seconds, sizes in bytes; curves have a sample every [`STEP`] from
+/// 0.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// How long it was.
+    /// Duration.
     pub duration: f64,
-    /// When the radio conditions changed, and to what: `CS3`, or `handover, CS3`.
+    /// Changes of the radio conditions: time, and the new state as `CS3`, or `handover, CS3`.
     pub changes: Vec<(f64, String)>,
-    /// When the mobile came into the other cell.
+    /// Time at which the mobile entered the other cell.
     pub handover_at: f64,
     /// User bytes delivered.
     pub total_bytes: u64,
-    /// The association was up to the end, and no ERROR chunk came.
+    /// True if the association was up to the end and no ERROR chunk was sent.
     pub in_order: bool,
-    /// Reports the mobile sent.
+    /// Reports sent by the mobile.
     pub reports_sent: u64,
-    /// Reports the sender took.
+    /// Reports accepted by the sender.
     pub reports_taken: u64,
-    /// The sender's primary path: congestion window.
+    /// Congestion window of the sender's primary path.
     pub cwnd: Vec<f64>,
-    /// Its slow-start threshold; 0 stands for "as high as it can be".
+    /// Slow-start threshold of the sender's primary path; 0: unlimited.
     pub ssthresh: Vec<f64>,
     /// Chunks sent for the first time: the highest TSN, counted from the first.
     pub tsn: Vec<f64>,
     /// Chunks cumulatively acknowledged.
     pub cum_tsn: Vec<f64>,
-    /// The block sequence number, not modulo anything: RLC data blocks sent to the mobile for the first time.
+    /// RLC data blocks sent to the mobile for the first time: the block sequence number without the modulo.
     pub blocks: Vec<f64>,
-    /// When T3-rtx expired at the sender.
+    /// Times of T3-rtx expirations at the sender.
     pub timeouts: Vec<f64>,
     /// The window at the primary switch.
     pub switch: Switch,
@@ -45,46 +46,47 @@ pub struct Run {
 /// The windows around the handover.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Switch {
-    /// When the sender's primary path changed.
+    /// Time of the sender's primary switch.
     pub at: f64,
     /// The old path's window just before.
     pub old_cwnd: u64,
-    /// The old path's threshold just before; `u64::MAX`: as high as it can be.
+    /// The old path's threshold just before; `u64::MAX`: unlimited.
     pub old_ssthresh: u64,
     /// The new path's window just after.
     pub cwnd: u64,
     /// The new path's threshold just after.
     pub ssthresh: u64,
     /// The formula's window, min(BDP of the new cell, old window) and at least 1 PMDCS, computed here from
-    /// what was reported and measured; `None` when nothing was reported.
+    /// reports and measurements; `None` without reports.
     pub formula: Option<u64>,
 }
 
 impl Switch {
-    /// RFC 9260 §7.2.1: slow start while cwnd ≤ ssthresh.
+    /// Returns true if the old path was in slow start: cwnd ≤ ssthresh (RFC 9260 §7.2.1).
     #[must_use]
     pub fn old_in_slow_start(&self) -> bool {
         self.old_cwnd <= self.old_ssthresh
     }
 
-    /// The same of the new path.
+    /// Returns true if the new path was in slow start.
     #[must_use]
     pub fn in_slow_start(&self) -> bool {
         self.cwnd <= self.ssthresh
     }
 }
 
-/// A time in which nothing went on.
+/// An interval without progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stall {
-    /// Its beginning.
+    /// Start.
     pub from: f64,
-    /// Its length.
+    /// Length.
     pub length: f64,
 }
 
 impl Stall {
-    /// The longest interval between two of `instants`, which ascend, and from the last of them to `end`.
+    /// Returns the longest interval between two of `instants`, which ascend, or from the last of them to
+    /// `end`.
     #[must_use]
     pub fn longest(instants: &[f64], end: f64) -> Self {
         let mut longest = Self::default();
@@ -99,13 +101,13 @@ impl Stall {
 }
 
 impl Run {
-    /// The sample of `curve` at `at` seconds; `None` after its end.
+    /// Returns the sample of `curve` at `at` seconds; `None` after its end.
     #[must_use]
     pub fn sample(curve: &[f64], at: f64) -> Option<f64> {
         curve.get((at / STEP).round() as usize).copied()
     }
 
-    /// Whether T3-rtx expired in `from ≤ t < to`.
+    /// Returns true if T3-rtx expired in `from ≤ t < to`.
     #[must_use]
     pub fn timed_out(&self, from: f64, to: f64) -> bool {
         self.timeouts.iter().any(|at| (from..to).contains(at))
@@ -124,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_half_open() {
+    fn time_ranges_are_half_open() {
         let run = Run { timeouts: vec![600.0, 640.0], ..Run::default() };
         assert!(run.timed_out(600.0, 630.0) && !run.timed_out(630.0, 640.0));
     }

@@ -19,7 +19,7 @@ use crate::plan::{Outcomes, execute};
 use crate::report::{Data, Provenance, Report};
 use crate::scenario_file::ScenarioFile;
 
-/// The experiment, for the registry.
+/// The entry of [`EXPERIMENTS`](super::EXPERIMENTS).
 pub const EXPERIMENT: Experiment = Experiment {
     name: "afif",
     summary: "SCTP with QoS_Measurement over EGPRS in variable radio conditions (Afif and others)",
@@ -32,7 +32,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     emulated: None,
 };
 
-/// From what was measured to the report.
+/// Builds the report from the measurements.
 fn conclude(extent: &Extent, outcomes: Outcomes<RunKey, Run>, command: String) -> Report {
     let runs = outcomes.done.len();
     let failed = outcomes.failures();
@@ -104,7 +104,7 @@ mod tests {
     use crate::plan::Execution;
 
     #[test]
-    fn every_claim_finds_its_figure_in_the_report() {
+    fn every_claims_figure_is_in_the_report() {
         let (cancel, progress) = (AtomicBool::new(false), ProgressBar::hidden());
         let execution = Execution { threads: None, cancel: &cancel, progress: &progress, store: None };
         let effort = Effort { quick: true, seeds: Some(1) };

@@ -1,4 +1,4 @@
-//! Which runs there are, and how each is told to the simulator.
+//! The plan of runs.
 
 use std::fmt;
 
@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::experiments::Effort;
 
-/// How the radio conditions change.
+/// The course of the radio conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Course {
     /// The paper's table 1.
     Deterministic,
-    /// The paper's figure 2: a Markov chain, another for each seed.
+    /// The paper's figure 2: a Markov chain, different for each seed.
     Random,
 }
 
 impl Course {
-    /// As read by people and in names of files.
+    /// Returns the text for readers and file names.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -34,14 +34,14 @@ impl Course {
 pub enum Variant {
     /// Standard SCTP; the mobile does not report.
     Standard,
-    /// With QoS_Measurement.
+    /// SCTP with QoS_Measurement.
     Extended,
-    /// The mobile reports, to a standard SCTP that does not know the chunk.
+    /// Standard SCTP that does not know the chunk, with a mobile that reports.
     Ignorant,
 }
 
 impl Variant {
-    /// As read by people.
+    /// Returns the text for readers.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -51,7 +51,7 @@ impl Variant {
         }
     }
 
-    /// As in names of files.
+    /// Returns the form used in file names.
     #[must_use]
     pub fn slug(self) -> &'static str {
         match self {
@@ -65,11 +65,11 @@ impl Variant {
 /// One run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RunKey {
-    /// Of the radio conditions.
+    /// The course of the radio conditions.
     pub course: Course,
     /// The sender.
     pub variant: Variant,
-    /// Of all random streams: the same seed has the same conditions and the same losses under each variant.
+    /// Seed of all random streams: the same seed has the same conditions and losses under each variant.
     pub seed: u64,
 }
 
@@ -79,16 +79,16 @@ impl fmt::Display for RunKey {
     }
 }
 
-/// When table 1 changes the conditions, in seconds: to CS3, CS2, CS1, and the handover.
+/// Times of the changes in table 1, in seconds: to CS3, CS2, CS1, and the handover.
 pub const CHANGES: [f64; 4] = [200.0, 400.0, 600.0, 700.0];
-/// When the coding scheme falls from CS2 to CS1 (AF1), in seconds.
+/// Time at which the coding scheme falls from CS2 to CS1 (AF1), in seconds.
 pub const TO_CS1: f64 = 600.0;
-/// The deterministic run; the paper does not say how long it goes on after the handover at 700 s.
+/// Duration of the deterministic run. The paper does not state how long it lasts after the handover at 700 s.
 pub const DURATION: Span = Span::from_secs(900);
-/// How long a random run goes on after its handover, as the deterministic one does.
+/// Duration of a random run after its handover, as in the deterministic run.
 pub const AFTER_HANDOVER: Span = Span::from_secs(200);
 
-/// How much is run.
+/// The number of runs, by seeds and conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// Seeds of the deterministic course.
@@ -98,10 +98,10 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// All of it.
+    /// The whole experiment.
     pub const FULL: Self = Self { deterministic: 20, random: 100 };
 
-    /// What an effort amounts to.
+    /// Returns the extent for an effort.
     #[must_use]
     pub fn of(effort: &Effort) -> Self {
         let whole = if effort.quick { Self { deterministic: 4, random: 6 } } else { Self::FULL };
@@ -111,7 +111,7 @@ impl Extent {
         }
     }
 
-    /// Every run.
+    /// Returns every run.
     #[must_use]
     pub fn runs(&self) -> Vec<RunKey> {
         let of = |course, variant, seeds| (1..=seeds).map(move |seed| RunKey { course, variant, seed });
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_whole_and_a_look() {
+    fn the_full_and_the_quick_extent() {
         assert_eq!(Extent::FULL.runs().len(), 3 * 20 + 2 * 100);
         let quick = Extent::of(&Effort { quick: true, seeds: None });
         assert!(quick.runs().len() < 30);

@@ -1,4 +1,4 @@
-//! One run: from a key over the scenario file and the simulator to the numbers that are measured.
+//! Carries out one run: builds the scenario from its key, simulates it, extracts the measurements.
 
 use msctp_link::egprs::{CodingConfig, CodingProcess};
 use msctp_proto::{Direction, PathId, TraceKind};
@@ -16,12 +16,12 @@ use crate::scenario_file::{ScenarioFile, scenario_file};
 pub const SCENARIOS: [ScenarioFile; 2] =
     [scenario_file!("afif/deterministic.toml"), scenario_file!("afif/random.toml")];
 
-/// From the handover to the switch of the sender's primary path.
+/// Time from the handover to the switch of the sender's primary path.
 const SWITCH_AFTER: Span = Span::from_secs(2);
 /// PMDCS at the scenario's MTU.
 const PMDCS: u64 = 1468;
 
-/// The scenario of a course.
+/// Returns the scenario of a course.
 #[must_use]
 pub fn scenario(course: Course) -> ScenarioFile {
     match course {
@@ -30,13 +30,13 @@ pub fn scenario(course: Course) -> ScenarioFile {
     }
 }
 
-/// When the radio conditions change, and to what; the last is the handover.
+/// Returns the changes of the radio conditions, as time and new state; the last is the handover.
 fn changes(course: Course, seed: u64) -> Result<Vec<(f64, String)>, String> {
     let config = match course {
         Course::Deterministic => CodingConfig::afif_table(),
         Course::Random => CodingConfig::afif_markov(),
     };
-    // The simulator's own stream for the link's process.
+    // Use the simulator's own stream for the link's process.
     let stream = component_seed(seed, "link/cell/coding");
     let mut process = CodingProcess::new(config, stream).map_err(|error| error.to_string())?;
     let mut changes = Vec::new();
@@ -50,7 +50,7 @@ fn changes(course: Course, seed: u64) -> Result<Vec<(f64, String)>, String> {
     Ok(changes)
 }
 
-/// What the scenario is overridden with.
+/// Returns the overrides of the scenario.
 ///
 /// # Errors
 /// The course has no handover.
@@ -65,7 +65,7 @@ pub fn overrides(key: &RunKey) -> Result<Vec<String>, String> {
     };
     if key.course == Course::Random {
         let handover = handover_of(&changes(key.course, key.seed)?)?;
-        // Whole milliseconds, so that a command line repeats it.
+        // Round to whole milliseconds, which a command line can repeat.
         let ms = |span: f64| format!("{}ms", (span * 1000.0).round() as u64);
         sets.push(format!("duration={}", ms(handover + AFTER_HANDOVER.as_secs_f64())));
         sets.push(format!("action.0.at={}", ms(handover + SWITCH_AFTER.as_secs_f64())));
@@ -78,10 +78,10 @@ fn handover_of(changes: &[(f64, String)]) -> Result<f64, String> {
     handover.map(|&(at, _)| at).ok_or_else(|| "the radio conditions end without a handover".to_owned())
 }
 
-/// Runs it.
+/// Carries out the run.
 ///
 /// # Errors
-/// What is wrong with the scenario, or why the run is not the experiment.
+/// The scenario is invalid, or the run is not the experiment.
 pub fn run(key: &RunKey) -> Result<Run, String> {
     let changes = changes(key.course, key.seed)?;
     let handover_at = handover_of(&changes)?;
@@ -123,7 +123,7 @@ fn side<'s>(series: &'s Series, side: &str) -> Result<&'s TraceSeries, String> {
     trace.ok_or_else(|| format!("the {side} has no trace"))
 }
 
-/// An ERROR chunk went one way or the other.
+/// Returns true if an ERROR chunk was sent in either direction.
 fn errors(sender: &TraceSeries, mobile: &TraceSeries) -> bool {
     const ERROR: u8 = 9;
     let is_error = |kind| matches!(kind, TraceKind::Control { chunk_type: ERROR, .. });
@@ -141,7 +141,7 @@ fn timeouts(sender: &TraceSeries) -> Vec<f64> {
     sender.marks.iter().filter(|mark| is_it(mark.kind)).map(|mark| mark.at.as_secs_f64()).collect()
 }
 
-/// How far the sender came, in chunks from the first: (time in seconds, count), by ascending time.
+/// The sender's progress in chunks from the first: (time in seconds, count), by ascending time.
 struct Progress {
     /// Chunks sent for the first time.
     sent: Vec<(f64, f64)>,
@@ -161,7 +161,7 @@ impl Progress {
                     sent.push((at, f64::from(tsn.wrapping_sub(first)) + 1.0));
                 }
                 TraceKind::Sack { direction: Direction::In, cum_tsn_ack, .. } => {
-                    // A SACK that is out of order does not take anything back.
+                    // Ignore a SACK that is out of order.
                     let Some(first) = first else { continue };
                     let count = f64::from(cum_tsn_ack.wrapping_sub(first)) + 1.0;
                     let before = acked.last().map_or(0.0, |&(_, count)| count);
@@ -181,7 +181,7 @@ impl Progress {
     }
 }
 
-/// What holds at each step.
+/// Samples a step function at each step.
 fn sampled(curve: &[(f64, f64)], steps: usize) -> Vec<f64> {
     let mut next = curve.iter().peekable();
     let mut value = 0.0;
@@ -195,7 +195,7 @@ fn sampled(curve: &[(f64, f64)], steps: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Sampled by the simulator, once a second.
+/// Returns the number of blocks at each step, sampled by the simulator once a second.
 fn blocks(series: &Series, steps: usize) -> Result<Vec<f64>, String> {
     let cell = series.queues.iter().find(|queue| queue.direction == "cell/forward");
     let cell = cell.ok_or("the cell's queue was not recorded")?;
@@ -207,7 +207,7 @@ fn blocks(series: &Series, steps: usize) -> Result<Vec<f64>, String> {
     Ok(sampled(&points, steps))
 }
 
-/// From the first block after the set-up on.
+/// Returns the longest stall from the first block after the set-up on.
 fn block_stall(blocks: &[f64], established: f64) -> Stall {
     let first = (established / STEP).ceil() as usize;
     let moved = (first.max(1)..blocks.len()).filter(|&step| blocks[step] > blocks[step - 1]);
@@ -215,7 +215,7 @@ fn block_stall(blocks: &[f64], established: f64) -> Stall {
     Stall::longest(&instants, blocks.len() as f64 * STEP)
 }
 
-/// Window and threshold of whatever path is primary, at each step.
+/// Returns window and threshold of the current primary path, at each step.
 fn primary_window(sender: &TraceSeries, steps: usize) -> (Vec<f64>, Vec<f64>) {
     let window = &sender.window;
     let switched = primary_switch(sender);
@@ -244,7 +244,7 @@ fn primary_window(sender: &TraceSeries, steps: usize) -> (Vec<f64>, Vec<f64>) {
         .unzip()
 }
 
-/// The first switch by the sender's own call: when, from, to.
+/// Returns the first switch by the sender's own call: time, old path, new path.
 fn primary_switch(sender: &TraceSeries) -> Option<(Time, PathId, PathId)> {
     sender.marks.iter().find_map(|mark| match mark.kind {
         TraceKind::Primary { from, to, cause: msctp_proto::PrimaryCause::Local } => Some((mark.at, from, to)),
@@ -252,7 +252,7 @@ fn primary_switch(sender: &TraceSeries) -> Option<(Time, PathId, PathId)> {
     })
 }
 
-/// The windows around the handover, and what the formula says of them.
+/// Returns the windows around the handover, and the formula's.
 fn switch(sender: &TraceSeries, variant: Variant) -> Result<Switch, String> {
     let (at, from, to) = primary_switch(sender).ok_or("the primary path was never switched")?;
     let window = &sender.window;
@@ -267,7 +267,7 @@ fn switch(sender: &TraceSeries, variant: Variant) -> Result<Switch, String> {
         }
         _ => None,
     });
-    // Without a word of the policy the path begins with what its controller has.
+    // If the policy gives no state, the path starts with its controller's.
     let own = || {
         let index = (0..window.at.len()).find(|&i| window.path[i] == to)?;
         Some((window.cwnd[index], window.ssthresh[index]))
@@ -277,8 +277,8 @@ fn switch(sender: &TraceSeries, variant: Variant) -> Result<Switch, String> {
     Ok(Switch { at: at.as_secs_f64(), old_cwnd, old_ssthresh, cwnd, ssthresh, formula })
 }
 
-/// min(rate · RTT_min, cwnd_old), at least 1 PMDCS: from the last report before `at` and the round trips
-/// measured.
+/// Computes min(rate · RTT_min, cwnd_old), at least 1 PMDCS, from the last report before `at` and the
+/// measured round trips.
 fn formula(sender: &TraceSeries, at: Time, (from, to): (PathId, PathId), old_cwnd: u64) -> Option<u64> {
     let rate = sender.marks.iter().rev().find_map(|mark| match mark.kind {
         TraceKind::PolicyNote { name: note::RATE, value, .. } if mark.at <= at => Some(Rate::from_bps(value)),
@@ -292,12 +292,12 @@ fn formula(sender: &TraceSeries, at: Time, (from, to): (PathId, PathId), old_cwn
     Some(bdp.min(old_cwnd).max(PMDCS))
 }
 
-/// The command that repeats a run.
+/// Returns the command that repeats a run.
 pub(super) fn command(key: &RunKey) -> String {
     scenario(key.course).command(key.seed, &overrides(key).unwrap_or_default())
 }
 
-/// What a run's summary says of itself, for the tests.
+/// Returns the summary of a run, for the tests.
 #[cfg(test)]
 fn summary_of(key: &RunKey) -> msctp_sim::Summary {
     scenario(key.course).simulate(&overrides(key).unwrap(), key.seed).unwrap().0
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_each_variant_is_the_experiment() {
+    fn a_run_of_each_variant_is_valid() {
         for variant in [Variant::Standard, Variant::Extended, Variant::Ignorant] {
             let run = run(&key(variant)).unwrap();
             assert_eq!((run.duration, run.handover_at, run.switch.at), (900.0, 700.0, 702.0));
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn the_random_course_is_known_before_it_is_run() {
+    fn the_random_course_is_predicted_before_the_run() {
         let key = RunKey { course: Course::Random, variant: Variant::Standard, seed: 3 };
         let handover = handover_of(&changes(key.course, key.seed).unwrap()).unwrap();
         let summary = summary_of(&key);

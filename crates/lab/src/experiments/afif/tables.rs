@@ -6,10 +6,11 @@ use super::plan::RunKey;
 use super::run::{command, overrides, scenario};
 use crate::table::Table;
 
-/// Every how many samples of a curve go into the table: each ten seconds.
+/// Samples of a curve per row of the table: a row every ten seconds.
 const EVERY: usize = 10;
 
-/// A row per run: conditions, measured figures, provenance. `run` numbers the rows, as in the other table.
+/// Returns a row per run: conditions, measured figures, provenance. `run` is the row number, as in the other
+/// table.
 pub(super) fn runs(measured: &Measured) -> Table {
     let rows: Vec<(&RunKey, &Run)> = measured.runs.iter().collect();
     let keys = || rows.iter().map(|(key, _)| *key);
@@ -52,7 +53,7 @@ pub(super) fn runs(measured: &Measured) -> Table {
         .text("command", keys().map(command))
 }
 
-/// The curves of every run, a row each ten seconds.
+/// Returns the curves of every run, a row every ten seconds.
 pub(super) fn series(measured: &Measured) -> Table {
     let samples = || {
         measured.runs.values().enumerate().flat_map(|(number, run)| {

@@ -1,5 +1,4 @@
-//! What the report says in words: the question, the set-up and what the paper leaves open, the terms of the
-//! verdicts.
+//! Texts of the report: the question, the set-up, values that the paper leaves open, terms of the verdicts.
 
 use crate::report::SetUp;
 
@@ -14,7 +13,7 @@ pub(super) const QUESTION: &str = "A mobile downloads a file over EGPRS. The rad
      and threshold by the radio link’s bandwidth-delay product. Does that avoid the timeout at the worst change, is it faster, and does \
      the flow go on over the handover? Below, both senders run on one SCTP implementation over a model of the radio link.";
 
-/// The terms of the verdicts.
+/// Explanations of the verdicts' terms.
 pub(super) const TERMS: [(&str, &str); 5] = [
     (
         "One run or many",

@@ -1,5 +1,5 @@
 //! The paper's claims as predicates over the measured runs. Written from the paper's text before the first
-//! run; the margins say what its words were taken to mean.
+//! run; the margins state how its words were interpreted.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,17 @@ use crate::claims::{Check, Claim, Comparison, Order, judge};
 use crate::stats::{Mean, paired_difference};
 use crate::words::{spread, visible};
 
-/// What a transfer time is good to, in ms: less is not told apart.
+/// Resolution of a transfer time, in ms: a smaller difference is none.
 const GRAIN: f64 = 1.0;
 
 /// "major reduction" (EK1): at least this share.
 const MAJOR: f64 = 0.20;
 
 /// "no significant impact", "no effect" on the competing throughput (EK2, EK7): the means differ by at most
-/// this share. The paper's intervals over 40 repetitions look about as wide.
+/// this share, about the width of the paper's intervals over 40 repetitions.
 const NO_EFFECT: f64 = 0.05;
 
-/// "appropriately" (EK2): so much of what the video sends is delivered while it is on.
+/// "appropriately" (EK2): this share of the video is delivered while it is on.
 const SATISFIED: f64 = 0.95;
 
 /// "roughly linearly" (EK3): the share of the mean curve's variance that a straight line explains.
@@ -31,13 +31,13 @@ const FIRST: usize = 30;
 /// "a clear start-up delay", "a significant handover delay" (EK4, EK5): half a round trip of 40 ms, in ms.
 const CLEAR: f64 = 20.0;
 
-/// "decreased considerably", almost gone (EK4): what is left, as a share.
+/// "decreased considerably", almost gone (EK4): the largest remaining share.
 const ALMOST_GONE: f64 = 0.25;
 
-/// "close to zero", "disappeared" (EK5): what is left, as a share.
+/// "close to zero", "disappeared" (EK5): the largest remaining share.
 const CLOSE_TO_ZERO: f64 = 0.15;
 
-/// The windows that are compared with the default.
+/// The windows compared with the default.
 const LARGER: [Window; 3] = [Window::Ten, Window::Twenty, Window::Nr];
 
 const LC_1_1: Mix = Mix::new(Network::Low, 1, 1);
@@ -48,7 +48,7 @@ const HC_5_2: Mix = Mix::new(Network::High, 5, 2);
 /// The measured runs of a reproduction.
 pub type Measured = BTreeMap<RunKey, Run>;
 
-/// The runs against one competitor, the window sent at once.
+/// The runs against one competitor, with the window sent at once.
 #[derive(Clone, Copy, Debug)]
 pub struct Runs<'a> {
     all: &'a Measured,
@@ -57,32 +57,32 @@ pub struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// The runs against `tcp`.
+    /// Returns the runs against `tcp`.
     #[must_use]
     pub fn of(all: &'a Measured, tcp: Tcp) -> Self {
         Self { all, tcp, paced: false }
     }
 
-    /// The same with paced windows.
+    /// Returns the same runs with paced windows.
     #[must_use]
     pub fn paced(self) -> Self {
         Self { paced: true, ..self }
     }
 
-    /// The runs of one window, by seed.
+    /// Iterates over the runs of one window, by seed.
     pub fn each(self, mix: Mix, window: Window) -> impl Iterator<Item = (u64, &'a Run)> {
         let key = move |seed| RunKey { tcp: self.tcp, mix, paced: self.paced, window, seed };
         self.all.range(key(0)..=key(u64::MAX)).map(|(key, run)| (key.seed, run))
     }
 
-    /// Mean of a figure over the runs of one window; `None` when a run lacks it or there is none.
+    /// Computes the mean of a figure over the runs of one window; `None` without runs or if a run lacks it.
     #[must_use]
     pub fn mean(self, mix: Mix, window: Window, figure: impl Fn(&Run) -> Option<f64>) -> Option<Mean> {
         let values: Option<Vec<f64>> = self.each(mix, window).map(|(_, run)| figure(run)).collect();
         Mean::of(&values?)
     }
 
-    /// A figure of two windows, seed by seed; `None` when a run lacks it.
+    /// Returns a figure of two windows, seed by seed; `None` if a run lacks it.
     fn pairs(
         self,
         mix: Mix,
@@ -105,13 +105,14 @@ impl<'a> Runs<'a> {
         Comparison::of(&a, &b, grain)
     }
 
-    /// The mean transfer time of each of the first video's messages, in ms; empty when some run lacks some.
+    /// Returns the mean transfer time of each of the first video's messages, in ms; empty if a run lacks a
+    /// message.
     #[must_use]
     pub fn curve(self, mix: Mix, window: Window) -> Vec<Mean> {
         let runs: Vec<&Run> = self.each(mix, window).map(|(_, run)| run).collect();
         let length = runs.iter().map(|run| run.transfer.len()).min().unwrap_or(0);
         let at = |n: usize| {
-            // What some run did not deliver has no mean over all.
+            // A message that some run did not deliver has no mean.
             let times: Vec<f64> = runs.iter().map(|run| f64::from(run.transfer[n])).collect();
             Mean::of(&times)
         };
@@ -119,25 +120,25 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// The first video's longest transfer time of the start-up (MMTT), in ms.
+/// Returns the first video's longest transfer time of the start-up (MMTT), in ms.
 #[must_use]
 pub fn mmtt(run: &Run) -> Option<f64> {
     run.startup_max.first().map(|&time| f64::from(time)).filter(|time| time.is_finite())
 }
 
-/// The first video's mean transfer time of the start-up, in ms.
+/// Returns the first video's mean transfer time of the start-up, in ms.
 #[must_use]
 pub fn startup_mean(run: &Run) -> Option<f64> {
     run.mean_transfer(0, START_UP)
 }
 
-/// Throughput of all competitors from the videos' arrival to their end, in bit/s.
+/// Returns the throughput of all competitors from the videos' arrival to their end, in bit/s.
 fn competing(network: Network) -> impl Fn(&Run) -> Option<f64> {
     let (switch, end, _) = network.times();
     move |run| run.tcp_rate(switch, end)
 }
 
-/// The same in the first sample after their arrival.
+/// Returns the throughput of all competitors in the first sample after the videos' arrival, in bit/s.
 fn competing_at_once(network: Network) -> impl Fn(&Run) -> Option<f64> {
     let (switch, _, _) = network.times();
     move |run| run.tcp_rate(switch, switch + 5)
@@ -161,7 +162,7 @@ fn no_runs(mix: Mix) -> String {
     format!("no complete runs of {mix}")
 }
 
-/// As `10 MSS 512.1 vs 3 MSS 900.2 ms: −388.1 ± 20.3 ms (−43 %)`.
+/// Formats a comparison, as `10 MSS 512.1 vs 3 MSS 900.2 ms: −388.1 ± 20.3 ms (−43 %)`.
 fn times_text((a, b): (Window, Window), found: &Comparison) -> String {
     format!(
         "{} {:.1} vs {} {}: {} ({:+.0} %)",
@@ -175,7 +176,7 @@ fn times_text((a, b): (Window, Window), found: &Comparison) -> String {
     .replace("(-", "(−")
 }
 
-/// A time is shorter under the first window, by at least `share` of the second's.
+/// Checks that a time is shorter under the first window, by at least `share` of the second's.
 fn shorter(
     runs: Runs<'_>,
     mix: Mix,
@@ -224,8 +225,8 @@ fn ek1(runs: Runs<'_>) -> Vec<Check> {
     checks
 }
 
-/// The competing throughput is the same under every larger window as under the default, in the first sample
-/// after the videos' arrival and while they are on.
+/// Checks that the competing throughput is the same under every larger window as under the default, in the
+/// first sample after the videos' arrival and while they are on.
 fn no_effect(runs: Runs<'_>, mix: Mix) -> Check {
     let want = format!(
         "{mix}: TCP throughput with 10 MSS, 20 MSS and NR within {:.0} % of that with 3 MSS, in the first 5 s and while the \
@@ -284,14 +285,14 @@ fn ek2(runs: Runs<'_>) -> Vec<Check> {
     checks
 }
 
-/// Slope of the least-squares line through `(x, y)` and the share of the variance it explains.
+/// Returns the slope of the least-squares line through `(x, y)` and the share of the variance it explains.
 fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     let n = points.len() as f64;
     let mean = |part: fn(&(f64, f64)) -> f64| points.iter().map(part).sum::<f64>() / n;
     let (x, y) = (mean(|p| p.0), mean(|p| p.1));
     let sum = |f: &dyn Fn(f64, f64) -> f64| points.iter().map(|p| f(p.0 - x, p.1 - y)).sum::<f64>();
     let (xx, xy, yy) = (sum(&|x, _| x * x), sum(&|x, y| x * y), sum(&|_, y| y * y));
-    // A flat line has nothing to explain.
+    // A flat line has no variance to explain.
     let explained = if yy > 0.0 { xy * xy / (xx * yy) } else { 0.0 };
     (xx > 0.0).then(|| (xy / xx, explained))
 }
@@ -345,13 +346,13 @@ fn ek3(runs: Runs<'_>) -> Vec<Check> {
     checks
 }
 
-/// The first video's longest transfer time of the first second, in ms.
+/// Returns the first video's longest transfer time of the first second, in ms.
 fn first_max(run: &Run) -> Option<f64> {
     run.max_transfer(0, FIRST)
 }
 
-/// The start-up delay is what the longest transfer time of the first second has beyond that of the same run
-/// without restriction (NR): clear with 3 MSS, and at most `rest` of it left with 10.
+/// Checks the start-up delay: the longest transfer time of the first second, less that of the same run
+/// without restriction (NR). It must be clear with 3 MSS, and with 10 at most `rest` of that.
 fn delay_goes(runs: Runs<'_>, mix: Mix, rest: f64) -> Vec<Check> {
     let of = |window| runs.compare(mix, (window, Window::Nr), GRAIN, first_max);
     let want = format!("{mix}: with 3 MSS a start-up delay of at least {CLEAR} ms beyond NR's");
@@ -439,7 +440,7 @@ fn ek7(runs: Runs<'_>) -> Vec<Check> {
     high.map(|mix| no_effect(runs, mix)).collect()
 }
 
-/// The ledger of the paper's seven claims.
+/// Returns the ledger of the paper's seven claims.
 #[must_use]
 pub fn ledger(measured: &Measured) -> Vec<Claim> {
     type Predicate = fn(Runs<'_>) -> Vec<Check>;
@@ -473,7 +474,7 @@ pub fn ledger(measured: &Measured) -> Vec<Claim> {
         ("EK7", "Fig. 8", "45 Mbps: no effect of the window on the competing traffic in any case.", ek7),
     ];
     let judged = claims.into_iter().map(|(id, figure, statement, predicate)| {
-        // The competitor that decides, and others there are runs of.
+        // Judge the deciding competitor always, others only if they have runs.
         let run = |tcp: &Tcp| *tcp == Tcp::NewReno || measured.keys().any(|key| key.tcp == *tcp);
         let judged = |tcp: Tcp| judge(tcp.words(), predicate(Runs::of(measured, tcp)));
         let judgements = Tcp::ALL.into_iter().filter(run).map(judged).collect();

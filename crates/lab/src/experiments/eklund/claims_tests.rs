@@ -1,4 +1,4 @@
-//! Each predicate with data that passes, and with data that fails for each of its parts.
+//! Tests each predicate with data that passes, and with data that fails each of its parts.
 
 use super::*;
 use crate::claims::Verdict;
@@ -7,7 +7,7 @@ const SEEDS: u64 = 6;
 
 type Predicate = fn(Runs<'_>) -> Vec<Check>;
 
-/// Runs as the paper has them, with a spread that windows share and a small one that they do not.
+/// Returns runs as in the paper, with a spread common to all windows and a small one per window.
 fn papers() -> Measured {
     let mut measured = Measured::default();
     for mix in Mix::all() {
@@ -26,7 +26,7 @@ fn made_up(mix: Mix, window: Window, seed: u64) -> Run {
     let own = ((seed * 7 + window as u64 * 3) % 5) as f32 - 2.0;
     let noise = 10.0 * (seed % 3) as f32 + 0.5 * own;
     let crowded = mix.tcps == 10;
-    // The delay of the first second.
+    // Delay of the first second.
     let delay: f32 = match window {
         _ if crowded => 200.0 + 3.0 * own,
         Window::Three => 700.0,
@@ -68,7 +68,8 @@ fn verdict(measured: &Measured, predicate: Predicate) -> Verdict {
     judge("", predicate(Runs::of(measured, Tcp::NewReno))).verdict
 }
 
-/// The predicate holds of the paper's runs and no longer when those of `mix` and `window` are bent so.
+/// Asserts that the predicate holds for the paper's runs, and fails after `change` to those of `mix` and
+/// `window`.
 fn bent(predicate: Predicate, mix: Mix, window: Window, bend: impl Fn(u64, &mut Run)) {
     let mut measured = papers();
     assert_eq!(verdict(&measured, predicate), Verdict::Reproduced);
@@ -80,7 +81,7 @@ fn bent(predicate: Predicate, mix: Mix, window: Window, bend: impl Fn(u64, &mut 
     assert_eq!(verdict(&measured, predicate), Verdict::NotReproduced);
 }
 
-/// The runs of one window become those of another.
+/// Replaces the runs of one window by those of another.
 fn like(other: Window, mix: Mix) -> impl Fn(u64, &mut Run) {
     move |seed, run| *run = made_up(mix, other, seed)
 }
@@ -97,7 +98,7 @@ fn without_runs_every_claim_is_out_of_reach() {
 }
 
 #[test]
-fn the_papers_own_words_hold_and_a_competitor_that_was_run_is_judged_beside_it() {
+fn the_papers_values_pass_and_every_competitor_with_runs_is_judged() {
     let mut measured = papers();
     assert!(ledger(&measured).iter().all(|claim| claim.judgements.len() == 1));
     let key = *measured.keys().next().unwrap();
@@ -109,17 +110,17 @@ fn the_papers_own_words_hold_and_a_competitor_that_was_run_is_judged_beside_it()
 }
 
 #[test]
-fn ek1_wants_a_major_then_a_smaller_reduction() {
+fn ek1_requires_a_major_then_a_smaller_reduction() {
     bent(ek1, LC_1_1, Window::Ten, like(Window::Three, LC_1_1));
     bent(ek1, LC_1_1, Window::Twenty, like(Window::Ten, LC_1_1));
-    // A fall from 10 to 20 as large as that from 3 to 10.
+    // Make the fall from 10 to 20 as large as that from 3 to 10.
     bent(ek1, LC_1_1, Window::Ten, |_, run| run.startup_max[0] += 700.0);
-    // The longest are as in the paper, the mean is not.
+    // Keep the longest as in the paper, but not the mean.
     bent(ek1, LC_1_1, Window::Ten, |_, run| run.transfer.iter_mut().for_each(|time| *time += 400.0));
 }
 
 #[test]
-fn ek2_wants_the_same_throughput_and_a_video_that_gets_through() {
+fn ek2_requires_the_same_throughput_and_a_delivered_video() {
     bent(ek2, LC_1_1, Window::Twenty, |_, run| {
         run.tcp_samples[12] = run.tcp_samples[12] * 9 / 10;
     });
@@ -130,7 +131,7 @@ fn ek2_wants_the_same_throughput_and_a_video_that_gets_through() {
 }
 
 #[test]
-fn ek3_wants_growth_on_a_line_a_greedy_flow_and_shorter_first_messages() {
+fn ek3_requires_linear_growth_a_greedy_flow_and_shorter_first_messages() {
     let each = |bend: fn(usize, f32) -> f32| {
         move |_: u64, run: &mut Run| {
             run.transfer.iter_mut().enumerate().for_each(|(n, time)| *time = bend(n, *time));
@@ -146,7 +147,7 @@ fn ek3_wants_growth_on_a_line_a_greedy_flow_and_shorter_first_messages() {
 }
 
 #[test]
-fn ek4_and_ek5_want_a_clear_delay_that_goes() {
+fn ek4_and_ek5_require_a_clear_delay_that_disappears() {
     for (predicate, mix) in [(ek4 as Predicate, HC_1_2), (ek5, HC_5_2)] {
         bent(predicate, mix, Window::Three, like(Window::Ten, mix));
         bent(predicate, mix, Window::Ten, like(Window::Three, mix));
@@ -167,7 +168,7 @@ fn ek4_and_ek5_want_a_clear_delay_that_goes() {
 }
 
 #[test]
-fn ek6_wants_losses_and_no_difference() {
+fn ek6_requires_losses_and_no_difference() {
     let mix = Mix::new(Network::High, 2, 10);
     bent(ek6, mix, Window::Three, |_, run| run.startup_losses = 0);
     bent(ek6, mix, Window::Twenty, |_, run| run.startup_max[0] -= 50.0);
@@ -175,7 +176,7 @@ fn ek6_wants_losses_and_no_difference() {
 }
 
 #[test]
-fn ek7_wants_the_same_throughput_everywhere() {
+fn ek7_requires_the_same_throughput_everywhere() {
     for mix in [Mix::new(Network::High, 1, 5), Mix::new(Network::High, 5, 10)] {
         bent(ek7, mix, Window::Ten, |_, run| run.tcp_samples[4] = run.tcp_samples[4] * 9 / 10);
         bent(ek7, mix, Window::Nr, |_, run| {
@@ -185,7 +186,7 @@ fn ek7_wants_the_same_throughput_everywhere() {
 }
 
 #[test]
-fn a_line_is_found_with_what_it_explains() {
+fn the_line_is_fitted_with_its_explained_variance() {
     let straight: Vec<(f64, f64)> = (0..10).map(|n| (f64::from(n), 3.0 + 2.0 * f64::from(n))).collect();
     let (slope, explained) = line(&straight).unwrap();
     assert!((slope - 2.0).abs() < 1e-9 && (explained - 1.0).abs() < 1e-9);

@@ -1,4 +1,4 @@
-//! The same runs on real stacks: videos by the `msctp` crate, competing TCP by the kernel (Reno, as in the
+//! The experiment on real stacks: videos by the `msctp` crate, competing TCP by the kernel (Reno, as in the
 //! runs that decide).
 
 use super::claims::{Measured, ledger, mmtt, startup_mean};
@@ -9,10 +9,10 @@ use crate::agreement::{Agreement, Row};
 use crate::experiments::{Both, Effort, Emulated, Worlds, beside};
 use crate::plan::ThreadsError;
 
-/// For the experiment's entry.
+/// The experiment on real stacks, for the entry of [`EXPERIMENTS`](super::super::EXPERIMENTS).
 pub(super) const EMULATED: Emulated = Emulated { plan, simulated, carry_out };
 
-/// The combinations of which the paper shows figures and makes claims.
+/// The combinations for which the paper has figures and claims.
 const MIXES: [Mix; 5] = [
     Mix::new(Network::Low, 1, 1),
     Mix::new(Network::Low, 2, 1),
@@ -21,7 +21,7 @@ const MIXES: [Mix; 5] = [
     Mix::new(Network::High, 5, 10),
 ];
 
-/// A look: one on each network.
+/// The combinations of a quick run: one on each network.
 const LOOK: [Mix; 2] = [Mix::new(Network::Low, 1, 1), Mix::new(Network::High, 1, 2)];
 
 fn mixes(quick: bool) -> &'static [Mix] {
@@ -37,12 +37,12 @@ fn keys(quick: bool, runs: u64) -> Vec<RunKey> {
     conditions(quick).flat_map(|condition| (1..=runs).map(move |seed| key(condition, seed))).collect()
 }
 
-/// The seconds of every real-time run.
+/// Returns the duration of every real-time run, in seconds.
 fn plan(effort: &Effort, repetitions: u64) -> Vec<u32> {
     keys(effort.quick, repetitions).iter().map(|key| key.mix.network.times().2).collect()
 }
 
-/// The simulator's runs beside them.
+/// Returns the number of the simulator's runs.
 fn simulated(effort: &Effort, repetitions: u64) -> usize {
     keys(effort.quick, beside(repetitions)).len()
 }
@@ -76,7 +76,7 @@ fn carry_out(effort: &Effort, worlds: &Worlds<'_>) -> Result<Agreement, ThreadsE
 
 type Figure = fn(&RunKey, &Run) -> Option<f64>;
 
-/// What is held against each other.
+/// Metrics compared between the two worlds.
 const FIGURES: [(&str, Figure); 3] = [
     ("MMTT of the start-up, ms", |_, run| mmtt(run)),
     ("mean MTT of the start-up, ms", |_, run| startup_mean(run)),
@@ -102,7 +102,7 @@ fn rows(quick: bool, simulated: &Measured, real: &Measured) -> Vec<Row> {
     rows
 }
 
-/// What differs, and why.
+/// Known differences and their causes.
 const REASONS: &[(&str, &str)] = &[
     (
         "hc: MMTT",

@@ -1,5 +1,4 @@
-//! The paper's figures redrawn from the measured runs, and some of ours: MMTT of all combinations, fairness,
-//! pacing.
+//! The paper's figures redrawn from the measured runs, and ours: MMTT of all combinations, fairness, pacing.
 
 use super::claims::{Measured, Runs, mmtt};
 use super::grid::{Mix, Network, PACED, Tcp, Window};
@@ -8,13 +7,13 @@ use crate::figure::{Axis, Chart, Mark, Marker, Point, Series, Style, round_up};
 use crate::report::{Figure, Panel};
 use crate::stats::Mean;
 
-/// The axis of an index that is at most 1.
+/// Axis label of Jain's index, which is at most 1.
 const JAIN: &str = "Jain’s index";
 
-/// Every how many messages a curve shows its interval.
+/// Messages between two intervals on a curve.
 const EVERY: usize = 30;
 
-/// Every figure for which there are runs, the paper's in their order, then ours.
+/// Returns every figure that has runs: the paper's in their order, then ours.
 #[must_use]
 pub fn all(measured: &Measured) -> Vec<Figure> {
     let low = |videos, tcps| Mix::new(Network::Low, videos, tcps);
@@ -63,7 +62,7 @@ fn point(x: f64, mean: Mean) -> Point {
     Point { x, y: mean.mean, half_width: Some(mean.half_width).filter(|half| half.is_finite()) }
 }
 
-/// Panels for each competitor there are runs of.
+/// Returns panels for each competitor that has runs.
 fn grouped(
     measured: &Measured,
     panels: impl Fn(Runs<'_>, Tcp) -> Vec<Panel>,
@@ -103,7 +102,7 @@ fn transfers(measured: &Measured, label: &str, mix: Mix, messages: usize) -> Opt
             .enumerate()
             .map(|(number, window)| {
                 let curve = runs.curve(mix, window).into_iter().take(messages).enumerate();
-                // Intervals stand side by side, not on top of each other.
+                // Draw the curves' intervals side by side, not on top of each other.
                 let shows = |n: usize| n % EVERY.min(messages / 4) == number * messages / 60;
                 let points = curve.map(|(n, mean)| {
                     let point = point(n as f64, mean);
@@ -164,7 +163,7 @@ fn throughputs(measured: &Measured, label: &str, mixes: &[Mix]) -> Option<Figure
 
 fn throughput_panel(runs: Runs<'_>, tcp: Tcp, label: &str, mix: Mix) -> Option<Panel> {
     let (switch, end, last) = mix.network.times();
-    // TCP is at work by then.
+    // TCP has started by then.
     let first = switch.saturating_sub(if mix.network == Network::Low { 20 } else { 10 });
     let series: Vec<Series> = Window::ALL
         .into_iter()
@@ -173,7 +172,7 @@ fn throughput_panel(runs: Runs<'_>, tcp: Tcp, label: &str, mix: Mix) -> Option<P
             let points = samples.filter_map(|sample| {
                 let at = |run: &Run| Some(*run.tcp_samples.get(sample as usize)? as f64 * 8e-6 / SAMPLE);
                 let mean = runs.mean(mix, window, at)?;
-                // Side by side around the middle of the sample.
+                // Place the windows side by side around the middle of the sample.
                 let aside = (f64::from(window as u8) - 1.5) * 0.4;
                 Some(point(f64::from(sample * 5) + 2.5 + aside, mean))
             });
@@ -202,7 +201,7 @@ fn throughput_panel(runs: Runs<'_>, tcp: Tcp, label: &str, mix: Mix) -> Option<P
     })
 }
 
-/// Bars over the combinations of a network, a series for each of `windows`.
+/// Draws bars over the combinations of a network, with a series for each of `windows`.
 fn bars(
     mixes: &[Mix],
     (title, label): (String, &str),
@@ -223,13 +222,13 @@ fn bars(
     (!series.is_empty()).then(|| Chart { title, x, y, series, markers: Vec::new() })
 }
 
-/// The combinations of a network of which there are runs.
+/// Returns the combinations of a network that have runs.
 fn run_mixes(runs: Runs<'_>, network: Network) -> Vec<Mix> {
     let has_runs = |mix: &Mix| runs.each(*mix, Window::Three).next().is_some();
     Mix::all().into_iter().filter(|mix| mix.network == network).filter(has_runs).collect()
 }
 
-/// A panel of bars for each network.
+/// Returns a panel of bars for each network.
 fn bar_panels(
     (runs, tcp): (Runs<'_>, Tcp),
     label: &str,
@@ -264,7 +263,7 @@ fn longest(measured: &Measured) -> Option<Figure> {
     figure(label, "Longest transfer times of all combinations".to_owned(), caption, groups)
 }
 
-/// Jain's index over the flows' throughputs, each as a share of its max–min fair one.
+/// Computes Jain's index over the flows' throughputs, each as a share of its max–min fair one.
 fn jain(mix: Mix, run: &Run) -> Option<f64> {
     let (switch, end, _) = mix.network.times();
     let (video, tcp) = mix.fair_shares();

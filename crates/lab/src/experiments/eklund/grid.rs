@@ -1,4 +1,4 @@
-//! The grid of runs: which there are, and how each is told to the simulator.
+//! The grid of runs, and each run's overrides of the scenario file.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::experiments::Effort;
 
-/// The interval at which messages come into being (the paper, §III.A).
+/// Interval between messages (the paper, §III.A).
 pub const INTERVAL: Span = Span::from_millis(33);
 /// Bytes of a message (the paper, §III.A).
 pub const MESSAGE_BYTES: u64 = 6395;
@@ -28,7 +28,7 @@ impl Network {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Low, Self::High];
 
-    /// The paper's name, as in names of files.
+    /// Returns the paper's name, as used in file names.
     #[must_use]
     pub fn slug(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl Network {
         }
     }
 
-    /// Rate of the bottleneck in bit/s.
+    /// Returns the rate of the bottleneck in bit/s.
     #[must_use]
     pub fn rate(self) -> f64 {
         match self {
@@ -46,8 +46,8 @@ impl Network {
         }
     }
 
-    /// When the videos move, when they end and when the run ends, in whole seconds; as the scenario files
-    /// have it.
+    /// Returns the times at which the videos move, the videos end and the run ends, in whole seconds, as in
+    /// the scenario files.
     #[must_use]
     pub fn times(self) -> (u32, u32, u32) {
         match self {
@@ -56,7 +56,7 @@ impl Network {
         }
     }
 
-    /// Numbers of video flows.
+    /// Returns the numbers of video flows.
     #[must_use]
     pub fn videos(self) -> &'static [u8] {
         match self {
@@ -65,7 +65,7 @@ impl Network {
         }
     }
 
-    /// Numbers of competing TCP flows.
+    /// Returns the numbers of competing TCP flows.
     #[must_use]
     pub fn tcps(self) -> &'static [u8] {
         match self {
@@ -74,7 +74,7 @@ impl Network {
         }
     }
 
-    /// TCP flows start within so many seconds from the first on, drawn for each.
+    /// Returns the span of the TCP flows' random starts, in seconds after the first possible one.
     fn start_within(self) -> f64 {
         match self {
             Self::Low => 30.0,
@@ -86,7 +86,7 @@ impl Network {
 /// A set of flows on a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Mix {
-    /// Where.
+    /// The network.
     pub network: Network,
     /// Video flows.
     pub videos: u8,
@@ -95,13 +95,13 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// One.
+    /// Creates a mix.
     #[must_use]
     pub const fn new(network: Network, videos: u8, tcps: u8) -> Self {
         Self { network, videos, tcps }
     }
 
-    /// Every combination of the paper.
+    /// Returns every combination of the paper.
     #[must_use]
     pub fn all() -> Vec<Self> {
         let mut all = Vec::new();
@@ -113,8 +113,8 @@ impl Mix {
         all
     }
 
-    /// The fair share of a flow in bit/s, max–min: a video takes at most what it sends, the rest is divided.
-    /// The first for a video, the second for a TCP flow.
+    /// Returns the fair share in bit/s of a video and of a TCP flow, max–min: a video takes at most its own
+    /// rate, the TCP flows divide the rest.
     #[must_use]
     pub fn fair_shares(&self) -> (f64, f64) {
         let (videos, tcps) = (f64::from(self.videos), f64::from(self.tcps));
@@ -134,7 +134,7 @@ impl fmt::Display for Mix {
     }
 }
 
-/// User bit/s of a video.
+/// Returns the user rate of a video in bit/s.
 #[must_use]
 pub fn video_rate() -> f64 {
     MESSAGE_BYTES as f64 * 8.0 / INTERVAL.as_secs_f64()
@@ -151,10 +151,10 @@ pub enum Tcp {
 }
 
 impl Tcp {
-    /// Both, the one that decides first.
+    /// Both; the verdicts are from the first.
     pub const ALL: [Self; 2] = [Self::NewReno, Self::Cubic];
 
-    /// As read by people.
+    /// Returns the text for readers.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -163,7 +163,7 @@ impl Tcp {
         }
     }
 
-    /// As in names of files.
+    /// Returns the form used in file names.
     #[must_use]
     pub fn slug(self) -> &'static str {
         match self {
@@ -198,7 +198,7 @@ impl Window {
     /// All four.
     pub const ALL: [Self; 4] = [Self::Three, Self::Ten, Self::Twenty, Self::Nr];
 
-    /// As read by people: the paper's names.
+    /// Returns the paper's name.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -222,7 +222,7 @@ impl Window {
 /// One run. Sorted by conditions, then window, then seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct RunKey {
-    /// What competes.
+    /// The competing TCP.
     pub tcp: Tcp,
     /// The flows.
     pub mix: Mix,
@@ -230,8 +230,8 @@ pub struct RunKey {
     pub paced: bool,
     /// The initial window.
     pub window: Window,
-    /// Seed of every random stream and of the starting times of the TCP flows. Runs that differ in the window
-    /// alone are the same until the videos move.
+    /// Seed of every random stream and of the starting times of the TCP flows. Runs that differ only in the
+    /// window are identical until the videos move.
     pub seed: u64,
 }
 
@@ -244,7 +244,7 @@ impl fmt::Display for RunKey {
 }
 
 impl RunKey {
-    /// What replaces values of the scenario file, as `--set` of `msctp sim` takes it.
+    /// Returns the overrides of the scenario file, in the form of `msctp sim --set`.
     #[must_use]
     pub fn overrides(&self) -> Vec<String> {
         let Mix { network, videos, tcps } = self.mix;
@@ -266,8 +266,8 @@ impl RunKey {
         overrides
     }
 
-    /// When a TCP flow starts: from 1 s on, drawn from the stream `eklund/bulk-N` of the run's seed, to the
-    /// millisecond.
+    /// Returns the start of a TCP flow, from 1 s on, drawn from the stream `eklund/bulk-N` of the run's seed,
+    /// to the millisecond.
     fn tcp_start(&self, number: u8) -> String {
         let draw = component_seed(self.seed, &format!("eklund/bulk-{number}"));
         let share = f64::from(u32::from_be_bytes([draw[0], draw[1], draw[2], draw[3]])) / 4_294_967_296.0;
@@ -275,18 +275,18 @@ impl RunKey {
     }
 }
 
-/// How much is run.
+/// The number of runs, by seeds and conditions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// Combinations of flows, ascending.
     pub mixes: Vec<Mix>,
     /// Competitors, ascending.
     pub tcps: Vec<Tcp>,
-    /// Seeds 1 to this.
+    /// Number of seeds, from 1.
     pub seeds: u64,
 }
 
-/// The combinations under which pacing is compared with sending at once: those of the claims on start-up.
+/// The combinations in which pacing is compared with sending at once: those of the claims on start-up.
 pub const PACED: [Mix; 4] = [
     Mix::new(Network::Low, 1, 1),
     Mix::new(Network::Low, 2, 1),
@@ -295,7 +295,7 @@ pub const PACED: [Mix; 4] = [
 ];
 
 impl Extent {
-    /// What an effort comes to.
+    /// Returns the extent for an effort.
     #[must_use]
     pub fn of(effort: &Effort) -> Self {
         let mut extent = if effort.quick { Self::quick() } else { Self::full() };
@@ -303,14 +303,14 @@ impl Extent {
         extent
     }
 
-    /// The paper's: every combination, 40 repetitions.
+    /// Returns the paper's extent: every combination, 40 repetitions.
     #[must_use]
     pub fn full() -> Self {
         Self { mixes: Mix::all(), tcps: Tcp::ALL.to_vec(), seeds: 40 }
     }
 
-    /// A look in under a minute: the combinations of which the paper shows figures, fewer repetitions,
-    /// NewReno alone.
+    /// Returns a subset that takes under a minute: the combinations in the paper's figures, fewer
+    /// repetitions, NewReno alone.
     #[must_use]
     pub fn quick() -> Self {
         let shown = [(1, 2), (2, 2), (1, 10), (5, 2), (5, 10)];
@@ -320,7 +320,7 @@ impl Extent {
         Self { mixes, tcps: vec![Tcp::NewReno], seeds: 5 }
     }
 
-    /// Every run.
+    /// Returns every run.
     #[must_use]
     pub fn runs(&self) -> Vec<RunKey> {
         let mut runs = Vec::new();
@@ -339,7 +339,7 @@ impl Extent {
         runs
     }
 
-    /// The seeds.
+    /// Returns the seeds.
     #[must_use]
     pub fn seeds(&self) -> RangeInclusive<u64> {
         1..=self.seeds
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_has_the_flows_of_its_mix_and_starts_of_its_seed() {
+    fn a_run_has_the_flows_of_its_mix_and_the_starts_of_its_seed() {
         let key = |seed| RunKey {
             tcp: Tcp::Cubic,
             mix: Mix::new(Network::High, 2, 5),
@@ -383,7 +383,7 @@ mod tests {
     /// The paper: "the available fair share of the bandwidth should theoretically be enough to satisfy the
     /// mSCTP flows" (2 videos and 1 TCP flow on 6 Mbps).
     #[test]
-    fn fair_shares_leave_to_others_what_a_video_does_not_want() {
+    fn a_videos_unused_share_goes_to_the_other_flows() {
         let (video, tcp) = Mix::new(Network::Low, 2, 1).fair_shares();
         assert!((video - 1.5503e6).abs() < 1e3, "{video}");
         assert!((tcp - (6e6 - 2.0 * video)).abs() < 1.0, "{tcp}");

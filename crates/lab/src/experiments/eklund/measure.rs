@@ -1,18 +1,18 @@
-//! What is measured in a run, as plain numbers: the only input of the claims and figures.
+//! Measurements of a run as plain numbers: the only input of the claims and figures.
 
 use serde::{Deserialize, Serialize};
 
-/// Messages of the first video whose transfer times are kept, from the switch on: 10 s.
+/// Messages of the first video with recorded transfer times, from the switch on: 10 s.
 pub const CURVE: usize = 300;
 
-/// Messages from the switch on that count as start-up: 5 s, within which every window has long grown beyond
-/// what a video needs where there is room for it.
+/// Messages from the switch on that count as start-up: 5 s. By then every window has grown beyond the video's
+/// need if the link has room.
 pub const START_UP: usize = 150;
 
 /// Length of a throughput sample in seconds (the paper, §IV).
 pub const SAMPLE: f64 = 5.0;
 
-/// One run, measured.
+/// The measurements of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Transfer times of the first video's messages generated from the switch on, in ms; NaN: not delivered.
@@ -29,9 +29,9 @@ pub struct Run {
     pub tcp_bytes: Vec<u64>,
     /// User bytes that all TCP flows delivered in each [`SAMPLE`] of the run.
     pub tcp_samples: Vec<u64>,
-    /// Fast retransmits and time-outs of all videos on the new path during the start-up.
+    /// Fast retransmits and timeouts of all videos on the new path during the start-up.
     pub startup_losses: u32,
-    /// The same from the switch to the end.
+    /// Fast retransmits and timeouts from the switch to the end.
     pub losses: u32,
     /// The window the first video's new path started with, in bytes.
     pub start_cwnd: u64,
@@ -40,8 +40,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// Mean transfer time of the first video's messages `from..to` (numbers from the switch on), in ms;
-    /// `None` when one of them was not delivered or measured.
+    /// Computes the mean transfer time of the first video's messages `from..to` (numbers from the switch on),
+    /// in ms; `None` if one of them was not delivered or measured.
     #[must_use]
     pub fn mean_transfer(&self, from: usize, to: usize) -> Option<f64> {
         let part = self.transfer.get(from..to).filter(|part| !part.is_empty())?;
@@ -49,15 +49,16 @@ impl Run {
         sum.is_finite().then(|| sum / part.len() as f64)
     }
 
-    /// Longest transfer time of the first video's messages `from..to`, in ms; `None` as above.
+    /// Returns the longest transfer time of the first video's messages `from..to`, in ms; `None` as in
+    /// [`mean_transfer`](Self::mean_transfer).
     #[must_use]
     pub fn max_transfer(&self, from: usize, to: usize) -> Option<f64> {
         let part = self.transfer.get(from..to).filter(|part| !part.is_empty())?;
         part.iter().all(|time| time.is_finite()).then(|| f64::from(part.iter().copied().fold(0.0, f32::max)))
     }
 
-    /// Mean throughput of all TCP flows over the samples `from..to` seconds, in bit/s; `None` when there are
-    /// none.
+    /// Computes the mean throughput of all TCP flows over the samples `from..to` seconds, in bit/s; `None`
+    /// without samples.
     #[must_use]
     pub fn tcp_rate(&self, from: u32, to: u32) -> Option<f64> {
         let index = |second: u32| (f64::from(second) / SAMPLE).round() as usize;
@@ -71,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_taken_by_message_number_and_by_time() {
+    fn means_select_by_message_number_and_by_time() {
         let run = Run {
             transfer: vec![10.0, 30.0, 20.0, f32::NAN],
             tcp_samples: vec![0, 625_000, 1_250_000],

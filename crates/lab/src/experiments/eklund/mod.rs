@@ -1,5 +1,5 @@
 //! Eklund, Grinnemo, Brunstrom (2012), "Implications of using a Large Initial Congestion Window to Improve
-//! mSCTP Handover Delay": live video moves to a path on which TCP is at work, with four initial windows.
+//! mSCTP Handover Delay": live video moves to a path with competing TCP, with four initial windows.
 
 pub mod claims;
 mod emulated;
@@ -19,7 +19,7 @@ use crate::plan::{Execution, Outcomes, ThreadsError, execute};
 use crate::report::{Data, Provenance, Report};
 use crate::scenario_file::ScenarioFile;
 
-/// The experiment, for the registry.
+/// The entry of [`EXPERIMENTS`](super::EXPERIMENTS).
 pub const EXPERIMENT: Experiment = Experiment {
     name: "eklund",
     summary: "A large initial congestion window after mSCTP handover (Eklund, Grinnemo and Brunstrom, 2012)",
@@ -30,19 +30,19 @@ pub const EXPERIMENT: Experiment = Experiment {
     emulated: Some(emulated::EMULATED),
 };
 
-/// The experiment, carried out.
+/// A completed experiment.
 #[derive(Debug)]
 pub struct Reproduction {
-    /// What was measured.
+    /// The measurements.
     pub measured: Measured,
-    /// The report, still to be written.
+    /// The report, not yet written.
     pub report: Report,
 }
 
-/// Carries the experiment out. `command` is what the report says makes it again.
+/// Runs the experiment. The report shows `command` as the command that repeats it.
 ///
 /// # Errors
-/// [`ThreadsError`]. A run that fails is in the report's provenance, not an error.
+/// [`ThreadsError`]. A run that fails is listed in the report's provenance, not an error.
 pub fn reproduce(
     extent: &Extent,
     execution: &Execution<'_>,
@@ -52,7 +52,7 @@ pub fn reproduce(
     Ok(conclude(extent, outcomes, command))
 }
 
-/// From what was measured to the report.
+/// Builds the report from the measurements.
 fn conclude(extent: &Extent, outcomes: Outcomes<RunKey, Run>, command: String) -> Reproduction {
     let failed = outcomes.failures();
     let runs = outcomes.done.len();

@@ -1,4 +1,4 @@
-//! One run: from a key over the scenario file and the simulator to the numbers that are measured.
+//! Carries out one run: builds the scenario from its key, simulates it, extracts the measurements.
 
 use msctp_proto::{PathId, TraceKind};
 use msctp_sim::series::{Bins, MessageSeries, TraceSeries};
@@ -13,7 +13,7 @@ use crate::world::{Simulator, World};
 /// All scenario files of the experiment.
 pub const SCENARIOS: [ScenarioFile; 2] = [scenario_file!("eklund/lc.toml"), scenario_file!("eklund/hc.toml")];
 
-/// The scenario of a network's runs.
+/// Returns the scenario of a network's runs.
 #[must_use]
 pub fn scenario(network: Network) -> ScenarioFile {
     match network {
@@ -22,21 +22,21 @@ pub fn scenario(network: Network) -> ScenarioFile {
     }
 }
 
-/// The sender's end of the associations: the correspondent node, which the mobile called.
+/// The sender: the correspondent node, which accepts the mobile's association.
 const SENDER: &str = "server";
-/// The receiver's.
+/// The receiver: the mobile.
 const RECEIVER: &str = "client";
 
 /// Runs once.
 ///
 /// # Errors
-/// What is wrong with the scenario, or why the run is not the experiment: an action that was refused, an
-/// association that ended, a primary path that was not switched at the time.
+/// The scenario is invalid, or the run is not the experiment: an action was rejected, an
+/// association ended, or the primary path was not switched on time.
 pub fn run(key: &RunKey) -> Result<Run, String> {
     run_in(&Simulator, key)
 }
 
-/// The same in any world.
+/// Runs once in any world.
 ///
 /// # Errors
 /// As [`run`], and those of the world.
@@ -84,10 +84,10 @@ fn check_up(summary: &Summary, name: &str) -> Result<(), String> {
     }
 }
 
-/// What a real host may take to do what is due.
+/// Largest delay of a real host's action.
 const LATE: Span = Span::from_millis(20);
 
-/// The path that became the sender's primary at the switch.
+/// Returns the path that became the sender's primary at the switch.
 fn new_path(trace: &TraceSeries, switch: Time) -> Result<PathId, String> {
     let changed = trace.marks.iter().find_map(|mark| match mark.kind {
         TraceKind::Primary { to, .. } => Some((mark.at, to)),
@@ -108,14 +108,14 @@ fn start_cwnd(trace: &TraceSeries, path: PathId) -> Result<u64, String> {
     start.ok_or_else(|| "the handover policy gave the new path no starting state".to_owned())
 }
 
-/// The last smoothed round trip of a path before the switch, in ms; NaN: none.
+/// Returns the last smoothed round trip of a path before the switch, in ms; NaN without one.
 fn start_rtt(trace: &TraceSeries, path: PathId, switch: Time) -> f32 {
     let rtt = &trace.rtt;
     let before = (0..rtt.at.len()).rfind(|&i| rtt.path[i] == path && rtt.at[i] <= switch);
     before.map_or(f32::NAN, |i| (rtt.srtt[i].as_secs_f64() * 1000.0) as f32)
 }
 
-/// Fast retransmits and time-outs on a path in `from..to`.
+/// Counts fast retransmits and timeouts on a path in `from..to`.
 fn losses(trace: &TraceSeries, on: PathId, from: Time, to: Time) -> u32 {
     let is_one = |kind| matches!(kind, TraceKind::FastRetransmit { path, .. } | TraceKind::T3Timeout { path, .. } if path == on);
     trace.marks.iter().filter(|mark| mark.at >= from && mark.at < to && is_one(mark.kind)).count() as u32
@@ -126,7 +126,7 @@ fn messages<'s>(series: &'s Series, app: &str) -> Result<&'s MessageSeries, Stri
     found.ok_or_else(|| format!("{app} has no messages"))
 }
 
-/// Adds what a video's messages took, those generated from the switch on.
+/// Adds the transfer times of a video's messages, those generated from the switch on.
 fn add_transfers(run: &mut Run, messages: &MessageSeries, switch: Time, first: bool) {
     let after = messages.generated.iter().zip(&messages.delivered).skip_while(|(at, _)| **at < switch);
     let times: Vec<f32> = after
@@ -153,7 +153,7 @@ fn bins<'s>(series: &'s Series, name: &str, side: &str) -> Result<&'s Bins, Stri
     Ok(bins)
 }
 
-/// User bytes delivered at the receiving end between two seconds that samples begin at.
+/// Returns the user bytes delivered to the receiver between two seconds at sample boundaries.
 fn delivered(series: &Series, name: &str, from: u32, to: u32) -> Result<u64, String> {
     let side = if name.starts_with("flow") { "server" } else { RECEIVER };
     let bins = bins(series, name, side)?;
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_measures_what_the_key_says() {
+    fn a_run_has_the_window_and_flows_of_its_key() {
         let mix = Mix::new(Network::Low, 1, 1);
         let three = run(&key(mix, Window::Three)).unwrap();
         let nr = run(&key(mix, Window::Nr)).unwrap();
@@ -179,15 +179,15 @@ mod tests {
         assert_eq!((three.transfer.len(), three.startup_max.len()), (CURVE, 1));
         assert_eq!((three.video_bytes.len(), three.tcp_bytes.len(), three.tcp_samples.len()), (1, 1, 28));
         assert!(three.start_rtt > 300.0, "{}", three.start_rtt);
-        // Until the switch the two are one run.
+        // Until the switch the two runs are identical.
         assert_eq!(three.tcp_samples[..12], nr.tcp_samples[..12]);
         assert_ne!(three.transfer, nr.transfer);
-        // No message takes less than the way.
+        // No transfer time is below the propagation delay.
         assert!(three.transfer.iter().all(|&time| time > 150.0));
     }
 
     #[test]
-    fn flows_that_a_mix_does_not_have_send_nothing() {
+    fn flows_outside_the_mix_send_nothing() {
         let mix = Mix::new(Network::High, 2, 5);
         let done = run(&key(mix, Window::Ten)).unwrap();
         assert_eq!((done.video_bytes.len(), done.tcp_bytes.len()), (2, 5));

@@ -6,12 +6,13 @@ use super::measure::Run;
 use super::run::scenario;
 use crate::table::Table;
 
-/// The command that repeats a run.
+/// Returns the command that repeats a run.
 fn command(key: &RunKey) -> String {
     scenario(key.mix.network).command(key.seed, &key.overrides())
 }
 
-/// A row per run: conditions, measured figures, provenance. `run` numbers the rows, as in the other table.
+/// Returns a row per run: conditions, measured figures, provenance. `run` is the row number, as in the other
+/// table.
 pub(super) fn runs(measured: &Measured) -> Table {
     let keys = || measured.keys();
     let count =
@@ -45,7 +46,7 @@ pub(super) fn runs(measured: &Measured) -> Table {
         .text("command", keys().map(command))
 }
 
-/// The transfer times of the first video's messages, in every run.
+/// Returns the transfer times of the first video's messages, in every run.
 pub(super) fn transfers(measured: &Measured) -> Table {
     let points = || {
         measured.values().enumerate().flat_map(|(run, of)| {
@@ -58,7 +59,7 @@ pub(super) fn transfers(measured: &Measured) -> Table {
         .real("transfer_ms", points().map(|(_, _, time)| f64::from(time)))
 }
 
-/// The example of a command that repeats a run: one of Fig. 3.
+/// Returns an example command that repeats a run: one of Fig. 3.
 pub(super) fn example(measured: &Measured) -> Option<(String, String)> {
     let shown = |key: &&RunKey| key.mix == Mix::new(Network::Low, 1, 1) && key.window == Window::Ten;
     let key = measured.keys().find(shown).or_else(|| measured.keys().next())?;

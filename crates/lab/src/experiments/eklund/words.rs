@@ -1,5 +1,4 @@
-//! What the report says in words: the question, the set-up and what the paper leaves open, the terms of the
-//! verdicts.
+//! Texts of the report: the question, the set-up, values that the paper leaves open, terms of the verdicts.
 
 use crate::report::SetUp;
 
@@ -15,7 +14,7 @@ pub(super) const QUESTION: &str = "A live video is sent to a mobile that changes
      one SCTP implementation to the paper’s two networks, with four initial windows, and each of the paper’s claims is \
      held against what was measured.";
 
-/// The terms of the verdicts.
+/// Explanations of the verdicts' terms.
 pub(super) const TERMS: [(&str, &str); 7] = [
     (
         "Transfer time (MTT), MMTT",

@@ -1,8 +1,7 @@
-//! The fit of the free parameters: a deterministic pattern search that makes the error of the 30 Reno cells
-//! least.
+//! The fit of the free parameters: a deterministic pattern search that minimizes the error of the 30 Reno
+//! cells.
 //!
-//! Sees the paper's Table V and runs of TCP Reno, nothing else: the other two tables are private to the
-//! verdicts.
+//! Reads the paper's Table V and runs of TCP Reno only: the other two tables are private to the verdicts.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +12,12 @@ use super::run;
 use crate::plan::{Execution, ThreadsError, execute};
 use crate::stats::median;
 
-/// How much is tried.
+/// The budget of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Parameter sets at most.
+    /// Largest number of parameter sets.
     pub evaluations: usize,
-    /// Seeds 1 to this under each cell.
+    /// Number of seeds of each cell, from 1.
     pub seeds: u64,
 }
 
@@ -29,29 +28,29 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Runs of the simulator at most.
+    /// Returns the largest number of simulator runs.
     #[must_use]
     pub fn runs(&self) -> u64 {
         self.evaluations as u64 * self.seeds * (WIRED.len() * WIRELESS.len()) as u64
     }
 
-    /// The command that fits with this budget.
+    /// Returns the command that fits with this budget.
     #[must_use]
     pub fn command(&self) -> String {
         format!("msctp fit fu-atiquzzaman --evaluations {} --seeds {}", self.evaluations, self.seeds)
     }
 }
 
-/// The fit could not be made.
+/// Errors of [`fit`].
 #[derive(Debug, thiserror::Error)]
 pub enum FitError {
-    /// No threads.
+    /// The threads could not be started.
     #[error(transparent)]
     Threads(#[from] ThreadsError),
     /// A run failed.
     #[error("{0}")]
     Run(String),
-    /// It was interrupted.
+    /// The fit was interrupted.
     #[error("interrupted")]
     Interrupted,
 }
@@ -60,11 +59,11 @@ pub enum FitError {
 #[derive(Clone, Copy, Debug)]
 struct Dial {
     least: f64,
-    /// From one value to the next.
+    /// The function from one value to the next.
     step: Step,
     /// Number of values.
     values: i32,
-    /// Where the search begins.
+    /// Index of the first value tried.
     start: i32,
 }
 
@@ -80,14 +79,14 @@ impl Dial {
             Step::Plus(step) => self.least + step * f64::from(position),
             Step::Times(step) => self.least * libm::pow(step, f64::from(position)),
         };
-        // Two digits after the point are as fine as the file shows.
+        // Round to two digits, the precision of the file.
         (value * 100.0).round() / 100.0
     }
 }
 
 /// Slope of the fading 2 to 32 dB; shortest bad period 0.5 to 128 ms; Pareto's shape 1.05 to 3.05;
-/// advertisements valid for 3 to 9 s (RFC 5944 §2.3: three intervals at least, which are of a second). The
-/// search begins where the scenario file is.
+/// advertisements valid for 3 to 9 s (RFC 5944 §2.3: at least three intervals of a second). The search starts
+/// at the scenario file's values.
 const DIALS: [Dial; 4] = [
     Dial { least: 2.0, step: Step::Plus(0.5), values: 61, start: 16 },
     Dial { least: 0.5, step: Step::Times(1.189_207_115), values: 33, start: 13 },
@@ -95,11 +94,10 @@ const DIALS: [Dial; 4] = [
     Dial { least: 3.0, step: Step::Plus(1.0), values: 7, start: 0 },
 ];
 
-/// Where the search begins again after the first end: at lighter and at heavier fading than the scenario
-/// file's.
+/// Starts after the first minimum: lighter and heavier fading than the scenario file's.
 const OTHER_STARTS: [Position; 2] = [[6, 26, 24, 3], [8, 5, 40, 0]];
 
-/// Steps of the search on each dial, one round after the other.
+/// Strides of the search along each parameter, one round each.
 const STRIDES: [i32; 4] = [8, 4, 2, 1];
 
 type Position = [i32; 4];
@@ -114,8 +112,8 @@ fn parameters(position: &Position) -> Parameters {
     }
 }
 
-/// Searches the least of `error`, from the dials' starts and from other places, until that is done or so many
-/// positions have been tried. No position is tried twice.
+/// Minimizes `error` from several starts until they are done or the budget of positions is spent. No position
+/// is evaluated twice.
 fn search<E>(
     evaluations: usize,
     error: impl FnMut(&Position) -> Result<f64, E>,
@@ -141,7 +139,7 @@ struct Search<F> {
 }
 
 impl<E, F: FnMut(&Position) -> Result<f64, E>> Search<F> {
-    /// The error at a position not tried before; `None` when it was, or when enough have been.
+    /// Evaluates the error at a new position; `None` if it was evaluated before or the budget is spent.
     fn try_at(&mut self, position: Position) -> Result<Option<f64>, E> {
         if self.known.contains_key(&position) || self.known.len() >= self.evaluations {
             return Ok(None);
@@ -151,8 +149,8 @@ impl<E, F: FnMut(&Position) -> Result<f64, E>> Search<F> {
         Ok(Some(found))
     }
 
-    /// Goes down from `start`: along each dial in turn, by strides that shorten when none of them helps. Ends
-    /// when the shortest does not help.
+    /// Descends from `start` along each parameter in turn. Strides shorten when none of them helps; the
+    /// descent ends when the shortest does not help.
     fn descend(&mut self, start: Position) -> Result<Option<(Position, f64)>, E> {
         let Some(mut least) = self.try_at(start)? else { return Ok(None) };
         let mut best = start;
@@ -161,7 +159,7 @@ impl<E, F: FnMut(&Position) -> Result<f64, E>> Search<F> {
             while moved {
                 moved = false;
                 for (dial, direction) in (0..DIALS.len()).flat_map(|dial| [(dial, stride), (dial, -stride)]) {
-                    // On and on in a direction that helps.
+                    // Continue in a direction as long as it helps.
                     loop {
                         let mut next = best;
                         next[dial] = (best[dial] + direction).clamp(0, DIALS[dial].values - 1);
@@ -177,20 +175,20 @@ impl<E, F: FnMut(&Position) -> Result<f64, E>> Search<F> {
     }
 }
 
-/// Mean over the cells of |ln(measured / paper)|, and median of the relative error's size.
+/// Computes the mean over the cells of |ln(measured / paper)|, and the median of the absolute relative error.
 fn errors(means: &BTreeMap<(u32, u32), f64>) -> Option<(f64, f64)> {
     let ratios: Option<Vec<f64>> = means
         .iter()
         .map(|(&(wired, wireless), &mean)| Some(mean / f64::from(cell(&RENO, wired, wireless)?)))
         .collect();
     let ratios = ratios?;
-    // A cell in which nothing arrives is as bad as one with a single segment.
+    // A cell that delivers nothing counts as one with a single segment.
     let logs: f64 = ratios.iter().map(|ratio| libm::log(ratio.max(1e-3)).abs()).sum();
     let sizes: Vec<f64> = ratios.iter().map(|ratio| (ratio - 1.0).abs()).collect();
     Some((logs / ratios.len() as f64, median(&sizes)?))
 }
 
-/// Runs the 30 cells of TCP Reno with these parameters: mean segments of each.
+/// Runs the 30 cells of TCP Reno with these parameters and returns the mean segments of each.
 fn table(
     parameters: &Parameters,
     seeds: u64,
@@ -217,7 +215,7 @@ fn table(
     Ok(means)
 }
 
-/// Fits. The progress moves on by a run at a time, [`Budget::runs`] in all if the search does not end before.
+/// Fits the parameters. The progress advances by one per run, up to [`Budget::runs`].
 ///
 /// # Errors
 /// [`FitError`].
@@ -254,14 +252,14 @@ pub fn fit(budget: Budget, execution: &Execution<'_>) -> Result<Frozen, FitError
 mod tests {
     use super::*;
 
-    /// A bowl whose lowest point lies elsewhere than the start.
+    /// A bowl whose minimum is not at the start.
     fn bowl(position: &Position) -> Result<f64, ()> {
         let target = [5, 30, 20, 5];
         Ok(position.iter().zip(target).map(|(&a, b)| f64::from(a - b).powi(2)).sum())
     }
 
     #[test]
-    fn the_search_finds_the_lowest_point_and_keeps_its_budget() {
+    fn the_search_finds_the_minimum_within_its_budget() {
         assert_eq!(search(10_000, bowl).unwrap().0, [5, 30, 20, 5]);
         let mut count = 0;
         let (_, evaluations) = search(17, |position| {
@@ -284,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn the_error_is_zero_for_the_papers_own_table_and_that_of_a_factor_for_a_scaled_one() {
+    fn the_error_is_zero_for_the_papers_table_and_the_factor_for_a_scaled_one() {
         let scaled = |factor: f64| {
             let cells = WIRED.into_iter().flat_map(|w| WIRELESS.map(|r| (w, r)));
             cells.map(|(w, r)| ((w, r), f64::from(cell(&RENO, w, r).unwrap()) * factor)).collect()
@@ -295,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fit_looks_at_table_v_alone() {
+    fn the_fit_reads_table_v_only() {
         let source = include_str!("fit.rs");
         let code = source.split("#[cfg(test)]").next().unwrap();
         for forbidden in ["judging", "predicted", "Sack", "Sctp", "Protocol::ALL"] {
@@ -304,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn the_search_begins_where_the_scenario_file_is() {
+    fn the_search_starts_at_the_scenario_files_values() {
         let text = run::MOBILE_IP.text;
         let start = parameters(&DIALS.map(|dial| dial.start));
         assert_eq!((start.fading_slope_db, start.fade_shape, start.advertisement_lifetime_s), (10.0, 1.5, 3));

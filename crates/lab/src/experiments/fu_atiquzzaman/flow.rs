@@ -1,5 +1,5 @@
-//! What one sender did and what became of it, the same for TCP and SCTP: read off the traces of a run.
-//! Segments are counted from 0, times in seconds. Knows nothing of handovers.
+//! The flow of one sender, in the same form for TCP and SCTP, extracted from the traces of a run. Segments
+//! are counted from 0, times in seconds. Does not depend on handovers.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use super::measure::{SEGMENT_BYTES, Sent};
 /// A flow from client to server.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Flow {
-    /// Segments the receiving application was given.
+    /// Segments delivered to the receiving application.
     pub delivered: u64,
     /// Segments retransmitted.
     pub retransmitted: u64,
@@ -23,28 +23,28 @@ pub struct Flow {
     pub sent: Vec<Sent>,
     /// Segments received, by time.
     pub received: Vec<(f64, u64)>,
-    /// Acknowledgments that reached the sender: when, and the first segment they do not acknowledge.
+    /// Acknowledgments that reached the sender: time, and the first segment they do not acknowledge.
     pub acknowledged: Vec<(f64, u64)>,
-    /// When the retransmission timer expired.
+    /// Times of retransmission timer expirations.
     pub timeouts: Vec<f64>,
-    /// When a fast retransmit began.
+    /// Times at which fast retransmits began.
     pub fast_retransmits: Vec<f64>,
-    /// Congestion window in segments: when it changed, and to what.
+    /// Congestion window in segments: times and values of its changes.
     pub windows: Vec<(f64, f64)>,
-    /// Retransmission time-out: when it changed, and to what.
+    /// Retransmission timeout in seconds: times and values of its changes.
     pub rtos: Vec<(f64, f64)>,
-    /// The most blocks an acknowledgment had that reached the sender.
+    /// Largest number of blocks in an acknowledgment that reached the sender.
     pub most_blocks: u32,
 }
 
-/// Bytes of a DATA chunk with a segment in it, in which SCTP counts its window.
+/// Bytes of a DATA chunk with a segment, the unit of SCTP's window.
 const CHUNK_BYTES: f64 = SEGMENT_BYTES as f64 + 16.0;
 
 impl Flow {
-    /// The TCP connection or SCTP association of this name, traced with every segment.
+    /// Extracts the TCP connection or SCTP association of this name, traced with every segment.
     ///
     /// # Errors
-    /// That there is none, that it was never up, or that it ended.
+    /// It does not exist, was never up, or ended.
     pub fn of(name: &str, summary: &Summary, series: &Series) -> Result<Self, String> {
         if let Some(connection) = summary.tcp.iter().find(|connection| connection.name == name) {
             alive(name, connection.established, connection.ended.as_deref())?;
@@ -166,8 +166,8 @@ impl Flow {
         Ok(flow)
     }
 
-    /// What was sent and did not arrive. Each arrival is taken to be of the latest sending before it that has
-    /// none yet; what was sent after the last that arrived may still be on its way and is not counted.
+    /// Returns the lost segments. Each arrival is matched with the latest unmatched transmission before it.
+    /// Transmissions after the last arrival's may still be in flight and are not counted.
     #[must_use]
     pub fn lost(&self) -> Vec<Sent> {
         let mut sendings: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
@@ -187,7 +187,7 @@ impl Flow {
         sent.filter(|&(_, &arrived)| !arrived).map(|(sent, _)| *sent).collect()
     }
 
-    /// The retransmission time-out at a time; `None` before the first round trip.
+    /// Returns the retransmission timeout at a time; `None` before the first round trip.
     #[must_use]
     pub fn rto_at(&self, at: f64) -> Option<f64> {
         let before = self.rtos.partition_point(|&(time, _)| time <= at);
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_arrival_belongs_to_the_latest_sending_before_it() {
+    fn an_arrival_matches_the_latest_transmission_before_it() {
         let sent = |at, segment, again| Sent { at, segment, again };
         let flow = Flow {
             sent: vec![

@@ -1,4 +1,5 @@
-//! Which runs there are: the paper's grid, the microscope, the sweep over the number of SACK blocks.
+//! The runs: the paper's grid, the six scripted losses (microscope), the sweep over the number of SACK
+//! blocks.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -8,7 +9,7 @@ use serde::Serialize;
 use super::paper::{WIRED, WIRELESS};
 use crate::experiments::Effort;
 
-/// What is compared.
+/// The protocol of the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
@@ -16,7 +17,7 @@ pub enum Protocol {
     Reno,
     /// TCP with SACK and timestamps: three blocks.
     Sack,
-    /// SCTP: as many blocks as there are.
+    /// SCTP: any number of blocks.
     Sctp,
 }
 
@@ -24,7 +25,7 @@ impl Protocol {
     /// All three, in the order of the paper's tables.
     pub const ALL: [Self; 3] = [Self::Reno, Self::Sack, Self::Sctp];
 
-    /// As read by people: the paper's names.
+    /// Returns the paper's name.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -34,7 +35,7 @@ impl Protocol {
         }
     }
 
-    /// As in names of files.
+    /// Returns the form used in file names.
     #[must_use]
     pub fn slug(self) -> &'static str {
         match self {
@@ -52,7 +53,7 @@ pub struct GridKey {
     pub wired: u32,
     /// Rate between mobile and agent in bit/s.
     pub wireless: u32,
-    /// What is compared.
+    /// The protocol.
     pub protocol: Protocol,
     /// Seed of every random stream.
     pub seed: u64,
@@ -71,10 +72,10 @@ impl fmt::Display for GridKey {
     }
 }
 
-/// The cells of which a handover of Reno is drawn: the wired and the wireless rate.
+/// The cells with a plotted handover of Reno: the wired and the wireless rate.
 pub const PLOTTED: [(u32, u32); 2] = [(1_500_000, 2_000_000), (28_800, 384_000)];
 
-/// A rate in bit/s as the paper writes it, in kbps.
+/// Formats a rate in bit/s as in the paper, in kbps.
 #[must_use]
 pub fn kbps(bps: u32) -> String {
     if bps.is_multiple_of(1000) { (bps / 1000).to_string() } else { (f64::from(bps) / 1000.0).to_string() }
@@ -83,9 +84,9 @@ pub fn kbps(bps: u32) -> String {
 /// A run of the microscope: six scripted losses in one window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct MicroscopeKey {
-    /// Which losses.
+    /// The loss set.
     pub losses: LossSet,
-    /// What is compared.
+    /// The protocol.
     pub protocol: Protocol,
 }
 
@@ -99,17 +100,17 @@ impl fmt::Display for MicroscopeKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossSet {
-    /// The same for all three: those of Fig. 7, which leave five blocks. The verdict is taken from these.
+    /// The same for all three: those of Fig. 7, which leave five blocks. The verdict is from these.
     Same,
     /// Each protocol's own, those of its figure.
     Own,
 }
 
 impl LossSet {
-    /// Both, the one that decides first.
+    /// Both; the verdicts are from the first.
     pub const ALL: [Self; 2] = [Self::Same, Self::Own];
 
-    /// As read by people.
+    /// Returns the text for readers.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -118,7 +119,7 @@ impl LossSet {
         }
     }
 
-    /// The lost segments, counted from the first of them (Figs 6 to 8).
+    /// Returns the lost segments, counted from the first of them (Figs 6 to 8).
     #[must_use]
     pub fn offsets(self, protocol: Protocol) -> [u64; 6] {
         match (self, protocol) {
@@ -132,18 +133,18 @@ impl LossSet {
     }
 }
 
-/// How many SACK blocks an acknowledgment may carry.
+/// Limit of SACK blocks in an acknowledgment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Blocks {
-    /// At most so many; 0: selective acknowledgment off.
+    /// At most this many; 0: selective acknowledgment off.
     AtMost(u32),
-    /// As many as there are.
+    /// No limit.
     Unlimited,
 }
 
 impl Blocks {
-    /// Those that are compared.
+    /// The limits that are compared.
     pub const ALL: [Self; 7] = [
         Self::AtMost(0),
         Self::AtMost(1),
@@ -154,7 +155,7 @@ impl Blocks {
         Self::Unlimited,
     ];
 
-    /// As read by people.
+    /// Returns the text for readers.
     #[must_use]
     pub fn words(self) -> String {
         match self {
@@ -169,9 +170,9 @@ impl Blocks {
 pub struct BlocksKey {
     /// TCP with SACK, or SCTP.
     pub protocol: Protocol,
-    /// How many blocks.
+    /// The limit of blocks.
     pub blocks: Blocks,
-    /// Seed of the losses: runs that differ in the rest alone meet the same process.
+    /// Seed of the losses: runs that differ only in the rest have the same loss process.
     pub seed: u64,
 }
 
@@ -181,33 +182,33 @@ impl fmt::Display for BlocksKey {
     }
 }
 
-/// How much is run. The microscope is deterministic and always run whole.
+/// The number of runs, by seeds. The microscope is deterministic and always complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Seeds 1 to this for each cell of the grid and each number of blocks.
+    /// Number of seeds, from 1, for each cell of the grid and each number of blocks.
     pub seeds: u64,
 }
 
 impl Extent {
     /// The whole experiment.
     pub const FULL: Self = Self { seeds: 20 };
-    /// A look.
+    /// A quick run.
     pub const QUICK: Self = Self { seeds: 4 };
 
-    /// What an effort comes to.
+    /// Returns the extent for an effort.
     #[must_use]
     pub fn of(effort: &Effort) -> Self {
         let extent = if effort.quick { Self::QUICK } else { Self::FULL };
         Self { seeds: effort.seeds.unwrap_or(extent.seeds) }
     }
 
-    /// The seeds.
+    /// Returns the seeds.
     #[must_use]
     pub fn seeds(&self) -> RangeInclusive<u64> {
         1..=self.seeds
     }
 
-    /// Every run of the grid.
+    /// Returns every run of the grid.
     #[must_use]
     pub fn grid(&self) -> Vec<GridKey> {
         let mut keys = Vec::new();
@@ -221,14 +222,14 @@ impl Extent {
         keys
     }
 
-    /// Every run of the microscope.
+    /// Returns every run of the microscope.
     #[must_use]
     pub fn microscope(&self) -> Vec<MicroscopeKey> {
         let both = LossSet::ALL.into_iter();
         both.flat_map(|losses| Protocol::ALL.map(|protocol| MicroscopeKey { losses, protocol })).collect()
     }
 
-    /// Every run of the sweep over the number of blocks.
+    /// Returns every run of the sweep over the number of blocks.
     #[must_use]
     pub fn blocks(&self) -> Vec<BlocksKey> {
         let mut keys = Vec::new();
@@ -240,7 +241,7 @@ impl Extent {
         keys
     }
 
-    /// How many runs that is.
+    /// Returns the number of runs.
     #[must_use]
     pub fn size(&self) -> usize {
         self.grid().len() + self.microscope().len() + self.blocks().len()

@@ -1,4 +1,4 @@
-//! What is measured in the runs, as plain numbers: the only input of the claims and figures. Times in seconds
+//! Measurements of the runs as plain numbers: the only input of the claims and figures. Times are in seconds
 //! since the start of the run, segments counted from 0.
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use super::grid::{BlocksKey, GridKey, MicroscopeKey};
 /// User bytes of a segment (the paper's Table IV).
 pub const SEGMENT_BYTES: u32 = 948;
 
-/// Everything measured in a reproduction.
+/// All measurements of an experiment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     /// The grid.
@@ -24,7 +24,7 @@ pub struct Measured {
 /// A run of the grid.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GridRun {
-    /// Segments the correspondent's application was given.
+    /// Segments delivered to the correspondent's application.
     pub delivered: u64,
     /// Segments retransmitted.
     pub retransmitted: u64,
@@ -32,64 +32,64 @@ pub struct GridRun {
     pub timeouts: u64,
     /// Fast retransmits.
     pub fast_retransmits: u64,
-    /// The mobile's two handovers, or those that there were.
+    /// The mobile's handovers, two if it completes both.
     pub handovers: Vec<Handover>,
-    /// When segments were sent that did not arrive.
+    /// Transmission times of segments that did not arrive.
     pub losses: Vec<f64>,
-    /// All that the sender did, of the runs that are drawn.
+    /// The sender's segments and timers; only in plotted runs.
     pub plot: Option<Microscope>,
 }
 
-/// A handover of the mobile and how its sender came through.
+/// A handover of the mobile, as its sender experienced it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Handover {
-    /// When the mobile heard the old agent for the last time.
+    /// Time of the old agent's last advertisement.
     pub from: f64,
-    /// When the first acknowledgment of new data reached it after it was registered with the new agent.
+    /// Time of the first acknowledgment of new data after the registration with the new agent.
     pub to: f64,
-    /// From `from` to the registration: the handover's length, whatever the sender does.
+    /// Duration of the handover, from `from` to the registration, whatever the sender does.
     pub outage: f64,
-    /// The sender's retransmission time-out when it began.
+    /// The sender's retransmission timeout at its start.
     pub rto: f64,
-    /// Segments lost in it.
+    /// Segments lost during the handover.
     pub lost: u64,
-    /// Expirations of the retransmission timer until it was over.
+    /// Expirations of the retransmission timer until its end.
     pub timeouts: u64,
-    /// Fast retransmits until what had been lost was acknowledged.
+    /// Fast retransmits until the lost segments were acknowledged.
     pub fast_retransmits: u64,
     /// Window right after the first timeout, in segments; `None` without a timeout.
     pub window_after_timeout: Option<f64>,
 }
 
-/// A run of the microscope: everything the sender of the six lost segments did.
+/// A run of the microscope: all actions of the sender of the six lost segments.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Microscope {
-    /// The segments that were lost when first sent.
+    /// The segments whose first transmission was lost.
     pub lost: Vec<u64>,
     /// Segments sent, by time.
     pub sent: Vec<Sent>,
-    /// Acknowledgments that reached the sender: when, and the first segment they do not acknowledge.
+    /// Acknowledgments that reached the sender: time, and the first segment they do not acknowledge.
     pub acknowledged: Vec<(f64, u64)>,
-    /// When the retransmission timer expired.
+    /// Times of retransmission timer expirations.
     pub timeouts: Vec<f64>,
-    /// When a fast retransmit began.
+    /// Times at which fast retransmits began.
     pub fast_retransmits: Vec<f64>,
-    /// The most blocks an acknowledgment had.
+    /// Largest number of blocks in an acknowledgment.
     pub most_blocks: u32,
 }
 
 /// A segment sent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sent {
-    /// When.
+    /// Time.
     pub at: f64,
-    /// Which.
+    /// Number of the segment.
     pub segment: u64,
-    /// It had been sent before.
+    /// True for a retransmission.
     pub again: bool,
 }
 
-/// How the six lost segments were repaired.
+/// The repair of the six lost segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Repair {
     /// Time of the first retransmission of one of them.
@@ -103,7 +103,7 @@ pub struct Repair {
 }
 
 impl Repair {
-    /// The paper's measure: time from the first retransmission to the last.
+    /// Returns the paper's measure: the time from the first retransmission to the last.
     #[must_use]
     pub fn span(&self) -> f64 {
         self.last - self.first
@@ -111,21 +111,21 @@ impl Repair {
 }
 
 impl Microscope {
-    /// Returns when each lost segment was first retransmitted, in the order of the segments.
+    /// Returns the time of each lost segment's first retransmission, in the order of the segments.
     #[must_use]
     pub fn retransmissions(&self) -> Vec<(u64, f64)> {
         let again = |segment| self.sent.iter().find(|sent| sent.segment == segment && sent.again);
         self.lost.iter().filter_map(|&segment| Some((segment, again(segment)?.at))).collect()
     }
 
-    /// When the first of the lost segments was first sent.
+    /// Returns the time of the first transmission of the first lost segment.
     #[must_use]
     pub fn begins(&self) -> Option<f64> {
         let first = self.lost.first()?;
         self.sent.iter().find(|sent| sent.segment == *first).map(|sent| sent.at)
     }
 
-    /// How the lost segments were repaired; `None` when some were not.
+    /// Returns the repair of the lost segments; `None` if some were not repaired.
     #[must_use]
     pub fn repair(&self) -> Option<Repair> {
         let again: Vec<f64> = self.retransmissions().iter().map(|&(_, at)| at).collect();
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_repair_is_from_the_first_to_the_last_first_retransmission() {
+    fn a_repair_spans_the_first_to_the_last_first_retransmission() {
         let sent = |at, segment, again| Sent { at, segment, again };
         let mut run = Microscope {
             lost: vec![3, 5],

@@ -1,5 +1,5 @@
 //! Fu & Atiquzzaman, "Improving End-to-End Throughput of Mobile IP using SCTP": SCTP, TCP Reno and TCP SACK
-//! from a mobile that changes its Mobile IP agent and loses several segments of a window each time.
+//! from a mobile that changes its Mobile IP agent and loses several segments of a window at each change.
 
 pub mod fit;
 pub mod flow;
@@ -20,7 +20,7 @@ use crate::plan::{Execution, ThreadsError, execute};
 use crate::report::{Data, Provenance, Report};
 use crate::scenario_file::ScenarioFile;
 
-/// The experiment, for the registry.
+/// The entry of [`EXPERIMENTS`](super::EXPERIMENTS).
 pub const EXPERIMENT: Experiment = Experiment {
     name: "fu-atiquzzaman",
     summary: "SCTP, TCP SACK and TCP Reno through Mobile IP handovers (Fu and Atiquzzaman)",
@@ -31,10 +31,10 @@ pub const EXPERIMENT: Experiment = Experiment {
     emulated: None,
 };
 
-/// Carries the experiment out. `command` is what the report says makes it again.
+/// Runs the experiment. The report shows `command` as the command that repeats it.
 ///
 /// # Errors
-/// [`ThreadsError`]. A run that fails is in the report's provenance, not an error.
+/// [`ThreadsError`]. A run that fails is listed in the report's provenance, not an error.
 pub fn reproduce(
     extent: &Extent,
     execution: &Execution<'_>,
@@ -63,7 +63,7 @@ pub fn reproduce(
     Ok(report(extent, &measured, provenance))
 }
 
-/// From what was measured to the report.
+/// Builds the report from the measurements.
 fn report(extent: &Extent, measured: &Measured, provenance: Provenance) -> Report {
     let ledger = judging::claims::ledger(measured);
     let data = |name, about, table, csv| Data { name, about, table, csv };

@@ -1,6 +1,5 @@
-//! What the paper gives as numbers: the axes of its tables and the one table that the free parameters may be
-//! fitted to. The two that are predicted are in [`judging`](super::judging), where nothing but the verdicts
-//! can see them.
+//! The paper's numbers: the axes of its tables, and the one table used for the fit. The two predicted tables
+//! are in [`judging`](super::judging), visible to the verdicts only.
 
 /// Rates between correspondent and router in bit/s: the rows of Tables V to VII.
 pub const WIRED: [u32; 6] = [28_800, 54_000, 200_000, 500_000, 1_000_000, 1_500_000];
@@ -21,7 +20,7 @@ pub const RENO: PaperTable = [
     [519, 717, 1224, 2660, 2715],
 ];
 
-/// The value of `table` for a pair of rates; `None` when they are none of the paper's.
+/// Returns the value of `table` for a pair of rates; `None` if the paper does not have them.
 #[must_use]
 pub fn cell(table: &PaperTable, wired: u32, wireless: u32) -> Option<u32> {
     let row = WIRED.iter().position(|&rate| rate == wired)?;

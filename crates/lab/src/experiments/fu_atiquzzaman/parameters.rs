@@ -1,30 +1,29 @@
-//! The free parameters: what the paper leaves open and what is fitted, in one place for the fit and for all
+//! The free parameters, which the paper leaves open and the fit determines: one place for the fit and all
 //! protocols' runs.
 
 use serde::{Deserialize, Serialize};
 
 use crate::scenario_file::{ScenarioFile, scenario_file};
 
-/// Where the frozen parameters are: written by `msctp fit fu-atiquzzaman`, compiled in.
+/// The file of the frozen parameters: written by `msctp fit fu-atiquzzaman`, compiled in.
 pub const FILE: ScenarioFile = scenario_file!("fu-atiquzzaman/parameters.toml");
 
-/// What is fitted. All the rest of the scenario is as the paper says or, where that is silent, as the
-/// scenario file says.
+/// The fitted parameters. The rest of the scenario follows the paper or, where that is silent, the scenario
+/// file.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
-    /// By how many dB more margin of the receive power the share of bad time on the radio falls to a tenth.
+    /// Increase of the receive power margin in dB that reduces the share of bad time on the radio to a tenth.
     pub fading_slope_db: f64,
-    /// The shortest bad period of the radio in milliseconds.
+    /// Shortest bad period of the radio in milliseconds.
     pub shortest_fade_ms: f64,
-    /// Pareto's shape of the bad periods' lengths.
+    /// Pareto shape of the bad periods' lengths.
     pub fade_shape: f64,
-    /// For how many seconds an agent's advertisement is valid: how long a mobile waits before it looks for
-    /// another.
+    /// Lifetime of an agent's advertisement in seconds, after which a mobile looks for another agent.
     pub advertisement_lifetime_s: u32,
 }
 
-/// The frozen parameters and how they came about.
+/// The frozen parameters and the record of their fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Frozen {
@@ -34,26 +33,26 @@ pub struct Frozen {
     pub fit: FitRecord,
 }
 
-/// What a fit came to.
+/// The record of a fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FitRecord {
-    /// The command that makes it again.
+    /// The command that repeats the fit.
     pub command: String,
-    /// The table it looked at.
+    /// The table used.
     pub table: String,
     /// Parameter sets that were tried.
     pub evaluations: usize,
-    /// Seeds under each cell.
+    /// Seeds of each cell.
     pub seeds: u64,
-    /// What was made least: mean over the 30 cells of |ln(measured / paper)|.
+    /// The minimized error: mean over the 30 cells of |ln(measured / paper)|.
     pub mean_log_error: f64,
-    /// Median over the 30 cells of the relative error's size.
+    /// Median over the 30 cells of the absolute relative error.
     pub median_relative_error: f64,
 }
 
 impl Parameters {
-    /// What replaces values of the scenario file, as `--set` of `msctp sim` takes it.
+    /// Returns the overrides of the scenario file, in the form of `msctp sim --set`.
     #[must_use]
     pub fn overrides(&self) -> Vec<String> {
         let mut overrides = Vec::new();
@@ -71,18 +70,18 @@ impl Parameters {
 }
 
 impl Frozen {
-    /// The committed ones.
+    /// Returns the committed parameters.
     ///
     /// # Errors
-    /// Where the file is not what `msctp fit` writes.
+    /// The file is not in the form written by `msctp fit`.
     pub fn committed() -> Result<Self, String> {
         toml::from_str(FILE.text).map_err(|error| format!("{}: {error}", FILE.path))
     }
 
-    /// As a file.
+    /// Formats the content of the file.
     ///
     /// # Errors
-    /// What TOML cannot express.
+    /// A value that TOML cannot express.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         let head = "# The free parameters of the Fu & Atiquzzaman experiment, fitted to the paper's Table V (TCP Reno) alone and frozen:\n\
                     # the runs of all three protocols read them from here. Written by the command below; do not edit.\n\n";
@@ -95,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_committed_file_is_what_a_fit_writes() {
+    fn the_committed_file_has_the_form_written_by_a_fit() {
         let frozen = Frozen::committed().unwrap();
         assert_eq!(frozen.to_toml().unwrap(), FILE.text);
         assert!(frozen.fit.median_relative_error > 0.0 && frozen.fit.evaluations > 0);

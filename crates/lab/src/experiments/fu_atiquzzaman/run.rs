@@ -1,4 +1,4 @@
-//! One run: from a key over the scenario file and the simulator to the numbers that are measured.
+//! Carries out one run: builds the scenario from its key, simulates it, extracts the measurements.
 
 use msctp_sim::Summary;
 use msctp_sim::summary::MobileSummary;
@@ -16,11 +16,11 @@ const MICROSCOPE_SCTP: ScenarioFile = scenario_file!("fu-atiquzzaman/microscope-
 const BLOCKS_TCP: ScenarioFile = scenario_file!("fu-atiquzzaman/blocks-tcp.toml");
 const BLOCKS_SCTP: ScenarioFile = scenario_file!("fu-atiquzzaman/blocks-sctp.toml");
 
-/// All files of the experiment.
+/// All scenario files of the experiment.
 pub const SCENARIOS: [ScenarioFile; 6] =
     [MOBILE_IP, FILE, MICROSCOPE_TCP, MICROSCOPE_SCTP, BLOCKS_TCP, BLOCKS_SCTP];
 
-/// The overrides that make a run of the grid out of the scenario, with these free parameters.
+/// Returns the overrides of the scenario for a run of the grid with these free parameters.
 #[must_use]
 pub fn grid_overrides(key: &GridKey, parameters: &Parameters) -> Vec<String> {
     let mut overrides = parameters.overrides();
@@ -28,7 +28,7 @@ pub fn grid_overrides(key: &GridKey, parameters: &Parameters) -> Vec<String> {
     for cell in ["cell-ha", "cell-fa"] {
         overrides.push(format!("link.{cell}.rate={}bps", key.wireless));
     }
-    // SCTP begins by itself; another takes its place.
+    // SCTP starts by default; start another protocol in its place.
     if key.protocol != Protocol::Sctp {
         overrides.push("association.sctp.start=200s".to_owned());
         overrides.push(format!("tcp.{}.start=0s", key.protocol.slug()));
@@ -36,16 +36,16 @@ pub fn grid_overrides(key: &GridKey, parameters: &Parameters) -> Vec<String> {
     overrides
 }
 
-/// Segments delivered in a run of the grid, and nothing else.
+/// Returns only the segments delivered in a run of the grid.
 ///
 /// # Errors
-/// What is wrong with the scenario.
+/// The scenario is invalid.
 pub fn delivered(key: &GridKey, parameters: &Parameters) -> Result<u64, String> {
     let (summary, _) = MOBILE_IP.simulate(&grid_overrides(key, parameters), key.seed)?;
     segments_of(&summary, key.protocol.slug())
 }
 
-/// Segments that the application at the server of this connection or association was given.
+/// Returns the segments delivered to the server's application of this connection or association.
 fn segments_of(summary: &Summary, name: &str) -> Result<u64, String> {
     let tcp = summary.tcp.iter().find(|it| it.name == name).map(|it| it.to_server.bytes);
     let sctp = || summary.associations.iter().find(|it| it.name == name).map(|it| it.to_server.bytes);
@@ -56,7 +56,7 @@ fn segments_of(summary: &Summary, name: &str) -> Result<u64, String> {
 /// Runs a cell of the grid with the frozen parameters.
 ///
 /// # Errors
-/// What is wrong with the scenario, or that the transfer did not last to the end.
+/// The scenario is invalid, or the transfer did not last to the end.
 pub fn grid(key: &GridKey) -> Result<GridRun, String> {
     let frozen = Frozen::committed()?;
     let mut overrides = grid_overrides(key, &frozen.parameters);
@@ -77,7 +77,7 @@ pub fn grid(key: &GridKey) -> Result<GridRun, String> {
     })
 }
 
-/// One run of each cell of which a handover is drawn.
+/// Returns true for one run of each cell with a plotted handover.
 fn is_drawn(key: &GridKey) -> bool {
     key.protocol == Protocol::Reno && key.seed == 1 && PLOTTED.contains(&(key.wired, key.wireless))
 }
@@ -93,9 +93,9 @@ fn microscope_of(flow: Flow) -> Microscope {
     }
 }
 
-/// From the last advertisement of the old agent to the registration with the new one, for each change of the
-/// agent. The mobile gives an agent up when its advertisement, valid for so many seconds, has expired; it may
-/// then hear none for a while.
+/// Returns for each change of agent the time of the old agent's last advertisement and that of the
+/// registration with the new agent. The mobile drops an agent when its advertisement has expired after
+/// `valid` seconds; it may then receive none for a while.
 fn absences(mobile: &MobileSummary, valid: f64) -> Vec<(f64, f64)> {
     let mut earlier = 0.0;
     let mut absences = Vec::new();
@@ -108,7 +108,7 @@ fn absences(mobile: &MobileSummary, valid: f64) -> Vec<(f64, f64)> {
     absences
 }
 
-/// How a sender came through a handover.
+/// Measures how a sender got through a handover.
 fn handover(flow: &Flow, (from, registered): (f64, f64)) -> Option<Handover> {
     let before = flow.acknowledged.partition_point(|&(at, _)| at < registered);
     let (_, next) = *flow.acknowledged.get(before.checked_sub(1)?)?;
@@ -136,10 +136,10 @@ fn handover(flow: &Flow, (from, registered): (f64, f64)) -> Option<Handover> {
 /// The segment of the microscope's first loss, counted from 0: late enough for a full window.
 const FIRST_LOST: u64 = 200;
 
-/// Packets without data that the sender of either transport sends first: SYN and ACK, INIT and COOKIE ECHO.
+/// Packets without data before the first data: SYN and ACK, or INIT and COOKIE ECHO.
 const HANDSHAKE: u64 = 2;
 
-/// The scenario of a run of the microscope, with what replaces values of it.
+/// Returns the scenario of a run of the microscope, and its overrides.
 #[must_use]
 pub fn microscope_scenario(key: &MicroscopeKey) -> (ScenarioFile, Vec<String>) {
     let packets: Vec<String> = key
@@ -167,14 +167,14 @@ pub fn microscope(key: &MicroscopeKey) -> Result<Microscope, String> {
     Ok(microscope_of(Flow::of("upload", &summary, &series)?))
 }
 
-/// The scenario of a run of the sweep, with what replaces values of it.
+/// Returns the scenario of a run of the sweep, and its overrides.
 #[must_use]
 pub fn blocks_scenario(key: &BlocksKey) -> (ScenarioFile, Vec<String>) {
     let (file, limit) = match key.protocol {
         Protocol::Sctp => (BLOCKS_SCTP, "sctp.receiver.max_gap_blocks"),
         Protocol::Reno | Protocol::Sack => (BLOCKS_TCP, "tcp-profile.receiver.sack_limit"),
     };
-    // Unlimited is what both files say.
+    // Both files have no limit.
     let overrides = match key.blocks {
         Blocks::AtMost(blocks) => vec![format!("{limit}={blocks}")],
         Blocks::Unlimited => Vec::new(),
@@ -182,7 +182,7 @@ pub fn blocks_scenario(key: &BlocksKey) -> (ScenarioFile, Vec<String>) {
     (file, overrides)
 }
 
-/// Segments delivered with so many blocks.
+/// Returns the segments delivered with a limit of blocks.
 ///
 /// # Errors
 /// As [`grid`].
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_microscope_loses_the_six_and_nothing_else() {
+    fn the_microscope_loses_exactly_the_six() {
         for key in Extent::QUICK.microscope() {
             let run = microscope(&key).unwrap();
             let wanted = key.losses.offsets(key.protocol).map(|offset| FIRST_LOST + offset);
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_limited_where_they_are_to_be() {
+    fn acknowledgments_obey_the_limit_of_blocks() {
         for (protocol, most) in [(Protocol::Sack, 3), (Protocol::Sctp, 5)] {
             let key = MicroscopeKey { losses: LossSet::Same, protocol };
             assert_eq!(microscope(&key).unwrap().most_blocks, most, "{key}");

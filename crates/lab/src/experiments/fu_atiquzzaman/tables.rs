@@ -6,25 +6,25 @@ use super::parameters::Frozen;
 use super::run::{MOBILE_IP, blocks_scenario, grid_overrides, microscope_scenario};
 use crate::table::Table;
 
-/// The command that repeats a run of the grid.
+/// Returns the command that repeats a run of the grid.
 fn grid_command(key: &GridKey) -> String {
     let overrides = Frozen::committed().map(|frozen| grid_overrides(key, &frozen.parameters));
     MOBILE_IP.command(key.seed, &overrides.unwrap_or_default())
 }
 
-/// The command that repeats a run of the microscope.
+/// Returns the command that repeats a run of the microscope.
 fn microscope_command(key: &MicroscopeKey) -> String {
     let (file, overrides) = microscope_scenario(key);
     file.command(1, &overrides)
 }
 
-/// The command that repeats a run of the sweep over the number of blocks.
+/// Returns the command that repeats a run of the sweep over the number of blocks.
 fn blocks_command(key: &BlocksKey) -> String {
     let (file, overrides) = blocks_scenario(key);
     file.command(key.seed, &overrides)
 }
 
-/// A row per run of the grid.
+/// Returns a row per run of the grid.
 pub(super) fn runs(measured: &Measured) -> Table {
     let rows: Vec<(&GridKey, &GridRun)> = measured.grid.iter().collect();
     let keys = || rows.iter().map(|(key, _)| *key);
@@ -48,7 +48,7 @@ pub(super) fn runs(measured: &Measured) -> Table {
         .text("command", keys().map(grid_command))
 }
 
-/// A row per handover of the grid.
+/// Returns a row per handover of the grid.
 pub(super) fn handovers(measured: &Measured) -> Table {
     let rows = || {
         measured.grid.iter().flat_map(|(key, run)| run.handovers.iter().map(move |handover| (key, handover)))
@@ -67,7 +67,7 @@ pub(super) fn handovers(measured: &Measured) -> Table {
         .integer("fast_retransmits", rows().map(|(_, handover)| Some(handover.fast_retransmits)))
 }
 
-/// A row per segment sent under the microscope.
+/// Returns a row per segment sent under the microscope.
 pub(super) fn segments(measured: &Measured) -> Table {
     let rows = || {
         measured.microscope.iter().flat_map(|(key, run)| run.sent.iter().map(move |sent| (key, run, sent)))
@@ -85,7 +85,7 @@ pub(super) fn segments(measured: &Measured) -> Table {
         .text("command", rows().map(|(key, _, _)| microscope_command(key)))
 }
 
-/// A row per run of the sweep over the number of blocks.
+/// Returns a row per run of the sweep over the number of blocks.
 pub(super) fn blocks(measured: &Measured) -> Table {
     let rows = || measured.blocks.iter();
     Table::new()
@@ -96,7 +96,7 @@ pub(super) fn blocks(measured: &Measured) -> Table {
         .text("command", rows().map(|(key, _)| blocks_command(key)))
 }
 
-/// Examples of commands that repeat a run.
+/// Returns example commands that repeat a run.
 pub(super) fn examples(measured: &Measured) -> Vec<(String, String)> {
     let grid = measured.grid.keys().find(|key| key.protocol == Protocol::Sctp);
     let grid = grid.map(|key| (format!("{key}:"), grid_command(key)));

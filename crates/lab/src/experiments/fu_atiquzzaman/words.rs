@@ -1,5 +1,4 @@
-//! What the report says in words: the question, the terms of the verdicts, the set-up and what the paper
-//! leaves open.
+//! Texts of the report: the question, terms of the verdicts, the set-up, values that the paper leaves open.
 
 use crate::report::SetUp;
 
@@ -13,7 +12,7 @@ pub(super) const QUESTION: &str = "A mobile uploads through its home agent, walk
      throughput? The few things the paper leaves open are fitted once, to its table of TCP Reno; its tables of TCP SACK and \
      SCTP are then predicted with the same numbers.";
 
-/// The terms of the verdicts.
+/// Explanations of the verdicts' terms.
 pub(super) const TERMS: [(&str, &str); 6] = [
     (
         "Above, below",

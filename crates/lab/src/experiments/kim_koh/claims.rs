@@ -4,12 +4,12 @@
 //! The words of the paper and what they mean here:
 //!
 //! - *higher, better, outperforms*: the mean of the paired differences is above zero and its 95 % interval
-//!   does not hold zero; a difference of less than one message (`GRAIN`) is none.
+//!   does not contain zero; a difference of less than one message (`GRAIN`) is none.
 //! - *best*: above at least one other and below none.
 //! - *almost identical*, *nearly the same*, *similar*: means within 2, 5 and 10 %, see the constants.
-//! - *throughput* over time (Figs 6–8, 10–12): what is delivered from the switch at 30 s to the end at 60 s.
+//! - *throughput* over time (Figs 6–8, 10–12): the data delivered from the switch at 30 s to the end at 60 s.
 //!   The first 30 s are the same for all schemes and, towards 3G, carry most of the bytes: they would hide
-//!   every difference from a relative margin. Paired differences are the same with and without them.
+//!   every difference from a relative margin. They do not change paired differences.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -23,34 +23,34 @@ use crate::words::{interval, number, signed};
 use Movement::{To3g, ToWlan};
 use Scheme::{Adaptive, Conservative, Inherit};
 
-/// The least difference in delivered bytes that is one: a message. Bytes arrive in whole messages, so that a
-/// smaller difference of means is an accident of where 60 s cuts.
+/// Least significant difference in delivered bytes: a message. Bytes arrive in whole messages, so that a
+/// smaller difference of means depends on where 60 s cuts.
 const GRAIN: f64 = MESSAGE_BYTES as f64;
 
-/// "almost identical" (KK2): two curves of one figure that cannot be told apart. A printed line is about 1 %
-/// of a figure's height wide, two touching ones 2 %.
+/// "almost identical" (KK2): two curves of one figure that a reader cannot distinguish. A printed line is
+/// about 1 % of a figure's height wide, two touching ones 2 %.
 const ALMOST_IDENTICAL: f64 = 0.02;
 
-/// "nearly the same" (KK8): told apart in print, but closer than anything the text calls better or worse.
+/// "nearly the same" (KK8): distinguishable in print, but closer than anything the text calls better or
+/// worse.
 const NEARLY_THE_SAME: f64 = 0.05;
 
-/// "similar" (KK5, KK9): weaker words than "nearly the same", said of highly loaded links, where ten runs
-/// scatter by about as much.
+/// "similar" (KK5, KK9): weaker than "nearly the same", used for highly loaded links, where ten runs scatter
+/// by about as much.
 const SIMILAR: f64 = 0.10;
 
-/// "almost identical" said of the estimate and the true bandwidth (KK1), as a share of the link's capacity.
-/// Wider than for throughputs: a dispersion of packets of 700 bytes is good to some percent (WBest's authors
-/// find errors of this size), and in the paper's Fig. 5 both curves share an axis that ends a little above
-/// the capacity.
+/// "almost identical" of the estimate and the true bandwidth (KK1), as a share of the link's capacity. Wider
+/// than for throughputs: a dispersion of packets of 700 bytes is accurate to some percent (WBest's authors
+/// find errors of this size). In the paper's Fig. 5 both curves share an axis that ends a little above the
+/// capacity.
 const ESTIMATE_MATCHES: f64 = 0.05;
 
-/// "slightly lower" (KK1), as a share of the link's capacity: more would be seen as a step between the
-/// curves, half as high as those that a source of the background makes (18 % of the WLAN's capacity, 26 % of
-/// 3G's).
+/// "slightly lower" (KK1), as a share of the link's capacity. A larger error would appear as a step between
+/// the curves, half as high as those of one background source (18 % of the WLAN's capacity, 26 % of 3G's).
 const SLIGHTLY: f64 = 0.10;
 
-/// Left out after each change of the background (KK1): three iterations on the slower link (1.5 s each),
-/// after which the smoothing of 0.7 has left 3 % of the old value.
+/// Time omitted after each change of the background (KK1), in s: three iterations on the slower link (1.5 s
+/// each), after which the smoothing of 0.7 leaves 3 % of the old value.
 const SETTLING: f64 = 5.0;
 
 /// The measured runs of a reproduction.
@@ -70,20 +70,20 @@ pub struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// The runs of `windows`.
+    /// Returns the runs of `windows`.
     #[must_use]
     pub fn of(measured: &'a Measured, windows: WindowSet) -> Self {
         Self { all: &measured.handovers, windows }
     }
 
-    /// The runs of one scheme under one load, by seed.
+    /// Returns the runs of one scheme under one load, by seed.
     #[must_use]
     pub fn each(&self, movement: Movement, load: u8, scheme: Scheme) -> Vec<&'a Handover> {
         let key = |seed| RunKey { windows: self.windows, movement, load, scheme, seed };
         self.all.range(key(0)..=key(u64::MAX)).map(|(_, run)| run).collect()
     }
 
-    /// The loads that were run.
+    /// Returns the loads that have runs.
     #[must_use]
     pub fn loads(&self, movement: Movement) -> Vec<u8> {
         let mut loads: Vec<u8> = self
@@ -96,7 +96,7 @@ impl<'a> Runs<'a> {
         loads
     }
 
-    /// `figure` of two schemes, seed by seed; seeds that one of them lacks are left out.
+    /// Returns `figure` of two schemes, seed by seed; seeds that one of them lacks are omitted.
     pub(super) fn paired(
         &self,
         movement: Movement,
@@ -119,7 +119,8 @@ impl<'a> Runs<'a> {
         Comparison::of(&a, &b, GRAIN)
     }
 
-    /// The throughputs of two schemes, each seed's mean over `loads`; seeds that a load lacks are left out.
+    /// Compares the throughputs of two schemes, each seed's mean over `loads`; seeds that a load lacks are
+    /// omitted.
     fn throughput_over(&self, movement: Movement, loads: &[u8], a: Scheme, b: Scheme) -> Option<Comparison> {
         let run = |load, scheme, seed| {
             let run = self.all.get(&RunKey { windows: self.windows, movement, load, scheme, seed })?;
@@ -137,12 +138,12 @@ fn after_bytes(run: &Handover) -> Option<f64> {
     Some(run.after_bytes as f64)
 }
 
-/// Bytes delivered after the switch as a rate in kbps.
+/// Converts bytes delivered after the switch to a rate in kbps.
 fn kbps(bytes: f64) -> f64 {
     bytes * 8.0 / (DURATION.saturating_sub(SWITCH).as_secs_f64() * 1000.0)
 }
 
-/// As `adaptive 7,085 vs mSCTP 6,991 kbps: +94.1 ± 3.2 (+1.3 %)`.
+/// Formats a comparison, as `adaptive 7,085 vs mSCTP 6,991 kbps: +94.1 ± 3.2 (+1.3 %)`.
 fn throughput_text(a: Scheme, b: Scheme, found: &Comparison) -> String {
     let difference = found.difference.scaled(kbps(1.0));
     let base = kbps(found.base);
@@ -161,7 +162,7 @@ fn at(movement: Movement, load: u8) -> String {
     format!("{} at {load} %", movement.words())
 }
 
-/// `a`'s throughput is above `b`'s.
+/// Checks that `a`'s throughput is above `b`'s.
 fn above(runs: &Runs<'_>, movement: Movement, load: u8, a: Scheme, b: Scheme) -> Check {
     let want = format!("throughput of {} above {}'s", a.words(), b.words());
     match runs.throughput(movement, load, a, b) {
@@ -170,7 +171,7 @@ fn above(runs: &Runs<'_>, movement: Movement, load: u8, a: Scheme, b: Scheme) ->
     }
 }
 
-/// `a`'s throughput lies within `margin` of `b`'s.
+/// Checks that `a`'s throughput is within `margin` of `b`'s.
 fn close(runs: &Runs<'_>, movement: Movement, load: u8, (a, b): (Scheme, Scheme), margin: f64) -> Check {
     let want = format!("throughput of {} within {:.0} % of {}'s", a.words(), margin * 100.0, b.words());
     match runs.throughput(movement, load, a, b) {
@@ -182,7 +183,7 @@ fn close(runs: &Runs<'_>, movement: Movement, load: u8, (a, b): (Scheme, Scheme)
     }
 }
 
-/// `scheme`'s throughput is the best: above at least one other and below none.
+/// Checks that `scheme`'s throughput is the best: above at least one other and below none.
 fn best(runs: &Runs<'_>, movement: Movement, load: u8, scheme: Scheme) -> Check {
     let want = format!("throughput of {} above one other and below none", scheme.words());
     let others = Scheme::ALL.into_iter().filter(|&other| other != scheme);
@@ -198,8 +199,8 @@ fn best(runs: &Runs<'_>, movement: Movement, load: u8, scheme: Scheme) -> Check 
     Check::new(want, texts.join(", "), holds)
 }
 
-/// `a`'s throughput is above `b`'s over a range of loads: in each seed's mean over the loads, and at no load
-/// below.
+/// Checks that `a`'s throughput is above `b`'s over a range of loads: above in each seed's mean over the
+/// loads, and at no load below.
 fn above_over(runs: &Runs<'_>, movement: Movement, range: RangeInclusive<u8>, a: Scheme, b: Scheme) -> Check {
     let (first, last) = (*range.start(), *range.end());
     let want = format!(
@@ -226,7 +227,7 @@ fn above_over(runs: &Runs<'_>, movement: Movement, range: RangeInclusive<u8>, a:
     Check::new(want, measured, mean.order == Order::Above && below.is_empty())
 }
 
-/// The mean window of `a` over `from..to` seconds is above `b`'s.
+/// Checks that the mean window of `a` over `from..to` seconds is above `b`'s.
 fn wider(
     runs: &Runs<'_>,
     movement: Movement,
@@ -236,7 +237,7 @@ fn wider(
 ) -> Check {
     let want = format!("mean window of {} over {from:.0}–{to:.0} s above {}'s", a.words(), b.words());
     let (first, second) = runs.paired(movement, load, (a, b), |run| run.mean_cwnd(from, to));
-    // A window is counted in bytes: that is its grain.
+    // Windows are counted in bytes.
     match Comparison::of(&first, &second, 1.0) {
         None => Check::missing(want, format!("no runs of {}", at(movement, load))),
         Some(found) => {
@@ -253,8 +254,8 @@ fn wider(
     }
 }
 
-/// KK1 (Fig. 5): the estimate matches what is available without background, and tends to lie slightly below
-/// it with.
+/// KK1 (Fig. 5): the estimate matches the available bandwidth without background, and tends to be slightly
+/// below it with background.
 fn kk1(measured: &Measured) -> Vec<Check> {
     Movement::ALL.into_iter().flat_map(|movement| estimate_checks(measured, movement)).collect()
 }
@@ -332,8 +333,8 @@ fn estimate_checks(measured: &Measured, movement: Movement) -> Vec<Check> {
 /// KK2 (Fig. 6): 3G → WLAN without background.
 fn kk2(runs: &Runs<'_>) -> Vec<Check> {
     vec![
-        // "increases the congestion window faster": over the 5 s after the switch, the time in which the
-        // paper places what it says of windows (32 s, 35 s).
+        // "increases the congestion window faster": over the 5 s after the switch, which contain the instants
+        // that the paper names for windows (32 s, 35 s).
         wider(runs, ToWlan, 0, (Adaptive, Conservative), (30.0, 35.0)),
         above(runs, ToWlan, 0, Adaptive, Conservative),
         close(runs, ToWlan, 0, (Adaptive, Inherit), ALMOST_IDENTICAL),
@@ -341,8 +342,9 @@ fn kk2(runs: &Runs<'_>) -> Vec<Check> {
     ]
 }
 
-/// "Almost identical to C-SCTP" and "better than mSCTP" together: nearer to the one than to the other.
-/// Without this a handover that matters little to 30 s of throughput would make everything almost identical.
+/// Checks "almost identical to C-SCTP" and "better than mSCTP" together: nearer to the former than to the
+/// latter. Without this check, a handover with little effect on 30 s of throughput would make all schemes
+/// almost identical.
 fn closer_to_inherit(runs: &Runs<'_>) -> Check {
     let want = "adaptive's throughput nearer to C-SCTP's than to mSCTP's";
     let found =
@@ -388,10 +390,10 @@ fn kk4(runs: &Runs<'_>) -> Vec<Check> {
     ]
 }
 
-/// C-SCTP's window "drastically falls down around the time of 35 s", by losses and timeouts: within 8 s of
-/// the switch ("a few seconds"; the paper's event with as much again for its reading off a figure) the least
-/// window is at most a quarter of the first (one halving is congestion control as usual, two are not), and
-/// more than half of the runs have a timeout.
+/// Checks that C-SCTP's window "drastically falls down around the time of 35 s", by losses and timeouts.
+/// Within 8 s of the switch the least window is at most a quarter of the first: one halving is normal
+/// congestion control, two are not. More than half of the runs have a timeout. 8 s is the paper's "a few
+/// seconds", with as much again for reading its figure.
 fn collapse(runs: &[&Handover]) -> Check {
     let want = "C-SCTP's window falls to a quarter or less within 8 s, with a timeout in most runs";
     let depths: Option<Vec<f64>> =
@@ -415,15 +417,14 @@ fn kk5(runs: &Runs<'_>) -> Vec<Check> {
         above_over(runs, ToWlan, 0..=40, Inherit, Conservative),
         above_over(runs, ToWlan, 0..=40, Adaptive, Conservative),
         above_over(runs, ToWlan, 50..=90, Adaptive, Inherit),
-        // "Outperforms mSCTP" and "similar to mSCTP in the highly congested network": the one up to 70 %, the
-        // other above.
+        // "Outperforms mSCTP" up to 70 %, "similar to mSCTP in the highly congested network" above.
         above_over(runs, ToWlan, 50..=70, Adaptive, Conservative),
     ];
     checks.extend(similar_when_congested(runs, ToWlan, &[(Adaptive, Conservative)]));
     checks
 }
 
-/// Each pair within [`SIMILAR`] at each load of 80 % and more.
+/// Checks each pair within [`SIMILAR`] at each load of 80 % and more.
 fn similar_when_congested(runs: &Runs<'_>, movement: Movement, pairs: &[(Scheme, Scheme)]) -> Vec<Check> {
     let loads: Vec<u8> = runs.loads(movement).into_iter().filter(|&load| load >= 80).collect();
     if loads.is_empty() {
@@ -443,9 +444,9 @@ fn kk6(runs: &Runs<'_>) -> Vec<Check> {
     vec![fall_by_timeout(&runs.each(To3g, 0, Inherit)), best(runs, To3g, 0, Adaptive)]
 }
 
-/// "Begins to decrease around the time of 32 s", with the retransmission timeouts: the first fall lies at 32
-/// ± 1 s in the mean (read off a figure whose axis counts 60 s), and is a timeout in more than half of the
-/// runs.
+/// Checks that the window "begins to decrease around the time of 32 s", with the retransmission timeouts. The
+/// mean of the first fall is at 32 ± 1 s (read from a figure whose axis spans 60 s), and it is a timeout in
+/// more than half of the runs.
 fn fall_by_timeout(runs: &[&Handover]) -> Check {
     let want = "C-SCTP's window first falls at 31–33 s, by timeout in most runs";
     if runs.is_empty() {
@@ -470,15 +471,15 @@ fn fall_by_timeout(runs: &[&Handover]) -> Check {
 fn kk7(runs: &Runs<'_>) -> Vec<Check> {
     vec![
         lowest_at_35(&runs.each(To3g, 40, Inherit)),
-        // "The congestion window size larger than the mSCTP scheme": after the handover, all of it.
+        // "The congestion window size larger than the mSCTP scheme": the whole time after the handover.
         wider(runs, To3g, 40, (Adaptive, Conservative), (30.0, 60.0)),
         above(runs, To3g, 40, Adaptive, Conservative),
     ]
 }
 
-/// "Continues to fall down until the time of 35 s": the mean curve of C-SCTP's window, which the paper draws,
-/// has its least value within the 15 s after the switch at 35 ± 2 s, and lies lower there than 2 s after the
-/// switch. 15 s: a later fall is another event; ± 2 s: a fall by timeouts has steps of a second and more.
+/// Checks that C-SCTP's window "continues to fall down until the time of 35 s". Its mean curve, which the
+/// paper draws, has its minimum within the 15 s after the switch at 35 ± 2 s, below its value 2 s after the
+/// switch. A fall later than 15 s is another event; a fall by timeouts has steps of a second and more.
 fn lowest_at_35(runs: &[&Handover]) -> Check {
     let want = "C-SCTP's mean window has its low at 33–37 s, below its value at 32 s";
     let mean_at = |t: f64| {
@@ -524,7 +525,7 @@ fn kk9(runs: &Runs<'_>) -> Vec<Check> {
     checks
 }
 
-/// A claim about handovers: its id, figure, the paper's words in short, its predicate.
+/// A claim about handovers: its id, figure, statement and predicate.
 type HandoverClaim = (&'static str, &'static str, &'static str, fn(&Runs<'_>) -> Vec<Check>);
 
 const HANDOVER_CLAIMS: [HandoverClaim; 8] = [
@@ -578,7 +579,7 @@ const HANDOVER_CLAIMS: [HandoverClaim; 8] = [
     ),
 ];
 
-/// The ledger: KK1 to KK9, each judged under both window sets (KK1, whose runs have one, once).
+/// Returns the ledger: KK1 to KK9, each judged under both window sets (KK1, whose runs have one, once).
 #[must_use]
 pub fn ledger(measured: &Measured) -> Vec<Claim> {
     let first = Claim::new(

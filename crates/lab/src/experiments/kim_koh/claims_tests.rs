@@ -1,4 +1,4 @@
-//! Each predicate with data that passes, and with data that fails for each of its parts.
+//! Tests each predicate with data that passes, and with data that fails each of its parts.
 
 use super::*;
 use crate::claims::Verdict;
@@ -7,8 +7,8 @@ use crate::experiments::kim_koh::measure::Fall;
 
 const SEEDS: u64 = 5;
 
-/// Runs in which each scheme's throughput (kbps after the switch) follows from the load, with a spread that
-/// seeds share and a small one that they do not.
+/// Runs in which each scheme's throughput (kbps after the switch) follows from the load, with a spread common
+/// to all schemes and a small one per scheme.
 struct World {
     movement: Movement,
     measured: Measured,
@@ -56,7 +56,7 @@ impl World {
         judge("", predicate(&Runs::of(&self.measured, WindowSet::Small))).verdict
     }
 
-    /// The predicate holds for this world and no longer when it is bent so.
+    /// Asserts that the predicate holds for these runs, and fails after `change`.
     fn bent(self, predicate: fn(&Runs<'_>) -> Vec<Check>, bend: impl Fn(Self) -> Self) {
         assert_eq!(self.verdict(predicate), Verdict::Reproduced);
         let movement = self.movement;
@@ -98,7 +98,7 @@ fn estimates(idle: f64, loaded: f64) -> Measured {
 }
 
 #[test]
-fn kk1_wants_a_match_when_idle_and_slightly_less_under_load() {
+fn kk1_requires_a_match_when_idle_and_slightly_less_under_load() {
     let verdict = |idle, loaded| judge("", kk1(&estimates(idle, loaded))).verdict;
     assert_eq!(verdict(0.0, -0.04), Verdict::Reproduced);
     assert_eq!(verdict(-0.08, -0.04), Verdict::NotReproduced, "too low when idle");
@@ -117,8 +117,8 @@ fn kk1_needs_both_links() {
 
 // KK2 to KK5: 3G to WLAN
 
-/// As the paper's Fig. 9: adaptive and C-SCTP ahead up to 45 %, C-SCTP breaks down beyond, adaptive meets
-/// mSCTP.
+/// As in the paper's Fig. 9: adaptive and C-SCTP ahead up to 45 %; beyond, C-SCTP collapses and adaptive
+/// approaches mSCTP.
 fn to_wlan() -> World {
     let world = World::new(ToWlan, |load, scheme| {
         let left = 7000.0 * (1.0 - f64::from(load) / 100.0);
@@ -150,7 +150,7 @@ fn kk2_fails_when_a_part_fails() {
     to_wlan().bent(kk2, |w| w.change(0, Conservative, |_, run| run.cwnd.fill(60_000.0)));
     to_wlan().bent(kk2, |w| w.scale(0, Adaptive, 0.95));
     to_wlan().bent(kk2, |w| w.scale(0, Adaptive, 1.03));
-    // Above mSCTP and within 2 % of C-SCTP, but nearer to mSCTP.
+    // Keep adaptive above mSCTP and within 2 % of C-SCTP, but nearer to mSCTP.
     to_wlan().bent(kk2, |w| w.scale(0, Inherit, 1.015 / 1.05).scale(0, Adaptive, 1.004 / 1.045));
 }
 
@@ -180,7 +180,7 @@ fn kk5_fails_when_a_part_fails() {
 }
 
 #[test]
-fn a_difference_lost_in_the_spread_is_none() {
+fn a_difference_within_the_spread_is_none() {
     let noisy = to_wlan().change(40, Adaptive, |seed, run| {
         let factor = if seed % 2 == 0 { 1.3 } else { 0.8 };
         run.after_bytes = (run.after_bytes as f64 * factor) as u64;
@@ -190,7 +190,7 @@ fn a_difference_lost_in_the_spread_is_none() {
 
 // KK6 to KK9: WLAN to 3G
 
-/// As the paper's Fig. 13: adaptive ahead up to 70 %, then all alike; at 80 % C-SCTP a little below both.
+/// As in the paper's Fig. 13: adaptive ahead up to 70 %, then all equal; at 80 % C-SCTP a little below both.
 fn to_3g() -> World {
     let fallen = |_, run: &mut Handover| {
         run.first_fall = Some(Fall { at: 32.2, by_timeout: true });
@@ -220,7 +220,7 @@ fn kk6_fails_when_a_part_fails() {
         w.change(0, Inherit, |_, run| run.first_fall = Some(Fall { at: 38.0, by_timeout: true }))
     });
     to_3g().bent(kk6, |w| w.scale(0, Conservative, 1.2));
-    // All alike is not best.
+    // Equal schemes have no best one.
     to_3g().bent(kk6, |w| w.scale(0, Adaptive, 1.0 / 1.06));
 }
 
@@ -248,7 +248,7 @@ fn kk9_fails_when_a_part_fails() {
 }
 
 #[test]
-fn the_paired_runs_are_those_of_one_seed() {
+fn runs_are_paired_by_seed() {
     let mut world = to_3g();
     world.measured.handovers.retain(|key, _| key.scheme != Adaptive || key.seed != 2);
     let runs = Runs::of(&world.measured, WindowSet::Small);
@@ -259,7 +259,7 @@ fn the_paired_runs_are_those_of_one_seed() {
 }
 
 #[test]
-fn measured_figures_read_well() {
+fn comparisons_are_formatted_with_interval_and_percent() {
     let world = to_wlan();
     let claim = ledger(&world.measured).remove(2);
     assert_eq!(claim.id, "KK3");

@@ -1,4 +1,4 @@
-//! The same handovers on real stacks: both ends by the `msctp` crate, the background by the emulator.
+//! The handovers on real stacks: both ends by the `msctp` crate, the background by the emulator.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,13 @@ use crate::agreement::{Agreement, Row};
 use crate::experiments::{Both, Effort, Emulated, Worlds, beside};
 use crate::plan::ThreadsError;
 
-/// For the experiment's entry.
+/// The experiment on real stacks, for the entry of [`EXPERIMENTS`](super::super::EXPERIMENTS).
 pub(super) const EMULATED: Emulated = Emulated { plan, simulated, carry_out };
 
-/// Background in % of the target link: those of which the paper shows curves, but for the one that scatters
-/// most.
+/// Background in % of the target link: the loads of the paper's curves, except the one that scatters most.
 const LOADS: [u8; 2] = [0, 40];
 
-/// A look: with background.
+/// Returns the loads; a quick run has the one with background alone.
 fn loads(quick: bool) -> &'static [u8] {
     if quick { &LOADS[1..] } else { &LOADS }
 }
@@ -34,12 +33,12 @@ fn keys(quick: bool, runs: u64) -> Vec<RunKey> {
     conditions(quick).flat_map(|condition| (1..=runs).map(move |seed| key(condition, seed))).collect()
 }
 
-/// The seconds of every real-time run.
+/// Returns the duration of every real-time run, in seconds.
 fn plan(effort: &Effort, repetitions: u64) -> Vec<u32> {
     keys(effort.quick, repetitions).iter().map(|_| DURATION.as_secs_f64() as u32).collect()
 }
 
-/// The simulator's runs beside them.
+/// Returns the number of the simulator's runs.
 fn simulated(effort: &Effort, repetitions: u64) -> usize {
     keys(effort.quick, beside(repetitions)).len()
 }
@@ -76,14 +75,14 @@ fn carry_out(effort: &Effort, worlds: &Worlds<'_>) -> Result<Agreement, ThreadsE
 
 type Figure = fn(&Handover) -> Option<f64>;
 
-/// User data from the switch on, for so many seconds, in Mbps.
+/// Returns the user rate over this many seconds from the switch on, in Mbps.
 fn after(run: &Handover, seconds: f64) -> Option<f64> {
     let (from, count) = ((SWITCH.as_secs_f64() / STEP).round() as usize, (seconds / STEP).round() as usize);
     let part = run.delivered.get(from..from + count)?;
     Some(part.iter().sum::<f64>() * 8e-6 / seconds)
 }
 
-/// What is held against each other.
+/// Metrics compared between the two worlds.
 const FIGURES: [(&str, Figure); 3] = [
     ("throughput in the 5 s after the switch, Mbps", |run| after(run, 5.0)),
     ("throughput in the 30 s after the switch, Mbps", |run| after(run, 30.0)),
@@ -109,7 +108,7 @@ fn rows(quick: bool, simulated: &Measured, real: &Measured) -> Vec<Row> {
     rows
 }
 
-/// What differs, and why.
+/// Known differences and their causes.
 const REASONS: &[(&str, &str)] = &[(
     "3G → WLAN, adaptive: window given to the new path",
     "The pairs that measure the link’s capacity arrive at the mobile 509 µs apart, as they should, but its answers do not leave so: \

@@ -1,4 +1,4 @@
-//! The accuracy of the estimator (the paper's §4.1, Fig. 5): what is known to be true, what was estimated.
+//! The accuracy of the estimator (the paper's §4.1, Fig. 5): the true available bandwidth, and the estimates.
 
 use std::fmt;
 
@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::grid::Movement;
 
-/// How long an estimation run is.
+/// Duration of an estimation run.
 pub const DURATION: Span = Span::from_secs(150);
 
-/// What lies between two changes of the background (the paper, §4.1): from, to (seconds), sources that send.
+/// Intervals without a change of the background (the paper, §4.1): from, to (seconds), number of active
+/// sources.
 pub const PHASES: [Phase; 6] = [
     Phase { from: 0.0, to: 25.0, sources: 0 },
     Phase { from: 25.0, to: 50.0, sources: 1 },
@@ -20,21 +21,21 @@ pub const PHASES: [Phase; 6] = [
     Phase { from: 125.0, to: 150.0, sources: 0 },
 ];
 
-/// A time in which the background does not change.
+/// An interval in which the background does not change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Phase {
     /// Start in seconds.
     pub from: f64,
     /// End in seconds.
     pub to: f64,
-    /// Number of sources that send.
+    /// Number of active sources.
     pub sources: u32,
 }
 
 /// One estimation run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct EstimationKey {
-    /// Which way the mobile is to move: the link that is measured is the target's.
+    /// The mobile's movement: the target's link is measured.
     pub movement: Movement,
     /// Seed of every random stream.
     pub seed: u64,
@@ -49,7 +50,7 @@ impl fmt::Display for EstimationKey {
 /// An estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// When, in seconds.
+    /// Time in seconds.
     pub at: f64,
     /// C in bit/s.
     pub capacity: f64,
@@ -62,11 +63,11 @@ pub struct Point {
 /// The estimates of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Estimation {
-    /// By time.
+    /// Estimates, by time.
     pub points: Vec<Point>,
 }
 
-/// Rate of one source (the paper, §4.1).
+/// Returns the rate of one source (the paper, §4.1).
 #[must_use]
 pub fn source_rate(movement: Movement) -> Rate {
     match movement {
@@ -75,7 +76,7 @@ pub fn source_rate(movement: Movement) -> Rate {
     }
 }
 
-/// What is truly available in `phase`: the link's rate without that of the sources, in bit/s.
+/// Returns the true available bandwidth in `phase`: the link's rate less that of the sources, in bit/s.
 #[must_use]
 pub fn truth(movement: Movement, phase: &Phase) -> f64 {
     let taken = source_rate(movement).as_bps() * u64::from(phase.sources);
@@ -83,8 +84,8 @@ pub fn truth(movement: Movement, phase: &Phase) -> f64 {
 }
 
 impl Estimation {
-    /// Mean of the estimates made in `phase`, the first `settle` seconds left out, in bit/s; `None` when
-    /// there is none.
+    /// Computes the mean of the estimates made in `phase` except its first `settle` seconds, in bit/s; `None`
+    /// without estimates.
     #[must_use]
     pub fn mean_in(&self, phase: &Phase, settle: f64) -> Option<f64> {
         let from = phase.from + settle;
@@ -97,7 +98,7 @@ impl Estimation {
         (!inside.is_empty()).then(|| inside.iter().sum::<f64>() / inside.len() as f64)
     }
 
-    /// The estimate that stood at `t` seconds, in bit/s; `None` before the first.
+    /// Returns the latest estimate at `t` seconds, in bit/s; `None` before the first.
     #[must_use]
     pub fn standing_at(&self, t: f64) -> Option<f64> {
         self.points.iter().take_while(|point| point.at <= t).last().map(|point| point.available)
@@ -109,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_truth_is_what_the_sources_leave() {
+    fn the_truth_is_the_rate_less_that_of_the_sources() {
         assert_eq!(truth(Movement::ToWlan, &PHASES[3]), 5e6);
         assert_eq!(truth(Movement::To3g, &PHASES[3]), 84e3);
         assert_eq!(truth(Movement::To3g, &PHASES[5]), 384e3);
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn estimates_are_taken_by_phase_after_settling() {
+    fn estimates_are_averaged_by_phase_after_settling() {
         let point = |at, available| Point { at, capacity: 11e6, available, loss: 0.0 };
         let run = Estimation {
             points: vec![point(26.0, 1.0), point(31.0, 8e6), point(40.0, 9e6), point(50.0, 2.0)],

@@ -10,13 +10,13 @@ use crate::figure::{Axis, Chart, Mark, Marker, Point, Series, Style, round_up};
 use crate::report::{Figure, Panel};
 use crate::stats::{Mean, paired_difference};
 
-/// The loads of which the paper shows curves over time, with the figures' numbers for either movement.
+/// The loads of the paper's curves over time, with the figures' numbers for either movement.
 const OVER_TIME: [(u8, u8, u8); 3] = [(0, 6, 10), (40, 7, 11), (80, 8, 12)];
 
-/// Where the curves over time begin, in seconds: the last of the old network is enough to see it.
+/// Start of the curves over time, in seconds: shortly before the switch.
 const FROM: f64 = 25.0;
 
-/// Every figure for which there are runs, in the paper's order.
+/// Returns every figure that has runs, in the paper's order.
 #[must_use]
 pub fn all(measured: &Measured) -> Vec<Figure> {
     let mut figures: Vec<Figure> = estimation(measured).into_iter().collect();
@@ -42,12 +42,12 @@ fn seconds(from: f64, to: f64) -> Axis {
     Axis::new("time (s)", from, to)
 }
 
-/// An axis from 0 to a round number above every value.
+/// Creates an axis from 0 to a round number above every value.
 fn from_zero(label: &str, values: impl Iterator<Item = f64>) -> Axis {
     Axis::new(label, 0.0, round_up(values.fold(0.0, f64::max) * 1.04))
 }
 
-/// An axis with room below zero when there are negative values.
+/// Creates an axis with room below zero if there are negative values.
 fn around_zero(label: &str, values: impl Iterator<Item = f64> + Clone) -> Axis {
     let mut axis = from_zero(label, values.clone());
     let least = values.fold(0.0, f64::min);
@@ -61,7 +61,7 @@ fn seeds(count: usize) -> String {
     if count == 1 { "one run".to_owned() } else { format!("mean of {count} runs") }
 }
 
-/// Fig. 5: the estimate against what is truly available.
+/// Fig. 5: the estimate against the true available bandwidth.
 fn estimation(measured: &Measured) -> Option<Figure> {
     let panels: Vec<Panel> =
         Movement::ALL.into_iter().filter_map(|movement| estimation_panel(measured, movement)).collect();
@@ -214,8 +214,8 @@ impl OverTime<'_> {
         self.panel("a", "window", &format!("Congestion window, {}", seeds(self.count())), chart)
     }
 
-    /// Rates over whole seconds, from the switch on: before it they are the old network's, which towards 3G
-    /// would leave nothing of the axis for the new one's.
+    /// Draws rates over whole seconds, from the switch on: earlier ones are the old network's, which towards
+    /// 3G would flatten the new network's.
     fn throughput(&self) -> Panel {
         let (unit, scale) = unit(self.movement);
         let from = SWITCH.as_secs_f64();
@@ -247,7 +247,7 @@ impl OverTime<'_> {
         self.panel("b", "throughput", &format!("Delivered in each second, {}", seeds(self.count())), chart)
     }
 
-    /// What each scheme has delivered since the switch beyond plain mSCTP, second by second.
+    /// Draws the data delivered by each scheme since the switch less that of plain mSCTP, second by second.
     fn lead(&self) -> Panel {
         let from = SWITCH.as_secs_f64();
         let delivered: BTreeMap<Scheme, Vec<(f64, f64)>> =
@@ -283,7 +283,7 @@ impl OverTime<'_> {
     }
 }
 
-/// The unit in which a movement's throughput after the switch reads well, and bit/s in it.
+/// Returns the unit for a movement's throughput after the switch, and its size in bit/s.
 fn unit(movement: Movement) -> (&'static str, f64) {
     match movement {
         Movement::ToWlan => ("Mbps", 1e-6),
@@ -291,7 +291,7 @@ fn unit(movement: Movement) -> (&'static str, f64) {
     }
 }
 
-/// The mean over runs of a curve, with the time of each sample.
+/// Computes the mean over runs of a curve, with the time of each sample.
 fn mean_curve(runs: &[&Handover], curve: impl Fn(&Handover) -> &Vec<f64>) -> Vec<(f64, f64)> {
     let length = runs.iter().map(|run| curve(run).len()).min().unwrap_or(0);
     (0..length)
@@ -302,7 +302,7 @@ fn mean_curve(runs: &[&Handover], curve: impl Fn(&Handover) -> &Vec<f64>) -> Vec
         .collect()
 }
 
-/// Mean bytes delivered in each whole second.
+/// Computes the mean bytes delivered in each whole second.
 fn per_second(runs: &[&Handover]) -> Vec<(f64, f64)> {
     let seconds = DURATION.as_secs_f64() as u32;
     (0..seconds)
@@ -354,7 +354,7 @@ impl OverLoad<'_> {
         let (unit, scale) = unit(self.movement);
         let whole = DURATION.as_secs_f64();
         let after = DURATION.saturating_sub(SWITCH).as_secs_f64();
-        // Before the switch to 3G the mobile is in the WLAN: Mbps.
+        // Before the switch to 3G the mobile is in the WLAN: use Mbps.
         let total = |run: &Handover| run.total_bytes as f64 * 8e-6 / whole;
         let later = |run: &Handover| run.after_bytes as f64 * 8.0 * scale / after;
         vec![

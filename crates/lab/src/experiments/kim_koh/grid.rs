@@ -1,4 +1,4 @@
-//! The grid of the handover runs: which runs there are, and how each is told to the simulator.
+//! The grid of the handover runs, and each run's overrides of the scenario file.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -8,14 +8,14 @@ use serde::Serialize;
 
 use crate::experiments::Effort;
 
-/// When the primary path is switched (the paper, §4).
+/// Time of the primary switch (the paper, §4).
 pub const SWITCH: Span = Span::from_secs(30);
-/// How long a run is (the paper, §4).
+/// Duration of a run (the paper, §4).
 pub const DURATION: Span = Span::from_secs(60);
-/// User bytes of a message: what fills a packet of 1500 bytes (20 IP + 12 common + 16 chunk + 1452).
+/// User bytes of a message that fills a packet of 1500 bytes (20 IP + 12 common + 16 chunk + 1452).
 pub const MESSAGE_BYTES: u32 = 1452;
 
-/// Which way the mobile moves.
+/// The mobile's movement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Movement {
@@ -31,7 +31,7 @@ impl Movement {
     /// Both.
     pub const ALL: [Self; 2] = [Self::ToWlan, Self::To3g];
 
-    /// As read by people.
+    /// Returns the text for readers.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl Movement {
         }
     }
 
-    /// As in names of files.
+    /// Returns the form used in file names.
     #[must_use]
     pub fn slug(self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ impl Movement {
         }
     }
 
-    /// The rate of the link that the mobile moves to.
+    /// Returns the rate of the link that the mobile moves to.
     #[must_use]
     pub fn target_rate(self) -> Rate {
         match self {
@@ -59,7 +59,7 @@ impl Movement {
     }
 }
 
-/// What gives the congestion window of the new path at the switch.
+/// The source of the new path's congestion window at the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheme {
@@ -67,7 +67,7 @@ pub enum Scheme {
     Conservative,
     /// The old path's window: C-SCTP.
     Inherit,
-    /// The paper's: from the estimate of the available bandwidth.
+    /// The paper's scheme: from the estimate of the available bandwidth.
     Adaptive,
 }
 
@@ -75,7 +75,7 @@ impl Scheme {
     /// All three, the paper's last.
     pub const ALL: [Self; 3] = [Self::Conservative, Self::Inherit, Self::Adaptive];
 
-    /// As read by people: the paper's names.
+    /// Returns the paper's name.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -85,7 +85,7 @@ impl Scheme {
         }
     }
 
-    /// The name of the handover policy, as in scenario files.
+    /// Returns the name of the handover policy, as in scenario files.
     #[must_use]
     pub fn policy(self) -> &'static str {
         match self {
@@ -96,12 +96,12 @@ impl Scheme {
     }
 }
 
-/// The receive window and the initial slow-start threshold, which the paper leaves open. Both have the same
-/// value.
+/// The receive window and the initial slow-start threshold, which have the same value. The paper leaves both
+/// open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowSet {
-    /// 65,536 bytes, ns-2's default: the set the verdicts are taken from.
+    /// 65,536 bytes, ns-2's default; the verdicts are from this set.
     #[serde(rename = "64k")]
     Small,
     /// 1 MiB.
@@ -110,10 +110,10 @@ pub enum WindowSet {
 }
 
 impl WindowSet {
-    /// Both, the one that decides first.
+    /// Both; the verdicts are from the first.
     pub const ALL: [Self; 2] = [Self::Small, Self::Large];
 
-    /// Bytes.
+    /// Returns the size in bytes.
     #[must_use]
     pub fn bytes(self) -> u32 {
         match self {
@@ -122,7 +122,7 @@ impl WindowSet {
         }
     }
 
-    /// As read by people.
+    /// Returns the text for readers.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -131,7 +131,7 @@ impl WindowSet {
         }
     }
 
-    /// As in names of files.
+    /// Returns the form used in file names.
     #[must_use]
     pub fn slug(self) -> &'static str {
         match self {
@@ -146,13 +146,13 @@ impl WindowSet {
 pub struct RunKey {
     /// Receive window and initial threshold.
     pub windows: WindowSet,
-    /// Which way.
+    /// The mobile's movement.
     pub movement: Movement,
     /// Background in % of the target link's rate, 0 to 90.
     pub load: u8,
     /// The scheme.
     pub scheme: Scheme,
-    /// Seed of every random stream. Runs that differ in scheme or windows alone see the same background.
+    /// Seed of every random stream. Runs that differ only in scheme or windows have the same background.
     pub seed: u64,
 }
 
@@ -164,7 +164,7 @@ impl fmt::Display for RunKey {
 }
 
 impl RunKey {
-    /// What replaces values of the scenario file, as `--set` of `msctp sim` takes it.
+    /// Returns the overrides of the scenario file, in the form of `msctp sim --set`.
     #[must_use]
     pub fn overrides(&self) -> Vec<String> {
         let bytes = self.windows.bytes();
@@ -174,7 +174,7 @@ impl RunKey {
             format!("sctp.cn.initial_ssthresh={bytes}"),
         ];
         if self.load == 0 {
-            // A source of rate zero is refused, and rightly so; one that no action starts sends nothing.
+            // A source of rate zero is rejected; one that no action starts sends nothing.
             overrides.push("app.background.start=action".to_owned());
         } else {
             let rate = self.movement.target_rate().mul_ratio(u64::from(self.load), 100);
@@ -184,17 +184,17 @@ impl RunKey {
     }
 }
 
-/// How much is run.
+/// The number of runs, by seeds and conditions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// Background loads in %.
     pub loads: Vec<u8>,
-    /// Seeds 1 to this.
+    /// Number of seeds, from 1.
     pub seeds: u64,
 }
 
 impl Extent {
-    /// What an effort comes to.
+    /// Returns the extent for an effort.
     #[must_use]
     pub fn of(effort: &Effort) -> Self {
         let mut extent = if effort.quick { Self::quick() } else { Self::full() };
@@ -202,20 +202,20 @@ impl Extent {
         extent
     }
 
-    /// The paper's: 0 to 90 % in steps of 10, ten runs each.
+    /// Returns the paper's extent: 0 to 90 % in steps of 10, ten runs each.
     #[must_use]
     pub fn full() -> Self {
         Self { loads: (0..=90).step_by(10).collect(), seeds: 10 }
     }
 
-    /// A look in under a minute: half the loads (0, 40 and 80 % among them, of which the paper shows curves),
-    /// fewer runs.
+    /// Returns a subset that takes under a minute: half the loads, with the 0, 40 and 80 % of the paper's
+    /// curves, and fewer runs.
     #[must_use]
     pub fn quick() -> Self {
         Self { loads: (0..=80).step_by(20).collect(), seeds: 5 }
     }
 
-    /// Every handover run.
+    /// Returns every handover run.
     #[must_use]
     pub fn runs(&self) -> Vec<RunKey> {
         let mut runs = Vec::new();
@@ -237,7 +237,7 @@ impl Extent {
         runs
     }
 
-    /// The seeds.
+    /// Returns the seeds.
     #[must_use]
     pub fn seeds(&self) -> RangeInclusive<u64> {
         1..=self.seeds

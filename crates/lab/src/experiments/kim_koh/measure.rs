@@ -1,32 +1,32 @@
-//! What is measured in a handover run, as plain numbers: the only input of the claims and figures.
+//! Measurements of a handover run as plain numbers: the only input of the claims and figures.
 
 use serde::{Deserialize, Serialize};
 
 /// Time between two samples of a curve, in seconds.
 pub const STEP: f64 = 0.1;
 
-/// One handover run, measured.
+/// The measurements of a handover run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Handover {
     /// User bytes delivered in the whole run.
     pub total_bytes: u64,
     /// User bytes delivered from the switch on (from [`SWITCH`](super::grid::SWITCH) to the end).
     pub after_bytes: u64,
-    /// The sender's switch of the primary path, in seconds.
+    /// Time of the sender's switch of the primary path, in seconds.
     pub switch_at: f64,
     /// Congestion window that the scheme gave the new path at the switch, in bytes.
     pub start_cwnd: u64,
     /// Slow-start threshold that the scheme gave the new path, in bytes.
     pub start_ssthresh: u64,
-    /// The estimate the switch was based on.
+    /// The last estimate before the switch.
     pub estimate: Option<LastEstimate>,
     /// Congestion window of the primary path in bytes, every [`STEP`] from 0.
     pub cwnd: Vec<f64>,
     /// User bytes delivered in each [`STEP`].
     pub delivered: Vec<f64>,
-    /// When T3-rtx expired on the new path after the switch, in seconds.
+    /// Times of T3-rtx expirations on the new path after the switch, in seconds.
     pub timeouts: Vec<f64>,
-    /// When a fast retransmit happened on the new path after the switch, in seconds.
+    /// Times of fast retransmits on the new path after the switch, in seconds.
     pub fast_retransmits: Vec<f64>,
     /// The first fall of the new path's window after the switch.
     pub first_fall: Option<Fall>,
@@ -47,31 +47,31 @@ pub struct LastEstimate {
     pub min_rtt: f64,
 }
 
-/// The window fell to less than three quarters of the highest value since the switch.
+/// A fall of the window to less than three quarters of its highest value since the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fall {
-    /// When, in seconds.
+    /// Time in seconds.
     pub at: f64,
-    /// T3-rtx expired at that instant; else it was a fast retransmit.
+    /// True if T3-rtx expired at that time; otherwise the cause was a fast retransmit.
     pub by_timeout: bool,
 }
 
 impl Handover {
-    /// Mean of the window over `from ≤ t < to` seconds, in bytes; `None` when no sample lies there.
+    /// Computes the mean of the window over `from ≤ t < to` seconds, in bytes; `None` without samples.
     #[must_use]
     pub fn mean_cwnd(&self, from: f64, to: f64) -> Option<f64> {
         let samples = samples(&self.cwnd, from, to);
         (!samples.is_empty()).then(|| samples.iter().sum::<f64>() / samples.len() as f64)
     }
 
-    /// Least window over `from ≤ t < to` seconds, in bytes; `None` when no sample lies there.
+    /// Returns the least window over `from ≤ t < to` seconds, in bytes; `None` without samples.
     #[must_use]
     pub fn least_cwnd(&self, from: f64, to: f64) -> Option<f64> {
         samples(&self.cwnd, from, to).iter().copied().reduce(f64::min)
     }
 }
 
-/// The samples of a curve with `from ≤ t < to` seconds.
+/// Returns the samples of a curve with `from ≤ t < to` seconds.
 pub(super) fn samples(curve: &[f64], from: f64, to: f64) -> &[f64] {
     let index = |t: f64| ((t / STEP).round().max(0.0) as usize).min(curve.len());
     &curve[index(from)..index(to).max(index(from))]
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_of_a_curve_is_taken_by_time() {
+    fn samples_are_selected_by_time() {
         let run = Handover { cwnd: (0..600).map(f64::from).collect(), ..Handover::default() };
         assert_eq!(run.mean_cwnd(30.0, 30.2), Some(300.5));
         assert_eq!(run.least_cwnd(30.0, 35.0), Some(300.0));

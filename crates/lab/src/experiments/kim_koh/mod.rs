@@ -21,7 +21,7 @@ use crate::plan::{Execution, Outcomes, ThreadsError, execute};
 use crate::report::{Data, Provenance, Report};
 use crate::scenario_file::ScenarioFile;
 
-/// The experiment, for the registry.
+/// The entry of [`EXPERIMENTS`](super::EXPERIMENTS).
 pub const EXPERIMENT: Experiment = Experiment {
     name: "kim-koh",
     summary: "Adaptive congestion control of mSCTP for vertical handover (Kim and Koh, 2009)",
@@ -40,19 +40,19 @@ fn estimation_keys(extent: &Extent) -> Vec<EstimationKey> {
     both.flat_map(|movement| extent.seeds().map(move |seed| EstimationKey { movement, seed })).collect()
 }
 
-/// The experiment, carried out.
+/// A completed experiment.
 #[derive(Debug)]
 pub struct Reproduction {
-    /// What was measured.
+    /// The measurements.
     pub measured: Measured,
-    /// The report, still to be written.
+    /// The report, not yet written.
     pub report: Report,
 }
 
-/// Carries the experiment out. `command` is what the report says makes it again.
+/// Runs the experiment. The report shows `command` as the command that repeats it.
 ///
 /// # Errors
-/// [`ThreadsError`]. A run that fails is in the report's provenance, not an error.
+/// [`ThreadsError`]. A run that fails is listed in the report's provenance, not an error.
 pub fn reproduce(
     extent: &Extent,
     execution: &Execution<'_>,
@@ -63,7 +63,7 @@ pub fn reproduce(
     Ok(conclude(extent, estimations, handovers, command))
 }
 
-/// From what was measured to the report.
+/// Builds the report from the measurements.
 fn conclude(
     extent: &Extent,
     estimations: Outcomes<EstimationKey, Estimation>,

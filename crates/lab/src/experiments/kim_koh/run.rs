@@ -1,4 +1,4 @@
-//! One run: from a key over the scenario file and the simulator to the numbers that are measured.
+//! Carries out one run: builds the scenario from its key, simulates it, extracts the measurements.
 
 use msctp_proto::{PathId, TraceKind};
 use msctp_sim::series::TraceSeries;
@@ -19,7 +19,7 @@ pub const SCENARIOS: [ScenarioFile; 4] = [
     scenario_file!("kim-koh/estimation-3g.toml"),
 ];
 
-/// The scenario of the handover runs.
+/// Returns the scenario of the handover runs.
 #[must_use]
 pub fn handover_scenario(movement: Movement) -> ScenarioFile {
     match movement {
@@ -28,7 +28,7 @@ pub fn handover_scenario(movement: Movement) -> ScenarioFile {
     }
 }
 
-/// The scenario of the estimation runs.
+/// Returns the scenario of the estimation runs.
 #[must_use]
 pub fn estimation_scenario(movement: Movement) -> ScenarioFile {
     match movement {
@@ -37,21 +37,21 @@ pub fn estimation_scenario(movement: Movement) -> ScenarioFile {
     }
 }
 
-/// The sender's end of the association: the correspondent node, which the mobile called.
+/// The sender: the correspondent node, which accepts the mobile's association.
 const SENDER: &str = "server";
-/// The receiver's end.
+/// The receiver: the mobile.
 const RECEIVER: &str = "client";
 
 /// Runs one handover.
 ///
 /// # Errors
-/// What is wrong with the scenario, or why the run is not the experiment: an action that was refused, an
-/// association that ended, a primary path that was not switched at the time.
+/// The scenario is invalid, or the run is not the experiment: an action was rejected, an
+/// association ended, or the primary path was not switched on time.
 pub fn handover(key: &RunKey) -> Result<Handover, String> {
     handover_in(&Simulator, key)
 }
 
-/// The same in any world.
+/// Runs one handover in any world.
 ///
 /// # Errors
 /// As [`handover`], and those of the world.
@@ -92,10 +92,10 @@ pub fn handover_in(world: &dyn World, key: &RunKey) -> Result<Handover, String> 
     })
 }
 
-/// Runs the estimator over a changing background.
+/// Runs the estimator with changing background traffic.
 ///
 /// # Errors
-/// As [`handover`], and a run without an estimate.
+/// As [`handover`], or a run without an estimate.
 pub fn estimation(key: &EstimationKey) -> Result<Estimation, String> {
     let (_, series) = carry_out(&Simulator, estimation_scenario(key.movement), &[], key.seed)?;
     let estimates = &sender(&series)?.estimate;
@@ -140,7 +140,7 @@ fn sender(series: &Series) -> Result<&TraceSeries, String> {
         .ok_or_else(|| "the sender has no trace".to_owned())
 }
 
-/// User bytes delivered in each step.
+/// Returns the user bytes delivered in each step.
 fn delivered(series: &Series) -> Result<Vec<u64>, String> {
     let delivery = series
         .delivery
@@ -174,7 +174,7 @@ fn switch(trace: &TraceSeries) -> Result<Switch, String> {
             _ => None,
         })
         .ok_or_else(|| "the primary path was never switched".to_owned())?;
-    // The request travels to the sender over a loaded path: up to the depth of its queue late.
+    // The request crosses a loaded path: it can be late by the duration of that path's full queue.
     let (early, late) = (Time::ZERO + SWITCH, Time::ZERO + SWITCH + SWITCH / 6);
     if at < early || at > late {
         return Err(format!("the primary path was switched at {at}: want {early} to {late}"));
@@ -192,7 +192,7 @@ fn switch(trace: &TraceSeries) -> Result<Switch, String> {
     Ok(Switch { at, to, cwnd, ssthresh })
 }
 
-/// Congestion window of whatever path is primary, at each step; 0 before the association is up.
+/// Returns the congestion window of the current primary path at each step; 0 before the association is up.
 fn primary_window(trace: &TraceSeries) -> Vec<f64> {
     let columns = &trace.window;
     let mut changes: Vec<(Time, PathId, u64)> =
@@ -232,7 +232,7 @@ fn primary_window(trace: &TraceSeries) -> Vec<f64> {
         .collect()
 }
 
-/// When something happened from the switch on, in seconds.
+/// Returns the times of matching events from the switch on, in seconds.
 fn marks(trace: &TraceSeries, switch: &Switch, what: impl Fn(TraceKind) -> bool) -> Vec<f64> {
     let after = trace.marks.iter().filter(|mark| mark.at >= switch.at && what(mark.kind));
     after.map(|mark| mark.at.as_secs_f64()).collect()
@@ -249,7 +249,7 @@ fn estimate_before(trace: &TraceSeries, switch: &Switch) -> Option<LastEstimate>
     })
 }
 
-/// The first fall of the new path's window to less than three quarters of its highest value.
+/// Returns the first fall of the new path's window to less than three quarters of its highest value.
 fn first_fall(trace: &TraceSeries, switch: &Switch) -> Option<Fall> {
     let window = &trace.window;
     let mut highest = switch.cwnd;
@@ -279,13 +279,13 @@ mod tests {
     }
 
     #[test]
-    fn a_run_repeats_to_the_byte() {
+    fn the_same_key_gives_the_same_result() {
         let key = key(Movement::ToWlan, 40, Scheme::Adaptive);
         assert_eq!(handover(&key).unwrap(), handover(&key).unwrap());
     }
 
     #[test]
-    fn the_schemes_differ_in_the_window_at_the_switch_and_in_nothing_before() {
+    fn the_schemes_differ_only_from_the_window_at_the_switch_on() {
         for movement in Movement::ALL {
             let [conservative, inherit, adaptive] =
                 Scheme::ALL.map(|scheme| handover(&key(movement, 40, scheme)).unwrap());
@@ -295,7 +295,7 @@ mod tests {
             assert_eq!(inherit.start_ssthresh, (estimate.available * estimate.min_rtt / 16.0) as u64);
             assert_eq!(conservative.start_cwnd, 1468, "1 MTU, as DATA chunks count");
             assert_eq!(inherit.start_cwnd as f64, inherit.cwnd[299], "the old path's window");
-            // Eq. 3, to the byte but for rounding.
+            // Eq. 3, to the byte except for rounding.
             let bdp = estimate.capacity * estimate.min_rtt / 8.0;
             let want = bdp.min(adaptive.cwnd[299]) * estimate.available / estimate.capacity;
             assert!((adaptive.start_cwnd as f64 - want).abs() < 2.0, "{} for {want}", adaptive.start_cwnd);
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn the_estimator_runs_from_the_addition_to_the_end() {
+    fn the_estimator_runs_from_the_new_address_to_the_end() {
         for movement in Movement::ALL {
             let run = estimation(&EstimationKey { movement, seed: 1 }).unwrap();
             assert!(run.points[0].at < 5.0 && run.points.last().unwrap().at > 145.0);

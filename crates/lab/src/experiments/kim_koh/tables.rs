@@ -7,21 +7,21 @@ use super::measure::{Handover, STEP};
 use super::run::{estimation_scenario, handover_scenario};
 use crate::table::Table;
 
-/// Every how many samples of a curve go into the table: twice a second.
+/// Samples of a curve per row of the table: two rows a second.
 const EVERY: usize = 5;
 
-/// The command that repeats a handover run.
+/// Returns the command that repeats a handover run.
 pub(super) fn handover_command(key: &RunKey) -> String {
     handover_scenario(key.movement).command(key.seed, &key.overrides())
 }
 
-/// The command that repeats an estimation run.
+/// Returns the command that repeats an estimation run.
 pub(super) fn estimation_command(key: &EstimationKey) -> String {
     estimation_scenario(key.movement).command(key.seed, &[])
 }
 
-/// A row per handover run: conditions, measured figures, provenance. `run` numbers the rows, as in the other
-/// tables.
+/// Returns a row per handover run: conditions, measured figures, provenance. `run` is the row number, as in
+/// the other tables.
 pub(super) fn runs(measured: &Measured) -> Table {
     let rows: Vec<(&RunKey, &Handover)> = measured.handovers.iter().collect();
     let keys = || rows.iter().map(|(key, _)| *key);
@@ -63,8 +63,8 @@ pub(super) fn runs(measured: &Measured) -> Table {
         .text("command", keys().map(handover_command))
 }
 
-/// The curves of every handover run, twice a second: the window at that time, the bytes delivered until the
-/// next.
+/// Returns the curves of every handover run, twice a second: the window at that time, and the bytes delivered
+/// until the next row.
 pub(super) fn series(measured: &Measured) -> Table {
     let samples = || {
         measured.handovers.values().enumerate().flat_map(|(number, run)| {
@@ -82,7 +82,7 @@ pub(super) fn series(measured: &Measured) -> Table {
         )
 }
 
-/// Every estimate of every estimation run.
+/// Returns every estimate of every estimation run.
 pub(super) fn estimates(measured: &Measured) -> Table {
     let points = || {
         measured.estimations.iter().flat_map(|(key, run)| run.points.iter().map(move |point| (key, point)))
@@ -97,7 +97,7 @@ pub(super) fn estimates(measured: &Measured) -> Table {
         .text("command", points().map(|(key, _)| estimation_command(key)))
 }
 
-/// The example of a command that repeats a run: the one that a reader of Fig. 8 would want first.
+/// Returns an example command that repeats a run: one of Fig. 8.
 pub(super) fn example(measured: &Measured) -> Option<(&RunKey, String)> {
     let key = measured
         .handovers

@@ -1,5 +1,4 @@
-//! What the report says in words: the question, the set-up and what the paper leaves open, the terms of the
-//! verdicts.
+//! Texts of the report: the question, the set-up, values that the paper leaves open, terms of the verdicts.
 
 use crate::report::SetUp;
 
@@ -14,7 +13,7 @@ pub(super) const QUESTION: &str = "A mobile downloads a file and changes its net
      the estimate allows. Is theirs better, and when? Below, all three run on one SCTP implementation under the paper’s \
      conditions, and each of the paper’s claims is held against what was measured.";
 
-/// The terms of the verdicts.
+/// Explanations of the verdicts' terms.
 pub(super) const TERMS: [(&str, &str); 6] = [
     (
         "Above, higher, better",

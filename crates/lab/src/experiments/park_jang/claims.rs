@@ -4,10 +4,10 @@
 //! The words of the paper and what they mean here:
 //!
 //! - *average throughput … is better*: over the six cells of Fig. 3 together the mean of the paired
-//!   differences is above zero and its 95 % interval does not hold zero; and in no cell is it below. A
+//!   differences is above zero and its 95 % interval does not contain zero; and in no cell is it below. A
 //!   difference of less than one segment (`GRAIN`) is none.
-//! - *T30*, *T48* (Fig. 2): in units of the time between two packets, of which a round trip has twenty.
-//! - *hidden to the TCP layer*: no duplicate ACK and no loss found by one.
+//! - *T30*, *T48* (Fig. 2): in units of the time between two packets, twenty to a round trip.
+//! - *hidden to the TCP layer*: no duplicate ACK and no loss detected by duplicate ACKs.
 //! - *retaining the current congestion window*: not smaller after than before.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,34 +21,35 @@ use crate::claims::{Check, Claim, Comparison, Order, judge};
 use crate::words::{interval, number, signed};
 use Scheme::{Previous, Proposed, Standard};
 
-/// The least difference in delivered bytes that is one: a segment.
+/// Least significant difference in delivered bytes: a segment.
 const GRAIN: f64 = SEGMENT_BYTES as f64;
 
-/// Units of time to a round trip in Fig. 2: “the round trip time is T20”.
+/// Units of time per round trip in Fig. 2: “the round trip time is T20”.
 const UNITS: f64 = 20.0;
 
-/// What Fig. 2 cannot resolve: one unit of its time.
+/// Resolution of Fig. 2: one unit of its time.
 const UNIT_GRAIN: f64 = 1.0;
 
-/// How far the parameters after a reset may lie from their formulas, relatively: rounding to a clock's tick.
+/// Largest relative deviation of the parameters after a reset from their formulas: rounding to a clock's
+/// tick.
 const EXACTLY: f64 = 0.01;
 
-/// The measured runs of a reproduction.
+/// The measurements of a reproduction.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     /// Transfers of Fig. 3.
     pub transfers: BTreeMap<TransferKey, Transfer>,
-    /// Looks through the microscope.
+    /// Runs of the microscope.
     pub microscope: BTreeMap<MicroscopeKey, Microscope>,
-    /// Transfers over a link layer that recovers.
+    /// Transfers over a link layer that retransmits.
     pub recoveries: BTreeMap<RecoveryKey, Recovery>,
     /// Transfers with a handover.
     pub handovers: BTreeMap<HandoverKey, Handover>,
-    /// Runs of the sweeps, of which no claim speaks.
+    /// Runs of the sweeps, which no claim uses.
     pub sweeps: BTreeMap<SweepKey, Transfer>,
 }
 
-/// The transfers under one model of the air.
+/// The transfers under one model of wireless losses.
 #[derive(Clone, Copy, Debug)]
 pub struct Runs<'a> {
     all: &'a BTreeMap<TransferKey, Transfer>,
@@ -56,13 +57,13 @@ pub struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// The transfers under `air`.
+    /// Returns the transfers under `air`.
     #[must_use]
     pub fn of(measured: &'a Measured, air: Air) -> Self {
         Self { all: &measured.transfers, air }
     }
 
-    /// The transfers of one sender in a cell, by seed.
+    /// Returns the transfers of one sender in a cell, by seed.
     pub fn each(
         &self,
         cell: Cell,
@@ -73,7 +74,8 @@ impl<'a> Runs<'a> {
         self.all.range(key(0)..=key(u64::MAX)).map(|(key, run)| (key.seed, run))
     }
 
-    /// Delivered bytes of two schemes in a cell, seed by seed; seeds that one of them lacks are left out.
+    /// Compares the delivered bytes of two schemes in a cell, seed by seed; seeds that one of them lacks are
+    /// omitted.
     fn cell(&self, cell: Cell, transport: Transport, schemes: (Scheme, Scheme)) -> Option<Comparison> {
         let other: BTreeMap<u64, &Transfer> = self.each(cell, transport, schemes.1).collect();
         let (a, b): (Vec<f64>, Vec<f64>) = self
@@ -83,7 +85,7 @@ impl<'a> Runs<'a> {
         Comparison::of(&a, &b, GRAIN)
     }
 
-    /// The same, each seed's mean over all six cells; seeds that a cell lacks are left out.
+    /// Compares each seed's mean over all six cells; seeds that a cell lacks are omitted.
     fn over_cells(&self, transport: Transport, schemes: (Scheme, Scheme)) -> Option<Comparison> {
         let cells = Cell::all();
         let mean = |scheme, seed| {
@@ -102,13 +104,13 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Bytes delivered in a transfer as a rate in kbps.
+/// Converts bytes delivered in a transfer to a rate in kbps.
 #[must_use]
 pub fn kbps(bytes: f64) -> f64 {
     bytes * 8.0 / (DURATION.as_secs_f64() * 1000.0)
 }
 
-/// As `1,085 vs 991 kbps: +94.1 ± 3.2 (+9.5 %)`.
+/// Formats a comparison, as `1,085 vs 991 kbps: +94.1 ± 3.2 (+9.5 %)`.
 fn rates(found: &Comparison) -> String {
     let difference = found.difference.scaled(kbps(1.0));
     let base = kbps(found.base);
@@ -151,8 +153,8 @@ fn better(runs: &Runs<'_>, transport: Transport) -> Vec<Check> {
     checks
 }
 
-/// PJ2 (Fig. 2): T30 against T48, when the third packet of the figure, which brings the first duplicate ACK
-/// at T28, was sent at T8.
+/// PJ2 (Fig. 2): T30 against T48, if the third packet of the figure, which causes the first duplicate ACK at
+/// T28, was sent at T8.
 fn pj2(measured: &Measured) -> Vec<Check> {
     Transport::TCP.into_iter().flat_map(|transport| under_the_microscope(measured, transport)).collect()
 }
@@ -208,8 +210,7 @@ fn hidden(measured: &Measured, transport: Transport) -> Vec<Check> {
             move |(key, _): &(&RecoveryKey, &Recovery)| key.transport == transport && key.errors == errors;
         measured.recoveries.iter().filter(of).map(|(key, run)| (key.seed, run))
     };
-    // A run in which the link layer had nothing to do, or something was lost for good, says nothing of this
-    // claim.
+    // A run without link-layer retransmissions, or with a final loss, does not test this claim.
     let told: Vec<(u64, &Recovery)> =
         runs(true).filter(|(_, run)| run.resent_blocks > 0 && run.lost == 0).collect();
     let quiet: BTreeMap<u64, &Recovery> = runs(false).collect();
@@ -247,7 +248,7 @@ fn hidden(measured: &Measured, transport: Transport) -> Vec<Check> {
     ]
 }
 
-/// PJ4 (§2.2), for one sender. A handover counts when the timer expired at it although nothing had been lost.
+/// PJ4 (§2.2), for one sender. A handover counts if it has a timeout but no loss.
 fn recognised(measured: &Measured, transport: Transport) -> Vec<Check> {
     let who = transport.words();
     let wants = [
@@ -308,7 +309,7 @@ fn reset(measured: &Measured, transport: Transport) -> Check {
     let right = runs.iter().filter(|(key, run)| {
         run.reset.is_some_and(|to| {
             let formula = near(to.min, to.rtt) && near(to.avg, to.rtt) && near(to.dev, to.rtt / 2.0);
-            // The new network's: not less than its propagation delay both ways.
+            // The round trip is the new network's: at least its propagation delay both ways.
             formula && to.rtt >= 2.0 * key.to().delay().as_secs_f64()
         })
     });
@@ -326,9 +327,8 @@ fn pj4(measured: &Measured) -> Vec<Check> {
     .collect()
 }
 
-/// PJ5 (ours): “the same differentiation on an SCTP path”. Where only the air loses packets it gains
-/// throughput; and in no cell does it turn out the other way round than for TCP SACK, SCTP's nearest
-/// relative.
+/// PJ5 (ours): “the same differentiation on an SCTP path”. In cells with wireless losses only, it gains
+/// throughput. In no cell is its effect opposite to that on TCP SACK, SCTP's nearest relative.
 fn pj5(runs: &Runs<'_>) -> Vec<Check> {
     let both = Cell::all().into_iter().map(|cell| {
         let find = |transport| runs.cell(cell, transport, (Proposed, Standard));
@@ -362,7 +362,7 @@ fn pj5(runs: &Runs<'_>) -> Vec<Check> {
     checks
 }
 
-/// The ledger: PJ1 to PJ5; PJ1 and PJ5 judged under both models of the air.
+/// Returns the ledger: PJ1 to PJ5; PJ1 and PJ5 judged under both models of wireless losses.
 #[must_use]
 pub fn ledger(measured: &Measured) -> Vec<Claim> {
     let under = |predicate: fn(&Runs<'_>) -> Vec<Check>, rest: fn(&Measured) -> Vec<Check>| {

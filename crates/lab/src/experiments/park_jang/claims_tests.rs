@@ -1,4 +1,4 @@
-//! Each predicate with data that passes, and with data that fails for each of its parts.
+//! Tests each predicate with data that passes, and with data that fails each of its parts.
 
 use super::super::grid::Network;
 use super::super::measure::Reset;
@@ -7,8 +7,8 @@ use crate::claims::Verdict;
 
 const SEEDS: u64 = 5;
 
-/// Transfers whose throughput (kbps) follows from the cell and the sender, with a spread that seeds share and
-/// a small one that they do not.
+/// Returns transfers whose throughput (kbps) follows from the cell and the sender, with a spread common to
+/// all senders and a small one per sender.
 fn transfers(throughput: impl Fn(Cell, Transport, Scheme) -> f64) -> Measured {
     let mut measured = Measured::default();
     for cell in Cell::all() {
@@ -28,7 +28,7 @@ fn transfers(throughput: impl Fn(Cell, Transport, Scheme) -> f64) -> Measured {
     measured
 }
 
-/// As the paper has it.
+/// Returns the throughput in kbps as in the paper.
 fn papers(cell: Cell, transport: Transport, scheme: Scheme) -> f64 {
     let base = if cell.network == Network::Lte { 300.0 } else { 2000.0 };
     let gain = if cell.losses == Losses::Congestion { 1.05 } else { 1.3 };
@@ -57,7 +57,7 @@ fn without_runs_every_claim_is_out_of_reach() {
 }
 
 #[test]
-fn pj1_wants_no_cell_below_and_the_mean_above() {
+fn pj1_requires_no_cell_below_and_the_mean_above() {
     assert_eq!(verdict(&transfers(papers), pj1), Verdict::Reproduced);
     for transport in Transport::TCP {
         let one_below = transfers(|cell, who, scheme| {
@@ -83,8 +83,8 @@ fn pj1_needs_every_cell() {
 
 // PJ2
 
-/// Looks at a round trip of 200 ms and a packet every 10 ms: retransmitted so long after the first duplicate
-/// ACK.
+/// Returns microscope runs with a round trip of 200 ms and a packet every 10 ms, retransmitted this many
+/// seconds after the first duplicate ACK.
 fn looks(proposed: f64, previous: f64) -> Measured {
     let mut measured = Measured::default();
     for transport in Transport::TCP {
@@ -104,7 +104,7 @@ fn looks(proposed: f64, previous: f64) -> Measured {
 }
 
 #[test]
-fn pj2_wants_the_third_duplicate_and_a_round_trip_after_the_first() {
+fn pj2_requires_the_third_duplicate_and_a_round_trip_after_the_first() {
     let verdict = |proposed, previous| judge("", pj2(&looks(proposed, previous))).verdict;
     assert_eq!(verdict(0.02, 0.2), Verdict::Reproduced);
     assert_eq!(verdict(0.05, 0.2), Verdict::NotReproduced, "later than the third");
@@ -132,7 +132,7 @@ fn recoveries(with_errors: Recovery) -> Measured {
 }
 
 #[test]
-fn pj3_wants_silence_and_delay() {
+fn pj3_requires_no_detected_loss_and_a_delay() {
     let verdict = |run| judge("", pj3(&recoveries(run))).verdict;
     let good = Recovery { resent_blocks: 100, longest_rtt: 0.6, ..Recovery::default() };
     assert_eq!(verdict(good), Verdict::Reproduced);
@@ -173,7 +173,7 @@ fn handovers(bend: impl Fn(&HandoverKey, &mut Handover)) -> Measured {
 }
 
 #[test]
-fn pj4_wants_recognition_the_window_and_the_reset() {
+fn pj4_requires_recognition_the_window_and_the_reset() {
     let verdict = |bend: fn(&mut Handover)| {
         let one = |key: &HandoverKey, run: &mut Handover| {
             if (key.frto, key.seed, key.transport) == (true, 2, Transport::Sack) {
@@ -216,7 +216,7 @@ fn pj4_counts_only_timeouts_without_a_loss() {
 // PJ5
 
 #[test]
-fn pj5_wants_a_gain_on_the_air_and_the_way_of_tcp() {
+fn pj5_requires_a_gain_with_wireless_losses_and_the_sign_of_tcp_sack() {
     assert_eq!(verdict(&transfers(papers), pj5), Verdict::Reproduced);
     let no_gain = transfers(|cell, who, scheme| {
         let bent = who == Transport::Sctp && cell.losses == Losses::Wireless;
@@ -241,7 +241,7 @@ fn pj5_wants_a_gain_on_the_air_and_the_way_of_tcp() {
 }
 
 #[test]
-fn both_models_of_the_air_are_judged_and_the_plain_one_decides() {
+fn both_loss_models_are_judged_and_the_plain_one_decides() {
     let mut measured = transfers(papers);
     let plain: Vec<_> = measured.transfers.iter().map(|(key, run)| (*key, run.clone())).collect();
     for (key, run) in plain {

@@ -9,7 +9,7 @@ use crate::report::{Cell as GridCell, Figure, Grid, Panel, Tone};
 use crate::stats::Mean;
 use crate::words::{number, signed};
 
-/// Every figure for which there are runs: the paper's, then ours.
+/// Returns every figure that has runs: the paper's, then ours.
 #[must_use]
 pub fn all(measured: &Measured) -> Vec<Figure> {
     let mut figures: Vec<Figure> = microscope(measured).into_iter().collect();
@@ -31,12 +31,12 @@ pub(super) fn style(scheme: Scheme) -> Style {
     }
 }
 
-/// An axis from 0 to a round number above every value.
+/// Creates an axis from 0 to a round number above every value.
 pub(super) fn from_zero(label: &str, values: impl Iterator<Item = f64>) -> Axis {
     Axis::new(label, 0.0, round_up(values.fold(0.0, f64::max) * 1.04))
 }
 
-/// Values of all points, with their intervals.
+/// Returns the upper ends of all points' intervals.
 pub(super) fn tops(series: &[Series]) -> impl Iterator<Item = f64> {
     series.iter().flat_map(|series| &series.points).map(|point| point.y + point.half_width.unwrap_or(0.0))
 }
@@ -45,18 +45,18 @@ pub(super) fn finite(mean: &Mean) -> Option<f64> {
     Some(mean.half_width).filter(|width| width.is_finite())
 }
 
-/// A cell of a grid without a tone.
+/// Creates a cell of a grid without a tone.
 pub(super) fn plain(text: impl Into<String>) -> GridCell {
     GridCell { text: text.into(), ..GridCell::default() }
 }
 
-/// Short names of the cells, for the places of an axis.
+/// Returns short names of the cells, for the places of an axis.
 fn places() -> Vec<String> {
     let short = |cell: Cell| format!("{} {}", cell.network.words(), &cell.losses.words()[..3]);
     Cell::all().into_iter().map(short).collect()
 }
 
-/// Throughput of a scheme in a cell, in kbps.
+/// Returns the throughput of a scheme in a cell, in kbps.
 fn throughput(runs: &Runs<'_>, cell: Cell, transport: Transport, scheme: Scheme) -> Option<Mean> {
     let each: Vec<f64> =
         runs.each(cell, transport, scheme).map(|(_, run)| kbps(run.delivered as f64)).collect();
@@ -120,7 +120,7 @@ fn bars(measured: &Measured, air: Air, transport: Transport) -> Option<Panel> {
     })
 }
 
-/// The numbers of the bars, and the gain over the standard.
+/// Returns the numbers of the bars, and the gain over the standard.
 fn gains(measured: &Measured, air: Air, transport: Transport) -> Option<Grid> {
     let runs = Runs::of(measured, air);
     let mut head = vec!["kbps".to_owned()];
@@ -149,7 +149,7 @@ fn gains(measured: &Measured, air: Air, transport: Transport) -> Option<Grid> {
     })
 }
 
-/// The air as a heading.
+/// Returns the loss model as a heading.
 fn heading(air: Air) -> &'static str {
     match air {
         Air::Plain => "Losses on the air reach the transport",
@@ -234,7 +234,7 @@ fn look_panel(transport: Transport, scheme: Scheme, look: &Microscope) -> Panel 
     }
 }
 
-/// What PJ3 looks at.
+/// Returns the figures of PJ3.
 fn recoveries(measured: &Measured) -> Option<Figure> {
     let mut rows = Vec::new();
     for transport in Transport::TCP {

@@ -1,4 +1,4 @@
-//! Why claims do not reproduce, as far as packets and series tell. Shown only beside a verdict that needs it.
+//! Reasons why claims do not reproduce, from packets and series. Shown only beside such a verdict.
 
 use crate::claims::{Claim, Verdict};
 use crate::report::Finding;
@@ -24,7 +24,7 @@ const FINDINGS: [Finding; 2] = [
     },
 ];
 
-/// The findings about those of `ledger` that some set of conditions does not reproduce.
+/// Returns the findings about claims that do not reproduce under some set of conditions.
 pub(super) fn about(ledger: &[Claim]) -> Vec<Finding> {
     let open =
         |claim: &Claim| claim.judgements.iter().any(|judgement| judgement.verdict == Verdict::NotReproduced);

@@ -8,12 +8,12 @@ use serde::Serialize;
 
 use crate::experiments::Effort;
 
-/// How long a transfer is (the paper, §4).
+/// Duration of a transfer (the paper, §4).
 pub const DURATION: Span = Span::from_secs(200);
-/// User bytes of a segment: what fills a packet of 1500 bytes behind 40 bytes of headers.
+/// User bytes of a segment that fills a packet of 1500 bytes with 40 bytes of headers.
 pub const SEGMENT_BYTES: u32 = 1460;
 
-/// The wireless network the mobile is in.
+/// The wireless network of the mobile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Network {
@@ -27,7 +27,7 @@ impl Network {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Wlan, Self::Lte];
 
-    /// As read by people.
+    /// Returns the text for readers.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -36,7 +36,7 @@ impl Network {
         }
     }
 
-    /// As in names of files, nodes and links.
+    /// Returns the form used in names of files, nodes and links.
     #[must_use]
     pub fn slug(self) -> &'static str {
         match self {
@@ -45,7 +45,7 @@ impl Network {
         }
     }
 
-    /// Rate of the wireless link.
+    /// Returns the rate of the wireless link.
     #[must_use]
     pub fn rate(self) -> Rate {
         match self {
@@ -54,7 +54,7 @@ impl Network {
         }
     }
 
-    /// Propagation delay of the wireless link, one way.
+    /// Returns the propagation delay of the wireless link, one way.
     #[must_use]
     pub fn delay(self) -> Span {
         match self {
@@ -64,7 +64,7 @@ impl Network {
     }
 }
 
-/// Where packets are lost.
+/// The place of losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Losses {
@@ -80,7 +80,7 @@ impl Losses {
     /// All three.
     pub const ALL: [Self; 3] = [Self::Congestion, Self::Wireless, Self::Mixed];
 
-    /// As read by people.
+    /// Returns the text for readers.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -96,32 +96,32 @@ impl Losses {
 pub struct Cell {
     /// The network.
     pub network: Network,
-    /// Where packets are lost.
+    /// The place of losses.
     pub losses: Losses,
 }
 
 impl Cell {
-    /// All six, in the paper's order.
+    /// Returns all six, in the paper's order.
     #[must_use]
     pub fn all() -> Vec<Self> {
         let cell = |network| Losses::ALL.map(|losses| Self { network, losses });
         Network::ALL.into_iter().flat_map(cell).collect()
     }
 
-    /// As read by people.
+    /// Returns the text for readers.
     #[must_use]
     pub fn words(self) -> String {
         format!("{} {}", self.network.words(), self.losses.words())
     }
 
-    /// As in names of files.
+    /// Returns the form used in file names.
     #[must_use]
     pub fn slug(self) -> String {
         format!("{}-{}", self.network.slug(), self.losses.words())
     }
 }
 
-/// Who sends.
+/// The sending transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
@@ -129,7 +129,7 @@ pub enum Transport {
     Reno,
     /// TCP SACK.
     Sack,
-    /// SCTP, ours beside the paper's.
+    /// SCTP, which the paper does not have.
     Sctp,
 }
 
@@ -139,7 +139,7 @@ impl Transport {
     /// The paper's.
     pub const TCP: [Self; 2] = [Self::Reno, Self::Sack];
 
-    /// As read by people.
+    /// Returns the text for readers.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -149,7 +149,7 @@ impl Transport {
         }
     }
 
-    /// As in names of files.
+    /// Returns the form used in file names.
     #[must_use]
     pub fn slug(self) -> &'static str {
         match self {
@@ -159,7 +159,7 @@ impl Transport {
         }
     }
 
-    /// The schemes it is run with.
+    /// Returns the schemes that the transport runs with.
     #[must_use]
     pub fn schemes(self) -> &'static [Scheme] {
         match self {
@@ -169,15 +169,15 @@ impl Transport {
     }
 }
 
-/// What the sender does at a loss.
+/// The sender's reaction to a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheme {
-    /// Takes every loss as congestion: RFC 5681, RFC 6675, RFC 9260.
+    /// Treats every loss as congestion: RFC 5681, RFC 6675, RFC 9260.
     Standard,
     /// Distinguishes losses; retransmits a lost packet one round trip after the first duplicate ACK.
     Previous,
-    /// The paper's: distinguishes losses; retransmits a lost packet at the third duplicate ACK.
+    /// The paper's scheme: distinguishes losses; retransmits a lost packet at the third duplicate ACK.
     Proposed,
 }
 
@@ -185,7 +185,7 @@ impl Scheme {
     /// All three, the paper's last.
     pub const ALL: [Self; 3] = [Self::Standard, Self::Previous, Self::Proposed];
 
-    /// As read by people.
+    /// Returns the text for readers.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -195,7 +195,7 @@ impl Scheme {
         }
     }
 
-    /// As in names of files and profiles.
+    /// Returns the form used in names of files and profiles.
     #[must_use]
     pub fn slug(self) -> &'static str {
         match self {
@@ -206,21 +206,21 @@ impl Scheme {
     }
 }
 
-/// What a wireless loss is.
+/// The model of wireless losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Air {
-    /// The paper's simulation: a packet lost on the air is lost to the transport.
+    /// The paper's simulation: a packet lost on the wireless link is lost to the transport.
     Plain,
-    /// The paper's text: the link layer sends again what the air has lost, and delivers in order.
+    /// The paper's text: the link layer retransmits wireless losses and delivers in order.
     Recovering,
 }
 
 impl Air {
-    /// Both, the one that decides first.
+    /// Both; the verdicts are from the first.
     pub const ALL: [Self; 2] = [Self::Plain, Self::Recovering];
 
-    /// As read by people.
+    /// Returns the text for readers.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -229,7 +229,7 @@ impl Air {
         }
     }
 
-    /// As in names of files.
+    /// Returns the form used in file names.
     #[must_use]
     pub fn slug(self) -> &'static str {
         match self {
@@ -242,13 +242,13 @@ impl Air {
 /// One transfer of Fig. 3. Sorted by conditions, then sender, then seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct TransferKey {
-    /// What a wireless loss is.
+    /// The model of wireless losses.
     pub air: Air,
     /// The cell.
     pub cell: Cell,
-    /// Who sends.
+    /// The transport.
     pub transport: Transport,
-    /// What it does at a loss.
+    /// The reaction to a loss.
     pub scheme: Scheme,
     /// Seed of every random stream.
     pub seed: u64,
@@ -262,12 +262,12 @@ impl fmt::Display for TransferKey {
     }
 }
 
-/// One look through the microscope (the paper's Fig. 2).
+/// One run of the microscope: a single scripted loss (the paper's Fig. 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct MicroscopeKey {
-    /// Who sends.
+    /// The transport.
     pub transport: Transport,
-    /// What it does at a loss.
+    /// The reaction to a loss.
     pub scheme: Scheme,
 }
 
@@ -277,12 +277,12 @@ impl fmt::Display for MicroscopeKey {
     }
 }
 
-/// A transfer over an LTE link layer that recovers what the air loses.
+/// A transfer over an LTE link layer that retransmits wireless losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct RecoveryKey {
-    /// Who sends.
+    /// The transport.
     pub transport: Transport,
-    /// The air loses something.
+    /// True if the wireless link loses packets.
     pub errors: bool,
     /// Seed of every random stream.
     pub seed: u64,
@@ -295,21 +295,21 @@ impl fmt::Display for RecoveryKey {
     }
 }
 
-/// A transfer during which the mobile changes its network once.
+/// A transfer with one change of network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct HandoverKey {
-    /// The network it leaves.
+    /// The old network.
     pub from: Network,
-    /// Who sends.
+    /// The transport.
     pub transport: Transport,
-    /// F-RTO is on.
+    /// True if F-RTO is on.
     pub frto: bool,
     /// Seed of every random stream.
     pub seed: u64,
 }
 
 impl HandoverKey {
-    /// The network it comes to.
+    /// Returns the new network.
     #[must_use]
     pub fn to(&self) -> Network {
         match self.from {
@@ -327,17 +327,17 @@ impl fmt::Display for HandoverKey {
     }
 }
 
-/// Who tells losses apart in a sweep.
+/// The loss classifier of a run in a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Told {
-    /// Nobody: every loss is congestion.
+    /// None: every loss is congestion.
     Standard,
     /// The paper's inequality (1), in the proposed scheme.
     ParkJang,
-    /// The same with TCP timestamps: a round trip with every ACK, not one at a time.
+    /// The inequality with TCP timestamps: a round trip with every ACK, not one at a time.
     Stamped,
-    /// The simulator, in the proposed scheme: the best that any classifier could reach.
+    /// The simulator's truth, in the proposed scheme: the best that any classifier could reach.
     Oracle,
 }
 
@@ -345,7 +345,7 @@ impl Told {
     /// All four.
     pub const ALL: [Self; 4] = [Self::Standard, Self::ParkJang, Self::Stamped, Self::Oracle];
 
-    /// As read by people.
+    /// Returns the text for readers.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -357,7 +357,7 @@ impl Told {
     }
 }
 
-/// What a sweep varies.
+/// The varied parameter of a sweep, with its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Subject {
@@ -368,22 +368,22 @@ pub enum Subject {
         /// 2·k.
         halves: u8,
     },
-    /// The queues before the wire and the WLAN link, 1 % lost on the air and nothing on the wire.
+    /// The queues before the wire and the WLAN link, with 1 % wireless losses and none on the wire.
     Buffer {
         /// Packets.
         packets: u16,
     },
-    /// The share lost on the WLAN's air, nothing on the wire.
+    /// The share lost on the WLAN link, with no losses on the wire.
     Loss {
         /// Parts per million.
         ppm: u32,
     },
-    /// A network without losses but those of its queue, shared with a TCP SACK that tells nothing apart.
+    /// A network with queue losses only, shared with a TCP SACK that does not distinguish losses.
     Queue {
         /// The network.
         network: Network,
     },
-    /// A cell of Fig. 3, shared with a TCP SACK that tells nothing apart.
+    /// A cell of Fig. 3, shared with a TCP SACK that does not distinguish losses.
     Beside {
         /// The cell.
         cell: Cell,
@@ -407,11 +407,11 @@ impl fmt::Display for Subject {
 /// One run of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct SweepKey {
-    /// What is varied, and its value.
+    /// The varied parameter and its value.
     pub subject: Subject,
-    /// Who sends.
+    /// The transport.
     pub transport: Transport,
-    /// Who tells losses apart.
+    /// The loss classifier.
     pub told: Told,
     /// Seed of every random stream.
     pub seed: u64,
@@ -424,32 +424,32 @@ impl fmt::Display for SweepKey {
     }
 }
 
-/// 2·k of the sweep of k: 0.5 to 3.
+/// Values of 2·k in the sweep of k: k from 0.5 to 3.
 pub const HALVES: [u8; 5] = [1, 2, 3, 4, 6];
-/// The queues of the sweep of buffers, in packets: a seventh of the path's bandwidth-delay product to four
+/// Queues in the sweep of buffers, in packets: from a seventh of the path's bandwidth-delay product to four
 /// times it.
 pub const BUFFERS: [u16; 5] = [7, 15, 50, 100, 200];
-/// The losses of the sweep of the loss rate, in parts per million: 0.01 to 5 %.
+/// Loss rates in their sweep, in parts per million: 0.01 to 5 %.
 pub const LOSSES: [u32; 6] = [100, 1_000, 3_000, 10_000, 30_000, 50_000];
 
-/// How much is run.
+/// The number of runs, by seeds and conditions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Seeds 1 to this.
+    /// Number of seeds, from 1.
     pub seeds: u64,
-    /// Seeds 1 to this of the sweeps.
+    /// Number of seeds of the sweeps, from 1.
     pub sweep_seeds: u64,
 }
 
 impl Extent {
-    /// What an effort comes to.
+    /// Returns the extent for an effort.
     #[must_use]
     pub fn of(effort: &Effort) -> Self {
         let (seeds, sweep_seeds) = if effort.quick { (3, 2) } else { (10, 5) };
         Self { seeds: effort.seeds.unwrap_or(seeds), sweep_seeds: effort.seeds.unwrap_or(sweep_seeds) }
     }
 
-    /// Every transfer of Fig. 3.
+    /// Returns every transfer of Fig. 3.
     #[must_use]
     pub fn transfers(&self) -> Vec<TransferKey> {
         let mut keys = Vec::new();
@@ -471,14 +471,14 @@ impl Extent {
         keys
     }
 
-    /// Every look through the microscope.
+    /// Returns every run of the microscope.
     #[must_use]
     pub fn microscope(&self) -> Vec<MicroscopeKey> {
         let of = |transport| Scheme::ALL.map(|scheme| MicroscopeKey { transport, scheme });
         Transport::TCP.into_iter().flat_map(of).collect()
     }
 
-    /// Every transfer over a link layer that recovers.
+    /// Returns every transfer over a link layer that retransmits.
     #[must_use]
     pub fn recoveries(&self) -> Vec<RecoveryKey> {
         let mut keys = Vec::new();
@@ -490,7 +490,7 @@ impl Extent {
         keys
     }
 
-    /// Every handover.
+    /// Returns every handover.
     #[must_use]
     pub fn handovers(&self) -> Vec<HandoverKey> {
         let mut keys = Vec::new();
@@ -504,13 +504,13 @@ impl Extent {
         keys
     }
 
-    /// Every run of a sweep.
+    /// Returns every run of a sweep.
     #[must_use]
     pub fn sweeps(&self) -> Vec<SweepKey> {
         let mut points: Vec<(Subject, Transport, Told)> = Vec::new();
         for cell in Cell::all() {
             for transport in [Transport::Sack, Transport::Sctp] {
-                // Without inequality (1) k is nothing: once.
+                // Without inequality (1) k has no effect: one run.
                 let k = |halves| Subject::K { cell, halves };
                 points.extend(HALVES.map(|halves| (k(halves), transport, Told::ParkJang)));
                 points.extend([Told::Standard, Told::Oracle].map(|told| (k(2), transport, told)));
@@ -529,7 +529,7 @@ impl Extent {
             }
         }
         let seeds = |(subject, transport, told)| {
-            // Two flows side by side scatter more than one.
+            // Two flows on one link scatter more than one.
             let beside = matches!(subject, Subject::Beside { .. } | Subject::Queue { .. });
             let seeds = if beside { self.seeds } else { self.sweep_seeds };
             (1..=seeds).map(move |seed| SweepKey { subject, transport, told, seed })
@@ -537,7 +537,7 @@ impl Extent {
         points.into_iter().flat_map(seeds).collect()
     }
 
-    /// How many runs that is.
+    /// Returns the number of runs.
     #[must_use]
     pub fn size(&self) -> usize {
         self.transfers().len()

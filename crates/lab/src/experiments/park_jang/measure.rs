@@ -1,43 +1,43 @@
-//! What is measured in the runs, as plain numbers: the only input of the claims and figures. Times in
-//! seconds, sizes in bytes.
+//! Measurements of the runs as plain numbers: the only input of the claims and figures. Times are in seconds,
+//! sizes in bytes.
 
 use serde::{Deserialize, Serialize};
 
-/// What the sender's classifier said of losses, against why the simulator lost the packets.
+/// The classifier's decisions against the simulator's reasons for the losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confusion {
-    /// Lost on the air, taken for wireless.
+    /// Lost on the wireless link, classified as wireless.
     pub wireless_as_wireless: u64,
-    /// Lost on the air, taken for congestion: the window was cut without need.
+    /// Lost on the wireless link, classified as congestion: the window was cut needlessly.
     pub wireless_as_congestion: u64,
-    /// Lost to congestion, taken for wireless: the window was kept without right.
+    /// Lost to congestion, classified as wireless: the window was kept wrongly.
     pub congestion_as_wireless: u64,
-    /// Lost to congestion, taken for congestion.
+    /// Lost to congestion, classified as congestion.
     pub congestion_as_congestion: u64,
-    /// Not lost at all, whatever it was taken for.
+    /// Not lost, whatever the classification.
     pub not_lost: u64,
 }
 
 impl Confusion {
-    /// Share of the verdicts “wireless” that were right; `None` when there was none.
+    /// Returns the share of “wireless” classifications that were right; `None` without any.
     #[must_use]
     pub fn precision(&self) -> Option<f64> {
         share(self.wireless_as_wireless, self.wireless_as_wireless + self.congestion_as_wireless)
     }
 
-    /// Share of the wireless losses that were recognised; `None` when there was none.
+    /// Returns the share of wireless losses that were classified as such; `None` without any.
     #[must_use]
     pub fn recall(&self) -> Option<f64> {
         share(self.wireless_as_wireless, self.wireless_as_wireless + self.wireless_as_congestion)
     }
 
-    /// Share of the congestion losses that were taken for wireless; `None` when there was none.
+    /// Returns the share of congestion losses that were classified as wireless; `None` without any.
     #[must_use]
     pub fn missed_congestion(&self) -> Option<f64> {
         share(self.congestion_as_wireless, self.congestion_as_wireless + self.congestion_as_congestion)
     }
 
-    /// Both counted together.
+    /// Adds both counts.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -54,95 +54,95 @@ fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// One transfer.
+/// The measurements of a transfer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Transfer {
     /// User bytes delivered.
     pub delivered: u64,
-    /// User bytes delivered to the competing flow, where there is one.
+    /// User bytes delivered to the competing flow; `None` without one.
     pub competitor: Option<u64>,
-    /// Losses found by duplicate ACKs or gap blocks.
+    /// Losses detected by duplicate ACKs or gap blocks.
     pub gap_losses: u64,
-    /// What the classifier said of them.
+    /// Their classification.
     pub confusion: Confusion,
     /// Expirations of the retransmission timer.
     pub timeouts: u64,
-    /// Of those, found to be spurious.
+    /// Expirations found to be spurious.
     pub spurious: u64,
     /// Segments or chunks retransmitted.
     pub retransmitted: u64,
-    /// Packets dropped by full queues on the way of the data.
+    /// Packets dropped by full queues in the direction of the data.
     pub queue_drops: u64,
 }
 
-/// What one loss looked like at the sender (the paper's Fig. 2).
+/// One loss as observed by the sender (the paper's Fig. 2).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Microscope {
     /// Time between two packets sent: the paper's unit of time.
     pub slot: f64,
     /// Round-trip time before the loss.
     pub rtt: f64,
-    /// When the first duplicate ACK came.
+    /// Time of the first duplicate ACK.
     pub first_duplicate: f64,
-    /// When the third duplicate ACK came.
+    /// Time of the third duplicate ACK.
     pub third_duplicate: f64,
-    /// When the lost segment was retransmitted.
+    /// Time at which the lost segment was retransmitted.
     pub retransmission: f64,
-    /// What the sender sent and received around it.
+    /// The sender's segments and ACKs around the loss.
     pub events: Vec<Event>,
 }
 
-/// Something at the sender.
+/// An event at the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// When.
+    /// Time.
     pub at: f64,
-    /// Number of the segment, from 1; of an ACK the segment it asks for.
+    /// Number of the segment, from 1; for an ACK, of the next expected segment.
     pub number: u64,
-    /// What.
+    /// The kind.
     pub kind: EventKind,
 }
 
-/// What happened at the sender.
+/// The kind of an event at the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EventKind {
     /// A segment was sent for the first time.
     Sent,
     /// A segment was retransmitted.
     SentAgain,
-    /// An ACK came.
+    /// An ACK was received.
     Acked,
 }
 
-/// A transfer over an LTE link layer that recovers what the air loses.
+/// The measurements of a transfer over an LTE link layer that retransmits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Recovery {
-    /// Blocks that the link layer retransmitted.
+    /// Blocks retransmitted by the link layer.
     pub resent_blocks: u64,
-    /// Packets the network lost, at whatever place and for whatever reason.
+    /// Packets lost in the network, at any place and for any reason.
     pub lost: u64,
     /// Duplicate ACKs the sender received.
     pub duplicate_acks: u64,
-    /// Losses the sender found by them.
+    /// Losses detected by them.
     pub gap_losses: u64,
     /// Longest round-trip time the sender measured.
     pub longest_rtt: f64,
 }
 
-/// A transfer during which the mobile changed its network.
+/// The measurements of a transfer with one change of network.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Handover {
     /// Packets of the transfer lost at the handover, in either direction.
     pub lost: u64,
     /// Expirations of the retransmission timer at the handover.
     pub timeouts: u64,
-    /// Of those, recognised as spurious.
+    /// Expirations recognised as spurious.
     pub recognised: u64,
-    /// Congestion window before the first of them.
+    /// Congestion window before the first expiration.
     pub window_before: u64,
-    /// Congestion window when the last of them was recognised; else after it.
+    /// Congestion window when the last expiration was recognised, or else after it.
     pub window_after: u64,
-    /// The sender went through slow start after a timeout.
+    /// True if the sender went through slow start after a timeout.
     pub slow_start: bool,
     /// The classifier's parameters after the reset that follows a spurious timeout.
     pub reset: Option<Reset>,
@@ -153,7 +153,7 @@ pub struct Handover {
 /// The classifier's parameters at the ACK of the first new segment after a spurious timeout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reset {
-    /// Round-trip time measured then.
+    /// Round-trip time measured at that ACK.
     pub rtt: f64,
     /// T_min.
     pub min: f64,

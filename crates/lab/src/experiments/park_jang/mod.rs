@@ -1,6 +1,6 @@
-//! Park & Jang, "TCP Throughput Improvement over Vertical Handover between 3G LTE and WLAN": losses told
-//! apart by the round-trip time, timeouts that were spurious, on the paper's six cells and at a handover, for
-//! TCP and for SCTP.
+//! Park & Jang, "TCP Throughput Improvement over Vertical Handover between 3G LTE and WLAN": classification
+//! of losses by the round-trip time and detection of spurious timeouts, in the paper's six cells and at a
+//! handover, for TCP and SCTP.
 
 pub mod claims;
 pub mod figures;
@@ -21,7 +21,7 @@ use crate::plan::{Execution, Outcomes, ThreadsError, execute};
 use crate::report::{Data, Provenance, Report};
 use crate::scenario_file::ScenarioFile;
 
-/// The experiment, for the registry.
+/// The entry of [`EXPERIMENTS`](super::EXPERIMENTS).
 pub const EXPERIMENT: Experiment = Experiment {
     name: "park-jang",
     summary: "TCP with loss differentiation across LTE and WLAN (Park and Jang)",
@@ -32,16 +32,16 @@ pub const EXPERIMENT: Experiment = Experiment {
     emulated: None,
 };
 
-/// The experiment, carried out.
+/// A completed experiment.
 #[derive(Debug)]
 pub struct Reproduction {
-    /// What was measured.
+    /// The measurements.
     pub measured: Measured,
-    /// The report, still to be written.
+    /// The report, not yet written.
     pub report: Report,
 }
 
-/// What became of the runs, whatever they measured.
+/// The numbers of completed, failed and skipped runs.
 #[derive(Default)]
 struct Count {
     done: usize,
@@ -50,7 +50,7 @@ struct Count {
 }
 
 impl Count {
-    /// Counts the outcomes of a plan and gives the results.
+    /// Counts the outcomes of a plan and returns the results.
     fn take<K: Display + Ord, T>(&mut self, outcomes: Outcomes<K, T>) -> std::collections::BTreeMap<K, T> {
         self.done += outcomes.done.len();
         self.failed.extend(outcomes.failed.into_iter().map(|(key, reason)| (key.to_string(), reason)));
@@ -59,10 +59,10 @@ impl Count {
     }
 }
 
-/// Carries the experiment out. `command` is what the report says makes it again.
+/// Runs the experiment. The report shows `command` as the command that repeats it.
 ///
 /// # Errors
-/// [`ThreadsError`]. A run that fails is in the report's provenance, not an error.
+/// [`ThreadsError`]. A run that fails is listed in the report's provenance, not an error.
 pub fn reproduce(
     extent: &Extent,
     execution: &Execution<'_>,
@@ -85,7 +85,7 @@ pub fn reproduce(
     Ok(Reproduction { measured, report })
 }
 
-/// From what was measured to the report.
+/// Builds the report from the measurements.
 fn report(extent: &Extent, measured: &Measured, count: Count, command: String) -> Report {
     let ledger = claims::ledger(measured);
     Report {

@@ -1,4 +1,4 @@
-//! One run: from a key over the scenario file and the simulator to the numbers that are measured.
+//! Carries out one run: builds the scenario from its key, simulates it, extracts the measurements.
 
 use msctp_lab_tcp::{TraceEvent, TraceKind};
 use msctp_proto::TraceKind as SctpKind;
@@ -26,19 +26,19 @@ pub const SCENARIOS: [ScenarioFile; 5] = [
 /// User bytes of a TCP segment.
 const SEGMENT: u64 = SEGMENT_BYTES as u64;
 
-/// The conditions of a run.
+/// The scenario, overrides and seed of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
     /// The scenario.
     pub file: ScenarioFile,
-    /// What replaces its values.
+    /// Overrides of the scenario.
     pub overrides: Vec<String>,
     /// Seed of every random stream.
     pub seed: u64,
 }
 
 impl Order {
-    /// The command that repeats it.
+    /// Returns the command that repeats the run.
     #[must_use]
     pub fn command(&self) -> String {
         self.file.command(self.seed, &self.overrides)
@@ -49,7 +49,7 @@ impl Order {
     }
 }
 
-/// What tells losses apart.
+/// Returns the overrides that enable a loss classifier.
 fn told(profile: &str, classifier: &str) -> Vec<String> {
     vec![
         format!("{profile}.loss_classifier={classifier}"),
@@ -58,8 +58,8 @@ fn told(profile: &str, classifier: &str) -> Vec<String> {
     ]
 }
 
-/// The sender's profile, and what makes it this one's. `end`: of the run, where transfers begin that are not
-/// to run.
+/// Returns the sender's profile and its overrides. `end` is the end of the run, at which unused transfers
+/// start.
 fn sender(transport: Transport, end: &str) -> (&'static str, Vec<String>) {
     match transport {
         Transport::Reno | Transport::Sack => {
@@ -83,13 +83,13 @@ fn of_scheme(transport: Transport, scheme: Scheme, end: &str) -> Vec<String> {
     overrides
 }
 
-/// The scenario of a cell, and its losses.
+/// Returns the scenario of a cell, and the overrides of its losses.
 fn of_cell(air: Air, cell: Cell) -> (ScenarioFile, Vec<String>) {
     let (wire, radio) = match (cell.losses, cell.network) {
         (Losses::Congestion, _) => (0.01, 0.0),
         (Losses::Wireless, Network::Wlan) => (0.0, 0.01),
         (Losses::Wireless, Network::Lte) => (0.0, 0.05),
-        // A fifth of 1 % is the radio's.
+        // A fifth of 1 % is wireless.
         (Losses::Mixed, _) => (0.008, 0.002),
     };
     let wire = format!("link.wire.forward.loss={wire:?}");
@@ -108,7 +108,7 @@ fn of_cell(air: Air, cell: Cell) -> (ScenarioFile, Vec<String>) {
     }
 }
 
-/// A transfer of Fig. 3.
+/// Returns a transfer of Fig. 3.
 #[must_use]
 pub fn transfer_order(key: &TransferKey) -> Order {
     let (file, mut overrides) = of_cell(key.air, key.cell);
@@ -116,14 +116,14 @@ pub fn transfer_order(key: &TransferKey) -> Order {
     Order { file, overrides, seed: key.seed }
 }
 
-/// A look through the microscope.
+/// Returns a run of the microscope.
 #[must_use]
 pub fn microscope_order(key: &MicroscopeKey) -> Order {
     Order { file: SCENARIOS[3], overrides: of_scheme(key.transport, key.scheme, "10s"), seed: 1 }
 }
 
-/// A transfer over an LTE link layer that recovers. The receive window fits the queue, so that nothing else
-/// loses packets.
+/// Returns a transfer over an LTE link layer that retransmits. The receive window fits the queue, so that
+/// packets are lost nowhere else.
 #[must_use]
 pub fn recovery_order(key: &RecoveryKey) -> Order {
     let mut overrides = vec!["tcp-profile.receiver.receive_buffer=65536".to_owned()];
@@ -134,8 +134,8 @@ pub fn recovery_order(key: &RecoveryKey) -> Order {
     Order { file: SCENARIOS[2], overrides, seed: key.seed }
 }
 
-/// A transfer with a handover. The seed gives its time and how long the link is silent: half a second to
-/// three seconds.
+/// Returns a transfer with a handover. The seed gives its time and the link's silence: half a second to three
+/// seconds.
 #[must_use]
 pub fn handover_order(key: &HandoverKey) -> Order {
     let at = 30_000 + 137 * key.seed;
@@ -156,13 +156,13 @@ pub fn handover_order(key: &HandoverKey) -> Order {
     Order { file: SCENARIOS[4], overrides, seed: key.seed }
 }
 
-/// A run of a sweep.
+/// Returns a run of a sweep.
 #[must_use]
 pub fn sweep_order(key: &SweepKey) -> Order {
     let (profile, who) = sender(key.transport, "200s");
     let (file, mut overrides) = match key.subject {
         Subject::K { cell, .. } | Subject::Beside { cell } => of_cell(Air::Plain, cell),
-        // WLAN whose only congestion is that of its queue
+        // WLAN with queue losses only.
         Subject::Buffer { packets } => {
             let queue = |link| format!("link.{link}.queue={{ packets = {packets} }}");
             (SCENARIOS[0], ["wire", "radio"].map(queue).to_vec())
@@ -195,7 +195,7 @@ pub fn sweep_order(key: &SweepKey) -> Order {
             let k = f64::from(halves) / 2.0;
             overrides.push(format!("{profile}.loss_classifier_options={{ k = {k:?} }}"));
         }
-        // Not in step with the other flow, and with each seed otherwise.
+        // Start at a different phase of the other flow with each seed.
         Subject::Beside { .. } | Subject::Queue { .. } => {
             overrides.push(format!("tcp.competitor.start={}ms", 137 * key.seed));
         }
@@ -207,7 +207,7 @@ pub fn sweep_order(key: &SweepKey) -> Order {
 /// Runs one transfer of Fig. 3.
 ///
 /// # Errors
-/// What is wrong with the scenario, or that the transfer did not come to be.
+/// The scenario is invalid, or the transfer was not established.
 pub fn transfer(key: &TransferKey) -> Result<Transfer, String> {
     let (summary, _) = transfer_order(key).simulate()?;
     of_summary(&summary, key.transport)
@@ -222,7 +222,7 @@ pub fn sweep(key: &SweepKey) -> Result<Transfer, String> {
     of_summary(&summary, key.transport)
 }
 
-/// The numbers of a transfer from the summary of its run.
+/// Extracts the measurements of a transfer from the summary of its run.
 fn of_summary(summary: &Summary, transport: Transport) -> Result<Transfer, String> {
     let queue_drops = data_links(summary).map(|link| link.queue_drops).sum();
     let transfer = match transport {
@@ -266,7 +266,7 @@ fn data_links(summary: &Summary) -> impl Iterator<Item = &LinkSummary> {
     summary.links.iter().filter(|link| link.name.ends_with("/forward"))
 }
 
-/// What the mobile received over a connection, which must have lasted.
+/// Returns the mobile's received data of a connection, which must have lasted.
 fn tcp_flow<'s>(summary: &'s Summary, name: &str) -> Result<&'s TcpFlowSummary, String> {
     let tcp = summary.tcp.iter().find(|tcp| tcp.name == name);
     let tcp = tcp.ok_or_else(|| format!("the scenario has no connection {name}"))?;
@@ -291,17 +291,17 @@ fn confusion(verdicts: VerdictSummary) -> Confusion {
     }
 }
 
-/// Looks at one loss through the microscope.
+/// Runs the microscope: one scripted loss.
 ///
 /// # Errors
-/// As [`transfer`], and a run whose loss did not show as the paper's does.
+/// As [`transfer`], or the loss did not have the form of the paper's.
 pub fn microscope(key: &MicroscopeKey) -> Result<Microscope, String> {
     let (summary, series) = microscope_order(key).simulate()?;
     tcp_flow(&summary, "transfer")?;
     looked_at(tcp_trace(&series)?)
 }
 
-/// The trace of the TCP sender.
+/// Returns the trace of the TCP sender.
 fn tcp_trace(series: &Series) -> Result<&TcpTraceSeries, String> {
     let is_it = |trace: &&TcpTraceSeries| trace.connection == "transfer" && trace.side == "server";
     series.tcp.iter().find(is_it).ok_or_else(|| "the sender has no trace".to_owned())
@@ -336,7 +336,7 @@ fn looked_at(trace: &TcpTraceSeries) -> Result<Microscope, String> {
     })
 }
 
-/// An event by the number of its segment.
+/// Converts a trace event to one with the number of its segment.
 fn event(event: &TraceEvent) -> Option<Event> {
     let number = |offset: u64| (offset - 1) / SEGMENT + 1;
     let (number, kind) = match event.kind {
@@ -348,7 +348,7 @@ fn event(event: &TraceEvent) -> Option<Event> {
     Some(Event { at: event.at.as_secs_f64(), number, kind })
 }
 
-/// Runs one transfer over a link layer that recovers.
+/// Runs one transfer over a link layer that retransmits.
 ///
 /// # Errors
 /// As [`transfer`].
@@ -365,7 +365,7 @@ pub fn recovery(key: &RecoveryKey) -> Result<Recovery, String> {
     })
 }
 
-/// Packets lost in either direction, at whatever place and for whatever reason.
+/// Counts packets lost in either direction, at any place and for any reason.
 fn lost(summary: &Summary) -> u64 {
     summary.links.iter().map(|link| link.queue_drops + link.losses + link.down_drops + link.too_big).sum()
 }
@@ -373,7 +373,7 @@ fn lost(summary: &Summary) -> u64 {
 /// Runs one transfer with a handover.
 ///
 /// # Errors
-/// As [`transfer`], and a timeout before the handover.
+/// As [`transfer`], or a timeout before the handover.
 pub fn handover(key: &HandoverKey) -> Result<Handover, String> {
     let (summary, series) = handover_order(key).simulate()?;
     let transfer = of_summary(&summary, key.transport)?;
@@ -405,13 +405,13 @@ pub fn handover(key: &HandoverKey) -> Result<Handover, String> {
     })
 }
 
-/// What a sender's trace tells of timeouts.
+/// Timeouts and windows in a sender's trace.
 #[derive(Default)]
 struct Seen {
     timeouts: Vec<Time>,
     spurious: Vec<Time>,
     reset: Option<Reset>,
-    /// When, and the congestion window then.
+    /// Times and values of the congestion window.
     windows: Vec<(Time, u64)>,
 }
 

@@ -1,4 +1,4 @@
-//! What the sweeps show: where the classifier is wrong, what it gains its own flow, what it costs another.
+//! Figures of the sweeps: errors of the classifier, the gain of its own flow, the cost for another.
 
 use super::claims::{Measured, Runs, kbps};
 use super::figures::{finite, from_zero, plain, tops};
@@ -11,7 +11,7 @@ use crate::report::{Cell as GridCell, Figure, Grid, Panel, Tone};
 use crate::stats::{Mean, paired_difference};
 use crate::words::{signed, spread};
 
-/// The runs of one point of a sweep.
+/// Returns the runs of one point of a sweep.
 fn runs(measured: &Measured, subject: Subject, transport: Transport, told: Told) -> Vec<&Transfer> {
     let key = |seed| SweepKey { subject, transport, told, seed };
     measured.sweeps.range(key(0)..=key(u64::MAX)).map(|(_, run)| run).collect()
@@ -25,7 +25,7 @@ fn percent(share: Option<f64>) -> String {
     share.map_or("–".to_owned(), |share| format!("{:.0} %", share * 100.0))
 }
 
-/// By how much `a` differs from `b` in the mean, in percent of `b`'s mean, with the interval of the paired
+/// Computes the mean difference of `a` from `b`, in percent of `b`'s mean, with the interval of the paired
 /// difference.
 fn change(a: &[f64], b: &[f64]) -> Option<Mean> {
     let base = Mean::of(b)?.mean;
@@ -37,7 +37,7 @@ fn change_text(change: &Mean) -> (String, String) {
     (format!("{} %", signed(change.mean)), note)
 }
 
-/// What the classifier says in each cell, what it gains, and what it costs: when to switch it on.
+/// Draws the classifier's decisions in each cell, its gain and its cost: a guide to when to enable it.
 pub(super) fn verdicts(measured: &Measured) -> Option<Figure> {
     let grids: Vec<Grid> = Transport::ALL
         .into_iter()
@@ -110,7 +110,7 @@ fn verdict_grid(measured: &Measured, air: Air, transport: Transport) -> Option<G
     })
 }
 
-/// Two flows where every loss is congestion.
+/// Returns the results of two flows in one queue, where every loss is congestion.
 fn beside_in_a_queue(measured: &Measured) -> Option<Grid> {
     let mut rows = Vec::new();
     for network in Network::ALL {
@@ -139,7 +139,7 @@ fn beside_in_a_queue(measured: &Measured) -> Option<Grid> {
     })
 }
 
-/// What the competing flow loses when its neighbour tells losses apart.
+/// Returns the change of the competing flow's throughput when its neighbour distinguishes losses.
 fn cost(measured: &Measured, subject: Subject, transport: Transport) -> Option<GridCell> {
     let competitor = |told| -> Vec<f64> {
         let runs = runs(measured, subject, transport, told);
@@ -155,7 +155,7 @@ fn line(name: &str, style: Style, points: Vec<Point>) -> Series {
     Series { name: name.to_owned(), style, points, mark: Mark::LineAndDots }
 }
 
-/// The exponent k.
+/// Draws the sweep of the exponent k.
 pub(super) fn exponent(measured: &Measured) -> Option<Figure> {
     let places = [
         ("TCP SACK on WLAN", Transport::Sack, Network::Wlan),
@@ -256,7 +256,7 @@ fn shares_over_k(measured: &Measured, network: Network, transport: Transport) ->
     })
 }
 
-/// Queue lengths and loss rates on WLAN.
+/// Draws the sweeps of queue lengths and loss rates on WLAN.
 pub(super) fn buffers_and_losses(measured: &Measured) -> Option<Figure> {
     let buffers: Vec<(String, Subject)> =
         BUFFERS.map(|packets| (packets.to_string(), Subject::Buffer { packets })).to_vec();

@@ -6,7 +6,7 @@ use super::measure::Transfer;
 use super::run::{Order, handover_order, microscope_order, recovery_order, sweep_order, transfer_order};
 use crate::table::Table;
 
-/// The columns of a transfer.
+/// Adds the columns of a transfer.
 fn figures(table: Table, runs: &[&Transfer]) -> Table {
     let column =
         |value: fn(&Transfer) -> u64| runs.iter().map(move |run| Some(value(run))).collect::<Vec<_>>();
@@ -25,7 +25,7 @@ fn figures(table: Table, runs: &[&Transfer]) -> Table {
         .integer("queue_drops", column(|run| run.queue_drops))
 }
 
-/// Where the rows come from.
+/// Adds the columns of provenance.
 fn provenance(table: Table, orders: &[Order]) -> Table {
     table
         .text("msctp_version", orders.iter().map(|_| env!("CARGO_PKG_VERSION")))
@@ -35,7 +35,7 @@ fn provenance(table: Table, orders: &[Order]) -> Table {
         .text("command", orders.iter().map(Order::command))
 }
 
-/// A row per transfer of Fig. 3.
+/// Returns a row per transfer of Fig. 3.
 pub(super) fn transfers(measured: &Measured) -> Table {
     let keys = || measured.transfers.keys();
     let runs: Vec<&Transfer> = measured.transfers.values().collect();
@@ -48,7 +48,7 @@ pub(super) fn transfers(measured: &Measured) -> Table {
     provenance(figures(table, &runs), &keys().map(transfer_order).collect::<Vec<_>>())
 }
 
-/// A row per run of a sweep.
+/// Returns a row per run of a sweep.
 pub(super) fn sweeps(measured: &Measured) -> Table {
     let keys = || measured.sweeps.keys();
     let runs: Vec<&Transfer> = measured.sweeps.values().collect();
@@ -60,7 +60,7 @@ pub(super) fn sweeps(measured: &Measured) -> Table {
     provenance(figures(table, &runs), &keys().map(sweep_order).collect::<Vec<_>>())
 }
 
-/// A row per handover.
+/// Returns a row per handover.
 pub(super) fn handovers(measured: &Measured) -> Table {
     let keys = || measured.handovers.keys();
     let runs = || measured.handovers.values();
@@ -87,7 +87,7 @@ pub(super) fn handovers(measured: &Measured) -> Table {
     provenance(table, &keys().map(handover_order).collect::<Vec<_>>())
 }
 
-/// A row per transfer over a link layer that recovers.
+/// Returns a row per transfer over a link layer that recovers.
 pub(super) fn recoveries(measured: &Measured) -> Table {
     let keys = || measured.recoveries.keys();
     let runs = || measured.recoveries.values();
@@ -103,7 +103,7 @@ pub(super) fn recoveries(measured: &Measured) -> Table {
     provenance(table, &keys().map(recovery_order).collect::<Vec<_>>())
 }
 
-/// Commands that repeat single runs: a transfer, a look through the microscope, a handover.
+/// Returns commands that repeat single runs: a transfer, a run of the microscope, a handover.
 pub(super) fn examples(measured: &Measured) -> Vec<(String, String)> {
     let proposed = |scheme, transport| scheme == Scheme::Proposed && transport == Transport::Sack;
     let transfer = measured.transfers.keys().find(|key| proposed(key.scheme, key.transport));

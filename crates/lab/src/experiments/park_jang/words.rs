@@ -1,5 +1,4 @@
-//! What the report says in words: the question, the set-up and what the paper leaves open, the terms of the
-//! verdicts.
+//! Texts of the report: the question, the set-up, values that the paper leaves open, terms of the verdicts.
 
 use crate::report::SetUp;
 
@@ -15,7 +14,7 @@ pub(super) const QUESTION: &str = "TCP takes every lost packet for a sign of con
      path do this under the paper’s conditions. The simulator knows why it lost each packet, so each judgement is held \
      against the truth: how often is it right, and who pays when it is not?";
 
-/// The terms of the verdicts.
+/// Explanations of the verdicts' terms.
 pub(super) const TERMS: [(&str, &str); 6] = [
     (
         "Above, better",

@@ -4,7 +4,7 @@
 //! The words of the paper and what they mean here:
 //!
 //! - *above*, *higher*: the mean over the seeds of the paired differences is above zero and its 95 % interval
-//!   does not hold zero; a difference of less than one segment (`GRAIN`) is none. Paired: the same seed is
+//!   does not contain zero; a difference of less than one segment (`GRAIN`) is none. Paired: the same seed is
 //!   the same radio channel.
 //! - *low-bandwidth region*: the cells that are slow on either side, w ≤ 54 or r ≤ 200 kbps: 18 of the 30.
 //! - *usually increases*, *saturates*: see `USUALLY` and `SATURATED`.
@@ -18,26 +18,26 @@ use crate::stats::{Mean, median};
 use crate::words::{interval, number, signed};
 use Protocol::{Reno, Sack, Sctp};
 
-/// The least difference in delivered segments that is one.
+/// Least significant difference in delivered segments.
 const GRAIN: f64 = 1.0;
 
-/// "usually increases" (FA2): of the steps from a rate to the next higher one, with the other rate the same,
-/// at least this share goes up.
+/// "usually increases" (FA2): the least share of steps from a rate to the next higher one, with the other
+/// rate the same, that go up.
 const USUALLY: f64 = 0.75;
 
 /// "tends to saturate" (FA2), as the exponent e of throughput ~ bandwidth^e: 1 is in proportion, 0 is flat.
-/// Up to a quarter a doubling of the bandwidth adds less than 19 %.
+/// Up to a quarter, a doubling of the bandwidth adds less than 19 %.
 const SATURATED: f64 = 0.25;
 
-/// Beyond these rates in bit/s throughput is to saturate (FA2).
+/// Rates in bit/s beyond which throughput must saturate (FA2).
 const SATURATES_FROM: (u32, u32) = (500_000, 1_000_000);
 
 /// "well before" (FA4): in at most half the time. The paper's own times are 3.5 and 11 s, a third.
 const WELL_BEFORE: f64 = 0.5;
 
-/// How much worse than the fitted table the predicted ones may be (FA6). A fit flatters the table it was made
-/// on; an error half as large again still speaks of the network, more would say that what was fitted is Table
-/// V rather than the network.
+/// How much worse than the fitted table the predicted ones may be (FA6). A fit is biased towards its own
+/// table. An error half as large again still describes the network; a larger one means that the fit describes
+/// Table V rather than the network.
 const CARRIES_OVER: f64 = 1.5;
 
 /// The segments delivered in the runs of the grid.
@@ -45,7 +45,7 @@ const CARRIES_OVER: f64 = 1.5;
 pub struct Runs<'a>(pub &'a Measured);
 
 impl<'a> Runs<'a> {
-    /// The seeds that every cell has for every protocol.
+    /// Returns the seeds that every cell has for every protocol.
     #[must_use]
     pub fn seeds(&self) -> Vec<u64> {
         let all = self.0.grid.keys();
@@ -60,33 +60,33 @@ impl<'a> Runs<'a> {
         seeds.filter(everywhere).collect()
     }
 
-    /// A run.
+    /// Returns a run.
     #[must_use]
     pub fn run(&self, wired: u32, wireless: u32, protocol: Protocol, seed: u64) -> Option<&'a GridRun> {
         self.0.grid.get(&GridKey { wired, wireless, protocol, seed })
     }
 
-    /// Segments delivered in each run of a cell, by seed.
+    /// Returns the segments delivered in each run of a cell, by seed.
     #[must_use]
     pub fn delivered(&self, wired: u32, wireless: u32, protocol: Protocol) -> Vec<f64> {
         let key = |seed| GridKey { wired, wireless, protocol, seed };
         self.0.grid.range(key(0)..=key(u64::MAX)).map(|(_, run)| run.delivered as f64).collect()
     }
 
-    /// Mean and interval of a cell; `None` without runs.
+    /// Computes mean and interval of a cell; `None` without runs.
     #[must_use]
     pub fn mean(&self, wired: u32, wireless: u32, protocol: Protocol) -> Option<Mean> {
         Mean::of(&self.delivered(wired, wireless, protocol))
     }
 
-    /// Relative error of a cell's mean against the paper's table, as a fraction.
+    /// Computes the relative error of a cell's mean against the paper's table, as a fraction.
     #[must_use]
     pub fn error(&self, wired: u32, wireless: u32, protocol: Protocol) -> Option<f64> {
         let paper = f64::from(cell(table(protocol), wired, wireless)?);
         Some(self.mean(wired, wireless, protocol)?.mean / paper - 1.0)
     }
 
-    /// Median over a table's cells of the size of the relative error; `None` when a cell has no runs.
+    /// Computes the median over a table's cells of the absolute relative error; `None` if a cell has no runs.
     #[must_use]
     pub fn median_error(&self, protocols: &[Protocol]) -> Option<f64> {
         let errors: Option<Vec<f64>> = protocols
@@ -96,14 +96,15 @@ impl<'a> Runs<'a> {
         median(&errors?)
     }
 
-    /// Gain of SCTP over another protocol in a cell, of the means over the seeds (Figs 9 and 10).
+    /// Computes the gain of SCTP over another protocol in a cell, from the means over the seeds (Figs 9 and
+    /// 10).
     #[must_use]
     pub fn gain(&self, wired: u32, wireless: u32, over: Protocol) -> Option<f64> {
         let mean = |protocol| self.mean(wired, wireless, protocol).map(|mean| mean.mean);
         Some(mean(Sctp)? / mean(over)? - 1.0)
     }
 
-    /// For each seed the mean over some cells of a figure of that seed's runs.
+    /// Computes for each seed the mean over some cells of a figure of that seed's runs.
     fn per_seed(&self, cells: &[(u32, u32)], figure: impl Fn(u32, u32, u64) -> Option<f64>) -> Vec<f64> {
         let mean = |seed| {
             let sum: Option<f64> = cells.iter().map(|&(w, r)| figure(w, r, seed)).sum();
@@ -112,12 +113,12 @@ impl<'a> Runs<'a> {
         self.seeds().into_iter().filter_map(mean).collect()
     }
 
-    /// For each seed the mean over some cells of the segments delivered.
+    /// Computes for each seed the mean over some cells of the segments delivered.
     fn over(&self, cells: &[(u32, u32)], protocol: Protocol) -> Vec<f64> {
         self.per_seed(cells, |w, r, seed| Some(self.run(w, r, protocol, seed)?.delivered as f64))
     }
 
-    /// Mean over some cells and all seeds of the segments delivered.
+    /// Computes the mean over some cells and all seeds of the segments delivered.
     fn mean_over(&self, cells: &[(u32, u32)], protocol: Protocol) -> Option<f64> {
         Some(Mean::of(&self.over(cells, protocol))?.mean)
     }
@@ -135,12 +136,12 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Every cell: wired and wireless rate.
+/// Iterates over every cell: wired and wireless rate.
 pub(super) fn cells() -> impl Iterator<Item = (u32, u32)> {
     WIRED.into_iter().flat_map(|wired| WIRELESS.map(|wireless| (wired, wireless)))
 }
 
-/// Is a cell in the low-bandwidth region?
+/// Returns true if a cell is in the low-bandwidth region.
 #[must_use]
 pub fn is_slow(wired: u32, wireless: u32) -> bool {
     wired <= 54_000 || wireless <= 200_000
@@ -209,12 +210,12 @@ fn fa1(runs: &Runs<'_>) -> Vec<Check> {
     vec![mean(Sctp, Sack), mean(Sack, Reno), nowhere]
 }
 
-/// One of the two rates, as seen from a cell.
+/// The axis of one of the two rates.
 #[derive(Clone, Copy)]
 struct Axis {
     name: &'static str,
     rates: &'static [u32],
-    /// From here on it saturates.
+    /// Rate from which throughput saturates.
     from: u32,
     of: fn((u32, u32)) -> u32,
 }
@@ -225,20 +226,19 @@ const AXES: [Axis; 2] = [
 ];
 
 impl Axis {
-    /// The cells with this rate.
+    /// Returns the cells with this rate.
     fn cells(&self, rate: u32) -> Vec<(u32, u32)> {
         cells().filter(|&cell| (self.of)(cell) == rate).collect()
     }
 
-    /// The exponent e of throughput ~ rate^e between two rates.
+    /// Computes the exponent e of throughput ~ rate^e between two rates.
     fn exponent(&self, runs: &Runs<'_>, protocol: Protocol, (low, high): (u32, u32)) -> Option<f64> {
         let throughput = |rate| runs.mean_over(&self.cells(rate), protocol);
         let growth = libm::log(throughput(high)? / throughput(low)?);
         Some(growth / libm::log(f64::from(high) / f64::from(low)))
     }
 
-    /// Of the steps from a rate to the next up to saturation, cell by cell: how many there are, how many go
-    /// up.
+    /// Counts the steps from a rate to the next up to saturation over all cells: all, and those that go up.
     fn steps(&self, runs: &Runs<'_>, protocol: Protocol) -> Option<(usize, usize)> {
         let (mut all, mut up) = (0, 0);
         for pair in self.rates.windows(2).filter(|pair| pair[1] <= self.from) {
@@ -292,7 +292,7 @@ fn fa3(runs: &Runs<'_>) -> Vec<Check> {
     [Reno, Sack].into_iter().flat_map(|over| [gain_falls(runs, over), gain_depends(runs, over)]).collect()
 }
 
-/// The mean gain at r = 150 and 200, at 384, at 1000 and 2000 kbps.
+/// Checks the mean gain at r = 150 and 200, at 384, at 1000 and 2000 kbps.
 fn gain_falls(runs: &Runs<'_>, over: Protocol) -> Check {
     let want = format!(
         "mean gain over {} at r = 150 and 200 above that at 384, that at 384 above that at 1000 and 2000 kbps",
@@ -315,7 +315,7 @@ fn gain_falls(runs: &Runs<'_>, over: Protocol) -> Check {
     Check::new(want, text, slow > middle && middle > fast)
 }
 
-/// The spread (mean square) of the gain's means over the columns against that of its means over the rows.
+/// Checks the spread (mean square) of the gain's means over the columns against that over the rows.
 fn gain_depends(runs: &Runs<'_>, over: Protocol) -> Check {
     let want = format!("the gain over {} varies more with r than with w", over.words());
     let spread = |axis: &Axis| {
@@ -456,7 +456,7 @@ fn fa5(runs: &Runs<'_>) -> Vec<Check> {
     ]
 }
 
-/// FA6: the error of the 60 predicted cells, beside that of the 30 fitted ones.
+/// FA6: the error of the 60 predicted cells, compared with that of the 30 fitted ones.
 fn fa6(runs: &Runs<'_>) -> Vec<Check> {
     let want = format!(
         "median relative error of the 60 predicted cells at most {CARRIES_OVER} times that of the 30 fitted ones"
@@ -480,7 +480,7 @@ fn fa6(runs: &Runs<'_>) -> Vec<Check> {
 /// The conditions of the verdicts.
 const CONDITIONS: &str = "free parameters fitted to Table V alone";
 
-/// All six claims, judged.
+/// Returns all six claims, judged.
 #[must_use]
 pub fn ledger(measured: &Measured) -> Vec<Claim> {
     let runs = Runs(measured);

@@ -1,4 +1,4 @@
-//! Each predicate with data that passes, and with data that fails for each of its parts.
+//! Tests each predicate with data that passes, and with data that fails each of its parts.
 
 use super::claims::*;
 use super::predicted::table;
@@ -10,7 +10,8 @@ use Protocol::{Reno, Sack, Sctp};
 
 const SEEDS: u64 = 5;
 
-/// Runs whose segments follow from the cell, with a spread that seeds share and a small one that they do not.
+/// Returns runs whose segments follow from the cell, with a spread common to all protocols and a small one
+/// per protocol.
 fn grid(delivered: impl Fn(u32, u32, Protocol) -> f64) -> Measured {
     let mut measured = Measured::default();
     for key in (Extent { seeds: SEEDS }).grid() {
@@ -22,12 +23,12 @@ fn grid(delivered: impl Fn(u32, u32, Protocol) -> f64) -> Measured {
     measured
 }
 
-/// The paper's own tables.
+/// Returns the values of the paper's own tables.
 fn paper(wired: u32, wireless: u32, protocol: Protocol) -> f64 {
     f64::from(cell(table(protocol), wired, wireless).unwrap())
 }
 
-/// A smooth world in which everything the paper says of the tables holds.
+/// Returns the values of a smooth model for which all claims about the tables hold.
 fn smooth(wired: u32, wireless: u32, protocol: Protocol) -> f64 {
     let bottleneck = 1.0 / (1.0 / f64::from(wired) + 1.0 / f64::from(wireless) + 1.0 / 400_000.0);
     let slowness = 200_000.0 / f64::from(wireless) + 2_000.0 / f64::from(wired);
@@ -47,7 +48,7 @@ fn verdict(measured: &Measured, id: &str) -> Verdict {
     claim(measured, id).verdict
 }
 
-/// The claim holds in the smooth world and no longer when that is bent so.
+/// Asserts that the claim holds for the smooth model, and fails after `change`.
 fn bent(id: &str, bend: impl Fn(u32, u32, Protocol, f64) -> f64) {
     assert_eq!(verdict(&grid(smooth), id), Verdict::Reproduced, "{:?}", claim(&grid(smooth), id));
     let bent = grid(|w, r, protocol| bend(w, r, protocol, smooth(w, r, protocol)));
@@ -74,9 +75,9 @@ fn a_missing_cell_leaves_the_claims_about_tables_open() {
     }
 }
 
-/// What the paper says of its tables holds of its tables.
+/// The paper's claims about its tables hold for these tables.
 #[test]
-fn the_papers_own_tables_bear_its_claims_out() {
+fn the_papers_own_tables_support_its_claims() {
     let measured = grid(paper);
     for id in ["FA1", "FA2", "FA3", "FA6"] {
         let claim = claim(&measured, id);
@@ -87,14 +88,14 @@ fn the_papers_own_tables_bear_its_claims_out() {
 // FA1
 
 #[test]
-fn fa1_wants_the_order_in_the_slow_cells() {
+fn fa1_requires_the_order_in_the_slow_cells() {
     bent("FA1", |w, r, protocol, x| if protocol == Sctp && is_slow(w, r) { x * 0.9 } else { x });
     bent("FA1", |_, _, protocol, x| if protocol == Reno { x * 1.5 } else { x });
     bent("FA1", |w, r, protocol, x| if (w, r, protocol) == (54_000, 2_000_000, Sctp) { x * 0.9 } else { x });
 }
 
 #[test]
-fn fa1_does_not_look_at_the_fast_cells() {
+fn fa1_ignores_the_fast_cells() {
     let measured = grid(|w, r, protocol| {
         let lost = if protocol == Sctp && !is_slow(w, r) { 0.5 } else { 1.0 };
         smooth(w, r, protocol) * lost
@@ -107,7 +108,7 @@ fn fa1_does_not_look_at_the_fast_cells() {
 // FA2
 
 #[test]
-fn fa2_wants_a_rise_that_ends() {
+fn fa2_requires_a_rise_that_saturates() {
     bent("FA2", |_, r, _, x| if r >= 384_000 { x * 0.3 } else { x });
     bent("FA2", |_, r, protocol, x| if r == 2_000_000 && protocol == Sack { x * 1.3 } else { x });
     bent("FA2", |w, _, protocol, x| if w == 1_500_000 && protocol == Sctp { x * 1.5 } else { x });
@@ -116,7 +117,7 @@ fn fa2_wants_a_rise_that_ends() {
 // FA3
 
 #[test]
-fn fa3_wants_a_gain_that_falls_with_r_and_cares_less_for_w() {
+fn fa3_requires_a_gain_that_falls_with_r_and_depends_less_on_w() {
     bent("FA3", |_, r, protocol, x| if r >= 1_000_000 && protocol == Sctp { x * 1.5 } else { x });
     bent("FA3", |_, r, protocol, x| if r == 384_000 && protocol == Sack { x * 1.5 } else { x });
     bent("FA3", |w, _, protocol, x| if w == 28_800 && protocol == Reno { x * 0.5 } else { x });
@@ -124,7 +125,7 @@ fn fa3_wants_a_gain_that_falls_with_r_and_cares_less_for_w() {
 
 // FA4
 
-/// A sender that sends 20 segments, and the six again at these times.
+/// Returns a sender that sends 20 segments, and retransmits the six at these times.
 fn microscope(protocol: Protocol, again: [f64; 6], timeouts: &[f64]) -> Microscope {
     let lost: Vec<u64> = LossSet::Same.offsets(protocol).iter().map(|offset| offset + 40).collect();
     let first = (35..60).map(|segment| Sent { at: 170.0 + segment as f64 / 100.0, segment, again: false });
@@ -138,7 +139,7 @@ fn microscope(protocol: Protocol, again: [f64; 6], timeouts: &[f64]) -> Microsco
     }
 }
 
-/// As the paper has it.
+/// Returns runs as in the paper.
 fn six_losses(change: impl Fn(Protocol, &mut Microscope)) -> Measured {
     let mut measured = Measured::default();
     for protocol in Protocol::ALL {
@@ -154,7 +155,7 @@ fn six_losses(change: impl Fn(Protocol, &mut Microscope)) -> Measured {
 }
 
 #[test]
-fn fa4_wants_sctp_in_half_the_time_and_only_reno_in_a_timeout() {
+fn fa4_requires_sctp_in_half_the_time_and_a_timeout_of_reno_only() {
     let verdict = |measured: &Measured| verdict(measured, "FA4");
     assert_eq!(verdict(&six_losses(|_, _| ())), Verdict::Reproduced);
     let only = |wanted: Protocol, change: fn(&mut Microscope)| {
@@ -176,13 +177,13 @@ fn fa4_wants_sctp_in_half_the_time_and_only_reno_in_a_timeout() {
     for (number, (protocol, change)) in worse.into_iter().enumerate() {
         assert_eq!(verdict(&only(protocol, change)), Verdict::NotReproduced, "{number}");
     }
-    // A timeout before or after has nothing to do with the six.
+    // A timeout before or after the repair does not count.
     assert_eq!(verdict(&only(Sctp, |run| run.timeouts = vec![100.0, 190.0])), Verdict::Reproduced);
 }
 
 // FA5
 
-/// Handovers of Reno at a slow and at a fast bottleneck, and of SCTP, which is not asked.
+/// Returns handovers of Reno at a slow and at a fast bottleneck, and of SCTP, which the claim ignores.
 fn handovers(slow: &Handover, fast: &Handover) -> Measured {
     let mut measured = Measured::default();
     for seed in 1..=SEEDS {
@@ -198,7 +199,7 @@ fn handovers(slow: &Handover, fast: &Handover) -> Measured {
 }
 
 #[test]
-fn fa5_wants_timeouts_where_the_rto_is_short_and_fast_retransmits_where_it_is_long() {
+fn fa5_requires_timeouts_where_the_rto_is_short_and_fast_retransmits_where_it_is_long() {
     let slow = Handover { outage: 3.0, rto: 8.0, lost: 6, fast_retransmits: 1, ..Handover::default() };
     let fast = Handover {
         outage: 3.0,
@@ -229,7 +230,7 @@ fn fa5_wants_timeouts_where_the_rto_is_short_and_fast_retransmits_where_it_is_lo
 // FA6
 
 #[test]
-fn fa6_wants_predictions_about_as_good_as_the_fit() {
+fn fa6_requires_predictions_about_as_good_as_the_fit() {
     let off =
         |factor: fn(Protocol) -> f64| grid(move |w, r, protocol| paper(w, r, protocol) * factor(protocol));
     let verdict = |measured: &Measured| verdict(measured, "FA6");

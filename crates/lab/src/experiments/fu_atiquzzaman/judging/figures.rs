@@ -1,4 +1,4 @@
-//! The paper's tables and figures again, from the measured runs.
+//! The paper's tables and figures redrawn from the measured runs.
 
 use super::claims::{Runs, cells};
 use super::predicted::table;
@@ -11,7 +11,7 @@ use crate::stats::Mean;
 use crate::words::{number, signed, spread};
 use Protocol::{Reno, Sack, Sctp};
 
-/// Every figure for which there are runs.
+/// Returns every figure that has runs.
 #[must_use]
 pub fn all(measured: &Measured) -> Vec<Figure> {
     let runs = Runs(measured);
@@ -46,14 +46,14 @@ fn table_number(protocol: Protocol) -> &'static str {
     }
 }
 
-/// A table over all cells, a row for each wired rate.
+/// Returns a table over all cells, with a row for each wired rate.
 fn over_cells(caption: String, cell: impl Fn(u32, u32) -> Cell) -> Grid {
     let head = std::iter::once("w \\ r (kbps)".to_owned()).chain(WIRELESS.map(kbps));
     let row = |wired: u32| (kbps(wired), WIRELESS.map(|wireless| cell(wired, wireless)).to_vec());
     Grid { caption, head: head.collect(), rows: WIRED.map(row).to_vec() }
 }
 
-/// Tables V to VII: ours with the paper's under it.
+/// Tables V to VII: ours, with the paper's below.
 fn tables(runs: &Runs<'_>) -> Option<Figure> {
     let grid = |protocol: Protocol| {
         let fitted = if protocol == Reno { "fitted to" } else { "predicted" };
@@ -82,7 +82,7 @@ fn tables(runs: &Runs<'_>) -> Option<Figure> {
     })
 }
 
-/// A fraction in whole percent, with its sign.
+/// Formats a fraction in whole percent, with its sign.
 fn points(fraction: f64) -> String {
     format!("{:+.0} %", fraction * 100.0).replace('-', "−")
 }
@@ -91,7 +91,7 @@ fn whole(value: f64) -> String {
     format!("{value:.0}")
 }
 
-/// The gain of SCTP in the paper's tables.
+/// Returns the gain of SCTP in the paper's tables.
 fn paper_gain(wired: u32, wireless: u32, over: Protocol) -> Option<f64> {
     let value = |protocol| cell(table(protocol), wired, wireless).map(f64::from);
     Some(value(Sctp)? / value(over)? - 1.0)
@@ -114,7 +114,7 @@ fn gains(runs: &Runs<'_>) -> Option<Figure> {
         })
     };
     let group = |(number, over): (u8, Protocol)| {
-        // One scale for both, so that they can be compared.
+        // Use one scale for both, so that they can be compared.
         let all: Vec<f64> = cells()
             .flat_map(|(w, r)| [runs.gain(w, r, over), paper_gain(w, r, over)])
             .flatten()
@@ -169,7 +169,7 @@ fn gain_panel(
     }
 }
 
-/// Figs 2 and 3: what handovers do to TCP Reno.
+/// Figs 2 and 3: the effect of handovers on TCP Reno.
 fn handovers(measured: &Measured) -> Option<Figure> {
     let all: Vec<(&GridKey, &Handover)> = measured
         .grid
@@ -226,7 +226,7 @@ fn handovers(measured: &Measured) -> Option<Figure> {
     })
 }
 
-/// Fig. 4: when segments are lost.
+/// Fig. 4: times of losses.
 fn losses(measured: &Measured) -> Option<Figure> {
     let (key, run) = measured
         .grid
@@ -272,10 +272,10 @@ fn losses(measured: &Measured) -> Option<Figure> {
     })
 }
 
-/// The cell whose losses are drawn.
+/// The cell whose losses are plotted.
 const LOSS_CELL: (u32, u32) = (500_000, 1_000_000);
 
-/// Throughput over the number of blocks.
+/// Draws throughput over the number of blocks.
 fn blocks(measured: &Measured) -> Option<Figure> {
     if measured.blocks.is_empty() {
         return None;

@@ -1,10 +1,10 @@
-//! Why claims do not reproduce, or hardly do, as far as packets and series tell. Shown only beside a verdict
-//! that needs it.
+//! Reasons why claims do not reproduce, or only narrowly, from packets and series. Shown only beside such a
+//! verdict.
 
 use crate::claims::{Claim, Verdict};
 use crate::report::Finding;
 
-/// The claim whose verdict hangs on so little that what it hangs on is said beside either.
+/// The claim with a narrow verdict, whose finding is shown beside either verdict.
 const NARROW: &str = "FA3";
 
 const FINDINGS: [Finding; 4] = [
@@ -51,7 +51,7 @@ const FINDINGS: [Finding; 4] = [
     },
 ];
 
-/// The findings about those of `ledger` that are not reproduced, or narrowly so.
+/// Returns the findings about claims that do not reproduce, or only narrowly.
 pub(in crate::experiments::fu_atiquzzaman) fn about(ledger: &[Claim]) -> Vec<Finding> {
     let open = |claim: &Claim| claim.verdict == Verdict::NotReproduced || claim.id == NARROW;
     FINDINGS

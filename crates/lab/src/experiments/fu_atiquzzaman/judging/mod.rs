@@ -1,5 +1,5 @@
-//! The verdicts and what is drawn beside the paper's tables. The only place that sees the tables to be
-//! predicted.
+//! The verdicts, and the figures shown beside the paper's tables. Only this module can read the predicted
+//! tables.
 
 pub mod claims;
 #[cfg(test)]

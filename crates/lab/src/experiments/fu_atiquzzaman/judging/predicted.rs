@@ -1,5 +1,5 @@
-//! The paper's tables that are predicted and must not be fitted to. Visible in `judging` alone: the compiler
-//! refuses the fit a look at them.
+//! The paper's predicted tables, which must not influence the fit. Private to `judging`, so that the compiler
+//! prevents the fit from reading them.
 
 use crate::experiments::fu_atiquzzaman::grid::Protocol;
 use crate::experiments::fu_atiquzzaman::paper::{PaperTable, RENO};
@@ -24,7 +24,7 @@ const SCTP: PaperTable = [
     [685, 1168, 1892, 2768, 2793],
 ];
 
-/// The paper's table for a protocol.
+/// Returns the paper's table for a protocol.
 pub(super) const fn table(protocol: Protocol) -> &'static PaperTable {
     match protocol {
         Protocol::Reno => &RENO,

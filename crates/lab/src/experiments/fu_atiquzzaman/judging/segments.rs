@@ -1,4 +1,4 @@
-//! Segment plots: which segment a sender sent when, what was lost, what was acknowledged.
+//! Segment plots: transmissions, losses and acknowledgments of segments over time.
 
 use super::figures::percent;
 use crate::experiments::fu_atiquzzaman::grid::{LossSet, MicroscopeKey, PLOTTED, Protocol};
@@ -120,7 +120,7 @@ pub(super) fn handovers(measured: &Measured) -> Vec<(Option<&'static str>, Vec<P
     if panels.is_empty() { Vec::new() } else { vec![(None, panels)] }
 }
 
-/// Segments from `first` on over time from `zero` on, for what happened in `window` (seconds of the run).
+/// Draws segments from `first` on over time from `zero` on, for the events in `window` (seconds of the run).
 fn segment_chart(run: &Microscope, (zero, first): (f64, u64), window: (f64, f64)) -> Chart {
     let (from, to) = window;
     let inside = |at: f64| at >= from && at <= to;
