@@ -1,4 +1,4 @@
-//! [`LossClassifier`]: tells a congestion loss from a wireless loss.
+//! [`LossClassifier`]: distinguishes congestion losses from wireless losses.
 //!
 //! The sender calls it at the third duplicate acknowledgement (SCTP: third miss indication), before
 //! [`Controller::on_loss`](crate::Controller::on_loss). [`Cause::Congestion`] changes nothing. After

@@ -197,7 +197,7 @@ pub struct ControllerConfig {
 }
 
 impl ControllerConfig {
-    /// Returns RFC 9260's initial window and threshold and threshold for a path with this PMDCS (bytes).
+    /// Returns RFC 9260's initial window and threshold for a path with this PMDCS (bytes).
     pub const fn rfc9260(pmdcs: u64, ip_version: IpVersion) -> Self {
         Self { pmdcs, ip_version, initial_window: InitialWindow::Rfc9260, initial_ssthresh: None }
     }

@@ -104,7 +104,7 @@ struct Stage {
     drained: bool,
 }
 
-/// Beyond 2^36 µs (19 h) from K the curve is flat: so far the products below fit in 128 bits.
+/// Distance from K, in µs (19 h), beyond which the curve counts as flat: the products below fit in 128 bits.
 const FARTHEST: u64 = 1 << 36;
 
 impl CubicCurve {

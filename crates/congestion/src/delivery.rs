@@ -38,7 +38,7 @@ pub struct DeliveryRate {
     first_sent: Time,
     /// C.lost
     lost: u64,
-    /// C.app_limited: the sender had too little to send until so many bytes are delivered; 0: it has enough.
+    /// C.app_limited: `delivered` value until which samples are limited by the application; 0: not limited.
     app_limited: u64,
     departures: VecDeque<Departure>,
     lost_packets: VecDeque<LostPacket>,
@@ -329,8 +329,8 @@ mod tests {
         assert_eq!(path.sample(ms(111), 5000).unwrap().lost, 0, "lost before it was sent");
     }
 
-    /// Whatever is abandoned or reported twice leaves nothing behind, and there is a bound for a caller that
-    /// forgets.
+    /// Forgets abandoned sendings and sendings reported twice; memory is bounded for a caller that never
+    /// reports.
     #[test]
     fn memory_is_bounded() {
         let mut path = DeliveryRate::new();

@@ -38,7 +38,7 @@ pub trait BandwidthEstimator: fmt::Debug + Send {
     /// Processes the answer to probe `id`, received at `now`.
     fn on_probe_ack(&mut self, now: Time, id: u64);
 
-    /// Handles what is due at `now`. Harmless when nothing is.
+    /// Handles timers due at `now`. Does nothing if none is.
     fn handle_timeout(&mut self, now: Time);
 
     /// Returns when [`handle_timeout`](Self::handle_timeout) or [`poll_probe`](Self::poll_probe) is due next.

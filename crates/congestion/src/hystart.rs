@@ -14,11 +14,11 @@ const MIN_RTT_THRESH: Span = Span::from_millis(4);
 const MAX_RTT_THRESH: Span = Span::from_millis(16);
 /// RFC 9406 §4.3: between them, growth by this part of the least RTT of the last round.
 const MIN_RTT_DIVISOR: u64 = 8;
-/// RFC 9406 §4.3: a round says something from so many samples on.
+/// RTT samples that a round needs (RFC 9406 §4.3).
 const N_RTT_SAMPLE: u32 = 8;
 /// RFC 9406 §4.3: Conservative Slow Start opens the window by this part of what slow start would.
 pub(crate) const CSS_GROWTH_DIVISOR: u64 = 4;
-/// RFC 9406 §4.3: it lasts so many rounds, the one it began in included.
+/// Rounds of Conservative Slow Start (RFC 9406 §4.3), the one it began in included.
 const CSS_ROUNDS: u32 = 5;
 
 /// The phase after an acknowledgement.

@@ -1,9 +1,6 @@
-//! [`Pacer`]: a token bucket that paces packets, in exact integers.
-//!
-//! Nothing is rounded away, however often the rate changes.
+//! [`Pacer`]: a token bucket that paces packets, in exact integers: nothing is rounded, however often the rate changes.
 //!
 //! It returns the departure time; the caller owns timers and sending. The rate usually comes from
-//! [`Controller::pacing_rate`](crate::Controller::pacing_rate).
 //! [`Controller::pacing_rate`](crate::Controller::pacing_rate).
 
 use msctp_units::{Rate, Span, Time};

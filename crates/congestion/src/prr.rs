@@ -1,10 +1,8 @@
 //! [`Prr`]: Proportional Rate Reduction (RFC 9937, earlier RFC 6937) for fast recovery.
 //!
-//! Bounds what may be sent so that the flight falls to the threshold within a round trip, evenly.
-//!
-//! A part of the sender's recovery: it takes byte counts and sees no sequence numbers. The
-//! [`Controller`](crate::Controller) chooses the threshold, and the sender what to send.
-//! [`Controller`](crate::Controller) does) nor what is sent.
+//! It limits sending so that the bytes in flight fall to the threshold within a round trip, evenly. It takes
+//! byte counts and sees no sequence numbers. The [`Controller`](crate::Controller) chooses the threshold, and
+//! the sender chooses what to send.
 
 /// An acknowledgement during recovery, or the one that starts it. Sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -54,7 +54,7 @@ pub enum Ended {
     Interrupted,
 }
 
-/// Something to tell the user.
+/// A message to the user.
 #[derive(Clone, Debug)]
 pub enum Note<'t> {
     /// A command was started.

@@ -69,7 +69,7 @@ pub struct Config {
     pub initial_window: Option<InitialWindow>,
     /// Slow-start threshold before the first loss in bytes; `None`: arbitrarily high.
     pub initial_ssthresh: Option<u64>,
-    /// ACK at least every so many segments; 1: each (RFC 5681 §4.2: at most 2).
+    /// Segments per ACK, at most; 1: each (RFC 5681 §4.2: at most 2).
     pub ack_every: u32,
     /// Longest delay of an ACK (RFC 9293 §3.8.6.3: below 500 ms).
     pub ack_delay: Span,
@@ -98,7 +98,7 @@ pub struct Config {
     /// Reno and NewReno open the window at the ACK that ends fast recovery, as ns-2's do; RFC 5681 §3.2 (6)
     /// sets it to ssthresh and no more.
     pub grow_at_exit: bool,
-    /// SACK counts what is in the network, as ns-2's Sack1 does: a segment less for each ACK in fast
+    /// SACK counts the segments in flight, as ns-2's Sack1 does: a segment less for each ACK in fast
     /// recovery, two for a partial one, and every hole is declared lost. RFC 6675 §4 looks at the scoreboard
     /// each time.
     pub counted_pipe: bool,

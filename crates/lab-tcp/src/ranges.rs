@@ -13,7 +13,7 @@ impl Ranges {
         &self.0
     }
 
-    /// Adds a range; gives the whole range it is part of now, and how many offsets are new.
+    /// Adds a range. Returns the whole range it now belongs to, and how many offsets are new.
     pub(crate) fn insert(&mut self, start: u64, end: u64) -> ((u64, u64), u64) {
         debug_assert!(start < end);
         let first = self.0.partition_point(|range| range.1 < start);

@@ -19,7 +19,7 @@ pub struct Stats {
     pub spurious_timeouts: u64,
     /// Times the sender entered fast recovery.
     pub fast_retransmits: u64,
-    /// Times the sender entered LD recovery: a loss was taken for one of the radio.
+    /// Times the sender entered LD recovery, after a loss classified as wireless.
     pub ld_recoveries: u64,
     /// Zero-window probes.
     pub window_probes: u64,

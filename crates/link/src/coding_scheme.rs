@@ -69,7 +69,7 @@ const TABLE: [(CodingScheme, &str, u32, u32, Family); 13] = [
 pub struct Again {
     /// With this coding.
     pub scheme: CodingScheme,
-    /// In so many radio blocks: 2 if it is split.
+    /// Number of radio blocks: 2 if it is split.
     pub parts: u8,
 }
 

@@ -57,7 +57,7 @@ pub(crate) struct Entry<P> {
 /// The packets inside a link, in order of entry; `departs` and `arrives` never decrease along it.
 pub(crate) struct Fifo<P> {
     entries: VecDeque<Entry<P>>,
-    /// Number of entries, from the front, have departed.
+    /// Number of entries, from the front, that have departed.
     departed: usize,
     /// Bytes of the others.
     undeparted_bytes: u64,

@@ -65,9 +65,9 @@ pub struct Live {
     pub emulation: msctp_emu::Summary,
 }
 
-/// Carries out a scenario in real time. The emulator provides links, routers, mobility and constant-rate
-/// sources, the `msctp` crate the associations, the kernel TCP. Requires what [`msctp_emu::need::check`]
-/// checks. Several runs may go on at the same time.
+/// Runs a scenario in real time. The emulator provides links, routers, mobility and constant-rate sources,
+/// the `msctp` crate the associations, the kernel TCP. Requires what [`msctp_emu::need::check`] checks.
+/// Several runs may go on at the same time.
 ///
 /// # Errors
 /// [`Error`]. Nothing is left behind.

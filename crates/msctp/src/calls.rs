@@ -28,7 +28,7 @@ impl Association {
         self.call(|association, now| association.request_peer_primary(now, local))
     }
 
-    /// Tells the peer of another address of ours (RFC 5061 §4.2.1), one that the endpoint has a socket for.
+    /// Adds another address of ours (RFC 5061 §4.2.1), one that the endpoint has a socket for.
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ impl Association {
         self.call(|association, now| association.add_local_address(now, local))
     }
 
-    /// Tells the peer that we give an address up (RFC 5061 §4.2.2).
+    /// Deletes an address of ours (RFC 5061 §4.2.2).
     ///
     /// # Errors
     ///
@@ -51,7 +51,7 @@ impl Association {
     }
 
     /// Reports the state or quality of a link to the handover policy. A mobile endpoint detects by itself
-    /// whether links are up. of a link. A mobile endpoint finds out by itself whether links are up.
+    /// whether links are up.
     ///
     /// # Errors
     ///

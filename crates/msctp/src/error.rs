@@ -183,7 +183,7 @@ impl From<SendError> for io::Error {
     }
 }
 
-/// The peer could not be notified that a stream ended. The written data was delivered all the same.
+/// The peer could not be notified that a stream ended. The written data was delivered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FinishError {
     /// The peer does not support stream reconfiguration (RFC 6525), or one end turned it off. The stream then

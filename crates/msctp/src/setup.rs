@@ -72,12 +72,12 @@ impl fmt::Debug for Connecting {
     }
 }
 
-/// An association that a peer set up and nobody accepted yet, from
+/// An association that a peer set up and the application has not accepted yet, from
 /// [`Endpoint::incoming`](crate::Endpoint::incoming).
 ///
-/// An endpoint keeps nothing of an INIT (RFC 9260 §5.1). It gives an `Incoming` when the COOKIE ECHO has
-/// come: the address that it came from is then the peer's, and the peer has its COOKIE ACK. One that is
-/// refused therefore sees its association come up and end with an ABORT that has the reason.
+/// An endpoint keeps no state for an INIT (RFC 9260 §5.1). It returns an `Incoming` after the COOKIE ECHO,
+/// which proves that the source address is the peer's, and which the endpoint answered with COOKIE ACK. A
+/// refused peer therefore sees its association come up and end with an ABORT that has the reason.
 ///
 /// Dropping it refuses the association without a reason.
 #[must_use = "dropping it refuses the association"]

@@ -278,7 +278,7 @@ impl State {
         self.clock.now()
     }
 
-    /// Returns an association's options as they are used over UDP.
+    /// Returns an association's options, adapted to UDP.
     pub(crate) fn used_options(&mut self, given: Config) -> Arc<Config> {
         match &self.options {
             Some((before, used)) if *before == given => Arc::clone(used),
@@ -456,7 +456,7 @@ impl State {
         self.follow_at.retain(|(_, waiting)| *waiting != handle);
     }
 
-    /// Passes the core's events on. Call it when the core has nothing more to send.
+    /// Forwards the core's events. Call it when the core has nothing more to send.
     pub(crate) fn take_events(&mut self, mut moved: impl FnMut(&mut Self, Handle, &Event)) {
         while let Some((handle, event)) = self.core.poll_event() {
             moved(self, handle, &event);
@@ -617,7 +617,7 @@ impl State {
         self.locals.iter().map(SocketAddr::ip).take(most).collect()
     }
 
-    /// Marks everything as over when the task ends, so that no task waits for ever.
+    /// Marks all associations as over when the task ends, so that no task waits forever.
     pub(crate) fn end(&mut self) {
         self.gone = true;
         self.closed = true;

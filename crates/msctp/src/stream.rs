@@ -51,7 +51,7 @@ pub struct Stream {
 #[derive(Debug)]
 pub struct SendStream {
     claim: Arc<Claim>,
-    /// Its end was asked for.
+    /// The application has ended it.
     finishing: bool,
 }
 

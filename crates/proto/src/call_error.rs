@@ -51,7 +51,7 @@ pub enum CallError {
     /// No such stream.
     #[error("stream {stream}: there are {streams} of these, so want 0 to {}", .streams.saturating_sub(1))]
     UnknownStream {
-        /// Asked for.
+        /// The stream requested.
         stream: u16,
         /// Number of streams in that direction.
         streams: u16,

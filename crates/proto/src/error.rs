@@ -34,7 +34,7 @@ pub enum SendError {
     /// No such stream.
     #[error("stream {stream}: this association has {streams} outbound streams, so want 0 to {}", .streams.saturating_sub(1))]
     InvalidStream {
-        /// Asked for.
+        /// The stream requested.
         stream: u16,
         /// Negotiated number of outbound streams.
         streams: u16,

@@ -124,8 +124,8 @@ pub enum LossReason {
         /// The idle timeout.
         after: Span,
     },
-    /// Set-up failed because the host answered with ICMP "port unreachable" (RFC 6951 §5.5): nobody listens
-    /// at the UDP port.
+    /// Set-up failed: the host answered with ICMP "port unreachable", so the UDP port is closed (RFC 6951
+    /// §5.5).
     PortUnreachable {
         /// The last of the peer's addresses that was tried.
         address: IpAddr,

@@ -64,7 +64,7 @@ impl Default for OfferConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extensions(u16);
 
-/// The chunk types that stand for an extension in Supported Extensions: all of a row have to be there.
+/// Chunk types that announce an extension in Supported Extensions; all of a row are required.
 const CHUNKS: [(Extensions, &[ChunkType]); 6] = [
     (Extensions::ASCONF, &[ChunkType::ASCONF, ChunkType::ASCONF_ACK]),
     // What decides are the parameters of RFC 4895; RFC 5061 §4.2.7 wants the chunk listed beside those of
@@ -76,7 +76,7 @@ const CHUNKS: [(Extensions, &[ChunkType]); 6] = [
     (Extensions::RE_CONFIG, &[ChunkType::RE_CONFIG]),
 ];
 
-/// The parameters that stand for an extension by themselves.
+/// Parameters whose presence announces an extension.
 const PARAMS: [(Extensions, Param<'static>); 2] = [
     (Extensions::ZERO_CHECKSUM, Param::ZeroChecksumAcceptable(OVER_DTLS)),
     (Extensions::ECN, Param::EcnCapable),

@@ -13,26 +13,25 @@ use crate::addr::{PathAddr, PathId};
 /// Without it a million one-byte messages, which take some 200 MB, would fit a buffer of 1 MiB.
 pub(crate) const MIN_CHARGE: u64 = 256;
 
-/// How hard a message is tried (RFC 3758 §4, RFC 7496 §3). Where the peer does not speak PR-SCTP, a message
-/// of which something was sent is reliable; one of which nothing was sent can still be dropped.
+/// Reliability of a message (RFC 3758 §4, RFC 7496 §3). If the peer does not support PR-SCTP, a partly sent
+/// message is reliable, and an unsent one can still be dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reliability {
-    /// Until it arrives.
+    /// Retransmit until it arrives.
     #[default]
     Full,
-    /// Timed reliability (RFC 3758 §4.1): not sent any more, and not sent again, once this long has passed
-    /// since `send`.
+    /// Timed reliability (RFC 3758 §4.1): abandon it this long after `send`.
     Lifetime(Span),
-    /// Limited retransmissions (RFC 7496 §3.1): abandoned when a chunk of it would be sent again more often
-    /// than this. 0 sends it once.
+    /// Limited retransmissions (RFC 7496 §3.1): abandon it instead of retransmitting a chunk more often. 0
+    /// sends it once.
     Retransmissions(u16),
-    /// Priority (RFC 7496 §3.2): abandoned when a message of a higher priority finds no room in the send
-    /// buffer. 0 is the highest; the other kinds are above all of these.
+    /// Priority (RFC 7496 §3.2): abandon it when a message of higher priority needs its room in the send
+    /// buffer. 0 is the highest priority; messages of the other kinds rank above all of these.
     Priority(u16),
 }
 
-/// A user message to send (RFC 9260 §11.1.5). The default is empty, which nothing takes: it is there for
-/// `..`.
+/// A user message to send (RFC 9260 §11.1.5). The default is empty and cannot be sent: it serves `..` in
+/// initializers.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct OutMessage {
     /// Stream to send it on, below the negotiated number of outbound streams.
@@ -43,9 +42,9 @@ pub struct OutMessage {
     pub unordered: bool,
     /// The payload, at least one byte.
     pub data: Bytes,
-    /// Comes back in [`Event::SendFailed`](crate::Event::SendFailed) if the message cannot be delivered.
+    /// Returned in [`Event::SendFailed`](crate::Event::SendFailed) if the message cannot be delivered.
     pub context: u64,
-    /// How hard it is tried.
+    /// Reliability of the message.
     pub reliability: Reliability,
     /// Ask the peer to acknowledge the end of this message without delay (RFC 7053 §5.1): the application
     /// waits for it.
@@ -78,8 +77,8 @@ pub struct SendFailure {
 pub struct Message {
     /// Stream it came on.
     pub stream: u16,
-    /// Stream sequence number; of no meaning when `unordered`. With interleaving the low 16 bits of the
-    /// message identifier (RFC 8260 §4.1), which tell the parts of unordered messages apart.
+    /// Stream sequence number; without meaning if `unordered`. With interleaving, the low 16 bits of the
+    /// message identifier (RFC 8260 §4.1), which distinguish parts of unordered messages.
     pub ssn: u16,
     /// Payload protocol identifier as the peer gave it.
     pub ppid: u32,

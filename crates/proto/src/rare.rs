@@ -1,4 +1,4 @@
-//! [`Rare`]: state that most associations never need. A pointer until it is first written to. No state of its own.
+//! [`Rare`]: state that most associations never need, allocated at its first write.
 
 use core::ops::{Deref, DerefMut};
 
@@ -8,8 +8,10 @@ pub(crate) trait Untouched: Default + 'static {
     const UNTOUCHED: &'static Self;
 }
 
-/// A `T` that takes memory of its own from the first write on. Reading never allocates; whatever takes `&mut T` does, so that
-/// what is called for each packet asks first whether there is anything to change.
+/// A `T` that is allocated at its first write.
+///
+/// Reading never allocates. Any `&mut T` does: code that runs for each packet checks first whether there is
+/// anything to change.
 #[derive(Debug)]
 pub(crate) struct Rare<T>(Option<Box<T>>);
 

@@ -9,16 +9,16 @@ use crate::addr::peer_of;
 /// Groups of sources. An attacker can starve one group of them.
 const GROUPS: usize = 64;
 
-/// A token bucket of one second's worth, and one of half that for each group of sources. An attacker with one
-/// address, or one IPv6 prefix of 64 bits, leaves the other half to all others. Each bucket is stored as the
-/// time at which it is full again.
+/// A token bucket of one second's replies, and one of half of that for each group of sources. An attacker
+/// with one address, or one IPv6 prefix of 64 bits, can use up only half. Each bucket is stored as the time
+/// at which it is full again.
 #[derive(Debug)]
 pub(super) struct RateLimit {
     full_at: Time,
     each: Span,
     groups: Box<[Time; GROUPS]>,
     each_of_group: Span,
-    /// Secret, so that nobody can choose sources of one group, or of all.
+    /// Secret key of the hash, so that an attacker cannot choose sources of one group, or of all.
     key: (u64, u64),
 }
 

@@ -105,7 +105,7 @@ pub struct PathStats {
     pub packets_received: u64,
     /// Bytes of those, from the common header on.
     pub bytes_received: u64,
-    /// DATA chunks retransmitted here so far, on whatever path they were sent before.
+    /// DATA chunks retransmitted on this path, whatever path they were first sent on.
     pub chunks_retransmitted: u64,
     /// DATA chunks sent here and declared lost so far: by gap blocks, by time (RACK), or by T3-rtx. Includes
     /// those that arrived after all.
@@ -127,7 +127,7 @@ pub struct PathStats {
 /// Messages abandoned under one policy (RFC 7496 §4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AbandonedCount {
-    /// Nothing of them was sent.
+    /// Messages abandoned before any part was sent.
     pub unsent: u64,
     /// Something of them was sent.
     pub sent: u64,

@@ -400,7 +400,7 @@ fn permille(amount: u64, of: u64) -> u64 {
     u64::try_from(u128::from(amount) * u128::from(of) / 1000).unwrap_or(u64::MAX)
 }
 
-/// Bytes at so many per second in a time.
+/// Returns the bytes that `rate` (bytes per second) carries in `time`.
 fn over(rate: u64, time: Span) -> u64 {
     u64::try_from(u128::from(rate) * u128::from(time.as_nanos()) / 1_000_000_000).unwrap_or(u64::MAX)
 }

@@ -38,7 +38,7 @@ pub enum State {
     SynSent,
     /// SYN received and answered.
     SynReceived,
-    /// Open both ways.
+    /// Open in both directions.
     Established,
     /// We closed; our FIN is not acknowledged.
     FinWait1,

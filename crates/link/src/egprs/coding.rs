@@ -73,7 +73,7 @@ pub enum InvalidCoding {
         /// Its time.
         at: Time,
     },
-    /// A chain could change for ever in no time.
+    /// A state of the chain has no holding time, so that the chain could change forever in no time.
     #[error("the mean holding time of {scheme} is zero, want more")]
     NoHolding {
         /// The state.

@@ -9,7 +9,7 @@ use crate::queue::QueueLimit;
 /// Transmission time interval: a transport block is sent in each.
 pub const TTI: Span = Span::from_millis(1);
 
-/// The most transmissions of a transport block that can be asked for.
+/// Largest configurable number of transmissions of a transport block.
 pub const MAX_ATTEMPTS: usize = 28;
 
 /// Properties of one direction of an LTE radio bearer.
@@ -122,7 +122,7 @@ pub struct LteStats {
     pub attempts: u64,
     /// Transport blocks decoded at the first, second, … attempt.
     pub decoded: [u64; MAX_ATTEMPTS],
-    /// Transport blocks that HARQ gave up.
+    /// Transport blocks that HARQ abandoned.
     pub harq_failures: u64,
     /// New PDUs.
     pub pdus: u64,

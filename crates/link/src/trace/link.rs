@@ -48,7 +48,7 @@ pub struct TraceLink<P> {
     config: TraceConfig,
     loss: Option<Box<dyn LossProcess>>,
     up: bool,
-    /// The first of them may have been sent in part.
+    /// Queued packets; the first may be partly transmitted.
     waiting: VecDeque<Entry<P>>,
     waiting_bytes: u64,
     /// Bytes of the first one that have been sent.

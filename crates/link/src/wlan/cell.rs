@@ -37,7 +37,7 @@ pub struct RadioLinkConfig {
     pub a: StationId,
     /// Station at the other end.
     pub b: StationId,
-    /// Added to the time a signal is on its way.
+    /// Delay added to the propagation time of the signal.
     pub delay: Span,
     /// Limits of the queues from `a` to `b` and from `b` to `a`.
     pub queues: [QueueLimit; 2],

@@ -75,7 +75,7 @@ impl Channel {
         self
     }
 
-    /// Loses frames by this process too, attempt by attempt, whatever the power.
+    /// Adds a loss process, which loses frames per attempt, whatever the receive power.
     #[must_use]
     pub fn with_loss(mut self, loss: Option<Box<dyn LossProcess>>) -> Self {
         self.set_loss(loss);

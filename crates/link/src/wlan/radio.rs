@@ -11,7 +11,7 @@ pub type MilliDb = i32;
 /// Picoseconds light takes for a metre: 10¹² / 299,792,458.
 const LIGHT_PS_PER_M: u64 = 3_336;
 
-/// Returns how long a signal is on its way over a distance in millimetres, in nanoseconds, to the nearest.
+/// Returns the propagation time over a distance in millimetres, in nanoseconds, rounded to the nearest.
 pub(super) fn propagation_ns(distance_mm: u64) -> u64 {
     let ps = u128::from(distance_mm) * u128::from(LIGHT_PS_PER_M) / 1000;
     u64::try_from((ps + 500) / 1000).unwrap_or(u64::MAX)

@@ -57,8 +57,8 @@ pub enum Rejection {
     Overtaken,
     /// The peer restarted and lost the request (RFC 9260 §5.2.4 A).
     Restarted,
-    /// Unknown: it used the wildcard, its network died before the answer, and others were queued. It may be
-    /// requested again: a peer that has applied it has nothing to do.
+    /// The outcome is unknown: the request used the wildcard, its network failed before the answer, and
+    /// others were queued. It may be repeated: a peer that applied it ignores it.
     Uncertain,
 }
 
@@ -220,7 +220,7 @@ impl AsconfOut {
         Ok(())
     }
 
-    /// Names this address by itself from now on, or by the wildcard (§4.2.1): the source of the packet.
+    /// Sets whether requests name this address or use the wildcard (§4.2.1), the source of the packet.
     pub fn set_translated(&mut self, address: IpAddr, translated: bool) {
         if translated || !self.asked.translated.is_empty() {
             self.asked.translated.retain(|known| *known != address);
@@ -460,8 +460,8 @@ impl AsconfOut {
         self.asked.outstanding.as_ref().filter(|out| out.transmissions == 0)
     }
 
-    /// Sends so many more copies of the ASCONF that was just sent first. It stays one request: answers to the
-    /// copies count as old ones.
+    /// Sends `copies` more copies of the ASCONF just sent for the first time. Answers to the copies count as
+    /// old ones.
     pub fn repeat(&mut self, copies: u32) {
         if copies > 0
             && let Some(out) = &mut self.asked.outstanding
@@ -588,7 +588,7 @@ impl AsconfOut {
         self.asked.events.push_back(AsconfEvent::Unsupported);
     }
 
-    /// Fails all requests, because the association restarts: outstanding and queued requests fail.
+    /// Fails all outstanding and queued requests, because the association restarts.
     pub fn give_up(&mut self) {
         let outstanding = self.asked.outstanding.take().map(|out| out.requests);
         for group in outstanding.into_iter().chain(core::mem::take(&mut self.asked.waiting)) {

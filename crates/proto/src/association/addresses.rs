@@ -299,7 +299,7 @@ impl Association {
         self.paths.local_source(&at.local) == Some(SourceUse::ReceiveOnly)
     }
 
-    /// Tells the policy that the peer added or deleted an address of ours.
+    /// Notifies the policy that the peer added or deleted an address of ours.
     fn note_local_change(&mut self, now: Time, request: AddressRequest) {
         match request {
             AddressRequest::Add(address) => self.tell_local_address(now, address, true),

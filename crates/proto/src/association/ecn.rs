@@ -19,7 +19,7 @@ use crate::trace::{Direction, TraceKind};
 /// or no data does.
 const MAX_ECHOES: usize = 4;
 
-/// State of ECN, created when the first mark or ECNE comes.
+/// State of ECN, created at the first mark or ECNE.
 #[derive(Debug, Default)]
 pub(super) struct EcnState {
     /// Marks that no CWR has answered, at most one for each path: where it came, and the lowest TSN of the

@@ -42,12 +42,12 @@ pub(super) struct Setup {
     cookie: Vec<u8>,
     /// Parameters of the INIT ACK that were not recognized, to be reported with the COOKIE ECHO.
     unrecognized: Vec<u8>,
-    /// Asked for in the INIT after a stale cookie, in ms.
+    /// Cookie Preservative of the next INIT after a stale cookie, in ms.
     preservative: Option<u32>,
-    /// Addresses of the peer where nobody listens at the UDP port.
+    /// Addresses of the peer whose UDP port is closed.
     unreachable: Vec<IpAddr>,
-    /// The peer sent Stale Cookie: from then on all retransmissions are counted together, or a peer that does
-    /// so every time would prolong the set-up for ever.
+    /// The peer sent Stale Cookie. All later retransmissions count together: otherwise a peer that always
+    /// sends it would prolong the set-up forever.
     was_stale: bool,
 }
 

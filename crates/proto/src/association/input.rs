@@ -28,7 +28,7 @@ enum Admission {
     CookieEcho,
     /// The tag is the peer's: an ABORT or SHUTDOWN COMPLETE with the T bit may be valid (§8.5.1 B, C).
     Reflected,
-    /// A SHUTDOWN ACK during set-up: out of the blue, whatever the tag (§8.5.1 E).
+    /// A SHUTDOWN ACK during set-up: it counts as out of the blue with any tag (§8.5.1 E).
     OldShutdownAck,
     /// To be discarded silently.
     Refused,

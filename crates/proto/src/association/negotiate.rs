@@ -76,7 +76,7 @@ pub(crate) enum OfferFault<'a> {
     Random,
     /// The peer knows ASCONF and not AUTH.
     AsconfWithoutAuth,
-    /// The peer does not speak AUTH, and we have shared keys.
+    /// The peer does not support AUTH, and we have shared keys.
     NoAuth,
 }
 
@@ -195,9 +195,9 @@ impl<'a> Offer<'a> {
     ///
     /// RFC 3758 §3.3.1, §3.3.2: an end without the extension reports Forward-TSN-Supported as unrecognized.
     ///
-    /// RFC 5061 §6: with a peer that knows ASCONF and not AUTH there MUST NOT be an association, unless our
-    /// options do without authentication. A peer that knows neither changes no addresses, and there is
-    /// nothing against it, unless there are shared keys: with them nothing of the peer is taken without AUTH.
+    /// RFC 5061 §6: there MUST NOT be an association with a peer that supports ASCONF and not AUTH, unless
+    /// our options do without authentication. A peer that supports neither changes no addresses and is
+    /// accepted, unless there are shared keys: they require AUTH for all its chunks.
     pub(crate) fn check(&mut self, config: &Config) -> Result<(), OfferFault<'a>> {
         if self.has_forward_param && !config.streams.partial_reliability {
             self.report(&FORWARD_TSN_SUPPORTED);
@@ -382,12 +382,12 @@ pub(crate) fn address_params(addresses: &[IpAddr]) -> Vec<u8> {
     bytes
 }
 
-/// Our INIT has at least so many bytes, common header included, so that an answer of [`AMPLIFICATION_LIMIT`]
-/// times as much holds all that an end with sixteen IPv6 addresses and shared keys has to say.
+/// Minimum length in bytes of our INIT, common header included. An answer of [`AMPLIFICATION_LIMIT`] times
+/// that length then holds the parameters of an end with sixteen IPv6 addresses and shared keys.
 const MIN_INIT: usize = 256;
 
-/// Returns the length in bytes of the packet that may answer one of `asked` bytes from `remote`, which nobody
-/// confirmed.
+/// Returns the maximum length in bytes of the answer to a packet of `asked` bytes from the unconfirmed
+/// `remote`.
 pub(crate) fn answer_room(asked: usize, remote: &IpAddr) -> usize {
     let ip = ip_header(remote) as usize;
     AMPLIFICATION_LIMIT as usize * (asked + ip) - ip
@@ -419,7 +419,7 @@ pub(crate) struct Answer<'a> {
     pub(crate) local_initial_tsn: Tsn,
     /// (local, peer's); zeros when there is no association (RFC 9260 §5.2.2).
     pub(crate) tie_tags: (u32, u32),
-    /// Our Random Number, if AUTH is spoken here.
+    /// Our Random Number, if AUTH is enabled.
     pub(crate) random: Random,
     /// Where the INIT came and the INIT ACK goes.
     pub(crate) at: PathAddr,

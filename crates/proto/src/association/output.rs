@@ -59,7 +59,7 @@ impl Association {
         transmit
     }
 
-    /// Returns true only if there is certainly nothing to send: the common case after a received packet.
+    /// Returns true only if there is nothing to send for certain: the common case after a received packet.
     #[inline]
     fn has_nothing_to_send(&self, now: Time) -> bool {
         self.state == State::Established

@@ -23,7 +23,7 @@ use crate::trace::{PrimaryCause, TraceKind};
 #[derive(Debug)]
 pub(super) struct Handover {
     policy: Box<dyn HandoverPolicy>,
-    /// Kept to be reused.
+    /// Buffer for a policy's actions, reused between calls.
     actions: Vec<Action>,
     views: Vec<PathView>,
     /// Paths that `HandoverPolicy::on_path_added` was called for.
@@ -196,17 +196,17 @@ impl Association {
         true
     }
 
-    /// Tells the policy that the association is up, or restarted.
+    /// Notifies the policy that the association is up, or restarted.
     pub(super) fn tell_established(&mut self, now: Time) {
         self.ask_policy(now, |policy, view, actions| policy.on_established(view, actions));
     }
 
-    /// Tells the policy that the peer added or deleted an address of this end.
+    /// Notifies the policy that the peer added or deleted an address of this end.
     pub(super) fn tell_local_address(&mut self, now: Time, address: IpAddr, added: bool) {
         self.ask_policy(now, |policy, view, actions| policy.on_local_address(address, added, view, actions));
     }
 
-    /// Tells the policy that the peer is asked to send to `local`.
+    /// Notifies the policy that the peer is asked to send to `local`.
     pub(super) fn tell_primary_requested(&mut self, now: Time, local: IpAddr) {
         self.ask_policy(now, |policy, view, actions| policy.on_primary_requested(local, view, actions));
     }
@@ -241,7 +241,7 @@ impl Association {
         self.handover.announced.contains(&path)
     }
 
-    /// Tells the policy that the state of a path it knows changed from `from`.
+    /// Notifies the policy that the state of a path it knows changed from `from`.
     pub(super) fn tell_path_state(&mut self, now: Time, path: PathId, from: PathState) {
         // The association may be closed or the path removed meanwhile.
         if self.state != State::Closed && self.knows_path(path) {
@@ -265,7 +265,7 @@ impl Association {
         }
     }
 
-    /// Tells the policy of the existing paths when the association is up.
+    /// Notifies the policy of the existing paths when the association is up.
     pub(super) fn tell_paths(&mut self, now: Time) {
         let paths: SmallVec<[(PathId, PathState); 4]> =
             self.paths.iter().map(|path| (path.id(), path.state())).collect();
@@ -274,7 +274,7 @@ impl Association {
         }
     }
 
-    /// Tells the policy of a path when it first becomes active.
+    /// Notifies the policy of a path when it first becomes active.
     pub(super) fn tell_path_active(&mut self, now: Time, path: PathId, state: PathState) {
         let up = !matches!(self.state, State::CookieWait | State::CookieEchoed | State::Closed);
         if up && state == PathState::Active && !self.handover.announced.contains(&path) {

@@ -19,7 +19,7 @@ use crate::reconfig::{
 use crate::stats::AssociationState as State;
 use crate::trace::{Direction, TraceKind};
 
-/// Parameters of a RE-CONFIG that are looked at (RFC 6525 §3.1: one or two).
+/// Parameters of a RE-CONFIG that are read (RFC 6525 §3.1: one or two).
 const MAX_PARAMS: usize = 2;
 
 /// Reconfiguration of one association.
@@ -27,7 +27,7 @@ const MAX_PARAMS: usize = 2;
 pub(super) struct Reconfig {
     ours: Outgoing,
     theirs: Incoming,
-    /// The Incoming SSN Reset Request of the peer that our reset at hand answers.
+    /// The Incoming SSN Reset Request of the peer that our current reset answers.
     answering: Option<ReconfigSerial>,
 }
 
@@ -112,7 +112,7 @@ impl Association {
         }
     }
 
-    /// Goes on with the request at hand as far as data transfer lets it.
+    /// Advances the current request as far as data transfer allows.
     pub(super) fn advance_reconfig(&mut self) {
         if !self.watches_paths() {
             return;

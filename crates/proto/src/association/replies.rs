@@ -46,8 +46,8 @@ impl Association {
         CommonHeader::LEN + self.auth.plan().map_or(0, |plan| plan.chunk_len())
     }
 
-    /// Returns the length in bytes of the SCTP packet that may answer the packet at hand beside its other
-    /// replies; `u32::MAX`: no limit.
+    /// Returns the maximum length in bytes of one more SCTP packet in reply to the current packet;
+    /// `u32::MAX`: no limit.
     pub(super) fn reply_room(&self, to: PathAddr) -> u32 {
         if self.paths.remote_is_confirmed(&to.remote) {
             return u32::MAX;

@@ -13,7 +13,7 @@ use crate::stats::AssociationState as State;
 /// Progress of a shutdown.
 #[derive(Debug, Default)]
 pub(super) struct Closing {
-    /// The application asked for it before the association was up.
+    /// The application called `shutdown` before the association was up.
     wanted: bool,
     /// A SHUTDOWN or SHUTDOWN ACK, whichever the state calls for, is to be sent now.
     pub(super) due: bool,

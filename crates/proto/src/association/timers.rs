@@ -30,8 +30,8 @@ impl Association {
         earlier(earlier(next, self.setup.t1), earlier(self.closing.t2, self.closing.t5))
     }
 
-    /// Returns when a heartbeat, a probe, an address request or the policy's timer is due, an answer overdue,
-    /// or the peer's silence to be looked at.
+    /// Returns the earliest deadline of heartbeats, probes, address requests, the policy's timer and the idle
+    /// timeout.
     pub(super) fn upkeep_timeout(&self) -> Option<Time> {
         let watch = if self.watches_paths() { self.paths.next_timeout() } else { None };
         let requests = earlier(self.readdressing.ours.next_timeout(), self.reconfig.next_timeout());

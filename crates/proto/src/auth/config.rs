@@ -36,26 +36,26 @@ pub(crate) const KEYED: [ChunkType; 16] = [
     ChunkType::I_FORWARD_TSN,
 ];
 
-/// Whether AUTH (RFC 4895) is spoken, and whether ASCONF and ASCONF-ACK must come authenticated.
+/// Whether AUTH (RFC 4895) is used, and whether ASCONF and ASCONF-ACK must be authenticated.
 ///
 /// RFC 5061 §4.1.1, §4.1.2 and §5.2 D5 require authentication. Where it is not required, anyone who knows the
 /// verification tag can move the association.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AuthPolicy {
-    /// Speaks AUTH; unauthenticated ASCONFs are silently discarded. With a peer that does not speak AUTH no
+    /// Uses AUTH, and silently discards unauthenticated ASCONFs. With a peer that does not support AUTH no
     /// addresses change. The default.
     #[default]
     Required,
-    /// Speaks AUTH and accepts unauthenticated ASCONFs, as Linux does with `addip_noauth_enable`.
+    /// Uses AUTH and accepts unauthenticated ASCONFs, as Linux does with `addip_noauth_enable`.
     NotRequired,
-    /// Does not speak AUTH; addresses cannot change.
+    /// Does not use AUTH; addresses cannot change.
     Off,
-    /// Does not speak AUTH and accepts unauthenticated ASCONFs: SCTP before RFC 4895.
+    /// Does not use AUTH and accepts unauthenticated ASCONFs: SCTP before RFC 4895.
     Unprotected,
 }
 
 impl AuthPolicy {
-    /// Returns whether AUTH is spoken.
+    /// Returns whether AUTH is used.
     pub fn speaks(self) -> bool {
         matches!(self, Self::Required | Self::NotRequired)
     }
@@ -89,25 +89,27 @@ impl fmt::Debug for SharedKey {
     }
 }
 
-/// Options of authentication. The default: AUTH is spoken with SHA-256 or SHA-1, with the null key, for
-/// chunks that change addresses. That keeps out whoever did not see the handshake.
+/// Options of authentication.
 ///
-/// Shared keys keep out those who did see it. With at least one key that is not empty, every chunk type that
-/// RFC 4895 §3.2 lets be authenticated and that could harm the association must be (see `keys`), and a peer
-/// that does not speak AUTH is refused.
+/// By default, AUTH with SHA-256 or SHA-1 and the null key protects the chunks that change addresses. That
+/// excludes attackers who did not see the handshake.
+///
+/// Shared keys also exclude those who did. With at least one key that is not empty, the peer must
+/// authenticate every chunk type that RFC 4895 §3.2 allows and that could harm the association (see `keys`).
+/// A peer that does not support AUTH is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthConfig {
-    /// Whether AUTH is spoken, and whether chunks that change addresses must be authenticated. `Required`.
+    /// Whether AUTH is used, and whether chunks that change addresses must be authenticated. `Required`.
     pub policy: AuthPolicy,
-    /// More chunk types that the peer must authenticate (RFC 4895 §3.2); discarded if they come otherwise,
-    /// whether the peer speaks AUTH or not. None. INIT, INIT ACK, SHUTDOWN COMPLETE and AUTH cannot be among
-    /// them.
+    /// More chunk types that the peer must authenticate (RFC 4895 §3.2); default: none. Unauthenticated ones
+    /// are discarded, whether the peer supports AUTH or not. INIT, INIT ACK, SHUTDOWN COMPLETE and AUTH
+    /// cannot be among them.
     pub chunks: Vec<u8>,
     /// Algorithms the peer may use, the preferred first: SHA-256, SHA-1. SHA-1 has to be among them (RFC 4895
     /// §6.1).
     pub algorithms: Vec<HmacAlgorithm>,
-    /// Shared keys; the first signs at first. None: the null key with identifier 0 (RFC 4895 §6.1). With
-    /// others the null key is no key unless it is listed.
+    /// Shared keys; the first one is active at first. Empty: the null key with identifier 0 (RFC 4895 §6.1).
+    /// If keys are listed, the null key is valid only if it is among them.
     ///
     /// A key that is not empty implies a list of chunks besides `chunks`: DATA, I-DATA, SACK, FORWARD TSN,
     /// I-FORWARD-TSN, HEARTBEAT, HEARTBEAT ACK, ABORT, SHUTDOWN, SHUTDOWN ACK, ERROR, COOKIE ECHO, COOKIE

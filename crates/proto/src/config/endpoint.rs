@@ -15,10 +15,12 @@ pub struct EndpointConfig {
     /// Stateless replies that may wait to be sent, 256; more are dropped, which bounds what an attacker can
     /// make us hold.
     pub max_pending_replies: usize,
-    /// Answers without an association in a second: 10,000 INIT ACKs and as many others (ABORT, SHUTDOWN
-    /// COMPLETE, ERROR). What exceeds either is dropped, which bounds what an attacker with forged sources
-    /// can have us send. A second's worth may leave at once. One source, an IPv4 address or an IPv6 prefix of
-    /// 64 bits, gets at most half of them.
+    /// Replies without an association per second: 10,000 INIT ACKs and as many others (ABORT, SHUTDOWN
+    /// COMPLETE, ERROR).
+    ///
+    /// Replies above either limit are dropped, which limits reflection by an attacker with forged sources. A
+    /// second's worth may leave at once. One source, an IPv4 address or an IPv6 prefix of 64 bits, gets at
+    /// most half of them.
     pub max_replies_per_second: u32,
     /// Associations held at a time, 65536; beyond it a COOKIE ECHO is answered by ABORT (Out of Resource).
     pub max_associations: usize,
@@ -27,13 +29,14 @@ pub struct EndpointConfig {
     /// holding all ports (camping, RFC 5062); clients behind one address translator share it. An association
     /// counts where the peer set it up from until it ends, and where the peer is now.
     pub max_associations_per_peer: usize,
-    /// Bytes that peers may make all associations together hold: received data that nobody has read or that
-    /// waits for other data, what keeping it takes, and streams begun. 256 MiB, at least 64 KiB. While they
-    /// hold more than half of it, each association may hold an equal share of the other half (4 KiB at
-    /// least): the window of one that holds more is closed, and new data for it is dropped. Idle associations
-    /// take about 4 KiB each beside it.
+    /// Bytes that all associations together may hold for peers, 256 MiB; at least 64 KiB.
+    ///
+    /// They count received data that is unread or waits for other data, its overhead, and the state of
+    /// streams. While they hold more than half of it, each association may hold an equal share of the other
+    /// half, at least 4 KiB. An association above its share closes its window, and drops new data. Idle
+    /// associations take about 4 KiB each in addition.
     pub receive_memory: u64,
-    /// A Cookie Preservative can lengthen a cookie's life by at most so much, 10 s (RFC 9260 §3.3.2.1.3).
+    /// Largest extension of a cookie's lifetime by a Cookie Preservative, 10 s (RFC 9260 §3.3.2.1.3).
     pub max_cookie_preservative: Span,
 }
 

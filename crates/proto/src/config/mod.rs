@@ -39,64 +39,70 @@ pub struct Config {
     pub hb_max_burst: u32,
     /// Path.Max.Retrans, 5 (RFC 9260 §8.2).
     pub path_max_retrans: u32,
-    /// When a path that stops answering is left (RFC 7829).
+    /// Failover from a path that stops answering (RFC 7829).
     pub failover: FailoverConfig,
     /// How addresses change.
     pub moves: Moves,
     /// Association.Max.Retrans, 10 (RFC 9260 §8.1).
     pub assoc_max_retrans: u32,
-    /// The association is lost ([`LossReason::IdleTimeout`](crate::LossReason)) when no packet came from the
-    /// peer for this long, at least 100 ms. HEARTBEATs on every path begin after a third of it, and keep an
-    /// association alive that is merely idle. The peer gets an ABORT. `None`, the default, as RFC 9260 has
-    /// it: error counters alone end an association, which takes minutes, and longer when nothing is sent.
+    /// Time without a packet from the peer after which the association is lost
+    /// ([`LossReason::IdleTimeout`](crate::LossReason)), at least 100 ms.
+    ///
+    /// HEARTBEATs on every path begin after a third of it, and keep an idle association alive. The peer gets
+    /// an ABORT. `None`, the default, is RFC 9260: only error counters end an association, which takes
+    /// minutes, and longer when nothing is sent.
     pub idle_timeout: Option<Span>,
     /// Max.Init.Retransmits, 8 (RFC 9260 §4).
     pub max_init_retransmits: u32,
     /// SACK.Delay, 200 ms, at most 500 ms (RFC 9260 §6.2); zero acknowledges every packet at once.
     pub sack_delay: Span,
-    /// A SACK goes out at least every so many packets with DATA, 2 (RFC 9260 §6.2).
+    /// Packets with DATA per SACK at most, 2 (RFC 9260 §6.2).
     pub sack_frequency: u32,
-    /// Gap blocks in a SACK at most. As many as fit, which is the default and what RFC 9260 §6.2 wants; fewer
-    /// is for comparison with TCP, whose SACK option holds three or four.
+    /// Largest number of gap blocks in a SACK. By default as many as fit, as RFC 9260 §6.2 requires. Fewer
+    /// serve to compare with TCP, whose SACK option holds three or four.
     pub max_gap_blocks: u32,
-    /// Bytes for data received and not yet read, 1 MiB; announced as a_rwnd. At least 1500 (RFC 9260 §3.3.2).
-    /// A chunk counts as at least 256 bytes, about what holding it takes: with smaller ones a_rwnd (RFC 9260
-    /// §6.2) comes to 0 sooner. As much again is taken for a message that is not complete while nothing else
-    /// can be read; a longer one is delivered in parts (§11.1.7).
+    /// Receive buffer in bytes, 1 MiB, announced as a_rwnd; at least 1500 (RFC 9260 §3.3.2).
+    ///
+    /// A chunk counts as at least 256 bytes, about its cost in memory: with smaller chunks a_rwnd (RFC 9260
+    /// §6.2) reaches 0 sooner. An incomplete message may take as much again while nothing else can be read. A
+    /// longer one is delivered in parts (§11.1.7).
     pub receive_buffer: u32,
-    /// Bytes of user messages that wait or are not yet acknowledged, 2 MiB. A message that waits and a chunk
-    /// that was sent count as at least 256 bytes, about what keeping it takes: of one-byte messages 8192 fit,
-    /// and take about 2 MiB.
+    /// Send buffer in bytes, 2 MiB, for messages that are queued or not yet acknowledged.
+    ///
+    /// A queued message and a sent chunk count as at least 256 bytes, about their cost in memory: 8192
+    /// messages of one byte fit.
     pub send_buffer: u32,
-    /// The receive buffer may grow up to so many bytes, when the application read more than half of it in a
-    /// round trip (dynamic right-sizing). At least `receive_buffer`. `None`, the default: it does not grow.
+    /// Largest size in bytes to which the receive buffer grows (dynamic right-sizing), at least
+    /// `receive_buffer`. It grows when the application read more than half of it in a round trip. `None`, the
+    /// default: it does not grow.
     pub max_receive_buffer: Option<u32>,
-    /// Largest IP packet, header included, 1500 bytes: the most a path may turn out to carry, or, with
-    /// `pmtud` off, what every path carries.
+    /// Largest IP packet, header included, 1500 bytes: the upper limit of discovery, or the PMTU of every
+    /// path without `pmtu_discovery`.
     pub pmtu: u32,
-    /// Discover the PMTU of each path (RFC 8899), with `pmtu` as MAX_PLPMTU. True. A path begins with 1200
-    /// bytes (BASE_PLPMTU; 1280 on IPv6), and is searched when more waits to be sent than one packet takes,
-    /// again 600 s after a search that ended below `pmtu`. False: `pmtu` is what every path carries; where
-    /// one carries less, packets are lost, or fragmented by the host.
+    /// Discover the PMTU of each path (RFC 8899), with `pmtu` as MAX_PLPMTU. True.
+    ///
+    /// A path begins with 1200 bytes (BASE_PLPMTU; 1280 on IPv6). A search begins when more than one packet
+    /// is queued, and again 600 s after a search that ended below `pmtu`. False: `pmtu` is the PMTU of every
+    /// path. On a path with a smaller one, packets are lost, or fragmented by the host.
     pub pmtu_discovery: bool,
     /// Max.Burst, 4 packets; 0 means no limit (RFC 9260 §6.1 rule D).
     pub max_burst: u32,
-    /// Where timed-out chunks go.
+    /// Path on which timed-out chunks are retransmitted.
     pub retransmission_path: RetransmissionPath,
-    /// Makes the classifier that judges losses found by gap blocks, in congestion avoidance only; after a
-    /// loss judged to be wireless the window stays. `None`, the default, is RFC 9260: every loss is
-    /// congestion.
+    /// Classifier of losses found by gap blocks, in congestion avoidance only. A loss classified as wireless
+    /// leaves the window unchanged. `None`, the default, is RFC 9260: every loss is congestion.
     pub loss_classifier: Option<ClassifierFactory>,
     /// Whether spurious expirations of T3-rtx are detected and undone. `Ignore`.
     pub spurious_timeouts: SpuriousTimeouts,
-    /// Explicit congestion notification (RFC 4960 Appendix A; RFC 9260 keeps its chunk types and leaves it
-    /// out): packets with new data may be marked by the network instead of dropped, if the peer offers the
-    /// same. Whoever carries the packets has to pass the mark on: [`Transmit::ecn`](crate::Transmit) out,
-    /// [`handle_marked_datagram`](crate::Endpoint::handle_marked_datagram) in. False.
+    /// Explicit congestion notification (RFC 4960 Appendix A; RFC 9260 keeps only its chunk types). False.
+    ///
+    /// The network may mark packets with new data instead of dropping them, if the peer offers the same. The
+    /// caller must pass the mark on: [`Transmit::ecn`](crate::Transmit) out,
+    /// [`handle_marked_datagram`](crate::Endpoint::handle_marked_datagram) in.
     pub ecn: bool,
-    /// How lost chunks are found. `Rfc9260`.
+    /// How lost chunks are detected. `Rfc9260`.
     pub loss_recovery: LossRecovery,
-    /// Makes the congestion controller of each path; RFC 9260's by default.
+    /// Congestion controller of each path; RFC 9260's by default.
     //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2
     //= type=exception
     //= reason=option `controller`, rfc9260 by default: others (CUBIC, BBR in `Config::mobile`) control the
@@ -126,15 +132,15 @@ pub struct Config {
     pub auth: AuthConfig,
     /// Optional contents of INIT and INIT ACK.
     pub offer: OfferConfig,
-    /// Streams: which goes next, and the extensions that concern messages.
+    /// Stream scheduling, and the extensions that concern messages.
     pub streams: StreamsConfig,
-    /// Outbound streams wanted, 10 (RFC 9260 §5.1.1).
+    /// Number of outbound streams to request, 10 (RFC 9260 §5.1.1).
     pub outbound_streams: u16,
-    /// Inbound streams taken at most, 65535.
+    /// Largest number of inbound streams to accept, 65535.
     pub max_inbound_streams: u16,
-    /// At most so many equal-sized packets in one `poll_transmit`, 1.
+    /// Largest number of equal-sized packets per `poll_transmit`, 1.
     pub max_segments: u32,
-    /// Fill the trace.
+    /// Record trace events ([`TraceEvent`](crate::TraceEvent)). False.
     pub trace: bool,
 }
 

@@ -2,26 +2,26 @@
 
 use crate::path::AMPLIFICATION_LIMIT;
 
-/// How an end that moves asks, and how one that is asked answers.
+/// How an end moves to another address, and how its peer answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Moves {
-    /// To the letter of RFC 5061 and RFC 9260. The default.
+    /// Follows RFC 5061 and RFC 9260. The default.
     #[default]
     Standard,
-    /// Sooner, by four departures from the RFCs:
+    /// Moves sooner, by four departures from the RFCs:
     ///
     /// - The request that adds an address leaves from that address first, as RFC 5061 §5.3 F1 allows, and
-    ///   from another when it is not answered. It then does not wait in the queues of the path that is being
-    ///   left.
-    /// - It leaves three times at once; RFC 5061 §5.1.1 C1 has one packet on its way. A link often loses the
-    ///   first packet after it came up. A PAD chunk (RFC 4820) fills it, so that the peer may answer with as
-    ///   much, and it says in a SACK what has arrived when no other address is left.
+    ///   from another one if it is not answered. It then does not wait in the queues of the path that is
+    ///   being left.
+    /// - It leaves three times at once, where RFC 5061 §5.1.1 C1 allows one packet in flight. A link often
+    ///   loses the first packet after it came up. A PAD chunk (RFC 4820) fills the packet, so that the peer
+    ///   may answer with as many bytes. If no other address is left, a SACK in it reports what has arrived.
     /// - Data may go to an address that was just added from itself before it is confirmed (RFC 9260 §5.4
     ///   forbids it): at most three bytes for each byte of the packet that added it, the limit of RFC 9000
     ///   §8.1.
-    /// - While the path to which data has just moved is still looking for its rate (slow start, Startup), the
-    ///   path that was left carries what the new one does not take, as long as it works and has the shorter
-    ///   round trip. RFC 9260 §6.4 sends to one path.
+    /// - While the new data path is in slow start or Startup, the previous path carries the data that does
+    ///   not fit the new path's window, as long as it works and has the shorter round trip. RFC 9260 §6.4
+    ///   sends to one path.
     Fast,
 }
 

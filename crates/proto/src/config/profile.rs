@@ -1,5 +1,4 @@
-//! Sets of options for a purpose. [`Config::default`] is RFC 9260; these say where they differ from it, and
-//! why.
+//! Sets of options for a purpose, with their differences from [`Config::default`], which is RFC 9260.
 
 use msctp_congestion::{BbrConfig, InitialWindow};
 use msctp_units::Span;
@@ -11,37 +10,39 @@ use crate::outbound::{LossRecovery, SpuriousTimeouts};
 use crate::path::FailoverConfig;
 
 impl Config {
-    /// For a host that moves between networks, and for the server it talks to. As [`Config::default`], but:
+    /// Returns options for a host that moves between networks, and for the server it talks to.
     ///
-    /// - data leaves a path at its first time-out (RFC 7829 §6: a threshold of 0) and comes back with its
-    ///   first answer;
-    /// - a path with a stream of data that has been silent for 25 ms, and one and a half times as long as
-    ///   usual, has another one asked by what the receiver waits for; after 100 ms, and three times as long
-    ///   as usual, it is left if that one has answered: nobody tells of a network that swallows packets;
-    /// - a new address asks for itself, three times at once, and data may go there before it is confirmed, as
-    ///   far as RFC 9000 §8.1 would let it;
-    /// - until the new path's rate is known, a path with a shorter round trip that was left and works goes on
-    ///   to carry the rest;
-    /// - a path begins with ten packets, as TCP does (RFC 6928): what a new path carries is seen two round
-    ///   trips sooner;
-    /// - the buffers hold 4 MiB: what is sent over a fast path waits for what the slow one that was left
-    ///   still has in its queue;
-    /// - RTO.Initial is 500 ms: a link often loses the first packet after it came, and that one asks to be
-    ///   let onto it;
-    /// - RTO.Min is 400 ms, twice the delay of a SACK, and RTO.Max 10 s, so that a network that is back is
-    ///   found soon;
-    /// - HB.interval is 10 s: what is idle is known to work, and address translators that forget after 15 s
-    ///   keep it in mind;
-    /// - HB.Max.Burst is 4: a few new addresses are confirmed in one round trip;
-    /// - Association.Max.Retrans is 40: minutes without any network are no reason to give up. A path that is
-    ///   left at the first time-out makes several paths count errors, where RFC 9260's ten are counted with
-    ///   one in mind;
-    /// - each path is sent at the rate it delivers (BBR), and looks for that rate until the round trip shows
-    ///   a queue: slow start overfills a new path's queue, and what is lost there holds up the rest for a
-    ///   round trip with that queue full;
-    /// - what is sent again and lost again is found by time (RACK-TLP, RFC 8985): where a path's queue
-    ///   overflows, RFC 9260's fast retransmit, once per chunk, leaves the second loss to T3-rtx;
-    /// - spurious time-outs are found and undone (RFC 5682), because radio links stall.
+    /// They differ from [`Config::default`]:
+    ///
+    /// - Data leaves a path at its first timeout (RFC 7829 §6: a threshold of 0) and returns with its first
+    ///   answer.
+    /// - A path that carries data and is silent for 25 ms, and for 1.5 times the usual interval, causes a
+    ///   silence probe: the lowest unacknowledged chunks are retransmitted on another path. After 100 ms, and
+    ///   three times the usual interval, the path fails if the other path has answered. No error message
+    ///   reports a network that drops all packets.
+    /// - The request that adds an address leaves from that address, three times at once. Data may go there
+    ///   before the address is confirmed, within the limit of RFC 9000 §8.1.
+    /// - Until the new path's rate is known, the previous path carries the rest of the data, if it works and
+    ///   has the shorter round trip.
+    /// - The initial window is ten packets, as TCP's (RFC 6928): the capacity of a new path is known two
+    ///   round trips sooner.
+    /// - The buffers hold 4 MiB: data received over a fast path waits for data queued on the slow previous
+    ///   path.
+    /// - RTO.Initial is 500 ms: a link often loses the first packet after it came up, and that packet is the
+    ///   request to add its address.
+    /// - RTO.Min is 400 ms, twice the delay of a SACK. RTO.Max is 10 s, so that a network that recovered is
+    ///   soon detected.
+    /// - HB.interval is 10 s: an idle path is known to work, and NATs that forget a mapping after 15 s keep
+    ///   it.
+    /// - HB.Max.Burst is 4: a few new addresses are confirmed in one round trip.
+    /// - Association.Max.Retrans is 40: the association survives minutes without a network. Failover at the
+    ///   first timeout makes several paths count errors, but RFC 9260's limit of 10 assumes one path.
+    /// - Each path sends at its delivery rate (BBR), and Startup ends when the round trip shows a queue. Slow
+    ///   start overfills a new path's queue, and each loss there blocks delivery for a round trip with a full
+    ///   queue.
+    /// - RACK-TLP (RFC 8985) detects lost retransmissions by time. RFC 9260's fast retransmit, once per
+    ///   chunk, leaves them to T3-rtx.
+    /// - Spurious timeouts are detected and undone (RFC 5682), because radio links stall.
     pub fn mobile() -> Self {
         Self {
             failover: FailoverConfig {
@@ -66,10 +67,12 @@ impl Config {
         }
     }
 
-    /// For a WebRTC peer's SCTP over DTLS, which has one address and is told of none: as [`Config::default`],
-    /// but nothing is listed or announced that such stacks do not know (DTLS authenticates), packets go
-    /// without a checksum if the peer takes them so (RFC 9653 §6: DTLS is one), and there are 65535 streams
-    /// each way (RFC 8831 has that many data channels). Both ends may use port 5000, as they usually do.
+    /// Returns options for a WebRTC peer's SCTP over DTLS, which has one address.
+    ///
+    /// They differ from [`Config::default`]: INIT and INIT ACK list and announce nothing that such stacks do
+    /// not support, and DTLS authenticates. Packets have no checksum if the peer accepts that (RFC 9653 §6).
+    /// There are 65535 streams each way, as many as RFC 8831's data channels. Both ends may use port 5000, as
+    /// they usually do.
     pub fn webrtc() -> Self {
         Self {
             offer: OfferConfig {

@@ -35,7 +35,7 @@ pub(super) struct Demux {
     /// By both ports and the address, packed into one number for fast comparison.
     by_v4: BTreeMap<u64, Slot>,
     by_v6: BTreeMap<(u128, u32), Slot>,
-    /// Addresses that were never confirmed.
+    /// Associations by addresses of the peer that were never confirmed.
     listed: BTreeMap<(IpAddr, u32), Slot>,
     /// Associations that each peer set up, wherever they are now. Otherwise an attacker with two addresses
     /// could begin at one, move to the other (RFC 5061), and begin again.
@@ -70,14 +70,15 @@ impl Demux {
         found.copied()
     }
 
-    /// Finds an association by an unconfirmed transport address of the peer, if none has it confirmed.
+    /// Finds an association by an unconfirmed transport address of the peer, if no association has confirmed
+    /// it.
     #[cold]
     pub(super) fn by_listed(&self, local_port: u16, peer_port: u16, peer: IpAddr) -> Option<Slot> {
         self.listed.get(&(peer, ports_of(local_port, peer_port))).copied()
     }
 
-    /// Returns whether the peer of this address has at least so many associations, on any ports: those that
-    /// it set up, and those that have it confirmed.
+    /// Returns whether the peer at this address has at least `most` associations, on any ports: those that it
+    /// set up and those that confirmed it.
     pub(super) fn has_so_many(&self, peer: IpAddr, most: usize) -> bool {
         if self.begun.get(&peer_of(peer)).is_some_and(|count| *count >= most) {
             return true;

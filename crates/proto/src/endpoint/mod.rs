@@ -125,7 +125,7 @@ pub struct Endpoint {
     listeners: BTreeMap<u16, Listener>,
     /// The options validated last: most associations share those of the one before.
     checked: Option<Arc<Config>>,
-    /// The HMAC-ALGO list of the first options that speak AUTH (RFC 4895 §6.1).
+    /// The HMAC-ALGO list of the first options that use AUTH (RFC 4895 §6.1).
     algorithms: Option<Vec<HmacAlgorithm>>,
     slots: Vec<Slot>,
     free: Vec<u32>,

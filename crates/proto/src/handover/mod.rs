@@ -1,8 +1,9 @@
-//! Handover policies: what happens at a path change. A policy sees a view of the paths and answers with actions.
+//! Handover policies: they set windows at a path change.
 //!
-//! There is one [`HandoverPolicy`] per association. It hears of paths, links, estimates and the primary switch, asks
-//! for probing, copies or a switch by pushing [`Action`]s, and says how the new primary path starts. The core has one
-//! policy, [`Conservative`]. Any other is given by value: [`PolicyFactory`].
+//! There is one [`HandoverPolicy`] per association. It receives changes of paths and links, estimates and the
+//! primary switch. It requests probing, copies or a switch by pushing [`Action`]s, and returns the start
+//! state of the new primary path. The core has one policy, [`Conservative`]; others are passed by value as a
+//! [`PolicyFactory`].
 
 mod conservative;
 mod factory;
@@ -53,8 +54,8 @@ pub trait HandoverPolicy: fmt::Debug + Send {
         let _ = (view, actions);
     }
 
-    /// Called when the peer sent one of the [`private_chunks`](Self::private_chunks). Whatever is in it is
-    /// the peer's word. At most [`MAX_PRIVATE_CHUNKS`] of a packet are passed on.
+    /// Called when the peer sent one of the [`private_chunks`](Self::private_chunks). Its content is
+    /// untrusted. At most [`MAX_PRIVATE_CHUNKS`] of a packet are passed on.
     fn on_chunk(
         &mut self,
         from: PathAddr,
@@ -169,7 +170,7 @@ pub enum Action {
         /// The path.
         path: PathId,
     },
-    /// Send each new DATA chunk that goes to `from` in copy to `to`. Replaces what was asked for before.
+    /// Send a copy of each new DATA chunk for `from` on `to`. Replaces an earlier request.
     StartBicast {
         /// The path whose chunks are copied.
         from: PathId,
@@ -178,9 +179,9 @@ pub enum Action {
     },
     /// Send no more copies.
     StopBicast,
-    /// Set the window of a running path; its recovery and idle time go on. The path is in slow start if
-    /// cwnd ≤ ssthresh (RFC 9260 §7.2.1). The window is at least 1 PMDCS. A policy that follows the peer's word
-    /// must bound how far it raises the window.
+    /// Set the window of a running path; its recovery and idle time continue. The path is in slow start if
+    /// cwnd ≤ ssthresh (RFC 9260 §7.2.1). The window is at least 1 PMDCS. A policy that follows the peer's
+    /// reports must bound how far it raises the window.
     Adjust {
         /// The path.
         path: PathId,

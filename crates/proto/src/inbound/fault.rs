@@ -19,14 +19,14 @@ pub enum DataFault {
     /// §6.5), or the number came twice.
     #[error("stream sequence number skipped or repeated")]
     StreamSequence,
-    /// A fragment came twice with different TSNs, or stands behind the last one (RFC 8260 §2.1).
+    /// A fragment arrived twice with different TSNs, or follows the last one (RFC 8260 §2.1).
     #[error("fragment repeated, or behind the last one of its message")]
     FragmentRepeated,
     /// A message begins while another of its stream is sent, which RFC 8260 §2 does not allow, so that no
     /// more can be held and nothing can be read.
     #[error("several messages of one stream at a time fill the receive buffer")]
     Unfinished,
-    /// DATA where I-DATA was negotiated, or the other way round (RFC 8260 §2.2.3).
+    /// DATA where I-DATA was negotiated, or I-DATA where it was not (RFC 8260 §2.2.3).
     #[error("DATA and I-DATA in one association")]
     WrongChunk,
 }

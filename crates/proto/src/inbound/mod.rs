@@ -56,8 +56,8 @@ pub enum Received {
     /// Not taken and not acknowledged: the window is closed, or the TSN is further ahead than can be reported
     /// (RFC 9260 §6.2).
     Dropped,
-    /// Acknowledged and thrown away: there is no such stream. Answer with an ERROR chunk at once, cause
-    /// Invalid Stream Identifier (RFC 9260 §6.5).
+    /// Acknowledged and discarded, because the stream does not exist. Answer with an ERROR chunk at once,
+    /// cause Invalid Stream Identifier (RFC 9260 §6.5).
     InvalidStream(StreamId),
 }
 
@@ -85,7 +85,7 @@ pub struct InboundConfig {
     pub pmtu: u32,
     /// SACK.Delay.
     pub sack_delay: Span,
-    /// A SACK goes out at least every so many packets with DATA.
+    /// Packets with DATA per SACK at most.
     pub sack_frequency: u32,
     /// Most gap blocks in a SACK.
     pub max_gap_blocks: u32,
@@ -103,7 +103,7 @@ pub struct Inbound {
     duplicates: Vec<Tsn>,
     max_gap_blocks: usize,
     streams: u16,
-    /// When the packet at hand came there was nothing left to read.
+    /// No message was unread when the current packet arrived.
     all_was_read: bool,
     /// I-DATA chunks come instead of DATA chunks (RFC 8260 §2.2.1).
     interleaving: bool,
@@ -326,10 +326,10 @@ impl Inbound {
         self.window.tune(now, rtt);
     }
 
-    /// Delivers a message in part (RFC 9260 §11.1.7). When nothing can be read and no more can be held, what
-    /// is there of the message at hand is delivered. All that was sent before its chunk has come, so it is
-    /// its stream's next, and the only one of its stream that was begun; a peer for which that is not so
-    /// could make us hold without end.
+    /// Delivers a message in part (RFC 9260 §11.1.7), when nothing can be read and no more can be held.
+    ///
+    /// All data before its chunk has arrived, so the message is the next of its stream and the only
+    /// incomplete one. A peer that violates this could make us hold data without limit.
     fn open_if_full(&mut self, tsn: LongTsn, place: Place, data: &Piece<'_>) -> Result<(), DataFault> {
         if !self.must_deliver_parts(place) {
             return Ok(());
@@ -393,7 +393,7 @@ impl Inbound {
 
     /// Returns the next message, in the order of its stream.
     ///
-    /// Afterwards a SACK may be due that tells the peer of the room.
+    /// Afterwards a SACK may be due that announces the freed window.
     pub fn read(&mut self) -> Option<Message> {
         let Arrived { message, chunks, .. } = self.ordering.read()?;
         self.window.release(message.data.len(), chunks);

@@ -1,8 +1,7 @@
-//! [`Reassembly`]: fragments of incomplete messages (RFC 9260 §6.9, RFC 8260 §2.2.3). Independent of stream
-//! order.
+//! [`Reassembly`]: fragments of incomplete messages (RFC 9260 §6.9, RFC 8260 §2.2.3). Independent of stream order.
 //!
-//! Fragments stand at places: of DATA chunks, whose messages are consecutive TSNs, the TSN; of I-DATA chunks
-//! the fragment sequence number within their message. Fragments without a hole between them are one run.
+//! Each fragment has a place: the TSN for DATA chunks, whose messages are consecutive TSNs, and the fragment
+//! sequence number within the message for I-DATA chunks. Fragments without a hole between them form one run.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,8 +16,8 @@ use crate::long_tsn::LongTsn;
 use crate::message::Message;
 use crate::rare::Untouched;
 
-/// Which message: stream, unordered, message identifier. All DATA chunks share one: their TSNs tell their
-/// messages apart.
+/// Key of a message: stream, unordered, message identifier. All DATA chunks share one key: TSNs separate
+/// their messages.
 type Key = (u16, bool, u32);
 
 const DATA: Key = (0, false, 0);

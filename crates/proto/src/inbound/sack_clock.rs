@@ -2,7 +2,7 @@
 
 use msctp_units::{Span, Time};
 
-/// Delayed acknowledgement.
+/// The delayed acknowledgement of RFC 9260 §6.2.
 #[derive(Debug)]
 pub(super) struct SackClock {
     delay: Span,

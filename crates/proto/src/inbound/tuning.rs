@@ -30,7 +30,7 @@ impl Tuning {
         Self { max: u64::from(max), now: Time::ZERO, read: 0, round: None, edge: None, least: None }
     }
 
-    /// Notes that the application read so many bytes.
+    /// Notes that the application read `len` bytes.
     pub(super) fn on_read(&mut self, len: usize) {
         self.read += len as u64;
     }

@@ -10,8 +10,8 @@ pub(super) const STRETCH: u64 = 2;
 
 /// Receive buffer accounting.
 ///
-/// The edge is how far (in bytes since the start) the peer was told it may send. It moves only forward, and,
-/// to avoid the silly window syndrome, only in steps worth a packet (RFC 9260 §6.2, RFC 1122 §4.2.3.3).
+/// The edge is the byte count since the start up to which the peer may send. It moves only forward, and only
+/// in steps worth a packet to avoid the silly window syndrome (RFC 9260 §6.2, RFC 1122 §4.2.3.3).
 #[derive(Debug)]
 pub(super) struct ReceiveWindow {
     size: u64,
@@ -20,7 +20,7 @@ pub(super) struct ReceiveWindow {
     held_chunks: u64,
     received: u64,
     edge: u64,
-    /// The last SACK said 0, whatever the edge: many small chunks were held.
+    /// The last SACK announced 0 whatever the edge, because many small chunks were held.
     closed: bool,
     /// The whole buffer holds data that cannot be read before more arrives: as much again is granted.
     stretched: bool,
@@ -147,7 +147,8 @@ impl ReceiveWindow {
         }
     }
 
-    /// RFC 9260 §6.2: worth a SACK of its own when the window can be increased by a quarter of the buffer.
+    /// Returns whether the window grew by a quarter of the buffer, which justifies a SACK of its own (RFC
+    /// 9260 §6.2).
     //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
     //# The receiver MUST avoid sending a large number of window updates -- in particular, large bursts of
     //# them.

@@ -61,7 +61,7 @@ fn may_begin_packet(path: &Path) -> bool {
     path.may_carry_packet() && (path.flight_size == 0 || !path.controller.one_packet_in_flight())
 }
 
-/// Tells the path's rate sampler that the sender, not the window, limits the rate.
+/// Notifies the path's rate sampler that the sender, not the window, limits the rate.
 #[inline]
 fn note_limited(path: &mut Path) {
     if path.flow.delivery.is_some()

@@ -78,6 +78,6 @@ pub enum RetransmissionPath {
     /// To an active path other than the last one, when there is one. RFC 9260 §6.4, the default.
     #[default]
     Alternate,
-    /// To the same path as long as it is active.
+    /// The same path while it is active.
     Same,
 }

@@ -37,9 +37,9 @@ pub enum StreamRequest {
     /// Ask the peer to reset these outgoing streams of its own (RFC 6525 §5.1.3): at most
     /// [`MAX_NAMED_STREAMS`], or all if none is named.
     ResetIncoming(Vec<u16>),
-    /// Add so many outgoing streams (RFC 6525 §5.1.5).
+    /// Add this number of outgoing streams (RFC 6525 §5.1.5).
     AddOutgoing(u16),
-    /// Ask the peer to add so many outgoing streams (RFC 6525 §5.1.6).
+    /// Ask the peer to add this number of outgoing streams (RFC 6525 §5.1.6).
     AddIncoming(u16),
 }
 

@@ -9,7 +9,7 @@ use msctp_units::{Rate, Span};
 use super::BdpDelay;
 use crate::wbest::{InvalidWBest, WBestConfig};
 
-/// Options of every policy. An option that does not concern a policy does nothing to it.
+/// Options of every policy. A policy ignores the options that do not concern it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyConfig {
     /// The window with which a path starts that gets "an initial window" at the switch.

@@ -7,11 +7,12 @@ use super::preparation::Preparation;
 use msctp_proto::PathId;
 use msctp_proto::handover::{Action, HandoverPolicy, LinkEvent, LinkState, PathView, View};
 
-/// The old path's window, and, as an option, copies of the data on both paths in the handover region.
+/// Starts the new path with the old path's window and, as an option, copies the data on both paths in the
+/// handover region.
 ///
-/// The handover region is the time in which both paths exist: copies go from the primary path to the new one from
-/// its addition, the other way round from the switch, until one of the two is removed or its link is reported down.
-/// Kim & Koh compare without copies.
+/// The handover region is the time in which both paths exist. Copies go from the primary path to the new one
+/// from its addition, and in the other direction after the switch. They end when one of the two is removed or
+/// its link is reported down. Kim & Koh compare without copies.
 #[derive(Clone, Debug)]
 pub struct Inherit {
     preparation: Preparation,

@@ -5,11 +5,11 @@ use msctp_congestion::{InitialWindow, StartState};
 use super::{ByRule, PolicyConfig, StartRule};
 use msctp_proto::handover::PathView;
 
-/// The configured initial window, whatever the old path had and without a look at the new one; 10 packets if none is
-/// configured, which the paper finds to be enough in most cases (as RFC 6928 does for TCP).
+/// Starts the new path with the configured initial window, whatever the state of either path. 10 packets by
+/// default: the paper finds them enough in most cases, as RFC 6928 does for TCP.
 ///
-/// The paper compares 3, 10 and 20 packets and 50 KB, of which it says that nothing is held back by it. How the window is
-/// sent, at once or paced, is [`PolicyConfig::pace_start`]; the paper sends it at once.
+/// The paper compares 3, 10 and 20 packets and 50 KB, which limits none of its transfers.
+/// [`PolicyConfig::pace_start`] sets whether the window is sent at once or paced; the paper sends it at once.
 pub type LargeInitialWindow = ByRule<LargeInitialWindowStart>;
 
 /// The rule of [`LargeInitialWindow`].

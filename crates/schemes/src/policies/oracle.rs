@@ -1,13 +1,12 @@
-//! [`Oracle`]: the new path starts with what is truly free on it. No protocol can know that: it is the yardstick of the
-//! laboratory, told by who knows the network.
+//! [`Oracle`]: starts the new path with its true available bandwidth. No protocol can know that: the laboratory configures it, as the reference for other policies.
 
 use msctp_congestion::StartState;
 
 use super::{ByRule, PolicyConfig, StartRule};
 use msctp_proto::handover::PathView;
 
-/// `cwnd = free · RTT`, the window that fills what is free and leaves no queue, and the same as threshold, so that
-/// congestion avoidance goes on from there. A path without [`Truth`](super::Truth) starts as under `conservative`.
+/// Sets cwnd and ssthresh to available bandwidth · RTT, which fills the path and leaves no queue, so that
+/// congestion avoidance follows. A path without [`Truth`](super::Truth) starts as under `conservative`.
 pub type Oracle = ByRule<OracleStart>;
 
 /// The rule of [`Oracle`].

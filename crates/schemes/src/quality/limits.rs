@@ -16,8 +16,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Returns the window to set for one asked for: `cwnd` within 1 PMDCS and what these limits allow, in the
-    /// phase asked for (slow start is cwnd ≤ ssthresh, RFC 9260 §7.2.1).
+    /// Returns the window to set when a report asks for `cwnd` and `ssthresh`. It lies between 1 PMDCS and
+    /// these limits, in the requested phase (slow start is cwnd ≤ ssthresh, RFC 9260 §7.2.1).
     pub fn admit(&self, cwnd: u64, ssthresh: u64) -> (u64, u64) {
         let raised = self.carried.min(self.receivable);
         let most = raised.max(self.window.cwnd).max(self.pmdcs);
