@@ -1,4 +1,4 @@
-//! Addresses added, preferred and deleted under a transfer (RFC 5061), between two endpoints.
+//! Addresses added, preferred and deleted during a transfer (RFC 5061), between two endpoints.
 
 mod support;
 
@@ -11,7 +11,7 @@ fn traced() -> Config {
     Config { trace: true, ..Config::default() }
 }
 
-/// A mobile with one address, a server with one address reachable from everywhere.
+/// Creates a mobile with one address and a server with one address that all networks reach.
 fn mobile() -> Pair {
     Pair::established_with(traced(), traced(), vec![a_ip(0)], vec![b_ip(0)])
 }
@@ -63,15 +63,15 @@ fn add_switch_delete_under_a_transfer_loses_nothing() {
 //# An endpoint MUST NOT set an IP header source address for an SCTP packet holding the ASCONF Chunk to be the
 //# same as an address being deleted by the ASCONF Chunk.
 #[test]
-fn nothing_leaves_from_a_deleted_address() {
-    // RFC 5061 §5.3: no source from the request on, but for what the old address alone can do; none once it
-    // is answered
+fn no_packet_is_sent_from_a_deleted_address() {
+    // RFC 5061 §5.3: from the request on, the address is no source except for packets that only it can send.
+    // After the acknowledgement it is never a source.
     let mut pair = Pair::established_with(traced(), traced(), vec![a_ip(0), a_ip(1)], vec![b_ip(0)]);
     pair.log = Some(Vec::new());
     let mut waiting: std::collections::VecDeque<u32> = (0..2000).collect();
     pair.feed(Side::A, &mut waiting, 1000);
     pair.run_for(Span::from_millis(100));
-    // The answer is lost: the request goes again, not from the address that is to go.
+    // The ASCONF-ACK is lost: the request is retransmitted, not from the address under deletion.
     pair.drop_first(Side::B, chunk::ASCONF_ACK, 1);
     let asked = pair.log_len();
     pair.with(Side::A, |a, now| a.remove_local_address(now, a_ip(0))).unwrap();
@@ -187,7 +187,7 @@ fn an_address_can_be_added_over_the_new_link_when_the_old_one_is_dead() {
 //= type=test
 //# This parameter MUST NOT contain a broadcast or multicast address.
 #[test]
-fn impossible_address_requests_are_rejected_with_the_reason() {
+fn invalid_address_requests_are_rejected_with_the_reason() {
     let mut pair = mobile();
     pair.with(Side::A, |a, now| {
         assert_eq!(a.add_local_address(now, a_ip(0)), Err(CallError::AddressExists(a_ip(0))));
@@ -205,7 +205,7 @@ fn impossible_address_requests_are_rejected_with_the_reason() {
     assert!(matches!(result, Err(CallError::WrongState { .. })));
 }
 
-/// Serial numbers do not matter here: how many packets with ASCONF A has sent.
+/// Returns the number of packets with ASCONF that A has sent, whatever their serial numbers.
 fn asconfs(pair: &Pair) -> usize {
     pair.log.as_ref().unwrap().iter().filter(|f| f.from == Side::A && f.has(chunk::ASCONF)).count()
 }
@@ -214,8 +214,8 @@ fn asconfs(pair: &Pair) -> usize {
 //= type=test
 //# An endpoint MUST NOT delete its last remaining IP address from an association.
 #[test]
-fn the_last_address_that_reaches_the_peer_stays() {
-    // §5.3 F5: what would be left has no path.
+fn the_last_address_that_reaches_the_peer_cannot_be_deleted() {
+    // §5.3 F5: the remaining address has no path.
     let v6: std::net::IpAddr = "2001:db8::1".parse().unwrap();
     let mut pair = mobile();
     pair.with(Side::A, |a, now| a.add_local_address(now, v6)).unwrap();
@@ -235,7 +235,7 @@ fn the_last_address_that_reaches_the_peer_stays() {
 }
 
 #[test]
-fn a_request_that_a_restart_loses_is_reported_and_undone() {
+fn a_request_lost_in_a_restart_is_reported_and_undone() {
     let mut pair = mobile();
     pair.with(Side::B, |b, now| b.add_local_address(now, b_ip(1))).unwrap();
     pair.run_for(Span::from_secs(2));
@@ -245,7 +245,7 @@ fn a_request_that_a_restart_loses_is_reported_and_undone() {
         b.add_local_address(now, b_ip(2)).unwrap();
     });
     pair.run_for(Span::from_millis(100));
-    // A begins anew.
+    // A restarts.
     let fresh = msctp_proto::Endpoint::new(msctp_proto::EndpointConfig::default(), [9; 32]).unwrap();
     pair.a.endpoint = fresh;
     pair.connect(traced(), vec![a_ip(0)], vec![b_ip(0)]);
@@ -263,17 +263,16 @@ fn a_request_that_a_restart_loses_is_reported_and_undone() {
     };
     let b: Vec<_> = locals(&mut pair, Side::B).iter().map(|at| at.local).collect();
     let a: Vec<_> = locals(&mut pair, Side::A).iter().map(|at| at.remote).collect();
-    assert_eq!((&b[..], &a[..]), (&[b_ip(0), b_ip(1)][..], &[b_ip(0), b_ip(1)][..]), "both know the same");
+    assert_eq!((&b[..], &a[..]), (&[b_ip(0), b_ip(1)][..], &[b_ip(0), b_ip(1)][..]), "both agree");
     pair.with(Side::B, |b, now| b.remove_local_address(now, b_ip(1))).unwrap();
     pair.run_for(Span::from_secs(2));
     let done = Event::AddressChange { request: AddressRequest::Delete(b_ip(1)), accepted: true };
-    assert!(pair.b.saw(|event| *event == done), "and goes on from there");
+    assert!(pair.b.saw(|event| *event == done), "and the association continues");
 }
 
 #[test]
 fn a_peer_that_moved_and_then_restarts_is_the_same_peer() {
-    // RFC 9260 §5.2.2: the address it has now belongs to the association, the one it gave up does not any
-    // more.
+    // RFC 9260 §5.2.2: the mobile's current address belongs to the association, the deleted one does not.
     for (from, same) in [(a_ip(1), true), (a_ip(0), false)] {
         let mut pair = mobile();
         pair.with(Side::A, |a, now| {
@@ -293,7 +292,7 @@ fn a_peer_that_moved_and_then_restarts_is_the_same_peer() {
 }
 
 #[test]
-fn a_link_that_comes_up_hurries_only_the_request_that_it_concerns() {
+fn a_link_that_comes_up_retransmits_only_its_own_request() {
     let mut pair = mobile();
     pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(1))).unwrap();
     pair.run_for(Span::from_secs(2));
@@ -307,7 +306,7 @@ fn a_link_that_comes_up_hurries_only_the_request_that_it_concerns() {
         pair.with(Side::A, |a, now| a.link_event(now, LinkEvent { local, state: LinkState::Up })).unwrap();
     };
     up(&mut pair, other);
-    assert_eq!(asconfs(&pair), 1, "it waits for its answer");
+    assert_eq!(asconfs(&pair), 1, "it is unanswered");
     up(&mut pair, used);
     assert_eq!(asconfs(&pair), 2, "it may have been lost with the link");
 }
@@ -335,7 +334,7 @@ fn an_abort_to_an_address_that_is_being_deleted_or_gone_is_ignored() {
     };
     pair.drop_if(|flight| flight.has(chunk::ASCONF));
     pair.with(Side::A, |a, now| a.remove_local_address(now, a_ip(0))).unwrap();
-    assert!(strike(&mut pair, a_ip(0)).is_some(), "out of the blue: what left before the peer knew");
+    assert!(strike(&mut pair, a_ip(0)).is_some(), "out of the blue: sent before the peer's deletion");
     pair.inject(Side::A, at(a_ip(0)), &support::packet(Side::A, ours, &[&abort(false)]));
     assert!(pair.a.state().is_some());
     pair.pass_all();
@@ -343,22 +342,22 @@ fn an_abort_to_an_address_that_is_being_deleted_or_gone_is_ignored() {
     let done = Event::AddressChange { request: AddressRequest::Delete(a_ip(0)), accepted: true };
     assert!(pair.a.saw(|event| *event == done));
     assert!(strike(&mut pair, a_ip(0)).is_some(), "late");
-    assert!(strike(&mut pair, a_ip(1)).is_none(), "where the association is, it ends");
+    assert!(strike(&mut pair, a_ip(1)).is_none(), "at an address of the association it ends it");
 }
 
-/// What the translator before A's second network calls it.
+/// Returns the address of A's second network as seen behind its translator.
 fn outside() -> std::net::IpAddr {
     "203.0.113.9".parse().unwrap()
 }
 
-/// B and the world see `outside()` where A uses its address 1. Both ends' packets pass through here.
+/// Installs a translator: B sees `outside()` in place of A's address 1. Packets of both ends pass through it.
 fn translate(pair: &mut Pair) {
     pair.translate = Some((a_ip(1), outside()));
 }
 
 #[test]
-fn a_mobile_behind_a_translator_adds_where_its_packet_came_from() {
-    // §4.2.1, §4.2.2, §4.2.4: the wildcards
+fn a_mobile_behind_a_translator_adds_its_packets_source_address() {
+    // §4.2.1, §4.2.2, §4.2.4: the wildcards.
     let mut pair = mobile();
     translate(&mut pair);
     pair.log = Some(Vec::new());
@@ -388,7 +387,7 @@ fn a_mobile_behind_a_translator_adds_where_its_packet_came_from() {
     assert_eq!(ends(&mut pair, Side::B).iter().map(|at| at.remote).collect::<Vec<_>>(), [outside()]);
     pair.transfer(Side::A, 100, 1000, Span::from_secs(20));
     pair.transfer(Side::B, 100, 1000, Span::from_secs(20));
-    // And back to an address of its own name.
+    // Move back to the untranslated address.
     pair.with(Side::A, |a, now| {
         a.add_local_address(now, a_ip(0)).unwrap();
         a.keep_only_address(now, a_ip(0)).unwrap();
@@ -399,7 +398,7 @@ fn a_mobile_behind_a_translator_adds_where_its_packet_came_from() {
 }
 
 #[test]
-fn a_wildcard_that_is_lost_or_refused_leaves_both_ends_agreed() {
+fn both_ends_agree_after_a_lost_or_rejected_wildcard() {
     for lost in [chunk::ASCONF, chunk::ASCONF_ACK] {
         let mut pair = mobile();
         translate(&mut pair);
@@ -414,10 +413,10 @@ fn a_wildcard_that_is_lost_or_refused_leaves_both_ends_agreed() {
     }
 }
 
-/// Without heartbeats nothing but the request asks for an answer: RFC 5061 §5.1 B2 counts each that is
-/// missing for the association.
+/// Without heartbeats only the request needs an answer. RFC 5061 §5.1 B2 counts each missing answer for the
+/// association.
 #[test]
-fn a_request_that_only_a_dead_network_takes_costs_no_association_whose_own_network_works() {
+fn a_request_from_a_dead_network_does_not_end_an_association_with_a_working_path() {
     let config = Config { hb_interval: Span::ZERO, ..traced() };
     let mut pair = Pair::established_with(config.clone(), config, vec![a_ip(0)], vec![b_ip(0)]);
     pair.drop_if(|flight| [flight.at.local, flight.at.remote].contains(&a_ip(1)));

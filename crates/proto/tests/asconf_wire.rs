@@ -1,5 +1,5 @@
-//! Rules of RFC 5061 about packets: where ASCONF and ASCONF-ACK go, in which states, beside what, and which
-//! parameters set-up carries.
+//! Rules of RFC 5061 about packets: destinations, states and bundling of ASCONF and ASCONF-ACK, and the
+//! parameters of the set-up.
 
 mod support;
 
@@ -16,7 +16,7 @@ use support::{Flight, Pair, Side, a_ip, b_ip, chunk, chunks, packet};
 
 const AUTH: u8 = 0x0f;
 
-/// Both ends up without AUTH, so that a test can write chunks that change addresses.
+/// Establishes a pair without AUTH, so that a test can write chunks that change addresses.
 fn unsigned(addresses_a: Vec<IpAddr>) -> Pair {
     let config = Config { auth: AuthConfig::without(), ..Config::default() };
     let mut pair = Pair::new(config.clone(), vec![b_ip(0)]);
@@ -27,7 +27,7 @@ fn unsigned(addresses_a: Vec<IpAddr>) -> Pair {
     pair
 }
 
-/// The initial TSN of an end: the first number of its ASCONFs too (§5.1 A2).
+/// Returns the initial TSN of an end, which is also the serial number of its first ASCONF (§5.1 A2).
 fn initial_tsn(pair: &Pair, of: Side) -> u32 {
     let typ = if of == Side::A { chunk::INIT } else { chunk::INIT_ACK };
     let bytes = &pair.log.as_ref().unwrap().iter().find(|flight| flight.has(typ)).unwrap().bytes;
@@ -46,7 +46,7 @@ fn to_b(remote: IpAddr) -> PathAddr {
     PathAddr { local: b_ip(0), remote }
 }
 
-/// Injects a packet for B from this address; what B sent for it.
+/// Injects a packet for B from this address; returns B's answers.
 fn ask(pair: &mut Pair, from: IpAddr, chunks: &[&dyn EncodeChunk]) -> Vec<Flight> {
     let before = pair.log_len();
     let bytes = packet(Side::B, pair.tag_of(Side::B), chunks);
@@ -54,7 +54,7 @@ fn ask(pair: &mut Pair, from: IpAddr, chunks: &[&dyn EncodeChunk]) -> Vec<Flight
     pair.sent_since(Side::B, before)
 }
 
-/// The numbers of the ASCONF-ACKs in a packet.
+/// Returns the serial numbers of the ASCONF-ACKs in a packet.
 fn answered(flight: &Flight) -> Vec<u32> {
     let packet = Packet::parse(&flight.bytes, msctp_wire::Checksum::Verify).unwrap();
     let serial = |chunk| match chunk {
@@ -64,12 +64,12 @@ fn answered(flight: &Flight) -> Vec<u32> {
     packet.chunks().filter_map(serial).collect()
 }
 
-/// The message of this number: DATA with the TSN and SSN that it has after the initial TSN.
+/// Returns the DATA chunk of this message, with the TSN and SSN that follow from the initial TSN.
 fn data(initial_tsn: u32, number: u16) -> Data<'static> {
     chunks::data(Tsn::new(initial_tsn) + u32::from(number), number)
 }
 
-/// Whether an end has a path from this address of its own or to this one of its peer.
+/// Returns true if an end has a path with this address, its own or its peer's.
 fn knows(pair: &mut Pair, side: Side, address: IpAddr) -> bool {
     pair.with(side, |end, _| end.paths().any(|path| [path.at.local, path.at.remote].contains(&address)))
 }
@@ -83,7 +83,7 @@ fn knows(pair: &mut Pair, side: Side, address: IpAddr) -> bool {
 //# The destination address of the SCTP packet containing the ASCONF-ACK Chunks MUST be the source address of
 //# the SCTP packet that held the ASCONF Chunks.
 #[test]
-fn the_answers_to_a_packet_leave_together_to_its_source() {
+fn the_answers_to_a_packet_are_bundled_and_sent_to_its_source() {
     let mut pair = unsigned(vec![a_ip(0)]);
     let first = initial_tsn(&pair, Side::A);
     let requests = [prefer(1, a_ip(9))];
@@ -105,11 +105,11 @@ fn the_answers_to_a_packet_leave_together_to_its_source() {
 //# the receiver MUST stop adding additional ASCONF-ACKs into the response packet but MUST continue to process
 //# all of the ASCONF Chunks, saving ASCONF-ACK Chunk responses in its cached copy
 #[test]
-fn answers_that_do_not_fit_are_kept_for_a_repetition_and_every_request_is_done() {
+fn answers_that_do_not_fit_are_cached_and_every_request_is_carried_out() {
     const COUNT: u32 = 8;
     let mut pair = unsigned(vec![a_ip(0)]);
     let first = initial_tsn(&pair, Side::A);
-    // Each answer quotes seven refusals: about 200 bytes.
+    // Each answer quotes seven rejected requests: about 200 bytes.
     let refused: Vec<Param<'_>> = (0..7).map(|id| prefer(id, a_ip(9))).collect();
     let add = Request { correlation_id: CorrelationId::new(7), address: a_ip(3) };
     let last: Vec<Param<'_>> = refused.iter().copied().chain([Param::AddIpAddress(add)]).collect();
@@ -123,10 +123,10 @@ fn answers_that_do_not_fit_are_kept_for_a_repetition_and_every_request_is_done()
     let given = answered(acks[0]);
     assert!(!given.is_empty() && given.len() < COUNT as usize, "{given:?}");
     assert!(acks[0].bytes.len() + 20 <= 1500, "within the PMTU");
-    assert!(knows(&mut pair, Side::B, a_ip(3)), "the last one is done");
+    assert!(knows(&mut pair, Side::B, a_ip(3)), "the last one is carried out");
     let last_serial = first.wrapping_add(COUNT - 1);
     let sent = ask(&mut pair, a_ip(0), &[&asconf(last_serial, &last)]);
-    assert!(sent.iter().any(|flight| answered(flight) == [last_serial]), "and its answer is kept");
+    assert!(sent.iter().any(|flight| answered(flight) == [last_serial]), "and its answer is cached");
 }
 
 //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
@@ -134,7 +134,7 @@ fn answers_that_do_not_fit_are_kept_for_a_repetition_and_every_request_is_done()
 //# If an endpoint receives an ASCONF-ACK that is greater than or equal to the next Sequence Number to be used
 //# but no ASCONF Chunk is outstanding, the endpoint MUST ABORT the association.
 #[test]
-fn an_answer_to_nothing_ends_the_association_by_an_abort_with_its_cause() {
+fn an_unexpected_asconf_ack_aborts_the_association_with_its_cause() {
     for ahead in [0, 1, 1000] {
         let mut pair = unsigned(vec![a_ip(0)]);
         let serial = AsconfSerial::new(initial_tsn(&pair, Side::A).wrapping_add(ahead));
@@ -143,7 +143,7 @@ fn an_answer_to_nothing_ends_the_association_by_an_abort_with_its_cause() {
         pair.inject(Side::A, Pair::at(Side::A), &packet(Side::A, tag, &[&ack]));
         assert_eq!(pair.a.state(), None);
         let sent = pair.sent_since(Side::A, before);
-        // Association Aborted Due to Illegal ASCONF-ACK (§4.3.4)
+        // Association Aborted Due to Illegal ASCONF-ACK (§4.3.4).
         assert_eq!((sent[0].bytes[12], &sent[0].bytes[16..20]), (chunk::ABORT, &[0, 0xa3, 0, 4][..]));
         let lost =
             |event: &Event| matches!(event, Event::Lost(LossReason::ProtocolViolation { cause: 0xa3, .. }));
@@ -156,7 +156,7 @@ fn an_answer_to_nothing_ends_the_association_by_an_abort_with_its_cause() {
 //# Both ASCONF and ASCONF-ACK Chunks MUST NOT be sent in any SCTP state except ESTABLISHED, SHUTDOWN-PENDING,
 //# SHUTDOWN-RECEIVED, and SHUTDOWN-SENT.
 #[test]
-fn in_shutdown_ack_sent_nothing_is_asked_or_answered_and_in_shutdown_sent_both_are() {
+fn asconfs_are_sent_and_answered_in_shutdown_sent_but_not_in_shutdown_ack_sent() {
     let mut pair = unsigned(vec![a_ip(0)]);
     let requests = [prefer(1, a_ip(0))];
     let first = initial_tsn(&pair, Side::A);
@@ -186,7 +186,7 @@ fn in_shutdown_ack_sent_nothing_is_asked_or_answered_and_in_shutdown_sent_both_a
 //= type=test
 //# MUST NOT treat this data as an OOTB datagram
 #[test]
-fn until_it_is_acknowledged_a_new_address_sends_asconfs_only_and_receives_all() {
+fn a_new_address_sends_only_asconfs_until_acknowledged_and_receives_everything() {
     let mut pair = Pair::established(Config::default());
     pair.log = Some(Vec::new());
     let mut waiting = (0..3000).collect();
@@ -196,7 +196,7 @@ fn until_it_is_acknowledged_a_new_address_sends_asconfs_only_and_receives_all() 
     for _ in 0..20 {
         pair.run_for(Span::from_millis(500));
         pair.feed(Side::A, &mut waiting, 1000);
-        // What B sends to the new address belongs to the association, and is answered from another one.
+        // B's packets to the new address belong to the association, and are answered from another address.
         let info = [Param::HeartbeatInfo(b"early")];
         let heartbeat = Heartbeat { params: Params::from(&info) };
         let bytes = packet(Side::A, pair.tag_of(Side::A), &[&heartbeat]);
@@ -205,7 +205,7 @@ fn until_it_is_acknowledged_a_new_address_sends_asconfs_only_and_receives_all() 
     }
     let sent = pair.sent_since(Side::A, 0);
     let new: Vec<_> = sent.iter().filter(|flight| flight.at.local == a_ip(1)).collect();
-    assert!(!new.is_empty(), "a retransmission tries it");
+    assert!(!new.is_empty(), "a retransmission uses it");
     assert!(new.iter().all(|flight| flight.chunks() == [AUTH, chunk::ASCONF]), "{new:?}");
     assert!(!sent.iter().any(|flight| flight.has(chunk::ABORT)));
 }
@@ -218,10 +218,10 @@ fn until_it_is_acknowledged_a_new_address_sends_asconfs_only_and_receives_all() 
 //= type=test
 //# it MUST NOT respond with an ABORT
 #[test]
-fn data_to_an_address_that_is_being_deleted_is_taken_and_later_brings_no_abort() {
+fn data_to_an_address_under_deletion_is_accepted_and_causes_no_abort_later() {
     let mut pair = unsigned(vec![a_ip(0), a_ip(1)]);
     let (tsn, before) = (initial_tsn(&pair, Side::B), pair.log_len());
-    // B, which sent no data, would not understand a SACK.
+    // B has sent no data, so that a SACK would be invalid.
     pair.drop_if(|flight| flight.has(chunk::ASCONF_ACK) || flight.has(chunk::SACK));
     pair.with(Side::A, |a, now| a.remove_local_address(now, a_ip(1))).unwrap();
     let at = PathAddr { local: a_ip(1), remote: b_ip(0) };
@@ -245,7 +245,7 @@ fn data_to_an_address_that_is_being_deleted_is_taken_and_later_brings_no_abort()
 //# the sender MUST stop the T-4 RTO timer, and clear the appropriate association and destination error
 //# counters
 #[test]
-fn an_answer_clears_the_error_counters() {
+fn an_asconf_ack_clears_the_error_counters() {
     let config = Config { hb_interval: Span::ZERO, ..Config::default() };
     let mut pair = Pair::established(config);
     pair.drop_first(Side::A, chunk::ASCONF, 2);
@@ -259,7 +259,7 @@ fn an_answer_clears_the_error_counters() {
     assert_eq!(errors(&mut pair), (0, Some(0)));
 }
 
-/// Types and values of the parameters of a chunk; none if it has none.
+/// Returns types and values of the parameters of a chunk.
 fn params(chunk: &[u8]) -> Vec<(u16, Vec<u8>)> {
     let fixed = match chunk[0] {
         chunk::INIT | chunk::INIT_ACK => 20,
@@ -345,7 +345,7 @@ fn set_up_lists_extensions_and_auth_parameters_once_and_no_other_chunk_does() {
     assert!(wanted.iter().all(|typ| seen.contains(typ)));
 }
 
-/// A moved from network 0 to network 1: both ends have deleted the first address.
+/// Returns a pair whose A moved from network 0 to network 1: both ends have deleted the first address.
 fn moved() -> Pair {
     let mut pair = unsigned(vec![a_ip(0), a_ip(1)]);
     pair.with(Side::A, |a, now| a.remove_local_address(now, a_ip(0))).unwrap();
@@ -370,10 +370,10 @@ fn packets_from_a_deleted_address_are_dropped_until_it_is_added_again() {
     }
     assert_eq!(pair.b.state(), Some(State::Established));
     assert!(pair.b.received.is_empty());
-    // An address that was never listed: a translator gave the sender another one.
+    // An address that was never listed: a translator changed the sender's.
     ask(&mut pair, a_ip(7), &[&data(tsn, 0)]);
     assert_eq!(pair.b.received.len(), 1);
-    // Back in the first network the peer asks from there.
+    // Back in the first network, the peer sends the request from there.
     let back = [Param::AddIpAddress(Request { correlation_id: CorrelationId::new(9), address: a_ip(0) })];
     let sent = ask(&mut pair, a_ip(0), &[&asconf(tsn.wrapping_add(1), &back)]);
     assert!(sent.iter().any(|flight| flight.has(chunk::ASCONF_ACK) && flight.at.remote == a_ip(0)));
@@ -389,7 +389,7 @@ fn packets_from_a_deleted_address_are_dropped_until_it_is_added_again() {
 //= type=test
 //# MUST NOT be used as a source address for any subsequent packets
 #[test]
-fn a_deleted_address_of_our_own_takes_what_was_on_its_way_and_answers_from_another() {
+fn a_deleted_local_address_accepts_packets_in_flight_and_answers_from_another() {
     let mut pair = moved();
     let tsn = initial_tsn(&pair, Side::B);
     pair.drop_if(|flight| flight.has(chunk::SACK));
@@ -400,7 +400,7 @@ fn a_deleted_address_of_our_own_takes_what_was_on_its_way_and_answers_from_anoth
         let bytes = packet(Side::A, pair.tag_of(Side::A), &[&heartbeat, &data(tsn, number)]);
         pair.inject(Side::A, at, &bytes);
         assert_eq!(pair.a.received.len(), 1, "{number}");
-        // RTO.Initial is 1 s, RTO.Max 60 s: far more than 2 RTO of a path with a round-trip time of 100 ms
+        // RTO.Initial is 1 s, RTO.Max 60 s: far more than 2 RTO of a path with a round-trip time of 100 ms.
         pair.run_for(Span::from_secs(10));
     }
     let sent = pair.sent_since(Side::A, before);
@@ -419,8 +419,8 @@ fn a_deleted_address_whose_path_had_backed_off_is_valid_for_two_rtos_without_bac
     let old = pair.path(Side::A, a_ip(0), b_ip(0));
     let rto = |pair: &mut Pair| pair.with(Side::A, |a, _| a.paths().find(|path| path.id == old).unwrap().rto);
     let fresh = rto(&mut pair);
-    // The network of the first address dies; its path backs off. B, which sent no data, would not understand
-    // a SACK.
+    // The network of the first address fails, and its path backs off. B has sent no data, so that a SACK
+    // would be invalid.
     pair.drop_if(|flight| [flight.at.local, flight.at.remote].contains(&a_ip(0)) || flight.has(chunk::SACK));
     assert!(pair.run_until(Span::from_secs(600), |pair| rto(pair) > fresh * 8));
     pair.with(Side::A, |a, now| a.remove_local_address(now, a_ip(0))).unwrap();
@@ -440,8 +440,8 @@ fn a_deleted_address_whose_path_had_backed_off_is_valid_for_two_rtos_without_bac
 //= type=test
 //# MUST NOT be used as a source address for any subsequent packets
 #[test]
-fn an_abort_leaves_even_while_every_address_is_being_added_or_deleted() {
-    // The departure: RFC 9260 §9.1 wants the ABORT sent.
+fn an_abort_is_sent_even_while_every_address_is_being_added_or_deleted() {
+    // The ABORT of the application's call must be sent (RFC 9260 §9.1).
     let mut pair = unsigned(vec![a_ip(0)]);
     pair.drop_if(|flight| flight.has(chunk::ASCONF_ACK));
     pair.with(Side::A, |a, now| a.move_local_address(now, a_ip(1), &[a_ip(0)])).unwrap();

@@ -1,5 +1,5 @@
-//! Authentication of chunks (RFC 4895) between two endpoints: set-up, restart and collision, what each end
-//! demands, keys that change.
+//! Authentication of chunks (RFC 4895) between two endpoints: set-up, restart and collision, the chunks that
+//! each end demands, key changes.
 
 mod support;
 
@@ -28,7 +28,7 @@ fn demanding(chunks: &[u8], auth: AuthConfig) -> AuthConfig {
     AuthConfig { chunks: chunks.to_vec(), ..auth }
 }
 
-/// Begun, with a log, nothing delivered yet.
+/// Returns a pair with a log whose A has started the association; nothing is delivered yet.
 fn begun(a: AuthConfig, b: AuthConfig) -> Pair {
     let mut pair = Pair::new(with(b), vec![b_ip(0)]);
     pair.log = Some(Vec::new());
@@ -42,7 +42,7 @@ fn up(a: AuthConfig, b: AuthConfig) -> Pair {
     pair
 }
 
-/// A adds an address and moves to it; says whether B agreed.
+/// Makes A add an address and move to it; returns true if B agreed.
 fn moves(pair: &mut Pair) -> bool {
     if pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(1))).is_err() {
         return false;
@@ -57,7 +57,7 @@ fn sent_with(pair: &Pair, typ: u8) -> Vec<Flight> {
 }
 
 #[test]
-fn addresses_change_behind_auth_and_nothing_else_pays_for_it() {
+fn address_changes_are_signed_and_other_chunks_are_not() {
     let mut pair = up(AuthConfig::default(), AuthConfig::default());
     assert!(pair.with(Side::A, |a, _| a.speaks_auth()) && pair.with(Side::B, |b, _| b.speaks_auth()));
     assert!(moves(&mut pair));
@@ -76,7 +76,7 @@ fn addresses_change_behind_auth_and_nothing_else_pays_for_it() {
 }
 
 #[test]
-fn either_algorithm_and_any_order_of_preference_do() {
+fn either_algorithm_works_in_any_order_of_preference() {
     let sha1 = || AuthConfig { algorithms: vec![HmacAlgorithm::Sha1], ..AuthConfig::default() };
     let reversed = || AuthConfig {
         algorithms: vec![HmacAlgorithm::Sha1, HmacAlgorithm::Sha256],
@@ -91,7 +91,7 @@ fn either_algorithm_and_any_order_of_preference_do() {
 }
 
 #[test]
-fn a_lost_handshake_a_collision_and_a_restart_leave_both_with_the_same_keys() {
+fn both_ends_have_the_same_keys_after_losses_a_collision_and_a_restart() {
     for lost in [chunk::INIT, chunk::INIT_ACK, chunk::COOKIE_ECHO, chunk::COOKIE_ACK] {
         let mut pair = begun(keyed(1, "k"), keyed(1, "k"));
         pair.filter = {
@@ -107,7 +107,7 @@ fn a_lost_handshake_a_collision_and_a_restart_leave_both_with_the_same_keys() {
     }
     let mut pair = up(keyed(1, "k"), keyed(1, "k"));
     assert!(moves(&mut pair));
-    // A begins anew from the address that B still knows.
+    // A restarts with an address that B still has.
     let config = with(keyed(1, "k"));
     let mut fresh = msctp_proto::Endpoint::new(msctp_proto::EndpointConfig::default(), [77; 32]).unwrap();
     core::mem::swap(&mut pair.a.endpoint, &mut fresh);
@@ -126,8 +126,8 @@ fn a_lost_handshake_a_collision_and_a_restart_leave_both_with_the_same_keys() {
 //# the receiver MUST authenticate the chunks in the packet by using the RANDOM parameters, CHUNKS parameters
 //# and HMAC_ALGO parameters obtained from the COOKIE-ECHO chunk
 #[test]
-fn a_server_can_take_associations_only_from_those_who_know_its_key() {
-    // §6.3, last but one paragraph
+fn a_server_can_accept_only_peers_that_have_its_key() {
+    // §6.3, last but one paragraph.
     let server = || demanding(&[chunk::COOKIE_ECHO], keyed(1, "key"));
     let mut pair = up(keyed(1, "key"), server());
     let echo = &sent_with(&pair, chunk::COOKIE_ECHO)[0];
@@ -136,7 +136,7 @@ fn a_server_can_take_associations_only_from_those_who_know_its_key() {
     for stranger in [keyed(1, "other"), keyed(2, "key"), AuthConfig::default(), AuthConfig::without()] {
         let mut pair = up(stranger, server());
         assert_eq!(pair.b.state(), None);
-        assert_eq!(pair.b.endpoint.len(), 0, "nothing was built");
+        assert_eq!(pair.b.endpoint.len(), 0, "no association was created");
         pair.run_for(Span::from_secs(900));
         assert!(matches!(pair.a.events.last(), Some(Event::Lost(_))), "{:?}", pair.a.events);
     }
@@ -147,7 +147,7 @@ fn a_server_can_take_associations_only_from_those_who_know_its_key() {
 //# Endpoints MUST send all requested chunks that have been authenticated where this has been requested by the
 //# peer.
 #[test]
-fn data_is_signed_for_who_wants_it_and_packets_stay_within_the_pmtu() {
+fn data_is_signed_for_a_peer_that_demands_it_and_packets_stay_within_the_pmtu() {
     for list in [&[chunk::DATA][..], &[chunk::SACK], &[chunk::HEARTBEAT, chunk::ABORT]] {
         let mut pair = up(AuthConfig::default(), demanding(list, AuthConfig::default()));
         pair.transfer(Side::A, 300, 3000, Span::from_secs(60));
@@ -167,7 +167,7 @@ fn data_is_signed_for_who_wants_it_and_packets_stay_within_the_pmtu() {
         }
         assert!(log.iter().all(|flight| flight.bytes.len() + 20 <= 1500));
         let full = log.iter().filter(|flight| flight.bytes.len() > 1440 && flight.has(chunk::DATA)).count();
-        assert!(full > 100, "and are as full as they can be: {full}");
+        assert!(full > 100, "and packets are full: {full}");
         assert_eq!(pair.with(Side::B, |b, _| b.stats().unauthenticated_chunks), 0);
         pair.with(Side::A, |a, now| a.abort(now, &msctp_proto::AbortReason::default()));
         pair.run_for(Span::from_secs(1));
@@ -179,8 +179,8 @@ fn data_is_signed_for_who_wants_it_and_packets_stay_within_the_pmtu() {
 //= type=test
 //# If endpoint pair shared keys are used, one of them MUST be selected for authentication.
 #[test]
-fn keys_are_switched_under_a_transfer() {
-    // RFC 6458
+fn keys_are_switched_during_a_transfer() {
+    // RFC 6458.
     let mut pair = up(keyed(1, "one"), keyed(1, "one"));
     assert!(moves(&mut pair));
     for side in [Side::A, Side::B] {
@@ -197,7 +197,7 @@ fn keys_are_switched_under_a_transfer() {
         b.activate_auth_key(2).unwrap();
         b.deactivate_auth_key(1).unwrap();
     });
-    // What B signed with the old key is still on its way.
+    // Packets that B signed with the old key are still in flight.
     pair.run_for(Span::from_secs(1));
     assert!(pair.b.saw(|event| *event == Event::Authentication(AuthEvent::FreeKey { key: 1 })));
     for side in [Side::A, Side::B] {
@@ -211,7 +211,7 @@ fn keys_are_switched_under_a_transfer() {
 }
 
 #[test]
-fn a_key_that_one_end_lacks_is_made_up_for_by_the_retransmission() {
+fn a_key_missing_at_one_end_is_recovered_by_the_retransmission() {
     let mut pair = up(keyed(1, "one"), keyed(1, "one"));
     pair.with(Side::A, |a, now| {
         a.set_auth_key(key(2, "two")).unwrap();
@@ -240,11 +240,11 @@ fn a_peer_without_auth_is_reported_and_changes_nothing() {
         pair.transfer(Side::A, 50, 1000, Span::from_secs(10));
         pair.transfer(Side::B, 50, 1000, Span::from_secs(10));
     }
-    // Where both do without, addresses change as before RFC 4895.
+    // If neither end has AUTH, addresses change as before RFC 4895.
     let mut pair = up(AuthConfig::without(), AuthConfig::without());
     assert!(moves(&mut pair));
     assert!(sent_with(&pair, AUTH).is_empty());
-    // An end that only does not insist speaks it.
+    // An end that does not require AUTH uses it if the peer does.
     let lenient = || AuthConfig { policy: AuthPolicy::NotRequired, ..AuthConfig::default() };
     let mut pair = up(lenient(), AuthConfig::default());
     assert!(moves(&mut pair));
@@ -252,8 +252,8 @@ fn a_peer_without_auth_is_reported_and_changes_nothing() {
 }
 
 #[test]
-fn a_peer_that_knows_asconf_and_not_auth_gets_no_association() {
-    // RFC 5061 §6
+fn a_peer_with_asconf_but_without_auth_gets_no_association() {
+    // RFC 5061 §6.
     let pair = up(AuthConfig::without(), AuthConfig::default());
     assert_eq!((pair.b.state(), pair.a.state()), (None, None));
     assert!(matches!(
@@ -288,7 +288,7 @@ fn asconf_and_its_answer_are_signed_for_a_peer_that_does_not_demand_it() {
 //# If the authentication is successful, the COOKIE-ECHO and all the chunks after the COOKIE-ECHO MUST be
 //# processed.
 #[test]
-fn data_behind_an_authenticated_cookie_echo_is_taken() {
+fn data_behind_an_authenticated_cookie_echo_is_accepted() {
     let server = || demanding(&[chunk::COOKIE_ECHO], keyed(1, "key"));
     let mut pair = begun(keyed(1, "key"), server());
     pair.send(Side::A, support::text_message("early"));
@@ -303,7 +303,7 @@ fn data_behind_an_authenticated_cookie_echo_is_taken() {
     pair.run_for(Span::from_millis(100));
     let echo = &sent_with(&pair, chunk::COOKIE_ECHO)[0];
     assert_eq!(echo.chunks(), [AUTH, chunk::COOKIE_ECHO, chunk::DATA]);
-    assert_eq!(pair.b.received.len(), 1, "from the one packet that came");
+    assert_eq!(pair.b.received.len(), 1, "from the single packet received");
 }
 
 //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
@@ -328,7 +328,7 @@ fn no_packet_of_the_set_up_contains_a_shared_key() {
 //= type=test
 //# The out of the blue handling MUST be based on the packet without taking the AUTH chunk into account.
 #[test]
-fn out_of_the_blue_a_packet_behind_auth_is_answered_as_without() {
+fn an_out_of_the_blue_packet_is_answered_as_without_its_auth_chunk() {
     let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
     pair.log = Some(Vec::new());
     let auth = msctp_wire::Auth { shared_key_id: 0, hmac_id: msctp_wire::HmacId::SHA1, hmac: &[1; 20] };
@@ -358,7 +358,7 @@ fn out_of_the_blue_a_packet_behind_auth_is_answered_as_without() {
 //# An SCTP endpoint MUST NOT change the parameters listed in the HMAC-ALGO parameter during the lifetime of
 //# the endpoint.
 #[test]
-fn an_endpoint_keeps_the_algorithms_that_it_listed_first() {
+fn an_endpoint_keeps_its_first_list_of_algorithms() {
     let mut endpoint = msctp_proto::Endpoint::new(msctp_proto::EndpointConfig::default(), [5; 32]).unwrap();
     let at = |port| msctp_proto::LocalAddrs { port, addresses: vec![b_ip(0)] };
     let sha1 = AuthConfig { algorithms: vec![HmacAlgorithm::Sha1], ..AuthConfig::default() };

@@ -1,5 +1,4 @@
-//! Buffers between two ends: the receive buffer that follows the path, and what one-byte messages can make an
-//! end hold.
+//! Buffers: autotuning of the receive buffer, and the memory that one-byte messages can occupy.
 
 mod support;
 
@@ -7,7 +6,7 @@ use msctp_proto::{Config, SendError};
 use msctp_units::{Rate, Span};
 use support::{Pair, Side, message};
 
-/// 100 Mbps and a round trip of 100 ms.
+/// Measures the throughput over 100 Mbps with a round trip of 100 ms, in bit/s.
 fn throughput(max_receive_buffer: Option<u32>) -> u64 {
     let config = Config {
         receive_buffer: 64 << 10,
@@ -34,7 +33,7 @@ fn throughput(max_receive_buffer: Option<u32>) -> u64 {
 }
 
 #[test]
-fn a_long_fat_path_is_not_held_at_64_kib() {
+fn a_long_fat_path_is_not_limited_to_64_kib() {
     let fixed = throughput(None);
     // One window per round trip.
     assert!(fixed <= (64 << 10) * 8 * 10, "{fixed} bit/s");
@@ -45,7 +44,7 @@ fn a_long_fat_path_is_not_held_at_64_kib() {
 }
 
 #[test]
-fn one_byte_messages_cannot_make_an_end_hold_much_more_than_its_buffers() {
+fn one_byte_messages_cannot_occupy_much_more_than_the_buffers() {
     const BUFFER: u32 = 64 << 10;
     let config = Config { receive_buffer: BUFFER, send_buffer: BUFFER, ..Config::default() };
     let mut pair = Pair::established(config);
@@ -61,9 +60,9 @@ fn one_byte_messages_cannot_make_an_end_hold_much_more_than_its_buffers() {
         }
         pair.run_for(Span::from_secs(2));
     }
-    // 256 bytes each are charged, and what is more in flight when the window closes.
+    // Each is charged 256 bytes; messages in flight when the window closes come on top.
     let held = sent - pair.with(Side::A, |association, _| association.buffered());
-    assert!(held <= u64::from(BUFFER) / 256 + 1000, "{held} messages wait at the receiver");
+    assert!(held <= u64::from(BUFFER) / 256 + 1000, "{held} messages held at the receiver");
     pair.b.reading = true;
     pair.drain(Side::B);
     pair.run_for(Span::from_secs(60));

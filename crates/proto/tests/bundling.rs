@@ -1,4 +1,4 @@
-//! What travels in one packet, in which order, and how it is taken (RFC 9260 §6.10, §8.5).
+//! Bundling: the chunks of a packet, their order and their processing (RFC 9260 §6.10, §8.5).
 
 mod support;
 
@@ -12,7 +12,7 @@ use support::chunks::{bare_init, data};
 use support::states::{in_state, initial_tsn_of};
 use support::{Flight, Pair, Side, a_ip, b_ip, chunk, message, packet, reseal, text_message};
 
-/// The chunks of each packet that A sends when this one comes.
+/// Injects a packet into A; returns the chunks of each packet that A sends in answer.
 fn answers(pair: &mut Pair, bytes: &[u8]) -> Vec<Vec<u8>> {
     let before = pair.log_len();
     pair.inject(Side::A, Pair::at(Side::A), bytes);
@@ -35,7 +35,7 @@ fn control_chunks_come_first_and_packets_stay_within_the_pmtu() {
     let config = Config { pmtu_discovery: false, ..Config::default() };
     let mut pair = Pair::established(config);
     pair.log = Some(Vec::new());
-    // Bulk both ways, full packets and small ones: SACKs are due all the time.
+    // Bulk data in both directions, in full and small packets, keeps SACKs due.
     for n in 0..200 {
         let len = if n % 3 == 0 { 100 } else { 1452 };
         for side in [Side::A, Side::B] {
@@ -96,7 +96,7 @@ fn a_partial_chunk_is_dropped() {
     let mut pair = in_state(State::Established);
     let (tag, tsn) = (pair.tag_of(Side::A), initial_tsn_of(&pair, Side::B));
     let mut bytes = packet(Side::A, tag, &[&heartbeat, &data(tsn, 0)]);
-    // Its Length says 100, and the packet ends before.
+    // Its Length is 100, beyond the end of the packet.
     let at = bytes.len() - data(tsn, 0).padded_len();
     bytes[at + 2..at + 4].copy_from_slice(&100u16.to_be_bytes());
     reseal(&mut bytes);
@@ -138,7 +138,7 @@ fn a_partial_chunk_is_dropped() {
 //# the Verification Tag value used by either endpoint in a given association MUST NOT change during the life
 //# time of an association.
 #[test]
-fn every_packet_has_the_tag_that_the_receiver_chose() {
+fn every_packet_has_the_receivers_tag() {
     let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
     pair.log = Some(Vec::new());
     pair.connect(Config::default(), vec![a_ip(0)], vec![b_ip(0)]);
@@ -184,34 +184,34 @@ fn every_packet_has_the_tag_that_the_receiver_chose() {
 //= type=test
 //# They MUST be the only chunks present in the SCTP packets that carry them.
 #[test]
-fn init_ack_and_shutdown_complete_travel_alone() {
-    // A SACK waits, and A is asked for an INIT ACK.
+fn init_ack_and_shutdown_complete_are_never_bundled() {
+    // A SACK is delayed when A has to send an INIT ACK.
     let mut pair = in_state(State::Established);
     let (tag, tsn) = (pair.tag_of(Side::A), initial_tsn_of(&pair, Side::B));
     answers(&mut pair, &packet(Side::A, tag, &[&data(tsn, 0)]));
     assert!(answers(&mut pair, &packet(Side::A, tag, &[&data(tsn + 1, 1)])).is_empty(), "it is delayed");
     assert_eq!(answers(&mut pair, &packet(Side::A, 0, &[&bare_init()])), [[chunk::INIT_ACK]]);
-    // A HEARTBEAT waits for its answer, and the association ends.
+    // A HEARTBEAT needs an answer when the association ends.
     let params = [Param::HeartbeatInfo(b"who is there")];
     let heartbeat = Heartbeat { params: Params::from(&params) };
     let mut pair = in_state(State::ShutdownSent);
     let tag = pair.tag_of(Side::A);
     let bytes = packet(Side::A, tag, &[&heartbeat, &ShutdownAck]);
     assert_eq!(answers(&mut pair, &bytes), [[chunk::SHUTDOWN_COMPLETE]]);
-    // Beside the INIT nothing leaves, whatever waits.
+    // Nothing is bundled with the INIT.
     let mut pair = in_state(State::CookieWait);
     pair.send(Side::A, text_message("early"));
     pair.run_for(Span::from_secs(4));
     assert!(pair.sent_since(Side::A, 0).iter().all(|flight| flight.chunks() == [chunk::INIT]));
 }
 
-// RFC 9260 §6.10, §8.5.1: the rule of docs/standards.md for what must be alone and is not.
+// RFC 9260 §6.10, §8.5.1: the rule of docs/standards.md for bundled chunks that must be alone.
 #[test]
-fn a_bundled_init_init_ack_or_shutdown_complete_is_ignored_with_all_that_follows_it() {
+fn a_bundled_init_init_ack_or_shutdown_complete_is_ignored_with_the_chunks_behind_it() {
     let params = [Param::HeartbeatInfo(b"who is there")];
     let heartbeat = Heartbeat { params: Params::from(&params) };
     let none: [Vec<u8>; 0] = [];
-    // INIT
+    // INIT.
     let mut pair = in_state(State::Established);
     let (tag, tsn) = (pair.tag_of(Side::A), initial_tsn_of(&pair, Side::B));
     let init = bare_init();
@@ -220,7 +220,7 @@ fn a_bundled_init_init_ack_or_shutdown_complete_is_ignored_with_all_that_follows
     let between: [&dyn EncodeChunk; 3] = [&heartbeat, &init, &data(tsn, 0)];
     assert_eq!(answers(&mut pair, &packet(Side::A, tag, &between)), [[chunk::HEARTBEAT_ACK]]);
     assert!(pair.a.received.is_empty());
-    // SHUTDOWN COMPLETE, with the tag of either end
+    // SHUTDOWN COMPLETE, with the tag of either end.
     let mut pair = in_state(State::ShutdownAckSent);
     let (tag, peers) = (pair.tag_of(Side::A), pair.tag_of(Side::B));
     for (tag, tag_reflected) in [(tag, false), (peers, true)] {
@@ -231,7 +231,7 @@ fn a_bundled_init_init_ack_or_shutdown_complete_is_ignored_with_all_that_follows
     }
     answers(&mut pair, &packet(Side::A, tag, &[&ShutdownComplete { tag_reflected: false }]));
     assert_eq!(pair.a.state(), None, "alone it ends the association");
-    // INIT ACK: the true one, with something before or behind it
+    // INIT ACK: the genuine one, with a chunk before or behind it.
     let mut pair = in_state(State::CookieWait);
     let ack = pair.sent_since(Side::B, 0).into_iter().find(|flight| flight.has(chunk::INIT_ACK)).unwrap();
     let parsed = Packet::parse(&ack.bytes, Checksum::Verify).unwrap();

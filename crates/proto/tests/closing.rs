@@ -100,7 +100,7 @@ fn lost_chunks_of_the_shutdown_are_retransmitted() {
 //# If an endpoint is in the SHUTDOWN-ACK-SENT state and receives a SHUTDOWN ACK, it MUST stop the T2-shutdown
 //# timer, send a SHUTDOWN COMPLETE chunk to its peer, and remove all record of the association.
 #[test]
-fn both_may_shut_down_at_once() {
+fn both_ends_can_shut_down_at_once() {
     for lost in [None, Some(chunk::SHUTDOWN), Some(chunk::SHUTDOWN_ACK), Some(chunk::SHUTDOWN_COMPLETE)] {
         for loser in [Side::A, Side::B] {
             let mut pair = pair();
@@ -116,9 +116,9 @@ fn both_may_shut_down_at_once() {
 }
 
 #[test]
-fn data_that_comes_in_shutdown_sent_is_answered_by_shutdown() {
+fn data_received_in_shutdown_sent_is_answered_by_a_shutdown() {
     let mut pair = pair();
-    // B's data meets A's SHUTDOWN on the way.
+    // B's data crosses A's SHUTDOWN.
     shut(&mut pair, Side::A);
     for n in 0..20u32 {
         pair.send(Side::B, message(0, [&n.to_be_bytes()[..], &[0; 1000]].concat()));
@@ -127,7 +127,7 @@ fn data_that_comes_in_shutdown_sent_is_answered_by_shutdown() {
     assert_eq!(pair.a.state(), Some(State::ShutdownSent));
     pair.run_for(Span::from_millis(30));
     let answers = pair.sent_since(Side::A, before);
-    // A HEARTBEAT ACK answers the probe of B's PMTU.
+    // A HEARTBEAT ACK answers B's PMTU probe.
     assert!(
         answers.iter().any(|f| f.has(chunk::SHUTDOWN))
             && answers.iter().filter(|f| !f.has(chunk::HEARTBEAT_ACK)).all(|f| f.has(chunk::SHUTDOWN)),
@@ -138,8 +138,8 @@ fn data_that_comes_in_shutdown_sent_is_answered_by_shutdown() {
     assert_eq!(pair.a.received.len(), 20);
 }
 
-/// RFC 9260 §8.3 wants an answer "up until" this state; in it B may have data left, and no way to A but one
-/// that it has to verify.
+/// RFC 9260 §8.3 demands an answer "up until" this state. In this state B may still have data, and may have
+/// to verify its only path to A.
 #[test]
 fn a_heartbeat_is_answered_in_shutdown_sent() {
     let mut pair = pair();
@@ -156,8 +156,7 @@ fn a_heartbeat_is_answered_in_shutdown_sent() {
     assert_eq!(sent, [chunk::HEARTBEAT_ACK]);
 }
 
-/// RFC 9260 §9.2, §6.2: B does not answer, so it has data left, and may have missed that there is room for
-/// it.
+/// RFC 9260 §9.2, §6.2: B does not answer, so that it still has data and may have missed the window update.
 //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
 //= type=test
 //# The rules in Section 6.3 MUST be followed to determine the proper timer value for T2-shutdown.
@@ -184,8 +183,8 @@ fn a_peer_that_vanishes_during_the_shutdown_is_unreachable() {
 }
 
 #[test]
-fn a_shutdown_that_is_dragged_out_ends_by_the_guard_timer() {
-    // B keeps answering, but never acknowledges the SHUTDOWN: T2 starts over, T5 does not.
+fn the_guard_timer_ends_a_delayed_shutdown() {
+    // B keeps answering, but never acknowledges the SHUTDOWN: T2 restarts, T5 does not.
     let config =
         Config { rto_max: Span::from_secs(2), hb_interval: Span::from_millis(200), ..Config::default() };
     let mut pair = Pair::established(config);
@@ -197,13 +196,13 @@ fn a_shutdown_that_is_dragged_out_ends_by_the_guard_timer() {
     pair.run_for(Span::from_secs(9));
     assert_eq!(pair.a.state(), Some(State::ShutdownSent));
     pair.run_for(Span::from_secs(3));
-    // RFC 9260 §9.2: 5 times RTO.Max
+    // RFC 9260 §9.2: 5 times RTO.Max.
     assert_eq!(pair.a.events.last(), Some(&Event::Lost(LossReason::ShutdownTimeout)));
     assert!(pair.b.saw(|e| matches!(e, Event::Lost(LossReason::PeerAborted { .. }))));
 }
 
 #[test]
-fn a_shutdown_asked_for_during_set_up_waits_for_it() {
+fn a_shutdown_requested_during_set_up_waits_until_it_is_complete() {
     let mut pair = Pair::new(Config::default(), vec![support::b_ip(0)]);
     pair.connect(Config::default(), vec![support::a_ip(0)], vec![support::b_ip(0)]);
     pair.send(Side::A, text_message("in and out"));
@@ -216,8 +215,8 @@ fn a_shutdown_asked_for_during_set_up_waits_for_it() {
 }
 
 #[test]
-fn an_init_after_a_lost_shutdown_complete_gets_the_shutdown_ack_again() {
-    // RFC 9260 §9.2
+fn an_init_after_a_lost_shutdown_complete_gets_the_shutdown_ack_retransmitted() {
+    // RFC 9260 §9.2.
     let mut pair = pair();
     pair.drop_first(Side::A, chunk::SHUTDOWN_COMPLETE, 1);
     shut(&mut pair, Side::A);
@@ -250,7 +249,7 @@ fn an_init_after_a_lost_shutdown_complete_gets_the_shutdown_ack_again() {
 //# The sender MUST fill in the peer's Verification Tag in the outbound packet and MUST NOT bundle any DATA
 //# chunk with the ABORT chunk.
 #[test]
-fn an_abort_tells_the_reason_and_reports_what_was_not_delivered() {
+fn an_abort_carries_its_reason_and_reports_undelivered_messages() {
     for side in [Side::A, Side::B] {
         let mut pair = pair();
         pair.drop_if(|flight| flight.has(chunk::DATA));
@@ -295,14 +294,14 @@ fn an_abort_reason_of_any_length_fits_a_packet() {
         if !reason.is_empty() && reason.iter().all(|b| *b == b'x'))));
 }
 
-/// RFC 9260 §5.4: a SHUTDOWN ACK may not go to an unconfirmed address, and there is no other left.
+/// RFC 9260 §5.4: a SHUTDOWN ACK must not go to an unconfirmed address, and no other address remains.
 #[test]
-fn an_address_is_verified_before_the_shutdown_goes_on_there() {
+fn an_address_is_verified_before_the_shutdown_continues_there() {
     let config = Config::default();
     let (mobile, server) = (vec![a_ip(0), a_ip(1)], vec![b_ip(0)]);
     let mut pair = Pair::new(config.clone(), server.clone());
     pair.log = Some(Vec::new());
-    // Nothing that B asks is answered until A has deleted the other one and shut down.
+    // B's HEARTBEATs remain unanswered until A has deleted its other address and shut down.
     pair.drop_if(|flight| flight.from == Side::A && flight.has(chunk::HEARTBEAT_ACK));
     pair.connect(config, mobile, server);
     pair.run_for(Span::from_secs(1));

@@ -1,4 +1,4 @@
-//! Directed tests of single sentences of RFC 9260 that the other tests pass by.
+//! Directed tests of sentences of RFC 9260 that the other tests do not cover.
 
 mod support;
 
@@ -25,7 +25,7 @@ fn established() -> Pair {
     pair
 }
 
-/// A pair whose A waits for an INIT ACK that does not come, and A's tag.
+/// Returns a pair whose A waits for an INIT ACK that does not come, and A's tag.
 fn waiting() -> (Pair, u32) {
     let mut pair = begun();
     pair.drop_if(|flight| flight.has(chunk::INIT_ACK));
@@ -43,7 +43,7 @@ const INIT_ACK: InitAck<'static> = InitAck {
     params: Params::EMPTY,
 };
 
-/// The causes of the first chunk of a packet, which is an ABORT or an ERROR, as bytes.
+/// Returns the bytes of the causes in the first chunk of a packet, an ABORT or an ERROR.
 fn causes_of(flight: &Flight) -> Vec<u8> {
     let len = usize::from(u16::from_be_bytes([flight.bytes[14], flight.bytes[15]]));
     flight.bytes[16..12 + len].to_vec()
@@ -76,7 +76,7 @@ fn an_init_ack_without_tag_or_streams_ends_the_association_by_abort() {
         zero_tag,
         InitAck { outbound_streams: 0, ..INIT_ACK },
         InitAck { inbound_streams: 0, ..INIT_ACK },
-        // RFC 9260 §3.3.10.2: no State Cookie
+        // RFC 9260 §3.3.10.2: no State Cookie.
         INIT_ACK,
     ] {
         let (pair, sent) = answer_to(&ack);
@@ -122,9 +122,9 @@ fn an_init_ack_with_a_small_window_changes_nothing() {
 //= type=test
 //# At least one null terminator is included in the Host Name string and MUST be included in the length.
 #[test]
-fn a_host_name_is_refused_by_an_abort_that_quotes_the_whole_parameter() {
+fn a_host_name_is_rejected_by_an_abort_that_quotes_the_whole_parameter() {
     let host = [Param::HostName(b"a.b\0")];
-    // RFC 9260 §3.3.10.5: "the complete Type, Length, and Value"
+    // RFC 9260 §3.3.10.5: "the complete Type, Length, and Value".
     let quoted = [0, 5, 0, 12, 0, 11, 0, 8, b'a', b'.', b'b', 0];
     let (pair, sent) = answer_to(&InitAck { params: Params::from(&host), ..INIT_ACK });
     assert_eq!((pair.a.state(), sent[0].tag()), (None, 5));
@@ -152,7 +152,7 @@ fn a_host_name_is_refused_by_an_abort_that_quotes_the_whole_parameter() {
 //# response containing an ABORT chunk and using the Initiate Tag as the Verification Tag, and MUST NOT
 //# change the state of any existing association.
 #[test]
-fn a_bad_init_leaves_an_association_alone() {
+fn a_bad_init_does_not_change_an_association() {
     for bad in [
         Init { a_rwnd: 1499, ..bare_init() },
         Init { outbound_streams: 0, ..bare_init() },
@@ -173,7 +173,7 @@ fn a_bad_init_leaves_an_association_alone() {
 //# If an endpoint receives an ABORT chunk with a format error or no TCB is found, it MUST silently discard
 //# it.
 #[test]
-fn an_abort_with_a_format_error_ends_nothing() {
+fn an_abort_with_a_format_error_is_ignored() {
     // A Length beyond the chunk, one below the header, half a header, a Stale Cookie of 2 bytes.
     for causes in [&[0, 12, 0, 9, 1, 2, 3, 4][..], &[0, 12, 0, 3], &[0, 12], &[0, 3, 0, 6, 1, 2, 0, 0]] {
         let mut pair = established();
@@ -261,7 +261,7 @@ fn forward_tsn_supported_is_reported_when_the_extension_is_off() {
     }
 }
 
-/// A in that state and kept there.
+/// Returns a pair whose A stays in this state.
 fn closing(state: State) -> Pair {
     let mut pair = established();
     pair.drop_if(|flight| flight.has(chunk::DATA) || flight.has(chunk::SHUTDOWN_ACK));
@@ -312,7 +312,7 @@ fn a_heartbeat_is_answered_with_its_info_while_setting_up_and_closing() {
 //= type=test
 //# In the SHUTDOWN-ACK-SENT state, the endpoint MUST NOT accept any new send requests from its SCTP user.
 #[test]
-fn nothing_is_taken_to_send_once_the_peer_shut_down() {
+fn send_is_rejected_once_the_peer_shut_down() {
     for state in [State::ShutdownReceived, State::ShutdownAckSent] {
         let mut pair = closing(state);
         let taken = pair.with(Side::A, |a, now| a.send(now, text_message("late")));
@@ -320,7 +320,7 @@ fn nothing_is_taken_to_send_once_the_peer_shut_down() {
     }
 }
 
-/// A COOKIE ECHO packet of a peer that restarted with another tag, as A would get it.
+/// Returns the COOKIE ECHO packet of a peer that restarted with another tag, as A would receive it.
 fn restarting_cookie(pair: &mut Pair) -> (Vec<u8>, u32) {
     let before = pair.log_len();
     pair.inject(Side::A, Pair::at(Side::A), &packet(Side::A, 0, &[&bare_init()]));
@@ -381,7 +381,7 @@ fn a_restart_resets_the_congestion_window() {
 //# If this comparison fails, the SCTP packet, including the COOKIE ECHO chunk and any DATA chunks, MUST be
 //# silently discarded.
 #[test]
-fn data_beside_a_bad_cookie_is_discarded_with_it() {
+fn data_bundled_with_a_bad_cookie_is_discarded() {
     let mut pair = established();
     let tag = pair.tag_of(Side::B);
     let next = pair.log.as_ref().unwrap().iter().find(|flight| flight.has(chunk::INIT)).unwrap();
@@ -400,14 +400,14 @@ fn data_beside_a_bad_cookie_is_discarded_with_it() {
 struct Sent {
     tsn: u32,
     ssn: u16,
-    /// U, B, E.
+    /// Bits U, B, E.
     flags: [bool; 3],
     payload: usize,
     len: usize,
     padding: Vec<u8>,
 }
 
-/// The DATA chunks that A sent, in the order of their TSNs.
+/// Returns the DATA chunks that A sent, in the order of their TSNs.
 fn data_chunks_of(pair: &Pair, since: usize) -> Vec<Sent> {
     let mut all = Vec::new();
     for flight in pair.sent_since(Side::A, since) {
@@ -491,7 +491,7 @@ fn fragments_have_the_flags_and_the_number_of_their_message() {
 //= type=test
 //# A sender MUST never add more than 3 bytes of padding.
 #[test]
-fn data_is_padded_with_zeros_that_its_length_does_not_count() {
+fn data_is_padded_with_zeros_outside_its_length() {
     let mut pair = established();
     let before = pair.log_len();
     for len in 1..=9 {
@@ -513,9 +513,9 @@ fn data_is_padded_with_zeros_that_its_length_does_not_count() {
 //= type=test
 //# but they MUST be placed before the ABORT chunk in the SCTP packet
 #[test]
-fn an_abort_travels_alone() {
+fn an_abort_is_never_bundled() {
     let mut pair = established();
-    // A SACK waits for its delay, and DATA for the window.
+    // A SACK is delayed, and DATA is blocked by the window.
     pair.drop_if(|flight| flight.from == Side::A);
     pair.send(Side::B, text_message("hello"));
     pair.run_for(Span::from_millis(100));
@@ -528,7 +528,7 @@ fn an_abort_travels_alone() {
     pair.with(Side::A, |a, now| a.abort(now, &AbortReason::default()));
     let sent: Vec<_> = pair.sent_since(Side::A, before).iter().map(Flight::chunks).collect();
     assert_eq!(sent, [[chunk::ABORT]]);
-    // What breaks the protocol comes behind a HEARTBEAT that is to be answered.
+    // A protocol violation follows a HEARTBEAT that needs an answer.
     let mut pair = established();
     let (tag, before) = (pair.tag_of(Side::A), pair.log_len());
     let params = [Param::HeartbeatInfo(b"who is there")];
@@ -543,7 +543,7 @@ fn an_abort_travels_alone() {
 //= type=test
 //# the receiver of the SHUTDOWN chunk MUST NOT interpret the lack of a Gap Ack Block as a renege.
 #[test]
-fn a_shutdown_does_not_take_gap_blocks_back() {
+fn a_shutdown_does_not_revoke_gap_blocks() {
     let mut pair = established();
     pair.drop_if(|_| true);
     let before = pair.log_len();
@@ -576,7 +576,7 @@ fn the_first_data_chunk_is_acknowledged_at_once() {
     for at_once in [true, false] {
         let before = pair.log_len();
         pair.send(Side::B, text_message("hello"));
-        // One way is 20 ms.
+        // The one-way delay is 20 ms.
         pair.run_for(Span::from_millis(21));
         let sacks = pair.sent_since(Side::A, before).iter().filter(|flight| flight.has(chunk::SACK)).count();
         assert_eq!(sacks, usize::from(at_once));

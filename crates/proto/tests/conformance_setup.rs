@@ -1,5 +1,5 @@
-//! Directed tests of RFC 9260 §3.3.2 to §3.3.12 and §5: what the packets that set up an association say,
-//! where they go, and what an INIT or a COOKIE ECHO leaves alone.
+//! Directed tests of RFC 9260 §3.3.2 to §3.3.12 and §5: contents and destinations of the packets that set up
+//! an association, and the state that an INIT or a COOKIE ECHO must not change.
 
 mod support;
 
@@ -35,7 +35,7 @@ fn init_ack<'a>(params: &'a [Param<'a>]) -> InitAck<'a> {
     InitAck { initiate_tag, a_rwnd, outbound_streams, inbound_streams, initial_tsn, params }
 }
 
-/// What an INIT or INIT ACK in the log says.
+/// The contents of an INIT or INIT ACK in the log.
 #[derive(Debug)]
 struct Said {
     tag: u32,
@@ -78,10 +78,11 @@ impl Said {
         })
     }
 
-    /// The Tie-Tags in a cookie of ours: after generation, time, life, ports, streams and the two tags.
+    /// Returns the Tie-Tags in a cookie of ours: after generation, time, life, ports, streams and the two
+    /// tags.
     fn tie_tags(&self) -> [u32; 2] {
         let word = |at: usize| u32::from_be_bytes(self.cookie[at..at + 4].try_into().unwrap());
-        assert_eq!(word(25), TAG, "the peer's tag stands before them");
+        assert_eq!(word(25), TAG, "the peer's tag precedes them");
         [word(29), word(33)]
     }
 }
@@ -92,7 +93,7 @@ fn listening(config: Config) -> Pair {
     pair
 }
 
-/// The packets that `to` sends when an INIT with these parameters comes.
+/// Injects an INIT with these parameters into `to`; returns its answers.
 fn ask(pair: &mut Pair, to: Side, at: PathAddr, params: &[Param<'_>]) -> Vec<Flight> {
     let before = pair.log_len();
     pair.inject(to, at, &packet(to, 0, &[&init(params)]));
@@ -141,7 +142,7 @@ fn keyed() -> Config {
 //# the sender of the chunk MUST indicate the number of outbound streams (OS) it wishes to have in the
 //# association, as well as the maximum inbound streams (MIS) it will accept
 #[test]
-fn init_and_init_ack_say_everything_once() {
+fn init_and_init_ack_have_each_parameter_once() {
     for base in [Config::default(), Config::mobile(), Config::webrtc(), keyed()] {
         let config_a = Config { outbound_streams: 20, max_inbound_streams: 5, ..base.clone() };
         let config_b = Config { outbound_streams: 8, max_inbound_streams: 6, ..base };
@@ -177,7 +178,7 @@ fn init_and_init_ack_say_everything_once() {
 //# The packet containing the INIT ACK chunk MUST be sent to the source address of the packet containing the
 //# INIT chunk.
 #[test]
-fn an_init_ack_goes_where_the_init_came_from() {
+fn an_init_ack_is_sent_to_the_source_of_the_init() {
     let mut pair = listening(Config::default());
     let at = PathAddr { local: b_ip(1), remote: a_ip(7) };
     let sent = ask(&mut pair, Side::B, at, &[Param::from(a_ip(0)), Param::from(a_ip(1))]);
@@ -202,7 +203,7 @@ fn an_init_ack_goes_where_the_init_came_from() {
 //# If an SCTP endpoint that only supports either IPv4 or IPv6 receives IPv4 and IPv6 addresses in an INIT or
 //# INIT ACK chunk from its peer, it MUST use all the addresses belonging to the supported address family.
 #[test]
-fn the_peers_addresses_are_the_source_and_those_listed_of_our_family() {
+fn the_peers_addresses_are_the_source_and_the_listed_ones_of_our_family() {
     let listed = [v6(1), a_ip(1), v6(2), a_ip(2)].map(Param::from);
     for (params, wanted) in [(&[][..], vec![a_ip(7)]), (&listed[..], vec![a_ip(1), a_ip(2), a_ip(7)])] {
         let mut pair = listening(Config::default());
@@ -287,9 +288,9 @@ fn the_cookie_of_a_large_init_ack_is_echoed_at_once() {
 //= type=test
 //# the two endpoints MUST complete an initialization process in order to set up an SCTP association
 #[test]
-fn until_the_cookie_ack_there_is_one_packet_with_data_behind_the_cookie_echo() {
+fn until_the_cookie_ack_only_the_cookie_echo_with_bundled_data_is_sent() {
     let mut pair = listening(Config::default());
-    // Nothing else of B's arrives: a HEARTBEAT would be answered (§8.3).
+    // Drop all other packets of B: a HEARTBEAT would be answered (§8.3).
     pair.drop_if(|flight| flight.from == Side::B && !flight.has(chunk::INIT_ACK));
     pair.connect(Config::default(), vec![a_ip(0)], vec![b_ip(0)]);
     for _ in 0..100 {
@@ -323,7 +324,7 @@ fn the_cookie_ack_comes_first() {
     let echo = log.iter().find(|flight| flight.has(chunk::COOKIE_ECHO)).unwrap().clone();
     let of_b: Vec<_> = pair.sent_since(Side::B, 0).iter().map(Flight::chunks).collect();
     assert_eq!(of_b[..2], [vec![chunk::INIT_ACK], vec![chunk::COOKIE_ACK, chunk::SACK]]);
-    // The COOKIE ACK was lost: the duplicate brings DATA that B has, and a HEARTBEAT.
+    // The COOKIE ACK was lost: the duplicate carries DATA that B already has, and a HEARTBEAT.
     let cookie = Packet::parse(&echo.bytes, Checksum::Verify).unwrap();
     let Some(Ok(Chunk::CookieEcho(cookie))) = cookie.chunks().next() else { panic!() };
     let params = [Param::HeartbeatInfo(b"who is there")];
@@ -456,7 +457,7 @@ fn without_an_association_the_tie_tags_are_zero() {
 //= type=test
 //# The endpoint also MUST transmit an ERROR chunk with a "Stale Cookie" error cause to the peer endpoint
 #[test]
-fn the_cookie_of_a_restart_that_comes_too_late_is_called_stale() {
+fn the_late_cookie_of_a_restart_is_reported_as_stale() {
     let mut pair = in_state(State::Established);
     let sent = ask(&mut pair, Side::A, Pair::at(Side::A), &[]);
     let said = Said::of(&sent[0]).unwrap();
@@ -476,7 +477,7 @@ fn the_cookie_of_a_restart_that_comes_too_late_is_called_stale() {
 //= type=test
 //# it MUST update its peer's Verification Tag from the State Cookie
 #[test]
-fn the_cookie_of_a_collision_brings_the_peers_tag() {
+fn the_cookie_of_a_collision_updates_the_peers_tag() {
     for state in [State::CookieWait, State::CookieEchoed] {
         let mut pair = in_state(state);
         let sent = ask(&mut pair, Side::A, Pair::at(Side::A), &[]);
@@ -518,7 +519,7 @@ fn each_association_has_new_tags() {
 //# If the State Cookie is not encrypted, it MUST NOT contain information that is not being envisioned to be
 //# shared.
 #[test]
-fn a_cookie_tells_neither_shared_keys_nor_the_tags_of_the_association() {
+fn a_cookie_reveals_neither_shared_keys_nor_the_tags_of_the_association() {
     let mut pair = Pair::established(keyed());
     pair.log = Some(Vec::new());
     pair.send(Side::A, text_message("hello"));
@@ -547,7 +548,7 @@ fn before_any_data_the_cumulative_tsn_ack_point_is_the_initial_tsn_minus_one() {
         let sack = Sack { cum_tsn_ack, a_rwnd: 65_536, gap_blocks: List::EMPTY, duplicates: List::EMPTY };
         let tag = pair.tag_of(Side::A);
         pair.inject(Side::A, Pair::at(Side::A), &packet(Side::A, tag, &[&sack]));
-        assert_eq!(pair.a.state().is_none(), lost, "a SACK of what was never sent is an error");
+        assert_eq!(pair.a.state().is_none(), lost, "a SACK of unsent data is an error");
     }
 }
 
@@ -555,9 +556,9 @@ fn before_any_data_the_cumulative_tsn_ack_point_is_the_initial_tsn_minus_one() {
 //= type=test
 //# An endpoint MUST NOT send any chunks to an UNCONFIRMED address, with the following exceptions:
 #[test]
-fn to_an_unconfirmed_address_only_heartbeats_go() {
+fn an_unconfirmed_address_gets_only_heartbeats() {
     let mut pair = listening(Config::default());
-    // What A sends to B's second address does not arrive: it stays unconfirmed.
+    // A's packets to B's second address are lost: it stays unconfirmed.
     pair.drop_if(|flight| flight.from == Side::A && flight.at.remote == b_ip(1));
     pair.connect(Config::default(), vec![a_ip(0)], vec![b_ip(0)]);
     pair.run_for(Span::from_secs(5));
@@ -577,7 +578,7 @@ fn to_an_unconfirmed_address_only_heartbeats_go() {
 //# A COOKIE ACK chunk MAY be sent to an UNCONFIRMED address, but it MUST be bundled with a HEARTBEAT chunk
 //# including a nonce.
 #[test]
-fn a_cookie_ack_never_goes_to_an_unconfirmed_address() {
+fn a_cookie_ack_is_never_sent_to_an_unconfirmed_address() {
     let mut pair = listening(Config::default());
     pair.connect(Config::default(), vec![a_ip(0)], vec![b_ip(0)]);
     pair.run_for(Span::from_secs(2));
@@ -609,7 +610,7 @@ fn a_cookie_echo_to_an_unconfirmed_address_has_a_heartbeat_and_fits_the_pmtu() {
         let tag = Said::of(&pair.log.as_ref().unwrap()[0]).unwrap().tag;
         let cookie = vec![1; len];
         let params = [Param::from(b_ip(0)), Param::StateCookie(&cookie)];
-        // The INIT ACK comes from an address that the application did not name.
+        // The INIT ACK has a source that the application did not name.
         let at = PathAddr { local: a_ip(0), remote: b_ip(1) };
         let before = pair.log_len();
         pair.inject(Side::A, at, &packet(Side::A, tag, &[&init_ack(&params)]));

@@ -1,5 +1,5 @@
-//! Explicit congestion notification (RFC 4960 Appendix A): who may be marked, who tells, who slows down, and
-//! how often.
+//! Explicit congestion notification (RFC 4960 Appendix A): marking of packets, ECNE and CWR, and the
+//! reductions of the window.
 
 mod support;
 
@@ -33,7 +33,7 @@ fn retransmitted(pair: &mut Pair) -> u64 {
     pair.with(Side::A, |a, _| a.stats().data_chunks_retransmitted)
 }
 
-/// Marks what may be marked of A's packets when `marks` says so, and lets `fate` decide.
+/// Marks A's ECN-capable packets when `marks` returns true; `fate` decides about the packet.
 fn mark(
     pair: &mut Pair,
     mut marks: impl FnMut(&Flight) -> bool + 'static,
@@ -47,7 +47,7 @@ fn mark(
     });
 }
 
-/// True for the `n`-th call alone, from 0.
+/// Returns a predicate that is true for the `n`-th call only, from 0.
 fn nth(n: usize) -> impl FnMut(&Flight) -> bool {
     let mut count = 0;
     move |_| {
@@ -56,14 +56,14 @@ fn nth(n: usize) -> impl FnMut(&Flight) -> bool {
     }
 }
 
-/// The reductions that A's trace tells.
+/// Returns the reductions in A's trace.
 fn reductions(pair: &Pair) -> Vec<TraceKind> {
     let told = pair.a.trace.iter().map(|event| event.kind);
     told.filter(|kind| matches!(kind, TraceKind::EcnReduction { .. })).collect()
 }
 
 #[test]
-fn data_may_be_marked_when_both_ends_said_so_and_nothing_else_ever() {
+fn only_data_is_ecn_capable_and_only_if_both_ends_agreed() {
     for (a, b) in [(true, true), (true, false), (false, true), (false, false)] {
         let mut pair = up(a, b);
         pair.transfer(Side::A, 50, 1000, Span::from_secs(5));
@@ -82,7 +82,7 @@ fn data_may_be_marked_when_both_ends_said_so_and_nothing_else_ever() {
 }
 
 #[test]
-fn a_mark_halves_the_window_once_and_is_answered() {
+fn a_mark_halves_the_window_once_and_gets_a_cwr() {
     let mut pair = up(true, true);
     pair.transfer(Side::A, 100, 1000, Span::from_secs(10));
     let before = cwnd(&mut pair, a_ip(0), b_ip(0));
@@ -96,7 +96,7 @@ fn a_mark_halves_the_window_once_and_is_answered() {
     assert_eq!((a.reductions, b.reductions, b.marked_packets), (1, 0, 1));
     assert!(b.echoes_sent >= 1 && a.echoes_received == b.echoes_sent);
     assert!(a.answers_sent >= 1 && b.answers_received == a.answers_sent);
-    // Where the window went: a controller's business; that it went down is ours.
+    // The controller chooses the new window; check that it is smaller.
     let window = |kind: &TraceKind| match *kind {
         TraceKind::Window { cwnd, .. } => Some(cwnd),
         _ => None,
@@ -106,7 +106,7 @@ fn a_mark_halves_the_window_once_and_is_answered() {
     let old = kinds[..at].iter().rev().find_map(window).unwrap();
     let new = kinds[at..].iter().find_map(window).unwrap();
     assert!(old >= before && new == old / 2, "{old} {new}");
-    // The ECNE names the lowest TSN of the marked packet and goes before the SACK that may acknowledge it.
+    // The ECNE names the lowest TSN of the marked packet and precedes the SACK that may acknowledge it.
     let marked = pair.b.trace.iter().find_map(|event| match event.kind {
         TraceKind::Marked { tsn, .. } => Some(tsn),
         _ => None,
@@ -117,14 +117,14 @@ fn a_mark_halves_the_window_once_and_is_answered() {
     );
     let echoes: Vec<_> = pair.sent_since(Side::B, log).into_iter().filter(|f| f.has(chunk::ECNE)).collect();
     assert!(echoes.iter().all(|flight| flight.chunks() == [chunk::ECNE, chunk::SACK]));
-    // Told again with every SACK until the answer came, and never after.
+    // Echoed with every SACK until the CWR arrived, and never after.
     let last = echoes.last().unwrap().sent;
     let answered = pair.sent_since(Side::A, log).into_iter().find(|f| f.has(chunk::CWR)).unwrap().sent;
     assert!(last < answered + Span::from_millis(21), "{last:?} {answered:?}");
 }
 
 #[test]
-fn a_window_of_marks_is_one_reduction_and_goes_on_no_faster_than_round_trips() {
+fn a_window_of_marks_is_one_reduction_per_round_trip_at_most() {
     let mut pair = up(true, true);
     pair.rate = Some(Rate::from_mbps(10));
     mark(&mut pair, |_| true, |_| Fate::Pass);
@@ -134,13 +134,13 @@ fn a_window_of_marks_is_one_reduction_and_goes_on_no_faster_than_round_trips() {
     let count = stats(&mut pair, Side::A).reductions;
     assert!(count >= 5 && count <= round_trips + 1, "{count} reductions in {round_trips} round trips");
     assert_eq!(retransmitted(&mut pair), 0);
-    // Answers are for round trips too, not for every SACK.
+    // CWRs are sent per round trip too, not for every SACK.
     let answers = stats(&mut pair, Side::A).answers_sent;
     assert!(answers <= count + round_trips + 1, "{answers}");
 }
 
 #[test]
-fn an_ecne_that_is_lost_comes_again() {
+fn a_lost_ecne_is_retransmitted() {
     let mut pair = up(true, true);
     pair.transfer(Side::A, 50, 1000, Span::from_secs(10));
     let mut left = 2;
@@ -156,12 +156,12 @@ fn an_ecne_that_is_lost_comes_again() {
 }
 
 #[test]
-fn a_lost_cwr_is_retransmitted_and_reduces_nothing_more() {
+fn a_lost_cwr_is_retransmitted_without_another_reduction() {
     let mut pair = up(true, true);
     pair.transfer(Side::A, 50, 1000, Span::from_secs(10));
     let mut left = 2;
-    // RFC 9260 §6.10: a CWR may have DATA beside it; that is lost with it, and costs its own reduction unless
-    // it is of the same window.
+    // RFC 9260 §6.10: a CWR may be bundled with DATA. That DATA is lost with it, and causes its own reduction
+    // unless it is of the same window.
     mark(&mut pair, nth(0), move |flight| {
         let hit = left > 0 && flight.chunks() == [chunk::CWR];
         left -= usize::from(hit);
@@ -171,7 +171,7 @@ fn a_lost_cwr_is_retransmitted_and_reduces_nothing_more() {
     let (a, b) = (stats(&mut pair, Side::A), stats(&mut pair, Side::B));
     assert_eq!((a.reductions, b.marked_packets), (1, 1));
     assert!(a.answers_sent > b.answers_received && b.answers_received > 0, "{a:?} {b:?}");
-    // No echo is left.
+    // No echo is outstanding.
     pair.pass_all();
     let log = pair.log_len();
     pair.transfer(Side::A, 50, 1000, Span::from_secs(10));
@@ -179,7 +179,7 @@ fn a_lost_cwr_is_retransmitted_and_reduces_nothing_more() {
 }
 
 #[test]
-fn packets_that_come_twice_or_out_of_order_change_nothing() {
+fn duplicated_and_reordered_packets_change_nothing() {
     let late = |flight: &Flight| {
         if flight.has(chunk::ECNE) || flight.has(chunk::CWR) {
             Fate::Twice(Span::from_millis(35))
@@ -198,11 +198,11 @@ fn packets_that_come_twice_or_out_of_order_change_nothing() {
 }
 
 #[test]
-fn retransmissions_are_not_ect_and_a_loss_in_the_same_window_costs_no_second_reduction() {
+fn retransmissions_are_not_ect_and_a_loss_in_the_same_window_causes_no_second_reduction() {
     let mut pair = up(true, true);
     pair.transfer(Side::A, 100, 1000, Span::from_secs(10));
     let (log, traced) = (pair.log_len(), pair.a.trace.len());
-    // The first packet is marked, the second lost: both of one window.
+    // The first packet is marked, the second lost, both in one window.
     let mut data = 0;
     mark(&mut pair, nth(0), move |flight| {
         data += usize::from(flight.from == Side::A && flight.has(chunk::DATA));
@@ -231,7 +231,7 @@ fn retransmissions_are_not_ect_and_a_loss_in_the_same_window_costs_no_second_red
     }
 }
 
-/// A sends over network 0, then over network 1.
+/// Returns a pair whose A sends over network 0, then over network 1.
 fn two_paths() -> Pair {
     let all = Config { hb_interval: Span::from_secs(30), ..config(true) };
     let mut pair = Pair::established_with(all.clone(), all, vec![a_ip(0), a_ip(1)], vec![b_ip(0), b_ip(1)]);
@@ -247,8 +247,8 @@ fn a_mark_on_the_old_path_reduces_the_old_path() {
     let new = pair.path(Side::A, a_ip(1), b_ip(1));
     pair.with(Side::A, |a, now| a.set_primary(now, old)).unwrap();
     pair.transfer(Side::A, 100, 1000, Span::from_secs(20));
-    // Marked on the old path; the ECNE comes back when data has long gone to the new one, and after its TSN
-    // was acknowledged.
+    // Marked on the old path. The ECNE arrives after data has moved to the new path, and after its TSN was
+    // acknowledged.
     mark(&mut pair, nth(0), |flight| {
         if flight.has(chunk::ECNE) { Fate::Late(Span::from_millis(150)) } else { Fate::Pass }
     });
@@ -315,12 +315,12 @@ fn marks_on_two_paths_are_echoed_and_answered_separately() {
 }
 
 #[test]
-fn an_echo_for_a_path_that_is_gone_is_answered_and_reduces_nothing() {
+fn an_ecne_for_a_removed_path_is_answered_and_reduces_nothing() {
     let mut pair = two_paths();
     let (old, new) = (pair.path(Side::A, a_ip(0), b_ip(0)), pair.path(Side::A, a_ip(1), b_ip(1)));
     pair.with(Side::A, |a, now| a.set_primary(now, old)).unwrap();
-    // The first echo is lost; the next one comes when the path is gone. The marked packet arrives before its
-    // address is deleted: after that it would be out of the blue (RFC 5061 §5.3 F13).
+    // The first echo is lost; the next one arrives after the path was removed. The marked packet arrives
+    // before its address is deleted: later it would be out of the blue (RFC 5061 §5.3 F13).
     let mut lost = false;
     mark(&mut pair, nth(0), move |flight| {
         let first = flight.has(chunk::ECNE) && !core::mem::replace(&mut lost, true);
@@ -369,10 +369,10 @@ fn segments_of_one_transmit_have_one_codepoint() {
     assert!(new[1] > 9 * new[0], "new chunks that may not and that may be marked: {new:?}");
 }
 
-/// A packet that was sent: when in ns, its bytes and codepoint.
+/// A sent packet: its time in ns, bytes and codepoint.
 type Sent = (u64, Vec<u8>, Ecn);
 
-/// What B received when packets meet these fates, by their number; `ecn`: whether it was agreed.
+/// Returns B's messages and packets under these fates, by packet number. `ecn`: ECN was agreed.
 fn delivered(ecn: bool, fates: &[(bool, u8)]) -> (Vec<Vec<u8>>, Vec<Sent>) {
     let mut pair = Pair::established(config(ecn));
     pair.log = Some(Vec::new());
@@ -404,7 +404,7 @@ proptest! {
     fn marks_change_when_data_comes_and_never_what_and_a_run_is_the_same_again(
         fates in prop::collection::vec((any::<bool>(), 0u8..24), 8..40)
     ) {
-        // A network that loses everything delivers nothing.
+        // A network that drops everything delivers nothing.
         let kind = fates.iter().any(|(_, fate)| *fate > 2);
         prop_assume!(kind);
         let fates: Vec<_> = fates.into_iter().chain([(false, 9); 5]).collect();

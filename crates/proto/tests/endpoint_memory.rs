@@ -1,5 +1,5 @@
-//! What peers can make an endpoint hold, counted by the allocator (`EndpointConfig::receive_memory`). A
-//! process of its own, with one test, so that nothing else allocates.
+//! Memory that peers can make an endpoint hold, counted by the allocator (`EndpointConfig::receive_memory`).
+//! In its own process with a single test, so that nothing else allocates.
 
 mod support;
 
@@ -19,7 +19,7 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 const BUDGET: usize = 8 << 20;
 const PEERS: u16 = 32;
-/// What an association takes that holds nothing, and its least share.
+/// Memory of an association without data, and its least share, in bytes.
 const EACH: usize = 24 << 10;
 
 struct Server {
@@ -49,7 +49,7 @@ impl Server {
         self.endpoint.handle_datagram(self.now, at, bytes)
     }
 
-    /// Takes all packets out; the last window announced.
+    /// Polls all packets, and passes their chunks to `each`.
     fn drain(&mut self, mut each: impl FnMut(&Chunk<'_>)) {
         self.out.clear();
         while self.endpoint.poll_transmit(self.now, &mut self.out).is_some() {
@@ -86,7 +86,7 @@ impl Server {
         Peer { port, tag, handle }
     }
 
-    /// The window after a DATA chunk, if that is told.
+    /// Sends a DATA chunk; returns the window of the answer, if there is one.
     fn data(&mut self, peer: Peer, tsn: u32, stream: u16, ssn: u16, payload: &[u8]) -> Option<(u32, u32)> {
         let data = Data {
             tsn: Tsn::new(tsn),
@@ -108,7 +108,7 @@ impl Server {
 }
 
 #[test]
-fn all_peers_together_hold_what_the_endpoint_allows_and_an_honest_one_is_served() {
+fn all_peers_together_stay_within_the_endpoints_memory_and_an_honest_one_is_served() {
     for size in [1usize, 100, 1400] {
         let mut server = Server::new();
         let region = Region::new(ALLOCATOR);
@@ -118,7 +118,7 @@ fn all_peers_together_hold_what_the_endpoint_allows_and_an_honest_one_is_served(
         };
         let peers: Vec<Peer> = (0..PEERS).map(|n| server.accept(6000 + n)).collect();
         let payload = vec![7; size];
-        // A byte on each stream, all read: what a stream takes is held for ever.
+        // A byte on each stream, all read: the memory of a stream is never freed.
         for (n, peer) in peers.iter().enumerate().filter(|(n, _)| n % 2 == 0) {
             for (tsn, stream) in (1..).zip((0..65_535).step_by(32)) {
                 server.data(*peer, tsn, stream, 0, &[n as u8]);
@@ -127,7 +127,7 @@ fn all_peers_together_hold_what_the_endpoint_allows_and_an_honest_one_is_served(
                 }
             }
         }
-        // All but the next message: nothing can be read.
+        // All fragments but those of the next message: nothing can be read.
         for peer in peers.iter().filter(|peer| peer.port % 2 == 1) {
             for n in 0..6_000u32 {
                 server.data(*peer, 2 + n, 0, 1 + n as u16, &payload);

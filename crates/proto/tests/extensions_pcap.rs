@@ -1,8 +1,8 @@
-//! Wireshark's dissector reads the chunks of the extensions as we wrote them: I-DATA, FORWARD TSN,
-//! I-FORWARD-TSN, RE-CONFIG, AUTH, ASCONF, PAD, ECNE, CWR, and packets without a checksum. What it finds in a
-//! frame is compared with what our own parser does, and with its own names of the chunks.
+//! Checks the extensions' chunks with Wireshark's dissector: I-DATA, FORWARD TSN, I-FORWARD-TSN, RE-CONFIG,
+//! AUTH, ASCONF, PAD, ECNE, CWR, and packets without a checksum. Its fields are compared with our own
+//! parser's, and its names of the chunks with ours.
 //!
-//! Skipped where tshark is not installed, unless `MSCTP_NEED_TSHARK` is set.
+//! Skipped if tshark is not installed, unless `MSCTP_NEED_TSHARK` is set.
 
 mod support;
 #[path = "../../cli/tests/tshark/dissect.rs"]
@@ -17,7 +17,7 @@ use msctp_wire::{Checksum, Chunk, EncodeChunk, Fragment, Packet, Param};
 use support::{Fate, Pair, Side, a_ip, b_ip, chunk, message};
 use tshark::{complaints, dissect};
 
-/// Writes what was sent as a capture of bare SCTP packets (LINKTYPE_SCTP, 248).
+/// Writes the sent packets as a capture of bare SCTP packets (LINKTYPE_SCTP, 248).
 fn capture(pair: &Pair, name: &str) -> PathBuf {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut out = Vec::new();
@@ -35,7 +35,7 @@ fn capture(pair: &Pair, name: &str) -> PathBuf {
     file
 }
 
-/// The dissector has nothing to complain of and knows these chunks by these names. `None` without tshark.
+/// Checks that the dissector has no complaint and names these chunks. Returns `None` without tshark.
 fn read_without_complaint(file: &Path, names: &[&str]) -> Option<()> {
     let wrong = complaints(file)?;
     assert_eq!(wrong, [""; 0], "frame|ip|checksum|malformed|severity|chunks");
@@ -48,8 +48,8 @@ fn read_without_complaint(file: &Path, names: &[&str]) -> Option<()> {
     Some(())
 }
 
-/// What our parser finds in each packet, chunk by chunk, as the dissector writes it: values separated by
-/// commas, and `|` between the fields.
+/// Returns the fields of each packet by our parser, chunk by chunk, in the dissector's form: values separated
+/// by commas, and `|` between the fields.
 fn ours(pair: &Pair, fields: impl Fn(&Chunk<'_>) -> Option<Vec<Vec<String>>>, count: usize) -> Vec<String> {
     let of_packet = |bytes: &[u8]| {
         let packet = Packet::parse(bytes, Checksum::ZeroOrRight).expect("ours");
@@ -62,7 +62,7 @@ fn ours(pair: &Pair, fields: impl Fn(&Chunk<'_>) -> Option<Vec<Vec<String>>>, co
     pair.log.iter().flatten().map(|flight| of_packet(&flight.bytes)).collect()
 }
 
-/// Both find the same in these fields, and something at all in so many frames.
+/// Checks that both find the same in these fields, and find them in this many frames.
 fn agree(
     pair: &Pair,
     file: &Path,
@@ -80,12 +80,13 @@ fn agree(
     assert!(some >= least, "{fields:?} in {some} frames");
 }
 
-/// Values of one field.
+/// Formats the values of one field.
 fn values<T: ToString>(values: impl IntoIterator<Item = T>) -> Vec<String> {
     values.into_iter().map(|value| value.to_string()).collect()
 }
 
-/// Two ends that lose what A sends for a while, so that messages are abandoned, some sent in part.
+/// Returns two ends that lose A's packets for a while, so that messages are abandoned, some after partial
+/// transmission.
 fn with_messages_given_up(interleaving: bool) -> Pair {
     let streams = StreamsConfig { interleaving, ..StreamsConfig::default() };
     let mut pair = Pair::established(Config { streams, ..Config::default() });
@@ -106,7 +107,7 @@ fn with_messages_given_up(interleaving: bool) -> Pair {
 }
 
 #[test]
-fn forward_tsn_re_config_and_auth_are_read_as_written() {
+fn forward_tsn_re_config_and_auth_are_dissected_as_written() {
     let mut pair = with_messages_given_up(false);
     for request in [
         StreamRequest::ResetOutgoing(vec![1, 2]),
@@ -182,7 +183,7 @@ fn forward_tsn_re_config_and_auth_are_read_as_written() {
 }
 
 #[test]
-fn i_data_and_i_forward_tsn_are_read_as_written() {
+fn i_data_and_i_forward_tsn_are_dissected_as_written() {
     let pair = with_messages_given_up(true);
     let file = capture(&pair, "interleaving.pcap");
     let Some(()) = read_without_complaint(&file, &["I_DATA", "I_FORWARD_TSN"]) else { return };
@@ -208,14 +209,14 @@ fn i_data_and_i_forward_tsn_are_read_as_written() {
     });
 }
 
-/// The length of each PAD chunk is what fills a probe of the PMTU (RFC 8899 §4.3, RFC 4820 §3).
+/// The length of each PAD chunk is the padding of a PMTU probe (RFC 8899 §4.3, RFC 4820 §3).
 #[test]
-fn probes_of_the_pmtu_are_read_as_written() {
+fn pmtu_probes_are_dissected_as_written() {
     let config = Config::mobile();
     let mut pair = Pair::new(config.clone(), vec![b_ip(0)]);
     pair.log = Some(Vec::new());
     pair.connect(config, vec![a_ip(0)], vec![b_ip(0)]);
-    // Either end asks what the path carries when it has more to send than one packet takes.
+    // Either end probes the PMTU when it has more than one packet of data.
     for side in [Side::A, Side::B] {
         pair.transfer(side, 2, 1000, Span::from_secs(10));
     }
@@ -227,10 +228,10 @@ fn probes_of_the_pmtu_are_read_as_written() {
     });
 }
 
-/// RFC 4960 Appendix A: the first packet that comes marked is told in an ECNE, again and again until a CWR
-/// answers it.
+/// RFC 4960 Appendix A: the first marked packet is reported in an ECNE, which is repeated until a CWR answers
+/// it.
 #[test]
-fn ecne_and_cwr_are_read_as_written() {
+fn ecne_and_cwr_are_dissected_as_written() {
     let mut pair = Pair::established(Config { ecn: true, ..Config::default() });
     pair.log = Some(Vec::new());
     pair.filter = Box::new(|flight| {
@@ -255,8 +256,8 @@ fn ecne_and_cwr_are_read_as_written() {
 }
 
 #[test]
-fn packets_without_a_checksum_are_read() {
-    // RFC 9653
+fn packets_without_a_checksum_are_dissected() {
+    // RFC 9653.
     let offer = OfferConfig { lower_layer_protects: true, ..OfferConfig::default() };
     let mut pair = Pair::new(Config { offer, ..Config::default() }, vec![b_ip(0)]);
     pair.log = Some(Vec::new());
@@ -272,7 +273,7 @@ fn packets_without_a_checksum_are_read() {
     assert!(zero >= 50, "{zero} of {} frames", frames.len());
     let with = |kind: u8| frames.iter().filter(move |line| line.split('|').nth(1) == Some(&kind.to_string()));
     for set_up in with(chunk::INIT) {
-        assert!(!set_up.starts_with("0x00000000"), "a checksum, and the parameter: {set_up}");
+        assert!(!set_up.starts_with("0x00000000"), "a checksum and the parameter: {set_up}");
         assert!(set_up.contains("0x8001"), "{set_up}");
     }
     assert_eq!((with(chunk::INIT).count(), with(chunk::INIT_ACK).count()), (1, 1));

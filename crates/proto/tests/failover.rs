@@ -1,5 +1,5 @@
-//! Paths that may have failed (RFC 7829): when data leaves them, how they are watched, where it goes when
-//! none works.
+//! Potentially failed paths (RFC 7829): when data leaves them, how they are monitored, and where data goes if
+//! no path works.
 
 mod support;
 
@@ -9,7 +9,7 @@ use support::{Flight, Pair, Side, a_ip, b_ip, chunk};
 
 fn config(failover: FailoverConfig) -> Config {
     let fast = Span::from_millis(200);
-    // Nine paths that fail at a time are more errors than RFC 9260's ten.
+    // Nine paths that fail at once cause more errors than RFC 9260's ten.
     Config {
         failover,
         trace: true,
@@ -33,7 +33,7 @@ fn networks(failover: FailoverConfig, count: u8) -> Pair {
     pair
 }
 
-/// A packet that needs this network at either end.
+/// Matches packets that need this network at either end.
 fn over(network: u8) -> impl Fn(&Flight) -> bool {
     move |flight| {
         [flight.at.local, flight.at.remote].iter().any(|ip| *ip == a_ip(network) || *ip == b_ip(network))
@@ -48,7 +48,7 @@ fn primary(pair: &mut Pair) -> PathId {
     pair.with(Side::B, |b, _| b.paths().find(|p| p.primary).unwrap().id)
 }
 
-/// B sends without end; `network` 0 is dead from the middle of it on. Gives when it died.
+/// Makes B send endlessly and cuts `network` 0 in the middle; returns the time of the cut.
 fn die_in_the_middle(pair: &mut Pair) -> Time {
     let mut waiting = (0..4000).collect();
     pair.feed(Side::B, &mut waiting, 1000);
@@ -58,7 +58,7 @@ fn die_in_the_middle(pair: &mut Pair) -> Time {
 }
 
 #[test]
-fn the_first_time_out_moves_all_data_and_the_first_answer_brings_it_back() {
+fn the_first_timeout_moves_all_data_and_the_first_answer_moves_it_back() {
     let mut pair = networks(QUICK, 2);
     let old = primary(&mut pair);
     let died = die_in_the_middle(&mut pair);
@@ -92,7 +92,7 @@ fn a_potentially_failed_path_gets_a_heartbeat_every_rto_until_it_is_inactive() {
         .filter(|f| f.at == at && f.has(chunk::HEARTBEAT))
         .map(|f| f.sent)
         .collect();
-    // The time-out of the data is the first of six errors, each of the others is a heartbeat's
+    // The timeout of the data is the first of six errors; each of the others is a heartbeat's
     // (Path.Max.Retrans is 5).
     assert_eq!(beats.len(), 5, "{beats:?}");
     let gaps: Vec<Span> = beats.windows(2).map(|two| two[1].since(two[0])).collect();
@@ -109,7 +109,7 @@ fn a_potentially_failed_path_gets_a_heartbeat_every_rto_until_it_is_inactive() {
 }
 
 #[test]
-fn of_potentially_failed_paths_the_one_with_fewest_errors_is_tried() {
+fn the_potentially_failed_path_with_the_fewest_errors_is_used() {
     let mut pair = networks(QUICK, 3);
     die_in_the_middle(&mut pair);
     pair.drop_if(|flight| over(0)(flight) || over(1)(flight) || over(2)(flight));
@@ -117,15 +117,15 @@ fn of_potentially_failed_paths_the_one_with_fewest_errors_is_tried() {
     let alive =
         |p: &mut Pair| p.with(Side::B, |b, _| b.paths().filter(|p| p.state == PathState::Active).count());
     assert_eq!(alive(&mut pair), 0);
-    // The third network works again: it is found by heartbeats, whatever data tries first.
+    // The third network works again: heartbeats find it, whatever path the data uses first.
     pair.drop_if(|flight| over(0)(flight) || over(1)(flight));
     let received = pair.a.received.len();
     assert!(pair.run_until(Span::from_secs(5), |p| p.a.received.len() > received + 100));
 }
 
 #[test]
-fn a_primary_that_failed_too_often_does_not_come_back() {
-    // RFC 7829 §5
+fn a_primary_beyond_the_switchover_threshold_does_not_return() {
+    // RFC 7829 §5.
     let failover = FailoverConfig { primary_switchover_threshold: Some(2), ..QUICK };
     let mut pair = networks(failover, 2);
     let old = primary(&mut pair);

@@ -1,4 +1,4 @@
-//! Setting an association up (RFC 9260 §5): losses, cookies, collisions, restarts, parameters.
+//! Setting up an association (RFC 9260 §5): losses, cookies, collisions, restarts, parameters.
 
 mod support;
 
@@ -34,7 +34,7 @@ fn both_up(pair: &Pair) -> bool {
         && pair.b.state() == Some(AssociationState::Established)
 }
 
-/// An INIT as a peer of B might send it.
+/// Returns an INIT as a peer of B might send it.
 fn init<'a>(tag: u32, params: &'a [Param<'a>]) -> Init<'a> {
     Init {
         initiate_tag: VerificationTag::new(tag),
@@ -50,11 +50,11 @@ fn init<'a>(tag: u32, params: &'a [Param<'a>]) -> Init<'a> {
 //= type=test
 //# "Z" MUST generate and send along with the INIT ACK chunk a State Cookie.
 #[test]
-fn a_round_trip_each_for_init_and_cookie() {
+fn the_set_up_takes_a_round_trip_each_for_init_and_cookie() {
     let mut pair = begun();
     let start = pair.now;
     assert!(pair.run_until(Span::from_secs(5), |p| p.b.state().is_some()));
-    assert_eq!(pair.now.since(start), ms(60), "B has it after INIT, INIT ACK, COOKIE ECHO");
+    assert_eq!(pair.now.since(start), ms(60), "B is up after INIT, INIT ACK, COOKIE ECHO");
     assert!(pair.run_until(Span::from_secs(5), |p| both_up(p)));
     assert_eq!(pair.now.since(start), ms(80));
     let connected = |e: &Event| matches!(e, Event::Connected { outbound_streams: 10, inbound_streams: 10 });
@@ -83,7 +83,7 @@ fn a_round_trip_each_for_init_and_cookie() {
 //# If the T1-init timer expires, the endpoint MUST retransmit the INIT chunk and restart the T1-init
 //# timer.
 #[test]
-fn every_lost_packet_of_the_handshake_is_made_up_for() {
+fn every_lost_packet_of_the_handshake_is_retransmitted() {
     for (from, lost) in [
         (Side::A, chunk::INIT),
         (Side::B, chunk::INIT_ACK),
@@ -97,7 +97,7 @@ fn every_lost_packet_of_the_handshake_is_made_up_for() {
             pair.send(Side::A, text_message("early"));
             let start = pair.now;
             assert!(pair.run_until(Span::from_secs(60), both_up_mut), "{lost} lost {count} times");
-            // RFC 9260 §6.3.3 E2: 1 s, 2 s, 4 s
+            // RFC 9260 §6.3.3 E2: 1 s, 2 s, 4 s.
             let waits = ms(1000) * ((1 << count) - 1);
             assert_eq!(pair.now.since(start), waits + ms(80), "{lost} lost {count} times");
             pair.run_for(Span::from_secs(20));
@@ -135,7 +135,7 @@ fn set_up_fails_after_max_init_retransmits() {
 }
 
 #[test]
-fn data_travels_with_the_cookie_echo() {
+fn data_is_bundled_with_the_cookie_echo() {
     let mut pair = begun();
     pair.send(Side::A, text_message("early"));
     let start = pair.now;
@@ -143,7 +143,7 @@ fn data_travels_with_the_cookie_echo() {
     assert_eq!(pair.now.since(start), ms(60));
     let log = pair.log.as_ref().unwrap();
     assert!(log.iter().any(|f| f.chunks() == [chunk::COOKIE_ECHO, chunk::DATA]));
-    // RFC 9260 §5.1: the COOKIE ACK first, and the first DATA acknowledged at once
+    // RFC 9260 §5.1: the COOKIE ACK first, and the first DATA acknowledged at once.
     assert!(log.iter().any(|f| f.chunks() == [chunk::COOKIE_ACK, chunk::SACK]));
 }
 
@@ -169,12 +169,12 @@ fn the_listener_keeps_nothing_before_a_valid_cookie() {
             after_one = format!("{b:?}").len();
         }
     }
-    // Nothing in it grew but for numbers that print longer.
+    // Nothing in it grew except numbers with more digits.
     assert!(format!("{b:?}").len() < after_one + 200, "{idle} {after_one} {}", format!("{b:?}").len());
 }
 
 #[test]
-fn replies_that_nobody_fetches_are_bounded() {
+fn replies_that_are_not_polled_are_bounded() {
     let mut b = Endpoint::new(EndpointConfig::default(), [9; 32]).unwrap();
     b.listen(LocalAddrs { port: PORT_B, addresses: vec![b_ip(0)] }, Config::default()).unwrap();
     let bytes = packet(Side::B, 0, &[&init(1, &[])]);
@@ -184,7 +184,7 @@ fn replies_that_nobody_fetches_are_bounded() {
     assert_eq!(outcomes[299], DatagramOutcome::Ignored(IgnoreReason::TooManyReplies));
 }
 
-/// Runs until the COOKIE ECHO is on its way, takes it off the wire, and gives its bytes.
+/// Runs until the COOKIE ECHO is in flight, removes it from the network, and returns its bytes.
 fn cookie_echo(pair: &mut Pair) -> Vec<u8> {
     pair.drop_if(|flight| flight.has(chunk::COOKIE_ECHO));
     pair.run_for(ms(100));
@@ -192,7 +192,7 @@ fn cookie_echo(pair: &mut Pair) -> Vec<u8> {
     log.iter().find(|f| f.has(chunk::COOKIE_ECHO)).unwrap().bytes.clone()
 }
 
-/// The cookie in a COOKIE ECHO packet.
+/// Returns the cookie in a COOKIE ECHO packet.
 fn cookie_of(bytes: &[u8]) -> Vec<u8> {
     match Packet::parse(bytes, Checksum::Verify).unwrap().chunks().next() {
         Some(Ok(Chunk::CookieEcho(echo))) => echo.cookie.to_vec(),
@@ -212,7 +212,7 @@ fn cookie_of(bytes: &[u8]) -> Vec<u8> {
 //# If the packet contains a COOKIE ECHO chunk as the first chunk, it MUST be processed as described in
 //# Section 5.1.
 #[test]
-fn a_cookie_with_any_changed_byte_is_dropped_in_silence() {
+fn a_cookie_with_any_changed_byte_is_silently_discarded() {
     let mut pair = begun();
     let bytes = cookie_echo(&mut pair);
     let (cookie, tag) = (cookie_of(&bytes), pair.tag_of(Side::B));
@@ -224,7 +224,7 @@ fn a_cookie_with_any_changed_byte_is_dropped_in_silence() {
         let outcome = pair.inject(Side::B, Pair::at(Side::B), &forged);
         assert_eq!(outcome, DatagramOutcome::Ignored(IgnoreReason::BadCookie), "byte {at}");
     }
-    // RFC 9260 §5.1.5 step 3: right cookie, wrong tag or ports
+    // RFC 9260 §5.1.5 step 3: right cookie, wrong tag or ports.
     let wrong_tag = packet(Side::B, tag ^ 1, &[&CookieEcho { cookie: &cookie }]);
     let wrong_port = support::packet_between(PORT_A + 1, PORT_B, tag, &[&CookieEcho { cookie: &cookie }]);
     for forged in [wrong_tag, wrong_port] {
@@ -244,10 +244,10 @@ fn a_cookie_with_any_changed_byte_is_dropped_in_silence() {
 //# if the received State Cookie is expired (see Section 5.1.5), the receiver MUST send back an ERROR
 //# chunk.
 #[test]
-fn a_stale_cookie_is_answered_by_its_age() {
+fn a_stale_cookie_is_answered_with_its_staleness() {
     let mut pair = begun();
     let bytes = cookie_echo(&mut pair);
-    // The INIT ACK was made 20 ms after the start; Valid.Cookie.Life is 60 s.
+    // The INIT ACK was created 20 ms after the start; Valid.Cookie.Life is 60 s.
     pair.now = Time::ZERO + Span::from_secs(1) + ms(20) + Span::from_secs(60) + Span::from_micros(7);
     let before = pair.log_len();
     assert_eq!(pair.inject(Side::B, Pair::at(Side::B), &bytes), DatagramOutcome::Replied);
@@ -259,9 +259,9 @@ fn a_stale_cookie_is_answered_by_its_age() {
 }
 
 #[test]
-fn an_initiator_whose_cookie_is_stale_asks_for_a_longer_life() {
+fn an_initiator_with_a_stale_cookie_requests_a_longer_life() {
     let mut pair = begun();
-    // The first COOKIE ECHO takes 61 s; T1-cookie's repetitions are lost.
+    // The first COOKIE ECHO takes 61 s; T1-cookie's retransmissions are lost.
     let mut first = true;
     pair.filter = Box::new(move |flight| match flight.has(chunk::COOKIE_ECHO) {
         true if core::mem::take(&mut first) => Fate::Late(Span::from_secs(61)),
@@ -284,11 +284,11 @@ fn an_initiator_whose_cookie_is_stale_asks_for_a_longer_life() {
     assert!(asked, "RFC 9260 §5.2.6 (3)");
 }
 
-/// Runs a set-up with a server that answers every COOKIE ECHO with a Stale Cookie error; gives the packets
-/// that A sent.
+/// Runs a set-up with a server that answers every COOKIE ECHO with a Stale Cookie error; returns the pair and
+/// the number of packets that A sent.
 fn with_stale_cookies(lost: impl Fn(&Flight) -> bool + 'static) -> (Pair, usize) {
     let mut pair = begun();
-    // It is played here; the server itself never sees a cookie.
+    // The test plays the server, which never receives a cookie.
     pair.drop_if(move |flight| lost(flight) || flight.has(chunk::COOKIE_ECHO));
     while pair.a.state().is_some() && pair.log_len() < 1000 {
         let before = pair.log_len();
@@ -309,13 +309,13 @@ fn with_stale_cookies(lost: impl Fn(&Flight) -> bool + 'static) -> (Pair, usize)
 }
 
 #[test]
-fn a_peer_that_calls_every_cookie_stale_does_not_keep_set_up_going() {
-    // RFC 9260 §5.2.6, Max.Init.Retransmits over the whole set-up
+fn a_peer_that_reports_every_cookie_as_stale_does_not_prolong_the_set_up() {
+    // RFC 9260 §5.2.6: Max.Init.Retransmits counts over the whole set-up.
     let (pair, sent) = with_stale_cookies(|_| false);
     assert!(pair.a.saw(|e| *e == Event::Lost(LossReason::SetupTimeout)), "{:?}", pair.a.events);
     let most = Config::default().max_init_retransmits as usize;
     assert!((most..=2 * (most + 1)).contains(&sent), "{sent} INITs and COOKIE ECHOs");
-    // Nor does one that answers only some: all retransmissions are counted together.
+    // The same holds for a peer that answers only some: all retransmissions are counted together.
     let counter = core::cell::Cell::new(0_u32);
     let (pair, sent) = with_stale_cookies(move |flight| {
         counter.set(counter.get() + 1);
@@ -337,7 +337,7 @@ fn duplicated_and_delayed_packets_of_the_handshake_make_one_association() {
     pair.transfer(Side::A, 30, 100, Span::from_secs(10));
 }
 
-/// B begins an association with A, who may listen as well.
+/// Makes B start an association with A, which may listen as well.
 fn b_connects(pair: &mut Pair) {
     let local = LocalAddrs { port: PORT_B, addresses: vec![b_ip(0)] };
     let remote = RemoteAddrs { port: PORT_A, addresses: vec![a_ip(0)] };
@@ -347,8 +347,8 @@ fn b_connects(pair: &mut Pair) {
 }
 
 #[test]
-fn both_ends_may_begin_at_the_same_time() {
-    // RFC 9260 §5.2.1; B's INIT leaves so much later than A's
+fn both_ends_can_start_an_association_at_the_same_time() {
+    // RFC 9260 §5.2.1; B's INIT is sent this many ms after A's.
     for offset in [0, 1, 10, 19, 20, 21, 30, 39, 41, 55] {
         for lost in [None, Some(chunk::INIT_ACK), Some(chunk::COOKIE_ECHO), Some(chunk::COOKIE_ACK)] {
             for loser in [Side::A, Side::B] {
@@ -371,7 +371,7 @@ fn both_ends_may_begin_at_the_same_time() {
     }
 }
 
-/// A forgets everything and begins anew from the same port.
+/// Replaces A's endpoint by a new one that connects from the same port.
 fn restart_a(pair: &mut Pair, addresses: Vec<std::net::IpAddr>) {
     pair.a.endpoint = Endpoint::new(EndpointConfig::default(), [77; 32]).unwrap();
     pair.a.events.clear();
@@ -403,7 +403,7 @@ fn a_restarted_peer_gets_a_fresh_association_on_the_same_handle() {
     pair.drain(Side::B);
     assert_eq!(&pair.b.received.last().unwrap().data[..], b"unread");
     pair.transfer(Side::A, 50, 100, Span::from_secs(10));
-    // T3-rtx restarts with each acknowledgement (§6.3.2 R3): the chunk that was under way is forgotten.
+    // Each acknowledgement restarts T3-rtx (§6.3.2 R3): data outstanding before the restart is forgotten.
     let began = pair.now;
     pair.transfer(Side::B, 50_000, 1000, Span::from_secs(60));
     assert!(pair.now.since(began) > Span::from_secs(2), "longer than an RTO: {:?}", pair.now.since(began));
@@ -421,8 +421,8 @@ fn a_restarted_peer_gets_a_fresh_association_on_the_same_handle() {
 //# Before responding, the endpoint MUST check to see if the unexpected INIT chunk adds new addresses to
 //# the association.
 #[test]
-fn a_restart_with_new_addresses_is_refused_and_changes_nothing() {
-    // RFC 9260 §5.2.2
+fn a_restart_with_new_addresses_is_rejected_and_changes_nothing() {
+    // RFC 9260 §5.2.2.
     let mut pair = begun();
     pair.run_for(Span::from_secs(2));
     let before = pair.log_len();
@@ -445,7 +445,7 @@ fn a_restart_with_new_addresses_is_refused_and_changes_nothing() {
 //# An INIT or INIT ACK chunk MUST be treated as belonging to an already established association
 #[test]
 fn an_init_from_an_unknown_address_that_lists_a_known_one_belongs_to_the_association() {
-    // RFC 9260 §5.1.2 D: it adds its source address, so it is refused
+    // RFC 9260 §5.1.2 D: it adds its source address, so it is rejected.
     let mut pair = begun();
     pair.run_for(Span::from_secs(2));
     let params = [Param::from(a_ip(0))];
@@ -467,7 +467,7 @@ fn an_init_from_an_unknown_address_that_lists_a_known_one_belongs_to_the_associa
 //# response, the Verification Tag of the packet containing the ABORT chunk MUST be the Initiate Tag of the
 //# received INIT chunk
 #[test]
-fn inits_that_cannot_be_answered_in_kind() {
+fn inits_without_an_init_ack_are_discarded_or_aborted() {
     let host = [0, 11, 0, 6, b'a', 0];
     let host_name = [Param::HostName(&host[4..])];
     let good = init(5, &[]);
@@ -493,7 +493,7 @@ fn inits_that_cannot_be_answered_in_kind() {
             }
         }
     }
-    // No listener at the port: RFC 9260 §8.4 rule 3
+    // No listener at the port: RFC 9260 §8.4 rule 3.
     let mut pair = ready();
     let bytes = support::packet_between(PORT_A, 9999, 0, &[&init(5, &[])]);
     assert_eq!(pair.inject(Side::B, Pair::at(Side::B), &bytes), DatagramOutcome::Replied);
@@ -501,8 +501,8 @@ fn inits_that_cannot_be_answered_in_kind() {
 }
 
 #[test]
-fn unknown_parameters_of_an_init_by_their_high_bits() {
-    // RFC 9260 §3.2.1 Table 3: 00 stop, 01 stop and report, 10 skip, 11 skip and report
+fn unknown_parameters_of_an_init_are_treated_by_their_high_bits() {
+    // RFC 9260 §3.2.1 Table 3: 00 stop, 01 stop and report, 10 skip, 11 skip and report.
     for (high, stops, reports) in
         [(0x0000u16, true, false), (0x4000, true, true), (0x8000, false, false), (0xc000, false, true)]
     {
@@ -521,7 +521,7 @@ fn unknown_parameters_of_an_init_by_their_high_bits() {
             _ => None,
         });
         assert_eq!(reported, reports.then_some(&unknown[..5]), "{high:#x}");
-        // The address after it counts only if processing went on: then an association has both addresses.
+        // The address behind it counts only if processing continued: then an association has both addresses.
         let cookie = ack.params.iter().flatten().find_map(|param| match param {
             Param::StateCookie(cookie) => Some(cookie),
             _ => None,
@@ -538,7 +538,7 @@ fn unknown_parameters_of_an_init_ack_are_reported_beside_the_cookie_echo() {
     let mut pair = begun();
     pair.filter = Box::new(|flight| {
         if flight.has(chunk::INIT_ACK) {
-            // Appends a parameter to skip and report, and makes the lengths and the checksum right.
+            // Appends a parameter to skip and report, and corrects the lengths and the checksum.
             let (src, dst) = (PORT_B, PORT_A);
             let tag = flight.tag();
             let mut chunk = flight.bytes[12..].to_vec();
@@ -558,8 +558,8 @@ fn unknown_parameters_of_an_init_ack_are_reported_beside_the_cookie_echo() {
 }
 
 #[test]
-fn an_init_ack_from_another_address_of_the_server_counts() {
-    // It is found by its verification tag, whether the server lists its addresses or not.
+fn an_init_ack_from_another_address_of_the_server_is_accepted() {
+    // Its verification tag identifies the association, whether or not the server lists its addresses.
     for list_addresses in [true, false] {
         let server =
             Config { offer: OfferConfig { list_addresses, ..OfferConfig::default() }, ..Config::default() };
@@ -591,7 +591,7 @@ fn an_init_ack_from_another_address_of_the_server_counts() {
 //= type=test
 //# each endpoint MUST perform the following check
 #[test]
-fn streams_are_the_least_of_wanted_and_offered() {
+fn the_number_of_streams_is_the_minimum_of_wanted_and_offered() {
     let config_a = Config { outbound_streams: 20, max_inbound_streams: 5, ..Config::default() };
     let config_b = Config { outbound_streams: 8, max_inbound_streams: 6, ..Config::default() };
     let mut pair = Pair::new(config_b, vec![b_ip(0)]);
@@ -630,7 +630,7 @@ fn addresses_are_listed_and_become_paths_on_both_sides() {
     assert!(params.iter().any(|p| matches!(p, Param::SupportedExtensions(_))));
 }
 
-/// The parameters of the first chunk of a packet.
+/// Returns the parameter types of the first chunk of a packet.
 fn params_of(bytes: &[u8]) -> Vec<u16> {
     let packet = Packet::parse(bytes, Checksum::Verify).unwrap();
     let params = match packet.chunks().next() {
@@ -643,7 +643,7 @@ fn params_of(bytes: &[u8]) -> Vec<u16> {
 
 #[test]
 fn a_single_address_is_never_listed() {
-    // RFC 9260 §3.3.2.1
+    // RFC 9260 §3.3.2.1.
     let mut pair = begun();
     pair.run_for(Span::from_secs(1));
     let log = pair.log.as_ref().unwrap();
@@ -661,9 +661,9 @@ fn a_webrtc_peer_gets_no_addresses_and_no_unknown_parameters() {
     assert!(both_up(&pair));
     let log = pair.log.as_ref().unwrap();
     let zero = ParamType::ZERO_CHECKSUM_ACCEPTABLE.0;
-    // RFC 8831 has such peers know partial reliability.
+    // RFC 8831 requires such peers to support partial reliability.
     let partial = ParamType::FORWARD_TSN_SUPPORTED.0;
-    // Padding is skipped by who does not know it (RFC 4820 §4, RFC 9260 §3.2.1).
+    // Padding is skipped by peers that do not know it (RFC 4820 §4, RFC 9260 §3.2.1).
     let padding = ParamType::PADDING.0;
     assert_eq!(params_of(&log[0].bytes), [ParamType::SUPPORTED_EXTENSIONS.0, partial, zero, padding]);
     assert_eq!(
@@ -680,7 +680,7 @@ fn a_webrtc_peer_gets_no_addresses_and_no_unknown_parameters() {
 }
 
 #[test]
-fn without_a_list_more_addresses_come_when_the_association_is_up() {
+fn without_a_list_further_addresses_are_added_when_the_association_is_up() {
     let offer = OfferConfig { list_addresses: false, ..OfferConfig::default() };
     let config = Config { offer, ..Config::default() };
     let mut pair = Pair::new(config.clone(), vec![b_ip(0), b_ip(1)]);
@@ -693,7 +693,7 @@ fn without_a_list_more_addresses_come_when_the_association_is_up() {
 }
 
 #[test]
-fn too_many_associations_are_refused_by_abort() {
+fn associations_beyond_the_limit_are_rejected_by_abort() {
     let config = EndpointConfig { max_associations: 1, ..EndpointConfig::default() };
     let mut pair = ready();
     pair.b.endpoint = Endpoint::new(config, [5; 32]).unwrap();

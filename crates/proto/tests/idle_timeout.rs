@@ -1,5 +1,5 @@
-//! The idle timeout: a silent peer is lost in bounded time, and an idle association lives. ICMP "port
-//! unreachable" during set-up.
+//! The idle timeout: a silent peer is declared lost in bounded time, and an idle association stays up. ICMP
+//! "port unreachable" during set-up.
 
 mod support;
 
@@ -18,11 +18,11 @@ fn end_of(pair: &mut Pair, side: Side) -> Option<Event> {
 }
 
 #[test]
-fn a_reader_of_a_dead_peer_finds_out_at_the_idle_timeout() {
+fn a_reader_detects_a_dead_peer_at_the_idle_timeout() {
     let mut pair = Pair::established(config());
     pair.run_for(Span::from_secs(100));
     pair.drop_if(|_| true);
-    // The last keep-alive was answered a third of the timeout ago at most.
+    // The last keep-alive was answered at most a third of the timeout ago.
     pair.run_for(LIMIT - Span::from_secs(12));
     assert_eq!(end_of(&mut pair, Side::B), None);
     pair.run_for(Span::from_secs(13));
@@ -32,7 +32,7 @@ fn a_reader_of_a_dead_peer_finds_out_at_the_idle_timeout() {
 }
 
 #[test]
-fn a_sender_to_a_dead_peer_finds_out_at_the_idle_timeout() {
+fn a_sender_detects_a_dead_peer_at_the_idle_timeout() {
     let profile = Config { idle_timeout: Some(LIMIT), ..Config::mobile() };
     let mut pair = Pair::established(profile);
     pair.drop_if(|_| true);
@@ -42,7 +42,7 @@ fn a_sender_to_a_dead_peer_finds_out_at_the_idle_timeout() {
 }
 
 #[test]
-fn an_idle_association_lives_although_a_third_of_the_packets_is_lost() {
+fn an_idle_association_survives_the_loss_of_a_third_of_the_packets() {
     let without_heartbeats = Config { hb_interval: Span::ZERO, assoc_max_retrans: 1000, ..config() };
     let mut pair = Pair::established(without_heartbeats);
     let mut count: u32 = 0;
@@ -57,17 +57,17 @@ fn an_idle_association_lives_although_a_third_of_the_packets_is_lost() {
 }
 
 #[test]
-fn the_peer_is_told_by_an_abort() {
+fn the_idle_timeout_sends_an_abort() {
     let quick = Config { idle_timeout: Some(Span::from_secs(3)), ..Config::default() };
     let mut pair = Pair::established_with(quick, Config::default(), vec![a_ip(0)], vec![b_ip(0)]);
-    // A hears nothing, and B hears A.
+    // A receives nothing; B receives A's packets.
     pair.drop_if(|flight| flight.from == Side::B);
     pair.run_for(Span::from_secs(4));
     assert!(matches!(end_of(&mut pair, Side::B), Some(Event::Lost(LossReason::PeerAborted { .. }))));
 }
 
 #[test]
-fn without_an_idle_timeout_rfc_9260_decides() {
+fn without_an_idle_timeout_the_limits_of_rfc_9260_apply() {
     let mut pair = Pair::established(Config::default());
     pair.drop_if(|_| true);
     pair.run_for(Span::from_secs(200));
@@ -77,7 +77,7 @@ fn without_an_idle_timeout_rfc_9260_decides() {
     assert_eq!(error, "idle_timeout = 99ms: want at least 100ms, or none");
 }
 
-/// A pair whose A has sent an INIT that nobody got: the packet.
+/// Returns a pair whose A has sent an INIT that was lost, and the packet.
 fn init(remotes: usize) -> (Pair, Vec<u8>) {
     let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
     pair.log = Some(Vec::new());
@@ -103,14 +103,14 @@ fn port_unreachable_that_quotes_the_init_ends_the_set_up() {
 }
 
 #[test]
-fn rfc9260_10_port_unreachable_that_quotes_no_init_of_ours_does_nothing() {
+fn rfc9260_10_port_unreachable_that_quotes_no_init_of_ours_is_ignored() {
     let (mut pair, init) = init(1);
     for place in [0, 2, 4, 12, 16, 19] {
         let mut forged = init.clone();
         forged[place] ^= 1;
         assert_eq!(port_unreachable(&mut pair, 0, &forged), Err(CallError::NotQuoted), "{place}");
     }
-    // Eight bytes, as RFC 792 has it, prove nothing.
+    // Eight bytes, as in RFC 792, prove nothing.
     assert_eq!(port_unreachable(&mut pair, 0, &init[..8]), Err(CallError::NotQuoted));
     assert_eq!(port_unreachable(&mut pair, 0, &[]), Err(CallError::NotQuoted));
     assert_eq!(pair.a.state(), Some(AssociationState::CookieWait));

@@ -1,25 +1,25 @@
-//! What a data packet costs both ends of the core together, in instructions: unlike times they are the same
-//! on a busy machine. Costs creep in with features, a few at a time, and no benchmark on a shared machine
-//! shows them.
+//! The cost of a data packet at both ends of the core together, in instructions. Unlike times, they are the
+//! same on a busy machine. Features add costs a few instructions at a time, which no benchmark on a shared
+//! machine shows.
 //!
-//! Skipped where valgrind is not installed, unless `MSCTP_NEED_VALGRIND` is set. The counts are those of
-//! valgrind's processor on x86-64: CRC32c takes 2000 of them there, for it has no AVX-512. On another
-//! architecture there is nothing to compare with.
+//! Skipped if valgrind is not installed, unless `MSCTP_NEED_VALGRIND` is set. The counts are those of
+//! valgrind's processor on x86-64, where CRC32c takes 2000 instructions because it has no AVX-512. Other
+//! architectures have no expected counts.
 
 use std::process::Command;
 
-/// Of the example `pump`: the case, mebibytes of a short and a long run, instructions per data packet. What
-/// the long run takes more than the short one is what packets cost, without the set-up.
+/// Cases of the example `pump`: name, mebibytes of a short and a long run, instructions per data packet. The
+/// difference of the runs is the cost of packets, without the set-up.
 ///
-/// After a change for the better write the new number down; after one for the worse look first for where it
-/// comes from: `valgrind --tool=callgrind target/release/examples/pump 24 0`, then `callgrind_annotate`,
-/// before and after.
+/// After an improvement, update the number. After a regression, look for its cause first: run
+/// `valgrind --tool=callgrind target/release/examples/pump 24 0`, then `callgrind_annotate`, before and
+/// after.
 const EXPECTED: [Case; 3] = [
     Case { name: "64 KiB windows", case: 0, mebibytes: [4, 24], instructions: 8_325 },
     Case { name: "8 MiB windows", case: 2, mebibytes: [4, 24], instructions: 7_697 },
     Case { name: "8 MiB windows, 1 in 1000 lost", case: 3, mebibytes: [16, 96], instructions: 8_542 },
 ];
-/// In percent: how the compiler happens to inline.
+/// Tolerance in percent, for the compiler's choice of inlining.
 const MARGIN: u64 = 3;
 
 struct Case {
@@ -29,7 +29,7 @@ struct Case {
     instructions: u64,
 }
 
-/// The example, as users run it; `None` without valgrind.
+/// Builds the example in release mode; `None` without valgrind.
 fn pump() -> Option<String> {
     Command::new("valgrind").arg("--version").output().ok()?;
     let built = Command::new(env!("CARGO"))
@@ -46,14 +46,14 @@ fn pump() -> Option<String> {
     Some(executable.expect("the example builds"))
 }
 
-/// The number behind `before` in the text.
+/// Returns the number behind `before` in the text.
 fn number_after(text: &str, before: &str) -> u64 {
     let rest = text.split_once(before).unwrap_or_else(|| panic!("no {before:?} in {text}")).1.trim_start();
     let digits = rest.split(|c: char| !c.is_ascii_digit()).next().expect("there is a first part");
     digits.parse().unwrap_or_else(|_| panic!("no number behind {before:?} in {text}"))
 }
 
-/// Instructions of a run, and the data packets in it.
+/// Returns the instructions of a run, and its data packets.
 fn run(pump: &str, mebibytes: u32, case: u32) -> (u64, u64) {
     let run = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", pump])

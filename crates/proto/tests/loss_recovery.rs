@@ -1,4 +1,4 @@
-//! Loss recovery between two ends: counting (RFC 9260) beside RACK-TLP (RFC 8985) on the same network.
+//! Loss recovery between two ends: counting (RFC 9260) and RACK-TLP (RFC 8985) on the same network.
 
 mod support;
 
@@ -9,7 +9,7 @@ use support::{Fate, Pair, Side, chunk};
 const RTT: Span = Span::from_millis(40);
 
 fn config(loss_recovery: LossRecovery) -> Config {
-    // Packets of one length, so that it is known how many overtake another.
+    // Packets of one length make the number of overtaking packets known.
     Config { loss_recovery, pmtu_discovery: false, ..Config::default() }
 }
 
@@ -23,7 +23,7 @@ fn stats(pair: &mut Pair) -> (AssociationStats, PathStats) {
     pair.with(Side::A, |association, _| (association.stats(), association.paths().next().expect("a path")))
 }
 
-/// Every fifth packet is late by so much; one takes 0.6 ms.
+/// Delays every fifth packet by this much; the transmission of one takes 0.6 ms.
 fn reorder(pair: &mut Pair, late: Span) {
     let mut count = 0;
     pair.filter = Box::new(move |flight| {
@@ -36,27 +36,28 @@ fn reorder(pair: &mut Pair, late: Span) {
 }
 
 #[test]
-fn a_link_that_reorders_costs_rack_no_retransmissions_once_it_was_seen() {
+fn rack_retransmits_nothing_on_a_reordering_link_once_it_has_adapted() {
     let again = [LossRecovery::Rfc9260, LossRecovery::RackPrr].map(|loss_recovery| {
         let mut pair = pair(loss_recovery);
-        // Overtaken by one or two: neither takes that for a loss.
+        // Overtaken by one or two packets: neither recovery declares a loss.
         reorder(&mut pair, Span::from_micros(700));
         pair.transfer(Side::A, 200, 1400, Span::from_secs(60));
         assert_eq!(stats(&mut pair).0.data_chunks_retransmitted, 0, "{loss_recovery:?}");
-        // By five, well within the quarter of a round trip that RACK then waits (RFC 8985 §6.2 step 4).
+        // Overtaken by five, well within the quarter of a round trip that RACK then waits (RFC 8985 §6.2 step
+        // 4).
         reorder(&mut pair, Span::from_millis(3));
         pair.transfer(Side::A, 2000, 1400, Span::from_secs(60));
         stats(&mut pair).0.data_chunks_retransmitted
     });
-    assert!(again[0] > 20, "counting takes what is late for lost: {again:?}");
+    assert!(again[0] > 20, "counting declares late packets lost: {again:?}");
     assert_eq!(again[1], 0, "{again:?}");
 }
 
-/// The last packets of a transfer are lost.
+/// Loses the last packets of a transfer; returns the time to their repair and the path's counters.
 fn time_to_repair_tail(loss_recovery: LossRecovery, lost: usize) -> (Span, PathStats) {
     let mut pair = pair(loss_recovery);
     pair.transfer(Side::A, 200, 1400, Span::from_secs(60));
-    // Delayed SACKs are out.
+    // Delayed SACKs have been sent.
     pair.run_for(Span::from_secs(1));
     let begin = pair.now;
     let mut count = 0;
@@ -76,8 +77,9 @@ fn a_lost_tail_is_repaired_in_two_round_trips_instead_of_an_rto() {
         assert!(counting >= Span::from_secs(1) && path.timeouts == 1, "{lost} lost: {counting}, {path:?}");
         let (rack, path) = time_to_repair_tail(LossRecovery::RackPrr, lost);
         assert_eq!((path.timeouts, path.loss_probes), (0, 1), "{lost} lost: {path:?}");
-        // Half a round trip there, two until the probe goes, half there; and one for what only its SACK
-        // shows. The last chunk before the tail may be acknowledged after the delay of 200 ms.
+        // Half a round trip to the receiver, two until the probe is sent, half to the receiver, and one for
+        // the losses that only its SACK reveals. The last chunk before the tail may be acknowledged after the
+        // delay of 200 ms.
         let most = RTT * 4 + Span::from_millis(220);
         assert!(rack <= most, "{lost} lost: {rack} instead of {counting}");
     }

@@ -1,5 +1,5 @@
-//! What an association holds, counted by the allocator: an endpoint with many idle ones is what it is for. A
-//! process of its own, with one test, so that nothing else allocates.
+//! The memory of an association, counted by the allocator on an endpoint with many idle ones. In its own
+//! process with a single test, so that nothing else allocates.
 
 use std::alloc::System;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Bytes per association and end that an idle one may hold, its places in the endpoint's tables included.
+/// Largest memory of an idle association per end in bytes, its entries in the endpoint's tables included.
 const IDLE: usize = 3850;
-/// The same of one that is sent messages all the time, its queued data not counted.
+/// Largest memory of an association with constant traffic per end in bytes, its queued data not counted.
 const BUSY: usize = 32_000;
 const ASSOCIATIONS: u16 = 1000;
 
@@ -41,7 +41,7 @@ impl Pair {
         handle
     }
 
-    /// Until nobody has anything to send; what comes is read.
+    /// Runs until neither end has anything to send; received messages are read.
     fn settle(&mut self) {
         let mut bytes = Vec::new();
         let mut moved = true;
@@ -71,16 +71,16 @@ fn ip(last: u8) -> std::net::IpAddr {
     std::net::IpAddr::from([10, 0, 0, last])
 }
 
-/// Bytes held since the region began.
+/// Returns the bytes allocated since the region began.
 fn held(region: &Region<'_, System>) -> usize {
     let change = region.change();
     change.bytes_allocated.saturating_sub(change.bytes_deallocated)
 }
 
 #[test]
-fn an_idle_association_takes_little_and_a_busy_one_not_much_more() {
+fn the_memory_of_an_idle_and_of_a_busy_association_is_bounded() {
     let mut pair = Pair::new();
-    // What endpoints need anyway.
+    // Allocate the endpoints' own memory first.
     pair.connect();
     let region = Region::new(ALLOCATOR);
     for _ in 0..ASSOCIATIONS {

@@ -1,4 +1,4 @@
-//! `Config::mobile` under what a mobile sees: many address pairs of which one works, and several new ones at
+//! `Config::mobile` in a mobile's conditions: many address pairs of which one works, and several new pairs at
 //! once.
 
 mod support;
@@ -7,7 +7,7 @@ use msctp_proto::{AssociationState as State, Config, Event, PathState};
 use msctp_units::{Span, Time};
 use support::{Flight, Pair, Side, a_ip, b_ip};
 
-/// Five addresses of the mobile and two of the server: ten pairs, all confirmed.
+/// Returns a mobile with five addresses and a server with two: ten pairs, all confirmed.
 fn ten_pairs() -> Pair {
     let (mobile, server) = ((0..5).map(a_ip).collect(), vec![b_ip(0), b_ip(1)]);
     let mut pair = Pair::established_with(Config::mobile(), Config::mobile(), mobile, server);
@@ -19,14 +19,13 @@ fn ten_pairs() -> Pair {
     pair
 }
 
-/// Not between the mobile's last address and the server's second.
+/// Matches packets of all pairs except the mobile's last address with the server's second.
 fn dead(flight: &Flight) -> bool {
     let ends = [flight.at.local, flight.at.remote];
     !(ends.contains(&a_ip(4)) && ends.contains(&b_ip(1)))
 }
 
-/// Lets nine pairs die and sends from `from`; gives how long until the first message is there, and until
-/// fifty are.
+/// Cuts nine pairs and sends from `from`; returns the times until the first message and the fiftieth arrive.
 fn moved(pair: &mut Pair, from: Side) -> (Span, Span) {
     pair.drop_if(dead);
     let died = pair.now;
@@ -45,16 +44,16 @@ fn moved(pair: &mut Pair, from: Side) -> (Span, Span) {
     (first, pair.now.since(died))
 }
 
-/// A time-out on each of nine pairs in turn, at RTO.Min (400 ms) and once or twice more where its round trip
-/// was never measured, is ten seconds at most.
+/// A timeout on each of nine pairs in turn takes ten seconds at most: RTO.Min is 400 ms, and pairs without a
+/// measured round trip take one or two timeouts more.
 #[test]
-fn of_ten_address_pairs_the_only_one_that_lives_is_found_and_the_association_survives() {
+fn the_only_working_pair_of_ten_is_found_and_the_association_survives() {
     for from in [Side::A, Side::B] {
         let mut pair = ten_pairs();
         let (first, fifty) = moved(&mut pair, from);
         println!("from {from:?}: the first message after {first}, fifty after {fifty}");
         assert!(fifty <= Span::from_secs(10), "{first} {fifty}");
-        // And so for ten minutes, with data and without.
+        // Repeat it for ten minutes, with data and without.
         let mut waiting = (0..u32::MAX).take(20_000).collect();
         let delivered = pair.host(from.other()).received.len();
         pair.run_until(Span::from_secs(300), |pair| {
@@ -68,19 +67,19 @@ fn of_ten_address_pairs_the_only_one_that_lives_is_found_and_the_association_sur
 }
 
 #[test]
-fn nine_pairs_that_die_while_nothing_is_sent_end_no_association() {
+fn nine_pairs_that_fail_while_idle_do_not_end_the_association() {
     let mut pair = ten_pairs();
     pair.drop_if(dead);
     pair.run_for(Span::from_secs(600));
     assert_eq!((pair.a.state(), pair.b.state()), (Some(State::Established), Some(State::Established)));
-    // Heartbeats have found out: data takes the pair that lives at once.
+    // Heartbeats have detected the failures: data uses the working pair at once.
     for from in [Side::A, Side::B] {
         let (first, _) = moved(&mut pair, from);
         assert!(first <= Span::from_millis(100), "{first}");
     }
 }
 
-/// How long after an address was added each of the four pairs it makes is confirmed, as the mobile sees it.
+/// Returns when the mobile confirms each of the four pairs of a new address, from its addition on.
 fn confirmed(config: &Config) -> Vec<Span> {
     let server = (0..4).map(b_ip).collect();
     let mut pair = Pair::established_with(config.clone(), config.clone(), vec![a_ip(0)], server);
@@ -99,20 +98,19 @@ fn confirmed(config: &Config) -> Vec<Span> {
     times.into_iter().map(|time| time.since(at)).collect()
 }
 
-/// RFC 9260 §5.4, HB.Max.Burst: by default one HEARTBEAT an RTO, four in `Config::mobile`. The round trip is
+/// RFC 9260 §5.4, HB.Max.Burst: by default one HEARTBEAT per RTO, four in `Config::mobile`. The round trip is
 /// 40 ms.
 #[test]
-fn four_new_pairs_are_confirmed_one_an_rto_by_default_and_at_once_with_the_mobiles_options() {
+fn four_new_pairs_are_confirmed_one_per_rto_by_default_and_at_once_with_the_mobile_options() {
     let default = confirmed(&Config::default());
     println!("by default {default:?}");
     let [.., last] = default[..] else { panic!("{default:?}") };
     assert_eq!(default.len(), 4);
-    // RTO.Initial is 1 s: of paths that were never measured.
+    // RTO.Initial, for paths without a measurement, is 1 s.
     assert!(last <= Span::from_millis(3 * 1000 + 100), "{default:?}");
     let mobile = confirmed(&Config::mobile());
     println!("with the mobile's options {mobile:?}");
     assert_eq!(mobile.len(), 4);
-    // The round trip of the ASCONF that adds the address, and of the HEARTBEATs that go once the server knows
-    // it.
+    // A round trip of the ASCONF that adds the address, and one of the HEARTBEATs that follow it.
     assert!(mobile.iter().all(|time| *time <= Span::from_millis(100)), "{mobile:?}");
 }

@@ -1,5 +1,5 @@
-//! A mobile whose only network is replaced by another (break before make): what `Moves::Fast` saves, and what
-//! it must not allow.
+//! A mobile whose only network is replaced by another (break before make): the gain of `Moves::Fast`, and its
+//! limits.
 
 mod support;
 
@@ -10,15 +10,15 @@ use msctp_wire::param::AddressRequest as Request;
 use msctp_wire::{Asconf, AsconfSerial, CorrelationId, Pad, Param, Params};
 use support::{Flight, Pair, Side, a_ip, b_ip, chunk};
 
-/// `Pair::default_delay`, twice.
+/// Twice `Pair::default_delay`.
 const ROUND_TRIP: Span = Span::from_millis(40);
 
-/// B sends to A without end; A's network 0 is gone, and it has moved to network 1. Gives when.
+/// Makes B send endlessly to A, which loses network 0 and moves to network 1; returns the time of the move.
 fn moved(moves: Moves) -> (Pair, Time) {
     moved_if(moves, over(0))
 }
 
-/// As `moved`; the network drops what `lost` says from before the move.
+/// As `moved`; the network also drops packets that match `lost` from before the move on.
 fn moved_if(moves: Moves, lost: impl FnMut(&Flight) -> bool + 'static) -> (Pair, Time) {
     let config = Config { moves, ..Config::default() };
     let mut pair = Pair::established_with(config.clone(), config, vec![a_ip(0)], vec![b_ip(0)]);
@@ -27,7 +27,7 @@ fn moved_if(moves: Moves, lost: impl FnMut(&Flight) -> bool + 'static) -> (Pair,
     pair.feed(Side::B, &mut waiting, 1000);
     assert!(pair.run_until(Span::from_secs(5), |p| p.a.received.len() > 300));
     pair.drop_if(lost);
-    // What was under way arrives, and its SACKs do not.
+    // Data in flight arrives, its SACKs do not.
     pair.run_for(ROUND_TRIP);
     pair.with(Side::A, |a, now| {
         a.link_event(now, LinkEvent { local: a_ip(0), state: LinkState::Down }).unwrap();
@@ -41,8 +41,8 @@ fn over(network: u8) -> impl Fn(&Flight) -> bool {
     move |flight| flight.at.local == a_ip(network) || flight.at.remote == a_ip(network)
 }
 
-/// How long it takes until data arrives again, and all of it is in order. `once`: nothing of it had arrived
-/// before.
+/// Returns the time until data arrives again, and checks that all of it is in order. `once`: none of it had
+/// arrived before.
 fn gap(mut pair: Pair, moved: Time, once: bool) -> Span {
     let received = pair.a.received.len();
     assert!(pair.run_until(Span::from_secs(20), |p| p.a.received.len() > received + 300));
@@ -60,7 +60,7 @@ fn gap(mut pair: Pair, moved: Time, once: bool) -> Span {
     let left: Vec<_> = pair.with(Side::B, |b, _| b.paths().map(|path| path.at.remote).collect());
     assert_eq!(left, [a_ip(1)]);
     let again = pair.with(Side::A, |a, _| a.stats().duplicate_tsns_received);
-    assert_eq!(again == 0, once, "{again} chunks came twice");
+    assert_eq!(again == 0, once, "{again} chunks arrived twice");
     let sent = pair.sent_since(Side::B, 0);
     let first = sent.iter().find(|f| over(1)(f) && f.has(chunk::DATA)).expect("data to the new address");
     first.sent.since(moved) + ROUND_TRIP / 2
@@ -74,7 +74,7 @@ const ASCONF: u8 = chunk::ASCONF;
 //# Chunk.
 #[test]
 fn a_move_takes_two_round_trips_and_with_early_data_one() {
-    // RFC 9260 §5.4: the request, the HEARTBEAT and its answer come before data.
+    // RFC 9260 §5.4: the request, the HEARTBEAT and its answer precede data.
     let (pair, at) = moved(Moves::Standard);
     let usual = gap(pair, at, false);
     assert!(usual >= ROUND_TRIP * 2 && usual < ROUND_TRIP * 2 + Span::from_millis(10), "{usual}");
@@ -84,8 +84,8 @@ fn a_move_takes_two_round_trips_and_with_early_data_one() {
 }
 
 #[test]
-fn an_address_that_never_answers_gets_no_more_than_three_times_what_came_from_it() {
-    // RFC 9000 §8.1. The address is somebody else's: B's heartbeats are not answered from there.
+fn an_address_that_never_answers_gets_at_most_three_times_the_bytes_received_from_it() {
+    // RFC 9000 §8.1. The address belongs to another host, which does not answer B's heartbeats.
     let (mut pair, _) = moved(Moves::Fast);
     pair.drop_if(|flight| over(0)(flight) || flight.from == Side::A && !flight.has(ASCONF));
     pair.run_for(Span::from_secs(30));
@@ -96,7 +96,8 @@ fn an_address_that_never_answers_gets_no_more_than_three_times_what_came_from_it
         match flight.from {
             Side::A if flight.has(ASCONF) => came += len,
             Side::A => {}
-            // Whatever it is; HEARTBEATs alone go on when nothing is left, once per RTO (RFC 9260 §5.4).
+            // The limit holds for all packets. When it is spent, only HEARTBEATs continue, once per RTO (RFC
+            // 9260 §5.4).
             Side::B => {
                 went += len;
                 if flight.has(chunk::DATA) {
@@ -109,7 +110,7 @@ fn an_address_that_never_answers_gets_no_more_than_three_times_what_came_from_it
     assert!(data > 2 * came, "the allowance is used: {data} of {came}");
 }
 
-/// Of the first ASCONF in a packet.
+/// Returns the serial number of the first ASCONF in a packet.
 fn serial(packet: &[u8]) -> AsconfSerial {
     let mut rest = &packet[12..];
     while rest[0] != ASCONF {
@@ -120,8 +121,8 @@ fn serial(packet: &[u8]) -> AsconfSerial {
 
 #[test]
 fn a_forged_or_repeated_request_moves_no_data() {
-    // RFC 4895 §6.3: what is not signed is not there. `genuine`: the mobile's own request came before, and
-    // used its allowance up.
+    // RFC 4895 §6.3: unsigned chunks are discarded. `genuine`: the mobile's own request came before, and
+    // spent its allowance.
     for genuine in [false, true] {
         let mut left = usize::from(genuine);
         let lost = move |flight: &Flight| {
@@ -142,7 +143,7 @@ fn a_forged_or_repeated_request_moves_no_data() {
                 pair.inject(Side::B, from(address), &packet);
             }
         }
-        // As it was signed, from where it never came from.
+        // The signed request, from an address that never sent it.
         pair.inject(Side::B, from(a_ip(2)), &request);
         pair.run_for(Span::from_secs(5));
         let to = |ip| move |flight: &&Flight| flight.at.remote == ip && flight.has(chunk::DATA);
@@ -157,7 +158,7 @@ fn a_forged_or_repeated_request_moves_no_data() {
 //# The receiver MUST NOT send packets to the new address except for
 #[test]
 fn without_the_option_an_unconfirmed_address_gets_no_data() {
-    // RFC 9260 §5.4
+    // RFC 9260 §5.4.
     let (mut pair, _) = moved(Moves::Standard);
     pair.drop_if(|flight| over(0)(flight) || flight.from == Side::A && !flight.has(ASCONF));
     let log = pair.log_len();
@@ -166,8 +167,8 @@ fn without_the_option_an_unconfirmed_address_gets_no_data() {
 }
 
 #[test]
-fn a_new_address_asks_for_itself_first_and_through_another_when_it_is_not_heard() {
-    // RFC 5061 §5.3 F1, §5.1 B4
+fn a_new_address_sends_its_own_request_first_and_another_sends_it_without_an_answer() {
+    // RFC 5061 §5.3 F1, §5.1 B4.
     for (heard, moves) in [(true, Moves::Fast), (false, Moves::Fast), (true, Moves::Standard)] {
         let config = Config { moves, ..Config::default() };
         let mut pair = Pair::established_with(config.clone(), config, vec![a_ip(0)], vec![b_ip(0)]);
@@ -177,7 +178,7 @@ fn a_new_address_asks_for_itself_first_and_through_another_when_it_is_not_heard(
         pair.run_for(Span::from_secs(10));
         let asked: Vec<_> =
             pair.sent_since(Side::A, 0).iter().filter(|f| f.has(ASCONF)).map(|f| f.at.local).collect();
-        // In the fast case three times at once.
+        // With `Moves::Fast` three copies are sent at once.
         let expected = match (heard, moves) {
             (_, Moves::Standard) => vec![a_ip(0)],
             (true, Moves::Fast) => vec![a_ip(1); 3],
@@ -192,7 +193,7 @@ fn a_new_address_asks_for_itself_first_and_through_another_when_it_is_not_heard(
 #[test]
 fn a_request_in_three_copies_is_one_request_and_allows_three_times_as_much() {
     let moves = Moves::Fast;
-    // `lost`: the link drops so many of the copies, as one that just came up does.
+    // `lost`: number of copies that the link drops, as a link does that just came up.
     for lost in 0..=2 {
         let mut left = lost;
         let drops = move |flight: &Flight| {
@@ -214,7 +215,7 @@ fn a_request_in_three_copies_is_one_request_and_allows_three_times_as_much() {
             let done = Event::AddressChange { request, accepted: true };
             assert_eq!(pair.a.events.iter().filter(|&e| *e == done).count(), 1, "{lost} lost: {request:?}");
         }
-        // RFC 9000 §8.1: what goes there in the round trip before it has answered
+        // RFC 9000 §8.1: data sent there in the round trip before its answer.
         let early = |f: &Flight| over(1)(f) && f.sent < at + ROUND_TRIP * 3 / 2;
         let went: Vec<_> = pair.sent_since(Side::B, 0).into_iter().filter(early).collect();
         let (went, data): (usize, usize) = (
@@ -223,21 +224,21 @@ fn a_request_in_three_copies_is_one_request_and_allows_three_times_as_much() {
         );
         let came: usize = asked[lost as usize..].iter().map(|f| f.bytes.len() + 20).sum();
         assert!(went <= 3 * came, "{lost} lost: {went} bytes for {came}");
-        // RFC 9260 §7.2.1: the initial window, up to one packet more
+        // RFC 9260 §7.2.1: the initial window, exceeded by up to one packet.
         assert!(data > (2 * came).min(4404), "{lost} lost: {data} bytes of data for {came}");
     }
 }
 
-/// B sends to A over network 0; A comes to network 1, asks for the data there, and keeps network 0. `delays`:
-/// one way. Gives B's packets with data from then on, for each network those of the first second, and of the
-/// third.
+/// Makes B send to A over network 0 while A joins network 1, requests the data there, and keeps network 0.
+/// `delays`: one way, in ms. Returns B's packets with data from then on, for each network those of the first
+/// second and of the third.
 fn overlapped(moves: Moves, delays: [u64; 2]) -> [[usize; 2]; 2] {
     let config = Config { moves, ..Config::mobile() };
     let mut pair = Pair::established_with(config.clone(), config, vec![a_ip(0)], vec![b_ip(0)]);
     for network in 0..2u8 {
         pair.delays.insert(a_ip(network), Span::from_millis(delays[usize::from(network)]));
     }
-    // on each network: a packet of 1200 bytes in a millisecond
+    // Each network takes a packet of 1200 bytes per millisecond.
     pair.rate = Some(Rate::from_bps(9_600_000));
     pair.log = Some(Vec::new());
     let mut waiting = (0..12_000).collect();
@@ -274,7 +275,7 @@ fn data_beyond_the_window_of_a_new_path_uses_the_old_one() {
     let [with, later] = overlapped(Moves::Fast, [10, 40]);
     assert!(with[0] > without[0] + 100 && with[1] * 10 > without[1] * 9, "{with:?}, without {without:?}");
     assert!(later[0] == 0 && later[1] > 800, "its rate is known: {later:?}");
-    // What goes over the longer path would hold up what overtakes it.
+    // Data on the longer path would block data that overtakes it.
     let longer = overlapped(Moves::Fast, [40, 10]);
     assert!(longer[0][0] < with[0] / 2 && longer[1][0] == 0, "{longer:?}");
 }

@@ -19,7 +19,7 @@ fn two_networks(config: Config) -> Pair {
     Pair::established_with(config.clone(), config, vec![a_ip(0), a_ip(1)], vec![b_ip(0), b_ip(1)])
 }
 
-/// A packet that needs network 0 at either end.
+/// Matches packets that need network 0 at either end.
 fn over_first(flight: &Flight) -> bool {
     [flight.at.local, flight.at.remote].iter().any(|ip| *ip == a_ip(0) || *ip == b_ip(0))
 }
@@ -38,7 +38,7 @@ fn every_pair_is_confirmed_by_heartbeat_and_then_monitored() {
         let states: Vec<_> = pair.with(side, |a, _| a.paths().map(|path| path.state).collect());
         assert_eq!(states, [PathState::Active; 4], "{side:?}");
     }
-    // RFC 9260 §8.3: idle paths get one heartbeat per HB.interval + RTO ± 50 %
+    // RFC 9260 §8.3: idle paths get one heartbeat per HB.interval + RTO ± 50 %.
     let before = pair.log_len();
     pair.run_for(Span::from_secs(310));
     let heartbeats = pair.sent_since(Side::A, before).iter().filter(|f| f.has(chunk::HEARTBEAT)).count();
@@ -55,7 +55,7 @@ fn no_heartbeats_when_they_are_off() {
 }
 
 #[test]
-fn data_moves_to_the_other_path_when_the_primary_dies_and_back_when_it_lives() {
+fn data_moves_to_the_other_path_when_the_primary_fails_and_back_when_it_recovers() {
     for retransmission_path in [RetransmissionPath::Alternate, RetransmissionPath::Same] {
         let fast = Span::from_millis(200);
         let mut pair = two_networks(Config {
@@ -93,7 +93,7 @@ fn data_moves_to_the_other_path_when_the_primary_dies_and_back_when_it_lives() {
 //= type=test
 //# SHALL stop transmitting any more data to it (and thus the association enters the CLOSED state).
 #[test]
-fn a_peer_that_answers_nowhere_is_lost_after_association_max_retrans() {
+fn a_peer_without_any_answer_is_lost_after_association_max_retrans() {
     let fast = Span::from_millis(100);
     let config = Config { rto_min: fast, rto_initial: fast, rto_max: Span::from_secs(1), ..config() };
     let mut pair = two_networks(config);
@@ -103,7 +103,7 @@ fn a_peer_that_answers_nowhere_is_lost_after_association_max_retrans() {
     assert_eq!(pair.a.events.last(), Some(&Event::Lost(LossReason::PeerUnreachable)));
     assert!(pair.a.saw(|e| matches!(e, Event::SendFailed(failure) if !failure.unsent)));
     assert_eq!(pair.a.endpoint.len(), 0);
-    // RFC 9260 §8.1: B has nothing to send; its heartbeats on the path in use count
+    // RFC 9260 §8.1: B has no data; its heartbeats on the path in use count.
     pair.run_for(Span::from_secs(2000));
     assert_eq!(pair.b.events.last(), Some(&Event::Lost(LossReason::PeerUnreachable)));
 }
@@ -225,7 +225,7 @@ fn adaptive_probes_the_new_path_and_estimates() {
             _ => None,
         })
         .collect();
-    // Two pairs of addresses are probed over one link: now and then their probes meet.
+    // Two address pairs are probed over one link: their probes meet occasionally.
     let right = estimates.iter().filter(|c| (10_900_000..11_100_000).contains(*c)).count();
     assert!(right > 5 && right * 4 >= estimates.len() * 3, "{estimates:?}");
     pair.with(Side::B, |b, now| b.set_primary(now, new)).unwrap();
@@ -235,12 +235,12 @@ fn adaptive_probes_the_new_path_and_estimates() {
 }
 
 #[test]
-fn copies_go_over_the_second_path_and_count_nowhere() {
+fn copies_use_the_second_path_and_are_not_counted() {
     let options = PolicyConfig { bicast: true, ..PolicyConfig::default() };
     let config = Config { handover_policy: policy("inherit", &options).unwrap(), ..config() };
     let mut pair = two_networks(config);
     let primary = primary(&mut pair, Side::B);
-    // The primary loses a tenth of its data; the copies make up for it without a retransmission being needed.
+    // The primary loses a tenth of its data; the copies repair it without retransmissions.
     let mut n = 0;
     let at = pair.with(Side::B, |b, _| b.paths().find(|p| p.id == primary).unwrap().at);
     pair.drop_if(move |flight| {
@@ -284,7 +284,7 @@ fn the_last_primary_change_names_the_path_that_carries_data() {
     pair.pass_all();
     pair.run_for(Span::from_secs(120));
     assert_eq!(changes(&pair)[2..], [(second, PrimaryCause::Failover)]);
-    // The same primary again is no change.
+    // Setting the same primary again is no change.
     pair.with(Side::B, |b, now| b.set_primary(now, second)).unwrap();
     assert_eq!(changes(&pair).len(), 3);
 }

@@ -1,5 +1,5 @@
-//! A handover policy from outside of the crate: round trips, path states and a timer are enough for "the
-//! lowest round trip wins".
+//! A handover policy defined outside the crate: round trips, path states and a timer suffice for "the lowest
+//! round trip wins".
 
 mod support;
 
@@ -11,7 +11,7 @@ use msctp_proto::{Config, Event, PathId, PathState, PrimaryCause};
 use msctp_units::{Span, Time};
 use support::{Flight, Pair, Side, a_ip, b_ip};
 
-/// What a policy was called for.
+/// A call of the policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Call {
     Added(PathId),
@@ -22,7 +22,8 @@ enum Call {
 
 type Calls = Arc<Mutex<Vec<Call>>>;
 
-/// Data goes where the smoothed round trip is a quarter shorter, and stays there for a second at least.
+/// Moves data to a path whose smoothed round trip is a quarter shorter, and keeps it there for a second at
+/// least.
 #[derive(Debug)]
 struct LowestRoundTrip {
     calls: Calls,
@@ -92,7 +93,7 @@ impl HandoverPolicy for LowestRoundTrip {
     }
 }
 
-/// Two networks; A has the policy and sends.
+/// Returns a pair with two networks; A has the policy and sends.
 fn pair(interested: bool) -> (Pair, Calls) {
     let calls = Calls::default();
     let own = Arc::clone(&calls);
@@ -106,7 +107,7 @@ fn pair(interested: bool) -> (Pair, Calls) {
     (pair, calls)
 }
 
-/// A's address on the primary path: the network it is in.
+/// Returns A's address on the primary path, which identifies its network.
 fn primary(pair: &mut Pair) -> IpAddr {
     pair.with(Side::A, |a, _| a.paths().find(|path| path.primary).unwrap().at.local)
 }
@@ -116,7 +117,7 @@ fn over(network: u8) -> impl Fn(&Flight) -> bool {
 }
 
 #[test]
-fn the_lowest_round_trip_wins_and_wins_back() {
+fn data_moves_to_the_lowest_round_trip_and_back() {
     let (mut pair, _calls) = pair(true);
     assert_eq!(primary(&mut pair), a_ip(0), "equal round trips move nothing");
     for (slow, fast) in [(0, 1), (1, 0)] {
@@ -133,13 +134,13 @@ fn the_lowest_round_trip_wins_and_wins_back() {
             _ => None,
         })
         .collect();
-    // Two paths lead through each network; a move between them is none of the network.
+    // Two paths use each network; a move between them does not change the network.
     visited.dedup();
     assert_eq!(visited, [a_ip(1), a_ip(0)], "there and back, and no flapping");
 }
 
 #[test]
-fn an_idle_association_is_measured_by_heartbeats() {
+fn heartbeats_measure_an_idle_association() {
     let (mut pair, calls) = pair(true);
     pair.delays.insert(a_ip(0), Span::from_millis(300));
     calls.lock().unwrap().clear();
@@ -148,7 +149,7 @@ fn an_idle_association_is_measured_by_heartbeats() {
 }
 
 #[test]
-fn a_policy_that_does_not_want_round_trips_gets_none() {
+fn a_policy_without_interest_in_round_trips_gets_none() {
     let (mut pair, calls) = pair(false);
     pair.transfer(Side::A, 200, 1000, Span::from_secs(60));
     let calls = calls.lock().unwrap();
@@ -157,7 +158,7 @@ fn a_policy_that_does_not_want_round_trips_gets_none() {
 }
 
 #[test]
-fn a_policy_is_told_the_states_of_known_paths() {
+fn a_policy_receives_the_states_of_known_paths() {
     let (mut pair, calls) = pair(false);
     let second = pair.path(Side::A, a_ip(1), b_ip(1));
     calls.lock().unwrap().clear();
@@ -170,7 +171,7 @@ fn a_policy_is_told_the_states_of_known_paths() {
     assert!(!calls.lock().unwrap().contains(&Call::Added(second)), "added once only");
 }
 
-/// Sets its timer again and again, to a time that is over.
+/// A policy that repeatedly sets its timer to a past time.
 #[derive(Debug)]
 struct Impatient(Calls);
 
@@ -202,12 +203,12 @@ impl HandoverPolicy for Impatient {
 }
 
 #[test]
-fn the_timer_fires_when_it_was_set_to_and_never_spins() {
+fn the_timer_fires_on_time_and_never_spins() {
     let calls = Calls::default();
     let own = Arc::clone(&calls);
     let handover_policy = PolicyFactory::new(move || Box::new(Impatient(Arc::clone(&own))));
     let config = Config { handover_policy, ..Config::default() };
-    // One address each, and the policy at A only.
+    // One address each, with the policy at A only.
     let mut pair = Pair::established_with(config, Config::default(), vec![a_ip(0)], vec![b_ip(0)]);
     pair.run_for(Span::from_secs(10));
     let times: Vec<Time> = calls

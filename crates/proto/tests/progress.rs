@@ -1,5 +1,5 @@
-//! What must never stand still: an association with a working path, a window that was closed, the window of
-//! either role.
+//! Liveness: an association with a working path progresses, a closed window reopens, both roles start in slow
+//! start.
 
 mod support;
 
@@ -14,22 +14,22 @@ use support::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk};
 
 const RTO_MIN: Span = Span::from_millis(400);
 const RTO_MAX: Span = Span::from_secs(4);
-/// How often it is looked.
+/// Interval between checks.
 const STEP: Span = Span::from_millis(50);
 
-/// A time during which some networks are silent.
+/// A period in which some networks are silent.
 #[derive(Clone, Debug)]
 struct Phase {
     lasts: Span,
-    /// Of three networks; one at least is not.
+    /// Dead networks; at least one of three works.
     dead: [bool; 3],
-    /// Of a thousand packets over those that work.
+    /// Packets lost of a thousand over working networks.
     loss: u32,
 }
 
 fn phase() -> impl Strategy<Value = Phase> {
     let dead = prop::array::uniform3(any::<bool>()).prop_filter("one works", |dead| dead.contains(&false));
-    // Most end before the association has found out; some last longer than it may take.
+    // Most phases end before the association detects them; some last longer than detection may take.
     let lasts = prop_oneof![7 => 200u64..15_000, 1 => 300_000u64..500_000];
     (lasts, dead, 0u32..80).prop_map(|(ms, dead, loss)| Phase { lasts: Span::from_millis(ms), dead, loss })
 }
@@ -38,13 +38,14 @@ fn profile() -> impl Strategy<Value = Config> {
     prop_oneof![Just(Config::default()), Just(Config::mobile())].prop_map(patient)
 }
 
-/// RFC 9260's ten errors in a row end an association with nine paths within seconds, whatever works: a packet
-/// lost on the one that does leads to eight that do not. Giving up is not what is looked at here.
+/// Returns options with unlimited errors. RFC 9260's ten errors in a row end an association with nine paths
+/// within seconds, whatever works: a packet lost on the working path leads to eight dead ones. Abandoning the
+/// association is not tested here.
 fn patient(config: Config) -> Config {
     Config { rto_min: RTO_MIN, rto_initial: RTO_MIN, rto_max: RTO_MAX, assoc_max_retrans: 200, ..config }
 }
 
-/// True if a packet between these addresses needs a network that is dead.
+/// Returns true if a packet between these addresses needs a dead network.
 fn needs_dead(flight: &Flight, dead: [bool; 3]) -> bool {
     (0..3).any(|n| {
         let (a, b) = (a_ip(n), b_ip(n));
@@ -52,11 +53,11 @@ fn needs_dead(flight: &Flight, dead: [bool; 3]) -> bool {
     })
 }
 
-/// When something last happened to the network that an association cannot know: other networks died or came
-/// back, or a packet was lost over those that work.
+/// Time of the last network event that the association cannot know: networks failed or recovered, or a
+/// working one lost a packet.
 type Disturbed = Rc<Cell<Time>>;
 
-/// Lets the phases begin now. After the last one everything passes.
+/// Starts the phases now. After the last one every packet passes.
 fn play(pair: &mut Pair, phases: &[Phase], seed: u64) -> Disturbed {
     let (start, phases, mut state) = (pair.now, phases.to_vec(), seed | 1);
     let disturbed = Rc::new(Cell::new(start));
@@ -71,7 +72,7 @@ fn play(pair: &mut Pair, phases: &[Phase], seed: u64) -> Disturbed {
         if needs_dead(flight, phase.dead) {
             return Fate::Drop;
         }
-        // Marsaglia's xorshift: the test's own coin.
+        // Marsaglia's xorshift.
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
@@ -84,32 +85,32 @@ fn play(pair: &mut Pair, phases: &[Phase], seed: u64) -> Disturbed {
     disturbed
 }
 
-/// How long nothing may be delivered while `dead` networks of three are silent, the others lose nothing, and
-/// there is always something to send. It follows from RFC 9260, whatever came before.
+/// Returns the longest time without a delivery while `dead` networks of three are silent, the others lose
+/// nothing, and there is always data to send. It follows from RFC 9260 for any earlier history.
 ///
-/// Nothing is delivered because one chunk is missing, the first that is not acknowledged. It is outstanding
-/// on a path whose T3-rtx runs, or marked for one on which others are outstanding, whose T3-rtx runs (§6.3.2
-/// R1): otherwise it is sent now. Such a *wait* lasts RTO.Max at most, however far the time-out was doubled
-/// (§6.3.1 C7, §6.3.3 E2).
+/// Deliveries stop because a single chunk is missing, the first unacknowledged one. It is outstanding on a
+/// path whose T3-rtx runs, or marked for retransmission on a path with other outstanding chunks, whose T3-rtx
+/// runs (§6.3.2 R1); otherwise it is sent at once. Such a *wait* lasts RTO.Max at most, however often the
+/// timeout was doubled (§6.3.1 C7, §6.3.3 E2).
 ///
-/// 1. Waits for what was sent before the stretch run side by side: all are over after one RTO.Max. What has
-///    been sent over a pair that works since then arrives.
-/// 2. The first SACK since then acknowledges all that ever arrived, and its like does not come again. It may
-///    acknowledge what was outstanding before the chunk on its path, which starts that T3-rtx over (R3): one
-///    wait more. With all networks alive this is all.
-/// 3. Each other wait is on a pair that does not work, and ends with one error more of it (§8.2). After
-///    Path.Max.Retrans + 1 of them it is inactive, and neither new data nor retransmissions go there while an
-///    active one is known (§6.4.1): together `pairs` × (Path.Max.Retrans + 1) waits. Potentially failed ones
-///    (RFC 7829 §3.2) come after active and before inactive ones, which changes the order and not the sum.
-/// 4. The counter of a dead pair is cleared only by an acknowledgement of what went over it alone (RFC 9260
-///    §8.2), and that arrived before the stretch: by the SACK of 2, once. So twice the sum of 3.
-/// 5. The chunk may be outstanding on the last of them when that becomes inactive: one wait more.
-/// 6. Every pair that works is active by then, or when its HEARTBEAT is answered: HB.interval + RTO, with the
-///    jitter 1.5 RTO, after it was used last (§8.3), and a round trip. That runs beside 3 and 4, so the
-///    longer counts.
+/// 1. Waits for data sent before the period run in parallel: all end after one RTO.Max. Data sent since then
+///    over a working pair arrives.
+/// 2. The first SACK since then acknowledges all data that ever arrived, and happens once. It may acknowledge
+///    data outstanding before the chunk on its path, which restarts that T3-rtx (R3): one more wait. If all
+///    networks work, this is the bound.
+/// 3. Each other wait is on a pair that does not work, and ends with one more error of it (§8.2). After
+///    Path.Max.Retrans + 1 errors it is inactive, and gets neither new data nor retransmissions while an
+///    active one is known (§6.4.1): together `pairs` × (Path.Max.Retrans + 1) waits. Potentially failed pairs
+///    (RFC 7829 §3.2) are used after active and before inactive ones, which changes the order but not the
+///    sum.
+/// 4. The counter of a dead pair is cleared only by an acknowledgement of data sent over it alone (RFC 9260
+///    §8.2) that arrived before the period: by the SACK of 2, once. So the sum of 3 counts twice.
+/// 5. The chunk may be outstanding on the last of them when that becomes inactive: one more wait.
+/// 6. Every working pair is active by then, or when its HEARTBEAT is answered: HB.interval + RTO (with the
+///    jitter 1.5 RTO) after its last use (§8.3), and a round trip. That runs in parallel to 3 and 4, so the
+///    longer one counts.
 ///
-/// At the end the SACK of what arrived, which may be delayed, and the next chunks that are missing: round
-/// trips.
+/// Add round trips for the SACK of the arrived data, which may be delayed, and for the next missing chunks.
 fn patience(dead: [bool; 3], config: &Config) -> Span {
     let alive = dead.iter().filter(|&&dead| !dead).count() as u64;
     let pairs = 9 - alive * alive;
@@ -122,8 +123,8 @@ fn patience(dead: [bool; 3], config: &Config) -> Span {
     RTO_MAX * 2 + errors.max(heartbeat) + RTO_MAX + round_trips
 }
 
-/// Three networks that die and come back, from `from` always something to send: it goes on, in order, and the
-/// association stays.
+/// Checks that data from `from` progresses in order over three networks that fail and recover, and that the
+/// association survives.
 fn progresses(phases: &[Phase], config: &Config, seed: u64, from: Side) -> Result<(), TestCaseError> {
     let addresses = |ip: fn(u8) -> std::net::IpAddr| (0..3).map(ip).collect::<Vec<_>>();
     let mut pair = Pair::established_with(config.clone(), config.clone(), addresses(a_ip), addresses(b_ip));
@@ -136,7 +137,7 @@ fn progresses(phases: &[Phase], config: &Config, seed: u64, from: Side) -> Resul
         while pair.now < begin + phase.lasts {
             let next = (pair.now + STEP).min(begin + phase.lasts);
             while pair.step(next) {}
-            // 24 bytes a millisecond: there is always something to deliver.
+            // 24 bytes per millisecond keep data to deliver available.
             waiting.extend(numbers.by_ref().take(3));
             pair.feed(from, &mut waiting, 400);
             let now = pair.host(from.other()).received.len();
@@ -155,7 +156,7 @@ fn progresses(phases: &[Phase], config: &Config, seed: u64, from: Side) -> Resul
     Ok(())
 }
 
-/// Messages of stream 0 that arrived whole.
+/// Returns the number of complete messages received on stream 0.
 fn reliable(pair: &mut Pair, from: Side) -> usize {
     pair.host(from.other()).received.iter().filter(|message| message.stream == 0 && message.end).count()
 }
@@ -163,8 +164,8 @@ fn reliable(pair: &mut Pair, from: Side) -> usize {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Whichever networks fail in silence, as long as one works: the association stays, no pause between
-    /// deliveries is longer than [`patience`], and all arrives in order.
+    /// Whichever networks silently fail, as long as one works, the association survives, no pause between
+    /// deliveries exceeds [`patience`], and everything arrives in order.
     #[test]
     fn an_association_with_a_working_path_always_progresses(
         phases in prop::collection::vec(phase(), 1..8), config in profile(), seed: u64, from_a: bool,
@@ -172,8 +173,8 @@ proptest! {
         progresses(&phases, &config, seed, if from_a { Side::A } else { Side::B })?;
     }
 
-    /// A reader that stops until the window is closed, and goes on: whatever becomes of the SACKs that would
-    /// tell, the sender finds out (RFC 9260 §6.1 A).
+    /// A reader stops until the window is closed, and resumes. The sender learns of it whatever SACKs are
+    /// lost (RFC 9260 §6.1 A).
     #[test]
     fn a_zero_window_always_reopens(
         asleep in 1u64..40, lost_updates in 0usize..6, buffer in 1500u32..20_000, len in 1usize..3000, from_a: bool,
@@ -189,7 +190,7 @@ proptest! {
         let mut waiting: VecDeque<u32> = (0..60).collect();
         pair.feed(from, &mut waiting, len);
         pair.run_for(Span::from_secs(asleep));
-        // What it sends about its window from now on is lost so many times.
+        // The next window updates are lost, this many times.
         let mut left = lost_updates;
         pair.drop_if(move |flight| {
             let hit = left > 0 && flight.from == from.other() && flight.has(chunk::SACK);
@@ -198,13 +199,14 @@ proptest! {
         });
         pair.host(from.other()).reading = true;
         pair.drain(from.other());
-        // Each lost update costs at most one RTO.Max, and so does finding out. A message larger than the
-        // buffer closes the window again and again: what is bounded is each wait.
+        // Each lost update costs at most one RTO.Max, and so does the probe that finds the open window. A
+        // message larger than the buffer closes the window repeatedly: the bound holds for each wait.
         let bound = RTO_MAX * (lost_updates as u64 + 3);
         let mut received = 0;
         while received < 60 {
             if partial {
-                // Beside them, what is abandoned while the window is closed. There may be no room for it.
+                // Also send messages that are abandoned while the window is closed. There may be no room for
+                // them.
                 let short_lived = OutMessage {
                     stream: 1,
                     data: vec![0; len].into(),
@@ -222,10 +224,9 @@ proptest! {
         }
     }
 
-    /// Of up to 3 × 4 pairs of addresses all die at once but one, which may be any: the association stays,
-    /// and all arrives. In the profile for mobile hosts: RFC 9260's Association.Max.Retrans of 10 counts the
-    /// errors of all paths (§8.1), and eleven dead pairs that are tried one after the other exceed it,
-    /// whatever works.
+    /// All but one of up to 3 × 4 address pairs fail at once: the association survives, and everything
+    /// arrives. Uses the profile for mobile hosts: RFC 9260's Association.Max.Retrans of 10 counts the errors
+    /// of all paths (§8.1), and eleven dead pairs tried in turn exceed it.
     #[test]
     fn one_pair_that_works_is_enough(
         ours in 1u8..=3, theirs in 1u8..=4, living in any::<prop::sample::Index>(), from_a: bool,
@@ -240,7 +241,7 @@ proptest! {
         });
         let from = if from_a { Side::A } else { Side::B };
         let mut waiting: VecDeque<u32> = (0..40).collect();
-        // Each pair costs one time-out, of RTO.Max in the worst case, before the next is tried.
+        // Each pair costs one timeout, RTO.Max in the worst case, before the next is tried.
         let bound = Config::mobile().rto_max * (u64::from(ours) * u64::from(theirs) + 1);
         let done = pair.run_until(bound, |pair| {
             pair.feed(from, &mut waiting, 1000);
@@ -251,10 +252,10 @@ proptest! {
     }
 }
 
-/// Networks that die in turn, so that the one that works is always one that was declared inactive or is about
-/// to be: 32.1 s passed without a delivery, more than was once thought there may be.
+/// Networks fail in turn, so that the working one was always declared inactive or is about to be. A
+/// regression: 32.1 s passed without a delivery, more than an earlier bound.
 #[test]
-fn networks_that_die_in_turn() {
+fn networks_that_fail_in_turn() {
     let phase = |ms, dead: [u8; 3], loss| Phase {
         lasts: Span::from_millis(ms),
         dead: dead.map(|dead| dead == 1),
@@ -270,10 +271,10 @@ fn networks_that_die_in_turn() {
     progresses(&phases, &patient(Config::default()), 13_279_788_142_070_310_830, Side::A).unwrap();
 }
 
-/// The chunk that is missing goes to another path just before all work again. A SACK that tells of chunks
-/// before it, which had arrived long ago, starts its T3-rtx over (RFC 9260 §6.3.2 R3): twice RTO.Max.
+/// The missing chunk moves to another path just before all paths recover. A SACK of chunks before it, which
+/// arrived long ago, restarts its T3-rtx (RFC 9260 §6.3.2 R3): twice RTO.Max.
 #[test]
-fn an_old_acknowledgement_starts_the_time_out_over() {
+fn an_old_acknowledgement_restarts_the_timeout() {
     let phase = |ms, dead, loss| Phase { lasts: Span::from_millis(ms), dead, loss };
     let phases = [
         phase(11_101, [false, true, true], 0),
@@ -284,8 +285,8 @@ fn an_old_acknowledgement_starts_the_time_out_over() {
 }
 
 #[test]
-fn both_roles_begin_in_slow_start() {
-    // RFC 9260 §7.2.1: the initial ssthresh MAY be arbitrarily high; the answerer has one too.
+fn both_roles_start_in_slow_start() {
+    // RFC 9260 §7.2.1: the initial ssthresh MAY be arbitrarily high, also at the accepting end.
     for from in [Side::A, Side::B] {
         let mut pair = Pair::established(Config::default());
         let window = |pair: &mut Pair| {
@@ -305,7 +306,7 @@ fn both_roles_begin_in_slow_start() {
 }
 
 #[test]
-fn a_link_that_comes_back_is_tried_at_once_and_not_when_the_time_out_says() {
+fn a_recovered_link_is_used_at_once_without_waiting_for_the_timeout() {
     let mut pair = Pair::established(Config { rto_max: Span::from_secs(60), ..Config::default() });
     let mut waiting: VecDeque<u32> = (0..100).collect();
     pair.filter = Box::new(|_| Fate::Drop);

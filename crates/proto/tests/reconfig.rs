@@ -1,5 +1,5 @@
-//! Stream reconfiguration (RFC 6525) between two endpoints: numbers begin anew, nothing is lost, both ends
-//! agree.
+//! Stream reconfiguration (RFC 6525) between two endpoints: sequence numbers restart, no message is lost,
+//! both ends agree.
 
 mod support;
 
@@ -40,7 +40,7 @@ fn answered(pair: &mut Pair, side: Side, count: usize) {
     assert!(pair.run_until(LIMIT, |pair| outcomes(pair, side).len() == count), "no answer");
 }
 
-/// (stream, SSN, text) of the DATA that `from` sent, in order, repetitions left out.
+/// Returns (stream, SSN, text) of the DATA that `from` sent, in order, without retransmissions.
 fn numbers(pair: &Pair, from: Side) -> Vec<(u16, u16, String)> {
     let (mut seen, mut tsns) = (Vec::new(), std::collections::BTreeSet::new());
     for flight in pair.log.iter().flatten().filter(|flight| flight.from == from) {
@@ -61,7 +61,7 @@ fn texts(pair: &mut Pair, side: Side) -> Vec<String> {
     pair.host(side).received.iter().map(|m| String::from_utf8(m.data.to_vec()).unwrap()).collect()
 }
 
-/// §5.1.2, §5.2.2: what was sent before is delivered, then numbers begin at 0, on the streams named only.
+/// §5.1.2, §5.2.2: earlier messages are delivered, then numbers restart at 0, on the named streams only.
 #[test]
 fn rfc6525_5_1_2_an_outgoing_reset() {
     let mut pair = logged(Config::default());
@@ -85,7 +85,7 @@ fn rfc6525_5_1_2_an_outgoing_reset() {
     assert_eq!(texts(&mut pair, Side::B).len(), 6);
 }
 
-/// §5.1.3, §5.2.3: the peer is asked for it, and its own request is the answer.
+/// §5.1.3, §5.2.3: the peer answers the request by its own outgoing reset.
 #[test]
 fn rfc6525_5_1_3_an_incoming_reset_of_all_streams() {
     let mut pair = logged(Config::default());
@@ -121,10 +121,9 @@ fn rfc6525_5_1_5_added_streams_can_be_used() {
     assert!(pair.b.saw(|event| *event == Event::Streams(StreamEvent::IncomingAdded(5))));
 }
 
-/// Every request gets through, and no message is lost, doubled or put out of order, whatever is lost on the
-/// way.
+/// Every request succeeds, and no message is lost, duplicated or reordered, whatever packets are lost.
 #[test]
-fn losses_do_not_part_the_ends() {
+fn both_ends_agree_after_losses() {
     for every in 3..9_u32 {
         let mut pair = logged(Config::default());
         let mut count = 0;
@@ -152,13 +151,13 @@ fn losses_do_not_part_the_ends() {
         assert_eq!(texts(&mut pair, Side::B), expected);
         assert_eq!(outcomes(&mut pair, Side::A), [ReconfigOutcome::Performed; 5]);
         let resets = numbers(&pair, Side::A).iter().filter(|(_, ssn, _)| *ssn == 0).count();
-        assert!(resets >= 2, "numbers began anew {resets} times");
+        assert!(resets >= 2, "numbers restarted {resets} times");
     }
 }
 
-/// A shutdown waits for a reset the peer was asked for, and gives up what it was not asked.
+/// A shutdown waits for a reset requested from the peer, and abandons requests that were not sent.
 #[test]
-fn a_shutdown_ends_with_requests_waiting() {
+fn a_shutdown_ends_with_requests_outstanding() {
     for asked_by in [Side::A, Side::B] {
         let mut pair = logged(Config::default());
         send(&mut pair, Side::A, 1, "a");
@@ -177,7 +176,7 @@ fn a_shutdown_ends_with_requests_waiting() {
     }
 }
 
-/// What the peer may not do is denied, and this end goes on as before.
+/// Forbidden requests of the peer are denied, and this end continues as before.
 #[test]
 fn rfc6525_4_4_denied() {
     let streams = StreamsConfig { reconfiguration: Reconfiguration::Own, ..StreamsConfig::default() };
@@ -203,8 +202,7 @@ fn rfc6525_4_4_denied() {
     assert_eq!(texts(&mut pair, Side::B), ["a", "b"]);
 }
 
-/// More streams than a packet has room for cannot be asked for, by either end; the largest request that can
-/// goes through.
+/// Neither end can request more streams than fit a packet; the largest request that fits succeeds.
 #[test]
 fn a_request_names_as_many_streams_as_fit_any_packet() {
     let config = Config { outbound_streams: 1000, pmtu: MIN_PMTU, ..Config::default() };
@@ -214,7 +212,7 @@ fn a_request_names_as_many_streams_as_fit_any_packet() {
     assert_eq!(refused.to_string(), "193 streams in one request: want at most 192, or none, which is all");
     ask(&mut pair, Side::A, named(192));
     answered(&mut pair, Side::A, 1);
-    // A peer that asks for more is denied.
+    // A larger request of a peer is denied.
     let tag = pair.tag_of(Side::B);
     let streams: Vec<_> = (0..193).map(StreamId::new).collect();
     let serial = ReconfigSerial::new(request_number(&pair).wrapping_add(1));
@@ -232,7 +230,7 @@ fn a_request_names_as_many_streams_as_fit_any_packet() {
     assert_eq!((response.serial, response.result), (serial, ReconfigResponse::DENIED));
 }
 
-/// The number of A's last request.
+/// Returns the sequence number of A's last request.
 fn request_number(pair: &Pair) -> u32 {
     let number = |bytes: &[u8]| {
         let packet = Packet::parse(bytes, Checksum::Verify).unwrap();

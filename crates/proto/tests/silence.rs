@@ -1,5 +1,5 @@
-//! `FailoverConfig::silence`: a path that works is never taken for silent, however full its queue, whatever
-//! it loses and however unevenly it delivers; one that swallows everything is left soon.
+//! `FailoverConfig::silence`: a working path is never declared silent, whatever its queue, losses and jitter;
+//! a path that drops everything is left soon.
 
 mod support;
 
@@ -11,21 +11,21 @@ use msctp_proto::{Config, FailoverConfig, TraceKind};
 use msctp_units::{Rate, Span, Time};
 use support::{Fate, Flight, Pair, Side, a_ip, b_ip, message};
 
-/// A network between the two, the same both ways.
+/// A network between the two ends, the same in both directions.
 #[derive(Clone, Copy, Debug)]
 struct Network {
     rate: Rate,
-    /// One way.
+    /// One-way delay.
     delay: Span,
-    /// Packets of 1500 bytes.
+    /// Queue in packets of 1500 bytes.
     queue: u64,
-    /// Of a thousand, towards A, which receives the data, and back.
+    /// Packets lost of a thousand, towards A, which receives the data, and back.
     loss: [u64; 2],
-    /// At most so much is added to the delay of each packet.
+    /// Largest random addition to the delay of each packet.
     jitter: Span,
-    /// A later packet never arrives before an earlier one.
+    /// Packets are never reordered.
     in_order: bool,
-    /// Nothing leaves for so long, twice a second.
+    /// Interval without transmissions, twice a second.
     stall: Span,
 }
 
@@ -53,7 +53,7 @@ struct Direction {
     last: Time,
 }
 
-/// What becomes of a packet; 0 is the network that carries the data.
+/// Decides the fate of packets; network 0 carries the data.
 struct Weather {
     networks: [Network; 2],
     directions: [[Direction; 2]; 2],
@@ -63,7 +63,7 @@ struct Weather {
 
 impl Weather {
     fn roll(&mut self, below: u64) -> u64 {
-        // Knuth's MMIX
+        // Knuth's MMIX generator.
         self.dice = self.dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.dice >> 33) % below.max(1)
     }
@@ -84,7 +84,7 @@ impl Weather {
         if leaves.since(flight.sent) > network.rate.time_for(network.queue * 1500) {
             return Fate::Drop;
         }
-        // Within the first part of each half second nothing leaves.
+        // Nothing is transmitted in the first part of each half second.
         let into = leaves.since(Time::ZERO).as_nanos() % 500_000_000;
         leaves += network.stall.saturating_sub(Span::from_nanos(into));
         direction.free = leaves + network.rate.time_for(flight.bytes.len() as u64 + 28);
@@ -100,19 +100,19 @@ impl Weather {
     }
 }
 
-/// What B sends.
+/// The load that B sends.
 #[derive(Clone, Copy, Debug)]
 enum Load {
-    /// As much as it can.
+    /// As much as possible.
     Bulk,
-    /// So many messages of 1 KiB at a time, and so long between them.
+    /// Bursts of this many messages of 1 KiB, with this interval.
     Bursts(u32, Span),
 }
 
 struct Run {
     pair: Pair,
     dies: Rc<Cell<Time>>,
-    /// When A's application was given data last, and the longest time without, to 5 ms.
+    /// Time at which A's application last received data, and the longest gap, to 5 ms.
     given: Time,
     longest: Span,
 }
@@ -158,7 +158,7 @@ impl Run {
                 self.longest = self.longest.max(self.pair.now.since(self.given));
                 self.given = self.pair.now;
             }
-            // What it carried is of no interest beyond that.
+            // The content does not matter.
             self.pair.a.received.clear();
             let questions = |event: &msctp_proto::TraceEvent| match event.kind {
                 TraceKind::Silence { .. } => true,
@@ -170,13 +170,13 @@ impl Run {
         }
     }
 
-    /// How often B asked over the path that does not carry the data.
+    /// Returns how often B queried the peer over the path that does not carry the data.
     fn questions(&self) -> usize {
         let asked = |event: &&msctp_proto::TraceEvent| matches!(event.kind, TraceKind::LossProbe { .. });
         self.pair.b.trace.iter().filter(asked).count()
     }
 
-    /// When B took a path for silent.
+    /// Returns the times at which B declared a path silent.
     fn silences(&self) -> Vec<Time> {
         let silence = |event: &&msctp_proto::TraceEvent| matches!(event.kind, TraceKind::Silence { .. });
         self.pair.b.trace.iter().filter(silence).map(|event| event.at).collect()
@@ -188,7 +188,7 @@ fn options() -> Config {
     Config { failover, ..Config::mobile() }
 }
 
-/// No network here is ever silent, so nobody may say so.
+/// Asserts that no path is declared silent: no network here is.
 fn never_silent(
     seeds: &RangeInclusive<u64>,
     networks: [Network; 2],
@@ -211,7 +211,7 @@ fn a_queue_that_fills_is_not_silent() {
 }
 
 fn full_queues(seeds: RangeInclusive<u64>) {
-    // The round trip grows from 0.23 s to 1.8 s, and what overflows is lost.
+    // The round trip grows from 0.23 s to 1.8 s, and packets overflow the queue.
     for other in [OLD_WLAN, WLAN] {
         never_silent(&seeds, [THIRD_GENERATION, other], &options(), Load::Bulk, SECONDS(60));
         let deep = Network { queue: 400, ..THIRD_GENERATION };
@@ -223,7 +223,7 @@ fn full_queues(seeds: RangeInclusive<u64>) {
 }
 
 #[test]
-fn random_losses_are_no_silence() {
+fn random_losses_are_not_silence() {
     losses(1..=1);
 }
 
@@ -241,7 +241,7 @@ fn losses(seeds: RangeInclusive<u64>) {
 }
 
 #[test]
-fn lost_acknowledgements_are_no_silence() {
+fn lost_acknowledgements_are_not_silence() {
     lost_acknowledgements(1..=1);
 }
 
@@ -256,7 +256,7 @@ fn lost_acknowledgements(seeds: RangeInclusive<u64>) {
 }
 
 #[test]
-fn jitter_is_no_silence() {
+fn jitter_is_not_silence() {
     jitter(1..=1);
 }
 
@@ -275,12 +275,12 @@ fn jitter(seeds: RangeInclusive<u64>) {
 }
 
 #[test]
-fn stalls_that_come_all_the_time_are_no_silence() {
+fn regular_stalls_are_not_silence() {
     stalls(1..=1);
 }
 
 fn stalls(seeds: RangeInclusive<u64>) {
-    // A radio that repeats, or is away to scan, twice a second.
+    // A radio that retransmits, or scans other channels, twice a second.
     for stall in [50, 90, 150] {
         for (network, other, time) in [(THIRD_GENERATION, OLD_WLAN, 30), (OLD_WLAN, WLAN, 10), (WLAN, LTE, 5)]
         {
@@ -291,12 +291,12 @@ fn stalls(seeds: RangeInclusive<u64>) {
 }
 
 #[test]
-fn a_stall_that_could_be_taken_for_silence_is_so_once() {
+fn a_long_stall_is_declared_silence_only_once() {
     long_stalls(1..=1);
 }
 
 fn long_stalls(seeds: RangeInclusive<u64>) {
-    // Longer than it takes to ask the other path: the first one tells nothing else. After that it is known.
+    // Longer than a query over the other path: the first stall looks like silence. Later ones are known.
     let away = Network { stall: Span::from_millis(250), ..WLAN };
     for seed in seeds {
         let mut run = Run::new([away, LTE], options(), seed);
@@ -306,7 +306,7 @@ fn long_stalls(seeds: RangeInclusive<u64>) {
 }
 
 #[test]
-fn a_peer_that_acknowledges_seldom_is_not_silent() {
+fn a_peer_with_rare_acknowledgements_is_not_silent() {
     seldom_acknowledgements(1..=1);
 }
 
@@ -322,7 +322,7 @@ fn seldom_acknowledgements(seeds: RangeInclusive<u64>) {
 }
 
 #[test]
-fn a_sender_that_has_nothing_to_say_does_not_take_the_path_for_silent() {
+fn a_sender_without_data_does_not_declare_the_path_silent() {
     bursts(1..=1);
 }
 
@@ -339,8 +339,8 @@ fn bursts(seeds: RangeInclusive<u64>) {
 }
 
 #[test]
-fn an_upload_in_front_of_the_acknowledgements_is_no_silence() {
-    // A sends 60 packets at once: the SACKs that follow wait behind them for two seconds.
+fn an_upload_queued_before_the_acknowledgements_is_not_silence() {
+    // A sends 60 packets at once: the SACKs behind them are queued for two seconds.
     for (network, other) in [(THIRD_GENERATION, OLD_WLAN), (OLD_WLAN, WLAN)] {
         let mut run = Run::new([network, other], options(), 1);
         for _ in 0..8 {
@@ -357,7 +357,7 @@ fn an_upload_in_front_of_the_acknowledgements_is_no_silence() {
 }
 
 #[test]
-fn a_path_that_swallows_everything_is_left_before_its_time_out() {
+fn a_path_that_drops_everything_is_left_before_its_timeout() {
     for (old, new, within) in [
         (THIRD_GENERATION, OLD_WLAN, 1000),
         (OLD_WLAN, THIRD_GENERATION, 600),
@@ -383,8 +383,8 @@ fn a_path_that_swallows_everything_is_left_before_its_time_out() {
     }
 }
 
-/// The receiver's application is given what it waits for before the path is left: that is asked for over the
-/// other one.
+/// The receiver's application gets the missing data before the path is left: the sender retransmits it over
+/// the other path with the query.
 #[test]
 fn the_receiver_has_data_before_the_path_is_left() {
     for (old, new, within) in [
@@ -393,7 +393,7 @@ fn the_receiver_has_data_before_the_path_is_left() {
         (LTE, WLAN, 100),
         (WLAN, LTE, 130),
     ] {
-        // whatever the controller does at the time: probes for bandwidth come every two to three seconds
+        // At any phase of the controller: bandwidth probes occur every two to three seconds.
         for phase in 0..12 {
             let mut run = Run::new([old, new], options(), 1);
             run.go(SECONDS(6) + Span::from_millis(250) * phase, Load::Bulk);
@@ -406,9 +406,9 @@ fn the_receiver_has_data_before_the_path_is_left() {
     }
 }
 
-/// What is asked in vain is asked later the next time: a path that stalls all the time costs few questions.
+/// Queries of false alarms back off: a path with regular stalls causes few of them.
 #[test]
-fn questions_in_vain_become_rare() {
+fn queries_after_false_alarms_back_off() {
     for stall in [50, 90, 150] {
         let away = Network { stall: Span::from_millis(stall), ..OLD_WLAN };
         let mut run = Run::new([away, WLAN], options(), 1);
@@ -420,7 +420,7 @@ fn questions_in_vain_become_rare() {
 
 #[test]
 #[ignore = "a minute"]
-fn slow_no_network_that_works_is_ever_silent() {
+fn slow_no_working_network_is_declared_silent() {
     for check in [
         full_queues,
         losses,

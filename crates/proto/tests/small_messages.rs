@@ -1,5 +1,5 @@
-//! What small messages make an end hold, counted by the allocator. A process of its own, with one test, so
-//! that nothing else allocates.
+//! Memory that small messages occupy at an end, counted by the allocator. In its own process with a single
+//! test, so that nothing else allocates.
 
 mod support;
 
@@ -16,13 +16,13 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 const BUFFER: u32 = 4 << 20;
 
-/// Bytes held since the region began.
+/// Returns the bytes allocated since the region began.
 fn held(region: &Region<'_, System>) -> usize {
     let change = region.change();
     change.bytes_allocated.saturating_sub(change.bytes_deallocated)
 }
 
-/// Checks that the memory in use is worth the buffer, with so many messages held.
+/// Checks that the memory in use is proportionate to the buffer, with this many messages held.
 fn check(what: &str, count: usize, taken: usize) {
     println!("{what}: {count} in a buffer of {BUFFER} bytes take {taken}");
     assert!(count >= BUFFER as usize / 256 - 1, "{what}: {count}");
@@ -38,7 +38,7 @@ fn config(interleaving: bool) -> Config {
     }
 }
 
-/// Messages that are accepted until the buffer is full.
+/// Sends messages until the buffer is full; returns the number accepted.
 fn fill(pair: &mut Pair) -> usize {
     pair.with(Side::A, |a, now| {
         (0..)
@@ -51,8 +51,8 @@ fn fill(pair: &mut Pair) -> usize {
     })
 }
 
-/// I-DATA chunks that each begin another message, by the attacker's hand, until none is taken or the
-/// association is over. What is held meanwhile is checked.
+/// Injects I-DATA chunks that each start another message, until none is accepted or the association ends.
+/// Checks the memory meanwhile.
 fn begin_messages(unordered: bool) {
     let mut pair = Pair::new(config(true), vec![b_ip(0)]);
     pair.log = Some(Vec::new());
@@ -95,7 +95,7 @@ fn one_byte_messages_take_about_as_much_memory_as_the_buffer_has_bytes() {
     let region = Region::new(ALLOCATOR);
     let accepted = fill(&mut pair);
     check("waiting to be sent", accepted, held(&region));
-    // They are sent, and wait at the receiver: behind a hole, then to be read.
+    // The messages are sent, and queue at the receiver: first behind a gap, then for the reader.
     let mut first = true;
     pair.filter = Box::new(move |flight| {
         let lost = flight.from == Side::A && flight.has(chunk::DATA) && core::mem::take(&mut first);
@@ -112,7 +112,7 @@ fn one_byte_messages_take_about_as_much_memory_as_the_buffer_has_bytes() {
     // Both ends have a full buffer.
     let waiting = pair.with(Side::A, |a, _| a.buffered()) as usize;
     check("sent and not read", sent - waiting, held(&region) / 2);
-    // The window opens again, and queued data goes through.
+    // The window opens again, and queued data is delivered.
     pair.b.reading = true;
     pair.drain(Side::B);
     assert!(pair.run_until(Span::from_secs(600), |pair| pair.with(Side::A, |a, _| a.buffered() == 0)));

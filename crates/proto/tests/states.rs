@@ -1,4 +1,4 @@
-//! What an end sends and takes in each state of the association (RFC 9260 §6, §8.3, §9.2).
+//! Chunks that an end sends and accepts in each state of the association (RFC 9260 §6, §8.3, §9.2).
 
 mod support;
 
@@ -9,7 +9,7 @@ use support::chunks::data;
 use support::states::{STATES, in_state, initial_tsn_of};
 use support::{Pair, Side, chunk, packet, text_message};
 
-/// The chunks of each packet that A sends when a packet with these comes.
+/// Injects a packet with these chunks into A; returns the chunks of each packet that A sends in answer.
 fn answers(pair: &mut Pair, chunks: &[&dyn EncodeChunk]) -> Vec<Vec<u8>> {
     let (tag, before) = (pair.tag_of(Side::A), pair.log_len());
     pair.inject(Side::A, Pair::at(Side::A), &packet(Side::A, tag, chunks));
@@ -24,14 +24,14 @@ fn stats(pair: &Pair) -> AssociationStats {
 //= type=test
 //# Data transmission MUST only happen in the ESTABLISHED,
 #[test]
-fn data_is_sent_in_three_states_and_beside_the_cookie_echo() {
+fn data_is_sent_in_three_states_and_with_the_cookie_echo() {
     for state in STATES {
         let mut pair = in_state(state);
         let before = pair.log_len();
         let sent = pair.with(Side::A, |a, now| a.send(now, text_message("to B")));
         let takes = matches!(state, State::CookieWait | State::CookieEchoed | State::Established);
         assert_eq!(sent.is_ok(), takes, "{state}");
-        // Lost data that was sent before is retransmitted.
+        // Data lost earlier is retransmitted.
         pair.run_for(Span::from_secs(3));
         assert_eq!(pair.a.state(), Some(state));
         let mut with_data = pair.sent_since(Side::A, before);
@@ -53,7 +53,7 @@ fn data_is_sent_in_three_states_and_beside_the_cookie_echo() {
 //# DATA chunks MUST only be received according to the rules below in ESTABLISHED, SHUTDOWN-PENDING, and
 //# SHUTDOWN-SENT states.
 #[test]
-fn data_is_taken_in_three_states() {
+fn data_is_accepted_in_three_states() {
     for state in STATES.into_iter().filter(|state| *state != State::CookieWait) {
         let mut pair = in_state(state);
         let tsn = initial_tsn_of(&pair, Side::B);
@@ -69,7 +69,7 @@ fn data_is_taken_in_three_states() {
 //= type=test
 //# A SACK chunk MUST be processed in ESTABLISHED, SHUTDOWN-PENDING, and SHUTDOWN-RECEIVED states.
 #[test]
-fn a_sack_counts_in_three_states() {
+fn a_sack_is_processed_in_three_states() {
     for state in [State::Established, State::ShutdownPending, State::ShutdownReceived] {
         let mut pair = in_state(state);
         if state == State::Established {
@@ -112,7 +112,7 @@ fn a_heartbeat_is_answered_from_cookie_echoed_on() {
 //# In the SHUTDOWN-RECEIVED state, the endpoint MUST transmit or retransmit data and leave this state when
 //# all data in queue is transmitted.
 #[test]
-fn in_shutdown_received_only_what_was_given_before_is_sent() {
+fn in_shutdown_received_only_data_accepted_before_is_sent() {
     let mut pair = in_state(State::ShutdownReceived);
     let before = pair.log_len();
     pair.with(Side::A, |a, now| a.shutdown(now));
@@ -134,8 +134,8 @@ fn in_shutdown_received_only_what_was_given_before_is_sent() {
 //= type=test
 //# MUST continue responding to SHUTDOWN chunks from its peer.
 #[test]
-fn a_shutdown_is_answered_after_the_first_too() {
-    // In SHUTDOWN-RECEIVED it acknowledges; with that all data is.
+fn repeated_shutdowns_are_answered() {
+    // In SHUTDOWN-RECEIVED a SHUTDOWN acknowledges data; this one acknowledges all of it.
     let mut pair = in_state(State::ShutdownReceived);
     let cum_tsn_ack = initial_tsn_of(&pair, Side::A);
     assert_eq!(answers(&mut pair, &[&Shutdown { cum_tsn_ack }]), [[chunk::SHUTDOWN_ACK]]);
@@ -154,7 +154,7 @@ fn a_shutdown_is_answered_after_the_first_too() {
 #[test]
 fn a_lost_shutdown_ack_is_retransmitted_by_t2() {
     let mut pair = in_state(State::ShutdownAckSent);
-    // From B nothing comes any more.
+    // No more packets arrive from B.
     pair.drop_if(|_| true);
     pair.run_for(Span::from_secs(8));
     let mut sent = pair.sent_since(Side::A, 0);
@@ -170,7 +170,7 @@ fn a_lost_shutdown_ack_is_retransmitted_by_t2() {
 //= type=test
 //# In the SHUTDOWN-SENT state, the endpoint MUST acknowledge any received DATA chunks without delay.
 #[test]
-fn gaps_and_duplicates_are_reported_beside_the_shutdown() {
+fn gaps_and_duplicates_are_reported_with_the_shutdown() {
     let mut pair = in_state(State::ShutdownSent);
     let tsn = initial_tsn_of(&pair, Side::B);
     let both = [[chunk::SACK, chunk::SHUTDOWN]];
@@ -187,7 +187,7 @@ fn gaps_and_duplicates_are_reported_beside_the_shutdown() {
 //# MUST immediately respond to each received packet containing one or more DATA chunks with a SHUTDOWN chunk
 //# and restart the T2-shutdown timer.
 #[test]
-fn data_in_shutdown_sent_starts_t2_over_and_the_next_shutdown_acknowledges_it() {
+fn data_in_shutdown_sent_restarts_t2_and_the_next_shutdown_acknowledges_it() {
     let mut pair = in_state(State::ShutdownSent);
     let tsn = initial_tsn_of(&pair, Side::B);
     pair.drop_if(|_| true);

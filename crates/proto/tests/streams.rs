@@ -19,7 +19,7 @@ fn message(stream: u16, id: u64, len: usize, reliability: Reliability) -> OutMes
     OutMessage { stream, ppid: id as u32, data, context: id, reliability, ..OutMessage::default() }
 }
 
-/// Every third packet with data is lost for a while; half of the messages may be abandoned.
+/// Loses every third packet with data for a while; half of the messages may be abandoned.
 fn lossy(interleaving: bool) {
     let mut pair = Pair::established(config(interleaving));
     assert_eq!(pair.with(Side::A, |a, _| (a.interleaves(), a.is_partially_reliable())), (interleaving, true));
@@ -72,7 +72,7 @@ fn rfc8260_2_3_1_abandoned_messages_block_nothing_with_interleaving() {
 }
 
 #[test]
-fn rfc8260_2_2_1_interleaving_takes_both_ends() {
+fn rfc8260_2_2_1_interleaving_needs_both_ends() {
     let mut pair = Pair::established_with(config(true), config(false), vec![a_ip(0)], vec![b_ip(0)]);
     assert_eq!(pair.with(Side::A, |a, _| (a.interleaves(), a.is_partially_reliable())), (false, true));
     pair.send(Side::A, message(0, 1, 10, Reliability::Full));
@@ -96,16 +96,16 @@ fn rfc9260_11_1_7_a_message_larger_than_any_buffer_arrives_in_parts() {
 
 const FORWARD_TSN: u8 = 192;
 
-// RFC 3758 §3.3.1, §3.3.2: only who did not announce support must not process a FORWARD TSN.
+// RFC 3758 §3.3.1, §3.3.2: only an end that did not announce support must not process a FORWARD TSN.
 #[test]
-fn a_forward_tsn_is_taken_by_who_announced_support_whatever_the_peer_announced() {
+fn an_end_that_announced_support_accepts_a_forward_tsn_whatever_the_peer_announced() {
     let mut without = config(false);
     without.streams.partial_reliability = false;
     let mut pair = Pair::new(config(false), vec![b_ip(0)]);
     pair.log = Some(Vec::new());
     pair.connect(without, vec![a_ip(0)], vec![b_ip(0)]);
     pair.run_for(Span::from_secs(1));
-    // The other end sent no such TSN, and would end the association for a SACK of it.
+    // The other end sent no such TSN, and would abort the association for a SACK of it.
     pair.drop_if(|_| true);
     for (to, answer) in [(Side::B, chunk::SACK), (Side::A, chunk::ERROR)] {
         assert!(!pair.with(to, |end, _| end.is_partially_reliable()), "not agreed: neither sends one");
@@ -124,7 +124,7 @@ fn a_forward_tsn_is_taken_by_who_announced_support_whatever_the_peer_announced()
     }
 }
 
-// RFC 9260 §9.2: a TSN that was abandoned is outstanding until the peer acknowledges it (RFC 3758 §3.5).
+// RFC 9260 §9.2: an abandoned TSN is outstanding until the peer acknowledges it (RFC 3758 §3.5).
 #[test]
 fn shutdown_waits_until_a_forward_tsn_is_acknowledged() {
     let mut pair = Pair::established(config(false));

@@ -1,4 +1,4 @@
-//! Verification tags (RFC 9260 §8.5), packets out of the blue (§8.4), and chunks nobody knows (§3.2).
+//! Verification tags (RFC 9260 §8.5), packets out of the blue (§8.4), and unknown chunks (§3.2).
 
 mod support;
 
@@ -17,7 +17,7 @@ use support::{Pair, Side, a_ip, b_ip, chunk, packet};
 
 const FOREIGN: u32 = 0x1357_9bdf;
 
-/// One of every chunk, as an attacker without the tag might send them.
+/// Calls `f` with one of every chunk, as an attacker without the tag might send them.
 fn with_every_chunk(mut f: impl FnMut(&str, &dyn EncodeChunk)) {
     let info = [7; 24];
     let params = [Param::HeartbeatInfo(&info)];
@@ -75,7 +75,8 @@ fn no_chunk_with_a_wrong_tag_has_any_effect_in_any_state() {
         for tag in [FOREIGN, 0] {
             assert!(tag == 0 || tag != own && tag != peer);
             with_every_chunk(|name, chunk| {
-                // An INIT has tag 0, and a SHUTDOWN ACK is out of the blue during set-up: see below.
+                // An INIT has tag 0, and a SHUTDOWN ACK during set-up is out of the blue: both are tested
+                // below.
                 let setting_up = matches!(state, State::CookieWait | State::CookieEchoed);
                 if name == "INIT" && tag == 0 || name == "SHUTDOWN ACK" && setting_up {
                     return;
@@ -116,8 +117,8 @@ fn no_chunk_with_a_wrong_tag_has_any_effect_in_any_state() {
 //# An endpoint receiving an ABORT chunk MUST apply the special Verification Tag check rules described in
 //# Section 8.5.1.
 #[test]
-fn the_t_bit_makes_a_reflected_tag_valid_and_only_that() {
-    // RFC 9260 §8.5.1 B
+fn the_t_bit_makes_only_a_reflected_tag_valid() {
+    // RFC 9260 §8.5.1 B.
     let abort = |tag_reflected| Abort { tag_reflected, causes: Causes::EMPTY };
     for (own_tag, t_bit, accepted) in
         [(true, false, true), (true, true, false), (false, true, true), (false, false, false)]
@@ -128,7 +129,7 @@ fn the_t_bit_makes_a_reflected_tag_valid_and_only_that() {
         let lost = pair.a.saw(|e| matches!(e, Event::Lost(LossReason::PeerAborted { .. })));
         assert_eq!(lost, accepted, "own tag {own_tag}, T {t_bit}");
         assert_eq!(pair.a.state().is_none(), accepted);
-        // RFC 9260 §8.5.1 C
+        // RFC 9260 §8.5.1 C.
         let mut pair = in_state(State::ShutdownAckSent);
         let tag = pair.tag_of(if own_tag { Side::A } else { Side::B });
         let complete = ShutdownComplete { tag_reflected: t_bit };
@@ -139,7 +140,7 @@ fn the_t_bit_makes_a_reflected_tag_valid_and_only_that() {
 
 #[test]
 fn a_shutdown_ack_during_set_up_is_out_of_the_blue() {
-    // RFC 9260 §8.5.1 E, §9.2: a peer that still closes the association before this one
+    // RFC 9260 §8.5.1 E, §9.2: a peer that still closes the association before this one.
     for state in [State::CookieWait, State::CookieEchoed] {
         let mut pair = in_state(state);
         let before = pair.log_len();
@@ -155,7 +156,7 @@ fn a_shutdown_ack_during_set_up_is_out_of_the_blue() {
 //= type=test
 //# An endpoint MUST ignore the SHUTDOWN COMPLETE chunk if it is not in the SHUTDOWN-ACK-SENT state.
 #[test]
-fn shutdown_complete_counts_in_shutdown_ack_sent_only() {
+fn shutdown_complete_is_accepted_in_shutdown_ack_sent_only() {
     for state in STATES.into_iter().filter(|s| *s != State::ShutdownAckSent && *s != State::CookieWait) {
         let mut pair = in_state(state);
         let tag = pair.tag_of(Side::A);
@@ -195,7 +196,7 @@ fn shutdown_complete_counts_in_shutdown_ack_sent_only() {
 //= type=test
 //# and MUST set the T bit.
 #[test]
-fn packets_out_of_the_blue_by_the_eight_rules() {
+fn packets_out_of_the_blue_follow_the_eight_rules() {
     let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
     pair.log = Some(Vec::new());
     with_every_chunk(|name, chunk| {
@@ -229,11 +230,11 @@ fn packets_out_of_the_blue_by_the_eight_rules() {
         pair.inject(Side::B, Pair::at(Side::B), &bytes),
         DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue)
     );
-    // Rule 1
+    // Rule 1.
     let at = PathAddr { local: b_ip(0), remote: "224.0.0.1".parse().unwrap() };
     let bytes = packet(Side::B, FOREIGN, &[&ShutdownAck]);
     assert_eq!(pair.inject(Side::B, at, &bytes), DatagramOutcome::Ignored(IgnoreReason::NotUnicast));
-    // §8.5.1 A: tag 0 is for an INIT alone
+    // §8.5.1 A: tag 0 is for an INIT only.
     let bytes = packet(Side::B, 0, &[&ShutdownAck]);
     assert_eq!(
         pair.inject(Side::B, Pair::at(Side::B), &bytes),
@@ -265,7 +266,7 @@ fn a_packet_out_of_the_blue_is_answered_once_or_not_at_all() {
     let abort = Abort { tag_reflected: false, causes: Causes::EMPTY };
     let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
     pair.log = Some(Vec::new());
-    // An ABORT anywhere in it
+    // An ABORT at any place in the packet.
     let behind: [&[&dyn EncodeChunk]; 3] =
         [&[&heartbeat, &abort], &[&ShutdownAck, &abort], &[&CookieEcho { cookie: &[1; 80] }, &abort]];
     for chunks in behind {
@@ -273,7 +274,7 @@ fn a_packet_out_of_the_blue_is_answered_once_or_not_at_all() {
         assert_eq!(outcome, DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue));
     }
     assert_eq!(pair.log_len(), 0);
-    // Everything else in it comes to nothing.
+    // All other chunks of the packet are ignored.
     pair.inject(
         Side::B,
         Pair::at(Side::B),
@@ -285,8 +286,8 @@ fn a_packet_out_of_the_blue_is_answered_once_or_not_at_all() {
 }
 
 #[test]
-fn unknown_chunks_by_their_high_bits() {
-    // RFC 9260 §3.2 Table 2: 00 stop, 01 stop and report, 10 skip, 11 skip and report
+fn unknown_chunks_are_treated_by_their_high_bits() {
+    // RFC 9260 §3.2 Table 2: 00 stop, 01 stop and report, 10 skip, 11 skip and report.
     let info = [7; 24];
     let params = [Param::HeartbeatInfo(&info)];
     for (typ, stops, reports) in
@@ -316,7 +317,7 @@ fn unknown_chunks_by_their_high_bits() {
 fn data_that_breaks_the_protocol_is_answered_by_abort_with_its_cause() {
     let mut pair = in_state(State::Established);
     let tag = pair.tag_of(Side::A);
-    // RFC 9260 §6.2: no user data
+    // RFC 9260 §6.2: no user data.
     let empty = [0, 3, 0, 16, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0];
     let before = pair.log_len();
     pair.inject(Side::A, Pair::at(Side::A), &packet(Side::A, tag, &[&UnknownChunk::new(&empty).unwrap()]));
@@ -327,7 +328,7 @@ fn data_that_breaks_the_protocol_is_answered_by_abort_with_its_cause() {
     assert!(pair.a.saw(|e| matches!(e, Event::Lost(LossReason::ProtocolViolation { cause: 9, .. }))));
     pair.run_for(Span::from_secs(1));
     assert!(pair.b.saw(|e| matches!(e, Event::Lost(LossReason::PeerAborted { cause: Some(9), .. }))));
-    // A SACK for what was never sent
+    // A SACK for data that was never sent.
     let mut pair = in_state(State::Established);
     let tag = pair.tag_of(Side::A);
     let sent_init = pair.log.as_ref().unwrap()[0].bytes.clone();
@@ -347,7 +348,7 @@ fn data_that_breaks_the_protocol_is_answered_by_abort_with_its_cause() {
 
 #[test]
 fn data_on_a_stream_that_does_not_exist_is_acknowledged_and_reported() {
-    // RFC 9260 §6.5
+    // RFC 9260 §6.5.
     let mut pair = in_state(State::Established);
     let (tag, initial) = (pair.tag_of(Side::A), initial_tsn_of(&pair, Side::B));
     let data = stream_data(initial, 60_000, 0);
@@ -359,7 +360,7 @@ fn data_on_a_stream_that_does_not_exist_is_acknowledged_and_reported() {
 }
 
 #[test]
-fn truncated_and_garbled_packets_with_the_right_tag_do_no_harm() {
+fn truncated_and_garbled_packets_with_the_right_tag_are_harmless() {
     for state in STATES.into_iter().filter(|s| *s != State::CookieWait) {
         let mut pair = in_state(state);
         let tag = pair.tag_of(Side::A);
@@ -379,13 +380,13 @@ fn truncated_and_garbled_packets_with_the_right_tag_do_no_harm() {
     }
 }
 
-/// RFC 6951 §5.4: where a packet came from may be learnt only after its verification tag was checked.
+/// RFC 6951 §5.4: the source of a packet may be learnt only after its verification tag was checked.
 #[test]
-fn the_outcome_tells_whether_the_packet_is_the_peers_for_certain() {
+fn the_outcome_says_whether_the_packet_is_verified_as_the_peers() {
     let mut pair = in_state(State::Established);
     let handle = pair.a.handle.unwrap();
     with_every_chunk(|name, chunk| {
-        // By the peer's address it is found; only the tag proves anything.
+        // The peer's address identifies the association; only the tag proves the peer.
         for tag in [FOREIGN, 0] {
             let outcome = pair.inject(Side::A, Pair::at(Side::A), &packet(Side::A, tag, &[chunk]));
             assert_eq!(outcome, DatagramOutcome::Unverified(handle), "{name}, tag {tag}");

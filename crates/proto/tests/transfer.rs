@@ -34,13 +34,14 @@ fn bulk_both_ways() {
 }
 
 #[test]
-fn a_reader_that_sleeps_closes_the_window_and_opens_it_again() {
+fn a_sleeping_reader_closes_the_window_and_reopens_it() {
     let config = Config { receive_buffer: 20_000, ..Config::default() };
     let mut pair = Pair::established(config);
     pair.b.reading = false;
     let mut waiting = (0..100).collect();
     pair.feed(Side::A, &mut waiting, 1000);
-    // Zero window probes go out and are refused for a minute; nobody gives up (RFC 9260 §6.1 A).
+    // Zero window probes are sent and rejected for a minute; neither end abandons the association (RFC 9260
+    // §6.1 A).
     pair.run_for(Span::from_secs(60));
     assert_eq!(pair.a.state(), Some(AssociationState::Established));
     let held = pair.b.endpoint.association(pair.b.handle.unwrap()).unwrap().readable();
@@ -68,9 +69,9 @@ fn random_loss_both_ways_delivers_everything_in_order() {
 }
 
 #[test]
-fn several_segments_in_one_buffer_are_the_packets_one_by_one() {
+fn several_segments_in_one_buffer_equal_single_packets() {
     let run = |max_segments| {
-        // Probes go between batches, not within.
+        // Probes are sent between batches, not within.
         let config = Config { max_segments, pmtu_discovery: false, ..Config::default() };
         let mut pair = Pair::established(config);
         pair.log = Some(Vec::new());
@@ -81,7 +82,7 @@ fn several_segments_in_one_buffer_are_the_packets_one_by_one() {
 }
 
 #[test]
-fn events_tell_when_there_is_something_to_read_and_room_to_write() {
+fn events_report_readable_data_and_room_to_write() {
     let config = Config { send_buffer: 10_000, ..Config::default() };
     let mut pair = Pair::established(config);
     let refused = pair.with(Side::A, |a, now| {
@@ -102,7 +103,7 @@ fn events_tell_when_there_is_something_to_read_and_room_to_write() {
 }
 
 #[test]
-fn two_runs_are_the_same_to_the_bit() {
+fn two_runs_are_identical() {
     let run = || {
         let mut pair = Pair::established(Config { trace: true, ..Config::default() });
         pair.log = Some(Vec::new());

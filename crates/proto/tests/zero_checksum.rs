@@ -1,5 +1,4 @@
-//! Packets without a checksum (RFC 9653): only between two ends that both said so, and never INIT or COOKIE
-//! ECHO.
+//! Packets without a checksum (RFC 9653): only if both ends announced it, and never INIT or COOKIE ECHO.
 
 mod support;
 
@@ -25,7 +24,7 @@ fn up(a: bool, b: bool) -> Pair {
 }
 
 #[test]
-fn both_ends_leave_it_out_once_the_association_is_up() {
+fn both_ends_omit_the_checksum_once_the_association_is_up() {
     let mut pair = up(true, true);
     let log = pair.log_len();
     pair.transfer(Side::A, 50, 1000, Span::from_secs(5));
@@ -41,12 +40,12 @@ fn both_ends_leave_it_out_once_the_association_is_up() {
 }
 
 #[test]
-fn an_end_that_did_not_say_so_gets_checksums_and_takes_nothing_else() {
+fn an_end_without_the_option_gets_checksums_and_accepts_nothing_else() {
     for (a, b) in [(true, false), (false, true), (false, false)] {
         let mut pair = up(a, b);
         pair.transfer(Side::A, 20, 1000, Span::from_secs(5));
         assert!(!pair.log.as_ref().unwrap().iter().any(has_none), "{a} {b}");
-        // What comes without one all the same is dropped by who did not say that it takes it.
+        // Packets without one are dropped by an end that did not announce to accept them.
         let deaf = if a { Side::B } else { Side::A };
         pair.filter = Box::new(|flight| {
             flight.bytes[8..12].fill(0);
@@ -60,8 +59,8 @@ fn an_end_that_did_not_say_so_gets_checksums_and_takes_nothing_else() {
 }
 
 #[test]
-fn a_wrong_checksum_is_wrong_and_so_is_none_on_a_cookie_echo() {
-    // RFC 9653 §5.3
+fn a_wrong_checksum_or_none_on_a_cookie_echo_is_rejected() {
+    // RFC 9653 §5.3.
     let mut pair = up(true, true);
     pair.filter = Box::new(|flight| {
         flight.bytes[8] = 1;

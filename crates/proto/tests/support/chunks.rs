@@ -1,8 +1,8 @@
-//! Chunks that several tests write by hand.
+//! Chunks that several tests build by hand.
 
 use msctp_wire::{Data, DataFlags, Init, Params, Ppid, Ssn, StreamId, Tsn, VerificationTag};
 
-/// An INIT without parameters.
+/// Returns an INIT without parameters.
 pub fn bare_init() -> Init<'static> {
     Init {
         initiate_tag: VerificationTag::new(5),
@@ -14,12 +14,12 @@ pub fn bare_init() -> Init<'static> {
     }
 }
 
-/// A whole message on stream 0.
+/// Returns a complete message on stream 0.
 pub fn data(tsn: Tsn, ssn: u16) -> Data<'static> {
     stream_data(tsn, 0, ssn)
 }
 
-/// A whole message on any stream; its payload protocol identifier is its number.
+/// Returns a complete message on any stream; its payload protocol identifier is its number.
 pub fn stream_data(tsn: Tsn, stream: u16, ssn: u16) -> Data<'static> {
     Data {
         tsn,

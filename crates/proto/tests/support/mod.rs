@@ -1,5 +1,5 @@
-//! Two endpoints over a scripted network in virtual time: every packet passes a filter that may lose, delay,
-//! repeat or change it. Shared by all tests of the crate that need a peer.
+//! Two endpoints over a scripted network in virtual time. Every packet passes a filter that may drop, delay,
+//! duplicate or change it. Shared by all tests of the crate that need a peer.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![allow(unreachable_pub, reason = "a module of test binaries")]
 
@@ -18,7 +18,7 @@ use msctp_units::{Ecn, Rate, Span, Time};
 pub const PORT_A: u16 = 5000;
 pub const PORT_B: u16 = 5001;
 
-/// Which of the two.
+/// One of the two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
     A,
@@ -34,22 +34,22 @@ impl Side {
     }
 }
 
-/// A packet on its way.
+/// A packet in flight.
 #[derive(Clone, Debug)]
 pub struct Flight {
-    /// When it was sent.
+    /// Time of transmission.
     pub sent: Time,
-    /// Who sent it.
+    /// The sender.
     pub from: Side,
-    /// Its addresses as the sender sees them.
+    /// Addresses as the sender sees them.
     pub at: PathAddr,
-    /// Its ECN codepoint, which a filter may change.
+    /// ECN codepoint, which a filter may change.
     pub ecn: Ecn,
     pub bytes: Vec<u8>,
 }
 
 impl Flight {
-    /// Chunk types in order.
+    /// Returns the chunk types in order.
     pub fn chunks(&self) -> Vec<u8> {
         let (mut types, mut rest) = (Vec::new(), &self.bytes[12..]);
         while rest.len() >= 4 {
@@ -68,7 +68,7 @@ impl Flight {
         u32::from_be_bytes(self.bytes[4..8].try_into().unwrap())
     }
 
-    /// The first TSN in the packet.
+    /// Returns the first TSN in the packet.
     pub fn tsn(&self) -> Option<u32> {
         let mut rest = &self.bytes[12..];
         while rest.len() >= 8 {
@@ -103,29 +103,29 @@ pub mod chunk {
     pub const ASCONF: u8 = 0xc1;
 }
 
-/// What the network does with a packet.
+/// The network's treatment of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Pass,
     Drop,
-    /// Arrives so much later than it would.
+    /// Arrives this much later than otherwise.
     Late(Span),
-    /// Arrives twice, the second time so much later.
+    /// Arrives twice, the second time this much later.
     Twice(Span),
 }
 
 type Filter = Box<dyn FnMut(&mut Flight) -> Fate>;
 
-/// One end: an endpoint, its one association of interest, and all that came out of it.
+/// One end: an endpoint, its association under test, and all its output.
 pub struct Host {
     pub endpoint: Endpoint,
     pub handle: Option<Handle>,
     pub events: Vec<Event>,
     pub received: Vec<Message>,
-    /// How many messages had been read each time the peer restarted.
+    /// Number of messages read at each restart of the peer.
     pub restarts: Vec<usize>,
     pub trace: Vec<TraceEvent>,
-    /// Read messages as soon as they are there.
+    /// Read messages as soon as they arrive.
     pub reading: bool,
     wake: Option<Time>,
 }
@@ -162,16 +162,16 @@ pub struct Pair {
     pub now: Time,
     pub a: Host,
     pub b: Host,
-    /// One way, for packets with these addresses (the mobile's), else `default_delay`.
+    /// One-way delay of packets with these addresses (the mobile's), else `default_delay`.
     pub delays: BTreeMap<IpAddr, Span>,
     pub default_delay: Span,
-    /// Each sender's packets leave on each path one after the other at this rate; `None`: at once.
+    /// Rate at which each sender's packets leave on each path; `None`: unlimited.
     pub rate: Option<Rate>,
     free: BTreeMap<(Side, IpAddr, IpAddr), Time>,
     pub filter: Filter,
-    /// An address of A's and what B sees in its place (address translation).
+    /// An address of A and the one that B sees in its place (address translation).
     pub translate: Option<(IpAddr, IpAddr)>,
-    /// Every packet sent, when on.
+    /// Every packet sent; `None`: not recorded.
     pub log: Option<Vec<Flight>>,
     queue: BTreeMap<(Time, u64), Flight>,
     sequence: u64,
@@ -183,12 +183,12 @@ pub fn ip(network: u8, host: u8) -> IpAddr {
     IpAddr::from([10, network, 0, host])
 }
 
-/// A's address in that network.
+/// Returns A's address in this network.
 pub fn a_ip(network: u8) -> IpAddr {
     ip(network, 1)
 }
 
-/// B's address in that network.
+/// Returns B's address in this network.
 pub fn b_ip(network: u8) -> IpAddr {
     ip(network, 2)
 }
@@ -202,7 +202,7 @@ pub fn message(stream: u16, data: Vec<u8>) -> OutMessage {
 }
 
 impl Pair {
-    /// B listens on the given addresses; nothing is sent yet.
+    /// Creates a pair whose B listens on the given addresses; nothing is sent yet.
     pub fn new(config_b: Config, addresses_b: Vec<IpAddr>) -> Self {
         let mut pair = Self {
             now: Time::ZERO + Span::from_secs(1),
@@ -224,7 +224,7 @@ impl Pair {
         pair
     }
 
-    /// A begins an association.
+    /// Starts an association from A.
     pub fn connect(&mut self, config: Config, local: Vec<IpAddr>, remote: Vec<IpAddr>) -> Handle {
         let local = LocalAddrs { port: PORT_A, addresses: local };
         let remote = RemoteAddrs { port: PORT_B, addresses: remote };
@@ -234,12 +234,12 @@ impl Pair {
         handle
     }
 
-    /// Both ends up, with one address each.
+    /// Establishes a pair with one address each.
     pub fn established(config: Config) -> Self {
         Self::established_with(config.clone(), config, vec![a_ip(0)], vec![b_ip(0)])
     }
 
-    /// Both ends up, all paths confirmed.
+    /// Establishes a pair with all paths confirmed.
     pub fn established_with(
         config_a: Config,
         config_b: Config,
@@ -262,7 +262,7 @@ impl Pair {
         }
     }
 
-    /// Drops every packet that `lost` says.
+    /// Drops every packet that matches `lost`.
     pub fn drop_if(&mut self, mut lost: impl FnMut(&Flight) -> bool + 'static) {
         self.filter = Box::new(move |flight| if lost(flight) { Fate::Drop } else { Fate::Pass });
     }
@@ -281,7 +281,7 @@ impl Pair {
         self.filter = Box::new(|_| Fate::Pass);
     }
 
-    /// Calls `f` on the association of that side, then sends what came of it.
+    /// Calls `f` on the association of that side, then sends the resulting packets.
     pub fn with<R>(&mut self, side: Side, f: impl FnOnce(&mut msctp_proto::Association, Time) -> R) -> R {
         let now = self.now;
         let host = self.host(side);
@@ -295,14 +295,14 @@ impl Pair {
         self.with(side, |association, now| association.send(now, message)).unwrap();
     }
 
-    /// Path of that side between these addresses.
+    /// Returns that side's path between these addresses.
     pub fn path(&mut self, side: Side, local: IpAddr, remote: IpAddr) -> PathId {
         let at = PathAddr { local, remote };
         self.with(side, |association, _| association.paths().find(|path| path.at == at).map(|path| path.id))
             .unwrap_or_else(|| panic!("no path {at}"))
     }
 
-    /// Hands a packet to `to` as if it came from the network now.
+    /// Passes a packet to `to` as if it arrived from the network now.
     pub fn inject(&mut self, to: Side, at: PathAddr, bytes: &[u8]) -> DatagramOutcome {
         self.inject_marked(to, at, Ecn::NotEct, bytes)
     }
@@ -319,7 +319,7 @@ impl Pair {
         outcome
     }
 
-    /// Takes everything out of one end.
+    /// Polls all output of one end.
     pub fn drain(&mut self, side: Side) {
         loop {
             self.transmit(side);
@@ -409,7 +409,7 @@ impl Pair {
         self.sequence += 1;
     }
 
-    /// Lets the next thing happen; false if nothing will before `end`.
+    /// Processes the next event; returns false if there is none before `end`.
     pub fn step(&mut self, end: Time) -> bool {
         let arrival = self.queue.keys().next().map(|key| key.0);
         let next = [arrival, self.a.wake, self.b.wake].into_iter().flatten().min();
@@ -447,7 +447,7 @@ impl Pair {
         while self.step(end) {}
     }
 
-    /// Runs until `done`, at most for `limit`; false if it did not come true.
+    /// Runs until `done`, at most for `limit`; returns false if `done` did not become true.
     pub fn run_until(&mut self, limit: Span, mut done: impl FnMut(&mut Self) -> bool) -> bool {
         let end = self.now + limit;
         loop {
@@ -477,7 +477,7 @@ impl Pair {
         assert!(done, "{} of {count} messages arrived", numbers.len());
     }
 
-    /// Sends what fits of the numbered messages.
+    /// Sends numbered messages as long as they fit.
     pub fn feed(&mut self, from: Side, waiting: &mut VecDeque<u32>, len: usize) {
         let now = self.now;
         let host = self.host(from);
@@ -500,7 +500,7 @@ impl Pair {
     }
 }
 
-/// An SCTP packet as the other side of `to` would send it.
+/// Builds an SCTP packet as the other side of `to` would send it.
 pub fn packet(to: Side, tag: u32, chunks: &[&dyn msctp_wire::EncodeChunk]) -> Vec<u8> {
     let (src, dst) = match to {
         Side::A => (PORT_B, PORT_A),
@@ -509,14 +509,14 @@ pub fn packet(to: Side, tag: u32, chunks: &[&dyn msctp_wire::EncodeChunk]) -> Ve
     packet_between(src, dst, tag, chunks)
 }
 
-/// Writes the right checksum into a packet that was changed.
+/// Writes the right checksum into a changed packet.
 pub fn reseal(bytes: &mut [u8]) {
     bytes[8..12].fill(0);
     let crc = msctp_wire::crc32c(bytes);
     bytes[8..12].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// An SCTP packet between any ports.
+/// Builds an SCTP packet between any ports.
 pub fn packet_between(src: u16, dst: u16, tag: u32, chunks: &[&dyn msctp_wire::EncodeChunk]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let tag = msctp_wire::VerificationTag::new(tag);
@@ -529,7 +529,7 @@ pub fn packet_between(src: u16, dst: u16, tag: u32, chunks: &[&dyn msctp_wire::E
 }
 
 impl Pair {
-    /// Addresses of a packet from the other side, as `to` sees them, in network 0.
+    /// Returns the addresses of a packet from the other side, as `to` sees them, in network 0.
     pub fn at(to: Side) -> PathAddr {
         match to {
             Side::A => PathAddr { local: a_ip(0), remote: b_ip(0) },
@@ -537,13 +537,13 @@ impl Pair {
         }
     }
 
-    /// The verification tag that `to` expects. Needs the log, and a packet that was sent to it.
+    /// Returns the verification tag that `to` expects. Needs the log, and a packet sent to it.
     pub fn tag_of(&self, to: Side) -> u32 {
         let log = self.log.as_ref().expect("the log is on");
         log.iter().rev().find(|f| f.from == to.other() && f.tag() != 0).expect("a packet to it").tag()
     }
 
-    /// Packets logged from that side since the log had `since` entries.
+    /// Returns the packets logged from that side since the log had `since` entries.
     pub fn sent_since(&self, from: Side, since: usize) -> Vec<Flight> {
         let log = self.log.as_ref().expect("the log is on");
         log[since..].iter().filter(|flight| flight.from == from).cloned().collect()

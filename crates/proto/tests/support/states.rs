@@ -1,4 +1,4 @@
-//! A pair of which one end is held in a state of the association.
+//! Pairs with one end held in a state of the association.
 
 use msctp_proto::{AssociationState as State, Config};
 use msctp_units::Span;
@@ -6,7 +6,7 @@ use msctp_wire::{Checksum, Chunk, Packet, Tsn};
 
 use super::{Pair, Side, a_ip, b_ip, chunk, text_message};
 
-/// A pair in which A is in the given state and stays there, the log on.
+/// Returns a pair whose A is in the given state and stays there, with the log on.
 pub fn in_state(state: State) -> Pair {
     let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
     pair.log = Some(Vec::new());
@@ -49,7 +49,7 @@ pub fn in_state(state: State) -> Pair {
     pair
 }
 
-/// Every state that an association may be in.
+/// Every state of an association.
 pub const STATES: [State; 7] = [
     State::CookieWait,
     State::CookieEchoed,
@@ -60,7 +60,7 @@ pub const STATES: [State; 7] = [
     State::ShutdownAckSent,
 ];
 
-/// The initial TSN of that side, from its INIT or INIT ACK in the log.
+/// Returns the initial TSN of that side, from its INIT or INIT ACK in the log.
 pub fn initial_tsn_of(pair: &Pair, side: Side) -> Tsn {
     let log = pair.log.as_ref().expect("the log is on");
     let found = log.iter().filter(|flight| flight.from == side).find_map(|flight| {
