@@ -10,7 +10,7 @@ use msctp_wire::Tsn;
 pub(crate) struct LongTsn(u64);
 
 impl LongTsn {
-    /// Below all that are ever used.
+    /// A number below all that are used.
     pub(crate) const LEAST: Self = Self(0);
 
     /// Returns the first number of a direction. Starts above 2^32 so that the numbers before it exist too.

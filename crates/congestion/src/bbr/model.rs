@@ -48,7 +48,7 @@ pub(super) struct Model {
     pub(super) loss_events: u64,
 
     min_rtt: Option<(Span, Time)>,
-    /// It was answered over another path, which is shorter: it is this path's no more once this one answers.
+    /// The SACK that measured `min_rtt` came back over another, shorter path. Discarded once this path answers.
     shortcut: bool,
     /// The least of the last ProbeRTTInterval (§5.3.4.3).
     probe_rtt_min: Option<(Span, Time)>,

@@ -15,8 +15,8 @@ use crate::path::Path;
 use crate::stats::{AssociationState as State, EcnStats};
 use crate::trace::{Direction, TraceKind};
 
-/// Paths whose marks are echoed at a time. The oldest is forgotten for one more: new marks will come there,
-/// or no data does.
+/// Largest number of paths whose marks are echoed at a time. One more replaces the oldest, whose path will
+/// report new marks if data still arrives there.
 const MAX_ECHOES: usize = 4;
 
 /// State of ECN, created at the first mark or ECNE.
