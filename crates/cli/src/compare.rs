@@ -14,8 +14,8 @@ use crate::running::{done_with, outcome, print, progress, say_extent, store, unw
 
 /// Compare all handover policies on the papers' handovers.
 ///
-/// Every policy runs every handover with the same seeds. Its regret is the throughput that it lacks in the
-/// 5 s after the switch, compared with an oracle that knows the free capacity of the new path. An interrupted
+/// Every policy runs every handover with the same seeds. Its regret is the throughput lost in the 5 s
+/// after the switch against an oracle that knows the available bandwidth of the new path. An interrupted
 /// comparison resumes when the same command runs again.
 #[derive(clap::Args)]
 #[command(after_help = "\

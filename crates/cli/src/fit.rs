@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// Paper whose parameters to fit.
     #[arg(value_parser = PossibleValuesParser::new(["fu-atiquzzaman"]))]
     paper: String,
-    /// Try at most so many parameter sets.
+    /// Largest number of parameter sets to try.
     #[arg(long, value_name = "N", default_value_t = Budget::default().evaluations, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     evaluations: usize,
     /// Seeds of each cell of the paper's table, 1 to 100.

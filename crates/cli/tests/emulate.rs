@@ -188,7 +188,7 @@ fn a_command_sees_its_hosts_addresses_and_the_summary_says_what_arrived() {
     assert_eq!(said["hosts"][0]["name"], "mobile");
     assert_eq!(fs::read(pcap).expect("written")[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
     let err = text(&output.stderr);
-    assert!(err.contains("not run, your commands take their place: association \"download\""), "{err}");
+    assert!(err.contains("not run, because your commands replace them: association \"download\""), "{err}");
 }
 
 #[test]

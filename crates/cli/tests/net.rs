@@ -24,9 +24,9 @@ fn wrong_use_gives_one_clear_error_and_its_exit_code() {
         // Somebody is there, and answers nothing.
         (&["connect", &taken, "--timeout", "1"], 1, "no answer for 1 s"),
         (&["connect", "no such host"], 2, "want HOST or HOST:PORT"),
-        (&["connect", "127.0.0.1:99999"], 2, "\"99999\" is no port: want 1 to 65535"),
-        (&["connect", "127.0.0.1:0"], 2, "\"0\" is no port: want 1 to 65535"),
-        (&["serve", "--bind", "127.0.0.1:99999"], 2, "\"99999\" is no port: want 0 to 65535"),
+        (&["connect", "127.0.0.1:99999"], 2, "\"99999\" is not a port: want 1 to 65535"),
+        (&["connect", "127.0.0.1:0"], 2, "\"0\" is not a port: want 1 to 65535"),
+        (&["serve", "--bind", "127.0.0.1:99999"], 2, "\"99999\" is not a port: want 0 to 65535"),
         (&["connect", "127.0.0.1", "--policy", "foo"], 2, "--policy foo: want one of conservative, "),
         (&["serve", "--controller", "foo"], 2, "--controller foo: want one of rfc9260, "),
         (&["serve", "--mtu", "100"], 2, "--mtu 100: want 512 to 65535 bytes"),

@@ -276,7 +276,7 @@ fn an_interrupted_transfer_leaves_a_part_that_the_next_one_completes() {
     let again = run(&["send", file.to_str().unwrap(), &server.at]);
     let text = String::from_utf8_lossy(&again.stdout);
     assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
-    assert!(text.starts_with(&format!("{} bytes ({kept} were there)", len - kept)), "{text}");
+    assert!(text.starts_with(&format!("{} bytes ({kept} from an earlier attempt)", len - kept)), "{text}");
     assert_eq!(names(&out), ["film"]);
 }
 
@@ -315,7 +315,7 @@ fn a_server_without_a_key_says_who_may_use_it() {
         let mut server = Server::start(&[command, &LOOPBACK[..]].concat());
         let mut line = String::new();
         server.errors.read_line(&mut line).unwrap();
-        assert!(line.starts_with("no --key: anybody who can reach this port can "), "{command:?}: {line}");
+        assert!(line.starts_with("no --key: anyone who can reach this port can "), "{command:?}: {line}");
         let server = Server::start(&[command, &LOOPBACK[..], &key].concat());
         signal(&server.child, "TERM");
         let (code, _, errors) = server.output();

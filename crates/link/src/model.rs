@@ -112,7 +112,7 @@ pub enum Carries {
 
 /// The link model has no such property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this link model cannot do {change:?}")]
+#[error("this link model does not support {change:?}")]
 pub struct Unsupported {
     /// The requested change.
     pub change: Change,

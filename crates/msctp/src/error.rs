@@ -139,10 +139,10 @@ pub enum AssociationError {
     /// [`accept`](crate::Endpoint::accept), and the old one is lost by its idle timeout. Without shared keys
     /// anyone who receives packets at the peer's address can restart it; `AuthConfig::accept_restarts` set to
     /// false refuses restarts.
-    #[error("the peer restarted the association: read on from the new one, or abort it")]
+    #[error("the peer restarted the association: continue to read from the new one, or abort it")]
     Restarted,
     /// The endpoint's task ended, with its runtime or by [`Endpoint::close`](crate::Endpoint::close).
-    #[error("the endpoint is gone")]
+    #[error("the endpoint has ended")]
     EndpointGone,
 }
 
@@ -189,11 +189,11 @@ pub enum FinishError {
     /// The peer does not support stream reconfiguration (RFC 6525), or one end turned it off. The stream then
     /// ends with the association.
     #[error(
-        "the peer cannot be told that a stream is over: stream reconfiguration (RFC 6525) was not agreed on"
+        "the peer cannot be notified that a stream ended: stream reconfiguration (RFC 6525) was not negotiated"
     )]
     NotAgreedOn,
     /// The peer rejected the request.
-    #[error("the peer did not take the end of the stream: {0:?}")]
+    #[error("the peer rejected the end of the stream: {0:?}")]
     Denied(ReconfigOutcome),
     /// The core rejected the request: there is no such stream.
     #[error(transparent)]
@@ -283,7 +283,7 @@ fn words(reason: &LossReason) -> String {
             format!("the peer aborted the association{cause}{}", detail(&String::from_utf8_lossy(reason)))
         }
         LossReason::Aborted => "aborted by this end".to_owned(),
-        LossReason::ProtocolViolation { what, .. } => format!("the peer broke the protocol: {what}"),
+        LossReason::ProtocolViolation { what, .. } => format!("the peer violated the protocol: {what}"),
         other => format!("lost: {other:?}"),
     }
 }

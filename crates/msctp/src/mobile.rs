@@ -38,22 +38,21 @@ pub struct Mobility {
     pub delete_after: Duration,
     /// Uses loopback addresses. False.
     pub loopback: bool,
-    /// Whether an address translator (NAT) is between this host and the peer. [`Translation::Auto`].
+    /// Whether a NAT is between this host and the peer. [`Translation::Auto`].
     pub translation: Translation,
 }
 
-/// Whether the peer knows this host's addresses by other names, because an address translator (NAT) is on the
-/// path.
+/// Whether a NAT translates this host's addresses, so that the peer sees others.
 ///
 /// An address is then announced as the source address of the announcing packet (the wildcard of RFC 5061
-/// §4.2.1, §4.2.2, §4.2.4). This is correct without a translator as well. But no key protects a source
-/// address (§6), and such requests wait until the address itself carries packets.
+/// §4.2.1, §4.2.2, §4.2.4). This is correct without a NAT as well. But no key protects a source address (§6),
+/// and such requests wait until the address itself carries packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Translation {
     /// For private addresses (RFC 1918, RFC 4193, RFC 6598), if the peer's addresses are not private.
     #[default]
     Auto,
-    /// For all addresses: a translator between private networks cannot be detected by its addresses.
+    /// For all addresses: a NAT between private networks cannot be detected by its addresses.
     Always,
     /// For none.
     Never,

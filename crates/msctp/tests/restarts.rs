@@ -1,4 +1,4 @@
-//! A restart by someone who has the client's IP address, as behind a common address translator, and knows no
+//! A restart by someone who has the client's IP address, as behind a common NAT, and knows no
 //! tag and no key.
 
 use std::time::Duration;

@@ -38,18 +38,18 @@ pub enum CallError {
     LastAddress(IpAddr),
     /// The peer knows it by a translated address, so it cannot be asked to delete this one.
     #[error(
-        "{0} is translated on its way, the peer knows it by another name: keep only another address instead"
+        "{0} is translated by a NAT, so the peer cannot delete it by name: keep only another address instead"
     )]
     TranslatedAddress(IpAddr),
     /// The peer did not announce ASCONF in its list of supported extensions (RFC 5061 §4.2.7), or does not
     /// authenticate it where that is required (§4.1.1).
-    #[error("the peer does not support dynamic addresses (RFC 5061), or not authenticated")]
+    #[error("the peer does not support dynamic addresses (RFC 5061) with authentication (RFC 4895)")]
     PeerLacksAsconf,
     /// The peer did not announce stream reconfiguration, or this end did not (RFC 6525).
-    #[error("stream reconfiguration (RFC 6525) was not agreed on")]
+    #[error("stream reconfiguration (RFC 6525) was not negotiated")]
     PeerLacksReconfig,
     /// No such stream.
-    #[error("stream {stream}: there are {streams} of these, so want 0 to {}", .streams.saturating_sub(1))]
+    #[error("stream {stream}: want 0 to {}, there are {streams}", .streams.saturating_sub(1))]
     UnknownStream {
         /// The stream requested.
         stream: u16,
@@ -63,7 +63,7 @@ pub enum CallError {
         streams: usize,
     },
     /// The queue of stream requests is full.
-    #[error("too many stream requests are waiting already: want fewer at a time")]
+    #[error("too many stream requests are queued: wait for Event::Streams")]
     TooManyStreamRequests,
     /// A link quality with a field out of range.
     #[error(transparent)]
@@ -72,12 +72,12 @@ pub enum CallError {
     #[error(transparent)]
     Key(#[from] KeyError),
     /// The queue of address requests is full.
-    #[error("{0} address requests are waiting already: want fewer at a time")]
+    #[error("{0} address requests are queued: wait for Event::AddressChange")]
     TooManyRequests(usize),
     /// An ICMP message quotes no packet of this association (RFC 8899 §4.6.1).
     #[error("the message quotes no packet of this association: want its ports and verification tag")]
     NotQuoted,
     /// No association of that handle.
-    #[error("no such association: it is closed, or the handle is of another endpoint")]
+    #[error("no such association: it is closed, or the handle belongs to another endpoint")]
     UnknownAssociation,
 }

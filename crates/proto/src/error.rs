@@ -65,7 +65,7 @@ pub enum SendError {
 
 /// The peer restarted the association: later messages belong to the new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the peer restarted the association: what it sent from here on belongs to a new one")]
+#[error("the peer restarted the association: the following messages belong to the new one")]
 pub struct Restarted;
 
 /// Why this end aborts: becomes a User-Initiated Abort cause (RFC 9260 §3.3.10.12).

@@ -39,7 +39,7 @@ pub struct OfferConfig {
     /// List this end's addresses, where there is more than one; a single one is never listed (RFC 9260
     /// §3.3.2.1). True. False: the association begins with the address that the INIT leaves from or arrives
     /// at, and no other; more are added when it is up (RFC 5061). Stacks that know one address only refuse an
-    /// INIT that lists some, and behind an address translator a list is wrong. An INIT ACK leaves the list
+    /// INIT that lists some, and behind a NAT a list is wrong. An INIT ACK leaves the list
     /// out where it would have more than three times the bytes of the INIT, IP headers included; the INITs of
     /// this crate are long enough for any list.
     pub list_addresses: bool,

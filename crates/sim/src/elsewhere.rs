@@ -444,7 +444,7 @@ fn refuse(scenario: &Scenario) -> Result<(), ScenarioError> {
     };
     for app in &scenario.apps {
         if matches!(app.kind, AppKind::Reader { .. } | AppKind::TcpReader { .. }) {
-            let message = "real stacks have no limited readers here: want it left out";
+            let message = "real stacks have no limited readers here: remove it";
             return refused(format!("app.{}.type", app.name), message);
         }
     }

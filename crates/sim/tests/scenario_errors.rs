@@ -185,11 +185,11 @@ fn values_that_cannot_be_say_what_can() {
     );
     assert_eq!(
         error("loss = 0.01", "loss = 1.5"),
-        "small.toml:32: link.right.loss: 1.5 is no probability: want 0 to 1"
+        "small.toml:32: link.right.loss: 1.5 is not a probability: want 0 to 1"
     );
     assert_eq!(
         error("loss = 0.01", "loss = { good_to_bad = 0.1, bad_to_good = -1 }"),
-        "small.toml:32: link.right.loss.bad_to_good: -1 is no probability: want 0 to 1"
+        "small.toml:32: link.right.loss.bad_to_good: -1 is not a probability: want 0 to 1"
     );
     assert_eq!(
         error("mtu = 1500", "mtu = 500"),
@@ -331,7 +331,7 @@ fn radio_links_are_checked() {
     );
     assert_eq!(
         egprs("scheme = \"CS4\"\nbler = 10"),
-        "small.toml:32: link.right.bler: 10 is no probability: want 0 to 1"
+        "small.toml:32: link.right.bler: 10 is not a probability: want 0 to 1"
     );
     assert_eq!(
         egprs("scheme = \"CS4\"\npdchs = 9"),
@@ -339,11 +339,11 @@ fn radio_links_are_checked() {
     );
     assert_eq!(
         egprs("scheme = \"CS4\"\nrate = \"1Mbps\""),
-        "small.toml:32: link.right.rate: links of type egprs have no rate: want it left out, or type = \"plain\" or \"wlan\" or \"lte\""
+        "small.toml:32: link.right.rate: links of type egprs have no rate: remove it, or use type = \"plain\" or \"wlan\" or \"lte\""
     );
     assert_eq!(
         egprs("scheme = \"CS4\"\nrrbp = \"10ms\""),
-        "small.toml:32: link.right.rrbp: 10000000 cannot be: want at least 20000000 ns, one block period"
+        "small.toml:32: link.right.rrbp: 10000000 is not allowed: want at least 20000000 ns, one block period"
     );
     assert_eq!(lte(""), "small.toml:25: link.right.rate: missing: want rate = \"1Mbps\"");
     assert_eq!(
@@ -352,11 +352,11 @@ fn radio_links_are_checked() {
     );
     assert_eq!(
         lte("rate = \"1Mbps\"\nbler = 0.9\nmean_burst = 2"),
-        "small.toml:33: link.right.mean_burst: 2 cannot be: want at least loss / (1 − loss) packets, or less loss"
+        "small.toml:33: link.right.mean_burst: 2 is not allowed: want at least loss / (1 − loss) packets, or less loss"
     );
     assert_eq!(
         lte("rate = \"1Mbps\"\ncoding = { table = [] }"),
-        "small.toml:32: link.right.coding: links of type lte have no coding: want it left out, or type = \"egprs\""
+        "small.toml:32: link.right.coding: links of type lte have no coding: remove it, or use type = \"egprs\""
     );
 }
 
@@ -493,11 +493,11 @@ fn overrides_replace_values_and_are_named_in_errors() {
 fn a_key_of_another_link_type_names_the_types_that_have_it() {
     assert_eq!(
         error("loss = 0.01", "bler = 0.01"),
-        "small.toml:32: link.right.bler: links of type plain have no bler: want it left out, or type = \"egprs\" or \"lte\""
+        "small.toml:32: link.right.bler: links of type plain have no bler: remove it, or use type = \"egprs\" or \"lte\""
     );
     assert_eq!(
         error("loss = 0.01", "type = \"trace\""),
-        "small.toml:30: link.right.rate: links of type trace have no rate: want it left out, or type = \"plain\" or \"wlan\" or \"lte\""
+        "small.toml:30: link.right.rate: links of type trace have no rate: remove it, or use type = \"plain\" or \"wlan\" or \"lte\""
     );
 }
 
@@ -505,7 +505,7 @@ fn a_key_of_another_link_type_names_the_types_that_have_it() {
 fn a_queue_that_is_a_number_says_what_it_can_be() {
     assert_eq!(
         error("queue = { packets = 50 }", "queue = 50"),
-        "small.toml:23: link.left.queue: 50 is no limit: want { packets = 50 }, { bytes = 75000 } or the string \"unlimited\""
+        "small.toml:23: link.left.queue: 50 is not a queue limit: want { packets = 50 }, { bytes = 75000 } or the string \"unlimited\""
     );
 }
 

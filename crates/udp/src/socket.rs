@@ -62,7 +62,9 @@ pub enum SocketError {
 /// Describes the kernel's error in words that a user can act on.
 fn reason(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::AddrInUse => "the port is in use: take another, or end who has it".to_owned(),
+        io::ErrorKind::AddrInUse => {
+            "the port is in use: choose another, or end the program that uses it".to_owned()
+        }
         io::ErrorKind::AddrNotAvailable => "this host has no such address".to_owned(),
         io::ErrorKind::PermissionDenied => "no permission: ports below 1024 want root".to_owned(),
         _ => error.to_string(),
@@ -282,7 +284,7 @@ impl Socket {
             }
         }
         // Errors arrive faster than they are read: the packet is lost, but not because of its size.
-        Err(io::Error::other("a flood of ICMP messages"))
+        Err(io::Error::other("too many ICMP messages"))
     }
 
     /// Returns ready when the kernel accepts packets again.
@@ -525,7 +527,9 @@ mod tests {
             let address = taken.local();
             assert_eq!(
                 wrong(&address.to_string()),
-                format!("cannot use {address}: the port is in use: take another, or end who has it")
+                format!(
+                    "cannot use {address}: the port is in use: choose another, or end the program that uses it"
+                )
             );
             assert_eq!(wrong("192.0.2.77:0"), "cannot use 192.0.2.77:0: this host has no such address");
             assert_eq!(wrong("0.0.0.0:0"), "0.0.0.0:0: want one address of this host, not all of them");

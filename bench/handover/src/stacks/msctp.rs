@@ -18,7 +18,7 @@ fn config(name: Option<&str>) -> Result<Config, Failure> {
 pub(super) async fn serve(policy: Option<&str>) -> Result<(), Failure> {
     let endpoint = Endpoint::bind(&EndpointOptions::new([server()?]))?;
     endpoint.listen(DEFAULT_PORT, config(policy)?)?;
-    let association = endpoint.accept(DEFAULT_PORT).await.ok_or("the endpoint is gone")?;
+    let association = endpoint.accept(DEFAULT_PORT).await.ok_or("the endpoint has ended")?;
     let message = vec![0x5a; MESSAGE];
     loop {
         association.send_bytes(0, message.clone()).await?;

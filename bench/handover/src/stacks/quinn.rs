@@ -30,7 +30,7 @@ pub(super) async fn serve(folder: &Path) -> Result<(), Failure> {
     let key = PrivatePkcs8KeyDer::from(fs::read(folder.join(KEY))?);
     let config = ServerConfig::with_single_cert(vec![certificate], key.into())?;
     let endpoint = Endpoint::server(config, server()?)?;
-    let connection = endpoint.accept().await.ok_or("the endpoint is gone")?.await?;
+    let connection = endpoint.accept().await.ok_or("the endpoint has ended")?.await?;
     let mut stream = connection.open_uni().await?;
     let message = [0x5a; MESSAGE];
     loop {

@@ -20,7 +20,7 @@ pub fn server(job: &Job) -> Result<(), String> {
             Endpoint::bind(&EndpointOptions::new([job.address])).map_err(|e| failed("bind")(&e))?;
         endpoint.listen(DEFAULT_PORT, config()).map_err(|e| failed("listen")(&e))?;
         ready();
-        let association = endpoint.accept(DEFAULT_PORT).await.ok_or("the endpoint is gone")?;
+        let association = endpoint.accept(DEFAULT_PORT).await.ok_or("the endpoint has ended")?;
         let mut tally = Tally::default();
         while let Some(message) = association.recv().await.map_err(|e| failed("receiving")(&e))? {
             tally.add(message.data.len());
@@ -56,7 +56,7 @@ pub fn hold(job: &Job) -> Result<(), String> {
         endpoint.listen(DEFAULT_PORT, config()).map_err(|e| failed("listen")(&e))?;
         ready();
         for _ in 0..job.len {
-            let association = endpoint.accept(DEFAULT_PORT).await.ok_or("the endpoint is gone")?;
+            let association = endpoint.accept(DEFAULT_PORT).await.ok_or("the endpoint has ended")?;
             let tally = Rc::clone(&tally);
             tokio::task::spawn_local(async move {
                 while let Ok(Some(message)) = association.recv().await {

@@ -42,7 +42,7 @@ pub fn server(job: &Job, large: bool) -> Result<(), String> {
     block_on(async {
         let endpoint = Endpoint::server(config, job.address).map_err(|e| failed("bind")(&e))?;
         ready();
-        let incoming = endpoint.accept().await.ok_or("the endpoint is gone")?;
+        let incoming = endpoint.accept().await.ok_or("the endpoint has ended")?;
         let connection = incoming.await.map_err(|e| failed("connecting")(&e))?;
         let mut stream = connection.accept_uni().await.map_err(|e| failed("stream")(&e))?;
         let mut tally = Tally::default();

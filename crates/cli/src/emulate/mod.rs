@@ -62,7 +62,7 @@ pub(crate) struct Args {
     /// Host of COMMAND [default: the first with several interfaces, else the first].
     #[arg(long)]
     host: Option<String>,
-    /// Wait so long between the --in commands and COMMAND.
+    /// Time to wait between the --in commands and COMMAND.
     #[arg(long, value_name = "TIME", default_value = "500ms")]
     settle: Span,
     /// Seed of the links' random streams [default: the scenario's].

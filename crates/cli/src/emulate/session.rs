@@ -42,7 +42,7 @@ pub(super) fn run(args: &Args, path: &Path) -> Result<(), Failure> {
         Role::Outer(outcome) => std::process::exit(contain::code(outcome).into()),
         Role::Inner => {
             if !left_out.is_empty() && !args.quiet {
-                eprintln!("not run, your commands take their place: {}", left_out.join(", "));
+                eprintln!("not run, because your commands replace them: {}", left_out.join(", "));
             }
             emulate(args, &scenario, &helpers, main.as_ref())
         }

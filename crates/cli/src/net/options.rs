@@ -37,8 +37,8 @@ pub(crate) struct NetArgs {
     /// Use only interfaces whose names begin like this.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     only: Vec<String>,
-    /// Whether this host is behind an address translator, and so announces a new address as the packet's
-    /// source address. auto: if this host's address is private and the server's is not.
+    /// Whether this host is behind a NAT, and so announces new addresses as the packet's source address.
+    /// auto: if this host's address is private and the server's is not.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Nat::Auto)]
     nat: Nat,
     #[arg(long, value_name = "NAME", help = policies_help())]
@@ -48,7 +48,7 @@ pub(crate) struct NetArgs {
     /// SCTP port of the server, 1 to 65535.
     #[arg(long, value_name = "PORT", default_value_t = DEFAULT_PORT, value_parser = clap::value_parser!(u16).range(1..))]
     sctp_port: u16,
-    /// Largest IP packet in bytes, 512 to 65535; each path discovers its own below that.
+    /// Largest IP packet in bytes, 512 to 65535; each path discovers its own up to that.
     #[arg(long, value_name = "BYTES", default_value_t = Config::default().pmtu)]
     mtu: u32,
     /// File with a shared key of at least 16 bytes (RFC 4895). Both ends sign every packet with it and drop
@@ -175,7 +175,7 @@ pub(crate) struct PeerArgs {
     /// Server, as 192.0.2.1, [2001:db8::1]:9899 or example.net; UDP port 9899 by default.
     #[arg(value_name = "HOST[:PORT]")]
     host: String,
-    /// Wait at most so long for a network, and for the server's answer.
+    /// Time to wait for a network, and for the server's answer.
     #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=MAX_TIMEOUT))]
     timeout: u64,
 }
@@ -304,7 +304,7 @@ impl Target {
             Some((name, port)) => match port.parse::<u16>() {
                 Ok(port) if port > 0 => (name, port),
                 _ if host.ends_with(']') => (host, ENCAPSULATION_PORT),
-                _ => return Err(unusable(&format!("{port:?} is no port: want 1 to 65535"))),
+                _ => return Err(unusable(&format!("{port:?} is not a port: want 1 to 65535"))),
             },
             None => (host, ENCAPSULATION_PORT),
         };
@@ -382,7 +382,7 @@ fn parse_bind(text: &str) -> Result<(IpAddr, Option<u16>), String> {
     }
     Err(match text.rsplit_once(':') {
         Some((ip, port)) if ip.trim_matches(['[', ']']).parse::<IpAddr>().is_ok() => {
-            format!("{port:?} is no port: want 0 to 65535")
+            format!("{port:?} is not a port: want 0 to 65535")
         }
         _ => "want an IP address, with :PORT or without".to_owned(),
     })

@@ -137,7 +137,7 @@ fn report(args: &Args, summary: &Summary) -> Result<(), Failure> {
         }
         let resumed = match summary.resumed {
             0 => String::new(),
-            resumed => format!(" ({resumed} were there)"),
+            resumed => format!(" ({resumed} from an earlier attempt)"),
         };
         writeln!(
             out,
@@ -263,7 +263,7 @@ async fn begin(
 fn unexpected(control: &Control) -> Lost {
     Lost::ForGood(Failure::Run(match control {
         Control::Refused { why } => format!("refused: {}", escape(why)),
-        other => format!("the receiver said {other:?} out of turn"),
+        other => format!("unexpected message from the receiver: {other:?}"),
     }))
 }
 

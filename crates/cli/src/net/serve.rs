@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         announce(&endpoint, &args.net, "connect");
         loop {
             let Some(association) = endpoint.accept(args.net.sctp_port()).await else {
-                return Err(Failure::Run("the endpoint is gone".to_owned()));
+                return Err(Failure::Run("the endpoint has ended".to_owned()));
             };
             if !args.keep {
                 return exchange(&association, Input::standard()).await;
@@ -53,6 +53,6 @@ pub(crate) fn announce(endpoint: &Endpoint, net: &NetArgs, may: &str) {
     let addresses: Vec<String> = endpoint.local_addresses().iter().map(ToString::to_string).collect();
     eprintln!("listening at {}, SCTP port {}", addresses.join(", "), net.sctp_port());
     if !net.has_key() {
-        eprintln!("no --key: anybody who can reach this port can {may}");
+        eprintln!("no --key: anyone who can reach this port can {may}");
     }
 }

@@ -96,11 +96,14 @@ impl Service {
     /// Reads a control message.
     pub(crate) fn read<T: DeserializeOwned>(self, message: &Message) -> Result<T, Failure> {
         if message.stream != CONTROL {
-            return Err(Failure::Run(format!("the peer sent data on stream {} out of turn", message.stream)));
+            return Err(Failure::Run(format!("the peer sent unexpected data on stream {}", message.stream)));
         }
         serde_json::from_slice(&message.data).map_err(|error| {
             let (client, server) = (self.client(), self.server());
-            Failure::Run(format!("the peer is no `{client}` or `{server}`: {}", escape(&error.to_string())))
+            Failure::Run(format!(
+                "the peer is neither `{client}` nor `{server}`: {}",
+                escape(&error.to_string())
+            ))
         })
     }
 

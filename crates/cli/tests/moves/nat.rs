@@ -1,4 +1,4 @@
-//! A mobile behind address translators that lose packets: two links to the one, a wire to the server from the
+//! A mobile behind NATs that lose packets: two links to the one, a wire to the server from the
 //! other side. The translator is this program: it hands datagrams on between sockets on either side.
 
 use std::io;

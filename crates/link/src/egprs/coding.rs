@@ -74,7 +74,7 @@ pub enum InvalidCoding {
         at: Time,
     },
     /// A state of the chain has no holding time, so that the chain could change forever in no time.
-    #[error("the mean holding time of {scheme} is zero, want more")]
+    #[error("the mean holding time of {scheme} is 0s, want more")]
     NoHolding {
         /// The state.
         scheme: CodingScheme,

@@ -49,7 +49,7 @@ pub enum KeyError {
     #[error("shared key {0} is active: activate another one first")]
     Active(u16),
     /// It was deactivated.
-    #[error("shared key {0} was deactivated: set it anew first")]
+    #[error("shared key {0} was deactivated: set it again first")]
     Deactivated(u16),
     /// There are too many keys.
     #[error("there are {MAX_KEYS} shared keys already: delete one first")]

@@ -20,7 +20,7 @@ pub enum DataFault {
     #[error("stream sequence number skipped or repeated")]
     StreamSequence,
     /// A fragment arrived twice with different TSNs, or follows the last one (RFC 8260 §2.1).
-    #[error("fragment repeated, or behind the last one of its message")]
+    #[error("fragment repeated, or after the last one of its message")]
     FragmentRepeated,
     /// A message begins while another of its stream is sent, which RFC 8260 §2 does not allow, so that no
     /// more can be held and nothing can be read.

@@ -24,7 +24,7 @@ pub enum AddressError {
     #[error("{0} is already an address of this association")]
     Exists(IpAddr),
     /// Multicast, broadcast or unspecified.
-    #[error("{0} cannot be an end of a path: want a unicast address")]
+    #[error("{0} cannot be an address of a path: want a unicast address")]
     NotUnicast(IpAddr),
     /// Too many addresses or paths.
     #[error("no room for {0}: want at most {MAX_ADDRESSES} addresses at each end and {MAX_PATHS} paths")]

@@ -260,7 +260,7 @@ impl<'s> Context<'s> {
             }
         }
         if association.server_port == 0 {
-            return fail("server_port", "0 is no port: want 1 to 65535");
+            return fail("server_port", "0 is not a port: want 1 to 65535");
         }
         self.within("start", association.start)?;
         self.route("server_addresses", association.client_addresses[0], association.server_addresses[0])?;

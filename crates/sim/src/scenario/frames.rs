@@ -56,7 +56,7 @@ pub fn read_frames(text: &str, interval: Span) -> Result<Vec<Frame>, FramesError
             Some(word) => word.parse::<Span>().map_err(|e| fail(format!("\"{word}\" is {e}")))?,
         };
         if interval.is_zero() {
-            return Err(fail("the next frame comes at once: want an interval above 0s".to_owned()));
+            return Err(fail("the interval to the next frame is 0s: want more".to_owned()));
         }
         if let Some(more) = words.next() {
             return Err(fail(format!(
@@ -89,7 +89,7 @@ mod tests {
         let error = |text| read_frames(text, INTERVAL).unwrap_err().to_string();
         assert_eq!(error("6395\nI 6395"), "2: \"I\": want a frame's bytes, 4 to 16777216");
         assert_eq!(error("3"), "1: \"3\": want a frame's bytes, 4 to 16777216");
-        assert_eq!(error("\n100 0ms"), "2: the next frame comes at once: want an interval above 0s");
+        assert_eq!(error("\n100 0ms"), "2: the interval to the next frame is 0s: want more");
         assert!(error("100 33").starts_with("1: \"33\" is not a time: want "), "{}", error("100 33"));
         assert_eq!(error("100 33ms I"), "1: \"I\" is too much: want bytes and an interval, comments after #");
         assert_eq!(error("# nothing"), "1: no frames: want a line for each, as 6395");

@@ -96,7 +96,7 @@ fn one(scenario: &Scenario, node: &NodeSpec) -> Result<(), Problem> {
         return fail("waypoints", message);
     }
     if node.waypoints.iter().any(|waypoint| waypoint.speed_mm_s == 0) {
-        return fail("waypoints", "a speed of 0 gets nowhere: want more".to_owned());
+        return fail("waypoints", "a speed of 0 never arrives: want more than 0".to_owned());
     }
     // The node's addresses, each with the other end of its link.
     let addresses: Vec<(IpAddr, &str)> = scenario

@@ -278,7 +278,7 @@ pub(super) fn check(context: &Context<'_>, spec: &TcpSpec) -> Check {
         }
     }
     if spec.server_port == 0 {
-        return fail("server_port", "0 is no port: want 1 to 65535");
+        return fail("server_port", "0 is not a port: want 1 to 65535");
     }
     context.within("start", spec.start)?;
     context.route("server_address", spec.client_address, spec.server_address)?;

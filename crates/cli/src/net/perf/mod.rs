@@ -54,7 +54,7 @@ pub(crate) struct Args {
     /// Measure the direction from the server to this host.
     #[arg(long, short = 'R')]
     reverse: bool,
-    /// Print a line every so many seconds, 0.05 to 3600.
+    /// Seconds between printed lines, 0.05 to 3600.
     #[arg(long, short, value_name = "SECONDS", default_value_t = 1.0)]
     interval: f64,
     /// Print the result as JSON, instead of the lines.
@@ -71,7 +71,7 @@ pub(crate) struct OptionalPeer {
     /// Server, as 192.0.2.1, [2001:db8::1]:9899 or example.net; UDP port 9899 by default.
     #[arg(value_name = "HOST[:PORT]", required_unless_present = "server", conflicts_with = "server")]
     host: Option<String>,
-    /// Wait at most so long for a network, and for the server's answer.
+    /// Time to wait for a network, and for the server's answer.
     #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=MAX_TIMEOUT))]
     timeout: u64,
 }
@@ -112,7 +112,7 @@ async fn serve(args: &Args, open: &Open) -> Result<(), Failure> {
             () = over(&mut running) => running = None,
             accepted = endpoint.accept(args.net.sctp_port()) => {
                 let Some(association) = accepted else {
-                    return Err(Failure::Run("the endpoint is gone".to_owned()));
+                    return Err(Failure::Run("the endpoint has ended".to_owned()));
                 };
                 if running.is_some() {
                     rejected.spawn(reject(association));

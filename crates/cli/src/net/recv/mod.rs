@@ -103,7 +103,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
                 Err(fault) => eprintln!("msctp: {from}: {fault}"),
             }
         }
-        Err(Failure::Run("the endpoint is gone".to_owned()))
+        Err(Failure::Run("the endpoint has ended".to_owned()))
     })
 }
 
@@ -152,7 +152,7 @@ fn report(args: &Args, received: &Received) -> Result<(), Failure> {
         }
         let resumed = match received.resumed {
             0 => String::new(),
-            resumed => format!(" ({resumed} of them were there)"),
+            resumed => format!(" ({resumed} of them from an earlier attempt)"),
         };
         writeln!(
             out,

@@ -275,7 +275,7 @@ fn not_of_another_type(table: &DeTable<'_>, path: &str, kind: &LinkType) -> Resu
             if !KEYS.contains(&key) && !has(kind, key) && !others.is_empty() {
                 let (word, others) = (kind.word, others.join("\" or \""));
                 let message =
-                    format!("links of type {word} have no {key}: want it left out, or type = \"{others}\"");
+                    format!("links of type {word} have no {key}: remove it, or use type = \"{others}\"");
                 return Err(Problem::new(format!("{path}.{key}"), message));
             }
         }

@@ -51,7 +51,7 @@ pub(super) fn queue(section: &Section<'_, '_>) -> Result<QueueLimit, Problem> {
         let example = "want { packets = 50 }, { bytes = 75000 } or the string \"unlimited\"";
         return Err(Problem::new(
             section.key("queue"),
-            format!("{} is no limit: {example}", section.show("queue")),
+            format!("{} is not a queue limit: {example}", section.show("queue")),
         ));
     }
     if !section.is_table("queue") {
@@ -105,7 +105,7 @@ pub(in crate::scenario) fn loss(section: &Section<'_, '_>) -> Result<Option<Loss
         let mean_burst = inner.required("mean_burst", inner.number("mean_burst")?, "5")?;
         return LossConfig::bursts(share, mean_burst).map(Some).map_err(|e| {
             let key = if e.what == "mean_burst" { "mean_burst" } else { "share" };
-            Problem::new(inner.key(key), format!("{} cannot be: want {}", e.value, e.want))
+            Problem::new(inner.key(key), format!("{} is not allowed: want {}", e.value, e.want))
         });
     }
     let chance = |key, default: Option<f64>| inner.required(key, inner.number(key)?.or(default), "0.1");
@@ -123,7 +123,7 @@ pub(in crate::scenario) fn check_loss(loss: &LossConfig) -> Result<(), Problem> 
         if (0.0..=1.0).contains(&p) {
             return Ok(());
         }
-        Err(Problem::new(format!("loss{part}"), format!("{p} is no probability: want 0 to 1")))
+        Err(Problem::new(format!("loss{part}"), format!("{p} is not a probability: want 0 to 1")))
     };
     match *loss {
         LossConfig::None | LossConfig::Scripted { .. } => Ok(()),

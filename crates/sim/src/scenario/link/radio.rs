@@ -14,16 +14,16 @@ pub(in crate::scenario) fn probability(
     let Some(p) = section.number(key)? else { return Ok(None) };
     Probability::new(key, p)
         .map(Some)
-        .map_err(|e| Problem::new(section.key(key), format!("{p} is no probability: want {}", e.want)))
+        .map_err(|e| Problem::new(section.key(key), format!("{p} is not a probability: want {}", e.want)))
 }
 
 /// Reports that blocks cannot be lost with this share in bursts of this length.
 pub(super) fn impossible(error: &InvalidLoss) -> Problem {
     let key = if error.what == "mean_burst" { "mean_burst" } else { "bler" };
-    Problem::new(key, format!("{} cannot be: want {}", error.value, error.want))
+    Problem::new(key, format!("{} is not allowed: want {}", error.value, error.want))
 }
 
 /// The keys are named as the parameters.
 pub(super) fn invalid(error: InvalidRadio) -> Problem {
-    Problem::new(error.what, format!("{} cannot be: want {}", error.value, error.want))
+    Problem::new(error.what, format!("{} is not allowed: want {}", error.value, error.want))
 }
