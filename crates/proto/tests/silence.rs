@@ -57,15 +57,15 @@ struct Direction {
 struct Weather {
     networks: [Network; 2],
     directions: [[Direction; 2]; 2],
-    dice: u64,
+    rng: u64,
     dies: Rc<Cell<Time>>,
 }
 
 impl Weather {
     fn roll(&mut self, below: u64) -> u64 {
         // Knuth's MMIX generator.
-        self.dice = self.dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.dice >> 33) % below.max(1)
+        self.rng = self.rng.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.rng >> 33) % below.max(1)
     }
 
     fn fate(&mut self, flight: &Flight) -> Fate {
@@ -127,7 +127,7 @@ impl Run {
         let mut weather = Weather {
             networks,
             directions: [[Direction::default(); 2]; 2],
-            dice: seed,
+            rng: seed,
             dies: Rc::clone(&dies),
         };
         pair.filter = Box::new(move |flight| weather.fate(flight));

@@ -1,6 +1,5 @@
-//! A receiver that wants more than its share: acknowledgements of what was never sent, of what did not
-//! arrive, in pieces, again and again (Savage et al., "TCP congestion control with a misbehaving receiver",
-//! in SCTP's terms).
+//! Attacks by a greedy receiver: acknowledgements of unsent or missing data, in pieces, repeated (Savage et
+//! al., "TCP congestion control with a misbehaving receiver", applied to SCTP).
 
 use msctp_proto::{AssociationState as State, Config, Event, LossReason};
 use msctp_units::Span;
@@ -8,8 +7,8 @@ use msctp_wire::{GapBlock, List, Sack, Tsn};
 
 use crate::support::{Fate, Pair, Side, chunk, message, packet};
 
-/// B has sent `count` messages of `len` bytes each, as far as its window allows; nothing of A's is delivered.
-/// Gives the pair, the first TSN and how many chunks there are.
+/// Returns a pair whose B has sent `count` messages of `len` bytes each, as far as its window allows, with
+/// the first TSN and the number of chunks. None of A's packets are delivered.
 fn waiting_sender(count: usize, len: usize) -> (Pair, u32, u32) {
     let mut pair = Pair::established(Config::default());
     pair.log = Some(Vec::new());
@@ -46,16 +45,16 @@ fn cwnd(pair: &mut Pair) -> u64 {
 
 #[test]
 fn a_sack_for_data_that_was_never_sent_aborts() {
-    // RFC 9260 §6.2.1
+    // RFC 9260 §6.2.1.
     let (mut pair, first, chunks) = waiting_sender(100, 1000);
     sack(&mut pair, first.wrapping_add(chunks), &[]);
     let violation = |e: &Event| matches!(e, Event::Lost(LossReason::ProtocolViolation { .. }));
     assert!(pair.b.saw(violation), "{:?}", pair.b.events);
-    assert!(pair.b.saw(|e| matches!(e, Event::SendFailed(_))), "nothing is lost in silence");
+    assert!(pair.b.saw(|e| matches!(e, Event::SendFailed(_))), "every lost message is reported");
 }
 
 #[test]
-fn gap_blocks_beyond_what_was_sent_count_for_nothing() {
+fn gap_blocks_of_unsent_data_are_ignored() {
     let (mut pair, first, chunks) = waiting_sender(100, 1000);
     let before = cwnd(&mut pair);
     let beyond = chunks as u16 + 1;
@@ -66,8 +65,8 @@ fn gap_blocks_beyond_what_was_sent_count_for_nothing() {
 }
 
 #[test]
-fn an_acknowledgement_in_pieces_earns_no_more_than_in_one() {
-    // RFC 9260 §7.2.1: cwnd grows by at most the bytes acknowledged, and by at most PMDCS a SACK.
+fn an_acknowledgement_in_pieces_opens_the_window_no_further_than_one() {
+    // RFC 9260 §7.2.1: cwnd grows by at most the bytes acknowledged, and by at most PMDCS per SACK.
     let grown = |pieces: bool| {
         let (mut pair, first, chunks) = waiting_sender(200, 40);
         let before = cwnd(&mut pair);
@@ -83,7 +82,7 @@ fn an_acknowledgement_in_pieces_earns_no_more_than_in_one() {
 }
 
 #[test]
-fn the_same_acknowledgement_again_earns_nothing() {
+fn a_repeated_acknowledgement_does_not_open_the_window() {
     let (mut pair, first, _) = waiting_sender(100, 1000);
     sack(&mut pair, first, &[]);
     let before = cwnd(&mut pair);
@@ -96,8 +95,8 @@ fn the_same_acknowledgement_again_earns_nothing() {
 }
 
 #[test]
-fn acknowledging_ahead_of_arrival_is_bounded_by_slow_start_and_the_buffer() {
-    // Optimistic acknowledgements: every chunk the moment it is sent, whether it arrived or not.
+fn optimistic_acknowledgements_are_bounded_by_slow_start_and_the_buffer() {
+    // Optimistic acknowledgements: every chunk when it is sent, whether or not it arrived.
     let (mut pair, first, chunks) = waiting_sender(1500, 1000);
     let mut acked = 0;
     let mut sent = chunks;
@@ -113,7 +112,8 @@ fn acknowledging_ahead_of_arrival_is_bounded_by_slow_start_and_the_buffer() {
     assert_eq!(pair.b.state(), Some(State::Established));
 }
 
-/// cwnd after each of thirty round trips of congestion avoidance, with so many duplicates in each SACK.
+/// Returns cwnd after each of thirty round trips of congestion avoidance, with this many duplicates in each
+/// SACK.
 fn with_duplicates(lies: usize) -> Vec<u64> {
     let mut pair = Pair::established(Config {
         send_buffer: 64 << 20,
@@ -163,8 +163,8 @@ fn with_duplicates(lies: usize) -> Vec<u64> {
 //= type=test
 //# SCTP MUST NOT increment cwnd by more than PMDCS per RTT.
 #[test]
-fn duplicates_that_were_reported_and_never_sent_grow_no_window() {
-    // RFC 9260 §7.2.2 counts their bytes, and "cwnd MUST NOT be increased by more than PMDCS per RTT"
+fn false_duplicate_reports_do_not_open_the_window() {
+    // RFC 9260 §7.2.2 counts their bytes, and "cwnd MUST NOT be increased by more than PMDCS per RTT".
     let (honest, liar) = (with_duplicates(0), with_duplicates(300));
     assert_eq!(liar, honest);
     let avoidance = honest.windows(2).filter(|pair| pair[0] > 20_000);

@@ -1,5 +1,5 @@
-//! A client that lists other people's addresses (RFC 5062): before an address has answered, what goes there
-//! are heartbeats, fewer bytes than the attacker had to send.
+//! A client that lists addresses of other hosts (RFC 5062): an address without an answer gets only
+//! heartbeats, fewer bytes than the attacker had to send.
 
 use msctp_proto::{AuthConfig, PathState};
 use msctp_units::Span;
@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use crate::support::{Fate, Pair, Side, a_ip, b_ip, chunk, ip};
 use crate::victim::config;
 
-/// RFC 9260 leaves the number open; QUIC's limit is three.
+/// RFC 9260 does not define the factor; QUIC's limit is three.
 const LIMIT: usize = 3;
 
 #[test]
-fn addresses_of_others_get_no_data_and_no_more_than_was_sent() {
+fn listed_addresses_of_others_get_no_data_and_bounded_bytes() {
     let mut pair = Pair::new(config(AuthConfig::default()), vec![b_ip(0)]);
     pair.log = Some(Vec::new());
     let others: Vec<_> = (1..16).map(|n| ip(77, n)).collect();
@@ -20,7 +20,7 @@ fn addresses_of_others_get_no_data_and_no_more_than_was_sent() {
     let listed = others.clone();
     pair.filter = Box::new(move |flight| {
         let foreign = |address| listed.contains(address);
-        // What goes to the others never reaches the attacker, who cannot send from there.
+        // The attacker neither receives packets to the others nor sends from their addresses.
         if foreign(&flight.at.remote) || foreign(&flight.at.local) { Fate::Drop } else { Fate::Pass }
     });
     pair.connect(config(AuthConfig::default()), claimed, vec![b_ip(0)]);

@@ -1,5 +1,4 @@
-//! Answers to bandwidth probes that a peer makes up: no estimate comes of those, and none opens a window
-//! beyond the old path's.
+//! Forged answers to bandwidth probes: they yield no estimate, and open no window beyond the old path's.
 
 use msctp_proto::{Config, PathId};
 use msctp_schemes::policies::{PolicyConfig, policy};
@@ -8,7 +7,7 @@ use msctp_wire::{Checksum, Chunk, EncodeChunk, HeartbeatAck, Packet, Param, Para
 
 use crate::support::{Fate, Pair, Side, a_ip, b_ip, chunk, message, packet};
 
-/// B probes each new path of A's (Kim & Koh), and has sent something.
+/// Returns a pair whose B probes each new path of A's (Kim & Koh) and has sent data.
 fn probing() -> Pair {
     let config = Config {
         handover_policy: policy("adaptive", &PolicyConfig::default()).unwrap(),
@@ -21,7 +20,7 @@ fn probing() -> Pair {
     pair
 }
 
-/// The information of every HEARTBEAT that B sent since then.
+/// Returns the information of every HEARTBEAT that B sent since then.
 fn heartbeats(pair: &Pair, since: usize) -> Vec<Vec<u8>> {
     let mut infos = Vec::new();
     for flight in pair.sent_since(Side::B, since) {
@@ -50,13 +49,13 @@ fn answer(pair: &mut Pair, tag: u32, infos: &[Vec<u8>]) {
 }
 
 #[test]
-fn made_up_and_repeated_answers_to_probes_are_no_measurements() {
+fn forged_and_replayed_answers_to_probes_are_not_measurements() {
     let mut pair = probing();
     let tag = pair.tag_of(Side::B);
     pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(1))).unwrap();
     let log = pair.log_len();
     pair.run_for(Span::from_millis(300));
-    // From now on nothing but the attacker answers.
+    // From now on only the attacker answers.
     pair.filter = Box::new(|flight| {
         if flight.from == Side::A && flight.has(chunk::HEARTBEAT_ACK) { Fate::Drop } else { Fate::Pass }
     });
@@ -81,7 +80,7 @@ fn made_up_and_repeated_answers_to_probes_are_no_measurements() {
 }
 
 #[test]
-fn answers_that_come_at_once_open_no_window_beyond_the_old_one() {
+fn immediate_answers_open_no_window_beyond_the_old_one() {
     let mut pair = probing();
     let tag = pair.tag_of(Side::B);
     pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(1))).unwrap();

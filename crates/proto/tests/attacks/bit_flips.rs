@@ -1,4 +1,4 @@
-//! A genuine ASCONF that an attacker on the path holds back and changes, bit by bit: none of it is believed.
+//! An on-path attacker holds back a genuine ASCONF and flips each of its bits: every copy is rejected.
 
 use msctp_proto::AuthConfig;
 use msctp_units::Span;
@@ -7,7 +7,7 @@ use crate::support::{Fate, Pair, Side, a_ip, chunk, reseal};
 use crate::victim::{AUTH, unmoved, victims};
 
 #[test]
-fn no_changed_bit_from_the_auth_chunk_on_is_believed() {
+fn a_flip_of_any_bit_from_the_auth_chunk_on_is_rejected() {
     let mut pair = victims(AuthConfig::default());
     pair.drop_if(|flight| flight.has(chunk::ASCONF));
     pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(2))).unwrap();
@@ -23,7 +23,7 @@ fn no_changed_bit_from_the_auth_chunk_on_is_believed() {
         assert!(pair.b.state().is_some());
         bytes[bit / 8] ^= 1 << (bit % 8);
     }
-    // Let through at last, the request is done: nothing of the above used its number up.
+    // Delivered at last, the genuine request is carried out: no forged copy consumed its serial number.
     pair.filter = Box::new(|_| Fate::Pass);
     pair.run_for(Span::from_secs(10));
     assert_eq!(pair.with(Side::B, |b, _| b.paths().count()), paths + 1);

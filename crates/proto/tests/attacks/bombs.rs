@@ -1,6 +1,5 @@
-//! Algorithmic bombs: packets made so that one byte of them costs as much work as it can. The work is counted
-//! in instructions by valgrind, packet by packet, over a flood of each kind, and is bounded per byte
-//! received.
+//! Algorithmic complexity attacks: packets that maximize the work per byte. Valgrind counts the instructions
+//! over a flood of each kind; the test bounds them per received byte.
 
 use std::process::Command;
 
@@ -16,19 +15,19 @@ use msctp_wire::{
 use crate::support::chunks::data;
 use crate::support::{Fate, Host, Pair, Side, a_ip, b_ip, chunk, message, packet};
 
-/// Instructions for a byte at most, as the tests are built, sealing and sending the answers included. A
-/// packet of 32 bytes is then at most 64,000: some ten microseconds.
+/// Largest number of instructions per byte in a test build, including sealing and sending the answers. A
+/// packet of 32 bytes then takes at most 64,000: some ten microseconds.
 const BOUND: u64 = 2_000;
-/// Chunks outstanding at most (gap blocks cannot report more).
+/// Largest number of outstanding chunks (gap blocks cannot report more).
 const OUTSTANDING: u32 = 65_535;
-/// Packets of a flood, where they are large or each is another.
+/// Packets of a flood, if they are large or all different.
 const FLOOD: u32 = 60;
-/// Bytes of a flood of small packets at least. Acknowledging, taking back and marking each chunk once is paid
-/// for by having sent it, 1.3 MB for all that can be outstanding: a tenth of that is long enough for what
-/// goes on beyond it to show.
+/// Least bytes of a flood of small packets. Acknowledging, revoking and marking each chunk once is paid for
+/// by its transmission, 1.3 MB for all that can be outstanding. A tenth of that is enough to reveal further
+/// work.
 const FLOOD_BYTES: usize = 130_000;
 
-/// The flood itself: the only function whose instructions count.
+/// Injects a flood: the only function whose instructions count.
 #[inline(never)]
 fn strike(host: &mut Host, now: Time, at: PathAddr, packets: &[Vec<u8>]) {
     let mut out = Vec::new();
@@ -41,8 +40,8 @@ fn strike(host: &mut Host, now: Time, at: PathAddr, packets: &[Vec<u8>]) {
     }
 }
 
-/// Throws a flood at B and says how many bytes it had, for the one who counts the instructions: floods are
-/// told apart by their order.
+/// Injects a flood into B and prints its bytes for the process that counts the instructions, which identifies
+/// floods by their order.
 fn flood(pair: &mut Pair, name: &str, packets: &[Vec<u8>]) {
     let now = pair.now;
     strike(&mut pair.b, now, Pair::at(Side::B), packets);
@@ -64,7 +63,7 @@ const fn block(start: u16, end: u16) -> GapBlock {
     GapBlock { start, end }
 }
 
-/// B has sent as many chunks as it may, and waits.
+/// Returns a pair whose B has sent as many chunks as it may.
 fn sender(recovery: LossRecovery) -> (Pair, u32) {
     let config = Config {
         send_buffer: 64 << 20,
@@ -95,10 +94,10 @@ fn singles(from: u16, count: u16, step: u16) -> Vec<GapBlock> {
     (0..count).map(|n| block(from + n * step, from + n * step)).collect()
 }
 
-/// A flood by its name: what is sent in turn, from the Cumulative TSN Ack on.
+/// A flood: its name, and its SACKs for a Cumulative TSN Ack.
 type Flood<'a> = (&'a str, &'a dyn Fn(u32) -> Vec<Sack<'static>>);
 
-/// One flood of SACKs in turn, or several one after the other, at a sender that is still patient.
+/// Injects floods of SACKs, one after the other, into a sender that still tolerates reneging.
 fn sacks(recovery: LossRecovery, kinds: &[Flood<'_>]) {
     let (mut pair, first) = sender(recovery);
     let tag = pair.tag_of(Side::B);
@@ -112,7 +111,7 @@ fn sacks(recovery: LossRecovery, kinds: &[Flood<'_>]) {
         flood(&mut pair, &format!("SACK: {name}, {recovery:?}"), &packets);
     }
     assert!(pair.b.state().is_some());
-    // Nothing of it was believed for good: what is acknowledged in the end is gone, and the rest is sent.
+    // No acknowledgement was final: acknowledged data is released, and the rest is sent.
     pair.pass_all();
     pair.now += Span::from_millis(1);
     let all = Sack { a_rwnd: 1 << 20, ..sack(first.wrapping_add(OUTSTANDING - 1), &[], &[]) };
@@ -128,7 +127,7 @@ fn the_first_and_not(cum: u32) -> Vec<Sack<'static>> {
     vec![sack(cum, &[block(1, 65_534)], &[]), sack(cum, &[block(2, 65_534)], &[])]
 }
 
-/// Each kind that takes back what it acknowledged at a sender of its own: patience is lost once.
+/// Each kind of flood that reneges has its own sender, which tolerates reneging only once.
 #[test]
 fn flood_of_acknowledgements() {
     use LossRecovery::{Rack, Rfc9260};
@@ -143,7 +142,7 @@ fn flood_of_acknowledgements() {
                 vec![sack(cum, &[], &every)]
             }),
             ("all of it in one block, then nothing", &all_and_nothing),
-            ("the same at one that has lost patience", &all_and_nothing),
+            ("the same at one that no longer tolerates reneging", &all_and_nothing),
         ],
     );
     sacks(
@@ -180,7 +179,7 @@ fn flood_of_acknowledgements() {
     );
 }
 
-/// What B waits for next from A, and its tag.
+/// Returns a pair, with the TSN that B expects next from A, and B's tag.
 fn receiver(interleaving: bool) -> (Pair, u32, u32) {
     let config = Config {
         outbound_streams: u16::MAX,
@@ -207,7 +206,7 @@ fn each(tag: u32, chunks: impl Iterator<Item = impl EncodeChunk>) -> Vec<Vec<u8>
 #[test]
 fn flood_of_data_and_forward_tsns() {
     let (mut pair, tsn, tag) = receiver(false);
-    // Holes, from the highest down and then between each other; then the same again.
+    // Gaps, from the highest down and then between each other; then the same again.
     let down = each(tag, (1..2_000).rev().map(|n| data(Tsn::new(tsn.wrapping_add(n * 16)), (n * 16) as u16)));
     flood(&mut pair, "DATA: 2,000 holes, backwards", &down);
     let between = each(
@@ -240,7 +239,7 @@ fn flood_of_data_and_forward_tsns() {
 #[test]
 fn flood_of_i_data_and_i_forward_tsns() {
     let (mut pair, tsn, tag) = receiver(true);
-    // First fragments of messages that are never complete, on all streams, with holes between them.
+    // First fragments of messages that are never complete, on all streams, with gaps between them.
     let begun = each(
         tag,
         (1..4_000_u32).map(|n| IData {
@@ -361,7 +360,7 @@ fn flood_of_set_ups() {
         .map(|n| Param::Ipv4Address(std::net::Ipv4Addr::from(0x0b00_0000 + n)))
         .collect::<Vec<_>>()
         .leak();
-    // 0xc...: report and go on (RFC 9260 §3.2.1)
+    // 0xc...: report and continue (RFC 9260 §3.2.1).
     let unknown: &'static [Param<'static>] = (0..16_000)
         .map(|n: u16| {
             let [high, low] = (0xcf00 | n & 0xff).to_be_bytes();
@@ -377,7 +376,7 @@ fn flood_of_set_ups() {
         ("16,000 unknown parameters", unknown),
         ("60,000 chunk types", lists),
     ] {
-        // To a listener, and to the association that there is.
+        // To a listener, and to an existing association.
         for (whom, port) in [("listener", 7_000), ("association", crate::support::PORT_A)] {
             let bytes = crate::support::packet_between(port, crate::support::PORT_B, 0, &[&init(params)]);
             let packets = vec![bytes; FLOOD as usize];
@@ -387,7 +386,7 @@ fn flood_of_set_ups() {
     assert!(pair.b.state().is_some());
 }
 
-/// Instructions and bytes of each flood; `None` where valgrind is not installed.
+/// Returns instructions and bytes of each flood; `None` if valgrind is not installed.
 fn counted() -> Option<Vec<(String, u64, u64)>> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         return None;

@@ -1,5 +1,5 @@
-//! Limits that one attacker could use up for all, or get around: answers in a second, associations of one
-//! peer, the PMTU that a path begins with.
+//! Limits that one attacker could exhaust for others, or evade: answers per second, associations of one peer,
+//! the initial PMTU of a path.
 
 use core::net::IpAddr;
 
@@ -13,7 +13,7 @@ use crate::stranger::{TAG, data, init};
 use crate::support::{PORT_B, Pair, Side, a_ip, b_ip, chunk, ip, packet};
 
 #[test]
-fn one_source_does_not_use_up_the_answers_for_all() {
+fn one_source_cannot_exhaust_the_answers_for_others() {
     let limit = EndpointConfig::default().max_replies_per_second;
     let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
     let at = |remote| PathAddr { local: b_ip(0), remote };
@@ -42,7 +42,7 @@ fn one_source_does_not_use_up_the_answers_for_all() {
 }
 
 #[test]
-fn associations_that_moved_to_one_address_are_counted_there() {
+fn associations_that_moved_to_an_address_count_for_it() {
     let config = EndpointConfig { max_associations_per_peer: 2, ..EndpointConfig::default() };
     let mut pair = Pair::new(Config::mobile(), vec![b_ip(0)]);
     let mut fresh = Endpoint::new(config, [9; 32]).unwrap();
@@ -51,8 +51,8 @@ fn associations_that_moved_to_one_address_are_counted_there() {
     pair.b.endpoint = fresh;
     let mut most = 0;
     for n in 0..6 {
-        // Another program of the same host, at the same port: each begins at the address that the one
-        // before left.
+        // Another program of the same host, at the same port: each connects from the address that the
+        // previous one left.
         pair.a.endpoint = Endpoint::new(EndpointConfig::default(), [n; 32]).unwrap();
         pair.connect(Config::mobile(), vec![a_ip(0)], vec![b_ip(0)]);
         pair.run_for(Span::from_secs(2));
@@ -70,7 +70,7 @@ fn associations_that_moved_to_one_address_are_counted_there() {
 }
 
 #[test]
-fn a_large_heartbeat_is_answered_although_the_path_begins_with_a_small_pmtu() {
+fn a_large_heartbeat_is_answered_despite_a_small_initial_pmtu() {
     // RFC 9260 §8.3: MUST respond; the acknowledgement is as long as the HEARTBEAT.
     let mut pair = Pair::established(Config::default());
     pair.log = Some(Vec::new());
@@ -85,7 +85,7 @@ fn a_large_heartbeat_is_answered_although_the_path_begins_with_a_small_pmtu() {
 }
 
 #[test]
-fn an_observer_without_the_key_does_not_keep_a_dead_association() {
+fn an_observer_without_the_key_cannot_keep_a_dead_association_up() {
     let limit = Span::from_secs(30);
     let auth = crate::stranger::keyed();
     let mut pair = Pair::new(

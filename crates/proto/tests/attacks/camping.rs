@@ -1,5 +1,5 @@
-//! Camping (RFC 5062): an attacker has an association whose INIT lists the victim's address, so that the
-//! victim, when it comes, would find its place taken.
+//! Camping (RFC 5062): an attacker's association lists the victim's address in its INIT, to occupy the
+//! victim's place.
 
 use core::net::IpAddr;
 
@@ -20,7 +20,8 @@ fn attacker() -> IpAddr {
     ip(66, 6)
 }
 
-/// The attacker's association with B stands for 150 s; its paths are confirmed, the victim's is not.
+/// Returns a pair after the attacker's association with B has been up for 150 s; its paths are confirmed, the
+/// victim's is not.
 fn camp(config: Config) -> Pair {
     let at = from(Side::B, attacker());
     let mut pair = Pair::new(config, vec![b_ip(0)]);
@@ -42,7 +43,7 @@ fn camp(config: Config) -> Pair {
         }
     }
     assert_eq!(pair.b.endpoint.len(), 1, "the attacker's");
-    // The victim hears what is sent to it, and nothing else.
+    // The victim receives only packets to its own address.
     pair.filter = Box::new(|flight| if flight.at.remote == attacker() { Fate::Drop } else { Fate::Pass });
     pair.b.events.clear();
     pair
@@ -76,7 +77,7 @@ fn the_victim_gets_an_association_of_its_own_at_once() {
 }
 
 #[test]
-fn with_shared_keys_nobody_camps() {
+fn shared_keys_prevent_camping() {
     let config = Config { auth: keyed(), ..Config::mobile() };
     let mut pair = Pair::new(config, vec![b_ip(0)]);
     pair.log = Some(Vec::new());
@@ -85,7 +86,7 @@ fn with_shared_keys_nobody_camps() {
 }
 
 #[test]
-fn the_camped_on_address_can_be_called() {
+fn an_association_to_the_victims_address_can_be_opened() {
     let mut pair = camp(Config::default());
     let local = LocalAddrs { port: PORT_B, addresses: vec![b_ip(0)] };
     let remote = RemoteAddrs { port: PORT_A, addresses: vec![a_ip(0)] };
@@ -99,9 +100,9 @@ fn the_camped_on_address_can_be_called() {
 }
 
 #[test]
-fn the_victim_ends_the_attackers_association_by_not_knowing_it() {
-    // RFC 9260 §8.4 rule 8: what answers the heartbeat is an ABORT with the T bit, from an address that is
-    // not confirmed.
+fn the_victims_abort_ends_the_attackers_association() {
+    // RFC 9260 §8.4 rule 8: the heartbeat is answered by an ABORT with the T bit, from an unconfirmed
+    // address.
     let at = from(Side::B, attacker());
     let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
     pair.log = Some(Vec::new());
@@ -111,7 +112,7 @@ fn the_victim_ends_the_attackers_association_by_not_knowing_it() {
     assert_eq!(pair.b.endpoint.len(), 0, "A's endpoint is up, and knows nothing of tag {TAG:#x}");
 }
 
-/// A listener and associations from this address and port; what became of the COOKIE ECHO.
+/// Opens associations to a listener from this address and port; returns the outcome of the COOKIE ECHO.
 fn accept(endpoint: &mut Endpoint, remote: IpAddr, port: u16) -> DatagramOutcome {
     let now = Time::ZERO + Span::from_secs(1);
     let local = if remote.is_ipv4() { b_ip(0) } else { "2001:db8:ffff::1".parse().unwrap() };
@@ -130,7 +131,7 @@ fn accept(endpoint: &mut Endpoint, remote: IpAddr, port: u16) -> DatagramOutcome
 }
 
 #[test]
-fn one_peer_does_not_hold_all_ports() {
+fn one_peer_cannot_occupy_all_associations() {
     let config = EndpointConfig { max_associations_per_peer: 3, ..EndpointConfig::default() };
     let mut endpoint = Endpoint::new(config, [9; 32]).unwrap();
     let v6 = |address: &str| address.parse::<IpAddr>().unwrap();
@@ -146,8 +147,8 @@ fn one_peer_does_not_hold_all_ports() {
     for port in 50_000..50_010 {
         assert_eq!(accepted(attacker(), port), port < 50_003, "{port}");
     }
-    assert!(accepted(a_ip(0), 50_000), "others are not concerned");
-    // A subscriber has as many IPv6 addresses as it likes, in one prefix.
+    assert!(accepted(a_ip(0), 50_000), "other addresses are not affected");
+    // A subscriber has many IPv6 addresses in one prefix.
     for n in 1..10_u16 {
         let address = IpAddr::from([0x2001, 0xdb8, 0, 7, 0, 0, 0, n]);
         assert_eq!(accepted(address, 50_000 + n), n <= 3, "{n}");

@@ -1,4 +1,4 @@
-//! Options at the ends of their ranges, and clocks that jump: no panic, no stall, nothing sent without end.
+//! Options at the ends of their ranges, and clocks that jump: no panic, no stall, no endless sending.
 
 use msctp_proto::{AssociationState as State, Config};
 use msctp_units::{Span, Time};
@@ -6,7 +6,7 @@ use msctp_units::{Span, Time};
 use crate::support::{Pair, Side, a_ip, b_ip, message, text_message};
 
 #[test]
-fn timers_at_the_end_of_time_stop_there() {
+fn timers_saturate_at_the_end_of_time() {
     let config = Config { rto_max: Span::MAX, hb_interval: Span::from_nanos(1), ..Config::default() };
     assert_eq!(config.validate(), Ok(()));
     let mut pair = Pair::new(config.clone(), vec![b_ip(0)]);
@@ -27,7 +27,7 @@ fn timers_at_the_end_of_time_stop_there() {
 }
 
 #[test]
-fn a_clock_that_goes_back_ends_no_association() {
+fn a_clock_that_goes_back_does_not_end_an_association() {
     let mut pair = Pair::established(Config::mobile());
     for n in 0..2000u64 {
         let now = pair.now;

@@ -1,5 +1,5 @@
-//! Cookies that are forged, changed, replayed or too old. That a changed or old one makes no association is
-//! in `handshake`; here: what they do to one that is there.
+//! Cookies that are forged, changed, replayed or expired. `handshake` tests that a changed or expired one
+//! makes no association; these tests have an existing one.
 
 use msctp_proto::{AssociationState as State, Config, DatagramOutcome, EndpointConfig, IgnoreReason};
 use msctp_units::Span;
@@ -8,7 +8,7 @@ use msctp_wire::Param;
 use crate::stranger::{ask, echo, from, init_ack};
 use crate::support::{Pair, Side, a_ip, b_ip, chunk, ip, reseal};
 
-/// A pair that is up, with the COOKIE ECHO that set it up.
+/// Returns an established pair and the COOKIE ECHO of its set-up.
 fn up() -> (Pair, Vec<u8>) {
     let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
     pair.log = Some(Vec::new());
@@ -20,7 +20,7 @@ fn up() -> (Pair, Vec<u8>) {
 
 #[test]
 fn a_replayed_cookie_changes_nothing_of_its_association() {
-    // RFC 9260 §5.2.4 D
+    // RFC 9260 §5.2.4 D.
     let (mut pair, echo) = up();
     pair.transfer(Side::B, 20, 1000, Span::from_secs(5));
     let events = pair.b.events.len();
@@ -37,10 +37,10 @@ fn a_replayed_cookie_changes_nothing_of_its_association() {
 }
 
 #[test]
-fn a_cookie_with_any_bit_changed_does_nothing_to_an_association_that_is_up() {
+fn a_cookie_with_any_bit_changed_does_not_affect_an_established_association() {
     let (mut pair, echo) = up();
     let events = pair.b.events.len();
-    // Behind the chunk is its padding, which is nobody's.
+    // The padding behind the chunk has no meaning.
     let chunk_len = usize::from(u16::from_be_bytes([echo[14], echo[15]]));
     for bit in 12 * 8..(12 + chunk_len) * 8 {
         let mut changed = echo.clone();
@@ -60,10 +60,10 @@ fn a_cookie_with_any_bit_changed_does_nothing_to_an_association_that_is_up() {
 
 #[test]
 fn a_cookie_replayed_to_another_port_or_endpoint_makes_no_association() {
-    // RFC 9260 §5.1.5 steps 1 and 2
+    // RFC 9260 §5.1.5 steps 1 and 2.
     let (_, echo) = up();
     let mut stranger = Pair::new(Config::default(), vec![b_ip(0)]);
-    // The same seed gives the same secret: one that has drawn from it since has another.
+    // The same seed gives the same secret, until another one is drawn.
     stranger.run_for(Span::from_secs(7200));
     let mut other = echo.clone();
     other[2..4].copy_from_slice(&5002u16.to_be_bytes());
@@ -90,7 +90,7 @@ fn stale_cookies_from_forged_addresses_are_no_amplifier() {
         pair.drain(Side::B);
         let before = pair.log_len();
         for n in 0..2 * limit {
-            // With an association it is the peer's address that leads there.
+            // The peer's address identifies an existing association.
             let at = if with_association { of_peer } else { from(Side::B, ip(66, n as u8)) };
             echo(&mut pair, Side::B, at, &cookie, &[]);
         }
@@ -106,10 +106,10 @@ fn stale_cookies_from_forged_addresses_are_no_amplifier() {
     }
 }
 
-// RFC 9260 §5.4: a COOKIE ACK may go to an unconfirmed address; here it never brings more than three times
-// the bytes.
+// RFC 9260 §5.4: a COOKIE ACK may go to an unconfirmed address; here it never exceeds three times the
+// received bytes.
 #[test]
-fn cookies_echoed_from_forged_addresses_send_nothing_there() {
+fn cookies_echoed_from_forged_addresses_are_not_amplified() {
     let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
     pair.log = Some(Vec::new());
     let listed = [Param::from(ip(66, 1))];
@@ -117,7 +117,7 @@ fn cookies_echoed_from_forged_addresses_send_nothing_there() {
     let cookie = init_ack(&ask(&mut pair, Side::B, own, &listed)).unwrap();
     let before = pair.log_len();
     let echo_len = 12 + 4 + cookie.1.len();
-    // One victim is listed and the other is not.
+    // One victim is listed, the other is not.
     let victims = [ip(66, 1), ip(66, 2)];
     for victim in [victims, victims].concat() {
         echo(&mut pair, Side::B, from(Side::B, victim), &cookie, &[]);

@@ -1,5 +1,5 @@
-//! Marks and ECNE chunks by which an attacker, or a peer that wants a sender slowed down, would take windows
-//! away.
+//! Marks and ECNE chunks by which an attacker, or a peer that wants to slow a sender down, would reduce
+//! windows.
 
 use msctp_proto::{AuthConfig, Config, EcnStats};
 use msctp_units::{Ecn, Span};
@@ -7,8 +7,8 @@ use msctp_wire::{Cwr, Data, DataFlags, Ecne, EncodeChunk, Ppid, Ssn, StreamId, T
 
 use crate::support::{Fate, Pair, Side, chunk, message, packet};
 
-/// B sends to A with ECN; its window is in use, and A's answers do not come any more. Gives the first TSN
-/// that is out.
+/// Returns a pair whose B sends to A with ECN and uses its whole window, with the first outstanding TSN. A's
+/// answers are lost from now on.
 fn sending() -> (Pair, u32) {
     sending_with(AuthConfig::default())
 }
@@ -43,7 +43,7 @@ fn echo(pair: &mut Pair, tag: u32, tsns: &[u32]) {
 }
 
 #[test]
-fn an_ecne_or_a_mark_with_a_wrong_tag_is_nobodys() {
+fn an_ecne_or_a_mark_with_a_wrong_tag_is_ignored() {
     let (mut pair, first) = sending();
     let tag = pair.tag_of(Side::B);
     let before = view(&mut pair, Side::B);
@@ -66,12 +66,12 @@ fn an_ecne_or_a_mark_with_a_wrong_tag_is_nobodys() {
 }
 
 #[test]
-fn an_ecne_for_what_was_never_sent_or_long_ago_changes_nothing() {
+fn an_ecne_for_an_unsent_or_old_tsn_changes_nothing() {
     let (mut pair, first) = sending();
     let tag = pair.tag_of(Side::B);
     let before = view(&mut pair, Side::B);
     let log = pair.log_len();
-    // Beyond what was sent; below what this association began with; half the space away.
+    // Beyond the sent TSNs; below the initial TSN; half the space away.
     for tsn in [
         first + 10,
         first + 11,
@@ -106,7 +106,7 @@ fn a_flood_of_ecne_is_one_reduction_and_one_answer() {
 }
 
 #[test]
-fn ecne_and_cwr_are_unknown_chunks_where_ecn_was_not_agreed() {
+fn ecne_and_cwr_are_unknown_chunks_without_ecn() {
     let mut pair = Pair::established(Config::default());
     pair.log = Some(Vec::new());
     pair.transfer(Side::A, 1, 100, Span::from_secs(1));
@@ -121,17 +121,17 @@ fn ecne_and_cwr_are_unknown_chunks_where_ecn_was_not_agreed() {
         pair.inject(Side::B, Pair::at(Side::B), &bytes);
     }
     assert_eq!(view(&mut pair, Side::B), before);
-    // RFC 9260 §3.2: types 12 and 13 are not to be reported.
+    // RFC 9260 §3.2: types 12 and 13 must not be reported.
     assert_eq!(pair.log_len(), log);
     assert_eq!(pair.with(Side::B, |b, _| b.stats().unknown_chunks), 2);
 }
 
 #[test]
-fn a_cwr_for_what_was_not_echoed_ends_no_echo() {
+fn a_cwr_for_another_tsn_does_not_end_the_echo() {
     let mut pair = Pair::established(Config { ecn: true, ..Config::default() });
     pair.log = Some(Vec::new());
     pair.transfer(Side::B, 1, 100, Span::from_secs(1));
-    // The mark comes with A's data; B's ECNE does not get through, so that it stays.
+    // A's data is marked; B's ECNE is lost, so that it remains due.
     let mut done = false;
     pair.filter = Box::new(move |flight| {
         if flight.from == Side::A && flight.ecn.is_capable() && !core::mem::replace(&mut done, true) {
@@ -155,7 +155,7 @@ fn a_cwr_for_what_was_not_echoed_ends_no_echo() {
 }
 
 #[test]
-fn an_ecne_for_every_window_slows_a_sender_and_never_stops_it() {
+fn an_ecne_for_every_window_slows_a_sender_but_does_not_stop_it() {
     let (mut pair, _) = sending();
     pair.pass_all();
     pair.run_for(Span::from_secs(2));
@@ -164,7 +164,7 @@ fn an_ecne_for_every_window_slows_a_sender_and_never_stops_it() {
     for _ in 0..200 {
         pair.send(Side::B, message(0, vec![1; 1000]));
         let newest = pair.sent_since(Side::B, log).iter().rev().find_map(crate::support::Flight::tsn);
-        // The newest TSN: each is a window of its own.
+        // The newest TSNs: each is in its own window.
         newest.iter().for_each(|tsn| echo(&mut pair, tag, &[*tsn]));
         pair.run_for(Span::from_millis(50));
     }

@@ -1,5 +1,5 @@
-//! A peer that makes events faster than the application takes them: the queue is bounded, and what matters
-//! is not lost.
+//! A peer that causes events faster than the application polls them: the queue is bounded, and important
+//! events are kept.
 
 use msctp_proto::{AssociationState as State, AuthConfig, Config, Endpoint, EndpointConfig, Event};
 use msctp_units::Span;
@@ -9,11 +9,11 @@ use msctp_wire::{Asconf, AsconfSerial, CorrelationId, Param, Params};
 use crate::support::{Pair, Side, a_ip, b_ip, chunk, ip, message, packet};
 use crate::victim::last_serial;
 
-/// The documented limit, and what one packet may bring beyond it.
+/// The documented limit, and the events that one packet may add beyond it.
 const LIMIT: usize = 1024 + 256;
 
 #[test]
-fn address_changes_wait_until_the_application_has_taken_its_events() {
+fn address_changes_wait_until_the_application_has_polled_its_events() {
     let mut pair = Pair::established(Config { auth: AuthConfig::without(), ..Config::default() });
     pair.log = Some(Vec::new());
     pair.transfer(Side::A, 1, 10, Span::from_secs(2));
@@ -30,7 +30,7 @@ fn address_changes_wait_until_the_application_has_taken_its_events() {
             })
             .collect();
     let (handle, now, mut out) = (pair.b.handle.unwrap(), pair.now, Vec::new());
-    // True if it is answered.
+    // Returns true if the request is answered.
     let mut ask = |pair: &mut Pair, serial: u32| {
         let asconf = Asconf {
             serial: AsconfSerial::new(serial),
@@ -57,20 +57,20 @@ fn address_changes_wait_until_the_application_has_taken_its_events() {
         assert_eq!(of, handle);
         waiting.push(event);
     }
-    assert!(waiting.len() <= LIMIT, "{} events wait after {done} requests", waiting.len());
-    // None of what was done is missing: each address that came also went.
+    assert!(waiting.len() <= LIMIT, "{} events queued after {done} requests", waiting.len());
+    // No event of a completed request is missing: each address that was added was also deleted.
     let count = |wanted: fn(&Event) -> bool| waiting.iter().filter(|event| wanted(event)).count();
     let added = count(|event| matches!(event, Event::PathAdded { .. }));
     assert_eq!((added, count(|event| matches!(event, Event::PathRemoved { .. }))), (done * 40, done * 40));
     assert!(
         ask(&mut pair, serial.wrapping_add(1)),
-        "the request that was not done is done when it comes again"
+        "the postponed request is carried out when it is retransmitted"
     );
     assert_eq!(pair.b.state(), Some(State::Established));
 }
 
 #[test]
-fn a_peer_that_restarts_again_and_again_leaves_the_messages_of_one_life_unread() {
+fn repeated_restarts_leave_the_unread_messages_of_one_association() {
     let mut pair = Pair::established(Config::default());
     pair.b.reading = false;
     for life in 0..8u8 {
@@ -83,9 +83,9 @@ fn a_peer_that_restarts_again_and_again_leaves_the_messages_of_one_life_unread()
         pair.run_for(Span::from_secs(2));
     }
     let unread = pair.with(Side::B, |b, _| b.unread());
-    assert!(unread <= 200, "{unread} messages of all lives wait, at most those of two");
+    assert!(unread <= 200, "{unread} messages unread, at most those of two associations");
     assert!(pair.with(Side::B, |b, _| b.stats().chunks_held_off) > 0);
-    // Once they are read the COOKIE ECHO that comes again is taken.
+    // Once they are read, the retransmitted COOKIE ECHO is accepted.
     pair.b.reading = true;
     pair.drain(Side::B);
     pair.run_for(Span::from_secs(60));

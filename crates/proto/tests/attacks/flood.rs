@@ -1,5 +1,5 @@
-//! A flood of INITs: the listener keeps nothing of any (RFC 9260 §5.1.3), so that its memory does not depend
-//! on how many come.
+//! A flood of INITs: the listener keeps no state of any (RFC 9260 §5.1.3), so that its memory does not depend
+//! on their number.
 
 use core::net::IpAddr;
 
@@ -9,15 +9,15 @@ use msctp_wire::{Init, Params, Tsn, VerificationTag};
 
 use crate::support::{PORT_A, PORT_B, b_ip, packet_between};
 
-/// Resident memory of this process in bytes; `None` where the system does not tell.
+/// Returns the resident memory of this process in bytes; `None` if the system does not report it.
 fn resident() -> Option<usize> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
     line.split_whitespace().nth(1)?.parse::<usize>().ok().map(|kib| kib * 1024)
 }
 
-/// So many INITs, each from another address and with another tag, answered as they come or, with `reading`
-/// off, by nobody.
+/// Sends this many INITs, each from another address and with another tag. With `reading` off, the answers are
+/// not polled.
 fn flood(count: u32, reading: bool) {
     let config = EndpointConfig::default();
     let replies = config.max_pending_replies;
@@ -25,7 +25,7 @@ fn flood(count: u32, reading: bool) {
     endpoint.listen(LocalAddrs { port: PORT_B, addresses: vec![b_ip(0)] }, Config::default()).unwrap();
     let mut out = Vec::new();
     let mut send = |endpoint: &mut Endpoint, n: u32| {
-        // As fast as answers may leave (`EndpointConfig::max_replies_per_second`).
+        // At the limit of answers (`EndpointConfig::max_replies_per_second`).
         let now = Time::ZERO + Span::from_micros(100) * u64::from(n);
         let init = Init {
             initiate_tag: VerificationTag::new(n | 1),
@@ -46,12 +46,12 @@ fn flood(count: u32, reading: bool) {
         assert_eq!(answers, u32::from(reading), "one INIT ACK for an INIT");
         outcome
     };
-    // What it ever needs it has after the first of them.
+    // The first of them cause all permanent allocations.
     let warm = count / 10;
     for n in 0..warm {
         send(&mut endpoint, n);
     }
-    // Other tests of this process have memory of their own: only the long run can tell.
+    // Other tests of this process also allocate: only the long run is significant.
     let measures = count >= 1_000_000;
     let before = resident().filter(|_| measures);
     let mut refused = 0;
@@ -59,8 +59,8 @@ fn flood(count: u32, reading: bool) {
         refused += u32::from(matches!(send(&mut endpoint, n), DatagramOutcome::Ignored(_)));
     }
     assert_eq!(endpoint.len(), 0, "no association without a valid cookie");
-    assert_eq!(endpoint.poll_timeout(), None, "nothing waits for anything");
-    assert_eq!(refused, if reading { 0 } else { count - warm }, "{replies} answers wait at most");
+    assert_eq!(endpoint.poll_timeout(), None, "no timer runs");
+    assert_eq!(refused, if reading { 0 } else { count - warm }, "{replies} answers queued at most");
     if let (Some(before), Some(after)) = (before, resident()) {
         let grown = after.saturating_sub(before);
         assert!(grown < 1 << 20, "{grown} bytes more after {count} packets");
@@ -68,14 +68,14 @@ fn flood(count: u32, reading: bool) {
 }
 
 #[test]
-fn ten_thousand_inits_leave_nothing_behind() {
+fn ten_thousand_inits_leave_no_state() {
     flood(10_000, true);
     flood(10_000, false);
 }
 
 #[test]
 #[ignore = "a million packets; scripts/test runs it"]
-fn slow_a_million_inits_leave_nothing_behind() {
+fn slow_a_million_inits_leave_no_state() {
     flood(1_000_000, true);
     flood(1_000_000, false);
 }

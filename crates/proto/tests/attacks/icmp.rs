@@ -10,7 +10,7 @@ use crate::support::{Pair, Side, a_ip, b_ip, message, packet};
 /// Messages in a burst.
 const BURST: u32 = 10_000;
 
-/// The first 20 bytes of an SCTP packet that `from` would have sent.
+/// Returns the first 20 bytes of an SCTP packet that `from` would have sent.
 fn quoted(from: Side, tag: u32, chunk: &dyn EncodeChunk) -> Vec<u8> {
     let mut bytes = packet(from.other(), tag, &[chunk]);
     bytes.truncate(20);
@@ -26,11 +26,11 @@ fn a_burst_of_port_unreachable_ends_no_set_up_and_no_association() {
         assert_eq!(pair.a.state(), Some(state));
         let sent = pair.log_len();
         for guess in 0..BURST {
-            // An INIT of A with a guessed Initiate Tag
+            // An INIT of A with a guessed Initiate Tag.
             let mut bytes = quoted(Side::A, 0, &init(&[]));
             bytes[16..20].copy_from_slice(&guess.to_be_bytes());
             assert_eq!(pair.a.endpoint.handle_port_unreachable(pair.now, b_ip(0), &bytes), None);
-            // Any other packet: with a guessed verification tag
+            // Any other packet, with a guessed verification tag.
             let bytes = quoted(Side::A, guess, &ShutdownAck);
             assert_eq!(pair.a.endpoint.handle_port_unreachable(pair.now, b_ip(0), &bytes), None);
         }
@@ -38,7 +38,7 @@ fn a_burst_of_port_unreachable_ends_no_set_up_and_no_association() {
         assert_eq!((pair.a.state(), pair.log_len()), (Some(state), sent));
         pair.run_for(Span::from_secs(2));
     }
-    // A true INIT of this association, after the set-up
+    // The genuine INIT of this association, after the set-up.
     let init = pair.sent_since(Side::A, 0)[0].bytes.clone();
     assert_eq!(pair.a.endpoint.handle_port_unreachable(pair.now, b_ip(0), &init), None);
     pair.transfer(Side::A, 20, 1000, Span::from_secs(5));
@@ -59,7 +59,7 @@ fn a_burst_of_packet_too_big_takes_no_path_down() {
     }
     let after = pair.with(Side::B, |b, _| b.paths().next().unwrap());
     assert_eq!((after.pmtu, after.state), (before.pmtu, PathState::Active));
-    // An observer knows the tag: what it says is believed within bounds, and found wrong by probes.
+    // An observer knows the tag: its messages are believed within bounds, and refuted by probes.
     for mtu in (0..BURST).chain([65_535, u32::MAX]) {
         let bytes = quoted(Side::B, tag, &ShutdownAck);
         let _ = pair.with(Side::B, |b, now| b.packet_too_big(now, before.id, mtu, &bytes));

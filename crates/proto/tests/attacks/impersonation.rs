@@ -1,5 +1,6 @@
-//! A stranger who sees no packet and knows addresses and ports sends an INIT to who is calling a server: the
-//! INIT ACK would tell it the verification tag, and its cookie would make it the server (RFC 9260 §5.2.1).
+//! An off-path stranger who knows addresses and ports sends an INIT to a client that is calling a server. The
+//! INIT ACK would reveal the verification tag, and its cookie would make the stranger the server (RFC 9260
+//! §5.2.1).
 
 use msctp_proto::{AssociationState as State, Config, DatagramOutcome, Event, LocalAddrs, RemoteAddrs};
 use msctp_units::Span;
@@ -38,7 +39,7 @@ fn an_init_from_an_address_that_was_not_called_is_not_answered() {
             assert!(answer.iter().all(|f| f.chunks() == [chunk::ABORT] && f.tag() == TAG), "{answer:?}");
         }
         assert_eq!(pair.a.state(), Some(State::CookieWait));
-        // One that lists the server is answered to the server, which knows nothing of it.
+        // An INIT that lists the server is answered to the server, which has no such association.
         let answer = ask(&mut pair, Side::A, at, &[Param::from(b_ip(0))]);
         assert!(answer.iter().all(|flight| flight.at.remote == b_ip(0)), "{answer:?}");
         pair.run_for(Span::from_secs(5));
@@ -49,7 +50,7 @@ fn an_init_from_an_address_that_was_not_called_is_not_answered() {
 }
 
 #[test]
-fn a_server_that_is_down_is_nobody_else() {
+fn nobody_can_impersonate_a_server_that_is_down() {
     for config in [Config::default(), Config::mobile()] {
         let mut pair = calling(&config);
         pair.drop_if(|_| true);
@@ -68,7 +69,7 @@ fn without_the_tag_no_abort_ends_the_association_and_no_cookie_changes_the_peers
         let mut pair = calling(&config);
         let at = from(Side::A, ip(66, 6));
         let answer = ask(&mut pair, Side::A, at, &[Param::from(b_ip(0))]);
-        // What the stranger would do with a tag and a cookie, had it got them.
+        // The stranger's next step, had it obtained a tag and a cookie.
         let got = init_ack(&answer).filter(|_| answer[0].at.remote == ip(66, 6));
         assert_eq!(got, None);
         pair.run_for(Span::from_secs(5));
@@ -80,9 +81,9 @@ fn without_the_tag_no_abort_ends_the_association_and_no_cookie_changes_the_peers
 }
 
 #[test]
-fn a_cookie_for_another_than_the_peer_does_not_replace_its_tag() {
-    // The application names two addresses; the server turns out to have only the first. A cookie that went to
-    // the second, which may be another's, comes late.
+fn a_cookie_for_another_host_does_not_replace_the_peers_tag() {
+    // The application names two addresses, but the server has only the first. A cookie sent to the second,
+    // which may be another host's, arrives late.
     let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
     pair.log = Some(Vec::new());
     pair.connect(Config::default(), vec![a_ip(0)], vec![b_ip(0), ip(66, 6)]);
@@ -99,9 +100,9 @@ fn a_cookie_for_another_than_the_peer_does_not_replace_its_tag() {
 }
 
 #[test]
-fn a_server_that_calls_back_from_another_address_still_meets_the_caller() {
-    // The collision that §5.2.1 is for; the server's INIT comes from its other address and lists the one that
-    // was called.
+fn a_collision_from_the_servers_other_address_still_completes() {
+    // The collision that §5.2.1 is for: the server's INIT has its other address as source, and lists the
+    // address called.
     let mut pair = Pair::new(Config::default(), vec![b_ip(0), ip(0, 3)]);
     pair.log = Some(Vec::new());
     pair.drop_first(Side::A, chunk::INIT, 1);

@@ -1,5 +1,4 @@
-//! INITs from forged addresses: what a listener sends there for them, and how often (RFC 9260 leaves both
-//! open).
+//! INITs from forged addresses: size and rate of a listener's answers (RFC 9260 limits neither).
 
 use core::net::IpAddr;
 
@@ -10,7 +9,7 @@ use msctp_wire::{ChunkType, HmacId, List, Param};
 use crate::stranger::{ask, data, echo, init, init_ack, keyed};
 use crate::support::{Pair, Side, a_ip, b_ip, chunk, packet};
 
-/// IP headers counted, as they are on the wire; UDP adds as much to what comes as to what goes.
+/// Adds the IP header, as on the wire. UDP adds the same in both directions.
 fn with_header(len: usize, address: &IpAddr) -> usize {
     len + if address.is_ipv4() { 20 } else { 40 }
 }
@@ -46,7 +45,7 @@ fn an_init_ack_is_at_most_three_times_the_init_and_sets_up_an_association() {
             let outcome = echo(&mut pair, Side::B, at, &cookie, &[]);
             let keyed = !config.auth.keys.is_empty();
             assert_eq!(matches!(outcome, DatagramOutcome::Accepted(_)), !keyed, "{outcome:?}");
-            // Addresses of ours that the peer was not told of are not used.
+            // Addresses of ours that the peer does not know are not used.
             if params.is_empty() && addresses.len() > 1 {
                 assert_eq!(pair.with(Side::B, |b, _| b.paths().count()), 1);
             }
@@ -55,7 +54,7 @@ fn an_init_ack_is_at_most_three_times_the_init_and_sets_up_an_association() {
 }
 
 #[test]
-fn our_own_init_is_long_enough_for_the_whole_answer() {
+fn our_own_init_is_long_enough_for_a_complete_answer() {
     let v6 = |n: u16| IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, n]);
     let servers: Vec<IpAddr> = (1..17).map(v6).collect();
     for config in [
@@ -73,7 +72,7 @@ fn our_own_init_is_long_enough_for_the_whole_answer() {
 }
 
 #[test]
-fn answers_without_an_association_are_limited_in_a_second() {
+fn answers_without_an_association_are_limited_per_second() {
     let limit = EndpointConfig::default().max_replies_per_second as usize;
     let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
     let of_many = |n: usize| PathAddr {
@@ -85,7 +84,7 @@ fn answers_without_an_association_are_limited_in_a_second() {
     for bytes in [asking, stray] {
         let outcomes: Vec<_> = (0..2 * limit).map(|n| pair.inject(Side::B, of_many(n), &bytes)).collect();
         let answered = outcomes.iter().filter(|outcome| **outcome == DatagramOutcome::Replied).count();
-        assert_eq!(answered, limit, "INIT ACKs and others are counted apart");
+        assert_eq!(answered, limit, "INIT ACKs and others are counted separately");
         assert_eq!(*outcomes.last().unwrap(), DatagramOutcome::Ignored(IgnoreReason::ReplyRate));
     }
     pair.now += Span::from_secs(1);
@@ -94,9 +93,9 @@ fn answers_without_an_association_are_limited_in_a_second() {
 }
 
 #[test]
-fn answers_of_associations_to_inits_are_limited_in_a_second() {
-    // RFC 9260 §5.2.2: an association answers an INIT from its peer's address as well, by an ABORT if it
-    // lists new addresses.
+fn answers_of_associations_to_inits_are_limited_per_second() {
+    // RFC 9260 §5.2.2: an association also answers an INIT from its peer's address, by an ABORT if it lists
+    // new addresses.
     let limit = EndpointConfig::default().max_replies_per_second as usize;
     let new = [Param::from(a_ip(9))];
     for (params, answer) in [(&[][..], chunk::INIT_ACK), (&new, chunk::ABORT)] {

@@ -1,4 +1,4 @@
-//! Traffic towards addresses that never asked for any (RFC 9260 §5.4): what a liar can make us send there.
+//! Traffic that a liar can direct at addresses of others (RFC 9260 §5.4).
 
 use msctp_proto::{Config, PathState};
 use msctp_units::Span;
@@ -6,11 +6,11 @@ use msctp_wire::{Init, Params, Tsn, VerificationTag};
 
 use crate::support::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk, message, packet};
 
-/// The smallest packet that can be sent through every network this stack works on.
+/// The smallest packet size of any network that this stack supports.
 const SMALLEST_PMTU: usize = 512;
 
-/// A association whose initiator lists `victims` addresses that are not its own, and downloads as much as it
-/// can. Gives all that was sent to the victims in ten minutes.
+/// Returns the packets sent to the victims in ten minutes by an association whose initiator lists `victims`
+/// addresses of others, and downloads as much as it can.
 fn reflected(config: Config, victims: u8) -> Vec<Flight> {
     let mut pair = Pair::new(config.clone(), vec![b_ip(0)]);
     pair.log = Some(Vec::new());
@@ -20,7 +20,7 @@ fn reflected(config: Config, victims: u8) -> Vec<Flight> {
                 if flight.at.remote == a_ip(0) || flight.from == Side::A { Fate::Pass } else { Fate::Drop }
             },
         );
-    // The liar itself sends from its own address only.
+    // The liar sends only from its own address.
     let own = a_ip(0);
     pair.connect(config, (0..=victims).map(a_ip).collect(), vec![b_ip(0)]);
     pair.filter = Box::new(move |flight| {
@@ -40,7 +40,7 @@ fn reflected(config: Config, victims: u8) -> Vec<Flight> {
 
 #[test]
 fn an_address_that_never_answers_gets_a_few_heartbeats_and_nothing_else() {
-    // With all that a mobile sends to its paths: heartbeats each RTO, probes of the PMTU.
+    // With all probes of a mobile: heartbeats each RTO, PMTU probes.
     let config = Config::mobile();
     let victims = 7;
     let interval = config.hb_interval;
@@ -50,11 +50,11 @@ fn an_address_that_never_answers_gets_a_few_heartbeats_and_nothing_else() {
         "no data, no probes: RFC 9260 §5.4"
     );
     let bytes: usize = sent.iter().map(|flight| flight.bytes.len()).sum();
-    // Six that confirm, then one in HB.interval and more (RFC 9260 §5.4, §8.3): 48 bytes each.
+    // Six that verify, then at most one per HB.interval (RFC 9260 §5.4, §8.3): 48 bytes each.
     let beats = 6 + 600 / (interval.as_millis() / 1000) as usize;
     let limit = usize::from(victims) * beats * 48;
     assert!(bytes <= limit, "{bytes} bytes to {victims} victims in ten minutes, at most {limit}");
-    // Less than what the liar had to send to ask for it, by a lot: the acknowledgements of a megabyte.
+    // Far less than the liar had to send to cause it: the acknowledgements of a megabyte.
     assert!(bytes < 50_000);
 }
 
@@ -74,13 +74,13 @@ fn an_init_from_a_forged_address_is_answered_by_one_small_packet() {
     pair.inject(Side::B, Pair::at(Side::B), &forged);
     pair.run_for(Span::from_secs(3600));
     let sent = pair.sent_since(Side::B, 0);
-    assert_eq!(sent.len(), 1, "nothing is retransmitted for it");
+    assert_eq!(sent.len(), 1, "it is not retransmitted");
     assert!(sent[0].bytes.len() <= SMALLEST_PMTU, "{} bytes", sent[0].bytes.len());
 }
 
 #[test]
 fn unknown_parameters_are_not_echoed_without_bound() {
-    // RFC 9260 §3.2.2: what is not recognized is reported.
+    // RFC 9260 §3.2.2: unrecognized parameters are reported.
     let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
     pair.log = Some(Vec::new());
     let unknown: Vec<u8> = (0..300).flat_map(|_| [0xcf, 0xf7, 0, 4]).collect();

@@ -1,6 +1,6 @@
-//! Attacks, one file each: what an attacker writes changes nothing and loses nothing, and what it can make us
-//! do, send or hold is bounded. (tests/hostile throws everything at every state; here each attack is one that
-//! was made on other stacks.)
+//! Attacks, one file each: forged packets change and lose nothing, and the work, traffic and memory that an
+//! attacker can cause are bounded. (tests/hostile injects arbitrary input in every state; each attack here
+//! was made on another stack.)
 
 mod acknowledgements;
 mod amplification;

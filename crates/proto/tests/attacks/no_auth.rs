@@ -1,4 +1,4 @@
-//! ASCONF without AUTH (RFC 5061 §4.1.1, §5.2 D5), and before there are keys (CVE-2026-53225: looked at
+//! ASCONF without AUTH (RFC 5061 §4.1.1, §5.2 D5), and before there are keys (CVE-2026-53225: processed
 //! before the association is known).
 
 use msctp_proto::{AuthConfig, DatagramOutcome};
@@ -16,7 +16,7 @@ use crate::victim::{config, forged, hijack, sources, unmoved, victims};
 //= type=test
 //# the receiver MUST encounter an AUTH chunk
 #[test]
-fn an_asconf_alone_is_dropped_with_the_rest_of_its_packet() {
+fn an_unsigned_asconf_is_dropped_with_the_rest_of_its_packet() {
     let mut pair = victims(AuthConfig::default());
     unmoved(&mut pair, |pair| {
         let attacker = ip(66, 6);
@@ -35,7 +35,7 @@ fn an_asconf_alone_is_dropped_with_the_rest_of_its_packet() {
 //# If this chunk is received unauthenticated it MUST be silently discarded as described in [RFC4895].
 #[test]
 fn an_asconf_ack_that_was_never_authenticated_aborts_nothing() {
-    // Authenticated it would be an illegal one (RFC 5061 §5.3 F0), and end the association.
+    // A signed one would be illegal (RFC 5061 §5.3 F0), and abort the association.
     let mut pair = victims(AuthConfig::default());
     unmoved(&mut pair, |pair| {
         let ack = AsconfAck { serial: AsconfSerial::new(0x1234_5678), responses: Params::EMPTY };
@@ -46,7 +46,7 @@ fn an_asconf_ack_that_was_never_authenticated_aborts_nothing() {
 }
 
 #[test]
-fn while_the_association_is_set_up_nothing_is_looked_at() {
+fn unsigned_asconfs_are_ignored_during_the_set_up() {
     let attacker = ip(66, 6);
     let requests = hijack(attacker);
     let asconf = Asconf { serial: AsconfSerial::new(1), address: a_ip(0), requests: Params::from(&requests) };
@@ -54,13 +54,13 @@ fn while_the_association_is_set_up_nothing_is_looked_at() {
     let mut pair = Pair::new(config(AuthConfig::default()), vec![b_ip(0)]);
     pair.log = Some(Vec::new());
     pair.connect(config(AuthConfig::default()), vec![a_ip(0)], vec![b_ip(0)]);
-    // After each packet of the handshake, to both ends, with the tag that the attacker saw.
+    // Inject after each packet of the handshake, to both ends, with the tag that the attacker saw.
     for _ in 0..6 {
         for to in [Side::A, Side::B] {
             let log = pair.log.as_ref().expect("on");
             let seen = log.iter().rev().find(|f| f.from == to.other() && f.tag() != 0).map(|f| f.tag());
-            // An end without the association would answer the right tag by ABORT (RFC 9260 §8.4), as the
-            // attacker could.
+            // An end without the association would answer the right tag by an ABORT (RFC 9260 §8.4), which
+            // the attacker could send itself.
             let tag = seen.filter(|_| pair.host(to).state().is_some()).unwrap_or(7);
             for chunks in [&[&asconf as &dyn msctp_wire::EncodeChunk][..], &[&auth, &asconf]] {
                 let outcome = pair.inject(to, Pair::at(to), &packet(to, tag, chunks));
@@ -82,7 +82,7 @@ fn while_the_association_is_set_up_nothing_is_looked_at() {
 //= type=test
 //# It MUST silently discard these chunks if they are not placed after an AUTH chunk in the packet.
 #[test]
-fn data_that_must_be_signed_is_not_taken_unsigned() {
+fn unsigned_data_is_rejected_if_it_must_be_signed() {
     let demanding = AuthConfig { chunks: vec![0], ..AuthConfig::default() };
     let mut pair = victims(demanding);
     unmoved(&mut pair, |pair| {
@@ -92,7 +92,8 @@ fn data_that_must_be_signed_is_not_taken_unsigned() {
             let bytes = packet(Side::B, pair.tag_of(Side::B), &[&data]);
             pair.inject(Side::B, Pair::at(Side::B), &bytes);
         }
-        // A DATA chunk without data, which would end the association if it were the peer's (RFC 4895 §6.3).
+        // A DATA chunk without data, which would abort the association if the peer had sent it (RFC 4895
+        // §6.3).
         let mut empty = packet(Side::B, pair.tag_of(Side::B), &[&msctp_wire::CookieAck]);
         empty.truncate(12);
         empty.extend([0, 3, 0, 16, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
@@ -111,7 +112,7 @@ fn data_that_must_be_signed_is_not_taken_unsigned() {
 //= type=test
 //# all the chunks following the AUTH chunk MUST be silently discarded
 #[test]
-fn nothing_behind_an_unsigned_asconf_or_a_wrong_auth_chunk_is_taken() {
+fn chunks_behind_an_unsigned_asconf_or_a_wrong_auth_chunk_are_dropped() {
     let mut pair = victims(AuthConfig::default());
     unmoved(&mut pair, |pair| {
         let info = [msctp_wire::Param::HeartbeatInfo(b"answer me")];

@@ -1,4 +1,4 @@
-//! A peer that speaks AUTH without a shared key: anybody who was part of the set-up can sign (RFC 4895 §6.1).
+//! A peer with AUTH but without a shared key: any observer of the set-up can sign (RFC 4895 §6.1).
 
 use hmac::{Hmac, KeyInit, Mac};
 use msctp_wire::{Auth, Checksum, Chunk, EncodeChunk, HmacId, Packet, Tlv};
@@ -6,8 +6,8 @@ use sha1::Sha1;
 
 use crate::support::{Flight, Pair, Side, chunk, packet, reseal};
 
-/// The key of an association whose set-up is in the log: both ends' parameters, the smaller first (RFC 4895
-/// §6.1).
+/// Returns the key of an association whose set-up is in the log: both ends' parameters, the smaller first
+/// (RFC 4895 §6.1).
 pub(crate) fn material(log: &[Flight]) -> Vec<u8> {
     let parameters = |chunk_type: u8| {
         let flight = log.iter().find(|flight| flight.has(chunk_type)).expect("the set-up is in the log");
@@ -28,7 +28,7 @@ pub(crate) fn material(log: &[Flight]) -> Vec<u8> {
     both.concat()
 }
 
-/// A packet to B, signed with HMAC-SHA1, the shortest there is.
+/// Builds a packet to B, signed with HMAC-SHA1, the shortest HMAC.
 pub(crate) fn signed(pair: &Pair, chunks: &[&dyn EncodeChunk]) -> Vec<u8> {
     let auth = Auth { shared_key_id: 0, hmac_id: HmacId::SHA1, hmac: &[0; 20] };
     let all: Vec<&dyn EncodeChunk> =

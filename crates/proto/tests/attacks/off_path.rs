@@ -1,5 +1,4 @@
-//! An attacker that sees nothing and adds its own address: it has to guess the tag, the serial number and the
-//! key.
+//! An off-path attacker that adds its own address has to guess the tag, the serial number and the key.
 
 use msctp_proto::{AuthConfig, PathAddr};
 use msctp_wire::{Asconf, AsconfSerial, Auth, HmacId, Params};
@@ -8,7 +7,7 @@ use crate::support::{PORT_A, PORT_B, Side, a_ip, b_ip, ip, packet_between};
 use crate::victim::{hijack, last_serial, unmoved, victims};
 
 #[test]
-fn guessed_tags_lead_nowhere_and_the_right_one_not_far() {
+fn wrong_tags_have_no_effect_and_the_right_tag_does_not_suffice() {
     let mut pair = victims(AuthConfig::default());
     let (right, next) = (pair.tag_of(Side::B), last_serial(&pair).wrapping_add(1));
     let attacker = ip(66, 6);
@@ -31,7 +30,8 @@ fn guessed_tags_lead_nowhere_and_the_right_one_not_far() {
                 let bytes = packet_between(PORT_A, PORT_B, tag, &[&auth, &asconf]);
                 let sent = pair.log_len();
                 pair.inject(Side::B, at, &bytes);
-                // Out of the blue it may be answered (RFC 9260 §8.4), to the attacker and with its own tag.
+                // An out-of-the-blue packet may be answered (RFC 9260 §8.4), to the attacker and with its own
+                // tag.
                 for answer in &pair.log.as_ref().unwrap()[sent..] {
                     assert_eq!((answer.at.remote, answer.tag()), (attacker, tag));
                 }

@@ -1,5 +1,5 @@
-//! RANDOM, CHUNKS and HMAC-ALGO that a fixed buffer would not have stood (CVE-2020-6831 and its kin), and odd
-//! ones.
+//! RANDOM, CHUNKS and HMAC-ALGO parameters that would overflow a fixed buffer (CVE-2020-6831 and similar),
+//! and odd ones.
 
 use msctp_proto::AuthConfig;
 use msctp_wire::{
@@ -9,7 +9,7 @@ use msctp_wire::{
 use crate::support::{Pair, Side, b_ip, packet};
 use crate::victim::config;
 
-/// An INIT with these parameters, and what B says to it.
+/// Returns B's answer to an INIT with these parameters.
 fn answer(params: &[Param<'_>]) -> Vec<u8> {
     let mut pair = Pair::new(config(AuthConfig::default()), vec![b_ip(0)]);
     pair.log = Some(Vec::new());
@@ -29,8 +29,8 @@ fn answer(params: &[Param<'_>]) -> Vec<u8> {
 //= type=test
 //# If the Random Number is not 32 bytes, the association MUST be aborted.
 #[test]
-fn auth_parameters_that_could_overflow_are_refused_and_what_is_odd_means_no_auth() {
-    // CVE-2020-6831 and its kin: lengths that a fixed buffer would not have stood.
+fn oversized_auth_parameters_are_rejected_and_odd_ones_disable_auth() {
+    // CVE-2020-6831 and similar: lengths that would overflow a fixed buffer.
     let (sha1, extensions) = ([HmacId::SHA1], [ChunkType::AUTH]);
     let (good, many) = ([3; 32], vec![ChunkType(5); 257]);
     let hmac = Param::HmacAlgo(List::from(&sha1));
@@ -45,15 +45,14 @@ fn auth_parameters_that_could_overflow_are_refused_and_what_is_odd_means_no_auth
     assert!(refused(&[Param::Random(&good), Param::ChunkList(List::from(&many[..])), hmac]));
     let ids = vec![HmacId::SHA1; 10_000];
     assert!(refused(&[Param::Random(&good), Param::HmacAlgo(List::from(&ids[..]))]));
-    // The largest that is allowed is taken, and the answer fits a packet.
+    // The largest allowed parameters are accepted, and the answer fits a packet.
     let params = [
         Param::Random(&good),
         Param::ChunkList(List::from(&many[..256])),
         Param::HmacAlgo(List::from(&ids[..16])),
     ];
     assert!(!refused(&params) && answer(&params).len() + 20 <= 1500);
-    // Without RANDOM, without HMAC-ALGO, with none that is known: AUTH is not spoken, which is no reason for
-    // an ABORT.
+    // Without RANDOM, without HMAC-ALGO, or without a known algorithm: AUTH is off, without an ABORT.
     let unknown = [HmacId::new(2)];
     for params in [
         &[hmac, Param::SupportedExtensions(List::from(&extensions))][..],

@@ -1,6 +1,5 @@
-//! A peer that sends from forged source addresses: no address that is not confirmed gets more than three
-//! times what came from it, whatever the chunk that answers (RFC 9260 §5.4 leaves the number open; RFC 9000
-//! §8.1 has three).
+//! A peer with forged source addresses: an unconfirmed address gets at most three times the bytes received
+//! from it, whatever chunk answers (RFC 9260 §5.4 does not define the factor; RFC 9000 §8.1 has three).
 
 use core::net::IpAddr;
 
@@ -26,7 +25,7 @@ fn up(config: &Config) -> Pair {
     pair
 }
 
-/// The serial number of A's first ASCONF: its initial TSN (RFC 5061 §5.1 A2).
+/// Returns the serial number of A's first ASCONF: its initial TSN (RFC 5061 §5.1 A2).
 fn first_serial(pair: &Pair) -> AsconfSerial {
     let log = pair.log.as_ref().unwrap();
     let init = &log.iter().find(|flight| flight.has(chunk::INIT)).unwrap().bytes;
@@ -37,7 +36,7 @@ fn request(id: u32, address: IpAddr) -> Request {
     Request { correlation_id: CorrelationId::new(id), address }
 }
 
-/// Bytes of IP packets that went to an address since then.
+/// Returns the bytes of IP packets sent to an address since then, and the packets.
 fn sent_to(pair: &Pair, since: usize, victim: impl Fn(&IpAddr) -> bool) -> (usize, Vec<Flight>) {
     let mut sent = pair.sent_since(Side::B, since);
     sent.retain(|flight| victim(&flight.at.remote));
@@ -49,7 +48,8 @@ fn a_cached_asconf_ack_is_no_amplifier() {
     for config in [Config::default(), Config::mobile()] {
         let mut pair = up(&config);
         let serial = first_serial(&pair);
-        // Requests that fail are quoted: the answer is large, and is kept for repetitions (RFC 5061 §5.2 E2).
+        // Failed requests are quoted: the answer is large, and is cached for retransmissions (RFC 5061 §5.2
+        // E2).
         let requests: Vec<Param<'_>> =
             (0..60).map(|n| Param::SetPrimaryAddress(request(n, ip(99, n as u8)))).collect();
         let large = Asconf { serial, address: a_ip(0), requests: Params::from(&requests[..]) };
@@ -69,7 +69,7 @@ fn a_cached_asconf_ack_is_no_amplifier() {
             let (sent, _) = sent_to(&pair, before, |to| *to == victim);
             assert!(sent <= LIMIT * (bytes.len() + IP), "{sent} bytes for {}", bytes.len() + IP);
         }
-        // Who asked in earnest is still answered in full.
+        // The genuine sender still gets complete answers.
         let before = pair.log_len();
         let bytes = signed(&pair, &[&small]);
         pair.inject(Side::B, Pair::at(Side::B), &bytes);
@@ -78,7 +78,7 @@ fn a_cached_asconf_ack_is_no_amplifier() {
 }
 
 #[test]
-fn heartbeats_and_unknown_chunks_from_a_forged_address_bring_at_most_three_times_their_bytes() {
+fn heartbeats_and_unknown_chunks_from_a_forged_address_are_amplified_at_most_threefold() {
     let mut pair = up(&Config::default());
     let tag = pair.tag_of(Side::B);
     let victim = ip(77, 1);
@@ -88,7 +88,7 @@ fn heartbeats_and_unknown_chunks_from_a_forged_address_bring_at_most_three_times
     let heartbeat = Heartbeat { params: Params::from(&params) };
     let heartbeats = vec![&heartbeat as &dyn EncodeChunk; 28];
     let mut packets = vec![packet(Side::B, tag, &heartbeats)];
-    // Each is to be reported (RFC 9260 §3.2), and the report is three times as long.
+    // Each is to be reported (RFC 9260 §3.2); the report is three times as long.
     for count in [1, 2, 10, 340] {
         let mut bytes = packet(Side::B, tag, &[&CookieAck]);
         bytes.truncate(12);

@@ -1,5 +1,5 @@
-//! Packets of the mobile, recorded and retransmitted: the same serial number gets the cached answer and
-//! changes nothing, an old one gets none (RFC 5061 §5.2 E2, E5).
+//! Recorded packets of the mobile, replayed: the same serial number gets the cached answer and changes
+//! nothing, an old one gets none (RFC 5061 §5.2 E2, E5).
 
 use msctp_proto::{AuthConfig, Config, DatagramOutcome, Event, PathAddr};
 use msctp_units::Span;
@@ -28,7 +28,7 @@ fn the_same_request_is_answered_from_the_cache() {
 }
 
 #[test]
-fn an_old_request_is_dropped_though_it_would_be_done_again() {
+fn an_old_request_is_dropped_even_if_it_could_be_applied() {
     let mut pair = victims(AuthConfig::default());
     let add = seen(&pair, chunk::ASCONF);
     pair.with(Side::A, |a, now| a.remove_local_address(now, a_ip(1))).unwrap();
@@ -46,7 +46,7 @@ fn an_old_request_is_dropped_though_it_would_be_done_again() {
 }
 
 #[test]
-fn a_recording_of_another_association_is_noise() {
+fn a_recording_of_another_association_is_ignored() {
     let first = victims(AuthConfig::default());
     let asconf = seen(&first, chunk::ASCONF);
     // The same addresses and ports, other tags and Random Numbers.
@@ -66,7 +66,7 @@ fn a_recording_of_another_association_is_noise() {
 }
 
 #[test]
-fn a_recorded_session_sets_nothing_up_again_within_the_cookies_life() {
+fn a_replayed_session_sets_up_no_association_within_the_cookies_life() {
     for auth in [AuthConfig::default(), keyed()] {
         let config = Config { auth, ..Config::mobile() };
         let mut pair = Pair::new(config.clone(), vec![b_ip(0)]);
@@ -95,7 +95,7 @@ fn a_recorded_session_sets_nothing_up_again_within_the_cookies_life() {
 }
 
 #[test]
-fn the_cookie_of_a_restart_is_used_up_as_well() {
+fn the_cookie_of_a_restart_is_invalidated_too() {
     let mut pair = victims(AuthConfig::default());
     let fresh = msctp_proto::Endpoint::new(msctp_proto::EndpointConfig::default(), [42; 32]).unwrap();
     pair.a.endpoint = fresh;
@@ -108,5 +108,5 @@ fn the_cookie_of_a_restart_is_used_up_as_well() {
     pair.run_for(Span::from_secs(5));
     assert_eq!(pair.b.endpoint.len(), 0);
     assert_eq!(pair.inject(Side::B, Pair::at(Side::B), &echo.bytes), DatagramOutcome::Replied);
-    assert_eq!(pair.b.endpoint.len(), 0, "an ABORT: whoever did not hear of the end does now");
+    assert_eq!(pair.b.endpoint.len(), 0, "an ABORT for a peer that missed the end");
 }

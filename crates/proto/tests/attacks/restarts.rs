@@ -1,5 +1,6 @@
-//! Whoever receives packets at the peer's address can restart an association without shared keys (RFC 9260
-//! §5.2.4 A): the reader is told where, what belonged to the old peer is gone, and an application can refuse.
+//! A host that receives packets at the peer's address can restart an association without shared keys (RFC
+//! 9260 §5.2.4 A). The reader gets an event in order, state of the old peer is removed, and an application
+//! can reject restarts.
 
 use msctp_proto::{AuthConfig, Config, Event, PathState};
 use msctp_units::Span;
@@ -18,7 +19,7 @@ fn up(config: Config, addresses: Vec<core::net::IpAddr>) -> Pair {
 }
 
 fn restart(pair: &mut Pair, params: &[Param<'_>], text: &[u8]) -> bool {
-    // RFC 9260 §5.2.4: each begins with a tag of its own.
+    // RFC 9260 §5.2.4: each restart has a new tag.
     let init = Init { initiate_tag: VerificationTag::new(TAG + pair.log_len() as u32), ..init(params) };
     let before = pair.log_len();
     pair.inject(Side::B, Pair::at(Side::B), &packet(Side::B, 0, &[&init]));
@@ -29,7 +30,7 @@ fn restart(pair: &mut Pair, params: &[Param<'_>], text: &[u8]) -> bool {
 }
 
 #[test]
-fn the_reader_learns_of_a_restart_between_the_messages() {
+fn the_restart_event_is_ordered_between_the_messages() {
     let mut pair = up(Config::default(), vec![a_ip(0)]);
     pair.transfer(Side::A, 5, 100, Span::from_secs(1));
     pair.b.reading = false;
@@ -43,7 +44,7 @@ fn the_reader_learns_of_a_restart_between_the_messages() {
 }
 
 #[test]
-fn restarts_do_not_pile_up_what_nobody_reads() {
+fn restarts_do_not_accumulate_unread_messages() {
     let mut pair = up(Config::default(), vec![a_ip(0)]);
     pair.b.reading = false;
     for n in 0..50 {
@@ -59,7 +60,7 @@ fn restarts_do_not_pile_up_what_nobody_reads() {
 }
 
 #[test]
-fn an_application_can_refuse() {
+fn an_application_can_reject_restarts() {
     let auth = AuthConfig { accept_restarts: false, ..AuthConfig::default() };
     let mut pair = up(Config { auth, ..Config::default() }, vec![a_ip(0)]);
     pair.transfer(Side::A, 5, 100, Span::from_secs(1));
@@ -71,7 +72,7 @@ fn an_application_can_refuse() {
 }
 
 #[test]
-fn only_the_address_that_the_cookie_went_to_stays_confirmed() {
+fn only_the_address_that_received_the_cookie_stays_confirmed() {
     let mut pair = up(Config::default(), vec![a_ip(0), a_ip(1), a_ip(2)]);
     let paths = |pair: &mut Pair| {
         pair.with(Side::B, |b, _| b.paths().map(|p| (p.at.remote, p.state, p.primary)).collect::<Vec<_>>())
@@ -85,7 +86,7 @@ fn only_the_address_that_the_cookie_went_to_stays_confirmed() {
         [(a_ip(0), PathState::Active, true), (a_ip(1), PathState::Unconfirmed, false)],
         "the address that was not listed is gone"
     );
-    // What used to be confirmed gets heartbeats and no data, even when the only confirmed address is silent.
+    // Formerly confirmed addresses get heartbeats and no data, even if the only confirmed address is silent.
     let before = pair.log_len();
     for _ in 0..20 {
         let _ = pair.with(Side::B, |b, now| b.send(now, text_message("for the one who restarted")));

@@ -1,5 +1,5 @@
-//! An attacker that sees every packet and does not know the shared key: it sets nothing up, restarts, ends,
-//! feeds and moves nothing (RFC 4895 §6.3).
+//! An on-path attacker without the shared key cannot set up, restart, end, feed or move an association (RFC
+//! 4895 §6.3).
 
 use msctp_proto::{AuthConfig, Config, DatagramOutcome, Event, IgnoreReason, LossReason, SharedKey};
 use msctp_units::Span;
@@ -23,7 +23,7 @@ fn up(config: &Config) -> Pair {
     pair
 }
 
-/// What an end that speaks AUTH says of it.
+/// Returns the parameters of an end with AUTH.
 fn auth_offer() -> [Param<'static>; 2] {
     [Param::Random(&[7; 32]), Param::HmacAlgo(List::from(&[HmacId::SHA1]))]
 }
@@ -32,12 +32,12 @@ fn auth_offer() -> [Param<'static>; 2] {
 //= type=test
 //# it MUST process the AUTH chunk as described above using the STCB from the existing association
 #[test]
-fn a_restart_takes_the_key() {
+fn a_restart_needs_the_key() {
     for config in configs() {
         let mut pair = up(&config);
         let at = Pair::at(Side::B);
         let answer = ask(&mut pair, Side::B, at, &[]);
-        assert_eq!(answer[0].chunks(), [chunk::ABORT], "who does not speak AUTH is refused");
+        assert_eq!(answer[0].chunks(), [chunk::ABORT], "a peer without AUTH is rejected");
         let answer = ask(&mut pair, Side::B, at, &auth_offer());
         let cookie = init_ack(&answer).expect("it speaks AUTH");
         let lie = data(1, b"forged by one who has no key");
@@ -70,7 +70,7 @@ fn a_peer_that_has_the_key_restarts_and_collides_as_before() {
         pair.run_for(Span::from_secs(5));
         assert!(pair.b.saw(|event| *event == Event::Restarted));
         pair.transfer(Side::A, 20, 100, Span::from_secs(5));
-        assert_eq!(pair.b.restarts, [20], "told in its place among the messages");
+        assert_eq!(pair.b.restarts, [20], "reported in order among the messages");
         for offset in [0, 10, 20, 30, 50] {
             let mut pair = Pair::new(config.clone(), vec![b_ip(0)]);
             pair.connect(config.clone(), vec![a_ip(0)], vec![b_ip(0)]);
@@ -102,7 +102,7 @@ fn nobody_sets_up_an_association_without_the_key() {
 }
 
 #[test]
-fn a_server_that_does_not_speak_auth_is_refused_by_name() {
+fn a_server_without_auth_is_rejected_with_the_reason() {
     let plain = AuthConfig { policy: msctp_proto::AuthPolicy::Off, ..AuthConfig::default() };
     let mut pair = Pair::new(Config { auth: plain, ..Config::default() }, vec![b_ip(0)]);
     pair.connect(configs()[0].clone(), vec![a_ip(0)], vec![b_ip(0)]);
@@ -119,8 +119,8 @@ fn a_server_that_does_not_speak_auth_is_refused_by_name() {
 //# It MUST silently discard these chunks if they are not placed after an AUTH chunk in the packet.
 #[test]
 fn an_unsigned_abort_that_answers_an_init_is_accepted() {
-    // No key is agreed before the INIT ACK: a refusal cannot be signed, and waiting for one would help
-    // nobody.
+    // No key is agreed before the INIT ACK: the peer cannot sign a rejection, and waiting for a signed one
+    // would not help.
     let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
     pair.b.endpoint.stop_listening(5001);
     pair.connect(configs()[0].clone(), vec![a_ip(0)], vec![b_ip(0)]);
@@ -129,7 +129,7 @@ fn an_unsigned_abort_that_answers_an_init_is_accepted() {
 }
 
 #[test]
-fn no_chunk_of_an_observer_has_an_effect() {
+fn chunks_of_an_observer_have_no_effect() {
     for config in configs() {
         let mut pair = up(&config);
         let (tag, peers) = (pair.tag_of(Side::B), pair.tag_of(Side::A));
@@ -150,7 +150,7 @@ fn no_chunk_of_an_observer_has_an_effect() {
                 assert_eq!(pair.log_len(), before, "silently");
             }
         }
-        // RFC 4895 §6.3 knows no exception for the T bit.
+        // RFC 4895 §6.3 has no exception for the T bit.
         let reflected = msctp_wire::Abort { tag_reflected: true, ..ABORT };
         pair.inject(Side::B, Pair::at(Side::B), &packet(Side::B, peers, &[&reflected]));
         assert_eq!(pair.b.events[events..], []);
@@ -161,7 +161,7 @@ fn no_chunk_of_an_observer_has_an_effect() {
 }
 
 #[test]
-fn the_peers_own_abort_and_shutdown_are_signed_and_heard() {
+fn the_peers_own_abort_and_shutdown_are_signed_and_accepted() {
     for config in configs() {
         let mut pair = up(&config);
         pair.with(Side::A, |a, now| a.abort(now, &msctp_proto::AbortReason::default()));
@@ -180,7 +180,7 @@ fn the_peers_own_abort_and_shutdown_are_signed_and_heard() {
 //# the sender of the ASCONF MUST NOT send any further ASCONF Chunks and MUST stop its T-4 timer
 #[test]
 fn an_unsigned_error_does_not_end_address_changes() {
-    // With the null key as well: AUTH is spoken, so ASCONF was announced.
+    // Also with the null key: AUTH is on, so ASCONF was announced.
     for auth in [AuthConfig::default(), keyed()] {
         let mut pair = up(&Config { auth, ..Config::default() });
         let tag = pair.tag_of(Side::A);
@@ -199,7 +199,7 @@ fn an_unsigned_error_does_not_end_address_changes() {
 }
 
 #[test]
-fn an_empty_key_protects_nothing_and_implies_nothing() {
+fn an_empty_key_protects_nothing_and_does_not_require_auth() {
     let null = AuthConfig { keys: vec![SharedKey { id: 0, secret: Vec::new() }], ..AuthConfig::default() };
     let mut pair = up(&Config { auth: null, ..Config::default() });
     let demanded = pair.with(Side::B, |b, _| b.local_auth_chunks().collect::<Vec<u8>>());

@@ -1,5 +1,5 @@
-//! The silence detector (`FailoverConfig::silence`) against a peer that plays dead, and one that only seems
-//! alive.
+//! The silence detector (`FailoverConfig::silence`) against a peer that feigns failures, and one that only
+//! appears alive.
 
 use msctp_proto::{AssociationState as State, AuthConfig, Config};
 use msctp_units::{Rate, Span};
@@ -8,7 +8,7 @@ use msctp_wire::{CookieEcho, EncodeChunk, Heartbeat, Param, Params};
 use crate::stranger::keyed;
 use crate::support::{Fate, Pair, Side, a_ip, b_ip, message, packet};
 
-/// B sends to A over two networks of 20 Mbit/s.
+/// Returns a pair whose B sends to A over two networks of 20 Mbit/s.
 fn download() -> Pair {
     download_with(AuthConfig::default())
 }
@@ -21,7 +21,7 @@ fn download_with(auth: AuthConfig) -> Pair {
     pair
 }
 
-/// Keeps B's buffer full for so long; returns the chunks sent and retransmitted.
+/// Keeps B's buffer full for this long; returns the chunks sent and retransmitted.
 fn feed(pair: &mut Pair, span: Span) -> (u64, u64) {
     let end = pair.now + span;
     while pair.now < end && pair.b.state().is_some() {
@@ -34,10 +34,10 @@ fn feed(pair: &mut Pair, span: Span) -> (u64, u64) {
 }
 
 #[test]
-fn a_peer_that_plays_dead_again_and_again_makes_little_be_sent_twice() {
+fn a_peer_that_feigns_failures_causes_few_retransmissions() {
     let mut pair = download();
     let begin = pair.now;
-    // What goes to its first address gets no answer for 150 ms of every second.
+    // Packets to its first address are dropped for 150 ms of every second.
     pair.filter = Box::new(move |flight| {
         let dead = flight.sent.since(begin).as_millis() % 1000 < 150;
         let first = flight.at.remote == a_ip(0) || flight.at.local == a_ip(0);
@@ -46,7 +46,7 @@ fn a_peer_that_plays_dead_again_and_again_makes_little_be_sent_twice() {
     let (new, again) = feed(&mut pair, Span::from_secs(60));
     assert_eq!(pair.b.state(), Some(State::Established));
     assert!(new > 10_000, "{new} chunks");
-    // It loses up to 15 % of them; all that is beside that was asked for by silence.
+    // Up to 15 % are lost; further retransmissions are caused by declared silence.
     assert!(again < new / 4, "{again} of {new} chunks again");
 }
 
@@ -54,7 +54,7 @@ fn a_peer_that_plays_dead_again_and_again_makes_little_be_sent_twice() {
 fn a_path_with_packets_but_no_acknowledgements_is_left_by_t3_rtx() {
     let mut pair = download();
     feed(&mut pair, Span::from_secs(5));
-    // Packets keep coming from its first address; what goes there is lost.
+    // Its first address still sends packets; packets to it are lost.
     pair.filter = Box::new(|flight| {
         let lost = flight.from == Side::B && flight.at.remote == a_ip(0);
         if lost { Fate::Drop } else { Fate::Pass }
@@ -62,7 +62,7 @@ fn a_path_with_packets_but_no_acknowledgements_is_left_by_t3_rtx() {
     let before = pair.with(Side::B, |b, _| b.stats().bytes_acked);
     let end = pair.now + Span::from_secs(5);
     while pair.now < end {
-        // A talks over the path that swallows B's data.
+        // A sends data over the path that drops B's.
         let _ = pair.with(Side::A, |a, now| a.send(now, message(0, vec![1; 100])));
         feed(&mut pair, Span::from_millis(20));
     }
@@ -70,8 +70,8 @@ fn a_path_with_packets_but_no_acknowledgements_is_left_by_t3_rtx() {
     assert!(acked > 2_000_000, "{acked} bytes over the other path");
 }
 
-/// Bytes that A acknowledges in the first second after its first network died. `forged` comes from the dead
-/// address every 10 ms; `known_tag`: with the right verification tag.
+/// Returns the bytes that A acknowledges in the first second after its first network failed. `forged` arrives
+/// from the dead address every 10 ms; `known_tag`: with the right verification tag.
 fn acked_after_death(auth: AuthConfig, forged: Option<&dyn EncodeChunk>, known_tag: bool) -> u64 {
     let mut pair = download_with(auth);
     pair.log = Some(Vec::new());
@@ -97,7 +97,7 @@ fn a_forged_packet_does_not_keep_a_dead_path_alive() {
     let params = [Param::HeartbeatInfo(b"I am here")];
     let heartbeat = Heartbeat { params: Params::from(&params) };
     let echo = CookieEcho { cookie: &[7; 100] };
-    // An observer without the key, and somebody who does not even know the verification tag.
+    // An observer without the key, and an attacker without the verification tag.
     let attacks: [(AuthConfig, &dyn EncodeChunk, bool); 2] =
         [(keyed(), &heartbeat, true), (AuthConfig::default(), &echo, false)];
     for (auth, forged, known_tag) in attacks {

@@ -1,4 +1,4 @@
-//! A stranger: makes INITs and COOKIE ECHOs of its own, from any address, and reads what comes back there.
+//! A stranger: sends its own INITs and COOKIE ECHOs from any address, and reads the answers.
 
 use core::net::IpAddr;
 
@@ -12,7 +12,7 @@ use sha1::Sha1;
 
 use crate::support::{Flight, Pair, Side, chunk, packet, reseal};
 
-/// The tag that the stranger gives itself.
+/// The tag that the stranger chooses.
 pub(crate) const TAG: u32 = 0x6666;
 
 pub(crate) fn init<'a>(params: &'a [Param<'a>]) -> Init<'a> {
@@ -39,7 +39,7 @@ pub(crate) fn data(tsn: u32, payload: &[u8]) -> Data<'_> {
     }
 }
 
-/// Both ends know this key.
+/// Returns options with a key that both ends have.
 pub(crate) fn keyed() -> AuthConfig {
     AuthConfig {
         keys: vec![SharedKey { id: 1, secret: b"both ends know 16".to_vec() }],
@@ -47,19 +47,19 @@ pub(crate) fn keyed() -> AuthConfig {
     }
 }
 
-/// To `to`, from an address that may be anybody's.
+/// Returns addresses to `to`, from an address that may be another host's.
 pub(crate) fn from(to: Side, remote: IpAddr) -> PathAddr {
     PathAddr { remote, ..Pair::at(to) }
 }
 
-/// Sends an INIT with these parameters to `to`; what left for it.
+/// Injects an INIT with these parameters into `to`; returns its answers.
 pub(crate) fn ask(pair: &mut Pair, to: Side, at: PathAddr, params: &[Param<'_>]) -> Vec<Flight> {
     let before = pair.log_len();
     pair.inject(to, at, &packet(to, 0, &[&init(params)]));
     pair.sent_since(to, before)
 }
 
-/// Tag and cookie of an INIT ACK.
+/// Returns tag and cookie of an INIT ACK.
 pub(crate) fn init_ack(flights: &[Flight]) -> Option<(u32, Vec<u8>)> {
     let flight = flights.iter().find(|flight| flight.has(chunk::INIT_ACK))?;
     let packet = Packet::parse(&flight.bytes, Checksum::Verify).unwrap();
@@ -71,7 +71,7 @@ pub(crate) fn init_ack(flights: &[Flight]) -> Option<(u32, Vec<u8>)> {
     Some((ack.initiate_tag.get(), cookie.unwrap()))
 }
 
-/// Echoes a cookie with more chunks behind it.
+/// Injects a COOKIE ECHO with more chunks behind it.
 pub(crate) fn echo(
     pair: &mut Pair,
     to: Side,
@@ -85,7 +85,7 @@ pub(crate) fn echo(
     pair.inject(to, at, &packet(to, *tag, &chunks))
 }
 
-/// A packet to `to` that is signed with HMAC-SHA1 under this whole key.
+/// Builds a packet to `to`, signed with HMAC-SHA1 under this key.
 pub(crate) fn signed(to: Side, tag: u32, id: u16, key: &[u8], chunks: &[&dyn EncodeChunk]) -> Vec<u8> {
     let auth = Auth { shared_key_id: id, hmac_id: HmacId::SHA1, hmac: &[0; 20] };
     let all: Vec<&dyn EncodeChunk> =
@@ -97,7 +97,7 @@ pub(crate) fn signed(to: Side, tag: u32, id: u16, key: &[u8], chunks: &[&dyn Enc
     bytes
 }
 
-/// The parameters of AUTH in an INIT or INIT ACK, as RFC 4895 §6.1 has them in keys.
+/// Returns the AUTH parameters in an INIT or INIT ACK, in the form used for keys (RFC 4895 §6.1).
 pub(crate) fn vector(bytes: &[u8]) -> Vec<u8> {
     let packet = Packet::parse(bytes, Checksum::Verify).unwrap();
     let params = match packet.chunks().next() {

@@ -11,7 +11,8 @@ use msctp_wire::{
 use crate::support::chunks::stream_data;
 use crate::support::{Flight, Pair, Side, packet};
 
-/// Both ends up, all extensions on; the attacker speaks for A. Gives the next TSN that B expects and its tag.
+/// Establishes a pair with all extensions on; the attacker acts as A. Also returns the next TSN that B
+/// expects, and its tag.
 fn up(interleaving: bool) -> (Pair, u32, u32) {
     let streams = StreamsConfig { interleaving, ..StreamsConfig::default() };
     let mut pair = Pair::established(Config { auth: AuthConfig::without(), streams, ..Config::default() });
@@ -54,9 +55,9 @@ fn order(pair: &Pair) -> Vec<u32> {
 }
 
 #[test]
-fn stream_sequence_numbers_wrap_in_order_whatever_order_they_come_in() {
+fn stream_sequence_numbers_wrap_in_order_whatever_the_order_of_arrival() {
     let (mut pair, tsn, tag) = up(false);
-    // To the edge by saying that all before was abandoned, in steps that RFC 1982 can tell from old ones.
+    // Skip to the edge by abandoning all earlier messages, in steps that RFC 1982 can compare.
     for (n, ssn) in [(0, 0x7fff), (1, 0xfffd)] {
         let skipped = [(StreamId::new(1), Ssn::new(ssn))]
             .map(|(stream, ssn)| msctp_wire::SkippedStream { stream, ssn });
@@ -76,7 +77,7 @@ fn a_stream_sequence_number_from_before_or_half_the_range_ahead_ends_in_an_abort
         let (mut pair, tsn, tag) = up(false);
         give(&mut pair, tag, &data(tsn, 1, 0));
         give(&mut pair, tag, &data(tsn + 1, 1, ssn));
-        // All before it has come: nothing can fill the gap (RFC 9260 §6.5).
+        // All earlier messages have arrived: nothing can fill the gap (RFC 9260 §6.5).
         assert_eq!(pair.b.state(), None, "{ssn}");
         assert_eq!(order(&pair), [0]);
     }
@@ -98,14 +99,14 @@ fn message_identifiers_wrap_in_order() {
 }
 
 #[test]
-fn tsns_leap_by_half_their_range_and_data_goes_on() {
+fn tsns_skip_half_their_range_and_data_continues() {
     let (mut pair, tsn, tag) = up(false);
     let mut next = tsn;
     for _ in 0..100 {
         let cum = next.wrapping_add(0x7fff_fffe);
         give(&mut pair, tag, &ForwardTsn { new_cum_tsn: Tsn::new(cum), skipped: List::from(&[]) });
         next = cum.wrapping_add(1);
-        // One ahead waits, far ones are not taken, old ones are old.
+        // The next but one is held, distant ones are rejected, old ones are duplicates.
         for tsn in [next.wrapping_add(0x7fff_ffff), next.wrapping_sub(1), next.wrapping_add(100_000)] {
             give(&mut pair, tag, &data(tsn, 2, 0));
         }

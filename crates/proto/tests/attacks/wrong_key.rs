@@ -1,5 +1,5 @@
-//! AUTH with a key that is not the association's: another one, none (CVE-2026-23125: the null key
-//! dereferenced), one for an identifier that was never set, an algorithm that was not offered.
+//! AUTH with a wrong key: another association's, none (CVE-2026-23125: the null key dereferenced), one for an
+//! identifier that was never set, an algorithm that was not offered.
 
 use hmac::{Hmac, KeyInit, Mac};
 use msctp_proto::{AuthConfig, HmacAlgorithm};
@@ -10,7 +10,7 @@ use sha2::Sha256;
 use crate::support::{Pair, Side, ip, reseal};
 use crate::victim::{forged, keyed, sources, unmoved, victims};
 
-/// The forged ASCONF behind AUTH, signed with `key`, which may be right in every other way.
+/// Builds the forged ASCONF behind AUTH, signed with `key`; all else may be right.
 fn signed(pair: &Pair, key_id: u16, id: HmacId, key: &[u8]) -> Vec<u8> {
     let hmac = vec![0; if id == HmacId::SHA1 { 20 } else { 32 }];
     let mut bytes = forged(pair, ip(66, 6), &[&Auth { shared_key_id: key_id, hmac_id: id, hmac: &hmac }]);
@@ -33,8 +33,8 @@ fn signed(pair: &Pair, key_id: u16, id: HmacId, key: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Keys that an attacker can think of: none, the secret without the Random Numbers, the Random Numbers it saw
-/// without the secret (which are all there is to the null key).
+/// Returns keys that an attacker can guess: none, the secret without the Random Numbers, the observed Random
+/// Numbers without the secret (which make up the null key).
 fn guesses(pair: &Pair) -> Vec<Vec<u8>> {
     let log = pair.log.as_ref().expect("on");
     let vector = |index: usize| {
@@ -68,7 +68,7 @@ fn guesses(pair: &Pair) -> Vec<Vec<u8>> {
 //# If an association is found, it MUST process the AUTH chunk using the STCB from the existing association as
 //# described earlier.
 #[test]
-fn no_guessed_key_and_no_identifier_opens_the_door() {
+fn no_guessed_key_or_identifier_is_accepted() {
     let mut pair = victims(keyed());
     unmoved(&mut pair, |pair| {
         let mut tried = 0;
@@ -89,8 +89,8 @@ fn no_guessed_key_and_no_identifier_opens_the_door() {
 }
 
 #[test]
-fn the_null_key_is_known_to_who_saw_the_handshake_and_to_nobody_else() {
-    // What RFC 5061 §6 says of it: without pre-shared keys the first two packets give the key away.
+fn only_an_observer_of_the_handshake_has_the_null_key() {
+    // RFC 5061 §6: without pre-shared keys the first two packets reveal the key.
     let mut pair = victims(AuthConfig::default());
     let right = guesses(&pair)[3..5].to_vec();
     let before = pair.with(Side::B, |b, _| b.paths().count());
@@ -116,7 +116,7 @@ fn the_null_key_is_known_to_who_saw_the_handshake_and_to_nobody_else() {
 //= type=test
 //# the AUTH chunk and all the chunks after it MUST be discarded
 #[test]
-fn an_algorithm_that_was_not_offered_is_refused_by_name() {
+fn an_algorithm_that_was_not_offered_is_rejected_by_name() {
     let mut pair = victims(AuthConfig { algorithms: vec![HmacAlgorithm::Sha1], ..keyed() });
     unmoved(&mut pair, |pair| {
         for id in [0, 2, 3, 0xffff] {
@@ -124,7 +124,7 @@ fn an_algorithm_that_was_not_offered_is_refused_by_name() {
             pair.inject(Side::B, Pair::at(Side::B), &bytes);
             let answer = pair.log.as_ref().unwrap().last().unwrap().clone();
             let packet = Packet::parse(&answer.bytes, msctp_wire::Checksum::Verify).unwrap();
-            // It is signed, as all is with a shared key.
+            // The packet is signed, as all packets are with a shared key.
             let Some(Ok(Chunk::Error(error))) = packet.chunks_past_auth().next() else {
                 panic!("no ERROR: {:?}", answer.chunks())
             };

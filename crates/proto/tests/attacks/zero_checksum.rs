@@ -1,4 +1,4 @@
-//! Packets without a checksum (RFC 9653) from somebody who agreed on nothing.
+//! Packets without a checksum (RFC 9653) from hosts that did not negotiate it.
 
 use msctp_proto::{AssociationState as State, Config, OfferConfig, PathAddr};
 use msctp_units::Span;
@@ -16,7 +16,7 @@ fn without_checksum(mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 #[test]
-fn out_of_the_blue_nothing_without_a_checksum_is_answered() {
+fn out_of_the_blue_packets_without_a_checksum_are_not_answered() {
     for protected in [false, true] {
         let mut pair = Pair::new(config(protected), vec![b_ip(0)]);
         pair.log = Some(Vec::new());
@@ -33,7 +33,7 @@ fn out_of_the_blue_nothing_without_a_checksum_is_answered() {
         let chunks: [(&dyn EncodeChunk, u32); 4] =
             [(&init, 0), (&ShutdownAck, 9), (&CookieAck, 9), (&abort, 9)];
         for (chunk, tag) in chunks {
-            // RFC 9653 §5.2: an INIT has a checksum; §5.3: who is not the peer has agreed on nothing.
+            // RFC 9653 §5.2: an INIT has a checksum. §5.3: only the peer has negotiated zero checksums.
             pair.inject(Side::B, at, &without_checksum(packet(Side::B, tag, &[chunk])));
         }
         assert_eq!((pair.log_len(), pair.b.endpoint.len()), (0, 0), "{protected}");
@@ -41,7 +41,7 @@ fn out_of_the_blue_nothing_without_a_checksum_is_answered() {
 }
 
 #[test]
-fn damage_that_zeroes_the_checksum_reaches_only_who_asked_for_it() {
+fn damage_that_zeroes_the_checksum_affects_only_ends_with_the_option() {
     for protected in [false, true] {
         let mut pair = Pair::established(config(protected));
         pair.log = Some(Vec::new());
@@ -56,7 +56,7 @@ fn damage_that_zeroes_the_checksum_reaches_only_who_asked_for_it() {
         assert_eq!(
             pair.b.state().is_some(),
             !protected,
-            "the layer below is trusted where the application said so"
+            "the lower layer is trusted if the application configured it"
         );
     }
 }

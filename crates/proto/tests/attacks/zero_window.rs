@@ -1,4 +1,4 @@
-//! A peer that never opens its window, to make us hold data and send probes for ever.
+//! A peer that never opens its window, to make us hold data and send probes forever.
 
 use msctp_proto::{AssociationState as State, Config, SendError};
 use msctp_units::Span;
@@ -26,8 +26,8 @@ fn close_window(pair: &mut Pair) {
 }
 
 #[test]
-fn a_window_that_stays_closed_costs_a_full_buffer_and_ever_rarer_probes() {
-    // RFC 9260 §6.1 A
+fn a_closed_window_costs_a_full_buffer_and_probes_that_back_off() {
+    // RFC 9260 §6.1 A.
     let mut pair = Pair::established(Config { send_buffer: 100_000, ..Config::default() });
     pair.log = Some(Vec::new());
     close_window(&mut pair);
@@ -45,12 +45,12 @@ fn a_window_that_stays_closed_costs_a_full_buffer_and_ever_rarer_probes() {
     pair.run_for(Span::from_secs(3600));
     let sent = pair.sent_since(Side::B, log);
     let probes = sent.iter().filter(|flight| flight.has(chunk::DATA)).count();
-    // The RTO backs off to 60 s, and comes down with each heartbeat that is answered, which is every 30 s at
-    // most: two a heartbeat.
+    // The RTO backs off to 60 s, and decreases with each answered heartbeat, every 30 s at most: two probes
+    // per heartbeat.
     assert!((30..=240).contains(&probes), "{probes} probes in an hour");
     assert_eq!(pair.b.state(), Some(State::Established), "the peer answers: it is reachable");
     assert!(pair.with(Side::B, |b, _| b.buffered()) <= 100_000);
-    // It opens after all: nothing was lost.
+    // It opens at last: nothing was lost.
     pair.pass_all();
     assert!(
         pair.run_until(Span::from_secs(70), |pair| pair.a.received.len() == 100),

@@ -1,5 +1,5 @@
-//! ASCONFs of a peer gone mad, in bytes. The peer has the keys, so AUTH would let them pass; here neither end
-//! asks for it. Shared by the tests here and the fuzz target `asconf`.
+//! Byte scripts as ASCONFs of a malicious peer. The peer has the keys, so AUTH would accept them; here
+//! neither end demands it. Shared by the tests here and the fuzz target `asconf`.
 
 use msctp_proto::{AuthConfig, Config, PathAddr};
 use msctp_units::Span;
@@ -7,15 +7,15 @@ use msctp_wire::{Asconf, AsconfAck, AsconfSerial, EncodeChunk, Params};
 
 use crate::support::{Pair, Side, a_ip, b_ip, chunk, packet};
 
-/// Chunks of one run at most.
+/// Largest number of chunks in a run.
 const MAX_CHUNKS: usize = 32;
 
-/// Plays bytes as ASCONFs and ASCONF-ACKs from A to B after the handshake: a byte that says which and with
-/// what number, one for the length, and the parameters. Afterwards the association still works, or ended with
-/// an ABORT that says why.
+/// Plays bytes as ASCONFs and ASCONF-ACKs from A to B after the handshake: a byte for type and serial number,
+/// one for the length, then the parameters. Afterwards the association still works, or ended with an ABORT
+/// that gives the reason.
 ///
 /// # Panics
-/// When an end panics, answers without bound, or keeps more addresses than it may.
+/// An end panics, answers without bound, or keeps more addresses than allowed.
 pub(crate) fn play(mut bytes: &[u8]) {
     let config = Config { auth: AuthConfig::without(), ..Config::default() };
     let mut pair = Pair::new(config.clone(), vec![b_ip(0), b_ip(1)]);
@@ -53,7 +53,7 @@ pub(crate) fn play(mut bytes: &[u8]) {
         let answers = pair.log_len() - before;
         assert!(answers <= 64, "{answers} packets in answer to one");
         if pair.b.state().is_none() {
-            // RFC 5061 §5.3 F0: an answer to nothing is a reason.
+            // RFC 5061 §5.3 F0: an unexpected ASCONF-ACK aborts the association.
             assert!(choice >> 6 == 3, "an ASCONF ended the association");
             return;
         }

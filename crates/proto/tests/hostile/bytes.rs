@@ -1,4 +1,4 @@
-//! What is left of a script in bytes.
+//! The rest of a byte script.
 
 pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
 
@@ -9,7 +9,7 @@ impl<'a> Bytes<'a> {
         Some(*first)
     }
 
-    /// So many bytes, or what there is.
+    /// Takes up to this many bytes.
     #[allow(dead_code, reason = "some fuzz targets take bytes one by one")]
     pub(crate) fn upto(&mut self, len: usize) -> &'a [u8] {
         let (head, rest) = self.0.split_at(len.min(self.0.len()));

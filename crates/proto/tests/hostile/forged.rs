@@ -1,6 +1,6 @@
-//! Chunks that are nearly right, out of bytes: requests about streams with the number that is expected or one
-//! beside it, AUTH with a digest of the right length, congestion notifications near the TSNs in use. The
-//! attacker knows the verification tag.
+//! Builds nearly valid chunks from bytes: stream requests with the expected number or one beside it, AUTH
+//! with a digest of the right length, congestion notifications near the TSNs in use. The attacker has the
+//! verification tag.
 
 use msctp_wire::{EncodeChunk, param};
 use msctp_wire::{List, Param, Params, ReConfig, ReconfigSerial, StreamId, Tsn};
@@ -13,12 +13,12 @@ const ECNE: u8 = 12;
 const CWR: u8 = 13;
 const AUTH: u8 = 15;
 
-/// The first TSN of the end that sends to `to`, once its INIT or INIT ACK was sent.
+/// Returns the first TSN of the end that sends to `to`, once its INIT or INIT ACK was sent.
 fn initial_tsn(pair: &Pair, to: Side) -> u32 {
     let wanted = if to == Side::B { chunk::INIT } else { chunk::INIT_ACK };
     let log = pair.log.as_ref().expect("the log is on");
     let first = log.iter().find(|flight| flight.from != to && flight.bytes.get(12) == Some(&wanted));
-    // RFC 9260 §3.3.2: common header, chunk header, tag, window, streams
+    // RFC 9260 §3.3.2: common header, chunk header, tag, window, streams.
     first.map_or(0, |flight| u32::from_be_bytes(flight.bytes[28..32].try_into().expect("four bytes")))
 }
 

@@ -1,5 +1,5 @@
-//! Whatever an attacker writes, in whatever state: no panic, no hang, no answer without bound. The same
-//! scripts are what the fuzz target `association` plays (fuzz/README.md).
+//! Arbitrary input in every state: no panic, no hang, no unbounded answer. The fuzz target `association`
+//! plays the same scripts (fuzz/README.md).
 
 mod asconf;
 mod bytes;
@@ -19,7 +19,8 @@ use rand_core::{Rng, SeedableRng};
 
 use inputs::{files_below, public_corpora};
 
-/// A script that gives these bytes, an SCTP packet's chunks, to one end in every stage of the handshake.
+/// Returns a script that passes these bytes, an SCTP packet's chunks, to one end in every stage of the
+/// handshake.
 fn as_script(stage: u8, to: u8, packet: &[u8]) -> Vec<u8> {
     let chunks = &packet[12.min(packet.len())..];
     let mut script = vec![stage, 4, to, 1, 40];
@@ -46,7 +47,7 @@ fn replay(folder: &Path) -> usize {
     files.len()
 }
 
-/// The scripts kept from fuzzing, and the packets that the parser's tests replay.
+/// The scripts kept from fuzzing, and the packets of the parser's tests.
 #[test]
 fn committed_inputs() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
@@ -55,7 +56,7 @@ fn committed_inputs() {
     assert!(replay(&packets) > 0, "no file in {}", packets.display());
 }
 
-/// Other people's inputs, where they are.
+/// Inputs of public corpora, if they are present.
 #[test]
 fn inputs_of_the_public_corpora() {
     let Some(folder) = public_corpora() else { return };
@@ -72,8 +73,7 @@ fn committed_asconfs() {
     }
 }
 
-/// Requests as they should be and as they should not, for addresses that are there, that are not, and for all
-/// of them.
+/// Valid and invalid requests, for existing addresses, missing ones and the wildcard.
 fn random_asconfs(count: u64) {
     for seed in 0..count {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -123,7 +123,7 @@ fn random_scripts(count: u64) {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut script = vec![0; (rng.next_u32() % 600) as usize];
         rng.fill_bytes(&mut script);
-        // Chunk types that exist are what random bytes seldom hit.
+        // Insert existing chunk types, which random bytes rarely contain.
         for at in (1..script.len()).step_by(7) {
             script[at] &= 0x0f;
         }

@@ -1,7 +1,7 @@
-//! Scripts in bytes for the receiving half: fragments of DATA or I-DATA in any order, late, doubled,
-//! abandoned by FORWARD TSN or I-FORWARD-TSN, streams that are reset, messages larger than the buffer, a slow
-//! reader. Of an honest sender, whose messages have to come out as they went in; or of one gone mad, of whom
-//! only memory and patience are to be safe. Shared by the tests here and the fuzz target `reassembly`.
+//! Byte scripts for the receiving half: fragments of DATA or I-DATA in any order, late, duplicated, abandoned
+//! by FORWARD TSN or I-FORWARD-TSN, stream resets, messages larger than the buffer, a slow reader. An honest
+//! sender's messages must be delivered intact; a malicious sender's only have to leave memory and liveness
+//! intact. Shared by the tests here and the fuzz target `reassembly`.
 
 use std::collections::BTreeMap;
 
@@ -17,13 +17,13 @@ use crate::bytes::Bytes;
 
 const STREAMS: u16 = 4;
 const MAX_STEPS: usize = 400;
-/// User bytes of a chunk at most.
+/// Largest number of user bytes in a chunk.
 const MAX_CHUNK: usize = 1400;
-/// What is held at most: `inbound` says twice the buffer for what fills holes, and as much again for one
-/// message in front of them; the chunk that reaches the limit is taken.
+/// Largest memory, in buffers: `inbound` allows twice the buffer for chunks that fill gaps, and as much again
+/// for one message in front of them. The chunk that reaches the limit is accepted.
 const HELD_BUFFERS: u64 = 4;
 
-/// Where a message is from: stream and order.
+/// Origin of a message: stream and order.
 type Flow = (u16, bool);
 
 /// A chunk with a TSN.
@@ -32,7 +32,7 @@ struct Piece {
     fsn: u32,
     begin: bool,
     end: bool,
-    /// It only takes a TSN: the end of a message that was abandoned before (RFC 3758 §3.5 A3).
+    /// Takes only a TSN: the end of a message abandoned before (RFC 3758 §3.5 A3).
     phantom: bool,
     payload: Vec<u8>,
 }
@@ -41,20 +41,20 @@ struct Piece {
 struct Told {
     flow: Flow,
     number: u32,
-    /// Chunks that have no TSN yet.
+    /// Chunks without a TSN.
     left: Vec<Vec<u8>>,
     next_fsn: u32,
-    /// All of it, as far as it has a TSN.
+    /// The content of all chunks with a TSN.
     sent: Vec<u8>,
     given_up: bool,
     /// Bytes read so far.
     read: usize,
     done: bool,
-    /// Its delivery in parts was broken off.
+    /// Its partial delivery was aborted.
     aborted: bool,
 }
 
-/// The receiving half and what is known of it.
+/// The receiving half, and the expected state.
 struct Receiver {
     inbound: Inbound,
     interleaving: bool,
@@ -100,8 +100,8 @@ impl Receiver {
 /// Plays a script.
 ///
 /// # Panics
-/// When the receiving half panics, holds more than it may, or an honest sender's messages do not come out as
-/// they went in.
+/// The receiving half panics, holds more than allowed, or does not deliver an honest sender's messages
+/// intact.
 pub(crate) fn play(bytes: &[u8]) {
     let mut bytes = Bytes(bytes);
     let Some(setup) = bytes.byte() else { return };
@@ -120,7 +120,7 @@ pub(crate) fn play(bytes: &[u8]) {
     }
 }
 
-/// A sender that keeps to the rules over a network that does not.
+/// A compliant sender over an arbitrary network.
 struct Honest {
     receiver: Receiver,
     messages: Vec<Told>,
@@ -128,7 +128,7 @@ struct Honest {
     numbers: BTreeMap<Flow, u32>,
     /// The last message read of each ordered stream.
     last_read: BTreeMap<u16, usize>,
-    /// The message that is being read in parts, of each flow and number.
+    /// The message in partial delivery, by flow and number.
     parts: BTreeMap<(Flow, u16), usize>,
 }
 
@@ -154,7 +154,7 @@ impl Honest {
                 self.number_next(message);
             }
             2 => {
-                // Any chunk, late ones too.
+                // Any chunk, including late ones.
                 let back = usize::from(bytes.byte()?);
                 let first = self.receiver.cum().saturating_sub(4);
                 let span = self.pieces.len() - first.min(self.pieces.len());
@@ -178,18 +178,18 @@ impl Honest {
         Some(())
     }
 
-    /// More of the message is to get a TSN.
+    /// Returns true if some of the message's chunks have no TSN.
     fn is_open(&self, message: usize) -> bool {
         !self.messages[message].left.is_empty() && !self.messages[message].given_up
     }
 
-    /// A new message, cut into chunks. Without interleaving they get consecutive TSNs at once (RFC 9260
+    /// Adds a message, cut into chunks. Without interleaving they get consecutive TSNs at once (RFC 9260
     /// §6.9).
     fn compose(&mut self, choice: u8, fragments: u8, size: u8) {
         let flow: Flow = (u16::from(choice >> 3 & 3), choice & 0x20 != 0);
         let message = self.messages.len();
         // RFC 8260 §2.2.2: "MUST NOT process [...] more than one user message in any given stream at any
-        // time"
+        // time".
         if (0..message).any(|m| self.messages[m].flow.0 == flow.0 && self.is_open(m)) {
             return;
         }
@@ -219,7 +219,7 @@ impl Honest {
         }
     }
 
-    /// The next chunk of a message gets its TSN.
+    /// Assigns a TSN to the next chunk of a message.
     fn number_next(&mut self, message: usize) {
         let told = &mut self.messages[message];
         let Some(payload) = told.left.pop() else { return };
@@ -265,7 +265,7 @@ impl Honest {
         }
     }
 
-    /// All that is not acknowledged, in order.
+    /// Retransmits all unacknowledged chunks, in order.
     fn retransmit(&mut self) {
         for place in self.receiver.cum()..self.pieces.len() {
             if !self.messages[self.pieces[place].message].given_up {
@@ -280,7 +280,7 @@ impl Honest {
         true
     }
 
-    /// What is read is what was sent, part by part.
+    /// Checks that each part read equals the part sent.
     fn take(&mut self, message: &Message) {
         let flow: Flow = (message.stream, message.unordered);
         let key = (flow, message.ssn);
@@ -313,7 +313,7 @@ impl Honest {
         }
     }
 
-    /// The sender gives a message up that is not all acknowledged (RFC 3758 §3.5 A3).
+    /// Abandons a message that is not completely acknowledged (RFC 3758 §3.5 A3).
     fn give_up(&mut self, which: u8) {
         let cum = self.receiver.cum();
         let mut open: Vec<usize> = self.pieces[cum..].iter().map(|piece| piece.message).collect();
@@ -330,7 +330,7 @@ impl Honest {
         }
     }
 
-    /// Forwards over an abandoned TSN right above what the receiver has (RFC 3758 §3.5 C).
+    /// Forwards over an abandoned TSN right above the receiver's cumulative TSN (RFC 3758 §3.5 C).
     fn forward(&mut self) {
         let cum = self.receiver.cum();
         let is_over = |piece: &&Piece| self.messages[piece.message].given_up;
@@ -342,7 +342,7 @@ impl Honest {
         let new_cum_tsn = self.receiver.tsn(cum + passed.len() - 1);
         let mut largest: BTreeMap<Flow, u32> = BTreeMap::new();
         for &message in &passed {
-            // Numbers of a flow go up with the TSN.
+            // Numbers of a flow increase with the TSN.
             largest.insert(self.messages[message].flow, self.messages[message].number);
         }
         let inbound = &mut self.receiver.inbound;
@@ -374,7 +374,7 @@ impl Honest {
 
     fn take_aborts(&mut self) {
         while let Some(abort) = self.receiver.inbound.take_abort() {
-            // It says which once the parts are read.
+            // The abort is reported once the parts are read.
             while self.read() {}
             let key = ((abort.stream, abort.unordered), abort.ssn);
             let id = self.parts.remove(&key).expect("a message that was delivered in part");
@@ -384,7 +384,7 @@ impl Honest {
         }
     }
 
-    /// Numbers begin at 0 again, once all has come (RFC 6525 §5.1.2).
+    /// Resets the numbers to 0 after all data has arrived (RFC 6525 §5.1.2).
     fn reset(&mut self, choice: u8) {
         let quiet = (0..self.messages.len()).all(|m| !self.is_open(m));
         if !quiet || self.receiver.cum() < self.pieces.len() {
@@ -396,7 +396,7 @@ impl Honest {
         assert!(self.receiver.inbound.take_abort().is_none(), "nothing was incomplete");
     }
 
-    /// The network works and the application reads: all that was not abandoned comes out.
+    /// Repairs the network and reads everything: all messages that were not abandoned are delivered.
     fn finish(&mut self) {
         for message in 0..self.messages.len() {
             while self.is_open(message) {
@@ -430,7 +430,7 @@ impl Honest {
     }
 }
 
-/// Chunks that obey nothing.
+/// Injects chunks without any rules.
 fn mad(mut receiver: Receiver, bytes: &mut Bytes<'_>) {
     for _ in 0..MAX_STEPS {
         if mad_step(&mut receiver, bytes).is_none() {
@@ -440,10 +440,10 @@ fn mad(mut receiver: Receiver, bytes: &mut Bytes<'_>) {
     }
 }
 
-/// `None`: the script is over, or the association would be aborted.
+/// Returns `None` at the end of the script, or if the association would be aborted.
 fn mad_step(receiver: &mut Receiver, bytes: &mut Bytes<'_>) -> Option<()> {
     let (choice, ahead) = (bytes.byte()?, bytes.byte()?);
-    // Mostly what comes next; behind, ahead, and far away too.
+    // Mostly the next TSN, else one behind, ahead, or far away.
     let ahead = match ahead >> 6 {
         0 | 1 => u32::from(ahead & 0x0f),
         2 => u32::from(ahead & 0x3f) << 8,
@@ -506,7 +506,7 @@ fn mad_step(receiver: &mut Receiver, bytes: &mut Bytes<'_>) -> Option<()> {
     (!fault).then_some(())
 }
 
-/// True: the receiving half found out.
+/// Returns true if the receiving half detected the violation.
 fn mad_chunk(receiver: &mut Receiver, choice: u8, field: u8, tsn: Tsn, step: u32, payload: &[u8]) -> bool {
     let stream = StreamId::new(u16::from(field & 7));
     let number = u32::from(field >> 3 & 7);

@@ -1,5 +1,5 @@
-//! A script in bytes, played on two endpoints: chunks and whole packets of the attacker's making between the
-//! steps of a transfer. Shared by the tests here and the fuzz target `association`.
+//! Byte scripts played on two endpoints: forged chunks and packets between the steps of a transfer. Shared by
+//! the tests here and the fuzz target `association`.
 
 use msctp_proto::{Config, PathAddr, Reliability, SendError, StreamRequest};
 use msctp_units::Span;
@@ -8,17 +8,17 @@ use crate::bytes::Bytes;
 use crate::forged;
 use crate::support::{Fate, Flight, PORT_A, PORT_B, Pair, Side, a_ip, b_ip, message, reseal};
 
-/// Steps of one script at most: a run stays under some milliseconds.
+/// Largest number of steps in a script: a run takes a few milliseconds.
 const MAX_STEPS: usize = 64;
-/// Packets that one foreign datagram may set off at once. A SACK of theirs can open our whole window.
+/// Largest number of packets in answer to one foreign datagram. A SACK in it can open our whole window.
 const MAX_ANSWERS: usize = 1500;
 
-/// Which end the next byte names.
+/// Returns the end that the next byte names.
 fn side(bytes: &mut Bytes<'_>) -> Option<Side> {
     bytes.byte().map(|byte| if byte & 1 == 0 { Side::A } else { Side::B })
 }
 
-/// Puts ports, tag and checksum into what is to be an SCTP packet, so that it gets past the first door.
+/// Writes ports, tag and checksum into a packet, so that it passes the first checks.
 fn seal(packet: &mut [u8], to: Side, tag: u32) {
     let (src, dst) = match to {
         Side::A => (PORT_B, PORT_A),
@@ -30,7 +30,7 @@ fn seal(packet: &mut [u8], to: Side, tag: u32) {
     reseal(packet);
 }
 
-/// Hands a packet over and checks that the answers to it are bounded.
+/// Injects a packet and checks that its answers are bounded.
 fn strike(pair: &mut Pair, to: Side, at: PathAddr, packet: &[u8]) {
     let before = pair.log_len();
     pair.inject(to, at, packet);
@@ -38,7 +38,7 @@ fn strike(pair: &mut Pair, to: Side, at: PathAddr, packet: &[u8]) {
     assert!(answers <= MAX_ANSWERS, "{answers} packets in answer to one of {} bytes", packet.len());
 }
 
-/// The addresses of a foreign packet: those of the association, or strangers'.
+/// Returns the addresses of a foreign packet: those of the association, or strangers'.
 fn between(to: Side, choice: u8) -> PathAddr {
     let mut at = Pair::at(to);
     if choice & 0x10 != 0 {
@@ -50,10 +50,10 @@ fn between(to: Side, choice: u8) -> PathAddr {
     at
 }
 
-/// The tag of a foreign packet: the right one, none, the peer's own, a wrong one.
+/// Returns the tag of a foreign packet: the right one, none, the peer's own, a wrong one.
 fn tag(pair: &Pair, to: Side, choice: u8) -> u32 {
     let log = pair.log.as_ref().expect("the log is on");
-    // 0 before the first packet that way: the tag is not known to anybody yet.
+    // Before the first packet in that direction the tag is unknown: use 0.
     let towards = |side: Side| {
         log.iter()
             .rev()
@@ -71,7 +71,7 @@ fn tag(pair: &Pair, to: Side, choice: u8) -> u32 {
 /// Plays a script.
 ///
 /// # Panics
-/// When an end panics, or answers a datagram without bound.
+/// An end panics, or answers a datagram without bound.
 pub(crate) fn play(bytes: &[u8]) {
     let mut bytes = Bytes(bytes);
     let Some(set_up) = bytes.byte() else { return };
@@ -80,7 +80,7 @@ pub(crate) fn play(bytes: &[u8]) {
     let mut pair = Pair::new(config.clone(), vec![b_ip(0), b_ip(1)]);
     pair.log = Some(Vec::new());
     pair.connect(config, vec![a_ip(0), a_ip(1)], vec![b_ip(0)]);
-    // The attacker may come before the handshake is over.
+    // The attacker may inject before the handshake is complete.
     for _ in 0..set_up % 8 {
         pair.step(pair.now + Span::from_secs(1));
     }
@@ -95,7 +95,7 @@ pub(crate) fn play(bytes: &[u8]) {
 fn step(pair: &mut Pair, bytes: &mut Bytes<'_>) -> Option<()> {
     let choice = bytes.byte()?;
     match choice & 7 {
-        // A chunk of any type and flags, its length right or not.
+        // A chunk of any type and flags, with a right or wrong length.
         0 | 1 => {
             let to = side(bytes)?;
             let (typ, flags, len) = (bytes.byte()?, bytes.byte()?, usize::from(bytes.byte()?));
@@ -110,7 +110,7 @@ fn step(pair: &mut Pair, bytes: &mut Bytes<'_>) -> Option<()> {
             seal(&mut packet, to, tag);
             strike(pair, to, between(to, choice), &packet);
         }
-        // Whole packets: several chunks.
+        // A whole packet of several chunks.
         2 => {
             let to = side(bytes)?;
             let len = usize::from(bytes.byte()?) * 4;
@@ -120,7 +120,7 @@ fn step(pair: &mut Pair, bytes: &mut Bytes<'_>) -> Option<()> {
             seal(&mut packet, to, tag);
             strike(pair, to, between(to, choice), &packet);
         }
-        // One of the packets that were sent, with some bytes changed, again.
+        // One of the sent packets, replayed with some bytes changed.
         3 => {
             let to = side(bytes)?;
             let back = usize::from(bytes.byte()?);
@@ -163,7 +163,7 @@ fn step(pair: &mut Pair, bytes: &mut Bytes<'_>) -> Option<()> {
     Some(())
 }
 
-/// Chunks that are nearly right.
+/// Injects nearly valid chunks.
 fn forge(pair: &mut Pair, choice: u8, bytes: &mut Bytes<'_>) -> Option<()> {
     let to = side(bytes)?;
     let mut packet = vec![0; 12];
@@ -174,7 +174,7 @@ fn forge(pair: &mut Pair, choice: u8, bytes: &mut Bytes<'_>) -> Option<()> {
     Some(())
 }
 
-/// The application wants other streams. What cannot be asked now is refused.
+/// Requests a change of streams; an impossible request is rejected.
 fn ask(pair: &mut Pair, side: Side, which: u8) {
     if pair.host(side).state().is_none() {
         return;

@@ -1,6 +1,6 @@
-//! A live session whose packets are mutated in their structure: right tag, right checksum, and signed anew
-//! where AUTH is spoken (null key), so that what only signed chunks reach is reached. All extensions,
-//! policies and controllers in turn. Shared by the tests here and the fuzz target `session`.
+//! A live session with structurally mutated packets: right tag, right checksum, and signed again if AUTH is
+//! on (null key), so that mutants reach code behind authentication. Combines all extensions, policies and
+//! controllers. Shared by the tests here and the fuzz target `session`.
 
 use hmac::{Hmac, KeyInit, Mac};
 use msctp_proto::{Config, LocalAddrs, PathAddr, RemoteAddrs, StreamRequest, StreamsConfig};
@@ -13,13 +13,13 @@ use sha2::Sha256;
 use crate::bytes::Bytes;
 use crate::support::{Flight, PORT_A, PORT_B, Pair, Side, a_ip, b_ip, chunk, ip, message, reseal};
 
-/// Bytes that one mutant may be answered with: the sender's whole window, opened.
+/// Largest answer to one mutant in bytes: the sender's whole window.
 const MAX_ANSWER: usize = 600_000;
-/// Steps of one session, mutants of a step and changes to a mutant at most.
+/// Largest numbers of steps in a session, mutants in a step and changes to a mutant.
 const MAX_STEPS: usize = 40;
 const MUTANTS: u8 = 6;
 const CHANGES: u8 = 4;
-/// Bytes of a mutant at most.
+/// Largest length of a mutant in bytes.
 const MAX_LEN: usize = 9000;
 
 fn config(n: u8) -> Config {
@@ -38,7 +38,7 @@ fn config(n: u8) -> Config {
     }
 }
 
-/// The key of the association whose set-up is in the log (RFC 4895 §6.1); empty when none is.
+/// Returns the key of the association whose set-up is in the log (RFC 4895 §6.1); empty without one.
 fn key_of(log: &[Flight]) -> Option<Vec<u8>> {
     let vector = |chunk_type: u8| {
         let flight = log.iter().rev().find(|flight| flight.has(chunk_type))?;
@@ -58,7 +58,7 @@ fn key_of(log: &[Flight]) -> Option<Vec<u8>> {
     Some(both.concat())
 }
 
-/// Signs what begins with an AUTH chunk of HMAC-SHA256, and puts the checksum in.
+/// Signs a packet that begins with an AUTH chunk of HMAC-SHA256, and writes the checksum.
 fn seal(bytes: &mut [u8], key: &[u8]) {
     if bytes.len() >= 52 && bytes[12] == 15 && bytes[14..16] == [0, 40] {
         bytes[20..52].fill(0);
@@ -71,7 +71,7 @@ fn seal(bytes: &mut [u8], key: &[u8]) {
 /// Plays a session.
 ///
 /// # Panics
-/// When an end panics, or answers a mutant without bound.
+/// An end panics, or answers a mutant without bound.
 pub(crate) fn play(bytes: &[u8]) {
     let mut choices = Bytes(bytes);
     let Some(kind) = choices.byte() else { return };
@@ -91,7 +91,7 @@ struct Session {
     corpus: Vec<Flight>,
 }
 
-/// A number below `limit` from two bytes.
+/// Returns a number below `limit` from two bytes.
 fn below(choices: &mut Bytes<'_>, limit: usize) -> Option<usize> {
     let number = u16::from_be_bytes([choices.byte()?, choices.byte()?]);
     Some(usize::from(number) % limit.max(1))
@@ -126,7 +126,7 @@ impl Session {
         Some(())
     }
 
-    /// Something of the application's.
+    /// Makes a random call of the application.
     fn call(&mut self, choices: &mut Bytes<'_>) -> Option<()> {
         let (what, which) = (choices.byte()?, choices.byte()?);
         let side = if what & 1 == 0 { Side::A } else { Side::B };
@@ -134,7 +134,7 @@ impl Session {
             return Some(());
         }
         let network = which % 4;
-        // Any of them may be refused.
+        // Each call may be rejected.
         self.pair.with(side, |end, now| match (what >> 1) % 12 {
             0..=5 => {
                 let mut message = message(u16::from(which % 4), vec![1; 1 + usize::from(which) * 30]);
@@ -151,7 +151,7 @@ impl Session {
         Some(())
     }
 
-    /// Mutates a packet and hands it over.
+    /// Mutates a packet and injects it.
     fn strike(&mut self, choices: &mut Bytes<'_>) -> Option<()> {
         let flight = self.corpus[below(choices, self.corpus.len())?].clone();
         let (changes, how) = (choices.byte()? % CHANGES, choices.byte()?);
@@ -160,7 +160,7 @@ impl Session {
             self.change(&mut bytes, choices)?;
         }
         bytes.truncate(MAX_LEN);
-        // The tag that is right now.
+        // The current tag.
         let tags = self.pair.log.as_ref()?.iter().rev();
         let current = tags.filter(|sent| sent.from == flight.from).map(Flight::tag).find(|tag| *tag != 0);
         if bytes[4..8] != [0; 4]
@@ -182,7 +182,7 @@ impl Session {
         Some(())
     }
 
-    /// Changes a byte, a bit, a word, the length, or what follows.
+    /// Changes a byte, a bit, a word, the length, or the rest of a packet.
     fn change(&self, bytes: &mut Vec<u8>, choices: &mut Bytes<'_>) -> Option<()> {
         let at = 12 + below(choices, bytes.len().saturating_sub(12))?;
         let (how, with) = (choices.byte()?, choices.byte()?);
@@ -219,7 +219,7 @@ impl Session {
         let local = LocalAddrs { port: PORT_A, addresses: vec![a_ip(0)] };
         let remote = RemoteAddrs { port: PORT_B, addresses: vec![b_ip(0)] };
         let (now, config) = (self.pair.now, self.config.clone());
-        // B may still have the old one, with which A cannot speak any more.
+        // B may still have the old association, for which A has lost the state.
         let Ok(handle) = self.pair.a.endpoint.connect(now, config, local, remote) else { return };
         self.pair.a.handle = Some(handle);
         let from = self.pair.log_len();

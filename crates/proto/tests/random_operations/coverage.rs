@@ -1,24 +1,24 @@
-//! Which pairs of features met in a run: real occurrences are counted, so that a test cannot cover nothing in
-//! silence.
+//! Counts how often pairs of features occurred together in a run, so that a test cannot silently cover
+//! nothing.
 //!
-//! A feature meets another one when something of the first happens at one end (a *moment*: a message was
-//! abandoned, a path died, a request was asked or answered) while either end is in the middle of something of
-//! the second (it is *busy*: interleaved data is under way, a path is dead, a request is not answered yet).
-//! One more feature is one more line in `Feature` and its moments and its business in `host`.
+//! A pair occurs when an event of the first feature happens at one end (its *moment*: a message was
+//! abandoned, a path failed, a request was sent or answered) while either end is in an operation of the
+//! second (it is *busy*: interleaved data is outstanding, a path is dead, a request is unanswered). A new
+//! feature is a line in `Feature`, and its moments and busy state in `host`.
 
 use core::ops::BitOr;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Feature {
-    /// Moment: a message of which something was sent is abandoned.
+    /// Moment: a message is abandoned after partial transmission.
     PartialReliability,
-    /// Busy: I-DATA is agreed on and not all is acknowledged.
+    /// Busy: I-DATA is in use and some data is unacknowledged.
     Interleaving,
-    /// Moment: a request about streams is asked or answered. Busy: it is not answered.
+    /// Moment: a stream request is sent or answered. Busy: it is unanswered.
     Reconfiguration,
-    /// Moment: a path becomes inactive. Busy: one is.
+    /// Moment: a path becomes inactive. Busy: a path is inactive.
     PathDeath,
-    /// Moment: a request about addresses is asked or answered. Busy: it is not answered.
+    /// Moment: an address request is sent or answered. Busy: it is unanswered.
     Addresses,
 }
 
@@ -54,12 +54,12 @@ impl BitOr for Set {
     }
 }
 
-/// How often each pair met.
+/// Number of occurrences of each pair.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Meetings([[u64; Feature::ALL.len()]; Feature::ALL.len()]);
 
 impl Meetings {
-    /// Something of a feature happened while others were busy.
+    /// Counts an event of a feature while others were busy.
     pub(crate) fn count(&mut self, moment: Feature, busy: Set) {
         for other in Feature::ALL.into_iter().filter(|&other| other != moment && busy.has(other)) {
             self.0[moment as usize][other as usize] += 1;
@@ -72,7 +72,7 @@ impl Meetings {
         }
     }
 
-    /// Each pair once, and how often it met.
+    /// Iterates over each pair once, with its number of occurrences.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (Feature, Feature, u64)> {
         let all = Feature::ALL.into_iter().enumerate();
         all.flat_map(move |(i, first)| {

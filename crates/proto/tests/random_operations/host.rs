@@ -1,4 +1,4 @@
-//! One end: an endpoint, the application above it, and what it learned.
+//! One end: an endpoint, the application above it, and its observations.
 
 use core::net::IpAddr;
 use std::collections::{BTreeSet, VecDeque};
@@ -14,28 +14,28 @@ use msctp_units::{Rate, Span, Time};
 use msctp_wire::{Checksum, Chunk, Packet};
 
 use crate::coverage::{Feature, Set};
-use crate::dice;
 use crate::ledger::{Inbox, Outbox};
 use crate::network::Network;
 use crate::plan::{Link, Op, Pace, Setup, Side, scheduler_name};
+use crate::rng;
 use crate::watch::Watch;
 
-/// Packets that one end may send at one instant, and timeouts it may have in a second of virtual time: more
-/// is a livelock.
+/// Largest number of packets that one end may send at one instant, and of timeouts in a second of virtual
+/// time. More is a livelock.
 const MAX_PACKETS_AT_ONCE: u32 = 10_000;
 const MAX_TIMEOUTS_PER_SECOND: u32 = 5_000;
-/// Timeouts at one instant that may follow each other without a packet.
+/// Largest number of timeouts at one instant without a packet between them.
 const MAX_IDLE_TIMEOUTS: u32 = 8;
 
 pub(crate) const PORTS: [u16; 2] = [5000, 5001];
 
-/// An association beside the one of interest: a late copy of a COOKIE ECHO can make one.
+/// An association beside the one under test, created by a late copy of a COOKIE ECHO.
 struct Ghost {
     handle: Handle,
     inbox: Inbox,
 }
 
-/// What a run saw at one end.
+/// Counters of one end in a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) writable: u32,
@@ -53,13 +53,13 @@ pub(crate) struct Counts {
     pub(crate) streams_added: u32,
 }
 
-/// Streams as one end sees them.
+/// Streams as seen by one end.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Streams {
-    /// How many there are each way.
+    /// Number of streams in each direction.
     pub(crate) outbound: u16,
     pub(crate) inbound: u16,
-    /// Requests of the application that were not answered yet.
+    /// Unanswered requests of the application.
     asked: Vec<StreamRequest>,
 }
 
@@ -69,37 +69,37 @@ pub(crate) struct Host {
     pub(crate) restarts: u32,
     pub(crate) main: Option<Handle>,
     ghosts: Vec<Ghost>,
-    /// The server's address that stays.
+    /// The server's address that is never deleted.
     anchor: IpAddr,
     pub(crate) outbox: Outbox,
     pub(crate) inbox: Inbox,
-    /// Messages that found no room.
+    /// Messages that did not fit the send buffer.
     backlog: VecDeque<OutMessage>,
     pace: Pace,
     next_read: Option<Time>,
     wake: Option<Time>,
-    /// `Event::Connected`: outbound streams.
+    /// Number of outbound streams in `Event::Connected`.
     pub(crate) connected: Option<u16>,
     pub(crate) ended: Option<(Time, Event)>,
     links_down: Vec<IpAddr>,
-    /// Deleted with the peer's consent, not added again since.
+    /// Deleted with the peer's consent, and not added again since.
     deleted: Vec<IpAddr>,
-    /// Those the peer knows of, without those that are to be deleted.
+    /// Known to the peer, without those to be deleted.
     kept: Vec<IpAddr>,
-    /// Those that were asked to be deleted.
+    /// Requested deletions.
     deleting: Vec<IpAddr>,
     adding: Vec<IpAddr>,
-    /// Those that were ever added in a packet from themselves: if its network died meanwhile, the peer may
-    /// know it or not.
+    /// Addresses added by the wildcard, in a packet from themselves. If their network failed meanwhile, the
+    /// peer may or may not know them.
     pub(crate) by_wildcard: Vec<IpAddr>,
-    /// Of each request that speaks of such an address and was not answered yet, that address.
+    /// Addresses of such requests that are unanswered.
     from_there: Vec<IpAddr>,
-    /// This end's address on the only path that works.
+    /// This end's address on the only working path.
     pub(crate) alive: Option<IpAddr>,
     pub(crate) streams: Streams,
-    /// What happened since this was last looked at.
+    /// Events since the last check.
     pub(crate) moments: Vec<Feature>,
-    /// The application closed or aborted it.
+    /// The application closed or aborted the association.
     pub(crate) aborted: bool,
     send_buffer: u64,
     second: u64,
@@ -108,25 +108,25 @@ pub(crate) struct Host {
     packets: u32,
     idle_timeouts: u32,
     pub(crate) most_paths: usize,
-    /// Paths that were active at some time: confirmed.
+    /// Paths that were ever active: confirmed.
     confirmed: BTreeSet<PathId>,
     pub(crate) counts: Counts,
     primary: Primary,
 }
 
-/// What `Event::PrimaryChanged` said.
+/// The state according to `Event::PrimaryChanged`.
 #[derive(Debug, Default)]
 struct Primary {
-    /// The primary path; `None` until it is looked up after the set-up or a restart.
+    /// The primary path; `None` until it is queried after the set-up or a restart.
     known: Option<PathId>,
-    /// The path of the last event.
+    /// The path in the last event.
     named: Option<PathId>,
 }
 
-/// What an end begins with; the server listens.
+/// Creates an endpoint; the server listens.
 fn endpoint(side: Side, setup: &Setup, restarts: u32) -> Endpoint {
     let purpose = if side == Side::Mobile { "mobile" } else { "server" };
-    let seed = dice::bytes(setup.seed.wrapping_add(u64::from(restarts) << 32), purpose);
+    let seed = rng::bytes(setup.seed.wrapping_add(u64::from(restarts) << 32), purpose);
     let mut endpoint = Endpoint::new(EndpointConfig::default(), seed).unwrap();
     if side == Side::Server {
         let local = LocalAddrs { port: PORTS[1], addresses: setup.addresses(side) };
@@ -135,7 +135,7 @@ fn endpoint(side: Side, setup: &Setup, restarts: u32) -> Endpoint {
     endpoint
 }
 
-/// The first TSN that the mobile sends.
+/// Returns the first TSN that the mobile sends.
 pub(crate) fn initial_tsn(setup: &Setup) -> u32 {
     let mut host = Host::new(Side::Mobile, setup);
     host.connect(Time::ZERO, setup);
@@ -195,7 +195,7 @@ impl Host {
             Some(self.endpoint.connect(now, setup.mobile.config(setup.plain), local, remote).unwrap());
     }
 
-    /// Forgets everything; the mobile connects again.
+    /// Drops all state; the mobile connects again.
     pub(crate) fn restart(&mut self, now: Time, setup: &Setup) {
         let fresh = Self::new(self.side, setup);
         let old = core::mem::replace(self, fresh);
@@ -228,14 +228,14 @@ impl Host {
         self.association().map(|association| association.paths().collect()).unwrap_or_default()
     }
 
-    /// The paths that were found to work at some time and whose local address is to stay.
+    /// Returns the paths that ever worked and whose local address is to stay.
     pub(crate) fn confirmed_paths(&self) -> Vec<PathStats> {
         let worked =
             |path: &PathStats| self.confirmed.contains(&path.id) && self.kept.contains(&path.at.local);
         self.paths().into_iter().filter(worked).collect()
     }
 
-    /// No association is left, no timer runs.
+    /// Returns true if no association is left and no timer runs.
     pub(crate) fn is_gone(&self) -> bool {
         self.endpoint.is_empty()
     }
@@ -248,7 +248,7 @@ impl Host {
         !self.ghosts.is_empty()
     }
 
-    /// All that the application gave was acknowledged, or nothing more will be.
+    /// Returns true if all messages were acknowledged, or no more can be.
     pub(crate) fn is_quiet(&self) -> bool {
         if self.ended.is_some() {
             return true;
@@ -261,14 +261,14 @@ impl Host {
             && self.streams.asked.is_empty()
     }
 
-    /// Requests that no answer can be expected to: one that can only leave from a dead address waits for as
-    /// long as that is dead and nothing else waits for it.
+    /// Counts requests that cannot be answered: one that can only leave from a dead address waits until that
+    /// recovers or other data needs it.
     fn stranded(&self) -> u32 {
         let dead = |ip: &IpAddr| self.alive.is_some_and(|alive| alive != *ip);
         u32::from(self.from_there.iter().any(dead))
     }
 
-    /// Grows as long as something moves.
+    /// Returns a number that grows as long as there is progress.
     pub(crate) fn progress(&self) -> u64 {
         let acked = self.association().map_or(0, |association| association.stats().bytes_acked);
         let answers = u64::from(self.counts.address_answers);
@@ -281,7 +281,7 @@ impl Host {
             + self.endpoint.len() as u64
     }
 
-    /// Features in the middle of something.
+    /// Returns the features that are busy.
     pub(crate) fn busy(&self) -> Set {
         let Some(association) = self.association() else { return Set::default() };
         let mut set = Set::default();
@@ -292,7 +292,7 @@ impl Host {
         set
     }
 
-    /// When it wants to act.
+    /// Returns the time of its next action.
     pub(crate) fn next(&self) -> Option<Time> {
         [self.wake, self.next_read].into_iter().flatten().min()
     }
@@ -308,7 +308,7 @@ impl Host {
         }
     }
 
-    /// Timers and slow reading.
+    /// Runs timers and slow reading.
     pub(crate) fn act(&mut self, now: Time, outbox: &mut Outbox) {
         if self.wake.is_some_and(|wake| wake <= now) {
             if self.second != now.as_nanos() / 1_000_000_000 {
@@ -340,7 +340,7 @@ impl Host {
         self.schedule_read(now);
     }
 
-    /// Reads up to `limit` messages of the association of interest.
+    /// Reads up to `limit` messages of the association under test.
     fn read(&mut self, limit: usize, from: &mut Outbox) -> bool {
         let Some(handle) = self.main.filter(|_| self.association().is_some_and(Association::readable)) else {
             return false;
@@ -368,7 +368,7 @@ impl Host {
         read
     }
 
-    /// Takes everything out that came of the last calls.
+    /// Polls all output of the last calls.
     pub(crate) fn drain(&mut self, now: Time, network: &mut Network, watch: &mut Watch, from: &mut Outbox) {
         loop {
             self.transmit(now, network, watch);
@@ -422,7 +422,7 @@ impl Host {
         }
     }
 
-    /// True when one of them made the application do something.
+    /// Polls events; returns true if one of them made the application act.
     fn take_events(&mut self, now: Time) -> bool {
         let mut writable = false;
         while let Some((handle, event)) = self.endpoint.poll_event() {
@@ -444,7 +444,7 @@ impl Host {
                     self.connected = None;
                     self.primary = Primary::default();
                     self.outbox.begin_epoch();
-                    // Requests under way were for the association that is gone.
+                    // Outstanding requests belonged to the association that ended.
                     self.counts.address_requests = self.counts.address_answers;
                     self.counts.restarts += 1;
                 }
@@ -480,7 +480,7 @@ impl Host {
         writable && self.offer(now)
     }
 
-    /// An event either names another primary, or another path that takes its data.
+    /// Checks that an event names either another primary, or another path for its data.
     fn take_primary_change(&mut self, path: PathId, cause: PrimaryCause) {
         self.counts.primary_changes += 1;
         let (side, old) = (self.side, &self.primary);
@@ -493,7 +493,7 @@ impl Host {
         self.primary.named = Some(path);
     }
 
-    /// The primary is the one of the last event that named one.
+    /// Checks that the primary is the one of the last event that named one.
     fn check_primary(&mut self) {
         if self.connected.is_none() || self.ended.is_some() {
             return;
@@ -514,7 +514,7 @@ impl Host {
             self.from_there.remove(index);
         }
         if let AddressRequest::Add(address) = request {
-            // It may be wanted again already.
+            // The application may have requested it again already.
             if let Some(index) = self.adding.iter().position(|ip| *ip == address) {
                 self.adding.remove(index);
             }
@@ -522,7 +522,7 @@ impl Host {
         match (request, accepted) {
             (AddressRequest::Delete(address), true) => {
                 self.deleting.retain(|ip| *ip != address);
-                // It may be wanted back already.
+                // The application may have requested it back already.
                 if !self.adding.contains(&address) {
                     self.deleted.push(address);
                 }
@@ -549,15 +549,15 @@ impl Host {
     fn take_stream_event(&mut self, event: StreamEvent) {
         match event {
             StreamEvent::Answered { request, outcome } => {
-                // One that the peer had asked for is answered to us too.
+                // A request made by the peer is reported to us too.
                 if let Some(own) = self.streams.asked.iter().position(|asked| *asked == request) {
                     self.streams.asked.remove(own);
                 }
                 self.counts.stream_answers += 1;
                 self.moments.push(Feature::Reconfiguration);
-                // Two ends that ask each other for resets at one time are both refused (RFC 6525 §4.4, Result
-                // 4); any other error would be our own fault. And the peer may not know yet that a stream
-                // which it added is there (Result 3).
+                // Both of two simultaneous reset requests are rejected (RFC 6525 §4.4, Result 4). Any other
+                // error would be our own fault, except that the peer may not know yet that a stream it added
+                // exists (Result 3).
                 let ours = match outcome {
                     ReconfigOutcome::Failed(3) if self.counts.streams_added > 0 => {
                         !matches!(request, StreamRequest::ResetIncoming(_))
@@ -583,7 +583,7 @@ impl Host {
         }
     }
 
-    /// Sends the backlog in order, as far as there is room.
+    /// Sends the backlog in order, as far as it fits.
     fn offer(&mut self, now: Time) -> bool {
         let Some(association) = self.main.and_then(|main| self.endpoint.association_mut(main)) else {
             self.backlog.clear();
@@ -607,7 +607,7 @@ impl Host {
         any
     }
 
-    /// What must be true at any time.
+    /// Checks the invariants.
     fn check_association(&mut self) {
         let Some(association) = self.main.and_then(|main| self.endpoint.association(main)) else { return };
         let buffered = association.buffered();
@@ -628,7 +628,7 @@ impl Host {
         }
     }
 
-    /// Carries an operation of this end out. What follows is `drain`'s.
+    /// Performs an operation of this end. `drain` polls its output.
     pub(crate) fn perform(&mut self, now: Time, op: &Op) {
         let Some(handle) = self.main else { return };
         if self.send_all(now, op) || self.change_addresses(now, op) {
@@ -639,7 +639,7 @@ impl Host {
             Op::SetPrimary { path, .. } => {
                 let paths: Vec<_> = association.paths().map(|path| path.id).collect();
                 if let Some(&path) = paths.get(usize::from(path) % paths.len().max(1)) {
-                    // An unconfirmed path is refused.
+                    // An unconfirmed path is rejected.
                     let _ = association.set_primary(now, path);
                 }
             }
@@ -657,7 +657,7 @@ impl Host {
                         ..LinkQuality::default()
                     }),
                 };
-                // An address that this end does not have is refused.
+                // An address that this end does not have is rejected.
                 if association.link_event(now, LinkEvent { local, state }).is_ok() {
                     self.links_down.retain(|ip| *ip != local);
                     if link == Link::Down {
@@ -676,7 +676,7 @@ impl Host {
                 self.ask(now, request(count));
             }
             Op::StreamValue { stream, value, .. } => {
-                // A stream that does not exist is refused.
+                // A stream that does not exist is rejected.
                 let _ = association.set_stream_value(stream, value);
             }
             Op::Schedule { scheduler, .. } => {
@@ -691,7 +691,7 @@ impl Host {
         }
     }
 
-    /// True: it was messages to send.
+    /// Returns true if the operation sends messages.
     fn send_all(&mut self, now: Time, op: &Op) -> bool {
         let sends = match *op {
             Op::Send { stream, len, count, unordered, .. } => {
@@ -717,7 +717,7 @@ impl Host {
         false
     }
 
-    /// True: it was about addresses.
+    /// Returns true if the operation changes addresses.
     fn change_addresses(&mut self, now: Time, op: &Op) -> bool {
         let association = self.main.and_then(|main| self.endpoint.association_mut(main));
         let Some(association) = association else { return false };
@@ -725,13 +725,13 @@ impl Host {
             Op::AddAddress { address, .. } | Op::AddWildcard { address, .. } => {
                 let address = self.side.address(address);
                 let result = match op {
-                    // It has to leave from there: not where the peer may at any time have no address that it
-                    // reaches.
+                    // The request must leave from there: skip it if the peer may ever lack an address
+                    // reachable from there.
                     Op::AddWildcard { .. } if address.is_ipv4() != self.anchor.is_ipv4() => return true,
                     Op::AddWildcard { .. } => association.add_translated_address(now, address),
                     _ => association.add_local_address(now, address),
                 };
-                // One that is there already is refused, as is one after which nothing may be asked for yet.
+                // An existing address is rejected, as is one after which no request is allowed yet.
                 if result.is_ok() {
                     self.counts.address_requests += 1;
                     self.moments.push(Feature::Addresses);
@@ -745,8 +745,8 @@ impl Host {
             }
             Op::RemoveAddress { address, .. } => {
                 let address = self.side.address(address);
-                // The application must not cut the last way to the peer: the server keeps its anchor, the
-                // mobile an address from which that can be reached.
+                // The application must not remove the last path to the peer: the server keeps its anchor, the
+                // mobile an address from which that is reachable.
                 let stays = match self.side {
                     Side::Mobile => {
                         self.kept.iter().any(|ip| *ip != address && ip.is_ipv4() == self.anchor.is_ipv4())
@@ -762,7 +762,7 @@ impl Host {
             }
             Op::KeepOnly { address, .. } => {
                 let address = self.side.address(address);
-                // As above; one that is not there, or on its way out, is no way to the peer.
+                // As above; a missing address, or one under deletion, is no path to the peer.
                 let stays = self.kept.contains(&address)
                     && match self.side {
                         Side::Mobile => address.is_ipv4() == self.anchor.is_ipv4(),
@@ -788,7 +788,7 @@ impl Host {
         true
     }
 
-    /// A request that the association takes is to be answered.
+    /// Sends a request; one that the association accepts must be answered.
     fn ask(&mut self, now: Time, request: StreamRequest) {
         let association = self.main.and_then(|main| self.endpoint.association_mut(main));
         if association.is_some_and(|association| association.reconfigure(now, request.clone()).is_ok()) {
@@ -797,7 +797,7 @@ impl Host {
         }
     }
 
-    /// Every link below it works again.
+    /// Reports every link below the end as up.
     pub(crate) fn lift_links(&mut self, now: Time) {
         for local in core::mem::take(&mut self.links_down) {
             if let Some(association) = self.main.and_then(|main| self.endpoint.association_mut(main)) {
@@ -806,7 +806,7 @@ impl Host {
         }
     }
 
-    /// Ends what an old copy of a packet brought to life.
+    /// Ends associations created by old copies of packets.
     pub(crate) fn shut_ghosts(&mut self, now: Time) {
         for ghost in &self.ghosts {
             if let Some(association) = self.endpoint.association_mut(ghost.handle) {
@@ -815,7 +815,7 @@ impl Host {
         }
     }
 
-    /// Why it was lost; `None` when it was not.
+    /// Returns the reason of the loss; `None` if it was not lost.
     pub(crate) fn loss(&self) -> Option<&LossReason> {
         match &self.ended {
             Some((_, Event::Lost(reason))) => Some(reason),
@@ -824,7 +824,7 @@ impl Host {
     }
 }
 
-/// That the peer restarted is checked by events.
+/// Reads the next message. Restarts of the peer are checked by events.
 fn next_message(association: &mut Association) -> Option<msctp_proto::Message> {
     association.recv().or_else(|_| association.recv()).ok().flatten()
 }

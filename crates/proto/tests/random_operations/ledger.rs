@@ -1,5 +1,5 @@
-//! What was sent, what arrived, what was reported lost. Every message is told from all others by its payload
-//! protocol identifier, which the protocol carries unread.
+//! Sent, received and failed messages. Every message is identified by its payload protocol identifier, which
+//! the protocol does not interpret.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,8 +7,7 @@ use bytes::Bytes;
 use msctp_proto::inbound::PartialAbort;
 use msctp_proto::{Message, OutMessage, Reliability, SendFailure};
 
-/// The payload of the message `id`: no byte stands where another message or place would have the same by
-/// rule.
+/// Returns the payload of the message `id`: each byte depends on the message and its place.
 pub(crate) fn payload(id: u32, len: usize) -> Bytes {
     let mut word = id.wrapping_mul(0x9e37_79b1) | 1;
     let byte = |_| {
@@ -24,18 +23,18 @@ struct Sent {
     stream: u16,
     unordered: bool,
     len: usize,
-    /// The association it was given to.
+    /// The association that sent it.
     epoch: u32,
     /// Place among the ordered messages of its stream.
     place: u64,
-    /// Taken by `send`.
+    /// Accepted by `send`.
     accepted: bool,
     delivered: bool,
-    /// Reported as not delivered; true when it never left.
+    /// Reported as failed; true if it was never sent.
     failed: Option<bool>,
-    /// It may be abandoned.
+    /// The message may be abandoned.
     partial: bool,
-    /// An application that was to read it or to hear of it is gone.
+    /// An application that was to read it, or to receive its report, restarted.
     excused: bool,
 }
 
@@ -43,13 +42,13 @@ struct Sent {
 #[derive(Default)]
 pub(crate) struct Outbox {
     sent: Vec<Sent>,
-    /// Associations so far: a restart begins another.
+    /// Number of associations so far: a restart starts another.
     epoch: u32,
     /// Ordered messages accepted in this epoch, per stream.
     places: BTreeMap<u16, u64>,
     /// The same messages, by epoch, stream and place.
     by_place: BTreeMap<(u32, u16, u64), u32>,
-    /// Numbers of streams begin anew, or some are passed over: they say nothing of the place any more.
+    /// Stream numbers restarted or were skipped: they no longer give the place.
     renumbered: bool,
 }
 
@@ -87,7 +86,7 @@ impl Outbox {
         }
     }
 
-    /// `send` took it.
+    /// Records that `send` accepted it.
     pub(crate) fn accept(&mut self, id: u32) {
         let sent = &mut self.sent[id as usize];
         sent.accepted = true;
@@ -100,36 +99,36 @@ impl Outbox {
         }
     }
 
-    /// A stream of this end was reset.
+    /// Records the reset of a stream of this end.
     pub(crate) fn renumber(&mut self) {
         self.renumbered = true;
     }
 
-    /// Streams with ordered messages since the association began.
+    /// Returns the streams with ordered messages since the association began.
     pub(crate) fn streams(&self) -> Vec<u16> {
         self.places.keys().copied().collect()
     }
 
-    /// The association began anew.
+    /// Records a restart of the association.
     pub(crate) fn begin_epoch(&mut self) {
         self.epoch += 1;
         self.places.clear();
     }
 
-    /// One of the applications is gone: what did not arrive yet may be lost without a report.
+    /// Records the restart of an application: messages that have not arrived may be lost without a report.
     pub(crate) fn excuse(&mut self) {
         self.sent.iter_mut().filter(|sent| sent.accepted).for_each(|sent| sent.excused = true);
     }
 
-    /// `Event::SendFailed`.
+    /// Records `Event::SendFailed`.
     pub(crate) fn fail(&mut self, failure: &SendFailure) {
         let message = &failure.message;
-        // It took no number.
+        // It has no stream sequence number.
         self.renumbered |= failure.unsent;
         let sent = &mut self.sent[message.context as usize];
         assert!(sent.accepted, "message {} failed that was never accepted", message.context);
         assert!(sent.failed.is_none(), "message {} failed twice", message.context);
-        // RFC 3758 §3.4: only what the application said may be
+        // RFC 3758 §3.4: only messages with limited reliability may be abandoned.
         assert!(
             sent.partial || !failure.abandoned,
             "message {} was abandoned, and is reliable",
@@ -148,12 +147,12 @@ impl Outbox {
         sent.failed = Some(failure.unsent);
     }
 
-    /// Messages accepted that neither arrived nor were reported.
+    /// Returns the accepted messages that were neither received nor reported.
     pub(crate) fn missing(&self) -> Vec<usize> {
         self.find(|sent| sent.accepted && !sent.delivered && sent.failed.is_none() && !sent.excused)
     }
 
-    /// Messages reported as not delivered.
+    /// Returns the messages reported as failed.
     pub(crate) fn failed(&self) -> Vec<usize> {
         self.find(|sent| sent.failed.is_some())
     }
@@ -162,8 +161,8 @@ impl Outbox {
         self.sent.iter().enumerate().filter(|(_, sent)| wanted(sent)).map(|(id, _)| id).collect()
     }
 
-    /// True when every message reported as not delivered was for a stream from `streams` on, or one that may
-    /// be abandoned.
+    /// Returns true if every message reported as failed was for a stream from `streams` on, or may be
+    /// abandoned.
     pub(crate) fn failed_only_from_stream(&self, streams: u16) -> bool {
         self.sent.iter().all(|sent| sent.failed.is_none() || sent.partial || sent.stream >= streams)
     }
@@ -173,20 +172,20 @@ impl Outbox {
     }
 }
 
-/// Stream, unordered, stream sequence number (0 where it has no meaning).
+/// Stream, unordered, stream sequence number (0 if it has no meaning).
 type PartKey = (u16, bool, u16);
 
 fn part_key(stream: u16, unordered: bool, ssn: u16) -> PartKey {
     (stream, unordered, if unordered { 0 } else { ssn })
 }
 
-/// What one association gave its application.
+/// The messages that one association delivered to its application.
 #[derive(Default)]
 pub(crate) struct Inbox {
     seen: BTreeSet<u32>,
-    /// What has come of messages larger than the receive buffer, which are delivered in parts.
+    /// Received parts of messages larger than the receive buffer, which are delivered in parts.
     parts: BTreeMap<u32, (PartKey, Vec<u8>)>,
-    /// Messages in parts of which no more comes.
+    /// Aborted partial deliveries.
     aborts: Vec<PartKey>,
     /// Ordered messages read per epoch and stream.
     places: BTreeMap<(u32, u16), u64>,
@@ -195,7 +194,7 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    /// A message was read that `from` must have sent.
+    /// Checks a message read against the one that `from` sent.
     pub(crate) fn take(&mut self, message: &Message, from: &mut Outbox) {
         let id = message.ppid;
         self.bytes += message.data.len() as u64;
@@ -218,7 +217,7 @@ impl Inbox {
             let place = self.places.entry((sent.epoch, sent.stream)).or_default();
             assert!(*place <= sent.place, "stream {}: message {id} out of order", sent.stream);
             let at = |place| (sent.epoch, sent.stream, place);
-            // What is reliable, and was not refused as the association came up, is not overtaken.
+            // A reliable message that was not rejected at connect time is not overtaken.
             for (_, &skipped) in from.by_place.range(at(*place)..at(sent.place)) {
                 let other = &from.sent[skipped as usize];
                 assert!(
@@ -238,13 +237,12 @@ impl Inbox {
         from.sent[id as usize].delivered = true;
     }
 
-    /// `Event::PartialDeliveryAborted`; what came before can still be unread.
+    /// Records `Event::PartialDeliveryAborted`; earlier parts can still be unread.
     pub(crate) fn abort(&mut self, abort: &PartialAbort) {
         self.aborts.push(part_key(abort.stream, abort.unordered, abort.ssn));
     }
 
-    /// All was read: each message of which only parts came was reported, and is one of those that may be
-    /// abandoned.
+    /// Checks after reading everything that each incomplete message was reported and may be abandoned.
     pub(crate) fn check_parts(&self, from: &Outbox) {
         let mut open: Vec<PartKey> = self.parts.values().map(|(key, _)| *key).collect();
         let mut aborts = self.aborts.clone();

@@ -1,19 +1,19 @@
-//! Random operations on two endpoints over a hostile network, in virtual time: every message accepted arrives
-//! exactly once, intact and in its stream's order, or is reported as not delivered; when the network is whole
-//! again everything arrives and the association closes in good order; nothing hangs, spins or grows.
+//! Random operations on two endpoints over a hostile network, in virtual time. Every accepted message arrives
+//! exactly once, intact and in its stream's order, or is reported as failed. After the network has recovered,
+//! everything arrives and the association closes gracefully. Nothing hangs, spins or grows.
 //!
 //! A sequence follows from its seed. `MSCTP_SEED=17` (or `MSCTP_SEED=1000..5000`) with the test
-//! `sequences_of_the_seeds_asked_for` runs exactly that one (these). What fails is shortened and printed as
-//! Rust code to be pasted into `regressions.rs`; with `MSCTP_TRACE=1` every packet is printed.
+//! `sequences_of_the_seeds_asked_for` runs exactly that one (these). A failing sequence is shrunk and printed
+//! as Rust code for `regressions.rs`; with `MSCTP_TRACE=1` every packet is printed.
 
 mod coverage;
-mod dice;
 mod generate;
 mod host;
 mod ledger;
 mod network;
 mod plan;
 mod regressions;
+mod rng;
 mod shrink;
 mod watch;
 mod world;
@@ -26,7 +26,7 @@ use coverage::Meetings;
 use plan::{Op, Plan, Setup};
 use world::Outcome;
 
-/// Runs a sequence; a failure stops the test with the shortened sequence.
+/// Runs a sequence; on a failure, panics with the shrunk sequence.
 fn check_plan(plan: Plan) -> Outcome {
     match shrink::attempt(&plan) {
         Ok(outcome) => outcome,
@@ -41,12 +41,12 @@ fn check_plan(plan: Plan) -> Outcome {
     }
 }
 
-/// Runs a sequence as it is printed.
+/// Runs a printed sequence.
 fn check(setup: Setup, ops: &[Op]) -> Outcome {
     check_plan(Plan { setup, ops: ops.to_vec() })
 }
 
-/// Sums over many runs, to see that they are worth something.
+/// Sums over many runs, to check that they cover enough.
 #[derive(Clone, Copy, Debug, Default)]
 struct Summary {
     runs: u64,
@@ -105,7 +105,7 @@ impl Summary {
         }
     }
 
-    /// Every pair of features met in earnest, on average in one sequence of so many.
+    /// Checks that every pair of features occurred, on average once in this many sequences.
     fn check_pairs(&self, sequences: u64) {
         for (first, second, count) in self.meetings.pairs() {
             assert!(
@@ -116,7 +116,7 @@ impl Summary {
         }
     }
 
-    /// The sequences met what they are for.
+    /// Checks that the sequences covered their purpose.
     fn check(&self) {
         let Self { runs, .. } = *self;
         assert!(self.closed * 2 > runs, "most end in good order: {self:?}");
@@ -128,7 +128,7 @@ impl Summary {
             ("other primaries", self.primary_changes),
             ("dead paths", self.paths_failed),
             ("changes of addresses", self.address_changes),
-            // Only an end whose policy is qos-measurement reports.
+            // Only an end with the policy qos-measurement sends reports.
             ("reports of a link's quality", self.reports * 6),
             ("reported messages", self.failures),
             ("restarts", self.restarts * 4),
@@ -144,7 +144,7 @@ impl Summary {
 }
 
 /// Runs the sequences of these seeds on all cores. Of those that fail for one reason only the first is
-/// shortened; all are named.
+/// shrunk; all are named.
 fn run_seeds(seeds: Range<u64>) -> Summary {
     let next = AtomicU64::new(seeds.start);
     let work = || {
@@ -189,10 +189,10 @@ fn run_seeds(seeds: Range<u64>) -> Summary {
     summary
 }
 
-/// In how many sequences a pair of features has to meet once: one of ten.
+/// Number of sequences in which a pair of features must occur once.
 const PAIRS_IN: u64 = 10;
 
-/// The thousand of every change.
+/// The thousand sequences of every test run.
 #[test]
 fn a_thousand_random_sequences() {
     let summary = run_seeds(0..1000);
@@ -208,13 +208,12 @@ fn nightly_ten_thousand_random_sequences() {
     summary.check_pairs(PAIRS_IN);
 }
 
-/// 70,000 messages of one byte on one stream, from a TSN below the end of the numbers: both kinds of number
-/// wrap.
+/// 70,000 messages of one byte on one stream, from a TSN near the end of the range: both TSN and SSN wrap.
 #[test]
 #[ignore = "looks for a seed with a high first TSN; takes seconds in a release build; scripts/test runs it"]
 fn slow_tsn_and_ssn_wrap() {
     const MESSAGES: u32 = 70_000;
-    // World::probe: the mobile's on the stream it used and on its last one, the server's on its last one.
+    // Messages of World::probe: the mobile's on its stream and its last one, the server's on its last one.
     const PROBES: usize = 3;
     let setup = |seed| Setup { seed, ..regressions::PLAIN };
     let is_high = |seed: &u64| host::initial_tsn(&setup(*seed)) > u32::MAX - MESSAGES / 2;
@@ -226,7 +225,7 @@ fn slow_tsn_and_ssn_wrap() {
     assert_eq!((outcome.delivered, outcome.seen.tsn_wraps), (MESSAGES as usize + PROBES, 1));
 }
 
-/// `MSCTP_SEED=17` or `MSCTP_SEED=1000..5000`; without it there is nothing to do.
+/// Runs `MSCTP_SEED=17` or `MSCTP_SEED=1000..5000`; nothing without it.
 #[test]
 fn sequences_of_the_seeds_asked_for() {
     let Ok(text) = std::env::var("MSCTP_SEED") else { return };

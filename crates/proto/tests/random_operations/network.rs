@@ -1,5 +1,5 @@
-//! A network that loses, delays, reorders, doubles and damages packets, each pair of addresses in its own
-//! way.
+//! A network that loses, delays, reorders, duplicates and damages packets, with its own quality for each
+//! address pair.
 
 use core::net::IpAddr;
 use std::collections::BTreeMap;
@@ -7,25 +7,25 @@ use std::collections::BTreeMap;
 use msctp_proto::PathAddr;
 use msctp_units::{Span, Time};
 
-use crate::dice::Dice;
 use crate::plan::{MOBILE, Quality, SERVER, Side};
+use crate::rng::TestRng;
 
-/// The longest that a doubled packet can be late beyond delay and jitter.
+/// Largest delay of a duplicated packet beyond delay and jitter.
 pub(crate) const STRAGGLER_MS: u64 = 4000;
 
-/// A packet on its way.
+/// A packet in flight.
 pub(crate) struct Flight {
     pub(crate) to: Side,
-    /// As the receiver sees them.
+    /// Addresses as the receiver sees them.
     pub(crate) at: PathAddr,
     pub(crate) bytes: Vec<u8>,
 }
 
 pub(crate) struct Network {
-    dice: Dice,
+    rng: TestRng,
     /// By mobile address, server address, receiver.
     quality: [[[Quality; 2]; SERVER.len()]; MOBILE.len()],
-    /// Addresses of each side to and from which nothing passes.
+    /// Addresses of each side whose packets are dropped in both directions.
     cut: [Vec<IpAddr>; 2],
     queue: BTreeMap<(Time, u64), Flight>,
     sequence: u64,
@@ -40,7 +40,7 @@ fn index(pool: &[IpAddr], address: IpAddr) -> usize {
 impl Network {
     pub(crate) fn new(seed: u64) -> Self {
         Self {
-            dice: Dice::new(seed, "network"),
+            rng: TestRng::new(seed, "network"),
             quality: [[[Quality::GOOD; 2]; SERVER.len()]; MOBILE.len()],
             cut: Default::default(),
             queue: BTreeMap::new(),
@@ -48,7 +48,7 @@ impl Network {
         }
     }
 
-    /// Nothing passes to or from this address, or again what passed before.
+    /// Drops all packets to or from this address, or stops dropping them.
     pub(crate) fn cut(&mut self, side: Side, address: IpAddr, dead: bool) {
         let cut = &mut self.cut[side.index()];
         cut.retain(|ip| *ip != address);
@@ -63,7 +63,7 @@ impl Network {
         pair[Side::Mobile.index()] = to_mobile;
     }
 
-    /// Nothing is lost or changed any more, but on the pairs that are not `alive`.
+    /// Removes all losses and damage, except on pairs that are not `alive`.
     pub(crate) fn heal(&mut self, alive: impl Fn(IpAddr, IpAddr) -> bool) {
         self.cut = Default::default();
         for (mobile, row) in MOBILE.iter().zip(&mut self.quality) {
@@ -84,18 +84,18 @@ impl Network {
         };
         let to = from.other();
         let quality = self.quality[index(&MOBILE, mobile)][index(&SERVER, server)][to.index()];
-        let copies = if self.dice.percent(quality.duplicate) { self.dice.between(2, 3) } else { 1 };
+        let copies = if self.rng.percent(quality.duplicate) { self.rng.between(2, 3) } else { 1 };
         for copy in 0..copies {
-            if self.dice.percent(quality.loss) || self.is_cut(mobile, server) {
+            if self.rng.percent(quality.loss) || self.is_cut(mobile, server) {
                 continue;
             }
             let mut late = u64::from(quality.delay_ms) * 1_000_000;
-            late += self.dice.below(u64::from(quality.jitter_ms) * 1_000_000 + 1);
-            if copy > 0 && self.dice.percent(30) {
-                late += self.dice.below(STRAGGLER_MS * 1_000_000);
+            late += self.rng.below(u64::from(quality.jitter_ms) * 1_000_000 + 1);
+            if copy > 0 && self.rng.percent(30) {
+                late += self.rng.below(STRAGGLER_MS * 1_000_000);
             }
             let mut bytes = bytes.to_vec();
-            if self.dice.percent(quality.corrupt) {
+            if self.rng.percent(quality.corrupt) {
                 self.damage(&mut bytes);
             }
             let at = PathAddr { local: at.remote, remote: at.local };
@@ -108,25 +108,25 @@ impl Network {
         self.cut[Side::Mobile.index()].contains(&mobile) || self.cut[Side::Server.index()].contains(&server)
     }
 
-    /// Up to three bits (CRC32c finds every such change), or the end.
+    /// Flips up to three bits (CRC32c detects every such change), or truncates the packet.
     fn damage(&mut self, bytes: &mut Vec<u8>) {
-        if self.dice.percent(30) {
-            let len = self.dice.below(bytes.len() as u64);
+        if self.rng.percent(30) {
+            let len = self.rng.below(bytes.len() as u64);
             bytes.truncate(len as usize);
             return;
         }
-        for _ in 0..self.dice.between(1, 3) {
-            let bit = self.dice.below(bytes.len() as u64 * 8) as usize;
+        for _ in 0..self.rng.between(1, 3) {
+            let bit = self.rng.below(bytes.len() as u64 * 8) as usize;
             bytes[bit / 8] ^= 1 << (bit % 8);
         }
     }
 
-    /// When the next packet arrives.
+    /// Returns the arrival time of the next packet.
     pub(crate) fn next(&self) -> Option<Time> {
         self.queue.keys().next().map(|key| key.0)
     }
 
-    /// The next packet, if it arrives by `now`.
+    /// Returns the next packet if it arrives by `now`.
     pub(crate) fn pop(&mut self, now: Time) -> Option<Flight> {
         let entry = self.queue.first_entry()?;
         (entry.key().0 <= now).then(|| entry.remove())

@@ -1,5 +1,5 @@
-//! What a run consists of: options of both ends and a list of operations. Plain values, so that a sequence
-//! can be shortened and printed as Rust code.
+//! The input of a run: options of both ends and a list of operations. Plain values, so that a sequence can be
+//! shrunk and printed as Rust code.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -30,7 +30,7 @@ pub(crate) const SERVER: [IpAddr; 3] = [
     IpAddr::V4(Ipv4Addr::new(192, 0, 2, 129)),
 ];
 
-/// Which of the two ends.
+/// One of the two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Mobile,
@@ -51,12 +51,12 @@ impl Side {
         self as usize
     }
 
-    /// One of the addresses it can have.
+    /// Returns one of its possible addresses.
     pub(crate) fn address(self, index: u8) -> IpAddr {
         self.pool()[usize::from(index) % self.pool().len()]
     }
 
-    /// The addresses it can have.
+    /// Returns its possible addresses.
     pub(crate) fn pool(self) -> &'static [IpAddr] {
         match self {
             Self::Mobile => &MOBILE,
@@ -65,28 +65,28 @@ impl Side {
     }
 }
 
-/// A sequence: everything that happens in a run follows from it.
+/// A sequence, which determines the whole run.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Plan {
     pub(crate) setup: Setup,
     pub(crate) ops: Vec<Op>,
 }
 
-/// What is fixed before anything happens.
+/// The configuration of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Setup {
-    /// Of both endpoints and of the network's throws.
+    /// Seed of both endpoints and of the network.
     pub(crate) seed: u64,
-    /// Addresses at the start, as bits of the index in `MOBILE`, in `SERVER`.
+    /// Addresses at the start, as bits of the indexes in `MOBILE` and `SERVER`.
     pub(crate) mobile_addresses: u8,
     pub(crate) server_addresses: u8,
-    /// The mobile knows all addresses of the server, or only the first it can reach.
+    /// The mobile knows all addresses of the server, or only the first reachable one.
     pub(crate) names_all: bool,
-    /// Neither end speaks AUTH.
+    /// Neither end has AUTH.
     pub(crate) plain: bool,
     pub(crate) mobile: Tuning,
     pub(crate) server: Tuning,
-    /// What the network does in the end.
+    /// The network's state at the end.
     pub(crate) heal: Heal,
     pub(crate) ending: Ending,
 }
@@ -108,7 +108,7 @@ pub(crate) enum Ending {
     ServerAborts,
 }
 
-/// How hard a message is tried.
+/// The reliability of a message.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Effort {
     LifetimeMs(u32),
@@ -146,15 +146,15 @@ pub(crate) struct Tuning {
     pub(crate) max_burst: u32,
     pub(crate) max_segments: u32,
     pub(crate) same_path: bool,
-    /// Packets; 0: RFC 9260.
+    /// In packets; 0: as in RFC 9260.
     pub(crate) initial_window: u32,
-    /// 0: none.
+    /// In bytes; 0: none.
     pub(crate) initial_ssthresh: u32,
     pub(crate) outbound_streams: u16,
     pub(crate) max_inbound_streams: u16,
-    /// The receive buffer may grow to so many times its size; 0: it does not.
+    /// Largest factor by which the receive buffer grows; 0: fixed.
     pub(crate) buffer_growth: u32,
-    /// The peer has to sign data and SACKs too.
+    /// The peer must also sign data and SACKs.
     pub(crate) demands_data: bool,
     /// RACK-TLP and PRR.
     pub(crate) rack: bool,
@@ -164,21 +164,21 @@ pub(crate) struct Tuning {
     pub(crate) interleaving: bool,
     pub(crate) partial_reliability: bool,
     pub(crate) reconfiguration: bool,
-    /// Addresses can be changed while the association is up.
+    /// Addresses can be changed in an established association.
     pub(crate) dynamic_addresses: bool,
-    /// The peer may reset streams, and add some.
+    /// The peer may reset streams and add some.
     pub(crate) peer_may_reset: bool,
     pub(crate) peer_may_add: bool,
-    /// 0: RFC 9260; else one more than RFC 7829's threshold.
+    /// 0: RFC 9260; otherwise one more than RFC 7829's threshold.
     pub(crate) potentially_failed: u8,
-    /// `Config::moves` of the mobile profile.
+    /// `Config::moves` is that of the mobile profile.
     pub(crate) quick_moves: bool,
-    /// 0: no.
+    /// 0: off.
     pub(crate) silence_ms: u64,
 }
 
 impl Tuning {
-    /// The defaults of `Config`, but for an error limit that a network in ruins does not reach at once.
+    /// The defaults of `Config`, except for an error limit that a hostile network does not reach at once.
     pub(crate) const DEFAULT: Self = Self {
         controller: 0,
         policy: 0,
@@ -286,7 +286,7 @@ impl Tuning {
         self.receive_buffer * self.buffer_growth.max(1)
     }
 
-    /// The options that are not as in `DEFAULT`, as Rust code.
+    /// Returns the options that differ from `DEFAULT`, as Rust code.
     fn changes(&self) -> String {
         let (own, default) = (format!("{self:#?}"), format!("{:#?}", Self::DEFAULT));
         let pairs = own.lines().zip(default.lines());
@@ -303,7 +303,7 @@ impl Tuning {
     }
 }
 
-/// A scheduler by its index in the registry, modulo its length.
+/// Returns a scheduler by its index in the registry, modulo its length.
 pub(crate) fn scheduler_name(index: u8) -> &'static str {
     schedulers()[usize::from(index) % schedulers().len()].name
 }
@@ -316,7 +316,7 @@ impl Setup {
         }
     }
 
-    /// The addresses of that end at the start.
+    /// Returns the addresses of that end at the start.
     pub(crate) fn addresses(&self, side: Side) -> Vec<IpAddr> {
         let bits = match side {
             Side::Mobile => self.mobile_addresses,
@@ -325,11 +325,11 @@ impl Setup {
         side.pool().iter().enumerate().filter(|(i, _)| bits >> i & 1 == 1).map(|(_, ip)| *ip).collect()
     }
 
-    /// The server's addresses that the mobile knows.
+    /// Returns the server's addresses that the mobile knows.
     pub(crate) fn named(&self) -> Vec<IpAddr> {
         let local = self.addresses(Side::Mobile);
         let mut named = self.addresses(Side::Server);
-        // The first one can be reached.
+        // Put a reachable address first.
         named.sort_by_key(|remote| !local.iter().any(|ip| ip.is_ipv4() == remote.is_ipv4()));
         if !self.names_all {
             named.truncate(1);
@@ -337,24 +337,24 @@ impl Setup {
         named
     }
 
-    /// False for a set-up in which no address of one end reaches one of the other.
+    /// Returns false if no address of one end can reach one of the other.
     pub(crate) fn is_possible(&self) -> bool {
         let (mobile, server) = (self.addresses(Side::Mobile), self.addresses(Side::Server));
         mobile.iter().any(|a| server.iter().any(|b| a.is_ipv4() == b.is_ipv4()))
     }
 }
 
-/// How one direction of a pair of addresses treats packets.
+/// The treatment of packets in one direction of an address pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Quality {
     pub(crate) delay_ms: u16,
-    /// Up to so much more, each packet for itself: reorders.
+    /// Largest random addition to the delay, drawn per packet: reorders.
     pub(crate) jitter_ms: u16,
     /// Percent; 100 is a dead path.
     pub(crate) loss: u8,
-    /// Percent that come twice or three times.
+    /// Percentage that arrives twice or three times.
     pub(crate) duplicate: u8,
-    /// Percent with flipped bits or cut short.
+    /// Percentage with flipped bits or truncated.
     pub(crate) corrupt: u8,
 }
 
@@ -363,7 +363,7 @@ impl Quality {
     pub(crate) const DEAD: Self = Self { loss: 100, ..Self::GOOD };
 }
 
-/// How the application takes messages.
+/// How fast the application reads messages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Pace {
     AtOnce,
@@ -377,7 +377,7 @@ pub(crate) enum Link {
     Degrading,
     Down,
     PredictedDown,
-    /// It is like this now.
+    /// Reports the current state.
     Report {
         bps: u64,
         round_trip_ms: u16,
@@ -385,14 +385,14 @@ pub(crate) enum Link {
     },
 }
 
-/// One operation. What cannot be done (no association, unknown path) is passed over.
+/// One operation. Impossible ones (no association, unknown path) are skipped.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Op {
     /// Lets time pass.
     Run {
         ms: u32,
     },
-    /// `count` messages. What finds no room waits for `Event::Writable`.
+    /// Sends `count` messages. Those that do not fit wait for `Event::Writable`.
     Send {
         side: Side,
         stream: u16,
@@ -400,7 +400,7 @@ pub(crate) enum Op {
         count: u32,
         unordered: bool,
     },
-    /// As `Send`, of messages that are not fully reliable.
+    /// As `Send`, with messages that are not fully reliable.
     SendPartial {
         side: Side,
         stream: u16,
@@ -409,7 +409,7 @@ pub(crate) enum Op {
         unordered: bool,
         effort: Effort,
     },
-    /// Resets `count` streams from the first on, none: all; its own, or the peer's (`incoming`).
+    /// Resets `count` streams from the first on, or all (0): its own, or the peer's (`incoming`).
     Reset {
         side: Side,
         incoming: bool,
@@ -421,13 +421,13 @@ pub(crate) enum Op {
         incoming: bool,
         count: u16,
     },
-    /// For the scheduler.
+    /// Sets a stream's value for the scheduler.
     StreamValue {
         side: Side,
         stream: u16,
         value: u16,
     },
-    /// Another scheduler, by its index in the registry.
+    /// Sets a scheduler by its index in the registry.
     Schedule {
         side: Side,
         scheduler: u8,
@@ -436,14 +436,14 @@ pub(crate) enum Op {
         side: Side,
         pace: Pace,
     },
-    /// Addresses by their index in `MOBILE` and `SERVER`.
+    /// Sets the quality of an address pair, by indexes in `MOBILE` and `SERVER`.
     Path {
         mobile: u8,
         server: u8,
         to_server: Quality,
         to_mobile: Quality,
     },
-    /// Nothing passes to or from this address any more, until it does again.
+    /// Drops all packets to or from this address, until revoked.
     Cut {
         side: Side,
         address: u8,
@@ -453,12 +453,12 @@ pub(crate) enum Op {
         side: Side,
         address: u8,
     },
-    /// As `AddAddress`, by the wildcard: where the request comes from.
+    /// As `AddAddress`, by the wildcard: the address that the request comes from.
     AddWildcard {
         side: Side,
         address: u8,
     },
-    /// Deletes all others by the wildcard.
+    /// Deletes all other addresses by the wildcard.
     KeepOnly {
         side: Side,
         address: u8,
@@ -472,7 +472,7 @@ pub(crate) enum Op {
         side: Side,
         address: u8,
     },
-    /// By the path's place in the list of paths.
+    /// Sets the primary by the path's index in the list of paths.
     SetPrimary {
         side: Side,
         path: u8,
@@ -482,7 +482,7 @@ pub(crate) enum Op {
         address: u8,
         link: Link,
     },
-    /// The end forgets everything. The mobile connects again.
+    /// The end drops all state. The mobile connects again.
     Restart {
         side: Side,
     },
@@ -495,7 +495,7 @@ pub(crate) enum Op {
 }
 
 impl fmt::Display for Plan {
-    /// Rust code of a regression test.
+    /// Writes the Rust code of a regression test.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Setup { seed, mobile_addresses, server_addresses, names_all, plain, heal, ending, .. } =
             self.setup;

@@ -1,11 +1,11 @@
-//! Sequences that once failed, each with what was wrong.
+//! Sequences that once failed, each with the fault.
 
 use crate::check;
 use crate::plan::{
     Effort, Effort::LifetimeMs, Ending, Heal, Link, Op::*, Pace::OneEvery, Quality, Setup, Side::*, Tuning,
 };
 
-/// One address at each end, all options as they are by default.
+/// One address at each end, all options at their defaults.
 pub(crate) const PLAIN: Setup = Setup {
     seed: 0,
     mobile_addresses: 0b1,
@@ -18,15 +18,15 @@ pub(crate) const PLAIN: Setup = Setup {
     ending: Ending::MobileShutsDown,
 };
 
-/// The adaptive policy asked for probes before the association was up: they were due and could not be sent,
-/// and the timer fired without end.
+/// The adaptive policy requested probes before the association was up. They were due but could not be sent,
+/// and the timer fired endlessly.
 #[test]
 fn probing_waits_for_the_association() {
     let setup = Setup { mobile_addresses: 0b11, mobile: Tuning { policy: 2, ..Tuning::DEFAULT }, ..PLAIN };
     check(setup, &[LinkEvent { side: Mobile, address: 1, link: Link::Degrading }, Run { ms: 10 }]);
 }
 
-/// A path that never worked held all data back for ever, when data waited for every path.
+/// A path that never worked blocked all data forever, when data waited for every path.
 #[test]
 fn a_dead_path_does_not_hold_data_back() {
     let setup = Setup {
@@ -46,8 +46,8 @@ fn a_dead_path_does_not_hold_data_back() {
     );
 }
 
-/// Messages for streams that the peer does not grant are reported when the association comes up; that this
-/// makes room in a full send buffer was not told.
+/// Messages for streams that the peer does not grant fail when the association comes up. No event reported
+/// that this made room in a full send buffer.
 #[test]
 fn failed_messages_make_room() {
     let setup = Setup {
@@ -58,7 +58,7 @@ fn failed_messages_make_room() {
     check(setup, &[Send { side: Mobile, stream: 1, len: 5000, count: 2, unordered: false }]);
 }
 
-/// A delayed SACK without a path to send it on made the timer fire without end.
+/// A delayed SACK without a path made the timer fire endlessly.
 #[test]
 fn a_sack_waits_for_a_path() {
     check(
@@ -77,11 +77,11 @@ fn a_sack_waits_for_a_path() {
     );
 }
 
-/// RFC 9260 §5.1 C: until the COOKIE ACK comes no other packets may be sent than the one with the COOKIE
-/// ECHO. With several packets per call, DATA followed in packets of its own; when the COOKIE ECHO was
-/// damaged, the server answered them by an ABORT.
+/// RFC 9260 §5.1 C: until the COOKIE ACK, only the packet with the COOKIE ECHO may be sent. With several
+/// packets per call, DATA followed in packets of its own; when the COOKIE ECHO was damaged, the server
+/// answered them by an ABORT.
 #[test]
-fn no_data_beside_the_cookie_echo() {
+fn no_data_packets_besides_the_cookie_echo() {
     let setup = Setup {
         seed: 636,
         server_addresses: 0b100,
@@ -103,18 +103,18 @@ fn no_data_beside_the_cookie_echo() {
     );
 }
 
-/// SHUTDOWN went to and fro between the two pairs of addresses that differ most, both dead, and never over
-/// the two others.
+/// SHUTDOWN alternated between the two address pairs that differ most, both dead, and never used the two
+/// others.
 #[test]
 fn a_shutdown_tries_every_path() {
     let setup = Setup { mobile_addresses: 0b11, server_addresses: 0b101, heal: Heal::One, ..PLAIN };
-    // The pair that differs most from the primary was never confirmed at the server: another one stays alive.
+    // The pair that differs most from the primary was never confirmed at the server: another one stays up.
     let dead = Path { mobile: 1, server: 2, to_server: Quality::DEAD, to_mobile: Quality::DEAD };
     assert!(check(setup, &[dead, Run { ms: 1500 }]).closed, "in good order");
 }
 
 /// Every packet of the peer restarted T2-shutdown. The peer, whose policy probes its paths, sent more often
-/// than T2 could expire: the SHUTDOWN that was lost was not retransmitted.
+/// than T2 could expire: a lost SHUTDOWN was not retransmitted.
 #[test]
 fn probes_do_not_hold_up_a_shutdown() {
     let setup = Setup {
@@ -129,7 +129,7 @@ fn probes_do_not_hold_up_a_shutdown() {
     assert!(check(setup, &ops).closed, "in good order");
 }
 
-/// With every path inactive and heartbeats off, data was sent on one dead path for ever, though the other one
+/// With every path inactive and heartbeats off, data was sent on one dead path forever, though the other one
 /// worked.
 #[test]
 fn with_every_path_inactive_each_is_tried() {
@@ -158,8 +158,8 @@ fn with_every_path_inactive_each_is_tried() {
     );
 }
 
-/// What RFC 9260 §8.1 counts went on over a handshake that had to begin anew: T3-rtx of DATA bundled with
-/// COOKIE ECHOs that were lost made a peer unreachable that had just answered.
+/// The error counters of RFC 9260 §8.1 persisted over a repeated handshake. T3-rtx of DATA bundled with lost
+/// COOKIE ECHOs made a peer unreachable that had just answered.
 #[test]
 fn a_completed_handshake_clears_the_error_counters() {
     let setup = Setup {
@@ -177,8 +177,8 @@ fn a_completed_handshake_clears_the_error_counters() {
     );
 }
 
-/// The window grants bytes, what is held is charged by the chunk: with small messages out of order the
-/// receive buffer was exhausted, and the chunk that everything waited for was dropped for ever.
+/// The window grants bytes, but held data is charged per chunk. With small messages out of order the receive
+/// buffer was exhausted, and the missing chunk was dropped forever.
 #[test]
 fn many_small_messages_do_not_lock_the_receive_buffer() {
     let lossy = Quality { loss: 31, ..Quality::GOOD };
@@ -206,10 +206,10 @@ fn many_small_messages_do_not_lock_the_receive_buffer() {
     );
 }
 
-/// SHUTDOWN ACK went to the primary, which was dead, however often the SHUTDOWN came over another path; each
+/// SHUTDOWN ACK was sent to the dead primary, however often the SHUTDOWN arrived over another path. Each
 /// SHUTDOWN restarted T2, so that no other path was ever tried.
 #[test]
-fn a_shutdown_is_answered_where_it_came_from() {
+fn a_shutdown_is_answered_to_its_source() {
     let setup = Setup {
         seed: 22322,
         mobile_addresses: 0b1010,
@@ -236,7 +236,7 @@ fn a_shutdown_is_answered_where_it_came_from() {
     );
 }
 
-/// The send buffer was full when the peer restarted; that there was room in the new association was not told.
+/// The send buffer was full when the peer restarted; no event reported room in the new association.
 #[test]
 fn a_restart_makes_room() {
     let setup = Setup { server: Tuning { send_buffer: 30_000, ..Tuning::DEFAULT }, ..PLAIN };
@@ -250,8 +250,8 @@ fn a_restart_makes_room() {
     );
 }
 
-/// A path that failed its first verification was never tried again with heartbeats off (RFC 9260 §5.4:
-/// verification ends when all paths are confirmed); when the mobile gave up the other address no path could
+/// With heartbeats off, a path that failed its first verification was never tried again (RFC 9260 §5.4:
+/// verification ends when all paths are confirmed). When the mobile deleted the other address, no path could
 /// carry data.
 #[test]
 fn verification_goes_on_without_heartbeats() {
@@ -282,7 +282,7 @@ fn verification_goes_on_without_heartbeats() {
     );
 }
 
-/// T3-rtx of two paths expired at one instant: the first made the peer unreachable, the second still told of
+/// T3-rtx of two paths expired at one instant: the first made the peer unreachable, the second still reported
 /// its path after `Event::Lost`.
 #[test]
 fn no_event_follows_the_end() {
@@ -329,8 +329,8 @@ fn no_event_follows_the_end() {
     );
 }
 
-/// The lifetime of a message that had arrived long before stayed a deadline when no other message of limited
-/// reliability was left: the timer fired without end.
+/// The lifetime of a message that had arrived long before remained a deadline without other messages of
+/// limited reliability: the timer fired endlessly.
 #[test]
 fn a_lifetime_ends_with_its_message() {
     let setup = Setup { server: Tuning { receive_buffer: 4000, ..Tuning::DEFAULT }, ..PLAIN };
@@ -344,8 +344,8 @@ fn a_lifetime_ends_with_its_message() {
     );
 }
 
-/// Each end asked the other to reset its streams, and held back the reset it was asked for until its own
-/// request was answered: neither ever was.
+/// Each end requested a reset of the other's streams, and postponed the requested reset until its own request
+/// was answered: a deadlock.
 #[test]
 fn resets_asked_for_by_both_ends_are_answered() {
     check(
@@ -358,8 +358,8 @@ fn resets_asked_for_by_both_ends_are_answered() {
     );
 }
 
-/// A request about streams went over the path where data would go, however often it was not answered: with
-/// every path inactive and heartbeats off that was the dead one for ever, though the other one worked.
+/// A stream request always used the data path, however often it was not answered. With every path inactive
+/// and heartbeats off that was the dead one forever, though the other one worked.
 #[test]
 fn a_stream_request_tries_every_path() {
     let setup = Setup {
@@ -383,10 +383,10 @@ fn a_stream_request_tries_every_path() {
     );
 }
 
-/// All that was in flight in a recovery with PRR was found lost when its allowance was used up: with nothing
-/// in flight no acknowledgement came to allow more, no timer ran, and the rest was never retransmitted.
+/// In a recovery with PRR all data in flight was declared lost when its allowance was spent. With nothing in
+/// flight, no acknowledgement came to increase it, no timer ran, and the rest was never retransmitted.
 #[test]
-fn an_empty_path_is_no_window_that_prr_closes() {
+fn prr_does_not_block_a_path_with_nothing_in_flight() {
     let setup = Setup {
         seed: 889,
         mobile_addresses: 0b11,
@@ -424,8 +424,8 @@ fn an_empty_path_is_no_window_that_prr_closes() {
     );
 }
 
-/// A FORWARD TSN went over the path where data would go, however often it was not answered: with every path
-/// inactive and heartbeats off that was a dead one for ever, though another one worked.
+/// A FORWARD TSN always used the data path, however often it was not answered. With every path inactive and
+/// heartbeats off that was a dead one forever, though another one worked.
 #[test]
 fn a_forward_tsn_tries_every_path() {
     let setup = Setup {
@@ -450,8 +450,8 @@ fn a_forward_tsn_tries_every_path() {
     );
 }
 
-/// The peer gave up the address over which it had been told of an abandoned message: with the path went the
-/// timer, the FORWARD TSN was never retransmitted, and the shutdown waited for it.
+/// The peer deleted the address over which the FORWARD TSN was sent. The timer was removed with the path, the
+/// FORWARD TSN was never retransmitted, and the shutdown waited for it.
 #[test]
 fn a_forward_tsn_outlives_its_path() {
     let setup = Setup { seed: 293, mobile_addresses: 0b1100, server_addresses: 0b110, ..PLAIN };
@@ -472,9 +472,8 @@ fn a_forward_tsn_outlives_its_path() {
     );
 }
 
-/// A batch of packets (`max_segments`) that began with a HEARTBEAT was as long as that, too short for an AUTH
-/// chunk: the data that followed went without one, and a peer that takes it authenticated only threw it away
-/// each time.
+/// A batch of packets (`max_segments`) that began with a HEARTBEAT had its length, too short for an AUTH
+/// chunk. The following data was unsigned, and a peer that demands signed data dropped it each time.
 #[test]
 fn data_behind_a_short_packet_is_signed() {
     let setup = Setup {
@@ -487,10 +486,9 @@ fn data_behind_a_short_packet_is_signed() {
     check(setup, &[Send { side: Mobile, stream: 0, len: 1, count: 7, unordered: false }]);
 }
 
-/// A message found to be over as it was to be sent was reported with the next packet that came, and not
-/// before.
+/// A message found to have expired when it was to be sent was reported only with the next received packet.
 #[test]
-fn a_message_that_expires_when_it_is_due_is_reported_at_once() {
+fn a_message_that_expires_before_transmission_is_reported_at_once() {
     let lossy = Quality { loss: 100, ..Quality::GOOD };
     let setup = Setup {
         seed: 5277,
@@ -518,10 +516,10 @@ fn a_message_that_expires_when_it_is_due_is_reported_at_once() {
     );
 }
 
-/// A request told by the wildcard can be understood only where it comes from: when that network was dead
-/// before the answer came, all that was asked for after it waited as long as that.
+/// A wildcard request is valid only from its own address. When that network failed before the answer, all
+/// later requests were blocked until it recovered.
 #[test]
-fn a_wildcard_of_a_dead_network_holds_nothing_up() {
+fn a_wildcard_of_a_dead_network_does_not_block_other_requests() {
     let setup = Setup { seed: 9065, heal: Heal::One, ..PLAIN };
     let outcome = check(
         setup,
@@ -536,8 +534,7 @@ fn a_wildcard_of_a_dead_network_holds_nothing_up() {
     assert_eq!(outcome.counts[0].address_answers, 2, "{:?}", outcome.counts);
 }
 
-/// The peer had added a stream, the answer to that was lost, and a request to reset it came: refused,
-/// rightly.
+/// The peer had added a stream, the answer was lost, and a request to reset it came: rejected, correctly.
 #[test]
 fn a_stream_that_was_just_added_may_be_unknown_to_the_end_that_added_it() {
     let setup = Setup {
@@ -566,8 +563,8 @@ fn a_stream_that_was_just_added_may_be_unknown_to_the_end_that_added_it() {
     );
 }
 
-/// All was acknowledged or abandoned, and the FORWARD TSN that the receiver waited for still on its way: the
-/// test looked too early.
+/// All data was acknowledged or abandoned, and the FORWARD TSN that the receiver waited for was still in
+/// flight: the test checked too early.
 #[test]
 fn a_forward_tsn_over_a_partly_abandoned_message_arrives() {
     let setup = Setup {
@@ -600,10 +597,10 @@ fn a_forward_tsn_over_a_partly_abandoned_message_arrives() {
     );
 }
 
-/// Chunks longer than the buffer: one was held that came while something could be read, and the next one was
+/// Chunks longer than the buffer: one was held that arrived while data could be read, and the next one was
 /// needed.
 #[test]
-fn a_chunk_more_than_twice_the_buffer_is_taken_when_nothing_else_can_be_read() {
+fn a_chunk_beyond_twice_the_buffer_is_accepted_when_nothing_else_can_be_read() {
     let setup = Setup {
         seed: 53630,
         mobile: Tuning { rto_min_ms: 200, pmtu: 9000, rack: true, ..Tuning::DEFAULT },
@@ -623,8 +620,8 @@ fn a_chunk_more_than_twice_the_buffer_is_taken_when_nothing_else_can_be_read() {
     );
 }
 
-/// A FORWARD TSN was sent while T3-rtx ran for data; the data was abandoned, and T3-rtx stopped with it:
-/// lost, the FORWARD TSN was never retransmitted, and its association stood still.
+/// A FORWARD TSN was sent while T3-rtx ran for data. The data was abandoned, and T3-rtx stopped with it. The
+/// lost FORWARD TSN was never retransmitted, and its association stalled.
 #[test]
 fn abandoned_data_does_not_stop_the_timer_of_a_forward_tsn() {
     let setup = Setup {
@@ -667,10 +664,9 @@ fn abandoned_data_does_not_stop_the_timer_of_a_forward_tsn() {
     );
 }
 
-/// Between one and two buffers of messages that were not complete came at one chunk a second, as zero window
-/// probes.
+/// Between one and two buffers of incomplete messages arrived at one chunk a second, as zero window probes.
 #[test]
-fn messages_longer_than_the_buffer_come_at_the_rate_of_the_path() {
+fn messages_longer_than_the_buffer_arrive_at_the_rate_of_the_path() {
     let setup = Setup {
         seed: 53659,
         mobile: Tuning {
@@ -700,10 +696,10 @@ fn messages_longer_than_the_buffer_come_at_the_rate_of_the_path() {
     );
 }
 
-/// With every message abandoned before it was acknowledged, nothing restarted T3-rtx or cleared the error
-/// counters, though the peer answered each FORWARD TSN: it was taken for dead.
+/// With every message abandoned before its acknowledgement, nothing restarted T3-rtx or cleared the error
+/// counters, though the peer answered each FORWARD TSN: it was declared dead.
 #[test]
-fn giving_up_all_the_time_is_no_sign_of_a_dead_peer() {
+fn abandoning_every_message_does_not_declare_the_peer_dead() {
     let setup = Setup {
         seed: 21335,
         mobile_addresses: 0b1000,
@@ -739,16 +735,16 @@ fn giving_up_all_the_time_is_no_sign_of_a_dead_peer() {
     );
 }
 
-/// The test took it for wrong that a peer whose restart was refused does not answer the SHUTDOWN of what it
-/// left.
+/// The test reported a failure because a peer with a rejected restart does not answer the SHUTDOWN of its old
+/// association.
 #[test]
-fn one_that_was_refused_as_restarted_does_not_answer_a_shutdown() {
+fn a_peer_with_a_rejected_restart_does_not_answer_a_shutdown() {
     let setup =
         Setup { seed: 24929, mobile_addresses: 0b110, server_addresses: 0b11, heal: Heal::One, ..PLAIN };
     check(setup, &[Run { ms: 107 }, RemoveAddress { side: Mobile, address: 2 }, Restart { side: Mobile }]);
 }
 
-/// As above, and the FORWARD TSN was lost.
+/// As above, with a lost FORWARD TSN.
 #[test]
 fn a_forward_tsn_over_a_partly_abandoned_message_arrives_after_a_loss() {
     let setup = Setup {
@@ -783,10 +779,10 @@ fn a_forward_tsn_over_a_partly_abandoned_message_arrives_after_a_loss() {
     );
 }
 
-/// Without heartbeats, with a dead path first in turn: all that happened was that messages were abandoned,
-/// one a minute.
+/// Without heartbeats, with a dead path first in turn: the only progress was the abandonment of messages, one
+/// a minute.
 #[test]
-fn giving_up_is_progress() {
+fn abandoning_messages_is_progress() {
     let setup = Setup {
         seed: 55992,
         mobile_addresses: 0b1101,
@@ -824,10 +820,10 @@ fn giving_up_is_progress() {
     );
 }
 
-/// The buffer was full of small messages behind a hole: of each packet that came to fill it one message was
-/// taken.
+/// The buffer was full of small messages behind a gap: of each packet that filled it, only one message was
+/// accepted.
 #[test]
-fn small_messages_behind_a_hole_come_by_the_packet() {
+fn small_messages_that_fill_a_gap_are_accepted_by_the_packet() {
     let setup = Setup {
         seed: 36296,
         mobile: Tuning { receive_buffer: 1500, ..Tuning::DEFAULT },
@@ -844,10 +840,10 @@ fn small_messages_behind_a_hole_come_by_the_packet() {
     );
 }
 
-/// A request counted as one that waits for a dead network while that one was answered: the test looked too
+/// A request was counted as waiting for a dead network when that one was answered: the test checked too
 /// early.
 #[test]
-fn a_request_that_waits_for_a_dead_network_is_not_taken_for_another() {
+fn a_request_that_waits_for_a_dead_network_is_not_confused_with_another() {
     let setup =
         Setup { seed: 53542, mobile_addresses: 0b101, server_addresses: 0b11, heal: Heal::One, ..PLAIN };
     check(
@@ -858,7 +854,7 @@ fn a_request_that_waits_for_a_dead_network_is_not_taken_for_another() {
 
 /// As above, with few retransmissions allowed.
 #[test]
-fn small_messages_behind_a_hole_do_not_cost_the_association() {
+fn small_messages_behind_a_gap_do_not_end_the_association() {
     let setup = Setup {
         seed: 31300,
         mobile_addresses: 0b111,
@@ -881,8 +877,8 @@ fn small_messages_behind_a_hole_do_not_cost_the_association() {
     );
 }
 
-/// The mobile, gone since, had deleted all its addresses but one that the server had not verified: data could
-/// not be sent, and heartbeats without an answer that verify ended nothing.
+/// The mobile vanished after it had deleted all its addresses but one that the server had not verified. Data
+/// could not be sent, and unanswered verification heartbeats did not end the association.
 #[test]
 fn the_only_address_left_was_never_confirmed_and_is_dead() {
     let setup =
@@ -899,8 +895,8 @@ fn the_only_address_left_was_never_confirmed_and_is_dead() {
     );
 }
 
-/// The mobile had sent its SHUTDOWN and answered no heartbeats: the only address that it had left could not
-/// be verified, and what the server still had to send could not be sent.
+/// The mobile had sent its SHUTDOWN and answered no heartbeats. Its only remaining address could not be
+/// verified, and the server's remaining data could not be sent.
 #[test]
 fn an_address_is_verified_during_the_shutdown() {
     let setup = Setup {
@@ -929,10 +925,10 @@ fn an_address_is_verified_during_the_shutdown() {
     );
 }
 
-/// Many small messages closed the window, and that it had opened was not told, nor with the SHUTDOWN: the
-/// mobile waited with what it had left.
+/// Many small messages closed the window, and its reopening was not reported, not even with the SHUTDOWN: the
+/// mobile could not send its remaining data.
 #[test]
-fn a_shutdown_does_not_leave_the_peer_before_a_closed_window() {
+fn a_shutdown_reports_a_reopened_window() {
     let setup = Setup {
         seed: 85220,
         mobile_addresses: 0b1010,
@@ -965,10 +961,10 @@ fn a_shutdown_does_not_leave_the_peer_before_a_closed_window() {
     );
 }
 
-/// The peer that goes where it is told to is there; as long as more waited that may be abandoned, that was
-/// not seen.
+/// A peer that acknowledges a FORWARD TSN is alive. This was ignored as long as further messages that may be
+/// abandoned were queued.
 #[test]
-fn the_answer_to_a_forward_tsn_counts_beside_messages_that_wait() {
+fn the_answer_to_a_forward_tsn_counts_with_queued_messages() {
     let setup = Setup {
         seed: 113989,
         mobile: Tuning { hb_interval_ms: 0, path_max_retrans: 0, quick_moves: true, ..Tuning::DEFAULT },
@@ -1002,7 +998,7 @@ fn the_answer_to_a_forward_tsn_counts_beside_messages_that_wait() {
 
 /// As above, with lifetimes.
 #[test]
-fn the_answer_to_a_forward_tsn_counts_beside_lifetimes_that_run() {
+fn the_answer_to_a_forward_tsn_counts_with_running_lifetimes() {
     let setup = Setup {
         seed: 136551,
         mobile_addresses: 0b10,
@@ -1049,10 +1045,10 @@ fn the_answer_to_a_forward_tsn_counts_beside_lifetimes_that_run() {
     );
 }
 
-/// A request that could leave from a dead network only was not answered, nothing else was asked, and the
+/// A request that could only leave from a dead network was not answered, no other request was sent, and the
 /// association was lost although its own path worked.
 #[test]
-fn a_request_from_a_dead_network_does_not_cost_the_association() {
+fn a_request_from_a_dead_network_does_not_end_the_association() {
     let setup = Setup {
         seed: 142563,
         mobile_addresses: 0b100,
@@ -1084,10 +1080,10 @@ fn a_request_from_a_dead_network_does_not_cost_the_association() {
     );
 }
 
-/// The only address left was verified at the rate of heartbeats, long after the network had come back and the
-/// mobile was heard, which gave up meanwhile.
+/// The only remaining address was verified at the rate of heartbeats, long after the network had recovered
+/// and packets of the mobile had arrived. The mobile meanwhile timed out.
 #[test]
-fn an_address_is_verified_when_the_peer_is_heard_there() {
+fn an_address_is_verified_when_a_packet_arrives_from_it() {
     let setup = Setup {
         seed: 156328,
         mobile_addresses: 0b111,

@@ -1,4 +1,4 @@
-//! Makes a plan that fails shorter and plainer as long as it still fails.
+//! Shrinks a failing plan as long as it still fails.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,16 +7,16 @@ use std::sync::Once;
 use crate::plan::{Ending, Heal, Op, Plan, Quality, Tuning};
 use crate::world::{Outcome, run};
 
-/// Runs that shortening may take.
+/// Largest number of runs for shrinking.
 const BUDGET: u32 = 1500;
 
 thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
-    /// Where the last panic was.
+    /// Location of the last panic.
     static PLACE: Cell<String> = const { Cell::new(String::new()) };
 }
 
-/// Runs a plan; the message of the panic when it fails, which is not printed.
+/// Runs a plan; on a failure, returns the panic's message without printing it.
 pub(crate) fn attempt(plan: &Plan) -> Result<Outcome, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -40,12 +40,12 @@ pub(crate) fn attempt(plan: &Plan) -> Result<Outcome, String> {
     })
 }
 
-/// Where it failed.
+/// Returns the location of the failure.
 pub(crate) fn place(message: &str) -> Option<&str> {
     message.rsplit_once(" at ").map(|(_, place)| place)
 }
 
-/// A plan that fails at the same place, and how.
+/// Returns a smaller plan that fails at the same location, and its message.
 pub(crate) fn shrink(plan: Plan, message: String) -> (Plan, String) {
     let mut search = Search { best: plan, message, budget: BUDGET };
     loop {
@@ -216,7 +216,7 @@ const SETUP_CHANGES: &[fn(&mut Plan)] = &[
     |plan| plan.setup.ending = Ending::MobileShutsDown,
 ];
 
-/// Each takes one option back to its default.
+/// Changes that set one option back to its default.
 const TUNING_CHANGES: &[fn(&mut Tuning)] = &[
     |t| t.controller = Tuning::DEFAULT.controller,
     |t| t.policy = Tuning::DEFAULT.policy,

@@ -1,6 +1,5 @@
-//! Reads every packet as it leaves and checks what RFC 9260 demands of the pair as seen from the wire:
-//! packets that can be read, sizes, TSNs in order, the same content when retransmitted, acknowledgements that
-//! are true and never taken back.
+//! Parses every packet sent and checks the rules of RFC 9260 that are visible on the wire: valid packets,
+//! sizes, TSNs in order, the same content when retransmitted, true acknowledgements that are never revoked.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,14 +10,14 @@ use msctp_wire::{Checksum, Chunk, Data, EncodeChunk, Fragment, IData, Packet, Pa
 
 use crate::plan::{Setup, Side};
 
-/// Where only the memory of the last blocks costs too much time, or a packet of the smallest size could not
-/// hold all.
+/// Largest number of gap blocks compared with the previous SACK's: more takes too much time, or does not fit
+/// a packet of the smallest size.
 const COMPARED_BLOCKS: usize = 60;
 
-/// TSNs at most between two chunks that were never sent: the ends of messages abandoned in between.
+/// Largest number of TSNs between two chunks that were never sent: the ends of abandoned messages.
 const MOST_SKIPPED: usize = 400;
 
-/// A DATA or I-DATA chunk as it was sent first.
+/// The first transmission of a DATA or I-DATA chunk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Print {
     stream: u16,
@@ -35,7 +34,7 @@ struct Print {
 }
 
 impl From<&Data<'_>> for Print {
-    // RFC 9260 §3.3.1: the I bit may differ when retransmitted, and is left out
+    // RFC 9260 §3.3.1: the I bit may differ when retransmitted, and is ignored.
     fn from(data: &Data<'_>) -> Self {
         Self {
             stream: data.stream.get(),
@@ -77,13 +76,13 @@ struct Flow {
     /// Verification tag of its packets.
     tag: Option<u32>,
     first: Option<Tsn>,
-    /// By distance from the first TSN; `None`: abandoned before it was ever sent (RFC 3758 §3.5 A3).
+    /// By distance from the first TSN; `None`: abandoned before its first transmission (RFC 3758 §3.5 A3).
     chunks: Vec<Option<Print>>,
     /// The number of the next message, by stream and unordered.
     numbers: BTreeMap<(u16, bool), u32>,
-    /// Streams whose numbers may begin at 0 again: their reset was asked for.
+    /// Streams whose numbers may restart at 0: their reset was requested.
     resets: BTreeSet<(u16, bool)>,
-    /// The receiver was told to pass over some.
+    /// A FORWARD TSN skipped some.
     forwarded: bool,
     acked: Vec<bool>,
     /// Chunks cumulatively acknowledged.
@@ -94,7 +93,7 @@ struct Flow {
     acked_bytes: u64,
 }
 
-/// What was seen, for the statistics of a run.
+/// Counters for the statistics of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) packets: u64,
@@ -114,12 +113,12 @@ pub(crate) struct Watch {
     flows: [Flow; 2],
     pmtu: [usize; 2],
     receive_buffer: [u64; 2],
-    /// The ends met by more than one association: nothing can be said of TSNs any more.
+    /// The ends had more than one association: TSNs cannot be checked any more.
     disturbed: bool,
     pub(crate) seen: Seen,
-    /// Of every packet: time, addresses, bytes.
+    /// Hash of every packet's time, addresses and bytes.
     pub(crate) hash: u64,
-    /// `MSCTP_TRACE=1`: every packet is printed.
+    /// `MSCTP_TRACE=1`: print every packet.
     trace: bool,
 }
 
@@ -127,7 +126,7 @@ fn mix(hash: u64, value: u64) -> u64 {
     (hash.rotate_left(5) ^ value).wrapping_mul(0x517c_c1b7_2722_0a95)
 }
 
-/// Of the bytes and their number.
+/// Adds the bytes and their number to the hash.
 pub(crate) fn hash_bytes(mut hash: u64, bytes: &[u8]) -> u64 {
     for word in bytes.chunks(8) {
         let mut padded = [0; 8];
@@ -151,12 +150,12 @@ impl Watch {
         }
     }
 
-    /// A second association came into play.
+    /// Records a second association.
     pub(crate) fn disturb(&mut self) {
         self.disturbed = true;
     }
 
-    /// One SCTP packet leaves. `read`: user bytes that the sender's application has read.
+    /// Checks an SCTP packet when it is sent. `read`: user bytes that the sender's application has read.
     pub(crate) fn packet(&mut self, now: Time, from: Side, transmit: &Transmit, bytes: &[u8], read: u64) {
         self.hash = mix(self.hash, now.as_nanos());
         self.hash = hash_bytes(self.hash, transmit.at.to_string().as_bytes());
@@ -187,7 +186,7 @@ impl Watch {
                     }
                 }
                 other => {
-                    // RFC 9260 §6.10: control chunks first
+                    // RFC 9260 §6.10: control chunks first.
                     assert!(!control_ended, "a control chunk after DATA: {other:?}");
                     self.control(from, tag, &other, read);
                 }
@@ -199,7 +198,7 @@ impl Watch {
         let PathAddr { local, remote } = transmit.at;
         assert_eq!(local.is_ipv4(), remote.is_ipv4(), "one family: {}", transmit.at);
         let header = if remote.is_ipv4() { 20 } else { 40 };
-        // An answer without an association knows no PMTU. Chunks cut for IPv4 may go out again over IPv6.
+        // An answer without an association has no PMTU. Chunks cut for IPv4 may be retransmitted over IPv6.
         let pmtu = if transmit.path.is_some() { self.pmtu[from.index()] } else { 1500 };
         assert!(len + header <= pmtu + 20, "{len} bytes for a PMTU of {pmtu}");
     }
@@ -230,7 +229,7 @@ impl Watch {
         !self.disturbed
     }
 
-    /// RFC 3758 §3.5 C: what was abandoned counts as sent, even what never was.
+    /// RFC 3758 §3.5 C: abandoned chunks count as sent, even if they were not.
     fn forward(&mut self, from: Side, new_cum_tsn: Tsn) {
         self.seen.forwards += 1;
         let flow = &mut self.flows[from.index()];
@@ -246,7 +245,7 @@ impl Watch {
             self.seen.stream_requests += u64::from(!matches!(param, Param::ReconfigResponse(_)));
             let Param::OutgoingReset(reset) = param else { continue };
             let flow = &mut self.flows[from.index()];
-            // RFC 6525 §4.1: none named are all. RFC 8260 §2.3.2: both kinds of number
+            // RFC 6525 §4.1: an empty list names all. RFC 8260 §2.3.2: both kinds of number.
             let named: Vec<u16> = reset.streams.iter().map(|stream| stream.get()).collect();
             let hit = flow.numbers.keys().filter(|(stream, _)| named.is_empty() || named.contains(stream));
             flow.resets.extend(hit);
@@ -263,7 +262,7 @@ impl Watch {
             assert_eq!(*known, Some(print), "TSN {} retransmitted with another content", tsn.get());
             return;
         }
-        // The end of a message that was abandoned before all of it was sent has a TSN and is never sent.
+        // The end of a message abandoned after partial transmission has a TSN and is never sent.
         assert!(place - flow.chunks.len() <= MOST_SKIPPED, "TSN {} skips some", tsn.get());
         self.seen.tsn_wraps += u64::from(place > 0 && tsn.get() == 0);
         flow.grow(place);
@@ -272,7 +271,7 @@ impl Watch {
         flow.check_number(&print);
     }
 
-    /// `from` acknowledges the other end's data up to here; gives the number of chunks.
+    /// Records that `from` acknowledges the other end's data up to here; returns the number of chunks.
     fn cum_ack(&mut self, from: Side, tsn: Tsn) {
         let flow = &mut self.flows[from.other().index()];
         let Some(first) = flow.first else { return };
@@ -295,7 +294,7 @@ impl Watch {
         let mut blocks = Vec::new();
         let mut last_end = 0;
         for block in sack.gap_blocks.iter() {
-            // RFC 9260 §3.3.4: TSN cum + start to cum + end; cum is the place before flow.cum
+            // RFC 9260 §3.3.4: TSN cum + start to cum + end; cum is the place before flow.cum.
             assert!(block.start > last_end + 1 && block.end >= block.start, "gap blocks: {sack:?}");
             last_end = block.end;
             let (start, end) =
@@ -314,9 +313,9 @@ impl Watch {
             }
         }
         flow.blocks = blocks;
-        // What fills a hole, or completes the message that the buffer is full of, is taken up to twice the
-        // buffer: the last of it in a packet that reaches beyond. One more is taken when nothing can be read
-        // before, and all of it is then.
+        // Chunks that fill a gap, or complete the message that fills the buffer, are accepted up to twice the
+        // buffer; the last packet may exceed it. If nothing can be read before it, one more chunk is
+        // accepted.
         let held = flow.acked_bytes.saturating_sub(read);
         assert!(
             flow.forwarded || held <= 2 * (size + pmtu),
@@ -325,7 +324,7 @@ impl Watch {
     }
 }
 
-/// A chunk in a line, without its user data.
+/// Formats a chunk in a line, without its user data.
 fn brief(chunk: &Result<Chunk<'_>, impl std::fmt::Debug>) -> String {
     match chunk {
         Ok(Chunk::Data(data)) => {
@@ -345,7 +344,7 @@ fn brief(chunk: &Result<Chunk<'_>, impl std::fmt::Debug>) -> String {
 }
 
 impl Print {
-    /// Stream and what part of a message.
+    /// Formats the stream and the part of a message.
     fn place(&self) -> String {
         let [begin, end] =
             [(self.begin, 'B'), (self.end, 'E')].map(|(is, letter)| if is { letter } else { '-' });
@@ -354,7 +353,7 @@ impl Print {
 }
 
 impl Flow {
-    /// Room for so many chunks; those new are not known.
+    /// Extends the list to this many chunks; new ones are unknown.
     fn grow(&mut self, len: usize) {
         if len > self.chunks.len() {
             self.chunks.resize(len, None);
@@ -362,7 +361,7 @@ impl Flow {
         }
     }
 
-    /// RFC 9260 §6.5, RFC 8260 §2.1: messages of a stream are numbered one by one, from 0 again after a
+    /// RFC 9260 §6.5, RFC 8260 §2.1: messages of a stream are numbered consecutively, from 0 again after a
     /// reset.
     fn check_number(&mut self, print: &Print) {
         if !print.begin || print.unordered && !print.interleaved {

@@ -1,5 +1,4 @@
-//! Runs a plan: the operations, then a network that is whole again, then the end. Panics when something is
-//! wrong.
+//! Runs a plan: the operations, then recovery of the network, then the shutdown. Panics on a violation.
 
 use core::net::IpAddr;
 
@@ -12,13 +11,13 @@ use crate::network::{Network, STRAGGLER_MS};
 use crate::plan::{Ending, Heal, Op, Pace, Plan, Setup, Side};
 use crate::watch::Watch;
 
-/// What a run was like.
+/// The results of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) seen: crate::watch::Seen,
     pub(crate) counts: [crate::host::Counts; 2],
     pub(crate) delivered: usize,
-    /// Both ends closed in good order.
+    /// Both ends closed gracefully.
     pub(crate) closed: bool,
     pub(crate) unreachable: bool,
     pub(crate) ghosts: bool,
@@ -34,7 +33,7 @@ struct World {
     watch: Watch,
     meetings: Meetings,
     healed: Option<Time>,
-    /// A shutdown was asked for on the hostile network.
+    /// A shutdown was requested on the hostile network.
     shut_early: bool,
 }
 
@@ -91,8 +90,8 @@ impl World {
                 self.hosts[side.index()].set_pace(self.now, pace);
                 self.drain(side);
             }
-            // Cookies of a server that forgot its secret are discarded in silence (RFC 9260 §5.1.5): the
-            // mobile could only wait for its T1.
+            // A server without its secret silently discards its old cookies (RFC 9260 §5.1.5): the mobile
+            // could only wait for its T1.
             Op::Restart { side: Side::Server } if self.hosts[0].is_setting_up() => {}
             Op::Restart { side } => {
                 self.hosts[side.index()].restart(self.now, &self.setup);
@@ -124,7 +123,7 @@ impl World {
         self.drain(side);
     }
 
-    /// Lets the next thing happen; false if nothing will by `end`.
+    /// Processes the next event; returns false if there is none by `end`.
     fn step(&mut self, end: Time) -> bool {
         let [mobile, server] = &self.hosts;
         let next = [self.network.next(), mobile.next(), server.next()].into_iter().flatten().min();
@@ -157,7 +156,7 @@ impl World {
         while self.step(end) {}
     }
 
-    /// Nothing is lost any more, everything is read.
+    /// Removes all losses, and reads everything.
     fn heal(&mut self) {
         self.healed = Some(self.now);
         let alive = match self.setup.heal {
@@ -174,7 +173,7 @@ impl World {
         }
     }
 
-    /// A pair of addresses that is a confirmed path at both ends.
+    /// Returns an address pair that is a confirmed path at both ends.
     fn living_path(&self) -> Option<(core::net::IpAddr, core::net::IpAddr)> {
         let [mobile, server] = &self.hosts;
         let at_server = server.confirmed_paths();
@@ -186,7 +185,7 @@ impl World {
         common.next_back().map(|path| (path.at.local, path.at.remote))
     }
 
-    /// How long nothing may happen on a network that works.
+    /// Returns the longest time without progress on a working network.
     fn patience(&self) -> Span {
         let of = |side| self.setup.tuning(side);
         let [mobile, server] = Side::BOTH.map(of);
@@ -197,9 +196,9 @@ impl World {
             Heal::All => 2,
             Heal::One => 2 * failures,
         };
-        // An association of which the peer knows nothing any more may only end when it gives up: data by its
-        // time-outs, and where there is no confirmed address that it may go to, verification at the rate of
-        // heartbeats, which are HB.interval and up to one and a half RTOs apart (RFC 9260 §5.4, §8.3).
+        // If the peer has lost the association, it may only end by errors: of data by its timeouts; without a
+        // confirmed address for data, of verification at the rate of heartbeats, which are HB.interval and up
+        // to one and a half RTOs apart (RFC 9260 §5.4, §8.3).
         let forgotten = if self.was_restarted() || self.is_disturbed() {
             let hb = Config::default().hb_interval.as_millis().max(hb);
             let attempts = u64::from(mobile.assoc_max_retrans.max(server.assoc_max_retrans)) + 1;
@@ -210,7 +209,7 @@ impl World {
         Span::from_millis(20_000 + STRAGGLER_MS + (2 + dead) * rto_max + forgotten + 2 * hb)
     }
 
-    /// Runs until `done`; panics when nothing moves for too long, or it goes on for ever.
+    /// Runs until `done`; panics without progress for too long, or if it never ends.
     fn run_until(&mut self, what: &str, done: impl Fn(&Self) -> bool) {
         let patience = self.patience();
         let limit = self.now + patience * self.endurance();
@@ -235,9 +234,9 @@ impl World {
         }
     }
 
-    /// How many times as long all may take. Without heartbeats an inactive path is known to work only
-    /// when something that went over it alone is answered (RFC 9260 §8.2); with every path inactive what is
-    /// sent first goes over a dead one, and each packet takes a time-out.
+    /// Returns the factor by which everything may take longer. Without heartbeats, an inactive path is known
+    /// to work only after an answer to a chunk sent over it alone (RFC 9260 §8.2). With every path inactive,
+    /// new data is first sent over a dead one, and each packet takes a timeout.
     fn endurance(&self) -> u64 {
         let silent = Side::BOTH.iter().any(|&side| self.setup.tuning(side).hb_interval_ms == 0);
         if self.setup.heal == Heal::One && silent { 1000 } else { 20 }
@@ -271,16 +270,15 @@ impl World {
         format!("at {:?}{text}", self.now)
     }
 
-    /// The network works: everything arrives and is answered.
+    /// Checks that on a working network everything arrives and is answered.
     fn settle(&mut self) {
         self.run_until("settle", |world| {
             let [mobile, server] = &world.hosts;
             let whole = mobile.is_quiet() && server.is_quiet() && world.streams_agree();
-            // The mobile is lost: the server may not know yet, and need not.
+            // The mobile lost the association: the server may not know it.
             whole && (mobile.ended.is_some() || mobile.state() == Some(AssociationState::Established))
         });
-        // The peer may be on its way to hear what was abandoned of a message that it has in part: that waits
-        // in no buffer.
+        // A FORWARD TSN of a message received in part may still be in flight; it is in no buffer.
         if self.hosts.iter().any(|host| host.counts.abandoned > 0) {
             self.run_for(self.patience());
         }
@@ -291,27 +289,27 @@ impl World {
         }
     }
 
-    /// Both ends are in the association that they began.
+    /// Returns true if both ends are in the association that they started.
     fn is_one_association(&self) -> bool {
         let up =
             |host: &Host| host.state() == Some(AssociationState::Established) && host.connected.is_some();
         !self.was_restarted() && !self.is_disturbed() && self.hosts.iter().all(up)
     }
 
-    /// What one end may send on, the other one receives on.
+    /// Returns true if each end's outbound streams match the other's inbound streams.
     fn streams_agree(&self) -> bool {
         let [mobile, server] = self.hosts.each_ref().map(|host| &host.streams);
         !self.is_one_association() || mobile.outbound == server.inbound && server.outbound == mobile.inbound
     }
 
-    /// A path of one end is a path of the other.
+    /// Checks that a path of one end is a path of the other.
     fn check_addresses(&self) {
         if !self.is_one_association() {
             return;
         }
         let [mobile, server] = self.hosts.each_ref().map(Host::paths);
-        // RFC 9260 §5.1.2: of a family that the mobile did not have in its INIT the server listed none, and
-        // need not later.
+        // RFC 9260 §5.1.2: the server listed no addresses of a family that the mobile's INIT did not have,
+        // and need not list them later.
         let families: Vec<bool> =
             self.setup.addresses(Side::Mobile).iter().map(|address| address.is_ipv4()).collect();
         let [by_mobile, by_server] = self.hosts.each_ref().map(|host| &host.by_wildcard);
@@ -329,7 +327,7 @@ impl World {
         assert_eq!(mobile, server, "paths of the mobile, of the server");
     }
 
-    /// One more message on every stream that was used and on the last one: both ends are at the same number,
+    /// Sends one more message on every used stream and on the last one: both ends have the same numbers,
     /// whatever was abandoned and reset.
     fn probe(&mut self) {
         if !self.is_one_association() {
@@ -363,7 +361,7 @@ impl World {
             if !self.was_restarted() {
                 host.inbox.check_parts(&self.hosts[side.other().index()].outbox);
             }
-            // A server that was restarted knows nothing until the mobile has found out.
+            // A restarted server is not connected until the mobile detects it.
             let Some(streams) = host.connected else {
                 assert!(self.was_restarted(), "{side:?} is not connected");
                 continue;
@@ -376,7 +374,7 @@ impl World {
         }
     }
 
-    /// With nothing to do there is nothing in flight, and what was counted is what was told.
+    /// Checks that an idle association has nothing in flight, and that its counters match its events.
     fn check_idle(&self) {
         for (side, host) in Side::BOTH.iter().zip(&self.hosts) {
             if let Some(association) = host.association().filter(|_| !self.was_restarted()) {
@@ -406,8 +404,8 @@ impl World {
             self.perform(op);
         }
         self.run_for(Span::from_secs(1));
-        // An end that does not know that the other one is gone finds out by shutting down; so does a late
-        // copy of an old association.
+        // An end that does not know that the other one ended detects it by shutting down; so does an
+        // association of a late COOKIE ECHO.
         for side in Side::BOTH {
             if self.hosts[side.other().index()].association().is_none() {
                 self.perform(&Op::Shutdown { side });
@@ -416,7 +414,7 @@ impl World {
             self.drain(side);
         }
         self.run_until("end", |world| world.hosts.iter().all(Host::is_gone));
-        // A late copy of a COOKIE ECHO makes an association of which the peer knows nothing.
+        // A late copy of a COOKIE ECHO makes an association that the peer does not know.
         self.run_for(Span::from_millis(2 * STRAGGLER_MS));
         for side in Side::BOTH {
             self.hosts[side.index()].shut_ghosts(self.now);
@@ -439,7 +437,7 @@ impl World {
                 assert!(host.main.is_none(), "{side:?}: gone without an event");
                 continue;
             };
-            // Exactly once, or reported.
+            // Every message was delivered exactly once, or reported.
             if !disturbed {
                 assert_eq!(host.outbox.missing(), [], "{side:?}: neither delivered nor reported, {event:?}");
             }
@@ -458,16 +456,16 @@ impl World {
         }
     }
 
-    /// Whether there was a good reason.
+    /// Checks that the association was lost for a good reason.
     fn check_loss(&self, side: Side, at: Time, reason: &LossReason, other: &Host, disturbed: bool) {
         let host = &self.hosts[side.index()];
         let healed = self.healed.expect("healed");
-        // A timer that ran when the network was made whole may still be the last straw.
+        // A timer that ran when the network recovered may still cause the last error.
         let rto_max = Span::from_millis(u64::from(self.setup.tuning(side).rto_max_ms));
         let fresh = at <= healed + rto_max + Span::from_secs(1);
         let text = || format!("{side:?} lost the association at {at:?}, healed at {healed:?}: {reason:?}");
-        // One that restarts with an address which the peer does not list (any more) is refused (RFC 9260
-        // §5.2.2), and the association it comes from is left to its peer.
+        // A restart with an address that the peer does not list (any more) is rejected (RFC 9260 §5.2.2), and
+        // its old association is left to the peer.
         let left = self.was_restarted() && other.ended.is_some();
         match reason {
             LossReason::Aborted => assert!(host.aborted, "{}", text()),
@@ -475,8 +473,7 @@ impl World {
                 assert!(fresh || disturbed || left, "{}", text());
             }
             LossReason::ShutdownTimeout => {
-                // T5 does not wait for what the peer still has to send, and leaves no time to try many dead
-                // paths.
+                // T5 does not wait for the peer's remaining data, and leaves no time to try many dead paths.
                 let many_dead = self.setup.heal == Heal::One && host.most_paths > 2;
                 assert!(self.shut_early || many_dead || disturbed || left, "{}", text());
             }

@@ -22,8 +22,8 @@ const AFTER_CHANGE: f64 = 30.0;
 /// (AF4).
 const RARELY: f64 = 0.10;
 
-/// AF4: the longest stall that is "no cut of the transmission flow", in seconds. The paper's figures show some
-/// 2000 s; 1 % of their width is the shortest visible cut.
+/// AF4: the longest stall that is "no cut of the transmission flow", in seconds. The paper's figures show
+/// some 2000 s; 1 % of their width is the shortest visible cut.
 const CUT: f64 = 20.0;
 
 /// AF5: "works as standard SCTP": delivered bytes within this share. The packets of reports shift the times

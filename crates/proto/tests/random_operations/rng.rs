@@ -1,27 +1,27 @@
-//! A seeded generator for tests: same seed, same throws, on every machine.
+//! A seeded generator for tests: the same seed gives the same numbers on every machine.
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
-pub(crate) struct Dice(ChaCha8Rng);
+pub(crate) struct TestRng(ChaCha8Rng);
 
-impl Dice {
-    /// `purpose` keeps the throws of different users of one seed apart.
+impl TestRng {
+    /// Creates a generator; `purpose` separates the numbers of different users of one seed.
     pub(crate) fn new(seed: u64, purpose: &str) -> Self {
         Self(ChaCha8Rng::from_seed(bytes(seed, purpose)))
     }
 
-    /// 0 to `end` − 1.
+    /// Returns a number from 0 to `end` − 1.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0.next_u64() % end.max(1)
     }
 
-    /// `low` to `high`, both included.
+    /// Returns a number from `low` to `high`, both included.
     pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high - low + 1)
     }
 
-    /// True in so many percent.
+    /// Returns true with this probability in percent.
     pub(crate) fn percent(&mut self, percent: u8) -> bool {
         self.below(100) < u64::from(percent)
     }
@@ -31,7 +31,7 @@ impl Dice {
     }
 }
 
-/// A seed for one purpose out of the seed of a sequence.
+/// Derives a seed for one purpose from the seed of a sequence.
 pub(crate) fn bytes(seed: u64, purpose: &str) -> [u8; 32] {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
