@@ -37,7 +37,7 @@ impl fmt::Debug for Options<'_> {
     }
 }
 
-/// Why a run could not be carried out to its end.
+/// Errors of a run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The scenario is invalid, or cannot run on real stacks.

@@ -50,7 +50,7 @@ pub struct LocalAddrs {
     pub addresses: Vec<IpAddr>,
 }
 
-/// The peer's end of a new association, as far as it is known before INIT ACK.
+/// The peer's end of a new association, before INIT ACK.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteAddrs {
     /// SCTP port, not 0.

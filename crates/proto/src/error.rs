@@ -45,7 +45,7 @@ pub enum SendError {
     /// The message is larger than the send buffer.
     #[error("message of {len} bytes: want at most {max} (send_buffer)")]
     TooLarge {
-        /// Its length in bytes.
+        /// Length of the message in bytes.
         len: usize,
         /// The largest that fits, in bytes.
         max: usize,

@@ -43,37 +43,37 @@ pub enum Event {
     Streams(StreamEvent),
     /// A path was added.
     PathAdded {
-        /// Its name.
+        /// Identifier of the path.
         path: PathId,
-        /// Its addresses.
+        /// Addresses of the path.
         at: PathAddr,
     },
     /// A path was removed because one of its addresses was deleted.
     PathRemoved {
-        /// Its name.
+        /// Identifier of the path.
         path: PathId,
-        /// Its addresses.
+        /// Addresses of the path.
         at: PathAddr,
     },
     /// A path was confirmed, became potentially failed, inactive or active again (RFC 9260 §11.2.3, RFC 7829
     /// §7.1).
     PathState {
-        /// Its name.
+        /// Identifier of the path.
         path: PathId,
-        /// Its new state.
+        /// The path's new state.
         state: PathState,
     },
     /// The PMTU of a path changed (RFC 8899).
     PathMtu {
-        /// Its name.
+        /// Identifier of the path.
         path: PathId,
         /// Largest IP packet in bytes, header included.
         pmtu: u32,
     },
-    /// Another path is the primary, or takes its data ([`PrimaryCause::Failover`]). The last of these events
-    /// names the path that carries new data.
+    /// Another path became the primary, or carries its data ([`PrimaryCause::Failover`]). The last of these
+    /// events names the path that carries new data.
     PrimaryChanged {
-        /// The new primary, or the path that takes its data.
+        /// The new primary, or the path that carries its data.
         path: PathId,
         /// Why.
         cause: PrimaryCause,

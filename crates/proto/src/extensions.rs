@@ -36,12 +36,12 @@ pub struct Agreed {
 /// Options of the contents of INIT and INIT ACK beyond the mandatory ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OfferConfig {
-    /// List this end's addresses, where there is more than one; a single one is never listed (RFC 9260
-    /// §3.3.2.1). True. False: the association begins with the address that the INIT leaves from or arrives
-    /// at, and no other; more are added when it is up (RFC 5061). Stacks that know one address only refuse an
-    /// INIT that lists some, and behind a NAT a list is wrong. An INIT ACK leaves the list
-    /// out where it would have more than three times the bytes of the INIT, IP headers included; the INITs of
-    /// this crate are long enough for any list.
+    /// List this end's addresses, if there are several (RFC 9260 §3.3.2.1). True.
+    ///
+    /// False: the association begins with only the address that the INIT leaves from or arrives at; others
+    /// are added later (RFC 5061). Stacks that support one address reject an INIT that lists some, and behind
+    /// a NAT a list is wrong. An INIT ACK omits the list if it would have more than three times the bytes of
+    /// the INIT, IP headers included. This crate's INITs are long enough for any list.
     pub list_addresses: bool,
     /// Announce ASCONF, so that addresses can be added and deleted while the association is up (RFC 5061
     /// §4.2.7). True.
@@ -106,7 +106,7 @@ impl Extensions {
     /// A checksum of 0 is right (RFC 9653 §5.1).
     pub(crate) const ZERO_CHECKSUM: Self = Self(1 << 15);
 
-    /// Returns what this end offers.
+    /// Returns the extensions that this end offers.
     pub(crate) fn offered(auth: AuthPolicy, offer: OfferConfig, streams: &StreamsConfig, ecn: bool) -> Self {
         // RFC 5061 §4.2.7: ASCONF goes with AUTH only
         //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.7
@@ -133,7 +133,7 @@ impl Extensions {
         offered.fold(Self::NONE, |all, (_, extension)| all.with(extension))
     }
 
-    /// Returns what both ends may use when this end announced `self` and the peer `theirs`.
+    /// Returns the extensions that both ends may use, if this end announced `self` and the peer `theirs`.
     pub(crate) fn agreed(self, auth: AuthPolicy, theirs: Self) -> Self {
         let both = self.both(theirs);
         // RFC 5061 §4.1.1: MUST be authenticated
@@ -151,7 +151,7 @@ impl Extensions {
         if lacks_auth { both.without(Self::ASCONF) } else { both }
     }
 
-    /// Returns whether messages come and go in I-DATA chunks: both ends announced them (RFC 8260 §2.2.1).
+    /// Returns whether messages use I-DATA chunks: both ends announced them (RFC 8260 §2.2.1).
     pub(crate) fn interleaves(self) -> bool {
         self.has(Self::I_DATA)
     }

@@ -62,8 +62,7 @@ pub struct SendFailure {
     /// User bytes of it that were sent at least once. After the end of the association only those of the last
     /// fragment.
     pub sent: u64,
-    /// It was abandoned because its [`Reliability`] expired, not because the association
-    /// ended.
+    /// The message was abandoned because its [`Reliability`] expired, not because the association ended.
     pub abandoned: bool,
 }
 
@@ -75,7 +74,7 @@ pub struct SendFailure {
 /// completed is reported by [`Event::PartialDeliveryAborted`](crate::Event::PartialDeliveryAborted).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Stream it came on.
+    /// Stream of the message.
     pub stream: u16,
     /// Stream sequence number; without meaning if `unordered`. With interleaving, the low 16 bits of the
     /// message identifier (RFC 8260 §4.1), which distinguish parts of unordered messages.
@@ -137,9 +136,11 @@ pub struct Transmit {
     /// IP has to be allowed to fragment it (RFC 9260 §6.9). Every other packet fits, and may go with "don't
     /// fragment" set (RFC 8899 §4.5).
     pub may_fragment: bool,
-    /// It begins with a chunk that may answer a packet which proved nothing: an INIT ACK or an unsigned ABORT
-    /// (RFC 9260 §5.2, §8.4). After [`DatagramOutcome::Unverified`](crate::DatagramOutcome) such packets, and
-    /// no others, go back to where that packet came from.
+    /// The packet begins with a chunk that may answer an unverified packet: an INIT ACK or an unsigned ABORT
+    /// (RFC 9260 §5.2, §8.4).
+    ///
+    /// After [`DatagramOutcome::Unverified`](crate::DatagramOutcome) only such packets may be sent to the
+    /// source of that datagram.
     pub answers_unverified: bool,
     /// The packet is a probe of its own size: where it is too large it must be lost (RFC 8899 §3).
     pub probe: bool,

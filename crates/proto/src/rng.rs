@@ -84,7 +84,7 @@ impl Rng {
         self.generator.next_u64()
     }
 
-    /// Returns a number that is not zero, as a verification tag has to be (RFC 9260 §5.3.1).
+    /// Returns a nonzero number, for a verification tag (RFC 9260 §5.3.1).
     pub(crate) fn next_tag(&mut self) -> u32 {
         nonzero(|| self.next_u32())
     }

@@ -43,10 +43,10 @@ pub enum PathState {
     Unconfirmed,
     /// Confirmed and working.
     Active,
-    /// Its error counter exceeded the threshold of RFC 7829 (`Config::failover`): data takes an active path
-    /// if there is one.
+    /// The error counter exceeded the threshold of RFC 7829 (`Config::failover`): data moves to an active
+    /// path if there is one.
     PotentiallyFailed,
-    /// Its error counter exceeded `path_max_retrans`.
+    /// The error counter exceeded `path_max_retrans`.
     Inactive,
 }
 
@@ -101,7 +101,7 @@ pub struct PathStats {
     pub packets_sent: u64,
     /// Bytes of those, from the common header on.
     pub bytes_sent: u64,
-    /// SCTP packets that came over this path so far, of those with the right verification tag.
+    /// SCTP packets received on this path with a valid verification tag.
     pub packets_received: u64,
     /// Bytes of those, from the common header on.
     pub bytes_received: u64,

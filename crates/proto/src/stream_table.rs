@@ -47,7 +47,7 @@ impl<T: Default> StreamTable<T> {
         }
     }
 
-    /// Bytes that the pages take.
+    /// Returns the bytes of memory of the pages.
     pub(crate) fn memory(&self) -> u64 {
         let pages = self.pages.len() * size_of::<Option<Box<[T]>>>();
         (pages + self.touched * PAGE * size_of::<T>()) as u64

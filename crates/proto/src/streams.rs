@@ -8,8 +8,8 @@ use crate::reconfig::Reconfiguration;
 /// Options of streams and messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamsConfig {
-    /// Which stream's message goes next, by its name in [`scheduler::schedulers`]; `first-come`, the default,
-    /// sends messages in the order in which they were given.
+    /// Stream scheduler, by its name in [`scheduler::schedulers`]. `first-come`, the default, sends messages
+    /// in the order of the calls.
     pub scheduler: String,
     /// Announce partial reliability (RFC 3758). True; with a peer that does so too, messages that are not to
     /// be fully reliable ([`Reliability`](crate::Reliability)) can be given up also after they were sent.

@@ -1,5 +1,5 @@
-//! One typed stream of what happened inside, for plots and tests. Filled only when `Config::trace` is on; nothing in the
-//! protocol reads it back.
+//! The trace: one typed stream of internal events, for plots and tests. Recorded only if `Config::trace` is
+//! on; the protocol never reads it.
 
 use core::net::IpAddr;
 
@@ -13,7 +13,7 @@ use crate::stats::{AssociationState, PathState};
 /// One entry of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceEvent {
-    /// When.
+    /// Time of the event.
     pub at: Time,
     /// The event.
     pub kind: TraceKind,
@@ -37,7 +37,7 @@ pub enum PrimaryCause {
     Peer,
     /// The old one was inactive or potentially failed (RFC 9260 §6.4.1, RFC 7829 §3.2); it stays the one preferred.
     Failover,
-    /// The old one failed too often to stay the one preferred (RFC 7829 §5).
+    /// The error count of the old primary exceeded the threshold of RFC 7829 §5.
     Switchover,
     /// The old one was removed.
     Removed,
@@ -51,7 +51,7 @@ pub enum PrimaryCause {
 pub enum TraceKind {
     /// The association changed its state.
     State {
-        /// From.
+        /// Previous state.
         from: AssociationState,
         /// To.
         to: AssociationState,
@@ -94,11 +94,11 @@ pub enum TraceKind {
         /// First of them.
         tsn: u32,
     },
-    /// A packet with DATA came marked with Congestion Experienced (`Config::ecn`).
+    /// A packet with DATA arrived with the mark Congestion Experienced (`Config::ecn`).
     Marked {
         /// Path; `None` when it came on an unknown pair of addresses.
         path: Option<PathId>,
-        /// Its lowest TSN, which the ECNE tells.
+        /// Lowest TSN of the packet, which the ECNE carries.
         tsn: u32,
     },
     /// An ECNE reduced the window of a path (RFC 4960 Appendix A).
@@ -140,7 +140,7 @@ pub enum TraceKind {
     RttStartedOver {
         /// Path.
         path: PathId,
-        /// With this measurement.
+        /// The measurement.
         sample: Span,
         /// The statistics after it.
         times: RoundTrips,
@@ -174,14 +174,14 @@ pub enum TraceKind {
     PathState {
         /// Path.
         path: PathId,
-        /// From.
+        /// Previous state.
         from: PathState,
         /// To.
         to: PathState,
     },
     /// The primary path changed.
     Primary {
-        /// From.
+        /// Previous primary path.
         from: PathId,
         /// To.
         to: PathId,

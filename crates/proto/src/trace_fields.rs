@@ -1,5 +1,5 @@
-//! The trace as names and values, for those who write it down: one place that knows every kind, so that none is written
-//! without its fields. Formats nothing itself.
+//! The trace as names and values, for writers. One place lists the fields of every kind. It formats nothing
+//! itself.
 
 use core::net::IpAddr;
 
@@ -137,7 +137,7 @@ macro_rules! fields {
 }
 
 impl TraceKind {
-    /// Its name in files.
+    /// Returns the name of the kind in files.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::State { .. } => "state",
@@ -169,7 +169,7 @@ impl TraceKind {
         }
     }
 
-    /// Gives every field by name, in a fixed order.
+    /// Visits every field by name, in a fixed order.
     pub fn fields(&self, mut give: impl FnMut(&'static str, TraceValue)) {
         match self {
             Self::State { from, to } => fields!(give; from: text(from), to: text(to)),

@@ -68,7 +68,7 @@ pub(crate) trait Recovery: Debug + Send {
     /// Returns the segment to send next, if the congestion window `cwnd` (bytes) allows one.
     fn next(&self, at: &Outstanding, cwnd: u64) -> Option<Segment>;
 
-    /// Notes that the segment was sent; `at` is as before.
+    /// Notes that the segment was sent. `at`: the state before it.
     fn on_sent(&mut self, at: &Outstanding, segment: &Segment);
 
     /// Returns whether fast recovery or LD recovery is under way.

@@ -85,7 +85,7 @@ impl Receiver {
         Some(Status { made: at, ack_sn: self.vr_ms })
     }
 
-    /// Begins anew: the next PDU has the number `next`.
+    /// Restarts: the next PDU has the number `next`.
     pub(super) fn restart(&mut self, next: u64) {
         *self = Self { vr_ms: next, ..Self::default() };
     }

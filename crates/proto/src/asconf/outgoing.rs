@@ -31,7 +31,8 @@ pub enum AsconfEvent {
     Started(AddressRequest),
     /// The peer applied it. An added address may be a source now (F2), a deleted one is removed.
     Done(AddressRequest),
-    /// It failed. An added address must be removed (F10), one that was to be deleted stays.
+    /// The request failed. The caller removes an address that it tried to add (F10), and keeps one that it
+    /// tried to delete.
     Rejected {
         /// The request.
         request: AddressRequest,
@@ -52,8 +53,8 @@ pub enum Rejection {
     FollowsFailure,
     /// The peer does not support such requests (A9, F3a, F3b).
     Unsupported,
-    /// It became impossible in the queue, because an earlier request failed: no address would reach the peer
-    /// (F5), or the address to prefer was never added (§5.4).
+    /// The request became impossible while queued, because an earlier request failed: no address would reach
+    /// the peer (F5), or the address to prefer was never added (§5.4).
     Overtaken,
     /// The peer restarted and lost the request (RFC 9260 §5.2.4 A).
     Restarted,
@@ -72,8 +73,8 @@ pub enum Ack {
     },
     /// An answer to an earlier ASCONF: ignored (§4.3.4).
     Old,
-    /// It answers an ASCONF that was never sent: the association must be aborted with 'Association Aborted
-    /// Due to Illegal ASCONF-ACK' (F0, §4.3.4).
+    /// The ASCONF-ACK answers an ASCONF that was never sent: the association must be aborted with
+    /// 'Association Aborted Due to Illegal ASCONF-ACK' (F0, §4.3.4).
     Illegal,
 }
 
@@ -84,9 +85,9 @@ struct Outstanding {
     /// Correlation id of the first request; the others follow it.
     correlation: u32,
     requests: Group,
-    /// It has the wildcard, so it must leave from this address.
+    /// Source address that the ASCONF must have, because it uses the wildcard.
     source: Option<IpAddr>,
-    /// It was sent from another address.
+    /// The ASCONF was sent from another address.
     elsewhere: bool,
     /// The chunk as it was first sent (B4: never changed).
     chunk: Vec<u8>,
@@ -330,8 +331,8 @@ impl AsconfOut {
         }
     }
 
-    /// Cancels an ASCONF that was never sent if its source reaches nothing any more. One that was sent has
-    /// used its serial number, which only an answer ends (A3).
+    /// Cancels an unsent ASCONF whose source no longer reaches the peer. A sent one has used its serial
+    /// number, which only an answer completes (A3).
     fn look_for_source(&mut self, reaches: &impl Fn(&IpAddr) -> bool) {
         let stranded =
             |out: &Outstanding| out.transmissions == 0 && out.source.is_some_and(|own| !reaches(&own));
@@ -421,7 +422,7 @@ impl AsconfOut {
         }
     }
 
-    /// Returns whether an ASCONF is to be sent or retransmitted.
+    /// Returns whether an ASCONF must be sent or retransmitted.
     pub fn is_pending(&self) -> bool {
         self.asked.outstanding.as_ref().is_some_and(|out| out.pending)
     }

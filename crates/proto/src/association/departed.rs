@@ -68,8 +68,8 @@ impl Association {
         }
     }
 
-    /// Returns whether a packet with a valid tag comes from or goes to an address that was deleted and not
-    /// added again.
+    /// Returns whether the source or destination of a packet with a valid tag was deleted and not added
+    /// again.
     ///
     /// The caller drops it silently. RFC 9260 §8.4 (8) only recommends an ABORT, and a peer behind a NAT may
     /// still use the address that this end calls deleted. Addresses that were never listed are accepted: a

@@ -1,6 +1,7 @@
-//! Explicit congestion notification (RFC 4960 Appendix A, and RFC 3168 as far as that says nothing else):
-//! echoes received marks by ECNE chunks until a CWR answers; passes received ECNE chunks to the sending half,
-//! which reduces the window, and answers them.
+//! Explicit congestion notification (RFC 4960 Appendix A, otherwise RFC 3168).
+//!
+//! It echoes received marks by ECNE chunks until a CWR answers. It passes received ECNE chunks to the sending
+//! half, which reduces the window, and answers them.
 
 use msctp_units::{Ecn, Time};
 use msctp_wire::{Cwr, Ecne, EncodeChunk, PacketBuilder, Sack, Tsn};
@@ -25,7 +26,7 @@ pub(super) struct EcnState {
     /// Marks that no CWR has answered, at most one for each path: where it came, and the lowest TSN of the
     /// last packet marked.
     echoes: SmallVec<[(Option<PathId>, Tsn); 1]>,
-    /// When the last CWR was sent.
+    /// Time at which the last CWR was sent.
     answered: Option<Time>,
     stats: EcnStats,
 }

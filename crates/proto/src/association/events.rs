@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use crate::auth::AuthEvent;
 use crate::event::Event;
 
-/// Queued events from which on the peer's requests are held off.
+/// Number of queued events above which requests of the peer are dropped or denied.
 pub(super) const MAX_WAITING_EVENTS: usize = 1024;
 
 /// Events in order.
@@ -48,7 +48,7 @@ impl EventQueue {
         self.waiting.is_empty()
     }
 
-    /// Returns whether requests of the peer that cause events must be held off.
+    /// Returns whether requests of the peer that cause events must be dropped or denied.
     pub(super) fn is_full(&self) -> bool {
         self.waiting.len() >= MAX_WAITING_EVENTS
     }

@@ -31,12 +31,12 @@ const PRESERVATIVE_MARGIN: Span = Span::from_secs(1);
 pub(super) struct Setup {
     /// T1-init or T1-cookie.
     pub(super) t1: Option<Time>,
-    /// An INIT or COOKIE ECHO, whichever the state calls for, is to be sent now.
+    /// An INIT or COOKIE ECHO, depending on the state, must be sent now.
     pub(super) due: bool,
     retransmissions: u32,
-    /// Where the next one goes.
+    /// Path of the next one.
     path: Option<PathId>,
-    /// When the last one was sent.
+    /// Time at which the last one was sent.
     sent: Time,
     /// The peer's cookie.
     cookie: Vec<u8>,
@@ -400,10 +400,10 @@ impl Association {
         self.set_state(now, State::CookieWait);
     }
 
-    /// Returns where the INIT ACK to an INIT from `at` goes, if anywhere.
+    /// Returns the address for the INIT ACK that answers an INIT from `at`, if it may be answered.
     ///
-    /// RFC 9260 §5.2.1, COOKIE-WAIT: only to an address that the upper layer passed and that the INIT comes
-    /// from or lists. Anyone can send an INIT, and the INIT ACK has our tag in it.
+    /// In COOKIE-WAIT (RFC 9260 §5.2.1) it may only go to an address that the upper layer passed and that the
+    /// INIT comes from or lists. Anyone can send an INIT, and the INIT ACK contains our tag.
     fn init_ack_addr(&self, at: PathAddr, init: &Init<'_>) -> Option<PathAddr> {
         if self.state != State::CookieWait || self.paths.remote_is_confirmed(&at.remote) {
             return Some(at);

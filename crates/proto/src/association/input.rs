@@ -54,7 +54,7 @@ pub(super) struct Seen {
     control: bool,
     /// The packet was marked, and both ends agreed on ECN.
     marked: bool,
-    /// Of a marked packet: its lowest TSN.
+    /// Lowest TSN of a marked packet.
     pub(super) lowest: Option<Tsn>,
 }
 
@@ -766,8 +766,8 @@ impl Association {
         }
     }
 
-    /// Returns where a reply to a packet at `at` goes (RFC 9260 §6.4). `None` if no address of ours may be
-    /// its source (RFC 5061 §5.3 F4); the peer then retransmits.
+    /// Returns the addresses for a reply to a packet at `at` (RFC 9260 §6.4). `None` if no address of ours
+    /// may be its source (RFC 5061 §5.3 F4); the peer then retransmits.
     pub(super) fn reply_addr(&self, at: PathAddr) -> Option<PathAddr> {
         let path = self.paths.reply_path(at).and_then(|path| self.paths.get(path));
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3

@@ -18,7 +18,7 @@ pub(super) struct Liveness {
     pub(super) heard: Time,
     /// The packet being processed has a valid AUTH chunk.
     pub(super) packet_is_signed: bool,
-    /// When to check `heard` next; [`Time::MAX`]: no idle timeout, or the association is not up yet.
+    /// Time of the next check of `heard`; [`Time::MAX`]: no idle timeout, or the association is not up yet.
     alarm: Time,
 }
 

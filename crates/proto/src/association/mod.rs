@@ -89,7 +89,7 @@ pub struct Association {
     unread: Rare<Unread>,
     /// `Event::Readable` was reported, and not everything was read since.
     readable_told: bool,
-    /// `Event::Readable` is to be reported: it is as frequent as packets, so it is not queued.
+    /// `Event::Readable` must be reported. It is as frequent as packets, so it is not queued.
     readable_event: bool,
     /// Signs cookies for associations without an endpoint (RFC 9260 §5.2.1: a collision needs one). An
     /// endpoint passes its own instead.
@@ -129,9 +129,9 @@ impl Untouched for Unread {
 pub(crate) struct Tags {
     pub(crate) local_port: u16,
     pub(crate) peer_port: u16,
-    /// In every received packet.
+    /// Verification tag of received packets.
     pub(crate) local_tag: u32,
-    /// In every sent packet; 0 while unknown (a peer's tag is never 0).
+    /// Verification tag of sent packets; 0 while unknown (a peer's tag is never 0).
     pub(crate) peer_tag: u32,
     /// RFC 9260 §5.2.2: random numbers that link a restarted peer to this association without giving away its
     /// tags.

@@ -42,7 +42,7 @@ pub(crate) struct Offer<'a> {
     /// Streams the peer lets us send on.
     pub(crate) inbound_streams: u16,
     pub(crate) initial_tsn: Tsn,
-    /// Addresses listed, those that cannot be used left out, as many as we take.
+    /// Usable addresses that the peer listed, up to our limit.
     pub(crate) addresses: Addresses,
     /// Address families the peer can use: (IPv4, IPv6).
     families: (bool, bool),
@@ -70,7 +70,7 @@ pub(crate) enum OfferFault<'a> {
     NoStreams,
     /// A Host Name Address, header included.
     HostName(&'a [u8]),
-    /// A parameter whose value cannot be what its type says.
+    /// A parameter whose value is invalid for its type.
     Malformed,
     /// A Random Number that has not 32 bytes.
     Random,
@@ -300,9 +300,9 @@ impl<'a> Offer<'a> {
     }
 }
 
-/// Returns the parameters of our INIT and INIT ACK that say what we are: addresses (RFC 9260 §3.3.2.1; a
-/// single one is the source of the packet and need not be listed, which also passes address translation) and
-/// extensions.
+/// Returns the parameters of our INIT and INIT ACK with our addresses and extensions (RFC 9260 §3.3.2.1).
+///
+/// A single address is the source of the packet and need not be listed, which also works behind a NAT.
 pub(crate) fn our_params<'a>(
     addresses: impl Iterator<Item = IpAddr> + Clone,
     chunk_types: &'a [ChunkType],
@@ -421,7 +421,7 @@ pub(crate) struct Answer<'a> {
     pub(crate) tie_tags: (u32, u32),
     /// Our Random Number, if AUTH is enabled.
     pub(crate) random: Random,
-    /// Where the INIT came and the INIT ACK goes.
+    /// Addresses of the INIT, to which the INIT ACK is sent.
     pub(crate) at: PathAddr,
     /// Bytes of the packet at most: [`answer_room`].
     pub(crate) room: usize,

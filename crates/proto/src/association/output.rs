@@ -19,7 +19,7 @@ use crate::trace::{Direction, TraceKind};
 /// Output state that no other module owns.
 #[derive(Debug, Default)]
 pub(super) struct Output {
-    /// Where the last DATA came from: SACKs go back there (RFC 9260 §6.4).
+    /// Addresses of the last packet with DATA, to which SACKs are sent (RFC 9260 §6.4).
     pub(super) sack_to: Option<PathAddr>,
     /// Bytes with which the current packet may be answered if its source is not confirmed.
     pub(super) credit: u32,
@@ -30,7 +30,7 @@ pub(super) struct Output {
     /// Something other than data transfer happened: heartbeats, probes or address requests may be due. DATA
     /// and SACKs, which are most packets, change none of these.
     pub(super) upkeep_due: bool,
-    /// When they are due next, computed when nothing was due.
+    /// Time at which they are due next, computed when none was due.
     pub(super) watch_timeout: Option<Time>,
 }
 

@@ -34,7 +34,7 @@ pub(super) struct Handover {
     reported: Option<PathId>,
     /// The round-trip times reported last, for a policy that wants them.
     round_trips: Option<Vec<(PathId, RoundTrips)>>,
-    /// When the policy's timer expires.
+    /// Expiration of the policy's timer.
     pub(super) timer: Option<Time>,
 }
 
@@ -321,7 +321,7 @@ impl Association {
         self.tracer.push(now, TraceKind::Primary { from, to, cause });
     }
 
-    /// Reports where data goes if the last report named another path. `from`: where it went before the first
+    /// Reports the data path if the last report named another one. `from`: the data path before the first
     /// report.
     ///
     /// Uses the current data path, not that of a queued change, which a switch may have overtaken.

@@ -15,7 +15,7 @@ use crate::stats::AssociationState as State;
 pub(super) struct Closing {
     /// The application called `shutdown` before the association was up.
     wanted: bool,
-    /// A SHUTDOWN or SHUTDOWN ACK, whichever the state calls for, is to be sent now.
+    /// A SHUTDOWN or SHUTDOWN ACK, depending on the state, must be sent now.
     pub(super) due: bool,
     /// T2-shutdown.
     pub(super) t2: Option<Time>,

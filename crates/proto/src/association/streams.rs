@@ -1,4 +1,4 @@
-//! Calls of the application on stream scheduling, and what was negotiated.
+//! The application's calls on stream scheduling and negotiated options.
 
 use super::Association;
 use crate::error::SendError;

@@ -46,7 +46,7 @@ impl Tracer {
         self.queue.push_back(TraceEvent { at, kind });
     }
 
-    /// Returns true when this was not what was last written of a path's window; from now on it is.
+    /// Returns whether this window of a path differs from the last one written, and stores it.
     fn differs(&mut self, path: PathId, window: Window, flight_size: u64) -> bool {
         match self.windows.iter_mut().find(|entry| entry.0 == path) {
             Some(entry) if (entry.1, entry.2) == (window, flight_size) => return false,
@@ -64,7 +64,7 @@ impl Tracer {
         self.queue.is_empty()
     }
 
-    /// Writes what data transfer has to tell, in its order, then the windows that changed otherwise.
+    /// Writes the entries of data transfer in their order, then other changes of windows.
     #[inline]
     pub(super) fn collect(&mut self, at: Time, outbound: &mut Outbound, paths: &Paths) {
         if self.on {

@@ -12,7 +12,7 @@ pub const MAX_KEYS: usize = 64;
 #[derive(Clone, Debug)]
 struct Key {
     shared: SharedKey,
-    /// Signs no more, but still verifies (RFC 6458).
+    /// The key no longer signs, but still verifies (RFC 6458).
     deactivated: bool,
     /// The HMAC keys derived so far.
     schedules: Vec<Schedule>,

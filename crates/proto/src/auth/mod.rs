@@ -32,7 +32,7 @@ pub enum AuthEvent {
     },
     /// The peer does not support AUTH: addresses cannot be changed except with `AuthPolicy::NotRequired`.
     NotSpoken,
-    /// A deactivated key signs no more packets: it may be deleted.
+    /// No packet in flight is signed with a deactivated key: it may be deleted.
     FreeKey {
         /// Its identifier.
         key: u16,
@@ -45,10 +45,10 @@ pub enum KeyError {
     /// No key of that identifier.
     #[error("there is no shared key {0}: set it first")]
     Unknown(u16),
-    /// It is the active key.
+    /// The key is active.
     #[error("shared key {0} is active: activate another one first")]
     Active(u16),
-    /// It was deactivated.
+    /// The key was deactivated.
     #[error("shared key {0} was deactivated: set it again first")]
     Deactivated(u16),
     /// There are too many keys.
@@ -59,7 +59,7 @@ pub enum KeyError {
 /// Verdict on an AUTH chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The peer signed what follows it. `new_key`: the peer used another key before.
+    /// The peer signed the chunks after it. `new_key`: set if the peer used another key before.
     Valid { new_key: Option<u16> },
     /// AUTH was not negotiated: a chunk of an unknown type.
     NotSpoken,
@@ -162,7 +162,7 @@ impl Authentication {
         self.agreed.as_ref().map(|agreed| &agreed.plan)
     }
 
-    /// Returns the bytes that AUTH takes in every packet with DATA or SACK; 0 if the peer lists neither.
+    /// Returns the length in bytes of AUTH in every packet with DATA or SACK; 0 if the peer lists neither.
     #[inline]
     pub(crate) fn packet_overhead(&self) -> usize {
         if !self.signs_data {

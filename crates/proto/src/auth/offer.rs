@@ -34,11 +34,11 @@ pub(crate) struct AuthOffer {
     pub(crate) random: Random,
     /// `None` if there was no such parameter, which differs from an empty one.
     pub(crate) chunks: Option<SmallVec<[ChunkType; 8]>>,
-    /// In the order of preference.
+    /// HMAC identifiers in order of preference.
     pub(crate) hmacs: SmallVec<[HmacId; 4]>,
 }
 
-/// State of RFC 4895 that the endpoint's options do not give: the Random Number of our INIT ACK and the
+/// State of RFC 4895 that the endpoint's options do not contain: the Random Number of our INIT ACK and the
 /// parameters of the INIT, byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CookieAuth {
@@ -133,8 +133,8 @@ impl AuthReader {
     }
 }
 
-/// Returns what follows the endpoint pair shared key in an association shared key (RFC 4895 §6.1): the
-/// numerically smaller key vector, then the larger; of equal ones the shorter first.
+/// Returns the two key vectors in the order of an association shared key (RFC 4895 §6.1): the numerically
+/// smaller one first, of equal ones the shorter one.
 pub(super) fn material(one: &AuthOffer, other: &AuthOffer) -> Vec<u8> {
     let len = one.vector_len();
     let mut both = Vec::with_capacity(len + other.vector_len());

@@ -22,7 +22,7 @@ pub struct EndpointConfig {
     /// second's worth may leave at once. One source, an IPv4 address or an IPv6 prefix of 64 bits, gets at
     /// most half of them.
     pub max_replies_per_second: u32,
-    /// Associations held at a time, 65536; beyond it a COOKIE ECHO is answered by ABORT (Out of Resource).
+    /// Largest number of associations, 65536; a further COOKIE ECHO is answered by ABORT (Out of Resource).
     pub max_associations: usize,
     /// Associations with one peer, 1024, outgoing ones counted; beyond it a COOKIE ECHO is answered by ABORT
     /// (Out of Resource). A peer is an IPv4 address or an IPv6 prefix of 64 bits. Keeps one address from

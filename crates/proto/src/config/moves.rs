@@ -42,7 +42,7 @@ impl Moves {
         if self == Self::Fast { 3 } else { 1 }
     }
 
-    /// Returns whether the path that was left carries what the new one does not take.
+    /// Returns whether the previous data path carries the data that does not fit the new one's window.
     pub(crate) fn overlaps(self) -> bool {
         self == Self::Fast
     }

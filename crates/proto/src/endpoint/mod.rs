@@ -46,17 +46,17 @@ pub struct Handle {
 /// Outcome of a received datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatagramOutcome {
-    /// Its checksum and its verification tag or cookie prove that it belongs to this association (RFC 9260
-    /// §8.5). The UDP encapsulation port of its source may be learnt (RFC 6951 §5.4).
+    /// The checksum and the verification tag or cookie prove that the packet belongs to this association (RFC
+    /// 9260 §8.5). The UDP encapsulation port of its source may be learnt (RFC 6951 §5.4).
     Association(Handle),
     /// This association handled it, but it does not prove that the peer sent it: a wrong checksum or tag, an
     /// INIT, an invalid cookie. It may be answered; nothing may be learnt from its source.
     Unverified(Handle),
     /// A valid COOKIE ECHO: this association is new.
     Accepted(Handle),
-    /// It belongs to no association and is answered.
+    /// The packet belongs to no association and is answered.
     Replied,
-    /// It was dropped.
+    /// The packet was dropped.
     Ignored(IgnoreReason),
 }
 
@@ -476,7 +476,7 @@ impl Endpoint {
         self.next_transmit(now, out, |handle, transmit| (Some(handle), transmit))
     }
 
-    /// Returns the next packet of an association as `give` maps it. Inlined into both callers because
+    /// Returns the next packet of an association, mapped by `give`. Inlined into both callers because
     /// `Transmit` is large.
     #[inline(always)]
     fn next_transmit<R>(

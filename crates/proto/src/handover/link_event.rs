@@ -18,17 +18,17 @@ pub struct LinkEvent {
 /// State of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkState {
-    /// It carries packets.
+    /// The link carries packets.
     Up,
-    /// It carries packets, and is getting worse.
+    /// The link carries packets, but its quality falls.
     Degrading,
-    /// It carries nothing.
+    /// The link carries no packets.
     Down,
-    /// It will go down.
+    /// The link will go down.
     PredictedDown {
-        /// In how long, at the latest.
+        /// Longest time until then.
         within: Span,
     },
-    /// It carries packets, with this quality.
+    /// The link carries packets with this quality.
     Quality(LinkQuality),
 }

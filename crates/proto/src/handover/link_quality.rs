@@ -4,7 +4,7 @@ use core::fmt;
 
 use msctp_units::{Rate, Span};
 
-/// Modulation and coding in use, by the numbers that the technology gives them.
+/// Modulation and coding scheme in use, numbered as in the technology's standard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CodingScheme {
     /// Radio technology: 0 unknown, 1 GPRS (CS1 to CS4 are 1 to 4), 2 EGPRS (MCS1 to MCS9 are 1 to 9).

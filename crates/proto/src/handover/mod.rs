@@ -177,7 +177,7 @@ pub enum Action {
         /// The path that gets the copies.
         to: PathId,
     },
-    /// Send no more copies.
+    /// Stop sending copies.
     StopBicast,
     /// Set the window of a running path; its recovery and idle time continue. The path is in slow start if
     /// cwnd ≤ ssthresh (RFC 9260 §7.2.1). The window is at least 1 PMDCS. A policy that follows the peer's
@@ -198,7 +198,7 @@ pub enum Action {
     /// Call [`HandoverPolicy::on_timer`] at this time. Replaces the time set before; `None` turns the timer
     /// off.
     SetTimer {
-        /// When, at least [`MIN_TIMER`] from now.
+        /// Expiration, at least [`MIN_TIMER`] from now; `None` stops the timer.
         at: Option<Time>,
     },
 }
@@ -217,7 +217,7 @@ pub struct View<'a> {
     pub now: Time,
     /// The primary path.
     pub primary: PathId,
-    /// Bytes of user data that the peer's receive window still takes (RFC 9260 §6.2.1).
+    /// Bytes of user data that still fit the peer's receive window (RFC 9260 §6.2.1).
     pub peer_rwnd: u64,
     /// All paths, by ascending id.
     pub paths: &'a [PathView],

@@ -15,15 +15,15 @@ pub enum DataFault {
     /// Fragments of one message with different stream, U flag or stream sequence number (RFC 9260 §3.3.1).
     #[error("fragments of one message differ in stream, U flag or stream sequence number")]
     FragmentsDiffer,
-    /// Everything sent before has arrived, and yet this is not the stream's next sequence number (RFC 9260
-    /// §6.5), or the number came twice.
+    /// The stream sequence number is not the next one although all earlier data has arrived (RFC 9260 §6.5),
+    /// or it arrived twice.
     #[error("stream sequence number skipped or repeated")]
     StreamSequence,
     /// A fragment arrived twice with different TSNs, or follows the last one (RFC 8260 §2.1).
     #[error("fragment repeated, or after the last one of its message")]
     FragmentRepeated,
-    /// A message begins while another of its stream is sent, which RFC 8260 §2 does not allow, so that no
-    /// more can be held and nothing can be read.
+    /// A message begins inside another one of its stream, which RFC 8260 §2 forbids, and the receive buffer
+    /// is full with nothing to read.
     #[error("several messages of one stream at a time fill the receive buffer")]
     Unfinished,
     /// DATA where I-DATA was negotiated, or I-DATA where it was not (RFC 8260 §2.2.3).

@@ -49,11 +49,11 @@ const GAP_LIMIT: u64 = 2 * STRETCH;
 /// Result of receiving a DATA chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// Taken.
+    /// Stored, and acknowledged by the next SACK.
     New,
     /// Received before; will be reported as duplicate.
     Duplicate,
-    /// Not taken and not acknowledged: the window is closed, or the TSN is further ahead than can be reported
+    /// Dropped without acknowledgement: the window is closed, or the TSN is too far ahead for a gap block
     /// (RFC 9260 §6.2).
     Dropped,
     /// Acknowledged and discarded, because the stream does not exist. Answer with an ERROR chunk at once,
@@ -105,7 +105,7 @@ pub struct Inbound {
     streams: u16,
     /// No message was unread when the current packet arrived.
     all_was_read: bool,
-    /// I-DATA chunks come instead of DATA chunks (RFC 8260 §2.2.1).
+    /// I-DATA chunks are received instead of DATA chunks (RFC 8260 §2.2.1).
     interleaving: bool,
     /// Messages delivered in part that will not be completed, not reported yet.
     aborts: Vec<PartialAbort>,
@@ -144,7 +144,7 @@ impl Inbound {
         self.ordering.set_interleaving(interleaving);
     }
 
-    /// Takes one DATA chunk. Call [`end_packet`](Self::end_packet) after the last one of the packet.
+    /// Processes one DATA chunk. Call [`end_packet`](Self::end_packet) after the last one of the packet.
     ///
     /// # Errors
     ///
@@ -158,7 +158,7 @@ impl Inbound {
         self.handle(&data.into())
     }
 
-    /// Takes one I-DATA chunk, as [`handle_data`](Self::handle_data).
+    /// Processes one I-DATA chunk, as [`handle_data`](Self::handle_data).
     ///
     /// # Errors
     ///
@@ -258,7 +258,7 @@ impl Inbound {
         self.window.stretch(!self.ordering.is_readable() && !self.map.has_gap());
     }
 
-    /// Returns whether so much is held that a message that is not complete has to be delivered in parts.
+    /// Returns whether so much is held that an incomplete message must be delivered in parts.
     fn must_deliver_parts(&self, place: Place) -> bool {
         let limit = if self.map.has_gap() { GAP_LIMIT } else { STRETCH };
         place == Place::Next && self.window.holds_buffers(limit) && !self.ordering.is_readable()

@@ -7,7 +7,7 @@ use super::fault::DataFault;
 use crate::message::Message;
 use crate::stream_table::StreamTable;
 
-/// A message or a part of one, and how many chunks it came in.
+/// A message or a part of one, with its number of chunks.
 #[derive(Debug)]
 pub(super) struct Arrived {
     pub(super) message: Message,
@@ -55,7 +55,7 @@ impl Waiting {
         self.late.remove(&ssn)
     }
 
-    /// Takes the first message below this number.
+    /// Removes and returns the first message below this number.
     fn take_below(&mut self, ssn: u64) -> Option<Arrived> {
         let run = self.run.front().map(|&(number, _)| number);
         let late = self.late.first_key_value().map(|(&number, _)| number);
@@ -113,7 +113,7 @@ impl Ordering {
         ahead(self.interleaving, next, number)
     }
 
-    /// Takes a whole message. `complete`: everything sent before it has arrived.
+    /// Processes a whole message. `complete`: everything sent before it has arrived.
     pub(super) fn arrive(&mut self, arrived: Arrived, complete: bool) -> Result<(), DataFault> {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.6
         //# but the receiver MUST ignore the field.
@@ -172,7 +172,7 @@ impl Ordering {
         }
     }
 
-    /// Takes a part of a message that [`is_next`](Self::is_next).
+    /// Processes a part of a message that [`is_next`](Self::is_next).
     pub(super) fn arrive_part(&mut self, part: Arrived) {
         let (ends, number) = (part.message.end && !part.message.unordered, part.message.stream);
         self.ready.push_back(part);
@@ -230,7 +230,7 @@ impl Ordering {
         !self.ready.is_empty()
     }
 
-    /// Bytes that streams take.
+    /// Returns the bytes of memory of all streams.
     pub(super) fn memory(&self) -> u64 {
         self.streams.memory()
     }

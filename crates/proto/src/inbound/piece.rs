@@ -13,7 +13,8 @@ pub(super) struct Piece<'a> {
     pub(super) immediate: bool,
     /// Stream sequence number, or message identifier.
     pub(super) number: u32,
-    /// Of an I-DATA chunk that is not its message's first: 0, not known.
+    /// Payload protocol identifier; 0 in an I-DATA chunk that is not its message's first, which does not
+    /// carry it.
     pub(super) ppid: u32,
     /// Fragment sequence number; DATA: 0.
     pub(super) fsn: u32,

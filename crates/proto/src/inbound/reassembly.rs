@@ -38,7 +38,8 @@ struct Run {
     number: u32,
     ppid: u32,
     chunks: u32,
-    /// In order. What arrives in order is appended to the last piece, so that such a message is copied once.
+    /// Fragments in order. A fragment that arrives in order is appended to the last piece, so that such a
+    /// message is copied once.
     pieces: VecDeque<BytesMut>,
     /// The last piece is part of a shared buffer: it must not grow.
     in_slab: bool,
@@ -152,7 +153,7 @@ struct Opened {
 /// The effect of a fragment on its message.
 #[derive(Debug)]
 pub(super) enum Assembled {
-    /// It is complete; the highest of its TSNs.
+    /// The message is complete; its highest TSN.
     Whole(LongTsn, Arrived),
     /// More of a message of which parts were delivered.
     Part(Arrived),
@@ -161,7 +162,7 @@ pub(super) enum Assembled {
 /// A message that is partly delivered and will not be completed (RFC 3758 §3.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartialAbort {
-    /// Stream it came on.
+    /// Stream of the message.
     pub stream: u16,
     /// Stream sequence number; with interleaving the low 16 bits of its message identifier.
     pub ssn: u16,

@@ -6,8 +6,8 @@ use msctp_wire::{GapBlock, Tsn};
 
 use crate::long_tsn::LongTsn;
 
-/// Gap Ack Blocks give 16-bit offsets from the Cumulative TSN Ack (RFC 9260 §3.3.4): a TSN further ahead
-/// could not be reported, so it is dropped.
+/// Largest distance of a TSN from the Cumulative TSN Ack. Gap Ack Blocks have 16-bit offsets (RFC 9260
+/// §3.3.4), so a TSN further ahead is dropped.
 const MAX_AHEAD: u64 = u16::MAX as u64;
 
 /// Most ranges kept above the Cumulative TSN Ack. Bounds memory and the work of shifting the array (at most
@@ -24,7 +24,7 @@ struct Range {
 /// The place of a TSN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// It is the next one after the Cumulative TSN Ack.
+    /// The TSN follows the Cumulative TSN Ack.
     Next,
     /// Above the Cumulative TSN Ack with a hole in between; before this range.
     Ahead(usize),

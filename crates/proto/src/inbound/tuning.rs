@@ -17,7 +17,7 @@ pub(super) struct Tuning {
     read: u64,
     /// The latest packet with data.
     now: Time,
-    /// When this round began, and `read` then.
+    /// Start of this round, and `read` at that time.
     round: Option<(Time, u64)>,
     /// A window was announced: when, and how far data was allowed until then.
     edge: Option<(Time, u64)>,

@@ -72,7 +72,7 @@ pub enum SpuriousTimeouts {
     UndoAndRestartRtt,
 }
 
-/// Where a chunk goes whose T3-rtx expired (RFC 9260 §6.4).
+/// Path of a chunk whose T3-rtx expired (RFC 9260 §6.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RetransmissionPath {
     /// To an active path other than the last one, when there is one. RFC 9260 §6.4, the default.

@@ -13,11 +13,11 @@ const KEPT: usize = 2;
 /// How to handle a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// It is new: apply it.
+    /// The request is new: apply it.
     New,
-    /// It was answered before, with this Result.
+    /// The request was answered before, with this Result.
     Again(u32),
-    /// Its number is not the next one: RFC 6525 §5.2.1.
+    /// The request's number is not the next one: RFC 6525 §5.2.1.
     BadSequenceNumber,
 }
 

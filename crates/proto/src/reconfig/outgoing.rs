@@ -18,11 +18,11 @@ const MAX_WAITING: usize = 16;
 /// Progress of the first request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Not begun.
+    /// Not started.
     Queued,
     /// An outgoing reset whose streams must stop sending.
     Quieting,
-    /// It is sent when everything up to this TSN is acknowledged.
+    /// The request is sent when all data up to this TSN is acknowledged.
     Draining(LongTsn),
     /// To be sent or retransmitted now.
     Due,

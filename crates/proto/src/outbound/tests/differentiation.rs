@@ -6,7 +6,7 @@ use crate::stats::Verdicts;
 use msctp_congestion::classifier::{Cause, ClassifierFactory, Evidence, LossClassifier};
 use msctp_units::Span;
 
-/// Returns the causes that a test sets, and congestion for other TSNs.
+/// Classifier with the causes that a test sets; congestion for other TSNs.
 #[derive(Debug, Default)]
 struct Preset(Vec<(u32, Cause)>);
 
