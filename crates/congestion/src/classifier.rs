@@ -36,7 +36,7 @@ pub struct Evidence {
 ///
 /// [`Any`] lets the owner of an association find its own type again.
 pub trait LossClassifier: Any + fmt::Debug + Send {
-    /// Its name, for people.
+    /// Returns the name of the classifier for messages.
     fn name(&self) -> &'static str;
 
     /// Returns the cause of the loss detected now; [`Cause::Congestion`] if in doubt.

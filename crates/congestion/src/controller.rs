@@ -122,7 +122,7 @@ pub struct Window {
 /// The content of one SACK for one path. Sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
-    /// When the SACK arrived.
+    /// Time at which the SACK arrived.
     pub now: Time,
     /// DATA chunks sent on this path and newly acknowledged, by the cumulative TSN or by gap blocks: header,
     /// data and padding.
@@ -150,7 +150,7 @@ pub struct Ack {
 /// A loss event on one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// When it was detected.
+    /// Time at which the loss was detected.
     pub now: Time,
     /// How it was detected.
     pub kind: LossKind,

@@ -51,7 +51,7 @@ pub struct DeliveryRate {
 /// A rate sample from one SACK (RS.* of the draft). Sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeliverySample {
-    /// When the SACK came.
+    /// Time at which the SACK arrived.
     pub now: Time,
     /// Delivered over the path's life.
     pub total_delivered: u64,
@@ -59,15 +59,15 @@ pub struct DeliverySample {
     pub prior_delivered: u64,
     /// The time in which `delivered` bytes were, the longer one of sending and of arriving (§4.1.1.4).
     pub interval: Span,
-    /// In flight when the latest packet that it acknowledges had been sent, that packet included.
+    /// Bytes in flight after the latest acknowledged packet was sent, including it.
     pub tx_in_flight: u64,
     /// Lost since then.
     pub lost: u64,
-    /// In flight now.
+    /// Bytes in flight now.
     pub in_flight: u64,
     /// Acknowledged by this SACK.
     pub newly_acked: u64,
-    /// Found lost since the last sample.
+    /// Bytes declared lost since the last sample.
     pub newly_lost: u64,
     /// The sender, not the path, limited the rate.
     pub app_limited: bool,
@@ -89,12 +89,12 @@ impl DeliverySample {
     }
 }
 
-/// A packet found lost.
+/// A packet declared lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LostPacket {
     /// Its size in bytes.
     pub bytes: u64,
-    /// In flight when it had been sent, itself included.
+    /// Bytes in flight after it was sent, itself included.
     pub tx_in_flight: u64,
     /// Lost since it was sent, itself included.
     pub lost: u64,
@@ -159,7 +159,7 @@ impl DeliveryRate {
         }
     }
 
-    /// Takes the next lost packet that was not taken yet, in the order of detection.
+    /// Removes and returns the next lost packet, in the order of detection.
     pub fn take_lost(&mut self) -> Option<LostPacket> {
         self.lost_packets.pop_front()
     }

@@ -16,7 +16,7 @@ pub struct PrrAck {
     pub safe: bool,
 }
 
-/// One recovery.
+/// State of one recovery.
 #[derive(Clone, Debug)]
 pub struct Prr {
     ssthresh: u64,

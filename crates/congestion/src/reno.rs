@@ -40,7 +40,7 @@ impl From<RenoConfig> for ControllerFactory {
     }
 }
 
-/// One packet per window of data (RFC 5681 §3.1), half of the flight after a loss.
+/// Additive increase by a packet per window of data (RFC 5681 §3.1), and half of the flight after a loss.
 #[derive(Clone, Debug)]
 pub struct AdditiveIncrease {
     count_acks: bool,

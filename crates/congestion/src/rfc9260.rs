@@ -60,7 +60,7 @@ pub struct Rfc9260 {
     decaying: bool,
     /// T3-rtx expired and nothing was acknowledged since.
     after_timeout: bool,
-    /// The window before the last T3-rtx expiry, as long as it may turn out to have been spurious.
+    /// The window before the last T3-rtx expiry, while that may prove spurious.
     before_timeout: Option<Window>,
 }
 

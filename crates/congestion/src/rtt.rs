@@ -145,9 +145,9 @@ impl RttEstimator {
         })
     }
 
-    /// Starts over with one round trip measured on what may be another network: T_min = T_avg = `rtt`, T_dev
-    /// = `rtt` / 2, as after a first measurement (Park & Jang §2.2: at the ACK of the first new segment after
-    /// a spurious timeout). The RTO follows, and any back-off is undone.
+    /// Restarts from one round trip, which may belong to another network: T_min = T_avg = `rtt`, T_dev =
+    /// `rtt` / 2, as after a first measurement (Park & Jang §2.2: at the ACK of the first new segment after a
+    /// spurious timeout). The RTO follows, and any back-off is undone.
     pub fn start_over(&mut self, rtt: Span) {
         self.reset();
         self.on_measurement(rtt);

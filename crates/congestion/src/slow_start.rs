@@ -19,7 +19,7 @@ pub struct SlowStart {
 enum Counting {
     /// min(bytes acknowledged, L packets) per acknowledgement (RFC 5681 §3.1 eq. (2), RFC 3465 §2.2).
     Bytes { limit: u64 },
-    /// One packet per acknowledgement that advances the cumulative point, whatever it acknowledges, as ns-2's
+    /// Grow by a packet per acknowledgement that advances the cumulative point, whatever its bytes, as ns-2's
     /// TCP.
     Acks,
 }

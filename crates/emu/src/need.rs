@@ -1,4 +1,4 @@
-//! Checks the requirements of an emulation on this machine, and says how to meet a missing one.
+//! Checks the requirements of an emulation on this machine, and names the remedy for a missing one.
 
 use std::fs::File;
 use std::path::Path;

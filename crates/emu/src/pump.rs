@@ -40,7 +40,7 @@ pub(crate) struct Line {
 /// An action of the scenario was executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// When it was due.
+    /// Time at which it was due.
     pub at: Time,
     /// The action and its subject.
     pub what: String,
@@ -119,7 +119,7 @@ impl Pump {
         Ok(polled.last().is_some_and(is_ready))
     }
 
-    /// Takes packets from a device into the simulator.
+    /// Passes packets from a device to the simulator.
     fn take_in(&mut self, number: usize, buffer: &mut [u8]) {
         for _ in 0..AT_ONCE {
             // The queue is empty, or the device is down.

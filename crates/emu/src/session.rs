@@ -34,7 +34,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// Returns the command as a user would write it.
+    /// Returns the command in the user's notation.
     #[must_use]
     pub fn shown(&self) -> String {
         let words: Vec<_> = self.argv.iter().map(|word| word.to_string_lossy()).collect();

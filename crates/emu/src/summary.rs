@@ -30,7 +30,7 @@ pub struct Summary {
     pub strays: Strays,
 }
 
-/// Packets of hosts that never got onto a link, and packets that a host's device did not take.
+/// Packets of hosts that reached no link, and packets that a host's device rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Strays {
     /// Not IP packets.
@@ -39,7 +39,7 @@ pub struct Strays {
     pub no_destination: u64,
     /// Over an interface that had lost its address.
     pub no_address: u64,
-    /// Not taken by the receiving host's device.
+    /// Packets that the receiving host's device rejected.
     pub not_taken: u64,
 }
 
@@ -74,7 +74,7 @@ pub struct AroundSummary {
     /// The longest gap in user data that overlaps the 5 s after. A gap that lasts until the end of the run
     /// ends there.
     pub gap: f64,
-    /// When that gap began.
+    /// Start of that gap, in seconds.
     pub gap_from: f64,
     /// True if nothing arrived after the gap until the end.
     pub silent: bool,

@@ -10,7 +10,7 @@ use msctp_units::Span;
 
 use crate::header::TIMESTAMPS_LEN;
 
-/// How losses are found and repaired.
+/// Algorithm of loss recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Algorithm {
     /// Fast retransmit and fast recovery of RFC 5681 §3.2, left at the first ACK of new data.
@@ -38,7 +38,7 @@ pub enum SackLimit {
     /// This many. 0: SACK is not offered, the sender falls back to NewReno. Blocks that do not fit are
     /// carried in the laboratory's extension ([`header`](crate::header)), on pure ACKs only.
     Blocks(u32),
-    /// As many as there are, beyond what fits in the laboratory's extension.
+    /// All blocks; those that do not fit go into the laboratory's extension.
     Unlimited,
 }
 
@@ -105,12 +105,12 @@ pub struct Config {
     /// Forward RTO recovery: undo time-outs that were spurious (RFC 5682, basic and SACK-enhanced alike by
     /// the acknowledgments alone, §2.1).
     pub frto: bool,
-    /// After a spurious time-out, the round trip of the first new data starts the RTT estimator over (Park &
-    /// Jang §2.2). For [`frto`](Self::frto).
+    /// After a spurious timeout, the round trip of the first new data restarts the RTT estimator (Park & Jang
+    /// §2.2). For [`frto`](Self::frto).
     pub restart_rtt_after_spurious: bool,
-    /// Makes the classifier that judges losses found by duplicate ACKs, in congestion avoidance only (Park &
-    /// Jang §2); after a loss judged to be wireless the segment is retransmitted and the window kept. `None`:
-    /// every loss is congestion.
+    /// Classifier of losses detected by duplicate ACKs, in congestion avoidance only (Park & Jang §2). After
+    /// a loss classified as wireless the segment is retransmitted and the window kept. `None`: every loss is
+    /// congestion.
     pub loss_classifier: Option<ClassifierFactory>,
     /// Answer a loss that was classified one round trip (SRTT) after the first duplicate ACK, not at the
     /// third: the scheme that Park & Jang compare with.

@@ -9,7 +9,7 @@ pub enum Event {
     PeerFinished,
     /// Both FINs were acknowledged: the connection is over in good order.
     Closed,
-    /// It is over, and not in good order.
+    /// The connection failed.
     Lost(Failure),
 }
 

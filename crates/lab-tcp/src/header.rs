@@ -86,7 +86,7 @@ pub enum HeaderError {
     /// Fewer bytes than the fields or the data offset want.
     #[error("{got} bytes are too short for a TCP header of {want}")]
     TooShort {
-        /// Bytes there are.
+        /// Number of bytes.
         got: usize,
         /// Bytes there should be.
         want: usize,
@@ -108,7 +108,7 @@ pub enum HeaderError {
     /// Behind the header is something else than whole SACK blocks.
     #[error("{len} bytes behind the header: want a multiple of 8")]
     Extension {
-        /// Bytes there are.
+        /// Number of bytes.
         len: usize,
     },
 }

@@ -36,11 +36,11 @@ pub(crate) struct Segment {
 /// Reason for sending a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// In order, from `nxt`: new data, or again after a time-out.
+    /// Data in order from `nxt`: new, or retransmitted after a timeout.
     InOrder,
     /// The first segment outstanding, declared lost.
     First,
-    /// A hole found by SACK.
+    /// A hole detected by SACK.
     Hole,
     /// The last segment outstanding, to trigger an ACK (RFC 6675, NextSeg rule 4).
     Rescue,

@@ -11,13 +11,13 @@ use crate::ranges::Ranges;
 /// Kind of a segment with data or FIN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// It was the next in order.
+    /// The segment was the next in order.
     Next,
     /// Something before it is missing.
     OutOfOrder,
     /// Everything in it was known.
     Known,
-    /// It lies beyond the window.
+    /// The segment lies beyond the window.
     Outside,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Receiver {
     /// Everything below has been advertised as inside the window.
     edge: u64,
     buffer: u64,
-    /// In order and not read by the application yet.
+    /// Bytes in order that the application has not read.
     unread: u64,
     read: u64,
     /// The application does not read by itself.
@@ -43,7 +43,7 @@ pub(crate) struct Receiver {
     clock: AckClock,
 }
 
-/// When an ACK is due (RFC 5681 §4.2).
+/// The delayed ACK (RFC 5681 §4.2).
 #[derive(Debug)]
 struct AckClock {
     every: u32,
@@ -92,7 +92,7 @@ impl Receiver {
         self.fin.is_some_and(|fin| fin < self.next)
     }
 
-    /// Takes a segment with data or FIN: first offset, bytes of data, FIN.
+    /// Processes a segment with data or FIN: first offset, bytes of data, FIN.
     pub(crate) fn receive(&mut self, now: Time, offset: u64, len: u64, fin: bool) -> Arrival {
         let end = offset + len + u64::from(fin);
         let arrival = if end <= self.next {
@@ -170,7 +170,7 @@ impl Receiver {
         self.read
     }
 
-    /// Returns the bytes in order that the application has not taken.
+    /// Returns the number of bytes in order that the application has not read.
     pub(crate) fn readable(&self) -> u64 {
         self.unread
     }

@@ -15,7 +15,7 @@ pub struct Stats {
     pub syns_sent: u64,
     /// Expirations of the retransmission timer with data or FIN outstanding.
     pub timeouts: u64,
-    /// Of those, found to have been spurious.
+    /// Timeouts that proved spurious.
     pub spurious_timeouts: u64,
     /// Times the sender entered fast recovery.
     pub fast_retransmits: u64,

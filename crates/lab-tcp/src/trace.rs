@@ -7,7 +7,7 @@ use msctp_units::{Span, Time};
 /// Something that happened, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceEvent {
-    /// When.
+    /// Time of the event.
     pub at: Time,
     /// The event.
     pub kind: TraceKind,
@@ -40,7 +40,7 @@ pub enum TraceKind {
         offset: u64,
         /// User data.
         len: u32,
-        /// It had been sent before.
+        /// The segment had been sent before.
         retransmission: bool,
     },
     /// A segment with data or FIN was received.
@@ -56,7 +56,7 @@ pub enum TraceKind {
         ack: u64,
         /// SACK blocks it had.
         blocks: u32,
-        /// It was a duplicate.
+        /// The acknowledgment was a duplicate.
         duplicate: bool,
     },
     /// Notes that an acknowledgment was sent, alone or with data.

@@ -6,9 +6,8 @@ use core::str::FromStr;
 
 use msctp_units::{Rate, Span};
 
-/// The time a radio block takes on one PDCH: four bursts, one in each of four TDMA frames. Twelve blocks fill
-/// a 52-multiframe of 240 ms (3GPP TS 45.002), so that a block takes 20 ms on average; the model takes it as
-/// exactly that.
+/// Duration of a radio block on one PDCH: four bursts, one in each of four TDMA frames. Twelve blocks fill a
+/// 52-multiframe of 240 ms (3GPP TS 45.002): 20 ms on average, and exactly that in the model.
 pub const BLOCK_PERIOD: Span = Span::from_millis(20);
 
 /// A channel coding of the packet data channel: CS-1 to CS-4 of GPRS, MCS-1 to MCS-9 of EGPRS.
@@ -67,7 +66,7 @@ const TABLE: [(CodingScheme, &str, u32, u32, Family); 13] = [
 /// Form of a retransmitted block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Again {
-    /// With this coding.
+    /// Coding of the block.
     pub scheme: CodingScheme,
     /// Number of radio blocks: 2 if it is split.
     pub parts: u8,

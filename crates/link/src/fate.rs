@@ -4,9 +4,9 @@
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a dropped packet is handed back"]
 pub enum Offer<P> {
-    /// It is in the link.
+    /// The packet is in the link.
     Queued,
-    /// It is handed back.
+    /// The packet was dropped, and is returned.
     Dropped(P, DropReason),
 }
 

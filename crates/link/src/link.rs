@@ -28,7 +28,7 @@ pub struct LinkConfig {
 /// Treatment of packets by a link that is down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenDown {
-    /// Loses what is inside, waiting, in transmission and propagating, and takes nothing. The default.
+    /// Drops all packets in the link (queued, in transmission and propagating) and new ones. The default.
     #[default]
     Drop,
     /// Stops transmitting: what propagates arrives, the rest waits, and the queue fills until the link is up
@@ -87,7 +87,7 @@ impl<P> Link<P> {
         (departs, (departs + self.config.delay).max(last_arrival))
     }
 
-    /// Runs `alter`, then gives the packets that have not departed the times that follow from it.
+    /// Runs `alter`, then recomputes the times of the packets that have not departed.
     fn reschedule(&mut self, now: Time, alter: impl FnOnce(&mut Self)) {
         self.fifo.advance(now);
         let before = self.service_rate();

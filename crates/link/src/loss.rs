@@ -87,7 +87,7 @@ pub enum LossConfig {
         /// Probability of losing a packet in the bad state, 0 to 1.
         loss_bad: f64,
     },
-    /// These packets are lost, counted from 0 in the order of departure. For tests.
+    /// Loses these packets, counted from 0 in the order of departure. For tests.
     Scripted {
         /// Their numbers, in any order.
         packets: Vec<u64>,

@@ -16,9 +16,9 @@ pub struct Marking {
 pub enum Judgement {
     /// Nothing.
     Pass,
-    /// It is marked with Congestion Experienced.
+    /// Mark the packet with Congestion Experienced.
     Mark,
-    /// It cannot be marked and is dropped instead (RFC 3168 §5: CE replaces a drop).
+    /// Drop the packet, which cannot be marked (RFC 3168 §5: CE replaces a drop).
     Drop,
 }
 

@@ -85,13 +85,13 @@ pub enum Change {
     Up,
     /// The link goes down.
     Down,
-    /// The channel coding of what is sent from now on.
+    /// The channel coding of later transmissions changes.
     Coding(CodingScheme),
     /// The share of radio blocks lost from now on.
     BlockErrors(Probability),
     /// The mobile changes to another cell of the same network: nothing is sent for `interruption`.
     Handover {
-        /// From the last block in the old cell to the first in the new one.
+        /// Time from the last block in the old cell to the first one in the new cell.
         interruption: Span,
         /// Fate of the packets inside.
         carries: Carries,

@@ -48,9 +48,9 @@ pub(crate) struct Entry<P> {
     pub(crate) wire_len: u32,
     /// The link went down with it inside.
     pub(crate) lost: bool,
-    /// When its transmission ends; [`Time::MAX`] while that is not known.
+    /// End of its transmission; [`Time::MAX`] while unknown.
     pub(crate) departs: Time,
-    /// When it arrives at the other end; [`Time::MAX`] likewise.
+    /// Arrival at the other end; [`Time::MAX`] while unknown.
     pub(crate) arrives: Time,
 }
 
@@ -68,7 +68,7 @@ impl<P> Fifo<P> {
         Self { entries: VecDeque::new(), departed: 0, undeparted_bytes: 0 }
     }
 
-    /// Moves the cursor past what has departed by `now`. A departure at `now` is over.
+    /// Moves the cursor past the packets that departed until `now`, inclusive.
     pub(crate) fn advance(&mut self, now: Time) {
         while let Some(entry) = self.entries.get(self.departed)
             && entry.departs <= now
@@ -131,7 +131,7 @@ impl<P> Fifo<P> {
         self.entries.len()
     }
 
-    /// Takes the oldest packet out, which has departed: the cursor must have been advanced to its arrival.
+    /// Removes the oldest packet, which has departed: advance the cursor to its arrival first.
     pub(crate) fn pop(&mut self) -> Option<Entry<P>> {
         debug_assert!(self.departed > 0 || self.entries.is_empty(), "arrived before it departed");
         let entry = self.entries.pop_front()?;

@@ -37,9 +37,9 @@ pub struct LinkStats {
     pub offered: Count,
     /// Arrived at the other end.
     pub delivered: Count,
-    /// Not taken: queue full.
+    /// Dropped because the queue was full.
     pub dropped_full: Count,
-    /// Not taken: link down.
+    /// Dropped because the link was down.
     pub dropped_down: Count,
     /// Lost by the loss process.
     pub lost: Count,

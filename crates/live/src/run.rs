@@ -46,7 +46,7 @@ pub enum Error {
     /// The emulation failed.
     #[error(transparent)]
     Emulator(#[from] msctp_emu::Error),
-    /// A host could not do what the scenario wants.
+    /// A host failed to execute the scenario.
     #[error("{0}")]
     Host(String),
     /// The run was cancelled.

@@ -188,7 +188,7 @@ impl Association {
         })
     }
 
-    /// Takes an item from the inbox, which takes messages from the core. Pending while there is none.
+    /// Takes an item from the inbox, which is filled from the core. Pending if there is none.
     fn poll_inbox<T>(
         &self,
         cx: &Context<'_>,
@@ -280,7 +280,7 @@ impl Association {
         slot.readers.wake();
     }
 
-    /// Waits until an outbound stream takes data: it does not while its end is under way.
+    /// Waits until an outbound stream accepts data, which it does not while it is being ended.
     pub(crate) fn poll_open(&self, cx: &Context<'_>, stream: u16) -> Poll<()> {
         let mut state = self.shared.lock();
         let slot = slot_of(&mut state, self.handle);

@@ -175,7 +175,8 @@ impl Association {
         self.call(|association, _| association.delete_auth_key(id))
     }
 
-    /// Counters of explicit congestion notification (`Config::ecn`); `None` after the association is over.
+    /// Returns the counters of explicit congestion notification (`Config::ecn`); `None` after the association
+    /// is over.
     pub fn ecn_stats(&self) -> Option<EcnStats> {
         self.look(msctp_proto::Association::ecn_stats)
     }

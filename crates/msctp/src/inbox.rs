@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use msctp_proto::{Message, Restarted};
 
-/// Bytes of messages kept for other readers. Beyond it messages stay in the core, where they close the
-/// window: a reader that never reads stops the peer and does not fill the memory.
+/// Largest number of bytes kept for other readers. Further messages stay in the core and close the window, so
+/// that a reader that never reads stops the peer instead of filling the memory.
 const MOST: usize = 256 << 10;
 
 /// Least charge of a message in bytes, about its cost in memory: small messages do not fill the memory

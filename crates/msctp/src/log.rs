@@ -21,7 +21,7 @@ impl Log {
 
 #[cfg(feature = "tracing")]
 impl Log {
-    /// Creates the log of an association that was not begun.
+    /// Creates the log of an association whose span has not begun.
     pub(crate) fn none() -> Self {
         Self(tracing::Span::none())
     }

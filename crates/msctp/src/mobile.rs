@@ -26,9 +26,9 @@ pub struct Mobility {
     /// default: 300 ms with a handover policy that measures (`adaptive`), else none. If the peer is the
     /// sender its policy counts: set the time here.
     pub probe: Option<Duration>,
-    /// Time that an address waits after its link came back, while another address works, 1 s. It doubles each
-    /// time the link goes down again within `calm`, up to 32 times: a flapping link does not drag the data
-    /// with it.
+    /// Time that an address waits after its link came up again, while another address works, 1 s. It doubles
+    /// each time the link goes down within `calm`, up to 32 times, so that the data does not follow a
+    /// flapping link.
     pub hold: Duration,
     /// Uptime after which an address's record of failures is cleared, 30 s.
     pub calm: Duration,
@@ -49,12 +49,13 @@ pub struct Mobility {
 /// and such requests wait until the address itself carries packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Translation {
-    /// For private addresses (RFC 1918, RFC 4193, RFC 6598), if the peer's addresses are not private.
+    /// Use wildcards for private addresses (RFC 1918, RFC 4193, RFC 6598), if the peer's addresses are not
+    /// private.
     #[default]
     Auto,
-    /// For all addresses: a NAT between private networks cannot be detected by its addresses.
+    /// Use wildcards for all addresses: a NAT between private networks cannot be detected by its addresses.
     Always,
-    /// For none.
+    /// Never use wildcards.
     Never,
 }
 
@@ -135,13 +136,13 @@ struct Known {
     link_up: bool,
     /// [`Step::Use`] was the last step.
     used: bool,
-    /// Held until then because its link flaps.
+    /// Time until which the address waits because its link flaps.
     held_until: Option<Time>,
     /// Duration of the next hold.
     hold: Span,
-    /// When its use began.
+    /// Time at which its use began.
     since: Time,
-    /// When to delete it.
+    /// Time at which to delete it.
     delete_at: Option<Time>,
     /// The address was removed; its record of failures is kept.
     gone: bool,
@@ -302,8 +303,8 @@ impl Known {
 pub(crate) struct Moves {
     /// The address that the peer was asked to send to.
     pub(crate) peer_primary: Option<IpAddr>,
-    /// The same, in the request that adds the address: from the primary's address then, to this one. Our data
-    /// follows when the path works.
+    /// The move that is part of the request to add the address: from the primary's address at that time to
+    /// this one. Our data follows when the path works.
     pub(crate) moving: Option<(Option<IpAddr>, IpAddr)>,
     /// Requests not answered yet, or refused.
     pub(crate) added: Vec<IpAddr>,
@@ -312,7 +313,7 @@ pub(crate) struct Moves {
     pub(crate) kept: Option<IpAddr>,
     /// The peer does not support RFC 5061.
     pub(crate) fixed: bool,
-    /// When each better path was confirmed.
+    /// Time at which each better path was confirmed.
     pub(crate) confirmed: BTreeMap<IpAddr, Time>,
 }
 

@@ -19,7 +19,7 @@ pub struct EndpointOptions {
     /// address of its family on the host, and on Linux also for those that appear later: new associations use
     /// them. Port 0 chooses a free one, the same for all addresses if possible (RFC 6951 §5.1).
     pub bind: Vec<SocketAddr>,
-    /// Moves associations as the host's interfaces come and go; `None`: each keeps its first addresses.
+    /// Moves associations as the host's interfaces change; `None`: each keeps its first addresses.
     pub mobility: Option<Mobility>,
     /// Passes packets to the kernel in batches (segmentation offload). True. `Config::max_segments`, if it is
     /// 1, is then raised to the size of one call, and `Config::max_burst` to at least 4 such batches. RFC
@@ -67,12 +67,12 @@ impl EndpointOptions {
 /// The remote end of a new association.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Its addresses. All are taken as the peer's (RFC 9260 §5.4); the first is tried first. They share one
-    /// UDP port until packets show another.
+    /// The peer's addresses. All count as confirmed (RFC 9260 §5.4); the first is tried first. They share one
+    /// UDP port until packets from another one arrive.
     pub addresses: Vec<IpAddr>,
-    /// Its UDP port; 9899 by convention (RFC 6951 §5.1).
+    /// The peer's UDP port; 9899 by convention (RFC 6951 §5.1).
     pub udp_port: u16,
-    /// Its SCTP port, [`DEFAULT_PORT`].
+    /// The peer's SCTP port, [`DEFAULT_PORT`].
     pub port: u16,
     /// Our SCTP port; `None`: a random free one.
     pub local_port: Option<u16>,

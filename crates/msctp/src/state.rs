@@ -54,7 +54,7 @@ pub(crate) struct State {
     ending: BTreeSet<Handle>,
     /// Associations without a handle, with the time to abort them.
     abandoned: BTreeMap<Handle, Time>,
-    /// The same by time; may name associations that have ended.
+    /// The same entries by time; some may belong to ended associations.
     abort_at: BTreeSet<(Time, Handle)>,
     /// Associations of the three sets above with something new: only these are looked after.
     touched: Vec<Handle>,

@@ -14,7 +14,7 @@ use crate::association::Association;
 use crate::error::{AssociationError, FinishError, StreamError};
 use crate::inbox::Item;
 
-/// Bytes of the messages into which written bytes are cut at most.
+/// Largest message in bytes into which written bytes are cut.
 const MESSAGE: usize = 64 << 10;
 
 /// A stream of an association in both directions, for code that reads and writes bytes. The bounds of
@@ -46,8 +46,8 @@ pub struct Stream {
     recv: RecvStream,
 }
 
-/// The sending half of a [`Stream`], from [`Stream::into_split`]. Dropping it ends nothing: what was written
-/// is delivered. The number can be used again when the other half is dropped, too.
+/// The sending half of a [`Stream`], from [`Stream::into_split`]. Dropping it does not end the direction:
+/// written data is delivered. The number can be used again when the other half is dropped, too.
 #[derive(Debug)]
 pub struct SendStream {
     claim: Arc<Claim>,
@@ -55,8 +55,8 @@ pub struct SendStream {
     finishing: bool,
 }
 
-/// The receiving half of a [`Stream`], from [`Stream::into_split`]. When it is dropped before the other half,
-/// what comes on the stream is discarded until that is dropped, too.
+/// The receiving half of a [`Stream`], from [`Stream::into_split`]. If it is dropped before the other half,
+/// received data of the stream is discarded until that is dropped, too.
 #[derive(Debug)]
 pub struct RecvStream {
     claim: Arc<Claim>,
@@ -124,7 +124,7 @@ impl Stream {
         Self { send: SendStream { claim, finishing: false }, recv }
     }
 
-    /// Lends the two directions, to write and read at once in one task.
+    /// Borrows the two directions, to write and read at once in one task.
     pub fn split(&mut self) -> (&mut SendStream, &mut RecvStream) {
         (&mut self.send, &mut self.recv)
     }
@@ -143,25 +143,25 @@ impl Stream {
         self.send.finish().await
     }
 
-    /// Its number.
+    /// Returns the stream's number.
     pub fn number(&self) -> u16 {
         self.send.number()
     }
 
-    /// Its association.
+    /// Returns the stream's association.
     pub fn association(&self) -> &Association {
         self.send.association()
     }
 }
 
 impl SendStream {
-    /// Ends our direction (RFC 6525 §5.1.2). Ready when the peer has acknowledged everything that was written
-    /// and knows that this was all; its reader sees the end of file. Nothing can be written any more; reading
-    /// goes on. Dropping the future does not cancel the end; call again to wait for it.
+    /// Ends our direction (RFC 6525 §5.1.2). Ready when the peer has acknowledged all written data and the
+    /// end; its reader sees the end of file. Later writes fail; reading continues. Dropping the future does
+    /// not cancel the end; call again to wait for it.
     ///
     /// # Errors
     ///
-    /// The peer cannot be told: it does not know RFC 6525 ([`FinishError::NotAgreedOn`]; everything was
+    /// The peer cannot be notified: it does not support RFC 6525 ([`FinishError::NotAgreedOn`]; everything was
     /// delivered by then), or does not want it, or the association was lost.
     pub async fn finish(&mut self) -> Result<(), FinishError> {
         poll_fn(|cx| self.poll_finish(cx)).await
@@ -177,24 +177,24 @@ impl SendStream {
         association.poll_finish(cx, *stream)
     }
 
-    /// Its number.
+    /// Returns the stream's number.
     pub fn number(&self) -> u16 {
         self.claim.stream
     }
 
-    /// Its association.
+    /// Returns the stream's association.
     pub fn association(&self) -> &Association {
         &self.claim.association
     }
 }
 
 impl RecvStream {
-    /// Its number.
+    /// Returns the stream's number.
     pub fn number(&self) -> u16 {
         self.claim.stream
     }
 
-    /// Its association.
+    /// Returns the stream's association.
     pub fn association(&self) -> &Association {
         &self.claim.association
     }
@@ -254,7 +254,7 @@ impl AsyncWrite for SendStream {
         Poll::Ready(Ok(()))
     }
 
-    /// As [`finish`](SendStream::finish).
+    /// Ends the direction as [`finish`](SendStream::finish).
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.poll_finish(cx).map_err(io::Error::from)
     }
@@ -279,7 +279,7 @@ impl AsyncWrite for Stream {
         Pin::new(&mut self.send).poll_flush(cx)
     }
 
-    /// As [`finish`](Stream::finish).
+    /// Ends our direction as [`finish`](Stream::finish).
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.send).poll_shutdown(cx)
     }

@@ -61,7 +61,7 @@ mod queue {
         error.raw_os_error().is_some_and(|number| known.contains(&number))
     }
 
-    /// Makes the kernel keep ICMP errors for [`take`].
+    /// Asks the kernel to queue ICMP errors for [`take`].
     pub(crate) fn enable(socket: &socket2::Socket, ipv6: bool) -> io::Result<()> {
         if ipv6 {
             setsockopt(socket, Ipv6RecvErr, &true)?;

@@ -90,11 +90,11 @@ pub struct Outgoing<'a> {
 /// How IP treats a packet that is larger than a link's MTU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fragment {
-    /// Never fragments it: it is a probe of its size (RFC 8899 §3).
+    /// Never fragments the packet, a probe of its size (RFC 8899 §3).
     Never,
     /// Sets "don't fragment", but fragments it at this host if the host's own interface has a smaller MTU.
     Here,
-    /// Permits fragmentation anywhere: it is known to exceed its path's MTU (RFC 9260 §6.9).
+    /// Permits fragmentation anywhere, for a packet known to exceed its path's MTU (RFC 9260 §6.9).
     Anywhere,
 }
 

@@ -1,11 +1,11 @@
 //! Exact decimal numbers with a unit, read without floating point.
 
-/// Why a decimal number cannot be taken.
+/// Errors of a decimal number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DecimalError {
     /// No number, or too large.
     Malformed,
-    /// It has decimals beyond the scale.
+    /// The number has decimals beyond the scale.
     TooPrecise,
 }
 

@@ -48,7 +48,7 @@ pub struct AuthPlan {
 }
 
 impl AuthPlan {
-    /// Bytes that the AUTH chunk takes in a packet, with padding.
+    /// Returns the length in bytes of the AUTH chunk in a packet, with padding.
     #[must_use]
     pub fn chunk_len(&self) -> usize {
         AuthToFill { shared_key_id: self.shared_key_id, hmac_id: self.hmac_id, hmac_len: self.hmac_len }

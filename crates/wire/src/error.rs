@@ -33,7 +33,7 @@ pub enum PacketError {
     },
 }
 
-/// Why the next chunk, parameter or cause cannot be found (RFC 9260 §3.2, §3.2.1).
+/// Errors of framing: the next chunk, parameter or cause cannot be delimited (RFC 9260 §3.2, §3.2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FramingError {
     /// Bytes are left, but fewer than the 4 of a header.
@@ -50,7 +50,7 @@ pub enum FramingError {
         /// Length field.
         length: u16,
     },
-    /// The Length field reaches past the end of what holds the item.
+    /// The Length field reaches past the end of the container.
     #[error("type {typ:#x} has length {length}, but only {left} bytes are left")]
     LengthTooLong {
         /// Type field.
@@ -62,8 +62,7 @@ pub enum FramingError {
     },
 }
 
-/// Why the value of a well-framed item cannot be what its type says. Lengths are of the value, without the
-/// header.
+/// Errors of the value of a well-framed item. Lengths are those of the value, without the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// The value has a fixed size, and this is not it.
@@ -95,7 +94,7 @@ pub enum Malformed {
     CountMismatch {
         /// Length of the value in bytes.
         len: usize,
-        /// Length that the counts would give (saturating).
+        /// Length according to the counts (saturating).
         announced: usize,
     },
     /// A DATA chunk without user data; answered with an ABORT that names the TSN (RFC 9260 §6.2, §3.3.10.9).

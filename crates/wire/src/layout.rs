@@ -64,7 +64,7 @@ macro_rules! layout {
 }
 pub(crate) use layout;
 
-/// The empty value of parameters and causes that say all with their type.
+/// The empty value of parameters and causes that have only a type.
 impl Value<'_> for () {
     fn parse(value: &[u8]) -> Result<Self, Malformed> {
         exactly(value, 0).map(|_| ())

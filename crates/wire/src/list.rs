@@ -27,7 +27,7 @@ pub struct List<'a, T>(Source<'a, T>);
 pub(crate) enum Source<'a, T> {
     /// Received bytes of whole entries: the length is a multiple of `T::SIZE`.
     Wire(&'a [u8]),
-    /// In a slice given to the list.
+    /// A slice of values.
     Values(&'a [T]),
 }
 

@@ -43,7 +43,8 @@ impl From<BbrConfig> for ControllerFactory {
 
 /// Share of the bandwidth after BBR.PacingMarginPercent (§2.4), in thousandths.
 const BELOW_BANDWIDTH: u64 = 990;
-/// With [`BbrConfig::hystart`], while the round trip shows a queue, and while it shows none.
+/// Pacing gain in thousandths with [`BbrConfig::hystart`], while the round trip shows a queue; the next one
+/// while it shows none.
 const DRAINING: u64 = 980;
 const NO_QUEUE: u64 = 1000;
 
@@ -78,7 +79,7 @@ pub struct Bbr {
     /// The window before ProbeRTT (§5.6.4.4).
     prior_cwnd: u64,
     pacing_rate: Option<Rate>,
-    /// The pacing rate is the model's, no more the policy's.
+    /// The pacing rate comes from the model, no longer from the policy.
     paced_by_model: bool,
     /// Nothing was acknowledged or lost, no policy set another window.
     initial: bool,

@@ -44,7 +44,7 @@ pub(super) struct Model {
     /// A loss round ended with this sample.
     loss_round_start: bool,
     loss_round_delivered: u64,
-    /// Samples of this round before which something was found lost.
+    /// Samples of this round with newly detected losses.
     pub(super) loss_events: u64,
 
     min_rtt: Option<(Span, Time)>,
@@ -52,7 +52,7 @@ pub(super) struct Model {
     shortcut: bool,
     /// The least of the last ProbeRTTInterval (§5.3.4.3).
     probe_rtt_min: Option<(Span, Time)>,
-    /// It is older than that.
+    /// `probe_rtt_min` is older than that.
     pub(super) probe_rtt_expired: bool,
     /// With [`BbrConfig::hystart`](super::BbrConfig::hystart): the latest round trip near the least.
     near_least: Option<(Span, Time)>,

@@ -79,7 +79,7 @@ pub(super) struct Cycle {
     full_bandwidth_rounds: u64,
     full_bandwidth_now: bool,
     pub(super) full_bandwidth_reached: bool,
-    /// When ProbeBW_DOWN began.
+    /// Time at which ProbeBW_DOWN began.
     began: Time,
     wait: Span,
     pub(super) rounds_since_probe: u64,
@@ -87,7 +87,7 @@ pub(super) struct Cycle {
     up_acked: u64,
     /// Bytes acknowledged per byte by which the long-term bound grows.
     up_count: u64,
-    /// Losses are of what a probe sent.
+    /// Losses belong to data sent by a probe.
     pub(super) probe_samples: bool,
     /// The least round trip of ProbeBW_REFILL, which makes no queue of its own.
     refill_rtt: Option<Span>,

@@ -16,9 +16,9 @@ use super::{Connection, Phase};
 #[derive(Debug)]
 pub(super) struct Handshake {
     pub(super) rtt: RttEstimator,
-    /// A SYN is to be sent.
+    /// A SYN must be sent.
     pub(super) due: bool,
-    /// When the first one was sent, or is to be.
+    /// Time at which the first one was, or will be, sent.
     first: Time,
     sent: u32,
     retry_at: Option<Time>,

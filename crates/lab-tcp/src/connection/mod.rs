@@ -160,8 +160,7 @@ impl Connection {
         }
     }
 
-    /// Takes back what was written and not sent yet, and a [`close`](Self::close) whose FIN was not sent yet.
-    /// More may be written later.
+    /// Discards unsent data, and a [`close`](Self::close) whose FIN was not sent. More may be written later.
     pub fn stop_writing(&mut self) {
         if !self.sender.as_ref().is_some_and(Sender::fin_is_sent) {
             self.fin = false;
@@ -210,7 +209,7 @@ impl Connection {
         self.note_reading();
     }
 
-    /// Takes at most `most` bytes from the receive buffer; gives how many.
+    /// Reads at most `most` bytes from the receive buffer; returns their number.
     pub fn read(&mut self, most: u64) -> u64 {
         let taken = self.receiver.read(most);
         if taken > 0 {
@@ -298,7 +297,7 @@ impl Connection {
         self.sender.as_ref()?.loss_classifier()
     }
 
-    /// As [`loss_classifier`](Self::loss_classifier), mutable.
+    /// Returns the loss classifier as [`loss_classifier`](Self::loss_classifier), mutable.
     pub fn loss_classifier_mut(&mut self) -> Option<&mut dyn LossClassifier> {
         self.sender.as_mut()?.loss_classifier_mut()
     }

@@ -4,7 +4,7 @@
 
 use super::DUP_THRESH;
 
-/// Response to a found loss.
+/// Response to a detected loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Response {
     /// Congestion: the recovery's own fast recovery. The window is cut.

@@ -43,11 +43,11 @@ pub(crate) struct AckView<'a> {
 /// Result of an acknowledgment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// A loss was found: say with [`Recovery::enter`] how it is answered.
+    /// A loss was detected: call [`Recovery::enter`] with the response.
     pub(crate) lost: bool,
     /// Fast recovery or LD recovery ended.
     pub(crate) left: bool,
-    /// It counted as a duplicate.
+    /// The acknowledgment counted as a duplicate.
     pub(crate) duplicate: bool,
     /// The ACK of new data does not restart the retransmission timer.
     pub(crate) keep_timer: bool,
@@ -58,8 +58,7 @@ pub(crate) trait Recovery: Debug + Send {
     /// Handles an acknowledgment that is not older than the last.
     fn on_ack(&mut self, at: &Outstanding, ack: &AckView<'_>) -> Outcome;
 
-    /// Starts the response to a found loss, or after a [`Response::Wait`]. Returns FlightSize in
-    /// bytes.
+    /// Starts the response to a detected loss, or after a [`Response::Wait`]. Returns FlightSize in bytes.
     fn enter(&mut self, at: &Outstanding, response: Response) -> u64;
 
     /// Handles an expired retransmission timer; `at.nxt` is unchanged.

@@ -11,7 +11,7 @@ use super::{AckView, Outcome, Recovery, Response};
 #[derive(Debug)]
 pub(super) struct NewReno {
     inflation: Inflation,
-    /// The highest offset sent when the last loss was found, plus one (RFC 6582 §3.2: "recover").
+    /// The highest offset sent when the last loss was detected, plus one (RFC 6582 §3.2: "recover").
     recover: u64,
     slow_but_steady: bool,
     /// Partial ACKs in this fast recovery.

@@ -10,8 +10,8 @@ use super::{AckView, Outcome, Recovery, Response};
 #[derive(Debug)]
 pub(super) struct Reno {
     inflation: Inflation,
-    /// After a time-out, duplicates for data sent before it start nothing: they come from retransmitted
-    /// segments that had arrived (RFC 6582 §3.2 (4)).
+    /// Offset below which duplicates after a timeout are ignored: they come from retransmitted segments that
+    /// had arrived (RFC 6582 §3.2 (4)).
     recover: u64,
     /// The same after fast recovery: once per window of data (ns-2's `bug_fix_`).
     once_per_window: bool,

@@ -16,9 +16,9 @@ pub(super) struct Differentiation {
     /// The initial sequence number, that of offset 0.
     iss: u32,
     delay_response: bool,
-    /// When the first of the duplicates since the last new ACK came.
+    /// Time of the first duplicate since the last new ACK.
     first_duplicate: Option<Time>,
-    /// An answer that is held back, and until when.
+    /// A delayed response, and the time until which it is delayed.
     held: Option<(Time, Cause)>,
 }
 
@@ -61,7 +61,7 @@ impl Differentiation {
         self.held.is_some()
     }
 
-    /// Returns when the answer that is held back is due.
+    /// Returns when the delayed response is due.
     pub(super) fn deadline(&self) -> Option<Time> {
         self.held.map(|(until, _)| until)
     }

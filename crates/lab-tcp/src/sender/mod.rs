@@ -81,8 +81,7 @@ pub(crate) struct Sender {
     /// Set while F-RTO looks into a time-out.
     frto: Option<Frto>,
     use_frto: bool,
-    /// After a spurious time-out: data sent for the first time begins here, whose round trip starts the
-    /// estimator over.
+    /// First offset of new data after a spurious timeout, whose round trip restarts the estimator.
     fresh_from: Option<u64>,
     restart_rtt_after_spurious: bool,
     differentiation: Differentiation,
@@ -91,7 +90,7 @@ pub(crate) struct Sender {
     restart_timer_on_fast_retransmit: bool,
     halve_window: bool,
     grow_at_exit: bool,
-    /// When data was sent last, or since when idle RTOs have been reported.
+    /// Time at which data was last sent, or up to which idle RTOs were reported.
     idle_since: Time,
 }
 
@@ -305,7 +304,7 @@ impl Sender {
         sample
     }
 
-    /// Handles a loss that the recovery found by its gap; no other place does.
+    /// Handles a loss that the recovery detected by its gap. This is the only place that does.
     fn loss_found(&mut self, now: Time, stats: &mut Stats, trace: &mut Recorder) {
         let window = self.controller.window();
         let Some(cause) = self.differentiation.judge(&self.at, window, &self.rtt) else {
@@ -319,7 +318,7 @@ impl Sender {
         }
     }
 
-    /// Answers a loss found by its gap: congestion cuts the window, the radio does not.
+    /// Responds to a loss detected by its gap: a congestion loss reduces the window, a wireless one does not.
     fn answer(&mut self, now: Time, cause: Cause, stats: &mut Stats, trace: &mut Recorder) {
         match cause {
             Cause::Congestion => {
@@ -484,7 +483,7 @@ impl Sender {
         }
     }
 
-    /// Starts the persist timer when a closed window is what keeps data back.
+    /// Starts the persist timer if a closed window blocks data.
     fn watch_window(&mut self, now: Time, cwnd: u64) {
         let stopped = self.at.is_stopped_by_window(self.at.una.saturating_add(cwnd));
         if stopped && self.persist.at.is_none() && self.rto_at.is_none() {

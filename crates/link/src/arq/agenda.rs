@@ -38,7 +38,7 @@ pub(crate) trait Agenda {
         self.gate().ready_since().or_else(|| self.due().map(|(at, _)| at))
     }
 
-    /// As [`LinkModel::deliver`](crate::LinkModel::deliver).
+    /// Takes the next delivery, as [`LinkModel::deliver`](crate::LinkModel::deliver).
     fn take(&mut self, now: Time) -> Option<Delivery<Self::Packet>> {
         loop {
             if let Some(delivery) = self.gate_mut().pop() {

@@ -9,7 +9,7 @@ use crate::model::Carries;
 use crate::queue::QueueLimit;
 use crate::stats::LinkStats;
 
-/// The packets inside a radio link and what has become of the others.
+/// The packets inside a radio link and the fate of the others.
 #[derive(Debug)]
 pub(crate) struct Gate<P> {
     pub(crate) sdus: Sdus<P>,

@@ -26,9 +26,9 @@ pub(crate) struct Sdus<P> {
     /// Number of entries, from the front, whose transmission has begun.
     begun: usize,
     waiting_bytes: u64,
-    /// End of what has been handed out for sending.
+    /// End of the octets handed out for transmission.
     sent: u64,
-    /// End of what the receiver has without a gap.
+    /// End of the octets that the receiver has without a gap.
     arrived: u64,
 }
 
@@ -93,7 +93,7 @@ impl<P> Sdus<P> {
         self.arrived = self.arrived.max(octet);
     }
 
-    /// Returns whether a packet can be taken out.
+    /// Returns whether a complete packet can be removed.
     pub(crate) fn is_ready(&self) -> bool {
         self.sdus.front().is_some_and(|sdu| sdu.octets.end <= self.arrived)
     }
@@ -119,7 +119,8 @@ impl<P> Sdus<P> {
         }
     }
 
-    /// Forgets what was sent of packets that have not arrived: they are retransmitted from their first octet.
+    /// Rewinds to the first packet that has not arrived: such packets are retransmitted from their first
+    /// octet.
     pub(crate) fn rewind(&mut self) {
         let arrived = self.arrived;
         let complete = self.sdus.partition_point(|sdu| sdu.octets.end <= arrived);
@@ -134,8 +135,7 @@ impl<P> Sdus<P> {
         (self.sent, self.arrived, self.begun) = (start, start, complete);
     }
 
-    /// Loses the packets that have been begun and have not arrived; they come out now; the others go on
-    /// waiting.
+    /// Drops the packets that are partly transmitted and have not arrived. The others stay queued.
     pub(crate) fn lose_begun(&mut self, reason: LossReason) {
         let Some(last) = self.begun.checked_sub(1) else { return };
         let end = self.sdus[last].octets.end;
@@ -143,7 +143,7 @@ impl<P> Sdus<P> {
         (self.sent, self.arrived) = (end, end);
     }
 
-    /// Loses all packets that have not arrived; they come out now.
+    /// Drops all packets that have not arrived.
     pub(crate) fn lose_all(&mut self, reason: LossReason) {
         self.take(u64::MAX - self.sent);
         self.lose_begun(reason);

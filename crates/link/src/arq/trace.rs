@@ -7,7 +7,7 @@ use msctp_units::Time;
 /// Something happened to a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockEvent {
-    /// When.
+    /// Time of the event.
     pub at: Time,
     /// The block's number, counted from 0 since the link was made: across connections, and not modulo the
     /// sequence number space.
@@ -19,7 +19,7 @@ pub struct BlockEvent {
 /// Event of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockEventKind {
-    /// It was sent for the first time.
+    /// The block was sent for the first time.
     Sent,
     /// Retransmission.
     Retransmitted,

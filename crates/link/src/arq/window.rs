@@ -33,19 +33,20 @@ impl Part {
     pub(crate) const WHOLE: Self = Self { index: 0, of: 1 };
 }
 
-/// A block, and in `extra` what only one model needs of it.
+/// A block, with the state of one model in `extra`.
 #[derive(Clone, Debug)]
 pub(crate) struct Block<X> {
     /// Its octets in the stream of packets.
     pub(crate) octets: Range<u64>,
     /// The sender's knowledge.
     pub(crate) ack_state: AckState,
-    /// When its last sending was, or would have been, at the receiver.
+    /// Time at which its last transmission reached, or would have reached, the receiver.
     pub(crate) sent: Time,
-    /// In how many parts it was last sent, and which of those the receiver has, the first in the lowest bit.
+    /// Number of parts of its last transmission, and a bit mask of the received ones, the first in the lowest
+    /// bit.
     parts: u8,
     parts_there: u128,
-    /// When the receiver had all of it; [`Time::MAX`]: not yet.
+    /// Time at which the receiver had all of it; [`Time::MAX`]: not yet.
     pub(crate) received: Time,
     pub(crate) extra: X,
 }
@@ -91,7 +92,7 @@ pub(crate) struct Window<X> {
     vr: u64,
     /// No block before this one is [`AckState::Missing`].
     missing_from: u64,
-    /// Where [`next_pending`](Self::next_pending) goes on.
+    /// Block at which [`next_pending`](Self::next_pending) continues.
     pending_from: u64,
 }
 
@@ -140,7 +141,7 @@ impl<X> Window<X> {
         self.blocks.get_mut(index)
     }
 
-    /// Adds a new block and gives its number.
+    /// Adds a new block and returns its number.
     pub(crate) fn push(&mut self, block: Block<X>) -> u64 {
         debug_assert!(!self.is_full(), "the window is full");
         let number = self.vs();
@@ -199,7 +200,7 @@ impl<X> Window<X> {
         true
     }
 
-    /// Moves V(A) past what is there. True if it moved.
+    /// Moves V(A) past the received blocks. Returns whether it moved.
     pub(crate) fn advance(&mut self) -> bool {
         let before = self.va;
         while self.blocks.front().is_some_and(|block| block.ack_state == AckState::Acked) {

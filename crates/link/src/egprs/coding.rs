@@ -23,7 +23,7 @@ pub struct CodingChange {
 /// A row of a table: from `at` on, `change` holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodingStep {
-    /// When.
+    /// Time of the change.
     pub at: Time,
     /// The change.
     pub change: CodingChange,
@@ -59,18 +59,18 @@ pub enum CodingConfig {
     },
 }
 
-/// A coding process cannot be what its parameters say.
+/// Errors of a coding process.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidCoding {
     /// The table has no row, or the chain no state.
     #[error("the coding process is empty: want at least one entry")]
     Empty,
-    /// A row of the table comes before the one above it.
+    /// A row of the table is earlier than the one above it.
     #[error("entry {row} of the table is at {at} s, before the one above it; want them in order of time")]
     NotInOrder {
         /// The row, counted from 1.
         row: usize,
-        /// Its time.
+        /// Time of the row.
         at: Time,
     },
     /// A state of the chain has no holding time, so that the chain could change forever in no time.
@@ -90,7 +90,7 @@ pub enum InvalidCoding {
         count: usize,
         /// Their sum.
         sum: u64,
-        /// One for each state.
+        /// Number of states, one probability each.
         want: usize,
     },
 }
@@ -179,7 +179,7 @@ impl CodingConfig {
 pub struct CodingProcess {
     config: CodingConfig,
     rng: ChaCha8Rng,
-    /// The next row, or the state that comes next.
+    /// The next row or state.
     next: Next,
     at: Option<Time>,
 }
@@ -235,7 +235,7 @@ impl CodingProcess {
     }
 }
 
-/// Returns when a chain that enters the state `index` at `at` leaves it, and for what.
+/// Returns the time at which a chain that enters state `index` at `at` leaves it, and the next state.
 fn leave(
     rng: &mut ChaCha8Rng,
     states: &[CodingState],

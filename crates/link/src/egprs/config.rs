@@ -14,8 +14,8 @@ pub struct EgprsConfig {
     pub scheme: CodingScheme,
     /// Packet data channels (timeslots), 1 to 8: each carries a radio block per [`BLOCK_PERIOD`].
     pub pdchs: u32,
-    /// From the end of a block on the air to its use at the other side, one way: base station subsystem and
-    /// mobile.
+    /// Delay from the end of a block on the air to its use at the other side: base station subsystem and
+    /// mobile, one way.
     pub delay: Span,
     /// WS: RLC data blocks from the oldest unacknowledged to the newest, 1 to 1024. 3GPP TS 44.060 §9.1.9: 64
     /// in GPRS, 64 to 1024 in EGPRS, of which a mobile with three PDCHs may have 384.
@@ -23,17 +23,17 @@ pub struct EgprsConfig {
     /// RLC data blocks from one that polls for a report to the next, at least 1. The sender also polls when
     /// it has nothing new to send or may not send it, unless a report is on its way.
     pub poll_period: u32,
-    /// From the beginning of the block that polls to that of the block reserved for the report, at least one
-    /// [`BLOCK_PERIOD`]. TS 44.060 §10.4.5: 8 or 9 to 26 TDMA frames (40 to 120 ms).
+    /// Time from the start of the polling block to the start of the block reserved for the report, at least
+    /// one [`BLOCK_PERIOD`]. TS 44.060 §10.4.5: 8 or 9 to 26 TDMA frames (40 to 120 ms).
     pub rrbp: Span,
     /// Probability that a report is lost on its way back.
     pub report_loss: Probability,
     /// Octets of LLC and SNDCP with each packet. One octet more per packet is the RLC block's length
     /// indicator.
     pub frame_overhead: u32,
-    /// From a packet's arrival at an idle link to the first block: setting up the temporary block flow.
+    /// Time from a packet's arrival at an idle link to the first block, to set up the temporary block flow.
     pub establishment: Span,
-    /// From the last acknowledgement to the end of the temporary block flow (delayed release, TS 44.060
+    /// Time from the last acknowledgement to the end of the temporary block flow (delayed release, TS 44.060
     /// §9.3.1a).
     pub release: Span,
     /// Packets of which nothing has been sent yet.
@@ -85,7 +85,7 @@ pub struct EgprsStats {
     pub radio_blocks: u64,
     /// RLC data blocks sent for the first time.
     pub blocks: u64,
-    /// RLC data blocks retransmitted because a report said that they were missing.
+    /// RLC data blocks retransmitted because a report named them as missing.
     pub retransmitted: u64,
     /// RLC data blocks retransmitted because nothing new was queued.
     pub sent_early: u64,

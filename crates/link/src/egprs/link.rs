@@ -43,7 +43,7 @@ pub struct EgprsLink<P> {
     air: VecDeque<Flying>,
     reports: VecDeque<Report>,
     blocks_since_poll: u32,
-    /// When the latest poll's report is due.
+    /// Time at which the latest poll's report is due.
     report_due: Time,
     radio: EgprsStats,
     trace: Trace,

@@ -18,8 +18,8 @@ pub struct LteConfig {
     /// Rate that the scheduler grants, headers included: a transport block has the whole octets of this rate
     /// in a [`TTI`], 125 at 1 Mbps. Too little for the headers and one octet sends nothing until it changes.
     pub rate: Rate,
-    /// From the end of a transport block on the air to its use at the other side, one way. The answer to it
-    /// (ACK or NACK) is within the HARQ round trip.
+    /// Delay from the end of a transport block on the air to its use at the other side, one way. Its ACK or
+    /// NACK is part of the HARQ round trip.
     pub delay: Span,
     /// HARQ processes, 1 to 16, and the HARQ round trip in TTIs: a transport block is retransmitted this much
     /// later. 8 in FDD (3GPP TS 36.213 §7).
@@ -30,7 +30,7 @@ pub struct LteConfig {
     /// Soft combining: an attempt after k others that the channel takes is lost with this probability to the
     /// power k. [`Probability::ONE`]: attempts are independent.
     pub combining: Probability,
-    /// Probability that the sender takes a NACK for an ACK and gives the transport block up.
+    /// Probability that the sender receives a NACK as an ACK and abandons the transport block.
     pub nack_as_ack: Probability,
     /// Octets of RLC and MAC header in a transport block.
     pub pdu_header: u32,
@@ -52,7 +52,8 @@ pub struct LteConfig {
     pub reordering: Span,
     /// maxRetxThreshold: retransmissions of a PDU, at least 1; then its packets are lost.
     pub max_retx: u32,
-    /// From the making of a status report to its use at the sender: waiting for a grant, the way back.
+    /// Delay from the creation of a status report to its use at the sender: wait for a grant, and
+    /// transmission.
     pub status_delay: Span,
     /// Probability that a status report is lost.
     pub status_loss: Probability,
@@ -134,7 +135,7 @@ pub struct LteStats {
     pub poll_timeouts: u64,
     /// Status reports sent.
     pub statuses: u64,
-    /// Of those, lost.
+    /// Status reports lost.
     pub statuses_lost: u64,
     /// PDUs abandoned after maxRetxThreshold.
     pub discarded_pdus: u64,

@@ -42,18 +42,18 @@ impl Harq {
         (at.as_nanos() / TTI.as_nanos() % self.processes.len() as u64) as usize
     }
 
-    /// Returns whether the TTI at `at` is taken by a retransmitted transport block.
+    /// Returns whether a retransmitted transport block occupies the TTI at `at`.
     pub(super) fn is_taken(&self, at: Time) -> bool {
         self.processes[self.turn(at)].is_some()
     }
 
-    /// Returns the first TTI from the one at `from` on that is taken.
+    /// Returns the first occupied TTI at or after `from`.
     pub(super) fn next_taken(&self, from: Time) -> Option<Time> {
         (0..self.processes.len() as u64).map(|n| from + TTI * n).find(|&at| self.is_taken(at))
     }
 
-    /// Sends in the TTI at `at` what its process has pending, or else `new`. The transport block, if it is
-    /// decoded.
+    /// Sends the pending transport block of the TTI's process, or else `new`. Returns the transport block if
+    /// it is decoded.
     pub(super) fn send(
         &mut self,
         at: Time,

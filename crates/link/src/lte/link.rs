@@ -45,7 +45,7 @@ pub struct LteLink<P> {
     /// Transport blocks on their way that were decoded.
     air: VecDeque<(Time, TransportBlock)>,
     statuses: VecDeque<(Time, Status)>,
-    /// When the next transport block is sent, if there is something to send.
+    /// Time of the next transport block, if there is something to send.
     next_tti: Option<Time>,
     /// No transport block is sent before this.
     free_from: Time,
@@ -135,7 +135,7 @@ impl<P> LteLink<P> {
         self.trace.poll()
     }
 
-    /// Says when the next transport block goes out.
+    /// Computes the time of the next transport block.
     fn plan(&mut self, now: Time) {
         while self.poll.forced && !self.has_old() && !self.has_new() {
             self.poll_with_an_old_pdu(now);

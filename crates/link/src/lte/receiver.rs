@@ -21,7 +21,7 @@ pub(super) struct Receiver {
     reordering: Option<(Time, u64)>,
     /// A poll in this PDU is answered once it is before VR(MS).
     poll: Option<u64>,
-    /// A report is to be sent.
+    /// A report must be sent.
     triggered: bool,
     /// t-StatusProhibit runs until then.
     prohibited: Option<Time>,
@@ -75,7 +75,7 @@ impl Receiver {
         }
     }
 
-    /// Returns the report that is sent at `at`, if one is to be and none is prohibited.
+    /// Returns the report to send at `at`, if one is due and not prohibited.
     pub(super) fn report(&mut self, at: Time, t_status_prohibit: Span) -> Option<Status> {
         if !self.triggered || self.prohibited.is_some() {
             return None;

@@ -15,7 +15,7 @@ use crate::stats::LinkStats;
 /// Properties of a [`TraceLink`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceConfig {
-    /// When it may send.
+    /// Times at which it may send.
     pub schedule: Schedule,
     /// Propagation delay, one way.
     pub delay: Span,

@@ -18,10 +18,10 @@ pub struct InvalidTrace {
     pub message: String,
 }
 
-/// When a link may send: instants in a period that repeats.
+/// Times at which a link may send: instants in a period that repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// In order, none after the period; several may be the same.
+    /// Instants in order, none after the period; several may be equal.
     instants: Arc<[Span]>,
     period: Span,
 }

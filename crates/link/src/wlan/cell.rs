@@ -50,7 +50,7 @@ pub struct RadioLinkConfig {
 pub struct CellStats {
     /// Attempts to send a frame.
     pub attempts: u64,
-    /// Of those, how many were retransmissions.
+    /// Number of those that were retransmissions.
     pub retries: u64,
     /// Attempts that failed because another station's fell on the same instant.
     pub collided: u64,
@@ -78,7 +78,7 @@ enum Service<P> {
         from: Time,
         left: Span,
     },
-    /// Its frame has left; the exchange is not over yet.
+    /// The frame has left, but the exchange is not over.
     Finishing,
 }
 
@@ -95,7 +95,7 @@ struct Port {
     station: usize,
     queue: QueueLimit,
     waiting: QueueLen,
-    /// When what went out last leaves the other end.
+    /// Time at which the last sent frame leaves the other end.
     last_arrival: Time,
     stats: LinkStats,
 }
@@ -307,7 +307,7 @@ impl<P> Cell<P> {
         self.stations.iter().filter_map(Station::ready).min()
     }
 
-    /// Returns when a station that waits for the end of the exchange goes on, if it has more to send.
+    /// Returns when a station that waits for the end of the exchange continues, if it has more to send.
     fn end_of_exchange(&self) -> Option<Time> {
         let waits = |s: &Station<P>| matches!(s.service, Service::Finishing) && !s.queue.is_empty();
         self.stations.iter().any(waits).then_some(self.free)
@@ -335,7 +335,7 @@ impl<P> Cell<P> {
         }
     }
 
-    /// Takes the next frame out of a station's queue; the medium is free from `free` on.
+    /// Removes the next frame from a station's queue; the medium is free from `free` on.
     fn take_next(&mut self, number: usize, free: Time) {
         let station = &mut self.stations[number];
         station.service = match station.queue.pop_front() {

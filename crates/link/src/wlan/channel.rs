@@ -31,7 +31,7 @@ impl Distance for Fixed {
 #[derive(Clone, Debug)]
 enum Fading {
     None,
-    /// Anew for each frame.
+    /// Draw a new value for each frame.
     PerFrame {
         slope: MilliDb,
         rng: ChaCha8Rng,

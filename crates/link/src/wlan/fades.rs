@@ -37,7 +37,7 @@ impl ParetoFades {
     }
 }
 
-/// Time for which the margin is taken as constant while the channel is good.
+/// Time for which the margin counts as constant while the channel is good.
 const STEP: Span = Span::from_millis(50);
 
 /// The process.

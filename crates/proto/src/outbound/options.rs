@@ -16,7 +16,7 @@ pub struct OutboundConfig<'a> {
     pub full_packets: bool,
     /// Where timed-out chunks go.
     pub retransmission_path: RetransmissionPath,
-    /// How lost chunks are found.
+    /// Detection of lost chunks.
     pub loss_recovery: LossRecovery,
     /// Response to a spurious expiration of T3-rtx.
     pub spurious_timeouts: SpuriousTimeouts,
@@ -30,15 +30,15 @@ pub struct OutboundConfig<'a> {
     pub trace: bool,
 }
 
-/// How lost chunks are found and Fast Recovery sends.
+/// Detection of lost chunks, and sending in Fast Recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LossRecovery {
     /// By counting: the third miss indication (RFC 9260 §7.2.4), else T3-rtx. The default.
     #[default]
     Rfc9260,
-    /// As `Rfc9260`, with proportional rate reduction (RFC 9937): in Fast Recovery the flight comes down to
-    /// the threshold in proportion to what arrives, instead of by a pause of half a window. Without effect on
-    /// controllers that have no threshold.
+    /// As `Rfc9260`, with proportional rate reduction (RFC 9937). In Fast Recovery the bytes in flight fall
+    /// to the threshold in proportion to the delivered data, instead of by a pause of half a window. No
+    /// effect on controllers without a threshold.
     Prr,
     /// By time: RACK-TLP (RFC 8985) in SCTP's terms. A chunk is lost when one sent later on the same path has
     /// arrived and a reordering window has passed; a probe after two round trips finds losses at the end of
@@ -49,7 +49,7 @@ pub enum LossRecovery {
 }
 
 impl LossRecovery {
-    /// Returns whether losses are found by time.
+    /// Returns whether losses are detected by time.
     pub(crate) fn uses_rack(self) -> bool {
         matches!(self, Self::Rack | Self::RackPrr)
     }
@@ -66,16 +66,16 @@ pub enum SpuriousTimeouts {
     /// Nothing: expirations are not examined. The default.
     #[default]
     Ignore,
-    /// It is detected and undone: F-RTO (RFC 5682) in SCTP's terms.
+    /// Detect and undo it: F-RTO (RFC 5682) in SCTP's terms.
     Undo,
-    /// As `Undo`; the round trip of the first new data then starts the RTT estimator over.
+    /// As `Undo`; the round trip of the first new data then restarts the RTT estimator.
     UndoAndRestartRtt,
 }
 
 /// Path of a chunk whose T3-rtx expired (RFC 9260 §6.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RetransmissionPath {
-    /// To an active path other than the last one, when there is one. RFC 9260 §6.4, the default.
+    /// An active path other than the last one, if there is one. RFC 9260 §6.4, the default.
     #[default]
     Alternate,
     /// The same path while it is active.

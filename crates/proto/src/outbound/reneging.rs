@@ -34,8 +34,8 @@ impl RenegingBudget {
         self.spent += steps;
     }
 
-    /// Returns true if gap blocks are to be processed. `next`: number of the next transmission.
-    /// `outstanding`: number of chunks.
+    /// Returns whether to process gap blocks. `next`: number of the next transmission. `outstanding`: number
+    /// of chunks.
     #[inline]
     pub(super) fn allows_gap_blocks(&mut self, next: SendNumber, outstanding: usize) -> bool {
         let earned = MAX_CREDIT + STEPS_PER_TRANSMISSION * next;

@@ -27,11 +27,11 @@ pub(super) struct Heartbeat {
     enabled: bool,
     /// Must be sent at the next opportunity.
     ready: bool,
-    /// When to check whether the path was idle.
+    /// Time at which to check whether the path was idle.
     due: Option<Time>,
     /// HB.interval + RTO with jitter, drawn when `due` was set.
     period: Span,
-    /// When the oldest unanswered heartbeat times out.
+    /// Time at which the oldest unanswered heartbeat times out.
     answer_by: Option<Time>,
     sent: [Option<Sent>; REMEMBERED],
     next_slot: usize,

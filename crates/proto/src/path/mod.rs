@@ -53,8 +53,8 @@ pub(crate) use silence::{SilenceDetector, SilenceProbe};
 /// Bytes of the SCTP common header (RFC 9260 §3.1).
 const COMMON_HEADER: u32 = 12;
 
-/// Bytes that may go to an address that is not confirmed, for each that came from it. RFC 9260 §5.4 leaves
-/// the number open; this is that of RFC 9000 §8.1.
+/// Bytes that may be sent to an unconfirmed address for each byte received from it. RFC 9260 §5.4 leaves the
+/// number open; this is RFC 9000 §8.1's.
 pub(crate) const AMPLIFICATION_LIMIT: u32 = 3;
 
 /// Options of all paths of one association.
@@ -68,7 +68,7 @@ pub struct PathsConfig {
     pub hb_max_burst: u32,
     /// Path.Max.Retrans (RFC 9260 §8.2).
     pub path_max_retrans: u32,
-    /// When an unresponsive path stops carrying data (RFC 7829).
+    /// Failover from an unresponsive path (RFC 7829).
     pub failover: FailoverConfig,
     /// The previous data path may carry data for a while (`Moves::Fast`).
     pub overlap: bool,
@@ -125,7 +125,7 @@ pub enum SourceUse {
 pub struct RttSlot {
     /// The TSN of the measured chunk, sent for the first time.
     pub tsn: u32,
-    /// When it was sent.
+    /// Time at which it was sent.
     pub sent: Time,
 }
 

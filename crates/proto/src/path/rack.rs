@@ -47,7 +47,7 @@ pub(crate) struct Rack {
     duplicate: bool,
     /// Retransmissions on this path, oldest first.
     resent: VecDeque<LongTsn>,
-    /// When the next chunk is declared lost unless it is acknowledged (RFC 8985 §5.4).
+    /// Time at which the next chunk is declared lost unless acknowledged (RFC 8985 §5.4).
     pub(crate) reordering_timer: Option<Time>,
     /// After T3-rtx expired: chunks up to this TSN are being retransmitted.
     timeout_exit: Option<LongTsn>,

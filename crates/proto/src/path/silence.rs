@@ -63,11 +63,11 @@ pub(crate) struct SilenceProbe {
     pub(crate) tsn: LongTsn,
     /// Transmissions up to this one precede the silence probe.
     pub(crate) before: SendNumber,
-    /// When the silence probe was sent.
+    /// Time at which the silence probe was sent.
     pub(crate) sent: Time,
     /// The silent path may still show a sign of life until then.
     pub(crate) fail_after: Time,
-    /// When the silence probe was acknowledged.
+    /// Time at which the silence probe was acknowledged.
     pub(crate) answered: Option<Time>,
 }
 

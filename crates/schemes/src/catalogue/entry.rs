@@ -43,7 +43,7 @@ pub struct UnknownName {
     pub what: &'static str,
     /// The requested name.
     pub name: String,
-    /// The names there are.
+    /// The valid names.
     pub known: Vec<&'static str>,
 }
 

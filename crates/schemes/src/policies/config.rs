@@ -78,7 +78,7 @@ pub struct Truth {
 /// The slow-start threshold of a path that becomes primary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SwitchSsthresh {
-    /// As the path's controller starts any path: arbitrarily high (RFC 9260 §7.2.1).
+    /// The controller's value for any new path: arbitrarily high (RFC 9260 §7.2.1).
     #[default]
     Controller,
     /// B·RTT_min / 2 (Kim & Koh §3.3, there in packets: B·RTT_min / 2L). Every policy then probes new paths. It has no

@@ -16,7 +16,7 @@ use crate::quality::{Carried, Incoming, Limits, Outgoing, QOS_MEASUREMENT, Repor
 pub mod note {
     /// A report was sent: its number.
     pub const SENT: &str = "report-sent";
-    /// A report was taken: its number, 0 without one. The fields that it has follow.
+    /// A report was accepted: its number, 0 without one. Its fields follow.
     pub const RECEIVED: &str = "report-received";
     /// Nominal rate, bit/s.
     pub const RATE: &str = "report-rate";
@@ -64,7 +64,7 @@ pub struct QosMeasurement {
     late: Option<(PathId, Window)>,
 }
 
-/// Which delay times the reported rate gives the BDP of a new cell.
+/// The delay by which the reported rate is multiplied for the BDP of a new cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BdpDelay {
     /// The round trip of the whole path, since the window covers all of it: the greatest of the link's as reported, the

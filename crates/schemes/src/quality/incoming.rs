@@ -6,7 +6,7 @@ use msctp_proto::handover::LinkQuality;
 
 use super::Report;
 
-/// The peer's links as it last reported them. Bounded by the number of its addresses.
+/// The peer's latest report about each of its links, at most one per address.
 #[derive(Clone, Debug, Default)]
 pub struct Incoming {
     entries: Vec<Entry>,

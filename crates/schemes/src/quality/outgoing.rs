@@ -29,7 +29,7 @@ struct Entry {
     number: u32,
     /// Not sent yet.
     waits: bool,
-    /// When one was last sent about this address.
+    /// Time of the last report about this address.
     last: Option<Time>,
 }
 

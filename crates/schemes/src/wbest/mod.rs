@@ -202,7 +202,7 @@ struct Group {
     size: usize,
     probes: Vec<Sent>,
     answered: usize,
-    /// When missing answers time out; `None` while probes remain to be sent.
+    /// Time at which missing answers time out; `None` while probes remain to be sent.
     deadline: Option<Time>,
 }
 
@@ -406,8 +406,8 @@ impl Group {
         id
     }
 
-    /// Marks probe `id` as answered and gives the time it was sent; `None` if it is not one of ours or
-    /// answered before.
+    /// Marks probe `id` as answered and returns the time it was sent; `None` if it is unknown or was answered
+    /// before.
     fn answer(&mut self, id: u64, now: Time) -> Option<Time> {
         let index = usize::try_from(id.checked_sub(self.first_id)?).ok()?;
         let probe = self.probes.get_mut(index)?;

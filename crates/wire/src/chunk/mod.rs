@@ -87,8 +87,8 @@ pub trait EncodeChunk {
         HEADER + self.value_len()
     }
 
-    /// Bytes the chunk takes in a packet: [`encoded_len`](Self::encoded_len) and the padding to a multiple of
-    /// 4.
+    /// Returns the length in bytes of the chunk in a packet: [`encoded_len`](Self::encoded_len) and the
+    /// padding to a multiple of 4.
     #[inline]
     fn padded_len(&self) -> usize {
         tlv::padded(self.encoded_len())
