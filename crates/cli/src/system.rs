@@ -1,4 +1,4 @@
-//! Errors of the operating system in the user's words: what was tried, on what, why it failed, what to do.
+//! Errors of the operating system in the user's words: the operation, its object, the cause, the remedy.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::Failure;
 
-/// The longest input file in bytes: `/dev/zero` is refused instead of filling the memory.
+/// The longest input file in bytes: `/dev/zero` is rejected instead of filling the memory.
 const MAX_INPUT: u64 = 64 << 20;
 
 /// Formats an error of the operating system without its number.

@@ -166,7 +166,7 @@ impl Comparison {
         if self.difference.mean == 0.0 { 0.0 } else { self.difference.mean / self.base }
     }
 
-    /// Tells whether the means differ by at most `margin` of `b`'s mean.
+    /// Returns true if the means differ by at most `margin` of `b`'s mean.
     #[must_use]
     pub fn within(&self, margin: f64) -> bool {
         self.relative().abs() <= margin

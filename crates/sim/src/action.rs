@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_waits_is_due_once_after_its_delay() {
+    fn a_triggered_action_is_due_once_after_its_delay() {
         let established = Trigger::Established { association: 0 };
         let waits = |trigger, ms| Some((trigger, Span::from_millis(ms)));
         let act = Act::App { app: 0, start: true };

@@ -64,7 +64,7 @@ pub(crate) fn tracks(scenario: &Scenario) -> BTreeMap<&str, Arc<Track>> {
     scenario.nodes.iter().map(|node| (node.name.as_str(), track(node))).collect()
 }
 
-/// A wireless direction with airtime of its own.
+/// Creates a wireless direction with its own airtime.
 pub(crate) fn unshared(
     spec: &WlanSpec,
     distance: Between,
@@ -77,8 +77,8 @@ pub(crate) fn unshared(
 }
 
 impl Air {
-    /// Creates the cells of a scenario. Backoffs are drawn from the stream `cell/NAME/backoff`, NAME being
-    /// the link's where it has a cell of its own.
+    /// Creates the cells of a scenario. Backoffs are drawn from the stream `cell/NAME/backoff`; NAME is the
+    /// link's if it has its own cell.
     pub(crate) fn new(scenario: &Scenario, tracks: &BTreeMap<&str, Arc<Track>>, seed: u64) -> Self {
         let mut air = Self::default();
         let mut cells: BTreeMap<String, usize> = BTreeMap::new();

@@ -24,7 +24,7 @@ use msctp_units::{Ecn, Time};
 
 use crate::packet::{AddressId, Body, Packet};
 
-/// TTL or hop limit of every packet; routers do not count it down.
+/// TTL or hop limit of every packet; routers do not decrement it.
 const TTL: u8 = 64;
 /// Destination port of CBR packets: the discard service.
 const DISCARD_PORT: u16 = 9;
@@ -132,7 +132,7 @@ fn whole_packet(out: &mut Vec<u8>, packet: &Packet, addresses: &[IpAddr]) -> io:
     let mut len = packet.wire_len - left_out.unwrap_or(0) as u32;
     let mut inside = ends((packet.source, packet.destination));
     if let Some(inner) = packet.inner {
-        // RFC 2003 §3.1: the packet as it is after an outer header of protocol 4.
+        // RFC 2003 §3.1: the unchanged packet behind an outer header of protocol 4.
         len -= ip_header_len(inside.0);
         ip_header(out, IpNumber::IPV4, TTL, len, inside, packet.ecn)?;
         inside = ends(inner);
@@ -188,7 +188,7 @@ fn ip_header(
     Ok(())
 }
 
-/// Bytes of the laboratory's extension behind a TCP header.
+/// Returns the bytes of the laboratory's extension behind a TCP header.
 fn tcp_extension(bytes: &[u8]) -> io::Result<usize> {
     Ok(bytes.len() - header::real_len(bytes).map_err(io::Error::other)?)
 }
@@ -199,7 +199,7 @@ fn tcp_segment(out: &mut Vec<u8>, header: &[u8], len: u16, source: IpAddr, desti
         (IpAddr::V4(a), IpAddr::V4(b)) => Sum16BitWords::new().add_4bytes(a.octets()).add_4bytes(b.octets()),
         (a, b) => Sum16BitWords::new().add_16bytes(v6(a)).add_16bytes(v6(b)),
     };
-    // The data are zeros and add nothing; the checksum field is zero too.
+    // The data are zeros, which do not change the sum; the checksum field is zero too.
     let sum = sum.add_2bytes([0, IpNumber::TCP.0]).add_2bytes(len.to_be_bytes()).add_slice(header);
     let start = out.len();
     out.extend_from_slice(header);
@@ -214,7 +214,7 @@ fn v6(address: IpAddr) -> [u8; 16] {
     }
 }
 
-/// Appends a UDP header and a payload that begins with the packet's number and goes on with zeros.
+/// Appends a UDP header and a payload that begins with the packet's number and continues with zeros.
 fn udp_packet(
     out: &mut Vec<u8>,
     app: u32,

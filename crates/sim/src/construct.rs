@@ -388,7 +388,7 @@ fn trigger(happening: &Happening, names: &Names<'_>) -> Trigger {
 }
 
 fn act(scenario: &Scenario, action: &ActionSpec, routes: &Routes, names: &Names<'_>) -> Act {
-    // The end the address belongs to.
+    // Find the end to which the address belongs.
     let owner = |association: usize, address: IpAddr| {
         let node = routes.interface(address).expect(CHECKED).node;
         if scenario.nodes[node].name == scenario.associations[association].client {

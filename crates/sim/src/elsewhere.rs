@@ -38,7 +38,7 @@ impl Sender {
         self.app
     }
 
-    /// Starts or stops at `now`.
+    /// Starts or stops the source at `now`.
     pub fn set_running(&mut self, now: Time, start: bool) {
         self.source.set_running(now, start);
     }
@@ -72,13 +72,13 @@ impl Sender {
 pub struct SctpJob {
     /// Number of the association.
     pub association: usize,
-    /// Which end.
+    /// The end.
     pub side: Side,
     /// The host's name.
     pub host: String,
-    /// The end's own addresses at the beginning.
+    /// The end's own addresses at the start.
     pub own: Vec<IpAddr>,
-    /// The peer's addresses at the beginning.
+    /// The peer's addresses at the start.
     pub peer: Vec<IpAddr>,
     /// The SCTP ports of client and server.
     pub ports: (u16, u16),
@@ -86,7 +86,7 @@ pub struct SctpJob {
     pub config: Config,
     /// The applications that send.
     pub senders: Vec<Sender>,
-    /// Its tasks, in order of time. A client's begins with [`Call::Connect`].
+    /// Its tasks, in order of time. A client's first one is [`Call::Connect`].
     pub steps: Vec<(Time, Step)>,
 }
 
@@ -103,9 +103,9 @@ pub struct TcpJob {
     pub client_port: u16,
     /// The end's options, as the laboratory's TCP has them.
     pub config: msctp_lab_tcp::Config,
-    /// The application that sends, and its bytes in all (`None`: endless).
+    /// The sending application, and its total number of bytes (`None`: endless).
     pub sender: Option<(u32, Option<u64>)>,
-    /// When it starts and stops.
+    /// Its starts and stops.
     pub steps: Vec<(Time, Step)>,
 }
 
@@ -116,21 +116,21 @@ pub enum Step {
     Call {
         /// Number of the action, for [`Told::Acted`].
         action: usize,
-        /// What.
+        /// The call.
         call: Call,
     },
     /// The link below an own address goes up or down.
     Link {
         /// The address.
         local: IpAddr,
-        /// Up.
+        /// True if it goes up.
         up: bool,
     },
     /// An application starts or stops.
     App {
         /// Its number.
         app: u32,
-        /// Starts.
+        /// True if it starts.
         start: bool,
     },
 }
@@ -152,7 +152,7 @@ pub enum Told {
     Running {
         /// Number of the application.
         app: u32,
-        /// Started.
+        /// True if it was started.
         start: bool,
     },
     /// A message was delivered to one end's application.
@@ -163,7 +163,7 @@ pub enum Told {
         side: Side,
         /// Number of the application that sent it.
         app: u32,
-        /// Its first bytes (a video's number of the message).
+        /// Its first bytes (the message number of a video).
         head: [u8; 4],
         /// Its bytes.
         len: usize,
@@ -185,7 +185,7 @@ pub enum Told {
         association: usize,
         /// The end.
         side: Side,
-        /// In the scenario's time.
+        /// The event, in the scenario's time.
         event: Box<TraceEvent>,
     },
     /// The counters of one end, at the end.
@@ -198,7 +198,7 @@ pub enum Told {
         stats: Box<AssociationStats>,
         /// Its paths.
         paths: Vec<PathStats>,
-        /// Why it ended, if it did before the run.
+        /// The reason, if it ended before the run.
         why: Option<String>,
     },
     /// An end of a TCP connection is up.
@@ -226,11 +226,11 @@ pub enum Told {
         /// The reason.
         why: String,
     },
-    /// An action was done, or refused.
+    /// An action was executed or rejected.
     Acted {
         /// Its number.
         action: usize,
-        /// Why it was refused.
+        /// The reason of the rejection.
         refused: Option<String>,
     },
 }
@@ -281,11 +281,11 @@ impl Elsewhere {
                             let own = |job: &&mut TcpJob| (job.connection, job.side) == (connection, side);
                             tcp.iter_mut().find(own).into_iter().for_each(|job| job.steps.push(step));
                         }
-                        // Inside the emulator.
+                        // These run inside the emulator.
                         App::Cbr(_) | App::Reader { .. } => {}
                     }
                 }
-                // What is done to links and addresses, the emulator does; hosts hear of a link.
+                // The emulator applies changes of links and addresses; hosts are notified of links.
                 Act::LinkState { link, up } => {
                     action.done.get_or_insert(at);
                     for interface in simulation.interfaces.iter().filter(|interface| interface.link == link) {
@@ -369,7 +369,7 @@ impl Elsewhere {
             }
             Told::Acted { action, refused } => {
                 let action = &mut plan.actions[action];
-                // The peer's answer comes after the call.
+                // The peer's answer follows the call.
                 action.done.get_or_insert(at);
                 action.refused = action.refused.take().or(refused);
             }
@@ -401,7 +401,7 @@ fn sctp_job(simulation: &mut Simulation, number: usize, side: Side) -> SctpJob {
         Side::Client => (&spec.client_addresses, &spec.server_addresses),
         Side::Server => (&spec.server_addresses, &spec.client_addresses),
     };
-    // The record has sources of its own, which follow those of the hosts.
+    // The record has its own sources, which follow those of the hosts.
     let sources = lines[number].end(side).sources.iter();
     let senders = sources.map(|(app, _)| Sender {
         app: *app,

@@ -110,9 +110,9 @@ fn every_end_gets_its_own_steps_in_order_of_time() {
     assert_eq!(sends, [(Side::Client, Some((1, None)), 1), (Side::Server, None, 0)]);
 }
 
-/// What a run in virtual time came to, told to the books, gives what the run says of itself.
+/// The events of a run in virtual time, reported to the record, give that run's own summary.
 #[test]
-fn the_books_say_what_a_simulation_says_of_the_same() {
+fn the_record_of_a_simulations_events_gives_its_summary() {
     let mut simulation = Simulation::new(&scenario(), None).unwrap();
     simulation.run();
     let (summary, end) = (simulation.summary(), simulation.end());
@@ -132,7 +132,7 @@ fn the_books_say_what_a_simulation_says_of_the_same() {
     let mut books = Elsewhere::new(&scenario(), None).unwrap();
     told.into_iter().for_each(|(at, what)| books.tell(at, what));
     let (told, told_series) = books.finish(end, summary.links.clone(), summary.cbr.clone());
-    // What waited above the association only the source knows.
+    // Only the source knows the number of messages queued above the association.
     let longest_wait = summary.video[0].longest_wait;
     assert_eq!(crate::summary::VideoSummary { longest_wait, ..told.video[0].clone() }, summary.video[0]);
     assert_eq!(told.associations[0].established, summary.associations[0].established);
@@ -155,7 +155,7 @@ fn span(seconds: Option<f64>) -> Span {
 }
 
 #[test]
-fn what_only_virtual_time_can_do_is_refused_by_name() {
+fn parts_that_need_virtual_time_are_rejected_by_name() {
     let with = |more: &str| Scenario::from_toml(&format!("{TEXT}\n{more}"), "t", &[]).expect("right");
     let mut waiting = scenario();
     waiting.actions[0].when = When::After {

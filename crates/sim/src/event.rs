@@ -118,7 +118,7 @@ impl EventQueue {
         let far = self.far.peek().map_or(u128::MAX, |&Reverse(key)| key);
         let key = near.min(far);
         let at = Time::from_nanos((key >> 64) as u64);
-        // No key is as great as this: insertion numbers start at 1 and end before 2⁴⁰.
+        // No key is as great as this: insertion numbers start at 1 and stay below 2⁴⁰.
         if at > end || key == u128::MAX {
             return None;
         }
@@ -126,7 +126,7 @@ impl EventQueue {
             self.current.pop();
         } else {
             self.far.pop();
-            // The wheel has nothing earlier: its slot would be the current one.
+            // The wheel has no earlier wake-up: its slot would be the current one.
             self.cursor = self.cursor.max(slot_of(key));
         }
         Some((at, Target::decode(key as u32 & ((1 << TARGET_BITS) - 1))))
@@ -228,7 +228,7 @@ impl Wheel {
         let index = if rest != 0 {
             start + rest.trailing_zeros() as usize
         } else {
-            // The words after this one, then round to it again.
+            // Search the words after this one, then wrap around to it.
             let turned = self.summary.rotate_right(word as u32 + 1);
             let word = (word + 1 + turned.trailing_zeros() as usize) % 64;
             word * 64 + self.occupied[word].trailing_zeros() as usize
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_after_the_end_comes_out_and_nothing_is_lost() {
+    fn nothing_after_the_end_is_returned_and_nothing_is_lost() {
         let mut queue = EventQueue::default();
         queue.push(Time::from_nanos(5_000_000_000), Target::App(2));
         assert_eq!(queue.next_at(), Some(Time::from_nanos(5_000_000_000)));
@@ -305,7 +305,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against the plain definition: among what is in the queue, the least time, then the first inserted.
+        /// Compares the queue with the plain definition: the least time first, then the first inserted.
         #[test]
         fn order_is_time_then_insertion(
             steps in prop::collection::vec((0..3u8, 0..32u32, any::<u64>(), any::<bool>()), 1..400),
@@ -322,7 +322,7 @@ mod tests {
                 } else {
                     let expected = model.iter().copied().min();
                     if stop {
-                        // A pause before the next one: time goes on to it and nothing comes out.
+                        // Advance time before the next wake-up: none is returned.
                         let before = expected.map_or(now, |(at, _)| at.saturating_sub(1)).max(now);
                         if expected.is_none_or(|(at, _)| at > before) {
                             prop_assert_eq!(queue.pop(Time::from_nanos(before)), None);

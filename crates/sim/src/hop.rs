@@ -140,7 +140,8 @@ pub(crate) struct Hop {
 }
 
 impl Hop {
-    /// Creates a direction that is up. `port`: of its cell, if it has one. `distance`: between its ends.
+    /// Creates a direction that is up. `port`: its port in a cell, if it has one. `distance`: between its
+    /// ends.
     pub(crate) fn new(
         spec: &DirectionSpec,
         port: Option<AirPort>,
@@ -200,12 +201,13 @@ impl Hop {
         if wire_len <= self.mtu {
             return None;
         }
-        // RFC 791 §3.2: all fragments but the last hold multiples of 8 bytes.
+        // RFC 791 §3.2: all fragments but the last have multiples of 8 bytes.
         let piece = (self.mtu - HEADER) / 8 * 8;
         Some((wire_len - HEADER) + HEADER * (wire_len - HEADER).div_ceil(piece))
     }
 
-    /// As [`offer`](Self::offer) without the MTU: the fragments of a packet travel, and are lost, together.
+    /// As [`offer`](Self::offer) without the MTU: the fragments of a packet are transmitted, and lost,
+    /// together.
     #[inline]
     pub(crate) fn enter(
         &mut self,
@@ -244,7 +246,7 @@ impl Hop {
     /// Returns the next packet that has arrived by `now`. Reports lost packets to `lost`.
     #[inline]
     pub(crate) fn take(&mut self, now: Time, pool: &mut PacketPool, lost: &mut Lost) -> Option<PacketId> {
-        // The check is cheaper than a call of the model, which every second time has no packet.
+        // The check is cheaper than a call of the model, which often has no packet.
         while self.link.next_delivery().is_some_and(|next| next <= now) {
             let delivery = self.link.deliver(now)?;
             match delivery.outcome {
@@ -293,8 +295,8 @@ impl Hop {
         self.link.change(now, air, change)
     }
 
-    /// Replaces the loss process of a plain link, or of both directions of one in a cell. Leaves others
-    /// alone.
+    /// Replaces the loss process of a plain link, or of both directions of one in a cell. Does not change
+    /// other links.
     pub(crate) fn set_loss(&mut self, air: &mut Air, loss: Option<Box<dyn LossProcess>>) {
         match &mut self.link {
             Model::Plain(link) => link.set_loss(loss),
@@ -304,7 +306,7 @@ impl Hop {
     }
 
     /// Returns the receive power at the far end in mdBm; `None` if that is out of coverage or the link is
-    /// down; the greatest value for links without a radio.
+    /// down. Links without a radio return the greatest value.
     pub(crate) fn receive_power(&self, now: Time, air: &Air) -> Option<i32> {
         match &self.link {
             Model::Air(port) => air.receive_power(now, *port),

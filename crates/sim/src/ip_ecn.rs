@@ -2,12 +2,12 @@
 
 use msctp_units::Ecn;
 
-/// Returns the ECN field of an IP packet; Not-ECT if it is none.
+/// Returns the ECN field of an IP packet; Not-ECT for other bytes.
 pub(crate) fn read(packet: &[u8]) -> Ecn {
     match packet {
-        // RFC 3168 §5: the low two bits of the TOS octet
+        // RFC 3168 §5: the low two bits of the TOS octet.
         [first, tos, ..] if first >> 4 == 4 => Ecn::from_bits(*tos),
-        // of the traffic class, which begins in the first octet (RFC 8200 §3)
+        // The same bits of the traffic class, which begins in the first octet (RFC 8200 §3).
         [first, second, ..] if first >> 4 == 6 => Ecn::from_bits(second >> 4),
         _ => Ecn::NotEct,
     }
@@ -20,7 +20,7 @@ pub(crate) fn write(packet: &mut [u8], ecn: Ecn) {
             let old = u16::from_be_bytes([*first, *tos]);
             *tos = *tos & !0b11 | ecn.bits();
             let new = u16::from_be_bytes([*first, *tos]);
-            // RFC 1624 §3: HC' = ~(~HC + ~m + m')
+            // RFC 1624 §3: HC' = ~(~HC + ~m + m').
             let sum = u32::from(!u16::from_be_bytes([*high, *low])) + u32::from(!old) + u32::from(new);
             let folded = (sum & 0xffff) + (sum >> 16);
             let checksum = !((folded & 0xffff) + (folded >> 16)) as u16;
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_ip_packet_is_left_alone() {
+    fn bytes_that_are_no_ip_packet_are_unchanged() {
         for bytes in [&mut [][..], &mut [0x45], &mut [0x45; 11], &mut [0x10; 40]] {
             let before = bytes.to_vec();
             write(bytes, Ecn::Ce);

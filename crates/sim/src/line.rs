@@ -183,7 +183,7 @@ impl Line {
 const AHEAD: u64 = 32 * 1024;
 
 impl End {
-    /// Assigns the gap that the delivery at `now` ends to the peer's latest handover. Call it before the
+    /// Assigns the gap that ends with the delivery at `now` to the peer's latest handover. Call it before the
     /// delivery is counted.
     #[inline]
     fn watch(&self, now: Time, peer: &mut End) {
@@ -224,7 +224,7 @@ impl End {
         took
     }
 
-    /// Tells whether a source has a message to hand over.
+    /// Returns true if a source has a message to hand over.
     #[inline]
     pub(crate) fn is_hungry(&self, association: &Association) -> bool {
         self.sources.iter().any(|(_, source)| source.has_more()) && association.unsent() == 0
@@ -238,7 +238,7 @@ impl End {
         })
     }
 
-    /// The same, to act.
+    /// Returns the video source of application `number`, mutable.
     pub(crate) fn video_mut(&mut self, number: u32) -> Option<&mut Video> {
         self.sources.iter_mut().find_map(|(app, source)| match source {
             Source::Video(video) if *app == number => Some(&mut **video),

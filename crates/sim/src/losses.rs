@@ -15,13 +15,13 @@ use crate::scenario::Scenario;
 /// Lost packets whose causes have not been reported yet.
 #[derive(Debug, Default)]
 pub(crate) struct Lost {
-    /// A sender classifies losses.
+    /// True if a sender classifies losses.
     on: bool,
     pub(crate) packets: Vec<(PacketId, Cause)>,
 }
 
-/// Why a link that does not take a packet loses it: a full queue is congestion; a link that is down is no
-/// queue.
+/// Returns the cause of a packet dropped at the entry of a link: congestion for a full queue, but not for a
+/// link that is down.
 pub(crate) fn dropped(reason: DropReason) -> Cause {
     match reason {
         DropReason::QueueFull => Cause::Congestion,
@@ -29,7 +29,7 @@ pub(crate) fn dropped(reason: DropReason) -> Cause {
     }
 }
 
-/// Why a link loses a packet inside. `channel`: what its loss process stands for.
+/// Returns the cause of a packet lost inside a link. `channel`: the cause that its loss process represents.
 pub(crate) fn lost(reason: LossReason, channel: Cause) -> Cause {
     if reason == LossReason::Channel { channel } else { Cause::Wireless }
 }
@@ -40,14 +40,14 @@ pub(crate) fn tally(classifier: Option<&dyn LossClassifier>) -> Tally {
 }
 
 impl Lost {
-    /// On when a sender of the scenario classifies losses.
+    /// Creates it, enabled if a sender of the scenario classifies losses.
     pub(crate) fn of(scenario: &Scenario) -> Self {
         let tcp = scenario.tcp_profiles.iter().any(|profile| profile.config.loss_classifier.is_some());
         let sctp = scenario.sctp.iter().any(|profile| profile.config.loss_classifier.is_some());
         Self { on: tcp || sctp, packets: Vec::new() }
     }
 
-    /// A packet was lost; `cause`: why, if it is known.
+    /// Records a lost packet; `cause` is `None` if unknown.
     #[inline]
     pub(crate) fn lose(&mut self, pool: &mut PacketPool, id: PacketId, cause: Option<Cause>) {
         match cause.filter(|_| self.on) {

@@ -56,7 +56,7 @@ impl Observer {
         }
     }
 
-    /// Tells whether an observer needs the links' packets.
+    /// Returns true if an observer needs the links' packets.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         self.hash.is_some() || self.tap.is_some()

@@ -6,7 +6,7 @@ use msctp_units::Time;
 
 use crate::packet::{AddressId, PacketId};
 
-/// A change that the host of an interface is notified of.
+/// A change of which the host of an interface is notified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct News {
     /// Number of the interface, as in [`OutsideHosts::interfaces`](crate::OutsideHosts::interfaces).
@@ -20,12 +20,12 @@ pub struct News {
 pub enum Heard {
     /// The link is up, or down.
     Link {
-        /// Up.
+        /// True if it is up.
         up: bool,
     },
-    /// The interface has its address, or lost it.
+    /// The interface received or lost its address.
     Address {
-        /// It has it.
+        /// True if it has the address.
         present: bool,
     },
 }
@@ -33,7 +33,7 @@ pub enum Heard {
 /// The output of a simulation for hosts outside.
 #[derive(Debug, Default)]
 pub(crate) struct Outside {
-    /// Hosts are outside.
+    /// True if hosts are outside.
     pub(crate) on: bool,
     /// Packets that have arrived, each with its time and the number of its interface.
     pub(crate) arrived: VecDeque<(Time, u32, PacketId)>,

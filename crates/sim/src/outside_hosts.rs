@@ -25,7 +25,7 @@ pub struct OutsideInterface {
     pub address: IpAddr,
     /// MTU of the link in bytes.
     pub mtu: u32,
-    /// Whether the link is up at the start.
+    /// True if the link is up at the start.
     pub up: bool,
 }
 
@@ -34,7 +34,7 @@ pub struct OutsideInterface {
 pub enum Stray {
     /// Not an IP packet, or shorter than its header states.
     Malformed,
-    /// To an address that no host of the scenario has: multicast, broadcast, the world outside.
+    /// To an address that no host of the scenario has: multicast, broadcast, or outside the scenario.
     NoDestination,
     /// The interface does not have its address now.
     NoAddress,
@@ -116,7 +116,7 @@ impl OutsideHosts {
     /// Sends an IP packet of an interface's host at `now`.
     ///
     /// # Errors
-    /// Why it was not put on the link. Losses on the link are counted there instead.
+    /// The packet was not put on the link. Losses on the link are counted there instead.
     pub fn send(&mut self, now: Time, interface: usize, packet: &[u8]) -> Result<(), Stray> {
         let simulation = &mut self.simulation;
         simulation.run_until(now);
@@ -162,16 +162,16 @@ impl OutsideHosts {
         }
     }
 
-    /// Returns the oldest change of which no host was notified.
+    /// Returns the oldest change that was not polled yet.
     pub fn poll_news(&mut self) -> Option<News> {
         self.simulation.outside.news.pop_front()
     }
 }
 
-/// RFC 768.
+/// Length of a UDP header in bytes (RFC 768).
 const UDP_HEADER: u32 = 8;
 
-/// Tells whether a packet is UDP from or to this port, with a complete header. IPv6 without extension
+/// Returns true if a packet is UDP from or to this port, with a complete header. IPv6 without extension
 /// headers.
 fn is_udp_of(packet: &[u8], port: u16) -> bool {
     const UDP: u8 = 17;

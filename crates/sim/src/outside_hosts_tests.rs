@@ -2,7 +2,8 @@ use super::*;
 use crate::outside::Heard;
 use msctp_units::Span;
 
-/// mn — two links of 1 Mbps and 5 ms — r — 100 Mbps, 1 ms — cn. `more` is added at the end.
+/// Returns hosts outside of mn — two links of 1 Mbps and 5 ms — r — 100 Mbps, 1 ms — cn. `more` is added at
+/// the end.
 fn hosts(more: &str) -> OutsideHosts {
     let text = format!(
         r#"
@@ -68,7 +69,7 @@ fn arrivals(hosts: &mut OutsideHosts) -> Vec<(Time, usize, Vec<u8>)> {
 }
 
 #[test]
-fn a_packet_passes_the_links_in_their_time_and_comes_out_as_it_went_in() {
+fn a_packet_passes_the_links_in_their_time_unchanged() {
     let mut hosts = hosts("");
     let sent = packet(MN, CN, 1000);
     hosts.send(at(100), 0, &sent).unwrap();
@@ -114,7 +115,7 @@ fn strays_are_named() {
 }
 
 #[test]
-fn hosts_hear_of_links_and_addresses() {
+fn hosts_are_notified_of_links_and_addresses() {
     let more = r#"
         [[action]]
         at = "1s"
@@ -139,7 +140,7 @@ fn hosts_hear_of_links_and_addresses() {
     assert_eq!(hosts.send(at(2500), 1, &packet(MN, CN, 100)), Err(Stray::NoAddress));
     hosts.run_until(at(3000));
     assert_eq!(hosts.poll_news(), Some(News { interface: 0, what: Heard::Link { up: true } }));
-    // What was sent while the link was down is lost.
+    // Packets sent while the link was down are lost.
     assert_eq!(arrivals(&mut hosts), []);
     hosts.send(at(3500), 0, &packet(MN, CN, 100)).unwrap();
     hosts.run_until(at(3600));
@@ -171,7 +172,7 @@ fn constant_rate_sources_load_the_links_of_hosts_outside() {
     assert!(received > 100, "{received}");
 }
 
-/// The error of a scenario file of the repository, with values replaced.
+/// Returns the error of a scenario file of the repository, with values replaced.
 fn refused(file: &str, overrides: &[&str]) -> String {
     let path = format!("{}/../../scenarios/{file}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).expect("there");
@@ -181,7 +182,7 @@ fn refused(file: &str, overrides: &[&str]) -> String {
 }
 
 #[test]
-fn what_cannot_be_done_with_hosts_outside_is_refused_by_name() {
+fn parts_that_cannot_run_with_hosts_outside_are_rejected_by_name() {
     let agents = refused("mobile-ip.toml", &[]);
     assert!(agents.starts_with("mobile-ip.toml:") && agents.contains("node.ha.kind"), "{agents}");
     let loopback = ["link.wlan.address_b=127.0.0.1", "action=[]"];
@@ -193,7 +194,7 @@ fn what_cannot_be_done_with_hosts_outside_is_refused_by_name() {
 }
 
 #[test]
-fn associations_and_what_is_done_to_them_are_left_out_and_named() {
+fn associations_and_their_actions_are_omitted_and_named() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/handover.toml");
     let text = std::fs::read_to_string(path).expect("there");
     let scenario = Scenario::from_toml(&text, "handover.toml", &[]).expect("right");

@@ -53,8 +53,8 @@ pub(crate) struct Packet {
     pub(crate) wire_len: u32,
     /// A router may fragment it (IPv4 without “don't fragment”).
     pub(crate) may_fragment: bool,
-    /// The ECN field of its IP header; in a tunnel of both headers: the outer one is copied from the inner
-    /// one, and a mark goes back into it (RFC 6040 §4.1, §4.2).
+    /// The ECN field of its IP header. In a tunnel, that of both headers: the outer one is copied from the
+    /// inner one, and a mark is copied back (RFC 6040 §4.1, §4.2).
     pub(crate) ecn: Ecn,
     /// The body, the TCP header, or the whole packet; empty if the bytes are built for captures.
     pub(crate) bytes: Vec<u8>,
@@ -77,7 +77,7 @@ impl PacketPool {
         self.buffers.pop().unwrap_or_default()
     }
 
-    /// Takes a buffer back.
+    /// Returns a buffer to the pool.
     pub(crate) fn recycle(&mut self, mut buffer: Vec<u8>) {
         if buffer.capacity() > 0 {
             buffer.clear();
@@ -85,7 +85,7 @@ impl PacketPool {
         }
     }
 
-    /// Takes the packet into the pool.
+    /// Adds the packet to the pool.
     pub(crate) fn insert(&mut self, packet: Packet) -> PacketId {
         if let Some(id) = self.free.pop() {
             self.packets[id.0 as usize] = packet;
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_and_buffers_are_used_again() {
+    fn slots_and_buffers_are_reused() {
         let mut pool = PacketPool::default();
         let mut buffer = pool.buffer();
         buffer.extend_from_slice(&[1; 1000]);

@@ -40,7 +40,8 @@ mod tests {
         assert_eq!(first(1, "app/cbr1/phase"), first(1, "app/cbr1/phase"));
         assert_ne!(first(1, "app/cbr1/phase"), first(2, "app/cbr1/phase"));
         assert_ne!(first(1, "app/cbr1/phase"), first(1, "app/cbr2/phase"));
-        // SHA-256 of eight bytes of seed 7 and "x", so that no later version moves every published result.
+        // SHA-256 of the eight bytes of seed 7 and "x". Pinned: a later version must not change published
+        // results.
         assert_eq!(component_seed(7, "x")[..8], Sha256::digest([0, 0, 0, 0, 0, 0, 0, 7, b'x'])[..8]);
     }
 

@@ -174,7 +174,7 @@ pub struct TcpSummary {
 pub struct TcpFlowSummary {
     /// User bytes delivered in order.
     pub bytes: u64,
-    /// The same since the start of the run, as a rate.
+    /// User bytes since the start of the run, as a rate.
     pub goodput: u64,
     /// First delivery.
     pub first: Option<f64>,
@@ -192,7 +192,7 @@ pub struct TcpFlowSummary {
     pub retransmitted: u64,
     /// Expirations of the retransmission timer.
     pub timeouts: u64,
-    /// Of those, detected as spurious and undone.
+    /// Expirations detected as spurious and undone.
     pub spurious_timeouts: u64,
     /// Times fast recovery was entered.
     pub fast_retransmits: u64,
@@ -210,17 +210,17 @@ pub struct TcpFlowSummary {
 /// Verdicts of a loss classifier, by the true cause of the loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct VerdictSummary {
-    /// Lost by a radio link, taken for wireless.
+    /// Lost by a radio link, classified as wireless.
     pub wireless_as_wireless: u64,
-    /// Lost by a radio link, taken for congestion.
+    /// Lost by a radio link, classified as congestion.
     pub wireless_as_congestion: u64,
-    /// Lost to congestion, taken for wireless.
+    /// Lost to congestion, classified as wireless.
     pub congestion_as_wireless: u64,
-    /// Lost to congestion, taken for congestion.
+    /// Lost to congestion, classified as congestion.
     pub congestion_as_congestion: u64,
-    /// Taken for wireless, not lost or of unknown cause.
+    /// Classified as wireless, but not lost or of unknown cause.
     pub unknown_as_wireless: u64,
-    /// Taken for congestion, not lost or of unknown cause.
+    /// Classified as congestion, but not lost or of unknown cause.
     pub unknown_as_congestion: u64,
 }
 
@@ -249,9 +249,11 @@ pub struct HandoverSummary {
     pub to: String,
     /// The cause of the change.
     pub cause: String,
-    /// Rate delivered to the other end in the 5 s before (or since the start), when throughput is recorded.
+    /// Rate delivered to the other end in the 5 s before (or since the start); `None` unless throughput is
+    /// recorded.
     pub before: Option<u64>,
-    /// Rate delivered to the other end in the 5 s after (or until the end), when throughput is recorded.
+    /// Rate delivered to the other end in the 5 s after (or until the end); `None` unless throughput is
+    /// recorded.
     pub after: Option<u64>,
     /// Longest gap between deliveries to the other end that overlaps the 5 s after.
     pub gap: Option<f64>,
@@ -315,8 +317,7 @@ pub struct LinkSummary {
     pub marked: u64,
     /// Packets lost by the loss process.
     pub losses: u64,
-    /// Blocks or frames that the link layer retransmitted; those of its whole cell where links share
-    /// one.
+    /// Blocks or frames that the link layer retransmitted; those of the whole cell if links share one.
     pub resent: u64,
     /// Packets lost because the link was down.
     pub down_drops: u64,
@@ -335,6 +336,6 @@ pub struct ActionSummary {
     pub subject: String,
     /// Time; `None` if the event that it waited for did not happen.
     pub at: Option<f64>,
-    /// Why it was refused.
+    /// The reason if it was rejected.
     pub refused: Option<String>,
 }

@@ -35,7 +35,7 @@ impl TcpSource {
 pub(crate) struct TcpEnd {
     pub(crate) local: AddressId,
     pub(crate) remote: AddressId,
-    /// From the start at the client, from the first segment at the server.
+    /// Created at the start at the client, at the first segment at the server.
     pub(crate) connection: Option<Box<Connection>>,
     /// Earliest wake-up in the event queue; [`Time::MAX`]: none.
     wake: Time,
@@ -43,7 +43,7 @@ pub(crate) struct TcpEnd {
     pub(crate) reader: Option<(u32, Reader)>,
     pub(crate) received: Received,
     pub(crate) established: Option<Time>,
-    /// How it ended.
+    /// The reason of its end.
     pub(crate) ended: Option<String>,
     pub(crate) delivery: Option<DeliverySeries>,
     pub(crate) trace: Option<TcpTraceSeries>,

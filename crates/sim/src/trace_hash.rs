@@ -29,11 +29,11 @@ impl TraceHash {
             self.hash.update([packet.ecn.bits()]);
         }
         match packet.body {
-            // A segment's data are zeros, as many as the length says.
+            // A segment's data are zeros, of the recorded length.
             Body::Sctp | Body::Udp | Body::Icmp | Body::Tcp { .. } | Body::Outside => {
                 self.hash.update(&packet.bytes);
             }
-            // The bytes follow from these two.
+            // The bytes follow from these two fields.
             Body::Cbr { app, number } => {
                 self.hash.update(app.to_be_bytes());
                 self.hash.update(number.to_be_bytes());

@@ -1,11 +1,12 @@
-//! SCTP in whole runs: handovers, windows, timers, ends. The core's own tests check the protocol; these check
-//! what the simulator makes of it.
+//! SCTP in complete runs: handovers, windows, timers, ends. The core's own tests check the protocol; these
+//! check its use by the simulator.
 
 use msctp_sim::scenario::Scenario;
 use msctp_sim::summary::Summary;
 use msctp_sim::{Series, Simulation};
 
-/// client — 10 Mbps, 10 ms — server, one association `x`; `more` is added at the end.
+/// Returns the scenario client — 10 Mbps, 10 ms — server with one association `x`; `more` is added at the
+/// end.
 fn scenario(more: &str, set: &[&str]) -> Scenario {
     let text = format!(
         r#"
@@ -60,7 +61,7 @@ fn a_finite_transfer_arrives_whole_and_then_shuts_down() {
     let (summary, series) = run(&scenario(&text, &[]));
     let x = &summary.associations[0];
     assert_eq!((x.to_server.bytes, x.to_server.messages), (1_000_000, 1000));
-    // INIT and COOKIE ECHO take two round trips of 20 ms and a little.
+    // INIT and COOKIE ECHO take two round trips of 20 ms, plus transmission.
     let established = x.established.expect("up");
     assert!((0.040..0.042).contains(&established), "{established}");
     // 1000 bytes in packets of 1048: at least 0.84 s at 10 Mbps.
@@ -69,7 +70,7 @@ fn a_finite_transfer_arrives_whole_and_then_shuts_down() {
     assert_eq!(x.ended.as_deref(), Some("closed in good order"));
     let at = summary.actions[0].at.expect("done");
     assert!((at - completed - 1.0).abs() < 1e-6, "{at} {completed}");
-    // Counters outlive the association.
+    // Counters remain after the association has ended.
     assert_eq!(x.to_server.data_chunks, 1000);
     let total: u64 = series.delivery.iter().flat_map(|d| &d.total.sums).sum();
     assert_eq!(total, 1_000_000);
@@ -85,7 +86,7 @@ fn an_endless_transfer_fills_the_link() {
     assert_eq!(delivery.total.sums.len(), 200);
     assert_eq!(delivery.per_path.len(), 1);
     assert_eq!(delivery.per_path[0].1.sums, delivery.total.sums);
-    assert!(series.traces.is_empty(), "not asked for");
+    assert!(series.traces.is_empty(), "not recorded");
 }
 
 #[test]
@@ -96,18 +97,18 @@ fn a_slow_reader_closes_the_window_and_sets_the_rate() {
     // 100,000 bytes per second from the start, one message ahead.
     let bytes = x.to_server.bytes;
     assert!((1_980_000..=2_001_452).contains(&bytes), "{bytes}");
-    assert_eq!(x.to_server.timeouts, 0, "a closed window is no loss");
+    assert_eq!(x.to_server.timeouts, 0, "a closed window is not a loss");
     let stopped = reader.replace("800kbps", "0bps") + "stop = \"10s\"\n";
     let (summary, _) = run(&scenario(&(bulk("") + &stopped), &[]));
     let x = &summary.associations[0];
-    // Nothing for ten seconds, then everything.
+    // No reads for ten seconds, then all at once.
     assert!(x.to_server.first.is_some_and(|first| first >= 10.0), "{:?}", x.to_server);
     assert!(x.to_server.bytes > 8_000_000, "{}", x.to_server.bytes);
     assert!(x.ended.is_none());
 }
 
 #[test]
-fn what_cannot_be_done_is_refused_and_said() {
+fn impossible_actions_are_rejected_and_reported() {
     let text = bulk("")
         + "[[action]]\nat = \"0s\"\ndo = \"set-primary\"\nassociation = \"x\"\naddress = \"10.0.0.2\"\n\
            [[action]]\nat = \"1s\"\ndo = \"delete-address\"\nassociation = \"x\"\naddress = \"10.0.0.1\"\n\
@@ -131,7 +132,7 @@ fn traces_hold_windows_and_round_trips() {
     assert_eq!((w.at.len(), w.at.len()), (w.cwnd.len(), w.flight_size.len()));
     assert!(w.cwnd.iter().max() > Some(&20_000), "it grew");
     assert!(trace.rtt.sample.iter().all(|s| s.as_millis() >= 20), "two ways of 10 ms");
-    assert!(trace.chunks.is_empty(), "not asked for");
+    assert!(trace.chunks.is_empty(), "not recorded");
     let mut csv = Vec::new();
     series.write_window_csv(&mut csv).expect("memory");
     let csv = String::from_utf8(csv).expect("text");
@@ -143,7 +144,7 @@ fn traces_hold_windows_and_round_trips() {
 }
 
 #[test]
-fn a_server_that_cannot_be_reached_ends_the_association() {
+fn an_unreachable_server_ends_the_association() {
     let text = bulk("") + "[[action]]\nat = \"0s\"\ndo = \"link-down\"\nlink = \"wire\"";
     let (summary, _) = run(&scenario(&text, &["duration=300s"]));
     let x = &summary.associations[0];
@@ -152,7 +153,7 @@ fn a_server_that_cannot_be_reached_ends_the_association() {
 }
 
 #[test]
-fn a_thousand_associations_with_one_server_find_their_ends() {
+fn a_thousand_associations_with_one_server_are_demultiplexed() {
     let mut s = scenario("", &["duration=5s", "link.wire.rate=1Gbps", "link.wire.queue=unlimited"]);
     let first = s.associations.remove(0);
     for i in 0..1000u32 {
@@ -179,7 +180,7 @@ fn a_thousand_associations_with_one_server_find_their_ends() {
     }
 }
 
-/// The committed example: every step of it is seen in the summary.
+/// The summary shows every step of the committed example.
 #[test]
 fn the_handover_example_hands_over() {
     let text = include_str!("../../../scenarios/handover.toml");

@@ -1,11 +1,11 @@
-//! Every congestion controller of the catalogue under the real core, over a path in the simulator.
+//! Every congestion controller of the catalogue with the real core, over a simulated path.
 
 use msctp_schemes::catalogue::controllers;
 use msctp_sim::scenario::Scenario;
 use msctp_sim::summary::FlowSummary;
 use msctp_sim::{Simulation, Summary};
 
-/// The committed bulk transfer over a WLAN.
+/// Runs the committed bulk transfer over a WLAN.
 fn run(set: &[String]) -> Summary {
     let text = include_str!("../../../scenarios/bulk-wlan.toml");
     let scenario = Scenario::from_toml(text, "bulk-wlan.toml", set).unwrap_or_else(|e| panic!("{e}"));
@@ -38,9 +38,9 @@ fn every_controller_fills_the_link_and_yields_to_losses() {
     }
 }
 
-/// RFC 9406 §1: leaving slow start early saves the losses of its overshoot.
+/// RFC 9406 §1: leaving slow start early avoids the losses of its overshoot.
 #[test]
-fn hystart_saves_most_of_slow_starts_losses() {
+fn hystart_avoids_most_losses_of_slow_start() {
     let again = |hystart: bool| {
         let summary = run(&set(&[
             "duration=5s",

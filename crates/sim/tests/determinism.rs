@@ -1,4 +1,4 @@
-//! The same scenario and seed give the same bytes on every link, however many runs go on beside it.
+//! The same scenario and seed give the same bytes on every link, however many runs execute in parallel.
 
 mod memory;
 
@@ -9,7 +9,7 @@ use msctp_sim::{Simulation, Summary};
 
 use memory::Memory;
 
-/// The committed handover with jittered background traffic and losses on both radio links.
+/// Returns the committed handover with jittered background traffic and losses on both radio links.
 fn scenario() -> Scenario {
     let base = include_str!("../../../scenarios/handover.toml");
     let text = base.to_owned()
@@ -47,7 +47,7 @@ fn run(scenario: &Scenario, seed: u64) -> (Summary, Vec<u8>) {
 }
 
 #[test]
-fn one_seed_one_run_another_seed_another() {
+fn the_same_seed_repeats_the_run_and_another_seed_differs() {
     let scenario = scenario();
     let (first, second, other) = (run(&scenario, 1), run(&scenario, 1), run(&scenario, 2));
     assert!(first.1.len() > 100_000, "{} bytes captured", first.1.len());
@@ -58,7 +58,7 @@ fn one_seed_one_run_another_seed_another() {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the point is runs in several threads at once")]
-fn runs_in_threads_at_once_are_the_same_as_alone() {
+fn parallel_runs_equal_single_runs() {
     let scenario = Arc::new(scenario());
     let alone: Vec<_> = (1..=4).map(|seed| run(&scenario, seed)).collect();
     let threads: Vec<_> = (1..=4)
@@ -73,7 +73,7 @@ fn runs_in_threads_at_once_are_the_same_as_alone() {
 }
 
 #[test]
-fn stopping_in_between_changes_nothing() {
+fn pausing_a_run_changes_nothing() {
     let scenario = scenario();
     let (whole, _) = run(&scenario, 3);
     let mut pieces = Simulation::new(&scenario, Some(3)).expect("right");

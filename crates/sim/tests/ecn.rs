@@ -1,5 +1,5 @@
-//! Explicit congestion notification in whole runs (RFC 4960 Appendix A, RFC 3168): a queue that tells of
-//! congestion before it is full, and a transfer over it with and without ECN.
+//! Explicit congestion notification in complete runs (RFC 4960 Appendix A, RFC 3168): a queue that marks
+//! before it is full, and a transfer over it with and without ECN.
 
 mod memory;
 
@@ -9,7 +9,7 @@ use msctp_sim::{Simulation, Summary};
 
 use memory::Memory;
 
-/// What a run came to.
+/// The results of a run.
 struct Ran {
     summary: Summary,
     events: String,
@@ -26,8 +26,7 @@ impl Ran {
     }
 }
 
-/// The committed bulk transfer over 11 Mbps for 20 s, with a long queue that tells of congestion from 20
-/// packets on.
+/// Runs the committed bulk transfer over 11 Mbps for 20 s, with a long queue that marks from 20 packets on.
 fn run(set: &[&str]) -> Ran {
     let mut all = vec![
         "duration=20s".to_owned(),
@@ -51,11 +50,11 @@ fn run(set: &[&str]) -> Ran {
 }
 
 #[test]
-fn what_is_marked_is_not_lost_and_slows_down_all_the_same() {
+fn marked_packets_are_not_lost_and_slow_the_sender_down() {
     let (with, without) = (run(&["sctp.default.ecn=true"]), run(&[]));
     let (marked, dropped) =
         (&with.summary.associations[0].to_server, &without.summary.associations[0].to_server);
-    // What cannot be marked, a CWR alone, is dropped at the threshold; no data is.
+    // A packet that cannot be marked, a CWR alone, is dropped at the threshold; data is not.
     assert!(with.air().marked > 0, "{:?}", with.air());
     assert_eq!((marked.retransmitted, marked.timeouts, marked.fast_retransmits), (0, 0, 0));
     let reductions = with.count("ecn-reduction");
@@ -69,13 +68,13 @@ fn what_is_marked_is_not_lost_and_slows_down_all_the_same() {
 }
 
 #[test]
-fn a_mark_passes_routers_and_is_in_the_capture_and_a_run_is_the_same_again() {
+fn a_mark_passes_routers_and_is_captured_and_the_run_repeats() {
     let runs = [run(&["sctp.default.ecn=true"]), run(&["sctp.default.ecn=true"])];
     assert_eq!(runs[0].summary, runs[1].summary);
     assert_eq!(runs[0].capture, runs[1].capture);
     assert_eq!(runs[0].events, runs[1].events);
-    // IPv4 headers of packets from the sender by their TOS octet: version and length, TOS, then protocol 132
-    // and the address.
+    // Count IPv4 headers of the sender's packets by their TOS octet: version and length, TOS, then protocol
+    // 132 and the address.
     let tos = |wanted: u8| {
         runs[0]
             .capture
@@ -85,7 +84,7 @@ fn a_mark_passes_routers_and_is_in_the_capture_and_a_run_is_the_same_again() {
     };
     assert!(tos(0b11) > 0 && tos(0b11) <= runs[0].air().marked);
     assert!(tos(0b10) > tos(0b11), "most go through as ECT(0)");
-    assert_eq!(runs[0].count("marked") as u64, tos(0b11), "what arrived marked is what its end was told");
+    assert_eq!(runs[0].count("marked") as u64, tos(0b11), "every mark that arrived was reported");
 }
 
 #[test]
@@ -101,7 +100,7 @@ fn a_mark_set_on_the_first_of_two_links_arrives_at_the_far_end() {
     let told = ran.count("marked") as u64;
     assert!(
         told > 0 && told <= core.marked && told + 30 >= core.marked,
-        "{told} of {}; the rest is on its way",
+        "{told} of {}; the rest is in flight",
         core.marked
     );
 }

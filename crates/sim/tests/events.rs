@@ -1,4 +1,4 @@
-//! The associations' events as JSON lines: what docs/events.md says of them is so.
+//! The associations' events as JSON lines match docs/events.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use msctp_units::{Span, Time};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// Fields by event, from the table of the page.
+/// Returns the documented fields by event, from the page's tables.
 fn documented() -> BTreeMap<String, BTreeSet<String>> {
     let page = std::fs::read_to_string(Path::new(ROOT).join("docs/events.md")).expect("docs/events.md");
     let rows =

@@ -1,12 +1,11 @@
-//! Three networks, one after the other fails in silence: how long a transfer stands still with and without
-//! RFC 7829.
+//! Three networks that fail silently in turn: the delivery gaps with and without RFC 7829.
 
 use msctp_sim::Simulation;
 use msctp_sim::scenario::Scenario;
 use msctp_sim::summary::Summary;
 
-/// The client reaches the server over three links; the first is silent from 5 s on, the second from 10 s on.
-/// All links are up again at 25 s.
+/// Runs a client that reaches the server over three links. The first is silent from 5 s on, the second from
+/// 10 s on; all links are up again at 25 s.
 fn run(options: &str) -> Summary {
     let mut text = String::from("name = \"three links\"\nduration = \"40s\"\n");
     for (name, kind) in [
@@ -49,20 +48,20 @@ fn run(options: &str) -> Summary {
 }
 
 #[test]
-fn potentially_failed_paths_are_left_after_one_time_out() {
+fn potentially_failed_paths_are_left_after_one_timeout() {
     let usual = run("");
     let quick = run("potentially_failed_threshold = 0");
     let (usual, quick) = (&usual.associations[0].to_client, &quick.associations[0].to_client);
-    // RFC 9260: data goes on to the dead path after each time-out of it, 1, 2, 4 … seconds, until the sixth.
+    // RFC 9260: data stays on the dead path after each of its timeouts, 1, 2, 4 … seconds, until the sixth.
     assert!(usual.longest_gap > 1.9, "{usual:?}");
-    // RFC 7829: a time-out for each of two failures, RTO.Min and a round trip.
+    // RFC 7829: a timeout for each of two failures, RTO.Min and a round trip.
     assert!(quick.longest_gap < 1.5, "{quick:?}");
     assert!(quick.bytes > usual.bytes * 5 / 4, "{} {}", quick.bytes, usual.bytes);
     assert!(quick.timeouts < usual.timeouts, "{quick:?} {usual:?}");
 }
 
 #[test]
-fn thresholds_that_cannot_be_are_refused() {
+fn impossible_thresholds_are_rejected() {
     let wrong = Scenario::from_toml(
         "name = \"x\"\nduration = \"1s\"\n[sctp.default]\nprimary_switchover_threshold = 2\n",
         "x",

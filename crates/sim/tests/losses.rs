@@ -1,5 +1,5 @@
-//! What the simulator tells senders of their losses: the truth, and nothing that changes a byte for who does
-//! not ask.
+//! The causes of losses that the simulator reports to senders are true, and change no byte for senders
+//! without an oracle.
 
 use msctp_sim::scenario::Scenario;
 use msctp_sim::summary::VerdictSummary;
@@ -21,9 +21,9 @@ fn run(overrides: &[&str]) -> Summary {
     simulation.summary()
 }
 
-/// Of the losses on the wire, on the air, and in the queues (made short), none is told wrong.
+/// No loss on the wire, on the air, or in the (short) queues is reported with a wrong cause.
 #[test]
-fn the_oracle_is_told_the_truth_over_tcp_and_over_sctp() {
+fn the_oracle_gets_true_causes_over_tcp_and_sctp() {
     let lossy =
         ["link.wire.forward.loss=0.005", "link.radio.forward.loss=0.005", "link.radio.queue={ packets = 5 }"];
     let tcp = [&lossy[..], &["tcp-profile.sender.loss_classifier=oracle"]].concat();
@@ -50,9 +50,9 @@ fn the_oracle_is_told_the_truth_over_tcp_and_over_sctp() {
 }
 
 #[test]
-fn a_loss_means_what_the_link_says() {
+fn a_loss_has_the_cause_configured_for_its_link() {
     let oracle = "tcp-profile.sender.loss_classifier=oracle";
-    // No queue that could be full.
+    // No queue can be full.
     let queues = ["link.wire.queue=unlimited", "link.radio.queue=unlimited"];
     let air = [&queues[..], &["link.radio.forward.loss=0.01", oracle]].concat();
     let as_is = run(&air).tcp[0].to_client.verdicts.unwrap();
@@ -63,6 +63,6 @@ fn a_loss_means_what_the_link_says() {
 }
 
 #[test]
-fn whoever_does_not_ask_is_not_told() {
+fn causes_are_not_recorded_without_a_classifier() {
     assert_eq!(run(&["link.radio.forward.loss=0.01"]).tcp[0].to_client.verdicts, None);
 }

@@ -1,4 +1,4 @@
-//! Mobile IP in whole runs: who is reached where, over which tunnel, how often.
+//! Mobile IP in complete runs: agents, tunnels, and the number of packets delivered.
 
 use msctp_sim::scenario::Scenario;
 use msctp_sim::summary::{LinkSummary, MobileIpSummary, Summary};
@@ -7,14 +7,14 @@ use proptest::prelude::*;
 
 const EXAMPLE: &str = include_str!("../../../scenarios/mobile-ip.toml");
 
-/// The example with these overrides.
+/// Returns the example with these overrides.
 fn example(overrides: &[&str]) -> Scenario {
     let overrides: Vec<String> = overrides.iter().map(|&text| text.to_owned()).collect();
     Scenario::from_toml(EXAMPLE, "mobile-ip.toml", &overrides).expect("right")
 }
 
-/// The example with its application and association replaced by packets at a constant rate from the
-/// correspondent.
+/// Returns the example with packets at a constant rate from the correspondent in place of its application and
+/// association.
 fn with_cbr(overrides: &[&str]) -> Scenario {
     let mut scenario = example(overrides);
     let cbr = r#"
@@ -73,7 +73,8 @@ fn the_example_registers_abroad_renews_and_comes_home() {
     assert_eq!(to, ["fa", "ha"]);
     for handover in &mobile.handovers {
         let registered = handover.registered.expect("accepted");
-        // Over the radio, 20 ms to the router and 20 ms to the home agent and back: 80 ms; home at once.
+        // Over the radio, 20 ms to the router and 20 ms to the home agent, and back: 80 ms. At home it is
+        // immediate.
         let expected = if handover.to == "fa" { 0.08..0.2 } else { 0.0..0.1 };
         assert!(expected.contains(&(registered - handover.at)), "{handover:?}");
     }
@@ -83,17 +84,17 @@ fn the_example_registers_abroad_renews_and_comes_home() {
     let [home, foreign] = &mobile_ip(&summary).agents[..] else { panic!("two agents") };
     assert!(home.tunnelled > 1000);
     assert_eq!(home.tunnelled, foreign.delivered + foreign.strangers);
-    // What the mobile sends goes straight from where it is: nothing of the data passes the home agent
-    // meanwhile.
+    // The mobile sends directly from its visited network: none of its data passes the home agent meanwhile.
     let abroad = link(&summary, "fa-wire/reverse").delivered;
     assert!(abroad > 10_000, "{abroad}");
     let upload = &summary.associations[0];
     assert!(upload.ended.is_none() && upload.to_server.longest_gap < 10.0, "{:?}", upload.to_server);
 }
 
-/// Waiting for three silent seconds takes up to three seconds longer than going at the first advertisement.
+/// Waiting for three silent seconds takes up to three seconds longer than changing at the first
+/// advertisement.
 #[test]
-fn an_eager_mobile_is_reached_again_sooner_than_a_lazy_one() {
+fn an_eager_mobile_has_a_shorter_gap_than_a_lazy_one() {
     let gaps = |switching: &str| -> Vec<f64> {
         let scenario = with_cbr(&[&format!("node.mh.mobile.switching={switching}")]);
         let summary = run(&scenario, 1);
@@ -102,13 +103,13 @@ fn an_eager_mobile_is_reached_again_sooner_than_a_lazy_one() {
     let (lazy, eager) = (gaps("lazy"), gaps("eager"));
     assert_eq!((lazy.len(), eager.len()), (2, 2));
     for (lazy, eager) in lazy.iter().zip(&eager) {
-        assert!(*eager < 0.3, "in the overlap of the cells nothing need be missed: {eager} s");
+        assert!(*eager < 0.3, "cells overlap, so there need be no gap: {eager} s");
         assert!((1.5..5.0).contains(lazy), "{lazy} s");
     }
 }
 
 #[test]
-fn one_seed_one_run_another_seed_another() {
+fn the_same_seed_repeats_the_run_and_another_seed_differs() {
     let scenario = example(&["duration=100s"]);
     let first = run(&scenario, 7);
     assert_eq!(first, run(&scenario, 7));
@@ -117,13 +118,13 @@ fn one_seed_one_run_another_seed_another() {
 
 #[test]
 fn without_the_foreign_agent_the_mobile_is_unreachable_abroad() {
-    // Its cell reaches a metre only.
+    // Its cell reaches one metre only.
     let summary = run(&with_cbr(&["link.cell-fa.radio.coverage=1"]), 1);
     let mobile = &mobile_ip(&summary).mobiles[0];
     assert_eq!(mobile.lost.len(), 1, "{mobile:?}");
     assert_eq!(mobile_ip(&summary).agents[0].tunnelled, 0);
-    // Out of coverage from 62 s to 157 s, 20 packets a second; up to 51 of them are still being tried at the
-    // home agent when it is back.
+    // Out of coverage from 62 s to 157 s, 20 packets a second. Up to 51 of them are still being retransmitted
+    // at the home agent when it returns.
     let lost = summary.cbr[0].sent - summary.cbr[0].received;
     assert!((1849..=1920).contains(&lost), "{lost}");
 }
@@ -132,9 +133,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     /// Whatever the timing, each packet of a stream to the mobile is delivered once or lost at one known
-    /// place: none is doubled by the tunnel, none disappears.
+    /// place: the tunnel duplicates none, and none disappears.
     #[test]
-    fn no_packet_is_doubled_or_forgotten(
+    fn no_packet_is_duplicated_or_unaccounted(
         eager: bool,
         leaves in 1..60u64,
         speed in 5..120u64,
@@ -153,7 +154,7 @@ proptest! {
         ];
         let overrides: Vec<&str> = overrides.iter().map(String::as_str).collect();
         let mut scenario = with_cbr(&overrides);
-        // Everything has arrived at the end: nothing is sent in the last ten seconds but signalling.
+        // Everything has arrived at the end: in the last ten seconds only signalling is sent.
         let stopped = {
             scenario.duration = msctp_units::Span::from_secs(200);
             run(&scenario, seed)
@@ -165,7 +166,7 @@ proptest! {
         let elsewhere = stopped.no_address + stopped.no_route;
         let strangers: u64 = mobile_ip(&stopped).agents.iter().map(|agent| agent.strangers).sum();
         let missing = cbr.sent - cbr.received;
-        // Signalling is lost on the same links: at most that much more is lost than is missing.
+        // Signalling is lost on the same links: the losses exceed the missing packets by at most that.
         let signalling: u64 = 2 * 201 + 400;
         let accounted = lost_on_links + elsewhere + strangers;
         prop_assert!(missing <= accounted && accounted <= missing + signalling, "{missing} {accounted}");
@@ -175,7 +176,7 @@ proptest! {
     }
 }
 
-/// The error after replacing the first occurrence of `from` by `to`.
+/// Returns the error after replacing the first occurrence of `from` by `to`.
 fn error(from: &str, to: &str) -> String {
     assert!(EXAMPLE.contains(from), "{from} is not in the scenario");
     let text = EXAMPLE.replacen(from, to, 1);
@@ -187,7 +188,7 @@ fn error(from: &str, to: &str) -> String {
 }
 
 #[test]
-fn what_is_wrong_with_agents_and_mobiles_is_named() {
+fn errors_of_agents_and_mobiles_name_the_key() {
     for (from, to, want) in [
         ("kind = \"home-agent\"", "kind = \"agent\"", "node.ha.kind: \"agent\" is unknown; want one of"),
         (
@@ -219,7 +220,7 @@ fn what_is_wrong_with_agents_and_mobiles_is_named() {
 }
 
 #[test]
-fn what_is_wrong_with_wireless_links_is_named() {
+fn errors_of_wireless_links_name_the_key() {
     for (from, to, want) in [
         ("rate = \"2Mbps\"", "rate = \"0bps\"", "link.cell-ha.rate: 0bps lets nothing pass"),
         ("rate = \"2Mbps\"", "rat = \"2Mbps\"", "link.cell-ha.rat: unknown key; did you mean \"rate\"?"),
@@ -264,7 +265,7 @@ fn what_is_wrong_with_wireless_links_is_named() {
 
 const FU: &str = include_str!("../../../scenarios/fu-atiquzzaman/mobile-ip.toml");
 
-/// Each of the three transports of the paper's scenario gets its data across both handovers, alone.
+/// Each of the three transports of the paper's scenario delivers data after both handovers, on its own.
 #[test]
 fn the_papers_scenario_runs_with_each_transport() {
     for (transport, overrides) in [
@@ -283,12 +284,12 @@ fn the_papers_scenario_runs_with_each_transport() {
         });
         let all = std::iter::once(over_sctp).chain(over_tcp);
         let (bytes, last) = all.into_iter().find(|&(bytes, _)| bytes > 0).expect("one sends");
-        // 948 bytes a segment; far above this in the paper, and both handovers are past at 175 s.
+        // 948 bytes per segment. The paper has far more, and both handovers are complete at 175 s.
         assert!(bytes / 948 > 500, "{transport}: {} segments", bytes / 948);
         assert!(last.is_some_and(|last| last > 185.0), "{transport}: {last:?}");
         let mobile = &mobile_ip(&summary).mobiles[0];
-        // Near the end of a cell advertisements are lost and it may change its mind; abroad from 79 s to 150
-        // s and home in the end it is.
+        // Near the end of a cell, advertisements are lost and it may change back. From 79 s to 150 s it is
+        // abroad, at the end at home.
         let used = |until: f64| {
             let registered = mobile.handovers.iter().filter(|h| h.registered.is_some_and(|at| at < until));
             registered.max_by(|a, b| a.at.total_cmp(&b.at)).map(|handover| handover.to.as_str())

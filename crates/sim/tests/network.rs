@@ -1,10 +1,10 @@
-//! Links, routers and constant-rate sources in whole runs: numbers that can be worked out by hand.
+//! Links, routers and constant-rate sources in complete runs, with results computed by hand.
 
 use msctp_sim::scenario::Scenario;
 use msctp_sim::summary::{LinkSummary, Summary};
 use msctp_sim::{Series, Simulation};
 
-/// a — 10 Mbps, 5 ms — r — 1 Mbps, 10 ms — b; `more` is added at the end.
+/// Returns the scenario a — 10 Mbps, 5 ms — r — 1 Mbps, 10 ms — b; `more` is added at the end.
 fn scenario(more: &str) -> Scenario {
     let text = format!(
         r#"
@@ -69,7 +69,7 @@ fn link<'s>(summary: &'s Summary, name: &str) -> &'s LinkSummary {
 
 #[test]
 fn packets_below_the_bottleneck_all_arrive() {
-    // 1000 bytes each 16 ms from 0 on: the 625th leaves at 9.984 s; a packet takes 0.8 + 5 + 8 + 10 ms.
+    // 1000 bytes every 16 ms from 0 on: the 625th is sent at 9.984 s; a packet takes 0.8 + 5 + 8 + 10 ms.
     let (summary, _) = run(&scenario(&cbr("500kbps", 1000, "")));
     assert_eq!(summary.cbr[0].sent, 626);
     assert_eq!(summary.cbr[0].received, 624);
@@ -79,11 +79,11 @@ fn packets_below_the_bottleneck_all_arrive() {
 }
 
 #[test]
-fn above_it_the_bottleneck_carries_its_rate_and_the_queue_is_full() {
+fn above_the_bottleneck_its_rate_is_delivered_and_the_queue_is_full() {
     let text = cbr("2Mbps", 1000, "") + "\n[probes]\nqueues = \"1s\"";
     let (summary, series) = run(&scenario(&text));
     let right = link(&summary, "right/forward");
-    // First arrival after 5.8 ms of the left link; then one packet each 8 ms, 10 ms of delay.
+    // The first arrives after 5.8 ms of the left link; then one packet per 8 ms, with 10 ms of delay.
     assert_eq!(right.delivered, (10_000_000 - 5_800 - 10_000) / 8_000);
     assert!(right.queue_drops > 1200, "{right:?}");
     assert_eq!(right.longest_queue, 10);
@@ -93,9 +93,9 @@ fn above_it_the_bottleneck_carries_its_rate_and_the_queue_is_full() {
 }
 
 #[test]
-fn sources_start_and_stop_when_told() {
+fn sources_start_and_stop_by_actions() {
     let text = cbr("80kbps", 1000, "start = \"1s\"\nstop = \"2s\"");
-    // Each 100 ms from 1 s on; at 2 s it is stopped before it sends.
+    // Every 100 ms from 1 s on; at 2 s it is stopped before it sends.
     assert_eq!(run(&scenario(&text)).0.cbr[0].sent, 10);
     let text = cbr("80kbps", 1000, "start = \"action\"")
         + "\n[[action]]\nat = \"9s\"\ndo = \"start-app\"\napp = \"noise\"";
@@ -103,12 +103,12 @@ fn sources_start_and_stop_when_told() {
 }
 
 #[test]
-fn a_link_that_is_down_loses_everything_and_says_so() {
+fn a_link_that_is_down_drops_and_counts_everything() {
     let text = cbr("80kbps", 1000, "")
         + "\n[[action]]\nat = \"2050ms\"\ndo = \"link-down\"\nlink = \"left\""
         + "\n[[action]]\nat = \"5050ms\"\ndo = \"link-up\"\nlink = \"left\"";
     let (summary, _) = run(&scenario(&text));
-    // Sent at 0, 0.1, …: 2.1 to 5.0 are lost, the last (10.0) has not arrived yet.
+    // Sent at 0, 0.1, …: those from 2.1 to 5.0 are lost, the last (10.0) has not arrived yet.
     assert_eq!(summary.cbr[0].sent, 101);
     assert_eq!(summary.cbr[0].received, 70);
     assert_eq!(link(&summary, "left/forward").down_drops, 30);
@@ -118,7 +118,7 @@ fn a_link_that_is_down_loses_everything_and_says_so() {
 }
 
 #[test]
-fn an_address_that_is_gone_neither_sends_nor_receives() {
+fn a_removed_address_neither_sends_nor_receives() {
     let text = cbr("80kbps", 1000, "")
         + "\n[[action]]\nat = \"5050ms\"\ndo = \"address-down\"\naddress = \"10.0.1.2\"";
     let (summary, _) = run(&scenario(&text));
@@ -130,7 +130,7 @@ fn an_address_that_is_gone_neither_sends_nor_receives() {
 }
 
 #[test]
-fn rate_delay_and_loss_can_change_on_the_way() {
+fn rate_delay_and_loss_can_change_during_a_run() {
     let text = cbr("80kbps", 1000, "")
         + "\n[[action]]\nat = \"5050ms\"\ndo = \"set-link\"\nlink = \"right\"\ndirection = \"forward\"\nloss = 1.0";
     let (summary, _) = run(&scenario(&text));

@@ -1,5 +1,5 @@
-//! A handover policy of one's own in the simulator: data moves to the path with the lowest round trip,
-//! unasked.
+//! A handover policy defined outside the crates, in the simulator: data moves to the path with the lowest
+//! round trip without an action.
 
 use msctp_congestion::StartState;
 use msctp_proto::handover::{Action, HandoverPolicy, PathView, PolicyFactory, View};
@@ -39,7 +39,7 @@ impl HandoverPolicy for LowestRoundTrip {
     }
 }
 
-/// `scenarios/handover.toml`, but nobody asks for the switch to the WLAN.
+/// Runs `scenarios/handover.toml` without the action that requests the switch to the WLAN.
 fn run(own: bool) -> Summary {
     let text = include_str!("../../../scenarios/handover.toml");
     let mut scenario = Scenario::from_toml(text, "handover.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
@@ -61,10 +61,10 @@ fn the_lowest_round_trip_takes_the_data_to_the_wlan() {
         let all = summary.associations[0].handovers.iter();
         all.filter(|h| h.side == "server").map(|h| (h.at, h.cause.to_string())).collect()
     };
-    assert_eq!(switches(&registered), [], "nobody asks for it");
+    assert_eq!(switches(&registered), [], "no action requests it");
     let moved = switches(&own);
     assert_eq!(moved.len(), 1, "{moved:?}");
-    // The WLAN address is added at 20 s and measured by the heartbeat that confirms it.
+    // The WLAN address is added at 20 s and measured by its verification heartbeat.
     assert!(moved[0].0 > 20.0 && moved[0].0 < 22.0 && moved[0].1 == "policy", "{moved:?}");
     let bytes = |summary: &Summary| summary.associations[0].to_client.bytes;
     assert!(bytes(&own) > 5 * bytes(&registered), "{} and {}", bytes(&own), bytes(&registered));

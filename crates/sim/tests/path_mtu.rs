@@ -1,13 +1,12 @@
-//! The PMTU of a path found out by probes (RFC 8899): a narrow link, one that narrows, and the data that was
-//! cut before.
+//! Path MTU discovery by probes (RFC 8899): a narrow link, a path that becomes narrower, and data fragmented
+//! before that.
 
 use msctp_sim::Simulation;
 use msctp_sim::scenario::Scenario;
 use msctp_sim::summary::Summary;
 
-/// A server sends 2 MB to a client over a link that passes `first` bytes, and with a second address over one
-/// that passes `second`. At 5 s the client asks for data on the second. Nobody tells anybody that a packet
-/// was too big.
+/// Runs a server that sends 2 MB to a client over a link with an MTU of `first` bytes, and to a second
+/// address over one with `second`. At 5 s the client requests data on the second. Links send no ICMP.
 fn run(first: u32, second: u32, options: &str) -> Summary {
     let text = format!(
         r#"
@@ -80,25 +79,25 @@ fn run(first: u32, second: u32, options: &str) -> Summary {
 const FINDING: &str = "pmtu_discovery = true";
 
 #[test]
-fn without_it_a_narrow_link_lets_nothing_pass() {
+fn without_discovery_a_narrow_link_delivers_nothing() {
     let x = &run(1400, 1400, "").associations[0];
     assert_eq!(x.to_client.bytes, 0, "{:?}", x.to_client);
 }
 
 #[test]
-fn with_it_data_is_cut_for_the_narrowest_path_and_no_probe_counts_as_a_loss() {
+fn with_discovery_data_is_fragmented_for_the_narrowest_path_and_lost_probes_are_no_losses() {
     let summary = run(1500, 1300, FINDING);
     let x = &summary.associations[0].to_client;
     assert_eq!(x.bytes, 2_000_000);
     assert_eq!((x.timeouts, x.fast_retransmits, x.retransmitted), (0, 0, 0), "{x:?}");
     let two = summary.links.iter().find(|l| l.name == "two/forward").expect("there");
     assert!(two.too_big >= 3, "three probes of 1500 bytes: {}", two.too_big);
-    // 2 MB at 2 Mbps take 8 s and a little.
+    // 2 MB at 2 Mbps take just over 8 s.
     assert!(x.completed.expect("complete") < 11.0, "{x:?}");
 }
 
 #[test]
-fn a_path_narrower_than_the_base_is_found_and_what_was_cut_before_arrives_in_pieces() {
+fn a_path_narrower_than_the_base_is_found_and_larger_packets_arrive_as_ip_fragments() {
     let summary = run(1500, 800, FINDING);
     let x = &summary.associations[0].to_client;
     assert_eq!(x.bytes, 2_000_000, "{x:?}");

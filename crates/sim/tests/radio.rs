@@ -1,5 +1,5 @@
-//! Radio links in whole runs: the committed scenarios, conditions that change, and what the hosts at the ends
-//! hear of them.
+//! Radio links in complete runs: the committed scenarios, changing conditions, and the reports that hosts
+//! receive.
 
 use msctp_proto::TraceKind;
 use msctp_schemes::policies::note;
@@ -22,7 +22,7 @@ fn run(scenario: &Scenario) -> (Summary, Series) {
     (simulation.summary(), simulation.into_series())
 }
 
-/// Bytes of messages delivered to the client per second, from `from` to `to` seconds.
+/// Returns the bytes of messages delivered to the client per second, from `from` to `to` seconds.
 fn rate(series: &Series, from: u64, to: u64) -> f64 {
     let total = &series.delivery.iter().find(|d| d.side == "client").expect("recorded").total;
     let bin = |s: u64| (s * 1_000_000_000 / total.interval.as_nanos()) as usize;
@@ -30,9 +30,8 @@ fn rate(series: &Series, from: u64, to: u64) -> f64 {
     bytes as f64 / (to - from) as f64
 }
 
-/// With the window full the download takes what the radio carries: the scheme's octets · 3 PDCHs · (1 −
-/// BLER), of which messages are 1452 octets in packets of 1500 and 11 more. CS4 has 58.8 kbit/s, which Gb's
-/// 64 kbit/s let through.
+/// With a full window the download has the radio's rate: the scheme's octets · 3 PDCHs · (1 − BLER). Messages
+/// are 1452 octets of it in packets of 1500 and 11 more. CS4 has 58.8 kbit/s, below Gb's 64 kbit/s.
 #[test]
 fn the_download_follows_the_coding() {
     let (_, series) = run(&scenario(EGPRS, &[]));
@@ -47,12 +46,12 @@ fn the_download_follows_the_coding() {
         let (measured, most) = (rate(&series, from, to), expected(kbps, bler));
         println!("{from} to {to} s: {measured:.0} of {most:.0} bytes/s");
         assert!(measured < most * 1.03, "{from}: {measured} of {most}");
-        // Losses on Gi and the way to the window after them leave some of it unused.
+        // Losses on Gi and the recovery of the window after them leave some of it unused.
         assert!(measured > most * 0.7, "{from}: {measured} of {most}");
     }
 }
 
-/// What the server was told of the mobile's link: second, kbit/s, errors per million, scheme, changes of
+/// Returns the server's reports of the mobile's link: second, kbit/s, errors per million, scheme, changes of
 /// cell.
 fn reports(series: &Series) -> Vec<(u64, u64, u32, u8, u64)> {
     let server = series.traces.iter().find(|t| t.side == "server").expect("recorded");
@@ -74,9 +73,9 @@ fn reports(series: &Series) -> Vec<(u64, u64, u32, u8, u64)> {
     told
 }
 
-/// At the set-up and at each change, after the way of half a second to the server.
+/// Reports arrive at the set-up and at each change, after the delay of half a second to the server.
 #[test]
-fn the_server_hears_of_the_mobiles_link() {
+fn the_server_receives_reports_of_the_mobiles_link() {
     let (_, series) = run(&scenario(EGPRS, &[]));
     let told = reports(&series);
     let changes = [
@@ -95,9 +94,9 @@ fn the_server_hears_of_the_mobiles_link() {
     assert_eq!(reports(&series), []);
 }
 
-/// 1 Mbps less 5 % or 20 % and headers, and SCTP retransmits nothing, not even at the change of cell.
+/// 1 Mbps less 5 % or 20 % and headers; SCTP retransmits nothing, not even at the change of cell.
 #[test]
-fn lte_hides_what_the_channel_takes() {
+fn lte_hides_the_losses_of_the_channel() {
     let (summary, series) = run(&scenario(LTE, &[]));
     let most = |loss: f64| 125_000.0 * (1.0 - loss) * 122.0 / 125.0 * 1452.0 / 1504.0;
     for (from, to, loss) in [(4, 10, 0.05), (12, 20, 0.2), (23, 30, 0.05)] {
@@ -113,14 +112,14 @@ fn lte_hides_what_the_channel_takes() {
     assert_eq!(reports(&series).last().map(|r| (r.1, r.2, r.4)), Some((1000, 50_000, 1)));
 }
 
-/// One HARQ attempt and one retransmission leave losses to SCTP.
+/// With one HARQ attempt and one retransmission, SCTP sees losses.
 #[test]
-fn lte_with_few_attempts_does_not() {
+fn lte_with_few_attempts_does_not_hide_losses() {
     let (summary, _) = run(&scenario(LTE, &["link.cell.max_retx=1", "link.cell.max_attempts=1"]));
     assert!(summary.links.iter().any(|l| l.losses > 0) && summary.associations[0].to_client.bytes > 0);
 }
 
-/// The chain of the scenario's comment is read, only degrades, and ends in another cell.
+/// The chain in the scenario's comment is read, only degrades, and ends in another cell.
 #[test]
 fn the_random_run_is_read_from_the_scenarios_comment() {
     let comment: String = EGPRS
@@ -141,7 +140,7 @@ fn the_random_run_is_read_from_the_scenarios_comment() {
 }
 
 #[test]
-fn one_seed_one_run() {
+fn the_same_seed_repeats_the_run() {
     let hash = |set: &[&str]| run(&scenario(EGPRS, set)).0.trace_hash;
     let short = ["duration=20s"];
     assert_eq!(hash(&short), hash(&short));

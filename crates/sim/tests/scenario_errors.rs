@@ -1,4 +1,4 @@
-//! Wrong scenario files give one error each that names file, line, key and remedy.
+//! Invalid scenario files give one error each, with file, line, key and remedy.
 
 use msctp_congestion::RenoConfig;
 use msctp_sim::scenario::Scenario;
@@ -70,7 +70,7 @@ association = "x"
 address = "10.0.1.2"
 "#;
 
-/// The error after replacing the first occurrence of `from` by `to`.
+/// Returns the error after replacing the first occurrence of `from` by `to`.
 fn error(from: &str, to: &str) -> String {
     assert!(GOOD.contains(from), "{from} is not in the scenario");
     let text = GOOD.replacen(from, to, 1);
@@ -78,7 +78,7 @@ fn error(from: &str, to: &str) -> String {
 }
 
 #[test]
-fn the_scenario_the_others_are_made_from_is_right() {
+fn the_base_scenario_is_valid() {
     let scenario = Scenario::from_toml(GOOD, "small.toml", &[]).expect("right");
     assert_eq!(scenario.links.len(), 2);
     assert_eq!(scenario.apps.len(), 2);
@@ -119,7 +119,7 @@ fn unknown_keys_and_words_name_the_nearest_valid_one() {
 }
 
 #[test]
-fn a_controllers_options_are_those_that_it_lists() {
+fn a_controller_accepts_its_own_options_only() {
     let with = |text: &str| format!("pmtu = 1500\n{text}");
     let good = with("controller = \"reno\"\ncontroller_options = { count_acks = true, l = 2 }");
     let overrides = ["sctp.slow.controller_options.l=4".to_owned()];
@@ -143,7 +143,7 @@ fn a_controllers_options_are_those_that_it_lists() {
 }
 
 #[test]
-fn a_message_has_one_limit_and_each_is_in_its_range() {
+fn a_message_has_one_limit_and_each_has_a_range() {
     let bad = |text: &str| error("type = \"bulk\"", &format!("type = \"bulk\"\n{text}"));
     assert_eq!(
         bad("lifetime = \"200ms\"\npriority = 1"),
@@ -164,7 +164,7 @@ fn a_message_has_one_limit_and_each_is_in_its_range() {
 }
 
 #[test]
-fn values_that_cannot_be_say_what_can() {
+fn invalid_values_name_the_allowed_ones() {
     assert_eq!(
         error("\"11Mbps\"", "\"-11Mbps\""),
         "small.toml:30: link.right.rate: \"-11Mbps\" is not a rate: want a number of at least 0 with a unit, as \
@@ -268,7 +268,7 @@ fn names_and_addresses_must_refer_to_something() {
 }
 
 #[test]
-fn what_is_reported_of_a_link_must_make_sense() {
+fn reports_of_a_link_must_be_valid() {
     let report = |keys: &str| {
         let action = format!("do = \"report-quality\"\nassociation = \"x\"\naddress = \"10.0.1.2\"\n{keys}");
         error("do = \"set-primary\"\nassociation = \"x\"\naddress = \"10.0.1.2\"\n", &action)
@@ -361,7 +361,7 @@ fn radio_links_are_checked() {
 }
 
 #[test]
-fn what_changes_by_itself_is_checked() {
+fn changing_conditions_are_checked() {
     let plain = "rate = \"11Mbps\"\ndelay = \"20ms\"\nloss = 0.01\n";
     let coding = |coding: &str| error(plain, &format!("type = \"egprs\"\ncoding = {{ {coding} }}\n"));
     let cs4 = "at = \"0s\", scheme = \"CS4\", bler = 0.01";
@@ -423,7 +423,7 @@ fn actions_fit_the_links_type() {
 }
 
 #[test]
-fn nothing_is_used_twice_or_too_late() {
+fn duplicates_and_late_times_are_rejected() {
     assert_eq!(
         error("name = \"right\"", "name = \"left\""),
         "small.toml:25: link.left: this name is used twice: want names that differ"
@@ -449,7 +449,7 @@ fn nothing_is_used_twice_or_too_late() {
 }
 
 #[test]
-fn a_route_that_does_not_exist_says_where_packets_get_stuck() {
+fn a_missing_route_names_the_node_without_it() {
     let second = "[[node]]\nname = \"r2\"\nkind = \"router\"\n\n[[link]]\nname = \"right\"\na = \"r2\"";
     assert_eq!(
         error("[[link]]\nname = \"right\"\na = \"r\"", second),
@@ -465,7 +465,7 @@ fn overrides_replace_values_and_are_named_in_errors() {
         Scenario::from_toml(GOOD, "small.toml", &pairs).map_err(|e| e.to_string())
     };
     let scenario = with(&["duration=20s", "link.right.rate=5Mbps", "sctp.slow.rto_min=\"2s\"", "seed=9"]);
-    // RTO.Min above RTO.Initial is refused by the core's own check.
+    // RTO.Min above RTO.Initial is rejected by the core's own check.
     assert_eq!(
         scenario.unwrap_err(),
         "small.toml:35: sctp.slow.rto_initial: 1s cannot be used: want between rto_min (2s) and rto_max (60s)"
@@ -502,7 +502,7 @@ fn a_key_of_another_link_type_names_the_types_that_have_it() {
 }
 
 #[test]
-fn a_queue_that_is_a_number_says_what_it_can_be() {
+fn a_queue_that_is_a_number_names_the_allowed_forms() {
     assert_eq!(
         error("queue = { packets = 50 }", "queue = 50"),
         "small.toml:23: link.left.queue: 50 is not a queue limit: want { packets = 50 }, { bytes = 75000 } or the string \"unlimited\""
@@ -510,7 +510,7 @@ fn a_queue_that_is_a_number_says_what_it_can_be() {
 }
 
 #[test]
-fn too_many_decimals_are_said() {
+fn too_many_decimals_are_rejected() {
     assert_eq!(
         error("\"20ms\"", "\"15.649999999999999ms\""),
         "small.toml:31: link.right.delay: \"15.649999999999999ms\" is more precise than 1 ns: want at most 3 decimals of \
@@ -549,7 +549,7 @@ fn an_override_of_a_profile_that_nothing_uses_names_those_in_use() {
 }
 
 #[test]
-fn what_nothing_uses_is_listed() {
+fn unused_declarations_are_listed() {
     let unused = |more: &str| {
         let text = GOOD.to_owned() + more;
         Scenario::from_toml(&text, "small.toml", &[]).unwrap_or_else(|e| panic!("{e}")).unused()

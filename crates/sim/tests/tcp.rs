@@ -7,7 +7,7 @@ use msctp_sim::Simulation;
 use msctp_sim::scenario::Scenario;
 use msctp_sim::summary::Summary;
 
-/// One connection through a bottleneck; `%` is where more goes.
+/// One connection through a bottleneck; `%` is replaced by further parts.
 const BASE: &str = r#"
 duration = "20s"
 [[node]]
@@ -72,7 +72,7 @@ fn an_endless_transfer_fills_the_bottleneck() {
 }
 
 #[test]
-fn a_file_is_delivered_the_connection_closes_and_actions_hear_of_it() {
+fn a_file_is_delivered_the_connection_closes_and_actions_are_triggered() {
     let bulk = format!("{BULK}bytes = 1000000\n");
     let action = "[[action]]\ndo = \"link-down\"\nlink = \"right\"\nafter = { event = \"delivered\", app = \"file\", delay = \"1s\" }\n";
     let summary = run(&format!("{bulk}{action}"), &[]);
@@ -86,7 +86,7 @@ fn a_file_is_delivered_the_connection_closes_and_actions_hear_of_it() {
 }
 
 #[test]
-fn losses_are_repaired_whatever_the_recovery_and_the_same_seed_gives_the_same_bytes() {
+fn losses_are_repaired_by_every_recovery_and_the_same_seed_gives_the_same_bytes() {
     let mut hashes = Vec::new();
     for recovery in ["reno", "newreno", "sack"] {
         let overrides = [
@@ -143,7 +143,7 @@ fn both_ends_send_and_ipv6_has_longer_headers() {
 }
 
 #[test]
-fn the_trace_and_the_throughput_are_recorded_when_asked_for() {
+fn the_trace_and_the_throughput_are_recorded_on_request() {
     let wanted = ["probes.throughput=100ms", "probes.trace=true", "probes.chunks=true", "duration=3s"];
     let mut simulation = Simulation::new(&scenario(BULK, &wanted), None).unwrap();
     simulation.run();
@@ -182,7 +182,7 @@ fn captured(overrides: &[&str]) -> Vec<u8> {
 }
 
 #[test]
-fn captured_segments_are_whole_and_their_checksums_right() {
+fn captured_segments_are_complete_with_valid_checksums() {
     use pcap_file::pcapng::{Block, PcapNgReader};
     let lost = "link.right.forward.loss={ packets = [60, 62, 64, 66, 68, 70, 72] }";
     let losses = [lost];
@@ -204,11 +204,11 @@ fn captured_segments_are_whole_and_their_checksums_right() {
             comments += packet.options.len();
         }
         assert!(segments > 500);
-        assert_eq!(comments > 0, extended, "what is left out is said");
+        assert_eq!(comments > 0, extended, "omitted bytes are reported");
     }
 }
 
-/// The error after replacing the first occurrence of `from` by `to`.
+/// Returns the error after replacing the first occurrence of `from` by `to`.
 fn error(from: &str, to: &str) -> String {
     let good = format!("{BASE}{BULK}");
     assert!(good.contains(from), "{from} is not in the scenario");
@@ -216,7 +216,7 @@ fn error(from: &str, to: &str) -> String {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_place_and_remedy() {
+fn errors_name_the_place_and_the_remedy() {
     assert_eq!(
         error("recovery = \"sack\"", "recovrey = \"sack\""),
         "tcp.toml:27: tcp-profile.p.recovrey: unknown key; did you mean \"recovery\"?"

@@ -1,5 +1,5 @@
-//! Links that follow traces, in scenario files: what passes is what the trace allows, and what is wrong is
-//! named.
+//! Links that follow traces, in scenario files: they deliver what the trace allows, and errors name the
+//! place.
 
 use msctp_sim::Simulation;
 use msctp_sim::scenario::Scenario;
@@ -16,7 +16,7 @@ fn read(overrides: &[&str]) -> Result<Scenario, String> {
     Scenario::from_toml_and_files(&text, "trace.toml", &overrides, &open).map_err(|e| e.to_string())
 }
 
-/// Bytes that each column of the sample allows over its 60 s.
+/// Returns the bytes that each column of the sample allows over its 60 s.
 fn allowed(column: usize) -> f64 {
     let text = open("traces/sample-two-networks.csv").expect("there");
     let rows = text.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit()));
@@ -54,7 +54,7 @@ fn overloaded_links_deliver_what_the_recording_allows() {
 }
 
 #[test]
-fn what_is_wrong_with_a_trace_is_named() {
+fn errors_of_a_trace_name_the_line() {
     let error = |overrides: &[&str]| read(overrides).expect_err("refused");
     let missing = error(&["link.wifi.trace=nowhere.csv"]);
     assert!(missing.contains("link.wifi.trace: nowhere.csv:"), "{missing}");

@@ -1,12 +1,12 @@
-//! Live sources in whole runs: what a message's transfer time is, and that the transport does not hold its
-//! source back.
+//! Live sources in complete runs: the transfer times of messages, and generation independent of the
+//! transport.
 
 use msctp_sim::scenario::Scenario;
 use msctp_sim::summary::VideoSummary;
 use msctp_sim::{Series, Simulation};
 use msctp_units::{Span, Time};
 
-/// client — 10 Mbps, 10 ms — server, a video from client to server.
+/// A video from client to server over client — 10 Mbps, 10 ms — server.
 const VIDEO: &str = r#"duration = "10s"
 [[node]]
 name = "client"
@@ -79,15 +79,15 @@ fn on_an_idle_path_a_transfer_takes_transmission_and_propagation() {
 }
 
 #[test]
-fn a_path_too_slow_does_not_hold_the_source_back() {
-    // 400 kbps of video on a link of 200: half of it is not delivered, and messages wait above the 20,000
-    // bytes of the send buffer.
+fn a_slow_path_does_not_delay_the_source() {
+    // 400 kbps of video on a link of 200 kbps: half of it is not delivered, and messages beyond the 20,000
+    // bytes of the send buffer wait in the source.
     let (video, series) = run(&scenario(&["link.wire.rate=200kbps"]));
     assert_eq!(video.generated, 400);
     assert!((200..230).contains(&video.delivered), "{video:?}");
     assert_eq!(video.undelivered, 400 - video.delivered);
     assert!(video.longest_wait > 100, "{video:?}");
-    // The transfer times grow by the 20 ms each message comes too early.
+    // The transfer times grow by the 20 ms by which each message is too early.
     let messages = &series.messages[0];
     let time = |n: usize| messages.delivered[n].unwrap().since(messages.generated[n]).as_secs_f64();
     assert!(time(150) - time(50) > 1.5, "{} {}", time(50), time(150));
@@ -95,14 +95,15 @@ fn a_path_too_slow_does_not_hold_the_source_back() {
 }
 
 #[test]
-fn what_is_generated_before_the_association_is_up_counts_from_then() {
+fn messages_generated_before_the_association_is_up_count_from_their_generation() {
     let (video, series) = run(&scenario(&["association.x.start=2s"]));
     assert_eq!((video.generated, video.undelivered), (400, 0));
     let first = series.messages[0].delivered[0].unwrap();
     assert!(first > Time::ZERO + Span::from_secs(2));
     assert!(video.max_transfer.unwrap() > 1.0);
     assert!(video.longest_wait >= 50, "{video:?}");
-    // 400 messages, of which some 60 waited: 95 % are below the longest, the mean is below that.
+    // 400 messages, of which some 60 waited: the 95th percentile is below the longest, the mean is below
+    // that.
     assert!(video.mean_transfer < video.p95_transfer && video.p95_transfer < video.max_transfer);
 }
 
@@ -115,7 +116,7 @@ fn frames_come_from_a_trace() {
     };
     let scenario = Scenario::from_toml_and_files(&text, "video.toml", &[], &open).unwrap();
     let (video, series) = run(&scenario);
-    // Every 100 ms two frames.
+    // Two frames every 100 ms.
     assert_eq!((video.generated, video.generated_bytes), (160, 80 * 3100));
     assert_eq!(series.messages[0].generated[3], Time::ZERO + Span::from_millis(1120));
 }
@@ -129,7 +130,7 @@ fn the_sample_trace_can_be_read() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_place_and_remedy() {
+fn errors_name_the_place_and_the_remedy() {
     let error = |from: &str, to: &str| {
         assert!(VIDEO.contains(from), "{from}");
         let text = VIDEO.replacen(from, to, 1);
@@ -179,9 +180,9 @@ fn what_is_wrong_is_named_with_its_place_and_remedy() {
     );
 }
 
-/// `scenarios/video-lifetime.toml`: frames with a lifetime are never late; without one all arrive, late.
+/// `scenarios/video-lifetime.toml`: frames with a lifetime are never late; without one all arrive, some late.
 #[test]
-fn frames_with_a_lifetime_are_not_sent_when_they_are_old() {
+fn frames_beyond_their_lifetime_are_not_sent() {
     let text = include_str!("../../../scenarios/video-lifetime.toml");
     let scenario = Scenario::from_toml(text, "video-lifetime.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
     let mut simulation = Simulation::new(&scenario, None).expect("right");
@@ -191,18 +192,18 @@ fn frames_with_a_lifetime_are_not_sent_when_they_are_old() {
     assert_eq!((live.generated, reliable.generated), (2400, 2400));
     assert_eq!(reliable.undelivered, 0);
     assert!(live.undelivered > 0 && live.undelivered < 1200, "{live:?}");
-    // What is sent in the last moment of its life still has the queue and the link before it: 30 packets of
-    // 1500 bytes at 4 Mbps are 90 ms, and 40 ms.
+    // A message sent at the end of its lifetime still has to pass the queue and the link: 30 packets of 1500
+    // bytes at 4 Mbps take 90 ms, and the link 40 ms.
     let (oldest, insisted) = (live.max_transfer.unwrap(), reliable.p95_transfer.unwrap());
     assert!(oldest <= 0.250 + 0.090 + 0.040 + 0.010, "{live:?}");
     assert!(insisted > 2.0 * live.p95_transfer.unwrap(), "{live:?} {reliable:?}");
 }
 
-/// A limit of the messages reaches the association: a frame without retransmissions is lost with its packet
+/// The association applies a limit of the messages: a frame without retransmissions is lost with its packet
 /// (RFC 7496 §3.1).
 #[test]
-fn frames_that_may_not_be_sent_again_are_lost_with_their_packets() {
-    // Long enough for the last time-out.
+fn frames_without_retransmissions_are_lost_with_their_packets() {
+    // Long enough for the last timeout.
     let (reliable, _) = run(&scenario(&["link.wire.loss=0.05", "duration=30s"]));
     assert_eq!(reliable.undelivered, 0);
     let (limited, _) =

@@ -38,7 +38,7 @@ pub(super) fn run(args: &Args, path: &Path) -> Result<(), Failure> {
         .map_err(|e| Failure::Run(format!("cannot make a PID namespace: {e}; run it as root")))?
     {
         Role::Outer(outcome) if outcome.status.success() => Ok(()),
-        // The inner process has printed why.
+        // The inner process has printed the reason.
         Role::Outer(outcome) => std::process::exit(contain::code(outcome).into()),
         Role::Inner => {
             if !left_out.is_empty() && !args.quiet {

@@ -7,7 +7,7 @@ use msctp::Endpoint;
 
 use crate::Failure;
 
-/// How long to wait until the kernel takes the ABORTs.
+/// Time for which to wait until the kernel accepts the ABORTs.
 const LEAVE: Duration = Duration::from_secs(1);
 
 /// The endpoints that a command has bound.

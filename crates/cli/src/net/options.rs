@@ -19,7 +19,7 @@ use super::text::escape;
 use crate::Failure;
 use crate::system::{os_error, read};
 
-/// How packets leave and how the association behaves.
+/// Options of packets and associations.
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Network options")]
 pub(crate) struct NetArgs {

@@ -241,7 +241,7 @@ async fn begin(
     Service::Files.send(association, &first).await.map_err(Lost::Again)?;
     let mut answer =
         Service::Files.receive_answer(association, args.peer.timeout()).await.map_err(|failure| {
-            // A receiver, or another service, that aborts here refuses the file.
+            // An abort by a receiver, or another service, at this point rejects the file.
             let wanted = association.state() == AssociationState::Established;
             if wanted { Lost::Again(failure) } else { Lost::ForGood(failure) }
         })?;

@@ -18,12 +18,12 @@ pub(crate) const CONTROL: u16 = 1;
 /// Stream of the data that the control messages describe.
 pub(crate) const DATA: u16 = 2;
 
-/// How long a server waits for the first message of a client.
+/// Time for which a server waits for a client's first message.
 pub(crate) const FIRST_TIMEOUT: Duration = Duration::from_secs(15);
 /// Idle timeout of `recv` and `perf --server`: a client that was killed is noticed after this time. Shorter
 /// than the endpoint's, because such a client keeps others waiting. HEARTBEATs keep an idle one alive.
 pub(crate) const CLIENT_GONE: Duration = Duration::from_secs(15);
-/// How long an end waits until the peer has read the last message and ended the association.
+/// Time for which an end waits until the peer has read the last message and ended the association.
 pub(crate) const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

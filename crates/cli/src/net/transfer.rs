@@ -34,7 +34,7 @@ pub(crate) enum Control {
     },
     /// The receiver answers later: it hashes what it has, or another sender is sending the same bytes.
     Wait {
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// The receiver requests the bytes from an offset.
@@ -46,7 +46,7 @@ pub(crate) enum Control {
     Done,
     /// The receiver refuses the file.
     Refused {
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
@@ -81,10 +81,10 @@ impl Hash {
     }
 }
 
-/// Checks that a receiver may make a file of this name. Both ends check it.
+/// Checks that a receiver may create a file of this name. Both ends check it.
 ///
 /// # Errors
-/// The reason why it may not.
+/// The name is not allowed; the text gives the reason.
 pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let wrong = if name.starts_with('.') {
         "the name begins with a dot, and `msctp recv` takes no hidden files"

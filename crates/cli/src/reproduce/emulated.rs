@@ -81,7 +81,7 @@ pub(super) fn announce(plan: &[u32], parallel: Option<NonZeroUsize>) {
     );
 }
 
-/// Carries out the runs on real stacks and in the simulator.
+/// Runs the experiment on real stacks and in the simulator.
 pub(super) fn carry_out(
     emulated: &Emulated,
     effort: &Effort,

@@ -1,4 +1,4 @@
-//! `msctp reproduce`: carries out a paper's experiment, judges its claims and writes the report.
+//! `msctp reproduce`: runs a paper's experiment, judges its claims and writes the report.
 
 #[cfg(all(feature = "net", target_os = "linux"))]
 mod emulated;
@@ -156,7 +156,7 @@ fn real_runs(args: &Args, one: Option<&Experiment>, effort: &Effort) -> Result<u
     Ok(plan.len() + (emulated.simulated)(effort, args.repetitions))
 }
 
-/// Carries out the paper on real stacks for `--emulated`, and adds a section to its report.
+/// Runs the paper on real stacks for `--emulated`, and adds a section to its report.
 #[cfg(all(feature = "net", target_os = "linux"))]
 fn beside(
     args: &Args,

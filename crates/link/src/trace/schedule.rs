@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line_and_remedy() {
+    fn errors_name_the_line_and_the_remedy() {
         let error = |text| Schedule::from_mahimahi(text, None).unwrap_err().to_string();
         assert_eq!(error("1\n1.5\n"), "2: \"1.5\": want a time in whole milliseconds, 0 to 31622400000");
         assert_eq!(error("5\n\n3\n"), "3: 3ms comes after 5ms: want times in order");

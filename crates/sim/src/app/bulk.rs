@@ -23,7 +23,7 @@ pub(crate) struct Bulk {
 }
 
 impl Bulk {
-    /// Creates a stopped source of messages of `message` bytes, the last one shorter if need be.
+    /// Creates a stopped source of messages of `message` bytes; the last one may be shorter.
     pub(crate) fn new(message: u32, total: Option<u64>, sending: Sending) -> Self {
         Self {
             message: Bytes::from(vec![0; message as usize]),
@@ -53,7 +53,7 @@ impl Bulk {
         }
     }
 
-    /// Tells whether there is a next message.
+    /// Returns true if there is a next message.
     pub(crate) fn has_more(&self) -> bool {
         self.running && self.remaining != Some(0)
     }
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_message_is_shorter_and_then_there_is_none() {
+    fn the_last_message_is_shorter_and_none_follows() {
         let mut bulk = Bulk::new(1000, Some(2500), Sending::default());
         assert_eq!(bulk.next(), None);
         bulk.set_running(true);

@@ -75,7 +75,7 @@ impl Cbr {
         self.running = false;
     }
 
-    /// Handles a wake-up. Returns the number of the packet that is due, if one is, and the time of the next.
+    /// Handles a wake-up. Returns the number of the packet that is due, if any, and the time of the next.
     pub(crate) fn poll(&mut self, now: Time) -> Option<(u64, Time)> {
         if !self.running || now != self.next {
             return None;

@@ -31,12 +31,12 @@ impl Reader {
         self.running = false;
     }
 
-    /// Tells whether the rate is limited.
+    /// Returns true if the rate is limited.
     pub(crate) fn is_running(&self) -> bool {
         self.running
     }
 
-    /// Tells whether another message may be read now. A message is read whole once the rate covers all
+    /// Returns true if another message may be read now. A message is read whole once the rate covers all
     /// earlier ones.
     pub(crate) fn may_read(&self, now: Time) -> bool {
         !self.running || (!self.rate.is_zero() && self.next() <= now)

@@ -62,7 +62,7 @@ impl Source {
         }
     }
 
-    /// Tells whether there is a next message.
+    /// Returns true if there is a next message.
     #[inline]
     pub(crate) fn has_more(&self) -> bool {
         match self {
@@ -80,8 +80,8 @@ impl Source {
         }
     }
 
-    /// Records the delivery of a message of `len` bytes that begin with `head`. Returns true if it was the
-    /// last of all.
+    /// Records the delivery of a message of `len` bytes that begin with `head`. Returns true if all messages
+    /// are now delivered.
     #[inline]
     pub(crate) fn was_delivered(&mut self, now: Time, head: &[u8], len: usize) -> bool {
         match self {
@@ -93,7 +93,7 @@ impl Source {
         }
     }
 
-    /// Returns when all messages had been delivered.
+    /// Returns the time at which all messages had been delivered.
     pub(crate) fn completed(&self) -> Option<Time> {
         match self {
             Self::Bulk(bulk) => bulk.completed,

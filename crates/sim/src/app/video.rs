@@ -20,7 +20,7 @@ pub(crate) struct Transfer {
     pub(crate) delivered: Time,
 }
 
-/// A source of frames. Frames wait here, without bound, until the association accepts them.
+/// A source of frames. Frames queue here, without bound, until the association accepts them.
 #[derive(Debug)]
 pub(crate) struct Video {
     pub(crate) sending: Sending,
@@ -32,7 +32,7 @@ pub(crate) struct Video {
     /// Number of starts and stops; wake-ups requested before the last are void.
     next: Time,
     waiting: VecDeque<Bytes>,
-    /// Largest number of messages that waited here.
+    /// Largest number of messages queued here.
     pub(crate) longest_wait: usize,
     /// By message number.
     pub(crate) transfers: Vec<Transfer>,
@@ -125,7 +125,7 @@ impl Video {
         self.waiting.front().cloned()
     }
 
-    /// Tells whether there is a next message.
+    /// Returns true if there is a next message.
     pub(crate) fn has_more(&self) -> bool {
         !self.waiting.is_empty()
     }
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_come_at_their_times_and_begin_again() {
+    fn frames_are_generated_at_their_times_in_a_cycle() {
         let mut video = video(&[(500, 33), (20, 10)]);
         let mut due = video.start(at(5));
         let mut seen = Vec::new();
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transfer_time_counts_the_wait_above_the_transport() {
+    fn a_transfer_time_includes_the_wait_in_the_source() {
         let mut video = video(&[(100, 10)]);
         let mut due = video.start(at(0));
         for _ in 0..3 {
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wake_up_from_before_a_restart_is_void_and_a_random_phase_is_less_than_an_interval() {
+    fn a_wake_up_scheduled_before_a_restart_is_void_and_a_random_phase_is_less_than_an_interval() {
         let mut video = Video { random_phase: true, ..video(&[(100, 10)]) };
         let first = video.start(at(0));
         assert!(first > at(0) && first < at(10));

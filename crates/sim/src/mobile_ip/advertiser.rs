@@ -41,7 +41,7 @@ impl Advertiser {
         self.sequence = next_sequence(sequence);
         Some(Advertisement {
             router,
-            // At least a second, however short: 0 would mean that the agent is gone.
+            // At least a second: 0 would mean that the agent has shut down.
             lifetime: seconds(self.options.lifetime).max(1),
             sequence,
             registration_lifetime: seconds(self.options.registration_lifetime),

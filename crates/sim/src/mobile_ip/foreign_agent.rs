@@ -51,7 +51,7 @@ impl ForeignAgent {
         }
     }
 
-    /// Tells whether this is the home address of a registered visitor.
+    /// Returns true if this is the home address of a registered visitor.
     pub(crate) fn is_visitor(&self, now: Time, home_address: Ipv4Addr) -> bool {
         self.visitors.get(&home_address).is_some_and(|&until| until > now)
     }
@@ -93,7 +93,7 @@ impl ForeignAgent {
         };
         self.pending.insert(request.home_address, pending);
         self.relayed += 1;
-        // §3.7.2.2: from the agent itself, the message as it is.
+        // §3.7.2.2: from the agent itself, with the message unchanged.
         Datagram {
             source: self.address,
             source_port: PORT,
@@ -104,7 +104,7 @@ impl ForeignAgent {
     }
 
     fn handle_reply(&mut self, now: Time, reply: &Reply, payload: &[u8]) -> Option<Datagram> {
-        // §3.7.3.1: it must answer a request that was passed on: same home address, same lower half of the
+        // §3.7.3.1: it must answer a relayed request: same home address, same lower half of the
         // identification.
         let pending = self.pending.get(&reply.home_address).copied()?;
         if pending.home_agent != reply.home_agent
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_registration_goes_to_the_home_agent_and_back() {
+    fn a_registration_is_relayed_to_the_home_agent_and_back() {
         let mut agent = agent();
         let asked = datagram(MOBILE, 5000, request(60).encode());
         let passed = agent.handle_datagram(at(1), &asked).expect("passed on");
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_denial_makes_no_visitor_and_a_late_or_wrong_reply_is_dropped() {
+    fn a_denial_adds_no_visitor_and_a_late_or_wrong_reply_is_dropped() {
         let mut agent = agent();
         let asked = datagram(MOBILE, 5000, request(60).encode());
         let reply = |code| datagram(HOME, PORT, request(60).reply(code, 60).encode());
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_cannot_serve_it_denies_itself() {
+    fn requests_that_it_cannot_serve_are_denied() {
         let mut agent = agent();
         for (asked, code) in [
             (request(301), code::LIFETIME_TOO_LONG),

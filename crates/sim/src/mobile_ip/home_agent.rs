@@ -62,7 +62,7 @@ impl HomeAgent {
         } else {
             self.denied += 1;
         }
-        // Back to where the request came from (RFC 5944 §3.8.3.1).
+        // The reply goes to the source of the request (RFC 5944 §3.8.3.1).
         Some(Datagram {
             source: self.address,
             source_port: PORT,
@@ -79,15 +79,15 @@ impl HomeAgent {
         else {
             return request.reply(code::UNKNOWN_HOME_AGENT, 0);
         };
-        // §5.7.1: a time stamp must be greater than those before; the reply tells our time.
+        // §5.7.1: a time stamp must be greater than earlier ones; the reply has our time.
         if request.identification <= *last {
             let identification = time_stamp(now) & !0xffff_ffff | request.identification & 0xffff_ffff;
             return Reply { identification, ..request.reply(code::IDENTIFICATION_MISMATCH, 0) };
         }
         *last = request.identification;
         if request.lifetime == 0 {
-            // §3.8.2.1: with the home address as care-of address all bindings go, else that one; there is
-            // one.
+            // §3.8.2.1: with the home address as care-of address all bindings are removed, otherwise that
+            // one. There is at most one.
             let binding = self.bindings.get(&request.home_address);
             if request.care_of == request.home_address
                 || binding.is_some_and(|binding| binding.care_of == request.care_of)
@@ -96,7 +96,7 @@ impl HomeAgent {
             }
             return request.reply(code::ACCEPTED, 0);
         }
-        // §3.8.3.2: not more than was asked for.
+        // §3.8.3.2: not more than requested.
         let lifetime = request.lifetime.min(seconds(self.options.registration_lifetime));
         let expires = now + Span::from_secs(u64::from(lifetime));
         self.bindings.insert(request.home_address, Binding { care_of: request.care_of, expires });
@@ -117,7 +117,7 @@ impl HomeAgent {
     }
 }
 
-/// A time in NTP's format: seconds in the upper half, 2⁻³² seconds in the lower (RFC 5944 §5.7.1).
+/// Converts a time to NTP's format: seconds in the upper half, 2⁻³² seconds in the lower (RFC 5944 §5.7.1).
 pub(crate) fn time_stamp(now: Time) -> u64 {
     let wide = u128::from(now.as_nanos()) << 32;
     (wide / 1_000_000_000) as u64
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_registration_binds_until_it_expires_or_the_mobile_comes_home() {
+    fn a_binding_lasts_until_it_expires_or_the_mobile_returns_home() {
         let mut agent = agent();
         assert_eq!(agent.care_of(at(1), MOBILE), None);
         let reply = ask(&mut agent, at(1), 60, CARE_OF);
@@ -181,13 +181,13 @@ mod tests {
     }
 
     #[test]
-    fn a_lifetime_is_cut_to_the_longest_granted() {
+    fn a_lifetime_is_limited_to_the_longest_granted() {
         let mut agent = agent();
         assert_eq!(ask(&mut agent, at(1), 1000, CARE_OF).lifetime, 300);
     }
 
     #[test]
-    fn an_old_request_and_a_stranger_s_are_denied() {
+    fn old_requests_and_those_of_unknown_mobiles_are_denied() {
         let mut agent = agent();
         ask(&mut agent, at(5), 60, CARE_OF);
         let again = ask(&mut agent, at(5), 60, CARE_OF);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn timeouts_are_advertisements_and_expiries() {
+    fn timeouts_cover_advertisements_and_expiries() {
         let mut agent = agent();
         assert_eq!(agent.poll_timeout(), at(0));
         assert_eq!(agent.handle_timeout(at(0)).map(|a| (a.home, a.sequence)), Some((true, 0)));
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_stamp_is_ntps() {
+    fn a_time_stamp_has_ntps_format() {
         assert_eq!(time_stamp(at(3)), 3 << 32);
         assert_eq!(time_stamp(Time::from_nanos(500_000_000)), 1 << 31);
     }

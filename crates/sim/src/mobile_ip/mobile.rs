@@ -1,5 +1,5 @@
-//! [`Mobile`]: a mobile's agent selection and registrations (RFC 5944 §2.4 and §3.6). Sees messages, times
-//! and whose cells it is in; sends nothing itself.
+//! [`Mobile`]: a mobile's agent selection and registrations (RFC 5944 §2.4 and §3.6). Uses messages, times
+//! and the current cells; sends nothing itself.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -23,17 +23,17 @@ struct Heard {
     expires: Time,
 }
 
-/// A request that has no reply yet.
+/// A request without a reply.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     agent: Ipv4Addr,
     care_of: Ipv4Addr,
     lifetime: u16,
     identification: u64,
-    /// When the first of this series was sent, and the last.
+    /// Times of the first request of this series, and of the last.
     began: Time,
     sent: Time,
-    /// When it is retransmitted.
+    /// Time of its retransmission.
     again: Time,
     wait: Span,
     attempts: u32,
@@ -47,8 +47,7 @@ pub(crate) enum Note {
     Switched { to: Ipv4Addr },
     /// It lost its last agent.
     Lost,
-    /// The home agent has accepted a registration (lifetime in seconds; 0: it knows that the mobile is at
-    /// home).
+    /// The home agent accepted a registration (lifetime in seconds; 0: a deregistration at home).
     Registered { lifetime: u16, after: Span, attempts: u32, renewal: bool },
     /// A registration was denied, with the reply's code.
     Denied { code: u8 },
@@ -62,12 +61,12 @@ pub(crate) struct Mobile {
     options: MobileOptions,
     /// By address.
     heard: BTreeMap<Ipv4Addr, Heard>,
-    /// Agents in whose cells it is, the strongest first.
+    /// Agents whose cells it is in, the strongest first.
     covered: Vec<Ipv4Addr>,
     /// The agent it uses.
     agent: Option<Ipv4Addr>,
     pending: Option<Pending>,
-    /// When to renew the registration.
+    /// Time of the next renewal.
     renew: Option<Time>,
     /// True while the home agent may have a binding.
     away: bool,
@@ -105,7 +104,7 @@ impl Mobile {
         }
     }
 
-    /// Agents in whose cells it is, the strongest first.
+    /// Sets the agents whose cells it is in, the strongest first.
     pub(crate) fn set_covered(&mut self, covered: Vec<Ipv4Addr>) {
         self.covered = covered;
     }
@@ -114,13 +113,14 @@ impl Mobile {
     pub(crate) fn handle_advertisement(&mut self, now: Time, it: &Advertisement) {
         let home = it.router == self.home_agent;
         let care_of = it.care_of.first().copied().filter(|_| !home);
-        // An agent of another network that offers no care-of address is of no use.
+        // An agent of another network without a care-of address is useless.
         if !home && care_of.is_none() {
             return;
         }
         let before = self.heard.get(&it.router).filter(|heard| heard.expires > now);
         let known = before.is_some();
-        // RFC 5944 §2.4.4: a number that fell below 256 tells of a restart, after which it knows nobody.
+        // RFC 5944 §2.4.4: a number that fell below 256 reveals a restart, after which the agent has no
+        // registrations.
         let restarted = before.is_some_and(|heard| it.sequence < heard.sequence && it.sequence < 256);
         let expires = now + Span::from_secs(u64::from(it.lifetime));
         let heard = Heard {
@@ -181,15 +181,15 @@ impl Mobile {
     /// Sends the pending request, each time with a new identification (RFC 5944 §5.7).
     fn request(&mut self, now: Time) {
         let Some(pending) = &mut self.pending else { return };
-        // What a nanosecond clock leaves of the fraction's bits counts the requests: a reply is told by the
-        // lower half alone, and waits of whole seconds would give requests the same one.
+        // The bits of the fraction below a nanosecond count the requests: a reply is matched by the lower
+        // half alone, and waits of whole seconds would otherwise repeat it.
         let identification = time_stamp(now) + self.requests;
         self.requests += 1;
         pending.identification = identification;
         pending.sent = now;
         pending.attempts += 1;
         pending.again = now + pending.wait;
-        // §3.6.3: each wait at least twice the one before, up to the lifetime.
+        // §3.6.3: each wait is at least twice the previous one, up to the lifetime.
         pending.wait = (pending.wait * 2).min(self.options.lifetime.max(self.options.retry));
         let request = Request {
             lifetime: pending.lifetime,
@@ -210,7 +210,7 @@ impl Mobile {
     /// Handles a datagram for the registration port.
     pub(crate) fn handle_datagram(&mut self, now: Time, datagram: &Datagram) {
         let Some(reply) = Reply::parse(&datagram.payload) else { return };
-        // RFC 5944 §3.6.2: a reply to another request than the latest is dropped.
+        // RFC 5944 §3.6.2: a reply to an earlier request is dropped.
         let Some(pending) = self.pending else { return };
         if pending.identification as u32 != reply.identification as u32
             || reply.home_address != self.home_address
@@ -224,7 +224,8 @@ impl Mobile {
         }
         self.pending = None;
         self.away = reply.lifetime > 0;
-        // Counted from the request. Renewed when a quarter is left, so that several requests may be lost.
+        // Counted from the request. Renewed at a quarter of the lifetime left, so that several requests may
+        // be lost.
         let lifetime = Span::from_secs(u64::from(reply.lifetime));
         self.renew = (reply.lifetime > 0).then(|| pending.sent + lifetime.mul_ratio(3, 4));
         self.notes.push_back(Note::Registered {
@@ -248,7 +249,7 @@ impl Mobile {
         if let Some(agent) = self.agent
             && !self.heard.contains_key(&agent)
         {
-            // RFC 5944 §2.4.2.1: the agent is lost; of those still valid the one heard last.
+            // RFC 5944 §2.4.2.1: the agent is lost; select the latest advertised one that is still valid.
             self.agent = None;
             (self.pending, self.renew) = (None, None);
             match self.heard.iter().max_by_key(|(_, heard)| heard.at).map(|(&address, _)| address) {

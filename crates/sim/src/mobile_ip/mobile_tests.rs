@@ -1,4 +1,4 @@
-//! The mobile alone: what it asks for when, and which agent it uses.
+//! The mobile on its own: its requests and its choice of agents.
 
 use super::super::message::registration::code;
 use super::*;
@@ -31,7 +31,7 @@ fn hears(mobile: &mut Mobile, now: Time, router: Ipv4Addr) {
     mobile.handle_advertisement(now, &advertisement(router, (now.as_nanos() / 1_000_000_000) as u16));
 }
 
-/// The requests sent since, with where they went.
+/// Returns the requests sent since the last call, with their destinations.
 fn requests(mobile: &mut Mobile) -> Vec<(Ipv4Addr, Request)> {
     std::iter::from_fn(|| mobile.poll_transmit())
         .map(|d| {
@@ -74,7 +74,7 @@ fn at_home_nothing_is_registered() {
 }
 
 #[test]
-fn a_lazy_mobile_stays_until_its_agent_has_been_silent_for_its_lifetime() {
+fn a_lazy_mobile_stays_until_its_agents_advertisement_expires() {
     let mut mobile = mobile(Switching::Lazy);
     hears(&mut mobile, ms(0), HOME);
     hears(&mut mobile, ms(1000), HOME);
@@ -93,7 +93,7 @@ fn a_lazy_mobile_stays_until_its_agent_has_been_silent_for_its_lifetime() {
 }
 
 #[test]
-fn an_eager_mobile_goes_at_once_and_does_not_come_back_while_it_hears_both() {
+fn an_eager_mobile_changes_at_once_and_stays_while_it_receives_both() {
     let mut mobile = mobile(Switching::Eager);
     hears(&mut mobile, ms(0), HOME);
     hears(&mut mobile, ms(500), FOREIGN);
@@ -101,7 +101,7 @@ fn an_eager_mobile_goes_at_once_and_does_not_come_back_while_it_hears_both() {
     hears(&mut mobile, ms(1500), FOREIGN);
     let to: Vec<Note> = notes(&mut mobile);
     assert_eq!(to, [Note::Switched { to: HOME }, Note::Switched { to: FOREIGN }]);
-    // Away from home for longer than an advertisement's lifetime: home is new again.
+    // Away for longer than an advertisement's lifetime: the home agent is new again.
     for at in [2500, 3500, 4500] {
         hears(&mut mobile, ms(at), FOREIGN);
         wait(&mut mobile, ms(at));
@@ -111,7 +111,7 @@ fn an_eager_mobile_goes_at_once_and_does_not_come_back_while_it_hears_both() {
 }
 
 #[test]
-fn a_request_is_sent_again_with_a_new_identification_and_twice_the_wait() {
+fn a_request_is_retransmitted_with_a_new_identification_and_twice_the_wait() {
     let mut mobile = mobile(Switching::Lazy);
     hears(&mut mobile, ms(0), FOREIGN);
     let mut at = Vec::new();
@@ -127,7 +127,7 @@ fn a_request_is_sent_again_with_a_new_identification_and_twice_the_wait() {
     assert_eq!(at, [0, 1, 3, 7]);
     seen.dedup();
     assert_eq!(seen.len(), 4);
-    // A reply to an earlier one is dropped, one to the latest counts.
+    // A reply to an earlier request is dropped, one to the latest is accepted.
     let request = Request {
         lifetime: 60,
         home_address: MOBILE,
@@ -144,7 +144,7 @@ fn a_request_is_sent_again_with_a_new_identification_and_twice_the_wait() {
 }
 
 #[test]
-fn a_registration_is_renewed_when_a_quarter_is_left() {
+fn a_registration_is_renewed_at_a_quarter_of_its_lifetime_left() {
     let mut mobile = mobile(Switching::Lazy);
     hears(&mut mobile, ms(0), FOREIGN);
     let (_, request) = requests(&mut mobile)[0];
@@ -184,7 +184,7 @@ fn back_home_it_deregisters() {
 }
 
 #[test]
-fn a_denied_request_is_sent_again_in_time() {
+fn a_denied_request_is_retransmitted_on_time() {
     let mut mobile = mobile(Switching::Lazy);
     hears(&mut mobile, ms(0), FOREIGN);
     let (_, request) = requests(&mut mobile)[0];
@@ -200,7 +200,7 @@ fn a_restarted_agent_is_registered_with_again() {
     mobile.handle_advertisement(ms(0), &advertisement(FOREIGN, 0xffff));
     let (_, request) = requests(&mut mobile)[0];
     answer(&mut mobile, ms(800), &request, code::ACCEPTED, 60);
-    // Round to 256: no restart.
+    // Wraps to 256: no restart.
     mobile.handle_advertisement(ms(1000), &advertisement(FOREIGN, 256));
     assert_eq!(requests(&mut mobile), []);
     mobile.handle_advertisement(ms(2000), &advertisement(FOREIGN, 0));
@@ -208,18 +208,18 @@ fn a_restarted_agent_is_registered_with_again() {
 }
 
 #[test]
-fn frames_go_to_the_agent_in_use_or_to_whoever_can_hear_them() {
+fn frames_go_to_the_agent_in_use_or_to_the_strongest_one_in_range() {
     let mut mobile = mobile(Switching::Lazy);
     assert_eq!(mobile.attached(), None);
     mobile.set_covered(vec![HOME]);
     assert_eq!(mobile.attached(), Some(HOME));
     hears(&mut mobile, ms(0), HOME);
     mobile.set_covered(vec![FOREIGN, HOME]);
-    assert_eq!(mobile.attached(), Some(HOME), "in the overlap the agent in use");
+    assert_eq!(mobile.attached(), Some(HOME), "in the overlap, the agent in use");
     mobile.set_covered(vec![FOREIGN]);
     assert_eq!(mobile.attached(), Some(FOREIGN));
     mobile.set_covered(Vec::new());
-    assert_eq!(mobile.attached(), Some(HOME), "nobody hears it: the frames are lost");
+    assert_eq!(mobile.attached(), Some(HOME), "none is in range: the frames are lost");
     wait(&mut mobile, ms(3000));
     assert_eq!(notes(&mut mobile).pop(), Some(Note::Lost));
     assert_eq!(mobile.attached(), None);

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_movement_may_begin_before_the_last_has_ended() {
+    fn a_movement_may_start_before_the_previous_one_ends() {
         let track =
             Track::new(metres(0, 0), &[waypoint(0, metres(100, 0), 10), waypoint(5, metres(50, 100), 10)]);
         assert_eq!(track.position(at(5)), metres(50, 0));
@@ -149,9 +149,9 @@ mod tests {
     }
 
     proptest! {
-        /// Nobody is faster than the fastest movement, whatever the waypoints.
+        /// A node never moves faster than its fastest movement, whatever the waypoints.
         #[test]
-        fn nobody_jumps(
+        fn positions_are_continuous(
             waypoints in prop::collection::vec((0..100u64, -500..500i64, -500..500i64, 1..50u64), 0..6),
             from in 0..120_000u64,
             ms in 0..5_000u64,
@@ -163,7 +163,7 @@ mod tests {
             let from = Time::ZERO + Span::from_millis(from);
             let moved = track.position(from).distance_mm(track.position(from + Span::from_millis(ms)));
             let fastest = waypoints.iter().map(|w| w.speed_mm_s).max().unwrap_or(0);
-            // A millimetre of rounding for each coordinate at either end.
+            // Allow a millimetre of rounding for each coordinate at either end.
             prop_assert!(moved <= fastest * ms / 1000 + 4, "{moved} mm in {ms} ms");
         }
     }

@@ -234,7 +234,7 @@ fn video_summary(name: &str, video: &Video) -> VideoSummary {
     let count = times.len() as u64;
     let sum: u128 = times.iter().map(|time| u128::from(time.as_nanos())).sum();
     let mean = sum.checked_div(u128::from(count)).map(|mean| Span::from_nanos(mean as u64));
-    // Nearest rank: the ceil(0.95 n)-th of them.
+    // Nearest rank: the ceil(0.95 n)-th value.
     let rank = (count * 95).div_ceil(100).checked_sub(1);
     let seconds = |span: Span| span.as_secs_f64();
     VideoSummary {

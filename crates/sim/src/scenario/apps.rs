@@ -72,7 +72,7 @@ pub struct AppSpec {
     pub start: Option<Span>,
     /// Its stop, since the start of the run; `None`: the end of the run.
     pub stop: Option<Span>,
-    /// What it does.
+    /// Its kind.
     pub kind: AppKind,
 }
 
@@ -85,15 +85,16 @@ pub struct Sending {
     pub unordered: bool,
     /// The limit of a message's transmission (RFC 3758, RFC 7496): none, or one of
     ///
-    /// - `lifetime = "200ms"`: neither sent nor retransmitted once it is so old;
-    /// - `max_retransmissions = 1`: abandoned when a chunk of it would need another
-    ///   retransmission, 0 to 65535;
-    /// - `priority = 3`: abandoned when a message of a higher priority finds no room in the send buffer, 0,
+    /// - `lifetime = "200ms"`: neither sent nor retransmitted beyond this age;
+    /// - `max_retransmissions = 1`: abandoned when a chunk of it would need another retransmission, 0 to
+    ///   65535;
+    /// - `priority = 3`: abandoned when a message of a higher priority does not fit the send buffer, 0, the
+    ///   highest, to 65535.
     ///   the highest, to 65535.
     pub reliability: Reliability,
 }
 
-/// What an application does.
+/// The kinds of applications.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AppKind {
     /// Sends messages over an association as fast as that accepts them.

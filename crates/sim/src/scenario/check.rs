@@ -73,12 +73,12 @@ pub(super) struct Context<'s> {
     links: BTreeMap<&'s str, &'s LinkSpec>,
     associations: BTreeMap<&'s str, &'s AssociationSpec>,
     apps: BTreeMap<&'s str, &'s AppKind>,
-    /// The node each address belongs to.
+    /// The node to which each address belongs.
     owners: BTreeMap<IpAddr, &'s str>,
     routes: Option<Routes>,
 }
 
-/// Maps names to indexes; each name may be used once.
+/// Maps names to indexes; each name must be unique.
 fn unique<'s, T>(
     kind: &str,
     names: impl Iterator<Item = (&'s str, T)>,
@@ -191,7 +191,7 @@ impl<'s> Context<'s> {
         link.reverse.check().map_err(|p| p.within("reverse"))
     }
 
-    /// Tells whether this is the link of a mobile to a foreign agent.
+    /// Returns true if this is the link of a mobile to a foreign agent.
     fn is_visit(&self, node: &str, link: &LinkSpec) -> bool {
         let mobile = self.scenario.nodes.iter().any(|n| n.name == node && n.mobile.is_some());
         let other = if link.a == node { &link.b } else { &link.a };
@@ -221,7 +221,7 @@ impl<'s> Context<'s> {
         Ok(())
     }
 
-    /// The address must be one of the node's interfaces.
+    /// Checks that the address is one of the node's interfaces.
     pub(super) fn address_of(&self, key: &str, node: &str, address: IpAddr) -> Check {
         if self.owners.get(&address) == Some(&node) {
             return Ok(());
@@ -267,8 +267,8 @@ impl<'s> Context<'s> {
         self.route("client_addresses", association.server_addresses[0], association.client_addresses[0])
     }
 
-    /// A client's port has one association to a server's port; a server's port has one set of addresses and
-    /// options.
+    /// Checks ports: a client's port has one association to a server's port, and a server's port has one set
+    /// of addresses and options.
     fn ports(&self) -> Check {
         let mut servers: BTreeMap<(&str, u16), &AssociationSpec> = BTreeMap::new();
         for association in &self.scenario.associations {
@@ -380,7 +380,7 @@ impl<'s> Context<'s> {
                 if rate.is_zero() {
                     return fail("rate", "0bps sends nothing: want more, or stop = \"…\"");
                 }
-                // IPv4 or IPv6 header and UDP header
+                // IPv4 or IPv6 header and UDP header.
                 let least = if from.is_ipv4() { 28 } else { 48 };
                 if *packet < least {
                     return fail(
@@ -483,7 +483,7 @@ impl<'s> Context<'s> {
         }
     }
 
-    /// The address must belong to one of the association's hosts.
+    /// Returns the association if the address belongs to one of its hosts.
     fn end_of(&self, association: &str, address: IpAddr) -> Result<&'s AssociationSpec, Problem> {
         let spec = *known(&self.associations, "association", "association", association)?;
         let owner = self.owners.get(&address);
@@ -499,7 +499,7 @@ impl<'s> Context<'s> {
         )
     }
 
-    /// The address must be one that the association has from the start or is given by some action.
+    /// Checks that the association has the address from the start, or an action adds it.
     fn used_by(&self, association: &str, address: IpAddr) -> Check {
         let spec = *known(&self.associations, "association", "association", association)?;
         let added = self.scenario.actions.iter().filter_map(|action| match &action.what {

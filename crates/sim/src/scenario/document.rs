@@ -63,7 +63,7 @@ impl<'t> Document<'t> {
                 DeValue::Table(inner) => inner,
                 DeValue::Array(items) => {
                     let Some(wanted) = steps.next() else { return (place, true) };
-                    // The last of equal names: the second of two is the duplicate.
+                    // Take the last of equal names: the second of two is the duplicate.
                     let is_it = |(number, item): &(usize, &Spanned<DeValue<'_>>)| {
                         name_of(item.get_ref())
                             .map_or_else(|| number.to_string() == wanted, |name| name == wanted)
@@ -83,7 +83,7 @@ impl<'t> Document<'t> {
         (place, true)
     }
 
-    /// Tells whether the file itself has this key; an override may have added it.
+    /// Returns true if the file itself has this key; an override may have added it.
     pub(super) fn is_written(&self, key: &str) -> bool {
         matches!(self.place_of(key), (Some(place), true) if place < NOWHERE.start)
     }
@@ -134,7 +134,7 @@ fn apply<'t>(root: &mut DeTable<'t>, pair: &'t str) -> Result<(), String> {
     loop {
         let step = steps.next().filter(|s| !s.is_empty()).ok_or("the key has an empty part")?;
         if steps.peek().is_none() {
-            // Removed first, because a map keeps the old key with its place.
+            // Remove it first, because a map keeps the old key with its place.
             table.remove(step);
             table.insert(Spanned::new(NOWHERE, step.into()), Spanned::new(NOWHERE, value));
             return Ok(());
@@ -411,12 +411,12 @@ impl<'d, 't> Section<'d, 't> {
         }
     }
 
-    /// Tells whether the value is a table.
+    /// Returns true if the value is a table.
     pub(super) fn is_table(&self, key: &str) -> bool {
         matches!(self.value(key), Some(DeValue::Table(_)))
     }
 
-    /// Tells whether the value is a string.
+    /// Returns true if the value is a string.
     pub(super) fn is_string(&self, key: &str) -> bool {
         matches!(self.value(key), Some(DeValue::String(_)))
     }
@@ -426,7 +426,7 @@ impl<'d, 't> Section<'d, 't> {
         self.value(key).map(show).unwrap_or_default()
     }
 
-    /// Tells whether the value is a whole number.
+    /// Returns true if the value is a whole number.
     pub(super) fn is_integer(&self, key: &str) -> bool {
         matches!(self.value(key), Some(DeValue::Integer(_)))
     }
@@ -436,7 +436,7 @@ impl<'d, 't> Section<'d, 't> {
         let items = match self.value(key) {
             None => return Ok(Vec::new()),
             Some(DeValue::Array(items)) => items,
-            // The file has none, so an override of one of them made this table.
+            // The file has no such table: an override of one of them created this one.
             Some(DeValue::Table(table)) if table.keys().all(|name| name.span() == NOWHERE) => {
                 let name = table.keys().next().map(|name| name.get_ref().to_string()).unwrap_or_default();
                 let path = self.key(&format!("{key}.{name}"));

@@ -9,7 +9,7 @@ pub(crate) use msctp_schemes::catalogue::suggest;
 pub struct ScenarioError {
     /// The scenario file; `None` for a scenario built in code.
     pub file: Option<String>,
-    /// Line in the file, from 1; `None` when the value came from an override or from code.
+    /// Line in the file, from 1; `None` if the value comes from an override or from code.
     pub line: Option<usize>,
     /// The key, as `link.wlan.rate`.
     pub key: String,

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line_and_remedy() {
+    fn errors_name_the_line_and_the_remedy() {
         let error = |text| read_frames(text, INTERVAL).unwrap_err().to_string();
         assert_eq!(error("6395\nI 6395"), "2: \"I\": want a frame's bytes, 4 to 16777216");
         assert_eq!(error("3"), "1: \"3\": want a frame's bytes, 4 to 16777216");

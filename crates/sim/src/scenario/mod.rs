@@ -106,8 +106,8 @@ impl Scenario {
     }
 
     /// Reads a scenario file. `file` names it in errors. `overrides` are `key=value` pairs that replace
-    /// values, as `duration=10s`, `link.wlan.rate=5Mbps` or `sctp.default.initial_ssthresh=65536`: tables by
-    /// name where they have one, else by number from 0; the value is TOML, or text when it is not.
+    /// values, as `duration=10s`, `link.wlan.rate=5Mbps` or `sctp.default.initial_ssthresh=65536`. Tables are
+    /// selected by name if they have one, else by number from 0. The value is TOML, or else text.
     ///
     /// # Errors
     /// The first fault, with its line, its key and what is allowed. A scenario that names other files is
@@ -131,7 +131,7 @@ impl Scenario {
         read::scenario(text, file, overrides, open, Ok)
     }
 
-    /// Returns the core's options of a profile; the trace is on if a probe needs it.
+    /// Returns the core's options of a profile; the trace is enabled if a probe needs it.
     pub(crate) fn config(&self, profile: Option<&str>) -> msctp_proto::Config {
         let named = self.sctp.iter().find(|p| Some(p.name.as_str()) == profile);
         let config = named.map(|p| p.config.clone()).unwrap_or_default();

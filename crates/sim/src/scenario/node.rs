@@ -54,10 +54,9 @@ impl NodeSpec {
 /// The kinds of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeKind {
-    /// Sends and receives; forwards nothing. Sends by source address: a packet leaves through the interface
-    /// its source address belongs to.
+    /// Sends and receives; forwards nothing. A packet leaves through the interface of its source address.
     Host,
-    /// Forwards by the shortest path (fewest links; the link declared first where two are equal).
+    /// Forwards on the shortest path (fewest links; of equal ones, the link declared first).
     Router,
     /// A router that is the home agent of mobiles: tunnels packets for those that are away (RFC 5944). Has
     /// one address.
@@ -67,20 +66,20 @@ pub enum NodeKind {
 }
 
 impl NodeKind {
-    /// Tells whether it forwards packets.
+    /// Returns true if it forwards packets.
     #[must_use]
     pub fn forwards(self) -> bool {
         self != Self::Host
     }
 
-    /// Tells whether it is a mobility agent.
+    /// Returns true if it is a mobility agent.
     #[must_use]
     pub fn is_agent(self) -> bool {
         matches!(self, Self::HomeAgent | Self::ForeignAgent)
     }
 }
 
-/// Checks agents and mobiles. Link ends must name nodes, and addresses be used once.
+/// Checks agents and mobiles. Link ends must name nodes, and addresses be unique.
 pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
     for node in &scenario.nodes {
         one(scenario, node).map_err(|p| p.within(&format!("node.{}", node.name)))?;
@@ -98,7 +97,7 @@ fn one(scenario: &Scenario, node: &NodeSpec) -> Result<(), Problem> {
     if node.waypoints.iter().any(|waypoint| waypoint.speed_mm_s == 0) {
         return fail("waypoints", "a speed of 0 never arrives: want more than 0".to_owned());
     }
-    // The node's addresses, each with the other end of its link.
+    // List the node's addresses, each with the other end of its link.
     let addresses: Vec<(IpAddr, &str)> = scenario
         .links
         .iter()
@@ -141,7 +140,7 @@ fn one(scenario: &Scenario, node: &NodeSpec) -> Result<(), Problem> {
     })
 }
 
-/// The messages carry times as whole seconds in 16 bits.
+/// Checks that a time is a whole number of seconds in 16 bits, as in the messages.
 fn whole_seconds(span: Span) -> Result<(), Problem> {
     if span.as_nanos().is_multiple_of(1_000_000_000) && (1..=65_535).contains(&(span.as_millis() / 1000)) {
         return Ok(());

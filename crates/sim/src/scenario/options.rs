@@ -11,14 +11,14 @@ use msctp_units::Span;
 use super::document::Section;
 use super::error::Problem;
 
-/// Reads the table `key` of a profile, with `known` for its keys.
+/// Reads the table `key` of a profile, with the keys in `known`.
 pub(super) fn read(profile: &Section<'_, '_>, key: &str, known: &[OptionInfo]) -> Result<Options, Problem> {
     let mut options = Options::new();
     read_over(profile, key, known, &mut options)?;
     Ok(options)
 }
 
-/// Reads the table over existing `options`.
+/// Reads the table into existing `options`.
 fn read_over(
     profile: &Section<'_, '_>,
     key: &str,
@@ -35,7 +35,7 @@ fn read_over(
     Ok(())
 }
 
-/// Reads `controller` and `controller_options` of a profile; `default` applies without the first.
+/// Reads `controller` and `controller_options` of a profile; `default` applies without `controller`.
 pub(super) fn controller(
     profile: &Section<'_, '_>,
     known: impl Iterator<Item = &'static ControllerEntry>,
@@ -74,7 +74,7 @@ fn value(section: &Section<'_, '_>, info: &OptionInfo) -> Result<Option<u64>, Pr
         OptionKind::Thousandths => {
             let Some(number) = section.number(info.name)? else { return Ok(None) };
             let thousandths = (number * 1000.0).round();
-            // Most decimal fractions are not exact in binary: round to the nearest thousandth.
+            // Most decimal fractions have no exact binary form: round to the nearest thousandth.
             if !(thousandths >= 0.0 && (number * 1000.0 - thousandths).abs() < 1e-6) {
                 let problem = format!("{number} is not allowed: want {}", info.want());
                 return Err(Problem::new(section.key(info.name), problem));

@@ -98,12 +98,12 @@ pub(super) fn split(original: &Scenario) -> Result<WithOutsideHosts, Problem> {
     Ok(WithOutsideHosts { scenario, left_out })
 }
 
-/// Tells whether an application stays: constant-rate sources load links in any case.
+/// Returns true if an application stays: constant-rate sources load links in any case.
 fn stays(app: &AppKind) -> bool {
     matches!(app, AppKind::Cbr { .. })
 }
 
-/// Tells whether this is an action on an association or on an application that is left out.
+/// Returns true if this is an action on an association or on an application that is left out.
 fn concerns_association(what: &Do, left: &BTreeSet<String>) -> bool {
     match what {
         Do::LinkUp { .. }

@@ -34,7 +34,7 @@ const WBEST_KEYS: [&str; 8] = [
 ];
 
 /// Reads `handover_policy` and the table `policy` of a profile. A policy's private chunks are authenticated
-/// where the profile demands it of address changes.
+/// if the profile demands it of address changes.
 pub(super) fn read(profile: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem> {
     let options = options(profile)?;
     let names: Vec<_> = policies().iter().map(|info| (info.name, info.name)).collect();
@@ -96,7 +96,7 @@ fn truth(table: &DeTable<'_>, path: String) -> Result<Truth, Problem> {
     })
 }
 
-/// `"rfc9260"`, `{ packets = 3 }` or `{ bytes = 50000 }`.
+/// Reads `"rfc9260"`, `{ packets = 3 }` or `{ bytes = 50000 }`.
 pub(super) fn initial_window(section: &Section<'_, '_>, key: &str) -> Result<Option<InitialWindow>, Problem> {
     if !section.is_table(key) {
         return section.choice(key, &[("rfc9260", InitialWindow::Rfc9260)]);
@@ -114,7 +114,7 @@ pub(super) fn initial_window(section: &Section<'_, '_>, key: &str) -> Result<Opt
     }
 }
 
-/// `"controller"`, `"estimated-half-bdp"` or a number of bytes.
+/// Reads `"controller"`, `"estimated-half-bdp"` or a number of bytes.
 fn ssthresh(section: &Section<'_, '_>) -> Result<Option<SwitchSsthresh>, Problem> {
     if section.is_integer("ssthresh") {
         return Ok(section.integer("ssthresh", 0, i128::from(i64::MAX))?.map(SwitchSsthresh::Bytes));
@@ -128,7 +128,7 @@ fn ssthresh(section: &Section<'_, '_>) -> Result<Option<SwitchSsthresh>, Problem
     )
 }
 
-/// Changes what the section says of the estimator's parameters.
+/// Applies the section's keys to the estimator's parameters.
 fn wbest(section: &Section<'_, '_>, config: &mut WBestConfig) -> Result<(), Problem> {
     for (key, field) in [
         ("pairs", &mut config.pairs),
@@ -164,8 +164,8 @@ fn wbest(section: &Section<'_, '_>, config: &mut WBestConfig) -> Result<(), Prob
     config.validate().map_err(|e| Problem::new(section.path(), e.to_string()))
 }
 
-/// `[[sctp.NAME.policy.probe_rule]]`: estimator parameters for the paths of one address; what is left out is
-/// as in `wbest`.
+/// Reads `[[sctp.NAME.policy.probe_rule]]`: estimator parameters for the paths of one address; keys left out
+/// are as in `wbest`.
 fn probe_rule(table: &DeTable<'_>, path: String, default: WBestConfig) -> Result<ProbeRule, Problem> {
     let keys: Vec<&str> = WBEST_KEYS.into_iter().chain(["address"]).collect();
     let section = Section::open(table, path, &keys)?;

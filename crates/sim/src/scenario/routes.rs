@@ -1,8 +1,8 @@
 //! Routing: addresses, interfaces and routers' tables, computed once from a scenario's topology.
 //!
-//! Everything is a dense index: nodes and links in the order of the scenario, a link's directions as `2·link`
-//! (forward) and `2·link + 1` (reverse), addresses in the order of the links' ends. Needs link ends that name
-//! nodes.
+//! Everything has a dense index: nodes and links in the order of the scenario, a link's directions as
+//! `2·link` (forward) and `2·link + 1` (reverse), addresses in the order of the links' ends. Link ends must
+//! name nodes.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -12,13 +12,13 @@ use super::{NodeKind, Scenario};
 /// One direction of a link.
 pub(crate) type DirectionIndex = usize;
 
-/// An address and the interface it belongs to.
+/// An address and its interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Interface {
     pub(crate) address: IpAddr,
-    /// Host or agent it belongs to.
+    /// The host or agent.
     pub(crate) node: usize,
-    /// Link it is an end of.
+    /// The link.
     pub(crate) link: usize,
     /// The direction of that link that leads away from the host.
     pub(crate) egress: DirectionIndex,
@@ -31,8 +31,7 @@ pub(crate) struct Routes {
     pub(crate) interfaces: Vec<Interface>,
     /// The node each link direction leads to.
     pub(crate) leads_to: Vec<usize>,
-    /// For each node: empty for a host; for a router the direction to take to each address, `NO_ROUTE` if
-    /// there is none.
+    /// For each node: empty for a host; for a router, the direction to each address, or `NO_ROUTE`.
     pub(crate) tables: Vec<Vec<u32>>,
     by_address: BTreeMap<IpAddr, usize>,
 }
@@ -41,7 +40,7 @@ pub(crate) struct Routes {
 pub(crate) const NO_ROUTE: u32 = u32::MAX;
 
 impl Routes {
-    /// Resolves the topology; link ends that name no node are left out.
+    /// Resolves the topology; link ends that name no node are ignored.
     pub(crate) fn of(scenario: &Scenario) -> Self {
         let names: BTreeMap<&str, usize> =
             scenario.nodes.iter().enumerate().map(|(i, node)| (node.name.as_str(), i)).collect();
@@ -125,8 +124,7 @@ fn table(
     interfaces
         .iter()
         .map(|interface| {
-            // The last hop is the interface's own link, so that each address of a host is reached over its
-            // own link.
+            // The last hop is the interface's own link: each address of a host is reached over its own link.
             let last = leads_to[interface.egress];
             if last == router { (interface.egress ^ 1) as u32 } else { first_hop[last] }
         })
@@ -179,7 +177,7 @@ mod tests {
 
     #[test]
     fn each_address_of_a_host_is_reached_over_its_own_link() {
-        // cn - r1 - r2 - mn and r1 - r3 - mn
+        // cn - r1 - r2 - mn and r1 - r3 - mn.
         let s = scenario(
             &["cn", "mn", "r1", "r2", "r3"],
             &[("cn", "r1"), ("r1", "r2"), ("r1", "r3"), ("r2", "mn"), ("r3", "mn")],
@@ -187,13 +185,13 @@ mod tests {
         let routes = Routes::of(&s);
         assert_eq!(path(&routes, [10, 0, 0, 1], [10, 0, 3, 2]), Ok(vec![0, 2, 6]));
         assert_eq!(path(&routes, [10, 0, 0, 1], [10, 0, 4, 2]), Ok(vec![0, 4, 8]));
-        // and each is used to send from
+        // Each address is also sent from over its own link.
         assert_eq!(path(&routes, [10, 0, 4, 2], [10, 0, 0, 1]), Ok(vec![9, 5, 1]));
     }
 
     #[test]
     fn the_fewest_links_win_and_hosts_do_not_forward() {
-        // h is attached to both r1 and r3: a shortcut, if hosts forwarded.
+        // Both r1 and r3 are attached to h: a shortcut if hosts forwarded.
         let s = scenario(
             &["a", "b", "h", "r1", "r2", "r3"],
             &[("a", "r1"), ("r1", "h"), ("h", "r3"), ("r1", "r2"), ("r2", "r3"), ("r1", "r3"), ("r3", "b")],

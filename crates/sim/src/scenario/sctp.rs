@@ -70,18 +70,18 @@ const KEYS: &[&str] = &[
     "max_receive_buffer",
 ];
 
-/// The core's defaults, on links whose MTU the scenario knows: packets have the length `pmtu` from the
-/// start, and no probes disturb the measurement. `pmtu_discovery = true` enables discovery.
+/// Returns the core's defaults for links with a known MTU: packets have the length `pmtu` from the start, and
+/// no probes disturb the measurement. `pmtu_discovery = true` enables discovery.
 fn rfc9260() -> Config {
     Config { pmtu_discovery: false, ..Config::default() }
 }
 
-/// As [`rfc9260`].
+/// Returns the core's WebRTC options, adapted as in [`rfc9260`].
 fn webrtc() -> Config {
     Config { pmtu_discovery: false, ..Config::webrtc() }
 }
 
-/// A set of the core's options, and the controller in it by its name and options in the catalogue.
+/// A set of the core's options, and its controller by name and options in the catalogue.
 #[derive(Clone, Copy)]
 struct CoreProfile {
     name: &'static str,
@@ -95,8 +95,8 @@ const PROFILES: [CoreProfile; 3] = [
     CoreProfile { name: "webrtc", config: webrtc, controller: ("rfc9260", &[]) },
 ];
 
-/// Reads `[sctp.NAME]`: where a key is left out, what its `profile` has: RFC 9260's defaults, or another set
-/// of the core's.
+/// Reads `[sctp.NAME]`. A key left out has the value of its `profile`: RFC 9260's defaults, or another set of
+/// the core's.
 pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Problem> {
     let section = Section::open(table, format!("sctp.{name}"), KEYS)?;
     let profiles = PROFILES.map(|profile| (profile.name, profile));
@@ -162,7 +162,7 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
     Ok(SctpProfile { name, config })
 }
 
-/// Reads `authentication` (AUTH is spoken) and `auth` (whether chunks that change addresses need it).
+/// Reads `authentication` (AUTH is enabled) and `auth` (whether chunks that change addresses need it).
 fn auth_policy(section: &Section<'_, '_>, default: AuthPolicy) -> Result<AuthPolicy, Problem> {
     let speaks = section.flag("authentication")?.unwrap_or(default.speaks());
     let required = section.choice("auth", &[("required", true), ("not-required", false)])?;
@@ -188,7 +188,7 @@ fn spurious_timeouts(
     })
 }
 
-/// Reads the options that the core finds by name.
+/// Reads the options that the core selects by name.
 fn names(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem> {
     config.loss_classifier = options::classifier(section)?;
     let schedulers: Vec<_> = schedulers().iter().map(|info| (info.name, info.name)).collect();

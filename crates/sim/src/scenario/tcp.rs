@@ -21,7 +21,7 @@ use super::{AppKind, NodeKind, Side, options, policy};
 pub struct TcpProfile {
     /// Unique among profiles.
     pub name: String,
-    /// The options; `mss` counts only if it is set below.
+    /// The options; `mss` applies only if it is set below.
     pub config: Config,
     /// Maximum segment size in bytes; `None`: 1460 over IPv4, 1440 over IPv6.
     pub mss: Option<u16>,
@@ -29,8 +29,8 @@ pub struct TcpProfile {
 
 /// A TCP connection between two hosts.
 ///
-/// An end whose bulk application has sent all its bytes closes; one without a bulk application closes when
-/// the peer has.
+/// An end with a bulk application closes when it has sent all bytes; an end without one closes when the peer
+/// has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcpSpec {
     /// Unique among connections, associations and applications.
@@ -112,7 +112,7 @@ const PROFILE_KEYS: [&str; 34] = [
     "time_wait",
 ];
 
-/// Reads `[tcp-profile.NAME]`: the defaults of the laboratory's TCP where a key is left out.
+/// Reads `[tcp-profile.NAME]`; a key left out has the default of the laboratory's TCP.
 pub(super) fn profile(table: &DeTable<'_>, name: String) -> Result<TcpProfile, Problem> {
     let section = Section::open(table, format!("tcp-profile.{name}"), &PROFILE_KEYS)?;
     let mut config = Config::default();
@@ -178,7 +178,7 @@ fn values(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem>
     Ok(())
 }
 
-/// `"fits"`, `"unlimited"` or a number of blocks.
+/// Reads `"fits"`, `"unlimited"` or a number of blocks.
 fn sack_limit(section: &Section<'_, '_>) -> Result<Option<SackLimit>, Problem> {
     let key = "sack_limit";
     if section.is_integer(key) {
@@ -285,8 +285,8 @@ pub(super) fn check(context: &Context<'_>, spec: &TcpSpec) -> Check {
     context.route("client_address", spec.server_address, spec.client_address)
 }
 
-/// Two connections may not have the same four addresses and ports, each end of one takes one application of a
-/// kind, and names differ from those of associations.
+/// Checks the connections together: their addresses and ports differ, each end has one application of a kind,
+/// and names differ from those of associations.
 pub(super) fn check_together(context: &Context<'_>) -> Check {
     let scenario = context.scenario;
     let mut taken = BTreeMap::new();

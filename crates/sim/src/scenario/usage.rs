@@ -18,7 +18,7 @@ impl Scenario {
             let left = declared.into_iter().filter(|name| !used.contains(name));
             unused.extend(left.map(|name| format!("{kind}.{name} is not used: no {by} names it")));
         }
-        // Agents and mobiles reach each other in ways that routes do not show.
+        // Agents and mobiles reach each other over paths that routes do not contain.
         if self.nodes.iter().all(|node| !node.kind.is_agent() && node.mobile.is_none()) {
             self.unused_topology(&mut unused);
         }

@@ -72,8 +72,8 @@ pub struct DeliverySeries {
     pub side: &'static str,
     /// User bytes delivered per interval.
     pub total: Bins,
-    /// The same by the path of the packet that completed the delivery, in the order of appearance; addresses
-    /// as the receiver sees them.
+    /// The same by the path of the packet that completed the delivery, in the order of appearance. Addresses
+    /// are as the receiver sees them.
     pub per_path: Vec<(PathAddr, Bins)>,
 }
 
@@ -229,9 +229,9 @@ pub struct QueueSeries {
 pub struct MessageSeries {
     /// Application.
     pub app: String,
-    /// When each was generated.
+    /// Times of generation.
     pub generated: Vec<Time>,
-    /// When each was delivered; `None`: not by the end of the run.
+    /// Times of delivery; `None`: not by the end of the run.
     pub delivered: Vec<Option<Time>>,
 }
 
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_run_opens_no_empty_interval() {
+    fn the_end_of_the_run_starts_no_empty_interval() {
         let mut series = DeliverySeries {
             association: "a".into(),
             side: "client",
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delivery_at_the_very_end_counts_in_the_last_interval() {
+    fn a_delivery_at_the_end_counts_in_the_last_interval() {
         let mut bins = Bins::new(Span::from_millis(100));
         let at = |ms| Time::ZERO + Span::from_millis(ms);
         bins.add(at(250), 1);

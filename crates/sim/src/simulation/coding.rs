@@ -49,8 +49,8 @@ impl Simulation {
         self.codings[number].process.next_change()
     }
 
-    /// Returns the quality that the host of an interface knows of its radio link; `None` if the link is no
-    /// radio link, is down, or does not report.
+    /// Returns the quality that the host of an interface knows of its radio link; `None` if the link has no
+    /// radio, is down, or does not report.
     pub(crate) fn quality(&self, interface: &Interface) -> Option<LinkQuality> {
         if !self.scenario.links[interface.link].report_quality {
             return None;

@@ -12,7 +12,7 @@ use crate::scenario::Side;
 use super::Simulation;
 
 impl Simulation {
-    /// Reports to senders why their packets were lost.
+    /// Reports the causes of lost packets to their senders.
     #[cold]
     pub(crate) fn report_losses(&mut self) {
         let mut packets = std::mem::take(&mut self.network.lost.packets);
@@ -29,8 +29,8 @@ impl Simulation {
         self.network.lost.packets = packets;
     }
 
-    /// The sender's association is that between the packet's ports whose end is at the host of its source
-    /// address.
+    /// Finds the sender's association by the packet's ports and the host of its source address, and reports
+    /// the loss.
     fn report_sctp_loss(&mut self, id: PacketId, cause: Cause) {
         let packet = self.network.pool.packet(id);
         let source = packet.inner.map_or(packet.source, |(source, _)| source);

@@ -61,9 +61,9 @@ pub struct Simulation {
     pub(crate) numbers: BTreeMap<IpAddr, AddressId>,
     /// The hosts' interfaces, by address number.
     pub(crate) interfaces: Vec<Interface>,
-    /// Client's and server's port of each association.
+    /// Ports of the client and the server of each association.
     pub(crate) ports: Vec<(u16, u16)>,
-    /// For each node, if it does SCTP.
+    /// For each node, its SCTP; `None` without.
     pub(crate) hosts: Vec<Option<Box<Host>>>,
     /// The scenario's associations.
     pub(crate) lines: Vec<Line>,
@@ -76,7 +76,7 @@ pub struct Simulation {
     pub(crate) codings: Vec<Coding>,
     pub(crate) observer: Observer,
     pub(crate) queues: Option<QueueProbe>,
-    /// For hosts outside of the simulation.
+    /// Output for hosts outside of the simulation.
     pub(crate) outside: Outside,
     pub(crate) handled: u64,
 }
@@ -161,7 +161,7 @@ impl Simulation {
         self.run_until(self.end);
     }
 
-    /// Runs until virtual time `until`, what is due at that instant included, or to the end.
+    /// Runs until virtual time `until`, including events at that instant, or to the end.
     pub fn run_until(&mut self, until: Time) {
         let until = until.min(self.end);
         while let Some((at, target)) = self.events.pop(until) {

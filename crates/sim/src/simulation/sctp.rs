@@ -53,7 +53,7 @@ impl Simulation {
         self.flush(number, touched);
     }
 
-    /// Returns the association of the scenario that a new one at a server is.
+    /// Returns the scenario's association of a new one at a server.
     fn accept(
         &mut self,
         number: u32,
@@ -187,7 +187,7 @@ impl Simulation {
         while let Some((handle, event)) =
             self.hosts[number as usize].as_mut().and_then(|host| host.endpoint.poll_event())
         {
-            // Both ends read and write at every packet anyway.
+            // Both ends read and write at every packet.
             if matches!(event, Event::Readable | Event::Writable) {
                 continue;
             }
@@ -259,7 +259,7 @@ impl Simulation {
             AddressRequest::Add(address) => Call::AddAddress(address),
             AddressRequest::Delete(address) => Call::DeleteAddress(address),
             AddressRequest::SetPrimary(address) => Call::RequestPrimary(address),
-            // No action requests it.
+            // No action makes this request.
             AddressRequest::KeepOnly(_) => return,
         };
         let is_it = |act: &Act| matches!(*act, Act::Association { association: a, side: s, call } if a == association && s == side && call == asked);
@@ -359,7 +359,7 @@ impl Simulation {
         let Some(host) = &mut self.hosts[number as usize] else { return };
         let Some(association) = host.endpoint.association_mut(handle) else { return };
         for (local, quality) in own {
-            // Refused as below.
+            // Rejections are ignored, as below.
             let _ = association.link_event(now, LinkEvent { local, state: LinkState::Quality(quality) });
         }
     }

@@ -17,7 +17,7 @@ impl Write for Memory {
 }
 
 impl Memory {
-    /// What was written.
+    /// Returns the written bytes.
     pub(crate) fn take(&self) -> Vec<u8> {
         std::mem::take(&mut *self.0.lock().expect("not poisoned"))
     }

@@ -23,7 +23,7 @@ use crate::running::print;
 /// The longest measurement: a day.
 const MAX_SECONDS: u64 = 86_400;
 
-/// How long a peer that is alive may send no data during a measurement.
+/// Longest time without data from a live peer during a measurement.
 const SILENT: Duration = Duration::from_secs(60);
 
 /// Measure an association's throughput and watch its paths, as iperf3 does for TCP.
@@ -171,7 +171,7 @@ async fn serve_measurement(association: &Association) -> Result<(), Failure> {
     Service::Perf.send(association, &Message::Result { side }).await
 }
 
-/// Carries out a measurement as the client. Returns the results of both ends.
+/// Runs a measurement as the client. Returns the results of both ends.
 async fn measure(args: &Args, association: &Association, patience: Duration) -> Result<Report, Failure> {
     let start = Message::Start { milliseconds: args.time * 1000, len: args.len, reverse: args.reverse };
     Service::Perf.send(association, &start).await?;

@@ -27,7 +27,7 @@ pub(super) struct Store {
 /// Length and modification time, which identify the version of a hashed file.
 type Stamp = (u64, Option<SystemTime>);
 
-/// What exists under an offered name.
+/// The file under an offered name.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum There {
     Nothing,
@@ -58,12 +58,12 @@ impl Store {
         self.folder.join(format!(".{}.part", &sha256[..32]))
     }
 
-    /// Tells whether a file of the offered length exists, so that the comparison needs its hash.
+    /// Returns true if a file of the offered length exists, so that the comparison needs its hash.
     pub(super) fn must_hash(&self, file: &Path, size: u64) -> bool {
         std::fs::metadata(file).is_ok_and(|there| is_alike(&there, size))
     }
 
-    /// Compares the file that is there with the one offered.
+    /// Compares the existing file with the offered one.
     pub(super) async fn compare(&self, file: &Path, size: u64, sha256: &str) -> There {
         match std::fs::symlink_metadata(file) {
             Err(error) if error.kind() == ErrorKind::NotFound => return There::Nothing,
@@ -135,7 +135,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Opens or creates the part and hashes what it has. Truncates one that is longer than `size`.
+    /// Opens or creates the part and hashes its content. Truncates a part that is longer than `size`.
     pub(super) fn open(path: PathBuf, size: u64, progress: impl FnMut()) -> io::Result<Self> {
         let file = OpenOptions::new().create(true).append(true).open(&path)?;
         match file.try_lock() {

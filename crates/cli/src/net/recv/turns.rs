@@ -8,8 +8,8 @@ use msctp::Association;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 
-/// A transfer without progress for so long loses its turn to another sender of the same bytes. It is usually
-/// that sender's earlier attempt, whose association is dead but not yet lost.
+/// A transfer without progress for this long loses its turn to another sender of the same bytes. It is
+/// usually that sender's earlier attempt, whose association is dead but not yet declared lost.
 const STALLED: Duration = Duration::from_secs(3);
 
 /// One queue per hash of a file that is being transferred.
@@ -42,7 +42,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Turns {
-    /// Tells whether another transfer of these bytes is in progress.
+    /// Returns true if another transfer of these bytes is in progress.
     pub(super) fn is_taken(&self, hash: &str) -> bool {
         lock(&self.0).get(hash).is_some_and(|queue| lock(&queue.holder).is_some())
     }

@@ -12,7 +12,7 @@ use std::net::Ipv4Addr;
 use super::{address_at, u16_at};
 
 const ROUTER_ADVERTISEMENT: u8 = 9;
-/// Code 0: the agent also acts as the router of what is not Mobile IP (RFC 5944 §2.1).
+/// Code 0: the agent also routes ordinary traffic (RFC 5944 §2.1).
 const CODE: u8 = 0;
 const EXTENSION: u8 = 16;
 /// The one-byte padding extension (RFC 5944 §2.1.3).
@@ -26,25 +26,26 @@ const FOREIGN: u8 = 0x10;
 pub(crate) struct Advertisement {
     /// The agent's own address.
     pub(crate) router: Ipv4Addr,
-    /// For how many seconds it is valid.
+    /// Lifetime in seconds.
     pub(crate) lifetime: u16,
-    /// Counts advertisements; see [`next_sequence`].
+    /// Sequence number; see [`next_sequence`].
     pub(crate) sequence: u16,
     /// The longest registration the agent accepts, in seconds.
     pub(crate) registration_lifetime: u16,
-    /// A home agent on this link.
+    /// True for a home agent on this link.
     pub(crate) home: bool,
-    /// Care-of addresses of a foreign agent; empty for others.
+    /// Care-of addresses of a foreign agent; empty for other agents.
     pub(crate) care_of: Vec<Ipv4Addr>,
 }
 
-/// After 0xffff comes 256, so that a number below it tells of a restart (RFC 5944 §2.1.1 and §2.3.2).
+/// Returns the next sequence number. After 0xffff comes 256, so that a number below it reveals a restart (RFC
+/// 5944 §2.1.1 and §2.3.2).
 pub(crate) fn next_sequence(sequence: u16) -> u16 {
     sequence.checked_add(1).unwrap_or(256)
 }
 
 impl Advertisement {
-    /// The ICMP message.
+    /// Encodes the ICMP message.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = vec![ROUTER_ADVERTISEMENT, CODE, 0, 0, 1, 2];
         out.extend(self.lifetime.to_be_bytes());
@@ -66,13 +67,13 @@ impl Advertisement {
         out
     }
 
-    /// Reads an ICMP message; `None` for anything else than an agent advertisement.
+    /// Parses an ICMP message; `None` unless it is an agent advertisement.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         if bytes.first() != Some(&ROUTER_ADVERTISEMENT) || checksum(bytes) != 0 {
             return None;
         }
         let (count, entry) = (usize::from(*bytes.get(4)?), usize::from(*bytes.get(5)?));
-        // At least an address and a preference for each.
+        // Each entry has at least an address and a preference.
         if count == 0 || entry < 2 {
             return None;
         }
@@ -107,7 +108,7 @@ impl Advertisement {
     }
 }
 
-/// The Internet checksum (RFC 1071) over bytes with the checksum field zero; over whole right bytes it is 0.
+/// Computes the Internet checksum (RFC 1071) with the checksum field zero; over a valid message it is 0.
 fn checksum(bytes: &[u8]) -> u16 {
     let mut sum: u32 = 0;
     for pair in bytes.chunks(2) {
@@ -136,12 +137,12 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_are_those_of_the_rfc() {
+    fn the_encoding_is_the_rfcs() {
         let bytes = foreign().encode();
         assert_eq!(bytes.len(), 16 + 12);
         assert_eq!(bytes[..2], [9, 0]);
         assert_eq!(bytes[4..16], [1, 2, 0, 3, 10, 0, 2, 1, 0, 0, 0, 0]);
-        // F.
+        // Flag F.
         assert_eq!(bytes[16..], [16, 10, 0, 7, 0, 60, 0x10, 0, 10, 0, 2, 1]);
         let home = Advertisement { home: true, care_of: Vec::new(), ..foreign() };
         assert_eq!(home.encode()[16..], [16, 6, 0, 7, 0, 60, 0x20, 0]);
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sequence_number_goes_round_to_256() {
+    fn the_sequence_number_wraps_to_256() {
         assert_eq!(next_sequence(0), 1);
         assert_eq!(next_sequence(0xffff), 256);
     }

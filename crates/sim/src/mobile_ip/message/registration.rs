@@ -24,7 +24,7 @@ pub(crate) mod code {
 /// A registration request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
-    /// Wanted, in seconds; 0: deregistration.
+    /// Requested lifetime in seconds; 0: deregistration.
     pub(crate) lifetime: u16,
     pub(crate) home_address: Ipv4Addr,
     pub(crate) home_agent: Ipv4Addr,
@@ -39,16 +39,16 @@ pub(crate) struct Request {
 pub(crate) struct Reply {
     /// See [`code`].
     pub(crate) code: u8,
-    /// Granted, in seconds; 0: the mobile has been deregistered.
+    /// Granted lifetime in seconds; 0: the mobile has been deregistered.
     pub(crate) lifetime: u16,
     pub(crate) home_address: Ipv4Addr,
     pub(crate) home_agent: Ipv4Addr,
-    /// Of the request; in a mismatch, with the home agent's time in the upper half.
+    /// Identification of the request; in a mismatch, with the home agent's time in the upper half.
     pub(crate) identification: u64,
 }
 
 impl Request {
-    /// The UDP payload. No flags: no simultaneous bindings, no broadcasts, the care-of address is the
+    /// Encodes the UDP payload. No flags: no simultaneous bindings, no broadcasts, the care-of address is the
     /// agent's, IP in IP.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = vec![REQUEST, 0];
@@ -60,7 +60,7 @@ impl Request {
         out
     }
 
-    /// Reads a UDP payload; `None` for anything else than a request.
+    /// Parses a UDP payload; `None` unless it is a request.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         if bytes.first() != Some(&REQUEST) {
             return None;
@@ -74,7 +74,7 @@ impl Request {
         })
     }
 
-    /// The reply with this code and lifetime.
+    /// Creates the reply with this code and lifetime.
     pub(crate) fn reply(&self, code: u8, lifetime: u16) -> Reply {
         Reply {
             code,
@@ -87,7 +87,7 @@ impl Request {
 }
 
 impl Reply {
-    /// The UDP payload.
+    /// Encodes the UDP payload.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = vec![REPLY, self.code];
         out.extend(self.lifetime.to_be_bytes());
@@ -97,7 +97,7 @@ impl Reply {
         out
     }
 
-    /// Reads a UDP payload; `None` for anything else than a reply.
+    /// Parses a UDP payload; `None` unless it is a reply.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         if bytes.first() != Some(&REPLY) {
             return None;
@@ -118,7 +118,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_bytes_are_those_of_the_rfc() {
+    fn the_encoding_is_the_rfcs() {
         let request = Request {
             lifetime: 60,
             home_address: [10, 0, 1, 2].into(),

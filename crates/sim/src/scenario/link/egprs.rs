@@ -90,13 +90,13 @@ impl EgprsSpec {
         self.block_errors([0; 32]).map(drop).map_err(|e| impossible(&e))
     }
 
-    /// Whether blocks can be lost with probability `bler` in bursts of this length.
+    /// Checks that blocks can be lost with probability `bler` in bursts of this length.
     pub(super) fn check_share(&self, bler: Probability) -> Result<(), Problem> {
         let spec = Self { bler, ..self.clone() };
         spec.block_errors([0; 32]).map(drop).map_err(|e| impossible(&e))
     }
 
-    /// The process that takes blocks, drawing from a stream seeded with `seed`.
+    /// Creates the process of block errors, which draws from a stream seeded with `seed`.
     pub(crate) fn block_errors(&self, seed: [u8; 32]) -> Result<BlockErrors, InvalidLoss> {
         BlockErrors::new(self.bler, self.mean_burst, seed)
     }

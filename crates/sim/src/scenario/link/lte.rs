@@ -42,7 +42,7 @@ pub struct LteSpec {
     pub config: LteConfig,
     /// Share of transmissions of transport blocks that are lost, at the start.
     pub bler: Probability,
-    /// Mean number of transmissions lost in a row; `None`: they are lost independently.
+    /// Mean number of transmissions lost in a row; `None`: transmissions are lost independently.
     pub mean_burst: Option<f64>,
 }
 
@@ -110,7 +110,7 @@ impl LteSpec {
         self.block_errors([0; 32]).map(drop).map_err(|e| impossible(&e))
     }
 
-    /// The process that takes transport blocks, drawing from a stream seeded with `seed`.
+    /// Creates the process of block errors, which draws from a stream seeded with `seed`.
     pub(crate) fn block_errors(&self, seed: [u8; 32]) -> Result<BlockErrors, InvalidLoss> {
         BlockErrors::new(self.bler, self.mean_burst, seed)
     }

@@ -40,9 +40,9 @@ pub struct LinkSpec {
     pub a: String,
     /// Node at the other end.
     pub b: String,
-    /// Address of the interface at `a`; needed when `a` is a host.
+    /// Address of the interface at `a`; required if `a` is a host.
     pub address_a: Option<IpAddr>,
-    /// Address of the interface at `b`; needed when `b` is a host.
+    /// Address of the interface at `b`; required if `b` is a host.
     pub address_b: Option<IpAddr>,
     /// MTU in bytes; larger packets are dropped and counted.
     pub mtu: u32,
@@ -55,7 +55,7 @@ pub struct LinkSpec {
     pub mark: [Option<QueueLimit>; 2],
     /// Changes of an EGPRS link's conditions.
     pub coding: Option<CodingSpec>,
-    /// Whether the hosts at a radio link's ends are notified of its conditions, and report them to their
+    /// True if the hosts at a radio link's ends are notified of its conditions, and report them to their
     /// peers.
     pub report_quality: bool,
     /// From `a` to `b`.
@@ -128,7 +128,7 @@ impl DirectionSpec {
         }
     }
 
-    /// Tells whether its cell can be changed.
+    /// Returns true if its cell can be changed.
     pub(super) fn has_cells(&self) -> bool {
         matches!(self, Self::Egprs(_) | Self::Lte(_))
     }

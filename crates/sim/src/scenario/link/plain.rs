@@ -9,8 +9,8 @@ use crate::scenario::error::Problem;
 
 pub(super) const KEYS: &[&str] = &["rate", "delay", "queue", "loss"];
 
-/// One direction of a plain link: store and forward, the queue, then the transmission of the whole packet,
-/// then the propagation delay, then the loss.
+/// One direction of a plain link: store and forward. A packet passes the queue, is transmitted completely,
+/// and takes the propagation delay; then it may be lost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlainSpec {
     /// Transmission rate.
@@ -84,8 +84,8 @@ pub(super) fn limit(
     }
 }
 
-/// `loss = 0.01`, a Gilbert–Elliott channel by its four probabilities or by share and mean length of its
-/// bursts, or a list of packets.
+/// Reads the losses: `loss = 0.01`, a Gilbert–Elliott channel by its four probabilities or by share and mean
+/// length of its bursts, or a list of packets.
 pub(in crate::scenario) fn loss(section: &Section<'_, '_>) -> Result<Option<LossConfig>, Problem> {
     if !section.has("loss") {
         return Ok(None);

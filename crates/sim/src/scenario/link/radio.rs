@@ -17,13 +17,13 @@ pub(in crate::scenario) fn probability(
         .map_err(|e| Problem::new(section.key(key), format!("{p} is not a probability: want {}", e.want)))
 }
 
-/// Reports that blocks cannot be lost with this share in bursts of this length.
+/// Returns the problem of a share of blocks that cannot be lost in bursts of this length.
 pub(super) fn impossible(error: &InvalidLoss) -> Problem {
     let key = if error.what == "mean_burst" { "mean_burst" } else { "bler" };
     Problem::new(key, format!("{} is not allowed: want {}", error.value, error.want))
 }
 
-/// The keys are named as the parameters.
+/// Returns the problem of an invalid parameter; the keys have the parameters' names.
 pub(super) fn invalid(error: InvalidRadio) -> Problem {
     Problem::new(error.what, format!("{} is not allowed: want {}", error.value, error.want))
 }

@@ -13,9 +13,9 @@ pub(super) const KEYS: &[&str] = &["trace", "column", "period", "delay", "queue"
 /// One direction of a link that follows a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceSpec {
-    /// When it may send, propagation delay, queue.
+    /// Transmission opportunities, propagation delay, queue.
     pub config: TraceConfig,
-    /// Losses on the way.
+    /// Losses after transmission.
     pub loss: LossConfig,
 }
 

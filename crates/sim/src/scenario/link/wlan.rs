@@ -28,10 +28,10 @@ pub(super) const SHARED: &[&str] = &[
     "fading",
 ];
 
-/// One direction of a wireless link. All but the queue is the same in both.
+/// One direction of a wireless link. Only the queue may differ between the directions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WlanSpec {
-    /// Links of one cell share its airtime; `None`: the link has a cell of its own.
+    /// Links of one cell share its airtime; `None`: the link has its own cell.
     pub cell: Option<String>,
     /// False: the link's two directions do not share airtime.
     pub shared: bool,
@@ -41,7 +41,7 @@ pub struct WlanSpec {
     pub delay: Span,
     /// Queue limit, without the packet in transmission.
     pub queue: QueueLimit,
-    /// Losses of single attempts, whatever the receive power.
+    /// Losses of single attempts, independent of the receive power.
     pub loss: LossConfig,
     /// Receive power by distance; `None`: every distance is in coverage.
     pub radio: Option<Radio>,
@@ -49,7 +49,7 @@ pub struct WlanSpec {
     pub fading: Option<Fading>,
 }
 
-/// How the receive power varies.
+/// Variation of the receive power.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fading {
     /// Independently for each frame.
@@ -102,7 +102,7 @@ fn decibels(section: &Section<'_, '_>, key: &str) -> Result<Option<i32>, Problem
     Ok(Some((number * 1000.0).round() as i32))
 }
 
-/// `radio = { coverage = 250 }`.
+/// Reads `radio = { coverage = 250 }`.
 fn radio(link: &Section<'_, '_>) -> Result<Option<Radio>, Problem> {
     let keys = ["coverage", "sensitivity", "tx_power", "reference_loss", "exponent"];
     let Some(section) = link.section("radio", &keys)? else { return Ok(None) };
@@ -134,8 +134,8 @@ fn radio(link: &Section<'_, '_>) -> Result<Option<Radio>, Problem> {
     }
 }
 
-/// `fading = { slope = 10 }`, for bad periods `{ slope = 10, shortest = "20ms", longest = "2s", shape = 1.5
-/// }`.
+/// Reads `fading = { slope = 10 }`, or for bad periods `{ slope = 10, shortest = "20ms", longest = "2s",
+/// shape = 1.5 }`.
 fn fading(link: &Section<'_, '_>) -> Result<Option<Fading>, Problem> {
     let Some(section) = link.section("fading", &["slope", "shortest", "longest", "shape"])? else {
         return Ok(None);
@@ -164,7 +164,7 @@ impl WlanSpec {
         if self.mac.basic_rate.is_zero() {
             return fail("basic_rate", "0bps acknowledges nothing: want more");
         }
-        // A frame must end: an hour for one of 64 KiB is no wireless network.
+        // A frame must end: below this rate, one of 64 KiB would take minutes.
         if self.mac.rate < Rate::from_bps(1000) || self.mac.basic_rate < Rate::from_bps(1000) {
             return fail("rate", "below 1kbps: want at least 1kbps");
         }

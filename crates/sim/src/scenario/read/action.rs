@@ -1,4 +1,4 @@
-//! Reading `[[action]]`.
+//! Reads `[[action]]`.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ use crate::scenario::{ActionSpec, Do, Happening, LinkDirection, Side, When};
 const HAPPENINGS: [&str; 5] =
     ["established", "address-added", "address-deleted", "primary-changed", "delivered"];
 
-/// The actions and the keys each takes beside `do`, `at`, `after`, `delay_after` and `name`.
+/// The actions and their keys, besides `do`, `at`, `after`, `delay_after` and `name`.
 const ACTIONS: [(&str, &[&str]); 15] = [
     ("link-up", &["link"]),
     ("link-down", &["link"]),
@@ -50,7 +50,7 @@ pub(super) fn read(table: &DeTable<'_>, path: String) -> Result<ActionSpec, Prob
     Ok(ActionSpec { when: when(&section)?, what: what(&section, word.unwrap_or_default())? })
 }
 
-/// `at = "20s"` or `after = { event = "established", association = "a", delay = "1s" }`.
+/// Reads `at = "20s"` or `after = { event = "established", association = "a", delay = "1s" }`.
 fn when(section: &Section<'_, '_>) -> Result<When, Problem> {
     match (section.has("at"), section.has("after")) {
         (true, false) => section.required("at", section.span("at")?, "\"20s\"").map(When::At),

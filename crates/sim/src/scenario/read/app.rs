@@ -1,4 +1,4 @@
-//! Reading `[[app]]`.
+//! Reads `[[app]]`.
 
 use msctp_proto::Reliability;
 use msctp_units::Span;

@@ -1,4 +1,4 @@
-//! Reading `[[association]]`.
+//! Reads `[[association]]`.
 
 use msctp_units::Span;
 use toml::de::DeTable;

@@ -27,7 +27,8 @@ pub(super) fn scenario<T>(
     let document = Document::parse(text, file, overrides)?;
     let located = |problem| document.locate(problem);
     let mut scenario = without_profiles(&document.root, open).map_err(located)?;
-    // Before the profiles: an override of a mistyped one would be an unknown key of a new profile.
+    // Before the profiles: an override of a mistyped one would be reported as an unknown key of a new
+    // profile.
     scenario.check_overrides(overrides, |key| document.is_written(key))?;
     profiles(&document.root, &mut scenario).map_err(located)?;
     check::scenario(&scenario).map_err(located)?;
@@ -63,7 +64,7 @@ const KEYS: [&str; 13] = [
     "probes",
 ];
 
-/// Reads all of a scenario but its profiles.
+/// Reads a scenario except its profiles.
 fn without_profiles(root: &DeTable<'_>, open: &Open<'_>) -> Result<Scenario, Problem> {
     let top = Section::open(root, String::new(), &KEYS)?;
     let duration = top.required("duration", top.span("duration")?, "\"60s\"")?;

@@ -37,7 +37,7 @@ pub(super) fn read(table: &DeTable<'_>, path: String) -> Result<NodeSpec, Proble
     })
 }
 
-/// `agent = { interval = "1s", lifetime = "3s" }`.
+/// Reads `agent = { interval = "1s", lifetime = "3s" }`.
 fn agent(node: &Section<'_, '_>) -> Result<Option<AgentOptions>, Problem> {
     let keys = ["interval", "offset", "lifetime", "registration_lifetime"];
     let Some(section) = node.section("agent", &keys)? else { return Ok(None) };
@@ -55,7 +55,7 @@ fn agent(node: &Section<'_, '_>) -> Result<Option<AgentOptions>, Problem> {
     Ok(Some(agent))
 }
 
-/// `mobile = { home_agent = "ha", switching = "lazy" }`.
+/// Reads `mobile = { home_agent = "ha", switching = "lazy" }`.
 fn mobile(node: &Section<'_, '_>) -> Result<Option<MobileSpec>, Problem> {
     let keys = ["home_agent", "switching", "lifetime", "retry", "scan"];
     let Some(section) = node.section("mobile", &keys)? else { return Ok(None) };
@@ -77,7 +77,7 @@ fn mobile(node: &Section<'_, '_>) -> Result<Option<MobileSpec>, Problem> {
     Ok(Some(MobileSpec { home_agent: home_agent.to_owned(), options }))
 }
 
-/// `{ at = "50s", to = [400, 0], speed = 20 }`.
+/// Reads `{ at = "50s", to = [400, 0], speed = 20 }`.
 fn waypoint(table: &DeTable<'_>, path: String) -> Result<Waypoint, Problem> {
     let section = Section::open(table, path, &["at", "to", "speed"])?;
     let speed = section.required("speed", section.number("speed")?, "20 (metres per second)")?;
@@ -94,7 +94,7 @@ fn waypoint(table: &DeTable<'_>, path: String) -> Result<Waypoint, Problem> {
     })
 }
 
-/// `[400, 0]`: metres eastwards and northwards.
+/// Reads `[400, 0]`: metres eastwards and northwards.
 fn position(section: &Section<'_, '_>, key: &str) -> Result<Option<Position>, Problem> {
     let Some(numbers) = section.numbers(key)? else { return Ok(None) };
     let millimetres = |metres: f64| (metres * 1000.0).round() as i64;

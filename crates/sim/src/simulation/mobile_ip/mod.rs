@@ -60,11 +60,11 @@ pub(super) struct AgentNode {
 pub(super) struct Handover {
     pub(super) at: Time,
     pub(super) to: Ipv4Addr,
-    /// When the home agent's acceptance came back, and after how many requests.
+    /// Time of the home agent's acceptance, and the number of requests.
     pub(super) registered: Option<(Time, u32)>,
-    /// The last packet from elsewhere before that.
+    /// Time of the last data packet before that.
     before: Option<Time>,
-    /// From that to the first one after it.
+    /// Time from that to the first data packet after it.
     pub(super) gap: Option<Span>,
 }
 
@@ -79,7 +79,7 @@ pub(super) struct MobileNode {
     scan: Span,
     next_scan: Time,
     wake: Time,
-    /// When the last packet from elsewhere came.
+    /// Time of the last data packet.
     last_packet: Option<Time>,
     pub(super) handovers: Vec<Handover>,
     pub(super) renewals: u64,
@@ -215,13 +215,13 @@ impl AgentNode {
         }
     }
 
-    /// Forwards a packet: into the tunnel, to a visitor, or as a router does.
+    /// Forwards a packet: into the tunnel, to a visitor, or by the routing table.
     fn transit(&mut self, wire: &mut Wire<'_>, id: PacketId, destination: AddressId) {
         let Some(to) = wire.ip(destination) else { return wire.forward(self.node, id) };
         match &self.role {
             Role::Home(agent) => {
                 if let Some(care_of) = agent.care_of(wire.now, to).and_then(|care_of| wire.number(care_of)) {
-                    // RFC 2003 §3.1: an outer header before the packet as it is.
+                    // RFC 2003 §3.1: an outer header before the unchanged packet.
                     self.tunnelled += 1;
                     let outer = (self.address, care_of);
                     wire.network.pool.encapsulate(id, outer, OUTER_HEADER);
@@ -254,7 +254,7 @@ impl AgentNode {
         }
     }
 
-    /// Sends a message: to a mobile of its own link over that, else as a router does.
+    /// Sends a message: directly to a mobile with a link here, otherwise by the routing table.
     fn send(&self, wire: &mut Wire<'_>, datagram: &Datagram) {
         let Some(packet) = wire.pack(datagram) else {
             wire.network.strays.no_route += 1;
@@ -281,7 +281,7 @@ impl AgentNode {
         }
     }
 
-    /// One frame for each mobile that has a link here.
+    /// Sends one frame to each mobile that has a link here.
     fn advertise(&self, wire: &mut Wire<'_>, everybody: AddressId, advertisement: &Advertisement) {
         let message = advertisement.encode();
         for &(_, hop) in &self.radios {
@@ -370,7 +370,7 @@ impl MobileNode {
                 .iter()
                 .filter_map(|&(agent, _, from)| Some((wire.network.receive_power(wire.now, from)?, agent)))
                 .collect();
-            // The strongest first; of equals the one whose link was declared first.
+            // The strongest first; of equal ones, the link declared first.
             heard.sort_by_key(|&(power, _)| std::cmp::Reverse(power));
             self.machine.set_covered(heard.into_iter().map(|(_, agent)| agent).collect());
         }
@@ -397,7 +397,7 @@ impl MobileNode {
 
     fn take_note(&mut self, now: Time, note: Note) {
         match note {
-            // The first agent it hears is no handover.
+            // The first agent is no handover.
             Note::Switched { to } if self.used_before => {
                 self.handovers.push(Handover { at: now, to, registered: None, before: None, gap: None });
             }

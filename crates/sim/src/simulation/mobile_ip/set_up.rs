@@ -54,7 +54,7 @@ impl MobileIp {
             world.agents.push(AgentNode::new(node, ip, address, role));
         }
         for link in 0..scenario.links.len() {
-            // leads_to of the forward direction is the link's end b.
+            // For the forward direction, leads_to is the link's end b.
             let (a, b) = (routes.leads_to[2 * link + 1], routes.leads_to[2 * link]);
             for (agent, mobile, to_mobile) in [(a, b, 2 * link), (b, a, 2 * link + 1)] {
                 let agent = world.agents.iter_mut().find(|it| it.node == agent);
@@ -68,7 +68,7 @@ impl MobileIp {
         (!world.agents.is_empty() || !world.mobiles.is_empty()).then_some(world)
     }
 
-    /// For each node, the number of the agent it is.
+    /// Returns the number of the agent at a node.
     pub(crate) fn agent_at(&self, node: usize) -> Option<u32> {
         self.agents.iter().position(|agent| agent.node == node).map(|number| number as u32)
     }
