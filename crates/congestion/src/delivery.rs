@@ -251,8 +251,7 @@ mod tests {
         assert_eq!(path.departures.len(), 50);
     }
 
-    /// §4.1.1.4: a burst that arrives compressed is not faster than it was sent, one sent at once not faster
-    /// than it arrived.
+    /// §4.1.1.4: the rate of a burst is limited by the longer of its sending and its arrival time.
     #[test]
     fn the_longer_interval_counts() {
         let mut path = DeliveryRate::new();

@@ -1,7 +1,7 @@
-//! [`Pacer`]: a token bucket that paces packets, in exact integers: nothing is rounded, however often the rate changes.
+//! [`Pacer`]: a token bucket that paces packets, in exact integers.
 //!
-//! It returns the departure time; the caller owns timers and sending. The rate usually comes from
-//! [`Controller::pacing_rate`](crate::Controller::pacing_rate).
+//! Nothing is rounded, however often the rate changes. It returns the departure time; the caller owns timers
+//! and sending. The rate usually comes from [`Controller::pacing_rate`](crate::Controller::pacing_rate).
 
 use msctp_units::{Rate, Span, Time};
 

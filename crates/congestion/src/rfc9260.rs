@@ -96,7 +96,8 @@ impl Rfc9260 {
         }
     }
 
-    /// Returns max(cwnd / 2, 4·PMDCS), the window after a loss (RFC 9260 §7.2.3) and after an idle RTO (§7.2.1).
+    /// Returns max(cwnd / 2, 4·PMDCS), the window after a loss (RFC 9260 §7.2.3) and after an idle RTO
+    /// (§7.2.1).
     fn halved(&self) -> u64 {
         (self.window.cwnd / 2).max(self.config.pmdcs.saturating_mul(4))
     }

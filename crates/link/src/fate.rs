@@ -42,7 +42,7 @@ pub enum Outcome {
 /// Reason for a loss inside a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossReason {
-    /// The loss process took it.
+    /// The loss process dropped it.
     Channel,
     /// The link went down with it inside, or the old cell's link did at a handover.
     LinkDown,

@@ -161,8 +161,8 @@ impl SendStream {
     ///
     /// # Errors
     ///
-    /// The peer cannot be notified: it does not support RFC 6525 ([`FinishError::NotAgreedOn`]; everything was
-    /// delivered by then), or does not want it, or the association was lost.
+    /// The peer cannot be notified: it does not support RFC 6525 ([`FinishError::NotAgreedOn`]; everything
+    /// was delivered by then), or does not want it, or the association was lost.
     pub async fn finish(&mut self) -> Result<(), FinishError> {
         poll_fn(|cx| self.poll_finish(cx)).await
     }

@@ -1,8 +1,9 @@
-//! What data transfer costs per DATA chunk: an `Outbound` and an `Inbound` joined by a pipe that holds a whole window.
+//! What data transfer costs per DATA chunk: an `Outbound` and an `Inbound` joined by a pipe that holds a
+//! whole window.
 //!
-//! `cargo bench -p msctp-proto --bench data [PART OF A NAME]`. Prints CPU time per chunk, both ends and SACKs included; in it is what
-//! building and parsing packets costs (checksum included), which the first line gives alone. The window is fixed, so that
-//! losses leave as much outstanding as without.
+//! `cargo bench -p msctp-proto --bench data [PART OF A NAME]`. Prints CPU time per chunk, both ends and SACKs
+//! included; in it is what building and parsing packets costs (checksum included), which the first line gives
+//! alone. The window is fixed, so that losses leave as much outstanding as without.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;

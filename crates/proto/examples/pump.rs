@@ -1,5 +1,5 @@
-//! Pumps bulk data from one endpoint to another in memory and prints what a data packet costs both ends together, CRC32c
-//! on both sides included.
+//! Pumps bulk data from one endpoint to another in memory and prints what a data packet costs both ends
+//! together, CRC32c on both sides included.
 //!
 //! `cargo run --release -p msctp-proto --example pump [MEBIBYTES [CASE]]`, cases counted from 0
 #![allow(

@@ -3,8 +3,8 @@
 use core::fmt;
 use core::net::{IpAddr, Ipv6Addr};
 
-/// A pair of addresses, seen from this end: a datagram received `at` it came from `remote` to `local`, one sent `at` it
-/// goes from `local` to `remote`.
+/// A pair of addresses, seen from this end: a datagram received `at` it came from `remote` to `local`, one
+/// sent `at` it goes from `local` to `remote`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathAddr {
     /// This end's address.
@@ -55,7 +55,8 @@ pub struct LocalAddrs {
 pub struct RemoteAddrs {
     /// SCTP port, not 0.
     pub port: u16,
-    /// At least one; all are confirmed from the start (RFC 9260 §5.4 rule 1); the first is the initial primary.
+    /// At least one; all are confirmed from the start (RFC 9260 §5.4 rule 1); the first is the initial
+    /// primary.
     pub addresses: Vec<IpAddr>,
 }
 

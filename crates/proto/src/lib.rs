@@ -1,25 +1,26 @@
-//! The SCTP association as a sans-IO state machine: RFC 9260 with dynamic addresses (RFC 5061) and handover policies.
+//! The SCTP association as a sans-IO state machine: RFC 9260 with dynamic addresses (RFC 5061) and handover
+//! policies.
 //!
-//! Nothing here reads a clock, opens a socket, starts a thread or draws from a global generator. Time is an argument
-//! ([`msctp_units::Time`]), randomness a 32-byte seed, packets are byte slices.
+//! Nothing here reads a clock, opens a socket, starts a thread or draws from a global generator. Time is an
+//! argument ([`msctp_units::Time`]), randomness a 32-byte seed, packets are byte slices.
 //!
 //! # The order of calls
 //!
 //! [`Association`] and [`Endpoint`] have four kinds of method:
 //!
 //! 1. **input** — `handle_datagram(now, at, bytes)`, `handle_timeout(now)`;
-//! 2. **application calls** — `send`, `recv`, `add_local_address`, `set_primary`, `link_event`, `shutdown`, …;
+//! 2. **application calls** — `send`, `recv`, `add_local_address`, `set_primary`, `shutdown`, …;
 //! 3. **output** — `poll_transmit(now, out)`, `poll_event()`, `poll_trace()`;
 //! 4. **time** — `poll_timeout()`.
 //!
-//! *Mutate, then drain*: after any call of kind 1 or 2, call `poll_transmit` until it gives `None`, and take the events.
-//! What is left is one deadline, `poll_timeout`; call `handle_timeout` at or after it. Calling it early is harmless.
-//! `now` must never go back. `poll_transmit` appends whole SCTP packets (common header, chunks, CRC32c) to `out` and says
-//! between which addresses they travel; IP and UDP headers are the caller's.
+//! *Mutate, then drain*: after any call of kind 1 or 2, call `poll_transmit` until it returns `None`, and
+//! take the events. The one remaining deadline is `poll_timeout`: call `handle_timeout` at or after it. An
+//! early call has no effect. `now` must not decrease. `poll_transmit` appends whole SCTP packets (common
+//! header, chunks, CRC32c) to `out` and returns their addresses. The caller adds IP and UDP headers.
 //!
-//! Input never fails: what a peer does wrong is answered on the wire, counted in [`AssociationStats`], or reported as an
-//! [`Event`]. What the caller does wrong is an error that says what would be right ([`ConfigError`], [`SendError`],
-//! [`CallError`]).
+//! Input never fails: a peer's fault is answered on the wire, counted in [`AssociationStats`], or reported as
+//! an [`Event`]. The caller's fault is an error that names the allowed values ([`ConfigError`],
+//! [`SendError`], [`CallError`]).
 
 pub mod asconf;
 pub mod handover;

@@ -1,4 +1,4 @@
-//! [`LongTsn`]: a TSN that does not wrap, so that ranges of TSNs can be compared and kept in ordinary order. No state.
+//! [`LongTsn`]: a TSN that does not wrap, so that TSNs have an ordinary order. No state.
 
 use core::fmt;
 use core::ops::{Add, Sub};

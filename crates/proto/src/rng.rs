@@ -1,7 +1,8 @@
 //! Random numbers of associations and endpoints.
 //!
-//! An association stores an [`RngState`]: a seed and a position, a tenth of the bytes of a generator with its buffer. It
-//! rarely needs a number (nonces, jitter). [`Rng`] serves where several numbers are drawn in a row.
+//! An association stores an [`RngState`]: a seed and a position, a tenth of the bytes of a generator with its
+//! buffer. It rarely needs a number (nonces, jitter). [`Rng`] serves where several numbers are drawn in a
+//! row.
 
 use core::fmt;
 

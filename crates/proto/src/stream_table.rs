@@ -5,8 +5,8 @@ const PAGE: usize = 64;
 
 /// A table from stream number to `T`, where every stream begins as `T::default()`.
 ///
-/// Pages are allocated when first touched: 65,535 streams cost nothing at set-up, and one message on a high stream
-/// costs one page and at most 8 KiB of page pointers.
+/// Pages are allocated when first touched: 65,535 streams cost nothing at set-up, and one message on a high
+/// stream costs one page and at most 8 KiB of page pointers.
 #[derive(Debug, Default)]
 pub(crate) struct StreamTable<T> {
     pages: Vec<Option<Box<[T]>>>,

@@ -35,7 +35,8 @@ pub enum PrimaryCause {
     Local,
     /// The peer by Set Primary (RFC 5061 §4.2.4).
     Peer,
-    /// The old one was inactive or potentially failed (RFC 9260 §6.4.1, RFC 7829 §3.2); it stays the one preferred.
+    /// The old one was inactive or potentially failed (RFC 9260 §6.4.1, RFC 7829 §3.2); it stays the one
+    /// preferred.
     Failover,
     /// The error count of the old primary exceeded the threshold of RFC 7829 §5.
     Switchover,

@@ -1,5 +1,5 @@
-//! Radio link quality told by QoS_Measurement (Afif et al.): sent when it is news, skipped by a peer that does not know it,
-//! followed by the policy, and of no use to a peer that lies.
+//! Radio link quality told by QoS_Measurement (Afif et al.): sent when it is news, skipped by a peer that
+//! does not know it, followed by the policy, and of no use to a peer that lies.
 
 #[path = "../../proto/tests/support/mod.rs"]
 mod support;
@@ -164,8 +164,8 @@ fn rename_reports(bytes: &mut [u8], typ: u8) {
     bytes[8..12].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// AF5: a peer that does not know the chunk does, to the byte, what RFC 9260 §3.2 has for any chunk whose type begins with the
-/// bits 10: it skips it, does not report it, and goes on with the packet.
+/// AF5: a peer that does not know the chunk does, to the byte, what RFC 9260 §3.2 has for any chunk whose
+/// type begins with the bits 10: it skips it, does not report it, and goes on with the packet.
 #[test]
 fn a_peer_that_does_not_know_the_chunk_is_a_standard_peer() {
     let pair = |b| Pair::established_with(following(), b, vec![a_ip(0)], vec![b_ip(0)]);
@@ -293,7 +293,8 @@ fn without_authentication_on_either_side_no_address_changes() {
 /// What A reports at its `n`th chance.
 type Lie = fn(u64) -> Option<LinkQuality>;
 
-/// B sends as fast as it may for 60 s over 2 Mbit/s, where every 150th packet with data is lost; A reports every 200 ms.
+/// B sends as fast as it may for 60 s over 2 Mbit/s, where every 150th packet with data is lost; A reports
+/// every 200 ms.
 fn robbed(lie: Lie) -> Pair {
     let config = Config { initial_window: InitialWindow::Packets(2), ..following() };
     let mut pair = Pair::established_with(traced(), config, vec![a_ip(0)], vec![b_ip(0)]);
@@ -317,7 +318,8 @@ fn robbed(lie: Lie) -> Pair {
     pair
 }
 
-/// At every moment B's window is at most the largest since the last loss; only acknowledgements may add to that.
+/// At every moment B's window is at most the largest since the last loss; only acknowledgements may add to
+/// that.
 fn check_windows(trace: &[TraceEvent]) -> usize {
     let (mut largest, mut now, mut raised) = (0, 0, 0);
     for event in trace {

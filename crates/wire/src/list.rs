@@ -92,7 +92,7 @@ impl<'a, T: Item> List<'a, T> {
         ListIter(self.0)
     }
 
-    /// Bytes on the wire.
+    /// Returns the length in bytes on the wire.
     #[inline]
     #[must_use]
     pub fn encoded_len(&self) -> usize {

@@ -48,7 +48,8 @@ pub(super) struct Model {
     pub(super) loss_events: u64,
 
     min_rtt: Option<(Span, Time)>,
-    /// The SACK that measured `min_rtt` came back over another, shorter path. Discarded once this path answers.
+    /// The SACK that measured `min_rtt` came back over another, shorter path. Discarded once this path
+    /// answers.
     shortcut: bool,
     /// The least of the last ProbeRTTInterval (§5.3.4.3).
     probe_rtt_min: Option<(Span, Time)>,

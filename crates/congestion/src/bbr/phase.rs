@@ -15,7 +15,7 @@ const FULL_BANDWIDTH_ROUNDS: u64 = 3;
 const PROBE_RTT: Span = Span::from_millis(200);
 /// §5.3.3.5.1: as often as a Reno flow of this size would, at most 63 rounds.
 const RENO_ROUNDS: u64 = 63;
-/// Growth of the long-term bound doubles per round up to this (§5.3.3.6).
+/// Rounds after which the growth of the long-term bound stops doubling (§5.3.3.6).
 const MOST_UP_ROUNDS: u32 = 30;
 
 /// The states of §5.3. Down, Cruise, Refill and Up are those of ProbeBW.

@@ -17,7 +17,7 @@ pub(crate) enum Response {
     Wait,
 }
 
-/// Where a recovery is.
+/// Phase of a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Phase {
     /// No loss is being answered.

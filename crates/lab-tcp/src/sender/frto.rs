@@ -37,8 +37,8 @@ impl Frto {
         Self { step: Step::Resent, recover }
     }
 
-    /// Handles an acknowledgment up to `una`; `acked`: bytes newly acknowledged. `can_probe`: there is new
-    /// data to send and a window for it. `None`: it says nothing.
+    /// Handles an acknowledgment up to `una`. `acked`: bytes newly acknowledged. `can_probe`: there is new
+    /// data to send and a window for it. `None`: the acknowledgment decides nothing.
     pub(super) fn on_ack(
         &mut self,
         una: u64,

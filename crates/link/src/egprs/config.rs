@@ -89,7 +89,7 @@ pub struct EgprsStats {
     pub retransmitted: u64,
     /// RLC data blocks retransmitted because nothing new was queued.
     pub sent_early: u64,
-    /// RLC data blocks, or halves of them, that the channel took.
+    /// RLC data blocks, or halves of them, lost on the channel.
     pub block_errors: u64,
     /// Time in which there was something new to send and the window was full, in whole block periods.
     pub stalled: Span,

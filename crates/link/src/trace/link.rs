@@ -53,7 +53,7 @@ pub struct TraceLink<P> {
     waiting_bytes: u64,
     /// Bytes of the first one that have been sent.
     sent: u32,
-    /// The next opportunity, while something waits.
+    /// The next opportunity, while packets are queued.
     next: Option<Opportunity>,
     leaving: VecDeque<Leaving<P>>,
     stats: LinkStats,

@@ -2,8 +2,9 @@
 //! faster than they are read.
 //!
 //! When the queue is full, chunks that cause events are dropped, so that the peer retransmits them (ASCONF,
-//! the COOKIE ECHO of a restart), or denied (RE-CONFIG). A newer event replaces an older one about the same thing,
-//! and reports about single packets are dropped. The application's own requests and messages bound the rest.
+//! the COOKIE ECHO of a restart), or denied (RE-CONFIG). A newer event replaces an older one about the same
+//! thing, and reports about single packets are dropped. The application's own requests and messages bound the
+//! rest.
 
 use std::collections::VecDeque;
 

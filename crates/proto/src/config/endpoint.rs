@@ -9,8 +9,8 @@ use crate::error::{ConfigError, check};
 pub struct EndpointConfig {
     /// Valid.Cookie.Life, 60 s (RFC 9260 §16).
     pub valid_cookie_life: Span,
-    /// A cookie secret signs for so long, 1 h (RFC 9260 §5.1.3: "e.g., hourly"); the one before it stays
-    /// valid for a cookie's life.
+    /// Time for which a cookie secret signs, 1 h (RFC 9260 §5.1.3: "e.g., hourly"). The previous one stays
+    /// valid for a cookie's lifetime.
     pub cookie_secret_life: Span,
     /// Stateless replies that may wait to be sent, 256; more are dropped, which bounds what an attacker can
     /// make us hold.

@@ -1,7 +1,8 @@
-//! [`Reassembly`]: fragments of incomplete messages (RFC 9260 §6.9, RFC 8260 §2.2.3). Independent of stream order.
+//! [`Reassembly`]: fragments of incomplete messages (RFC 9260 §6.9, RFC 8260 §2.2.3).
 //!
-//! Each fragment has a place: the TSN for DATA chunks, whose messages are consecutive TSNs, and the fragment
-//! sequence number within the message for I-DATA chunks. Fragments without a hole between them form one run.
+//! Independent of stream order. Each fragment has a place: the TSN for DATA chunks, whose messages are
+//! consecutive TSNs, and the fragment sequence number within the message for I-DATA chunks. Fragments without
+//! a hole between them form one run.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -338,8 +338,9 @@ impl Paths {
 
     /// Returns the next HEARTBEAT to send now; must be called until it returns `None`.
     ///
-    /// Verification heartbeats are limited to HB.Max.Burst per RTO (RFC 9260 §5.4). The path with the fewest unanswered
-    /// ones goes first, so that pairs of addresses without a route do not hold back those that have one.
+    /// Verification heartbeats are limited to HB.Max.Burst per RTO (RFC 9260 §5.4). The path with the fewest
+    /// unanswered ones goes first, so that pairs of addresses without a route do not hold back those that
+    /// have one.
     pub fn poll_heartbeat(&mut self, now: Time) -> Option<HeartbeatRequest> {
         if !self.schedule.running {
             return None;
@@ -363,7 +364,8 @@ impl Paths {
 
     /// Counts a verification heartbeat; returns false when HB.Max.Burst were sent in this RTO.
     ///
-    /// Several paths have several RTOs: the shortest counts, which unanswered heartbeats elsewhere do not back off.
+    /// Several paths have several RTOs: the shortest counts, which unanswered heartbeats elsewhere do not
+    /// back off.
     fn pass_burst_gate(&mut self, now: Time) -> bool {
         let rto = self.list.iter().map(|path| path.rtt.rto()).min().unwrap_or(Span::ZERO);
         let schedule = &mut self.schedule;

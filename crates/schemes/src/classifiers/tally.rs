@@ -7,11 +7,11 @@ use msctp_congestion::classifier::Cause;
 pub struct Tally {
     /// A radio link lost the packet, and the classifier was right.
     pub wireless_as_wireless: u64,
-    /// A radio link lost the packet, and the classifier took it for congestion: a window cut without need.
+    /// Losses by a radio link classified as congestion: the window was reduced without need.
     pub wireless_as_congestion: u64,
-    /// A queue lost the packet, and the classifier took it for the radio: a window kept without right.
+    /// Losses by a queue classified as wireless: the window was kept although it should have been reduced.
     pub congestion_as_wireless: u64,
-    /// A queue lost the packet, and the classifier was right.
+    /// Losses by a queue classified as congestion.
     pub congestion_as_congestion: u64,
     /// Classified as wireless, the truth not known, or the packet not lost.
     pub unknown_as_wireless: u64,

@@ -6,11 +6,12 @@ use msctp_congestion::estimator::Estimate;
 use super::{ByRule, PolicyConfig, StartRule};
 use msctp_proto::handover::PathView;
 
-/// cwnd = min(cwnd_old, C·RTT_min)·B/C, at least 1 PMDCS (the paper's 1 MTU, in the bytes that windows count).
+/// cwnd = min(cwnd_old, C·RTT_min)·B/C, at least 1 PMDCS (the paper's 1 MTU, in the bytes that windows
+/// count).
 ///
-/// C, B and RTT_min come from the estimator, which runs on each new path until it becomes primary. B above C, which
-/// smoothing can give when C fell, counts as C. A switch before the first estimate starts with an initial window:
-/// RFC 9260's, or the configured one.
+/// C, B and RTT_min come from the estimator, which runs on each new path until it becomes primary. B above C,
+/// which smoothing can give when C fell, counts as C. A switch before the first estimate starts with an
+/// initial window: RFC 9260's, or the configured one.
 pub type Adaptive = ByRule<AdaptiveStart>;
 
 /// The rule of [`Adaptive`].

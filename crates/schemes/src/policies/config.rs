@@ -14,24 +14,24 @@ use crate::wbest::{InvalidWBest, WBestConfig};
 pub struct PolicyConfig {
     /// The window with which a path starts that gets "an initial window" at the switch.
     ///
-    /// `None`, the default: conservative leaves the new path's window alone (RFC 9260 keeps windows per path, §7.1, so a
-    /// path never used has its initial window anyhow), adaptive without an estimate takes RFC 9260's. Kim & Koh's
-    /// comparison: `Packets(1)`.
+    /// `None`, the default: conservative leaves the new path's window alone (RFC 9260 keeps windows per path,
+    /// §7.1, so a path never used has its initial window anyhow), adaptive without an estimate takes RFC
+    /// 9260's. Kim & Koh's comparison: `Packets(1)`.
     pub initial_window: Option<InitialWindow>,
     /// The new path's slow-start threshold.
     pub ssthresh: SwitchSsthresh,
-    /// Spread the window with which the new path starts over one of its round trips, if one was measured, instead of sending
-    /// it at once. False. Concerns the policies that give the path a window.
+    /// Spread the window with which the new path starts over one of its round trips, if one was measured,
+    /// instead of sending it at once. False. Concerns the policies that give the path a window.
     pub pace_start: bool,
     /// inherit: send data in copy on both paths while both exist (C-SCTP). Kim & Koh leave it out: false.
     pub bicast: bool,
     /// Parameters of the estimator, for the policies and options that need it.
     pub wbest: WBestConfig,
-    /// Other parameters for certain paths: the first rule that matches a path wins. Kim & Koh have other pairs and trains
-    /// towards WLAN than towards 3G, and the link's own capacity as B(0).
+    /// Other parameters for certain paths: the first rule that matches a path wins. Kim & Koh have other
+    /// pairs and trains towards WLAN than towards 3G, and the link's own capacity as B(0).
     pub probe_rules: Vec<ProbeRule>,
-    /// When the link below the primary path's local address is reported down, switch to an active path on another local
-    /// address, if there is one. True.
+    /// When the link below the primary path's local address is reported down, switch to an active path on
+    /// another local address, if there is one. True.
     pub switch_on_link_down: bool,
     /// qos-measurement: the delay by which the reported rate gives the window of a new cell.
     pub qos_delay: BdpDelay,
@@ -81,9 +81,10 @@ pub enum SwitchSsthresh {
     /// The controller's value for any new path: arbitrarily high (RFC 9260 §7.2.1).
     #[default]
     Controller,
-    /// B·RTT_min / 2 (Kim & Koh §3.3, there in packets: B·RTT_min / 2L). Every policy then probes new paths. It has no
-    /// floor: on a loaded path it can be below the 4·PMDCS that RFC 9260 §7.2.3 sets after a loss, even 0, and the path
-    /// then starts in congestion avoidance. Without an estimate as [`Controller`](Self::Controller).
+    /// B·RTT_min / 2 (Kim & Koh §3.3, there in packets: B·RTT_min / 2L). Every policy then probes new paths.
+    /// It has no floor: on a loaded path it can be below the 4·PMDCS that RFC 9260 §7.2.3 sets after a loss,
+    /// even 0, and the path then starts in congestion avoidance. Without an estimate as
+    /// [`Controller`](Self::Controller).
     EstimatedHalfBdp,
     /// This many bytes.
     Bytes(u64),

@@ -1,4 +1,6 @@
-//! [`Oracle`]: starts the new path with its true available bandwidth. No protocol can know that: the laboratory configures it, as the reference for other policies.
+//! [`Oracle`]: starts the new path with its true available bandwidth.
+//!
+//! No protocol can know that: the laboratory configures it, as the reference for other policies.
 
 use msctp_congestion::StartState;
 

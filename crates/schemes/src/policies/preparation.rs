@@ -1,5 +1,7 @@
-//! [`Preparation`]: what policies do alike before a switch. Probes the paths that may become primary, if the policy
-//! needs their estimates, and leaves a link that is reported down. Gives no windows.
+//! [`Preparation`]: the common work of policies before a switch.
+//!
+//! It probes the paths that may become primary, if the policy needs their estimates, and leaves a link that
+//! is reported down. It sets no windows.
 
 use super::{PolicyConfig, SwitchSsthresh};
 use crate::wbest::WBest;

@@ -1,4 +1,4 @@
-//! [`QosMeasurement`]: the window follows the radio link the peer reports (Afif, Martins, Tabbane, Godlewski, §IV).
+//! [`QosMeasurement`]: the window follows the peer's reports about its radio link (Afif, Martins, Tabbane, Godlewski, §IV).
 
 use core::net::IpAddr;
 
@@ -12,7 +12,8 @@ use super::PolicyConfig;
 use super::preparation::Preparation;
 use crate::quality::{Carried, Incoming, Limits, Outgoing, QOS_MEASUREMENT, Report};
 
-/// Names of the policy's entries in the trace ([`TraceKind::PolicyNote`](msctp_proto::TraceKind::PolicyNote)).
+/// Names of the policy's entries in the trace
+/// ([`TraceKind::PolicyNote`](msctp_proto::TraceKind::PolicyNote)).
 pub mod note {
     /// A report was sent: its number.
     pub const SENT: &str = "report-sent";
@@ -32,22 +33,24 @@ pub mod note {
     pub const ONE_WAY: &str = "report-one-way";
 }
 
-/// Reports this end's links to the peer, and recomputes the window of the primary path at each report of the peer
-/// that changes what its link can hold.
+/// Reports this end's links to the peer, and recomputes the window of the primary path at each report of the
+/// peer that changes what its link can hold.
 ///
-/// The paper: "The cwnd and ssthresh update is done according to their previous respective values and of the BDP of the
-/// radio link", by a formula of a paper it cites. Ours:
+/// The paper: "The cwnd and ssthresh update is done according to their previous respective values and of the
+/// BDP of the radio link", by a formula of a paper it cites. Ours:
 ///
-/// - the coding scheme or the rate changed: `cwnd_new = cwnd_old · BDP_new / BDP_old`, the BDPs being the radio link's: rate times
-///   delay as reported, or the rates alone when a delay is missing;
-/// - a handover, to another path or, with the addresses kept, to another cell: `cwnd_new = min(BDP_new, cwnd_old)`, where BDP_new
-///   takes [`PolicyConfig::qos_delay`], and cwnd_old is the old path's;
-/// - never below 1 PMDCS; what a report may *raise* a running path's window to is bounded, see [`crate::quality`];
-/// - a sender in congestion avoidance stays there (`ssthresh < cwnd_new`: RFC 9260 §7.2.1 has slow start up to and including
-///   ssthresh), one in slow start stays there; else ssthresh keeps its value, as in the paper.
+/// - the coding scheme or the rate changed: `cwnd_new = cwnd_old · BDP_new / BDP_old`, the BDPs being the
+///   radio link's: rate times delay as reported, or the rates alone when a delay is missing;
+/// - a handover, to another path or, with the addresses kept, to another cell: `cwnd_new = min(BDP_new,
+///   cwnd_old)`, where BDP_new takes [`PolicyConfig::qos_delay`], and cwnd_old is the old path's;
+/// - never below 1 PMDCS; what a report may *raise* a running path's window to is bounded, see
+///   [`crate::quality`];
+/// - a sender in congestion avoidance stays there (`ssthresh < cwnd_new`: RFC 9260 §7.2.1 has slow start up
+///   to and including ssthresh), one in slow start stays there; else ssthresh keeps its value, as in the
+///   paper.
 ///
-/// Without reports, or with reports without a rate, it does as `conservative` by default: plain SCTP. A report is
-/// sent on a path over the link that it is about, else on the primary path.
+/// Without reports, or with reports without a rate, it does as `conservative` by default: plain SCTP. A
+/// report is sent on a path over the link that it is about, else on the primary path.
 ///
 /// `AuthConfig::chunks` should list [`QOS_MEASUREMENT`], so that only authenticated reports are taken.
 #[derive(Clone, Debug)]
@@ -67,8 +70,9 @@ pub struct QosMeasurement {
 /// The delay by which the reported rate is multiplied for the BDP of a new cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BdpDelay {
-    /// The round trip of the whole path, since the window covers all of it: the greatest of the link's as reported, the
-    /// least measured on the new path and, while there is none, the least measured on the old one.
+    /// The round trip of the whole path, since the window covers all of it: the greatest of the link's as
+    /// reported, the least measured on the new path and, while there is none, the least measured on the old
+    /// one.
     #[default]
     Path,
     /// The round trip of the radio link alone, as reported.

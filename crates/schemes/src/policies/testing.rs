@@ -45,7 +45,7 @@ pub(crate) fn view(primary: u8, paths: &[PathView]) -> View<'_> {
     View { now: Time::ZERO, peer_rwnd: 1 << 20, primary: PathId::new(primary.into()), paths }
 }
 
-/// The text of actions, to compare them: an estimator has no equality.
+/// Formats actions as text, to compare them: an estimator has no equality.
 pub(crate) fn shown(actions: &[Action]) -> Vec<String> {
     actions.iter().map(|action| format!("{action:?}")).collect()
 }

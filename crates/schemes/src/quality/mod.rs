@@ -1,7 +1,7 @@
 //! Radio link quality in a private chunk, after Afif, Martins, Tabbane and Godlewski: when to send a report,
 //! which received ones to accept, and how far one may raise a window.
 //!
-//! # What a lying peer can gain
+//! # Lying peers
 //!
 //! Anyone who knows the verification tag can forge a report unless AUTH protects it. Therefore:
 //!
