@@ -244,8 +244,8 @@ mod tests {
 
     //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.7
     //= type=test
-    //# The sender MUST support both the sending and the receiving of any chunk types listed within the Supported
-    //# Extensions Parameter.
+    //# The sender MUST support both the sending and the receiving of any chunk types listed within the
+    //# Supported Extensions Parameter.
     #[test]
     fn a_chunk_type_is_listed_only_when_its_option_is_on() {
         let listed = |change: fn(&mut Config)| {

@@ -11,12 +11,12 @@ pub struct StreamsConfig {
     /// Stream scheduler, by its name in [`scheduler::schedulers`]. `first-come`, the default, sends messages
     /// in the order of the calls.
     pub scheduler: String,
-    /// Announce partial reliability (RFC 3758). True; with a peer that does so too, messages that are not to
-    /// be fully reliable ([`Reliability`](crate::Reliability)) can be given up also after they were sent.
+    /// Announce partial reliability (RFC 3758). True. With a peer that announces it too, messages with a
+    /// limited [`Reliability`](crate::Reliability) can also be abandoned after they were sent.
     pub partial_reliability: bool,
-    /// Announce interleaving (RFC 8260 §2). With a peer that does so too, messages travel in I-DATA chunks, 4
-    /// bytes longer than DATA chunks, and a large message does not hold up those of other streams. False, as
-    /// RFC 8260 §2.2.1 wants it.
+    /// Announce interleaving (RFC 8260 §2). False, as RFC 8260 §2.2.1 requires. With a peer that announces it
+    /// too, messages use I-DATA chunks, 4 bytes longer than DATA chunks, and a large message does not block
+    /// those of other streams.
     pub interleaving: bool,
     /// Whether streams can be reset and added, and whether the peer may ask for it (RFC 6525). [`Accept`].
     ///

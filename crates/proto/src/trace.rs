@@ -113,7 +113,7 @@ pub enum TraceKind {
     LossProbe {
         /// Path.
         path: PathId,
-        /// The chunk that is sent again; `None`: new data.
+        /// The chunk that is retransmitted; `None`: new data.
         tsn: Option<u32>,
     },
     /// A path fell silent, and another one, asked, was not: it is left as if its T3-rtx had expired.
@@ -220,7 +220,7 @@ pub enum TraceKind {
         tsn: u32,
         /// User bytes.
         len: u32,
-        /// Sent again, or received before.
+        /// Retransmitted, or received before.
         again: bool,
     },
     /// A SACK chunk.

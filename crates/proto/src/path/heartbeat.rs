@@ -380,8 +380,8 @@ impl Paths {
 
     fn make_heartbeat(&mut self, index: usize, now: Time) -> HeartbeatRequest {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.5
-        //# When a HEARTBEAT chunk is being used for path verification purposes, it MUST include a random nonce
-        //# of length 64 bits or longer
+        //# When a HEARTBEAT chunk is being used for path verification purposes, it MUST include a random
+        //# nonce of length 64 bits or longer
         let nonce = self.rng.next_u64();
         let path = &mut self.list[index];
         path.remember(Sent { at: now, nonce });

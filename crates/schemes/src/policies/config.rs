@@ -1,4 +1,5 @@
-//! [`PolicyConfig`]: the options of the policies. The defaults follow RFC 9260; the papers' choices are options.
+//! [`PolicyConfig`]: the options of the policies. The defaults follow RFC 9260; the papers' choices are
+//! options.
 
 use core::net::IpAddr;
 

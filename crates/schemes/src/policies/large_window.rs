@@ -1,4 +1,5 @@
-//! [`LargeInitialWindow`]: starts the new path with a window larger than the standard's (Eklund, Grinnemo, Brunstrom 2012).
+//! [`LargeInitialWindow`]: starts the new path with a window larger than the standard's (Eklund, Grinnemo,
+//! Brunstrom 2012).
 
 use msctp_congestion::{InitialWindow, StartState};
 

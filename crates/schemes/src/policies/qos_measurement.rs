@@ -1,4 +1,5 @@
-//! [`QosMeasurement`]: the window follows the peer's reports about its radio link (Afif, Martins, Tabbane, Godlewski, §IV).
+//! [`QosMeasurement`]: the window follows the peer's reports about its radio link (Afif, Martins, Tabbane,
+//! Godlewski, §IV).
 
 use core::net::IpAddr;
 
