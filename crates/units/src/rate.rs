@@ -108,7 +108,7 @@ impl fmt::Display for Rate {
 pub enum ParseRateError {
     /// No number, an unknown unit, negative, or too large.
     Malformed,
-    /// Parts of 1 bit/s.
+    /// Fractions of 1 bit/s.
     TooPrecise,
 }
 

@@ -10,8 +10,8 @@ use super::preparation::Preparation;
 use msctp_proto::PathId;
 use msctp_proto::handover::{Action, HandoverPolicy, LinkEvent, PathView, View};
 
-/// How the new primary path starts. [`ByRule`] makes a policy of it, with what the simple policies do alike:
-/// paths are probed if their estimates are needed, and a link that is reported down is left.
+/// Chooses the start state of the new primary path. [`ByRule`] turns it into a policy, which also probes
+/// paths whose estimates are needed, and leaves a link that is reported down.
 pub trait StartRule: fmt::Debug + Send + 'static {
     /// The name in the registry.
     const NAME: &'static str;
