@@ -1,5 +1,5 @@
 //! A scheme outside msctp's workspace: a controller, a policy that probes a new path before data moves there, and a
-//! private chunk that tells the peer what the probes measured. It runs in the simulator, then over UDP on loopback.
+//! private chunk that reports the estimate to the peer. It runs in the simulator, then over UDP on loopback.
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -52,11 +52,11 @@ impl Controller for Aimd {
     }
 }
 
-/// The private chunk: 64 bits, the available bandwidth in bit/s. The type's highest bits, 10, let others skip it.
+/// The private chunk: 64 bits, the available bandwidth in bit/s. The type's highest bits, 10, make other peers skip it.
 const MEASURED: ChunkType = ChunkType(0xbd);
 
-/// Probes each new path, and moves data there once the estimate beats the old path, or after a second without an
-/// estimate: a path without a bottleneck, as loopback, gives none.
+/// Probes each new path, and moves data there once its estimate exceeds the old path's. After a second without an
+/// estimate the data moves as well: a path without a bottleneck, as loopback, has none.
 #[derive(Debug)]
 struct Probing {
     told: Arc<AtomicU64>,
