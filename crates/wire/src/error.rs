@@ -174,6 +174,6 @@ pub enum CauseError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{typ} chunk is bundled, but must be alone in its packet")]
 pub struct BundlingError {
-    /// INIT, INIT ACK or SHUTDOWN COMPLETE.
+    /// INIT, INIT ACK, SHUTDOWN COMPLETE or DTLS.
     pub typ: ChunkType,
 }

@@ -58,6 +58,22 @@ identifier! {
     /// HMAC Identifier (RFC 4895 §3.3, table 2).
     HmacId(u16), "{}"
 }
+identifier! {
+    /// DTLS Key Management Identifier (draft-ietf-tsvwg-sctp-dtls-chunk-04 §8.1).
+    KeyManagementId(u8), "{}"
+}
+
+impl KeyManagementId {
+    /// Pre-shared cryptographic parameters.
+    pub const PRE_SHARED: Self = Self::new(0);
+    /// TLS 1.3 in user messages (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §9.1).
+    pub const TLS: Self = Self::new(192);
+}
+
+impl Ppid {
+    /// DTLS Key Management Messages (draft-ietf-tsvwg-sctp-dtls-chunk-04 §8.5).
+    pub const DTLS_KEY_MANAGEMENT: Self = Self::new(4242);
+}
 
 impl VerificationTag {
     /// The tag of a packet that holds an INIT (RFC 9260 §3.1).

@@ -49,12 +49,12 @@ pub use cause::{Cause, CauseCode, Causes};
 pub use checksum::crc32c;
 pub use chunk::{
     Abort, Asconf, AsconfAck, Auth, Chunk, ChunkSet, ChunkType, Chunks, CookieAck, CookieEcho, Cwr, Data,
-    DataFlags, Ecne, EncodeChunk, Error, ForwardTsn, Fragment, GapBlock, Heartbeat, HeartbeatAck, IData,
-    IForwardTsn, Init, InitAck, Pad, ReConfig, Sack, Shutdown, ShutdownAck, ShutdownComplete,
+    DataFlags, Dtls, Ecne, EncodeChunk, Error, ForwardTsn, Fragment, GapBlock, Heartbeat, HeartbeatAck,
+    IData, IForwardTsn, Init, InitAck, Pad, ReConfig, Sack, Shutdown, ShutdownAck, ShutdownComplete,
     SkippedMessages, SkippedStream, UnknownChunk,
 };
 pub use error::{BundlingError, CauseError, ChunkError, FramingError, Malformed, PacketError, ParamError};
-pub use ids::{CorrelationId, HmacId, Ppid, StreamId, VerificationTag};
+pub use ids::{CorrelationId, HmacId, KeyManagementId, Ppid, StreamId, VerificationTag};
 pub use list::{Item, List, ListIter};
 pub use packet::{Checksum, CommonHeader, Packet};
 pub use param::{Param, ParamType, Params};

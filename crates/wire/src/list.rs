@@ -5,7 +5,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::codes::{CauseCode, ChunkType, ParamType};
 use crate::error::Malformed;
-use crate::ids::{CorrelationId, HmacId, Ppid, StreamId, VerificationTag};
+use crate::ids::{CorrelationId, HmacId, KeyManagementId, Ppid, StreamId, VerificationTag};
 use crate::serial::{AsconfSerial, Mid, ReconfigSerial, Ssn, Tsn};
 
 /// An entry with a fixed number of bytes on the wire.
@@ -272,6 +272,7 @@ newtype_items!(
     VerificationTag(u32),
     CorrelationId(u32),
     HmacId(u16),
+    KeyManagementId(u8),
     Tsn(u32),
     Ssn(u16),
     Mid(u32),

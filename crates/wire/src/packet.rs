@@ -137,7 +137,8 @@ impl<'a> Packet<'a> {
         Some(self.chunks().next_raw()?.ok()?.0)
     }
 
-    /// Checks that INIT, INIT ACK and SHUTDOWN COMPLETE are alone in their packet (RFC 9260 §3).
+    /// Checks that INIT, INIT ACK, SHUTDOWN COMPLETE and DTLS are alone in their packet (RFC 9260 §3;
+    /// draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.2).
     ///
     /// Reads chunk headers only, up to the first framing error.
     ///

@@ -479,6 +479,7 @@ impl Association {
             | Chunk::Cwr(_)
             | Chunk::IData(_)
             | Chunk::IForwardTsn(_)
+            | Chunk::Dtls(_)
             | Chunk::ReConfig(_) => return self.on_unknown_chunk(at, rest),
             Chunk::Unknown(unknown) => {
                 let known = seen.private < MAX_PRIVATE_CHUNKS && self.take_private_chunk(now, at, unknown);

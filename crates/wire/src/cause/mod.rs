@@ -10,6 +10,7 @@ mod asconf;
 mod auth;
 mod chunk;
 mod cookie;
+mod dtls;
 mod parameter;
 mod resource;
 mod stream;
@@ -70,6 +71,14 @@ tlv_enum! {
         InvalidMandatoryParameter = INVALID_MANDATORY_PARAMETER;
         /// Cookie Received While Shutting Down (RFC 9260 §3.3.10.10).
         CookieReceivedWhileShuttingDown = COOKIE_RECEIVED_WHILE_SHUTTING_DOWN;
+        /// Missing DTLS Chunk Support (draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.3.1).
+        MissingDtlsSupport = MISSING_DTLS_SUPPORT;
+        /// No Common DTLS Key Management Method (draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.3.2).
+        NoCommonKeyManagement = NO_COMMON_KEY_MANAGEMENT;
+        /// DTLS Key Management Tie Breaker Collision (draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.3.3).
+        TieBreakerCollision = TIE_BREAKER_COLLISION;
+        /// Incompatible DTLS Key Management Roles (draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.3.4).
+        IncompatibleKeyManagementRoles = INCOMPATIBLE_KEY_MANAGEMENT_ROLES;
         /// Association Aborted Due to Illegal ASCONF-ACK (RFC 5061 §4.3.4).
         IllegalAsconfAck = ILLEGAL_ASCONF_ACK;
     }

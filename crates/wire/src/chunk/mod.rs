@@ -8,6 +8,7 @@ mod cookie_ack;
 mod cookie_echo;
 mod cwr;
 mod data;
+mod dtls;
 mod ecne;
 mod error;
 mod forward_tsn;
@@ -37,6 +38,7 @@ pub use cookie_ack::CookieAck;
 pub use cookie_echo::CookieEcho;
 pub use cwr::Cwr;
 pub use data::{Data, DataFlags};
+pub use dtls::Dtls;
 pub use ecne::Ecne;
 pub use error::Error;
 pub use forward_tsn::{ForwardTsn, SkippedStream};
@@ -248,6 +250,8 @@ chunks! {
     IData(IData<'a>) = I_DATA;
     /// Forward cumulative TSN, with interleaving.
     IForwardTsn(IForwardTsn<'a>) = I_FORWARD_TSN;
+    /// Protected chunks of a whole packet.
+    Dtls(Dtls<'a>) = DTLS;
     /// Re-configuration of streams.
     ReConfig(ReConfig<'a>) = RE_CONFIG;
 }

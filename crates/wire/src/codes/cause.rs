@@ -29,6 +29,14 @@ code_field! {
     USER_INITIATED_ABORT = 12, "User-Initiated Abort";
     /// RFC 9260 §3.3.10.13.
     PROTOCOL_VIOLATION = 13, "Protocol Violation";
+    /// draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.3.1.
+    MISSING_DTLS_SUPPORT = 100, "Missing DTLS Chunk Support";
+    /// draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.3.2.
+    NO_COMMON_KEY_MANAGEMENT = 101, "No Common DTLS Key Management Method";
+    /// draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.3.3.
+    TIE_BREAKER_COLLISION = 102, "DTLS Key Management Tie Breaker Collision";
+    /// draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.3.4.
+    INCOMPATIBLE_KEY_MANAGEMENT_ROLES = 103, "Incompatible DTLS Key Management Roles";
     /// RFC 5061 §4.3.1.
     DELETE_LAST_ADDRESS = 0x00a0, "Request to Delete Last Remaining IP Address";
     /// RFC 5061 §4.3.2.

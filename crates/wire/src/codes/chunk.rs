@@ -60,6 +60,8 @@ types! {
     AUTH = 0x0f, "AUTH";
     /// RFC 8260 §2.1.
     I_DATA = 0x40, "I-DATA";
+    /// draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.2.
+    DTLS = 0x41, "DTLS";
     /// RFC 5061 §4.1.2.
     ASCONF_ACK = 0x80, "ASCONF-ACK";
     /// RFC 6525 §3.1.
@@ -83,10 +85,11 @@ impl ChunkType {
         UnknownAction::of_highest_byte(self.0)
     }
 
-    /// Returns whether the chunk must not be bundled with any other chunk (RFC 9260 §3).
+    /// Returns whether the chunk must not be bundled with any other chunk (RFC 9260 §3;
+    /// draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.2).
     #[must_use]
     pub const fn must_be_alone(self) -> bool {
-        matches!(self, Self::INIT | Self::INIT_ACK | Self::SHUTDOWN_COMPLETE)
+        matches!(self, Self::INIT | Self::INIT_ACK | Self::SHUTDOWN_COMPLETE | Self::DTLS)
     }
 }
 
@@ -110,9 +113,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_three_chunks_must_be_alone() {
+    fn only_four_chunks_must_be_alone() {
         let alone: Vec<_> = (0..=255).map(ChunkType).filter(|typ| typ.must_be_alone()).collect();
-        assert_eq!(alone, [ChunkType::INIT, ChunkType::INIT_ACK, ChunkType::SHUTDOWN_COMPLETE]);
+        let expected = [ChunkType::INIT, ChunkType::INIT_ACK, ChunkType::SHUTDOWN_COMPLETE, ChunkType::DTLS];
+        assert_eq!(alone, expected);
     }
 
     //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
@@ -124,6 +128,8 @@ mod tests {
         assert_eq!(ChunkType::ASCONF.unknown_action(), UnknownAction { stop: false, report: true });
         assert_eq!(ChunkType::PAD.unknown_action(), UnknownAction { stop: false, report: false });
         assert_eq!(ChunkType::AUTH.unknown_action(), UnknownAction { stop: true, report: false });
+        // draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.2: discard it and all that follow, and report.
+        assert_eq!(ChunkType::DTLS.unknown_action(), UnknownAction { stop: true, report: true });
         assert_eq!(ChunkType::FORWARD_TSN.unknown_action(), UnknownAction { stop: false, report: true });
     }
 

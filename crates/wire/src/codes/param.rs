@@ -45,6 +45,8 @@ code_field! {
     HMAC_ALGO = 0x8004, "HMAC-ALGO";
     /// RFC 4820 §4.
     PADDING = 0x8005, "Padding";
+    /// draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.1.
+    DTLS_KEY_MANAGEMENT = 0x8006, "DTLS Key Management";
     /// RFC 5061 §4.2.7.
     SUPPORTED_EXTENSIONS = 0x8008, "Supported Extensions";
     /// RFC 3758 §3.1.

@@ -4,6 +4,7 @@ pub(crate) mod address;
 mod asconf;
 mod auth;
 mod cookie;
+mod dtls;
 mod extension;
 mod heartbeat;
 mod padding;
@@ -13,6 +14,7 @@ mod testing;
 mod unrecognized;
 
 pub use asconf::{AddressRequest, ErrorCauseIndication};
+pub use dtls::{DtlsKeyManagement, DtlsRoles};
 pub use padding::Padding;
 pub use reconfig::{AddStreams, IncomingReset, OutgoingReset, ReconfigResponse};
 
@@ -65,6 +67,8 @@ tlv_enum! {
         HmacAlgo(List<'a, HmacId>) = HMAC_ALGO;
         /// Padding (RFC 4820 §4).
         Padding(Padding) = PADDING;
+        /// DTLS Key Management (draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.1).
+        DtlsKeyManagement(DtlsKeyManagement<'a>) = DTLS_KEY_MANAGEMENT;
         /// Supported Extensions (RFC 5061 §4.2.7).
         SupportedExtensions(List<'a, ChunkType>) = SUPPORTED_EXTENSIONS;
         /// Add IP Address (RFC 5061 §4.2.1).

@@ -4,15 +4,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use msctp_wire::cause::{MissingParams, UnknownCause};
 use msctp_wire::param::{
-    AddStreams, AddressRequest, ErrorCauseIndication, IncomingReset, OutgoingReset, Padding,
-    ReconfigResponse, UnknownParam,
+    AddStreams, AddressRequest, DtlsKeyManagement, DtlsRoles, ErrorCauseIndication, IncomingReset,
+    OutgoingReset, Padding, ReconfigResponse, UnknownParam,
 };
 use msctp_wire::{
     Abort, Asconf, AsconfAck, AsconfSerial, Auth, Cause, CauseCode, Causes, Chunk, ChunkType, CookieAck,
-    CookieEcho, CorrelationId, Cwr, Data, DataFlags, Ecne, EncodeChunk, Error, ForwardTsn, Fragment,
-    GapBlock, Heartbeat, HeartbeatAck, HmacId, IData, IForwardTsn, Init, InitAck, List, Mid, Pad, Param,
-    ParamType, Params, Ppid, ReConfig, ReconfigSerial, Sack, Shutdown, ShutdownAck, ShutdownComplete,
-    SkippedMessages, SkippedStream, Ssn, StreamId, Tlv, Tsn, UnknownChunk, VerificationTag,
+    CookieEcho, CorrelationId, Cwr, Data, DataFlags, Dtls, Ecne, EncodeChunk, Error, ForwardTsn, Fragment,
+    GapBlock, Heartbeat, HeartbeatAck, HmacId, IData, IForwardTsn, Init, InitAck, KeyManagementId, List, Mid,
+    Pad, Param, ParamType, Params, Ppid, ReConfig, ReconfigSerial, Sack, Shutdown, ShutdownAck,
+    ShutdownComplete, SkippedMessages, SkippedStream, Ssn, StreamId, Tlv, Tsn, UnknownChunk, VerificationTag,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -81,6 +81,10 @@ fn cause() -> impl Strategy<Value = Cause<'static>> {
         Just(Cause::InvalidMandatoryParameter),
         Just(Cause::CookieReceivedWhileShuttingDown),
         Just(Cause::IllegalAsconfAck),
+        Just(Cause::MissingDtlsSupport),
+        Just(Cause::NoCommonKeyManagement),
+        Just(Cause::TieBreakerCollision),
+        Just(Cause::IncompatibleKeyManagementRoles),
         (any::<u16>(), bytes())
             .prop_filter("a code that is not known", |(code, _)| CauseCode(*code).name().is_none())
             .prop_map(|(code, value)| Cause::Unknown(UnknownCause::new(item(code, value)).unwrap())),
@@ -118,12 +122,25 @@ fn param() -> impl Strategy<Value = Param<'static>> {
         any::<u32>().prop_map(|id| Param::SuccessIndication(CorrelationId::new(id))),
         any::<u32>().prop_map(Param::AdaptationLayerIndication),
         reconfig_param(),
+        key_management().prop_map(Param::DtlsKeyManagement),
         Just(Param::EcnCapable),
         Just(Param::ForwardTsnSupported),
         (any::<u16>(), bytes())
             .prop_filter("a type that is not known", |(typ, _)| ParamType(*typ).name().is_none())
             .prop_map(|(typ, value)| Param::Unknown(UnknownParam::new(item(typ, value)).unwrap())),
     ]
+}
+
+fn key_management() -> impl Strategy<Value = DtlsKeyManagement<'static>> {
+    let methods = vec(any::<u8>().prop_map(KeyManagementId::new), 1..6);
+    (any::<u32>(), any::<[bool; 3]>(), methods).prop_map(
+        |(tie_breaker, [restart, client, server], methods)| DtlsKeyManagement {
+            tie_breaker,
+            restart,
+            roles: DtlsRoles { client, server },
+            methods: List::from(keep(methods)),
+        },
+    )
 }
 
 fn reconfig_param() -> impl Strategy<Value = Param<'static>> {
@@ -269,6 +286,7 @@ fn chunk() -> impl Strategy<Value = Chunk<'static>> {
         i_forward_tsn().prop_map(Chunk::IForwardTsn),
         vec(prop_oneof![3 => reconfig_param(), 1 => param()], 0..4)
             .prop_map(|params| Chunk::ReConfig(ReConfig { params: Params::from(keep(params)) })),
+        (any::<bool>(), bytes()).prop_map(|(restart, record)| Chunk::Dtls(Dtls { restart, record })),
         (any::<u32>(), address(), params()).prop_map(|(serial, address, requests)| {
             Chunk::Asconf(Asconf { serial: AsconfSerial::new(serial), address, requests })
         }),
