@@ -43,7 +43,7 @@ pub trait WindowAdjustment: Clone + core::fmt::Debug + Send {
     /// Restarts after at least an RTO without data.
     fn restart(&mut self) {}
 
-    /// Bytes acknowledged towards the next increase.
+    /// Returns the bytes acknowledged towards the next increase.
     fn partial_bytes_acked(&self) -> u64 {
         0
     }

@@ -77,7 +77,7 @@ impl From<CubicConfig> for ControllerFactory {
 /// The cubic function of time since the last loss (RFC 9438 §4).
 #[derive(Clone, Debug)]
 pub struct CubicCurve {
-    /// Thousandths.
+    /// β_cubic in thousandths.
     beta: u64,
     /// Thousandths of a packet per cubic second.
     c: u64,

@@ -74,12 +74,13 @@ pub struct DeliverySample {
 }
 
 impl DeliverySample {
-    /// Bytes delivered between the latest packet's departure and its acknowledgement.
+    /// Returns the bytes delivered between the latest packet's departure and its acknowledgement.
     pub const fn delivered(&self) -> u64 {
         self.total_delivered - self.prior_delivered
     }
 
-    /// Bytes per second; `None`: the interval is too short to tell (§4.1.2.3: below `min_rtt`, or nothing).
+    /// Returns the rate in bytes per second; `None`: the interval is too short to tell (§4.1.2.3: below
+    /// `min_rtt`, or nothing).
     pub fn rate(&self, min_rtt: Option<Span>) -> Option<u64> {
         if self.interval.is_zero() || min_rtt.is_some_and(|least| self.interval < least) {
             return None;

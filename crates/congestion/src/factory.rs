@@ -26,7 +26,7 @@ pub struct Factory<C, T: ?Sized>(Arc<dyn Maker<C, T>>);
 
 /// Typed options that make a `T` from a `C`; [`Factory::of`] takes them.
 pub trait Make<C, T: ?Sized>: fmt::Debug + PartialEq + Send + Sync + 'static {
-    /// Makes one.
+    /// Makes a controller or policy from these options.
     fn make(&self, config: &C) -> Box<T>;
 }
 
@@ -41,7 +41,7 @@ impl<C: 'static, T: ?Sized + 'static> Factory<C, T> {
         Self(Arc::new(Typed(options)))
     }
 
-    /// Makes one.
+    /// Makes an instance.
     pub fn make(&self, config: &C) -> Box<T> {
         self.0.make(config)
     }

@@ -71,7 +71,7 @@ impl Prr {
         self.allowance = self.allowance.saturating_sub(bytes);
     }
 
-    /// Bytes that may still be sent before the next acknowledgement.
+    /// Returns the bytes that may still be sent before the next acknowledgement.
     pub fn allowance(&self) -> u64 {
         self.allowance
     }

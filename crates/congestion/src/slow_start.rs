@@ -57,8 +57,8 @@ impl SlowStart {
         false
     }
 
-    /// Bytes by which an acknowledgement opens a window that is used, with `room` bytes left below the
-    /// threshold. By acknowledgements, as in ns-2, the last step may go over it.
+    /// Returns the bytes by which an acknowledgement opens a window that is used, with `room` bytes left
+    /// below the threshold. By acknowledgements, as in ns-2, the last step may go over it.
     pub fn growth(&self, ack: &Ack, pmdcs: u64, room: u64) -> u64 {
         let growth = match self.counting {
             Counting::Bytes { .. } if self.after_timeout => ack.bytes_acked.min(pmdcs).min(room),

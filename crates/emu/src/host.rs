@@ -61,7 +61,7 @@ impl Host {
         Ok(Self { name, jobs: Some(jobs), thread: Some(thread), helpers: Arc::clone(helpers) })
     }
 
-    /// Its name in the scenario.
+    /// Returns the host's name in the scenario.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

@@ -4,7 +4,7 @@ use msctp_congestion::classifier::Cause;
 use msctp_congestion::{LossKind, RoundTrips};
 use msctp_units::{Span, Time};
 
-/// Something that happened, and when.
+/// A trace event with its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceEvent {
     /// Time of the event.
@@ -27,7 +27,7 @@ pub enum TraceKind {
     },
     /// A round trip was measured.
     Rtt {
-        /// Measured.
+        /// The measurement.
         sample: Span,
         /// Smoothed.
         srtt: Span,
@@ -59,7 +59,7 @@ pub enum TraceKind {
         /// The acknowledgment was a duplicate.
         duplicate: bool,
     },
-    /// Notes that an acknowledgment was sent, alone or with data.
+    /// An acknowledgment was sent, alone or with data.
     AckSent {
         /// Everything below is acknowledged, of the peer's stream.
         ack: u64,
@@ -68,12 +68,12 @@ pub enum TraceKind {
     },
     /// A loss was detected and the window cut.
     Loss {
-        /// How.
+        /// Detection of the loss.
         kind: LossKind,
-        /// Outstanding then.
+        /// Bytes outstanding at that time.
         flight_size: u64,
     },
-    /// The loss classifier judged a loss.
+    /// The loss classifier classified a loss.
     Verdict {
         /// First offset of the lost segment.
         offset: u64,
@@ -84,14 +84,14 @@ pub enum TraceKind {
     LdRecovery,
     /// Fast recovery or LD recovery ended.
     RecoveryExit,
-    /// Handles an expired retransmission timer.
+    /// The retransmission timer expired.
     Timeout {
         /// The timeout that follows, backed off.
         rto: Span,
     },
     /// The last time-out was spurious and was undone (RFC 5682).
     SpuriousTimeout,
-    /// The round-trip statistics start over with this one (Park & Jang §2.2).
+    /// The round-trip statistics restart from this measurement (Park & Jang §2.2).
     RttStartedOver {
         /// Measured.
         sample: Span,

@@ -72,7 +72,7 @@ pub enum LossConfig {
     None,
     /// Each packet is lost with this probability, independently of the others.
     Uniform {
-        /// 0 to 1.
+        /// Probability of a loss, 0 to 1.
         probability: f64,
     },
     /// Losses in bursts: a good and a bad state, between which each packet may move the channel.

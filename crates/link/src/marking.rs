@@ -14,7 +14,7 @@ pub struct Marking {
 /// Verdict on an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
-    /// Nothing.
+    /// Do nothing.
     Pass,
     /// Mark the packet with Congestion Experienced.
     Mark,

@@ -106,7 +106,7 @@ pub enum Carries {
     Everything,
     /// Packets of which nothing has been sent yet.
     Unsent,
-    /// Nothing.
+    /// Forward no packets.
     Nothing,
 }
 

@@ -33,7 +33,7 @@ impl AddAssign for Count {
 /// inside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkStats {
-    /// Offered.
+    /// Packets offered.
     pub offered: Count,
     /// Arrived at the other end.
     pub delivered: Count,

@@ -166,11 +166,7 @@ impl Association {
         self.call(|association, _| association.deactivate_auth_key(id))
     }
 
-    /// Deletes a key. Chunks that the peer signs with it are discarded from now on.
-    ///
-    /// # Errors
-    ///
-    /// It is the active key or was not set, or the association is over.
+    /// Deletes a key. Chunks that the peer signs with it are then discarded.
     pub fn delete_auth_key(&self, id: u16) -> Result<(), CallError> {
         self.call(|association, _| association.delete_auth_key(id))
     }

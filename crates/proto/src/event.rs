@@ -75,7 +75,7 @@ pub enum Event {
     PrimaryChanged {
         /// The new primary, or the path that carries its data.
         path: PathId,
-        /// Why.
+        /// The cause.
         cause: PrimaryCause,
     },
     /// The peer answered a request to change addresses.

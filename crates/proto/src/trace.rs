@@ -54,7 +54,7 @@ pub enum TraceKind {
     State {
         /// Previous state.
         from: AssociationState,
-        /// To.
+        /// New state.
         to: AssociationState,
     },
     /// The window of a path, given when it or the bytes in flight changed.
@@ -177,14 +177,14 @@ pub enum TraceKind {
         path: PathId,
         /// Previous state.
         from: PathState,
-        /// To.
+        /// New state.
         to: PathState,
     },
     /// The primary path changed.
     Primary {
         /// Previous primary path.
         from: PathId,
-        /// To.
+        /// New primary path.
         to: PathId,
         /// The cause.
         cause: PrimaryCause,

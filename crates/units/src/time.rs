@@ -27,12 +27,12 @@ impl Time {
         Self(ns)
     }
 
-    /// Nanoseconds since the origin.
+    /// Returns the nanoseconds since the origin.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Seconds since the origin, for display and statistics; never for control.
+    /// Returns the seconds since the origin, for display and statistics; never for control.
     pub fn as_secs_f64(self) -> f64 {
         Span(self.0).as_secs_f64()
     }
@@ -174,7 +174,7 @@ impl fmt::Debug for Time {
 }
 
 impl fmt::Display for Time {
-    /// Seconds with nine decimals, as `12.000000345`.
+    /// Writes the seconds with nine decimals, as `12.000000345`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:09}", self.0 / NS_PER_SEC, self.0 % NS_PER_SEC)
     }

@@ -26,7 +26,7 @@ pub struct PacketBuilder<'o> {
     out: &'o mut Vec<u8>,
     /// Where the packet begins in `out`.
     start: usize,
-    /// Where it ends at the latest.
+    /// Limit of the packet's end in `out`.
     end: usize,
     finished: bool,
     plan: Option<AuthPlan>,
@@ -91,7 +91,7 @@ impl<'o> PacketBuilder<'o> {
         }
     }
 
-    /// Bytes left for chunks with their padding.
+    /// Returns the bytes left for chunks with their padding.
     #[inline]
     #[must_use]
     pub fn remaining(&self) -> usize {

@@ -14,9 +14,9 @@ use crate::tlv::{Tlv, TlvList};
 pub(crate) trait Value<'a>: Sized {
     /// Reads it from exactly these bytes.
     fn parse(value: &'a [u8]) -> Result<Self, Malformed>;
-    /// Bytes on the wire.
+    /// Returns the length in bytes on the wire.
     fn encoded_len(&self) -> usize;
-    /// Appends it.
+    /// Appends the value.
     fn encode(&self, out: &mut Vec<u8>);
 }
 

@@ -153,7 +153,7 @@ impl<'a, T: Tlv<'a>> TlvList<'a, T> {
         }
     }
 
-    /// Bytes on the wire, without padding after the last item.
+    /// Returns the length in bytes on the wire, without padding after the last item.
     #[must_use]
     pub fn encoded_len(&self) -> usize {
         match self.0 {

@@ -23,9 +23,9 @@ use handshake::Handshake;
 /// The ports of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ports {
-    /// Ours.
+    /// Our port.
     pub local: u16,
-    /// The peer's.
+    /// The peer's port.
     pub remote: u16,
 }
 
@@ -52,7 +52,7 @@ pub enum State {
     LastAck,
     /// Both FINs are acknowledged; stray segments are answered for a while.
     TimeWait,
-    /// Over.
+    /// The connection is over.
     Closed,
 }
 

@@ -20,10 +20,10 @@ pub(crate) enum Response {
 /// Phase of a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// No loss is being answered.
+    /// No recovery is under way.
     #[default]
     Open,
-    /// It is.
+    /// The recovery responds to the loss.
     Answering(Response),
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// All of it.
+    /// The whole block.
     pub(crate) const WHOLE: Self = Self { index: 0, of: 1 };
 }
 

@@ -88,7 +88,7 @@ pub enum InvalidCoding {
         scheme: CodingScheme,
         /// Number of probabilities given.
         count: usize,
-        /// Their sum.
+        /// Sum of the probabilities.
         sum: u64,
         /// Number of states, one probability each.
         want: usize,

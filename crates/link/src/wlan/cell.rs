@@ -24,7 +24,7 @@ pub struct StationId(usize);
 pub struct PortId(usize);
 
 impl PortId {
-    /// Counts the cell's ports from 0, in the order in which they were added.
+    /// Returns the port's number in the cell, from 0, in the order of addition.
     pub fn index(self) -> usize {
         self.0
     }

@@ -36,7 +36,7 @@ pub enum AsconfEvent {
     Rejected {
         /// The request.
         request: AddressRequest,
-        /// Why.
+        /// The reason.
         why: Rejection,
     },
     /// The peer does not support ASCONF. Reported once, after the failure of all queued requests (A9,

@@ -355,7 +355,7 @@ pub(crate) fn our_families(addresses: &[IpAddr]) -> Param<'static> {
     Param::SupportedAddressTypes(List::from(families))
 }
 
-/// Streams in both directions (RFC 9260 §5.1.1): (outbound, inbound).
+/// Returns the numbers of streams in both directions (RFC 9260 §5.1.1): (outbound, inbound).
 pub(crate) fn streams(config: &Config, offer: &Offer<'_>) -> (u16, u16) {
     (
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.1

@@ -40,7 +40,7 @@ impl Association {
         self.control.push(to, self.tags.peer_tag, chunk);
     }
 
-    /// Returns the length in bytes of an SCTP packet that are not chunks, with an AUTH chunk where one may be
+    /// Returns the overhead of an SCTP packet in bytes: the common header, and an AUTH chunk if one may be
     /// needed.
     pub(super) fn least_packet(&self) -> usize {
         CommonHeader::LEN + self.auth.plan().map_or(0, |plan| plan.chunk_len())

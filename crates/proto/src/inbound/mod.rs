@@ -405,7 +405,7 @@ impl Inbound {
         Some(message)
     }
 
-    /// Messages to [`read`](Self::read), parts of partially delivered ones included.
+    /// Returns the number of messages to [`read`](Self::read), parts of partially delivered ones included.
     pub fn readable(&self) -> usize {
         self.ordering.readable()
     }
@@ -488,7 +488,8 @@ impl Inbound {
         self.map.has_gap()
     }
 
-    /// Bytes that the peer makes this end hold: user data, what keeping it takes, and streams.
+    /// Returns the bytes that the peer makes this end hold: user data, its overhead, and the state of
+    /// streams.
     #[inline]
     pub fn memory(&self) -> u64 {
         self.window.charge() + self.ordering.memory()

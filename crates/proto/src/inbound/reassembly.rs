@@ -313,7 +313,7 @@ impl Reassembly {
         }
     }
 
-    /// Checks that fragments are numbered from 0, B, one by one up to the last, E.
+    /// Checks that fragments are numbered consecutively from 0 (B) to the last one (E).
     fn check_interleaved(&self, key: Key, place: u64, piece: &Piece<'_>) -> Result<(), DataFault> {
         let is_open = self.opened.contains_key(&key);
         if !is_open && (piece.begin != (place == 0) || piece.fsn > i32::MAX as u32) {

@@ -80,7 +80,7 @@ pub struct PathsConfig {
     pub reserved: u32,
     /// Discovers the PMTU of each path (RFC 8899).
     pub pmtu_discovery: bool,
-    /// Creates the controller of each new path.
+    /// Congestion controller of each new path.
     pub controller: ControllerFactory,
     /// Initial window of a path.
     pub initial_window: InitialWindow,

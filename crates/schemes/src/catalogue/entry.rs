@@ -13,7 +13,7 @@ pub struct Entry<M: 'static> {
     pub summary: &'static str,
     /// The options it reads.
     pub options: &'static [OptionInfo],
-    /// Makes one.
+    /// Makes an instance.
     pub make: M,
 }
 

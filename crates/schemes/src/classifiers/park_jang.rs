@@ -55,7 +55,7 @@ impl ParkJang {
     /// Its name in the catalogue.
     pub const NAME: &str = "park-jang";
 
-    /// Makes one.
+    /// Creates a classifier.
     pub fn new(config: &ParkJangConfig) -> Self {
         Self { twice_k: config.twice_k }
     }

@@ -26,7 +26,7 @@ pub mod note {
     pub const BLOCK_ERRORS: &str = "report-block-errors";
     /// Coding scheme towards the reported address.
     pub const SCHEME: &str = "report-scheme";
-    /// Cell.
+    /// Number of the cell.
     pub const CELL: &str = "report-cell";
     /// Round trip over the link, ns.
     pub const ROUND_TRIP: &str = "report-round-trip";
