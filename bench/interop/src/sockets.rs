@@ -30,7 +30,7 @@ impl Sockets {
         self.readers.push(std::thread::spawn(move || {
             let mut buffer = vec![0; 65_536];
             while !ending.load(Ordering::Relaxed) {
-                // An error is a time-out, or what an earlier packet met on its way.
+                // An error is a timeout, or what an earlier packet met on its way.
                 let Ok((len, from)) = reader.recv_from(&mut buffer) else { continue };
                 if inputs.send(Input::Datagram { to, from, bytes: buffer[..len].to_vec() }).is_err() {
                     return;

@@ -77,13 +77,13 @@ pub struct Config {
     pub limited_transmit: bool,
     /// Nagle's algorithm (RFC 9293 §3.7.4).
     pub nagle: bool,
-    /// Least, greatest and initial retransmission time-out, and the clock's granularity (RFC 6298).
+    /// Least, greatest and initial retransmission timeout, and the clock's granularity (RFC 6298).
     pub rto: RtoConfig,
     /// Restart the retransmission timer when a fast retransmit is sent, as ns-2 does and most stacks; RFC
     /// 6298 §5 only at ACKs of new data.
     pub restart_timer_on_fast_retransmit: bool,
     /// Reno enters fast recovery at most once per window of data, as ns-2's does: a second loss in a window
-    /// then waits for the time-out. RFC 5681 has no such rule.
+    /// then waits for the timeout. RFC 5681 has no such rule.
     pub once_per_window: bool,
     /// NewReno restarts the retransmission timer at every partial ACK ("slow but steady"); else at the first
     /// only ("impatient", RFC 6582 §3.2).
@@ -102,7 +102,7 @@ pub struct Config {
     /// recovery, two for a partial one, and every hole is declared lost. RFC 6675 §4 looks at the scoreboard
     /// each time.
     pub counted_pipe: bool,
-    /// Forward RTO recovery: undo time-outs that were spurious (RFC 5682, basic and SACK-enhanced alike by
+    /// Forward RTO recovery: undo timeouts that were spurious (RFC 5682, basic and SACK-enhanced alike by
     /// the acknowledgments alone, §2.1).
     pub frto: bool,
     /// After a spurious timeout, the round trip of the first new data restarts the RTT estimator (Park & Jang

@@ -1,6 +1,6 @@
 //! Events for the application.
 
-/// Something happened to a connection.
+/// An event of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The three-way handshake is done.

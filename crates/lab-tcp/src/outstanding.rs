@@ -7,7 +7,7 @@
 pub(crate) struct Outstanding {
     /// First offset that is not acknowledged: SND.UNA.
     pub(crate) una: u64,
-    /// Next offset to send: SND.NXT. After a time-out it goes back to `una`.
+    /// Next offset to send: SND.NXT. After a timeout it goes back to `una`.
     pub(crate) nxt: u64,
     /// One past the highest offset ever sent.
     pub(crate) max: u64,
@@ -70,7 +70,7 @@ impl Outstanding {
     pub(crate) fn in_order(&self, window_end: u64) -> Option<Segment> {
         let segment = |end| Segment { start: self.nxt, end, role: Role::InOrder };
         if self.nxt < self.max {
-            // Again after a time-out: as it was cut before, and on into new data where the windows allow it.
+            // Again after a timeout: as it was cut before, and on into new data where the windows allow it.
             let full = self.cut(self.nxt, window_end.min(self.edge));
             let end = full.max(self.cut(self.nxt, self.max));
             let fits = end <= window_end || self.una == self.nxt;

@@ -31,7 +31,7 @@ pub enum TraceKind {
         sample: Span,
         /// Smoothed.
         srtt: Span,
-        /// Retransmission time-out.
+        /// Retransmission timeout.
         rto: Span,
     },
     /// A segment with data or FIN was sent.
@@ -89,7 +89,7 @@ pub enum TraceKind {
         /// The timeout that follows, backed off.
         rto: Span,
     },
-    /// The last time-out was spurious and was undone (RFC 5682).
+    /// The last timeout was spurious and was undone (RFC 5682).
     SpuriousTimeout,
     /// The round-trip statistics restart from this measurement (Park & Jang §2.2).
     RttStartedOver {

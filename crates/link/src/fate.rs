@@ -35,7 +35,7 @@ pub struct Delivery<P> {
 pub enum Outcome {
     /// At the other end.
     Arrived,
-    /// On the way. Handed out when it would have arrived, or when the link went down.
+    /// Lost in flight. Returned when the packet would have arrived, or when the link went down.
     Lost(LossReason),
 }
 

@@ -139,7 +139,7 @@ impl<P> Fifo<P> {
         Some(entry)
     }
 
-    /// Dooms the packets that have not arrived by `now`: they leave the queue now.
+    /// Removes the packets that have not arrived by `now`, as lost.
     pub(crate) fn lose_inside(&mut self, now: Time) {
         for entry in self.entries.iter_mut().filter(|entry| entry.arrives > now) {
             entry.lost = true;

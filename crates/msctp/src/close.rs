@@ -71,7 +71,7 @@ impl Endpoint {
 }
 
 impl State {
-    /// Shuts every association down; after the linger time what is left is aborted.
+    /// Shuts every association down, and aborts the remaining ones after the linger time.
     fn shut_down_all(&mut self, now: Time) {
         self.closed = true;
         self.close_listeners();

@@ -85,7 +85,7 @@ pub struct PathStats {
     pub srtt: Option<Span>,
     /// Round-trip time variation; `None` before the first measurement.
     pub rttvar: Option<Span>,
-    /// Retransmission time-out, backed off.
+    /// Retransmission timeout, backed off.
     pub rto: Span,
     /// Least round-trip time seen.
     pub min_rtt: Option<Span>,

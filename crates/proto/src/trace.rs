@@ -78,14 +78,14 @@ pub enum TraceKind {
         sample: Span,
         /// Smoothed, after it.
         srtt: Span,
-        /// Time-out, after it.
+        /// Timeout, after it.
         rto: Span,
     },
     /// T3-rtx expired.
     T3Timeout {
         /// Path.
         path: PathId,
-        /// Time-out, after back-off.
+        /// Timeout, after back-off.
         rto: Span,
     },
     /// Chunks were marked for fast retransmit (RFC 9260 §7.2.4).

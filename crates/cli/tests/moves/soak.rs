@@ -18,7 +18,7 @@ use crate::{Guard, MSCTP, Moments, Move, folder, setting};
 /// Bytes written at a time, a multiple of a word.
 const BLOCK: usize = 64 << 10;
 
-/// Nothing has come for so long: what the longest break between two links, the tests' largest time-out and
+/// Nothing has come for so long: what the longest break between two links, the tests' largest timeout and
 /// the machine's other work do not explain together.
 const STALLED: Duration = Duration::from_secs(30);
 
@@ -306,7 +306,7 @@ fn slow_soak() {
             "{name}: {bytes} bytes, every one right; longest gap {:.2?}; data again {median:.2?} after a link was there again (median), {most:.2?} (most)",
             arrivals.longest_gap
         );
-        // An exchange to add the address and one to confirm it, over 0.1 s of queue at most; no time-out.
+        // An exchange to add the address and one to confirm it, over 0.1 s of queue at most; no timeout.
         assert!(median < Duration::from_millis(500), "{name}: {:?}", arrivals.resumed);
     }
     for watched in &watched {

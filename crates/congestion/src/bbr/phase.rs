@@ -13,7 +13,7 @@ const STARTUP_LOSS_EVENTS: u64 = 6;
 const FULL_BANDWIDTH_ROUNDS: u64 = 3;
 /// BBR.ProbeRTTDuration (§2.8)
 const PROBE_RTT: Span = Span::from_millis(200);
-/// §5.3.3.5.1: as often as a Reno flow of this size would, at most 63 rounds.
+/// Largest number of rounds between probes, for coexistence with Reno (§5.3.3.5.1).
 const RENO_ROUNDS: u64 = 63;
 /// Rounds after which the growth of the long-term bound stops doubling (§5.3.3.6).
 const MOST_UP_ROUNDS: u32 = 30;

@@ -302,7 +302,7 @@ impl Connection {
         self.sender.as_mut()?.loss_classifier_mut()
     }
 
-    /// Returns the retransmission time-out now.
+    /// Returns the retransmission timeout now.
     #[must_use]
     pub fn rto(&self) -> Span {
         self.sender.as_ref().map_or(self.handshake.rtt.rto(), |sender| sender.rtt.rto())

@@ -1,6 +1,6 @@
 //! Loss recovery: one file for each algorithm.
 //!
-//! A recovery receives acknowledgments and time-outs and selects the next segment to send. It reports when a
+//! A recovery receives acknowledgments and timeouts and selects the next segment to send. It reports when a
 //! loss is found and how far the sender may exceed the window meanwhile. The controller has the window in
 //! steady state, and the sender cuts it. A recovery sees no headers and no timers.
 

@@ -6,7 +6,7 @@ use super::inflation::Inflation;
 use super::{AckView, Outcome, Recovery, Response};
 
 /// Fast recovery that ends at the first ACK of new data. A second loss in the same window must make three
-/// duplicate ACKs of its own, or waits for the time-out.
+/// duplicate ACKs of its own, or waits for the timeout.
 #[derive(Debug)]
 pub(super) struct Reno {
     inflation: Inflation,

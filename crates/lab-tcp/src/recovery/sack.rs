@@ -23,8 +23,8 @@ pub(super) struct Sack {
     recovery_point: u64,
     phase: Phase,
     resend_first: bool,
-    /// The pipe in bytes when it is counted (`counted_pipe`) in fast recovery; below zero when more ACKs came
-    /// than segments were thought to be out.
+    /// The pipe in bytes, if it is counted (`counted_pipe`) in fast recovery. Negative after more ACKs than
+    /// segments counted in flight.
     counted: Option<i64>,
     counts: bool,
 }
@@ -140,7 +140,7 @@ impl Recovery for Sack {
             self.dup_acks += 1;
             outcome.duplicate = true;
         }
-        // §5 (1), (2). After a time-out not before RecoveryPoint is reached (§5.1).
+        // §5 (1), (2). After a timeout not before RecoveryPoint is reached (§5.1).
         let lost = self.dup_acks >= DUP_THRESH || self.lost_below(at) > at.una;
         outcome.lost =
             outcome.duplicate && lost && self.phase == Phase::Open && at.una >= self.recovery_point;
@@ -179,7 +179,7 @@ impl Recovery for Sack {
             return if room >= at.smss { self.next_seg(at, at.nxt.saturating_add(room)) } else { None };
         }
         if at.nxt < at.max {
-            // After a time-out: again in order, but not what has been SACKed since (RFC 6675 §5.1).
+            // After a timeout: again in order, but not what has been SACKed since (RFC 6675 §5.1).
             if self.sacked.is_empty() {
                 return at.in_order(at.nxt.saturating_add(room));
             }

@@ -1,4 +1,4 @@
-//! F-RTO: detects spurious time-outs by acknowledgments alone (RFC 5682 §2.1, the basic algorithm).
+//! F-RTO: detects spurious timeouts by acknowledgments alone (RFC 5682 §2.1, the basic algorithm).
 
 /// State of the algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ enum Step {
     },
 }
 
-/// The algorithm at work after one time-out.
+/// The algorithm at work after one timeout.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frto {
     step: Step,
@@ -25,9 +25,9 @@ pub(super) struct Frto {
 pub(super) enum Verdict {
     /// Nothing yet: send new data, two segments at most.
     Probe,
-    /// The time-out was right: go on as usual.
+    /// The timeout was right: go on as usual.
     Genuine,
-    /// The time-out was spurious.
+    /// The timeout was spurious.
     Spurious,
 }
 

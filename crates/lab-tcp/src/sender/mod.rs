@@ -73,12 +73,12 @@ pub(crate) struct Sender {
     timed: Option<(u64, Time)>,
     rto_at: Option<Time>,
     persist: Persist,
-    /// Time-outs since the last ACK of new data.
+    /// Timeouts since the last ACK of new data.
     retries: u32,
     max_retransmits: u32,
     /// FlightSize at the first of them (RFC 5681 §3.1: ssthresh is held for the others).
     timeout_flight: Option<u64>,
-    /// Set while F-RTO looks into a time-out.
+    /// Set while F-RTO looks into a timeout.
     frto: Option<Frto>,
     use_frto: bool,
     /// First offset of new data after a spurious timeout, whose round trip restarts the estimator.
@@ -413,7 +413,7 @@ impl Sender {
         stats.timeouts += 1;
         let flight_size = self.halved(self.at.nxt - self.at.una);
         let flight_size = *self.timeout_flight.get_or_insert(flight_size);
-        // RFC 5682 §2.1 (1): not again while an earlier time-out is being repaired. Park & Jang §2.1: not in
+        // RFC 5682 §2.1 (1): not again while an earlier timeout is being repaired. Park & Jang §2.1: not in
         // LD recovery.
         let in_ld = std::mem::take(&mut self.in_ld);
         let first = self.at.nxt == self.at.max && self.retries == 1 && !in_ld;

@@ -1,4 +1,4 @@
-//! Loss differentiation and spurious time-outs: Park & Jang §2, and the scheme they compare with.
+//! Loss differentiation and spurious timeouts: Park & Jang §2, and the scheme they compare with.
 
 use crate::support::{Fate, Pair, Seen, lose_once, number, secs};
 use msctp_congestion::InitialWindow;

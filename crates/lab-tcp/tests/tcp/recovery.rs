@@ -123,13 +123,13 @@ fn newreno_may_leave_the_timer_alone_after_the_first_partial_ack() {
 
 #[test]
 fn duplicates_that_cover_no_more_than_recover_start_nothing() {
-    // 5 is lost twice. The ACK that ends the time-out covers exactly "recover"; then the first new segment is
+    // 5 is lost twice. The ACK that ends the timeout covers exactly "recover"; then the first new segment is
     // lost, and the three after it make duplicates of that ACK (RFC 6582 §3.2 (2): only when it "covers more
     // than recover").
     let config = Config { limited_transmit: true, ..config(Algorithm::NewReno) };
     let clean = transfer(&config, 200, &[5, 5]);
     let timeout = clean.traces[0].iter().find(|event| matches!(event.kind, TraceKind::Timeout { .. }));
-    let timeout = timeout.expect("the time-out").at;
+    let timeout = timeout.expect("the timeout").at;
     let (first_new, _) = clean.data_sent(SMSS).into_iter().find(|&(n, at)| at > timeout && n != 5).unwrap();
     let recover = clean.data_sent(SMSS).into_iter().filter(|&(_, at)| at < timeout).map(|(n, _)| n).max();
     assert_eq!(Some(first_new), recover.map(|n| n + 1));
@@ -145,7 +145,7 @@ fn duplicates_that_cover_no_more_than_recover_start_nothing() {
 
 #[test]
 fn the_ack_heuristic_lets_duplicates_of_a_small_step_start_fast_recovery() {
-    // After the time-out of 5, whose repair is lost, 8 to 14 are retransmitted one after the other, and 10 is
+    // After the timeout of 5, whose repair is lost, 8 to 14 are retransmitted one after the other, and 10 is
     // lost again: its duplicates are below "recover", and the ACK before them covered one segment (RFC 6582
     // §4.1).
     let lost = [5, 5, 8, 9, 10, 10, 11, 12, 13, 14];
@@ -334,7 +334,7 @@ fn with_timestamps_every_new_ack_gives_a_round_trip() {
 
 #[test]
 fn after_a_timeout_all_is_retransmitted_in_order() {
-    // Segment 5 is lost twice: the time-out comes with 6 to 24 received. Reno retransmits what it cannot know
+    // Segment 5 is lost twice: the timeout comes with 6 to 24 received. Reno retransmits what it cannot know
     // to have arrived, but the ACK of 5 covers it.
     for (_, algorithm) in Algorithm::ALL {
         let pair = transfer(&config(algorithm), 100, &[5, 5]);

@@ -39,7 +39,7 @@ pub struct EgprsLink<P> {
     free_from: Time,
     /// The rest of a block that is sent in two radio blocks.
     half: Option<Half>,
-    /// Blocks on their way that will be read.
+    /// Blocks in flight that the receiver will read.
     air: VecDeque<Flying>,
     reports: VecDeque<Report>,
     blocks_since_poll: u32,

@@ -23,8 +23,7 @@ const MAX_ECHOES: usize = 4;
 /// State of ECN, created at the first mark or ECNE.
 #[derive(Debug, Default)]
 pub(super) struct EcnState {
-    /// Marks that no CWR has answered, at most one for each path: where it came, and the lowest TSN of the
-    /// last packet marked.
+    /// Marks without a CWR, at most one per path: the path, and the lowest TSN of the last marked packet.
     echoes: SmallVec<[(Option<PathId>, Tsn); 1]>,
     /// Time at which the last CWR was sent.
     answered: Option<Time>,

@@ -24,8 +24,8 @@ use crate::config::EndpointConfig;
 use crate::extensions::Extensions;
 use crate::rate::RateLimit;
 
-/// Bytes of the MAC: HMAC-SHA256 cut to 128 bits, as IPsec has it. Short, because an INIT ACK
-/// may not be much larger than the INIT.
+/// Length of the MAC in bytes: HMAC-SHA256 truncated to 128 bits, as in IPsec. An INIT ACK may not be much
+/// larger than the INIT.
 const MAC_LEN: usize = 16;
 /// A list of the peer's addresses.
 pub(crate) type Addresses = SmallVec<[IpAddr; 4]>;

@@ -22,7 +22,7 @@ pub(super) struct ReceiveWindow {
     edge: u64,
     /// The last SACK announced 0 whatever the edge, because many small chunks were held.
     closed: bool,
-    /// The whole buffer holds data that cannot be read before more arrives: as much again is granted.
+    /// The buffer is full of data that cannot be read before more arrives, so its size is doubled.
     stretched: bool,
     /// The edge announced then.
     stretched_edge: u64,

@@ -101,7 +101,7 @@ struct OutStream {
     next_ordered: u32,
     /// Identifier of the next unordered message.
     next_unordered: u32,
-    /// Allocated at the first message and kept.
+    /// Queue of the stream, allocated at the first message and kept.
     stream_queue: Option<Box<StreamQueue>>,
 }
 

@@ -10,7 +10,7 @@ use crate::error::{ConfigError, check};
 pub struct FailoverConfig {
     /// PotentiallyFailed.Max.Retrans, 0 to 255 (RFC 7829 §3.2): a path with more errors in a row is
     /// potentially failed: new data takes an active path if there is one, and the path gets a HEARTBEAT every
-    /// RTO until it answers or is inactive. RFC 7829 §6 recommends 0: the first time-out. `None`, the
+    /// RTO until it answers or is inactive. RFC 7829 §6 recommends 0: the first timeout. `None`, the
     /// default, knows no such state, as RFC 9260. At or above `Config::path_max_retrans` it has no effect.
     pub potentially_failed_threshold: Option<u32>,
     /// Primary.Switchover.Max.Retrans, 0 to 255 (RFC 7829 §5): with more errors in a row the primary hands

@@ -687,7 +687,7 @@ mod tests {
             assert_eq!(heartbeat_paths(&mut paths, now), [P1]);
             paths.handle_timeout(now);
         }
-        assert_eq!(paths.get(P1).unwrap().state(), PathState::Inactive, "6 time-outs take 63 s");
+        assert_eq!(paths.get(P1).unwrap().state(), PathState::Inactive, "6 timeouts take 63 s");
     }
 
     #[test]

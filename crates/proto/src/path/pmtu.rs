@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(bytes(&paths.poll_probe(ms(1000)).unwrap()), 1500);
         paths.on_timeout(P0);
         paths.handle_timeout(ms(2000));
-        assert_eq!(paths.get(P0).unwrap().pmtu(), 1200, "two time-outs and a lost probe");
+        assert_eq!(paths.get(P0).unwrap().pmtu(), 1200, "two timeouts and a lost probe");
     }
 
     #[test]

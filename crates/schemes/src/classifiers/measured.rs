@@ -11,7 +11,7 @@ use super::Tally;
 /// Options of [`Measured`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MeasuredConfig {
-    /// Makes the classifier to measure; `None`: the oracle.
+    /// The classifier to measure; `None`: the oracle.
     pub classifier: Option<ClassifierFactory>,
 }
 

@@ -71,9 +71,8 @@ pub struct QosMeasurement {
 /// The delay by which the reported rate is multiplied for the BDP of a new cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BdpDelay {
-    /// The round trip of the whole path, since the window covers all of it: the greatest of the link's as
-    /// reported, the least measured on the new path and, while there is none, the least measured on the old
-    /// one.
+    /// The round trip of the whole path, which the window covers. It is the larger of the reported one of the
+    /// link and the shortest one measured on the new path, or on the old path before that.
     #[default]
     Path,
     /// The round trip of the radio link alone, as reported.
