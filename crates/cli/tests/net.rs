@@ -16,7 +16,7 @@ fn wrong_use_gives_one_clear_error_and_its_exit_code() {
     let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
     let cases: &[(&[&str], i32, &str)] = &[
-        (&["serve", "--bind", &taken], 1, "the port is in use: take another"),
+        (&["serve", "--bind", &taken], 1, "the port is in use: choose another"),
         (&["serve", "--bind", "192.0.2.77"], 1, "this host has no such address"),
         (&["connect", "127.0.0.1", "--policy", "adaptiv"], 2, "did you mean \"adaptive\"?"),
         (&["connect", "127.0.0.1", "--controller", "cubik"], 2, "cubic"),
@@ -45,8 +45,8 @@ fn wrong_use_gives_one_clear_error_and_its_exit_code() {
         (&["perf"], 2, "Usage"),
         (&["perf", "127.0.0.1", "--server"], 2, "Usage"),
         // The same wherever a peer, a port, a name or a file can be given.
-        (&["recv", "--bind", &taken], 1, "the port is in use: take another"),
-        (&["perf", "--server", "--bind", &taken], 1, "the port is in use: take another"),
+        (&["recv", "--bind", &taken], 1, "the port is in use: choose another"),
+        (&["perf", "--server", "--bind", &taken], 1, "the port is in use: choose another"),
         (&["send", "/proc/self/status", &taken, "--timeout", "1"], 1, "no answer for 1 s"),
         (&["perf", &taken, "--timeout", "1"], 1, "no answer for 1 s"),
         (
