@@ -420,7 +420,7 @@ mod tests {
         }
         for host in ["127.0.0.1:99999", "example.net:0", "[::1]:65536", "example.net:http"] {
             let error = Target::of(host).unwrap_err().to_string();
-            assert!(error.contains("is no port: want 1 to 65535"), "{error}");
+            assert!(error.contains("is not a port: want 1 to 65535"), "{error}");
         }
         assert!(Target::of("").is_err() && Target::of(":80").is_err() && Target::of("[x]:80").is_err());
     }
