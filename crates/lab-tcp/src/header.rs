@@ -88,7 +88,7 @@ pub enum HeaderError {
     TooShort {
         /// Number of bytes.
         got: usize,
-        /// Bytes there should be.
+        /// Required number of bytes.
         want: usize,
     },
     /// The data offset is below 5 words.

@@ -195,8 +195,8 @@ fn primary_of(paths: &[PathStats]) -> Option<IpAddr> {
     paths.iter().find(|path| path.primary).map(|path| path.at.local)
 }
 
-/// Returns the path to make primary, once it was measured long enough; `again`: when to ask again if it was
-/// not.
+/// Returns the path to make primary, once it was measured long enough. `again`: the time of the next call
+/// otherwise.
 fn better(
     follower: &Follower,
     moves: &mut Moves,

@@ -56,7 +56,7 @@ pub(crate) struct State {
     abandoned: BTreeMap<Handle, Time>,
     /// The same entries by time; some may belong to ended associations.
     abort_at: BTreeSet<(Time, Handle)>,
-    /// Associations of the three sets above with something new: only these are looked after.
+    /// Associations of the three sets above that changed: only these are checked.
     touched: Vec<Handle>,
     /// Follows the host's interfaces.
     pub(crate) follower: Option<Follower>,

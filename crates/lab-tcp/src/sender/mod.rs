@@ -78,7 +78,7 @@ pub(crate) struct Sender {
     max_retransmits: u32,
     /// FlightSize at the first of them (RFC 5681 §3.1: ssthresh is held for the others).
     timeout_flight: Option<u64>,
-    /// Set while F-RTO looks into a timeout.
+    /// Set while F-RTO examines a timeout.
     frto: Option<Frto>,
     use_frto: bool,
     /// First offset of new data after a spurious timeout, whose round trip restarts the estimator.

@@ -26,7 +26,7 @@ pub struct EgprsConfig {
     /// Time from the start of the polling block to the start of the block reserved for the report, at least
     /// one [`BLOCK_PERIOD`]. TS 44.060 §10.4.5: 8 or 9 to 26 TDMA frames (40 to 120 ms).
     pub rrbp: Span,
-    /// Probability that a report is lost on its way back.
+    /// Probability that a report is lost.
     pub report_loss: Probability,
     /// Octets of LLC and SNDCP with each packet. One octet more per packet is the RLC block's length
     /// indicator.

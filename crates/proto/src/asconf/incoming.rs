@@ -28,7 +28,7 @@ pub enum Effect {
     /// Removes an address of the peer: nothing may be sent there, and packets from there are out of the blue
     /// (F13).
     RemoveRemote(IpAddr),
-    /// The peer wants data there, as soon as the address is confirmed.
+    /// Sends data to this address as soon as it is confirmed, as the peer requested.
     SetPrimary(IpAddr),
 }
 

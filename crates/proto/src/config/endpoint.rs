@@ -24,9 +24,9 @@ pub struct EndpointConfig {
     pub max_replies_per_second: u32,
     /// Largest number of associations, 65536; a further COOKIE ECHO is answered by ABORT (Out of Resource).
     pub max_associations: usize,
-    /// Associations with one peer, 1024, outgoing ones counted; beyond it a COOKIE ECHO is answered by ABORT
-    /// (Out of Resource). A peer is an IPv4 address or an IPv6 prefix of 64 bits. Keeps one address from
-    /// holding all ports (camping, RFC 5062); clients behind one NAT share it. An association
+    /// Largest number of associations with one peer, 1024, outgoing ones included; a further COOKIE ECHO is
+    /// answered by ABORT (Out of Resource). A peer is an IPv4 address or an IPv6 prefix of 64 bits. Keeps one
+    /// address from holding all ports (camping, RFC 5062); clients behind one NAT share it. An association
     /// counts where the peer set it up from until it ends, and where the peer is now.
     pub max_associations_per_peer: usize,
     /// Bytes that all associations together may hold for peers, 256 MiB; at least 64 KiB.

@@ -36,7 +36,8 @@ pub struct PolicyConfig {
     pub switch_on_link_down: bool,
     /// qos-measurement: the delay by which the reported rate gives the window of a new cell.
     pub qos_delay: BdpDelay,
-    /// oracle: what is true of certain paths, the first that matches a path wins. Empty.
+    /// oracle: the true rate and round trip of certain paths; the first entry that matches a path counts.
+    /// Empty.
     pub truths: Vec<Truth>,
 }
 
