@@ -360,7 +360,7 @@ impl Association {
         Poll::Pending
     }
 
-    /// Shuts down in good order (RFC 9260 §9.2): delivers everything first. Ready when the association is
+    /// Shuts down gracefully (RFC 9260 §9.2): delivers everything first. Ready when the association is
     /// over.
     ///
     /// # Errors
@@ -381,7 +381,7 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// It was lost instead of shut down in good order.
+    /// It was lost instead of shut down gracefully.
     pub async fn closed(&self) -> Result<(), AssociationError> {
         self.wait(|slot| match &slot.phase {
             Phase::Over(error) => Some(error.clone().map_or(Ok(()), Err)),

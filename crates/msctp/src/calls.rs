@@ -23,7 +23,7 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// The peer does not know how, or the address is not ours.
+    /// The peer does not support dynamic addresses, or the address is not ours.
     pub fn request_peer_primary(&self, local: IpAddr) -> Result<(), CallError> {
         self.call(|association, now| association.request_peer_primary(now, local))
     }
@@ -32,7 +32,7 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// The endpoint has no socket for the address, the peer does not know how, or the address cannot be
+    /// The endpoint has no socket for the address, the peer does not support it, or the address cannot be
     /// added.
     pub fn add_local_address(&self, local: IpAddr) -> Result<(), CallError> {
         if !self.shared.lock().locals.iter().any(|socket| socket.ip() == local) {
@@ -45,7 +45,7 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// The peer does not know how, or it is the last address.
+    /// The peer does not support dynamic addresses, or it is the last address.
     pub fn remove_local_address(&self, local: IpAddr) -> Result<(), CallError> {
         self.call(|association, now| association.remove_local_address(now, local))
     }
@@ -86,7 +86,7 @@ impl Association {
 ///
 /// Without interleaving (`Config::streams`, RFC 8260 §2) a message that was begun is finished first.
 impl Association {
-    /// Chooses the scheduler of this end by its name (RFC 8260 §4.3.2). The values of streams stay.
+    /// Chooses the scheduler of this end by its name (RFC 8260 §4.3.2). The values of streams are kept.
     ///
     /// # Errors
     ///
@@ -115,7 +115,7 @@ impl Association {
         })
     }
 
-    /// Resets streams or adds some (RFC 6525 §5.1). One request is under way at a time, the others wait.
+    /// Resets streams or adds some (RFC 6525 §5.1). One request is outstanding, the others are queued.
     /// [`Event::Streams`](crate::Event::Streams) reports the peer's answer;
     /// [`streams`](Self::streams) then has the new numbers.
     ///
@@ -137,7 +137,7 @@ impl Association {
 /// and [deletes](Association::delete_auth_key) the old one when the peer signs with the new one
 /// ([`AuthEvent::NewKey`](crate::AuthEvent::NewKey)).
 impl Association {
-    /// Sets a shared key, or replaces the one of its identifier (RFC 4895). It verifies at once, and signs
+    /// Sets a shared key, or replaces the one with its identifier (RFC 4895). It verifies at once, and signs
     /// when it is [activated](Self::activate_auth_key). Both ends need it.
     ///
     /// # Errors
@@ -156,8 +156,8 @@ impl Association {
         self.call(|association, _| association.activate_auth_key(id))
     }
 
-    /// Stops signing with this key. What the peer signed with it still verifies.
-    /// [`AuthEvent::FreeKey`](crate::AuthEvent::FreeKey) says when nothing that it signed is under way.
+    /// Stops signing with this key. Chunks that the peer signed with it still verify.
+    /// [`AuthEvent::FreeKey`](crate::AuthEvent::FreeKey) reports that no packet signed with it is in flight.
     ///
     /// # Errors
     ///
@@ -167,6 +167,10 @@ impl Association {
     }
 
     /// Deletes a key. Chunks that the peer signs with it are then discarded.
+    ///
+    /// # Errors
+    ///
+    /// It is the active key or was not set, or the association is over.
     pub fn delete_auth_key(&self, id: u16) -> Result<(), CallError> {
         self.call(|association, _| association.delete_auth_key(id))
     }

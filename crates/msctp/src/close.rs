@@ -12,7 +12,7 @@ use crate::error::CloseError;
 use crate::state::{Phase, State};
 
 impl Endpoint {
-    /// Shuts every association down in good order (RFC 9260 §9.2) and waits until all are over, the kernel
+    /// Shuts every association down gracefully (RFC 9260 §9.2) and waits until all are over, the kernel
     /// has their last packets, and the sockets are closed: the next `bind` gets the same UDP ports. Takes no
     /// new associations: [`accept`](Self::accept) returns `None`, [`connect`](Self::connect) and
     /// [`listen`](Self::listen) fail. Associations that are being set up are aborted.
@@ -42,11 +42,11 @@ impl Endpoint {
     }
 
     /// Aborts every association (RFC 9260 §9.1): each peer gets an ABORT with this reason. Ready when the
-    /// kernel has the packets and the sockets are closed. What was not delivered is lost. Takes no new
-    /// associations, as after [`close`](Self::close), and ends one that waits.
+    /// kernel has the packets and the sockets are closed. Undelivered data is lost. The endpoint accepts no
+    /// new associations, as after [`close`](Self::close), and a pending `close` ends.
     ///
-    /// For a program that must end at once. Each peer gets one packet; one whose packet is lost finds out by
-    /// itself ([`EndpointOptions::idle_timeout`](crate::EndpointOptions::idle_timeout)).
+    /// For a program that must end at once. Each peer gets one packet; a peer whose packet is lost detects
+    /// the end by its idle timeout ([`EndpointOptions::idle_timeout`](crate::EndpointOptions::idle_timeout)).
     pub async fn abort(&self, reason: impl Into<Bytes>) {
         {
             let mut state = self.shared.lock();

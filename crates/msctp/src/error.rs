@@ -69,7 +69,7 @@ pub enum ConnectError {
     EndpointClosed,
 }
 
-/// Some associations were not shut down in good order by [`Endpoint::close`](crate::Endpoint::close).
+/// Some associations were not shut down gracefully by [`Endpoint::close`](crate::Endpoint::close).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{cut_off} associations were lost or aborted before everything was delivered")]
 #[non_exhaustive]
@@ -127,18 +127,19 @@ pub enum AssociationError {
     #[error("{}", words(.0))]
     Lost(LossReason),
     /// The peer restarted (RFC 9260 §5.2.4 A): it lost its state and set the association up again from the
-    /// same addresses and ports. Returned once to each reader, between the messages from before and after.
+    /// same addresses and ports. Returned once to each reader, between the messages before and after the
+    /// restart.
     ///
-    /// The association goes on with the restarted peer, every stream from its beginning. Messages that were
-    /// not acknowledged were reported as [`Event::SendFailed`](crate::Event::SendFailed). Read on if the
-    /// protocol of the application can begin anew in the middle; forget what the peer knew before. Else call
+    /// The association continues with the restarted peer, every stream from its beginning. Messages that were
+    /// not acknowledged were reported as [`Event::SendFailed`](crate::Event::SendFailed). Continue to read if
+    /// the application's protocol can restart at this point without earlier state of the peer. Otherwise call
     /// [`abort`](crate::Association::abort); the peer then connects again.
     ///
     /// A peer restarts an association if it connects from the same SCTP port
-    /// ([`Peer::local_port`](crate::Peer)); from a random one, the default, its new association comes through
-    /// [`accept`](crate::Endpoint::accept), and the old one is lost by its idle timeout. Without shared keys
-    /// anyone who receives packets at the peer's address can restart it; `AuthConfig::accept_restarts` set to
-    /// false refuses restarts.
+    /// ([`Peer::local_port`](crate::Peer)). From a random port, the default, its new association comes
+    /// through [`accept`](crate::Endpoint::accept), and the old one is lost by its idle timeout. Without
+    /// shared keys anyone who receives packets at the peer's address can restart it;
+    /// `AuthConfig::accept_restarts` set to false refuses restarts.
     #[error("the peer restarted the association: continue to read from the new one, or abort it")]
     Restarted,
     /// The endpoint's task ended, with its runtime or by [`Endpoint::close`](crate::Endpoint::close).

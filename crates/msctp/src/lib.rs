@@ -169,7 +169,7 @@ pub mod congestion {
 }
 
 /// Handover policies: the [`HandoverPolicy`](handover::HandoverPolicy) trait that `Config::handover_policy`
-/// takes, what a policy sees and what it can do. The policies from the literature are in the crate
+/// takes, with a policy's view and actions. The policies from the literature are in the crate
 /// `msctp-schemes`.
 pub mod handover {
     pub use msctp_proto::handover::{
@@ -178,7 +178,7 @@ pub mod handover {
     };
 }
 
-/// Chunks as they are on the wire, for a handover policy's own
+/// Chunk types on the wire, for the private chunks of a handover policy
 /// ([`HandoverPolicy::private_chunks`](handover::HandoverPolicy::private_chunks)).
 pub mod wire {
     pub use msctp_wire::{

@@ -15,7 +15,7 @@ pub const DEFAULT_PORT: u16 = ENCAPSULATION_PORT;
 /// Options of an [`Endpoint`](crate::Endpoint).
 #[derive(Clone, Debug)]
 pub struct EndpointOptions {
-    /// Local addresses with their UDP ports: one socket each. An unspecified address stands for every usable
+    /// Local addresses with their UDP ports: one socket each. An unspecified address covers every usable
     /// address of its family on the host, and on Linux also for those that appear later: new associations use
     /// them. Port 0 chooses a free one, the same for all addresses if possible (RFC 6951 §5.1).
     pub bind: Vec<SocketAddr>,

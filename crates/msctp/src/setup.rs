@@ -95,8 +95,8 @@ impl Incoming {
         self.association.as_ref().map(f).unwrap_or_default()
     }
 
-    /// Returns the peer's addresses and UDP ports. The first is the one that its cookie came back from; the
-    /// others are as the peer says, until a HEARTBEAT confirms them ([`Association::paths`]).
+    /// Returns the peer's addresses and UDP ports. The first is the source of its COOKIE ECHO; the others are
+    /// unconfirmed until a HEARTBEAT is answered ([`Association::paths`]).
     pub fn remote_addresses(&self) -> Vec<SocketAddr> {
         self.look(Association::remote_addresses)
     }

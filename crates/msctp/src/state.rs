@@ -101,7 +101,7 @@ pub(crate) struct Listener {
 pub(crate) enum Phase {
     Connecting,
     Up,
-    /// `None`: shut down in good order.
+    /// `None`: shut down gracefully.
     Over(Option<AssociationError>),
 }
 
@@ -267,7 +267,7 @@ impl Shared {
         })))
     }
 
-    /// Locks the state, even after a panic under the lock: the associations can still be ended in good order.
+    /// Locks the state, even after a panic under the lock: the associations can still be ended gracefully.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
