@@ -13,7 +13,7 @@ const BETA: u64 = 700;
 const MIN_RTT_WINDOW: Span = Span::from_secs(10);
 /// BBR.ProbeRTTInterval (§2.8)
 const PROBE_RTT_INTERVAL: Span = Span::from_secs(5);
-/// Time for which a round trip near the shortest postpones ProbeRTT.
+/// Largest age of a round trip near the shortest that replaces a ProbeRTT.
 const NEAR_LEAST: Span = Span::from_secs(1);
 /// BBR.ExtraAckedFilterLen (§2.7), in rounds.
 const AGGREGATION_ROUNDS: u64 = 10;

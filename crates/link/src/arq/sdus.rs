@@ -135,7 +135,7 @@ impl<P> Sdus<P> {
         (self.sent, self.arrived, self.begun) = (start, start, complete);
     }
 
-    /// Drops the packets that are partly transmitted and have not arrived. The others stay queued.
+    /// Drops the packets whose transmission has begun and that have not arrived. The others stay queued.
     pub(crate) fn lose_begun(&mut self, reason: LossReason) {
         let Some(last) = self.begun.checked_sub(1) else { return };
         let end = self.sdus[last].octets.end;

@@ -17,7 +17,7 @@ impl Config {
     /// - Data leaves a path at its first timeout (RFC 7829 §6: a threshold of 0) and returns with its first
     ///   answer.
     /// - A path that carries data and is silent for 25 ms, and for 1.5 times the usual interval, causes a
-    ///   silence probe: the lowest unacknowledged chunks are retransmitted on another path. After 100 ms, and
+    ///   silence probe: the oldest chunks in flight are retransmitted on another path. After 100 ms, and
     ///   three times the usual interval, the path fails if the other path has answered. No error message
     ///   reports a network that drops all packets.
     /// - The request that adds an address leaves from that address, three times at once. Data may go there
