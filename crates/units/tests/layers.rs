@@ -15,6 +15,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("wire", &[]),
     ("congestion", &["units"]),
+    ("protection", &["units", "wire"]),
     ("proto", &["units", "wire", "congestion"]),
     ("schemes", &["units", "wire", "congestion", "proto"]),
     ("lab-tcp", &["units", "congestion"]),
@@ -38,7 +39,7 @@ fn crates() -> PathBuf {
 /// Dependencies banned from the sans-IO crates: runtimes, sockets, clocks, operating-system randomness.
 const NEVER_IN_CORE: &[&str] =
     &["tokio", "mio", "socket2", "rayon", "crossbeam", "getrandom", "rand", "chrono", "time", "libc", "nix"];
-const CORE: &[&str] = &["units", "wire", "congestion", "proto", "schemes", "lab-tcp", "link"];
+const CORE: &[&str] = &["units", "wire", "protection", "congestion", "proto", "schemes", "lab-tcp", "link"];
 
 fn dependencies(manifest: &Path) -> Vec<String> {
     let text = fs::read_to_string(manifest).unwrap_or_else(|e| panic!("{}: {e}", manifest.display()));

@@ -1,0 +1,47 @@
+//! Sealing and opening packets of 1,200 bytes with each provider and suite.
+//!
+//!     cargo bench -p msctp-protection --features ring
+
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use msctp_protection::{CipherSuite, FIRST_EPOCH, KeyContext, KeyMaterial, Opener, Provider, Sealer, Secret};
+
+/// Bytes after the common header.
+const PACKET: usize = 1200;
+
+fn providers() -> Vec<(&'static str, &'static dyn Provider)> {
+    vec![
+        #[cfg(feature = "aws-lc-rs")]
+        ("aws-lc-rs", &msctp_protection::AwsLcRs),
+        #[cfg(feature = "ring")]
+        ("ring", &msctp_protection::Ring),
+    ]
+}
+
+fn records(c: &mut Criterion) {
+    for (name, provider) in providers() {
+        let mut group = c.benchmark_group(name);
+        group.throughput(Throughput::Bytes(PACKET as u64));
+        for suite in CipherSuite::ALL {
+            let secret = Secret::from(&[1; 48][..suite.hash().len()]);
+            let keys = KeyMaterial::from_traffic_secret(provider, suite, &secret);
+            let (mut sealer, mut opener) = (Sealer::new(), Opener::default());
+            sealer.establish(KeyContext::Primary, FIRST_EPOCH, &keys, provider).expect("an epoch");
+            opener.establish(KeyContext::Primary, FIRST_EPOCH, &keys, provider).expect("an epoch");
+            let mut bytes = vec![0; PACKET];
+            group.bench_function(format!("seal {suite}"), |b| b.iter(|| sealer.seal(&mut bytes)));
+            group.bench_function(format!("open {suite}"), |b| {
+                b.iter_batched_ref(
+                    || {
+                        sealer.seal(&mut bytes).expect("room in the key");
+                        bytes.clone()
+                    },
+                    |bytes| opener.open(bytes).expect("a genuine packet"),
+                    BatchSize::SmallInput,
+                );
+            });
+        }
+    }
+}
+
+criterion_group!(benches, records);
+criterion_main!(benches);

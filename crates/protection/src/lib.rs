@@ -1,0 +1,56 @@
+//! The protection of SCTP packets by the DTLS chunk (draft-ietf-tsvwg-sctp-dtls-chunk-04): DTLS 1.3 records,
+//! sealed and opened in place.
+//!
+//! A [`Sealer`] and an [`Opener`] are the two halves of an association's chunk protection operator. They hold
+//! key material by epoch, number and check records, and count what each key has done. They know no socket,
+//! no clock and no random number, and allocate nothing per packet. The cryptography is a [`Provider`]: of the
+//! features `aws-lc-rs` (default) and `ring`, or your own.
+//!
+#![cfg_attr(feature = "aws-lc-rs", doc = "```")]
+#![cfg_attr(not(feature = "aws-lc-rs"), doc = "```ignore")]
+//! use msctp_protection::{AwsLcRs, CipherSuite, FIRST_EPOCH, HEADER_LEN, KeyContext, KeyMaterial};
+//! use msctp_protection::{Opener, Sealer, Secret, TRAILER_LEN};
+//!
+//! let secret = Secret::from(&[7; 32][..]);
+//! let keys = KeyMaterial::from_traffic_secret(&AwsLcRs, CipherSuite::Aes128GcmSha256, &secret);
+//! let (mut sealer, mut opener) = (Sealer::new(), Opener::default());
+//! opener.establish(KeyContext::Primary, FIRST_EPOCH, &keys, &AwsLcRs)?;
+//! sealer.establish(KeyContext::Primary, FIRST_EPOCH, &keys, &AwsLcRs)?;
+//!
+//! // What follows the common header: space, the chunks of the packet, space.
+//! let chunks = [11, 0, 0, 4];
+//! let mut bytes = [&[0; HEADER_LEN][..], &chunks, &[0; TRAILER_LEN]].concat();
+//! sealer.seal(&mut bytes)?;
+//! assert_eq!(bytes[0], 0x41);
+//!
+//! let opened = opener.open(&mut bytes)?;
+//! assert_eq!(bytes[opened.chunks], chunks);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod keys;
+mod opener;
+mod provider;
+mod psk;
+mod record;
+mod replay;
+mod sealer;
+mod secret;
+mod suite;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod vectors;
+
+pub use keys::{KeyLengthError, KeyMaterial};
+pub use opener::{OpenError, Opened, Opener, ReceiveUsage};
+#[cfg(feature = "aws-lc-rs")]
+pub use provider::AwsLcRs;
+#[cfg(feature = "ring")]
+pub use provider::Ring;
+pub use provider::{Provider, RecordCipher};
+pub use psk::{Direction, End, PreShared, PskError, SetUp};
+pub use record::{EpochError, FIRST_EPOCH, HEADER_LEN, KeyContext, TRAILER_LEN};
+pub use sealer::{SealError, Sealer, SendUsage};
+pub use secret::Secret;
+pub use suite::{CipherSuite, Hash, MAX_PLAINTEXT, NONCE_LEN, TAG_LEN};

@@ -1,0 +1,126 @@
+//! [`PreShared`]: key management method 0, pre-shared cryptographic parameters.
+
+use crate::keys::{KeyMaterial, expand_label};
+use crate::provider::Provider;
+use crate::record::{FIRST_EPOCH, KeyContext};
+use crate::secret::Secret;
+use crate::suite::{CipherSuite, NONCE_LEN};
+
+/// The least bytes of a pre-shared key: the security of the mandatory suite.
+const MIN_KEY: usize = 16;
+
+/// The key management role of an end (draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The client.
+    Client,
+    /// The server.
+    Server,
+}
+
+/// A direction of an association, as one end sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// To the peer.
+    Send,
+    /// From the peer.
+    Receive,
+}
+
+/// What one end said at set-up that makes an association's keys its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetUp<'a> {
+    /// Its DTLS Key Management parameter as on the wire, with its header and without padding
+    /// (draft-ietf-tsvwg-sctp-dtls-chunk-04 §6).
+    pub parameter: &'a [u8],
+    /// Its Initiate Tag.
+    pub tag: u32,
+    /// Its initial TSN.
+    pub initial_tsn: u32,
+}
+
+/// A pre-shared key cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the pre-shared key is {len} bytes, must be at least {MIN_KEY}")]
+pub struct PskError {
+    /// Its length in bytes.
+    pub len: usize,
+}
+
+/// The keys of one association from a pre-shared key (method 0 of draft-ietf-tsvwg-sctp-dtls-chunk-04 §8.1).
+///
+/// The draft leaves the derivation open. This one takes both DTLS Key Management parameters, as §6 demands
+/// against downgrades, and both ends' tags and initial TSNs, which with the tie breakers are 96 random bits
+/// of each end. So the keys of two associations differ as long as the server accepts each set-up **once**:
+/// a COOKIE ECHO that is replayed after its association ended must not begin another with the same tags, or
+/// nonces repeat. HKDF-Expand-Label (RFC 9147 §5.9) then derives key material as the exporter of
+/// draft-porfiri-tsvwg-sctp-dtls-handshake-01 §5.2 does, with the bytes Direction, Key role and Key type as
+/// context.
+///
+/// The key of an association is as secret as the pre-shared key: whoever learns that reads recorded traffic.
+#[derive(Debug)]
+pub struct PreShared {
+    suite: CipherSuite,
+    end: End,
+    /// The secret of the current epoch; those of earlier epochs cannot be computed from it.
+    secret: Secret,
+    epoch: u64,
+}
+
+impl PreShared {
+    /// Derives the secret of an association's first epoch. `end` is this end's role.
+    ///
+    /// # Errors
+    /// If the key is shorter than 16 bytes.
+    pub fn new(
+        provider: &dyn Provider,
+        suite: CipherSuite,
+        key: &Secret,
+        end: End,
+        client: SetUp<'_>,
+        server: SetUp<'_>,
+    ) -> Result<Self, PskError> {
+        let len = key.bytes().len();
+        if len < MIN_KEY {
+            return Err(PskError { len });
+        }
+        // A parameter's Length field delimits it, the rest has fixed sizes: no two set-ups give these bytes.
+        let mut said = Vec::new();
+        for SetUp { parameter, tag, initial_tsn } in [client, server] {
+            said.extend_from_slice(parameter);
+            said.extend_from_slice(&tag.to_be_bytes());
+            said.extend_from_slice(&initial_tsn.to_be_bytes());
+        }
+        let extract = |salt: &[u8], input: &[u8]| provider.hkdf_extract(suite.hash(), salt, input);
+        let key = extract(b"msctp DTLS chunk pre-shared", key.bytes());
+        let secret = extract(key.bytes(), &said);
+        Ok(Self { suite, end, secret, epoch: FIRST_EPOCH })
+    }
+
+    /// The current epoch.
+    #[must_use]
+    pub const fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Derives the key material of the current epoch.
+    #[must_use]
+    pub fn keys(&self, provider: &dyn Provider, context: KeyContext, direction: Direction) -> KeyMaterial {
+        let from_client = (self.end == End::Client) == (direction == Direction::Send);
+        let restart = context == KeyContext::Restart;
+        let expand = |key_type: u8, len| {
+            let context = [u8::from(!from_client), restart.into(), key_type];
+            expand_label(provider, self.suite, &self.secret, "dtls chunk", &context, len)
+        };
+        let key_len = self.suite.key_len();
+        let keys = KeyMaterial::new(self.suite, expand(0, key_len), expand(1, key_len), expand(2, NONCE_LEN));
+        keys.expect("the lengths of the suite")
+    }
+
+    /// Goes on to the next epoch; the secret of this one is overwritten.
+    pub fn advance(&mut self, provider: &dyn Provider) {
+        let len = self.suite.hash().len();
+        self.secret = expand_label(provider, self.suite, &self.secret, "traffic upd", &[], len);
+        self.epoch += 1;
+    }
+}

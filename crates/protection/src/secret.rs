@@ -1,0 +1,38 @@
+//! [`Secret`]: bytes that are overwritten when dropped.
+
+use core::fmt;
+
+use zeroize::Zeroizing;
+
+/// A secret. It is overwritten when dropped, and `Debug` shows its length only.
+#[derive(Clone)]
+pub struct Secret(Zeroizing<Vec<u8>>);
+
+impl Secret {
+    /// A secret to be filled in.
+    pub(crate) fn zeros(len: usize) -> Self {
+        Self(Zeroizing::new(vec![0; len]))
+    }
+
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.0
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl From<&[u8]> for Secret {
+    fn from(bytes: &[u8]) -> Self {
+        Self(Zeroizing::new(bytes.to_vec()))
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secret({} bytes)", self.0.len())
+    }
+}
