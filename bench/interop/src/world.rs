@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use msctp_proto::{
+use msctp_proto::{Pmtu, 
     Association, CallError, Config, DatagramOutcome, Endpoint, EndpointConfig, Event, Handle, LocalAddrs,
     OutMessage, PathAddr, PathState, PathStats, RemoteAddrs,
 };
@@ -99,7 +99,7 @@ impl World {
         let mut world = Self {
             net,
             endpoint,
-            config: Config { pmtu: PMTU, ..config },
+            config: Config { pmtu: Pmtu::UpTo(PMTU), ..config },
             handle: None,
             sockets: Sockets::default(),
             inputs,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use msctp_proto::{
+use msctp_proto::{Pmtu, 
     Config, DatagramOutcome, Endpoint, EndpointConfig, Event, Handle, LocalAddrs, OutMessage, PathAddr,
     RemoteAddrs,
 };
@@ -75,7 +75,7 @@ impl Node {
 
 /// Client and listening server; `segments`: packets in one `poll_transmit`.
 pub fn pair(segments: u32) -> Pair<Node> {
-    let config = Arc::new(Config { max_segments: segments, pmtu_discovery: false, ..Config::default() });
+    let config = Arc::new(Config { max_segments: segments, pmtu: Pmtu::Fixed(1500), ..Config::default() });
     let (client, mut server) = (Node::new(Arc::clone(&config), 1, 2), Node::new(Arc::clone(&config), 2, 1));
     let local = LocalAddrs { port: PORT, addresses: vec![server.local] };
     server.endpoint.listen(local, config).expect("valid");

@@ -47,6 +47,29 @@ impl<C: 'static, T: ?Sized + 'static> Factory<C, T> {
     }
 }
 
+impl ControllerFactory {
+    /// Makes the same controllers with this slow-start threshold before their first loss, in bytes, instead
+    /// of an arbitrarily high one (RFC 9260 §7.2.1).
+    #[must_use]
+    pub fn with_initial_ssthresh(self, ssthresh: u64) -> Self {
+        Self::of(InitialSsthresh { controller: self, ssthresh })
+    }
+}
+
+/// Options of a controller that begins with a slow-start threshold.
+#[derive(Debug, PartialEq)]
+struct InitialSsthresh {
+    controller: ControllerFactory,
+    ssthresh: u64,
+}
+
+impl Make<ControllerConfig, dyn Controller> for InitialSsthresh {
+    fn make(&self, config: &ControllerConfig) -> Box<dyn Controller> {
+        let ssthresh = Some(self.ssthresh);
+        self.controller.make(&ControllerConfig { initial_ssthresh: ssthresh, ..*config })
+    }
+}
+
 impl<C, T: ?Sized> Clone for Factory<C, T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
@@ -123,6 +146,16 @@ mod tests {
             assert_eq!(factory.make(&path).name(), name);
             assert!(format!("{factory:?}").to_lowercase().contains(name), "{factory:?}");
         }
+    }
+
+    #[test]
+    fn an_initial_ssthresh_reaches_the_controller() {
+        let path = ControllerConfig::rfc9260(1452, IpVersion::V4);
+        let plain = ControllerFactory::from(CubicConfig::default());
+        let limited = |ssthresh| plain.clone().with_initial_ssthresh(ssthresh);
+        assert_eq!(plain.make(&path).window().ssthresh, u64::MAX);
+        assert_eq!(limited(20_000).make(&path).window().ssthresh, 20_000);
+        assert!(limited(1) == limited(1) && limited(1) != limited(2) && limited(1) != plain);
     }
 
     #[test]

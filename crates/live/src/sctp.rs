@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use msctp::handover::{LinkEvent, LinkState};
 use msctp::{
-    AddressRequest, Association, AssociationError, Config, Endpoint, Event, OutMessage, Peer, SendError,
-    Span, Time,
+    AddressRequest, Association, AssociationError, Config, Endpoint, Event, OutMessage, Peer, Pmtu,
+    SendError, Span, Time,
 };
 use msctp_sim::elsewhere::{Call, SctpJob, Sender, Step, Told, path_to};
 use msctp_sim::scenario::Side;
@@ -35,7 +35,11 @@ pub(crate) struct Door {
 /// Returns the options of an end over UDP. Links do not count the UDP header here, so that packets carry what
 /// the simulator's do: the 8 bytes that the endpoint takes from the MTU (RFC 6951 §5.6) are added before.
 pub(crate) fn config(job: &SctpJob) -> Config {
-    Config { pmtu: job.config.pmtu + UDP_HEADER, ..job.config.clone() }
+    Config { pmtu: above_udp(job.config.pmtu), ..job.config.clone() }
+}
+
+fn above_udp(pmtu: Pmtu) -> Pmtu {
+    pmtu.with_max(pmtu.max() + UDP_HEADER)
 }
 
 /// One end of an association.
@@ -159,7 +163,7 @@ pub(crate) async fn run(end: Rc<SctpEnd>, job: SctpJob, mut door: Door) {
         from: Some(job.own.clone()),
         ..Peer::new((job.peer[0], msctp::ENCAPSULATION_PORT).into())
     };
-    let config = Config { pmtu: job.config.pmtu + UDP_HEADER, ..job.config };
+    let config = Config { pmtu: above_udp(job.config.pmtu), ..job.config };
     loop {
         while let Some((at, step)) = steps.pop_front_if(|(at, _)| *at <= stage.clock.now()) {
             match step {

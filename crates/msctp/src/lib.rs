@@ -197,7 +197,7 @@ pub use msctp_proto::{
     Abandoned, AbandonedCount, AddressRequest, Agreed, AssociationState, AssociationStats, AuthConfig,
     AuthEvent, AuthPolicy, Config, ConfigError, Direction, EcnStats, EndpointConfig, Event, FailoverConfig,
     HmacAlgorithm, KeyError, LossReason, LossRecovery, Message, Moves, OfferConfig, OutMessage, PathAddr,
-    PathId, PathState, PathStats, PrimaryCause, ReconfigOutcome, Reconfiguration, Reliability,
+    PathId, PathState, PathStats, Pmtu, PrimaryCause, ReconfigOutcome, Reconfiguration, Reliability,
     RetransmissionPath, SendFailure, SharedKey, SpuriousTimeouts, StreamEvent, StreamRequest, StreamsConfig,
     TraceEvent, TraceKind, TraceValue, Verdicts,
 };

@@ -109,12 +109,13 @@ const BURST: u32 = 4;
 pub(crate) fn over_udp(mut config: Config, offload: bool, idle_timeout: Option<Span>) -> Config {
     config.idle_timeout = config.idle_timeout.or(idle_timeout);
     // Keeps a value that is too small: the core rejects it and names the given value.
-    if config.pmtu >= msctp_proto::MIN_PMTU {
-        config.pmtu = config.pmtu.saturating_sub(UDP_HEADER).max(msctp_proto::MIN_PMTU);
+    let mtu = config.pmtu.max();
+    if mtu >= msctp_proto::MIN_PMTU {
+        config.pmtu = config.pmtu.with_max(mtu.saturating_sub(UDP_HEADER).max(msctp_proto::MIN_PMTU));
     }
     if offload {
         if config.max_segments == 1 {
-            config.max_segments = (65_000 / config.pmtu.max(1)).clamp(1, 64);
+            config.max_segments = (65_000 / config.pmtu.max().max(1)).clamp(1, 64);
         }
         if config.max_burst != 0 {
             config.max_burst = config.max_burst.max(BURST * config.max_segments);
@@ -126,19 +127,27 @@ pub(crate) fn over_udp(mut config: Config, offload: bool, idle_timeout: Option<S
 #[cfg(test)]
 mod tests {
     use super::*;
+    use msctp_proto::Pmtu;
 
     #[test]
     fn a_configuration_is_made_to_fit_udp_and_the_kernel() {
         let used = over_udp(Config::default(), true, None);
         // RFC 6951 §5.6; 65000 / 1492
-        assert_eq!((used.pmtu, used.max_segments, used.max_burst), (1492, 43, 172));
+        assert_eq!((used.pmtu.max(), used.max_segments, used.max_burst), (1492, 43, 172));
         let plain = over_udp(Config::default(), false, None);
-        assert_eq!((plain.pmtu, plain.max_segments, plain.max_burst), (1492, 1, Config::default().max_burst));
-        let pmtu = |pmtu| over_udp(Config { pmtu, ..Config::default() }, true, None).pmtu;
+        assert_eq!(
+            (plain.pmtu.max(), plain.max_segments, plain.max_burst),
+            (1492, 1, Config::default().max_burst)
+        );
+        let pmtu = |pmtu| {
+            let config = Config { pmtu: Pmtu::Fixed(pmtu), ..Config::default() };
+            let Pmtu::Fixed(pmtu) = over_udp(config, true, None).pmtu else { panic!("still fixed") };
+            pmtu
+        };
         assert_eq!([pmtu(0), pmtu(511), pmtu(512), pmtu(520)], [0, 511, 512, 512]);
-        let own = Config { pmtu: 9000, max_segments: 2, max_burst: 0, ..Config::default() };
+        let own = Config { pmtu: Pmtu::UpTo(9000), max_segments: 2, max_burst: 0, ..Config::default() };
         let used = over_udp(own, true, Some(Span::from_secs(9)));
-        assert_eq!((used.pmtu, used.max_segments, used.max_burst), (8992, 2, 0));
+        assert_eq!((used.pmtu.max(), used.max_segments, used.max_burst), (8992, 2, 0));
         assert_eq!(used.validate(), Ok(()));
         assert_eq!(used.idle_timeout, Some(Span::from_secs(9)));
         assert_eq!(

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use msctp::{
     Association, AssociationError, AssociationState, Config, ConnectError, Endpoint, EndpointOptions, Event,
-    LossReason, OutMessage, PathState, Peer, SendError, Span,
+    LossReason, OutMessage, PathState, Peer, Pmtu, SendError, Span,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
@@ -188,7 +188,7 @@ async fn a_peer_that_is_not_there_or_does_not_listen_is_an_error() {
     assert!(matches!(error, ConnectError::Refused(_)), "{error:?}");
     let error = client.connect(peer_of("[::1]:9".parse().unwrap()), config.clone()).await.unwrap_err();
     assert_eq!(error.to_string(), "no local address reaches [::1]:9: bind one of its family");
-    let wrong = Config { pmtu: 100, ..config.clone() };
+    let wrong = Config { pmtu: Pmtu::UpTo(100), ..config.clone() };
     let error = client.connect(peer_of(deaf.local_addresses()[0]), wrong).await.unwrap_err().to_string();
     assert!(error.starts_with("pmtu = 100: want"), "{error}");
     // Cancelled: the association is aborted, and the endpoint idle.

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use common::{bind, run, server};
-use msctp::{Association, Config, PathId};
+use msctp::{Association, Config, PathId, Pmtu};
 use tokio::time::timeout;
 
 const PORT: u16 = 5001;
@@ -139,7 +139,7 @@ fn inside_fixed_pmtu() {
         let (server, peer) = server(PORT);
         let client = bind();
         let association =
-            client.connect(peer, Config { pmtu_discovery: false, ..Config::default() }).await.unwrap();
+            client.connect(peer, Config { pmtu: Pmtu::Fixed(1500), ..Config::default() }).await.unwrap();
         let accepted = server.accept(PORT).await.unwrap();
         transfer(&association, &accepted).await;
     });

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use bytes::Bytes;
+use msctp_congestion::ControllerFactory;
 use msctp_proto::{
     Config, DatagramOutcome, Endpoint, EndpointConfig, Handle, LocalAddrs, OutMessage, PathAddr, RemoteAddrs,
 };
@@ -38,7 +39,7 @@ impl Pump {
         let config = Config {
             receive_buffer: window,
             send_buffer: window.saturating_mul(2),
-            initial_ssthresh: Some(u64::from(window)),
+            controller: ControllerFactory::default().with_initial_ssthresh(u64::from(window)),
             max_burst: 0,
             ..Config::default()
         };

@@ -62,7 +62,7 @@ pub use event::{Event, LossReason};
 pub use extensions::{Agreed, OfferConfig};
 pub use message::{Message, OutMessage, Reliability, SendFailure, Transmit};
 pub use outbound::{LossRecovery, RetransmissionPath, SpuriousTimeouts};
-pub use path::{FailoverConfig, MAX_PMTU, MIN_PMTU};
+pub use path::{FailoverConfig, MAX_PMTU, MIN_PMTU, Pmtu};
 pub use reconfig::{MAX_NAMED_STREAMS, ReconfigOutcome, Reconfiguration, StreamEvent, StreamRequest};
 pub use stats::{
     Abandoned, AbandonedCount, AssociationState, AssociationStats, EcnStats, PathState, PathStats, Verdicts,

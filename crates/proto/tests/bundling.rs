@@ -2,7 +2,7 @@
 
 mod support;
 
-use msctp_proto::{AssociationState as State, Config};
+use msctp_proto::{AssociationState as State, Config, Pmtu};
 use msctp_units::Span;
 use msctp_wire::{
     Checksum, Chunk, EncodeChunk, Heartbeat, Packet, Param, Params, ShutdownAck, ShutdownComplete,
@@ -32,7 +32,7 @@ fn answers(pair: &mut Pair, bytes: &[u8]) -> Vec<Vec<u8>> {
 //# chunk with the DATA chunk.
 #[test]
 fn control_chunks_come_first_and_packets_stay_within_the_pmtu() {
-    let config = Config { pmtu_discovery: false, ..Config::default() };
+    let config = Config { pmtu: Pmtu::Fixed(1500), ..Config::default() };
     let mut pair = Pair::established(config);
     pair.log = Some(Vec::new());
     // Bulk data in both directions, in full and small packets, keeps SACKs due.

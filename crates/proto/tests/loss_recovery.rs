@@ -2,7 +2,7 @@
 
 mod support;
 
-use msctp_proto::{AssociationStats, Config, LossRecovery, PathStats};
+use msctp_proto::{AssociationStats, Config, LossRecovery, PathStats, Pmtu};
 use msctp_units::{Rate, Span};
 use support::{Fate, Pair, Side, chunk};
 
@@ -10,7 +10,7 @@ const RTT: Span = Span::from_millis(40);
 
 fn config(loss_recovery: LossRecovery) -> Config {
     // Packets of one length make the number of overtaking packets known.
-    Config { loss_recovery, pmtu_discovery: false, ..Config::default() }
+    Config { loss_recovery, pmtu: Pmtu::Fixed(1500), ..Config::default() }
 }
 
 fn pair(loss_recovery: LossRecovery) -> Pair {

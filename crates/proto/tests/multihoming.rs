@@ -2,7 +2,7 @@
 
 mod support;
 
-use msctp_congestion::InitialWindow;
+use msctp_congestion::{ControllerFactory, InitialWindow};
 use msctp_proto::handover::{LinkEvent, LinkState};
 use msctp_proto::{
     CallError, Config, Event, LossReason, PathId, PathState, PrimaryCause, RetransmissionPath, TraceKind,
@@ -175,7 +175,7 @@ fn only_confirmed_paths_of_this_association_can_be_primary() {
 fn switched_with(name: &str, options: &PolicyConfig) -> (Pair, PathId, PathId) {
     let config = Config {
         handover_policy: policy(name, options).unwrap(),
-        initial_ssthresh: Some(40_000),
+        controller: ControllerFactory::default().with_initial_ssthresh(40_000),
         ..config()
     };
     let mut pair = two_networks(config);

@@ -4,8 +4,8 @@
 mod support;
 
 use msctp_proto::{
-    AssociationState, Config, Event, MIN_PMTU, ReconfigOutcome, Reconfiguration, SendError, StreamEvent,
-    StreamRequest, StreamsConfig,
+    AssociationState, Config, Event, MIN_PMTU, Pmtu, ReconfigOutcome, Reconfiguration, SendError,
+    StreamEvent, StreamRequest, StreamsConfig,
 };
 use msctp_units::Span;
 use msctp_wire::param::{IncomingReset, ReconfigResponse};
@@ -205,7 +205,7 @@ fn rfc6525_4_4_denied() {
 /// Neither end can request more streams than fit a packet; the largest request that fits succeeds.
 #[test]
 fn a_request_names_as_many_streams_as_fit_any_packet() {
-    let config = Config { outbound_streams: 1000, pmtu: MIN_PMTU, ..Config::default() };
+    let config = Config { outbound_streams: 1000, pmtu: Pmtu::UpTo(MIN_PMTU), ..Config::default() };
     let mut pair = logged(config);
     let named = |count: u16| StreamRequest::ResetOutgoing((0..count).collect());
     let refused = pair.with(Side::A, |a, now| a.reconfigure(now, named(193))).unwrap_err();

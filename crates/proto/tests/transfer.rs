@@ -2,7 +2,7 @@
 
 mod support;
 
-use msctp_proto::{AssociationState, Config, Event, SendError};
+use msctp_proto::{AssociationState, Config, Event, Pmtu, SendError};
 use msctp_units::Span;
 use support::{Pair, Side, a_ip, b_ip, text_message};
 
@@ -72,7 +72,7 @@ fn random_loss_both_ways_delivers_everything_in_order() {
 fn several_segments_in_one_buffer_equal_single_packets() {
     let run = |max_segments| {
         // Probes are sent between batches, not within.
-        let config = Config { max_segments, pmtu_discovery: false, ..Config::default() };
+        let config = Config { max_segments, pmtu: Pmtu::Fixed(1500), ..Config::default() };
         let mut pair = Pair::established(config);
         pair.log = Some(Vec::new());
         pair.transfer(Side::A, 300, 1452, Span::from_secs(20));

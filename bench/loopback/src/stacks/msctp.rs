@@ -5,13 +5,13 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use msctp::{Association, Config, DEFAULT_PORT, Endpoint, EndpointOptions};
+use msctp::{Pmtu, Association, Config, DEFAULT_PORT, Endpoint, EndpointOptions};
 use tokio::task::{JoinSet, LocalSet};
 
 use crate::job::{AT_ONCE, Job, MESSAGES, MTU, SMALL, STEADY, Tally, block_on, failed, pause, ready};
 
 fn config() -> Config {
-    Config { pmtu: MTU, ..Config::mobile() }
+    Config { pmtu: Pmtu::UpTo(MTU), ..Config::mobile() }
 }
 
 pub fn server(job: &Job) -> Result<(), String> {

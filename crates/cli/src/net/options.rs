@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::builder::NonEmptyStringValueParser;
 use msctp::{
     Association, AuthConfig, BindError, Config, ConfigError, ConnectError, DEFAULT_PORT, ENCAPSULATION_PORT,
-    Endpoint, EndpointOptions, Mobility, Peer, SharedKey, Translation,
+    Endpoint, EndpointOptions, Mobility, Peer, Pmtu, SharedKey, Translation,
 };
 use msctp_lab::words::counted;
 use msctp_schemes::catalogue::{Options, controllers, find_controller};
@@ -49,7 +49,7 @@ pub(crate) struct NetArgs {
     #[arg(long, value_name = "PORT", default_value_t = DEFAULT_PORT, value_parser = clap::value_parser!(u16).range(1..))]
     sctp_port: u16,
     /// Largest IP packet in bytes, 512 to 65535; each path discovers its own up to that.
-    #[arg(long, value_name = "BYTES", default_value_t = Config::default().pmtu)]
+    #[arg(long, value_name = "BYTES", default_value_t = Config::default().pmtu.max())]
     mtu: u32,
     /// File with a shared key of at least 16 bytes (RFC 4895). Both ends sign every packet with it and drop
     /// unsigned ones. Nothing is encrypted.
@@ -90,7 +90,7 @@ impl NetArgs {
 
     /// Builds the association's options.
     pub(crate) fn config(&self) -> Result<Config, Failure> {
-        let mut config = Config { pmtu: self.mtu, ..Config::mobile() };
+        let mut config = Config { pmtu: Pmtu::UpTo(self.mtu), ..Config::mobile() };
         if let Some(file) = &self.key {
             config.auth = authentication(file)?;
         }

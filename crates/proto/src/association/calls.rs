@@ -127,8 +127,8 @@ impl Association {
     }
 
     /// Handles that the interface rejected a packet of `len` bytes ("message too long"). With
-    /// `Config::pmtu_discovery` the PMTU decreases and is probed again; returns whether it changed. Existing
-    /// chunks keep their size (RFC 9260 §6.9): their packets have
+    /// [`Pmtu::UpTo`](crate::Pmtu::UpTo) the PMTU decreases and is probed again; returns whether it changed.
+    /// Existing chunks keep their size (RFC 9260 §6.9): their packets have
     /// [`Transmit::may_fragment`](crate::Transmit).
     pub fn packet_refused(&mut self, now: Time, at: PathAddr, len: usize) -> bool {
         let Some(path) = self.paths.by_addr(at) else { return false };
@@ -142,8 +142,8 @@ impl Association {
 
     /// Handles an ICMP Packet Too Big: packets of more than `mtu` bytes, IP header included, do not pass.
     /// `quoted`: the beginning of the quoted SCTP packet. Believed within bounds, only with
-    /// `Config::pmtu_discovery`, and verified by probes (RFC 8899 §4.6, §6.2.1.4). Returns whether the PMTU
-    /// changed.
+    /// [`Pmtu::UpTo`](crate::Pmtu::UpTo), and verified by probes (RFC 8899 §4.6, §6.2.1.4). Returns whether
+    /// the PMTU changed.
     ///
     /// # Errors
     ///

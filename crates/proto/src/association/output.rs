@@ -198,7 +198,7 @@ impl Association {
     /// Returns the size of an SCTP packet between these addresses in bytes.
     pub(super) fn packet_room(&self, at: PathAddr) -> usize {
         let path = self.paths.by_addr(at).and_then(|path| self.paths.get(path));
-        path.map_or((self.config.pmtu - crate::path::ip_header(&at.remote)) as usize, packet_room)
+        path.map_or((self.config.pmtu.max() - crate::path::ip_header(&at.remote)) as usize, packet_room)
     }
 
     /// Sends queued control chunks: the first, those behind it to the same place, then other chunks that may
@@ -209,7 +209,7 @@ impl Association {
     fn send_control(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         let (at, tag, alone) = self.control.front().map(|front| (front.at, front.tag, front.alone))?;
         let path = self.path_of(at);
-        let most = (self.config.pmtu - crate::path::ip_header(&at.remote)) as usize;
+        let most = (self.config.pmtu.max() - crate::path::ip_header(&at.remote)) as usize;
         let first = self.control.front().and_then(Waiting::chunk).map_or(0, |chunk| chunk.padded_len());
         let (room, needed) = (self.packet_room(at), self.least_packet() + first);
         let may_fragment = needed > room && needed <= most;

@@ -20,7 +20,7 @@ use crate::extensions::{Extensions, OfferConfig};
 use crate::handover::PolicyFactory;
 use crate::inbound::InboundConfig;
 use crate::outbound::{LossRecovery, OutboundConfig, RetransmissionPath, SpuriousTimeouts};
-use crate::path::{FailoverConfig, MAX_PMTU, MIN_PMTU, PathsConfig, pmdcs};
+use crate::path::{FailoverConfig, MAX_PMTU, MIN_PMTU, PathsConfig, Pmtu, pmdcs};
 use crate::streams::StreamsConfig;
 
 /// Options of one association. [`Config::default`] is RFC 9260 §16 where it gives a value.
@@ -76,15 +76,8 @@ pub struct Config {
     /// `receive_buffer`. It grows when the application read more than half of it in a round trip. `None`, the
     /// default: it does not grow.
     pub max_receive_buffer: Option<u32>,
-    /// Largest IP packet, header included, 1500 bytes: the upper limit of discovery, or the PMTU of every
-    /// path without `pmtu_discovery`.
-    pub pmtu: u32,
-    /// Discover the PMTU of each path (RFC 8899), with `pmtu` as MAX_PLPMTU. True.
-    ///
-    /// A path begins with 1200 bytes (BASE_PLPMTU; 1280 on IPv6). A search begins when more than one packet
-    /// is queued, and again 600 s after a search that ended below `pmtu`. False: `pmtu` is the PMTU of every
-    /// path. On a path with a smaller one, packets are lost, or fragmented by the host.
-    pub pmtu_discovery: bool,
+    /// The PMTU of each path: discovered (RFC 8899) up to 1500 bytes, or fixed.
+    pub pmtu: Pmtu,
     /// Max.Burst, 4 packets; 0 means no limit (RFC 9260 §6.1 rule D).
     pub max_burst: u32,
     /// Path on which timed-out chunks are retransmitted.
@@ -123,9 +116,6 @@ pub struct Config {
     //# The initial cwnd before data transmission MUST be set to min(4 * PMDCS, max(2 * PMDCS, 4404)) bytes if
     //# the peer address is an IPv4 address
     pub initial_window: InitialWindow,
-    /// A path's slow-start threshold before its first loss, in bytes; `None`: arbitrarily high (RFC 9260
-    /// §7.2.1).
-    pub initial_ssthresh: Option<u64>,
     /// Policy at path changes. [`Conservative`](crate::handover::Conservative) by default: RFC 9260.
     pub handover_policy: PolicyFactory,
     /// Authentication of chunks (RFC 4895): those that change addresses and windows in any case.
@@ -164,8 +154,7 @@ impl Default for Config {
             receive_buffer: 1 << 20,
             send_buffer: 2 << 20,
             max_receive_buffer: None,
-            pmtu: 1500,
-            pmtu_discovery: true,
+            pmtu: Pmtu::default(),
             max_burst: 4,
             retransmission_path: RetransmissionPath::Alternate,
             loss_classifier: None,
@@ -174,7 +163,6 @@ impl Default for Config {
             loss_recovery: LossRecovery::Rfc9260,
             controller: ControllerFactory::default(),
             initial_window: InitialWindow::default(),
-            initial_ssthresh: None,
             handover_policy: PolicyFactory::default(),
             auth: AuthConfig::default(),
             offer: OfferConfig::default(),
@@ -231,10 +219,9 @@ impl Config {
 
     fn validate_controller(&self) -> Result<(), ConfigError> {
         // Without room for one packet nothing would ever be sent.
-        let pmdcs = pmdcs(self.pmtu, 0, &IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        let pmdcs = pmdcs(self.pmtu.max(), 0, &IpAddr::V4(Ipv4Addr::UNSPECIFIED));
         let config = ControllerConfig {
             initial_window: self.initial_window,
-            initial_ssthresh: self.initial_ssthresh,
             ..ControllerConfig::rfc9260(pmdcs.into(), IpVersion::V4)
         };
         let made = self.controller.make(&config);
@@ -269,9 +256,9 @@ impl Config {
         )?;
         check(self.send_buffer >= 1500, "send_buffer", self.send_buffer, "at least 1500 bytes")?;
         check(
-            (MIN_PMTU..=MAX_PMTU).contains(&self.pmtu),
+            (MIN_PMTU..=MAX_PMTU).contains(&self.pmtu.max()),
             "pmtu",
-            self.pmtu,
+            self.pmtu.max(),
             format_args!("{MIN_PMTU} to {MAX_PMTU} bytes"),
         )?;
         // RFC 9260 §3.3.2: a value of 0 MUST NOT be used
@@ -311,10 +298,8 @@ impl From<&Config> for PathsConfig {
             assoc_max_retrans: config.assoc_max_retrans,
             pmtu: config.pmtu,
             reserved: 0,
-            pmtu_discovery: config.pmtu_discovery,
             controller: config.controller.clone(),
             initial_window: config.initial_window,
-            initial_ssthresh: config.initial_ssthresh,
         }
     }
 }
@@ -342,7 +327,7 @@ impl From<&Config> for InboundConfig {
         Self {
             receive_buffer: config.receive_buffer,
             max_receive_buffer: config.max_receive_buffer,
-            pmtu: config.pmtu,
+            pmtu: config.pmtu.max(),
             sack_delay: config.sack_delay,
             sack_frequency: config.sack_frequency,
             max_gap_blocks: config.max_gap_blocks,
@@ -356,7 +341,7 @@ mod tests {
 
     /// The most options that an association may have. Each is a liability: merge or remove one before adding
     /// another.
-    const MOST_OPTIONS: usize = 47;
+    const MOST_OPTIONS: usize = 45;
 
     /// Returns the names of the options: the fields of `Config` and of the structs nested in it that group
     /// options.
@@ -448,7 +433,7 @@ mod tests {
             wrong(|c| c.rto_initial = Span::from_secs(61)),
             "rto_initial = 61s: want between rto_min (1s) and rto_max (60s)"
         );
-        assert_eq!(wrong(|c| c.pmtu = 100), "pmtu = 100: want 512 to 65535 bytes");
+        assert_eq!(wrong(|c| c.pmtu = Pmtu::Fixed(100)), "pmtu = 100: want 512 to 65535 bytes");
         assert_eq!(wrong(|c| c.receive_buffer = 1499), "receive_buffer = 1499: want at least 1500 bytes");
         assert_eq!(
             wrong(|c| c.failover.primary_switchover_threshold = Some(4)),

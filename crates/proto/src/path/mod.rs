@@ -45,7 +45,7 @@ pub use failover::FailoverConfig;
 pub(crate) use flow::{AckSummary, Flow, SendNumber, Sending};
 pub use heartbeat::{Acknowledged, HeartbeatRequest};
 pub use info::{HEARTBEAT_INFO_LEN, HeartbeatInfo, Purpose};
-pub use pmtu::{MAX_PMTU, MIN_PMTU};
+pub use pmtu::{MAX_PMTU, MIN_PMTU, Pmtu};
 pub(crate) use rack::{DUP_THRESH, Rack, TailLossProbe};
 pub use set::{Added, AddressError, Paths, SetPrimaryError};
 pub(crate) use silence::{SilenceDetector, SilenceProbe};
@@ -74,22 +74,18 @@ pub struct PathsConfig {
     pub overlap: bool,
     /// Association.Max.Retrans (RFC 9260 §8.1).
     pub assoc_max_retrans: u32,
-    /// Largest IP packet, header included, in bytes: on every path, or the upper limit of PMTU discovery.
-    pub pmtu: u32,
+    /// The PMTU of each path: discovered or fixed.
+    pub pmtu: Pmtu,
     /// Bytes of each packet that are neither headers nor DATA: an AUTH chunk (RFC 4895).
     pub reserved: u32,
-    /// Discovers the PMTU of each path (RFC 8899).
-    pub pmtu_discovery: bool,
     /// Congestion controller of each new path.
     pub controller: ControllerFactory,
     /// Initial window of a path.
     pub initial_window: InitialWindow,
-    /// Initial ssthresh of a path in bytes; `None`: arbitrarily high (RFC 9260 §7.2.1).
-    pub initial_ssthresh: Option<u64>,
 }
 
 impl Default for PathsConfig {
-    /// Returns the values of RFC 9260 §16, its controller, and a PMTU of 1500 bytes.
+    /// Returns the values of RFC 9260 §16, its controller, and a fixed PMTU of 1500 bytes.
     fn default() -> Self {
         Self {
             rto: RtoConfig::default(),
@@ -99,12 +95,10 @@ impl Default for PathsConfig {
             failover: FailoverConfig::default(),
             overlap: false,
             assoc_max_retrans: 10,
-            pmtu: 1500,
+            pmtu: Pmtu::Fixed(1500),
             reserved: 0,
-            pmtu_discovery: false,
             controller: ControllerFactory::default(),
             initial_window: InitialWindow::default(),
-            initial_ssthresh: None,
         }
     }
 }
@@ -258,7 +252,7 @@ impl Path {
             pmdcs: u64::from(pmdcs),
             ip_version: IpVersion::of(&addr.remote),
             initial_window: config.initial_window,
-            initial_ssthresh: config.initial_ssthresh,
+            initial_ssthresh: None,
         });
         Self {
             id,

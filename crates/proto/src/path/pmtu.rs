@@ -16,6 +16,49 @@ pub const MIN_PMTU: u32 = 512;
 /// The largest `Config::pmtu`: what an IP packet can be.
 pub const MAX_PMTU: u32 = 65_535;
 
+/// The PMTU of each path: a limit of discovery, or a fixed size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pmtu {
+    /// Discovers the PMTU of each path (RFC 8899) with this MAX_PLPMTU: bytes of an IP packet, header
+    /// included.
+    ///
+    /// A path begins with 1200 bytes (BASE_PLPMTU; 1280 on IPv6). A search begins when more than one packet
+    /// is queued, and again 600 s after a search that ended below the maximum.
+    UpTo(u32),
+    /// Sends IP packets of up to this many bytes on every path. On a path with a smaller PMTU, packets are
+    /// lost, or fragmented by the host.
+    Fixed(u32),
+}
+
+impl Default for Pmtu {
+    /// Discovers up to 1500 bytes.
+    fn default() -> Self {
+        Self::UpTo(1500)
+    }
+}
+
+impl Pmtu {
+    /// Returns the bytes of the largest IP packet.
+    pub fn max(self) -> u32 {
+        let (Self::UpTo(bytes) | Self::Fixed(bytes)) = self;
+        bytes
+    }
+
+    /// Returns the same kind with other bytes.
+    #[must_use]
+    pub fn with_max(self, bytes: u32) -> Self {
+        match self {
+            Self::UpTo(_) => Self::UpTo(bytes),
+            Self::Fixed(_) => Self::Fixed(bytes),
+        }
+    }
+
+    /// Returns whether the PMTU is discovered.
+    pub fn is_discovered(self) -> bool {
+        matches!(self, Self::UpTo(_))
+    }
+}
+
 /// BASE_PLPMTU (RFC 8899 §5.1.2) in bytes, which nearly every network carries. At least 1280 on an IPv6 path.
 const BASE_PLPMTU: u32 = 1200;
 /// PMTU_RAISE_TIMER (RFC 8899 §5.1.1): time from a search that ended below the maximum to the next one.
@@ -38,7 +81,7 @@ pub(super) struct PmtuProber {
 impl PmtuProber {
     /// Returns `None` if PMTU discovery is off.
     pub(super) fn new(config: &PathsConfig, addr: &PathAddr) -> Option<Box<Self>> {
-        if !config.pmtu_discovery {
+        if !config.pmtu.is_discovered() {
             return None;
         }
         let sizes = sizes(config, addr);
@@ -54,12 +97,12 @@ impl PmtuProber {
 
 /// Returns the bounds of the search on a path.
 fn sizes(config: &PathsConfig, addr: &PathAddr) -> Sizes {
-    Sizes::new(addr.remote.is_ipv6(), BASE_PLPMTU, config.pmtu)
+    Sizes::new(addr.remote.is_ipv6(), BASE_PLPMTU, config.pmtu.max())
 }
 
 /// Returns the initial PMTU of a path.
 pub(super) fn initial(config: &PathsConfig, addr: &PathAddr) -> u32 {
-    if config.pmtu_discovery { sizes(config, addr).base } else { config.pmtu }
+    if config.pmtu.is_discovered() { sizes(config, addr).base } else { config.pmtu.max() }
 }
 
 impl Path {
@@ -179,7 +222,7 @@ mod tests {
     use super::*;
 
     fn finding() -> Paths {
-        let config = PathsConfig { pmtu_discovery: true, ..PathsConfig::default() };
+        let config = PathsConfig { pmtu: Pmtu::UpTo(1500), ..PathsConfig::default() };
         let mut paths = confirmed_with(config, 1, 1);
         assert_eq!(paths.get(P0).unwrap().pmtu(), 1200, "RFC 8899 §5.2: BASE");
         paths.start_heartbeats(ms(0));

@@ -83,7 +83,7 @@ impl Paths {
     /// Creates an empty set without heartbeats. `seed` seeds nonces and jitter.
     pub fn new(config: PathsConfig, seed: [u8; 32]) -> Self {
         Self {
-            pmtu_discovery_pending: config.pmtu_discovery,
+            pmtu_discovery_pending: config.pmtu.is_discovered(),
             config,
             list: Vec::new(),
             locals: SmallVec::new(),

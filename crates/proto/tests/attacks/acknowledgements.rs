@@ -1,6 +1,7 @@
 //! Attacks by a greedy receiver: acknowledgements of unsent or missing data, in pieces, repeated (Savage et
 //! al., "TCP congestion control with a misbehaving receiver", applied to SCTP).
 
+use msctp_congestion::ControllerFactory;
 use msctp_proto::{AssociationState as State, Config, Event, LossReason};
 use msctp_units::Span;
 use msctp_wire::{GapBlock, List, Sack, Tsn};
@@ -119,7 +120,7 @@ fn with_duplicates(lies: usize) -> Vec<u64> {
         send_buffer: 64 << 20,
         receive_buffer: 32 << 20,
         max_burst: 0,
-        initial_ssthresh: Some(20_000),
+        controller: ControllerFactory::default().with_initial_ssthresh(20_000),
         ..Config::default()
     });
     pair.log = Some(Vec::new());

@@ -8,7 +8,7 @@ use msctp_congestion::InitialWindow;
 use msctp_proto::handover::PolicyFactory;
 use msctp_proto::outbound::scheduler::schedulers;
 use msctp_proto::{
-    AuthConfig, Config, FailoverConfig, LossRecovery, Moves, OfferConfig, Reconfiguration, Reliability,
+    AuthConfig, Config, FailoverConfig, LossRecovery, Moves, OfferConfig, Pmtu, Reconfiguration, Reliability,
     RetransmissionPath, StreamsConfig,
 };
 use msctp_schemes::catalogue::{Options, controllers};
@@ -218,6 +218,8 @@ impl Tuning {
 
     pub(crate) fn config(&self, plain: bool) -> Config {
         let controllers = controllers();
+        let controller =
+            (controllers[usize::from(self.controller) % controllers.len()].make)(&Options::new());
         let ms = |ms: u32| Span::from_millis(u64::from(ms));
         Config {
             rto_initial: ms(self.rto_min_ms.max(1000).min(self.rto_max_ms)),
@@ -231,19 +233,21 @@ impl Tuning {
             sack_frequency: self.sack_frequency,
             receive_buffer: self.receive_buffer,
             send_buffer: self.send_buffer,
-            pmtu: self.pmtu,
+            pmtu: Pmtu::UpTo(self.pmtu),
             max_burst: self.max_burst,
             retransmission_path: if self.same_path {
                 RetransmissionPath::Same
             } else {
                 RetransmissionPath::Alternate
             },
-            controller: (controllers[usize::from(self.controller) % controllers.len()].make)(&Options::new()),
+            controller: match self.initial_ssthresh {
+                0 => controller,
+                bytes => controller.with_initial_ssthresh(u64::from(bytes)),
+            },
             initial_window: match self.initial_window {
                 0 => InitialWindow::Rfc9260,
                 packets => InitialWindow::Packets(u64::from(packets)),
             },
-            initial_ssthresh: (self.initial_ssthresh > 0).then_some(u64::from(self.initial_ssthresh)),
             handover_policy: self.policy(),
             outbound_streams: self.outbound_streams,
             max_inbound_streams: self.max_inbound_streams,

@@ -4,7 +4,7 @@ use toml::de::DeTable;
 
 use msctp_proto::outbound::scheduler::schedulers;
 use msctp_proto::{
-    AuthPolicy, Config, LossRecovery, Moves, Reconfiguration, RetransmissionPath, SpuriousTimeouts,
+    AuthPolicy, Config, LossRecovery, Moves, Pmtu, Reconfiguration, RetransmissionPath, SpuriousTimeouts,
 };
 use msctp_schemes::catalogue::controllers;
 
@@ -73,12 +73,12 @@ const KEYS: &[&str] = &[
 /// Returns the core's defaults for links with a known MTU: packets have the length `pmtu` from the start, and
 /// no probes disturb the measurement. `pmtu_discovery = true` enables discovery.
 fn rfc9260() -> Config {
-    Config { pmtu_discovery: false, ..Config::default() }
+    Config { pmtu: Pmtu::Fixed(1500), ..Config::default() }
 }
 
 /// Returns the core's WebRTC options, adapted as in [`rfc9260`].
 fn webrtc() -> Config {
-    Config { pmtu_discovery: false, ..Config::webrtc() }
+    Config { pmtu: Pmtu::Fixed(1500), ..Config::webrtc() }
 }
 
 /// A set of the core's options, and its controller by name and options in the catalogue.
@@ -126,7 +126,6 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
         config.loss_recovery = kind;
     }
     for (key, field) in [
-        ("pmtu_discovery", &mut config.pmtu_discovery),
         ("list_addresses", &mut config.offer.list_addresses),
         ("dynamic_addresses", &mut config.offer.dynamic_addresses),
         ("lower_layer_protects", &mut config.offer.lower_layer_protects),
@@ -138,6 +137,7 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
             *field = flag;
         }
     }
+    config.pmtu = pmtu(&section, config.pmtu)?;
     config.auth.policy = auth_policy(&section, config.auth.policy)?;
     config.spurious_timeouts = spurious_timeouts(&section, config.spurious_timeouts)?;
     for (key, field) in [
@@ -156,10 +156,19 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
     if let Some(window) = policy::initial_window(&section, "initial_window")? {
         config.initial_window = window;
     }
-    config.initial_ssthresh = section.integer("initial_ssthresh", 1, i128::from(i64::MAX))?;
+    if let Some(ssthresh) = section.integer("initial_ssthresh", 1, i128::from(i64::MAX))? {
+        config.controller = config.controller.with_initial_ssthresh(ssthresh);
+    }
     config.max_receive_buffer = section.integer("max_receive_buffer", 0, i128::from(u32::MAX))?;
     policy::read(&section, &mut config)?;
     Ok(SctpProfile { name, config })
+}
+
+/// Reads `pmtu`, and `pmtu_discovery`: whether that is the limit of discovery or what every path carries.
+fn pmtu(section: &Section<'_, '_>, default: Pmtu) -> Result<Pmtu, Problem> {
+    let bytes = section.integer("pmtu", 0, i128::from(u32::MAX))?.unwrap_or(default.max());
+    let discovered = section.flag("pmtu_discovery")?.unwrap_or(default.is_discovered());
+    Ok(if discovered { Pmtu::UpTo(bytes) } else { Pmtu::Fixed(bytes) })
 }
 
 /// Reads `authentication` (AUTH is enabled) and `auth` (whether chunks that change addresses need it).
@@ -222,7 +231,6 @@ fn numbers(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem
         ("max_gap_blocks", &mut config.max_gap_blocks),
         ("receive_buffer", &mut config.receive_buffer),
         ("send_buffer", &mut config.send_buffer),
-        ("pmtu", &mut config.pmtu),
         ("max_burst", &mut config.max_burst),
         ("hb_max_burst", &mut config.hb_max_burst),
     ] {
