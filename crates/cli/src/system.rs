@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_what_was_tried_and_what_to_do() {
+    fn errors_name_the_operation_and_the_remedy() {
         let error = io::Error::from_raw_os_error(13);
         assert_eq!(
             cannot_read("x", &error),

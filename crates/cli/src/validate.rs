@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 fn select(names: &[String]) -> Result<Vec<Case>, Failure> {
     let all = validation::cases().map_err(|e| Failure::Run(e.to_string()))?;
-    if let Some(name) = names.iter().find(|name| !all.iter().any(|case| case.is_meant_by(name))) {
+    if let Some(name) = names.iter().find(|name| !all.iter().any(|case| case.matches_name(name))) {
         let mut known: Vec<&str> = all.iter().map(|case| case.name.as_str()).collect();
         known.sort_unstable();
         known.dedup();
@@ -94,7 +94,7 @@ fn select(names: &[String]) -> Result<Vec<Case>, Failure> {
             known.join(", ")
         )));
     }
-    let wanted = |case: &Case| names.is_empty() || names.iter().any(|name| case.is_meant_by(name));
+    let wanted = |case: &Case| names.is_empty() || names.iter().any(|name| case.matches_name(name));
     Ok(all.into_iter().filter(wanted).collect())
 }
 

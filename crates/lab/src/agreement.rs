@@ -47,7 +47,7 @@ impl Standing {
     pub fn words(self) -> &'static str {
         match self {
             Self::Agrees => "agrees",
-            Self::Open => "cannot be told",
+            Self::Open => "undecided",
             Self::Differs => "differs",
             Self::Missing => "not measured",
         }

@@ -401,7 +401,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn marks_change_when_data_comes_and_never_what_and_a_run_is_the_same_again(
+    fn marks_change_the_times_of_data_but_not_its_content_and_a_run_repeats(
         fates in prop::collection::vec((any::<bool>(), 0u8..24), 8..40)
     ) {
         // A network that drops everything delivers nothing.

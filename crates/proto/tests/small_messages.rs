@@ -53,7 +53,7 @@ fn fill(pair: &mut Pair) -> usize {
 
 /// Injects I-DATA chunks that each start another message, until none is accepted or the association ends.
 /// Checks the memory meanwhile.
-fn begin_messages(unordered: bool) {
+fn start_messages(unordered: bool) {
     let mut pair = Pair::new(config(true), vec![b_ip(0)]);
     pair.log = Some(Vec::new());
     pair.connect(config(true), vec![a_ip(0)], vec![b_ip(0)]);
@@ -118,6 +118,6 @@ fn one_byte_messages_take_about_as_much_memory_as_the_buffer_has_bytes() {
     assert!(pair.run_until(Span::from_secs(600), |pair| pair.with(Side::A, |a, _| a.buffered() == 0)));
     assert_eq!(pair.b.received.len(), sent);
     drop(pair);
-    begin_messages(false);
-    begin_messages(true);
+    start_messages(false);
+    start_messages(true);
 }

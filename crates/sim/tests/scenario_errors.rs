@@ -302,7 +302,7 @@ fn reports_of_a_link_must_be_valid() {
 }
 
 #[test]
-fn removed_keys_name_what_replaces_them() {
+fn removed_keys_name_their_replacement() {
     assert_eq!(
         error("pmtu = 1500\n\n", "quality_growth = 50\n\n"),
         "small.toml:37: sctp.slow.quality_growth: removed: a report raises a window at most to what the path \

@@ -107,7 +107,7 @@ fn losses_are_repaired_by_every_recovery_and_the_same_seed_gives_the_same_bytes(
 }
 
 #[test]
-fn sources_start_stop_and_start_again() {
+fn sources_can_be_stopped_and_restarted() {
     let app = format!("{BULK}start = \"2s\"\nstop = \"4s\"\n");
     let again = "[[action]]\ndo = \"start-app\"\napp = \"file\"\nat = \"10s\"\n";
     let summary = run(&format!("{app}{again}"), &["probes.throughput=1s"]);

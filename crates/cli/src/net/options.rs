@@ -71,7 +71,7 @@ fn controllers_help() -> String {
     format!("Congestion controller: {} [default: bbr]", names.join(", "))
 }
 
-/// [`Translation`] as it is written on the command line.
+/// [`Translation`] in its form on the command line.
 #[derive(clap::ValueEnum, Clone, Copy, Debug)]
 enum Nat {
     Auto,

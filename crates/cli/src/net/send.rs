@@ -60,7 +60,7 @@ struct Summary {
     seconds: f64,
     /// Changes of the primary path.
     switches: u32,
-    /// Associations that were lost and set up anew.
+    /// Number of lost associations that were set up again.
     retries: u32,
     sha256: String,
 }
@@ -230,7 +230,7 @@ async fn deliver(
     }
 }
 
-/// Offers the file. Returns the offset from which the receiver wants it.
+/// Offers the file. Returns the offset that the receiver requests.
 async fn begin(
     args: &Args,
     association: &Association,

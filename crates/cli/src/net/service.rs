@@ -69,8 +69,7 @@ impl Service {
         controls.into_iter().find(ours).unwrap_or(Self::Bytes)
     }
 
-    /// Aborts the association of a client that wants another service, with the reason. Returns the failure to
-    /// log.
+    /// Aborts the association of a client of another service, with the reason. Returns the failure to log.
     pub(crate) fn reject(self, association: &Association, wanted: Self) -> Failure {
         association.abort(format!(
             "this is `{}`; `{}` wants `{}` there",

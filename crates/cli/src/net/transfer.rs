@@ -32,7 +32,7 @@ pub(crate) enum Control {
         /// SHA-256 in hexadecimal digits.
         sha256: String,
     },
-    /// The receiver answers later: it hashes what it has, or another sender is sending the same bytes.
+    /// The receiver answers later: it hashes its part, or another sender is sending the same bytes.
     Wait {
         /// The reason.
         why: String,

@@ -58,12 +58,12 @@ pub struct Worlds<'a> {
 
 /// Returns the number of simulator runs for a number of runs on real stacks, under each condition: at least
 /// ten, as they are cheap.
-pub(crate) fn beside(repetitions: u64) -> u64 {
+pub(crate) fn simulator_repetitions(repetitions: u64) -> u64 {
     repetitions.max(10)
 }
 
 /// The outcomes of an experiment in both worlds.
-pub(crate) struct Both<K, T> {
+pub(crate) struct WorldResults<K, T> {
     pub(crate) simulated: Vec<(K, T)>,
     pub(crate) real: Vec<(K, T)>,
     /// Runs that failed, by name, with the reason.
@@ -80,18 +80,19 @@ impl Worlds<'_> {
         plans: [&str; 2],
         keys: impl Fn(u64) -> Vec<K>,
         work: impl Fn(&dyn World, &K) -> Result<T, String> + Sync,
-    ) -> Result<Both<K, T>, ThreadsError>
+    ) -> Result<WorldResults<K, T>, ThreadsError>
     where
         K: Ord + Send + Sync + fmt::Display,
         T: Send + Serialize + DeserializeOwned,
     {
         let in_simulator = |key: &K| work(&Simulator, key);
-        let simulated = execute(plans[0], keys(beside(self.repetitions)), self.simulator, in_simulator)?;
+        let simulated =
+            execute(plans[0], keys(simulator_repetitions(self.repetitions)), self.simulator, in_simulator)?;
         let real = execute(plans[1], keys(self.repetitions), self.real, |key| work(self.world, key))?;
         let mut failed = simulated.failures();
         failed.extend(real.failures());
         let skipped = simulated.skipped.len() + real.skipped.len();
-        Ok(Both { simulated: simulated.done, real: real.done, failed, skipped })
+        Ok(WorldResults { simulated: simulated.done, real: real.done, failed, skipped })
     }
 }
 

@@ -163,7 +163,7 @@ pub struct Finding {
 pub struct Data {
     /// Stem of its files' names.
     pub name: &'static str,
-    /// What it holds, in a few words.
+    /// Content, in a few words.
     pub about: &'static str,
     /// The numbers.
     pub table: Table,

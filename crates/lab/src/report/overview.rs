@@ -94,14 +94,14 @@ impl Overview {
             header {
                 h1 { (title) }
                 p.lead {
-                    "Each paper says what a transport should do when the network under it changes. All were run again on one SCTP core and one "
-                    "simulator; here is what held."
+                    "Each paper proposes how a transport should react to a change of network. These are the results of all of them on one SCTP "
+                    "core and one simulator."
                 }
                 nav {
                     a href="#papers" { "Papers" }
                     a href="#claims" { "All claims" }
                     @if !figures.is_empty() { a href="#across" { "Across the papers" } }
-                    a href="#again" { "Running it again" }
+                    a href="#again" { "Repeat the runs" }
                     a href="claims.json" { "claims.json" }
                     a href="provenance.json" { "provenance.json" }
                 }
@@ -115,7 +115,7 @@ impl Overview {
                 @if whole.skipped > 0 || !whole.failed.is_empty() {
                     div.note {
                         @if whole.skipped > 0 {
-                            p { "Interrupted: " (whole.skipped) " runs were not made. The verdicts rest on those that were." }
+                            p { "Interrupted: " (whole.skipped) " runs are missing. The verdicts rest on the completed ones." }
                         }
                         @for (run, why) in &whole.failed { p { "This run failed: " b { (run) } ": " (why) } }
                     }
@@ -123,21 +123,21 @@ impl Overview {
                 h2 #papers { "Papers" }
                 @for report in &self.reports { (paper(report)) }
                 h2 #claims { "All claims" }
-                p.quiet { "One verdict each, under the conditions that decide; the paper’s page has every check, other conditions and what we saw." }
+                p.quiet { "One verdict each, under the conditions that decide; the paper’s page has every check, other conditions and our findings." }
                 (claims(&self.reports))
                 @if !figures.is_empty() {
                     h2 #across { "Across the papers" }
                     @for figure in &figures { (figure) }
                 }
-                h2 #again { "Running it again" }
-                (self.again())
+                h2 #again { "Repeat the runs" }
+                (self.commands())
             }
             (footer(&self.version))
         };
         Ok(document(&title, &body))
     }
 
-    fn again(&self) -> Markup {
+    fn commands(&self) -> Markup {
         html! {
             p { "Everything here:" }
             pre { code { (self.command) } }

@@ -19,7 +19,7 @@ pub(super) fn html(report: &Report) -> Result<String, ReportError> {
                     h2 #ledger { "What holds" }
                     (ledger(report))
                     (terms(report))
-                    h2 #figures { "The figures redrawn" }
+                    h2 #figures { "Figures" }
                     p.quiet {
                         "Each chart is beside this page as SVG, and its numbers as CSV. All curves are from runs of this report."
                     }
@@ -53,7 +53,7 @@ pub(super) fn document(title: &str, body: &Markup) -> Markup {
 
 pub(super) fn footer(version: &str) -> Markup {
     html! {
-        footer { "msctp " (version) ", deterministic: the same version and command give this page again, byte for byte." }
+        footer { "msctp " (version) ", deterministic: the same version and command repeat this page byte for byte." }
     }
 }
 
@@ -77,7 +77,7 @@ fn header(report: &Report) -> Markup {
                 a href="#ledger" { "What holds" }
                 a href="#figures" { "Figures" }
                 a href="#set-up" { "Set-up" }
-                a href="#provenance" { "Provenance and re-running" }
+                a href="#provenance" { "Provenance and repetition" }
                 a href="claims.json" { "claims.json" }
                 a href="data/runs.csv" { "runs.csv" }
             }
@@ -123,7 +123,7 @@ fn incomplete(report: &Report) -> Markup {
         @if !provenance.failed.is_empty() || provenance.skipped > 0 {
             div.note {
                 @if provenance.skipped > 0 {
-                    p { "Interrupted: " (provenance.skipped) " runs were not made. The verdicts rest on those that were." }
+                    p { "Interrupted: " (provenance.skipped) " runs are missing. The verdicts rest on the completed ones." }
                 }
                 @for (run, reason) in &provenance.failed {
                     p { "This run failed and is missing below: " b { (run) } ": " (reason) }
@@ -154,7 +154,7 @@ fn ledger(report: &Report) -> Markup {
                         (judgements(claim, &conditions))
                     }
                     @for finding in report.findings.iter().filter(|finding| finding.id == claim.id) {
-                        tr.finding { td colspan=(2 + conditions.len()) { b { "What we saw. " } (tight(finding.text)) } }
+                        tr.finding { td colspan=(2 + conditions.len()) { b { "Findings. " } (tight(finding.text)) } }
                     }
                 }
             }
@@ -308,7 +308,7 @@ fn set_up(rows: &[SetUp]) -> Markup {
 fn provenance(report: &Report) -> Markup {
     let provenance = &report.provenance;
     html! {
-        p { (provenance.runs) " runs, each single-threaded and in virtual time. This page again:" }
+        p { (provenance.runs) " runs, each single-threaded and in virtual time. To repeat this page:" }
         pre { code { (provenance.command) } }
         p {
             "The numbers are in " code { "data/" } ", each table with the command that repeats each run:"

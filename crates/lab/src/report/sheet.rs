@@ -54,12 +54,12 @@ impl Sheet {
             main {
                 @if self.skipped > 0 || !self.failed.is_empty() {
                     div.note {
-                        @if self.skipped > 0 { p { "Interrupted: " (self.skipped) " runs were not made." } }
+                        @if self.skipped > 0 { p { "Interrupted: " (self.skipped) " runs are missing." } }
                         @for (run, why) in &self.failed { p { "This run failed and is missing: " b { (run) } ": " (why) } }
                     }
                 }
                 @for figure in &figures { (figure) }
-                h2 { "Numbers and running it again" }
+                h2 { "Data and commands" }
                 pre { code { (self.command) } }
                 ul {
                     @for data in &self.data {

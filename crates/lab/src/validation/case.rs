@@ -121,7 +121,7 @@ impl Case {
     /// before its `_` (`c`, `c_wlan`), a case with parameters (`a stock_big`, `a reno w718`), or a case with
     /// a TCP (`a reno`).
     #[must_use]
-    pub fn is_meant_by(&self, name: &str) -> bool {
+    pub fn matches_name(&self, name: &str) -> bool {
         let under = |whole: &str| {
             whole.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
         };
@@ -300,17 +300,17 @@ mod tests {
     #[test]
     fn a_name_selects_a_case_a_family_or_one_transport() {
         let cases = committed();
-        let meant = |name: &str| cases.iter().filter(|case| case.is_meant_by(name)).count();
-        assert_eq!(meant("a"), 4 + 18);
-        assert_eq!(meant("a reno"), 6);
-        assert_eq!(meant("a reno w718"), 1);
-        assert_eq!(meant("c"), 6 + 24);
-        assert_eq!(meant("c_3g"), 3 + 12);
-        assert_eq!(meant("c_3g_loss0.01"), 2 + 9);
-        assert_eq!(meant("a stock_big"), 1);
-        assert_eq!(meant("e"), 4);
-        assert_eq!(meant("c_3"), 0);
-        assert_eq!(meant(""), 0);
+        let matching = |name: &str| cases.iter().filter(|case| case.matches_name(name)).count();
+        assert_eq!(matching("a"), 4 + 18);
+        assert_eq!(matching("a reno"), 6);
+        assert_eq!(matching("a reno w718"), 1);
+        assert_eq!(matching("c"), 6 + 24);
+        assert_eq!(matching("c_3g"), 3 + 12);
+        assert_eq!(matching("c_3g_loss0.01"), 2 + 9);
+        assert_eq!(matching("a stock_big"), 1);
+        assert_eq!(matching("e"), 4);
+        assert_eq!(matching("c_3"), 0);
+        assert_eq!(matching(""), 0);
     }
 
     #[test]

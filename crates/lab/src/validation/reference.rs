@@ -30,7 +30,7 @@ pub struct Row {
 pub struct ReferenceError {
     /// Line, from 1.
     pub line: usize,
-    /// What is wrong, and what is allowed.
+    /// The fault, and what is allowed.
     pub what: String,
 }
 

@@ -8,10 +8,10 @@ use indicatif::ProgressBar;
 use super::*;
 
 /// The pinned figures: case, transport, metric, ours by the RFCs, ours with ns-2's behaviour.
-const FOUND: &str = include_str!("found.csv");
+const PINNED: &str = include_str!("found.csv");
 
 /// Returns cases a and b and the handover without background traffic.
-fn without_chance() -> Vec<Comparison> {
+fn deterministic_cases() -> Vec<Comparison> {
     let all = cases().unwrap();
     let wanted: Vec<Case> = all.into_iter().filter(|case| case.seeds == 1).collect();
     assert_eq!(wanted.len(), 9 + 36);
@@ -38,9 +38,9 @@ fn line(row: &Comparison) -> String {
 
 #[test]
 #[ignore = "slow: run by scripts/test"]
-fn slow_validation_figures_without_chance_stay_where_they_were_found() {
-    let rows = without_chance();
-    let mut lines = FOUND.lines();
+fn slow_validation_figures_of_deterministic_cases_stay_pinned() {
+    let rows = deterministic_cases();
+    let mut lines = PINNED.lines();
     assert_eq!(lines.next(), Some("case,parameters,metric,rfcs,ns2_ways"));
     let found: Vec<&str> = lines.collect();
     let mut moved = Vec::new();
@@ -71,7 +71,7 @@ fn slow_validation_figures_without_chance_stay_where_they_were_found() {
 #[test]
 #[ignore = "slow: run by scripts/test"]
 fn slow_validation_transfers_without_loss_are_ns2s_to_the_packet() {
-    let rows = without_chance();
+    let rows = deterministic_cases();
     let without_loss = ["stock", "stock_nodelack"];
     let mut compared = 0;
     for row in rows.iter().filter(|row| without_loss.contains(&row.parameters.as_str())) {

@@ -88,7 +88,7 @@ fn a_peer_that_has_the_key_restarts_and_collides_as_before() {
 }
 
 #[test]
-fn nobody_sets_up_an_association_without_the_key() {
+fn no_association_is_set_up_without_the_key() {
     for config in configs() {
         let mut pair = Pair::new(config, vec![b_ip(0)]);
         pair.log = Some(Vec::new());

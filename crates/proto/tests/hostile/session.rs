@@ -121,7 +121,7 @@ impl Session {
             self.strike(choices)?;
         }
         if self.pair.a.state().is_none() || self.pair.b.state().is_none() {
-            self.connect_again();
+            self.reconnect();
         }
         Some(())
     }
@@ -211,7 +211,7 @@ impl Session {
         Some(())
     }
 
-    fn connect_again(&mut self) {
+    fn reconnect(&mut self) {
         self.pair.run_for(Span::from_secs(1));
         if self.pair.a.state().is_some() {
             return;

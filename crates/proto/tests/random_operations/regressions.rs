@@ -254,7 +254,7 @@ fn a_restart_makes_room() {
 /// verification ends when all paths are confirmed). When the mobile deleted the other address, no path could
 /// carry data.
 #[test]
-fn verification_goes_on_without_heartbeats() {
+fn verification_continues_without_heartbeats() {
     let lossy = |loss| Quality { loss, ..Quality::GOOD };
     let setup = Setup {
         seed: 18847,

@@ -27,7 +27,7 @@ fn advertisement(router: Ipv4Addr, sequence: u16) -> Advertisement {
     }
 }
 
-fn hears(mobile: &mut Mobile, now: Time, router: Ipv4Addr) {
+fn receives_advertisement(mobile: &mut Mobile, now: Time, router: Ipv4Addr) {
     mobile.handle_advertisement(now, &advertisement(router, (now.as_nanos() / 1_000_000_000) as u16));
 }
 
@@ -67,7 +67,7 @@ fn wait(mobile: &mut Mobile, until: Time) {
 #[test]
 fn at_home_nothing_is_registered() {
     let mut mobile = mobile(Switching::Lazy);
-    hears(&mut mobile, ms(0), HOME);
+    receives_advertisement(&mut mobile, ms(0), HOME);
     assert_eq!(notes(&mut mobile), [Note::Switched { to: HOME }]);
     assert_eq!(requests(&mut mobile), []);
     assert_eq!(mobile.poll_timeout(), ms(3000));
@@ -76,11 +76,11 @@ fn at_home_nothing_is_registered() {
 #[test]
 fn a_lazy_mobile_stays_until_its_agents_advertisement_expires() {
     let mut mobile = mobile(Switching::Lazy);
-    hears(&mut mobile, ms(0), HOME);
-    hears(&mut mobile, ms(1000), HOME);
-    hears(&mut mobile, ms(1500), FOREIGN);
-    hears(&mut mobile, ms(2500), FOREIGN);
-    hears(&mut mobile, ms(3500), FOREIGN);
+    receives_advertisement(&mut mobile, ms(0), HOME);
+    receives_advertisement(&mut mobile, ms(1000), HOME);
+    receives_advertisement(&mut mobile, ms(1500), FOREIGN);
+    receives_advertisement(&mut mobile, ms(2500), FOREIGN);
+    receives_advertisement(&mut mobile, ms(3500), FOREIGN);
     wait(&mut mobile, ms(3999));
     assert_eq!(requests(&mut mobile), []);
     wait(&mut mobile, ms(4000));
@@ -95,29 +95,29 @@ fn a_lazy_mobile_stays_until_its_agents_advertisement_expires() {
 #[test]
 fn an_eager_mobile_changes_at_once_and_stays_while_it_receives_both() {
     let mut mobile = mobile(Switching::Eager);
-    hears(&mut mobile, ms(0), HOME);
-    hears(&mut mobile, ms(500), FOREIGN);
-    hears(&mut mobile, ms(1000), HOME);
-    hears(&mut mobile, ms(1500), FOREIGN);
+    receives_advertisement(&mut mobile, ms(0), HOME);
+    receives_advertisement(&mut mobile, ms(500), FOREIGN);
+    receives_advertisement(&mut mobile, ms(1000), HOME);
+    receives_advertisement(&mut mobile, ms(1500), FOREIGN);
     let to: Vec<Note> = notes(&mut mobile);
     assert_eq!(to, [Note::Switched { to: HOME }, Note::Switched { to: FOREIGN }]);
     // Away for longer than an advertisement's lifetime: the home agent is new again.
     for at in [2500, 3500, 4500] {
-        hears(&mut mobile, ms(at), FOREIGN);
+        receives_advertisement(&mut mobile, ms(at), FOREIGN);
         wait(&mut mobile, ms(at));
     }
-    hears(&mut mobile, ms(5000), HOME);
+    receives_advertisement(&mut mobile, ms(5000), HOME);
     assert_eq!(notes(&mut mobile), [Note::Switched { to: HOME }]);
 }
 
 #[test]
 fn a_request_is_retransmitted_with_a_new_identification_and_twice_the_wait() {
     let mut mobile = mobile(Switching::Lazy);
-    hears(&mut mobile, ms(0), FOREIGN);
+    receives_advertisement(&mut mobile, ms(0), FOREIGN);
     let mut at = Vec::new();
     let mut seen = Vec::new();
     for now in (0..15).map(|s| ms(s * 1000)) {
-        hears(&mut mobile, now, FOREIGN);
+        receives_advertisement(&mut mobile, now, FOREIGN);
         wait(&mut mobile, now);
         for (_, request) in requests(&mut mobile) {
             at.push(now.as_nanos() / 1_000_000_000);
@@ -146,15 +146,15 @@ fn a_request_is_retransmitted_with_a_new_identification_and_twice_the_wait() {
 #[test]
 fn a_registration_is_renewed_at_a_quarter_of_its_lifetime_left() {
     let mut mobile = mobile(Switching::Lazy);
-    hears(&mut mobile, ms(0), FOREIGN);
+    receives_advertisement(&mut mobile, ms(0), FOREIGN);
     let (_, request) = requests(&mut mobile)[0];
     answer(&mut mobile, ms(800), &request, code::ACCEPTED, 20);
     for s in 1..15 {
-        hears(&mut mobile, ms(s * 1000), FOREIGN);
+        receives_advertisement(&mut mobile, ms(s * 1000), FOREIGN);
         wait(&mut mobile, ms(s * 1000));
         assert_eq!(requests(&mut mobile), [], "{s} s");
     }
-    hears(&mut mobile, ms(15_000), FOREIGN);
+    receives_advertisement(&mut mobile, ms(15_000), FOREIGN);
     wait(&mut mobile, ms(15_000));
     let (_, request) = requests(&mut mobile)[0];
     answer(&mut mobile, ms(15_800), &request, code::ACCEPTED, 20);
@@ -166,10 +166,10 @@ fn a_registration_is_renewed_at_a_quarter_of_its_lifetime_left() {
 #[test]
 fn back_home_it_deregisters() {
     let mut mobile = mobile(Switching::Eager);
-    hears(&mut mobile, ms(0), FOREIGN);
+    receives_advertisement(&mut mobile, ms(0), FOREIGN);
     let (_, request) = requests(&mut mobile)[0];
     answer(&mut mobile, ms(800), &request, code::ACCEPTED, 60);
-    hears(&mut mobile, ms(1000), HOME);
+    receives_advertisement(&mut mobile, ms(1000), HOME);
     let (to, request) = requests(&mut mobile)[0];
     assert_eq!((to, request.lifetime, request.care_of), (HOME, 0, MOBILE));
     answer(&mut mobile, ms(1400), &request, code::ACCEPTED, 0);
@@ -177,7 +177,7 @@ fn back_home_it_deregisters() {
     let after = Span::from_millis(400);
     assert_eq!(last, Some(Note::Registered { lifetime: 0, after, attempts: 1, renewal: false }));
     for s in 2..120 {
-        hears(&mut mobile, ms(s * 1000), HOME);
+        receives_advertisement(&mut mobile, ms(s * 1000), HOME);
         wait(&mut mobile, ms(s * 1000));
     }
     assert_eq!(requests(&mut mobile), [], "nothing is renewed at home");
@@ -186,7 +186,7 @@ fn back_home_it_deregisters() {
 #[test]
 fn a_denied_request_is_retransmitted_on_time() {
     let mut mobile = mobile(Switching::Lazy);
-    hears(&mut mobile, ms(0), FOREIGN);
+    receives_advertisement(&mut mobile, ms(0), FOREIGN);
     let (_, request) = requests(&mut mobile)[0];
     answer(&mut mobile, ms(800), &request, code::IDENTIFICATION_MISMATCH, 0);
     assert_eq!(notes(&mut mobile).pop(), Some(Note::Denied { code: 133 }));
@@ -195,7 +195,7 @@ fn a_denied_request_is_retransmitted_on_time() {
 }
 
 #[test]
-fn a_restarted_agent_is_registered_with_again() {
+fn the_mobile_registers_again_with_a_restarted_agent() {
     let mut mobile = mobile(Switching::Lazy);
     mobile.handle_advertisement(ms(0), &advertisement(FOREIGN, 0xffff));
     let (_, request) = requests(&mut mobile)[0];
@@ -213,7 +213,7 @@ fn frames_go_to_the_agent_in_use_or_to_the_strongest_one_in_range() {
     assert_eq!(mobile.attached(), None);
     mobile.set_covered(vec![HOME]);
     assert_eq!(mobile.attached(), Some(HOME));
-    hears(&mut mobile, ms(0), HOME);
+    receives_advertisement(&mut mobile, ms(0), HOME);
     mobile.set_covered(vec![FOREIGN, HOME]);
     assert_eq!(mobile.attached(), Some(HOME), "in the overlap, the agent in use");
     mobile.set_covered(vec![FOREIGN]);

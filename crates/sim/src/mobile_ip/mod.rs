@@ -24,7 +24,7 @@ pub struct AgentOptions {
     pub interval: Span,
     /// Time from its start to the first advertisement.
     pub offset: Span,
-    /// Lifetime of an advertisement: a mobile loses an agent without one for so long.
+    /// Lifetime of an advertisement: a mobile without a newer one loses the agent.
     pub lifetime: Span,
     /// The longest registration it accepts.
     pub registration_lifetime: Span,

@@ -104,7 +104,7 @@ pub enum Do {
         link: String,
         /// How long the link is interrupted.
         interruption: Span,
-        /// What the old cell forwards.
+        /// Packets that the old cell forwards.
         carries: Carries,
         /// Coding scheme in the new cell; `None`: as before.
         scheme: Option<CodingScheme>,

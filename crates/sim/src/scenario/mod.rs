@@ -43,7 +43,7 @@ use msctp_units::Span;
 pub struct Scenario {
     /// Short name, for reports.
     pub name: String,
-    /// What it shows, in one sentence.
+    /// Purpose, in one sentence.
     pub description: String,
     /// Virtual time after which the run ends.
     pub duration: Span,

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_of_another_length_is_told_apart_without_reading() {
+    fn an_offer_of_another_length_is_detected_without_reading() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let folder = tempfile::tempdir().unwrap();
         let store = Store::new(folder.path());

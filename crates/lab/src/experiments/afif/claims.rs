@@ -31,7 +31,7 @@ const CUT: f64 = 20.0;
 const AS_STANDARD: f64 = 0.02;
 
 /// AF2: time between two compared samples, in seconds.
-const LOOK: f64 = 10.0;
+const COMPARISON_INTERVAL: f64 = 10.0;
 
 /// Least significant difference in TSNs.
 const GRAIN: f64 = 1.0;
@@ -167,8 +167,8 @@ fn af2(measured: &Measured) -> Vec<Check> {
             }
         })
         .collect();
-    let looks = (1..).map(|n| CHANGES[0] + LOOK * f64::from(n)).take_while(|at| *at < end);
-    let compared: Vec<(f64, Comparison)> = looks.filter_map(|at| Some((at, compare(at)?))).collect();
+    let instants = (1..).map(|n| CHANGES[0] + COMPARISON_INTERVAL * f64::from(n)).take_while(|at| *at < end);
+    let compared: Vec<(f64, Comparison)> = instants.filter_map(|at| Some((at, compare(at)?))).collect();
     let want = "from 200 s on it is never behind";
     checks.push(if compared.is_empty() {
         Check::missing(want, "no runs")

@@ -55,11 +55,11 @@ fn world() -> Measured {
     measured
 }
 
-fn bent(variant: Variant, bend: impl Fn(u64, &mut Run)) -> Measured {
+fn changed(variant: Variant, change: impl Fn(u64, &mut Run)) -> Measured {
     let mut measured = world();
     for (key, run) in &mut measured.runs {
         if key.variant == variant {
-            bend(key.seed, run);
+            change(key.seed, run);
         }
     }
     measured
@@ -85,19 +85,19 @@ fn the_papers_values_reproduce_and_no_runs_are_out_of_reach() {
 
 #[test]
 fn af1_fails_without_a_standard_timeout_and_with_an_extended_one() {
-    let never = bent(Variant::Standard, |seed, run| {
+    let never = changed(Variant::Standard, |seed, run| {
         if seed > 5 {
             run.timeouts = vec![640.0, 599.0];
         }
     });
     assert_eq!(verdict(af1, &never), Verdict::NotReproduced, "half is no majority");
-    let often = bent(Variant::Extended, |seed, run| {
+    let often = changed(Variant::Extended, |seed, run| {
         if seed <= 2 {
             run.timeouts = vec![629.0];
         }
     });
     assert_eq!(verdict(af1, &often), Verdict::NotReproduced);
-    let once = bent(Variant::Extended, |seed, run| {
+    let once = changed(Variant::Extended, |seed, run| {
         if seed == 1 {
             run.timeouts = vec![629.0, 300.0];
         }
@@ -107,13 +107,13 @@ fn af1_fails_without_a_standard_timeout_and_with_an_extended_one() {
 
 #[test]
 fn af2_fails_when_it_is_not_ahead_in_time_or_once_behind() {
-    let level = bent(Variant::Extended, |seed, run| {
+    let level = changed(Variant::Extended, |seed, run| {
         for (t, tsn) in run.cum_tsn.iter_mut().enumerate().take(450) {
             *tsn = 4.0 * t as f64 + 0.01 * seed as f64;
         }
     });
     assert_eq!(verdict(af2, &level), Verdict::NotReproduced, "not ahead at 399 s");
-    let behind = bent(Variant::Extended, |_, run| {
+    let behind = changed(Variant::Extended, |_, run| {
         if let Some(tsn) = run.cum_tsn.get_mut(500) {
             *tsn -= 100.0;
         }
@@ -137,9 +137,9 @@ fn af3_fails_for_each_of_its_parts() {
         (Variant::Extended, |s| s.formula = None),
         (Variant::Extended, |s| s.ssthresh = 7000),
     ] {
-        assert_eq!(verdict(af3, &bent(variant, one(change))), Verdict::NotReproduced);
+        assert_eq!(verdict(af3, &changed(variant, one(change))), Verdict::NotReproduced);
     }
-    let slow = bent(Variant::Extended, |_, run| {
+    let slow = changed(Variant::Extended, |_, run| {
         run.switch.old_ssthresh = u64::MAX;
         run.switch.ssthresh = u64::MAX;
     });
@@ -151,7 +151,7 @@ fn af4_fails_with_cuts_on_either_level() {
     let long = Stall { from: 0.0, length: 20.5 };
     for change in [(|run, s| run.tsn_stall = s) as fn(&mut Run, Stall), |run, s| run.block_stall = s] {
         let cut = |seeds| {
-            bent(Variant::Extended, move |seed, run| {
+            changed(Variant::Extended, move |seed, run| {
                 if seed <= seeds {
                     change(run, long);
                 }
@@ -171,6 +171,6 @@ fn af5_fails_for_each_of_its_parts() {
         |run| run.total_bytes = run.total_bytes * 103 / 100,
         |run| run.timeouts = vec![300.0, 605.0],
     ] {
-        assert_eq!(verdict(af5, &bent(Variant::Ignorant, |_, run| change(run))), Verdict::NotReproduced);
+        assert_eq!(verdict(af5, &changed(Variant::Ignorant, |_, run| change(run))), Verdict::NotReproduced);
     }
 }

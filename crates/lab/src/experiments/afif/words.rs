@@ -9,7 +9,7 @@ pub(super) const CITATION: &str = "M. Afif, P. Martins, S. Tabbane and P. Godlew
 /// The question.
 pub(super) const QUESTION: &str = "A mobile downloads a file over EGPRS. The radio link gets worse, its coding scheme falls step by step, and in the end the \
      mobile changes to another cell. The sender, far behind the radio, knows nothing of it: its window suits the link as it \
-     was. Afif and others let the mobile tell it, by a chunk QoS_Measurement with the radio parameters, and the sender sets window \
+     was. Afif and others let the mobile report it, in a chunk QoS_Measurement with the radio parameters, and the sender sets window \
      and threshold by the radio link’s bandwidth-delay product. Does that avoid the timeout at the worst change, is it faster, and does \
      the flow go on over the handover? Below, both senders run on one SCTP implementation over a model of the radio link.";
 
@@ -18,8 +18,8 @@ pub(super) const TERMS: [(&str, &str); 5] = [
     (
         "One run or many",
         "The paper shows one run of each kind. Ours are repeated over seeds, which change which packets the Gi interface and which \
-         blocks the radio loses; both senders see the same. What the paper says happens must happen in the majority of the seeds; \
-         what it says does not, in at most a tenth of them: one packet in a hundred is lost whatever the radio does.",
+         blocks the radio loses; both senders see the same. Events that the paper reports must occur in the majority of the seeds; \
+         events that it excludes may occur in at most a tenth of them: one packet in a hundred is lost whatever the radio does.",
     ),
     (
         "A timeout at the change",
@@ -27,7 +27,7 @@ pub(super) const TERMS: [(&str, &str); 5] = [
     ),
     (
         "Ahead, behind",
-        "The mean of the paired differences is at least one TSN from zero and its 95 % interval (Student’s t) does not hold zero.",
+        "The mean of the paired differences is at least one TSN from zero and its 95 % interval (Student’s t) does not contain zero.",
     ),
     (
         "A cut in the flow",
@@ -35,7 +35,7 @@ pub(super) const TERMS: [(&str, &str); 5] = [
     ),
     (
         "As standard SCTP",
-        "As many bytes within 2 %, and no more timeouts; the reports themselves shift when SACKs leave.",
+        "As many bytes within 2 %, and no more timeouts; the reports themselves shift the times of SACKs.",
     ),
 ];
 
@@ -54,7 +54,7 @@ pub(super) const SET_UP: [SetUp; 24] = [
         "RLC with selective repeat, 20 ms blocks, 3 PDCHs down and 1 up",
         "the same (docs/models/egprs.md)",
     ),
-    SetUp::explained("RLC window", "64 to 384 blocks", "384", "What a mobile with three PDCHs may have."),
+    SetUp::explained("RLC window", "64 to 384 blocks", "384", "The largest for a mobile with three PDCHs."),
     SetUp::stated(
         "Deterministic run",
         "table 1: CS4, CS3 at 200 s, CS2 at 400 s, CS1 at 600 s, handover at 700 s",
@@ -96,14 +96,14 @@ pub(super) const SET_UP: [SetUp; 24] = [
     ),
     SetUp::open(
         "Raising the window",
-        "at most to what was carried since the last loss",
+        "at most to the rate carried since the last loss",
         "A report is the peer’s word (crates/proto/src/quality).",
     ),
-    SetUp::open("RTO", "RFC 9260’s, untouched by reports", "The paper says nothing of it."),
+    SetUp::open("RTO", "RFC 9260’s, untouched by reports", "The paper does not state it."),
     SetUp::open(
         "How the server learns of the handover",
         "its primary path changes two seconds after it, in both variants",
-        "A network would tell it; by then a report from the new cell has come.",
+        "A network would notify it; by then a report from the new cell has come.",
     ),
     SetUp::open(
         "Interruption at the handover",
@@ -120,9 +120,9 @@ pub(super) const SET_UP: [SetUp; 24] = [
     SetUp::open(
         "Length",
         "900 s; random runs until 200 s after their handover",
-        "The paper’s figures are not readable any more.",
+        "The paper’s figures are illegible.",
     ),
-    SetUp::open("Chunk type", "0xBE", "From the range that strangers skip without a report (RFC 9260 §3.2)."),
+    SetUp::open("Chunk type", "0xBE", "From the range that peers without it skip silently (RFC 9260 §3.2)."),
     SetUp::open("User rates per PDCH", "CS1 8, CS2 12, CS3 14.4, CS4 20 kbps", "RLC payload of the schemes"),
     SetUp::open(
         "Timers, delayed SACK, Max.Burst",

@@ -14,15 +14,15 @@ fn papers() -> Measured {
         for window in Window::ALL {
             for seed in 1..=SEEDS {
                 let key = RunKey { tcp: Tcp::NewReno, mix, paced: false, window, seed };
-                measured.insert(key, made_up(mix, window, seed));
+                measured.insert(key, synthetic_run(mix, window, seed));
             }
         }
     }
     measured
 }
 
-/// What the paper says of a run, and noise that depends on the seed, partly on the window too.
-fn made_up(mix: Mix, window: Window, seed: u64) -> Run {
+/// Returns a run as in the paper, with noise that depends on the seed and partly on the window.
+fn synthetic_run(mix: Mix, window: Window, seed: u64) -> Run {
     let own = ((seed * 7 + window as u64 * 3) % 5) as f32 - 2.0;
     let noise = 10.0 * (seed % 3) as f32 + 0.5 * own;
     let crowded = mix.tcps == 10;
@@ -70,12 +70,12 @@ fn verdict(measured: &Measured, predicate: Predicate) -> Verdict {
 
 /// Asserts that the predicate holds for the paper's runs, and fails after `change` to those of `mix` and
 /// `window`.
-fn bent(predicate: Predicate, mix: Mix, window: Window, bend: impl Fn(u64, &mut Run)) {
+fn fails_after(predicate: Predicate, mix: Mix, window: Window, change: impl Fn(u64, &mut Run)) {
     let mut measured = papers();
     assert_eq!(verdict(&measured, predicate), Verdict::Reproduced);
     for (key, run) in &mut measured {
         if (key.mix, key.window) == (mix, window) {
-            bend(key.seed, run);
+            change(key.seed, run);
         }
     }
     assert_eq!(verdict(&measured, predicate), Verdict::NotReproduced);
@@ -83,7 +83,7 @@ fn bent(predicate: Predicate, mix: Mix, window: Window, bend: impl Fn(u64, &mut 
 
 /// Replaces the runs of one window by those of another.
 fn like(other: Window, mix: Mix) -> impl Fn(u64, &mut Run) {
-    move |seed, run| *run = made_up(mix, other, seed)
+    move |seed, run| *run = synthetic_run(mix, other, seed)
 }
 
 #[test]
@@ -111,47 +111,47 @@ fn the_papers_values_pass_and_every_competitor_with_runs_is_judged() {
 
 #[test]
 fn ek1_requires_a_major_then_a_smaller_reduction() {
-    bent(ek1, LC_1_1, Window::Ten, like(Window::Three, LC_1_1));
-    bent(ek1, LC_1_1, Window::Twenty, like(Window::Ten, LC_1_1));
+    fails_after(ek1, LC_1_1, Window::Ten, like(Window::Three, LC_1_1));
+    fails_after(ek1, LC_1_1, Window::Twenty, like(Window::Ten, LC_1_1));
     // Make the fall from 10 to 20 as large as that from 3 to 10.
-    bent(ek1, LC_1_1, Window::Ten, |_, run| run.startup_max[0] += 700.0);
+    fails_after(ek1, LC_1_1, Window::Ten, |_, run| run.startup_max[0] += 700.0);
     // Keep the longest as in the paper, but not the mean.
-    bent(ek1, LC_1_1, Window::Ten, |_, run| run.transfer.iter_mut().for_each(|time| *time += 400.0));
+    fails_after(ek1, LC_1_1, Window::Ten, |_, run| run.transfer.iter_mut().for_each(|time| *time += 400.0));
 }
 
 #[test]
 fn ek2_requires_the_same_throughput_and_a_delivered_video() {
-    bent(ek2, LC_1_1, Window::Twenty, |_, run| {
+    fails_after(ek2, LC_1_1, Window::Twenty, |_, run| {
         run.tcp_samples[12] = run.tcp_samples[12] * 9 / 10;
     });
-    bent(ek2, LC_1_1, Window::Nr, |_, run| {
+    fails_after(ek2, LC_1_1, Window::Nr, |_, run| {
         run.tcp_samples.iter_mut().for_each(|sample| *sample = *sample * 9 / 10);
     });
-    bent(ek2, LC_1_1, Window::Ten, |_, run| run.video_bytes[0] = run.video_bytes[0] * 9 / 10);
+    fails_after(ek2, LC_1_1, Window::Ten, |_, run| run.video_bytes[0] = run.video_bytes[0] * 9 / 10);
 }
 
 #[test]
 fn ek3_requires_linear_growth_a_greedy_flow_and_shorter_first_messages() {
-    let each = |bend: fn(usize, f32) -> f32| {
+    let each = |change: fn(usize, f32) -> f32| {
         move |_: u64, run: &mut Run| {
-            run.transfer.iter_mut().enumerate().for_each(|(n, time)| *time = bend(n, *time));
+            run.transfer.iter_mut().enumerate().for_each(|(n, time)| *time = change(n, *time));
         }
     };
-    bent(ek3, LC_2_1, Window::Ten, each(|_, _| 400.0));
-    bent(ek3, LC_2_1, Window::Ten, each(|n, time| time - 8.0 * n as f32 + 3000.0));
-    bent(ek3, LC_2_1, Window::Nr, each(|n, time| if n % 2 == 0 { time } else { time + 3000.0 }));
-    bent(ek3, LC_2_1, Window::Three, |_, run| {
+    fails_after(ek3, LC_2_1, Window::Ten, each(|_, _| 400.0));
+    fails_after(ek3, LC_2_1, Window::Ten, each(|n, time| time - 8.0 * n as f32 + 3000.0));
+    fails_after(ek3, LC_2_1, Window::Nr, each(|n, time| if n % 2 == 0 { time } else { time + 3000.0 }));
+    fails_after(ek3, LC_2_1, Window::Three, |_, run| {
         run.tcp_samples.iter_mut().for_each(|sample| *sample = *sample * 8 / 10);
     });
-    bent(ek3, LC_2_1, Window::Twenty, like(Window::Three, LC_2_1));
+    fails_after(ek3, LC_2_1, Window::Twenty, like(Window::Three, LC_2_1));
 }
 
 #[test]
 fn ek4_and_ek5_require_a_clear_delay_that_disappears() {
     for (predicate, mix) in [(ek4 as Predicate, HC_1_2), (ek5, HC_5_2)] {
-        bent(predicate, mix, Window::Three, like(Window::Ten, mix));
-        bent(predicate, mix, Window::Ten, like(Window::Three, mix));
-        bent(predicate, mix, Window::Ten, |_, run| run.transfer[3] += 220.0);
+        fails_after(predicate, mix, Window::Three, like(Window::Ten, mix));
+        fails_after(predicate, mix, Window::Ten, like(Window::Three, mix));
+        fails_after(predicate, mix, Window::Ten, |_, run| run.transfer[3] += 220.0);
     }
     let left = |share: f32| {
         let mut measured = papers();
@@ -170,16 +170,16 @@ fn ek4_and_ek5_require_a_clear_delay_that_disappears() {
 #[test]
 fn ek6_requires_losses_and_no_difference() {
     let mix = Mix::new(Network::High, 2, 10);
-    bent(ek6, mix, Window::Three, |_, run| run.startup_losses = 0);
-    bent(ek6, mix, Window::Twenty, |_, run| run.startup_max[0] -= 50.0);
-    bent(ek6, mix, Window::Nr, |_, run| run.startup_max[0] += 50.0);
+    fails_after(ek6, mix, Window::Three, |_, run| run.startup_losses = 0);
+    fails_after(ek6, mix, Window::Twenty, |_, run| run.startup_max[0] -= 50.0);
+    fails_after(ek6, mix, Window::Nr, |_, run| run.startup_max[0] += 50.0);
 }
 
 #[test]
 fn ek7_requires_the_same_throughput_everywhere() {
     for mix in [Mix::new(Network::High, 1, 5), Mix::new(Network::High, 5, 10)] {
-        bent(ek7, mix, Window::Ten, |_, run| run.tcp_samples[4] = run.tcp_samples[4] * 9 / 10);
-        bent(ek7, mix, Window::Nr, |_, run| {
+        fails_after(ek7, mix, Window::Ten, |_, run| run.tcp_samples[4] = run.tcp_samples[4] * 9 / 10);
+        fails_after(ek7, mix, Window::Nr, |_, run| {
             run.tcp_samples.iter_mut().for_each(|sample| *sample = *sample * 11 / 10);
         });
     }

@@ -6,7 +6,7 @@ use super::grid::{Mix, Network, RunKey, Tcp, Window};
 use super::measure::Run;
 use super::run::{run_in, scenario};
 use crate::agreement::{Agreement, Row};
-use crate::experiments::{Both, Effort, Emulated, Worlds, beside};
+use crate::experiments::{Effort, Emulated, WorldResults, Worlds, simulator_repetitions};
 use crate::plan::ThreadsError;
 
 /// The experiment on real stacks, for the entry of [`EXPERIMENTS`](super::super::EXPERIMENTS).
@@ -22,10 +22,10 @@ const MIXES: [Mix; 5] = [
 ];
 
 /// The combinations of a quick run: one on each network.
-const LOOK: [Mix; 2] = [Mix::new(Network::Low, 1, 1), Mix::new(Network::High, 1, 2)];
+const QUICK_MIXES: [Mix; 2] = [Mix::new(Network::Low, 1, 1), Mix::new(Network::High, 1, 2)];
 
 fn mixes(quick: bool) -> &'static [Mix] {
-    if quick { &LOOK } else { &MIXES }
+    if quick { &QUICK_MIXES } else { &MIXES }
 }
 
 fn conditions(quick: bool) -> impl Iterator<Item = (Mix, Window)> {
@@ -44,13 +44,13 @@ fn plan(effort: &Effort, repetitions: u64) -> Vec<u32> {
 
 /// Returns the number of the simulator's runs.
 fn simulated(effort: &Effort, repetitions: u64) -> usize {
-    keys(effort.quick, beside(repetitions)).len()
+    keys(effort.quick, simulator_repetitions(repetitions)).len()
 }
 
 fn carry_out(effort: &Effort, worlds: &Worlds<'_>) -> Result<Agreement, ThreadsError> {
-    let (of_real, of_simulated) = (worlds.repetitions, beside(worlds.repetitions));
+    let (of_real, of_simulated) = (worlds.repetitions, simulator_repetitions(worlds.repetitions));
     let plans = ["eklund", "eklund on real stacks"];
-    let Both { simulated, real, failed, skipped } =
+    let WorldResults { simulated, real, failed, skipped } =
         worlds.carry_out(plans, |runs| keys(effort.quick, runs), run_in)?;
     let (simulated, real): (Measured, Measured) =
         (simulated.into_iter().collect(), real.into_iter().collect());
@@ -74,10 +74,10 @@ fn carry_out(effort: &Effort, worlds: &Worlds<'_>) -> Result<Agreement, ThreadsE
     })
 }
 
-type Figure = fn(&RunKey, &Run) -> Option<f64>;
+type Extractor = fn(&RunKey, &Run) -> Option<f64>;
 
 /// Metrics compared between the two worlds.
-const FIGURES: [(&str, Figure); 3] = [
+const METRICS: [(&str, Extractor); 3] = [
     ("MMTT of the start-up, ms", |_, run| mmtt(run)),
     ("mean MTT of the start-up, ms", |_, run| startup_mean(run)),
     ("TCP while the video is on, Mbps", |key, run| {
@@ -89,7 +89,7 @@ const FIGURES: [(&str, Figure); 3] = [
 fn rows(quick: bool, simulated: &Measured, real: &Measured) -> Vec<Row> {
     let mut rows = Vec::new();
     for (mix, window) in conditions(quick) {
-        for (measure, figure) in FIGURES {
+        for (measure, figure) in METRICS {
             let of = |measured: &Measured| {
                 let own = measured.iter().filter(|(key, _)| (key.mix, key.window) == (mix, window));
                 own.filter_map(|(key, run)| figure(key, run)).collect()

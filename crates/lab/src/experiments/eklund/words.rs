@@ -8,23 +8,23 @@ pub(super) const CITATION: &str = "J. Eklund, K.-J. Grinnemo and A. Brunstrom, �
 
 /// The question.
 pub(super) const QUESTION: &str = "A live video is sent to a mobile that changes its network. After the handover the sender starts over with a small \
-     congestion window on the new path, and until it has grown, messages that come into being 30 times a second wait at \
+     congestion window on the new path, and until it has grown, messages, generated 30 times a second, wait at \
      the sender. Eklund, Grinnemo and Brunstrom start with a larger window instead: 10 or 20 packets rather than 3. Do the \
      messages arrive sooner, and what does it cost the TCP flows that are there already? Below, the videos move within \
      one SCTP implementation to the paper’s two networks, with four initial windows, and each of the paper’s claims is \
-     held against what was measured.";
+     compared with the measurements.";
 
 /// Explanations of the verdicts' terms.
 pub(super) const TERMS: [(&str, &str); 7] = [
     (
         "Transfer time (MTT), MMTT",
-        "From the moment a message comes into being at the sender to its delivery to the mobile’s application, the wait above \
+        "From the generation of a message at the sender to its delivery to the mobile’s application, the wait above \
          the transport included. MMTT is the longest of the start-up: the 150 messages (5 s) from the handover on. Curves and \
          claims are about the first video, as in the paper.",
     ),
     (
         "Shorter, longer",
-        "The mean over the seeds of the paired differences, its 95 % confidence interval (Student’s t) does not hold zero, and \
+        "The mean over the seeds of the paired differences, its 95 % confidence interval (Student’s t) does not contain zero, and \
          it is at least 1 ms. Paired: two windows with the same seed see the same TCP flows, packet for packet, until the \
          handover.",
     ),
@@ -35,18 +35,15 @@ pub(super) const TERMS: [(&str, &str); 7] = [
     ),
     (
         "Start-up delay",
-        "What the longest transfer time of the first second has beyond that of the same run without restriction (NR). Clear: \
+        "The longest transfer time of the first second less that of the same run without restriction (NR). Clear: \
          at least 20 ms, half a round trip. Almost gone: at most 25 % left. Close to zero: at most 15 % left.",
     ),
     (
         "Which TCP decides",
         "The verdict is that against TCP with NewReno’s window. The paper names no controller; the same claims are judged \
-         against CUBIC beside it.",
+         against CUBIC too.",
     ),
-    (
-        "Out of reach",
-        "What was run does not suffice to tell, for instance because combinations were left out.",
-    ),
+    ("Out of reach", "The runs do not suffice, for instance because combinations were left out."),
 ];
 
 /// The set-up.
@@ -82,13 +79,13 @@ pub(super) const SET_UP: [SetUp; 21] = [
         "Stacks and network",
         "real stacks over KauNet",
         "our SCTP core and the laboratory’s TCP in virtual time",
-        "No two runs of real stacks are the same; these are, to the bit.",
+        "Runs of real stacks never repeat exactly; these do, bit by bit.",
     ),
     SetUp::explained(
         "When",
         "videos from about 20 s (point 4) to 85 s (point 17)",
         "lc: 60 s to 125 s; hc: 20 s to 50 s",
-        "TCP’s stationary phase takes longer to reach on lc; on hc the rest of the paper’s time would only repeat itself.",
+        "TCP’s stationary phase takes longer to reach on lc; on hc the rest of the paper’s time adds nothing.",
     ),
     SetUp::open(
         "What differs between repetitions",
@@ -97,7 +94,7 @@ pub(super) const SET_UP: [SetUp; 21] = [
     ),
     SetUp::open(
         "TCP’s congestion control",
-        "NewReno’s window with SACK (decides); CUBIC with SACK (beside it)",
+        "NewReno’s window with SACK (decides); CUBIC with SACK (also judged)",
         "The usual ones of FreeBSD and of Linux at the time.",
     ),
     SetUp::open(
@@ -107,7 +104,7 @@ pub(super) const SET_UP: [SetUp; 21] = [
     ),
     SetUp::open(
         "Handover",
-        "new address told 8 s before, primary path set at the sender, both paths up",
+        "new address announced 8 s before, primary path set at the sender, both paths up",
         "The paper assumes an optimized mechanism that contributes marginally.",
     ),
     SetUp::open(
@@ -118,7 +115,7 @@ pub(super) const SET_UP: [SetUp; 21] = [
     SetUp::open(
         "Max.Burst (RFC 9260 §6.1 D)",
         "no limit",
-        "With a limit of 4 packets the windows that are compared could not be sent.",
+        "With a limit of 4 packets the compared windows could not be sent.",
     ),
     SetUp::open("SACKs", "every second packet or after 200 ms", "RFC 9260 §6.2."),
     SetUp::open(
@@ -129,6 +126,6 @@ pub(super) const SET_UP: [SetUp; 21] = [
     SetUp::open(
         "Bytes in a packet",
         "a message is 4 chunks of 1452 bytes and one of 587",
-        "Packets of 1500 bytes and one of 635; small rests are bundled where a window lets two messages meet.",
+        "Packets of 1500 bytes and one of 635; small remainders are bundled if the window lets two messages meet.",
     ),
 ];

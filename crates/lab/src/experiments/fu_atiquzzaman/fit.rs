@@ -55,9 +55,9 @@ pub enum FitError {
     Interrupted,
 }
 
-/// A parameter as the search sees it: a grid of values, of which it moves by so many at first.
+/// An axis of the search: a parameter's grid of values.
 #[derive(Clone, Copy, Debug)]
-struct Dial {
+struct SearchAxis {
     least: f64,
     /// The function from one value to the next.
     step: Step,
@@ -73,7 +73,7 @@ enum Step {
     Times(f64),
 }
 
-impl Dial {
+impl SearchAxis {
     fn value(&self, position: i32) -> f64 {
         let value = match self.step {
             Step::Plus(step) => self.least + step * f64::from(position),
@@ -87,11 +87,11 @@ impl Dial {
 /// Slope of the fading 2 to 32 dB; shortest bad period 0.5 to 128 ms; Pareto's shape 1.05 to 3.05;
 /// advertisements valid for 3 to 9 s (RFC 5944 §2.3: at least three intervals of a second). The search starts
 /// at the scenario file's values.
-const DIALS: [Dial; 4] = [
-    Dial { least: 2.0, step: Step::Plus(0.5), values: 61, start: 16 },
-    Dial { least: 0.5, step: Step::Times(1.189_207_115), values: 33, start: 13 },
-    Dial { least: 1.05, step: Step::Plus(0.05), values: 41, start: 9 },
-    Dial { least: 3.0, step: Step::Plus(1.0), values: 7, start: 0 },
+const AXES: [SearchAxis; 4] = [
+    SearchAxis { least: 2.0, step: Step::Plus(0.5), values: 61, start: 16 },
+    SearchAxis { least: 0.5, step: Step::Times(1.189_207_115), values: 33, start: 13 },
+    SearchAxis { least: 1.05, step: Step::Plus(0.05), values: 41, start: 9 },
+    SearchAxis { least: 3.0, step: Step::Plus(1.0), values: 7, start: 0 },
 ];
 
 /// Starts after the first minimum: lighter and heavier fading than the scenario file's.
@@ -103,7 +103,7 @@ const STRIDES: [i32; 4] = [8, 4, 2, 1];
 type Position = [i32; 4];
 
 fn parameters(position: &Position) -> Parameters {
-    let value = |dial: usize| DIALS[dial].value(position[dial]);
+    let value = |axis: usize| AXES[axis].value(position[axis]);
     Parameters {
         fading_slope_db: value(0),
         shortest_fade_ms: value(1),
@@ -119,7 +119,7 @@ fn search<E>(
     error: impl FnMut(&Position) -> Result<f64, E>,
 ) -> Result<(Position, usize), E> {
     let mut search = Search { evaluations, error, known: BTreeMap::new() };
-    let starts = std::iter::once(DIALS.map(|dial| dial.start)).chain(OTHER_STARTS);
+    let starts = std::iter::once(AXES.map(|axis| axis.start)).chain(OTHER_STARTS);
     let mut best: Option<(Position, f64)> = None;
     for start in starts {
         let found = search.descend(start)?;
@@ -129,7 +129,7 @@ fn search<E>(
             best = Some(found);
         }
     }
-    Ok((best.map_or(DIALS.map(|dial| dial.start), |(position, _)| position), search.known.len()))
+    Ok((best.map_or(AXES.map(|axis| axis.start), |(position, _)| position), search.known.len()))
 }
 
 struct Search<F> {
@@ -158,11 +158,11 @@ impl<E, F: FnMut(&Position) -> Result<f64, E>> Search<F> {
             let mut moved = true;
             while moved {
                 moved = false;
-                for (dial, direction) in (0..DIALS.len()).flat_map(|dial| [(dial, stride), (dial, -stride)]) {
+                for (axis, direction) in (0..AXES.len()).flat_map(|axis| [(axis, stride), (axis, -stride)]) {
                     // Continue in a direction as long as it helps.
                     loop {
                         let mut next = best;
-                        next[dial] = (best[dial] + direction).clamp(0, DIALS[dial].values - 1);
+                        next[axis] = (best[axis] + direction).clamp(0, AXES[axis].values - 1);
                         match self.try_at(next)? {
                             Some(found) if found < least => (best, least, moved) = (next, found, true),
                             _ => break,
@@ -271,14 +271,14 @@ mod tests {
         let mut tried = Vec::new();
         let inside = |position: &Position| {
             assert!(
-                position.iter().zip(DIALS).all(|(&at, dial)| (0..dial.values).contains(&at)),
+                position.iter().zip(AXES).all(|(&at, axis)| (0..axis.values).contains(&at)),
                 "{position:?}"
             );
             assert!(!tried.contains(position), "{position:?} is tried twice");
             tried.push(*position);
             Ok::<f64, ()>(-f64::from(position.iter().sum::<i32>()))
         };
-        assert_eq!(search(10_000, inside).unwrap().0, DIALS.map(|dial| dial.values - 1));
+        assert_eq!(search(10_000, inside).unwrap().0, AXES.map(|axis| axis.values - 1));
     }
 
     #[test]
@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn the_search_starts_at_the_scenario_files_values() {
         let text = run::MOBILE_IP.text;
-        let start = parameters(&DIALS.map(|dial| dial.start));
+        let start = parameters(&AXES.map(|axis| axis.start));
         assert_eq!((start.fading_slope_db, start.fade_shape, start.advertisement_lifetime_s), (10.0, 1.5, 3));
         assert!(
             text.contains("slope = 10,")

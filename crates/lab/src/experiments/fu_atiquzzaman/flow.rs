@@ -75,7 +75,7 @@ impl Flow {
             let at = seconds(event.at);
             match event.kind {
                 Tcp::Sent { offset, len, retransmission } if len > 0 => {
-                    flow.sent.push(Sent { at, segment: segment(offset), again: retransmission });
+                    flow.sent.push(Sent { at, segment: segment(offset), retransmission });
                 }
                 Tcp::AckReceived { ack, blocks, .. } => {
                     flow.acknowledged.push((at, segment(ack)));
@@ -123,7 +123,7 @@ impl Flow {
             match event.kind {
                 Sctp::Data { direction: Direction::Out, tsn, again, .. } => {
                     let segment = tsn.wrapping_sub(*first.get_or_insert(tsn));
-                    flow.sent.push(Sent { at, segment: u64::from(segment), again });
+                    flow.sent.push(Sent { at, segment: u64::from(segment), retransmission: again });
                 }
                 Sctp::Sack { direction: Direction::In, cum_tsn_ack, gap_blocks, .. } => {
                     let next = cum_tsn_ack.wrapping_sub(first.unwrap_or(cum_tsn_ack)).wrapping_add(1);
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn an_arrival_matches_the_latest_transmission_before_it() {
-        let sent = |at, segment, again| Sent { at, segment, again };
+        let sent = |at, segment, retransmission| Sent { at, segment, retransmission };
         let flow = Flow {
             sent: vec![
                 sent(1.0, 0, false),

@@ -86,7 +86,7 @@ pub struct Sent {
     /// Number of the segment.
     pub segment: u64,
     /// True for a retransmission.
-    pub again: bool,
+    pub retransmission: bool,
 }
 
 /// The repair of the six lost segments.
@@ -114,8 +114,9 @@ impl Microscope {
     /// Returns the time of each lost segment's first retransmission, in the order of the segments.
     #[must_use]
     pub fn retransmissions(&self) -> Vec<(u64, f64)> {
-        let again = |segment| self.sent.iter().find(|sent| sent.segment == segment && sent.again);
-        self.lost.iter().filter_map(|&segment| Some((segment, again(segment)?.at))).collect()
+        let retransmitted =
+            |segment| self.sent.iter().find(|sent| sent.segment == segment && sent.retransmission);
+        self.lost.iter().filter_map(|&segment| Some((segment, retransmitted(segment)?.at))).collect()
     }
 
     /// Returns the time of the first transmission of the first lost segment.
@@ -128,14 +129,14 @@ impl Microscope {
     /// Returns the repair of the lost segments; `None` if some were not repaired.
     #[must_use]
     pub fn repair(&self) -> Option<Repair> {
-        let again: Vec<f64> = self.retransmissions().iter().map(|&(_, at)| at).collect();
+        let times: Vec<f64> = self.retransmissions().iter().map(|&(_, at)| at).collect();
         let (begins, highest) = (self.begins()?, *self.lost.iter().max()?);
         let done = self.acknowledged.iter().find(|&&(_, next)| next > highest)?.0;
-        if again.len() < self.lost.len() {
+        if times.len() < self.lost.len() {
             return None;
         }
-        let first = again.iter().copied().reduce(f64::min)?;
-        let last = again.iter().copied().reduce(f64::max)?;
+        let first = times.iter().copied().reduce(f64::min)?;
+        let last = times.iter().copied().reduce(f64::max)?;
         let timeouts = self.timeouts.iter().filter(|&&at| at >= begins && at <= done).count();
         Some(Repair { first, last, done, timeouts })
     }
@@ -147,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_repair_spans_the_first_to_the_last_first_retransmission() {
-        let sent = |at, segment, again| Sent { at, segment, again };
+        let sent = |at, segment, retransmission| Sent { at, segment, retransmission };
         let mut run = Microscope {
             lost: vec![3, 5],
             sent: vec![

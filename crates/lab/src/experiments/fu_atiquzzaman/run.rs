@@ -84,7 +84,7 @@ fn is_drawn(key: &GridKey) -> bool {
 
 fn microscope_of(flow: Flow) -> Microscope {
     Microscope {
-        lost: flow.lost().iter().filter(|sent| !sent.again).map(|sent| sent.segment).collect(),
+        lost: flow.lost().iter().filter(|sent| !sent.retransmission).map(|sent| sent.segment).collect(),
         sent: flow.sent,
         acknowledged: flow.acknowledged,
         timeouts: flow.timeouts,
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handover_begins_with_the_last_advertisement_of_the_old_agent() {
+    fn a_handover_starts_at_the_last_advertisement_of_the_old_agent() {
         let change = |at, registered| MobileHandoverSummary {
             at,
             registered,

@@ -77,10 +77,12 @@ pub(super) fn segments(measured: &Measured) -> Table {
         .text("protocol", rows().map(|(key, _, _)| key.protocol.slug()))
         .real("time_s", rows().map(|(_, _, sent)| sent.at))
         .integer("segment", rows().map(|(_, _, sent)| Some(sent.segment)))
-        .integer("again", rows().map(|(_, _, sent)| Some(u64::from(sent.again))))
+        .integer("again", rows().map(|(_, _, sent)| Some(u64::from(sent.retransmission))))
         .integer(
             "lost",
-            rows().map(|(_, run, sent)| Some(u64::from(!sent.again && run.lost.contains(&sent.segment)))),
+            rows().map(|(_, run, sent)| {
+                Some(u64::from(!sent.retransmission && run.lost.contains(&sent.segment)))
+            }),
         )
         .text("command", rows().map(|(key, _, _)| microscope_command(key)))
 }

@@ -9,7 +9,7 @@ pub(super) const CITATION: &str = "S. Fu and M. Atiquzzaman, “Improving End-to
 pub(super) const QUESTION: &str = "A mobile uploads through its home agent, walks into the cell of a foreign agent and comes back. Each time Mobile IP \
      needs seconds to follow, and several segments of one window are lost, not in a row. TCP’s acknowledgments can report \
      three blocks of what has arrived, SCTP’s any number. Does that repair such losses faster, and what is it worth in \
-     throughput? The few things the paper leaves open are fitted once, to its table of TCP Reno; its tables of TCP SACK and \
+     throughput? The few parameters that the paper leaves open are fitted once, to its table of TCP Reno; its tables of TCP SACK and \
      SCTP are then predicted with the same numbers.";
 
 /// Explanations of the verdicts' terms.
@@ -17,7 +17,7 @@ pub(super) const TERMS: [(&str, &str); 6] = [
     (
         "Above, below",
         "The mean over the seeds of the paired differences is above (below) zero, its 95 % confidence interval (Student’s t) does \
-         not hold zero, and it is at least one segment. Paired: the same seed is the same radio channel for all protocols.",
+         not contain zero, and it is at least one segment. Paired: the same seed is the same radio channel for all protocols.",
     ),
     (
         "Slow cells",
@@ -36,7 +36,7 @@ pub(super) const TERMS: [(&str, &str); 6] = [
         "About as well",
         "The median relative error of the predicted cells is at most one and a half times that of the fitted ones.",
     ),
-    ("Out of reach", "What was run does not suffice to tell."),
+    ("Out of reach", "The runs do not suffice."),
 ];
 
 /// The set-up.
@@ -60,7 +60,7 @@ pub(super) const SET_UP: [SetUp; 24] = [
     ),
     SetUp::stated("Receive window, initial window, initial threshold", "20, 2 and 20 segments", "the same"),
     SetUp::stated("SACK blocks of TCP", "three", "three"),
-    SetUp::stated("Result", "segments received in 200 s", "segments given to the application"),
+    SetUp::stated("Result", "segments received in 200 s", "segments delivered to the application"),
     SetUp::explained(
         "Wireless errors",
         "by receive power, Pareto-distributed",
@@ -74,7 +74,7 @@ pub(super) const SET_UP: [SetUp; 24] = [
     ),
     SetUp::open(
         "Fitted parameters",
-        "fading slope, shortest bad period, Pareto shape, life of an advertisement",
+        "fading slope, shortest bad period, Pareto shape, lifetime of an advertisement",
         "On Table V alone, by msctp fit fu-atiquzzaman; frozen in scenarios/fu-atiquzzaman/parameters.toml with the fit’s error.",
     ),
     SetUp::open(
@@ -89,18 +89,18 @@ pub(super) const SET_UP: [SetUp; 24] = [
     ),
     SetUp::open(
         "Agent advertisements",
-        "every second; how long each is valid is fitted, from three intervals on",
-        "Three intervals at least are what RFC 5944 §2.3 wants.",
+        "every second; the lifetime is fitted, from three intervals on",
+        "RFC 5944 §2.3 requires at least three intervals.",
     ),
     SetUp::open(
         "Change of agent",
         "when the old one’s advertisement has expired (lazy)",
-        "What RFC 2002 describes first; registration then takes a round trip to the home agent.",
+        "The method that RFC 2002 describes first; registration then takes a round trip to the home agent.",
     ),
     SetUp::open(
         "MAC retransmissions",
         "none",
-        "The paper’s errors were made in the physical layer and reached TCP, about one in a window.",
+        "The paper’s errors occur in the physical layer and reach TCP, about one in a window.",
     ),
     SetUp::open("Queues", "drop-tail, 50 packets", "ns-2’s default. A window of 20 never fills them."),
     SetUp::open(
@@ -121,6 +121,6 @@ pub(super) const SET_UP: [SetUp; 24] = [
     SetUp::open(
         "Microscope and blocks",
         "plain links with the paper’s rates and delays, scripted or clustered losses",
-        "No handover: what the number of blocks does, and nothing else.",
+        "No handover: only the number of blocks has an effect.",
     ),
 ];

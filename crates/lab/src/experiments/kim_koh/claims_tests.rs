@@ -9,12 +9,12 @@ const SEEDS: u64 = 5;
 
 /// Runs in which each scheme's throughput (kbps after the switch) follows from the load, with a spread common
 /// to all schemes and a small one per scheme.
-struct World {
+struct SyntheticRuns {
     movement: Movement,
     measured: Measured,
 }
 
-impl World {
+impl SyntheticRuns {
     fn new(movement: Movement, throughput: impl Fn(u8, Scheme) -> f64) -> Self {
         let mut measured = Measured::default();
         for load in (0..=90).step_by(10) {
@@ -57,11 +57,11 @@ impl World {
     }
 
     /// Asserts that the predicate holds for these runs, and fails after `change`.
-    fn bent(self, predicate: fn(&Runs<'_>) -> Vec<Check>, bend: impl Fn(Self) -> Self) {
+    fn fails_after(self, predicate: fn(&Runs<'_>) -> Vec<Check>, change: impl Fn(Self) -> Self) {
         assert_eq!(self.verdict(predicate), Verdict::Reproduced);
         let movement = self.movement;
-        let bent = bend(self);
-        assert_eq!(bent.verdict(predicate), Verdict::NotReproduced, "{}", movement.words());
+        let changed = change(self);
+        assert_eq!(changed.verdict(predicate), Verdict::NotReproduced, "{}", movement.words());
     }
 }
 
@@ -119,8 +119,8 @@ fn kk1_needs_both_links() {
 
 /// As in the paper's Fig. 9: adaptive and C-SCTP ahead up to 45 %; beyond, C-SCTP collapses and adaptive
 /// approaches mSCTP.
-fn to_wlan() -> World {
-    let world = World::new(ToWlan, |load, scheme| {
+fn to_wlan() -> SyntheticRuns {
+    let world = SyntheticRuns::new(ToWlan, |load, scheme| {
         let left = 7000.0 * (1.0 - f64::from(load) / 100.0);
         match scheme {
             Conservative => left,
@@ -147,36 +147,36 @@ fn to_wlan() -> World {
 
 #[test]
 fn kk2_fails_when_a_part_fails() {
-    to_wlan().bent(kk2, |w| w.change(0, Conservative, |_, run| run.cwnd.fill(60_000.0)));
-    to_wlan().bent(kk2, |w| w.scale(0, Adaptive, 0.95));
-    to_wlan().bent(kk2, |w| w.scale(0, Adaptive, 1.03));
+    to_wlan().fails_after(kk2, |w| w.change(0, Conservative, |_, run| run.cwnd.fill(60_000.0)));
+    to_wlan().fails_after(kk2, |w| w.scale(0, Adaptive, 0.95));
+    to_wlan().fails_after(kk2, |w| w.scale(0, Adaptive, 1.03));
     // Keep adaptive above mSCTP and within 2 % of C-SCTP, but nearer to mSCTP.
-    to_wlan().bent(kk2, |w| w.scale(0, Inherit, 1.015 / 1.05).scale(0, Adaptive, 1.004 / 1.045));
+    to_wlan().fails_after(kk2, |w| w.scale(0, Inherit, 1.015 / 1.05).scale(0, Adaptive, 1.004 / 1.045));
 }
 
 #[test]
 fn kk3_fails_when_a_part_fails() {
-    to_wlan().bent(kk3, |w| w.scale(40, Adaptive, 0.9));
-    to_wlan().bent(kk3, |w| w.change(40, Adaptive, |_, run| run.start_cwnd = 60_000));
-    to_wlan().bent(kk3, |w| w.change(40, Adaptive, |_, run| run.start_cwnd = 20_000));
+    to_wlan().fails_after(kk3, |w| w.scale(40, Adaptive, 0.9));
+    to_wlan().fails_after(kk3, |w| w.change(40, Adaptive, |_, run| run.start_cwnd = 60_000));
+    to_wlan().fails_after(kk3, |w| w.change(40, Adaptive, |_, run| run.start_cwnd = 20_000));
 }
 
 #[test]
 fn kk4_fails_when_a_part_fails() {
-    to_wlan().bent(kk4, |w| w.change(80, Inherit, |_, run| run.cwnd.fill(30_000.0)));
-    to_wlan().bent(kk4, |w| w.change(80, Inherit, |_, run| run.timeouts.clear()));
-    to_wlan().bent(kk4, |w| w.change(80, Inherit, |_, run| run.timeouts = vec![50.0]));
-    to_wlan().bent(kk4, |w| w.scale(80, Inherit, 1.4));
-    to_wlan().bent(kk4, |w| w.scale(80, Conservative, 1.1));
+    to_wlan().fails_after(kk4, |w| w.change(80, Inherit, |_, run| run.cwnd.fill(30_000.0)));
+    to_wlan().fails_after(kk4, |w| w.change(80, Inherit, |_, run| run.timeouts.clear()));
+    to_wlan().fails_after(kk4, |w| w.change(80, Inherit, |_, run| run.timeouts = vec![50.0]));
+    to_wlan().fails_after(kk4, |w| w.scale(80, Inherit, 1.4));
+    to_wlan().fails_after(kk4, |w| w.scale(80, Conservative, 1.1));
 }
 
 #[test]
 fn kk5_fails_when_a_part_fails() {
-    to_wlan().bent(kk5, |w| w.scale(20, Inherit, 0.9));
-    to_wlan().bent(kk5, |w| w.scale(30, Adaptive, 0.9));
-    to_wlan().bent(kk5, |w| w.scale(60, Inherit, 1.6));
-    to_wlan().bent(kk5, |w| w.scale(50, Adaptive, 0.8));
-    to_wlan().bent(kk5, |w| w.scale(90, Adaptive, 1.2));
+    to_wlan().fails_after(kk5, |w| w.scale(20, Inherit, 0.9));
+    to_wlan().fails_after(kk5, |w| w.scale(30, Adaptive, 0.9));
+    to_wlan().fails_after(kk5, |w| w.scale(60, Inherit, 1.6));
+    to_wlan().fails_after(kk5, |w| w.scale(50, Adaptive, 0.8));
+    to_wlan().fails_after(kk5, |w| w.scale(90, Adaptive, 1.2));
 }
 
 #[test]
@@ -191,13 +191,13 @@ fn a_difference_within_the_spread_is_none() {
 // KK6 to KK9: WLAN to 3G
 
 /// As in the paper's Fig. 13: adaptive ahead up to 70 %, then all equal; at 80 % C-SCTP a little below both.
-fn to_3g() -> World {
+fn to_3g() -> SyntheticRuns {
     let fallen = |_, run: &mut Handover| {
         run.first_fall = Some(Fall { at: 32.2, by_timeout: true });
         run.cwnd[320..350].fill(20_000.0);
         run.cwnd[350..360].fill(1468.0);
     };
-    World::new(To3g, |load, scheme| {
+    SyntheticRuns::new(To3g, |load, scheme| {
         let left = 370.0 * (1.0 - f64::from(load) / 100.0);
         match (scheme, load) {
             (Adaptive, 0..=70) => left * 1.06,
@@ -212,39 +212,39 @@ fn to_3g() -> World {
 
 #[test]
 fn kk6_fails_when_a_part_fails() {
-    to_3g().bent(kk6, |w| w.change(0, Inherit, |_, run| run.first_fall = None));
-    to_3g().bent(kk6, |w| {
+    to_3g().fails_after(kk6, |w| w.change(0, Inherit, |_, run| run.first_fall = None));
+    to_3g().fails_after(kk6, |w| {
         w.change(0, Inherit, |_, run| run.first_fall = Some(Fall { at: 32.2, by_timeout: false }))
     });
-    to_3g().bent(kk6, |w| {
+    to_3g().fails_after(kk6, |w| {
         w.change(0, Inherit, |_, run| run.first_fall = Some(Fall { at: 38.0, by_timeout: true }))
     });
-    to_3g().bent(kk6, |w| w.scale(0, Conservative, 1.2));
+    to_3g().fails_after(kk6, |w| w.scale(0, Conservative, 1.2));
     // Equal schemes have no best one.
-    to_3g().bent(kk6, |w| w.scale(0, Adaptive, 1.0 / 1.06));
+    to_3g().fails_after(kk6, |w| w.scale(0, Adaptive, 1.0 / 1.06));
 }
 
 #[test]
 fn kk7_fails_when_a_part_fails() {
-    to_3g().bent(kk7, |w| w.change(40, Inherit, |_, run| run.cwnd[350..360].fill(50_000.0)));
-    to_3g().bent(kk7, |w| w.change(40, Inherit, |_, run| run.cwnd[400..410].fill(1000.0)));
-    to_3g().bent(kk7, |w| w.change(40, Conservative, |_, run| run.cwnd.fill(60_000.0)));
-    to_3g().bent(kk7, |w| w.scale(40, Adaptive, 0.9));
+    to_3g().fails_after(kk7, |w| w.change(40, Inherit, |_, run| run.cwnd[350..360].fill(50_000.0)));
+    to_3g().fails_after(kk7, |w| w.change(40, Inherit, |_, run| run.cwnd[400..410].fill(1000.0)));
+    to_3g().fails_after(kk7, |w| w.change(40, Conservative, |_, run| run.cwnd.fill(60_000.0)));
+    to_3g().fails_after(kk7, |w| w.scale(40, Adaptive, 0.9));
 }
 
 #[test]
 fn kk8_fails_when_a_part_fails() {
-    to_3g().bent(kk8, |w| w.scale(80, Adaptive, 1.08));
-    to_3g().bent(kk8, |w| w.scale(80, Inherit, 1.1));
-    to_3g().bent(kk8, |w| w.scale(80, Conservative, 0.955));
+    to_3g().fails_after(kk8, |w| w.scale(80, Adaptive, 1.08));
+    to_3g().fails_after(kk8, |w| w.scale(80, Inherit, 1.1));
+    to_3g().fails_after(kk8, |w| w.scale(80, Conservative, 0.955));
 }
 
 #[test]
 fn kk9_fails_when_a_part_fails() {
-    to_3g().bent(kk9, |w| w.scale(30, Conservative, 1.1));
-    to_3g().bent(kk9, |w| w.scale(70, Inherit, 1.1));
-    to_3g().bent(kk9, |w| w.scale(90, Adaptive, 1.15));
-    to_3g().bent(kk9, |w| w.scale(80, Inherit, 0.9));
+    to_3g().fails_after(kk9, |w| w.scale(30, Conservative, 1.1));
+    to_3g().fails_after(kk9, |w| w.scale(70, Inherit, 1.1));
+    to_3g().fails_after(kk9, |w| w.scale(90, Adaptive, 1.15));
+    to_3g().fails_after(kk9, |w| w.scale(80, Inherit, 0.9));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::grid::{DURATION, Movement, RunKey, SWITCH, Scheme, WindowSet};
 use super::measure::{Handover, STEP};
 use super::run::{handover_in, handover_scenario};
 use crate::agreement::{Agreement, Row};
-use crate::experiments::{Both, Effort, Emulated, Worlds, beside};
+use crate::experiments::{Effort, Emulated, WorldResults, Worlds, simulator_repetitions};
 use crate::plan::ThreadsError;
 
 /// The experiment on real stacks, for the entry of [`EXPERIMENTS`](super::super::EXPERIMENTS).
@@ -40,13 +40,13 @@ fn plan(effort: &Effort, repetitions: u64) -> Vec<u32> {
 
 /// Returns the number of the simulator's runs.
 fn simulated(effort: &Effort, repetitions: u64) -> usize {
-    keys(effort.quick, beside(repetitions)).len()
+    keys(effort.quick, simulator_repetitions(repetitions)).len()
 }
 
 fn carry_out(effort: &Effort, worlds: &Worlds<'_>) -> Result<Agreement, ThreadsError> {
-    let (of_real, of_simulated) = (worlds.repetitions, beside(worlds.repetitions));
+    let (of_real, of_simulated) = (worlds.repetitions, simulator_repetitions(worlds.repetitions));
     let plans = ["kim-koh handover", "kim-koh on real stacks"];
-    let Both { simulated, real, failed, skipped } =
+    let WorldResults { simulated, real, failed, skipped } =
         worlds.carry_out(plans, |runs| keys(effort.quick, runs), handover_in)?;
     let measured = |done: Vec<(RunKey, Handover)>| Measured {
         handovers: done.into_iter().collect(),
@@ -73,7 +73,7 @@ fn carry_out(effort: &Effort, worlds: &Worlds<'_>) -> Result<Agreement, ThreadsE
     })
 }
 
-type Figure = fn(&Handover) -> Option<f64>;
+type Extractor = fn(&Handover) -> Option<f64>;
 
 /// Returns the user rate over this many seconds from the switch on, in Mbps.
 fn after(run: &Handover, seconds: f64) -> Option<f64> {
@@ -83,7 +83,7 @@ fn after(run: &Handover, seconds: f64) -> Option<f64> {
 }
 
 /// Metrics compared between the two worlds.
-const FIGURES: [(&str, Figure); 3] = [
+const METRICS: [(&str, Extractor); 3] = [
     ("throughput in the 5 s after the switch, Mbps", |run| after(run, 5.0)),
     ("throughput in the 30 s after the switch, Mbps", |run| after(run, 30.0)),
     ("window given to the new path, kB", |run| Some(run.start_cwnd as f64 * 1e-3)),
@@ -92,7 +92,7 @@ const FIGURES: [(&str, Figure); 3] = [
 fn rows(quick: bool, simulated: &Measured, real: &Measured) -> Vec<Row> {
     let mut rows = Vec::new();
     for (movement, load, scheme) in conditions(quick) {
-        for (measure, figure) in FIGURES {
+        for (measure, figure) in METRICS {
             let of = |measured: &Measured| {
                 let own = measured
                     .handovers

@@ -20,7 +20,7 @@ const FINDINGS: [Finding; 7] = [
                queue on the way, that of the 100 Mbps wire, drops 8, and 0.15 s after the switch a fast retransmit halves \
                the window. mSCTP rises through slow start without a loss and passes both. Under 65,536 bytes the window \
                is 46 packets, fits, and the claim holds. With Max.Burst 4 (--set sctp.cn.max_burst=4) there is no such \
-               loss, but the throughputs then cannot be told apart.",
+               loss, but the throughputs then do not differ significantly.",
     },
     Finding {
         id: "KK4",

@@ -11,20 +11,20 @@ pub(super) const QUESTION: &str = "A mobile downloads a file and changes its net
      transfer goes on over the new path, but with which congestion window? Plain mSCTP starts over with one packet, C-SCTP \
      keeps the old path’s window, and Kim and Koh propose to measure the new path before the switch and to start with what \
      the estimate allows. Is theirs better, and when? Below, all three run on one SCTP implementation under the paper’s \
-     conditions, and each of the paper’s claims is held against what was measured.";
+     conditions, and each of the paper’s claims is compared with the measurements.";
 
 /// Explanations of the verdicts' terms.
 pub(super) const TERMS: [(&str, &str); 6] = [
     (
         "Above, higher, better",
         "The mean over the seeds of the paired differences is above zero, its 95 % confidence interval (Student’s t) does \
-         not hold zero, and it is at least one message of 1452 bytes. Paired: two schemes with the same seed see the same \
+         not contain zero, and it is at least one message of 1452 bytes. Paired: two schemes with the same seed see the same \
          background, packet for packet. Over a range of loads: so in the mean over the loads, and at none below.",
     ),
     ("Best", "Above at least one of the others and below none."),
     (
         "Almost identical, nearly the same, similar",
-        "Means within 2 %, 5 % and 10 %: what cannot be told apart in a printed figure; what can, but less than anything \
+        "Means within 2 %, 5 % and 10 %: indistinguishable in a printed figure; distinguishable, but less than anything \
          the paper calls better; the scatter of ten runs on a highly loaded link.",
     ),
     (
@@ -34,13 +34,10 @@ pub(super) const TERMS: [(&str, &str); 6] = [
     ),
     (
         "Which window decides",
-        "The verdict is that under a receive window of 65,536 bytes, ns-2’s default. The paper does not say what it used; \
-         the same claims are judged under 1 MiB beside it.",
+        "The verdict holds for a receive window of 65,536 bytes, ns-2’s default. The paper does not state its window; \
+         the same claims are judged under 1 MiB too.",
     ),
-    (
-        "Out of reach",
-        "What was run does not suffice to tell, for instance because the loads in question were left out.",
-    ),
+    ("Out of reach", "The runs do not suffice, for instance because the loads in question were left out."),
 ];
 
 /// The set-up.
@@ -50,7 +47,7 @@ pub(super) const SET_UP: [SetUp; 30] = [
     SetUp::stated("WLAN link", "11 Mbps, 20 ms", "the same, both directions"),
     SetUp::stated("MTU", "1500 bytes", "the same; messages of 1452 bytes fill it"),
     SetUp::stated("Traffic", "file transfer from correspondent to mobile", "the same, without end"),
-    SetUp::stated("Primary switch", "30 s of 60 s", "the mobile asks for it (ASCONF Set Primary) at 30 s"),
+    SetUp::stated("Primary switch", "30 s of 60 s", "the mobile requests it (ASCONF Set Primary) at 30 s"),
     SetUp::stated(
         "Conservative scheme (mSCTP)",
         "initial window 1 MTU",
@@ -70,7 +67,7 @@ pub(super) const SET_UP: [SetUp; 30] = [
     SetUp::explained(
         "Background",
         "UDP at constant rate, 0 to 90 % of the target link",
-        "the same, to the mobile, from a node of its own behind 100 Mbps and 15 ms",
+        "the same, to the mobile, from a separate node behind 100 Mbps and 15 ms",
         "All through the run.",
     ),
     SetUp::stated(
@@ -86,7 +83,7 @@ pub(super) const SET_UP: [SetUp; 30] = [
     SetUp::open("Queues", "drop-tail, 50 packets, every link", "ns-2’s default; the paper used ns-2"),
     SetUp::open(
         "Receive window, initial threshold",
-        "65,536 bytes both (decides); 1 MiB both (beside it)",
+        "65,536 bytes both (decides); 1 MiB both (also judged)",
         "ns-2’s default. It caps a path of 70 ms at 7.5 Mbps, so that the WLAN is never full without background; \
          hence the second set.",
     ),
@@ -98,7 +95,7 @@ pub(super) const SET_UP: [SetUp; 30] = [
     SetUp::open(
         "Delete-IP",
         "at 40 s",
-        "Ten seconds after the switch: later than anything waiting on the old path (1.6 s for a full queue at 384 kbps) or \
+        "Ten seconds after the switch: later than anything queued on the old path (1.6 s for a full queue at 384 kbps) or \
          timing out there, so that the deletion itself costs nothing.",
     ),
     SetUp::open(
@@ -109,7 +106,7 @@ pub(super) const SET_UP: [SetUp; 30] = [
     SetUp::open(
         "Background packets",
         "1000 bytes on the wire",
-        "As in the ns-2 cases this simulator is held against.",
+        "As in the ns-2 cases that validate this simulator.",
     ),
     SetUp::open(
         "Background phase",
@@ -120,7 +117,7 @@ pub(super) const SET_UP: [SetUp; 30] = [
         "Max.Burst (RFC 9260 §6.1 D)",
         "no limit",
         "ns-2’s SCTP limits bursts after a fast retransmit only. With a limit of 4 packets the schemes could not send the \
-         windows that are compared.",
+         compared windows.",
     ),
     SetUp::open(
         "How a 700-byte HEARTBEAT has a 40-byte ACK",

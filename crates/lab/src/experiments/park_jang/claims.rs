@@ -162,15 +162,15 @@ fn pj2(measured: &Measured) -> Vec<Check> {
 fn under_the_microscope(measured: &Measured, transport: Transport) -> Vec<Check> {
     let who = transport.words();
     let wants = [
-        format!("{who}: proposed LD sends again at the third duplicate ACK"),
-        format!("{who}: previous LD sends again a round trip (± 1/20) after the first duplicate ACK"),
+        format!("{who}: proposed LD retransmits at the third duplicate ACK"),
+        format!("{who}: previous LD retransmits a round trip (± 1/20) after the first duplicate ACK"),
         format!("{who}: previous LD 18 ± 1 twentieths of a round trip after proposed LD"),
     ];
-    let look = |scheme| measured.microscope.get(&MicroscopeKey { transport, scheme });
-    let (Some(proposed), Some(previous)) = (look(Proposed), look(Previous)) else {
-        return wants.map(|want| Check::missing(want, format!("no look at {who}"))).into();
+    let run = |scheme| measured.microscope.get(&MicroscopeKey { transport, scheme });
+    let (Some(proposed), Some(previous)) = (run(Proposed), run(Previous)) else {
+        return wants.map(|want| Check::missing(want, format!("no run of {who}"))).into();
     };
-    let units = |look: &Microscope, since: f64| (look.retransmission - since) * UNITS / look.rtt;
+    let units = |run: &Microscope, since: f64| (run.retransmission - since) * UNITS / run.rtt;
     let prompt = units(proposed, proposed.third_duplicate);
     let late = units(previous, previous.first_duplicate);
     let apart = late - units(proposed, proposed.first_duplicate);
@@ -211,24 +211,24 @@ fn hidden(measured: &Measured, transport: Transport) -> Vec<Check> {
         measured.recoveries.iter().filter(of).map(|(key, run)| (key.seed, run))
     };
     // A run without link-layer retransmissions, or with a final loss, does not test this claim.
-    let told: Vec<(u64, &Recovery)> =
-        runs(true).filter(|(_, run)| run.resent_blocks > 0 && run.lost == 0).collect();
+    let tested: Vec<(u64, &Recovery)> =
+        runs(true).filter(|(_, run)| run.retransmitted_blocks > 0 && run.lost == 0).collect();
     let quiet: BTreeMap<u64, &Recovery> = runs(false).collect();
-    if told.is_empty() {
+    if tested.is_empty() {
         return wants.map(|want| Check::missing(want, format!("no run of {who} without a loss"))).into();
     }
     let [first, second] = wants;
-    let resent: u64 = told.iter().map(|(_, run)| run.resent_blocks).sum();
-    let duplicates: u64 = told.iter().map(|(_, run)| run.duplicate_acks).sum();
-    let found: u64 = told.iter().map(|(_, run)| run.gap_losses).sum();
-    let (with, without): (Vec<f64>, Vec<f64>) = told
+    let resent: u64 = tested.iter().map(|(_, run)| run.retransmitted_blocks).sum();
+    let duplicates: u64 = tested.iter().map(|(_, run)| run.duplicate_acks).sum();
+    let found: u64 = tested.iter().map(|(_, run)| run.gap_losses).sum();
+    let (with, without): (Vec<f64>, Vec<f64>) = tested
         .iter()
         .filter_map(|(seed, run)| Some((run.longest_rtt * 1000.0, quiet.get(seed)?.longest_rtt * 1000.0)))
         .unzip();
     let text = format!(
         "{who}: {} blocks retransmitted on the air in {} runs, {duplicates} duplicate ACKs, {found} losses found",
         number(resent as f64),
-        told.len()
+        tested.len()
     );
     vec![
         Check::new(first, text, duplicates == 0 && found == 0),

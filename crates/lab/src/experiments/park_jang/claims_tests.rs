@@ -85,11 +85,11 @@ fn pj1_needs_every_cell() {
 
 /// Returns microscope runs with a round trip of 200 ms and a packet every 10 ms, retransmitted this many
 /// seconds after the first duplicate ACK.
-fn looks(proposed: f64, previous: f64) -> Measured {
+fn microscope_runs(proposed: f64, previous: f64) -> Measured {
     let mut measured = Measured::default();
     for transport in Transport::TCP {
         for (scheme, after) in [(Proposed, proposed), (Previous, previous)] {
-            let look = Microscope {
+            let run = Microscope {
                 slot: 0.01,
                 rtt: 0.2,
                 first_duplicate: 5.0,
@@ -97,7 +97,7 @@ fn looks(proposed: f64, previous: f64) -> Measured {
                 retransmission: 5.0 + after,
                 events: Vec::new(),
             };
-            measured.microscope.insert(MicroscopeKey { transport, scheme }, look);
+            measured.microscope.insert(MicroscopeKey { transport, scheme }, run);
         }
     }
     measured
@@ -105,13 +105,13 @@ fn looks(proposed: f64, previous: f64) -> Measured {
 
 #[test]
 fn pj2_requires_the_third_duplicate_and_a_round_trip_after_the_first() {
-    let verdict = |proposed, previous| judge("", pj2(&looks(proposed, previous))).verdict;
+    let verdict = |proposed, previous| judge("", pj2(&microscope_runs(proposed, previous))).verdict;
     assert_eq!(verdict(0.02, 0.2), Verdict::Reproduced);
     assert_eq!(verdict(0.05, 0.2), Verdict::NotReproduced, "later than the third");
     assert_eq!(verdict(0.01, 0.2), Verdict::NotReproduced, "before the third");
     assert_eq!(verdict(0.02, 0.1), Verdict::NotReproduced, "less than a round trip");
     assert_eq!(verdict(0.02, 0.25), Verdict::NotReproduced, "more than a round trip");
-    let mut one = looks(0.02, 0.2);
+    let mut one = microscope_runs(0.02, 0.2);
     one.microscope.retain(|key, _| key.transport == Transport::Reno);
     assert_eq!(judge("", pj2(&one)).verdict, Verdict::OutOfReach);
 }
@@ -134,12 +134,16 @@ fn recoveries(with_errors: Recovery) -> Measured {
 #[test]
 fn pj3_requires_no_detected_loss_and_a_delay() {
     let verdict = |run| judge("", pj3(&recoveries(run))).verdict;
-    let good = Recovery { resent_blocks: 100, longest_rtt: 0.6, ..Recovery::default() };
+    let good = Recovery { retransmitted_blocks: 100, longest_rtt: 0.6, ..Recovery::default() };
     assert_eq!(verdict(good), Verdict::Reproduced);
     assert_eq!(verdict(Recovery { duplicate_acks: 1, ..good }), Verdict::NotReproduced);
     assert_eq!(verdict(Recovery { gap_losses: 1, ..good }), Verdict::NotReproduced);
     assert_eq!(verdict(Recovery { longest_rtt: 0.5, ..good }), Verdict::NotReproduced, "no delay");
-    assert_eq!(verdict(Recovery { resent_blocks: 0, ..good }), Verdict::OutOfReach, "nothing to recover");
+    assert_eq!(
+        verdict(Recovery { retransmitted_blocks: 0, ..good }),
+        Verdict::OutOfReach,
+        "nothing to recover"
+    );
     assert_eq!(verdict(Recovery { lost: 1, ..good }), Verdict::OutOfReach, "not all was recovered");
 }
 

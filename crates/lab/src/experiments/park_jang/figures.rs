@@ -171,8 +171,8 @@ fn microscope(measured: &Measured) -> Option<Figure> {
                 .into_iter()
                 .filter(|&scheme| scheme != Scheme::Standard)
                 .filter_map(|scheme| {
-                    let look = measured.microscope.get(&MicroscopeKey { transport, scheme })?;
-                    Some(look_panel(transport, scheme, look))
+                    let run = measured.microscope.get(&MicroscopeKey { transport, scheme })?;
+                    Some(microscope_panel(transport, scheme, run))
                 })
                 .collect();
             (Some(transport.words()), panels)
@@ -192,14 +192,14 @@ fn microscope(measured: &Measured) -> Option<Figure> {
     })
 }
 
-fn look_panel(transport: Transport, scheme: Scheme, look: &Microscope) -> Panel {
-    let unit = look.rtt / 20.0;
-    let time = |at: f64| 28.0 + (at - look.first_duplicate) / unit;
-    let lost = look.events.iter().find(|event| event.kind == EventKind::SentAgain).map_or(0, |e| e.number);
+fn microscope_panel(transport: Transport, scheme: Scheme, run: &Microscope) -> Panel {
+    let unit = run.rtt / 20.0;
+    let time = |at: f64| 28.0 + (at - run.first_duplicate) / unit;
+    let lost = run.events.iter().find(|event| event.kind == EventKind::Retransmitted).map_or(0, |e| e.number);
     let dots = |kind, name: &str, style| Series {
         name: name.to_owned(),
         style,
-        points: look
+        points: run
             .events
             .iter()
             .filter(|event| event.kind == kind && (-2.0..85.0).contains(&time(event.at)))
@@ -210,14 +210,14 @@ fn look_panel(transport: Transport, scheme: Scheme, look: &Microscope) -> Panel 
     let series: Vec<Series> = [
         dots(EventKind::Sent, "sent", Style::First),
         dots(EventKind::Acked, "ACK", Style::Second),
-        dots(EventKind::SentAgain, "retransmitted", Style::Third),
+        dots(EventKind::Retransmitted, "retransmitted", Style::Third),
     ]
     .into_iter()
     .filter(|series| !series.points.is_empty())
     .collect();
     let values = || series.iter().flat_map(|series| &series.points).map(|point| point.y);
     let (low, high) = (values().fold(f64::MAX, f64::min), values().fold(f64::MIN, f64::max));
-    let again = time(look.retransmission);
+    let again = time(run.retransmission);
     Panel {
         slug: format!("fig02-{}-{}", transport.slug(), scheme.slug()),
         caption: format!("{}: retransmitted at T{again:.0}", capital(scheme.words())),
@@ -257,7 +257,7 @@ fn recoveries(measured: &Measured) -> Option<Figure> {
             rows.push((
                 format!("{}, {air}", transport.words()),
                 vec![
-                    sum(|run| run.resent_blocks),
+                    sum(|run| run.retransmitted_blocks),
                     sum(|run| run.lost),
                     sum(|run| run.duplicate_acks),
                     sum(|run| run.gap_losses),

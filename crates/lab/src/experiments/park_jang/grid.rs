@@ -330,7 +330,7 @@ impl fmt::Display for HandoverKey {
 /// The loss classifier of a run in a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Told {
+pub enum LossTest {
     /// None: every loss is congestion.
     Standard,
     /// The paper's inequality (1), in the proposed scheme.
@@ -341,7 +341,7 @@ pub enum Told {
     Oracle,
 }
 
-impl Told {
+impl LossTest {
     /// All four.
     pub const ALL: [Self; 4] = [Self::Standard, Self::ParkJang, Self::Stamped, Self::Oracle];
 
@@ -412,15 +412,15 @@ pub struct SweepKey {
     /// The transport.
     pub transport: Transport,
     /// The loss classifier.
-    pub told: Told,
+    pub loss_test: LossTest,
     /// Seed of every random stream.
     pub seed: u64,
 }
 
 impl fmt::Display for SweepKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { subject, transport, told, seed } = self;
-        write!(f, "sweep, {subject}, {}, {}, seed {seed}", transport.words(), told.words())
+        let Self { subject, transport, loss_test, seed } = self;
+        write!(f, "sweep, {subject}, {}, {}, seed {seed}", transport.words(), loss_test.words())
     }
 }
 
@@ -507,32 +507,38 @@ impl Extent {
     /// Returns every run of a sweep.
     #[must_use]
     pub fn sweeps(&self) -> Vec<SweepKey> {
-        let mut points: Vec<(Subject, Transport, Told)> = Vec::new();
+        let mut points: Vec<(Subject, Transport, LossTest)> = Vec::new();
         for cell in Cell::all() {
             for transport in [Transport::Sack, Transport::Sctp] {
                 // Without inequality (1) k has no effect: one run.
                 let k = |halves| Subject::K { cell, halves };
-                points.extend(HALVES.map(|halves| (k(halves), transport, Told::ParkJang)));
-                points.extend([Told::Standard, Told::Oracle].map(|told| (k(2), transport, told)));
+                points.extend(HALVES.map(|halves| (k(halves), transport, LossTest::ParkJang)));
+                points.extend(
+                    [LossTest::Standard, LossTest::Oracle].map(|loss_test| (k(2), transport, loss_test)),
+                );
                 let beside = Subject::Beside { cell };
-                points.extend([Told::Standard, Told::ParkJang].map(|told| (beside, transport, told)));
+                points.extend(
+                    [LossTest::Standard, LossTest::ParkJang].map(|loss_test| (beside, transport, loss_test)),
+                );
             }
         }
-        for told in Told::ALL {
-            points.extend(BUFFERS.map(|packets| (Subject::Buffer { packets }, Transport::Sack, told)));
-            points.extend(LOSSES.map(|ppm| (Subject::Loss { ppm }, Transport::Sack, told)));
+        for loss_test in LossTest::ALL {
+            points.extend(BUFFERS.map(|packets| (Subject::Buffer { packets }, Transport::Sack, loss_test)));
+            points.extend(LOSSES.map(|ppm| (Subject::Loss { ppm }, Transport::Sack, loss_test)));
         }
         for network in Network::ALL {
             for transport in [Transport::Sack, Transport::Sctp] {
                 let queue = Subject::Queue { network };
-                points.extend([Told::Standard, Told::ParkJang].map(|told| (queue, transport, told)));
+                points.extend(
+                    [LossTest::Standard, LossTest::ParkJang].map(|loss_test| (queue, transport, loss_test)),
+                );
             }
         }
-        let seeds = |(subject, transport, told)| {
+        let seeds = |(subject, transport, loss_test)| {
             // Two flows on one link scatter more than one.
             let beside = matches!(subject, Subject::Beside { .. } | Subject::Queue { .. });
             let seeds = if beside { self.seeds } else { self.sweep_seeds };
-            (1..=seeds).map(move |seed| SweepKey { subject, transport, told, seed })
+            (1..=seeds).map(move |seed| SweepKey { subject, transport, loss_test, seed })
         };
         points.into_iter().flat_map(seeds).collect()
     }

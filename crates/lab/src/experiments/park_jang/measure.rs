@@ -109,7 +109,7 @@ pub enum EventKind {
     /// A segment was sent for the first time.
     Sent,
     /// A segment was retransmitted.
-    SentAgain,
+    Retransmitted,
     /// An ACK was received.
     Acked,
 }
@@ -118,7 +118,7 @@ pub enum EventKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Recovery {
     /// Blocks retransmitted by the link layer.
-    pub resent_blocks: u64,
+    pub retransmitted_blocks: u64,
     /// Packets lost in the network, at any place and for any reason.
     pub lost: u64,
     /// Duplicate ACKs the sender received.

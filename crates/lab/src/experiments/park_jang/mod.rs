@@ -69,14 +69,14 @@ pub fn reproduce(
     command: String,
 ) -> Result<Reproduction, ThreadsError> {
     let mut count = Count::default();
-    let looks = execute("park-jang microscope", extent.microscope(), execution, run::microscope)?;
+    let microscope = execute("park-jang microscope", extent.microscope(), execution, run::microscope)?;
     let transfers = execute("park-jang transfer", extent.transfers(), execution, run::transfer)?;
     let recoveries = execute("park-jang recovery", extent.recoveries(), execution, run::recovery)?;
     let handovers = execute("park-jang handover", extent.handovers(), execution, run::handover)?;
     let sweeps = execute("park-jang sweep", extent.sweeps(), execution, run::sweep)?;
     let measured = Measured {
         transfers: count.take(transfers),
-        microscope: count.take(looks),
+        microscope: count.take(microscope),
         recoveries: count.take(recoveries),
         handovers: count.take(handovers),
         sweeps: count.take(sweeps),

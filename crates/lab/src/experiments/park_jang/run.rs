@@ -8,8 +8,8 @@ use msctp_sim::{Series, Summary};
 use msctp_units::{Span, Time};
 
 use super::grid::{
-    Air, Cell, HandoverKey, Losses, MicroscopeKey, Network, RecoveryKey, SEGMENT_BYTES, Scheme, Subject,
-    SweepKey, Told, TransferKey, Transport,
+    Air, Cell, HandoverKey, LossTest, Losses, MicroscopeKey, Network, RecoveryKey, SEGMENT_BYTES, Scheme,
+    Subject, SweepKey, TransferKey, Transport,
 };
 use super::measure::{Confusion, Event, EventKind, Handover, Microscope, Recovery, Reset, Transfer};
 use crate::scenario_file::{ScenarioFile, scenario_file};
@@ -28,7 +28,7 @@ const SEGMENT: u64 = SEGMENT_BYTES as u64;
 
 /// The scenario, overrides and seed of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Order {
+pub struct RunSpec {
     /// The scenario.
     pub file: ScenarioFile,
     /// Overrides of the scenario.
@@ -37,7 +37,7 @@ pub struct Order {
     pub seed: u64,
 }
 
-impl Order {
+impl RunSpec {
     /// Returns the command that repeats the run.
     #[must_use]
     pub fn command(&self) -> String {
@@ -50,7 +50,7 @@ impl Order {
 }
 
 /// Returns the overrides that enable a loss classifier.
-fn told(profile: &str, classifier: &str) -> Vec<String> {
+fn classifier_overrides(profile: &str, classifier: &str) -> Vec<String> {
     vec![
         format!("{profile}.loss_classifier={classifier}"),
         format!("{profile}.frto=true"),
@@ -75,7 +75,7 @@ fn sender(transport: Transport, end: &str) -> (&'static str, Vec<String>) {
 fn of_scheme(transport: Transport, scheme: Scheme, end: &str) -> Vec<String> {
     let (profile, mut overrides) = sender(transport, end);
     if scheme != Scheme::Standard {
-        overrides.extend(told(profile, "park-jang"));
+        overrides.extend(classifier_overrides(profile, "park-jang"));
     }
     if scheme == Scheme::Previous {
         overrides.push(format!("{profile}.delay_response=true"));
@@ -110,34 +110,34 @@ fn of_cell(air: Air, cell: Cell) -> (ScenarioFile, Vec<String>) {
 
 /// Returns a transfer of Fig. 3.
 #[must_use]
-pub fn transfer_order(key: &TransferKey) -> Order {
+pub fn transfer_spec(key: &TransferKey) -> RunSpec {
     let (file, mut overrides) = of_cell(key.air, key.cell);
     overrides.extend(of_scheme(key.transport, key.scheme, "200s"));
-    Order { file, overrides, seed: key.seed }
+    RunSpec { file, overrides, seed: key.seed }
 }
 
 /// Returns a run of the microscope.
 #[must_use]
-pub fn microscope_order(key: &MicroscopeKey) -> Order {
-    Order { file: SCENARIOS[3], overrides: of_scheme(key.transport, key.scheme, "10s"), seed: 1 }
+pub fn microscope_spec(key: &MicroscopeKey) -> RunSpec {
+    RunSpec { file: SCENARIOS[3], overrides: of_scheme(key.transport, key.scheme, "10s"), seed: 1 }
 }
 
 /// Returns a transfer over an LTE link layer that retransmits. The receive window fits the queue, so that
 /// packets are lost nowhere else.
 #[must_use]
-pub fn recovery_order(key: &RecoveryKey) -> Order {
+pub fn recovery_spec(key: &RecoveryKey) -> RunSpec {
     let mut overrides = vec!["tcp-profile.receiver.receive_buffer=65536".to_owned()];
     if !key.errors {
         overrides.push("link.radio.bler=0.0".to_owned());
     }
     overrides.extend(of_scheme(key.transport, Scheme::Standard, "200s"));
-    Order { file: SCENARIOS[2], overrides, seed: key.seed }
+    RunSpec { file: SCENARIOS[2], overrides, seed: key.seed }
 }
 
 /// Returns a transfer with a handover. The seed gives its time and the link's silence: half a second to three
 /// seconds.
 #[must_use]
-pub fn handover_order(key: &HandoverKey) -> Order {
+pub fn handover_spec(key: &HandoverKey) -> RunSpec {
     let at = 30_000 + 137 * key.seed;
     let silent = 500 * (1 + (key.seed - 1) % 6);
     let (profile, mut overrides) = sender(key.transport, "60s");
@@ -153,12 +153,12 @@ pub fn handover_order(key: &HandoverKey) -> Order {
         overrides
             .extend([format!("{profile}.frto=true"), format!("{profile}.restart_rtt_after_spurious=true")]);
     }
-    Order { file: SCENARIOS[4], overrides, seed: key.seed }
+    RunSpec { file: SCENARIOS[4], overrides, seed: key.seed }
 }
 
 /// Returns a run of a sweep.
 #[must_use]
-pub fn sweep_order(key: &SweepKey) -> Order {
+pub fn sweep_spec(key: &SweepKey) -> RunSpec {
     let (profile, who) = sender(key.transport, "200s");
     let (file, mut overrides) = match key.subject {
         Subject::K { cell, .. } | Subject::Beside { cell } => of_cell(Air::Plain, cell),
@@ -180,18 +180,18 @@ pub fn sweep_order(key: &SweepKey) -> Order {
         }
     };
     overrides.extend(who);
-    match key.told {
-        Told::Standard => {}
-        Told::ParkJang => overrides.extend(told(profile, "park-jang")),
-        Told::Stamped => {
-            overrides.extend(told(profile, "park-jang"));
+    match key.loss_test {
+        LossTest::Standard => {}
+        LossTest::ParkJang => overrides.extend(classifier_overrides(profile, "park-jang")),
+        LossTest::Stamped => {
+            overrides.extend(classifier_overrides(profile, "park-jang"));
             let stamped = |end| format!("tcp-profile.{end}.timestamps=true");
             overrides.extend(["sender", "receiver"].map(stamped));
         }
-        Told::Oracle => overrides.extend(told(profile, "oracle")),
+        LossTest::Oracle => overrides.extend(classifier_overrides(profile, "oracle")),
     }
     match key.subject {
-        Subject::K { halves, .. } if key.told == Told::ParkJang => {
+        Subject::K { halves, .. } if key.loss_test == LossTest::ParkJang => {
             let k = f64::from(halves) / 2.0;
             overrides.push(format!("{profile}.loss_classifier_options={{ k = {k:?} }}"));
         }
@@ -201,7 +201,7 @@ pub fn sweep_order(key: &SweepKey) -> Order {
         }
         _ => {}
     }
-    Order { file, overrides, seed: key.seed }
+    RunSpec { file, overrides, seed: key.seed }
 }
 
 /// Runs one transfer of Fig. 3.
@@ -209,7 +209,7 @@ pub fn sweep_order(key: &SweepKey) -> Order {
 /// # Errors
 /// The scenario is invalid, or the transfer was not established.
 pub fn transfer(key: &TransferKey) -> Result<Transfer, String> {
-    let (summary, _) = transfer_order(key).simulate()?;
+    let (summary, _) = transfer_spec(key).simulate()?;
     of_summary(&summary, key.transport)
 }
 
@@ -218,7 +218,7 @@ pub fn transfer(key: &TransferKey) -> Result<Transfer, String> {
 /// # Errors
 /// As [`transfer`].
 pub fn sweep(key: &SweepKey) -> Result<Transfer, String> {
-    let (summary, _) = sweep_order(key).simulate()?;
+    let (summary, _) = sweep_spec(key).simulate()?;
     of_summary(&summary, key.transport)
 }
 
@@ -296,9 +296,9 @@ fn confusion(verdicts: VerdictSummary) -> Confusion {
 /// # Errors
 /// As [`transfer`], or the loss did not have the form of the paper's.
 pub fn microscope(key: &MicroscopeKey) -> Result<Microscope, String> {
-    let (summary, series) = microscope_order(key).simulate()?;
+    let (summary, series) = microscope_spec(key).simulate()?;
     tcp_flow(&summary, "transfer")?;
-    looked_at(tcp_trace(&series)?)
+    around_the_loss(tcp_trace(&series)?)
 }
 
 /// Returns the trace of the TCP sender.
@@ -307,7 +307,7 @@ fn tcp_trace(series: &Series) -> Result<&TcpTraceSeries, String> {
     series.tcp.iter().find(is_it).ok_or_else(|| "the sender has no trace".to_owned())
 }
 
-fn looked_at(trace: &TcpTraceSeries) -> Result<Microscope, String> {
+fn around_the_loss(trace: &TcpTraceSeries) -> Result<Microscope, String> {
     let duplicates: Vec<f64> = trace
         .segments
         .iter()
@@ -341,7 +341,7 @@ fn event(event: &TraceEvent) -> Option<Event> {
     let number = |offset: u64| (offset - 1) / SEGMENT + 1;
     let (number, kind) = match event.kind {
         TraceKind::Sent { offset, retransmission: false, .. } => (number(offset), EventKind::Sent),
-        TraceKind::Sent { offset, retransmission: true, .. } => (number(offset), EventKind::SentAgain),
+        TraceKind::Sent { offset, retransmission: true, .. } => (number(offset), EventKind::Retransmitted),
         TraceKind::AckReceived { ack, .. } => (number(ack), EventKind::Acked),
         _ => return None,
     };
@@ -353,11 +353,11 @@ fn event(event: &TraceEvent) -> Option<Event> {
 /// # Errors
 /// As [`transfer`].
 pub fn recovery(key: &RecoveryKey) -> Result<Recovery, String> {
-    let (summary, series) = recovery_order(key).simulate()?;
+    let (summary, series) = recovery_spec(key).simulate()?;
     let flow = tcp_flow(&summary, "transfer")?;
     let trace = tcp_trace(&series)?;
     Ok(Recovery {
-        resent_blocks: data_links(&summary).map(|link| link.resent).sum(),
+        retransmitted_blocks: data_links(&summary).map(|link| link.resent).sum(),
         lost: lost(&summary),
         duplicate_acks: flow.duplicate_acks,
         gap_losses: flow.fast_retransmits,
@@ -375,39 +375,39 @@ fn lost(summary: &Summary) -> u64 {
 /// # Errors
 /// As [`transfer`], or a timeout before the handover.
 pub fn handover(key: &HandoverKey) -> Result<Handover, String> {
-    let (summary, series) = handover_order(key).simulate()?;
+    let (summary, series) = handover_spec(key).simulate()?;
     let transfer = of_summary(&summary, key.transport)?;
-    let seen = match key.transport {
-        Transport::Reno | Transport::Sack => seen_by_tcp(tcp_trace(&series)?),
+    let found = match key.transport {
+        Transport::Reno | Transport::Sack => timeouts_of_tcp(tcp_trace(&series)?),
         Transport::Sctp => {
             let trace = series.traces.iter().find(|trace| trace.side == "server");
-            seen_by_sctp(trace.ok_or("the sender has no trace")?)
+            timeouts_of_sctp(trace.ok_or("the sender has no trace")?)
         }
     };
     let from = Time::ZERO + Span::from_secs(30);
-    if let Some(&early) = seen.timeouts.iter().find(|&&at| at < from) {
+    if let Some(&early) = found.timeouts.iter().find(|&&at| at < from) {
         return Err(format!("a timeout at {early}, before the handover"));
     }
-    let first = seen.timeouts.first().copied();
+    let first = found.timeouts.first().copied();
     let window = |at: Option<Time>, before: bool| {
         let until = |&&(t, _): &&(Time, u64)| at.is_some_and(|at| if before { t < at } else { t <= at });
-        seen.windows.iter().rfind(until).map_or(0, |&(_, cwnd)| cwnd)
+        found.windows.iter().rfind(until).map_or(0, |&(_, cwnd)| cwnd)
     };
     Ok(Handover {
         lost: lost(&summary),
-        timeouts: seen.timeouts.len() as u64,
-        recognised: seen.spurious.len() as u64,
+        timeouts: found.timeouts.len() as u64,
+        recognised: found.spurious.len() as u64,
         window_before: window(first, true),
-        window_after: window(seen.spurious.last().or(seen.timeouts.last()).copied(), false),
-        slow_start: seen.timeouts.len() > seen.spurious.len(),
-        reset: seen.reset,
+        window_after: window(found.spurious.last().or(found.timeouts.last()).copied(), false),
+        slow_start: found.timeouts.len() > found.spurious.len(),
+        reset: found.reset,
         delivered: transfer.delivered,
     })
 }
 
 /// Timeouts and windows in a sender's trace.
 #[derive(Default)]
-struct Seen {
+struct TimeoutTrace {
     timeouts: Vec<Time>,
     spurious: Vec<Time>,
     reset: Option<Reset>,
@@ -424,31 +424,31 @@ fn reset(sample: Span, times: &msctp_congestion::RoundTrips) -> Reset {
     }
 }
 
-fn seen_by_tcp(trace: &TcpTraceSeries) -> Seen {
+fn timeouts_of_tcp(trace: &TcpTraceSeries) -> TimeoutTrace {
     let windows = trace.window.iter().map(|&(at, cwnd, ..)| (at, cwnd)).collect();
-    let mut seen = Seen { windows, ..Seen::default() };
+    let mut found = TimeoutTrace { windows, ..TimeoutTrace::default() };
     for mark in &trace.marks {
         match &mark.kind {
-            TraceKind::Timeout { .. } => seen.timeouts.push(mark.at),
-            TraceKind::SpuriousTimeout => seen.spurious.push(mark.at),
-            TraceKind::RttStartedOver { sample, times } => seen.reset = Some(reset(*sample, times)),
+            TraceKind::Timeout { .. } => found.timeouts.push(mark.at),
+            TraceKind::SpuriousTimeout => found.spurious.push(mark.at),
+            TraceKind::RttStartedOver { sample, times } => found.reset = Some(reset(*sample, times)),
             _ => {}
         }
     }
-    seen
+    found
 }
 
-fn seen_by_sctp(trace: &TraceSeries) -> Seen {
+fn timeouts_of_sctp(trace: &TraceSeries) -> TimeoutTrace {
     let window = &trace.window;
     let windows = window.at.iter().copied().zip(window.cwnd.iter().copied()).collect();
-    let mut seen = Seen { windows, ..Seen::default() };
+    let mut found = TimeoutTrace { windows, ..TimeoutTrace::default() };
     for mark in &trace.marks {
         match &mark.kind {
-            SctpKind::T3Timeout { .. } => seen.timeouts.push(mark.at),
-            SctpKind::SpuriousTimeout { .. } => seen.spurious.push(mark.at),
-            SctpKind::RttStartedOver { sample, times, .. } => seen.reset = Some(reset(*sample, times)),
+            SctpKind::T3Timeout { .. } => found.timeouts.push(mark.at),
+            SctpKind::SpuriousTimeout { .. } => found.spurious.push(mark.at),
+            SctpKind::RttStartedOver { sample, times, .. } => found.reset = Some(reset(*sample, times)),
             _ => {}
         }
     }
-    seen
+    found
 }

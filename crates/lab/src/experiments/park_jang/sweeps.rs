@@ -3,7 +3,7 @@
 use super::claims::{Measured, Runs, kbps};
 use super::figures::{finite, from_zero, plain, tops};
 use super::grid::{
-    Air, BUFFERS, Cell, HALVES, LOSSES, Losses, Network, Scheme, Subject, SweepKey, Told, Transport,
+    Air, BUFFERS, Cell, HALVES, LOSSES, LossTest, Losses, Network, Scheme, Subject, SweepKey, Transport,
 };
 use super::measure::{Confusion, Transfer};
 use crate::figure::{Axis, Chart, Mark, Point, Series, Style, round_up};
@@ -12,8 +12,8 @@ use crate::stats::{Mean, paired_difference};
 use crate::words::{signed, spread};
 
 /// Returns the runs of one point of a sweep.
-fn runs(measured: &Measured, subject: Subject, transport: Transport, told: Told) -> Vec<&Transfer> {
-    let key = |seed| SweepKey { subject, transport, told, seed };
+fn runs(measured: &Measured, subject: Subject, transport: Transport, loss_test: LossTest) -> Vec<&Transfer> {
+    let key = |seed| SweepKey { subject, transport, loss_test, seed };
     measured.sweeps.range(key(0)..=key(u64::MAX)).map(|(_, run)| run).collect()
 }
 
@@ -116,11 +116,11 @@ fn beside_in_a_queue(measured: &Measured) -> Option<Grid> {
     for network in Network::ALL {
         for transport in [Transport::Sack, Transport::Sctp] {
             let subject = Subject::Queue { network };
-            let own = |told| -> Vec<f64> {
-                runs(measured, subject, transport, told).iter().map(|run| run.delivered as f64).collect()
+            let own = |loss_test| -> Vec<f64> {
+                runs(measured, subject, transport, loss_test).iter().map(|run| run.delivered as f64).collect()
             };
-            let Some(gain) = change(&own(Told::ParkJang), &own(Told::Standard)) else { continue };
-            let confusion = together(&runs(measured, subject, transport, Told::ParkJang));
+            let Some(gain) = change(&own(LossTest::ParkJang), &own(LossTest::Standard)) else { continue };
+            let confusion = together(&runs(measured, subject, transport, LossTest::ParkJang));
             let (text, note) = change_text(&gain);
             let mut cells = vec![
                 GridCell { text, note, tone: Tone::Plain },
@@ -141,11 +141,11 @@ fn beside_in_a_queue(measured: &Measured) -> Option<Grid> {
 
 /// Returns the change of the competing flow's throughput when its neighbour distinguishes losses.
 fn cost(measured: &Measured, subject: Subject, transport: Transport) -> Option<GridCell> {
-    let competitor = |told| -> Vec<f64> {
-        let runs = runs(measured, subject, transport, told);
+    let competitor = |loss_test| -> Vec<f64> {
+        let runs = runs(measured, subject, transport, loss_test);
         runs.iter().filter_map(|run| run.competitor).map(|bytes| bytes as f64).collect()
     };
-    let change = change(&competitor(Told::ParkJang), &competitor(Told::Standard))?;
+    let change = change(&competitor(LossTest::ParkJang), &competitor(LossTest::Standard))?;
     let tone = if change.high() < 0.0 { Tone::Bad } else { Tone::Plain };
     let (text, note) = change_text(&change);
     Some(GridCell { text, note, tone })
@@ -189,8 +189,8 @@ fn k_axis() -> Axis {
 }
 
 fn gain_over_k(measured: &Measured, network: Network, transport: Transport) -> Option<Panel> {
-    let rate = |subject, told| -> Vec<f64> {
-        runs(measured, subject, transport, told).iter().map(|run| run.delivered as f64).collect()
+    let rate = |subject, loss_test| -> Vec<f64> {
+        runs(measured, subject, transport, loss_test).iter().map(|run| run.delivered as f64).collect()
     };
     let styles = [Style::First, Style::Second, Style::Third];
     let series: Vec<Series> = Losses::ALL
@@ -198,10 +198,10 @@ fn gain_over_k(measured: &Measured, network: Network, transport: Transport) -> O
         .zip(styles)
         .map(|(losses, style)| {
             let cell = Cell { network, losses };
-            let standard = rate(Subject::K { cell, halves: 2 }, Told::Standard);
+            let standard = rate(Subject::K { cell, halves: 2 }, LossTest::Standard);
             let points = HALVES.into_iter().filter_map(|halves| {
-                let told = rate(Subject::K { cell, halves }, Told::ParkJang);
-                let change = change(&told, &standard)?;
+                let classified = rate(Subject::K { cell, halves }, LossTest::ParkJang);
+                let change = change(&classified, &standard)?;
                 Some(Point {
                     x: f64::from(halves) / 2.0,
                     y: 100.0 + change.mean,
@@ -230,7 +230,7 @@ fn shares_over_k(measured: &Measured, network: Network, transport: Transport) ->
     let curve = |losses, name: &str, style, share: fn(&Confusion) -> Option<f64>| {
         let cell = Cell { network, losses };
         let points = HALVES.into_iter().filter_map(|halves| {
-            let all = together(&runs(measured, Subject::K { cell, halves }, transport, Told::ParkJang));
+            let all = together(&runs(measured, Subject::K { cell, halves }, transport, LossTest::ParkJang));
             Some(Point::new(f64::from(halves) / 2.0, share(&all)? * 100.0))
         });
         line(name, style, points.collect())
@@ -270,8 +270,8 @@ pub(super) fn buffers_and_losses(measured: &Measured) -> Option<Figure> {
     .map(|(what, slug, axis, points)| {
         let panels = [
             rates(measured, slug, axis, &points),
-            shares(measured, slug, axis, &points, Told::ParkJang),
-            shares(measured, slug, axis, &points, Told::Stamped),
+            shares(measured, slug, axis, &points, LossTest::ParkJang),
+            shares(measured, slug, axis, &points, LossTest::Stamped),
         ];
         (Some(what), panels.into_iter().flatten().collect())
     })
@@ -290,24 +290,24 @@ pub(super) fn buffers_and_losses(measured: &Measured) -> Option<Figure> {
 }
 
 fn rates(measured: &Measured, slug: &str, axis: &str, points: &[(String, Subject)]) -> Option<Panel> {
-    let style = |told| match told {
-        Told::Standard => Style::First,
-        Told::ParkJang => Style::Third,
-        Told::Stamped => Style::Fourth,
-        Told::Oracle => Style::Second,
+    let style = |loss_test| match loss_test {
+        LossTest::Standard => Style::First,
+        LossTest::ParkJang => Style::Third,
+        LossTest::Stamped => Style::Fourth,
+        LossTest::Oracle => Style::Second,
     };
-    let series: Vec<Series> = Told::ALL
+    let series: Vec<Series> = LossTest::ALL
         .into_iter()
-        .map(|told| {
+        .map(|loss_test| {
             let means = points.iter().enumerate().filter_map(|(place, &(_, subject))| {
-                let each: Vec<f64> = runs(measured, subject, Transport::Sack, told)
+                let each: Vec<f64> = runs(measured, subject, Transport::Sack, loss_test)
                     .iter()
                     .map(|run| kbps(run.delivered as f64) / 1000.0)
                     .collect();
                 let mean = Mean::of(&each)?;
                 Some(Point { x: place as f64, y: mean.mean, half_width: finite(&mean) })
             });
-            line(told.words(), style(told), means.collect())
+            line(loss_test.words(), style(loss_test), means.collect())
         })
         .filter(|series| !series.points.is_empty())
         .collect();
@@ -330,11 +330,11 @@ fn shares(
     slug: &str,
     axis: &str,
     points: &[(String, Subject)],
-    told: Told,
+    loss_test: LossTest,
 ) -> Option<Panel> {
     let curve = |name: &str, style, share: fn(&Confusion) -> Option<f64>| {
         let values = points.iter().enumerate().filter_map(|(place, &(_, subject))| {
-            let all = together(&runs(measured, subject, Transport::Sack, told));
+            let all = together(&runs(measured, subject, Transport::Sack, loss_test));
             Some(Point::new(place as f64, share(&all)? * 100.0))
         });
         line(name, style, values.collect())
@@ -348,8 +348,8 @@ fn shares(
     .filter(|series| !series.points.is_empty())
     .collect();
     (!series.is_empty()).then(|| Panel {
-        slug: format!("{slug}-verdicts{}", if told == Told::Stamped { "-stamped" } else { "" }),
-        caption: format!("Verdicts, k = 1, {}", told.words()),
+        slug: format!("{slug}-verdicts{}", if loss_test == LossTest::Stamped { "-stamped" } else { "" }),
+        caption: format!("Verdicts, k = 1, {}", loss_test.words()),
         chart: Chart {
             title: format!("Precision and recall over the {axis}"),
             x: Axis::named(axis, points.iter().map(|(name, _)| name.clone()).collect()),

@@ -3,7 +3,7 @@
 use super::claims::Measured;
 use super::grid::{Scheme, Transport};
 use super::measure::Transfer;
-use super::run::{Order, handover_order, microscope_order, recovery_order, sweep_order, transfer_order};
+use super::run::{RunSpec, handover_spec, microscope_spec, recovery_spec, sweep_spec, transfer_spec};
 use crate::table::Table;
 
 /// Adds the columns of a transfer.
@@ -26,13 +26,13 @@ fn figures(table: Table, runs: &[&Transfer]) -> Table {
 }
 
 /// Adds the columns of provenance.
-fn provenance(table: Table, orders: &[Order]) -> Table {
+fn provenance(table: Table, specs: &[RunSpec]) -> Table {
     table
-        .text("msctp_version", orders.iter().map(|_| env!("CARGO_PKG_VERSION")))
-        .text("scenario", orders.iter().map(|order| order.file.path))
-        .text("scenario_sha256", orders.iter().map(|order| order.file.sha256()))
-        .text("overrides", orders.iter().map(|order| order.overrides.join(" ")))
-        .text("command", orders.iter().map(Order::command))
+        .text("msctp_version", specs.iter().map(|_| env!("CARGO_PKG_VERSION")))
+        .text("scenario", specs.iter().map(|spec| spec.file.path))
+        .text("scenario_sha256", specs.iter().map(|spec| spec.file.sha256()))
+        .text("overrides", specs.iter().map(|spec| spec.overrides.join(" ")))
+        .text("command", specs.iter().map(RunSpec::command))
 }
 
 /// Returns a row per transfer of Fig. 3.
@@ -45,7 +45,7 @@ pub(super) fn transfers(measured: &Measured) -> Table {
         .text("transport", keys().map(|key| key.transport.slug()))
         .text("scheme", keys().map(|key| key.scheme.slug()))
         .integer("seed", keys().map(|key| Some(key.seed)));
-    provenance(figures(table, &runs), &keys().map(transfer_order).collect::<Vec<_>>())
+    provenance(figures(table, &runs), &keys().map(transfer_spec).collect::<Vec<_>>())
 }
 
 /// Returns a row per run of a sweep.
@@ -55,9 +55,9 @@ pub(super) fn sweeps(measured: &Measured) -> Table {
     let table = Table::new()
         .text("subject", keys().map(|key| key.subject.to_string()))
         .text("transport", keys().map(|key| key.transport.slug()))
-        .text("told_apart_by", keys().map(|key| key.told.words()))
+        .text("told_apart_by", keys().map(|key| key.loss_test.words()))
         .integer("seed", keys().map(|key| Some(key.seed)));
-    provenance(figures(table, &runs), &keys().map(sweep_order).collect::<Vec<_>>())
+    provenance(figures(table, &runs), &keys().map(sweep_spec).collect::<Vec<_>>())
 }
 
 /// Returns a row per handover.
@@ -84,7 +84,7 @@ pub(super) fn handovers(measured: &Measured) -> Table {
         .real("reset_avg_s", resets(|reset| reset.avg))
         .real("reset_dev_s", resets(|reset| reset.dev))
         .integer("delivered_bytes", runs().map(|run| Some(run.delivered)));
-    provenance(table, &keys().map(handover_order).collect::<Vec<_>>())
+    provenance(table, &keys().map(handover_spec).collect::<Vec<_>>())
 }
 
 /// Returns a row per transfer over a link layer that recovers.
@@ -95,25 +95,25 @@ pub(super) fn recoveries(measured: &Measured) -> Table {
         .text("transport", keys().map(|key| key.transport.slug()))
         .text("errors", keys().map(|key| if key.errors { "yes" } else { "no" }))
         .integer("seed", keys().map(|key| Some(key.seed)))
-        .integer("resent_blocks", runs().map(|run| Some(run.resent_blocks)))
+        .integer("resent_blocks", runs().map(|run| Some(run.retransmitted_blocks)))
         .integer("lost", runs().map(|run| Some(run.lost)))
         .integer("duplicate_acks", runs().map(|run| Some(run.duplicate_acks)))
         .integer("gap_losses", runs().map(|run| Some(run.gap_losses)))
         .real("longest_rtt_s", runs().map(|run| run.longest_rtt));
-    provenance(table, &keys().map(recovery_order).collect::<Vec<_>>())
+    provenance(table, &keys().map(recovery_spec).collect::<Vec<_>>())
 }
 
 /// Returns commands that repeat single runs: a transfer, a run of the microscope, a handover.
 pub(super) fn examples(measured: &Measured) -> Vec<(String, String)> {
     let proposed = |scheme, transport| scheme == Scheme::Proposed && transport == Transport::Sack;
     let transfer = measured.transfers.keys().find(|key| proposed(key.scheme, key.transport));
-    let look = measured.microscope.keys().find(|key| proposed(key.scheme, key.transport));
+    let microscope = measured.microscope.keys().find(|key| proposed(key.scheme, key.transport));
     let handover = measured.handovers.keys().find(|key| key.frto);
-    let of = |what: String, order: Order| (format!("{what}:"), order.command());
+    let of = |what: String, spec: RunSpec| (format!("{what}:"), spec.command());
     transfer
-        .map(|key| of(key.to_string(), transfer_order(key)))
+        .map(|key| of(key.to_string(), transfer_spec(key)))
         .into_iter()
-        .chain(look.map(|key| of(key.to_string(), microscope_order(key))))
-        .chain(handover.map(|key| of(key.to_string(), handover_order(key))))
+        .chain(microscope.map(|key| of(key.to_string(), microscope_spec(key))))
+        .chain(handover.map(|key| of(key.to_string(), handover_spec(key))))
         .collect()
 }

@@ -7,31 +7,31 @@ pub(super) const CITATION: &str = "S. Park and J.-W. Jang, “TCP Throughput Imp
      LTE and WLAN”.";
 
 /// The question.
-pub(super) const QUESTION: &str = "TCP takes every lost packet for a sign of congestion and halves its window. A radio link \
+pub(super) const QUESTION: &str = "TCP treats every lost packet as a sign of congestion and halves its window. A radio link \
      loses packets for other reasons, and then halving is a mistake. Park and Jang let the sender judge each loss by the \
      round-trip time just before it: long, then a queue was full; short, then the radio lost it, and the window stays. A \
-     handover that only delays acknowledgements is told from a lost window by F-RTO. Below, TCP Reno, TCP SACK and an SCTP \
-     path do this under the paper’s conditions. The simulator knows why it lost each packet, so each judgement is held \
-     against the truth: how often is it right, and who pays when it is not?";
+     handover that only delays acknowledgements is distinguished from a lost window by F-RTO. Below, TCP Reno, TCP SACK and an SCTP \
+     path do this under the paper’s conditions. The simulator knows why it lost each packet, so each judgement is \
+     compared with the truth: how often is it right, and what does an error cost?";
 
 /// Explanations of the verdicts' terms.
 pub(super) const TERMS: [(&str, &str); 6] = [
     (
         "Above, better",
         "The mean over the seeds of the paired differences is above zero, its 95 % confidence interval (Student’s t) does \
-         not hold zero, and it is at least one segment of 1460 bytes. “At least”: not below in this sense. Paired: two \
+         not contain zero, and it is at least one segment of 1460 bytes. “At least”: not below in this sense. Paired: two \
          senders with the same seed meet the same random numbers on each link, one for each packet.",
     ),
     (
         "Precision, recall",
-        "Of the losses that the sender took for the radio’s, the share that were; of the radio’s losses that it judged, the \
-         share that it recognised. A loss is judged at its third duplicate acknowledgement, in congestion avoidance.",
+        "Precision: of the losses judged wireless, the share that were. Recall: of the judged wireless losses, the \
+         share recognised. A loss is judged at its third duplicate acknowledgement, in congestion avoidance.",
     ),
     (
         "The truth",
         "A loss on the wire counts as congestion, because the paper’s random losses there stand for it; so does a packet that \
-         finds a queue full, on any link. A loss on the air is the radio’s. The simulator tells a table beside the protocol; \
-         no byte on a link depends on it, but for senders that use the oracle.",
+         finds a queue full, on any link. A loss on the air is the radio’s. The simulator records causes outside the protocol; \
+         no byte on a link depends on them, except with the oracle.",
     ),
     (
         "Two models of the air",
@@ -43,7 +43,7 @@ pub(super) const TERMS: [(&str, &str); 6] = [
         "Spurious, needless",
         "A timeout is spurious when nothing had been lost. Slow start after it is needless.",
     ),
-    ("Out of reach", "What was run does not suffice to tell."),
+    ("Out of reach", "The runs do not suffice."),
 ];
 
 /// The set-up.
@@ -62,7 +62,7 @@ pub(super) const SET_UP: [SetUp; 25] = [
     SetUp::stated(
         "Senders",
         "TCP Reno, TCP SACK (ns-2)",
-        "Reno (RFC 5681), SACK (RFC 6675); SCTP (RFC 9260) beside them",
+        "Reno (RFC 5681), SACK (RFC 6675); also SCTP (RFC 9260)",
     ),
     SetUp::stated(
         "The test of a loss",
@@ -84,7 +84,7 @@ pub(super) const SET_UP: [SetUp; 25] = [
         "LD recovery on SCTP",
         "–",
         "fast retransmit without the cut; new data as gap blocks make room (RFC 9260 §6.1)",
-        "SCTP counts what gap blocks acknowledge out of the flight: the rule of one for one is there already.",
+        "SCTP removes chunks acknowledged by gap blocks from the flight: the one-for-one rule holds already.",
     ),
     SetUp::stated(
         "Previous scheme",
@@ -101,14 +101,14 @@ pub(super) const SET_UP: [SetUp; 25] = [
         "Tmin = Tavg = RTT, Tdev = RTT/2 at the first new packet’s ACK",
         "the same",
     ),
-    SetUp::open("k", "1, and 0.5 to 3 in a sweep", "The paper names none."),
-    SetUp::open("Delay of the wired network", "10 ms", "Short beside both radio links."),
+    SetUp::open("k", "1, and 0.5 to 3 in a sweep", "The paper does not state it."),
+    SetUp::open("Delay of the wired network", "10 ms", "Short compared with both radio links."),
     SetUp::open("Queues", "drop-tail, 50 packets, every link", "ns-2’s default; swept for WLAN."),
     SetUp::open(
         "Receive window",
         "1 MiB; 65,536 bytes at handovers and for PJ3",
-        "The window is the congestion window’s affair; \
-         where nothing may be lost it fits the queue.",
+        "The receive window must not limit the congestion window; \
+         where no loss is allowed it fits the queue.",
     ),
     SetUp::open(
         "Timestamps, delayed ACKs",
@@ -130,9 +130,9 @@ pub(super) const SET_UP: [SetUp; 25] = [
     ),
     SetUp::open(
         "Handover",
-        "the radio link stands still for 0.5 to 3 s, keeps its queue, then is the other network",
+        "the radio link is silent for 0.5 to 3 s, keeps its queue, then becomes the other network",
         "LTE forwards \
-         in order what has not arrived. Nothing is lost, so that every timeout is spurious.",
+         undelivered packets in order. Nothing is lost, so that every timeout is spurious.",
     ),
     SetUp::open(
         "Seeds at handovers",

@@ -157,7 +157,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_parses_back(
+        fn encoded_advertisements_parse_back(
             lifetime: u16, sequence: u16, registration_lifetime: u16, home: bool,
             care_of in prop::collection::vec(any::<[u8; 4]>(), 0..5),
             flip in prop::option::of((0..48usize, 0..8u8)),

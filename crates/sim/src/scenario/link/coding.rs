@@ -23,7 +23,7 @@ pub struct CodingSpec {
     pub process: CodingConfig,
     /// Interruption of the link by a handover of the process.
     pub interruption: Span,
-    /// What the old cell forwards at such a handover.
+    /// Packets that the old cell forwards at such a handover.
     pub carries: Carries,
 }
 

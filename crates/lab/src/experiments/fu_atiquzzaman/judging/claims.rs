@@ -380,7 +380,7 @@ fn fa4(measured: &Measured) -> Vec<Check> {
         });
     }
     let want = format!(
-        "SCTP sends all six again in at most {:.0} % of the time that TCP SACK takes (paper: about 3.5 against 11 s)",
+        "SCTP retransmits all six in at most {:.0} % of the time that TCP SACK takes (paper: about 3.5 against 11 s)",
         WELL_BEFORE * 100.0
     );
     checks.push(match (repair(Sctp), repair(Sack)) {
@@ -509,7 +509,7 @@ pub fn ledger(measured: &Measured) -> Vec<Claim> {
         claim(
             "FA4",
             "Figs 6–8",
-            "Six non-consecutive losses in one window: SCTP has sent all again in a third of the time TCP with three SACK blocks \
+            "Six non-consecutive losses in one window: SCTP has retransmitted all in a third of the time TCP with three SACK blocks \
              takes (3.5 against 11 s); Reno needs a timeout.",
             fa4(measured),
         ),

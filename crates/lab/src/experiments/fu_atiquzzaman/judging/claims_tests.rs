@@ -49,10 +49,10 @@ fn verdict(measured: &Measured, id: &str) -> Verdict {
 }
 
 /// Asserts that the claim holds for the smooth model, and fails after `change`.
-fn bent(id: &str, bend: impl Fn(u32, u32, Protocol, f64) -> f64) {
+fn fails_after(id: &str, change: impl Fn(u32, u32, Protocol, f64) -> f64) {
     assert_eq!(verdict(&grid(smooth), id), Verdict::Reproduced, "{:?}", claim(&grid(smooth), id));
-    let bent = grid(|w, r, protocol| bend(w, r, protocol, smooth(w, r, protocol)));
-    assert_eq!(verdict(&bent, id), Verdict::NotReproduced, "{:?}", claim(&bent, id));
+    let changed = grid(|w, r, protocol| change(w, r, protocol, smooth(w, r, protocol)));
+    assert_eq!(verdict(&changed, id), Verdict::NotReproduced, "{:?}", claim(&changed, id));
 }
 
 #[test]
@@ -89,9 +89,12 @@ fn the_papers_own_tables_support_its_claims() {
 
 #[test]
 fn fa1_requires_the_order_in_the_slow_cells() {
-    bent("FA1", |w, r, protocol, x| if protocol == Sctp && is_slow(w, r) { x * 0.9 } else { x });
-    bent("FA1", |_, _, protocol, x| if protocol == Reno { x * 1.5 } else { x });
-    bent("FA1", |w, r, protocol, x| if (w, r, protocol) == (54_000, 2_000_000, Sctp) { x * 0.9 } else { x });
+    fails_after("FA1", |w, r, protocol, x| if protocol == Sctp && is_slow(w, r) { x * 0.9 } else { x });
+    fails_after("FA1", |_, _, protocol, x| if protocol == Reno { x * 1.5 } else { x });
+    fails_after(
+        "FA1",
+        |w, r, protocol, x| if (w, r, protocol) == (54_000, 2_000_000, Sctp) { x * 0.9 } else { x },
+    );
 }
 
 #[test]
@@ -109,18 +112,18 @@ fn fa1_ignores_the_fast_cells() {
 
 #[test]
 fn fa2_requires_a_rise_that_saturates() {
-    bent("FA2", |_, r, _, x| if r >= 384_000 { x * 0.3 } else { x });
-    bent("FA2", |_, r, protocol, x| if r == 2_000_000 && protocol == Sack { x * 1.3 } else { x });
-    bent("FA2", |w, _, protocol, x| if w == 1_500_000 && protocol == Sctp { x * 1.5 } else { x });
+    fails_after("FA2", |_, r, _, x| if r >= 384_000 { x * 0.3 } else { x });
+    fails_after("FA2", |_, r, protocol, x| if r == 2_000_000 && protocol == Sack { x * 1.3 } else { x });
+    fails_after("FA2", |w, _, protocol, x| if w == 1_500_000 && protocol == Sctp { x * 1.5 } else { x });
 }
 
 // FA3
 
 #[test]
 fn fa3_requires_a_gain_that_falls_with_r_and_depends_less_on_w() {
-    bent("FA3", |_, r, protocol, x| if r >= 1_000_000 && protocol == Sctp { x * 1.5 } else { x });
-    bent("FA3", |_, r, protocol, x| if r == 384_000 && protocol == Sack { x * 1.5 } else { x });
-    bent("FA3", |w, _, protocol, x| if w == 28_800 && protocol == Reno { x * 0.5 } else { x });
+    fails_after("FA3", |_, r, protocol, x| if r >= 1_000_000 && protocol == Sctp { x * 1.5 } else { x });
+    fails_after("FA3", |_, r, protocol, x| if r == 384_000 && protocol == Sack { x * 1.5 } else { x });
+    fails_after("FA3", |w, _, protocol, x| if w == 28_800 && protocol == Reno { x * 0.5 } else { x });
 }
 
 // FA4
@@ -128,8 +131,9 @@ fn fa3_requires_a_gain_that_falls_with_r_and_depends_less_on_w() {
 /// Returns a sender that sends 20 segments, and retransmits the six at these times.
 fn microscope(protocol: Protocol, again: [f64; 6], timeouts: &[f64]) -> Microscope {
     let lost: Vec<u64> = LossSet::Same.offsets(protocol).iter().map(|offset| offset + 40).collect();
-    let first = (35..60).map(|segment| Sent { at: 170.0 + segment as f64 / 100.0, segment, again: false });
-    let later = lost.iter().zip(again).map(|(&segment, at)| Sent { at, segment, again: true });
+    let first =
+        (35..60).map(|segment| Sent { at: 170.0 + segment as f64 / 100.0, segment, retransmission: false });
+    let later = lost.iter().zip(again).map(|(&segment, at)| Sent { at, segment, retransmission: true });
     Microscope {
         sent: first.chain(later).collect(),
         acknowledged: vec![(171.0, 40), (again[5] + 3.0, 60)],
@@ -170,7 +174,7 @@ fn fa4_requires_sctp_in_half_the_time_and_a_timeout_of_reno_only() {
         (Sctp, |run| run.timeouts.push(175.0)),
         (Sack, |run| run.timeouts.push(175.0)),
         (Reno, |run| run.timeouts.clear()),
-        (Sack, |run| run.sent.iter_mut().filter(|sent| sent.again).for_each(|sent| sent.at = 173.0)),
+        (Sack, |run| run.sent.iter_mut().filter(|sent| sent.retransmission).for_each(|sent| sent.at = 173.0)),
         (Sctp, |run| run.lost = vec![40, 41, 42, 43, 44, 45]),
         (Sack, |run| run.acknowledged.truncate(1)),
     ];

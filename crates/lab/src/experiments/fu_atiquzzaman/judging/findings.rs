@@ -31,13 +31,13 @@ const FINDINGS: [Finding; 4] = [
     },
     Finding {
         id: "FA4",
-        text: "Three blocks are enough for TCP’s sender, because it remembers. The most recent block comes first and earlier ones are \
+        text: "Three blocks are enough for TCP’s sender, because its scoreboard persists. The most recent block comes first and earlier ones are \
                repeated (RFC 2018 §4), so that over a dozen duplicate acknowledgments each of the five blocks is reported; the \
-               scoreboard of RFC 6675 keeps them all. TCP SACK and SCTP send the six again in the same two seconds, packet for \
-               packet. SCTP’s own sender would suffer: RFC 9260 §6.2.1 takes a chunk back that a SACK no longer reports, and reports \
+               scoreboard of RFC 6675 keeps them all. TCP SACK and SCTP retransmit the six in the same two seconds, packet for \
+               packet. SCTP’s own sender would suffer: by RFC 9260 §6.2.1 a chunk that a SACK no longer reports is outstanding again, and reports \
                begin with the lowest, so that what lies beyond the last block counts as outstanding. The sweep below shows it: TCP does \
                not depend on the number of blocks at all, SCTP delivers less with three or fewer. What the paper saw of TCP, a flight \
-               size that stops falling after three blocks, needs a sender that forgets. Reno’s timeout is there.",
+               size that stops falling after three blocks, needs a sender without a scoreboard. Reno’s timeout is there.",
     },
     Finding {
         id: "FA5",

@@ -136,7 +136,7 @@ fn segment_chart(run: &Microscope, (zero, first): (f64, u64), window: (f64, f64)
             .collect(),
         mark: Mark::Dots,
     };
-    let lost = |sent: &Sent| !sent.again && run.lost.contains(&sent.segment);
+    let lost = |sent: &Sent| !sent.retransmission && run.lost.contains(&sent.segment);
     let acknowledged = Series {
         name: "acknowledged".to_owned(),
         style: Style::Reference,
@@ -149,9 +149,9 @@ fn segment_chart(run: &Microscope, (zero, first): (f64, u64), window: (f64, f64)
         mark: Mark::Steps,
     };
     let series = vec![
-        dots("sent", Style::Second, &|sent| !sent.again && !lost(sent)),
+        dots("sent", Style::Second, &|sent| !sent.retransmission && !lost(sent)),
         dots("lost", Style::First, &lost),
-        dots("retransmitted", Style::Fourth, &|sent| sent.again),
+        dots("retransmitted", Style::Fourth, &|sent| sent.retransmission),
         acknowledged,
     ];
     let ys = || series.iter().flat_map(|series| &series.points).map(|point| point.y);
