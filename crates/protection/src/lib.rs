@@ -29,6 +29,7 @@
 //! ```
 
 mod keys;
+mod negotiation;
 mod opener;
 mod provider;
 mod psk;
@@ -43,13 +44,14 @@ mod tests;
 mod vectors;
 
 pub use keys::{KeyLengthError, KeyMaterial};
+pub use negotiation::{End, Negotiated, NegotiationError, negotiate};
 pub use opener::{OpenError, Opened, Opener, ReceiveUsage};
 #[cfg(feature = "aws-lc-rs")]
 pub use provider::AwsLcRs;
 #[cfg(feature = "ring")]
 pub use provider::Ring;
 pub use provider::{Provider, RecordCipher};
-pub use psk::{Direction, End, PreShared, PskError, SetUp};
+pub use psk::{Direction, PreShared, PskError, SetUp};
 pub use record::{EpochError, FIRST_EPOCH, HEADER_LEN, KeyContext, TRAILER_LEN};
 pub use sealer::{SealError, Sealer, SendUsage};
 pub use secret::Secret;

@@ -1,6 +1,7 @@
 //! [`PreShared`]: key management method 0, pre-shared cryptographic parameters.
 
 use crate::keys::{KeyMaterial, expand_label};
+use crate::negotiation::End;
 use crate::provider::Provider;
 use crate::record::{FIRST_EPOCH, KeyContext};
 use crate::secret::Secret;
@@ -8,15 +9,6 @@ use crate::suite::{CipherSuite, NONCE_LEN};
 
 /// The least bytes of a pre-shared key: the security of the mandatory suite.
 const MIN_KEY: usize = 16;
-
-/// The key management role of an end (draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// The client.
-    Client,
-    /// The server.
-    Server,
-}
 
 /// A direction of an association, as one end sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,10 @@
 //! The crate against an independent implementation: `tests/vectors/make.py` over Python's `cryptography`.
 
 use crate::keys::KeyMaterial;
+use crate::negotiation::End;
 use crate::opener::Opener;
 use crate::provider::all;
-use crate::psk::{Direction, End, PreShared, SetUp};
+use crate::psk::{Direction, PreShared, SetUp};
 use crate::record::{FIRST_EPOCH, HEADER_LEN, KeyContext, TRAILER_LEN};
 use crate::sealer::Sealer;
 use crate::secret::Secret;
