@@ -2,9 +2,4 @@
 //! within the buffer and what is stated beside it, and of an honest sender every message as it went in.
 #![no_main]
 
-#[path = "../../crates/proto/tests/hostile/bytes.rs"]
-mod bytes;
-#[path = "../../crates/proto/tests/hostile/reassembly.rs"]
-mod reassembly;
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| reassembly::play(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| msctp_proto::fuzzing::reassembly(bytes));

@@ -169,9 +169,8 @@ impl Endpoint {
         if state.locals.is_empty() {
             return Err(ConnectError::NoNetwork);
         }
-        let reaches = |local: &IpAddr| {
-            peer.addresses.iter().any(|remote| msctp_proto::path::pairing::can_pair(local, remote))
-        };
+        let reaches =
+            |local: &IpAddr| peer.addresses.iter().any(|remote| msctp_proto::can_pair(local, remote));
         let mut addresses = state.local_ips();
         if let Some(from) = peer.from {
             addresses = from.into_iter().filter(|address| addresses.contains(address)).collect();

@@ -4,8 +4,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
-use msctp_proto::outbound::scheduler::UnknownScheduler;
-use msctp_proto::{ConfigError, LossReason, ReconfigOutcome};
+use msctp_proto::{ConfigError, LossReason, ReconfigOutcome, UnknownScheduler};
 
 /// Errors of [`Endpoint::bind`](crate::Endpoint::bind).
 #[derive(Debug, thiserror::Error)]

@@ -4,8 +4,8 @@
 
 use std::net::IpAddr;
 
+use msctp_proto::can_pair;
 use msctp_proto::handover::{LinkEvent, LinkState};
-use msctp_proto::path::pairing::can_pair;
 use msctp_proto::{
     AddressRequest, Association, AssociationState, CallError, Event, Handle, PathState, PathStats,
 };

@@ -190,16 +190,13 @@ pub mod wire {
 pub use msctp_proto::CallError as CallRefusal;
 /// By the core: why a message was not taken ([`SendError::Refused`]).
 pub use msctp_proto::SendError as SendRefusal;
-pub use msctp_proto::inbound::PartialAbort;
-pub use msctp_proto::outbound::scheduler::UnknownScheduler;
-pub use msctp_proto::path::AddressError;
 pub use msctp_proto::{
-    Abandoned, AbandonedCount, AddressRequest, Agreed, AssociationState, AssociationStats, AuthConfig,
-    AuthEvent, AuthPolicy, Config, ConfigError, Direction, EcnStats, EndpointConfig, Event, FailoverConfig,
-    HmacAlgorithm, KeyError, LossReason, LossRecovery, Message, Moves, OfferConfig, OutMessage, PathAddr,
-    PathId, PathState, PathStats, Pmtu, PrimaryCause, ReconfigOutcome, Reconfiguration, Reliability,
-    RetransmissionPath, SendFailure, SharedKey, SpuriousTimeouts, StreamEvent, StreamRequest, StreamsConfig,
-    TraceEvent, TraceKind, TraceValue, Verdicts,
+    Abandoned, AbandonedCount, AddressError, AddressRequest, Agreed, AssociationState, AssociationStats,
+    AuthConfig, AuthEvent, AuthPolicy, Config, ConfigError, Direction, EcnStats, EndpointConfig, Event,
+    FailoverConfig, HmacAlgorithm, KeyError, LossReason, LossRecovery, Message, Moves, OfferConfig,
+    OutMessage, PartialAbort, PathAddr, PathId, PathState, PathStats, Pmtu, PrimaryCause, ReconfigOutcome,
+    Reconfiguration, Reliability, RetransmissionPath, SendFailure, SharedKey, SpuriousTimeouts, StreamEvent,
+    StreamRequest, StreamsConfig, TraceEvent, TraceKind, TraceValue, UnknownScheduler, Verdicts,
 };
 pub use msctp_udp::{ENCAPSULATION_PORT, SocketError};
 pub use msctp_units::{ParseRateError, ParseSpanError, Rate, Span, Time};

@@ -613,7 +613,7 @@ impl State {
 
     /// Returns the addresses of our sockets in order of preference, as many as an association takes.
     pub(crate) fn local_ips(&self) -> Vec<IpAddr> {
-        let most = msctp_proto::path::pairing::MAX_ADDRESSES;
+        let most = msctp_proto::MAX_ADDRESSES;
         self.locals.iter().map(SocketAddr::ip).take(most).collect()
     }
 

@@ -22,13 +22,10 @@
 //! an [`Event`]. The caller's fault is an error that names the allowed values ([`ConfigError`],
 //! [`SendError`], [`CallError`]).
 
-pub mod asconf;
 pub mod handover;
-pub mod inbound;
-pub mod outbound;
-pub mod path;
 
 mod addr;
+mod asconf;
 mod association;
 mod auth;
 mod call_error;
@@ -38,8 +35,11 @@ mod endpoint;
 mod error;
 mod event;
 mod extensions;
+mod inbound;
 mod long_tsn;
 mod message;
+mod outbound;
+mod path;
 mod rare;
 mod rate;
 mod reconfig;
@@ -60,9 +60,12 @@ pub use endpoint::{DatagramOutcome, Endpoint, Handle, IgnoreReason};
 pub use error::{AbortReason, ConfigError, Restarted, SendError};
 pub use event::{Event, LossReason};
 pub use extensions::{Agreed, OfferConfig};
+pub use inbound::PartialAbort;
 pub use message::{Message, OutMessage, Reliability, SendFailure, Transmit};
+pub use outbound::scheduler::{SchedulerInfo, UnknownScheduler, schedulers};
 pub use outbound::{LossRecovery, RetransmissionPath, SpuriousTimeouts};
-pub use path::{FailoverConfig, MAX_PMTU, MIN_PMTU, Pmtu};
+pub use path::pairing::{MAX_ADDRESSES, can_pair};
+pub use path::{AddressError, FailoverConfig, MAX_PMTU, MIN_PMTU, Pmtu};
 pub use reconfig::{MAX_NAMED_STREAMS, ReconfigOutcome, Reconfiguration, StreamEvent, StreamRequest};
 pub use stats::{
     Abandoned, AbandonedCount, AssociationState, AssociationStats, EcnStats, PathState, PathStats, Verdicts,
@@ -70,3 +73,16 @@ pub use stats::{
 pub use streams::StreamsConfig;
 pub use trace::{Direction, PrimaryCause, TraceEvent, TraceKind};
 pub use trace_fields::TraceValue;
+
+/// Entry points of the fuzz targets, for parts that are not public.
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    /// Plays a script of bytes on the receiving half of an association.
+    ///
+    /// # Panics
+    ///
+    /// The receiving half has an error.
+    pub fn reassembly(script: &[u8]) {
+        crate::inbound::script::play(script);
+    }
+}

@@ -5,7 +5,8 @@ mod support;
 use msctp_congestion::{ControllerFactory, InitialWindow};
 use msctp_proto::handover::{LinkEvent, LinkState};
 use msctp_proto::{
-    CallError, Config, Event, LossReason, PathId, PathState, PrimaryCause, RetransmissionPath, TraceKind,
+    CallError, Config, Event, LossReason, PathAddr, PathId, PathState, PrimaryCause, RetransmissionPath,
+    TraceKind,
 };
 use msctp_schemes::policies::{PolicyConfig, SwitchSsthresh, policy};
 use msctp_units::{Rate, Span};
@@ -312,4 +313,41 @@ fn the_window_of_a_path_decays_while_its_link_is_down() {
     assert!(after.cwnd <= before.cwnd / 4 && after.ssthresh <= before.cwnd, "{before:?} {after:?}");
     let (_, after) = window_after(Span::from_secs(3600));
     assert_eq!(after.cwnd, 4 * u64::from((after.pmtu - 32) & !3), "{after:?}");
+}
+
+/// RFC 9260 §8.3, §11.1.9: the application sets the interval, and turns the heartbeats of a path off and on.
+#[test]
+fn the_application_changes_the_heartbeats() {
+    let mut pair = Pair::established_with(
+        Config { hb_interval: Span::ZERO, ..Config::default() },
+        Config { hb_interval: Span::ZERO, ..Config::default() },
+        vec![a_ip(0), a_ip(1)],
+        vec![b_ip(0), b_ip(1)],
+    );
+    pair.run_for(Span::from_secs(10));
+    pair.log = Some(Vec::new());
+    let heartbeats = |pair: &mut Pair| {
+        let since = pair.log_len();
+        pair.run_for(Span::from_secs(60));
+        let sent = pair.sent_since(Side::A, since);
+        let to = |network| {
+            let at = PathAddr { local: a_ip(network), remote: b_ip(network) };
+            let on = |flight: &&Flight| flight.has(chunk::HEARTBEAT) && flight.at == at;
+            sent.iter().filter(on).count()
+        };
+        (to(0), to(1))
+    };
+    assert_eq!(heartbeats(&mut pair), (0, 0), "no interval");
+    pair.with(Side::A, |a, now| a.set_hb_interval(now, Span::from_secs(5)));
+    let (first, second) = heartbeats(&mut pair);
+    assert!(first >= 5 && second >= 5, "{first} {second}");
+    let path = pair.path(Side::A, a_ip(0), b_ip(0));
+    pair.with(Side::A, |a, now| a.enable_heartbeats(now, path, false)).unwrap();
+    let (first, second) = heartbeats(&mut pair);
+    assert!(first == 0 && second >= 5, "{first} {second}");
+    pair.with(Side::A, |a, now| a.enable_heartbeats(now, path, true)).unwrap();
+    assert!(heartbeats(&mut pair).0 >= 5);
+    let none = PathId::new(77);
+    let refused = pair.with(Side::A, |a, now| a.enable_heartbeats(now, none, true));
+    assert_eq!(refused, Err(CallError::UnknownPath(none)));
 }

@@ -223,7 +223,7 @@ impl World {
                 self.step(&Step::Ack(0, Fate::Deliver));
             }
             self.events();
-            if self.out.is_empty() {
+            if self.out.len() == 0 {
                 return;
             }
             self.step(&Step::Timeout);

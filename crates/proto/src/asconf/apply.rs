@@ -10,7 +10,7 @@ use crate::path::{Added, AddressError, Path, Paths, SourceUse};
 
 /// Paths added and removed by an outcome.
 #[derive(Debug, Default)]
-pub struct Applied {
+pub(crate) struct Applied {
     /// Added paths.
     pub added: Added,
     /// Removed paths, with their data in flight, which data transfer moves.
@@ -23,7 +23,7 @@ pub struct Applied {
 ///
 /// # Errors
 /// The address is no unicast address or there are too many.
-pub fn prepare_local(paths: &mut Paths, address: IpAddr, now: Time) -> Result<Added, AddressError> {
+pub(crate) fn prepare_local(paths: &mut Paths, address: IpAddr, now: Time) -> Result<Added, AddressError> {
     if paths.has_local(&address) {
         return Ok(Added::new());
     }
@@ -37,7 +37,7 @@ pub fn prepare_local(paths: &mut Paths, address: IpAddr, now: Time) -> Result<Ad
 
 impl AsconfEvent {
     /// Applies the outcome of our request to the paths.
-    pub fn apply(&self, paths: &mut Paths, now: Time) -> Applied {
+    pub(crate) fn apply(&self, paths: &mut Paths, now: Time) -> Applied {
         let mut applied = Applied::default();
         match *self {
             // An earlier Delete or failure of the same address may have removed the prepared one. If there is
@@ -95,7 +95,7 @@ impl AsconfEvent {
 impl Effect {
     /// Applies the peer's request to the paths. [`Paths::take_wanted_primary`] then returns a primary that it
     /// wants.
-    pub fn apply(&self, paths: &mut Paths, now: Time) -> Applied {
+    pub(crate) fn apply(&self, paths: &mut Paths, now: Time) -> Applied {
         let mut applied = Applied::default();
         match *self {
             Self::AddRemote(address) => {

@@ -22,7 +22,7 @@ const HOST_NAME: Malformed = Malformed::NotAnAddress { found: ParamType::HOST_NA
 
 /// A change of the paths, in the order of the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub(crate) enum Effect {
     /// Adds an address of the peer, unconfirmed until verified (F14).
     AddRemote(IpAddr),
     /// Removes an address of the peer: nothing may be sent there, and packets from there are out of the blue
@@ -34,7 +34,7 @@ pub enum Effect {
 
 /// Outcome of a received ASCONF.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reception {
+pub(crate) enum Reception {
     /// The next one: processed, its answer is queued (E4).
     Processed(SmallVec<[Effect; 2]>),
     /// A retransmission: its cached answer is queued (E2).
@@ -45,7 +45,7 @@ pub enum Reception {
 
 /// The context in which an ASCONF is processed.
 #[derive(Clone, Copy, Debug)]
-pub struct Received<'a> {
+pub(crate) struct Received<'a> {
     /// Source address of the packet.
     pub source: IpAddr,
     /// The peer's addresses now.
@@ -64,7 +64,7 @@ pub struct Received<'a> {
 /// then send all [`answers`](Self::answers) in one packet to the *source address of the packet* (E6), as many
 /// as fit (E7).
 #[derive(Debug)]
-pub struct AsconfIn {
+pub(crate) struct AsconfIn {
     /// 'Peer-Sequence-Number': the serial number processed last.
     peer_serial: AsconfSerial,
     given: Rare<Given>,
@@ -92,23 +92,23 @@ impl Default for Given {
 
 impl AsconfIn {
     /// Creates the state. `peer_initial_tsn` is the serial number of the peer's first ASCONF (§5.1 A2).
-    pub fn new(peer_initial_tsn: Tsn) -> Self {
+    pub(crate) fn new(peer_initial_tsn: Tsn) -> Self {
         Self { peer_serial: AsconfSerial::new(peer_initial_tsn.get()).prev(), given: Rare::default() }
     }
 
     /// Begins a packet. Drops unsent answers to the previous one: the peer retransmits those ASCONFs (E7).
-    pub fn begin_packet(&mut self) {
+    pub(crate) fn begin_packet(&mut self) {
         self.given.due.clear();
         self.given.first_in_packet = true;
     }
 
     /// Returns whether there are answers to send.
-    pub fn has_answers(&self) -> bool {
+    pub(crate) fn has_answers(&self) -> bool {
         !self.given.due.is_empty()
     }
 
     /// Returns the ASCONF-ACK chunks to send, in the order of their numbers (C3).
-    pub fn answers(&self) -> impl Iterator<Item = UnknownChunk<'_>> {
+    pub(crate) fn answers(&self) -> impl Iterator<Item = UnknownChunk<'_>> {
         // The cache is in the order of the numbers, whatever the order of the ASCONFs.
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1.1
         //# If bundled with other ASCONF-ACK Chunks, the chunks MUST appear in sequential order with respect
@@ -122,7 +122,7 @@ impl AsconfIn {
     }
 
     /// Handles an ASCONF that [`AuthPolicy`](crate::AuthPolicy) admits.
-    pub fn handle(&mut self, asconf: &Asconf<'_>, received: &Received<'_>) -> Reception {
+    pub(crate) fn handle(&mut self, asconf: &Asconf<'_>, received: &Received<'_>) -> Reception {
         let first_in_packet = core::mem::take(&mut self.given.first_in_packet);
         if asconf.serial != self.peer_serial.next() {
             // E2, E5

@@ -13,9 +13,9 @@ mod agreement_tests;
 
 use core::net::IpAddr;
 
-pub use apply::{Applied, prepare_local};
-pub use incoming::{AsconfIn, Effect, Received, Reception};
-pub use outgoing::{Ack, AsconfEvent, AsconfOut, MAX_BUNDLED, MAX_WAITING, Rejection};
+pub(crate) use apply::prepare_local;
+pub(crate) use incoming::{AsconfIn, Effect, Received, Reception};
+pub(crate) use outgoing::{Ack, AsconfEvent, AsconfOut};
 
 /// A request to the peer to change addresses (RFC 5061).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

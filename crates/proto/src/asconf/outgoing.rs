@@ -16,16 +16,16 @@ use crate::call_error::CallError;
 use crate::rare::{Rare, Untouched};
 
 /// Longest queue of requests.
-pub const MAX_WAITING: usize = 64;
+pub(crate) const MAX_WAITING: usize = 64;
 /// Most requests in one ASCONF: with eight IPv6 addresses it still fits the least PMTU (RFC 5061 §5.1.1 C5).
-pub const MAX_BUNDLED: usize = 8;
+pub(crate) const MAX_BUNDLED: usize = 8;
 
 /// The requests of one ASCONF.
 type Group = SmallVec<[AddressRequest; 1]>;
 
 /// Outcomes of our requests, which the association applies to its paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AsconfEvent {
+pub(crate) enum AsconfEvent {
     /// The ASCONF with this request is about to be sent. The address of a Delete must not be a source from
     /// now on (RFC 5061 §5.3 F4).
     Started(AddressRequest),
@@ -46,7 +46,7 @@ pub enum AsconfEvent {
 
 /// Why a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rejection {
+pub(crate) enum Rejection {
     /// The peer rejected it with this error cause.
     Cause(CauseCode),
     /// The peer rejected an earlier one of the same ASCONF (A7), or its answer is malformed.
@@ -65,7 +65,7 @@ pub enum Rejection {
 
 /// Outcome of a received ASCONF-ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ack {
+pub(crate) enum Ack {
     /// The answer to our ASCONF. Clear the error counters of the path it last went over (A5).
     Accepted {
         /// The path, if it still exists.
@@ -103,10 +103,10 @@ struct Outstanding {
 /// Our side of dynamic addresses: an ordered queue with one outstanding ASCONF (A3, C1).
 ///
 /// To send: [`prepare`](Self::prepare); take the events; if it is [`pending`](Self::is_pending), choose a
-/// path ([`Paths::request_path`](crate::path::Paths::request_path) keeps the source rules F1, F4 and F6) and
+/// path ([`Paths::request_path_from`](crate::path::Paths::request_path_from) keeps the source rules F1, F4 and F6) and
 /// [`transmit`](Self::transmit). Only in the states ESTABLISHED and SHUTDOWN-PENDING, -RECEIVED, -SENT (C4).
 #[derive(Debug)]
-pub struct AsconfOut {
+pub(crate) struct AsconfOut {
     next_serial: AsconfSerial,
     next_correlation: u32,
     /// Our addresses that the peer lists.
@@ -140,7 +140,7 @@ impl Untouched for Asked {
 impl AsconfOut {
     /// Creates the state. `initial_tsn` is ours (A2); `addresses` are those the peer lists for us: of our
     /// INIT or INIT ACK, or its source. `supported`: the peer announced ASCONF (§4.2.7).
-    pub fn new(initial_tsn: Tsn, addresses: &[IpAddr], supported: bool) -> Self {
+    pub(crate) fn new(initial_tsn: Tsn, addresses: &[IpAddr], supported: bool) -> Self {
         Self {
             //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
             //# The Sequence Number MUST be initialized at the start of the association to the same value as
@@ -155,23 +155,19 @@ impl AsconfOut {
     }
 
     /// Returns the addresses that the peer is known to list for us.
-    pub fn addresses(&self) -> &[IpAddr] {
+    #[cfg(test)]
+    pub(crate) fn addresses(&self) -> &[IpAddr] {
         &self.addresses
     }
 
     /// Returns the next event.
-    pub fn poll_event(&mut self) -> Option<AsconfEvent> {
+    pub(crate) fn poll_event(&mut self) -> Option<AsconfEvent> {
         if self.asked.events.is_empty() { None } else { self.asked.events.pop_front() }
     }
 
     /// Returns the requests that are outstanding or queued.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.outstanding_requests().len() + self.asked.waiting.iter().map(SmallVec::len).sum::<usize>()
-    }
-
-    /// Returns whether no request is outstanding or queued.
-    pub fn is_empty(&self) -> bool {
-        self.asked.outstanding.is_none() && self.asked.waiting.is_empty()
     }
 
     fn outstanding_requests(&self) -> &[AddressRequest] {
@@ -182,7 +178,7 @@ impl AsconfOut {
     ///
     /// # Errors
     /// As [`request_together`](Self::request_together).
-    pub fn request(&mut self, request: AddressRequest) -> Result<(), CallError> {
+    pub(crate) fn request(&mut self, request: AddressRequest) -> Result<(), CallError> {
         self.request_together(&[request])
     }
 
@@ -192,7 +188,7 @@ impl AsconfOut {
     /// # Errors
     /// The peer does not support such requests, the address exists already or does not, the last one would be
     /// deleted (F5), or the queue is full. Nothing is queued then.
-    pub fn request_together(&mut self, requests: &[AddressRequest]) -> Result<(), CallError> {
+    pub(crate) fn request_together(&mut self, requests: &[AddressRequest]) -> Result<(), CallError> {
         if requests.is_empty() {
             return Ok(());
         }
@@ -222,7 +218,7 @@ impl AsconfOut {
     }
 
     /// Sets whether requests name this address or use the wildcard (§4.2.1), the source of the packet.
-    pub fn set_translated(&mut self, address: IpAddr, translated: bool) {
+    pub(crate) fn set_translated(&mut self, address: IpAddr, translated: bool) {
         if translated || !self.asked.translated.is_empty() {
             self.asked.translated.retain(|known| *known != address);
         }
@@ -232,12 +228,12 @@ impl AsconfOut {
     }
 
     /// Returns the addresses that requests name by the wildcard.
-    pub fn translated(&self) -> &[IpAddr] {
+    pub(crate) fn translated(&self) -> &[IpAddr] {
         &self.asked.translated
     }
 
     /// Returns the address that the outstanding ASCONF adds, until all its first copies were sent.
-    pub fn first_added(&self) -> Option<IpAddr> {
+    pub(crate) fn first_added(&self) -> Option<IpAddr> {
         let first = |out: &&Outstanding| out.transmissions == 0 || out.copies > 0;
         let out = self.asked.outstanding.as_ref().filter(first)?;
         out.requests.iter().find_map(|request| match request {
@@ -247,14 +243,14 @@ impl AsconfOut {
     }
 
     /// Returns the address from which the outstanding ASCONF must leave, because it has the wildcard.
-    pub fn required_source(&self) -> Option<IpAddr> {
+    pub(crate) fn required_source(&self) -> Option<IpAddr> {
         self.asked.outstanding.as_ref().and_then(|out| out.source)
     }
 
     /// Returns whether the outstanding ASCONF blocks others and may leave from any address that the peer
     /// lists for us. To add or to prefer such an address by the wildcard costs nothing (§4.2.1, §4.2.4). A
     /// wildcard Delete would delete all others, and a Delete beside an Add needs the added address.
-    pub fn may_leave_elsewhere(&self) -> bool {
+    pub(crate) fn may_leave_elsewhere(&self) -> bool {
         let harmless = |request: &AddressRequest| {
             matches!(request, AddressRequest::Add(_) | AddressRequest::SetPrimary(_))
         };
@@ -273,7 +269,7 @@ impl AsconfOut {
     }
 
     /// Returns our addresses as the peer will list them after all requests.
-    pub fn planned(&self) -> Vec<IpAddr> {
+    pub(crate) fn planned(&self) -> Vec<IpAddr> {
         let mut addresses = self.addresses.clone();
         for request in self.outstanding_requests().iter().chain(self.asked.waiting.iter().flatten()) {
             // An impossible request fails when its turn comes.
@@ -293,7 +289,7 @@ impl AsconfOut {
 
     /// Builds the next ASCONF if none is outstanding. `reaches`: whether an address of ours reaches an
     /// address of the peer; one that does stays.
-    pub fn prepare(&mut self, reaches: impl Fn(&IpAddr) -> bool) {
+    pub(crate) fn prepare(&mut self, reaches: impl Fn(&IpAddr) -> bool) {
         self.look_for_source(&reaches);
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1.1
         //# transfers MUST NOT cause congestion within the network
@@ -423,18 +419,24 @@ impl AsconfOut {
     }
 
     /// Returns whether an ASCONF must be sent or retransmitted.
-    pub fn is_pending(&self) -> bool {
+    pub(crate) fn is_pending(&self) -> bool {
         self.asked.outstanding.as_ref().is_some_and(|out| out.pending)
     }
 
     /// Returns the path on which the outstanding ASCONF was sent last; a retransmission prefers another (B4).
-    pub fn last_path(&self) -> Option<PathId> {
+    pub(crate) fn last_path(&self) -> Option<PathId> {
         self.asked.outstanding.as_ref().and_then(|out| out.path)
     }
 
     /// Returns the ASCONF chunk to be sent now on `path` from `own`, and starts T4-rto with that path's RTO
     /// (A4, B5). `None` if none is pending.
-    pub fn transmit(&mut self, path: PathId, own: IpAddr, now: Time, rto: Span) -> Option<UnknownChunk<'_>> {
+    pub(crate) fn transmit(
+        &mut self,
+        path: PathId,
+        own: IpAddr,
+        now: Time,
+        rto: Span,
+    ) -> Option<UnknownChunk<'_>> {
         let out = self.asked.outstanding.as_mut().filter(|out| out.pending)?;
         out.copies = out.copies.saturating_sub(1);
         out.pending = out.copies > 0;
@@ -453,7 +455,7 @@ impl AsconfOut {
     }
 
     /// Returns whether an ASCONF was built and never sent.
-    pub fn is_unsent(&self) -> bool {
+    pub(crate) fn is_unsent(&self) -> bool {
         self.unsent().is_some()
     }
 
@@ -463,7 +465,7 @@ impl AsconfOut {
 
     /// Sends `copies` more copies of the ASCONF just sent for the first time. Answers to the copies count as
     /// old ones.
-    pub fn repeat(&mut self, copies: u32) {
+    pub(crate) fn repeat(&mut self, copies: u32) {
         if copies > 0
             && let Some(out) = &mut self.asked.outstanding
         {
@@ -473,13 +475,13 @@ impl AsconfOut {
     }
 
     /// Returns when T4-rto expires.
-    pub fn next_timeout(&self) -> Option<Time> {
+    pub(crate) fn next_timeout(&self) -> Option<Time> {
         self.asked.outstanding.as_ref().and_then(|out| out.t4_rto)
     }
 
     /// Handles T4-rto: the ASCONF is pending again. Returns the path that is charged with the error and whose
     /// RTO doubles (B1 to B3).
-    pub fn handle_timeout(&mut self, now: Time) -> Option<PathId> {
+    pub(crate) fn handle_timeout(&mut self, now: Time) -> Option<PathId> {
         if self.next_timeout().is_none_or(|at| at > now) {
             return None;
         }
@@ -491,7 +493,7 @@ impl AsconfOut {
 
     /// Retransmits the outstanding ASCONF at once, because a link came up or another path appeared. T4-rto
     /// restarts with it.
-    pub fn retransmit_now(&mut self) {
+    pub(crate) fn retransmit_now(&mut self) {
         if self.asked.outstanding.is_some()
             && let Some(out) = &mut self.asked.outstanding
         {
@@ -501,7 +503,7 @@ impl AsconfOut {
     }
 
     /// Handles an ASCONF-ACK.
-    pub fn on_ack(&mut self, ack: &AsconfAck<'_>) -> Ack {
+    pub(crate) fn on_ack(&mut self, ack: &AsconfAck<'_>) -> Ack {
         // An ASCONF that was never sent has no answer.
         let never_used = self.unsent().map_or(self.next_serial, |out| out.serial);
         // F0, §4.3.4. F0 names the case without an outstanding ASCONF; an answer to a future one is illegal
@@ -568,7 +570,7 @@ impl AsconfOut {
     }
 
     /// Fails all requests and sends no more, because the peer does not know the ASCONF chunk (A9, §5.1.1).
-    pub fn on_unrecognized(&mut self) {
+    pub(crate) fn on_unrecognized(&mut self) {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
         //# it MUST not send any further ASCONF chunks
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
@@ -590,7 +592,7 @@ impl AsconfOut {
     }
 
     /// Fails all outstanding and queued requests, because the association restarts.
-    pub fn give_up(&mut self) {
+    pub(crate) fn give_up(&mut self) {
         let outstanding = self.asked.outstanding.take().map(|out| out.requests);
         for group in outstanding.into_iter().chain(core::mem::take(&mut self.asked.waiting)) {
             self.reject(&group, Rejection::Restarted);

@@ -168,7 +168,7 @@ fn one_asconf_is_outstanding_and_the_others_wait_in_order() {
         assert_eq!(events(&mut out), [done(request)], "A8: silence is success");
     }
     assert_eq!(out.addresses(), [address(2)]);
-    assert!(out.is_empty());
+    assert_eq!(out.len(), 0);
 }
 
 //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
@@ -316,7 +316,7 @@ fn a_peer_that_does_not_know_asconf_is_asked_no_more() {
         events(&mut out),
         [rejected(add(2), unsupported), rejected(set_primary(2), unsupported), AsconfEvent::Unsupported]
     );
-    assert_eq!((out.next_timeout(), out.is_empty()), (None, true));
+    assert_eq!((out.next_timeout(), out.len() == 0), (None, true));
     assert_eq!(out.request(add(3)), Err(CallError::PeerLacksAsconf));
     out.on_unrecognized();
     assert_eq!(events(&mut out), [], "told once");
@@ -385,7 +385,7 @@ fn impossible_requests_are_rejected_at_once() {
         "order"
     );
     assert_eq!(out.request_together(&[add(2), delete(2)]), Err(CallError::UnknownAddress(address(2))));
-    assert!(out.is_empty(), "nothing was queued");
+    assert_eq!(out.len(), 0, "nothing was queued");
     assert_eq!(out.request_together(&[add(2), set_primary(2), delete(1)]), Ok(()));
     assert_eq!(out.request(delete(2)), Err(CallError::LastAddress(address(2))), "the last one by then");
     assert_eq!(out.request_together(&[set_primary(2); MAX_BUNDLED + 1]), Err(CallError::TooManyRequests(3)));
@@ -408,7 +408,7 @@ fn requests_made_impossible_by_an_earlier_failure_are_not_sent() {
     out.prepare(|_| true);
     let overtaken = Rejection::Overtaken;
     assert_eq!(events(&mut out), [rejected(set_primary(2), overtaken), rejected(delete(1), overtaken)]);
-    assert!(out.is_empty() && !out.is_pending());
+    assert!(out.len() == 0 && !out.is_pending());
     assert_eq!(out.addresses(), [address(1)]);
 }
 
@@ -469,7 +469,7 @@ fn a_restart_ends_all_requests_with_an_answer() {
     out.give_up();
     let why = Rejection::Restarted;
     assert_eq!(events(&mut out), [add(2), set_primary(2), delete(1)].map(|request| rejected(request, why)));
-    assert!(out.is_empty() && out.next_timeout().is_none());
+    assert!(out.len() == 0 && out.next_timeout().is_none());
 }
 
 /// One that has to leave from an address that reaches nothing held up all others for ever.

@@ -1,7 +1,7 @@
 //! Calls of the application to send, receive and read statistics.
 
 use msctp_congestion::classifier::LossClassifier;
-use msctp_units::Time;
+use msctp_units::{Span, Time};
 
 use super::{Association, Saved};
 use crate::addr::{PathAddr, PathId};
@@ -119,6 +119,29 @@ impl Association {
         self.paths.request_heartbeat(path);
         self.after_change(now);
         Ok(())
+    }
+
+    /// Turns the heartbeats of a confirmed path on or off (RFC 9260 §8.3 A and C, §11.1.9). They are on at first;
+    /// the verification of a path continues in either case.
+    ///
+    /// # Errors
+    ///
+    /// There is no such path.
+    pub fn enable_heartbeats(&mut self, now: Time, path: PathId, enabled: bool) -> Result<(), CallError> {
+        if self.paths.get(path).is_none() {
+            return Err(CallError::UnknownPath(path));
+        }
+        self.paths.enable_heartbeats(path, enabled, now);
+        self.after_change(now);
+        Ok(())
+    }
+
+    /// Sets HB.interval, the time between two heartbeats on an idle path beyond its RTO, of all paths (RFC 9260
+    /// §8.3 B, §11.1.9). [`Span::ZERO`] ends the heartbeats of confirmed paths. At first
+    /// [`Config::hb_interval`](crate::Config::hb_interval).
+    pub fn set_hb_interval(&mut self, now: Time, interval: Span) {
+        self.paths.set_hb_interval(interval, now);
+        self.after_change(now);
     }
 
     /// Returns the path between these addresses, if there is one.

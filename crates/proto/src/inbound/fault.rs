@@ -2,7 +2,7 @@
 
 /// A DATA chunk that breaks the protocol so that the association must be aborted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DataFault {
+pub(crate) enum DataFault {
     /// RFC 9260 §6.2: answered by ABORT with the cause No User Data.
     #[error("DATA chunk without user data")]
     NoUserData,
@@ -33,7 +33,7 @@ pub enum DataFault {
 
 impl DataFault {
     /// Returns the error cause code of the ABORT (RFC 9260 §3.3.10).
-    pub const fn cause(self) -> msctp_wire::CauseCode {
+    pub(crate) const fn cause(self) -> msctp_wire::CauseCode {
         match self {
             Self::NoUserData => msctp_wire::CauseCode::NO_USER_DATA,
             _ => msctp_wire::CauseCode::PROTOCOL_VIOLATION,

@@ -13,7 +13,7 @@ impl Inbound {
     /// # Errors
     ///
     /// [`DataFault::WrongChunk`]: I-FORWARD-TSN was negotiated; abort.
-    pub fn handle_forward_tsn(&mut self, forward: &ForwardTsn<'_>) -> Result<(), DataFault> {
+    pub(crate) fn handle_forward_tsn(&mut self, forward: &ForwardTsn<'_>) -> Result<(), DataFault> {
         if self.interleaving {
             return Err(DataFault::WrongChunk);
         }
@@ -35,7 +35,7 @@ impl Inbound {
     /// # Errors
     ///
     /// [`DataFault::WrongChunk`]: FORWARD TSN was negotiated; abort.
-    pub fn handle_i_forward_tsn(&mut self, forward: &IForwardTsn<'_>) -> Result<(), DataFault> {
+    pub(crate) fn handle_i_forward_tsn(&mut self, forward: &IForwardTsn<'_>) -> Result<(), DataFault> {
         if !self.interleaving {
             return Err(DataFault::WrongChunk);
         }

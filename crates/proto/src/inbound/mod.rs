@@ -12,6 +12,8 @@ mod ordering;
 mod piece;
 mod reassembly;
 mod sack_clock;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod script;
 mod slab;
 #[cfg(test)]
 mod tests;
@@ -22,7 +24,7 @@ mod window;
 use msctp_units::{Span, Time};
 use msctp_wire::{Data, IData, List, PacketBuilder, Sack, StreamId, Tsn};
 
-pub use fault::DataFault;
+pub(crate) use fault::DataFault;
 pub use reassembly::PartialAbort;
 
 use self::ordering::{Arrived, Ordering};
@@ -48,7 +50,7 @@ const GAP_LIMIT: u64 = 2 * STRETCH;
 
 /// Result of receiving a DATA chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Received {
+pub(crate) enum Received {
     /// Stored, and acknowledged by the next SACK.
     New,
     /// Received before; will be reported as duplicate.
@@ -63,7 +65,7 @@ pub enum Received {
 
 /// The contents of a sent SACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SackSummary {
+pub(crate) struct SackSummary {
     /// Cumulative TSN Ack.
     pub cum_tsn_ack: Tsn,
     /// Advertised window in bytes.
@@ -76,7 +78,7 @@ pub struct SackSummary {
 
 /// Options of the receiving half of one association; `Config` documents them.
 #[derive(Clone, Copy, Debug)]
-pub struct InboundConfig {
+pub(crate) struct InboundConfig {
     /// Bytes for data received and not yet read.
     pub receive_buffer: u32,
     /// Size to which the receive buffer may grow, in bytes; `None`: it does not grow.
@@ -93,7 +95,7 @@ pub struct InboundConfig {
 
 /// The receiving half of data transfer.
 #[derive(Debug)]
-pub struct Inbound {
+pub(crate) struct Inbound {
     map: TsnMap,
     window: ReceiveWindow,
     reassembly: Rare<Reassembly>,
@@ -114,7 +116,7 @@ pub struct Inbound {
 impl Inbound {
     /// Creates the receiving side. `initial_tsn`: the peer's, from its INIT or INIT ACK. `streams`:
     /// negotiated number of inbound streams.
-    pub fn new(config: &InboundConfig, initial_tsn: Tsn, streams: u16) -> Self {
+    pub(crate) fn new(config: &InboundConfig, initial_tsn: Tsn, streams: u16) -> Self {
         Self {
             map: TsnMap::new(initial_tsn),
             window: ReceiveWindow::new(
@@ -136,7 +138,7 @@ impl Inbound {
     }
 
     /// Sets whether I-DATA chunks replace DATA chunks (RFC 8260 §2.2.1). Call this before the first chunk.
-    pub fn set_interleaving(&mut self, interleaving: bool) {
+    pub(crate) fn set_interleaving(&mut self, interleaving: bool) {
         self.interleaving = interleaving;
         if interleaving || self.reassembly.is_touched() {
             self.reassembly.set_interleaving(interleaving);
@@ -151,7 +153,7 @@ impl Inbound {
     /// The peer broke the protocol: abort with [`DataFault::cause`]. Nothing may be called afterwards but
     /// what reads.
     #[inline]
-    pub fn handle_data(&mut self, data: &Data<'_>) -> Result<Received, DataFault> {
+    pub(crate) fn handle_data(&mut self, data: &Data<'_>) -> Result<Received, DataFault> {
         if self.interleaving {
             return Err(DataFault::WrongChunk);
         }
@@ -164,7 +166,7 @@ impl Inbound {
     ///
     /// The peer broke the protocol: abort with [`DataFault::cause`]. Nothing may be called afterwards but
     /// what reads.
-    pub fn handle_i_data(&mut self, data: &IData<'_>) -> Result<Received, DataFault> {
+    pub(crate) fn handle_i_data(&mut self, data: &IData<'_>) -> Result<Received, DataFault> {
         if !self.interleaving {
             return Err(DataFault::WrongChunk);
         }
@@ -316,13 +318,13 @@ impl Inbound {
     }
 
     /// Returns whether the receive buffer may grow: the caller then calls [`tune`](Self::tune).
-    pub fn is_tuned(&self) -> bool {
+    pub(crate) fn is_tuned(&self) -> bool {
         self.window.is_tuned()
     }
 
     /// Grows the receive buffer if it limits the sender (`BufferConfig::max_receive_buffer`). Call this after
     /// a packet with DATA. `rtt`: of its path, if known.
-    pub fn tune(&mut self, now: Time, rtt: Option<Span>) {
+    pub(crate) fn tune(&mut self, now: Time, rtt: Option<Span>) {
         self.window.tune(now, rtt);
     }
 
@@ -349,13 +351,13 @@ impl Inbound {
     }
 
     /// Sets the number of streams from the peer (RFC 6525 §5.2.5).
-    pub fn set_streams(&mut self, streams: u16) {
+    pub(crate) fn set_streams(&mut self, streams: u16) {
         self.streams = streams;
     }
 
     /// Restarts the message numbers of these streams from 0 (RFC 6525 §5.2.2); of all if none is named.
     /// Incomplete messages are discarded: everything before has arrived.
-    pub fn reset_streams(&mut self, streams: &[u16]) {
+    pub(crate) fn reset_streams(&mut self, streams: &[u16]) {
         // Work is bounded by what is held, not by how many streams there could be.
         let unfinished = if streams.is_empty() { self.reassembly.unfinished() } else { Vec::new() };
         if streams.is_empty() {
@@ -376,17 +378,17 @@ impl Inbound {
     }
 
     /// Returns the next message whose delivery in parts must be aborted.
-    pub fn take_abort(&mut self) -> Option<PartialAbort> {
+    pub(crate) fn take_abort(&mut self) -> Option<PartialAbort> {
         self.aborts.pop()
     }
 
     /// Frees the buffers kept to receive without allocating, after some time without data.
-    pub fn rest(&mut self) {
+    pub(crate) fn rest(&mut self) {
         self.slab.rest();
     }
 
     /// Ends a packet, of which all chunks were processed: RFC 9260 §6.2 counts packets, not chunks.
-    pub fn end_packet(&mut self, now: Time) {
+    pub(crate) fn end_packet(&mut self, now: Time) {
         self.clock.end_packet(now);
         self.all_was_read = false;
     }
@@ -394,7 +396,7 @@ impl Inbound {
     /// Returns the next message, in the order of its stream.
     ///
     /// Afterwards a SACK may be due that announces the freed window.
-    pub fn read(&mut self) -> Option<Message> {
+    pub(crate) fn read(&mut self) -> Option<Message> {
         let Arrived { message, chunks, .. } = self.ordering.read()?;
         self.window.release(message.data.len(), chunks);
         self.stretch_window();
@@ -406,34 +408,34 @@ impl Inbound {
     }
 
     /// Returns the number of messages to [`read`](Self::read), parts of partially delivered ones included.
-    pub fn readable(&self) -> usize {
+    pub(crate) fn readable(&self) -> usize {
         self.ordering.readable()
     }
 
     /// Returns whether there is a message to [`read`](Self::read).
-    pub fn is_readable(&self) -> bool {
+    pub(crate) fn is_readable(&self) -> bool {
         self.ordering.is_readable()
     }
 
     /// Returns whether a SACK must be sent now.
-    pub fn sack_due(&self, now: Time) -> bool {
+    pub(crate) fn sack_due(&self, now: Time) -> bool {
         self.clock.is_due(now)
     }
 
     /// Returns whether received data is not acknowledged yet: bundle a SACK with outbound DATA (RFC 9260
     /// §6.1).
-    pub fn sack_pending(&self) -> bool {
+    pub(crate) fn sack_pending(&self) -> bool {
         self.clock.is_pending()
     }
 
     /// Returns when a delayed SACK falls due.
-    pub fn sack_deadline(&self) -> Option<Time> {
+    pub(crate) fn sack_deadline(&self) -> Option<Time> {
         self.clock.deadline()
     }
 
     /// Writes a SACK with as many gap blocks, then duplicate TSNs, as fit. `None`: not even an empty SACK
     /// fits; it stays due.
-    pub fn encode_sack(&mut self, builder: &mut PacketBuilder<'_>) -> Option<SackSummary> {
+    pub(crate) fn encode_sack(&mut self, builder: &mut PacketBuilder<'_>) -> Option<SackSummary> {
         let entries = builder.remaining().checked_sub(Sack::MIN_LEN)? / 4;
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
         //# the SCTP endpoint MUST fill in the Cumulative TSN Ack field to indicate the latest sequential TSN
@@ -473,47 +475,45 @@ impl Inbound {
     }
 
     /// Notes that a SHUTDOWN chunk carries the acknowledgement instead of a SACK (RFC 9260 §6.2, §9.2).
-    pub fn acknowledged_by_shutdown(&mut self) {
+    pub(crate) fn acknowledged_by_shutdown(&mut self) {
         self.clock.sent();
     }
 
     /// Returns the highest TSN up to which all were received (RFC 9260 §3.3.4).
-    pub fn cum_tsn_ack(&self) -> Tsn {
+    pub(crate) fn cum_tsn_ack(&self) -> Tsn {
         self.map.cum_tsn_ack().tsn()
     }
 
     /// Returns whether TSNs above [`cum_tsn_ack`](Self::cum_tsn_ack) were received: acknowledge by SACK, not
     /// by SHUTDOWN (RFC 9260 §6.2).
-    pub fn has_gap(&self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn has_gap(&self) -> bool {
         self.map.has_gap()
     }
 
     /// Returns the bytes that the peer makes this end hold: user data, its overhead, and the state of
     /// streams.
     #[inline]
-    pub fn memory(&self) -> u64 {
+    pub(crate) fn memory(&self) -> u64 {
         self.window.charge() + self.ordering.memory()
     }
 
     /// Sets the endpoint's share of memory for this association, in bytes; `u64::MAX`: no limit. The window
     /// closes as if the buffer were of that size.
     #[inline]
-    pub fn set_share(&mut self, share: u64) {
+    pub(crate) fn set_share(&mut self, share: u64) {
         self.window.set_share(share);
     }
 
-    /// Returns the number of holes below the highest TSN received.
-    pub fn gap_count(&self) -> usize {
-        self.map.gap_count()
-    }
-
     /// Returns the window a SACK would announce now, in bytes.
-    pub fn a_rwnd(&self) -> u32 {
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn a_rwnd(&self) -> u32 {
         self.window.a_rwnd()
     }
 
     /// Returns the user bytes held: out of order, in reassembly, or not read yet.
-    pub fn held_bytes(&self) -> u64 {
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn held_bytes(&self) -> u64 {
         self.window.held_bytes()
     }
 }

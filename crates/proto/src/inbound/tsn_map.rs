@@ -170,10 +170,6 @@ impl TsnMap {
         self.built = self.blocks.len();
         &self.blocks[..self.built.min(limit)]
     }
-
-    pub(super) fn gap_count(&self) -> usize {
-        self.ranges.len()
-    }
 }
 
 #[cfg(test)]

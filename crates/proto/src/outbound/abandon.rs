@@ -16,18 +16,18 @@ use crate::stats::Abandoned;
 
 impl Outbound {
     /// Takes the messages abandoned since the last call.
-    pub fn take_failures(&mut self) -> Vec<SendFailure> {
+    pub(crate) fn take_failures(&mut self) -> Vec<SendFailure> {
         if self.partial.is_touched() { core::mem::take(&mut self.partial.failures) } else { Vec::new() }
     }
 
     /// Returns true if [`take_failures`](Self::take_failures) would return a message.
     #[inline]
-    pub fn has_failures(&self) -> bool {
+    pub(crate) fn has_failures(&self) -> bool {
         !self.partial.failures.is_empty()
     }
 
     /// Returns the counters of abandoned messages.
-    pub fn abandoned(&self) -> Abandoned {
+    pub(crate) fn abandoned(&self) -> Abandoned {
         self.partial.abandoned
     }
 

@@ -57,17 +57,17 @@ impl Differentiation {
 
 impl Outbound {
     /// Returns the loss classifier, if there is one.
-    pub fn loss_classifier(&self) -> Option<&dyn LossClassifier> {
+    pub(crate) fn loss_classifier(&self) -> Option<&dyn LossClassifier> {
         self.losses.classifier.as_ref().map(|differentiation| &*differentiation.classifier)
     }
 
     /// Returns the loss classifier for changes, if there is one.
-    pub fn loss_classifier_mut(&mut self) -> Option<&mut dyn LossClassifier> {
+    pub(crate) fn loss_classifier_mut(&mut self) -> Option<&mut dyn LossClassifier> {
         self.losses.classifier.as_mut().map(|differentiation| &mut *differentiation.classifier)
     }
 
     /// Returns the number of verdicts so far.
-    pub fn verdicts(&self) -> Verdicts {
+    pub(crate) fn verdicts(&self) -> Verdicts {
         self.losses
             .classifier
             .as_ref()

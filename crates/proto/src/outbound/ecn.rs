@@ -23,7 +23,7 @@ const REMEMBERED: usize = 8;
 
 /// The result of an ECNE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Echoed {
+pub(crate) enum Echoed {
     /// No effect: ECN was not negotiated, or the TSN was never sent or is no longer known.
     Refused,
     /// No effect: the window was reduced since, or the path was removed.
@@ -61,18 +61,18 @@ pub(super) fn covers_loss(flow: &mut Flow, lost: LongTsn, again: bool, exit: Lon
 
 impl Outbound {
     /// Sets whether both ends negotiated ECN. Must be called before anything is sent.
-    pub fn set_ecn(&mut self, agreed: bool) {
+    pub(crate) fn set_ecn(&mut self, agreed: bool) {
         self.use_ecn = agreed;
     }
 
     /// Returns the number of windows reduced for an ECNE, over all paths.
-    pub fn ecn_reductions(&self) -> u64 {
+    pub(crate) fn ecn_reductions(&self) -> u64 {
         self.ecn.as_ref().map_or(0, |ecn| ecn.reductions)
     }
 
     /// Returns true if a packet with DATA may be sent ECT on this path now: it would hold new chunks only
     /// (RFC 3168 §6.1.5).
-    pub fn would_be_ect(&self, path: PathId, paths: &Paths) -> bool {
+    pub(crate) fn would_be_ect(&self, path: PathId, paths: &Paths) -> bool {
         self.use_ecn && paths.get(path).is_none_or(|path| !self.may_retransmit(path))
     }
 
@@ -93,7 +93,7 @@ impl Outbound {
     }
 
     /// Processes an ECNE.
-    pub fn handle_ecne(&mut self, now: Time, tsn: Tsn, paths: &mut Paths) -> Echoed {
+    pub(crate) fn handle_ecne(&mut self, now: Time, tsn: Tsn, paths: &mut Paths) -> Echoed {
         let last = self.sent.next() - 1;
         let tsn = last.nearest(tsn);
         let Some(ecn) = self.ecn.as_mut().filter(|_| tsn <= last) else { return Echoed::Refused };

@@ -16,7 +16,7 @@ const MIN_FRAGMENT: usize = 64;
 
 /// The DATA chunks written into a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Filled {
+pub(crate) struct Filled {
     /// Number of new chunks; their TSNs are consecutive and end at `next_tsn` − 1.
     pub new: u32,
     /// Number of retransmitted chunks.
@@ -29,7 +29,7 @@ pub struct Filled {
 
 impl Filled {
     /// Returns true if no DATA chunk was written.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.new + self.again == 0
     }
 }
@@ -79,7 +79,7 @@ impl Outbound {
     /// delays the packet.
     //= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
     //# The following general rules MUST be applied by the data sender
-    pub fn next_path(&mut self, now: Time, paths: &mut Paths) -> Option<PathId> {
+    pub(crate) fn next_path(&mut self, now: Time, paths: &mut Paths) -> Option<PathId> {
         self.paced_until = None;
         self.ready_path = None;
         self.abandon_due(now, paths);
@@ -165,7 +165,8 @@ impl Outbound {
     }
 
     /// Returns true if [`fill`](Self::fill) would write a chunk on this path now. Ignores pacing.
-    pub fn wants_to_send(&self, now: Time, id: PathId, paths: &Paths) -> bool {
+    #[cfg(test)]
+    pub(crate) fn wants_to_send(&self, now: Time, id: PathId, paths: &Paths) -> bool {
         paths.get(id).is_some_and(|path| {
             self.may_retransmit(path)
                 || paths.is_carrier(id) && self.may_send_new(now, self.max_payload(paths), path)
@@ -176,7 +177,7 @@ impl Outbound {
     ///
     /// The size includes the common header. Chunks are not fragmented again when they move to a path with a
     /// smaller PMTU (RFC 9260 §6.9). The caller begins the packet with this limit, and IP fragments it.
-    pub fn oversized_packet(&self, path: PathId, paths: &mut Paths) -> Option<usize> {
+    pub(crate) fn oversized_packet(&self, path: PathId, paths: &mut Paths) -> Option<usize> {
         let path = paths.get_mut(path).filter(|path| path.flow.marked > 0)?;
         let tsn = self.sent.next_marked(path)?;
         let needed = self.sent.at(tsn)?.wire_len();
@@ -189,7 +190,7 @@ impl Outbound {
     /// included.
     ///
     /// The caller decides from it whether to bundle another chunk.
-    pub fn next_chunk_len(&self, path: PathId, paths: &mut Paths) -> Option<usize> {
+    pub(crate) fn next_chunk_len(&self, path: PathId, paths: &mut Paths) -> Option<usize> {
         let path = paths.get_mut(path)?;
         if self.may_retransmit(path) {
             let tsn = self.sent.next_marked(path)?;
@@ -267,7 +268,7 @@ impl Outbound {
     ///
     /// Retransmissions come first, then new chunks if this is a data path. Control chunks must be in the
     /// packet already (RFC 9260 §6.10).
-    pub fn fill(
+    pub(crate) fn fill(
         &mut self,
         now: Time,
         id: PathId,
@@ -551,7 +552,7 @@ impl Outbound {
     /// Writes a copy of an outstanding chunk for a second path (bicasting); the copy counts in no window.
     ///
     /// Returns false if the chunk is acknowledged, was never sent, or does not fit.
-    pub fn copy_chunk(&mut self, tsn: Tsn, builder: &mut PacketBuilder<'_>) -> bool {
+    pub(crate) fn copy_chunk(&mut self, tsn: Tsn, builder: &mut PacketBuilder<'_>) -> bool {
         let tsn = self.sent.first().nearest(tsn);
         let chunk = self.sent.at_mut(tsn).filter(|chunk| chunk.fate != Fate::Abandoned);
         let Some(chunk) = chunk else { return false };

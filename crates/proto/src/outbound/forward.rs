@@ -42,7 +42,7 @@ struct SentForward {
 
 /// A FORWARD TSN or I-FORWARD-TSN written into a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ForwardSummary {
+pub(crate) struct ForwardSummary {
     /// New Cumulative TSN.
     pub new_cum_tsn: Tsn,
     /// Its Chunk Type field.
@@ -92,7 +92,7 @@ impl Forward {
 impl Outbound {
     /// Returns true if the peer does not know of some abandoned chunk, or messages may still be abandoned.
     #[inline]
-    pub fn may_forward(&self) -> bool {
+    pub(crate) fn may_forward(&self) -> bool {
         !self.partial.is_empty() || self.forward.advanced_peer_ack_point > self.sent.cum_tsn_ack()
     }
 
@@ -203,14 +203,14 @@ impl Outbound {
     }
 
     /// Returns the path on which a FORWARD TSN must be sent now. Abandons expired messages first.
-    pub fn forward_path(&mut self, now: Time, paths: &mut Paths) -> Option<PathId> {
+    pub(crate) fn forward_path(&mut self, now: Time, paths: &mut Paths) -> Option<PathId> {
         self.abandon_due(now, paths);
         let path = self.forward.path(paths).filter(|_| self.forward.due)?;
         paths.get(path).filter(|path| path.is_confirmed()).map(|_| path)
     }
 
     /// Writes the pending FORWARD TSN; returns `None` if it does not fit.
-    pub fn encode_forward_tsn(
+    pub(crate) fn encode_forward_tsn(
         &mut self,
         now: Time,
         paths: &mut Paths,

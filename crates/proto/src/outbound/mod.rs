@@ -24,7 +24,7 @@ mod queue;
 mod rack;
 mod reneging;
 mod sack;
-pub mod scheduler;
+pub(crate) mod scheduler;
 mod silence;
 #[cfg(test)]
 mod tests;
@@ -37,11 +37,9 @@ use std::collections::VecDeque;
 use msctp_units::{Span, Time};
 use msctp_wire::Tsn;
 
-pub use ecn::Echoed;
-pub use fill::Filled;
-pub use forward::ForwardSummary;
-pub use options::{LossRecovery, OutboundConfig, RetransmissionPath, SpuriousTimeouts};
-pub use sack::{SackFault, SackOutcome};
+pub(crate) use ecn::Echoed;
+pub(crate) use options::OutboundConfig;
+pub use options::{LossRecovery, RetransmissionPath, SpuriousTimeouts};
 
 use self::chunk::{Fate, Outstanding};
 use self::detector::LossDetector;
@@ -73,7 +71,7 @@ const MAX_OUTSTANDING: usize = u16::MAX as usize;
 
 /// The sending half of data transfer.
 #[derive(Debug)]
-pub struct Outbound {
+pub(crate) struct Outbound {
     queue: SendQueue,
     sent: Outstanding,
     gaps: Rare<Gaps>,
@@ -129,7 +127,7 @@ impl Outbound {
     ///
     /// The peer is unknown: until [`establish`](Self::establish) every stream identifier is accepted and no
     /// chunk is sent.
-    pub fn new(config: &OutboundConfig<'_>, initial_tsn: Tsn) -> Self {
+    pub(crate) fn new(config: &OutboundConfig<'_>, initial_tsn: Tsn) -> Self {
         Self {
             // `validate` has rejected unknown names.
             queue: scheduler::create(config.scheduler).map_or_else(|_| SendQueue::default(), SendQueue::new),
@@ -169,7 +167,7 @@ impl Outbound {
     /// streams.
     ///
     /// Returns the messages queued for streams that do not exist.
-    pub fn establish(&mut self, a_rwnd: u32, streams: u16) -> Vec<SendFailure> {
+    pub(crate) fn establish(&mut self, a_rwnd: u32, streams: u16) -> Vec<SendFailure> {
         self.a_rwnd = u64::from(a_rwnd);
         self.streams = streams;
         self.zero_window_probe = ZeroWindowProbe::Idle;
@@ -182,7 +180,7 @@ impl Outbound {
     /// (RFC 3758).
     ///
     /// Must be called before anything is sent.
-    pub fn set_extensions(&mut self, interleaving: bool, peer_forwards: bool) {
+    pub(crate) fn set_extensions(&mut self, interleaving: bool, peer_forwards: bool) {
         self.interleaving = interleaving;
         self.peer_forwards = peer_forwards;
         self.queue.set_interleaving(interleaving);
@@ -205,7 +203,7 @@ impl Outbound {
     }
 
     /// Chooses the stream scheduler (RFC 8260 §4.3.2).
-    pub fn set_scheduler(&mut self, scheduler: Box<dyn scheduler::Scheduler>) {
+    pub(crate) fn set_scheduler(&mut self, scheduler: Box<dyn scheduler::Scheduler>) {
         self.queue.set_scheduler(scheduler);
     }
 
@@ -214,7 +212,7 @@ impl Outbound {
     /// # Errors
     ///
     /// [`SendError::InvalidStream`] if the stream does not exist.
-    pub fn set_stream_value(&mut self, stream: u16, value: u16) -> Result<(), SendError> {
+    pub(crate) fn set_stream_value(&mut self, stream: u16, value: u16) -> Result<(), SendError> {
         self.check_stream(stream)?;
         self.queue.set_value(stream, value);
         Ok(())
@@ -278,7 +276,7 @@ impl Outbound {
     }
 
     /// Asks for an immediate SACK of the last chunk, in SHUTDOWN-PENDING (RFC 9260 §6.1, RFC 7053).
-    pub fn on_shutdown_pending(&mut self) {
+    pub(crate) fn on_shutdown_pending(&mut self) {
         self.shutdown_pending = true;
     }
 
@@ -288,7 +286,12 @@ impl Outbound {
     ///
     /// The message is empty, its stream does not exist, or it does not fit into the send buffer. After
     /// [`SendError::BufferFull`], [`take_writable`](Self::take_writable) reports when to retry.
-    pub fn enqueue(&mut self, now: Time, message: OutMessage, paths: &mut Paths) -> Result<(), SendError> {
+    pub(crate) fn enqueue(
+        &mut self,
+        now: Time,
+        message: OutMessage,
+        paths: &mut Paths,
+    ) -> Result<(), SendError> {
         let len = message.data.len();
         if len == 0 {
             return Err(SendError::Empty);
@@ -331,12 +334,12 @@ impl Outbound {
 
     /// Returns the user bytes in the send buffer: unsent, or not cumulatively acknowledged.
     #[inline]
-    pub fn buffered(&self) -> u64 {
+    pub(crate) fn buffered(&self) -> u64 {
         self.queue.bytes() + self.sent_bytes
     }
 
     /// Returns the user bytes queued and never sent.
-    pub fn unsent(&self) -> u64 {
+    pub(crate) fn unsent(&self) -> u64 {
         self.queue.bytes()
     }
 
@@ -346,18 +349,19 @@ impl Outbound {
     }
 
     /// Returns true once after a message was rejected and half of the send buffer has become free.
-    pub fn take_writable(&mut self) -> bool {
+    pub(crate) fn take_writable(&mut self) -> bool {
         core::mem::take(&mut self.writable)
     }
 
     /// Returns true if everything is sent and acknowledged: a shutdown may proceed (RFC 9260 §9.2).
     #[inline]
-    pub fn is_drained(&self) -> bool {
+    pub(crate) fn is_drained(&self) -> bool {
         self.queue.is_empty() && self.sent.is_empty()
     }
 
     /// Returns the number of chunks not cumulatively acknowledged.
-    pub fn outstanding_chunks(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn outstanding_chunks(&self) -> usize {
         self.sent.len()
     }
 
@@ -365,24 +369,25 @@ impl Outbound {
     ///
     /// Negative if the peer shrank its window, or during zero window probing.
     #[inline]
-    pub fn rwnd(&self) -> i64 {
+    pub(crate) fn rwnd(&self) -> i64 {
         // Follows RFC 9260 §6.2.1 B (less when data is sent), C (more when it is marked) and D ii (reset by
         // each SACK).
         self.a_rwnd as i64 - self.in_flight as i64
     }
 
     /// Returns the TSN of the next new chunk.
-    pub fn next_tsn(&self) -> Tsn {
+    pub(crate) fn next_tsn(&self) -> Tsn {
         self.sent.next().tsn()
     }
 
     /// Returns the Cumulative TSN Ack Point.
-    pub fn cum_tsn_ack(&self) -> Tsn {
+    #[cfg(test)]
+    pub(crate) fn cum_tsn_ack(&self) -> Tsn {
         self.sent.cum_tsn_ack().tsn()
     }
 
     /// Returns the next trace entry; always `None` unless `Config::trace` is on.
-    pub fn poll_trace(&mut self) -> Option<TraceKind> {
+    pub(crate) fn poll_trace(&mut self) -> Option<TraceKind> {
         self.trace.as_mut()?.pop_front()
     }
 
@@ -411,7 +416,7 @@ impl Outbound {
     /// packet.
     ///
     /// Valid after [`next_path`](Self::next_path) returned `None`.
-    pub fn next_timeout(&self, paths: &Paths) -> Option<Time> {
+    pub(crate) fn next_timeout(&self, paths: &Paths) -> Option<Time> {
         let mut next = paths.earliest_t3();
         let mut wait = |deadline: Option<Time>| {
             if let Some(at) = deadline {
@@ -434,7 +439,7 @@ impl Outbound {
     }
 
     /// Moves the chunks of a removed path to another one for retransmission (RFC 5061).
-    pub fn remove_path(&mut self, gone: PathId, paths: &mut Paths) {
+    pub(crate) fn remove_path(&mut self, gone: PathId, paths: &mut Paths) {
         self.forward_after_removal(gone);
         self.losses.frto = None;
         for detector in paths.iter_mut().filter_map(|path| path.silence.as_mut()) {
@@ -464,7 +469,7 @@ impl Outbound {
     /// Abandons everything and returns it in sending order (RFC 9260 §11.1.14, §11.1.15, §11.2.2).
     ///
     /// The data of a fragmented message that was partly sent is not returned. Stops all T3-rtx timers.
-    pub fn give_up(&mut self, paths: &mut Paths) -> Vec<SendFailure> {
+    pub(crate) fn give_up(&mut self, paths: &mut Paths) -> Vec<SendFailure> {
         for path in paths.iter_mut() {
             path.forget_data();
         }

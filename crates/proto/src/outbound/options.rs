@@ -5,7 +5,7 @@ use msctp_units::Span;
 
 /// Options of the sending half of one association; `Config` documents them.
 #[derive(Clone, Debug)]
-pub struct OutboundConfig<'a> {
+pub(crate) struct OutboundConfig<'a> {
     /// The stream scheduler's name.
     pub scheduler: &'a str,
     /// Bytes of user messages that wait or are not yet acknowledged.

@@ -15,7 +15,7 @@ use crate::trace::TraceKind;
 
 /// The result of processing a SACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SackOutcome {
+pub(crate) struct SackOutcome {
     /// Its Cumulative TSN Ack is older than one processed before: dropped (RFC 9260 §6.2.1 D i).
     pub stale: bool,
     /// The Cumulative TSN Ack Point advanced.
@@ -31,7 +31,7 @@ pub struct SackOutcome {
 
 /// A SACK that violates the protocol: the association must be aborted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SackFault {
+pub(crate) enum SackFault {
     /// The cause is a Protocol Violation (RFC 9260 §3.3.10.13).
     #[error("acknowledges TSN {0}, which was not sent")]
     NeverSent(Tsn),
@@ -39,7 +39,7 @@ pub enum SackFault {
 
 impl SackFault {
     /// Returns the error cause code of the ABORT (RFC 9260 §3.3.10).
-    pub const fn cause(self) -> msctp_wire::CauseCode {
+    pub(crate) const fn cause(self) -> msctp_wire::CauseCode {
         msctp_wire::CauseCode::PROTOCOL_VIOLATION
     }
 }
@@ -90,7 +90,7 @@ impl Outbound {
     /// # Errors
     ///
     /// The peer acknowledges a TSN that was never sent: abort the association. Nothing was changed.
-    pub fn handle_sack(
+    pub(crate) fn handle_sack(
         &mut self,
         now: Time,
         sack: &Sack<'_>,
@@ -124,7 +124,7 @@ impl Outbound {
     /// # Errors
     ///
     /// The peer acknowledges a TSN that was never sent: abort the association. Nothing was changed.
-    pub fn handle_cum_tsn_ack(
+    pub(crate) fn handle_cum_tsn_ack(
         &mut self,
         now: Time,
         cum_tsn_ack: Tsn,

@@ -46,7 +46,7 @@ impl Outbound {
     }
 
     /// Records that a packet from the peer was received over a path.
-    pub fn on_heard(&self, now: Time, path: PathId, paths: &mut Paths) {
+    pub(crate) fn on_heard(&self, now: Time, path: PathId, paths: &mut Paths) {
         if self.silence.is_some()
             && let Some(path) = paths.get_mut(path)
         {

@@ -15,7 +15,7 @@ impl Outbound {
     /// no effect.
     ///
     /// [`Paths::poll_event`] returns the effects on paths and association (inactive, unreachable).
-    pub fn handle_timeout(&mut self, now: Time, paths: &mut Paths) {
+    pub(crate) fn handle_timeout(&mut self, now: Time, paths: &mut Paths) {
         self.zero_window_probe.tick(now);
         self.abandon_due(now, paths);
         // The packet leaves at the next `next_path`.
@@ -87,7 +87,7 @@ impl Outbound {
     /// T3-rtx backed off while the link was down and would expire late. This is neither an error of the path
     /// nor a back-off: the peer could not answer. The capacity of the new link is unknown: slow start, as
     /// after a timeout.
-    pub fn on_link_up(&mut self, now: Time, id: PathId, paths: &mut Paths) {
+    pub(crate) fn on_link_up(&mut self, now: Time, id: PathId, paths: &mut Paths) {
         let Some(path) = paths.get_mut(id).filter(|path| path.flight_size > 0 && path.t3_rtx.is_some())
         else {
             return;

@@ -24,7 +24,7 @@ const REMEMBERED: usize = 1000;
 
 /// A reason why bandwidth probing did not start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ProbingError {
+pub(crate) enum ProbingError {
     /// No path has that id.
     #[error("{0} is not a path of this association")]
     Unknown(PathId),
@@ -42,7 +42,7 @@ pub enum ProbingError {
 
 /// A bandwidth or PMTU probe to send: one packet with a HEARTBEAT and a PAD chunk, nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProbeRequest {
+pub(crate) struct ProbeRequest {
     /// The path.
     pub path: PathId,
     /// The HEARTBEAT's information.
@@ -108,12 +108,13 @@ impl Path {
     }
 
     /// Returns true if bandwidth probing of this path is on, even while it pauses.
-    pub fn is_probed(&self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is_probed(&self) -> bool {
         self.bandwidth_prober.is_some()
     }
 
     /// Returns the latest estimate of the bandwidth probing that is on.
-    pub fn estimate(&self) -> Option<Estimate> {
+    pub(crate) fn estimate(&self) -> Option<Estimate> {
         self.bandwidth_prober.as_ref().and_then(|prober| prober.estimator.estimate())
     }
 
@@ -137,7 +138,7 @@ impl Paths {
     /// # Errors
     ///
     /// The path does not exist, or cannot carry a bandwidth probe of that size.
-    pub fn start_probing(
+    pub(crate) fn start_probing(
         &mut self,
         id: PathId,
         estimator: Box<dyn BandwidthEstimator>,
@@ -154,7 +155,7 @@ impl Paths {
     }
 
     /// Stops bandwidth probing of a path. Outstanding answers are ignored.
-    pub fn stop_probing(&mut self, id: PathId) {
+    pub(crate) fn stop_probing(&mut self, id: PathId) {
         if let Some(path) = self.get_mut(id) {
             path.bandwidth_prober = None;
         }
@@ -163,7 +164,7 @@ impl Paths {
     /// Returns the next bandwidth or PMTU probe to send now.
     ///
     /// Must be called until it returns `None`: the probes of a pair are due at the same time.
-    pub fn poll_probe(&mut self, now: Time) -> Option<ProbeRequest> {
+    pub(crate) fn poll_probe(&mut self, now: Time) -> Option<ProbeRequest> {
         if !self.may_probe() {
             return None;
         }
@@ -239,7 +240,7 @@ impl Paths {
     }
 
     /// Returns the next new estimate, with its path.
-    pub fn poll_estimate(&mut self) -> Option<(PathId, Estimate)> {
+    pub(crate) fn poll_estimate(&mut self) -> Option<(PathId, Estimate)> {
         self.list
             .iter_mut()
             .find_map(|path| Some((path.id, path.bandwidth_prober.as_mut()?.estimator.poll_estimate()?)))

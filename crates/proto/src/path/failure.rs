@@ -10,7 +10,7 @@ impl Paths {
     /// RFC 6525 §5.1.1).
     ///
     /// Otherwise like [`on_timeout`](Self::on_timeout).
-    pub fn on_request_timeout(&mut self, id: PathId) {
+    pub(crate) fn on_request_timeout(&mut self, id: PathId) {
         self.on_timeout(id);
         if let Some(path) = self.get_mut(id) {
             path.rtt.back_off();
@@ -20,7 +20,7 @@ impl Paths {
     /// Counts an expiration of T3-rtx (RFC 9260 §8.2) or T4-rto (RFC 5061 §5.1 B1, B2) on the path.
     ///
     /// It counts for the path and the association. The caller backs off the RTO.
-    pub fn on_timeout(&mut self, id: PathId) {
+    pub(crate) fn on_timeout(&mut self, id: PathId) {
         if let Some(index) = self.index(id) {
             // RFC 8899 §4.3: the packet may have been too large
             let event = self.list[index].suspect_pmtu();
@@ -36,7 +36,7 @@ impl Paths {
     ///
     /// An inactive or potentially failed path becomes active (RFC 9260 §8.1, §8.2, RFC 7829 §3.2).
     #[inline]
-    pub fn on_acknowledged(&mut self, id: PathId) {
+    pub(crate) fn on_acknowledged(&mut self, id: PathId) {
         self.assoc_error_count = 0;
         let Some(index) = self.index(id) else { return };
         let path = &mut self.list[index];
@@ -52,7 +52,7 @@ impl Paths {
     /// RFC 9260 §8.2 allows crediting none, and RFC 7829 §3.2 requires it. A chunk retransmitted on another
     /// path must not keep the path alive that lost it.
     #[inline]
-    pub fn clear_assoc_error_count(&mut self) {
+    pub(crate) fn clear_assoc_error_count(&mut self) {
         self.assoc_error_count = 0;
     }
 
@@ -60,7 +60,7 @@ impl Paths {
     ///
     /// `id`: the path of the last transmission; `at`: the addresses of the answer. The remote address must be
     /// confirmed already. An interface that replaces another then needs no further round trip before data.
-    pub fn on_request_answered(&mut self, id: PathId, at: PathAddr, now: Time) {
+    pub(crate) fn on_request_answered(&mut self, id: PathId, at: PathAddr, now: Time) {
         self.on_acknowledged(id);
         if self.get(id).is_some_and(|path| path.addr == at) && self.remote_is_confirmed(&at.remote) {
             self.confirm(id, now);
@@ -68,7 +68,7 @@ impl Paths {
     }
 
     /// Returns the consecutive errors over all paths (RFC 9260 §8.1).
-    pub fn assoc_error_count(&self) -> u32 {
+    pub(crate) fn assoc_error_count(&self) -> u32 {
         self.assoc_error_count
     }
 

@@ -70,7 +70,7 @@ pub(super) struct Schedule {
 
 /// A HEARTBEAT to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HeartbeatRequest {
+pub(crate) struct HeartbeatRequest {
     /// The path.
     pub path: PathId,
     /// Its Heartbeat Info.
@@ -79,7 +79,7 @@ pub struct HeartbeatRequest {
 
 /// The meaning of a HEARTBEAT ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Acknowledged {
+pub(crate) enum Acknowledged {
     /// It answers a heartbeat of this path.
     Heartbeat {
         /// The path.
@@ -123,7 +123,7 @@ impl Path {
 
 impl Paths {
     /// Starts verification and the monitoring of idle paths at ESTABLISHED (RFC 9260 §5.4, §8.3).
-    pub fn start_heartbeats(&mut self, now: Time) {
+    pub(crate) fn start_heartbeats(&mut self, now: Time) {
         self.schedule.running = true;
         for index in 0..self.list.len() {
             self.schedule_first(index, now);
@@ -131,7 +131,7 @@ impl Paths {
     }
 
     /// Stops heartbeats after a SHUTDOWN or SHUTDOWN ACK was sent (RFC 9260 §8.3).
-    pub fn stop_heartbeats(&mut self) {
+    pub(crate) fn stop_heartbeats(&mut self) {
         self.schedule.running = false;
         for path in &mut self.list {
             path.heartbeat.ready = false;
@@ -141,7 +141,7 @@ impl Paths {
     }
 
     /// Turns monitoring of one path off or on (RFC 9260 §8.3 A and C). Verification continues in either case.
-    pub fn enable_heartbeats(&mut self, id: PathId, enabled: bool, now: Time) {
+    pub(crate) fn enable_heartbeats(&mut self, id: PathId, enabled: bool, now: Time) {
         let Some(index) = self.index(id) else { return };
         if self.list[index].heartbeat.enabled != enabled {
             self.list[index].heartbeat.enabled = enabled;
@@ -150,7 +150,7 @@ impl Paths {
     }
 
     /// Sets HB.interval for all paths (RFC 9260 §8.3 B). [`Span::ZERO`] ends monitoring.
-    pub fn set_hb_interval(&mut self, interval: Span, now: Time) {
+    pub(crate) fn set_hb_interval(&mut self, interval: Span, now: Time) {
         self.config.hb_interval = interval;
         for index in 0..self.list.len() {
             self.schedule_next(index, now);
@@ -160,7 +160,7 @@ impl Paths {
     /// Requests a heartbeat on this path now, idle or not (RFC 9260 §8.3 D).
     ///
     /// It waits while the path's link is down or its address may not be a source.
-    pub fn request_heartbeat(&mut self, id: PathId) {
+    pub(crate) fn request_heartbeat(&mut self, id: PathId) {
         if let Some(path) = self.get_mut(id) {
             path.heartbeat.ready = true;
         }
@@ -341,7 +341,7 @@ impl Paths {
     /// Verification heartbeats are limited to HB.Max.Burst per RTO (RFC 9260 §5.4). The path with the fewest
     /// unanswered ones goes first, so that pairs of addresses without a route do not hold back those that
     /// have one.
-    pub fn poll_heartbeat(&mut self, now: Time) -> Option<HeartbeatRequest> {
+    pub(crate) fn poll_heartbeat(&mut self, now: Time) -> Option<HeartbeatRequest> {
         if !self.schedule.running {
             return None;
         }
@@ -358,7 +358,7 @@ impl Paths {
     ///
     /// COOKIE ECHO, COOKIE ACK (RFC 9260 §5.4) and ASCONF-ACK (RFC 5061 §5.3 F1) may be sent there only with
     /// one.
-    pub fn bundled_heartbeat(&mut self, id: PathId, now: Time) -> Option<HeartbeatRequest> {
+    pub(crate) fn bundled_heartbeat(&mut self, id: PathId, now: Time) -> Option<HeartbeatRequest> {
         self.index(id).map(|index| self.make_heartbeat(index, now))
     }
 
@@ -401,7 +401,7 @@ impl Paths {
     ///
     /// If it answers one of ours, it measures the RTT, clears both error counters, and confirms or
     /// reactivates the path (RFC 9260 §5.4, §8.1, §8.3).
-    pub fn on_heartbeat_ack(&mut self, info: &[u8], now: Time) -> Acknowledged {
+    pub(crate) fn on_heartbeat_ack(&mut self, info: &[u8], now: Time) -> Acknowledged {
         let Some(info) = HeartbeatInfo::from_bytes(info) else { return Acknowledged::Unknown };
         let Some(index) = self.index(info.path) else { return Acknowledged::Unknown };
         let probe = match info.purpose {

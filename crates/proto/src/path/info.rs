@@ -5,11 +5,11 @@ use msctp_units::Time;
 use crate::addr::PathId;
 
 /// Length of our Heartbeat Info in bytes.
-pub const HEARTBEAT_INFO_LEN: usize = 28;
+pub(crate) const HEARTBEAT_INFO_LEN: usize = 28;
 
 /// The purpose of a HEARTBEAT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub(crate) enum Purpose {
     /// To test whether the path works (RFC 9260 §8.3).
     Heartbeat,
     /// The bandwidth probe with this number, below `u64::MAX` − 1.
@@ -40,7 +40,7 @@ impl Purpose {
 ///
 /// Untrusted until compared with the HEARTBEAT sent: the peer may send any bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HeartbeatInfo {
+pub(crate) struct HeartbeatInfo {
     /// The path of the HEARTBEAT: RFC 9260 §5.4's path indicator.
     pub path: PathId,
     /// Its purpose.
@@ -55,7 +55,7 @@ impl HeartbeatInfo {
     /// Encodes it, big-endian: path, purpose, sent, nonce.
     ///
     /// The purpose is 0 for a heartbeat, the number plus 1 for a bandwidth probe, all ones for a PMTU probe.
-    pub fn to_bytes(self) -> [u8; HEARTBEAT_INFO_LEN] {
+    pub(crate) fn to_bytes(self) -> [u8; HEARTBEAT_INFO_LEN] {
         let mut bytes = [0; HEARTBEAT_INFO_LEN];
         bytes[..4].copy_from_slice(&self.path.number().to_be_bytes());
         bytes[4..12].copy_from_slice(&self.purpose.to_number().to_be_bytes());
@@ -65,7 +65,7 @@ impl HeartbeatInfo {
     }
 
     /// Decodes the information of a HEARTBEAT ACK; returns `None` if its length is not ours.
-    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; HEARTBEAT_INFO_LEN] = bytes.try_into().ok()?;
         let word = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let long = |at: usize| u64::from(word(at)) << 32 | u64::from(word(at + 4));

@@ -18,7 +18,7 @@ mod heartbeat;
 mod info;
 mod overlap;
 mod pacing;
-pub mod pairing;
+pub(crate) mod pairing;
 mod pmtu;
 mod rack;
 mod recovery;
@@ -38,16 +38,17 @@ use msctp_congestion::{
 };
 use msctp_units::{Span, Time};
 
-pub use crate::addr::{PathAddr, PathId};
-pub use crate::stats::PathState;
-pub use bandwidth_probing::{ProbeRequest, ProbingError};
+pub(crate) use crate::addr::{PathAddr, PathId};
+pub(crate) use crate::stats::PathState;
+pub(crate) use bandwidth_probing::ProbeRequest;
 pub use failover::FailoverConfig;
 pub(crate) use flow::{AckSummary, Flow, SendNumber, Sending};
-pub use heartbeat::{Acknowledged, HeartbeatRequest};
-pub use info::{HEARTBEAT_INFO_LEN, HeartbeatInfo, Purpose};
+pub(crate) use heartbeat::Acknowledged;
+pub(crate) use info::{HEARTBEAT_INFO_LEN, HeartbeatInfo, Purpose};
 pub use pmtu::{MAX_PMTU, MIN_PMTU, Pmtu};
 pub(crate) use rack::{DUP_THRESH, Rack, TailLossProbe};
-pub use set::{Added, AddressError, Paths, SetPrimaryError};
+pub use set::AddressError;
+pub(crate) use set::{Added, Paths, SetPrimaryError};
 pub(crate) use silence::{SilenceDetector, SilenceProbe};
 
 /// Bytes of the SCTP common header (RFC 9260 §3.1).
@@ -59,7 +60,7 @@ pub(crate) const AMPLIFICATION_LIMIT: u32 = 3;
 
 /// Options of all paths of one association.
 #[derive(Clone, Debug)]
-pub struct PathsConfig {
+pub(crate) struct PathsConfig {
     /// RTO.Initial, RTO.Min, RTO.Max.
     pub rto: RtoConfig,
     /// HB.interval; [`Span::ZERO`] limits heartbeats to verification and requests (RFC 9260 §8.3).
@@ -105,7 +106,7 @@ impl Default for PathsConfig {
 
 /// The allowed use of a local address as a source (RFC 5061 §5.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SourceUse {
+pub(crate) enum SourceUse {
     /// Any packet.
     Full,
     /// Its Add-IP is not acknowledged: only packets with an ASCONF (rule F1).
@@ -116,7 +117,7 @@ pub enum SourceUse {
 
 /// An RTT measurement in progress on a path: one DATA chunk at a time (RFC 9260 §6.3.1 C4, C5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RttSlot {
+pub(crate) struct RttSlot {
     /// The TSN of the measured chunk, sent for the first time.
     pub tsn: u32,
     /// Time at which it was sent.
@@ -125,7 +126,7 @@ pub struct RttSlot {
 
 /// An event on the paths, for the association to handle and report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PathEvent {
+pub(crate) enum PathEvent {
     /// A path was confirmed, became potentially failed, inactive or active again (RFC 9260 §5.4, §8.2,
     /// RFC 7829 §3.2).
     StateChanged {
@@ -167,7 +168,7 @@ pub enum PathEvent {
 /// The public fields belong to data transfer. State, link and source rules decide which path carries data.
 /// They change only through [`Paths`], which keeps [`Paths::data_path`] up to date.
 #[derive(Debug)]
-pub struct Path {
+pub(crate) struct Path {
     id: PathId,
     addr: PathAddr,
     state: PathState,
@@ -296,22 +297,22 @@ impl Path {
     }
 
     /// Returns its id.
-    pub fn id(&self) -> PathId {
+    pub(crate) fn id(&self) -> PathId {
         self.id
     }
 
     /// Returns its addresses.
-    pub fn addr(&self) -> PathAddr {
+    pub(crate) fn addr(&self) -> PathAddr {
         self.addr
     }
 
     /// Returns its state: unconfirmed, active, potentially failed or inactive.
-    pub fn state(&self) -> PathState {
+    pub(crate) fn state(&self) -> PathState {
         self.state
     }
 
     /// Returns true once the pair is confirmed; an unconfirmed one may not carry data (RFC 9260 §5.4).
-    pub fn is_confirmed(&self) -> bool {
+    pub(crate) fn is_confirmed(&self) -> bool {
         self.confirmed
     }
 
@@ -323,12 +324,12 @@ impl Path {
     }
 
     /// Returns the allowed use of its local address.
-    pub fn source(&self) -> SourceUse {
+    pub(crate) fn source(&self) -> SourceUse {
         self.source
     }
 
     /// Returns false while the link of its local address is down.
-    pub fn link_is_up(&self) -> bool {
+    pub(crate) fn link_is_up(&self) -> bool {
         self.link_up
     }
 
@@ -338,12 +339,12 @@ impl Path {
     }
 
     /// Returns the number of consecutive errors (RFC 9260 §8.2).
-    pub fn error_count(&self) -> u32 {
+    pub(crate) fn error_count(&self) -> u32 {
         self.error_count
     }
 
     /// Returns the largest IP packet, header included, in bytes.
-    pub fn pmtu(&self) -> u32 {
+    pub(crate) fn pmtu(&self) -> u32 {
         self.pmtu
     }
 
@@ -351,18 +352,18 @@ impl Path {
     ///
     /// RFC 8899 §4.4 calls it MPS.
     #[inline]
-    pub fn pmdcs(&self) -> u32 {
+    pub(crate) fn pmdcs(&self) -> u32 {
         self.pmdcs
     }
 
     /// Returns the bytes of the IP header on this path.
-    pub fn ip_header(&self) -> u32 {
+    pub(crate) fn ip_header(&self) -> u32 {
         ip_header(&self.addr.remote)
     }
 
     /// Returns true if new data may be sent here: active, its link up, its local address allowed as a source.
     #[inline]
-    pub fn is_usable(&self) -> bool {
+    pub(crate) fn is_usable(&self) -> bool {
         self.state == PathState::Active && self.link_up && self.source == SourceUse::Full
     }
 
@@ -373,7 +374,7 @@ impl Path {
     }
 
     /// Sets the PMTU (bytes, IP header included) and updates the controller.
-    pub fn set_pmtu(&mut self, pmtu: u32) {
+    pub(crate) fn set_pmtu(&mut self, pmtu: u32) {
         self.pmtu = pmtu;
         self.pmdcs = pmdcs(pmtu, self.reserved, &self.addr.remote);
         self.controller.on_pmtu(u64::from(self.pmdcs));
@@ -382,7 +383,7 @@ impl Path {
     /// Records a transmission that can update the RTT (new DATA, INIT, COOKIE ECHO): the path is not idle
     /// (RFC 9260 §8.3).
     #[inline]
-    pub fn on_sent(&mut self, now: Time) {
+    pub(crate) fn on_sent(&mut self, now: Time) {
         self.last_used = now;
     }
 
@@ -392,7 +393,8 @@ impl Path {
     }
 
     /// Returns true in Fast Recovery (RFC 9260 §7.2.4).
-    pub fn in_fast_recovery(&self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn in_fast_recovery(&self) -> bool {
         self.flow.recovery_exit.is_some()
     }
 
@@ -403,20 +405,15 @@ impl Path {
 
     /// Records a transmission of DATA, new or repeated: the window does not decay (RFC 9260 §7.2.1).
     #[inline]
-    pub fn on_data_sent(&mut self, now: Time) {
+    pub(crate) fn on_data_sent(&mut self, now: Time) {
         self.idle_since = Some(now);
-    }
-
-    /// Returns the time of the last transmission that can update the RTT.
-    pub fn last_used(&self) -> Time {
-        self.last_used
     }
 
     /// Decays the window by the RTOs that passed without data (RFC 9260 §7.2.1).
     ///
     /// Must be called before DATA is sent with nothing outstanding here.
     #[inline]
-    pub fn decay_if_idle(&mut self, now: Time) {
+    pub(crate) fn decay_if_idle(&mut self, now: Time) {
         let Some(since) = self.idle_since else { return };
         let (idle, rto) = (now.since(since), self.rtt.rto());
         if self.flight_size > 0 || idle < rto || rto.is_zero() {
@@ -429,7 +426,7 @@ impl Path {
 }
 
 /// Returns the bytes of the IP header before an SCTP packet to `remote`: no options, no extension headers.
-pub const fn ip_header(remote: &IpAddr) -> u32 {
+pub(crate) const fn ip_header(remote: &IpAddr) -> u32 {
     match remote {
         IpAddr::V4(_) => 20,
         IpAddr::V6(_) => 40,
@@ -437,7 +434,7 @@ pub const fn ip_header(remote: &IpAddr) -> u32 {
 }
 
 /// Returns the bytes of a packet to `remote` outside of chunks: IP header and SCTP common header.
-pub const fn packet_overhead(remote: &IpAddr) -> u32 {
+pub(crate) const fn packet_overhead(remote: &IpAddr) -> u32 {
     ip_header(remote) + COMMON_HEADER
 }
 

@@ -51,7 +51,7 @@ impl Path {
     /// Returns when the next packet with DATA may leave: `now` or before if at once, [`Time::MAX`] at a rate
     /// of zero.
     #[inline]
-    pub fn departure(&mut self, now: Time) -> Time {
+    pub(crate) fn departure(&mut self, now: Time) -> Time {
         match self.controller.pacing_rate() {
             None => {
                 self.pacing = None;
@@ -72,7 +72,7 @@ impl Path {
 
     /// Records the departure of a packet with DATA of `bytes` bytes on the IP wire.
     #[inline]
-    pub fn on_departure(&mut self, now: Time, bytes: u64) {
+    pub(crate) fn on_departure(&mut self, now: Time, bytes: u64) {
         if let Some(pacing) = &mut self.pacing {
             let at = pacing.leaves.take().unwrap_or(now);
             pacing.pacer.on_sent(at, bytes);
@@ -81,7 +81,7 @@ impl Path {
 
     /// Clears the waiting state, because nothing is queued: no catch-up credit.
     #[inline]
-    pub fn on_nothing_paced(&mut self) {
+    pub(crate) fn on_nothing_paced(&mut self) {
         if let Some(pacing) = &mut self.pacing {
             pacing.waiting = false;
         }

@@ -170,7 +170,7 @@ impl super::Paths {
     /// RFC 8899 §6.2.1.1 allows a start as soon as a path is confirmed. Associations that are idle, send
     /// little or only receive do not need it, and there may be many of them.
     #[inline]
-    pub fn is_pmtu_of_use(&mut self, unsent: u64) -> bool {
+    pub(crate) fn is_pmtu_of_use(&mut self, unsent: u64) -> bool {
         if !self.pmtu_discovery_pending || unsent <= self.amdcs().map_or(0, u64::from) {
             return false;
         }
@@ -185,7 +185,7 @@ impl super::Paths {
     /// (RFC 8899 §4.6).
     ///
     /// Returns true if it changed the state.
-    pub fn on_packet_too_big(&mut self, id: PathId, mtu: u32, now: Time) -> bool {
+    pub(crate) fn on_packet_too_big(&mut self, id: PathId, mtu: u32, now: Time) -> bool {
         let Some(index) = self.index(id) else { return false };
         let path = &mut self.list[index];
         path.start_pmtu_discovery(&self.config);
@@ -199,7 +199,7 @@ impl super::Paths {
     /// Handles the rejection of a packet of `size` bytes, IP header included, by the local interface.
     ///
     /// Returns true if PMTU discovery is on and it changed the state.
-    pub fn on_packet_refused(&mut self, id: PathId, size: u32, now: Time) -> bool {
+    pub(crate) fn on_packet_refused(&mut self, id: PathId, size: u32, now: Time) -> bool {
         let Some(index) = self.index(id) else { return false };
         let path = &mut self.list[index];
         path.start_pmtu_discovery(&self.config);

@@ -173,9 +173,9 @@ impl Model {
         let ids: Vec<_> = paths.iter().map(Path::id).collect();
         assert!(ids.is_sorted_by(|a, b| a < b));
         assert!(ids.iter().all(|id| paths.get(*id).is_some_and(|path| path.id == *id)));
-        assert_eq!(paths.primary().is_some(), !paths.is_empty());
+        assert_eq!(paths.primary().is_some(), paths.len() > 0);
         let primary = paths.primary().and_then(|id| paths.get(id));
-        assert_eq!(primary.is_some(), !paths.is_empty());
+        assert_eq!(primary.is_some(), paths.len() > 0);
         let second_choice = || paths.iter().filter(|path| path.is_second_choice());
         let data = paths.data_path().map(|id| paths.get(id).expect("the data path exists"));
         if let Some(data) = data {
@@ -200,7 +200,7 @@ impl Model {
                 assert!(chosen.confirmed && chosen.source == SourceUse::Full);
             }
         }
-        if let Some(request) = paths.request_path(None) {
+        if let Some(request) = paths.request_path_from(None, None) {
             assert_ne!(
                 paths.get(request).expect("it exists").source,
                 SourceUse::ReceiveOnly,

@@ -8,7 +8,7 @@ use super::{Path, PathAddr, PathEvent, PathId, PathState, Paths, SetPrimaryError
 
 impl Paths {
     /// Returns the primary path (RFC 9260 §6.4); `None` only without paths.
-    pub fn primary(&self) -> Option<PathId> {
+    pub(crate) fn primary(&self) -> Option<PathId> {
         self.primary
     }
 
@@ -19,7 +19,7 @@ impl Paths {
     /// # Errors
     ///
     /// The path does not exist or is not confirmed.
-    pub fn set_primary(&mut self, id: PathId) -> Result<(), SetPrimaryError> {
+    pub(crate) fn set_primary(&mut self, id: PathId) -> Result<(), SetPrimaryError> {
         let path = self.get(id).ok_or(SetPrimaryError::Unknown(id))?;
         if !path.confirmed {
             return Err(SetPrimaryError::Unconfirmed(id));
@@ -34,7 +34,7 @@ impl Paths {
     ///
     /// [`take_wanted_primary`](Self::take_wanted_primary) applies it. A later request or
     /// [`set_primary`](Self::set_primary) replaces it. An unknown address is ignored.
-    pub fn want_primary(&mut self, remote: &IpAddr) {
+    pub(crate) fn want_primary(&mut self, remote: &IpAddr) {
         if self.has_remote(remote) {
             self.wanted_primary = Some(*remote);
         }
@@ -45,7 +45,7 @@ impl Paths {
     /// It is [`best_to`](Self::best_to) the address, as soon as a pair with it is confirmed (RFC 9260 §5.4).
     /// The caller passes it to [`set_primary`](Self::set_primary). Call this after a request and after each
     /// change of a path's state.
-    pub fn take_wanted_primary(&mut self) -> Option<PathId> {
+    pub(crate) fn take_wanted_primary(&mut self) -> Option<PathId> {
         let id = self.best_to(self.wanted_primary.as_ref()?)?;
         if !self.get(id)?.confirmed {
             return None;
@@ -62,7 +62,7 @@ impl Paths {
     /// RFC 9260 §8.2 leaves this open. No path may carry data if none is confirmed, or if every local address
     /// is being added or deleted.
     #[inline]
-    pub fn data_path(&self) -> Option<PathId> {
+    pub(crate) fn data_path(&self) -> Option<PathId> {
         self.data_path
     }
 
@@ -78,7 +78,7 @@ impl Paths {
     /// one if usable. Next comes the potentially failed one with the fewest errors, then the most divergent
     /// (RFC 7829 §3.2). If no path works, they are tried in turn (RFC 9260 §8.2 leaves this open): without
     /// heartbeats nothing else finds a path that works again.
-    pub fn retransmission_path(&self, last_used: PathId) -> Option<PathId> {
+    pub(crate) fn retransmission_path(&self, last_used: PathId) -> Option<PathId> {
         let last = self.get(last_used).map(|path| path.addr);
         let alternate = self
             .list
@@ -108,7 +108,7 @@ impl Paths {
     }
 
     /// Returns the path after `last`, in turn, that may carry data, active or not.
-    pub fn next_in_turn(&self, last: PathId) -> Option<PathId> {
+    pub(crate) fn next_in_turn(&self, last: PathId) -> Option<PathId> {
         let may_carry = |path: &&Path| path.confirmed && path.link_up && path.source == SourceUse::Full;
         let all = || self.list.iter().filter(may_carry).map(|path| path.id);
         all().find(|&id| id > last).or_else(|| all().next())
@@ -116,25 +116,23 @@ impl Paths {
 
     /// Returns the path for a request to change addresses (RFC 5061 §5.1 A4, B4).
     ///
-    /// `last_used`: the path of the previous transmission; a retransmission prefers another one. An address
-    /// that is being added may be the source (§5.3 F1), one that is being deleted never (F4, F6). It is used
-    /// if no other path works: an interface that replaces another cannot be added otherwise (§5.3.2).
-    pub fn request_path(&self, last_used: Option<PathId>) -> Option<PathId> {
-        self.request_path_from(None, last_used)
-    }
-
-    /// Returns the path for a request from this local address, otherwise like
-    /// [`request_path`](Self::request_path).
-    ///
-    /// For a request about its own source address (RFC 5061 §4.2.1).
-    pub fn request_path_from(&self, source: Option<IpAddr>, last_used: Option<PathId>) -> Option<PathId> {
+    /// `source`: the local address that must be the source, for a request about the source address itself
+    /// (RFC 5061 §4.2.1). `last_used`: the path of the previous transmission; a retransmission prefers another
+    /// one. An address that is being added may be the source (§5.3 F1), one that is being deleted never (F4,
+    /// F6). It is used if no other path works: an interface that replaces another cannot be added otherwise
+    /// (§5.3.2).
+    pub(crate) fn request_path_from(
+        &self,
+        source: Option<IpAddr>,
+        last_used: Option<PathId>,
+    ) -> Option<PathId> {
         self.request_path_among(last_used, |path| source.is_none_or(|source| path.addr.local == source))
     }
 
     /// Returns a path for a request from an address that the peer knows, on which it is likely to arrive.
     ///
-    /// Otherwise like [`request_path`](Self::request_path).
-    pub fn working_request_path(&self, last_used: Option<PathId>) -> Option<PathId> {
+    /// Otherwise like [`request_path_from`](Self::request_path_from).
+    pub(crate) fn working_request_path(&self, last_used: Option<PathId>) -> Option<PathId> {
         self.request_path_among(last_used, |path| path.source == SourceUse::Full && path.may_deliver())
     }
 
@@ -174,7 +172,7 @@ impl Paths {
     /// It is the pair of that packet (RFC 9260 §6.4) if it is confirmed and may be a source, otherwise the
     /// data path.
     #[inline]
-    pub fn reply_path(&self, at: PathAddr) -> Option<PathId> {
+    pub(crate) fn reply_path(&self, at: PathAddr) -> Option<PathId> {
         let back = self.list.iter().find(|path| path.addr == at);
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.4
         //# An endpoint MUST NOT send any chunks to an UNCONFIRMED address, with the following exceptions:
@@ -211,7 +209,7 @@ impl Paths {
     /// The destination is the packet's source address, even if that is no address of the peer (RFC 5061 §5.2
     /// E6, §5.3.2). The source is the address it arrived at, unless that may not be a source (§5.3 F1, F4).
     /// `None` if no local address may be one.
-    pub fn answer_addr(&self, at: PathAddr) -> Option<PathAddr> {
+    pub(crate) fn answer_addr(&self, at: PathAddr) -> Option<PathAddr> {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.2
         //# The destination address of the SCTP packet containing the ASCONF-ACK Chunks MUST be the source
         //# address of the SCTP packet that held the ASCONF Chunks.
@@ -230,7 +228,7 @@ impl Paths {
     ///
     /// It has the primary's local address if such a pair exists. Otherwise it is the usable pair with the
     /// fewest errors, or the first. Used when the peer requests a primary by its address (RFC 5061 §4.2.4).
-    pub fn best_to(&self, remote: &IpAddr) -> Option<PathId> {
+    pub(crate) fn best_to(&self, remote: &IpAddr) -> Option<PathId> {
         let primary_local = self.primary.and_then(|id| self.get(id)).map(|path| path.addr.local);
         self.list
             .iter()
@@ -406,21 +404,24 @@ mod tests {
         // RFC 5061 §5.1 B4, §5.3 F1, F4, F6, §5.3.2
         let mut paths = confirmed(1, 1);
         let new = paths.add_local(local(9), SourceUse::AsconfOnly, ms(0)).unwrap()[0];
-        assert_eq!(paths.request_path(None), Some(P0));
-        assert_eq!(paths.request_path(Some(P0)), Some(new), "a retransmission tries another pair");
+        assert_eq!(paths.request_path_from(None, None), Some(P0));
+        assert_eq!(paths.request_path_from(None, Some(P0)), Some(new), "a retransmission tries another pair");
         paths.set_link(&local(0), false, ms(1));
-        assert_eq!(paths.request_path(None), Some(new), "the old link is gone");
+        assert_eq!(paths.request_path_from(None, None), Some(new), "the old link is gone");
         paths.set_link(&local(0), true, ms(2));
         paths.set_source_use(&local(9), SourceUse::Full, ms(3));
         paths.set_source_use(&local(0), SourceUse::ReceiveOnly, ms(3));
-        assert_eq!(paths.request_path(None), Some(new), "never from the address being deleted");
+        assert_eq!(paths.request_path_from(None, None), Some(new), "never from the address being deleted");
         assert_eq!(paths.working_request_path(None), Some(new));
         paths.set_source_use(&local(9), SourceUse::AsconfOnly, ms(3));
         assert_eq!(paths.working_request_path(None), None, "one that the peer lists");
         paths.set_source_use(&local(0), SourceUse::Full, ms(3));
         assert_eq!(paths.working_request_path(Some(P0)), Some(P0));
         fail(&mut paths, P0);
-        assert_eq!((paths.request_path(None), paths.working_request_path(None)), (Some(new), None));
+        assert_eq!(
+            (paths.request_path_from(None, None), paths.working_request_path(None)),
+            (Some(new), None)
+        );
     }
 
     #[test]
@@ -428,7 +429,7 @@ mod tests {
         // RFC 9260 §5.4
         let mut paths = confirmed(1, 1);
         paths.add_remote(remote(5), ms(0)).unwrap();
-        assert_eq!(paths.request_path(Some(P0)), Some(P0));
+        assert_eq!(paths.request_path_from(None, Some(P0)), Some(P0));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::{Path, PathAddr, PathEvent, PathId, PathState, PathsConfig, SourceUse
 use crate::rng::RngState;
 
 /// Ids of the paths created for an added address.
-pub type Added = SmallVec<[PathId; 4]>;
+pub(crate) type Added = SmallVec<[PathId; 4]>;
 
 /// Pairs created for an added address.
 type Pairs = SmallVec<[PathAddr; 2]>;
@@ -33,7 +33,7 @@ pub enum AddressError {
 
 /// A reason why a path did not become the primary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SetPrimaryError {
+pub(crate) enum SetPrimaryError {
     /// No path has that id.
     #[error("{0} is not a path of this association")]
     Unknown(PathId),
@@ -52,7 +52,7 @@ struct Local {
 
 /// All paths of one association. Iteration is in the order of path ids, which is the order of their creation.
 #[derive(Debug)]
-pub struct Paths {
+pub(crate) struct Paths {
     pub(super) config: PathsConfig,
     /// The paths by ascending id. Without removals a path's id is its index.
     pub(super) list: Vec<Path>,
@@ -81,7 +81,7 @@ pub struct Paths {
 
 impl Paths {
     /// Creates an empty set without heartbeats. `seed` seeds nonces and jitter.
-    pub fn new(config: PathsConfig, seed: [u8; 32]) -> Self {
+    pub(crate) fn new(config: PathsConfig, seed: [u8; 32]) -> Self {
         Self {
             pmtu_discovery_pending: config.pmtu.is_discovered(),
             config,
@@ -102,13 +102,8 @@ impl Paths {
         }
     }
 
-    /// Returns the options of all paths.
-    pub fn config(&self) -> &PathsConfig {
-        &self.config
-    }
-
     /// Reserves `bytes` bytes of each packet for chunks that are neither headers nor DATA.
-    pub fn reserve(&mut self, bytes: u32) {
+    pub(crate) fn reserve(&mut self, bytes: u32) {
         if core::mem::replace(&mut self.config.reserved, bytes) == bytes {
             return;
         }
@@ -119,7 +114,7 @@ impl Paths {
     }
 
     /// Returns the next event.
-    pub fn poll_event(&mut self) -> Option<PathEvent> {
+    pub(crate) fn poll_event(&mut self) -> Option<PathEvent> {
         let event = self.events.pop_front();
         if event.is_none() {
             // Events are rare: free the memory.
@@ -130,7 +125,7 @@ impl Paths {
 
     /// Returns true if [`poll_event`](Self::poll_event) would return an event.
     #[inline]
-    pub fn has_events(&self) -> bool {
+    pub(crate) fn has_events(&self) -> bool {
         !self.events.is_empty()
     }
 
@@ -142,33 +137,28 @@ impl Paths {
     ///
     /// It covers [`handle_timeout`](Self::handle_timeout), [`poll_heartbeat`](Self::poll_heartbeat) and
     /// [`poll_probe`](Self::poll_probe). T3-rtx is not included: see [`earliest_t3`](Self::earliest_t3).
-    pub fn next_timeout(&self) -> Option<Time> {
+    pub(crate) fn next_timeout(&self) -> Option<Time> {
         [self.next_heartbeat_timeout(), self.next_probe_timeout()].into_iter().flatten().min()
     }
 
     /// Times out heartbeats and probes, and checks for idle paths. An early call has no effect.
-    pub fn handle_timeout(&mut self, now: Time) {
+    pub(crate) fn handle_timeout(&mut self, now: Time) {
         self.handle_heartbeat_timeout(now);
         self.handle_probe_timeout(now);
     }
 
     /// Returns the number of paths.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Returns true before the first address pair.
-    pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-
     /// Returns all paths by ascending id.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Path> {
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Path> {
         self.list.iter()
     }
 
     /// Returns all paths by ascending id, for changes.
-    pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut Path> {
+    pub(crate) fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut Path> {
         self.list.iter_mut()
     }
 
@@ -196,31 +186,31 @@ impl Paths {
 
     /// Returns the path with this id.
     #[inline]
-    pub fn get(&self, id: PathId) -> Option<&Path> {
+    pub(crate) fn get(&self, id: PathId) -> Option<&Path> {
         self.index(id).map(|i| &self.list[i])
     }
 
     /// Returns the path with this id for changes.
     #[inline]
-    pub fn get_mut(&mut self, id: PathId) -> Option<&mut Path> {
+    pub(crate) fn get_mut(&mut self, id: PathId) -> Option<&mut Path> {
         self.index(id).map(|i| &mut self.list[i])
     }
 
     /// Returns the path between these addresses.
     #[inline]
-    pub fn by_addr(&self, addr: PathAddr) -> Option<PathId> {
+    pub(crate) fn by_addr(&self, addr: PathAddr) -> Option<PathId> {
         self.list.iter().find(|path| path.addr == addr).map(|path| path.id)
     }
 
     /// Returns the path between these addresses for changes.
     #[inline]
-    pub fn by_addr_mut(&mut self, addr: PathAddr) -> Option<&mut Path> {
+    pub(crate) fn by_addr_mut(&mut self, addr: PathAddr) -> Option<&mut Path> {
         self.list.iter_mut().find(|path| path.addr == addr)
     }
 
     /// Returns when the first T3-rtx expires.
     #[inline]
-    pub fn earliest_t3(&self) -> Option<Time> {
+    pub(crate) fn earliest_t3(&self) -> Option<Time> {
         let mut earliest = None;
         for path in &self.list {
             if let Some(at) = path.t3_rtx {
@@ -230,37 +220,33 @@ impl Paths {
         earliest
     }
 
-    /// Returns the bytes outstanding on all paths.
-    pub fn flight_size(&self) -> u64 {
-        self.list.iter().map(|path| path.flight_size).sum()
-    }
-
     /// Returns AMDCS, the smallest PMDCS of all paths in bytes, which limits fragments (RFC 9260 §7.3).
     ///
     /// `None` without paths.
-    pub fn amdcs(&self) -> Option<u32> {
+    pub(crate) fn amdcs(&self) -> Option<u32> {
         self.list.iter().map(Path::pmdcs).min()
     }
 
     /// Returns true if verification is over: every path is confirmed or inactive (RFC 9260 §5.4).
-    pub fn all_verified(&self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn all_verified(&self) -> bool {
         self.list.iter().all(|path| path.confirmed || path.state == PathState::Inactive)
     }
 
     /// Returns the local addresses with their allowed use, in the order of their addition.
-    pub fn locals(&self) -> impl ExactSizeIterator<Item = (IpAddr, SourceUse)> {
+    pub(crate) fn locals(&self) -> impl ExactSizeIterator<Item = (IpAddr, SourceUse)> {
         self.locals.iter().map(|local| (local.addr, local.source))
     }
 
     /// Returns the peer's addresses, in the order of their addition.
-    pub fn remotes(&self) -> impl ExactSizeIterator<Item = IpAddr> {
+    pub(crate) fn remotes(&self) -> impl ExactSizeIterator<Item = IpAddr> {
         self.remotes.iter().copied()
     }
 
     /// Returns true for a local address, whatever its allowed use.
     ///
     /// Packets to it belong to the association (RFC 5061 §5.3 F4 and the note on additions).
-    pub fn has_local(&self, addr: &IpAddr) -> bool {
+    pub(crate) fn has_local(&self, addr: &IpAddr) -> bool {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
         //# the IP address MUST be considered a valid destination address for the reception of SCTP packets
         //# until the ASCONF-ACK arrives
@@ -268,23 +254,23 @@ impl Paths {
     }
 
     /// Returns the allowed use of a local address; `None` if it is not one of this association.
-    pub fn local_source(&self, addr: &IpAddr) -> Option<SourceUse> {
+    pub(crate) fn local_source(&self, addr: &IpAddr) -> Option<SourceUse> {
         self.locals.iter().find(|local| local.addr == *addr).map(|local| local.source)
     }
 
     /// Returns true for an address of the peer.
-    pub fn has_remote(&self, addr: &IpAddr) -> bool {
+    pub(crate) fn has_remote(&self, addr: &IpAddr) -> bool {
         self.remotes.contains(addr)
     }
 
     /// Returns how many further addresses of the peer certainly fit (RFC 5061 §5.3 F9).
-    pub fn room_for_remotes(&self) -> usize {
+    pub(crate) fn room_for_remotes(&self) -> usize {
         let by_paths = (MAX_PATHS - self.list.len()) / self.locals.len().max(1);
         by_paths.min(MAX_ADDRESSES - self.remotes.len())
     }
 
     /// Returns true if a pair with this remote address was confirmed: RFC 9260 §5.4's reading, per address.
-    pub fn remote_is_confirmed(&self, addr: &IpAddr) -> bool {
+    pub(crate) fn remote_is_confirmed(&self, addr: &IpAddr) -> bool {
         self.confirmed_remotes.contains(addr)
     }
 
@@ -295,7 +281,12 @@ impl Paths {
     /// # Errors
     ///
     /// The address exists already, is not unicast, or exceeds a limit.
-    pub fn add_local(&mut self, addr: IpAddr, source: SourceUse, now: Time) -> Result<Added, AddressError> {
+    pub(crate) fn add_local(
+        &mut self,
+        addr: IpAddr,
+        source: SourceUse,
+        now: Time,
+    ) -> Result<Added, AddressError> {
         let pairs = self.remotes.iter().map(|&remote| PathAddr { local: addr, remote }).collect();
         let pairs = self.admit(addr, self.has_local(&addr), self.locals.len(), pairs)?;
         self.locals.reserve_exact(1);
@@ -310,7 +301,7 @@ impl Paths {
     /// # Errors
     ///
     /// The address exists already, is not unicast, or exceeds a limit.
-    pub fn add_remote(&mut self, addr: IpAddr, now: Time) -> Result<Added, AddressError> {
+    pub(crate) fn add_remote(&mut self, addr: IpAddr, now: Time) -> Result<Added, AddressError> {
         let pairs = self.locals.iter().map(|local| PathAddr { local: local.addr, remote: addr }).collect();
         let pairs = self.admit(addr, self.has_remote(&addr), self.remotes.len(), pairs)?;
         self.remotes.reserve_exact(1);
@@ -377,14 +368,14 @@ impl Paths {
     }
 
     /// Removes a local address and returns its paths. Data transfer moves the chunks in flight on them.
-    pub fn remove_local(&mut self, addr: &IpAddr) -> Vec<Path> {
+    pub(crate) fn remove_local(&mut self, addr: &IpAddr) -> Vec<Path> {
         self.locals.retain(|local| local.addr != *addr);
         self.remove_paths(|path| path.addr.local == *addr)
     }
 
     /// Removes an address of the peer and returns its paths (RFC 5061 §5.3 F13). Data transfer moves the
     /// chunks in flight on them.
-    pub fn remove_remote(&mut self, addr: &IpAddr) -> Vec<Path> {
+    pub(crate) fn remove_remote(&mut self, addr: &IpAddr) -> Vec<Path> {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
         //# address, the endpoint MUST consider the address no longer part of the association.
         self.remotes.retain(|remote| remote != addr);
@@ -410,7 +401,7 @@ impl Paths {
     ///
     /// Unconfirmed paths from an address that becomes allowed are verified at once. No effect on an unknown
     /// address.
-    pub fn set_source_use(&mut self, addr: &IpAddr, source: SourceUse, now: Time) {
+    pub(crate) fn set_source_use(&mut self, addr: &IpAddr, source: SourceUse, now: Time) {
         let Some(local) = self.locals.iter_mut().find(|local| local.addr == *addr) else { return };
         local.source = source;
         for index in 0..self.list.len() {
@@ -426,7 +417,7 @@ impl Paths {
     ///
     /// Paths over a link that is down carry nothing, and their error counters stay. When the link comes up
     /// they get a heartbeat at once. No effect on an unknown address.
-    pub fn set_link(&mut self, addr: &IpAddr, up: bool, now: Time) {
+    pub(crate) fn set_link(&mut self, addr: &IpAddr, up: bool, now: Time) {
         let Some(local) = self.locals.iter_mut().find(|local| local.addr == *addr) else { return };
         if local.link_up == up {
             return;
@@ -445,7 +436,7 @@ impl Paths {
     ///
     /// Rule 1 covers addresses named by the initiator's application, rule 2 the pair of the INIT ACK. No
     /// effect on a path that is confirmed or does not exist.
-    pub fn confirm(&mut self, id: PathId, now: Time) {
+    pub(crate) fn confirm(&mut self, id: PathId, now: Time) {
         let Some(index) = self.index(id) else { return };
         if !self.list[index].confirmed {
             self.mark_confirmed(index);
@@ -457,7 +448,7 @@ impl Paths {
     /// primary.
     ///
     /// The others are verified once heartbeats run (RFC 9260 §5.4).
-    pub fn verify_anew(&mut self, confirmed: Option<PathId>, now: Time) {
+    pub(crate) fn verify_anew(&mut self, confirmed: Option<PathId>, now: Time) {
         self.confirmed_remotes.clear();
         self.wanted_primary = None;
         (self.former, self.heard_on) = (None, None);

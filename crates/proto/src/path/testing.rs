@@ -5,7 +5,8 @@ use core::net::IpAddr;
 use msctp_congestion::estimator::{BandwidthEstimator, Estimate};
 use msctp_units::{Rate, Span, Time};
 
-use super::{HeartbeatInfo, HeartbeatRequest, PathEvent, PathId, Paths, PathsConfig, SourceUse};
+use super::heartbeat::HeartbeatRequest;
+use super::{HeartbeatInfo, PathEvent, PathId, Paths, PathsConfig, SourceUse};
 
 pub(super) const P0: PathId = PathId::new(0);
 pub(super) const P1: PathId = PathId::new(1);
@@ -81,7 +82,7 @@ pub(super) fn heartbeat_paths(paths: &mut Paths, now: Time) -> Vec<PathId> {
 
 /// Lets `path` exceed Path.Max.Retrans by T3-rtx expirations.
 pub(super) fn fail(paths: &mut Paths, path: PathId) {
-    for _ in 0..=paths.config().path_max_retrans {
+    for _ in 0..=paths.config.path_max_retrans {
         paths.on_timeout(path);
         // Only the path must fail, not the association.
         paths.assoc_error_count = 0;

@@ -6,7 +6,6 @@ mod bytes;
 mod forged;
 #[path = "../../../wire/tests/wire/inputs.rs"]
 mod inputs;
-mod reassembly;
 mod script;
 mod session;
 #[path = "../support/mod.rs"]
@@ -140,36 +139,6 @@ fn random_bytes() {
 #[ignore = "half a minute"]
 fn slow_many_random_bytes() {
     random_scripts(500_000);
-}
-
-/// The inputs kept from fuzzing `reassembly`.
-#[test]
-fn committed_reassemblies() {
-    let files = files_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/reassembly"));
-    assert!(!files.is_empty());
-    for path in files {
-        reassembly::play(&std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())));
-    }
-}
-
-fn random_reassemblies(seeds: std::ops::Range<u64>) {
-    for seed in seeds {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut script = vec![0; (rng.next_u32() % 1200) as usize];
-        rng.fill_bytes(&mut script);
-        reassembly::play(&script);
-    }
-}
-
-#[test]
-fn random_fragments() {
-    random_reassemblies(0..3_000);
-}
-
-#[test]
-#[ignore = "half a minute"]
-fn slow_many_random_fragments() {
-    random_reassemblies(3_000..300_000);
 }
 
 fn random_sessions(count: u64) {

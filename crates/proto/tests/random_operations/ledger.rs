@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use msctp_proto::inbound::PartialAbort;
+use msctp_proto::PartialAbort;
 use msctp_proto::{Message, OutMessage, Reliability, SendFailure};
 
 /// Returns the payload of the message `id`: each byte depends on the message and its place.

@@ -6,10 +6,9 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use msctp_congestion::InitialWindow;
 use msctp_proto::handover::PolicyFactory;
-use msctp_proto::outbound::scheduler::schedulers;
 use msctp_proto::{
     AuthConfig, Config, FailoverConfig, LossRecovery, Moves, OfferConfig, Pmtu, Reconfiguration, Reliability,
-    RetransmissionPath, StreamsConfig,
+    RetransmissionPath, StreamsConfig, schedulers,
 };
 use msctp_schemes::catalogue::{Options, controllers};
 use msctp_schemes::policies::{PolicyConfig, policies, policy};

@@ -2,9 +2,9 @@
 
 use toml::de::DeTable;
 
-use msctp_proto::outbound::scheduler::schedulers;
 use msctp_proto::{
     AuthPolicy, Config, LossRecovery, Moves, Pmtu, Reconfiguration, RetransmissionPath, SpuriousTimeouts,
+    schedulers,
 };
 use msctp_schemes::catalogue::controllers;
 

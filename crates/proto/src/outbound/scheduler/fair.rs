@@ -5,11 +5,11 @@ use super::{Rank, Scheduler, Share, WeightedFair};
 
 /// Weighted fair queueing with equal weights; ignores a stream's value.
 #[derive(Debug, Default)]
-pub struct FairCapacity(WeightedFair);
+pub(crate) struct FairCapacity(WeightedFair);
 
 impl FairCapacity {
     /// Name of this scheduler.
-    pub const NAME: &'static str = "fair";
+    pub(crate) const NAME: &'static str = "fair";
 }
 
 impl Scheduler for FairCapacity {

@@ -4,11 +4,11 @@ use super::{Rank, Scheduler, Share};
 
 /// First come, first served.
 #[derive(Debug, Default)]
-pub struct FirstCome;
+pub(crate) struct FirstCome;
 
 impl FirstCome {
     /// Name of this scheduler.
-    pub const NAME: &'static str = "first-come";
+    pub(crate) const NAME: &'static str = "first-come";
 }
 
 impl Scheduler for FirstCome {

@@ -13,20 +13,21 @@ mod round_robin;
 mod round_robin_packet;
 mod weighted_fair;
 
-pub use self::fair::FairCapacity;
-pub use self::first_come::FirstCome;
-pub use self::priority::Priority;
-pub use self::registry::{SchedulerInfo, UnknownScheduler, create, schedulers};
-pub use self::round_robin::RoundRobin;
-pub use self::round_robin_packet::RoundRobinPacket;
-pub use self::weighted_fair::WeightedFair;
+pub(crate) use self::fair::FairCapacity;
+pub(crate) use self::first_come::FirstCome;
+pub(crate) use self::priority::Priority;
+pub(crate) use self::registry::create;
+pub use self::registry::{SchedulerInfo, UnknownScheduler, schedulers};
+pub(crate) use self::round_robin::RoundRobin;
+pub(crate) use self::round_robin_packet::RoundRobinPacket;
+pub(crate) use self::weighted_fair::WeightedFair;
 
 /// Order of a stream: the lowest rank is served first, equal ranks by stream number.
-pub type Rank = u64;
+pub(crate) type Rank = u64;
 
 /// A scheduler's state of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Share {
+pub(crate) struct Share {
     /// The application's value for the stream (RFC 8260 §4.3.3), interpreted by the scheduler. 0 until it is
     /// set.
     pub value: u16,
@@ -35,7 +36,7 @@ pub struct Share {
 }
 
 /// Assigns ranks to streams.
-pub trait Scheduler: core::fmt::Debug + Send + Sync {
+pub(crate) trait Scheduler: core::fmt::Debug + Send + Sync {
     /// Returns the rank of a stream that became ready, or whose value was set.
     ///
     /// `head`: number of its first message, in the order of all messages.

@@ -6,14 +6,14 @@ use super::{Rank, RoundRobin, Scheduler, Share};
 
 /// Strict priorities.
 #[derive(Debug, Default)]
-pub struct Priority(RoundRobin);
+pub(crate) struct Priority(RoundRobin);
 
 /// Bits of a rank that count turns.
 const TURN_BITS: u32 = 48;
 
 impl Priority {
     /// Name of this scheduler.
-    pub const NAME: &'static str = "priority";
+    pub(crate) const NAME: &'static str = "priority";
 
     fn rank(&mut self, share: &Share) -> Rank {
         u64::from(share.value) << TURN_BITS | self.0.last() & ((1 << TURN_BITS) - 1)

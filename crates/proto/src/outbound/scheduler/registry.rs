@@ -35,7 +35,7 @@ pub fn schedulers() -> &'static [SchedulerInfo] {
 /// # Errors
 ///
 /// No scheduler has that name.
-pub fn create(name: &str) -> Result<Box<dyn Scheduler>, UnknownScheduler> {
+pub(crate) fn create(name: &str) -> Result<Box<dyn Scheduler>, UnknownScheduler> {
     let info = SCHEDULERS.iter().find(|info| info.name == name);
     info.map(|info| (info.make)()).ok_or_else(|| UnknownScheduler { name: name.to_owned() })
 }

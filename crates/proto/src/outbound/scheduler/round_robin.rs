@@ -4,13 +4,13 @@ use super::{Rank, Scheduler, Share};
 
 /// Round robin.
 #[derive(Debug, Default)]
-pub struct RoundRobin {
+pub(crate) struct RoundRobin {
     turns: u64,
 }
 
 impl RoundRobin {
     /// Name of this scheduler.
-    pub const NAME: &'static str = "round-robin";
+    pub(crate) const NAME: &'static str = "round-robin";
 
     /// Returns the highest rank so far plus 1.
     pub(super) fn last(&mut self) -> u64 {

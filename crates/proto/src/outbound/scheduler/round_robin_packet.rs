@@ -5,11 +5,11 @@ use super::{Rank, RoundRobin, Scheduler, Share};
 
 /// Round robin per packet.
 #[derive(Debug, Default)]
-pub struct RoundRobinPacket(RoundRobin);
+pub(crate) struct RoundRobinPacket(RoundRobin);
 
 impl RoundRobinPacket {
     /// Name of this scheduler.
-    pub const NAME: &'static str = "round-robin-packet";
+    pub(crate) const NAME: &'static str = "round-robin-packet";
 }
 
 impl Scheduler for RoundRobinPacket {

@@ -11,14 +11,14 @@ const SCALE: u64 = 5040;
 
 /// Weighted fair queueing. A stream's value is its weight; 0 (not set) counts as 1.
 #[derive(Debug, Default)]
-pub struct WeightedFair {
+pub(crate) struct WeightedFair {
     /// Virtual start time of the bytes sent last.
     virtual_time: u64,
 }
 
 impl WeightedFair {
     /// Name of this scheduler.
-    pub const NAME: &'static str = "weighted-fair";
+    pub(crate) const NAME: &'static str = "weighted-fair";
 
     /// Applies `served` with this weight.
     pub(super) fn serve(&mut self, share: &mut Share, rank: Rank, bytes: u64, weight: u16) -> Rank {

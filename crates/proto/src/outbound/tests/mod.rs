@@ -18,7 +18,8 @@ use msctp_congestion::StartState;
 use msctp_units::{Span, Time};
 use msctp_wire::{Checksum, Chunk, Data, GapBlock, List, Packet, PacketBuilder, Sack, Tsn, VerificationTag};
 
-use super::{Outbound, OutboundConfig, SackOutcome};
+use super::sack::SackOutcome;
+use super::{Outbound, OutboundConfig};
 use crate::addr::PathId;
 use crate::config::Config;
 use crate::error::SendError;

@@ -1,6 +1,6 @@
 //! SACK processing: RFC 9260 §6.2.1, §6.7.
 
-use super::super::SackFault;
+use super::super::sack::SackFault;
 use super::*;
 use msctp_units::Span;
 

@@ -1,19 +1,21 @@
-//! Byte scripts for the receiving half: fragments of DATA or I-DATA in any order, late, duplicated, abandoned
-//! by FORWARD TSN or I-FORWARD-TSN, stream resets, messages larger than the buffer, a slow reader. An honest
-//! sender's messages must be delivered intact; a malicious sender's only have to leave memory and liveness
-//! intact. Shared by the tests here and the fuzz target `reassembly`.
+//! Plays scripts in bytes on the receiving half, for the tests here and the fuzz target `reassembly`.
+//!
+//! A script sends fragments of DATA or I-DATA in any order, late or duplicated. It abandons messages with
+//! FORWARD TSN or I-FORWARD-TSN, resets streams, sends messages larger than the buffer and reads slowly. An
+//! honest sender's messages must come out as they went in. Of a hostile sender only the memory and the time
+//! are checked.
 
 use std::collections::BTreeMap;
 
-use msctp_proto::inbound::{Inbound, Received};
-use msctp_proto::{Config, Message};
 use msctp_units::Time;
 use msctp_wire::{
     Data, DataFlags, ForwardTsn, Fragment, IData, IForwardTsn, List, Mid, PacketBuilder, Ppid,
     SkippedMessages, SkippedStream, Ssn, StreamId, Tsn, VerificationTag,
 };
 
-use crate::bytes::Bytes;
+use super::{Inbound, Received};
+use crate::config::Config;
+use crate::message::Message;
 
 const STREAMS: u16 = 4;
 const MAX_STEPS: usize = 400;
@@ -22,6 +24,18 @@ const MAX_CHUNK: usize = 1400;
 /// Largest memory, in buffers: `inbound` allows twice the buffer for chunks that fill gaps, and as much again
 /// for one message in front of them. The chunk that reaches the limit is accepted.
 const HELD_BUFFERS: u64 = 4;
+
+/// Takes the next byte of the script.
+fn byte(bytes: &mut &[u8]) -> Option<u8> {
+    bytes.split_off_first().copied()
+}
+
+/// Takes `len` bytes of the script, or the rest.
+fn upto<'a>(bytes: &mut &'a [u8], len: usize) -> &'a [u8] {
+    let (head, rest) = bytes.split_at(len.min(bytes.len()));
+    *bytes = rest;
+    head
+}
 
 /// Origin of a message: stream and order.
 type Flow = (u16, bool);
@@ -103,8 +117,8 @@ impl Receiver {
 /// The receiving half panics, holds more than allowed, or does not deliver an honest sender's messages
 /// intact.
 pub(crate) fn play(bytes: &[u8]) {
-    let mut bytes = Bytes(bytes);
-    let Some(setup) = bytes.byte() else { return };
+    let mut bytes = bytes;
+    let Some(setup) = byte(&mut bytes) else { return };
     let receiver = Receiver::new(setup);
     if setup & 0x10 == 0 {
         let mut honest = Honest::new(receiver);
@@ -144,10 +158,10 @@ impl Honest {
         }
     }
 
-    fn step(&mut self, bytes: &mut Bytes<'_>) -> Option<()> {
-        let choice = bytes.byte()?;
+    fn step(&mut self, bytes: &mut &[u8]) -> Option<()> {
+        let choice = byte(bytes)?;
         match choice & 7 {
-            0 => self.compose(choice, bytes.byte()?, bytes.byte()?),
+            0 => self.compose(choice, byte(bytes)?, byte(bytes)?),
             1 => {
                 let open: Vec<usize> = (0..self.messages.len()).filter(|&m| self.is_open(m)).collect();
                 let message = *open.get(usize::from(choice >> 3) % open.len().max(1))?;
@@ -155,7 +169,7 @@ impl Honest {
             }
             2 => {
                 // Any chunk, including late ones.
-                let back = usize::from(bytes.byte()?);
+                let back = usize::from(byte(bytes)?);
                 let first = self.receiver.cum().saturating_sub(4);
                 let span = self.pieces.len() - first.min(self.pieces.len());
                 if span > 0 {
@@ -170,7 +184,7 @@ impl Honest {
                     }
                 }
             }
-            5 => self.give_up(bytes.byte()?),
+            5 => self.give_up(byte(bytes)?),
             6 if choice & 8 == 0 => self.forward(),
             6 => self.reset(choice >> 4),
             _ => self.receiver.sack(),
@@ -431,7 +445,7 @@ impl Honest {
 }
 
 /// Injects chunks without any rules.
-fn mad(mut receiver: Receiver, bytes: &mut Bytes<'_>) {
+fn mad(mut receiver: Receiver, bytes: &mut &[u8]) {
     for _ in 0..MAX_STEPS {
         if mad_step(&mut receiver, bytes).is_none() {
             return;
@@ -441,8 +455,8 @@ fn mad(mut receiver: Receiver, bytes: &mut Bytes<'_>) {
 }
 
 /// Returns `None` at the end of the script, or if the association would be aborted.
-fn mad_step(receiver: &mut Receiver, bytes: &mut Bytes<'_>) -> Option<()> {
-    let (choice, ahead) = (bytes.byte()?, bytes.byte()?);
+fn mad_step(receiver: &mut Receiver, bytes: &mut &[u8]) -> Option<()> {
+    let (choice, ahead) = (byte(bytes)?, byte(bytes)?);
     // Mostly the next TSN, else one behind, ahead, or far away.
     let ahead = match ahead >> 6 {
         0 | 1 => u32::from(ahead & 0x0f),
@@ -452,7 +466,7 @@ fn mad_step(receiver: &mut Receiver, bytes: &mut Bytes<'_>) -> Option<()> {
     let tsn = Tsn::new(receiver.inbound.cum_tsn_ack().next().get().wrapping_add(ahead));
     let fault = match choice & 7 {
         0..=4 => {
-            let (field, len, repeat) = (bytes.byte()?, bytes.byte()?, bytes.byte()?);
+            let (field, len, repeat) = (byte(bytes)?, byte(bytes)?, byte(bytes)?);
             let payload = vec![field; usize::from(len) * MAX_CHUNK / 255];
             let repeat = if repeat < 0xf0 { 1 } else { 1 << (repeat & 7) };
             (0..repeat).any(|n| {
@@ -463,7 +477,7 @@ fn mad_step(receiver: &mut Receiver, bytes: &mut Bytes<'_>) -> Option<()> {
             })
         }
         5 => {
-            let named = bytes.upto(usize::from(choice >> 3 & 3) * 2);
+            let named = upto(bytes, usize::from(choice >> 3 & 3) * 2);
             let inbound = &mut receiver.inbound;
             let skip = |pair: &[u8]| (StreamId::new(u16::from(pair[0] & 7)), pair[0] & 8 != 0, pair[1]);
             let skips = named.chunks_exact(2).map(skip);
@@ -523,5 +537,45 @@ fn mad_chunk(receiver: &mut Receiver, choice: u8, field: u8, tsn: Tsn, step: u32
         let flags = DataFlags { unordered, begin, end, immediate };
         let ssn = Ssn::new(number as u16);
         inbound.handle_data(&Data { tsn, stream, ssn, ppid: Ppid::new(7), flags, payload }).is_err()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_chacha::ChaCha8Rng;
+    use rand_core::{Rng, SeedableRng};
+
+    use super::play;
+
+    /// Replays the inputs kept from fuzzing.
+    #[test]
+    fn committed_reassemblies() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/reassembly");
+        let files: Vec<_> = std::fs::read_dir(folder).expect(folder).collect();
+        assert!(!files.is_empty());
+        for file in files {
+            let path = file.expect("an entry").path();
+            play(&std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())));
+        }
+    }
+
+    fn random_reassemblies(seeds: core::ops::Range<u64>) {
+        for seed in seeds {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            let mut script = vec![0; (rng.next_u32() % 1200) as usize];
+            rng.fill_bytes(&mut script);
+            play(&script);
+        }
+    }
+
+    #[test]
+    fn random_fragments() {
+        random_reassemblies(0..3_000);
+    }
+
+    #[test]
+    #[ignore = "half a minute"]
+    fn slow_many_random_fragments() {
+        random_reassemblies(3_000..300_000);
     }
 }
