@@ -190,6 +190,7 @@ impl ReceiveWindow {
     }
 
     /// Returns the user bytes held: out of order, in reassembly or not yet read.
+    #[cfg(any(test, fuzzing))]
     pub(super) fn held_bytes(&self) -> u64 {
         self.held_bytes
     }
