@@ -121,8 +121,8 @@ impl Association {
         Ok(())
     }
 
-    /// Turns the heartbeats of a confirmed path on or off (RFC 9260 §8.3 A and C, §11.1.9). They are on at first;
-    /// the verification of a path continues in either case.
+    /// Turns the heartbeats of a confirmed path on or off (RFC 9260 §8.3 A and C, §11.1.9). Default: on. The
+    /// verification of a path continues in either case.
     ///
     /// # Errors
     ///
@@ -136,8 +136,8 @@ impl Association {
         Ok(())
     }
 
-    /// Sets HB.interval, the time between two heartbeats on an idle path beyond its RTO, of all paths (RFC 9260
-    /// §8.3 B, §11.1.9). [`Span::ZERO`] ends the heartbeats of confirmed paths. At first
+    /// Sets HB.interval of all paths: the time between heartbeats on an idle path, beyond its RTO (RFC 9260 §8.3
+    /// B, §11.1.9). [`Span::ZERO`] ends the heartbeats of confirmed paths. Default:
     /// [`Config::hb_interval`](crate::Config::hb_interval).
     pub fn set_hb_interval(&mut self, now: Time, interval: Span) {
         self.paths.set_hb_interval(interval, now);

@@ -7,14 +7,13 @@
 
 use std::collections::BTreeMap;
 
-use msctp_units::Time;
+use msctp_units::{Span, Time};
 use msctp_wire::{
     Data, DataFlags, ForwardTsn, Fragment, IData, IForwardTsn, List, Mid, PacketBuilder, Ppid,
     SkippedMessages, SkippedStream, Ssn, StreamId, Tsn, VerificationTag,
 };
 
-use super::{Inbound, Received};
-use crate::config::Config;
+use super::{Inbound, InboundConfig, Received};
 use crate::message::Message;
 
 const STREAMS: u16 = 4;
@@ -80,9 +79,16 @@ struct Receiver {
 impl Receiver {
     fn new(setup: u8) -> Self {
         let buffer = [1500, 4000, 20_000, 65_536][usize::from(setup >> 1 & 3)];
-        let config = Config { receive_buffer: buffer, ..Config::default() };
+        let config = InboundConfig {
+            receive_buffer: buffer,
+            max_receive_buffer: None,
+            pmtu: 1500,
+            sack_delay: Span::from_millis(200),
+            sack_frequency: 2,
+            max_gap_blocks: u32::MAX,
+        };
         let initial = if setup & 8 == 0 { 1 } else { u32::MAX - 5 };
-        let mut inbound = Inbound::new(&(&config).into(), Tsn::new(initial), STREAMS);
+        let mut inbound = Inbound::new(&config, Tsn::new(initial), STREAMS);
         let interleaving = setup & 1 == 1;
         inbound.set_interleaving(interleaving);
         Self { inbound, interleaving, buffer: buffer.into(), initial, now: Time::ZERO }

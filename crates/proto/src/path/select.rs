@@ -117,10 +117,10 @@ impl Paths {
     /// Returns the path for a request to change addresses (RFC 5061 §5.1 A4, B4).
     ///
     /// `source`: the local address that must be the source, for a request about the source address itself
-    /// (RFC 5061 §4.2.1). `last_used`: the path of the previous transmission; a retransmission prefers another
-    /// one. An address that is being added may be the source (§5.3 F1), one that is being deleted never (F4,
-    /// F6). It is used if no other path works: an interface that replaces another cannot be added otherwise
-    /// (§5.3.2).
+    /// (RFC 5061 §4.2.1). `last_used`: the path of the previous transmission; a retransmission prefers
+    /// another. An address that is being added may be the source (§5.3 F1), one that is being deleted never
+    /// (F4, F6). It is used if no other path works: an interface that replaces another cannot be added
+    /// otherwise (§5.3.2).
     pub(crate) fn request_path_from(
         &self,
         source: Option<IpAddr>,
