@@ -104,7 +104,8 @@ struct Outstanding {
 ///
 /// To send: [`prepare`](Self::prepare); take the events; if it is [`pending`](Self::is_pending), choose a
 /// path ([`Paths::request_path_from`](crate::path::Paths::request_path_from) keeps the source rules F1, F4
-/// and F6) and [`transmit`](Self::transmit). Only in the states ESTABLISHED and SHUTDOWN-PENDING, -RECEIVED, -SENT (C4).
+/// and F6) and [`transmit`](Self::transmit). Only in the states ESTABLISHED and SHUTDOWN-PENDING, -RECEIVED,
+/// -SENT (C4).
 #[derive(Debug)]
 pub(crate) struct AsconfOut {
     next_serial: AsconfSerial,

@@ -136,8 +136,8 @@ impl Association {
         Ok(())
     }
 
-    /// Sets HB.interval of all paths: the time between heartbeats on an idle path, beyond its RTO (RFC 9260 §8.3
-    /// B, §11.1.9). [`Span::ZERO`] ends the heartbeats of confirmed paths. Default:
+    /// Sets HB.interval of all paths (RFC 9260 §8.3 B, §11.1.9): the time between heartbeats on an idle path,
+    /// beyond its RTO. [`Span::ZERO`] ends the heartbeats of confirmed paths. Default:
     /// [`Config::hb_interval`](crate::Config::hb_interval).
     pub fn set_hb_interval(&mut self, now: Time, interval: Span) {
         self.paths.set_hb_interval(interval, now);
