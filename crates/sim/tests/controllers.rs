@@ -4,6 +4,7 @@ use msctp_schemes::catalogue::controllers;
 use msctp_sim::scenario::Scenario;
 use msctp_sim::summary::FlowSummary;
 use msctp_sim::{Simulation, Summary};
+use msctp_units::Time;
 
 /// Runs the committed bulk transfer over a WLAN.
 fn run(set: &[String]) -> Summary {
@@ -61,4 +62,182 @@ fn hystart_avoids_most_losses_of_slow_start() {
     };
     let (with, without) = (again(true), again(false));
     assert!(with * 2 < without, "{with} with, {without} without");
+}
+
+/// Rates in Mbit/s, each for half a second, over and over.
+const CHANGES: [u32; 8] = [40, 4, 12, 40, 28, 3, 18, 40];
+
+/// A download for 30 s over 25 ms each way and a queue of 500 packets, at a rate that changes tenfold within
+/// a second. Returns the share of the capacity and the 95th percentile of the queueing delay in seconds,
+/// sampled every 10 ms.
+fn changing(controller: &str) -> (f64, f64) {
+    let text = format!(
+        r#"
+duration = "30s"
+[[node]]
+name = "mobile"
+kind = "host"
+[[node]]
+name = "server"
+kind = "host"
+[[link]]
+name = "air"
+type = "trace"
+a = "server"
+b = "mobile"
+address_a = "10.0.0.1"
+address_b = "10.0.1.2"
+trace = "changing.csv"
+column = "rate"
+delay = "25ms"
+queue = {{ packets = 500 }}
+[sctp.mobile]
+profile = "mobile"
+{controller}
+[[association]]
+name = "download"
+sctp = "mobile"
+client = "mobile"
+server = "server"
+client_addresses = ["10.0.1.2"]
+server_addresses = ["10.0.0.1"]
+[[app]]
+name = "file"
+type = "bulk"
+association = "download"
+from = "server"
+[probes]
+queues = "10ms"
+"#
+    );
+    let mut table = String::from("time,rate\n");
+    for (half, rate) in CHANGES.iter().enumerate() {
+        table += &format!("{},{rate}\n", half as f64 / 2.0);
+    }
+    table += "4.0,0\n";
+    let open = |_: &str| Ok(table.clone());
+    let scenario = Scenario::from_toml_and_files(&text, "changing.toml", &[], &open).expect("right");
+    let mut simulation = Simulation::new(&scenario, None).expect("right");
+    simulation.run();
+    let carried = simulation.summary().associations[0].to_client.bytes as f64 * 8.0;
+    let series = simulation.into_series();
+    let queue = series.queues.iter().find(|queue| queue.direction == "air/forward").expect("there");
+    let mut delays: Vec<f64> =
+        queue.at.iter().zip(&queue.bytes).map(|(&at, &bytes)| drain(at, bytes)).collect();
+    delays.sort_by(f64::total_cmp);
+    let mean = f64::from(CHANGES.iter().sum::<u32>()) / CHANGES.len() as f64;
+    // 1452 of 1500 bytes are user data
+    (carried / (mean * 1e6 * 30.0 * 0.968), delays[delays.len() * 95 / 100])
+}
+
+/// Seconds that the bytes in the queue at `at` need to leave.
+fn drain(at: Time, bytes: u64) -> f64 {
+    let (start, mut bits) = (at.as_secs_f64(), bytes as f64 * 8.0);
+    let mut now = start;
+    loop {
+        let half = (now * 2.0).floor();
+        let rate = f64::from(CHANGES[half as usize % CHANGES.len()]) * 1e6;
+        let end = (half + 1.0) / 2.0;
+        if bits <= (end - now) * rate {
+            return now + bits / rate - start;
+        }
+        bits -= (end - now) * rate;
+        now = end;
+    }
+}
+
+#[test]
+fn delay_bound_follows_a_rate_that_changes_tenfold() {
+    let cubic = changing("controller = \"cubic\"");
+    let bbr = changing("controller = \"bbr\"\ncontroller_options = { hystart = true }");
+    let own = changing("controller = \"delay-bound\"");
+    println!("share and p95 of the queueing delay: delay-bound {own:?}, cubic {cubic:?}, bbr {bbr:?}");
+    assert!(own.0 >= 0.9, "{own:?}");
+    // What is in flight at 40 Mbit/s takes half a second at 4.
+    assert!(own.1 <= cubic.1 * 0.65 && own.1 < bbr.1, "{own:?}, cubic {cubic:?}, bbr {bbr:?}");
+}
+
+/// Two downloads over one link of 20 Mbit/s, 50 ms and 100 packets; each gets at least a tenth.
+#[test]
+fn delay_bound_and_cubic_leave_each_other_room() {
+    for (first, second) in
+        [("delay-bound", "cubic"), ("cubic", "delay-bound"), ("delay-bound", "delay-bound")]
+    {
+        let profile = |name: &str, controller: &str| {
+            format!("[sctp.{name}]\nprofile = \"mobile\"\ncontroller = \"{controller}\"\n")
+        };
+        let pair = |number: u32, name: &str| {
+            format!(
+                r#"
+[[node]]
+name = "c{number}"
+kind = "host"
+[[node]]
+name = "s{number}"
+kind = "host"
+[[link]]
+name = "left{number}"
+a = "s{number}"
+b = "left"
+address_a = "10.0.{number}.1"
+rate = "1Gbps"
+delay = "1ms"
+queue = {{ packets = 1000 }}
+[[link]]
+name = "right{number}"
+a = "right"
+b = "c{number}"
+address_b = "10.1.{number}.1"
+rate = "1Gbps"
+delay = "1ms"
+queue = {{ packets = 1000 }}
+[[association]]
+name = "a{number}"
+sctp = "{name}"
+client = "c{number}"
+server = "s{number}"
+client_addresses = ["10.1.{number}.1"]
+server_addresses = ["10.0.{number}.1"]
+[[app]]
+name = "file{number}"
+type = "bulk"
+association = "a{number}"
+from = "server"
+start = "{}s"
+"#,
+                (number - 1) * 5
+            )
+        };
+        let text = format!(
+            r#"
+duration = "60s"
+{}{}
+[[node]]
+name = "left"
+kind = "router"
+[[node]]
+name = "right"
+kind = "router"
+[[link]]
+name = "bottleneck"
+a = "left"
+b = "right"
+rate = "20Mbps"
+delay = "23ms"
+queue = {{ packets = 100 }}
+{}{}"#,
+            profile("one", first),
+            profile("two", second),
+            pair(1, "one"),
+            pair(2, "two")
+        );
+        let scenario = Scenario::from_toml(&text, "pair.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
+        let mut simulation = Simulation::new(&scenario, None).expect("right");
+        simulation.run();
+        let associations = simulation.summary().associations;
+        let shares: Vec<f64> = associations.iter().map(|a| a.to_client.bytes as f64 * 8.0 / 1.2e9).collect();
+        println!("{first} {:.2}, then {second} {:.2}", shares[0], shares[1]);
+        assert!(shares.iter().all(|&share| share >= 0.1), "{first} and {second}: {shares:?}");
+        assert!(shares.iter().sum::<f64>() >= 0.85, "{first} and {second}: {shares:?}");
+    }
 }

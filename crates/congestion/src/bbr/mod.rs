@@ -13,7 +13,8 @@ mod tests;
 
 use msctp_units::{Rate, Span, Time};
 
-use crate::controller::{Ack, Controller, ControllerConfig, IpVersion, Loss, LossKind, StartState, Window};
+use crate::amount::{on_wire, over, permille};
+use crate::controller::{Ack, Controller, ControllerConfig, Loss, LossKind, StartState, Window};
 use crate::delivery::{DeliverySample, LostPacket};
 use crate::factory::{ControllerFactory, Make};
 use crate::hystart::Queueing;
@@ -50,10 +51,6 @@ const NO_QUEUE: u64 = 1000;
 
 /// BBR.MinPipeCwnd (§2.7) in packets.
 const MIN_PIPE: u64 = 4;
-/// Bytes of a packet around its chunks: IPv4 or IPv6 header and SCTP common header. Pacing counts them, the
-/// model does not.
-const HEADERS: [u64; 2] = [32, 52];
-
 /// The controller of draft-ietf-ccwg-bbr.
 ///
 /// Where SCTP or this project differs from the draft:
@@ -215,10 +212,7 @@ impl Bbr {
         };
         // §5.6.2: a little below, so that queues drain
         let rate = permille(permille(bandwidth, gain), self.pace);
-        let headers = HEADERS[usize::from(self.config.ip_version == IpVersion::V6)];
-        let on_wire = u128::from(rate) * u128::from(self.config.pmdcs.saturating_add(headers))
-            / u128::from(self.config.pmdcs);
-        let rate = Rate::from_bps(u64::try_from(on_wire * 8).unwrap_or(u64::MAX).max(8));
+        let rate = on_wire(rate, &self.config);
         // §5.6.2: in Startup it never falls
         let falls = self.paced_by_model && self.pacing_rate.is_some_and(|now| rate < now);
         if self.cycle.full_bandwidth_reached || self.cycle.startup_ends || !falls {
@@ -394,14 +388,4 @@ impl Controller for Bbr {
     fn pacing_rate(&self) -> Option<Rate> {
         self.pacing_rate
     }
-}
-
-/// Returns `of` thousandths of an amount, rounded down.
-fn permille(amount: u64, of: u64) -> u64 {
-    u64::try_from(u128::from(amount) * u128::from(of) / 1000).unwrap_or(u64::MAX)
-}
-
-/// Returns the bytes that `rate` (bytes per second) carries in `time`.
-fn over(rate: u64, time: Span) -> u64 {
-    u64::try_from(u128::from(rate) * u128::from(time.as_nanos()) / 1_000_000_000).unwrap_or(u64::MAX)
 }

@@ -2,7 +2,7 @@
 
 use msctp_units::{Span, Time};
 
-use super::{over, permille};
+use crate::amount::{over, permille};
 use crate::delivery::{DeliverySample, LostPacket};
 
 /// BBR.LossThresh (§2.5): more than 2 % lost of what was in flight is too much.

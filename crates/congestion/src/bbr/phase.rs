@@ -2,8 +2,9 @@
 
 use msctp_units::{Span, Time};
 
+use super::Bbr;
 use super::model::{Model, too_high};
-use super::{Bbr, permille};
+use crate::amount::permille;
 use crate::delivery::DeliverySample;
 use crate::hystart::Queueing;
 

@@ -34,7 +34,7 @@ impl Rounds {
 
     fn round_answered(&mut self, rate: u64, lost: u64, rtt: Option<Span>, answered_elsewhere: bool) {
         let prior_delivered = self.delivered;
-        let delivered = super::over(rate, RTT);
+        let delivered = crate::amount::over(rate, RTT);
         self.now += RTT;
         self.delivered += delivered;
         let in_flight = delivered.min(self.bbr.cwnd);

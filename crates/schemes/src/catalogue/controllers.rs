@@ -1,8 +1,8 @@
 //! Congestion controllers by name. A new controller is one file and one line here.
 
 use msctp_congestion::{
-    Bbr, BbrConfig, ControllerConfig, ControllerFactory, Cubic, CubicConfig, IpVersion, Reno, RenoConfig,
-    Rfc9260, Rfc9260Config,
+    Bbr, BbrConfig, ControllerConfig, ControllerFactory, Cubic, CubicConfig, DelayBound, DelayBoundConfig,
+    IpVersion, Reno, RenoConfig, Rfc9260, Rfc9260Config,
 };
 
 use super::{Entry, OptionInfo, Options, UnknownName};
@@ -127,6 +127,12 @@ const CONTROLLERS: &[ControllerEntry] = &[
         options: &[BBR_HYSTART],
         make: |options| BbrConfig { hystart: options.flag(&BBR_HYSTART) }.into(),
     },
+    ControllerEntry {
+        name: DelayBound::NAME,
+        summary: "for links whose rate varies: follows the delivery rate with a bounded queueing delay, paced",
+        options: &[],
+        make: |_| DelayBoundConfig.into(),
+    },
 ];
 
 /// Returns all controllers, in a fixed order, the default first.
@@ -156,12 +162,13 @@ mod tests {
     #[test]
     fn every_entry_makes_the_controller_of_its_name_with_its_defaults() {
         let path = ControllerConfig::rfc9260(1452, IpVersion::V4);
-        let defaults: [ControllerFactory; 5] = [
+        let defaults: [ControllerFactory; 6] = [
             Rfc9260Config::default().into(),
             Rfc4960Config::default().into(),
             RenoConfig::default().into(),
             CubicConfig::default().into(),
             BbrConfig::default().into(),
+            DelayBoundConfig.into(),
         ];
         for (entry, default) in controllers().iter().zip(defaults) {
             let factory = (entry.make)(&Options::new());

@@ -9,7 +9,7 @@ use crate::path::{Link, PMDCS, Path};
 
 const RTT: Span = Span::from_millis(60);
 
-fn path(controller: impl Into<ControllerFactory>, queue: u64) -> Path {
+pub(crate) fn path(controller: impl Into<ControllerFactory>, queue: u64) -> Path {
     let controller = controller.into().make(&ControllerConfig::rfc9260(PMDCS, IpVersion::V4));
     Path::new(controller, Link { rate: Rate::from_mbps(10), rtt: RTT, queue })
 }
@@ -19,7 +19,7 @@ fn seconds(s: u64) -> Time {
 }
 
 /// The part of what 10 Mbps carry that arrived between two times, in per cent; the mean queue, in packets.
-fn run(path: &mut Path, from: u64, to: u64) -> (u64, u64) {
+pub(crate) fn run(path: &mut Path, from: u64, to: u64) -> (u64, u64) {
     path.run_until(seconds(from));
     let before = path.delivered;
     let (mut queued, mut looks) = (0, 0);

@@ -4,6 +4,7 @@
 //! accept` or `INSTA_UPDATE=always cargo test -p msctp-schemes --test trajectory`.
 
 mod bbr;
+mod delay_bound;
 mod path;
 
 use std::fmt::Write;

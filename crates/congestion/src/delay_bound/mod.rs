@@ -1,0 +1,325 @@
+//! [`DelayBound`]: fills a path whose rate varies, with a bounded queue.
+//!
+//! `path.rs` measures the path, `allowance.rs` bounds the queue, `contest.rs` tells rivals from one's own
+//! queue, and this file sets window and pacing rate. Integers throughout: rates in bytes per second, shares
+//! in thousandths.
+
+mod allowance;
+mod contest;
+mod path;
+#[cfg(test)]
+mod tests;
+
+use msctp_units::{Rate, Span, Time};
+
+use crate::amount::{on_wire, over, permille};
+use crate::controller::{Ack, Controller, ControllerConfig, Loss, LossKind, StartState, Window};
+use crate::delivery::{DeliverySample, LostPacket};
+use crate::factory::{ControllerFactory, Make};
+use allowance::Allowance;
+use contest::{Contest, End};
+use path::PathModel;
+
+/// Options of [`DelayBound`]: none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DelayBoundConfig;
+
+impl Make<ControllerConfig, dyn Controller> for DelayBoundConfig {
+    fn make(&self, path: &ControllerConfig) -> Box<dyn Controller> {
+        Box::new(DelayBound::new(path))
+    }
+}
+
+impl From<DelayBoundConfig> for ControllerFactory {
+    fn from(options: DelayBoundConfig) -> Self {
+        Self::of(options)
+    }
+}
+
+/// Packets in flight at least.
+const LEAST_PACKETS: u64 = 4;
+/// Below this share of the target the queue counts as empty, and the window grows.
+const EMPTY: u64 = 500;
+/// Growth per byte acknowledged while the queue is empty, after the start: by half in a round trip.
+const GROWTH: u64 = 500;
+/// After so many rounds with an empty queue the rate has changed by a factor: the window grows as at the
+/// start.
+const CLEAR_ROUNDS: u32 = 2;
+/// After a drain the window is back, and its effect seen, two round trips later.
+const HELD_ROUNDS: u32 = 2;
+/// Pacing above a window per round trip, so that the window and not the pacer limits.
+const PACING_GAIN: u64 = 1250;
+/// Share of the window left by an ECN mark: what Alternative Backoff with ECN leaves of CUBIC's.
+const AFTER_ECN: u64 = 850;
+
+/// A controller for links whose rate changes by factors within a second.
+///
+/// It aims at a small queue instead of probing for bandwidth at intervals. A queue that empties shows a
+/// higher rate after one round trip, and one that grows shows a lower rate:
+/// - Queue below half of the target: the window grows by half of what is acknowledged. It grows by all of it
+///   until the first queue, and after two rounds without one.
+/// - Queue above the target: the window is delivery rate × least round trip + target. That is the fixed
+///   point of FAST TCP (Wei et al., IEEE/ACM ToN 2006), reached in one round trip in either direction.
+/// - Between the two it grows by a packet per round trip.
+///
+/// The target is 15 ms at 20 Mbit/s. It falls with the square root of the rate, as Swift's does with the
+/// window (Kumar et al., SIGCOMM 2020), which makes the shares of several such flows converge.
+///
+/// Losses: where more than 2 % of a round are lost, the buffer is shallow. The target stays below the queue
+/// that overflowed, and growth per round trip below it too. Other losses change nothing.
+///
+/// Rivals: a queue that stays although this flow drained its own is somebody else's (Copa, Arun and
+/// Balakrishnan, NSDI 2018, asks the same of its own oscillation). Against it the window is that of
+/// [`Cubic`](crate::Cubic), until a later drain finds the queue gone. A drain lasts a few round trips with
+/// three quarters of the bandwidth-delay product, and measures the least round trip again.
+#[derive(Clone, Debug)]
+pub struct DelayBound {
+    config: ControllerConfig,
+    cwnd: u64,
+    pacing_rate: Option<Rate>,
+    /// Nothing was acknowledged or lost, no policy set another window.
+    initial: bool,
+    /// No queue was seen since the start or the last timeout.
+    starting: bool,
+    /// Rounds for which the window is kept.
+    held: u32,
+    /// Rounds in a row that found the queue empty.
+    clear_rounds: u32,
+    /// The window at which the start ends.
+    start_limit: Option<u64>,
+    /// The retransmission timer expired and nothing was acknowledged since.
+    after_timeout: bool,
+    /// The window to restore after a spurious timeout.
+    before_timeout: Option<u64>,
+    sample: Option<DeliverySample>,
+    path: PathModel,
+    allowance: Allowance,
+    contest: Contest,
+}
+
+impl DelayBound {
+    /// The name.
+    pub const NAME: &str = "delay-bound";
+
+    /// Returns the controller of a new path.
+    pub fn new(path: &ControllerConfig) -> Self {
+        let mut config = path.clone();
+        config.pmdcs = config.pmdcs.max(1);
+        let (cwnd, start_limit) = (config.initial_cwnd(), config.initial_ssthresh);
+        Self {
+            config,
+            cwnd,
+            pacing_rate: None,
+            initial: true,
+            starting: true,
+            held: 0,
+            clear_rounds: 0,
+            start_limit,
+            after_timeout: false,
+            before_timeout: None,
+            sample: None,
+            path: PathModel::default(),
+            allowance: Allowance::default(),
+            contest: Contest::default(),
+        }
+    }
+
+    fn least(&self) -> u64 {
+        self.config.pmdcs.saturating_mul(LEAST_PACKETS)
+    }
+
+    fn take_sample(&mut self, sample: &DeliverySample, rtt: Option<Span>, elsewhere: bool) {
+        let queued = rtt.map(|rtt| self.path.on_round_trip(sample.now, rtt, elsewhere));
+        let Some(base) = self.path.base() else { return };
+        self.allowance.on_delivered(sample.newly_acked);
+        if let Some(round) = self.path.on_sample(sample, base) {
+            self.starting &= !self.allowance.end_round(self.config.pmdcs);
+            let little = permille(self.allowance.target(round.rate, self.config.pmdcs), EMPTY);
+            let clear = round.queued.is_some_and(|queued| over(round.rate, queued) < little);
+            // What a drain empties says nothing of the rate.
+            let drained = self.contest.window().is_some() || self.held > 0;
+            self.clear_rounds = if clear && !drained { self.clear_rounds + 1 } else { 0 };
+            self.held = self.held.saturating_sub(1);
+            let (in_flight, cwnd) = (sample.in_flight, self.cwnd);
+            let end = End { now: sample.now, round, base, in_flight, cwnd, least: self.least() };
+            let (allowance, pmdcs) = (&self.allowance, self.config.pmdcs);
+            if let Some(window) =
+                self.contest.end_round(&end, &self.config, |rate| allowance.target(rate, pmdcs))
+            {
+                self.cwnd = window;
+                self.held = HELD_ROUNDS;
+            }
+        }
+        if let Some(queued) = queued {
+            self.path.count(queued);
+            if queued <= (base / 16).max(Span::from_millis(1)) {
+                self.contest.on_near_base(sample.now);
+            }
+            self.set_cwnd(sample, base, queued);
+            self.set_pacing_rate(base + queued);
+        }
+    }
+
+    fn set_cwnd(&mut self, sample: &DeliverySample, base: Span, queued: Span) {
+        let rate = self.path.latest_rate;
+        let target = self.allowance.target(rate, self.config.pmdcs);
+        let queue = over(rate, queued);
+        self.allowance.on_queue(queue);
+        if let Some(window) = self.contest.window() {
+            self.starting = false;
+            self.cwnd = window;
+        } else if queue > target {
+            self.starting = false;
+            let window = over(rate, base).saturating_add(target);
+            if window > self.cwnd {
+                self.cwnd = window.min(self.cwnd.saturating_add(sample.newly_acked));
+            } else if !sample.app_limited {
+                self.cwnd = window;
+            }
+        } else if self.held == 0 && self.is_used(sample) {
+            let step = if queue >= permille(target, EMPTY) {
+                // A packet per round trip, as Reno: who has little of a shared queue is not stuck with it.
+                over_window(self.config.pmdcs, sample.newly_acked, self.cwnd)
+            } else if self.starting || self.clear_rounds >= CLEAR_ROUNDS {
+                sample.newly_acked
+            } else {
+                permille(sample.newly_acked, GROWTH)
+            };
+            self.cwnd = self.cwnd.saturating_add(self.allowance.limit(step, self.cwnd));
+            self.starting &= self.start_limit.is_none_or(|limit| self.cwnd < limit);
+        }
+        self.cwnd = self.cwnd.max(self.least());
+    }
+
+    /// Whether the window was full when the packet left, or is now, up to what pacing holds back.
+    fn is_used(&self, sample: &DeliverySample) -> bool {
+        let room = (self.cwnd / 8).saturating_add(self.least());
+        sample.tx_in_flight.max(sample.in_flight).saturating_add(room) > self.cwnd
+    }
+
+    fn set_pacing_rate(&mut self, rtt: Span) {
+        let per_second = u128::from(self.cwnd) * 1_000_000_000 / u128::from(rtt.as_nanos().max(1));
+        let rate = permille(u64::try_from(per_second).unwrap_or(u64::MAX), PACING_GAIN);
+        self.pacing_rate = Some(on_wire(rate, &self.config));
+    }
+}
+
+impl Controller for DelayBound {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn window(&self) -> Window {
+        Window { cwnd: self.cwnd, ssthresh: u64::MAX, partial_bytes_acked: 0 }
+    }
+
+    fn one_packet_in_flight(&self) -> bool {
+        self.after_timeout
+    }
+
+    fn models_delivery(&self) -> bool {
+        true
+    }
+
+    fn is_starting(&self) -> bool {
+        self.starting
+    }
+
+    fn on_delivery(&mut self, sample: &DeliverySample) {
+        self.sample = Some(*sample);
+    }
+
+    fn on_packet_lost(&mut self, _now: Time, lost: &LostPacket) {
+        self.allowance.on_lost(lost.bytes);
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        if ack.bytes_acked == 0 {
+            self.sample = None;
+            return;
+        }
+        self.initial = false;
+        self.after_timeout = false;
+        self.contest.on_ack(ack);
+        let known = self.path.base().is_some();
+        match self.sample.take() {
+            // Karn: data first sent on another path measures no round trip here. Until a sample comes, use
+            // the one of HEARTBEATs.
+            Some(sample) => {
+                self.take_sample(&sample, ack.rtt.or(ack.srtt.filter(|_| !known)), ack.answered_elsewhere);
+            }
+            // Without samples the window grows as in slow start.
+            None if !ack.in_fast_recovery && !known => {
+                self.cwnd = self.cwnd.saturating_add(ack.bytes_acked);
+            }
+            None => {}
+        }
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        self.initial = false;
+        self.contest.on_loss(loss);
+        match loss.kind {
+            // on_packet_lost has already counted every packet.
+            LossKind::Gap => self.before_timeout = None,
+            LossKind::Ecn => {
+                self.before_timeout = None;
+                self.starting = false;
+                self.cwnd = permille(self.cwnd, AFTER_ECN).max(self.least());
+            }
+            LossKind::Timeout => {
+                if !self.after_timeout {
+                    self.before_timeout = Some(self.cwnd);
+                }
+                self.cwnd = self.config.pmdcs;
+                self.starting = true;
+                self.after_timeout = true;
+            }
+        }
+    }
+
+    fn on_spurious_timeout(&mut self, now: Time) {
+        self.contest.on_spurious_timeout(now);
+        if let Some(before) = self.before_timeout.take() {
+            self.cwnd = self.cwnd.max(before).max(self.config.pmdcs);
+            self.after_timeout = false;
+        }
+    }
+
+    fn on_idle(&mut self, idle_rtos: u64) {
+        // The first packets are paced at the last rate.
+        if idle_rtos > 0 {
+            self.before_timeout = None;
+        }
+    }
+
+    fn start(&mut self, start: &StartState) {
+        *self = Self::new(&self.config);
+        self.cwnd = start.cwnd.max(self.config.pmdcs);
+        self.start_limit = start.ssthresh.or(self.start_limit);
+        self.pacing_rate = start.pacing_rate;
+        self.initial = false;
+    }
+
+    fn reset(&mut self) {
+        *self = Self::new(&self.config);
+    }
+
+    fn on_pmtu(&mut self, pmdcs: u64) {
+        self.config.pmdcs = pmdcs.max(1);
+        let least = if self.initial { self.config.initial_cwnd() } else { self.config.pmdcs };
+        if self.initial || self.cwnd < least {
+            self.cwnd = least;
+        }
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.pacing_rate
+    }
+}
+
+/// Returns a packet's part for so many acknowledged bytes of a window.
+fn over_window(pmdcs: u64, acked: u64, cwnd: u64) -> u64 {
+    let part = u128::from(pmdcs) * u128::from(acked) / u128::from(cwnd.max(1));
+    u64::try_from(part).unwrap_or(u64::MAX).min(acked)
+}

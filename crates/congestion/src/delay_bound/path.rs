@@ -1,0 +1,92 @@
+//! [`PathModel`]: the round trip without a queue and the delivery rate, measured in packet-timed rounds.
+
+use msctp_units::{Span, Time};
+
+use crate::delivery::DeliverySample;
+
+/// The least round trip is that of one to two windows of this length: routes and cells change.
+const BASE_WINDOW: Span = Span::from_secs(10);
+
+/// The least round trip of the last window and of this one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Base {
+    before: Option<Span>,
+    now: Option<Span>,
+    began: Time,
+}
+
+impl Base {
+    fn least(&self) -> Option<Span> {
+        self.before.into_iter().chain(self.now).min()
+    }
+
+    fn update(&mut self, now: Time, rtt: Span) {
+        if self.now.is_some() && now.since(self.began) < BASE_WINDOW {
+            self.now = self.now.map(|least| least.min(rtt));
+        } else {
+            *self = Self { before: self.now, now: Some(rtt), began: now };
+        }
+    }
+}
+
+/// What [`DelayBound`](super::DelayBound) knows of its path.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PathModel {
+    /// Of round trips answered over the path itself, and over another one.
+    bases: [Base; 2],
+    /// The greatest delivery rates of the last round and of this one, in bytes per second.
+    rates: [u64; 2],
+    /// The delivery rate of the latest sample.
+    pub(super) latest_rate: u64,
+    /// A round ends when a packet sent after so many bytes were delivered is acknowledged.
+    round_end: u64,
+    /// The least queueing delay of this round.
+    queued: Option<Span>,
+}
+
+/// A round that has just ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Round {
+    /// Its least queueing delay; `None` if it measured no round trip.
+    pub(super) queued: Option<Span>,
+    /// The greatest delivery rate of it and the start of the next, in bytes per second.
+    pub(super) rate: u64,
+}
+
+impl PathModel {
+    /// Returns the round trip without a queue; one answered over another path counts until this one answers.
+    pub(super) fn base(&self) -> Option<Span> {
+        self.bases[0].least().or(self.bases[1].least())
+    }
+
+    /// Returns the greatest delivery rate of the last two rounds, in bytes per second.
+    pub(super) fn rate(&self) -> u64 {
+        self.rates[0].max(self.rates[1])
+    }
+
+    /// Takes a round trip and returns its queueing delay.
+    ///
+    /// One that was answered over another path is compared with its like.
+    pub(super) fn on_round_trip(&mut self, now: Time, rtt: Span, elsewhere: bool) -> Span {
+        let base = &mut self.bases[usize::from(elsewhere)];
+        base.update(now, rtt);
+        rtt - base.least().unwrap_or(rtt)
+    }
+
+    /// Takes a delivery rate sample; returns the round that it ends.
+    pub(super) fn on_sample(&mut self, sample: &DeliverySample, base: Span) -> Option<Round> {
+        self.latest_rate = sample.rate(Some(base)).unwrap_or(0);
+        self.rates[1] = self.rates[1].max(self.latest_rate);
+        if sample.prior_delivered < self.round_end {
+            return None;
+        }
+        self.round_end = sample.total_delivered;
+        self.rates = [self.rates[1], self.latest_rate];
+        Some(Round { queued: self.queued.take(), rate: self.rate() })
+    }
+
+    /// Counts a queueing delay in the round that goes on.
+    pub(super) fn count(&mut self, queued: Span) {
+        self.queued = Some(self.queued.map_or(queued, |least| least.min(queued)));
+    }
+}

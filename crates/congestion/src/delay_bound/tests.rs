@@ -1,0 +1,343 @@
+//! The mechanisms of [`DelayBound`], by samples made up: one per round trip, or many in a round.
+
+use msctp_units::{Span, Time};
+
+use super::allowance::Allowance;
+use super::{DelayBound, DelayBoundConfig};
+use crate::amount::over;
+use crate::controller::{Ack, Controller, ControllerConfig, IpVersion, Loss, LossKind, StartState};
+use crate::delivery::{DeliverySample, LostPacket};
+use crate::factory::ControllerFactory;
+
+const BASE: Span = Span::from_millis(100);
+const PACKET: u64 = 1000;
+/// 20 Mbit/s: the target is 15 ms.
+const RATE: u64 = 2_500_000;
+const TARGET: u64 = 37_500;
+
+fn ms(ms: u64) -> Span {
+    Span::from_millis(ms)
+}
+
+struct Rounds {
+    controller: DelayBound,
+    now: Time,
+    delivered: u64,
+}
+
+impl Rounds {
+    fn new() -> Self {
+        let controller = DelayBound::new(&ControllerConfig::rfc9260(PACKET, IpVersion::V4));
+        Self { controller, now: Time::ZERO, delivered: 0 }
+    }
+
+    /// A window that fills the path and the target, found without a loss.
+    fn running() -> Self {
+        let mut rounds = Self::new();
+        while rounds.cwnd() < over(RATE, BASE) {
+            rounds.round(rounds.cwnd() * 10, ms(0));
+        }
+        rounds.round(RATE, ms(20));
+        assert_eq!(rounds.cwnd(), over(RATE, BASE) + TARGET);
+        rounds
+    }
+
+    fn cwnd(&self) -> u64 {
+        self.controller.window().cwnd
+    }
+
+    /// A round trip with a queue of `queued`, in which the path delivers so many bytes per second.
+    fn round(&mut self, rate: u64, queued: Span) {
+        self.answered(rate, BASE + queued, 0, false);
+    }
+
+    fn answered(&mut self, rate: u64, rtt: Span, lost: u64, elsewhere: bool) {
+        let prior_delivered = self.delivered;
+        let delivered = over(rate, rtt);
+        self.now += rtt;
+        self.delivered += delivered;
+        for packet in 1..=lost {
+            let lost = LostPacket {
+                bytes: PACKET,
+                tx_in_flight: delivered,
+                lost: packet * PACKET,
+                app_limited: false,
+            };
+            self.controller.on_packet_lost(self.now, &lost);
+        }
+        let flight_size_before = self.cwnd();
+        self.controller.on_delivery(&DeliverySample {
+            now: self.now,
+            total_delivered: self.delivered,
+            prior_delivered,
+            interval: rtt,
+            tx_in_flight: flight_size_before,
+            lost: lost * PACKET,
+            in_flight: flight_size_before.min(over(rate, rtt)),
+            newly_acked: delivered,
+            newly_lost: lost * PACKET,
+            app_limited: false,
+        });
+        self.controller.on_ack(&Ack {
+            now: self.now,
+            bytes_acked: delivered,
+            duplicate_bytes: 0,
+            flight_size_before,
+            cum_tsn_advanced: true,
+            in_fast_recovery: false,
+            nothing_outstanding: false,
+            rtt: Some(rtt),
+            srtt: Some(rtt),
+            answered_elsewhere: elsewhere,
+        });
+    }
+}
+
+#[test]
+fn the_start_doubles_until_the_first_queue() {
+    let mut rounds = Rounds::new();
+    let mut window = rounds.cwnd();
+    for _ in 0..5 {
+        rounds.round(window * 10, ms(0));
+        window *= 2;
+        assert_eq!(rounds.cwnd(), window);
+        assert!(rounds.controller.is_starting());
+    }
+    rounds.round(RATE, ms(40));
+    assert!(!rounds.controller.is_starting());
+}
+
+#[test]
+fn above_the_target_the_window_is_the_path_and_the_target() {
+    for queued in [16, 50, 400] {
+        let mut rounds = Rounds::running();
+        rounds.round(RATE, ms(queued));
+        assert_eq!(rounds.cwnd(), over(RATE, BASE) + TARGET, "{queued} ms");
+        // A tenth of the rate: the target is √10 times as long, 47.4 ms.
+        rounds.round(RATE / 10, ms(900));
+        assert_eq!(rounds.cwnd(), over(RATE / 10, BASE) + 11_858);
+    }
+}
+
+#[test]
+fn below_half_of_the_target_it_grows_by_half_and_after_two_empty_rounds_by_all() {
+    let mut rounds = Rounds::running();
+    let before = rounds.cwnd();
+    rounds.round(RATE, ms(8));
+    let slowly = before + PACKET * over(RATE, BASE + ms(8)) / before;
+    assert_eq!(rounds.cwnd(), slowly, "a packet per round trip between the two");
+    let before = rounds.cwnd();
+    rounds.round(RATE, ms(7));
+    let delivered = over(RATE, BASE + ms(7));
+    assert_eq!(rounds.cwnd(), before + delivered / 2);
+    rounds.round(RATE, ms(0));
+    assert_eq!(rounds.cwnd(), before + delivered / 2 + over(RATE, BASE) / 2);
+    // The round that ends with this sample was empty too.
+    let before = rounds.cwnd();
+    rounds.round(RATE, ms(0));
+    assert_eq!(rounds.cwnd(), before + over(RATE, BASE));
+}
+
+/// What an application sends says nothing of the path.
+#[test]
+fn an_unused_window_stays() {
+    let mut rounds = Rounds::running();
+    let before = rounds.cwnd();
+    let sample = |now, total_delivered, rtt: Span| DeliverySample {
+        now,
+        total_delivered,
+        prior_delivered: total_delivered - 5000,
+        interval: rtt,
+        tx_in_flight: 5000,
+        lost: 0,
+        in_flight: 0,
+        newly_acked: 5000,
+        newly_lost: 0,
+        app_limited: true,
+    };
+    for rtt in [BASE, BASE + ms(300)] {
+        rounds.delivered += 5000;
+        let sample = sample(rounds.now, rounds.delivered, rtt);
+        rounds.controller.take_sample(&sample, Some(rtt), false);
+        assert_eq!(rounds.cwnd(), before, "{rtt}");
+    }
+}
+
+/// Swift's flow scaling (SIGCOMM 2020, §3.5): a flow with a quarter of the rate aims at twice the delay.
+#[test]
+fn the_target_falls_with_the_square_root_of_the_rate() {
+    let target = |rate| Allowance::default().target(rate, PACKET);
+    assert_eq!([target(RATE / 4), target(RATE), target(4 * RATE)], [18_750, TARGET, 75_000]);
+    assert_eq!(target(1000), 4 * PACKET, "four packets always");
+}
+
+#[test]
+fn a_buffer_that_overflows_bounds_the_queue_below_what_it_held() {
+    let mut allowance = Allowance::default();
+    let mut round = |longest, delivered: u64, lost: u64| {
+        allowance.on_queue(longest);
+        allowance.on_delivered(delivered * PACKET);
+        (0..lost).for_each(|_| allowance.on_lost(PACKET));
+        let overflowed = allowance.end_round(PACKET);
+        (overflowed, allowance.target(100 * RATE, PACKET), allowance.limit(1000, 100_000))
+    };
+    let free = over(10 * RATE, ms(15));
+    assert_eq!(round(20_000, 990, 10), (false, free, 1000), "1 % is the channel's");
+    assert_eq!(round(20_000, 97, 2), (false, free, 1000), "two packets are too few to tell");
+    assert_eq!(round(20_000, 97, 1), (false, free, 1000), "and three of 197 are below 2 %");
+    assert_eq!(round(20_000, 97, 3), (true, 14_000, 140), "0.7 of what stood; growth as much at most");
+    assert_eq!(round(0, 150, 0), (false, 15_000, 150), "a packet more per clean round");
+    assert_eq!(round(0, 97, 9), (true, 4000, 40), "four packets always");
+}
+
+#[test]
+fn a_loss_of_the_channel_changes_nothing() {
+    let mut rounds = Rounds::running();
+    let before = rounds.cwnd();
+    for _ in 0..20 {
+        rounds.answered(RATE, BASE + ms(10), 2, false);
+        rounds.controller.on_loss(&Loss { now: rounds.now, kind: LossKind::Gap, flight_size: before });
+    }
+    assert!((before..before + 20 * PACKET).contains(&rounds.cwnd()), "{before} to {}", rounds.cwnd());
+}
+
+/// Copa (NSDI 2018) §4: who shares a queue with a flow that fills it sees it never empty.
+#[test]
+fn a_queue_that_a_drain_leaves_standing_is_a_rivals() {
+    let mut rounds = Rounds::running();
+    let mut drained = false;
+    for _ in 0..12 {
+        // The rival keeps 80 ms, whatever is in flight here.
+        let rate = u64::try_from(u128::from(rounds.cwnd()) * 1_000_000_000 / 180_000_000).unwrap();
+        rounds.round(rate.min(RATE), ms(80));
+        drained |= rounds.controller.contest.window().is_some() && !rounds.controller.contest.has_rival();
+    }
+    assert!(drained && rounds.controller.contest.has_rival());
+    let won = rounds.cwnd();
+    assert!(won >= over(RATE / 2, ms(180)) * 9 / 10, "half of the rate before: {won}");
+    let flight_size = won;
+    rounds.controller.on_loss(&Loss { now: rounds.now, kind: LossKind::Gap, flight_size });
+    rounds.round(RATE / 2, ms(80));
+    let yielded = rounds.cwnd();
+    assert!((won * 7 / 10..won * 75 / 100).contains(&yielded), "CUBIC's 0.7: {won} to {yielded}");
+    // He goes, and the next drain shows it.
+    let gone = rounds.now;
+    while rounds.controller.contest.has_rival() {
+        rounds.round(RATE, ms(5));
+        assert!(rounds.now.since(gone) < Span::from_secs(15));
+    }
+}
+
+#[test]
+fn a_queue_of_ones_own_drains_and_the_window_comes_back() {
+    let mut rounds = Rounds::running();
+    let began = rounds.now;
+    while rounds.controller.contest.window().is_none() {
+        rounds.round(RATE, ms(10));
+        assert!(rounds.now.since(began) < Span::from_secs(6), "5 s without a round trip near the least");
+    }
+    assert_eq!(rounds.cwnd(), over(RATE, BASE) * 3 / 4);
+    let mut round_trips = 0;
+    while rounds.controller.contest.window().is_some() {
+        rounds.round(RATE * 3 / 4, ms(0));
+        round_trips += 1;
+        assert!(round_trips < 6);
+    }
+    assert!(rounds.cwnd() >= over(RATE, BASE) + TARGET, "{}", rounds.cwnd());
+    assert!(!rounds.controller.contest.has_rival());
+}
+
+/// A path of a mobile begins when the association is old.
+#[test]
+fn a_path_that_begins_late_is_not_drained_at_once() {
+    let mut rounds = Rounds::new();
+    rounds.now = Time::ZERO + Span::from_secs(60);
+    for _ in 0..5 {
+        rounds.round(rounds.cwnd() * 10, ms(0));
+        assert_eq!(rounds.controller.contest.window(), None);
+    }
+}
+
+#[test]
+fn a_drain_leaves_four_packets_and_ends() {
+    let mut rounds = Rounds::new();
+    let slow = 20 * PACKET;
+    rounds.round(slow, ms(0));
+    let mut drains = 0;
+    for _ in 0..60 {
+        rounds.round(slow, ms(150));
+        if rounds.controller.contest.window().is_some() {
+            drains += 1;
+            assert_eq!(rounds.cwnd(), 4 * PACKET);
+        }
+    }
+    assert!((3..20).contains(&drains), "{drains}");
+}
+
+#[test]
+fn the_least_round_trip_is_forgotten_after_two_windows() {
+    let mut rounds = Rounds::running();
+    let began = rounds.now;
+    while rounds.controller.path.base() == Some(BASE) {
+        rounds.answered(RATE, BASE + ms(40), 0, false);
+    }
+    let took = rounds.now.since(began).as_millis();
+    assert!((8_000..=20_000).contains(&took), "{took} ms");
+    assert_eq!(rounds.controller.path.base(), Some(BASE + ms(40)));
+}
+
+#[test]
+fn a_round_trip_that_went_another_way_back_is_compared_with_its_like() {
+    let mut rounds = Rounds::new();
+    rounds.answered(RATE / 10, ms(60), 0, true);
+    assert_eq!(rounds.controller.path.base(), Some(ms(60)));
+    rounds.answered(RATE / 10, ms(100), 0, false);
+    assert_eq!(rounds.controller.path.base(), Some(ms(100)));
+    let mut rounds = Rounds::running();
+    rounds.answered(RATE, ms(300), 0, true);
+    let before = rounds.cwnd();
+    rounds.answered(RATE, ms(305), 0, true);
+    assert!(rounds.cwnd() > before, "5 ms of queue");
+    rounds.answered(RATE, ms(400), 0, true);
+    assert_eq!(rounds.cwnd(), over(RATE, BASE) + TARGET, "100 ms of queue");
+}
+
+#[test]
+fn a_mark_takes_15_percent_and_ends_the_start() {
+    let mut rounds = Rounds::new();
+    rounds.round(300_000, ms(0));
+    let before = rounds.cwnd();
+    rounds.controller.on_loss(&Loss { now: rounds.now, kind: LossKind::Ecn, flight_size: before });
+    assert_eq!(rounds.cwnd(), before * 850 / 1000);
+    assert!(!rounds.controller.is_starting());
+}
+
+#[test]
+fn a_timeout_starts_again_from_one_packet() {
+    let mut rounds = Rounds::running();
+    rounds.controller.on_loss(&Loss { now: rounds.now, kind: LossKind::Timeout, flight_size: 9000 });
+    assert_eq!(rounds.cwnd(), PACKET);
+    assert!(rounds.controller.one_packet_in_flight() && rounds.controller.is_starting());
+    rounds.round(100_000, ms(0));
+    assert_eq!(rounds.cwnd(), 11 * PACKET);
+}
+
+#[test]
+fn a_policys_start_holds_until_its_threshold() {
+    let mut rounds = Rounds::running();
+    let start = StartState { cwnd: 50_000, ssthresh: Some(90_000), pacing_rate: None };
+    rounds.controller.start(&start);
+    assert_eq!(rounds.cwnd(), 50_000);
+    assert!(rounds.controller.is_starting());
+    rounds.round(500_000, ms(0));
+    assert!(rounds.cwnd() == 100_000 && !rounds.controller.is_starting());
+}
+
+#[test]
+fn it_is_paced_at_five_quarters_of_the_window_per_round_trip() {
+    let rounds = Rounds::running();
+    let bytes = rounds.cwnd() * 1_000 / 120 * 5 / 4;
+    let paced = rounds.controller.pacing_rate().unwrap().as_bps() / 8 * PACKET / (PACKET + 32);
+    assert!(paced.abs_diff(bytes) < bytes / 100, "{paced} for {bytes}");
+    assert_eq!(ControllerFactory::from(DelayBoundConfig), DelayBoundConfig.into());
+}
