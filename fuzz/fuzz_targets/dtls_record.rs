@@ -4,4 +4,4 @@
 #[path = "../../crates/protection/tests/support/mod.rs"]
 mod support;
 
-libfuzzer_sys::fuzz_target!(|script: &[u8]| support::play(&msctp_protection::AwsLcRs, script));
+libfuzzer_sys::fuzz_target!(|script: &[u8]| support::play(&msctp_protection::Ring, script));

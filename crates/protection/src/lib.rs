@@ -4,18 +4,18 @@
 //! A [`Sealer`] and an [`Opener`] are the two halves of an association's chunk protection operator. They hold
 //! key material by epoch, number and check records, and count what each key has done. They know no socket,
 //! no clock and no random number, and allocate nothing per packet. The cryptography is a [`Provider`]: of the
-//! features `aws-lc-rs` (default) and `ring`, or your own.
+//! features `ring` (default) and `aws-lc-rs`, or your own.
 //!
-#![cfg_attr(feature = "aws-lc-rs", doc = "```")]
-#![cfg_attr(not(feature = "aws-lc-rs"), doc = "```ignore")]
-//! use msctp_protection::{AwsLcRs, CipherSuite, FIRST_EPOCH, HEADER_LEN, KeyContext, KeyMaterial};
+#![cfg_attr(feature = "ring", doc = "```")]
+#![cfg_attr(not(feature = "ring"), doc = "```ignore")]
+//! use msctp_protection::{Ring, CipherSuite, FIRST_EPOCH, HEADER_LEN, KeyContext, KeyMaterial};
 //! use msctp_protection::{Opener, Sealer, Secret, TRAILER_LEN};
 //!
 //! let secret = Secret::from(&[7; 32][..]);
-//! let keys = KeyMaterial::from_traffic_secret(&AwsLcRs, CipherSuite::Aes128GcmSha256, &secret);
+//! let keys = KeyMaterial::from_traffic_secret(&Ring, CipherSuite::Aes128GcmSha256, &secret);
 //! let (mut sealer, mut opener) = (Sealer::new(), Opener::default());
-//! opener.establish(KeyContext::Primary, FIRST_EPOCH, &keys, &AwsLcRs)?;
-//! sealer.establish(KeyContext::Primary, FIRST_EPOCH, &keys, &AwsLcRs)?;
+//! opener.establish(KeyContext::Primary, FIRST_EPOCH, &keys, &Ring)?;
+//! sealer.establish(KeyContext::Primary, FIRST_EPOCH, &keys, &Ring)?;
 //!
 //! // What follows the common header: space, the chunks of the packet, space.
 //! let chunks = [11, 0, 0, 4];

@@ -5,7 +5,7 @@ use crate::suite::{CipherSuite, Hash, NONCE_LEN, TAG_LEN};
 
 /// Makes record ciphers, and computes HKDF (RFC 5869).
 ///
-/// The crate's features have two: `AwsLcRs` and `Ring`.
+/// The crate's features have two: `Ring` and `AwsLcRs`.
 pub trait Provider: Send + Sync {
     /// Returns the cipher of one epoch and direction. Both keys have [`CipherSuite::key_len`] bytes.
     fn record_cipher(&self, suite: CipherSuite, key: &[u8], sn_key: &[u8]) -> Box<dyn RecordCipher>;

@@ -1,5 +1,5 @@
 //! Bytes from anybody: no panic, nothing opened that was not sealed, and no effect.
-#![cfg(feature = "aws-lc-rs")]
+#![cfg(feature = "ring")]
 
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ proptest! {
 
     #[test]
     fn of_any_kind(script in prop::collection::vec(any::<u8>(), 0..200)) {
-        support::play(&msctp_protection::AwsLcRs, &script);
+        support::play(&msctp_protection::Ring, &script);
     }
 
     /// Bytes that look like a DTLS chunk.
@@ -20,6 +20,6 @@ proptest! {
         let header = [suite, 0x41, restart.into(), len[0], len[1], 0, 0b0010_1011, 0, 0];
         let script = [&header[..], &text].concat();
         let padding = vec![0; (1 + 4 - script.len() % 4) % 4];
-        support::play(&msctp_protection::AwsLcRs, &[script, padding].concat());
+        support::play(&msctp_protection::Ring, &[script, padding].concat());
     }
 }
