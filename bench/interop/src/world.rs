@@ -9,9 +9,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use msctp_proto::{Pmtu, 
+use msctp_proto::{
     Association, CallError, Config, DatagramOutcome, Endpoint, EndpointConfig, Event, Handle, LocalAddrs,
-    OutMessage, PathAddr, PathState, PathStats, RemoteAddrs,
+    OutMessage, PathAddr, PathState, PathStats, Pmtu, RemoteAddrs,
 };
 use msctp_units::{Span, Time};
 

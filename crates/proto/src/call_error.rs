@@ -77,7 +77,4 @@ pub enum CallError {
     /// An ICMP message quotes no packet of this association (RFC 8899 §4.6.1).
     #[error("the message quotes no packet of this association: want its ports and verification tag")]
     NotQuoted,
-    /// No association of that handle.
-    #[error("no such association: it is closed, or the handle belongs to another endpoint")]
-    UnknownAssociation,
 }

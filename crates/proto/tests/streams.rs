@@ -8,6 +8,12 @@ use msctp_wire::{Checksum, Chunk, ForwardTsn, List, Packet};
 use support::states::initial_tsn_of;
 use support::{Flight, Pair, Side, a_ip, b_ip, chunk, packet, text_message};
 
+/// Interleaving and partial reliability, as negotiated.
+fn options(pair: &mut Pair, side: Side) -> (bool, bool) {
+    let agreed = pair.with(side, |end, _| end.agreed()).expect("the association is up");
+    (agreed.interleaving, agreed.partial_reliability)
+}
+
 fn config(interleaving: bool) -> Config {
     let mut config = Config::default();
     config.streams.interleaving = interleaving;
@@ -22,7 +28,7 @@ fn message(stream: u16, id: u64, len: usize, reliability: Reliability) -> OutMes
 /// Loses every third packet with data for a while; half of the messages may be abandoned.
 fn lossy(interleaving: bool) {
     let mut pair = Pair::established(config(interleaving));
-    assert_eq!(pair.with(Side::A, |a, _| (a.interleaves(), a.is_partially_reliable())), (interleaving, true));
+    assert_eq!(options(&mut pair, Side::A), (interleaving, true));
     let mut count = 0;
     let data = if interleaving { 64 } else { 0 };
     pair.drop_if(move |flight| {
@@ -74,7 +80,7 @@ fn rfc8260_2_3_1_abandoned_messages_block_nothing_with_interleaving() {
 #[test]
 fn rfc8260_2_2_1_interleaving_needs_both_ends() {
     let mut pair = Pair::established_with(config(true), config(false), vec![a_ip(0)], vec![b_ip(0)]);
-    assert_eq!(pair.with(Side::A, |a, _| (a.interleaves(), a.is_partially_reliable())), (false, true));
+    assert_eq!(options(&mut pair, Side::A), (false, true));
     pair.send(Side::A, message(0, 1, 10, Reliability::Full));
     pair.run_for(Span::from_secs(1));
     assert_eq!(pair.b.received.len(), 1);
@@ -108,7 +114,7 @@ fn an_end_that_announced_support_accepts_a_forward_tsn_whatever_the_peer_announc
     // The other end sent no such TSN, and would abort the association for a SACK of it.
     pair.drop_if(|_| true);
     for (to, answer) in [(Side::B, chunk::SACK), (Side::A, chunk::ERROR)] {
-        assert!(!pair.with(to, |end, _| end.is_partially_reliable()), "not agreed: neither sends one");
+        assert!(!options(&mut pair, to).1, "not agreed: neither sends one");
         let new_cum_tsn = initial_tsn_of(&pair, to.other());
         let forward = ForwardTsn { new_cum_tsn, skipped: List::from(&[]) };
         let (tag, before) = (pair.tag_of(to), pair.log_len());

@@ -54,7 +54,12 @@ fn key_there(world: &mut World) -> Result<(), Stop> {
 
 fn spoken(world: &mut World) -> Result<(), Stop> {
     connect_over(world, 1)?;
-    ensure(world.association().is_some_and(|association| association.speaks_auth()), "our end: not spoken")?;
+    ensure(
+        world
+            .association()
+            .is_some_and(|association| association.agreed().is_some_and(|agreed| agreed.authentication)),
+        "our end: not spoken",
+    )?;
     // SCTP_ASSOC_SUPPORTS_AUTH and …_ASCONF (RFC 6458 §6.1.1).
     ensure(
         world.said.iter().any(|line| line.starts_with("up ") && line.contains(" 2") && line.contains(" 3")),

@@ -60,20 +60,9 @@ impl Association {
         Ok(self.auth.delete_key(id)?)
     }
 
-    /// Returns whether AUTH was negotiated.
-    pub fn speaks_auth(&self) -> bool {
-        self.auth.is_spoken()
-    }
-
     /// Returns the chunk types that this end accepts only authenticated (RFC 6458).
     pub fn local_auth_chunks(&self) -> impl Iterator<Item = u8> {
         self.auth.demanded().iter().map(|typ| typ.0)
-    }
-
-    /// Returns the chunk types that this end sends authenticated: those the peer lists, and those that change
-    /// addresses or windows. Empty until AUTH is negotiated (RFC 6458).
-    pub fn signed_chunks(&self) -> Vec<u8> {
-        self.auth.signed().iter().map(|typ| typ.0).collect()
     }
 
     /// Applies the peer's offer of its INIT ACK.

@@ -455,12 +455,12 @@ impl Association {
     }
 
     /// Returns whether [`poll_event`](Self::poll_event) has an event.
-    pub fn has_events(&self) -> bool {
+    pub(crate) fn has_events(&self) -> bool {
         self.readable_event || !self.events.is_empty()
     }
 
     /// Returns whether [`poll_trace`](Self::poll_trace) has an entry.
-    pub fn has_trace(&self) -> bool {
+    pub(crate) fn has_trace(&self) -> bool {
         !self.tracer.is_empty()
     }
 

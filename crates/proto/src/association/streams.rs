@@ -16,7 +16,7 @@ impl Association {
             outbound_streams: tags.outbound_streams,
             inbound_streams: tags.inbound_streams,
             dynamic_addresses: has(Extensions::ASCONF),
-            authentication: self.speaks_auth(),
+            authentication: self.auth.is_spoken(),
             partial_reliability: tags.extensions.forwards(),
             interleaving: tags.extensions.interleaves(),
             reconfiguration: has(Extensions::RE_CONFIG),
@@ -29,18 +29,7 @@ impl Association {
         (self.tags().local_port, self.tags().peer_port)
     }
 
-    /// Returns whether messages are interleaved in I-DATA chunks (RFC 8260 §2). Known once the association is
-    /// up.
-    pub fn interleaves(&self) -> bool {
-        self.tags().extensions.interleaves()
-    }
-
-    /// Returns whether sent messages can be abandoned (RFC 3758). Known once the association is up.
-    pub fn is_partially_reliable(&self) -> bool {
-        self.tags().extensions.forwards()
-    }
-
-    /// Chooses the stream scheduler by its name in [`scheduler::schedulers`] (RFC 8260 §4.3.2). Values of
+    /// Chooses the stream scheduler by its name in [`schedulers`](crate::schedulers) (RFC 8260 §4.3.2). Values of
     /// streams stay; a message that was begun goes on. `Config::streams` has the one an association begins
     /// with.
     ///

@@ -177,6 +177,7 @@ impl Authentication {
     }
 
     /// Returns the chunk types that are sent with AUTH.
+    #[cfg(test)]
     pub(crate) fn signed(&self) -> ChunkSet {
         self.agreed.as_ref().map_or(ChunkSet::EMPTY, |agreed| agreed.plan.types)
     }

@@ -285,7 +285,10 @@ impl Host {
     pub(crate) fn busy(&self) -> Set {
         let Some(association) = self.association() else { return Set::default() };
         let mut set = Set::default();
-        set.put(Feature::Interleaving, association.interleaves() && association.buffered() > 0);
+        set.put(
+            Feature::Interleaving,
+            association.agreed().is_some_and(|agreed| agreed.interleaving) && association.buffered() > 0,
+        );
         set.put(Feature::Reconfiguration, !self.streams.asked.is_empty());
         set.put(Feature::PathDeath, association.paths().any(|path| path.state == PathState::Inactive));
         set.put(Feature::Addresses, self.counts.address_requests > self.counts.address_answers);
