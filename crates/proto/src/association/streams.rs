@@ -29,9 +29,8 @@ impl Association {
         (self.tags().local_port, self.tags().peer_port)
     }
 
-    /// Chooses the stream scheduler by its name in [`schedulers`](crate::schedulers) (RFC 8260 §4.3.2). Values of
-    /// streams stay; a message that was begun goes on. `Config::streams` has the one an association begins
-    /// with.
+    /// Chooses the stream scheduler by its name in [`schedulers`](crate::schedulers) (RFC 8260 §4.3.2). The
+    /// values of streams stay; a message that was begun goes on. Default: `Config::streams`.
     ///
     /// # Errors
     ///
