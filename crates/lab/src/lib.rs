@@ -8,6 +8,7 @@ pub mod claims;
 pub mod compare;
 pub mod experiments;
 pub mod figure;
+pub mod leaderboard;
 pub mod output;
 pub mod plan;
 pub mod report;

@@ -1,10 +1,12 @@
-//! `msctp bench`: measures the simulator's speed, next to ns-2 if that is installed.
+//! `msctp bench`: measures the simulator's speed, next to ns-2 if that is installed, and compares handover
+//! policies on measured drives (`handover.rs`).
 //!
 //! Each run is a whole process, msctp's and ns-2's in turn, so that both are measured alike: CPU time (user
 //! and system) by the operating system's accounting of finished children, data packets by those that crossed
 //! the bottleneck.
 
 mod case;
+mod handover;
 mod measure;
 
 use std::io::{self, Write};
@@ -20,16 +22,20 @@ use measure::{Measured, Tools};
 
 /// Measure the simulator's speed, next to ns-2 if that is installed.
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
 Examples:
   msctp bench                          every case, three runs each
   msctp bench --case bulk --runs 5     one case, five runs
   msctp bench --no-ns2 --json
+  msctp bench handover --traces DIR    the leaderboard of handover policies
 
 The table has the median over the runs. Runs of msctp and ns-2 alternate: on a shared machine, quote the ratio.
 
 Exit codes: 0 done, 1 failed, 2 invalid arguments.")]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    benchmark: Option<Benchmark>,
     /// Run only this case (bulk, fast, flows-1, flows-10, flows-100, flows-1000); repeatable.
     #[arg(long = "case", value_name = "NAME")]
     cases: Vec<String>,
@@ -42,6 +48,12 @@ pub(crate) struct Args {
     /// Print the results as JSON.
     #[arg(long)]
     json: bool,
+}
+
+/// Another benchmark than the simulator's speed.
+#[derive(clap::Subcommand)]
+enum Benchmark {
+    Handover(handover::Args),
 }
 
 /// A case's result.
@@ -59,6 +71,9 @@ struct Row {
 
 /// Runs the cases and prints the table.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if let Some(Benchmark::Handover(args)) = &args.benchmark {
+        return handover::run(args);
+    }
     let cases = select(&args.cases)?;
     let folder = std::env::temp_dir();
     let tools = Tools::find(args.no_ns2)

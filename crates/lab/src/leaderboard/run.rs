@@ -1,0 +1,139 @@
+//! One drive under one sender: the scenario, and what is measured of it.
+
+use std::fmt::Write;
+
+use msctp_sim::scenario::Scenario;
+use msctp_sim::{Series, Summary};
+use msctp_units::Time;
+use serde::{Deserialize, Serialize};
+
+use super::drive::{BIN, Drive, STANDSTILL};
+use crate::world::{Simulator, World};
+
+/// Who sends, and over which networks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Sender {
+    /// One network, with the mobile profile.
+    Single { network: usize },
+    /// One network, with the mobile profile and CUBIC.
+    SingleCubic { network: usize },
+    /// Both networks under the handover policy of this index in the registry.
+    Both { policy: usize, first: usize },
+}
+
+/// The results of one run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Run {
+    /// User bytes delivered.
+    pub(super) bytes: u64,
+    /// Longest time without a delivery, in seconds.
+    pub(super) gap: f64,
+    /// Share of the time below 1 Mbps, in intervals of 0.5 s.
+    pub(super) below: f64,
+    /// Bytes of IP packets towards the mobile, over each network.
+    pub(super) on: [u64; 2],
+    /// 95 % of the samples of the longer of the two queues took at most so long to empty, in seconds.
+    pub(super) queueing: f64,
+}
+
+/// The mobile downloads from a server with one address, its networks as in the drive.
+///
+/// The links have half of the drive's ping as delay each way and queues of 500 packets; the uplink has the
+/// downlink's rate.
+fn scenario(drive: &Drive, sender: Sender) -> String {
+    let (networks, options): (Vec<usize>, String) = match sender {
+        Sender::Single { network } => (vec![network], String::new()),
+        Sender::SingleCubic { network } => (vec![network], "controller = \"cubic\"\n".to_owned()),
+        Sender::Both { policy, first } => {
+            let name = msctp_schemes::policies::policies()[policy].name;
+            (vec![first, 1 - first], format!("handover_policy = \"{name}\"\n"))
+        }
+    };
+    let seconds = drive.duration();
+    let mut text = format!(
+        "name = \"drive\"\nduration = \"{}ms\"\nseed = 1\n\n\
+         [probes]\nthroughput = \"500ms\"\nqueues = \"100ms\"\n\n\
+         [sctp.sender]\nprofile = \"mobile\"\npmtu_discovery = false\n{options}\n",
+        (seconds * 1000.0).round()
+    );
+    for (name, kind) in [("mobile", "host"), ("server", "host"), ("r", "router")] {
+        let _ = writeln!(text, "[[node]]\nname = \"{name}\"\nkind = \"{kind}\"\n");
+    }
+    text.push_str(
+        "[[link]]\nname = \"core\"\na = \"server\"\nb = \"r\"\naddress_a = \"10.0.0.1\"\n\
+         rate = \"100Gbps\"\ndelay = \"10us\"\n\n",
+    );
+    for &network in &networks {
+        let _ = writeln!(
+            text,
+            "[[link]]\nname = \"{name}\"\ntype = \"trace\"\na = \"r\"\nb = \"mobile\"\naddress_b = \"{}\"\n\
+             trace = \"drive\"\ncolumn = \"{name}\"\ndelay = \"{}us\"\nqueue = {{ packets = 500 }}\n",
+            address(network),
+            drive.delays[network].as_nanos() / 1000,
+            name = drive.networks[network],
+        );
+    }
+    let addresses: Vec<String> = networks.iter().map(|&n| format!("\"{}\"", address(n))).collect();
+    let _ = writeln!(
+        text,
+        "[[association]]\nname = \"download\"\nclient = \"mobile\"\nserver = \"server\"\nsctp = \"sender\"\n\
+         client_addresses = [{}]\nserver_addresses = [\"10.0.0.1\"]\n\n\
+         [[app]]\nname = \"file\"\ntype = \"bulk\"\nassociation = \"download\"\nfrom = \"server\"",
+        addresses.join(", ")
+    );
+    text
+}
+
+fn address(network: usize) -> String {
+    format!("10.0.{}.2", network + 1)
+}
+
+/// Simulates a drive.
+///
+/// # Errors
+/// The scenario is invalid, or the association ended.
+pub(super) fn run(drive: &Drive, sender: Sender) -> Result<Run, String> {
+    let open = |_: &str| Ok(drive.table.clone());
+    let scenario = Scenario::from_toml_and_files(&scenario(drive, sender), "drive.toml", &[], &open)
+        .map_err(|error| error.to_string())?;
+    let (summary, series) = Simulator.carry_out(&scenario, 1)?;
+    measure(drive, &summary, &series)
+}
+
+fn measure(drive: &Drive, summary: &Summary, series: &Series) -> Result<Run, String> {
+    let association = summary.associations.first().ok_or("no association")?;
+    if let Some(why) = &association.ended {
+        return Err(format!("the association ended: {why}"));
+    }
+    let flow = &association.to_client;
+    let delivered = series.delivery.iter().find(|delivery| delivery.side == "client");
+    let bins = delivered.map(|delivery| delivery.total.sums.as_slice()).unwrap_or_default();
+    let below = bins.iter().filter(|&&bytes| (bytes as f64) * 8.0 < STANDSTILL * BIN).count();
+    let on = [0, 1].map(|network| {
+        let name = format!("{}/forward", drive.networks[network]);
+        summary.links.iter().find(|link| link.name == name).map_or(0, |link| link.delivered_bytes)
+    });
+    Ok(Run {
+        bytes: flow.bytes,
+        gap: flow.longest_gap.max(summary.duration - flow.last.unwrap_or(0.0)),
+        below: below as f64 / bins.len().max(1) as f64,
+        on,
+        queueing: queueing(drive, series),
+    })
+}
+
+fn queueing(drive: &Drive, series: &Series) -> f64 {
+    let mut samples: Vec<f64> = Vec::new();
+    for network in 0..2 {
+        let name = format!("{}/forward", drive.networks[network]);
+        let Some(queue) = series.queues.iter().find(|queue| queue.direction == name) else { continue };
+        for (number, (at, &bytes)) in queue.at.iter().zip(&queue.bytes).enumerate() {
+            let delay = drive.drain(network, at.since(Time::ZERO).as_secs_f64(), bytes);
+            match samples.get_mut(number) {
+                Some(sample) => *sample = sample.max(delay),
+                None => samples.push(delay),
+            }
+        }
+    }
+    super::quantile(&mut samples, 0.95)
+}
