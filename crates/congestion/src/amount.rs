@@ -19,6 +19,14 @@ pub(crate) fn over(rate: u64, time: Span) -> u64 {
     u64::try_from(u128::from(rate) * u128::from(time.as_nanos()) / 1_000_000_000).unwrap_or(u64::MAX)
 }
 
+/// Returns the bytes of chunks per second in full packets that a rate on the IP wire carries.
+pub(crate) fn off_wire(rate: Rate, path: &ControllerConfig) -> u64 {
+    let headers = HEADERS[usize::from(path.ip_version == IpVersion::V6)];
+    let packet = u128::from(path.pmdcs.saturating_add(headers));
+    let bytes = u128::from(rate.as_bps() / 8) * u128::from(path.pmdcs) / packet.max(1);
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
 /// Returns the rate on the IP wire of so many bytes of chunks per second in full packets; never zero.
 pub(crate) fn on_wire(bytes_per_second: u64, path: &ControllerConfig) -> Rate {
     let headers = HEADERS[usize::from(path.ip_version == IpVersion::V6)];

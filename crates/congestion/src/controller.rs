@@ -85,6 +85,16 @@ pub trait Controller: fmt::Debug + Send {
     /// `start.cwnd` below 1 PMDCS is raised to it.
     fn start(&mut self, start: &StartState);
 
+    /// Restarts the path at a bandwidth that was just measured, without searching for it (RFC 9959).
+    ///
+    /// The first window is paced and covers one round trip. The measurement is not trusted further: a loss,
+    /// or what the first round trip delivers, replaces it. By default the window and threshold are the
+    /// bandwidth-delay product.
+    fn resume(&mut self, measured: &Measured) {
+        let cwnd = measured.bandwidth.bytes_in(measured.rtt_min);
+        self.start(&StartState { cwnd, ssthresh: Some(cwnd), pacing_rate: Some(measured.bandwidth) });
+    }
+
     /// Sets window and threshold of a running path; recovery, back-off and idle time are kept.
     ///
     /// `cwnd` below 1 PMDCS is raised to it. The default implementation restarts the path, which forgets
@@ -181,6 +191,15 @@ pub struct StartState {
     /// acknowledgement of data on the path, one round trip later: from then on acknowledgements clock the
     /// sender.
     pub pacing_rate: Option<Rate>,
+}
+
+/// What was measured of a path before data moves there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measured {
+    /// Bandwidth in bit/s of IP packets, not zero.
+    pub bandwidth: Rate,
+    /// Round-trip time without a queue.
+    pub rtt_min: Span,
 }
 
 /// Parameters of a path for its controller.

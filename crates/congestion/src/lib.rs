@@ -30,7 +30,7 @@ pub mod slow_start;
 pub use bbr::{Bbr, BbrConfig};
 pub use composed::Composed;
 pub use controller::{
-    Ack, Controller, ControllerConfig, InitialWindow, IpVersion, Loss, LossKind, StartState, Window,
+    Ack, Controller, ControllerConfig, InitialWindow, IpVersion, Loss, LossKind, Measured, StartState, Window,
 };
 pub use cubic::{Cubic, CubicConfig, CubicCurve};
 pub use delay_bound::{DelayBound, DelayBoundConfig};

@@ -9,4 +9,5 @@ pub mod classifiers;
 pub mod controllers;
 pub mod policies;
 pub mod quality;
+pub mod train;
 pub mod wbest;

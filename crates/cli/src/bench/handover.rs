@@ -16,8 +16,8 @@ use crate::running::{print, progress};
 /// Compare handover policies on measured drives with two networks.
 ///
 /// Simulates a download on every drive: over each network alone, with the mobile profile's controller and
-/// with CUBIC, and over both under every policy, beginning on each. The yardstick is the better single network of
-/// each drive.
+/// with CUBIC, and over both under every policy, beginning on each. The yardstick is the better single
+/// network of each drive.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -13,8 +13,8 @@ mod tests;
 
 use msctp_units::{Rate, Span, Time};
 
-use crate::amount::{on_wire, over, permille};
-use crate::controller::{Ack, Controller, ControllerConfig, Loss, LossKind, StartState, Window};
+use crate::amount::{off_wire, on_wire, over, permille};
+use crate::controller::{Ack, Controller, ControllerConfig, Loss, LossKind, Measured, StartState, Window};
 use crate::delivery::{DeliverySample, LostPacket};
 use crate::factory::{ControllerFactory, Make};
 use crate::hystart::Queueing;
@@ -184,6 +184,7 @@ impl Bbr {
         self.model.adapt_lower_bounds(self.cwnd, keeps_up);
         self.model.update_aggregation(sample, self.cwnd, self.cycle.full_bandwidth_reached);
         let queued = rtt.is_some_and(|rtt| self.sees_queue(sample.now, rtt));
+        self.check_resume(sample, rtt);
         self.move_on(sample, rate, queued);
         let round_ended = self.model.round_start;
         self.model.end(sample, rate);
@@ -191,6 +192,15 @@ impl Bbr {
         self.set_cwnd(sample);
         if round_ended {
             self.cwnd_limited = false;
+        }
+    }
+
+    /// Retreats from the bandwidth that the path resumed at if the path does not carry it: a loss, or a queue
+    /// of half a round trip (RFC 9959's Safe Retreat).
+    fn check_resume(&mut self, sample: &DeliverySample, rtt: Option<Span>) {
+        let longer = |rtt: Span| self.model.min_rtt().is_some_and(|least| rtt > least + least / 2);
+        if self.model.is_resumed() && (sample.newly_lost > 0 || rtt.is_some_and(longer)) {
+            self.model.end_resume();
         }
     }
 
@@ -371,6 +381,17 @@ impl Controller for Bbr {
         self.startup_limit = start.ssthresh.or(self.startup_limit);
         self.pacing_rate = start.pacing_rate;
         self.initial = false;
+    }
+
+    fn resume(&mut self, measured: &Measured) {
+        *self = Self::with(&self.config, self.options);
+        self.initial = false;
+        self.model.resume(off_wire(measured.bandwidth, &self.config), measured.rtt_min);
+        // The bandwidth is known: no Startup. The first probe for more follows when a round trip is over.
+        self.cycle.full_bandwidth_reached = true;
+        self.cycle.phase = Phase::Cruise;
+        self.cwnd = self.inflight(self.model.bandwidth(), Phase::Cruise.cwnd_gain());
+        self.set_pacing_rate();
     }
 
     fn reset(&mut self) {

@@ -15,6 +15,8 @@ const MIN_RTT_WINDOW: Span = Span::from_secs(10);
 const PROBE_RTT_INTERVAL: Span = Span::from_secs(5);
 /// Largest age of a round trip near the shortest that replaces a ProbeRTT.
 const NEAR_LEAST: Span = Span::from_secs(1);
+/// The first acknowledgement starts the first round: by the second one a round trip's data was delivered.
+const RESUME_ROUNDS: u64 = 2;
 /// BBR.ExtraAckedFilterLen (§2.7), in rounds.
 const AGGREGATION_ROUNDS: u64 = 10;
 
@@ -33,6 +35,8 @@ pub(super) struct Model {
     pub(super) inflight_latest: u64,
     /// BBR.bw
     bandwidth: u64,
+    /// The measured bandwidth that the path resumed at, until a round trip has shown what it carries.
+    resumed: Option<u64>,
 
     /// Packet-timed round trips (§5.5.1).
     rounds: u64,
@@ -77,6 +81,7 @@ impl Default for Model {
             bandwidth_latest: 0,
             inflight_latest: 0,
             bandwidth: 0,
+            resumed: None,
             rounds: 0,
             round_start: false,
             next_round_delivered: 0,
@@ -131,7 +136,24 @@ impl Model {
 
     /// Returns BBR.max_bw in bytes per second.
     pub(super) fn max_bandwidth(&self) -> u64 {
-        self.max_bandwidth[0].max(self.max_bandwidth[1])
+        self.max_bandwidth[0].max(self.max_bandwidth[1]).max(self.resumed.unwrap_or(0))
+    }
+
+    /// Starts with a bandwidth and a round trip that were measured before data was sent.
+    pub(super) fn resume(&mut self, bandwidth: u64, rtt_min: Span) {
+        self.resumed = Some(bandwidth);
+        self.bandwidth = bandwidth;
+        self.min_rtt = Some((rtt_min, Time::ZERO));
+    }
+
+    /// The bandwidth is that of a measurement before data was sent.
+    pub(super) fn is_resumed(&self) -> bool {
+        self.resumed.is_some()
+    }
+
+    /// Forgets the measurement: only what the path delivered counts from now on.
+    pub(super) fn end_resume(&mut self) {
+        self.resumed = None;
     }
 
     pub(super) fn min_rtt(&self) -> Option<Span> {
@@ -165,6 +187,9 @@ impl Model {
         if self.round_start {
             self.start_round();
             self.rounds += 1;
+            if self.rounds >= RESUME_ROUNDS {
+                self.end_resume();
+            }
         }
         if let Some(rate) = rate
             && (rate >= self.max_bandwidth() || !sample.app_limited)
@@ -263,6 +288,12 @@ impl Model {
 
     /// Updates the shortest round trip (BBRUpdateMinRTT, §5.3.4.3).
     fn update_min_rtt(&mut self, now: Time, rtt: Option<Span>) {
+        if self.resumed.is_some()
+            && let Some((_, at)) = self.min_rtt.as_mut().filter(|(_, at)| *at == Time::ZERO)
+        {
+            // Measured just before the path resumed.
+            *at = now;
+        }
         let older = |since: Option<(Span, Time)>, than| since.is_none_or(|(_, at)| now.since(at) > than);
         let mut expired = older(self.probe_rtt_min, PROBE_RTT_INTERVAL);
         if self.heeds_near_least {

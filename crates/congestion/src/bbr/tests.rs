@@ -1,11 +1,12 @@
 //! The phases and the model of [`Bbr`], by samples made up: one per round trip.
 
-use msctp_units::{Span, Time};
+use msctp_units::{Rate, Span, Time};
 
 use super::phase::{Phase, mix};
 use super::{Bbr, BbrConfig};
 use crate::{
-    Ack, Controller, ControllerConfig, DeliverySample, IpVersion, Loss, LossKind, LostPacket, StartState,
+    Ack, Controller, ControllerConfig, DeliverySample, IpVersion, Loss, LossKind, LostPacket, Measured,
+    StartState,
 };
 
 const RTT: Span = Span::from_millis(100);
@@ -412,4 +413,41 @@ fn startup_losses_do_not_count_for_a_probe() {
     };
     let (early, late) = (probe(0), probe(5 * PACKET));
     assert!(late.since(early) >= Span::from_secs(1), "{early:?}, with losses {late:?}");
+}
+
+/// A path that resumes at 1 MB/s of chunks.
+fn resumed() -> Rounds {
+    let mut rounds = Rounds::new();
+    let bandwidth = Rate::from_bps(1_000_000 * 8 * (PACKET + 32) / PACKET);
+    rounds.bbr.resume(&Measured { bandwidth, rtt_min: RTT });
+    rounds
+}
+
+#[test]
+fn a_path_resumes_at_what_was_measured_without_startup() {
+    let mut rounds = resumed();
+    assert!(!rounds.bbr.is_starting());
+    assert_eq!(rounds.bbr.window().cwnd, 200_000, "two bandwidth-delay products");
+    assert!(rounds.pacing().abs_diff(990_000) < 2000, "{}", rounds.pacing());
+    rounds.round(1_000_000, 0);
+    rounds.round(1_000_000, 0);
+    assert_eq!(rounds.bbr.model.max_bandwidth(), 1_000_000);
+    assert_eq!(rounds.bbr.cycle.phase, Phase::Up);
+    rounds.round(1_200_000, 0);
+    assert!(rounds.bbr.model.max_bandwidth() >= 1_200_000, "it is probed for more at once");
+}
+
+/// RFC 9959, Safe Retreat: what a measurement promised is forgotten within a round trip.
+#[test]
+fn a_resumed_path_retreats_to_what_it_delivers() {
+    let mut slow = resumed();
+    slow.round(500_000, 0);
+    slow.round(500_000, 0);
+    assert_eq!(slow.bbr.model.max_bandwidth(), 500_000, "a round trip has shown it");
+    let mut queued = resumed();
+    queued.round_in(500_000, 0, Some(RTT * 2));
+    assert_eq!(queued.bbr.model.max_bandwidth(), 500_000, "a queue shows it at once");
+    let mut lost = resumed();
+    lost.round(800_000, 100_000);
+    assert_eq!(lost.bbr.model.max_bandwidth(), 800_000, "so does a loss");
 }

@@ -3,8 +3,8 @@
 
 use core::net::IpAddr;
 
-use msctp_congestion::RoundTrips;
 use msctp_congestion::estimator::Estimate;
+use msctp_congestion::{Measured, RoundTrips};
 use msctp_units::Time;
 use msctp_wire::{ChunkType, EncodeChunk, UnknownChunk};
 use smallvec::SmallVec;
@@ -107,7 +107,8 @@ impl Association {
         handover.look(&self.paths);
         let mut actions = core::mem::take(&mut handover.actions);
         let peer_rwnd = u64::try_from(self.outbound.rwnd()).unwrap_or(0);
-        let view = View { now, primary, peer_rwnd, paths: &handover.views };
+        let unsent = self.outbound.unsent();
+        let view = View { now, primary, peer_rwnd, unsent, paths: &handover.views };
         let answer = ask(handover.policy.as_mut(), &view, &mut actions);
         // Calls are rare and views large: frees the buffer
         handover.views = Vec::new();
@@ -150,6 +151,8 @@ impl Association {
             Action::Note { name, address, value } => {
                 self.tracer.push(now, TraceKind::PolicyNote { name, address, value });
             }
+            Action::Resume { path, measured } => self.resume_path(now, path, &measured),
+            Action::Resend { from, to } => self.outbound.resend_elsewhere(from, to, &mut self.paths),
             Action::SwitchPrimary { path } => {
                 // A removed or unconfirmed path is no error of the policy.
                 let _ = self.switch_primary(now, path, PrimaryCause::Policy);
@@ -164,6 +167,15 @@ impl Association {
         path.controller.adjust(cwnd.max(u64::from(path.pmdcs())), ssthresh);
         let (path, cwnd) = (path.id(), path.controller.window().cwnd);
         self.tracer.push(now, TraceKind::Adjusted { path, cwnd, ssthresh });
+    }
+
+    /// Restarts a path's controller at a measurement of the policy.
+    fn resume_path(&mut self, now: Time, path: PathId, measured: &Measured) {
+        let Some(path) = self.paths.get_mut(path).filter(|_| !measured.bandwidth.is_zero()) else { return };
+        path.controller.resume(measured);
+        let window = path.controller.window();
+        let (path, cwnd, ssthresh) = (path.id(), window.cwnd, window.ssthresh);
+        self.tracer.push(now, TraceKind::StartState { path, cwnd, ssthresh });
     }
 
     /// Queues one of the policy's own chunks.

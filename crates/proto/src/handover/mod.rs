@@ -19,7 +19,7 @@ use core::fmt;
 use core::net::IpAddr;
 
 use msctp_congestion::estimator::{BandwidthEstimator, Estimate};
-use msctp_congestion::{InitialWindow, IpVersion, StartState, Window};
+use msctp_congestion::{InitialWindow, IpVersion, Measured, StartState, Window};
 use msctp_units::{Span, Time};
 use msctp_wire::{ChunkType, UnknownChunk};
 
@@ -190,6 +190,23 @@ pub enum Action {
         /// Slow-start threshold in bytes.
         ssthresh: u64,
     },
+    /// Restart a path's controller at what was measured of the path, without a search for its rate
+    /// (RFC 9959).
+    Resume {
+        /// The path.
+        path: PathId,
+        /// The measurement.
+        measured: Measured,
+    },
+    /// Retransmit on `to` the chunks in flight on `from`, the oldest first, as far as the window of `to`
+    /// allows. For a path that still works but is much slower: new data behind those chunks would wait for
+    /// them.
+    Resend {
+        /// The path that was left.
+        from: PathId,
+        /// The path that data takes now.
+        to: PathId,
+    },
     /// Make `path` the primary path for what this end sends.
     SwitchPrimary {
         /// The path.
@@ -219,6 +236,8 @@ pub struct View<'a> {
     pub primary: PathId,
     /// Bytes of user data that still fit the peer's receive window (RFC 9260 §6.2.1).
     pub peer_rwnd: u64,
+    /// Bytes of user data that were never sent: 0 if the application, not a path, limits the rate.
+    pub unsent: u64,
     /// All paths, by ascending id.
     pub paths: &'a [PathView],
 }

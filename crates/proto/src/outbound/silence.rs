@@ -177,6 +177,18 @@ impl Outbound {
         chosen.first().copied()
     }
 
+    /// Retransmits on `to` what is in flight on `from`, which a handover policy left, as far as the window of
+    /// `to` allows.
+    pub(crate) fn resend_elsewhere(&mut self, from: PathId, to: PathId, paths: &mut Paths) {
+        let usable = paths.get(to).is_some_and(Path::is_usable);
+        if from == to || !usable || self.retransmit_elsewhere(from, to, u64::MAX, paths).is_none() {
+            return;
+        }
+        if let Some(path) = paths.get_mut(from) {
+            path.stop_t3_rtx_if_drained(false);
+        }
+    }
+
     /// Takes signs of life and acknowledged silence probes from a SACK.
     pub(super) fn settle_silence(&mut self, now: Time, paths: &mut Paths) {
         if self.silence.is_none() {

@@ -36,6 +36,9 @@ pub struct PolicyConfig {
     pub switch_on_link_down: bool,
     /// qos-measurement: the delay by which the reported rate gives the window of a new cell.
     pub qos_delay: BdpDelay,
+    /// anticipate: bytes per minute that may be sent on each idle path to measure it, IP packets and answers
+    /// together; 0: never. One million, and at most one per cent of what the path was measured to carry.
+    pub probe_budget: u64,
     /// oracle: the true rate and round trip of certain paths; the first entry that matches a path counts.
     /// Empty.
     pub truths: Vec<Truth>,
@@ -52,6 +55,7 @@ impl Default for PolicyConfig {
             probe_rules: Vec::new(),
             switch_on_link_down: true,
             qos_delay: BdpDelay::default(),
+            probe_budget: 1_000_000,
             truths: Vec::new(),
         }
     }

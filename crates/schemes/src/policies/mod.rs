@@ -1,6 +1,7 @@
 //! Handover policies from the literature, by name. A new policy is one file and one line of `POLICIES`.
 
 mod adaptive;
+mod anticipate;
 mod config;
 mod conservative;
 mod inherit;
@@ -13,6 +14,7 @@ mod start_rule;
 pub(crate) mod testing;
 
 pub use adaptive::Adaptive;
+pub use anticipate::Anticipate;
 pub use config::{PolicyConfig, ProbeRule, SwitchSsthresh, Truth};
 pub use conservative::Conservative;
 pub use inherit::Inherit;
@@ -35,6 +37,7 @@ const POLICIES: &[PolicyInfo] = &[
     PolicyInfo { name: Inherit::NAME, summary: "the old path's window (C-SCTP)", options: &[], make: |c| Box::new(Inherit::new(c)) },
     PolicyInfo { name: LargeInitialWindow::NAME, summary: "a larger initial window (Eklund et al. 2012)", options: &[], make: |c| Box::new(LargeInitialWindow::new(c)) },
     PolicyInfo { name: Adaptive::NAME, summary: "the window the estimated bandwidth allows (Kim & Koh 2009)", options: &[], make: |c| Box::new(Adaptive::new(c)) },
+    PolicyInfo { name: Anticipate::NAME, summary: "measures every path, moves to a better one and starts at its measured rate", options: &[], make: |c| Box::new(Anticipate::new(c)) },
     PolicyInfo { name: QosMeasurement::NAME, summary: "the window follows the radio link the peer reports (Afif et al.)", options: &[], make: |c| Box::new(QosMeasurement::new(c)) },
     PolicyInfo { name: Oracle::NAME, summary: "the window that is truly free, as told: a yardstick, not a protocol", options: &[], make: |c| Box::new(Oracle::new(c)) },
 ];

@@ -42,7 +42,7 @@ pub(crate) fn estimate(c_kbps: u64, b_kbps: u64, rtt_min_ms: u64) -> Estimate {
 }
 
 pub(crate) fn view(primary: u8, paths: &[PathView]) -> View<'_> {
-    View { now: Time::ZERO, peer_rwnd: 1 << 20, primary: PathId::new(primary.into()), paths }
+    View { now: Time::ZERO, peer_rwnd: 1 << 20, unsent: 1 << 20, primary: PathId::new(primary.into()), paths }
 }
 
 /// Formats actions as text, to compare them: an estimator has no equality.
@@ -57,7 +57,8 @@ pub(crate) fn switch(
     new: &PathView,
 ) -> (Option<StartState>, Vec<Action>) {
     let mut actions = Vec::new();
-    let view = View { now: Time::ZERO, peer_rwnd: 1 << 20, primary: new.id, paths: &[*old, *new] };
+    let view =
+        View { now: Time::ZERO, peer_rwnd: 1 << 20, unsent: 1 << 20, primary: new.id, paths: &[*old, *new] };
     let start = policy.on_primary_switch(old, new, &view, &mut actions);
     (start, actions)
 }

@@ -19,6 +19,7 @@ const KEYS: &[&str] = &[
     "wbest",
     "probe_rule",
     "qos_delay",
+    "probe_budget",
     "truth",
 ];
 
@@ -75,6 +76,9 @@ fn options(profile: &Section<'_, '_>) -> Result<PolicyConfig, Problem> {
     let delays = [("path", BdpDelay::Path), ("link", BdpDelay::Link)];
     if let Some(delay) = section.choice("qos_delay", &delays)? {
         config.qos_delay = delay;
+    }
+    if let Some(budget) = section.integer("probe_budget", 0, i128::from(u32::MAX))? {
+        config.probe_budget = budget;
     }
     for (path, table) in section.items("probe_rule")? {
         config.probe_rules.push(probe_rule(table, path, config.wbest)?);

@@ -7,6 +7,7 @@ mod losses;
 mod pacing;
 mod partial;
 mod rack;
+mod resend;
 mod sacks;
 mod sending;
 mod timers;

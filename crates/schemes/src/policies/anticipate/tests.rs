@@ -1,0 +1,156 @@
+use super::*;
+use crate::policies::testing::{estimate, path, shown};
+
+fn ms(ms: u64) -> Time {
+    Time::ZERO + Span::from_millis(ms)
+}
+
+/// An association with paths 0 and 1, whose primary carries a rate and whose idle path is measured.
+struct Bench {
+    policy: Anticipate,
+    paths: [PathView; 2],
+    primary: u32,
+    now: Time,
+    unsent: u64,
+    trains: u32,
+    moves: Vec<Time>,
+    actions: Vec<Action>,
+}
+
+impl Bench {
+    fn new(config: &PolicyConfig) -> Self {
+        let rtt = Some(Span::from_millis(40));
+        let paths = [0, 1].map(|n| PathView { srtt: rtt, rtt_min: rtt, ..path(n) });
+        let mut bench = Self {
+            policy: Anticipate::new(config),
+            paths,
+            primary: 0,
+            now: Time::ZERO,
+            unsent: 1 << 20,
+            trains: 0,
+            moves: Vec::new(),
+            actions: Vec::new(),
+        };
+        bench.ask(|policy, view, actions| policy.on_established(view, actions));
+        for path in 0..2 {
+            bench.ask(|policy, view, actions| policy.on_path_added(PathId::new(path), view, actions));
+        }
+        bench
+    }
+
+    fn ask(&mut self, ask: impl FnOnce(&mut Anticipate, &View<'_>, &mut Vec<Action>)) {
+        let view = View {
+            now: self.now,
+            primary: PathId::new(self.primary),
+            peer_rwnd: 1 << 20,
+            unsent: self.unsent,
+            paths: &self.paths,
+        };
+        ask(&mut self.policy, &view, &mut self.actions);
+    }
+
+    /// For a time, the paths carry and offer these rates in kbps.
+    fn run(&mut self, millis: u64, kbps: [u64; 2]) {
+        let end = self.now + Span::from_millis(millis);
+        while self.now < end {
+            self.now += TICK;
+            let at = self.primary as usize;
+            self.paths[at].bytes_acked += kbps[at] * 100 / 8;
+            self.ask(|policy, view, actions| policy.on_timer(view, actions));
+            self.perform(kbps);
+        }
+    }
+
+    fn perform(&mut self, kbps: [u64; 2]) {
+        while !self.actions.is_empty() {
+            for action in core::mem::take(&mut self.actions) {
+                match action {
+                    Action::StartProbing { path, .. } => {
+                        self.trains += 1;
+                        let rate = kbps[path.number() as usize];
+                        let result = estimate(rate, rate, 40);
+                        self.ask(|policy, view, actions| policy.on_estimate(path, &result, view, actions));
+                    }
+                    Action::SwitchPrimary { path } => self.switch_to(path),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn switch_to(&mut self, path: PathId) {
+        let old = self.paths[self.primary as usize];
+        self.primary = path.number();
+        self.moves.push(self.now);
+        let new = self.paths[self.primary as usize];
+        self.ask(|policy, view, actions| {
+            assert_eq!(policy.on_primary_switch(&old, &new, view, actions), None);
+        });
+    }
+}
+
+#[test]
+fn a_path_that_stands_still_is_left_within_half_a_second() {
+    let mut bench = Bench::new(&PolicyConfig::default());
+    bench.run(5000, [20_000, 18_000]);
+    assert_eq!(bench.moves, [], "the other one is no better");
+    bench.run(1000, [0, 18_000]);
+    assert_eq!(bench.primary, 1);
+    assert!(bench.moves[0] <= ms(5500), "{:?}", bench.moves);
+}
+
+#[test]
+fn a_better_path_is_taken_once_it_is_clearly_better() {
+    let mut bench = Bench::new(&PolicyConfig::default());
+    bench.run(5000, [20_000, 30_000]);
+    assert_eq!(bench.moves, [], "30 Mbps promise 24, not a quarter more than 20");
+    bench.run(5000, [20_000, 60_000]);
+    assert_eq!((bench.primary, bench.moves.len()), (1, 1));
+    bench.run(20_000, [20_000, 50_000]);
+    assert_eq!(bench.moves.len(), 1, "it stays there");
+}
+
+#[test]
+fn an_application_that_sends_little_stays() {
+    let mut bench = Bench::new(&PolicyConfig::default());
+    bench.unsent = 0;
+    bench.run(20_000, [1000, 90_000]);
+    assert_eq!((bench.primary, bench.moves.len()), (0, 0));
+}
+
+#[test]
+fn a_path_that_somebody_else_chose_is_kept_for_five_seconds() {
+    let mut bench = Bench::new(&PolicyConfig::default());
+    bench.run(3000, [20_000, 18_000]);
+    bench.switch_to(PathId::new(1));
+    bench.run(4900, [60_000, 18_000]);
+    assert_eq!(bench.primary, 1);
+    bench.run(2000, [60_000, 18_000]);
+    assert_eq!(bench.primary, 0);
+}
+
+#[test]
+fn the_budget_bounds_what_measuring_costs() {
+    let trains = |probe_budget: u64, seconds: u64| {
+        let mut bench = Bench::new(&PolicyConfig { probe_budget, ..PolicyConfig::default() });
+        bench.run(seconds * 1000, [20_000, 18_000]);
+        bench.trains
+    };
+    assert_eq!(trains(0, 60), 0);
+    // 8 packets of 1500 bytes and answers of 72: 12,576 bytes a train, and four trains are saved up.
+    assert!((12..=14).contains(&trains(120_000, 60)), "{}", trains(120_000, 60));
+    assert!((55..=61).contains(&trains(1_000_000, 60)), "{}", trains(1_000_000, 60));
+}
+
+#[test]
+fn the_new_path_resumes_at_what_was_measured() {
+    let mut bench = Bench::new(&PolicyConfig::default());
+    bench.run(3000, [20_000, 18_000]);
+    let (old, new) = (bench.paths[0], bench.paths[1]);
+    bench.primary = 1;
+    bench.ask(|policy, view, actions| {
+        assert_eq!(policy.on_primary_switch(&old, &new, view, actions), None);
+    });
+    let measured = Measured { bandwidth: Rate::from_kbps(18_000), rtt_min: Span::from_millis(40) };
+    assert_eq!(shown(&bench.actions), shown(&[Action::Resume { path: new.id, measured }]));
+}

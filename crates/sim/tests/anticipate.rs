@@ -1,0 +1,210 @@
+//! The policy `anticipate` on difficult networks, each with a bound.
+
+use msctp_sim::scenario::Scenario;
+use msctp_sim::{Series, Simulation, Summary};
+
+/// A download by a mobile with the networks `a` (10.0.1.2), where it begins, and `b` (10.0.2.2).
+struct Download {
+    /// Keys of the links, as TOML.
+    links: [String; 2],
+    /// More keys of the SCTP profile.
+    options: String,
+    actions: &'static str,
+    /// What `trace = "table"` reads.
+    table: String,
+    seconds: u32,
+}
+
+impl Download {
+    fn new(a: &str, b: &str) -> Self {
+        let links = [a, b].map(str::to_owned);
+        Self { links, options: String::new(), actions: "", table: String::new(), seconds: 30 }
+    }
+
+    /// Both networks follow a table with the columns a and b.
+    fn over(table: &str) -> Self {
+        let [a, b] = ["a", "b"].map(|column| {
+            format!(
+                "type = \"trace\"\ntrace = \"table\"\ncolumn = \"{column}\"\ndelay = \"20ms\"\nqueue = {{ packets = 200 }}"
+            )
+        });
+        Self { table: format!("time,a,b\n{table}"), ..Self::new(&a, &b) }
+    }
+
+    fn run(&self, policy: &str) -> (Summary, Series) {
+        let [a, b] = &self.links;
+        let text = format!(
+            r#"
+duration = "{}s"
+[probes]
+throughput = "100ms"
+[sctp.x]
+profile = "mobile"
+pmtu_discovery = false
+handover_policy = "{policy}"
+{}
+[[node]]
+name = "mobile"
+kind = "host"
+[[node]]
+name = "server"
+kind = "host"
+[[node]]
+name = "r"
+kind = "router"
+[[link]]
+name = "core"
+a = "server"
+b = "r"
+address_a = "10.0.0.1"
+rate = "1Gbps"
+delay = "1ms"
+[[link]]
+name = "a"
+a = "r"
+b = "mobile"
+address_b = "10.0.1.2"
+{a}
+[[link]]
+name = "b"
+a = "r"
+b = "mobile"
+address_b = "10.0.2.2"
+{b}
+[[association]]
+name = "download"
+client = "mobile"
+server = "server"
+sctp = "x"
+client_addresses = ["10.0.1.2", "10.0.2.2"]
+server_addresses = ["10.0.0.1"]
+[[app]]
+name = "file"
+type = "bulk"
+association = "download"
+from = "server"
+{}
+"#,
+            self.seconds, self.options, self.actions
+        );
+        let open = |_: &str| Ok(self.table.clone());
+        let scenario = Scenario::from_toml_and_files(&text, "download.toml", &[], &open);
+        let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+        let mut simulation = Simulation::new(&scenario, Some(1)).unwrap_or_else(|error| panic!("{error}"));
+        simulation.run();
+        (simulation.summary(), simulation.into_series())
+    }
+}
+
+fn delivered(summary: &Summary) -> f64 {
+    summary.associations[0].to_client.bytes as f64
+}
+
+/// The times at which the server, which sends, changed its primary path.
+fn moves(summary: &Summary) -> Vec<f64> {
+    summary.associations[0].handovers.iter().filter(|h| h.side == "server").map(|h| h.at).collect()
+}
+
+fn on(summary: &Summary, link: &str) -> u64 {
+    summary.links.iter().find(|l| l.name == link).map_or(0, |l| l.delivered_bytes)
+}
+
+const PLAIN: &str = "rate = \"20Mbps\"\ndelay = \"20ms\"\nqueue = { packets = 200 }";
+
+#[test]
+fn a_better_network_is_found_and_taken() {
+    let download = Download::over("0,5,40\n30,5,40\n");
+    let (with, _) = download.run("anticipate");
+    assert_eq!(moves(&with).len(), 1, "{:?}", moves(&with));
+    assert!(moves(&with)[0] < 3.0, "{:?}", moves(&with));
+    // 27 s of 40 Mbps are 135 MB; 5 Mbps for 30 s are 19 MB.
+    let (without, _) = download.run("conservative");
+    assert!(delivered(&with) > 115e6, "{}", delivered(&with));
+    assert!(delivered(&without) < 19e6, "{}", delivered(&without));
+}
+
+/// The networks swap places. Every second it still pays to follow; faster than that, each move is late.
+#[test]
+fn flapping_links_cost_little() {
+    for (period, least) in [(1.0, 1.0), (0.3, 0.7)] {
+        let rows = (0..=(30.0 / period) as u32).map(|n| {
+            let (a, b) = if n.is_multiple_of(2) { (20, 1) } else { (1, 20) };
+            format!("{},{a},{b}\n", f64::from(n) * period)
+        });
+        let download = Download::over(&rows.collect::<String>());
+        let ((with, _), (without, _)) = (download.run("anticipate"), download.run("conservative"));
+        let ratio = delivered(&with) / delivered(&without);
+        assert!(ratio >= least, "{period} s: {ratio}, {:?}", moves(&with));
+        assert!(moves(&with).len() <= 40, "{:?}", moves(&with));
+    }
+}
+
+/// The carrier stays up and nothing passes, as behind a captive portal.
+#[test]
+fn a_network_that_lies_is_left_and_not_entered() {
+    let lies = "[[action]]\nat = \"10s\"\ndo = \"set-link\"\nlink = \"a\"\nloss = 1.0\n";
+    let (left, _) = Download { actions: lies, ..Download::new(PLAIN, PLAIN) }.run("anticipate");
+    // Two of three thirds of 20 Mbps are on b.
+    assert!(delivered(&left) > 65e6, "{}", delivered(&left));
+    assert!(left.associations[0].to_client.longest_gap < 0.5, "{:?}", left.associations[0]);
+    let back = moves(&left).into_iter().filter(|at| *at > 11.0).count();
+    assert_eq!(back, 0, "{:?}", moves(&left));
+
+    let liar = "rate = \"90Mbps\"\ndelay = \"20ms\"\nqueue = { packets = 200 }";
+    let lies = "[[action]]\nat = \"1s\"\ndo = \"set-link\"\nlink = \"b\"\nloss = 1.0\n";
+    let slow = PLAIN.replace("20Mbps", "5Mbps");
+    let (never, _) = Download { actions: lies, ..Download::new(&slow, liar) }.run("anticipate");
+    assert!(moves(&never).into_iter().all(|at| at < 1.5), "{:?}", moves(&never));
+    assert!(delivered(&never) > 16e6, "{}", delivered(&never));
+}
+
+/// An idle network that costs money carries what the budget allows, and HEARTBEATs.
+#[test]
+fn measuring_stays_within_the_budget() {
+    for (budget, most) in [(0, 3_000), (300_000, 360_000)] {
+        let options = format!("[sctp.x.policy]\nprobe_budget = {budget}\n");
+        let download = Download { options, seconds: 60, ..Download::new(PLAIN, PLAIN) };
+        let (summary, _) = download.run("anticipate");
+        assert_eq!(moves(&summary).len(), 0);
+        let bytes = on(&summary, "b/forward");
+        assert!(bytes <= most, "{budget}: {bytes}");
+        assert!(bytes * 3 >= budget * 2, "{budget}: {bytes}");
+    }
+}
+
+/// One per cent of a slow network, whatever the budget.
+#[test]
+fn measuring_a_slow_network_takes_little_of_it() {
+    let slow = PLAIN.replace("20Mbps", "2Mbps");
+    let (summary, _) = Download { seconds: 60, ..Download::new(PLAIN, &slow) }.run("anticipate");
+    // 2 Mbps carry 15 MB a minute.
+    assert!(on(&summary, "b/forward") < 250_000, "{}", on(&summary, "b/forward"));
+}
+
+/// CUBIC fills a queue of 30 s; then the other network becomes good.
+#[test]
+fn a_standing_queue_does_not_hold_up_the_new_path() {
+    let bloated = "rate = \"1Mbps\"\ndelay = \"20ms\"\nqueue = { bytes = 3750000 }";
+    let better = "[[action]]\nat = \"20s\"\ndo = \"set-link\"\nlink = \"b\"\nrate = \"20Mbps\"\n";
+    let poor = PLAIN.replace("20Mbps", "200kbps");
+    let download = Download {
+        options: "controller = \"cubic\"\n".to_owned(),
+        actions: better,
+        seconds: 40,
+        ..Download::new(bloated, &poor)
+    };
+    let (with, series) = download.run("anticipate");
+    assert!(delivered(&with) > 30e6, "{}, {:?}", delivered(&with), moves(&with));
+    let client = series.delivery.iter().find(|delivery| delivery.side == "client").unwrap();
+    let silent = client.total.sums.split(|&bytes| bytes > 0).map(<[u64]>::len).max().unwrap();
+    assert!(silent <= 15, "{silent} intervals of 0.1 s, {:?}", moves(&with));
+}
+
+/// A thin uplink spreads the answers of trains: the network looks slower than it is, and nothing is lost.
+#[test]
+fn an_asymmetric_network_is_never_worse_than_staying() {
+    let thin = format!("{PLAIN}\nreverse = {{ rate = \"200kbps\" }}").replace("20Mbps", "50Mbps");
+    let download = Download::new(PLAIN, &thin);
+    let ((with, _), (without, _)) = (download.run("anticipate"), download.run("conservative"));
+    assert!(delivered(&with) >= 0.97 * delivered(&without), "{:?}", moves(&with));
+}
