@@ -70,8 +70,9 @@ impl Host {
 
     /// Returns when a wake-up must be scheduled, if none is that early. Call it after all packets were sent.
     #[inline]
-    pub(crate) fn arm(&mut self) -> Option<Time> {
-        let next = self.endpoint.poll_timeout()?;
+    pub(crate) fn arm(&mut self, now: Time) -> Option<Time> {
+        // A call may make an old deadline count again: it is due now.
+        let next = self.endpoint.poll_timeout()?.max(now);
         if next >= self.wake {
             return None;
         }

@@ -3,6 +3,7 @@
 use msctp_sim::Simulation;
 use msctp_sim::scenario::Scenario;
 use msctp_sim::summary::Summary;
+use msctp_units::{Span, Time};
 
 /// Runs a client that reaches the server over three links. The first is silent from 5 s on, the second from
 /// 10 s on; all links are up again at 25 s.
@@ -69,4 +70,81 @@ fn impossible_thresholds_are_rejected() {
     );
     let error = wrong.expect_err("data leaves the primary after six errors").to_string();
     assert!(error.contains("sctp.default.primary_switchover_threshold"), "{error}");
+}
+
+/// A bulk transfer whose mobile loses its only link at 10 s and comes back at once with another address. Deadlines of the
+/// server's old path then lie in the past.
+const BREAK_BEFORE_MAKE: &str = r#"
+duration = "15s"
+node = [{ name = "mobile", kind = "host" }, { name = "server", kind = "host" }, { name = "r", kind = "router" }]
+[[link]]
+name = "core"
+a = "server"
+b = "r"
+address_a = "10.0.0.1"
+rate = "1Gbps"
+delay = "0ms"
+queue = { packets = 1000 }
+[[link]]
+name = "old"
+a = "r"
+b = "mobile"
+address_b = "10.0.1.2"
+rate = "11Mbps"
+delay = "20ms"
+queue = { packets = 50 }
+[[link]]
+name = "new"
+a = "r"
+b = "mobile"
+address_b = "10.0.2.2"
+rate = "384kbps"
+delay = "100ms"
+queue = { packets = 50 }
+[sctp.default]
+profile = "mobile"
+[[association]]
+name = "d"
+sctp = "default"
+client = "mobile"
+server = "server"
+client_addresses = ["10.0.1.2"]
+server_addresses = ["10.0.0.1"]
+[[app]]
+name = "file"
+type = "bulk"
+association = "d"
+from = "server"
+[[action]]
+at = "0s"
+do = "link-down"
+link = "new"
+[[action]]
+at = "10s"
+do = "link-down"
+link = "old"
+[[action]]
+at = "10s"
+do = "link-up"
+link = "new"
+[[action]]
+at = "10s"
+do = "add-address"
+association = "d"
+address = "10.0.2.2"
+[[action]]
+at = "10s"
+do = "request-primary"
+association = "d"
+address = "10.0.2.2"
+"#;
+
+#[test]
+fn a_deadline_in_the_past_does_not_turn_the_clock_back() {
+    let scenario =
+        Scenario::from_toml(BREAK_BEFORE_MAKE, "break.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
+    // `Simulation::run` asserts in debug builds that no event lies before the last one.
+    let mut simulation = Simulation::new(&scenario, None).unwrap_or_else(|e| panic!("{e}"));
+    simulation.run();
+    assert_eq!(simulation.now(), Time::ZERO + Span::from_secs(15));
 }

@@ -16,7 +16,7 @@ fn earlier(a: Option<Time>, b: Option<Time>) -> Option<Time> {
 
 impl Association {
     /// Returns when [`handle_timeout`](Self::handle_timeout) must be called next; `None` if no timer runs.
-    /// Linear in the number of paths.
+    /// A time in the past is due at once. Linear in the number of paths.
     pub fn poll_timeout(&self) -> Option<Time> {
         if self.state == State::Closed {
             return None;

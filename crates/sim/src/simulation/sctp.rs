@@ -136,8 +136,9 @@ impl Simulation {
         if let Some((line, side, handle)) = touched {
             self.feed(number, line, side, handle);
         }
+        let now = self.now;
         let Some(host) = &mut self.hosts[number as usize] else { return };
-        if let Some(at) = host.arm() {
+        if let Some(at) = host.arm(now) {
             self.events.push(at, Target::Host(number));
         }
         self.hear(number);
