@@ -72,8 +72,8 @@ fn impossible_thresholds_are_rejected() {
     assert!(error.contains("sctp.default.primary_switchover_threshold"), "{error}");
 }
 
-/// A bulk transfer whose mobile loses its only link at 10 s and comes back at once with another address. Deadlines of the
-/// server's old path then lie in the past.
+/// A bulk transfer whose mobile loses its only link at 10 s and comes back at once with another address.
+/// Deadlines of the server's old path then lie in the past.
 const BREAK_BEFORE_MAKE: &str = r#"
 duration = "15s"
 node = [{ name = "mobile", kind = "host" }, { name = "server", kind = "host" }, { name = "r", kind = "router" }]
