@@ -19,6 +19,12 @@ pub(crate) fn over(rate: u64, time: Span) -> u64 {
     u64::try_from(u128::from(rate) * u128::from(time.as_nanos()) / 1_000_000_000).unwrap_or(u64::MAX)
 }
 
+/// Returns the rate, in bytes per second, at which `amount` bytes are sent in `time`.
+pub(crate) fn per_second(amount: u64, time: Span) -> u64 {
+    let rate = u128::from(amount) * 1_000_000_000 / u128::from(time.as_nanos().max(1));
+    u64::try_from(rate).unwrap_or(u64::MAX)
+}
+
 /// Returns the bytes of chunks per second in full packets that a rate on the IP wire carries.
 pub(crate) fn off_wire(rate: Rate, path: &ControllerConfig) -> u64 {
     let headers = HEADERS[usize::from(path.ip_version == IpVersion::V6)];

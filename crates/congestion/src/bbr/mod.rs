@@ -13,7 +13,7 @@ mod tests;
 
 use msctp_units::{Rate, Span, Time};
 
-use crate::amount::{off_wire, on_wire, over, permille};
+use crate::amount::{off_wire, on_wire, over, per_second, permille};
 use crate::controller::{Ack, Controller, ControllerConfig, Loss, LossKind, Measured, StartState, Window};
 use crate::delivery::{DeliverySample, LostPacket};
 use crate::factory::{ControllerFactory, Make};
@@ -213,8 +213,7 @@ impl Bbr {
         // later phases the least one.
         let window =
             if self.is_starting() { self.config.initial_cwnd().max(self.least()) } else { self.least() };
-        let least = u128::from(window) * 1_000_000_000 / u128::from(min_rtt.as_nanos().max(1));
-        let bandwidth = bandwidth.max(u64::try_from(least).unwrap_or(u64::MAX));
+        let bandwidth = bandwidth.max(per_second(window, min_rtt));
         let gain = match self.cycle.phase {
             Phase::Startup if self.cycle.startup_ends => Phase::Drain.pacing_gain(),
             Phase::ProbeRtt if self.queueing.is_some() => Phase::ProbeRtt.cwnd_gain(),

@@ -10,9 +10,9 @@ use crate::cubic::Cubic;
 /// Rounds in a row above the target after which the path is drained for a look, at most once per
 /// [`DRAIN_INTERVAL`].
 const ROUNDS_ABOVE: u32 = 3;
-/// A path is drained after so long without a round trip near the least …
+/// Time without a round trip near the least after which a path is drained.
 const DRAIN_INTERVAL: Span = Span::from_secs(5);
-/// … and so long after the last drain while there is a rival, who takes what is left to him.
+/// Time between drains while there is a rival: each drain leaves bandwidth to it.
 const RIVAL_INTERVAL: Span = Span::from_secs(10);
 /// Share of the bandwidth-delay product that is in flight in a drain, in thousandths.
 const DRAINED: u64 = 750;

@@ -12,7 +12,7 @@ mod tests;
 
 use msctp_units::{Rate, Span, Time};
 
-use crate::amount::{on_wire, over, permille};
+use crate::amount::{on_wire, over, per_second, permille};
 use crate::controller::{Ack, Controller, ControllerConfig, Loss, LossKind, StartState, Window};
 use crate::delivery::{DeliverySample, LostPacket};
 use crate::factory::{ControllerFactory, Make};
@@ -198,8 +198,7 @@ impl DelayBound {
     }
 
     fn set_pacing_rate(&mut self, rtt: Span) {
-        let per_second = u128::from(self.cwnd) * 1_000_000_000 / u128::from(rtt.as_nanos().max(1));
-        let rate = permille(u64::try_from(per_second).unwrap_or(u64::MAX), PACING_GAIN);
+        let rate = permille(per_second(self.cwnd, rtt), PACING_GAIN);
         self.pacing_rate = Some(on_wire(rate, &self.config));
     }
 }
