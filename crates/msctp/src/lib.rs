@@ -163,8 +163,8 @@ pub mod congestion {
     pub use msctp_congestion::estimator::{BandwidthEstimator, Estimate};
     pub use msctp_congestion::{
         Ack, BbrConfig, Controller, ControllerConfig, ControllerFactory, CubicConfig, DelayBoundConfig,
-        DeliverySample, Factory, InitialWindow, IpVersion, Loss, LossKind, LostPacket, Make, RenoConfig,
-        Rfc9260Config, RoundTrips, StartState, Window,
+        DeliverySample, Factory, InitialWindow, IpVersion, Loss, LossKind, LostPacket, Make, Measured,
+        RenoConfig, Rfc9260Config, RoundTrips, StartState, Window,
     };
 }
 
