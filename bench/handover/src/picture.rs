@@ -1,7 +1,7 @@
 //! The picture: the stacks' arrivals around a switch.
 
 use clap::ValueEnum;
-use msctp_lab::figure::{Axis, Chart, Mark, Marker, Point, Series, Style, round_up};
+use msctp_experiments::figure::{Axis, Chart, Mark, Marker, Point, Series, Style, round_up};
 
 use crate::Failure;
 use crate::arrivals::{BINS_FROM, INTERVAL};

@@ -3,10 +3,10 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use msctp_lab::compare::{self, Comparison};
-use msctp_lab::plan::Execution;
-use msctp_lab::report::{Sheet, publish};
-use msctp_lab::words::counted;
+use msctp_experiments::compare::{self, Comparison};
+use msctp_experiments::plan::Execution;
+use msctp_experiments::report::{Sheet, publish};
+use msctp_experiments::words::counted;
 
 use crate::Failure;
 use crate::interrupt::Interrupt;

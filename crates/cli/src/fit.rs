@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use indicatif::{ProgressBar, ProgressStyle};
-use msctp_lab::experiments::fu_atiquzzaman::fit::{Budget, FitError, fit};
-use msctp_lab::experiments::fu_atiquzzaman::parameters::FILE;
-use msctp_lab::plan::Execution;
+use msctp_experiments::experiments::fu_atiquzzaman::fit::{Budget, FitError, fit};
+use msctp_experiments::experiments::fu_atiquzzaman::parameters::FILE;
+use msctp_experiments::plan::Execution;
 
 use crate::Failure;
 use crate::interrupt::Interrupt;

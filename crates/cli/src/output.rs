@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use msctp_lab::output::OutputFile;
+use msctp_experiments::output::OutputFile;
 
 use crate::Failure;
 use crate::system::cannot_write;

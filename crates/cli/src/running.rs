@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use msctp_lab::report::ReportError;
-use msctp_lab::store::Store;
-use msctp_lab::words::counted;
+use msctp_experiments::report::ReportError;
+use msctp_experiments::store::Store;
+use msctp_experiments::words::counted;
 
 use crate::Failure;
 use crate::interrupt::Interrupt;

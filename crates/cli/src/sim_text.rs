@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use msctp_lab::words::counted;
+use msctp_experiments::words::counted;
 use msctp_sim::summary::{
     AgentSummary, AssociationSummary, CbrSummary, FlowSummary, HandoverSummary, LinkSummary, MobileIpSummary,
     Summary, TcpFlowSummary, TcpSummary, VideoSummary,

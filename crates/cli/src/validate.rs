@@ -4,9 +4,9 @@ use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use msctp_lab::plan::Execution;
-use msctp_lab::validation::{self, Case, Comparison, ValidationError, Ways};
-use msctp_lab::words::counted;
+use msctp_experiments::plan::Execution;
+use msctp_experiments::validation::{self, Case, Comparison, ValidationError, Ways};
+use msctp_experiments::words::counted;
 
 use crate::Failure;
 use crate::interrupt::Interrupt;

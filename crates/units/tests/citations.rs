@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 
-use common::{files, root};
+use common::{root, sources};
 
 mod common;
 
@@ -89,8 +89,7 @@ fn comments(source: &str) -> impl Iterator<Item = (usize, Option<&str>)> {
 /// All citations of the sources, with where they stand.
 fn cited() -> Vec<(String, Citation)> {
     let root = root();
-    let mut sources = Vec::new();
-    files(&root.join("crates"), "rs", &mut sources);
+    let sources = sources();
     let mut found = Vec::new();
     for path in sources.iter().filter(|path| !path.ends_with("units/tests/citations.rs")) {
         let text = fs::read_to_string(path).expect("a source");

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{files, root};
+use common::{crate_folders, files, root};
 
 /// Words of the README, its title and tables included.
 const README_WORDS: usize = 600;
@@ -83,8 +83,8 @@ fn links_between_documents_lead_somewhere() {
 
 /// The paths in backticks below these folders, up to a placeholder in capitals or the like.
 fn paths(page: &str) -> Vec<String> {
-    const FOLDERS: [&str; 7] =
-        ["crates/", "docs/", "bench/", "scripts/", "scenarios/", "validation/", "fuzz/"];
+    const FOLDERS: [&str; 8] =
+        ["crates/", "lab/", "docs/", "bench/", "scripts/", "scenarios/", "validation/", "fuzz/"];
     let quoted = page.split('`').skip(1).step_by(2);
     let ours = quoted.filter(|text| FOLDERS.iter().any(|folder| text.starts_with(folder)));
     ours.filter_map(|text| {
@@ -113,12 +113,9 @@ fn paths_that_the_map_names_exist() {
 #[test]
 fn every_crate_is_on_the_map() {
     let map = read(&root().join("docs/architecture.md"));
-    for entry in fs::read_dir(root().join("crates")).expect("the crates") {
-        let folder = entry.expect("an entry").file_name().into_string().expect("a plain name");
-        assert!(
-            map.contains(&format!("`crates/{folder}`")),
-            "docs/architecture.md does not name crates/{folder}"
-        );
+    for folder in crate_folders() {
+        let folder = folder.strip_prefix(root()).expect("below the root").display();
+        assert!(map.contains(&format!("`{folder}`")), "docs/architecture.md does not name {folder}");
     }
 }
 

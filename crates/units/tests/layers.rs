@@ -3,11 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+mod common;
 #[path = "layers/source.rs"]
 mod source;
 
+use common::{crate_folder, crate_folders};
 use source::{declared_modules, paths, production_code};
 
 /// Each crate with the crates of ours it may depend on. Adding a layer means adding a line here.
@@ -22,19 +24,27 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("link", &["units"]),
     ("sim", &["units", "wire", "congestion", "proto", "schemes", "lab-tcp", "link"]),
     ("emu", &["units", "link", "sim"]),
-    ("lab", &["units", "congestion", "proto", "schemes", "lab-tcp", "link", "sim"]),
+    ("experiments", &["units", "congestion", "proto", "schemes", "lab-tcp", "link", "sim"]),
     ("udp", &[]),
     ("msctp", &["units", "wire", "congestion", "proto", "udp"]),
     ("live", &["units", "schemes", "lab-tcp", "sim", "emu", "msctp"]),
     (
         "cli",
-        &["units", "wire", "congestion", "proto", "schemes", "link", "sim", "emu", "lab", "msctp", "live"],
+        &[
+            "units",
+            "wire",
+            "congestion",
+            "proto",
+            "schemes",
+            "link",
+            "sim",
+            "emu",
+            "experiments",
+            "msctp",
+            "live",
+        ],
     ),
 ];
-
-fn crates() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crates folder").to_path_buf()
-}
 
 /// Dependencies banned from the sans-IO crates: runtimes, sockets, clocks, operating-system randomness.
 const NEVER_IN_CORE: &[&str] =
@@ -50,26 +60,22 @@ fn dependencies(manifest: &Path) -> Vec<String> {
 
 #[test]
 fn dependencies_point_one_way() {
-    let crates = crates();
-    let mut found: Vec<String> = fs::read_dir(&crates)
-        .expect("the crates folder")
-        .map(|entry| entry.expect("an entry").file_name().into_string().expect("a plain name"))
-        .collect();
-    found.sort();
-    for name in &found {
-        let Some((_, allowed)) = LAYERS.iter().find(|(layer, _)| layer == name) else {
-            panic!("crates/{name} is in no layer: add it to LAYERS and to docs/architecture.md");
+    let found = crate_folders();
+    for folder in &found {
+        let name = folder.file_name().and_then(|name| name.to_str()).expect("a plain name");
+        let Some((_, allowed)) = LAYERS.iter().find(|(layer, _)| layer == &name) else {
+            panic!("{name} is in no layer: add it to LAYERS and to docs/architecture.md");
         };
-        for dependency in dependencies(&crates.join(name).join("Cargo.toml")) {
+        for dependency in dependencies(&folder.join("Cargo.toml")) {
             if let Some(ours) = dependency.strip_prefix("msctp-") {
                 assert!(
                     allowed.contains(&ours),
-                    "crates/{name} must not depend on {dependency}; it may use {allowed:?}"
+                    "{name} must not depend on {dependency}; it may use {allowed:?}"
                 );
             }
-            if CORE.contains(&name.as_str()) {
+            if CORE.contains(&name) {
                 let banned = NEVER_IN_CORE.contains(&dependency.as_str());
-                assert!(!banned, "crates/{name} is sans-IO: {dependency} does not belong there");
+                assert!(!banned, "{name} is sans-IO: {dependency} does not belong there");
             }
         }
     }
@@ -173,8 +179,8 @@ fn circles(imports: &Imports) -> BTreeSet<Vec<String>> {
 fn modules_import_one_way() {
     let mut wrong = Vec::new();
     for (name, _) in LAYERS {
-        let imports = imports_of(&crates().join(name).join("src"));
-        assert!(name == &"units" || imports.len() > 1, "crates/{name}: {} imports found", imports.len());
+        let imports = imports_of(&crate_folder(name).join("src"));
+        assert!(name == &"units" || imports.len() > 1, "{name}: {} imports found", imports.len());
         for circle in circles(&imports) {
             let inside = |(who, whom): &(String, String)| circle.contains(who) && circle.contains(whom);
             let examples: Vec<&str> = imports

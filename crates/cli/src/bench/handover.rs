@@ -4,9 +4,9 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use msctp_lab::leaderboard::{self, candidates};
-use msctp_lab::plan::Execution;
-use msctp_lab::words::counted;
+use msctp_experiments::leaderboard::{self, candidates};
+use msctp_experiments::plan::Execution;
+use msctp_experiments::words::counted;
 use msctp_schemes::catalogue::suggest;
 
 use crate::Failure;

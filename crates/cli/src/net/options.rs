@@ -9,7 +9,7 @@ use msctp::{
     Association, AuthConfig, BindError, Config, ConfigError, ConnectError, DEFAULT_PORT, ENCAPSULATION_PORT,
     Endpoint, EndpointOptions, Mobility, Peer, Pmtu, SharedKey, Translation,
 };
-use msctp_lab::words::counted;
+use msctp_experiments::words::counted;
 use msctp_schemes::catalogue::{Options, controllers, find_controller};
 use msctp_schemes::policies::{PolicyConfig, policies, policy};
 use tokio::time::Instant;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use indicatif::{ProgressBar, ProgressStyle};
 use msctp::{Association, AssociationState};
-use msctp_lab::words::counted;
+use msctp_experiments::words::counted;
 use serde::Serialize;
 
 use super::options::{NetArgs, PeerArgs};

@@ -8,12 +8,12 @@ use std::thread::available_parallelism;
 
 use msctp_emu::need;
 use msctp_emu::summary::Quantiles;
-use msctp_lab::agreement::Agreement;
-use msctp_lab::experiments::{Effort, Emulated, Worlds};
-use msctp_lab::output::write_file;
-use msctp_lab::plan::Execution;
-use msctp_lab::validation::replace_generated_by;
-use msctp_lab::world::World;
+use msctp_experiments::agreement::Agreement;
+use msctp_experiments::experiments::{Effort, Emulated, Worlds};
+use msctp_experiments::output::write_file;
+use msctp_experiments::plan::Execution;
+use msctp_experiments::validation::replace_generated_by;
+use msctp_experiments::world::World;
 use msctp_live::Options;
 use msctp_sim::scenario::Scenario;
 use msctp_sim::{Series, Summary};

@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 #[cfg(all(feature = "net", target_os = "linux"))]
-use msctp_lab::agreement::Agreement;
-use msctp_lab::claims::{Claim, render};
-use msctp_lab::compare::Comparison;
-use msctp_lab::experiments::{self, EXPERIMENTS, Effort, Experiment};
+use msctp_experiments::agreement::Agreement;
+use msctp_experiments::claims::{Claim, render};
+use msctp_experiments::compare::Comparison;
+use msctp_experiments::experiments::{self, EXPERIMENTS, Effort, Experiment};
 #[cfg(all(feature = "net", target_os = "linux"))]
-use msctp_lab::output::write_file;
-use msctp_lab::plan::Execution;
-use msctp_lab::report::{Overview, Report, ReportError, publish};
+use msctp_experiments::output::write_file;
+use msctp_experiments::plan::Execution;
+use msctp_experiments::report::{Overview, Report, ReportError, publish};
 
 use crate::interrupt::Interrupt;
 use crate::running::{done_with, outcome, print, progress, say_extent, store, unwritten};
@@ -108,7 +108,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         None => {
             progress.set_message("comparison, ");
             let seeds = compare::seeds(args.quick, args.seeds);
-            Some(msctp_lab::compare::compare(seeds, &execution).map_err(|e| Failure::Run(e.to_string()))?)
+            Some(
+                msctp_experiments::compare::compare(seeds, &execution)
+                    .map_err(|e| Failure::Run(e.to_string()))?,
+            )
         }
     };
     let elapsed = progress.elapsed();

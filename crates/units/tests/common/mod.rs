@@ -1,11 +1,39 @@
 //! The repository's files, for the tests that read them.
 
+#![allow(dead_code, reason = "each test uses some of these")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the repository").to_path_buf()
+}
+
+/// The folders of the workspace's crates: what people depend on, and the laboratory.
+pub(crate) fn crate_folders() -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = ["crates", "lab"]
+        .iter()
+        .flat_map(|folder| fs::read_dir(root().join(folder)).expect("a folder"))
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    found.sort();
+    found
+}
+
+/// The folder of the crate `msctp-NAME`, or of `msctp`.
+pub(crate) fn crate_folder(name: &str) -> PathBuf {
+    let mut folders = crate_folders().into_iter();
+    folders.find(|path| path.ends_with(name)).unwrap_or_else(|| panic!("no crate's folder is called {name}"))
+}
+
+/// The sources of all crates, in order.
+pub(crate) fn sources() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for folder in crate_folders() {
+        files(&folder, "rs", &mut found);
+    }
+    found
 }
 
 /// Appends the files below `folder` that end in `extension` in order, without build folders.

@@ -8,7 +8,7 @@
 
 use std::path::Path;
 
-use crate::common::files;
+use crate::common::sources;
 
 /// Where an annotated specification is found.
 pub(crate) const SITE: &str = "https://www.rfc-editor.org/rfc/";
@@ -38,14 +38,13 @@ pub(crate) struct Annotation {
     pub(crate) reason: String,
 }
 
-/// All annotations below `crates`.
+/// All annotations of the crates' sources.
 ///
 /// # Errors
 ///
 /// A list of what is malformed, with its places.
 pub(crate) fn read(root: &Path) -> Result<Vec<Annotation>, String> {
-    let mut sources = Vec::new();
-    files(&root.join("crates"), "rs", &mut sources);
+    let sources = sources();
     let mut found = Vec::new();
     let mut wrong = String::new();
     for path in

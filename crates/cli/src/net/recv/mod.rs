@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use msctp::{Association, Endpoint};
-use msctp_lab::words::counted;
+use msctp_experiments::words::counted;
 use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;

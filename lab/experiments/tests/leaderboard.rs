@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use indicatif::ProgressBar;
-use msctp_lab::leaderboard::{Leaderboard, candidates, leaderboard, load};
-use msctp_lab::plan::Execution;
+use msctp_experiments::leaderboard::{Leaderboard, candidates, leaderboard, load};
+use msctp_experiments::plan::Execution;
 
 /// A folder with two drives of six seconds: in the first, `east` degrades when `west` improves; in the
 /// second, `west` is always the better one.
@@ -39,8 +39,9 @@ fn two_drives_are_ranked_alike_on_any_number_of_threads() {
     fs::remove_dir_all(&dir).unwrap();
 
     let row = |sender: &str, first: Option<&str>| {
-        let found =
-            |row: &&msctp_lab::leaderboard::Row| row.sender == sender && row.first.as_deref() == first;
+        let found = |row: &&msctp_experiments::leaderboard::Row| {
+            row.sender == sender && row.first.as_deref() == first
+        };
         board.rows.iter().find(found).unwrap_or_else(|| panic!("{sender}: {}", board.text()))
     };
     // 0.75 MB + 3 MB · 8 / 8 of 6 s, in user bytes: 6 MB and 4.5 MB, times 1452 / 1500.
