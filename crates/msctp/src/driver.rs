@@ -153,7 +153,7 @@ impl Driver {
         state.locals.retain(|local| local.ip() != ip);
         state.listen_again();
         let now = state.now();
-        state.tell_links(now, ip, false);
+        state.notify_links(now, ip, false);
     }
 
     /// Reads changes of the host's interfaces. Returns whether there were any.
@@ -222,12 +222,12 @@ impl Driver {
                     }
                     let mut state = self.shared.lock();
                     let now = state.now();
-                    state.tell_links(now, address.ip, true);
+                    state.notify_links(now, address.ip, true);
                 }
                 Step::Down(ip) => {
                     let mut state = self.shared.lock();
                     let now = state.now();
-                    state.tell_links(now, ip, false);
+                    state.notify_links(now, ip, false);
                 }
                 Step::Delete(_) => {
                     let mut state = self.shared.lock();

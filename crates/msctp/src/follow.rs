@@ -16,7 +16,7 @@ use crate::state::State;
 
 impl State {
     /// Notifies every association that the link of a local address changed.
-    pub(crate) fn tell_links(&mut self, now: Time, local: IpAddr, up: bool) {
+    pub(crate) fn notify_links(&mut self, now: Time, local: IpAddr, up: bool) {
         let state = if up { LinkState::Up } else { LinkState::Down };
         for handle in self.slots.keys().copied().collect::<Vec<_>>() {
             if let Some(association) = self.core.association_mut(handle) {

@@ -53,7 +53,7 @@ impl Table {
             RouteNetlinkMessage::NewLink(link) => self.set_link(link),
             RouteNetlinkMessage::DelLink(link) => {
                 self.links.remove(&link.header.index);
-                self.tell(link.header.index)
+                self.report_changes(link.header.index)
             }
             RouteNetlinkMessage::NewAddress(address) => self.set_address(address),
             RouteNetlinkMessage::DelAddress(address) => {
@@ -75,7 +75,7 @@ impl Table {
         // Administratively up, and with a carrier.
         let up = flags.contains(LinkFlags::Up) && flags.contains(LinkFlags::LowerUp);
         self.links.insert(index, Link { name, up, loopback: flags.contains(LinkFlags::Loopback) });
-        self.tell(index)
+        self.report_changes(index)
     }
 
     fn set_address(&mut self, message: &AddressMessage) -> Vec<Change> {
@@ -97,7 +97,7 @@ impl Table {
         entry.index = index;
         entry.valid = !flags.intersects(unusable) || flags.contains(AddressFlags::Optimistic);
         entry.link_local = message.header.scope == AddressScope::Link;
-        self.tell(index)
+        self.report_changes(index)
     }
 
     fn remove(&mut self, ip: IpAddr) -> Option<Change> {
@@ -105,7 +105,7 @@ impl Table {
     }
 
     /// Returns the changes of a link's addresses.
-    fn tell(&mut self, index: u32) -> Vec<Change> {
+    fn report_changes(&mut self, index: u32) -> Vec<Change> {
         let link = self.links.get(&index);
         let mut changes = Vec::new();
         for (&ip, entry) in self.addresses.iter_mut().filter(|(_, entry)| entry.index == index) {

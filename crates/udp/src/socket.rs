@@ -21,7 +21,7 @@ const BUFFER: usize = 1 << 16;
 /// Receive buffers filled by one system call.
 const BUFFERS: usize = 8;
 /// Whether the call fills a buffer for each waiting packet (recvmmsg), so that an unfilled one means that
-/// none is left. Elsewhere it may fill one.
+/// none is left. RealStackRun it may fill one.
 const FILLS_ALL: bool = cfg!(target_os = "linux");
 /// Bytes that one call may pass to segmentation offload: the most that an IPv4 packet with its headers holds.
 const MAX_OFFLOAD: usize = 65_535 - 20 - UDP_HEADER as usize;
@@ -29,7 +29,7 @@ const MAX_OFFLOAD: usize = 65_535 - 20 - UDP_HEADER as usize;
 /// Options of a [`Socket`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SocketOptions {
-    /// The only interface to use; `None`: the routing table decides. Linux only. Elsewhere, and where the
+    /// The only interface to use; `None`: the routing table decides. Linux only. RealStackRun, and where the
     /// kernel does not permit it, the address alone decides.
     pub device: Option<String>,
     /// Bytes of kernel buffer to request in each direction, 4 MiB; the kernel grants what its limits allow.

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use msctp::{ENCAPSULATION_PORT, Endpoint, EndpointOptions};
 use msctp_emu::take_priority;
-use msctp_sim::elsewhere::{Call, SctpJob, Step, TcpJob};
+use msctp_sim::real_stacks::{Call, SctpJob, Step, TcpJob};
 use msctp_sim::scenario::Side;
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;

@@ -3,9 +3,9 @@
 //! and the kernel's TCP.
 //!
 //! Each host of the scenario is a network namespace ([`msctp_emu`]); a thread in it runs its endpoints, its
-//! TCP sockets and its applications, which are the simulator's own. Their events are recorded by the
-//! simulator ([`msctp_sim::Elsewhere`]), so that summary and series have the types, and come from the code,
-//! of a simulation.
+//! TCP sockets and its applications, which are the simulator's own. The simulator
+//! ([`msctp_sim::RealStackRun`]) records their events and computes summary and series, with the code of a
+//! simulation.
 //!
 //! What is the same and what is not: `docs/emulator.md`.
 #![cfg(target_os = "linux")]

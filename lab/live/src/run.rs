@@ -10,9 +10,9 @@ use std::{fmt, thread};
 use msctp::ENCAPSULATION_PORT;
 use msctp::congestion::InitialWindow;
 use msctp_emu::Emulation;
-use msctp_sim::elsewhere::{TcpJob, Told};
+use msctp_sim::real_stacks::{StackEvent, TcpJob};
 use msctp_sim::scenario::{Scenario, ScenarioError, Side};
-use msctp_sim::{Elsewhere, Series, Summary};
+use msctp_sim::{RealStackRun, Series, Summary};
 use msctp_units::Time;
 
 use crate::host::{self, Jobs};
@@ -73,7 +73,7 @@ pub struct Live {
 /// [`Error`]. Nothing is left behind.
 pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<Live, Error> {
     let links = scenario.with_outside_hosts()?.scenario;
-    let mut books = Elsewhere::new(scenario, options.seed)?;
+    let mut books = RealStackRun::new(scenario, options.seed)?;
     let (sctp, tcp) = (books.take_sctp(), books.take_tcp());
     let emulator = msctp_emu::Options {
         seed: options.seed,
@@ -103,11 +103,11 @@ pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<Live, Error> {
         threads.push(thread.map_err(msctp_emu::Error::from)?);
     }
     drop(stage);
-    let mut told: Vec<(Time, Told)> = Vec::new();
+    let mut told: Vec<(Time, StackEvent)> = Vec::new();
     loop {
         for note in heard.try_iter() {
             match note {
-                Note::Told(at, what) => told.push((at, what)),
+                Note::StackEvent(at, what) => told.push((at, what)),
                 Note::Failed(why) => return Err(Error::Host(why)),
             }
         }
@@ -126,7 +126,7 @@ pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<Live, Error> {
         thread.join().map_err(|_| Error::Host("a host's thread has panicked".to_owned()))?;
     }
     told.extend(heard.try_iter().filter_map(|note| match note {
-        Note::Told(at, what) => Some((at, what)),
+        Note::StackEvent(at, what) => Some((at, what)),
         Note::Failed(_) => None,
     }));
     let (emulation, _) = emulation.finish()?;
@@ -134,9 +134,9 @@ pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<Live, Error> {
     // order.
     told.sort_by_key(|(at, _)| *at);
     for (at, what) in told {
-        let counters = matches!(what, Told::Left { .. });
+        let counters = matches!(what, StackEvent::Left { .. });
         if at <= end || counters {
-            books.tell(at.min(end), what);
+            books.record(at.min(end), what);
         }
     }
     let (summary, series) = books.finish(end, emulation.links.clone(), emulation.cbr.clone());

@@ -12,7 +12,7 @@ use msctp::{
     AddressRequest, Association, AssociationError, Config, Endpoint, Event, OutMessage, Peer, Pmtu,
     SendError, Span, Time,
 };
-use msctp_sim::elsewhere::{Call, SctpJob, Sender, Step, Told, path_to};
+use msctp_sim::real_stacks::{Call, SctpJob, Sender, StackEvent, Step, path_to};
 use msctp_sim::scenario::Side;
 use tokio::sync::oneshot;
 
@@ -79,7 +79,7 @@ impl SctpEnd {
         let Some(stats) = association.stats().map(Box::new) else { return };
         let (paths, why) = (association.paths(), self.ended.borrow().clone());
         let (association, side) = (self.number, self.side);
-        self.stage.tell(Told::Left { association, side, stats, paths, why });
+        self.stage.record(StackEvent::Left { association, side, stats, paths, why });
     }
 
     fn take_trace(&self, association: &Association) {
@@ -87,8 +87,8 @@ impl SctpEnd {
         let behind = self.stage.clock.now().since(Time::ZERO + self.endpoint.now().since(Time::ZERO));
         association.take_trace(|mut event| {
             event.at += behind;
-            let told = Told::Trace { association: self.number, side: self.side, event: Box::new(event) };
-            self.stage.tell_at(event.at, told);
+            let (at, event) = (event.at, Box::new(event));
+            self.stage.record_at(at, StackEvent::Trace { association: self.number, side: self.side, event });
         });
     }
 
@@ -96,7 +96,7 @@ impl SctpEnd {
     fn begin(self: &Rc<Self>, association: &Association) {
         *self.association.borrow_mut() = Some(association.clone());
         if self.side == Side::Client {
-            self.stage.tell(Told::Established { association: self.number });
+            self.stage.record(StackEvent::Established { association: self.number });
         }
         tokio::task::spawn_local(read(Rc::clone(self), association.clone()));
         tokio::task::spawn_local(hear(Rc::clone(self), association.clone()));
@@ -106,7 +106,7 @@ impl SctpEnd {
     /// Executes an action.
     fn call(&self, action: usize, call: Call) {
         let refused = self.refusal(action, call);
-        self.stage.tell(Told::Acted { action, refused });
+        self.stage.record(StackEvent::Acted { action, refused });
     }
 
     fn refusal(&self, action: usize, call: Call) -> Option<String> {
@@ -187,7 +187,7 @@ pub(crate) async fn run(end: Rc<SctpEnd>, job: SctpJob, mut door: Door) {
                 Step::App { app, start } => {
                     for sender in senders.iter_mut().filter(|sender| sender.app() == app) {
                         sender.set_running(at, start);
-                        stage.tell_at(at, Told::Running { app, start });
+                        stage.record_at(at, StackEvent::Running { app, start });
                     }
                 }
             }
@@ -205,7 +205,7 @@ pub(crate) async fn run(end: Rc<SctpEnd>, job: SctpJob, mut door: Door) {
             (Some(association), Some((number, message))) => {
                 let len = message.data.len();
                 match either(association.send(message), wait).await {
-                    Either::First(Ok(())) => senders[number].took(len),
+                    Either::First(Ok(())) => senders[number].accepted(len),
                     // The association is over; the task that reads its events has reported that.
                     Either::First(Err(SendError::Association(_))) => return,
                     Either::First(Err(e)) => return stage.fail(e.to_string()),
@@ -222,7 +222,7 @@ fn generate(senders: &mut [Sender], stage: &Stage) {
     for sender in senders {
         while let Some(due) = sender.due().filter(|due| *due <= stage.clock.now()) {
             sender.generate(due);
-            stage.tell_at(due, Told::Generated { app: sender.app() });
+            stage.record_at(due, StackEvent::Generated { app: sender.app() });
         }
     }
 }
@@ -251,7 +251,7 @@ async fn read(end: Rc<SctpEnd>, association: Association) {
         let mut head = [0; 4];
         head.iter_mut().zip(message.data.iter()).for_each(|(to, from)| *to = *from);
         let (app, len) = (message.ppid, message.data.len());
-        end.stage.tell(Told::Delivered { association: end.number, side: end.side, app, head, len });
+        end.stage.record(StackEvent::Delivered { association: end.number, side: end.side, app, head, len });
     }
 }
 
@@ -262,7 +262,12 @@ async fn hear(end: Rc<SctpEnd>, association: Association) {
             Event::PrimaryChanged { path, cause } => {
                 let to = association.paths().into_iter().find(|stats| stats.id == path);
                 if let Some(to) = to.map(|stats| stats.at) {
-                    end.stage.tell(Told::Primary { association: end.number, side: end.side, to, cause });
+                    end.stage.record(StackEvent::Primary {
+                        association: end.number,
+                        side: end.side,
+                        to,
+                        cause,
+                    });
                 }
             }
             Event::AddressChange { request, accepted } => {
@@ -270,7 +275,7 @@ async fn hear(end: Rc<SctpEnd>, association: Association) {
                 let Some(at) = asked.iter().position(|(_, asked)| *asked == request) else { continue };
                 let (action, _) = asked.remove(at);
                 let refused = (!accepted).then(|| "the peer refused it".to_owned());
-                end.stage.tell(Told::Acted { action, refused });
+                end.stage.record(StackEvent::Acted { action, refused });
             }
             _ => {}
         }

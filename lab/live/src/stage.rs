@@ -7,7 +7,7 @@ use std::sync::mpsc::Sender;
 use std::task::Poll;
 
 use msctp_emu::Clock;
-use msctp_sim::elsewhere::Told;
+use msctp_sim::real_stacks::StackEvent;
 use msctp_units::Time;
 
 use crate::alarm::{Alarm, Alarms};
@@ -16,7 +16,7 @@ use crate::alarm::{Alarm, Alarms};
 #[derive(Debug)]
 pub(crate) enum Note {
     /// An event, with its time.
-    Told(Time, Told),
+    StackEvent(Time, StackEvent),
     /// The host failed.
     Failed(String),
 }
@@ -41,14 +41,14 @@ impl Stage {
     }
 
     /// Reports an event of now.
-    pub(crate) fn tell(&self, what: Told) {
-        self.tell_at(self.clock.now(), what);
+    pub(crate) fn record(&self, what: StackEvent) {
+        self.record_at(self.clock.now(), what);
     }
 
     /// Reports an event of `at`.
-    pub(crate) fn tell_at(&self, at: Time, what: Told) {
+    pub(crate) fn record_at(&self, at: Time, what: StackEvent) {
         // The receiver is gone if the run was cancelled.
-        let _ = self.notes.send(Note::Told(at, what));
+        let _ = self.notes.send(Note::StackEvent(at, what));
     }
 
     /// Reports a failure that ends the run.

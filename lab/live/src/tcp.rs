@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use msctp_lab_tcp::{Algorithm, Config};
-use msctp_sim::elsewhere::{Step, TcpJob, Told};
+use msctp_sim::real_stacks::{StackEvent, Step, TcpJob};
 use msctp_sim::scenario::Side;
 use msctp_units::{Span, Time};
 use socket2::SockRef;
@@ -53,7 +53,7 @@ async fn carry(job: TcpJob, stage: &Stage) -> io::Result<()> {
         }
     };
     let (connection, side) = (job.connection, job.side);
-    stage.tell(Told::TcpEstablished { connection, side });
+    stage.record(StackEvent::TcpEstablished { connection, side });
     let (reads, writes) = TcpStream::into_split(stream);
     tokio::task::spawn_local(read(connection, side, reads, stage.clone()));
     write(&job, writes, &mut alarm, stage).await
@@ -81,12 +81,12 @@ async fn read(connection: usize, side: Side, mut reads: OwnedReadHalf, stage: St
         let why = match reads.read(&mut buffer).await {
             Ok(0) => "closed in good order".to_owned(),
             Ok(bytes) => {
-                stage.tell(Told::TcpDelivered { connection, side, bytes: bytes as u64 });
+                stage.record(StackEvent::TcpDelivered { connection, side, bytes: bytes as u64 });
                 continue;
             }
             Err(e) => format!("lost: {e}"),
         };
-        return stage.tell(Told::TcpEnded { connection, side, why });
+        return stage.record(StackEvent::TcpEnded { connection, side, why });
     }
 }
 

@@ -167,8 +167,8 @@ impl Line {
         ending
     }
 
-    /// Records a delivery on a real stack ([`crate::Elsewhere`]): a message of application `app`, `len` bytes
-    /// that begin with `head`.
+    /// Records a delivery on a real stack ([`crate::RealStackRun`]): a message of application `app`, of `len`
+    /// bytes that begin with `head`.
     pub(crate) fn was_given(&mut self, now: Time, side: Side, app: u32, head: &[u8], len: usize) {
         let (end, peer) = self.pair_mut(side);
         if let Some((_, source)) = peer.sources.iter_mut().find(|(number, _)| *number == app) {
@@ -217,7 +217,7 @@ impl End {
                 if association.send(now, message).is_err() {
                     break;
                 }
-                source.took(len);
+                source.accepted(len);
                 took = true;
             }
         }

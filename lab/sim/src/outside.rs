@@ -45,7 +45,7 @@ impl Outside {
         self.arrived.push_back((now, interface.0, id));
     }
 
-    pub(crate) fn tell(&mut self, interface: usize, what: Heard) {
+    pub(crate) fn record(&mut self, interface: usize, what: Heard) {
         if self.on {
             self.news.push_back(News { interface, what });
         }

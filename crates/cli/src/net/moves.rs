@@ -3,7 +3,7 @@
 use msctp::{AddressRequest, Association, Event, PathState};
 
 /// Reports every path change until the association ends. Returns the number of changes of the primary path.
-pub(crate) async fn tell(association: &Association, say: impl Fn(String)) -> u32 {
+pub(crate) async fn report_moves(association: &Association, say: impl Fn(String)) -> u32 {
     let (mut switches, mut last) = (0, None);
     while let Some(event) = association.event().await {
         let at = |id| association.paths().into_iter().find(|path| path.id == id).map(|path| path.at);

@@ -184,7 +184,7 @@ async fn attempt(
     let watched = association.clone();
     let (quiet, shown) = (args.quiet, bar.clone());
     let watch = tokio::spawn(async move {
-        moves::tell(&watched, |text| {
+        moves::report_moves(&watched, |text| {
             if !quiet {
                 shown.suspend(|| eprintln!("{text}"));
             }

@@ -213,7 +213,7 @@ impl Association {
     /// requests is full.
     pub fn request_peer_primary(&mut self, now: Time, local: IpAddr) -> Result<(), CallError> {
         if self.may_readdress() && self.paths.has_local(&local) {
-            self.tell_primary_requested(now, local);
+            self.notify_primary_requested(now, local);
         }
         self.request(now, AddressRequest::SetPrimary(local))
     }
@@ -302,8 +302,8 @@ impl Association {
     /// Notifies the policy that the peer added or deleted an address of ours.
     fn note_local_change(&mut self, now: Time, request: AddressRequest) {
         match request {
-            AddressRequest::Add(address) => self.tell_local_address(now, address, true),
-            AddressRequest::Delete(address) => self.tell_local_address(now, address, false),
+            AddressRequest::Add(address) => self.notify_local_address(now, address, true),
+            AddressRequest::Delete(address) => self.notify_local_address(now, address, false),
             AddressRequest::SetPrimary(_) | AddressRequest::KeepOnly(_) => {}
         }
     }

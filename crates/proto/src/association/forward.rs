@@ -22,7 +22,7 @@ impl Association {
         if self.outbound.has_failures() {
             let failures = self.outbound.take_failures();
             self.events.extend(failures.into_iter().map(Event::SendFailed));
-            self.tell_writable();
+            self.notify_writable();
         }
     }
 

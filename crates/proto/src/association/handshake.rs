@@ -288,7 +288,7 @@ impl Association {
         for failure in self.outbound.establish(a_rwnd, self.tags.outbound_streams) {
             self.events.push(Event::SendFailed(failure));
         }
-        self.tell_writable();
+        self.notify_writable();
     }
 
     /// Sets the peer's addresses (RFC 9260 §5.1.2 A and C).
@@ -375,7 +375,7 @@ impl Association {
         self.set_state(now, State::Established);
         self.paths.start_heartbeats(now);
         self.announce_connected(now);
-        self.tell_paths(now);
+        self.notify_paths(now);
     }
 
     /// Handles Stale Cookie: sends an INIT that requests a longer lifetime (RFC 9260 §5.2.6).

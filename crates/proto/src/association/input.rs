@@ -364,7 +364,7 @@ impl Association {
             if self.reconfig.has_deferred() {
                 self.perform_deferred(at);
             }
-            self.tell_readable();
+            self.notify_readable();
         }
         seen.control
     }
@@ -607,11 +607,11 @@ impl Association {
         if self.reconfig.is_active() {
             self.advance_reconfig();
         }
-        self.tell_writable();
+        self.notify_writable();
     }
 
     /// Reports room in the send buffer.
-    pub(super) fn tell_writable(&mut self) {
+    pub(super) fn notify_writable(&mut self) {
         if self.outbound.take_writable() {
             self.events.push(Event::Writable);
         }
@@ -785,7 +785,7 @@ impl Association {
     }
 
     /// Reports readable messages once, until the application has read them all.
-    pub(super) fn tell_readable(&mut self) {
+    pub(super) fn notify_readable(&mut self) {
         if !self.readable_told && self.readable() {
             self.readable_told = true;
             self.readable_event = true;

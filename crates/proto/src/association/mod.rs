@@ -349,7 +349,7 @@ impl Association {
             inbound_streams: self.tags.inbound_streams,
         });
         self.announce_auth();
-        self.tell_established(now);
+        self.notify_established(now);
     }
 
     /// Completes every input, application call and timeout before anything is sent.
@@ -393,7 +393,7 @@ impl Association {
                     if self.knows_path(path) {
                         changed.push((path, from));
                     }
-                    self.tell_path_active(now, path, to);
+                    self.notify_path_active(now, path, to);
                 }
                 PathEvent::DataPathChanged { from, .. } => self.report_data_path(now, from),
                 PathEvent::PmtuChanged { path, pmtu } => {
@@ -413,7 +413,7 @@ impl Association {
         self.report_data_path(now, None);
         // After the failovers that they caused: a switch by the policy comes last.
         for (path, from) in changed {
-            self.tell_path_state(now, path, from);
+            self.notify_path_state(now, path, from);
         }
     }
 

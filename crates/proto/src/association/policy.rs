@@ -152,7 +152,7 @@ impl Association {
                 self.tracer.push(now, TraceKind::PolicyNote { name, address, value });
             }
             Action::Resume { path, measured } => self.resume_path(now, path, &measured),
-            Action::Resend { from, to } => self.outbound.resend_elsewhere(from, to, &mut self.paths),
+            Action::Resend { from, to } => self.outbound.resend_on(from, to, &mut self.paths),
             Action::SwitchPrimary { path } => {
                 // A removed or unconfirmed path is no error of the policy.
                 let _ = self.switch_primary(now, path, PrimaryCause::Policy);
@@ -209,17 +209,17 @@ impl Association {
     }
 
     /// Notifies the policy that the association is up, or restarted.
-    pub(super) fn tell_established(&mut self, now: Time) {
+    pub(super) fn notify_established(&mut self, now: Time) {
         self.ask_policy(now, |policy, view, actions| policy.on_established(view, actions));
     }
 
     /// Notifies the policy that the peer added or deleted an address of this end.
-    pub(super) fn tell_local_address(&mut self, now: Time, address: IpAddr, added: bool) {
+    pub(super) fn notify_local_address(&mut self, now: Time, address: IpAddr, added: bool) {
         self.ask_policy(now, |policy, view, actions| policy.on_local_address(address, added, view, actions));
     }
 
     /// Notifies the policy that the peer is asked to send to `local`.
-    pub(super) fn tell_primary_requested(&mut self, now: Time, local: IpAddr) {
+    pub(super) fn notify_primary_requested(&mut self, now: Time, local: IpAddr) {
         self.ask_policy(now, |policy, view, actions| policy.on_primary_requested(local, view, actions));
     }
 
@@ -233,11 +233,11 @@ impl Association {
     /// Passes new round-trip times to a policy that wants them; returns whether there were any.
     #[inline]
     pub(super) fn report_round_trips(&mut self, now: Time) -> bool {
-        self.handover.round_trips.is_some() && self.tell_round_trips(now)
+        self.handover.round_trips.is_some() && self.notify_round_trips(now)
     }
 
     #[cold]
-    fn tell_round_trips(&mut self, now: Time) -> bool {
+    fn notify_round_trips(&mut self, now: Time) -> bool {
         let mut any = false;
         while let Some((path, times)) = self.handover.next_round_trip(&self.paths) {
             any = true;
@@ -254,7 +254,7 @@ impl Association {
     }
 
     /// Notifies the policy that the state of a path it knows changed from `from`.
-    pub(super) fn tell_path_state(&mut self, now: Time, path: PathId, from: PathState) {
+    pub(super) fn notify_path_state(&mut self, now: Time, path: PathId, from: PathState) {
         // The association may be closed or the path removed meanwhile.
         if self.state != State::Closed && self.knows_path(path) {
             self.ask_policy(now, |policy, view, actions| policy.on_path_state(path, from, view, actions));
@@ -278,16 +278,16 @@ impl Association {
     }
 
     /// Notifies the policy of the existing paths when the association is up.
-    pub(super) fn tell_paths(&mut self, now: Time) {
+    pub(super) fn notify_paths(&mut self, now: Time) {
         let paths: SmallVec<[(PathId, PathState); 4]> =
             self.paths.iter().map(|path| (path.id(), path.state())).collect();
         for (path, state) in paths {
-            self.tell_path_active(now, path, state);
+            self.notify_path_active(now, path, state);
         }
     }
 
     /// Notifies the policy of a path when it first becomes active.
-    pub(super) fn tell_path_active(&mut self, now: Time, path: PathId, state: PathState) {
+    pub(super) fn notify_path_active(&mut self, now: Time, path: PathId, state: PathState) {
         let up = !matches!(self.state, State::CookieWait | State::CookieEchoed | State::Closed);
         if up && state == PathState::Active && !self.handover.announced.contains(&path) {
             self.handover.announced.push(path);

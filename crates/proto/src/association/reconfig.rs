@@ -94,7 +94,7 @@ impl Association {
     /// Begins with the peer's initial TSN. Cancels requests to a peer that restarted.
     pub(super) fn begin_reconfiguration(&mut self, peer_initial_tsn: Tsn) {
         while let Some(settled) = self.reconfig.ours.give_up(true) {
-            self.tell_settled(settled);
+            self.notify_settled(settled);
         }
         self.reconfig = Reconfig::new(self.tags.local_initial_tsn, peer_initial_tsn);
     }
@@ -105,7 +105,7 @@ impl Association {
         while let Some(settled) = self.reconfig.ours.give_up(false) {
             // Only for the one at hand streams may have fallen silent.
             if asked || self.reconfig.is_active() {
-                self.tell_settled(settled);
+                self.notify_settled(settled);
             } else {
                 self.settle_reconfig(settled);
             }
@@ -278,7 +278,7 @@ impl Association {
     fn perform_reset(&mut self, streams: Vec<u16>) {
         self.inbound.reset_streams(&streams);
         self.report_partial_aborts();
-        self.tell_readable();
+        self.notify_readable();
         self.events.push(Event::Streams(StreamEvent::IncomingReset(streams)));
     }
 
@@ -363,10 +363,10 @@ impl Association {
             | StreamRequest::AddOutgoing(_)
             | StreamRequest::AddIncoming(_) => {}
         }
-        self.tell_settled(settled);
+        self.notify_settled(settled);
     }
 
-    fn tell_settled(&mut self, Settled { request, outcome }: Settled) {
+    fn notify_settled(&mut self, Settled { request, outcome }: Settled) {
         self.events.push(Event::Streams(StreamEvent::Answered { request, outcome }));
     }
 }

@@ -202,7 +202,7 @@ impl Association {
         }
         self.announce_connected(now);
         self.readable_told = false;
-        self.tell_readable();
+        self.notify_readable();
     }
 
     /// Sets the paths to those of the INIT that the cookie answers. Earlier confirmations do not count (RFC

@@ -51,7 +51,7 @@ struct Piece {
 }
 
 /// A message of the honest sender.
-struct Told {
+struct SentMessage {
     flow: Flow,
     number: u32,
     /// Chunks without a TSN.
@@ -59,7 +59,7 @@ struct Told {
     next_fsn: u32,
     /// The content of all chunks with a TSN.
     sent: Vec<u8>,
-    given_up: bool,
+    abandoned: bool,
     /// Bytes read so far.
     read: usize,
     done: bool,
@@ -143,7 +143,7 @@ pub(crate) fn play(bytes: &[u8]) {
 /// A compliant sender over an arbitrary network.
 struct Honest {
     receiver: Receiver,
-    messages: Vec<Told>,
+    messages: Vec<SentMessage>,
     pieces: Vec<Piece>,
     numbers: BTreeMap<Flow, u32>,
     /// The last message read of each ordered stream.
@@ -200,7 +200,7 @@ impl Honest {
 
     /// Returns true if some of the message's chunks have no TSN.
     fn is_open(&self, message: usize) -> bool {
-        !self.messages[message].left.is_empty() && !self.messages[message].given_up
+        !self.messages[message].left.is_empty() && !self.messages[message].abandoned
     }
 
     /// Adds a message, cut into chunks. Without interleaving they get consecutive TSNs at once (RFC 9260
@@ -222,13 +222,13 @@ impl Honest {
         let count = 1 + usize::from(fragments % 32);
         let len = 1 + usize::from(size) * (MAX_CHUNK - 1) / 255;
         let left = (0..count).rev().map(|n| (0..len).map(|i| (message * 31 + n * 7 + i) as u8).collect());
-        self.messages.push(Told {
+        self.messages.push(SentMessage {
             flow,
             number: id,
             left: left.collect(),
             next_fsn: 0,
             sent: Vec::new(),
-            given_up: false,
+            abandoned: false,
             read: 0,
             done: false,
             aborted: false,
@@ -241,11 +241,11 @@ impl Honest {
 
     /// Assigns a TSN to the next chunk of a message.
     fn number_next(&mut self, message: usize) {
-        let told = &mut self.messages[message];
-        let Some(payload) = told.left.pop() else { return };
-        told.sent.extend_from_slice(&payload);
-        let (fsn, end) = (told.next_fsn, told.left.is_empty());
-        told.next_fsn += 1;
+        let sent = &mut self.messages[message];
+        let Some(payload) = sent.left.pop() else { return };
+        sent.sent.extend_from_slice(&payload);
+        let (fsn, end) = (sent.next_fsn, sent.left.is_empty());
+        sent.next_fsn += 1;
         self.pieces.push(Piece { message, fsn, begin: fsn == 0, end, phantom: false, payload });
     }
 
@@ -254,14 +254,14 @@ impl Honest {
         if piece.phantom {
             return;
         }
-        let told = &self.messages[piece.message];
+        let sent = &self.messages[piece.message];
         let tsn = self.receiver.tsn(place);
-        let (stream, unordered) = (StreamId::new(told.flow.0), told.flow.1);
+        let (stream, unordered) = (StreamId::new(sent.flow.0), sent.flow.1);
         let ppid = Ppid::new(piece.message as u32);
         let inbound = &mut self.receiver.inbound;
         let received = if self.receiver.interleaving {
             let fragment = if piece.begin { Fragment::First(ppid) } else { Fragment::Later(piece.fsn) };
-            let mid = Mid::new(told.number);
+            let mid = Mid::new(sent.number);
             let (end, payload) = (piece.end, &piece.payload[..]);
             inbound.handle_i_data(&IData {
                 tsn,
@@ -275,7 +275,7 @@ impl Honest {
             })
         } else {
             let flags = DataFlags { unordered, begin: piece.begin, end: piece.end, immediate: false };
-            let ssn = Ssn::new(told.number as u16);
+            let ssn = Ssn::new(sent.number as u16);
             inbound.handle_data(&Data { tsn, stream, ssn, ppid, flags, payload: &piece.payload })
         };
         inbound.end_packet(self.receiver.now);
@@ -288,7 +288,7 @@ impl Honest {
     /// Retransmits all unacknowledged chunks, in order.
     fn retransmit(&mut self) {
         for place in self.receiver.cum()..self.pieces.len() {
-            if !self.messages[self.pieces[place].message].given_up {
+            if !self.messages[self.pieces[place].message].abandoned {
                 self.deliver(place);
             }
         }
@@ -313,16 +313,16 @@ impl Honest {
         } else {
             *self.parts.get(&key).expect("a part of a message that began")
         };
-        let told = &mut self.messages[id];
-        assert_eq!((told.flow, told.number as u16), (flow, message.ssn), "message {id}: of another flow");
-        assert!(!told.done && message.begin == (told.read == 0), "message {id}: read again");
+        let sent = &mut self.messages[id];
+        assert_eq!((sent.flow, sent.number as u16), (flow, message.ssn), "message {id}: of another flow");
+        assert!(!sent.done && message.begin == (sent.read == 0), "message {id}: read again");
         assert_eq!(message.ppid as usize, id, "message {id}: PPID");
-        let end = told.read + message.data.len();
-        assert_eq!(told.sent.get(told.read..end), Some(&message.data[..]), "message {id}: content");
-        told.read = end;
-        told.done = message.end;
+        let end = sent.read + message.data.len();
+        assert_eq!(sent.sent.get(sent.read..end), Some(&message.data[..]), "message {id}: content");
+        sent.read = end;
+        sent.done = message.end;
         if message.end {
-            assert!(told.left.is_empty() && end == told.sent.len(), "message {id}: ends too early");
+            assert!(sent.left.is_empty() && end == sent.sent.len(), "message {id}: ends too early");
             if !message.begin {
                 self.parts.remove(&key);
             }
@@ -340,12 +340,12 @@ impl Honest {
         open.extend((0..self.messages.len()).filter(|&m| self.is_open(m)));
         open.sort_unstable();
         open.dedup();
-        open.retain(|&m| !self.messages[m].given_up);
+        open.retain(|&m| !self.messages[m].abandoned);
         let Some(&message) = open.get(usize::from(which) % open.len().max(1)) else { return };
-        let told = &mut self.messages[message];
-        told.given_up = true;
-        if !told.left.is_empty() {
-            let fsn = told.next_fsn;
+        let sent = &mut self.messages[message];
+        sent.abandoned = true;
+        if !sent.left.is_empty() {
+            let fsn = sent.next_fsn;
             self.pieces.push(Piece { message, fsn, begin: false, end: true, phantom: true, payload: vec![] });
         }
     }
@@ -353,7 +353,7 @@ impl Honest {
     /// Forwards over an abandoned TSN right above the receiver's cumulative TSN (RFC 3758 §3.5 C).
     fn forward(&mut self) {
         let cum = self.receiver.cum();
-        let is_over = |piece: &&Piece| self.messages[piece.message].given_up;
+        let is_over = |piece: &&Piece| self.messages[piece.message].abandoned;
         let passed: Vec<usize> =
             self.pieces[cum..].iter().take_while(is_over).map(|piece| piece.message).collect();
         if passed.is_empty() {
@@ -398,9 +398,9 @@ impl Honest {
             while self.read() {}
             let key = ((abort.stream, abort.unordered), abort.ssn);
             let id = self.parts.remove(&key).expect("a message that was delivered in part");
-            let told = &mut self.messages[id];
-            assert!(told.given_up && !told.done, "message {id} was broken off and not abandoned");
-            told.aborted = true;
+            let sent = &mut self.messages[id];
+            assert!(sent.abandoned && !sent.done, "message {id} was broken off and not abandoned");
+            sent.aborted = true;
         }
     }
 
@@ -436,10 +436,10 @@ impl Honest {
             rounds += 1;
             assert!(moved, "round {rounds}: {} of {} chunks", self.receiver.cum(), self.pieces.len());
         }
-        for (id, told) in self.messages.iter().enumerate() {
-            assert!(told.given_up || told.done, "message {id} never came out");
-            let broken_off = told.read > 0 && !told.done;
-            assert_eq!(told.aborted, broken_off, "message {id}: broken off, and reported so");
+        for (id, sent) in self.messages.iter().enumerate() {
+            assert!(sent.abandoned || sent.done, "message {id} never came out");
+            let broken_off = sent.read > 0 && !sent.done;
+            assert_eq!(sent.aborted, broken_off, "message {id}: broken off, and reported so");
         }
         assert_eq!(self.receiver.inbound.held_bytes(), 0, "nothing is left");
         assert_eq!(

@@ -117,7 +117,7 @@ impl Outbound {
         let due = self.ack_due(detector, path).unwrap_or(now);
         let most = MAX_SILENCE_PROBE * u64::from(other.pmdcs());
         let before = self.next_number - 1;
-        let Some(tsn) = self.retransmit_elsewhere(id, by, most, paths) else { return };
+        let Some(tsn) = self.retransmit_on(id, by, most, paths) else { return };
         paths.request_heartbeat(id);
         if let Some(other) = paths.get_mut(by) {
             // One packet regardless of the window: that path showed no sign of life either.
@@ -142,13 +142,7 @@ impl Outbound {
     ///
     /// At least one chunk, otherwise as many as the window there allows, and at most `most` bytes. Returns
     /// the first TSN.
-    fn retransmit_elsewhere(
-        &mut self,
-        id: PathId,
-        by: PathId,
-        most: u64,
-        paths: &mut Paths,
-    ) -> Option<LongTsn> {
+    fn retransmit_on(&mut self, id: PathId, by: PathId, most: u64, paths: &mut Paths) -> Option<LongTsn> {
         let (other, path) = (paths.get(by)?, paths.get(id)?);
         let waiting = u64::from(other.flow.marked) * u64::from(other.pmdcs());
         let window = other.controller.window().cwnd.saturating_sub(other.flight_size + waiting);
@@ -179,9 +173,9 @@ impl Outbound {
 
     /// Retransmits on `to` what is in flight on `from`, which a handover policy left, as far as the window of
     /// `to` allows.
-    pub(crate) fn resend_elsewhere(&mut self, from: PathId, to: PathId, paths: &mut Paths) {
+    pub(crate) fn resend_on(&mut self, from: PathId, to: PathId, paths: &mut Paths) {
         let usable = paths.get(to).is_some_and(Path::is_usable);
-        if from == to || !usable || self.retransmit_elsewhere(from, to, u64::MAX, paths).is_none() {
+        if from == to || !usable || self.retransmit_on(from, to, u64::MAX, paths).is_none() {
             return;
         }
         if let Some(path) = paths.get_mut(from) {
@@ -233,7 +227,7 @@ impl Outbound {
         if let Some((id, by)) = answered
             && paths.get(by).is_some_and(|path| path.flight_size < path.controller.window().cwnd)
         {
-            self.retransmit_elsewhere(id, by, u64::MAX, paths);
+            self.retransmit_on(id, by, u64::MAX, paths);
         }
     }
 

@@ -70,7 +70,7 @@ impl Bulk {
     }
 
     /// Records that the association accepted a message of `len` bytes.
-    pub(crate) fn took(&mut self, len: usize) {
+    pub(crate) fn accepted(&mut self, len: usize) {
         if let Some(remaining) = &mut self.remaining {
             *remaining -= len as u64;
         }
@@ -89,7 +89,7 @@ mod tests {
         let mut sizes = Vec::new();
         while let Some(message) = bulk.next() {
             sizes.push(message.len());
-            bulk.took(message.len());
+            bulk.accepted(message.len());
         }
         assert_eq!(sizes, [1000, 1000, 500]);
         let at = Time::from_nanos(5);

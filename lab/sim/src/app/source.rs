@@ -73,10 +73,10 @@ impl Source {
 
     /// Records that the association accepted the offered message of `len` bytes.
     #[inline]
-    pub(crate) fn took(&mut self, len: usize) {
+    pub(crate) fn accepted(&mut self, len: usize) {
         match self {
-            Self::Bulk(bulk) => bulk.took(len),
-            Self::Video(video) => video.took(),
+            Self::Bulk(bulk) => bulk.accepted(len),
+            Self::Video(video) => video.accepted(),
         }
     }
 

@@ -131,7 +131,7 @@ impl Video {
     }
 
     /// Records that the association accepted the offered message.
-    pub(crate) fn took(&mut self) {
+    pub(crate) fn accepted(&mut self) {
         self.waiting.pop_front();
     }
 
@@ -178,7 +178,7 @@ mod tests {
             let now = due;
             due = video.poll(now).unwrap();
             seen.push((now, video.next().unwrap().len()));
-            video.took();
+            video.accepted();
         }
         assert_eq!(seen, [(at(5), 500), (at(38), 20), (at(48), 500), (at(81), 20), (at(91), 500)]);
         assert_eq!(video.generated_bytes, 1540);
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(video.longest_wait, 3);
         let messages: Vec<Bytes> = std::iter::from_fn(|| {
             let message = video.next()?;
-            video.took();
+            video.accepted();
             Some(message)
         })
         .collect();

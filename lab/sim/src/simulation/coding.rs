@@ -44,7 +44,7 @@ impl Simulation {
                 let done = self.set_link(direction, &changes, None);
                 debug_assert_eq!(done, Ok(()), "{CHECKED}");
             }
-            self.tell_quality(link);
+            self.notify_quality(link);
         }
         self.codings[number].process.next_change()
     }

@@ -24,12 +24,12 @@ impl Simulation {
             Act::SetLink { directions, changes, loss } => {
                 let set = |&way: &usize| self.set_link(way, &changes, loss.as_ref());
                 let done = directions.iter().try_for_each(set);
-                self.tell_quality(directions[0] / 2);
+                self.notify_quality(directions[0] / 2);
                 done
             }
             Act::Address { address, present } => {
                 self.network.set_present(address, present);
-                self.outside.tell(address.index(), Heard::Address { present });
+                self.outside.record(address.index(), Heard::Address { present });
                 Ok(())
             }
             Act::Association { association, side, call } => self.call(association, side, call),
@@ -71,9 +71,9 @@ impl Simulation {
         for direction in [2 * link, 2 * link + 1] {
             self.network.set(&mut self.events, direction, |hop, air| hop.set_up(now, air, up));
         }
-        self.tell_link_state(link, up);
-        self.tell_outside(link, up);
-        self.tell_quality(link);
+        self.notify_link_state(link, up);
+        self.notify_outside(link, up);
+        self.notify_quality(link);
     }
 
     fn set_running(&mut self, app: usize, start: bool) {
@@ -123,10 +123,10 @@ impl Simulation {
     }
 
     /// Queues a link's state for the hosts at its ends.
-    pub(crate) fn tell_outside(&mut self, link: usize, up: bool) {
+    pub(crate) fn notify_outside(&mut self, link: usize, up: bool) {
         for (number, interface) in self.interfaces.iter().enumerate() {
             if interface.link == link {
-                self.outside.tell(number, Heard::Link { up });
+                self.outside.record(number, Heard::Link { up });
             }
         }
     }

@@ -72,7 +72,7 @@ impl Simulation {
         if let Some(host) = &mut self.hosts[number as usize] {
             host.enter(handle, line as u32, Side::Server);
         }
-        self.tell_own_quality(line, Side::Server);
+        self.notify_own_quality(line, Side::Server);
         Some((line as u32, Side::Server))
     }
 
@@ -94,12 +94,12 @@ impl Simulation {
             self.events.push(next, Target::App(*app));
         }
         if ended {
-            self.tell_delivered(line, side.other());
+            self.notify_delivered(line, side.other());
         }
     }
 
     /// Records the completion of sources of this end.
-    fn tell_delivered(&mut self, line: u32, from: Side) {
+    fn notify_delivered(&mut self, line: u32, from: Side) {
         let now = self.now;
         let sources = &self.lines[line as usize].end(from).sources;
         let done: Vec<u32> =
@@ -222,7 +222,7 @@ impl Simulation {
             &Event::PrimaryChanged { path, cause } => self.on_primary(association, side, handle, path, cause),
             &Event::AddressChange { request, accepted: true } => match request {
                 AddressRequest::Add(address) => {
-                    self.tell_own_quality(association, side);
+                    self.notify_own_quality(association, side);
                     self.happened(Trigger::AddressAdded { association, address });
                 }
                 AddressRequest::Delete(address) => {
@@ -331,28 +331,28 @@ impl Simulation {
         let handle = host.endpoint.connect(self.now, config, local, remote).map_err(|e| e.to_string())?;
         host.enter(handle, association as u32, Side::Client);
         self.lines[association].end_mut(Side::Client).handle = Some(handle);
-        self.tell_own_quality(association, Side::Client);
+        self.notify_own_quality(association, Side::Client);
         self.serve(association, Side::Client);
         Ok(())
     }
 
     /// Reports the state of a link to the associations with an address on it.
-    pub(crate) fn tell_link_state(&mut self, link: usize, up: bool) {
-        self.tell_ends(link, if up { LinkState::Up } else { LinkState::Down });
+    pub(crate) fn notify_link_state(&mut self, link: usize, up: bool) {
+        self.notify_ends(link, if up { LinkState::Up } else { LinkState::Down });
     }
 
     /// Reports the quality of a radio link to the associations with an address on it.
-    pub(crate) fn tell_quality(&mut self, link: usize) {
+    pub(crate) fn notify_quality(&mut self, link: usize) {
         let ends: Vec<_> = self.interfaces.iter().filter(|i| i.link == link).copied().collect();
         for interface in ends {
             if let Some(quality) = self.quality(&interface) {
-                self.tell_end(&interface, LinkState::Quality(quality));
+                self.notify_end(&interface, LinkState::Quality(quality));
             }
         }
     }
 
     /// Reports the quality of the links below its addresses to one end of an association.
-    fn tell_own_quality(&mut self, line: usize, side: Side) {
+    fn notify_own_quality(&mut self, line: usize, side: Side) {
         let (now, end) = (self.now, self.lines[line].end(side));
         let (number, Some(handle)) = (end.host, end.handle) else { return };
         let own = self.interfaces.iter().filter(|i| i.node == number as usize);
@@ -365,12 +365,12 @@ impl Simulation {
         }
     }
 
-    fn tell_ends(&mut self, link: usize, state: LinkState) {
+    fn notify_ends(&mut self, link: usize, state: LinkState) {
         let ends: Vec<_> = self.interfaces.iter().filter(|i| i.link == link).copied().collect();
-        ends.iter().for_each(|interface| self.tell_end(interface, state));
+        ends.iter().for_each(|interface| self.notify_end(interface, state));
     }
 
-    fn tell_end(&mut self, interface: &Interface, state: LinkState) {
+    fn notify_end(&mut self, interface: &Interface, state: LinkState) {
         let now = self.now;
         let number = interface.node as u32;
         for (line, side) in (0..self.lines.len()).flat_map(|l| [(l, Side::Client), (l, Side::Server)]) {

@@ -197,7 +197,7 @@ async fn measure(args: &Args, association: &Association, patience: Duration) -> 
     };
     let watched = association.clone();
     let watch = tokio::spawn(async move {
-        moves::tell(&watched, |text| {
+        moves::report_moves(&watched, |text| {
             if !json {
                 eprintln!("  {text}");
             }

@@ -81,7 +81,7 @@ fn at(ms: u64) -> Time {
 
 #[test]
 fn every_end_gets_its_own_steps_in_order_of_time() {
-    let mut books = Elsewhere::new(&scenario(), None).unwrap();
+    let mut books = RealStackRun::new(&scenario(), None).unwrap();
     let jobs = books.take_sctp();
     let of = |side| jobs.iter().find(|job| job.side == side).unwrap();
     let (client, server) = (of(Side::Client), of(Side::Server));
@@ -118,19 +118,19 @@ fn the_record_of_a_simulations_events_gives_its_summary() {
     let (summary, end) = (simulation.summary(), simulation.end());
     let series = simulation.into_series();
     let mut told = vec![
-        (at(500), Told::Running { app: 0, start: true }),
-        (at(2000), Told::Running { app: 0, start: false }),
-        (Time::ZERO + span(summary.associations[0].established), Told::Established { association: 0 }),
+        (at(500), StackEvent::Running { app: 0, start: true }),
+        (at(2000), StackEvent::Running { app: 0, start: false }),
+        (Time::ZERO + span(summary.associations[0].established), StackEvent::Established { association: 0 }),
     ];
     for (number, generated) in series.messages[0].generated.iter().enumerate() {
-        told.push((*generated, Told::Generated { app: 0 }));
+        told.push((*generated, StackEvent::Generated { app: 0 }));
         let head = (number as u32).to_be_bytes();
-        let given = Told::Delivered { association: 0, side: Side::Client, app: 0, head, len: 3000 };
+        let given = StackEvent::Delivered { association: 0, side: Side::Client, app: 0, head, len: 3000 };
         told.extend(series.messages[0].delivered[number].map(|at| (at, given)));
     }
     told.sort_by_key(|(at, _)| *at);
-    let mut books = Elsewhere::new(&scenario(), None).unwrap();
-    told.into_iter().for_each(|(at, what)| books.tell(at, what));
+    let mut books = RealStackRun::new(&scenario(), None).unwrap();
+    told.into_iter().for_each(|(at, what)| books.record(at, what));
     let (told, told_series) = books.finish(end, summary.links.clone(), summary.cbr.clone());
     // Only the source knows the number of messages queued above the association.
     let longest_wait = summary.video[0].longest_wait;
@@ -162,7 +162,7 @@ fn parts_that_need_virtual_time_are_rejected_by_name() {
         happening: crate::scenario::Happening::Established { association: "session".to_owned() },
         delay: Span::ZERO,
     };
-    let error = Elsewhere::new(&waiting, None).unwrap_err();
+    let error = RealStackRun::new(&waiting, None).unwrap_err();
     assert_eq!(error.key, "action.0.after");
     let reader = with(
         r#"
@@ -174,5 +174,5 @@ fn parts_that_need_virtual_time_are_rejected_by_name() {
         rate = "1Mbps"
     "#,
     );
-    assert_eq!(Elsewhere::new(&reader, None).unwrap_err().key, "app.slow.type");
+    assert_eq!(RealStackRun::new(&reader, None).unwrap_err().key, "app.slow.type");
 }

@@ -1,7 +1,7 @@
-//! [`Elsewhere`]: a scenario whose associations, TCP connections and applications run on real stacks in the
-//! emulator's hosts. It provides the jobs of each end ([`Elsewhere::take_sctp`], [`Elsewhere::take_tcp`]) and
-//! records the reported events ([`Elsewhere::tell`]). Summary and series come from the code that a run in
-//! virtual time uses.
+//! [`RealStackRun`]: a scenario whose associations, TCP connections and applications run on real stacks in
+//! the emulator's hosts. It provides the jobs of each end ([`RealStackRun::take_sctp`],
+//! [`RealStackRun::take_tcp`]) and records the reported events ([`RealStackRun::record`]). Summary and series
+//! come from the code that a run in virtual time uses.
 //!
 //! The applications are the simulator's own. May not touch clocks or sockets: the caller supplies the time.
 
@@ -62,8 +62,8 @@ impl Sender {
     }
 
     /// Records that the association accepted the offered message of `len` bytes.
-    pub fn took(&mut self, len: usize) {
-        self.source.took(len);
+    pub fn accepted(&mut self, len: usize) {
+        self.source.accepted(len);
     }
 }
 
@@ -114,7 +114,7 @@ pub struct TcpJob {
 pub enum Step {
     /// A call on the association, for the action of this number.
     Call {
-        /// Number of the action, for [`Told::Acted`].
+        /// Number of the action, for [`StackEvent::Acted`].
         action: usize,
         /// The call.
         call: Call,
@@ -137,7 +137,7 @@ pub enum Step {
 
 /// A reported event.
 #[derive(Clone, Debug)]
-pub enum Told {
+pub enum StackEvent {
     /// The client considers the association up.
     Established {
         /// Number of the association.
@@ -237,13 +237,13 @@ pub enum Told {
 
 /// A scenario that runs on real stacks: the jobs of its ends, and the record of the run.
 #[derive(Debug)]
-pub struct Elsewhere {
+pub struct RealStackRun {
     simulation: Simulation,
     sctp: Vec<SctpJob>,
     tcp: Vec<TcpJob>,
 }
 
-impl Elsewhere {
+impl RealStackRun {
     /// Prepares a run; `seed` replaces the scenario's own.
     ///
     /// # Errors
@@ -313,15 +313,15 @@ impl Elsewhere {
     }
 
     /// Records an event at `at`, which is not before the last call's.
-    pub fn tell(&mut self, at: Time, what: Told) {
+    pub fn record(&mut self, at: Time, what: StackEvent) {
         let Simulation { now, lines, tcp, plan, scenario, apps, .. } = &mut self.simulation;
         debug_assert!(at >= *now, "time went back");
         *now = at;
         match what {
-            Told::Established { association } => {
+            StackEvent::Established { association } => {
                 lines[association].established.get_or_insert(at);
             }
-            Told::Generated { app } | Told::Running { app, .. } => {
+            StackEvent::Generated { app } | StackEvent::Running { app, .. } => {
                 let (App::Bulk { association, from } | App::Video { association, from }) = apps[app as usize]
                 else {
                     return;
@@ -329,24 +329,24 @@ impl Elsewhere {
                 let mut sources = lines[association].end_mut(from).sources.iter_mut();
                 let source = sources.find(|(number, _)| *number == app).map(|(_, source)| source);
                 match (what, source) {
-                    (Told::Running { start, .. }, Some(source)) => source.set_running(at, start),
+                    (StackEvent::Running { start, .. }, Some(source)) => source.set_running(at, start),
                     (_, Some(Source::Video(video))) => video.was_generated(at),
                     _ => {}
                 }
             }
-            Told::Delivered { association, side, app, head, len } => {
+            StackEvent::Delivered { association, side, app, head, len } => {
                 lines[association].was_given(at, side, app, &head, len);
             }
-            Told::Primary { association, side, to, cause } => {
+            StackEvent::Primary { association, side, to, cause } => {
                 let handover = Handover { at, to, cause, gap: Span::ZERO };
                 lines[association].end_mut(side).handovers.push(handover);
             }
-            Told::Trace { association, side, event } => {
+            StackEvent::Trace { association, side, event } => {
                 if let Some(trace) = &mut lines[association].end_mut(side).trace {
                     trace.add(*event, scenario.probes.chunks);
                 }
             }
-            Told::Left { association, side, stats, paths, why } => {
+            StackEvent::Left { association, side, stats, paths, why } => {
                 // The cause of a loss in a real network is unknown.
                 let verdicts = Tally {
                     unknown_as_wireless: stats.verdicts.wireless,
@@ -355,19 +355,19 @@ impl Elsewhere {
                 };
                 lines[association].end_mut(side).ended = Some(Last { stats: *stats, paths, verdicts, why });
             }
-            Told::TcpEstablished { connection, side } => {
+            StackEvent::TcpEstablished { connection, side } => {
                 tcp[connection].end_mut(side).established.get_or_insert(at);
             }
-            Told::TcpDelivered { connection, side, bytes } => {
+            StackEvent::TcpDelivered { connection, side, bytes } => {
                 let line = &mut tcp[connection];
                 line.end_mut(side).account(at, bytes);
                 let total = line.end(side).received.bytes;
                 line.end_mut(side.other()).was_delivered(at, total);
             }
-            Told::TcpEnded { connection, side, why } => {
+            StackEvent::TcpEnded { connection, side, why } => {
                 tcp[connection].end_mut(side).ended.get_or_insert(why);
             }
-            Told::Acted { action, refused } => {
+            StackEvent::Acted { action, refused } => {
                 let action = &mut plan.actions[action];
                 // The peer's answer follows the call.
                 action.done.get_or_insert(at);
@@ -458,5 +458,5 @@ fn refuse(scenario: &Scenario) -> Result<(), ScenarioError> {
 }
 
 #[cfg(test)]
-#[path = "elsewhere_tests.rs"]
+#[path = "real_stacks_tests.rs"]
 mod tests;
