@@ -15,6 +15,7 @@ mod liveness;
 pub(crate) mod negotiate;
 mod output;
 mod policy;
+mod primary;
 mod reconfig;
 mod replies;
 mod shutdown;

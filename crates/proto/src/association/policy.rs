@@ -3,8 +3,8 @@
 
 use core::net::IpAddr;
 
+use msctp_congestion::RoundTrips;
 use msctp_congestion::estimator::Estimate;
-use msctp_congestion::{Measured, RoundTrips};
 use msctp_units::Time;
 use msctp_wire::{ChunkType, EncodeChunk, UnknownChunk};
 use smallvec::SmallVec;
@@ -15,7 +15,7 @@ use crate::call_error::CallError;
 use crate::config::Config;
 use crate::event::Event;
 use crate::handover::{Action, HandoverPolicy, LinkEvent, LinkState, MIN_TIMER, PathView, View};
-use crate::path::{Path, Paths, SetPrimaryError};
+use crate::path::{Path, Paths};
 use crate::stats::{AssociationState as State, PathState};
 use crate::trace::{PrimaryCause, TraceKind};
 
@@ -31,7 +31,7 @@ pub(super) struct Handover {
     /// New DATA on the first path is copied to the second.
     pub(super) bicast: Option<(PathId, PathId)>,
     /// The path that the last [`Event::PrimaryChanged`] named; `None` before the first.
-    reported: Option<PathId>,
+    pub(super) reported: Option<PathId>,
     /// The round-trip times reported last, for a policy that wants them.
     round_trips: Option<Vec<(PathId, RoundTrips)>>,
     /// Expiration of the policy's timer.
@@ -78,7 +78,7 @@ impl Handover {
 }
 
 /// Returns a policy's view of a path.
-fn view_of(path: &Path) -> PathView {
+pub(super) fn view_of(path: &Path) -> PathView {
     PathView {
         id: path.id(),
         local: path.addr().local,
@@ -159,23 +159,6 @@ impl Association {
             }
             Action::SetTimer { at } => self.handover.timer = at.map(|at| at.max(now + MIN_TIMER)),
         }
-    }
-
-    /// Sets the window of a path for the policy.
-    fn adjust_window(&mut self, now: Time, path: PathId, cwnd: u64, ssthresh: u64) {
-        let Some(path) = self.paths.get_mut(path) else { return };
-        path.controller.adjust(cwnd.max(u64::from(path.pmdcs())), ssthresh);
-        let (path, cwnd) = (path.id(), path.controller.window().cwnd);
-        self.tracer.push(now, TraceKind::Adjusted { path, cwnd, ssthresh });
-    }
-
-    /// Restarts a path's controller at a measurement of the policy.
-    fn resume_path(&mut self, now: Time, path: PathId, measured: &Measured) {
-        let Some(path) = self.paths.get_mut(path).filter(|_| !measured.bandwidth.is_zero()) else { return };
-        path.controller.resume(measured);
-        let window = path.controller.window();
-        let (path, cwnd, ssthresh) = (path.id(), window.cwnd, window.ssthresh);
-        self.tracer.push(now, TraceKind::StartState { path, cwnd, ssthresh });
     }
 
     /// Queues one of the policy's own chunks.
@@ -295,64 +278,6 @@ impl Association {
         }
     }
 
-    /// Makes `path` the primary; the policy sets its starting window.
-    pub(super) fn switch_primary(
-        &mut self,
-        now: Time,
-        path: PathId,
-        cause: PrimaryCause,
-    ) -> Result<(), SetPrimaryError> {
-        let old = self.primary_view();
-        self.paths.set_primary(path)?;
-        self.after_switch(now, old, cause);
-        Ok(())
-    }
-
-    /// Reports a change of the primary. `old`: the old primary before the change.
-    fn after_switch(&mut self, now: Time, old: Option<PathView>, cause: PrimaryCause) {
-        let (Some(old), Some(new)) = (old, self.primary_view()) else { return };
-        if old.id == new.id {
-            return;
-        }
-        self.report_primary(now, old.id, new.id, cause);
-        let start =
-            self.ask_policy(now, |policy, view, actions| policy.on_primary_switch(&old, &new, view, actions));
-        if let Some(start) = start.flatten()
-            && let Some(path) = self.paths.get_mut(new.id)
-        {
-            path.controller.start(&start);
-            let window = path.controller.window();
-            let kind = TraceKind::StartState { path: new.id, cwnd: window.cwnd, ssthresh: window.ssthresh };
-            self.tracer.push(now, kind);
-        }
-    }
-
-    fn report_primary(&mut self, now: Time, from: PathId, to: PathId, cause: PrimaryCause) {
-        self.handover.reported = Some(to);
-        self.events.push(Event::PrimaryChanged { path: to, cause });
-        self.tracer.push(now, TraceKind::Primary { from, to, cause });
-    }
-
-    /// Reports the data path if the last report named another one. `from`: the data path before the first
-    /// report.
-    ///
-    /// Uses the current data path, not that of a queued change, which a switch may have overtaken.
-    pub(super) fn report_data_path(&mut self, now: Time, from: Option<PathId>) {
-        if let Some(to) = self.paths.data_path()
-            && let Some(from) = self.handover.reported.or(from)
-            && from != to
-            && self.state != State::Closed
-        {
-            self.report_primary(now, from, to, PrimaryCause::Failover);
-        }
-    }
-
-    /// Returns the policy's view of the primary path.
-    pub(super) fn primary_view(&self) -> Option<PathView> {
-        let primary = self.paths.primary().and_then(|primary| self.paths.get(primary))?;
-        Some(view_of(primary))
-    }
-
     /// Cleans up after removed paths. `old`: the primary before.
     pub(super) fn forget_paths(&mut self, now: Time, removed: &[Path], old: Option<PathView>) {
         for path in removed {
@@ -377,23 +302,6 @@ impl Association {
                 self.ask_policy(now, |policy, view, actions| policy.on_path_removed(id, view, actions));
             }
         }
-    }
-
-    /// Sends new data to `path` from now on (RFC 9260 §11.1.6).
-    ///
-    /// # Errors
-    ///
-    /// There is no such path, it is not confirmed, or the association is closed.
-    pub fn set_primary(&mut self, now: Time, path: PathId) -> Result<(), CallError> {
-        if self.state == State::Closed {
-            return Err(CallError::WrongState { state: self.state });
-        }
-        self.switch_primary(now, path, PrimaryCause::Local).map_err(|error| match error {
-            SetPrimaryError::Unknown(path) => CallError::UnknownPath(path),
-            SetPrimaryError::Unconfirmed(path) => CallError::UnconfirmedPath(path),
-        })?;
-        self.after_change(now);
-        Ok(())
     }
 
     /// Handles a link event of a local address: paths over a link that is down carry nothing, and the policy
