@@ -59,7 +59,7 @@ const MEASURED: ChunkType = ChunkType(0xbd);
 /// estimate the data moves as well: a path without a bottleneck, as loopback, has none.
 #[derive(Debug)]
 struct Probing {
-    told: Arc<AtomicU64>,
+    reported: Arc<AtomicU64>,
     probed: Option<PathId>,
 }
 
@@ -72,7 +72,7 @@ impl HandoverPolicy for Probing {
     }
     fn on_chunk(&mut self, _from: PathAddr, chunk: &UnknownChunk<'_>, _: &View<'_>, _: &mut Vec<Action>) {
         if let Ok(value) = chunk.value().try_into() {
-            self.told.store(u64::from_be_bytes(value), Relaxed);
+            self.reported.store(u64::from_be_bytes(value), Relaxed);
         }
     }
     fn on_path_added(&mut self, path: PathId, view: &View<'_>, actions: &mut Vec<Action>) {
@@ -107,9 +107,9 @@ impl HandoverPolicy for Probing {
     }
 }
 
-fn with_scheme(config: Config, told: &Arc<AtomicU64>) -> Config {
-    let told = Arc::clone(told);
-    let policy = move || Box::new(Probing { told: Arc::clone(&told), probed: None }) as Box<_>;
+fn with_scheme(config: Config, reported: &Arc<AtomicU64>) -> Config {
+    let reported = Arc::clone(reported);
+    let policy = move || Box::new(Probing { reported: Arc::clone(&reported), probed: None }) as Box<_>;
     let controller = |path: &ControllerConfig| {
         Box::new(Aimd { path: path.clone(), cwnd: 10 * path.pmdcs }) as Box<dyn Controller>
     };
@@ -119,23 +119,23 @@ fn with_scheme(config: Config, told: &Arc<AtomicU64>) -> Config {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let told = Arc::new(AtomicU64::new(u64::MAX));
+    let reported = Arc::new(AtomicU64::new(u64::MAX));
     let text = include_str!("../../../scenarios/handover.toml");
     let mut scenario = Scenario::from_toml(text, "handover.toml", &[])?;
     scenario.actions.retain(|action| matches!(action.what, Do::LinkUp { .. } | Do::AddAddress { .. }));
     for profile in &mut scenario.sctp {
-        profile.config = with_scheme(profile.config.clone(), &told);
+        profile.config = with_scheme(profile.config.clone(), &reported);
     }
     let mut simulation = Simulation::new(&scenario, None)?;
     simulation.run();
     let download = &simulation.summary().associations[0];
     let (bytes, moves) = (download.to_client.bytes, download.handovers.len());
-    println!("simulator: {bytes} bytes, {moves} moves; chunk: {} bit/s", told.swap(u64::MAX, Relaxed));
+    println!("simulator: {bytes} bytes, {moves} moves; chunk: {} bit/s", reported.swap(u64::MAX, Relaxed));
     let server = Endpoint::bind(&EndpointOptions::new(["127.0.0.1:0".parse()?]))?;
-    server.listen(msctp::DEFAULT_PORT, with_scheme(Config::mobile(), &told))?;
+    server.listen(msctp::DEFAULT_PORT, with_scheme(Config::mobile(), &reported))?;
     let client = Endpoint::bind(&EndpointOptions::new(["127.0.0.2:0".parse()?, "127.0.0.3:0".parse()?]))?;
     let peer = Peer { from: Some(vec!["127.0.0.2".parse()?]), ..Peer::new(server.local_addresses()[0]) };
-    let association = client.connect(peer, with_scheme(Config::mobile(), &told)).await?;
+    let association = client.connect(peer, with_scheme(Config::mobile(), &reported)).await?;
     let accepted = server.accept(msctp::DEFAULT_PORT).await.ok_or("no association")?;
     association.add_local_address("127.0.0.3".parse()?)?;
     for _ in 0..1500 {
@@ -144,6 +144,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     let primary = association.paths().into_iter().find(|path| path.primary).ok_or("no primary path")?;
-    println!("UDP: data leaves from {}; chunk: {} bit/s", primary.at.local, told.load(Relaxed));
+    println!("UDP: data leaves from {}; chunk: {} bit/s", primary.at.local, reported.load(Relaxed));
     Ok(())
 }
