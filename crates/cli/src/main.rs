@@ -12,6 +12,7 @@ mod compare;
 mod emulate;
 mod fit;
 mod interrupt;
+mod metrics;
 #[cfg(feature = "net")]
 mod net;
 mod output;
@@ -53,6 +54,7 @@ enum Command {
     Emulate(Box<emulate::Args>),
     Bench(bench::Args),
     Compare(compare::Args),
+    Metrics(metrics::Args),
     Reproduce(reproduce::Args),
     Fit(fit::Args),
     Validate(validate::Args),
@@ -110,6 +112,7 @@ fn main() -> ExitCode {
         Command::Emulate(args) => emulate::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Metrics(args) => metrics::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Fit(args) => fit::run(&args),
         Command::Validate(args) => validate::run(&args),

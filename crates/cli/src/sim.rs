@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use msctp_experiments::metrics::{INTERVAL, Results, Wanted};
 use msctp_sim::scenario::Scenario;
 use msctp_sim::{Series, Simulation};
 use msctp_units::{Span, Time};
@@ -28,6 +29,7 @@ Examples:
   msctp sim scenarios/handover.toml --seed 7 --set link.wlan.rate=2Mbps
   msctp sim scenarios/handover.toml --pcap handover.pcapng --pcap-link 3g --pcap-link wlan/forward
   msctp sim scenarios/bulk-wlan.toml --json | jq .associations[0].to_server.goodput
+  msctp sim scenarios/handover.toml --metric handover.gap --metric path.cwnd@31s
   msctp sim scenarios/handover.toml --series plots --hash
   msctp sim scenarios/handover.toml --events events.jsonl && jq -c 'select(.event == \"primary\")' events.jsonl
 
@@ -60,6 +62,10 @@ pub(crate) struct Args {
     /// Print the summary as JSON.
     #[arg(long)]
     json: bool,
+    /// Print this metric's value instead of the summary, as handover.gap or link.drops:wlan (`msctp metrics`
+    /// lists them); repeatable. With --json, one object with a member for each.
+    #[arg(long = "metric", value_name = "NAME")]
+    metrics: Vec<String>,
     /// Print a SHA-256 of all delivered packets, to compare runs.
     #[arg(long)]
     hash: bool,
@@ -71,22 +77,20 @@ pub(crate) struct Args {
 /// Number of pieces of a run. Between them the progress bar moves and a signal takes effect.
 const PIECES: u64 = 1000;
 
-/// Default interval of the throughput series: short enough to show a handover.
-pub(crate) const THROUGHPUT_INTERVAL: Span = Span::from_millis(100);
-
 /// Reads the scenario, simulates it and prints the summary.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let source = Source::read(&args.scenario)?;
     let mut scenario =
         Scenario::from_toml_and_files(&source.text, &source.file, &args.set, &|name| source.open(name))
             .map_err(|e| Failure::Input(e.to_string()))?;
-    scenario.probes.throughput.get_or_insert(THROUGHPUT_INTERVAL);
+    scenario.probes.throughput.get_or_insert(INTERVAL);
     scenario.probes.trace |= args.events.is_some();
     if args.series.is_some() {
         scenario.probes.trace = true;
         scenario.probes.messages = true;
-        scenario.probes.queues.get_or_insert(THROUGHPUT_INTERVAL);
+        scenario.probes.queues.get_or_insert(INTERVAL);
     }
+    let wanted = metrics(args, &mut scenario)?;
     warn_of_unused(&scenario);
     let mut simulation =
         Simulation::new(&scenario, args.seed).map_err(|e| Failure::Input(format!("{}: {e}", source.file)))?;
@@ -98,9 +102,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let until = args.until.map_or(simulation.end(), |span| simulation.end().min(Time::ZERO + span));
     let complete = run_in_pieces(&mut simulation, until, interrupt.flag());
     let summary = simulation.summary();
-    let written = outputs.finish(simulation);
+    let (written, series) = outputs.finish(simulation);
+    let results = Results { summary: &summary, series: &series };
+    let values: Vec<_> = wanted.iter().map(|wanted| (wanted, wanted.value(&results))).collect();
     print(|mut out| {
-        if args.json {
+        if !values.is_empty() {
+            write_metrics(out, &values, args.json)
+        } else if args.json {
             serde_json::to_writer_pretty(&mut out, &summary)?;
             writeln!(out)
         } else {
@@ -108,11 +116,47 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         }
     })?;
     written?;
-    if complete {
-        Ok(())
-    } else {
-        Err(interrupt.failure(format!("interrupted at {} s", simulation_time(summary.duration))))
+    if !complete {
+        return Err(interrupt.failure(format!("interrupted at {} s", simulation_time(summary.duration))));
     }
+    let missing = values.into_iter().find_map(|(_, value)| value.err());
+    missing.map_or(Ok(()), |why| Err(Failure::Run(format!("--metric {why}"))))
+}
+
+/// Parses the metrics and enables the probes that they need.
+fn metrics(args: &Args, scenario: &mut Scenario) -> Result<Vec<Wanted>, Failure> {
+    let parse = |text: &String| {
+        let wanted = Wanted::parse(text)?;
+        wanted.check(scenario)?;
+        wanted.enable(scenario);
+        Ok(wanted)
+    };
+    let wanted: Result<_, String> = args.metrics.iter().map(parse).collect();
+    wanted.map_err(|fault| Failure::Input(format!("--metric: {fault}")))
+}
+
+/// Prints the values of the metrics: a number alone if there is one, else a line for each with its unit.
+fn write_metrics(
+    out: &mut dyn Write,
+    values: &[(&Wanted, Result<f64, String>)],
+    json: bool,
+) -> io::Result<()> {
+    if json {
+        let member = |(wanted, value): &(&Wanted, Result<f64, String>)| {
+            (wanted.to_string(), value.as_ref().ok().copied().into())
+        };
+        let object: serde_json::Map<_, _> = values.iter().map(member).collect();
+        serde_json::to_writer_pretty(&mut *out, &object)?;
+        return writeln!(out);
+    }
+    for (wanted, value) in values {
+        match value {
+            Ok(value) if values.len() == 1 => writeln!(out, "{value}")?,
+            Ok(value) => writeln!(out, "{wanted} {value} {}", wanted.metric.unit.symbol())?,
+            Err(_) => {}
+        }
+    }
+    Ok(())
 }
 
 /// Warns on standard error of declarations that nothing uses.
@@ -149,16 +193,18 @@ impl Outputs {
         Ok(outputs)
     }
 
-    /// Completes every file, also after an interrupted run. The others are completed if one fails.
-    fn finish(self, mut simulation: Simulation) -> Result<(), Failure> {
+    /// Completes every file, also after an interrupted run, and returns the time series. The others are
+    /// completed if one fails.
+    fn finish(self, mut simulation: Simulation) -> (Result<(), Failure>, Series) {
         let finish = |output: Option<Output>, finished: io::Result<()>| match output {
             Some(output) => finished.map_err(|e| output.failure(&e)).and_then(|()| output.commit()),
             None => Ok(()),
         };
         let pcap = finish(self.pcap, simulation.finish());
         let events = finish(self.events, simulation.finish_events());
-        let series = self.series.map_or(Ok(()), |files| files.write(&simulation.into_series()));
-        pcap.and(events).and(series)
+        let series = simulation.into_series();
+        let written = self.series.map_or(Ok(()), |files| files.write(&series));
+        (pcap.and(events).and(written), series)
     }
 }
 

@@ -301,3 +301,30 @@ fn the_version_is_the_programs_and_counts_agree_with_their_nouns() {
     assert!(ends.iter().all(|end| *end == ends[0]), "{}", table.join("\n"));
     assert!(table[2].starts_with("  core/reverse") || table[2].starts_with("  core"), "{}", table.join("\n"));
 }
+
+#[test]
+fn metrics_are_printed_in_place_of_the_summary() {
+    let path = scenario("handover.toml");
+    let path = path.to_str().expect("UTF-8");
+    let one = sim(&[path, "--metric", "handover.gap"]);
+    assert_eq!(one.status.code(), Some(0), "{}", text(&one.stderr));
+    let gap: f64 = text(&one.stdout).trim().parse().expect("a number alone");
+    let json: serde_json::Value = serde_json::from_slice(&sim(&[path, "--json"]).stdout).expect("JSON");
+    let handovers = json["associations"][0]["handovers"].as_array().expect("a list");
+    assert!(handovers.iter().any(|handover| handover["gap"].as_f64() == Some(gap)), "{gap} in {handovers:?}");
+
+    let two = sim(&[path, "--metric", "path.cwnd@31s", "--metric", "link.drops:wlan", "--json"]);
+    let values: serde_json::Value = serde_json::from_slice(&two.stdout).expect("JSON");
+    assert!(values["path.cwnd@31s"].as_f64() > Some(1000.0), "{values}");
+    assert!(values["link.drops:wlan"].is_number(), "{values}");
+
+    let wrong = sim(&[path, "--metric", "link.drops:wlna"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert_eq!(
+        text(&wrong.stderr).lines().last(),
+        Some("msctp: --metric: link.drops:wlna: the scenario has no link \"wlna\"; did you mean \"wlan\"?")
+    );
+    let none = sim(&[path, "--metric", "handover.gap@41s.."]);
+    assert_eq!((none.status.code(), none.stdout.len()), (Some(1), 0));
+    assert!(text(&none.stderr).contains("no association handed over"), "{}", text(&none.stderr));
+}

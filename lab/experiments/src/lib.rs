@@ -9,6 +9,7 @@ pub mod compare;
 pub mod experiments;
 pub mod figure;
 pub mod leaderboard;
+pub mod metrics;
 pub mod output;
 pub mod plan;
 pub mod report;

@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use msctp_emu::need;
+use msctp_experiments::metrics::INTERVAL;
 use msctp_live::{Error, Live, Options};
 use msctp_sim::scenario::Scenario;
 
@@ -12,7 +13,7 @@ use super::outputs::Outputs;
 use crate::Failure;
 use crate::interrupt::Interrupt;
 use crate::running::print;
-use crate::sim::{SERIES, Source, THROUGHPUT_INTERVAL, warn_of_unused};
+use crate::sim::{SERIES, Source, warn_of_unused};
 use crate::sim_text;
 
 /// Reads the scenario, checks the requirements, runs it and prints the summary.
@@ -21,7 +22,7 @@ pub(super) fn run(args: &Args, path: &Path) -> Result<(), Failure> {
     let mut scenario =
         Scenario::from_toml_and_files(&source.text, &source.file, &args.set, &|name| source.open(name))
             .map_err(|e| Failure::Input(e.to_string()))?;
-    scenario.probes.throughput.get_or_insert(THROUGHPUT_INTERVAL);
+    scenario.probes.throughput.get_or_insert(INTERVAL);
     if args.series.is_some() {
         scenario.probes.trace = true;
         scenario.probes.messages = true;

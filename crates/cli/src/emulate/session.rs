@@ -9,6 +9,7 @@ use std::sync::mpsc::channel;
 use msctp_emu::contain::{self, Role};
 use msctp_emu::session::{Ended, Note, Task};
 use msctp_emu::{Emulation, Error, Options, need};
+use msctp_experiments::metrics::INTERVAL;
 use msctp_schemes::catalogue::suggest;
 use msctp_sim::Series;
 use msctp_sim::scenario::{NodeKind, Scenario, WithOutsideHosts};
@@ -16,7 +17,7 @@ use msctp_sim::scenario::{NodeKind, Scenario, WithOutsideHosts};
 use super::outputs::Outputs;
 use super::{Args, text};
 use crate::Failure;
-use crate::sim::{Column, Source, THROUGHPUT_INTERVAL};
+use crate::sim::{Column, Source};
 
 /// The time series of an emulation of commands.
 const QUEUES: Column = ("queue.csv", Series::write_queue_csv);
@@ -30,7 +31,7 @@ pub(super) fn run(args: &Args, path: &Path) -> Result<(), Failure> {
         Scenario::from_toml_with_outside_hosts(text, file, &args.set, &open)
             .map_err(|e| Failure::Input(e.to_string()))?;
     if args.series.is_some() {
-        scenario.probes.queues.get_or_insert(THROUGHPUT_INTERVAL);
+        scenario.probes.queues.get_or_insert(INTERVAL);
     }
     let (helpers, main) = tasks(args, &scenario)?;
     need::check().map_err(|missing| Failure::Run(missing.to_string()))?;

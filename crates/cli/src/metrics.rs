@@ -1,0 +1,78 @@
+//! `msctp metrics`: lists the metrics of a run.
+
+use std::io;
+
+use msctp_experiments::metrics::{METRICS, Metric, Subject, When};
+use serde::Serialize;
+
+use crate::Failure;
+use crate::running::print;
+
+/// List the metrics of a run: name, unit and meaning.
+///
+/// A metric is written NAME[:SUBJECT][@TIME]: link.drops:wlan/forward, path.cwnd@31s,
+/// association.goodput@30s..40s. Without a subject it covers all of the kind.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  msctp metrics
+  msctp metrics --json | jq -r '.[].name'
+  msctp sim scenarios/handover.toml --metric handover.gap --metric path.cwnd@31s
+
+Exit codes: 0 done, 1 failed, 2 invalid arguments.")]
+pub(crate) struct Args {
+    /// Print the list as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A metric in JSON.
+#[derive(Serialize)]
+struct Entry {
+    name: &'static str,
+    unit: &'static str,
+    /// What `:SUBJECT` names; empty: the metric has no subject.
+    subject: &'static str,
+    /// `never`, `instant` (required) or `range` (optional).
+    time: &'static str,
+    meaning: &'static str,
+}
+
+impl Entry {
+    fn of(metric: &'static Metric) -> Self {
+        let time = match metric.when {
+            When::Never => "never",
+            When::Instant => "instant",
+            When::Range => "range",
+        };
+        let Metric { name, unit, subject, meaning, .. } = metric;
+        Self { name, unit: unit.symbol(), subject: subject.word(), time, meaning }
+    }
+}
+
+/// Prints the list.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let entries: Vec<Entry> = METRICS.iter().map(Entry::of).collect();
+    print(|out| {
+        if args.json {
+            return serde_json::to_writer_pretty(&mut *out, &entries)
+                .map_err(io::Error::from)
+                .and_then(|()| writeln!(out));
+        }
+        for (number, metric) in METRICS.iter().enumerate() {
+            let group = |metric: &Metric| metric.name.split('.').next().unwrap_or_default();
+            if number > 0 && group(&METRICS[number - 1]) != group(metric) {
+                writeln!(out)?;
+            }
+            let subject = if metric.subject == Subject::Run { "" } else { "[:NAME]" };
+            let time = match metric.when {
+                When::Never => "",
+                When::Instant => "@TIME",
+                When::Range => "[@FROM..TO]",
+            };
+            writeln!(out, "{}{subject}{time} ({})", metric.name, metric.unit.symbol())?;
+            writeln!(out, "    {}", metric.meaning)?;
+        }
+        Ok(())
+    })
+}

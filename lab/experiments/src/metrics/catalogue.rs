@@ -1,0 +1,136 @@
+//! The registry: every metric with its unit, its meaning and its function.
+
+use super::{Metric, Probe, Subject, Unit, When, associations, handovers, network, paths};
+
+/// Returns a metric of associations that adds up a counter of both directions.
+macro_rules! counter {
+    ($name:literal, $unit:expr, $meaning:literal, $subject:ident, $module:ident :: $sum:ident, $of:expr) => {
+        Metric {
+            name: $name,
+            unit: $unit,
+            meaning: $meaning,
+            subject: Subject::$subject,
+            when: When::Never,
+            probe: Probe::None,
+            compute: |results, wanted| Ok($module::$sum(results, wanted, $of)),
+        }
+    };
+}
+
+/// Returns any other metric.
+macro_rules! metric {
+    ($name:literal, $unit:expr, $meaning:literal, $subject:ident, $when:ident, $probe:ident, $compute:expr) => {
+        Metric {
+            name: $name,
+            unit: $unit,
+            meaning: $meaning,
+            subject: Subject::$subject,
+            when: When::$when,
+            probe: Probe::$probe,
+            compute: $compute,
+        }
+    };
+}
+
+const CHUNKS: Unit = Unit::Count("chunks");
+const PACKETS: Unit = Unit::Count("packets");
+const SEGMENTS: Unit = Unit::Count("segments");
+const TIMES: Unit = Unit::Count("times");
+
+/// All metrics, by what they describe.
+#[rustfmt::skip]
+pub const METRICS: &[Metric] = &[
+    metric!("handover.gap", Unit::Seconds, "longest delivery gap that overlaps the 5 s after the first change of the sender's \
+        primary path later than 2 s (or in the range); the worst association's", Association, Range, None, handovers::gap),
+    metric!("handover.after", Unit::Rate, "user bytes delivered in the 5 s after that change; mean of the associations that \
+        handed over", Association, Range, Throughput, handovers::after),
+    metric!("handover.before", Unit::Rate, "user bytes delivered in the 5 s before that change; mean of the associations that \
+        handed over", Association, Range, Throughput, handovers::before),
+    metric!("handover.share", Unit::Ratio, "handover.after divided by handover.before", Association, Range, Throughput,
+        handovers::share),
+    metric!("handover.at", Unit::Seconds, "time of that change; the earliest association's", Association, Range, None,
+        handovers::at),
+    metric!("handover.count", TIMES, "changes of the sender's primary path later than 2 s (or in the range)",
+        Association, Range, None, handovers::count),
+
+    metric!("association.goodput", Unit::Rate, "user bytes delivered since the start of the run (or in the range), both directions",
+        Association, Range, None, associations::goodput),
+    counter!("association.bytes", Unit::Bytes, "user bytes delivered, both directions", Association, associations::sum,
+        |flow| flow.bytes),
+    metric!("association.gap", Unit::Seconds, "longest time between two deliveries, or from the last one to the end; the worst \
+        direction's", Association, Never, None, associations::gap),
+    metric!("association.completed", Unit::Seconds, "time at which all data of finite applications had been delivered; the latest \
+        association's", Association, Never, None, associations::completed),
+    metric!("association.established", Unit::Seconds, "time at which the client considered the association up; the latest one's",
+        Association, Never, None, associations::established),
+    metric!("association.ended", TIMES, "associations that ended before the run did", Association, Never, None,
+        associations::ended),
+    counter!("association.data_chunks", CHUNKS, "DATA chunks sent for the first time", Association, associations::sum,
+        |flow| flow.data_chunks),
+    counter!("association.retransmitted", CHUNKS, "DATA chunks retransmitted", Association, associations::sum,
+        |flow| flow.retransmitted),
+    counter!("association.timeouts", TIMES, "T3-rtx expirations, on the paths that exist at the end", Association,
+        associations::sum, |flow| flow.timeouts),
+    counter!("association.spurious_timeouts", TIMES, "T3-rtx expirations detected as spurious", Association, associations::sum,
+        |flow| flow.spurious_timeouts),
+    counter!("association.fast_retransmits", TIMES, "fast retransmits, on the paths that exist at the end", Association,
+        associations::sum, |flow| flow.fast_retransmits),
+    counter!("association.sacks", CHUNKS, "SACK chunks sent", Association, associations::sum, |flow| flow.sacks),
+
+    metric!("path.cwnd", Unit::Bytes, "congestion window of the sender's primary path at the instant; mean of the associations",
+        Association, Instant, Trace, paths::cwnd),
+    metric!("path.ssthresh", Unit::Bytes, "slow-start threshold of the sender's primary path at the instant; mean of the \
+        associations that have one", Association, Instant, Trace, paths::ssthresh),
+    metric!("path.flight", Unit::Bytes, "bytes in flight on the sender's primary path at the instant; mean of the associations",
+        Association, Instant, Trace, paths::flight),
+    metric!("path.srtt", Unit::Seconds, "smoothed round-trip time of the sender's primary path at the instant; mean of the \
+        associations", Association, Instant, Trace, paths::srtt),
+    metric!("path.rtt.p95", Unit::Seconds, "the round-trip time that 95 % of the sender's samples did not exceed (nearest rank), \
+        all paths", Association, Range, Trace, paths::rtt_p95),
+
+    metric!("tcp.goodput", Unit::Rate, "user bytes delivered since the start of the run (or in the range), both directions",
+        Tcp, Range, None, associations::tcp_goodput),
+    counter!("tcp.bytes", Unit::Bytes, "user bytes delivered, both directions", Tcp, associations::tcp_sum, |flow| flow.bytes),
+    metric!("tcp.gap", Unit::Seconds, "longest time between two deliveries, or from the last one to the end; the worst direction's",
+        Tcp, Never, None, associations::tcp_gap),
+    metric!("tcp.completed", Unit::Seconds, "time at which all data of finite applications had been delivered; the latest \
+        connection's", Tcp, Never, None, associations::tcp_completed),
+    counter!("tcp.segments", SEGMENTS, "segments sent for the first time", Tcp, associations::tcp_sum, |flow| flow.segments),
+    counter!("tcp.retransmitted", SEGMENTS, "segments retransmitted", Tcp, associations::tcp_sum, |flow| flow.retransmitted),
+    counter!("tcp.timeouts", TIMES, "expirations of the retransmission timer", Tcp, associations::tcp_sum, |flow| flow.timeouts),
+    counter!("tcp.fast_retransmits", TIMES, "times fast recovery was entered", Tcp, associations::tcp_sum,
+        |flow| flow.fast_retransmits),
+
+    metric!("others.goodput", Unit::Rate, "bytes of cbr applications on the wire and user bytes of TCP connections delivered since \
+        the start of the run", Other, Never, None, network::others_goodput),
+    metric!("others.loss", Unit::Ratio, "share of the packets of cbr applications that were lost and of TCP segments to the server \
+        that were retransmitted", Other, Never, None, network::others_loss),
+
+    metric!("app.transfer.mean", Unit::Seconds, "mean time from a video message's generation to its delivery; the worst \
+        application's", Video, Never, None, |results, wanted| network::transfer(results, wanted, |video| video.mean_transfer)),
+    metric!("app.transfer.p95", Unit::Seconds, "the transfer time that 95 % of a video's delivered messages did not exceed (nearest \
+        rank); the worst application's", Video, Never, None,
+        |results, wanted| network::transfer(results, wanted, |video| video.p95_transfer)),
+    metric!("app.transfer.max", Unit::Seconds, "longest transfer time of a video message", Video, Never, None,
+        |results, wanted| network::transfer(results, wanted, |video| video.max_transfer)),
+    metric!("app.undelivered", Unit::Count("messages"), "video messages not delivered by the end of the run", Video, Never, None,
+        network::undelivered),
+
+    counter!("link.offered", PACKETS, "packets offered to the link", Link, network::sum, |link| link.offered),
+    counter!("link.delivered", PACKETS, "packets delivered", Link, network::sum, |link| link.delivered),
+    counter!("link.bytes", Unit::Bytes, "bytes delivered, IP headers included", Link, network::sum, |link| link.delivered_bytes),
+    counter!("link.drops", PACKETS, "packets dropped by the queue", Link, network::sum, |link| link.queue_drops),
+    counter!("link.marked", PACKETS, "packets marked with Congestion Experienced", Link, network::sum, |link| link.marked),
+    counter!("link.losses", PACKETS, "packets lost by the loss process", Link, network::sum, |link| link.losses),
+    counter!("link.down_drops", PACKETS, "packets lost because the link was down", Link, network::sum, |link| link.down_drops),
+    counter!("link.resent", Unit::Count("blocks"), "blocks or frames that the link layer retransmitted", Link, network::sum,
+        |link| link.resent),
+    metric!("link.queue.max", PACKETS, "longest queue; the worst direction's", Link, Never, None, network::longest_queue),
+    metric!("link.queue.mean", PACKETS, "mean of the sampled queue lengths; the worst direction's", Link, Never, Queues,
+        network::mean_queue),
+
+    metric!("run.packets", PACKETS, "packets that links delivered, over all directions", Run, Never, None,
+        |results, _| Ok(results.summary.packets as f64)),
+    metric!("run.events", TIMES, "wake-ups that the simulator handled", Run, Never, None,
+        |results, _| Ok(results.summary.events as f64)),
+];

@@ -1,0 +1,323 @@
+//! The metrics of a run: one registry for `msctp sim --metric`, sweeps and the policy comparison.
+//!
+//! A metric is written `NAME[:SUBJECT][@TIME]`, as `link.drops:wlan/forward`, `path.cwnd@31s` or
+//! `association.goodput@30s..40s`. It is computed from the run's [`Summary`] and [`Series`] alone, so that a
+//! run on real stacks has the same metrics. A new metric is an entry of [`METRICS`].
+
+mod associations;
+mod catalogue;
+mod handovers;
+mod network;
+mod paths;
+
+use std::fmt;
+
+use msctp_schemes::catalogue::suggest;
+use msctp_sim::scenario::{AppKind, Scenario};
+use msctp_sim::{Series, Summary};
+use msctp_units::{Span, Time};
+
+pub use self::catalogue::METRICS;
+
+/// Interval of the throughput series of a run whose scenario sets none: short enough to show a handover.
+pub const INTERVAL: Span = Span::from_millis(100);
+
+/// The unit of a metric, as its symbol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// bit/s.
+    Rate,
+    /// Bytes.
+    Bytes,
+    /// Seconds.
+    Seconds,
+    /// A share or ratio.
+    Ratio,
+    /// A number of the things that the text names.
+    Count(&'static str),
+}
+
+impl Unit {
+    /// Returns the symbol, as in tables and JSON.
+    #[must_use]
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::Rate => "bit/s",
+            Self::Bytes => "B",
+            Self::Seconds => "s",
+            Self::Ratio => "1",
+            Self::Count(what) => what,
+        }
+    }
+}
+
+/// What the `:SUBJECT` of a metric names. Without a subject the metric covers all of the kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// The metric has no subject.
+    Run,
+    /// An SCTP association.
+    Association,
+    /// A TCP connection.
+    Tcp,
+    /// A link or a link direction, as `wlan` or `wlan/forward`.
+    Link,
+    /// A video application.
+    Video,
+    /// A `cbr` application or a TCP connection.
+    Other,
+}
+
+impl Subject {
+    /// Returns the word for errors and lists.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Run => "",
+            Self::Association => "association",
+            Self::Tcp => "tcp connection",
+            Self::Link => "link",
+            Self::Video => "video application",
+            Self::Other => "cbr application or tcp connection",
+        }
+    }
+
+    /// Returns the subjects of this kind in a scenario.
+    fn names(self, scenario: &Scenario) -> Vec<String> {
+        let apps = |wanted: fn(&AppKind) -> bool| {
+            scenario.apps.iter().filter(move |app| wanted(&app.kind)).map(|app| app.name.clone())
+        };
+        let tcp = || scenario.tcp.iter().map(|tcp| tcp.name.clone());
+        match self {
+            Self::Run => Vec::new(),
+            Self::Association => scenario.associations.iter().map(|a| a.name.clone()).collect(),
+            Self::Tcp => tcp().collect(),
+            Self::Link => {
+                let ways =
+                    |name: &str| [name.to_owned(), format!("{name}/forward"), format!("{name}/reverse")];
+                scenario.links.iter().flat_map(|link| ways(&link.name)).collect()
+            }
+            Self::Video => apps(|kind| matches!(kind, AppKind::Video { .. })).collect(),
+            Self::Other => apps(|kind| matches!(kind, AppKind::Cbr { .. })).chain(tcp()).collect(),
+        }
+    }
+}
+
+/// The `@TIME` of a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// The metric covers the whole run and has no time.
+    Never,
+    /// An instant, required: `@31s`.
+    Instant,
+    /// A range, optional: `@30s..40s`, `@30s..`.
+    Range,
+}
+
+/// The time series that a metric needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// The summary suffices.
+    None,
+    /// Delivered bytes per interval.
+    Throughput,
+    /// Windows, round trips and primary switches of the associations.
+    Trace,
+    /// Samples of the queues.
+    Queues,
+}
+
+/// A metric of the registry.
+pub struct Metric {
+    /// Its name, as `handover.gap`.
+    pub name: &'static str,
+    /// Its unit.
+    pub unit: Unit,
+    /// Its meaning, and how it is computed.
+    pub meaning: &'static str,
+    /// What its `:SUBJECT` names.
+    pub subject: Subject,
+    /// Its `@TIME`.
+    pub when: When,
+    /// The series it needs.
+    pub probe: Probe,
+    compute: fn(&Results<'_>, &Wanted) -> Result<f64, String>,
+}
+
+impl fmt::Debug for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metric").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// The results of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Results<'r> {
+    /// Its summary.
+    pub summary: &'r Summary,
+    /// Its time series.
+    pub series: &'r Series,
+}
+
+/// A metric with its subject and time, as a user wrote it.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// The metric.
+    pub metric: &'static Metric,
+    /// The subject; `None`: all.
+    pub subject: Option<String>,
+    /// First instant; the metric's own default if it was not written.
+    from: Option<Time>,
+    /// End of the range, not included; `None`: the end of the run.
+    to: Option<Time>,
+}
+
+impl fmt::Display for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.metric.name)?;
+        if let Some(subject) = &self.subject {
+            write!(f, ":{subject}")?;
+        }
+        let span = |at: Time| at.since(Time::ZERO);
+        match (self.metric.when, self.from) {
+            (When::Instant, Some(at)) => write!(f, "@{}", span(at)),
+            (When::Range, Some(from)) => {
+                write!(f, "@{}..", span(from))?;
+                self.to.map_or(Ok(()), |to| write!(f, "{}", span(to)))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Wanted {
+    /// Parses `NAME[:SUBJECT][@TIME]`.
+    ///
+    /// # Errors
+    /// The fault, and what is allowed.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (rest, time) = match text.split_once('@') {
+            Some((rest, time)) => (rest, Some(time)),
+            None => (text, None),
+        };
+        let (name, subject) = match rest.split_once(':') {
+            Some((name, subject)) => (name, Some(subject)),
+            None => (rest, None),
+        };
+        let metric = METRICS.iter().find(|metric| metric.name == name).ok_or_else(|| {
+            let remedy = suggest(name, METRICS.iter().map(|metric| metric.name));
+            format!("there is no metric \"{name}\"{remedy}; msctp metrics lists them")
+        })?;
+        if subject.is_some() && metric.subject == Subject::Run {
+            return Err(format!("{name} has no subject: want {name} without \":{}\"", subject.unwrap_or("")));
+        }
+        if subject == Some("") {
+            return Err(format!("want the name of a {} after \"{name}:\"", metric.subject.word()));
+        }
+        let (from, to) = metric.times(time)?;
+        Ok(Self { metric, subject: subject.map(str::to_owned), from, to })
+    }
+
+    /// Checks that the subject exists in a scenario, and that the times lie in its duration.
+    ///
+    /// # Errors
+    /// The fault, and what is allowed.
+    pub fn check(&self, scenario: &Scenario) -> Result<(), String> {
+        let names = self.metric.subject.names(scenario);
+        if let Some(subject) = &self.subject
+            && !names.contains(subject)
+        {
+            let word = self.metric.subject.word();
+            let remedy = suggest(subject, names.iter().map(String::as_str));
+            return Err(format!("{self}: the scenario has no {word} \"{subject}\"{remedy}"));
+        }
+        if names.is_empty() && self.metric.subject != Subject::Run {
+            return Err(format!("{self}: the scenario has no {}", self.metric.subject.word()));
+        }
+        let end = Time::ZERO + scenario.duration;
+        if let Some(late) = [self.from, self.to].into_iter().flatten().find(|&at| at > end) {
+            let (late, end) = (late.since(Time::ZERO), scenario.duration);
+            return Err(format!("{self}: {late} is after the end of the run: want at most {end}"));
+        }
+        Ok(())
+    }
+
+    /// Enables the probes that the metric needs. None of them changes the run.
+    pub fn enable(&self, scenario: &mut Scenario) {
+        let probes = &mut scenario.probes;
+        match self.metric.probe {
+            Probe::None => {}
+            Probe::Throughput => drop(probes.throughput.get_or_insert(INTERVAL)),
+            Probe::Trace => probes.trace = true,
+            Probe::Queues => drop(probes.queues.get_or_insert(INTERVAL)),
+        }
+        // A range needs the deliveries over time.
+        if self.metric.when == When::Range && self.from.is_some() {
+            probes.throughput.get_or_insert(INTERVAL);
+        }
+    }
+
+    /// Computes the value from a run's results, in the metric's unit.
+    ///
+    /// # Errors
+    /// Why the run has no value, as "no association handed over".
+    pub fn value(&self, results: &Results<'_>) -> Result<f64, String> {
+        (self.metric.compute)(results, self).map_err(|why| format!("{self}: {why}"))
+    }
+
+    /// Returns true if the metric covers this subject.
+    fn covers(&self, name: &str) -> bool {
+        self.subject.as_deref().is_none_or(|subject| subject == name)
+    }
+
+    /// Returns true if the metric covers this link direction, as `wlan/forward`.
+    fn covers_direction(&self, direction: &str) -> bool {
+        let link = direction.rsplit_once('/').map_or(direction, |(link, _)| link);
+        self.subject.as_deref().is_none_or(|subject| subject == direction || subject == link)
+    }
+}
+
+impl Metric {
+    /// Parses the `@TIME`.
+    fn times(&self, text: Option<&str>) -> Result<(Option<Time>, Option<Time>), String> {
+        let name = self.name;
+        let time = |text: &str| {
+            let span: Result<Span, _> = text.parse();
+            span.map(|span| Time::ZERO + span).map_err(|error| format!("{name}@: \"{text}\" is {error}"))
+        };
+        match (self.when, text) {
+            (When::Never, Some(text)) => {
+                Err(format!("{name} is of the whole run: want {name} without \"@{text}\""))
+            }
+            (When::Instant, None) => Err(format!("{name} needs a time: want {name}@31s")),
+            (When::Instant, Some(text)) => Ok((Some(time(text)?), None)),
+            (_, None) => Ok((None, None)),
+            (_, Some(text)) => {
+                let (from, to) = text.split_once("..").ok_or_else(|| {
+                    format!("{name}@{text} is an instant: want a range, as {name}@30s..40s")
+                })?;
+                let (from, to) = (time(from)?, if to.is_empty() { None } else { Some(time(to)?) });
+                if to.is_some_and(|to| to <= from) {
+                    return Err(format!("{name}@{text} ends before it begins: want a range, as @30s..40s"));
+                }
+                Ok((Some(from), to))
+            }
+        }
+    }
+}
+
+/// Returns the mean; an error of this text without a value.
+fn mean(values: &[f64], none: &str) -> Result<f64, String> {
+    match values.len() {
+        0 => Err(none.to_owned()),
+        n => Ok(values.iter().sum::<f64>() / n as f64),
+    }
+}
+
+/// Returns the largest value; an error of this text without a value.
+fn largest(values: impl IntoIterator<Item = f64>, none: &str) -> Result<f64, String> {
+    values.into_iter().reduce(f64::max).ok_or_else(|| none.to_owned())
+}
+
+#[cfg(test)]
+mod tests;

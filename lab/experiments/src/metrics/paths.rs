@@ -1,0 +1,104 @@
+//! Metrics of the path in use at an instant, from the trace of the end that sends.
+
+use msctp_proto::{PathId, TraceKind};
+use msctp_sim::series::TraceSeries;
+use msctp_units::Time;
+
+use super::{Results, Wanted, mean};
+
+/// Returns the traces of the ends that send the data of the associations that the metric covers.
+fn senders<'r>(results: &Results<'r>, wanted: &Wanted) -> Vec<&'r TraceSeries> {
+    let covered = results.summary.associations.iter().filter(|a| wanted.covers(&a.name));
+    let sender = |association: &msctp_sim::summary::AssociationSummary| {
+        let side =
+            if association.to_client.bytes > association.to_server.bytes { "server" } else { "client" };
+        results.series.traces.iter().find(|trace| trace.association == association.name && trace.side == side)
+    };
+    covered.filter_map(sender).collect()
+}
+
+/// Returns the primary path at an instant: the latest switch's, else the path that the first switch left,
+/// else the first path that was used.
+#[must_use]
+pub(crate) fn primary(trace: &TraceSeries, now: Time) -> Option<PathId> {
+    let mut first = trace.window.path.first().copied();
+    let mut left = false;
+    for mark in &trace.marks {
+        if let TraceKind::Primary { from, to, .. } = mark.kind {
+            if mark.at > now {
+                return if left { first } else { Some(from) };
+            }
+            (first, left) = (Some(to), true);
+        }
+    }
+    first
+}
+
+/// Returns the mean over the associations of a value of their primary path at the metric's instant. `last`
+/// finds the value of a path.
+fn at_instant(
+    results: &Results<'_>,
+    wanted: &Wanted,
+    last: impl Fn(&TraceSeries, PathId, Time) -> Option<f64>,
+) -> Result<f64, String> {
+    let at = wanted.from.unwrap_or_default();
+    let value = |trace: &TraceSeries| primary(trace, at).and_then(|path| last(trace, path, at));
+    let values: Vec<f64> = senders(results, wanted).into_iter().filter_map(value).collect();
+    mean(&values, "no path was in use at this time")
+}
+
+/// Returns the latest window, threshold and bytes in flight of a path: that of the latest change, or of a
+/// later starting state that the handover policy set.
+fn window(trace: &TraceSeries, path: PathId, at: Time) -> Option<(u64, u64, u64)> {
+    let columns = &trace.window;
+    let change = (0..columns.at.len()).rev().find(|&i| columns.path[i] == path && columns.at[i] <= at);
+    let start = trace.marks.iter().rev().find_map(|mark| match mark.kind {
+        TraceKind::StartState { path: of, cwnd, ssthresh } if of == path && mark.at <= at => {
+            Some((mark.at, cwnd, ssthresh))
+        }
+        _ => None,
+    });
+    let changed =
+        change.map(|i| (columns.at[i], columns.cwnd[i], columns.ssthresh[i], columns.flight_size[i]));
+    match (changed, start) {
+        (Some((when, ..)), Some((started, cwnd, ssthresh))) if started > when => Some((cwnd, ssthresh, 0)),
+        (Some((_, cwnd, ssthresh, flight)), _) => Some((cwnd, ssthresh, flight)),
+        (None, Some((_, cwnd, ssthresh))) => Some((cwnd, ssthresh, 0)),
+        (None, None) => None,
+    }
+}
+
+pub(super) fn cwnd(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
+    at_instant(results, wanted, |trace, path, at| window(trace, path, at).map(|(cwnd, ..)| cwnd as f64))
+}
+
+pub(super) fn ssthresh(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
+    let limited = |ssthresh: u64| (ssthresh != u64::MAX).then_some(ssthresh as f64);
+    let value = |trace: &TraceSeries, path, at| window(trace, path, at).and_then(|w| limited(w.1));
+    at_instant(results, wanted, value).map_err(|_| "no path had a threshold at this time".to_owned())
+}
+
+pub(super) fn flight(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
+    at_instant(results, wanted, |trace, path, at| window(trace, path, at).map(|w| w.2 as f64))
+}
+
+pub(super) fn srtt(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
+    at_instant(results, wanted, |trace, path, at| {
+        let rtt = &trace.rtt;
+        let last = (0..rtt.at.len()).rev().find(|&i| rtt.path[i] == path && rtt.at[i] <= at)?;
+        Some(rtt.srtt[last].as_secs_f64())
+    })
+}
+
+/// Returns the nearest-rank percentile of the round-trip samples of all paths in the metric's range.
+pub(super) fn rtt_p95(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
+    let (from, to) = (wanted.from.unwrap_or_default(), wanted.to.unwrap_or(Time::MAX));
+    let mut samples: Vec<_> = Vec::new();
+    for trace in senders(results, wanted) {
+        let rtt = &trace.rtt;
+        samples.extend((0..rtt.at.len()).filter(|&i| (from..to).contains(&rtt.at[i])).map(|i| rtt.sample[i]));
+    }
+    samples.sort_unstable();
+    let rank = (samples.len() * 95).div_ceil(100).checked_sub(1);
+    rank.map(|rank| samples[rank].as_secs_f64()).ok_or_else(|| "no round trip was measured".to_owned())
+}

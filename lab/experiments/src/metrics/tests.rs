@@ -1,0 +1,142 @@
+use super::*;
+use crate::scenario_file::scenario_file;
+use crate::world::{Simulator, World};
+
+/// Runs a scenario with the probes of these metrics and returns their values.
+fn values(
+    file: crate::scenario_file::ScenarioFile,
+    set: &[&str],
+    texts: &[&str],
+) -> Vec<Result<f64, String>> {
+    let wanted: Vec<Wanted> = texts.iter().map(|text| Wanted::parse(text).unwrap()).collect();
+    let set: Vec<String> = set.iter().map(|&set| set.to_owned()).collect();
+    let mut scenario = Scenario::from_toml(file.text, file.path, &set).unwrap();
+    for wanted in &wanted {
+        wanted.check(&scenario).unwrap();
+        wanted.enable(&mut scenario);
+    }
+    let (summary, series) = Simulator.carry_out(&scenario, 1).unwrap();
+    let results = Results { summary: &summary, series: &series };
+    wanted.iter().map(|wanted| wanted.value(&results)).collect()
+}
+
+#[test]
+fn names_are_unique_and_every_meaning_is_a_phrase() {
+    for (number, metric) in METRICS.iter().enumerate() {
+        assert!(METRICS[..number].iter().all(|other| other.name != metric.name), "{}", metric.name);
+        assert!(!metric.meaning.ends_with('.') && !metric.meaning.contains("  "), "{}", metric.meaning);
+        assert!(!metric.unit.symbol().is_empty());
+    }
+}
+
+#[test]
+fn every_metric_has_a_value_in_a_run_that_has_its_subject() {
+    let moves: Vec<String> = METRICS
+        .iter()
+        .filter(|metric| matches!(metric.subject, Subject::Association | Subject::Link | Subject::Run))
+        .filter(|metric| metric.name != "association.completed" && metric.name != "path.ssthresh")
+        .map(|metric| format!("{}{}", metric.name, if metric.when == When::Instant { "@35s" } else { "" }))
+        .collect();
+    let moves: Vec<&str> = moves.iter().map(String::as_str).collect();
+    for (text, value) in moves.iter().zip(values(scenario_file!("handover.toml"), &[], &moves)) {
+        assert!(value.as_ref().is_ok_and(|value| value.is_finite()), "{text}: {value:?}");
+    }
+    let videos = ["app.transfer.mean", "app.transfer.p95", "app.transfer.max", "app.undelivered"];
+    let video = values(scenario_file!("video-lifetime.toml"), &[], &videos);
+    assert!(video.iter().all(Result::is_ok), "{video:?}");
+    let tcp = ["tcp.goodput", "tcp.bytes", "tcp.gap", "tcp.segments", "tcp.retransmitted", "tcp.timeouts"];
+    let tcp = values(scenario_file!("tcp.toml"), &[], &tcp);
+    assert!(tcp.iter().all(Result::is_ok), "{tcp:?}");
+}
+
+#[test]
+fn values_agree_with_the_summary_and_with_each_other() {
+    let texts = [
+        "handover.at",
+        "handover.after",
+        "association.goodput@30s..35s",
+        "association.goodput",
+        "association.bytes",
+        "handover.share",
+        "handover.before",
+        "link.drops:3g",
+        "link.drops:3g/forward",
+        "link.drops:3g/reverse",
+        "handover.count",
+        "handover.count@40s..",
+    ];
+    let values = values(scenario_file!("handover.toml"), &[], &texts);
+    let values: Vec<f64> = values.into_iter().map(Result::unwrap).collect();
+    let [at, after, range, goodput, bytes, share, before, both, forward, reverse, count, later] = values[..]
+    else {
+        panic!("{values:?}")
+    };
+    assert!((30.0..31.0).contains(&at), "{at}");
+    // The probe of the scenario has intervals of 0.5 s.
+    assert!((after - range).abs() / after < 0.2, "{after} {range}");
+    assert!((goodput - bytes * 8.0 / 60.0).abs() < 1.0, "{goodput} {bytes}");
+    assert!((share - after / before).abs() < 1e-9 && share > 1.0, "{share}");
+    assert_eq!(both, forward + reverse);
+    assert_eq!((count, later), (1.0, 0.0));
+}
+
+#[test]
+fn the_window_is_that_of_the_primary_path_at_the_instant() {
+    let texts = ["path.cwnd@29s", "path.cwnd@30.2s", "path.srtt@29s", "path.srtt@35s"];
+    let values: Vec<f64> =
+        values(scenario_file!("handover.toml"), &[], &texts).into_iter().map(Result::unwrap).collect();
+    assert!(values[1] < values[0], "slow start on the new path: {values:?}");
+    assert!(values[2] > 0.25 && values[3] < values[2], "the WLAN's round trip is shorter: {values:?}");
+}
+
+#[test]
+fn a_run_without_the_event_says_so() {
+    let still = values(
+        scenario_file!("handover.toml"),
+        &[
+            "duration=15s",
+            "action.0.at=14s",
+            "action.1.at=14s",
+            "action.2.at=14s",
+            "action.3.at=14s",
+            "action.4.at=14s",
+        ],
+        &["handover.gap@1s..13s", "association.completed"],
+    );
+    assert_eq!(
+        still,
+        [
+            Err("handover.gap@1s..13s: no association handed over in this time".to_owned()),
+            Err("association.completed: a transfer is not complete".to_owned()),
+        ]
+    );
+}
+
+#[test]
+fn a_wrong_metric_is_named_with_the_remedy() {
+    let fault = |text: &str| Wanted::parse(text).unwrap_err();
+    assert_eq!(
+        fault("handover.gpa"),
+        "there is no metric \"handover.gpa\"; did you mean \"handover.gap\"?; msctp metrics lists them"
+    );
+    assert_eq!(fault("path.cwnd"), "path.cwnd needs a time: want path.cwnd@31s");
+    assert_eq!(fault("link.drops@3s"), "link.drops is of the whole run: want link.drops without \"@3s\"");
+    assert_eq!(
+        fault("handover.gap@3s"),
+        "handover.gap@3s is an instant: want a range, as handover.gap@30s..40s"
+    );
+    assert_eq!(fault("run.events:x"), "run.events has no subject: want run.events without \":x\"");
+    assert!(fault("path.cwnd@3").starts_with("path.cwnd@: \"3\" is not a time"));
+    assert!(fault("handover.gap@9s..8s").contains("ends before it begins"));
+
+    let file = scenario_file!("handover.toml");
+    let scenario = Scenario::from_toml(file.text, file.path, &[]).unwrap();
+    let check = |text: &str| Wanted::parse(text).unwrap().check(&scenario).unwrap_err();
+    assert_eq!(
+        check("link.drops:wlna"),
+        "link.drops:wlna: the scenario has no link \"wlna\"; did you mean \"wlan\"?"
+    );
+    assert_eq!(check("tcp.gap"), "tcp.gap: the scenario has no tcp connection");
+    assert_eq!(check("path.cwnd@61s"), "path.cwnd@61s: 61s is after the end of the run: want at most 60s");
+    assert_eq!(Wanted::parse("path.cwnd:download@31000ms").unwrap().to_string(), "path.cwnd:download@31s");
+}
