@@ -18,6 +18,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("wire", &[]),
     ("congestion", &["units"]),
     ("protection", &["units", "wire"]),
+    ("security", &["units", "protection"]),
     ("proto", &["units", "wire", "congestion"]),
     ("schemes", &["units", "wire", "congestion", "proto"]),
     ("lab-tcp", &["units", "congestion"]),
@@ -49,7 +50,8 @@ const LAYERS: &[(&str, &[&str])] = &[
 /// Dependencies banned from the sans-IO crates: runtimes, sockets, clocks, operating-system randomness.
 const NEVER_IN_CORE: &[&str] =
     &["tokio", "mio", "socket2", "rayon", "crossbeam", "getrandom", "rand", "chrono", "time", "libc", "nix"];
-const CORE: &[&str] = &["units", "wire", "protection", "congestion", "proto", "schemes", "lab-tcp", "link"];
+const CORE: &[&str] =
+    &["units", "wire", "protection", "security", "congestion", "proto", "schemes", "lab-tcp", "link"];
 
 fn dependencies(manifest: &Path) -> Vec<String> {
     let text = fs::read_to_string(manifest).unwrap_or_else(|e| panic!("{}: {e}", manifest.display()));

@@ -21,6 +21,7 @@ const CLEAN: &[&str] = &[
     "msctp",
     "proto",
     "schemes",
+    "security",
     "sim",
     "udp",
     "units",

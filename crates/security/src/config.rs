@@ -1,0 +1,106 @@
+//! [`Config`]: how the ends of associations authenticate each other, and how often keys are replaced.
+
+use std::sync::Arc;
+
+use msctp_protection::CipherSuite;
+use msctp_units::Span;
+use rustls::client::Resumption;
+use rustls::crypto::CryptoProvider;
+use rustls::{ClientConfig, ServerConfig};
+
+use crate::verify::{AnyPeer, Verifier};
+
+/// When keys are replaced (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §3.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rekey {
+    /// After this time. At twice this time the association fails.
+    ///
+    /// The key management server waits an eighth longer, so that both ends seldom begin at once.
+    pub after: Span,
+    /// After this many bytes were sent.
+    pub bytes: u64,
+}
+
+impl Default for Rekey {
+    /// An hour and 100 GB, as §3.4 recommends.
+    fn default() -> Self {
+        Self { after: Span::from_secs(3600), bytes: 100_000_000_000 }
+    }
+}
+
+/// A rustls configuration cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// The client configuration presents no certificate.
+    #[error("the client configuration has no certificate: both ends must be authenticated")]
+    NoClientCertificate,
+    /// A configuration has no cipher suite of the DTLS chunk.
+    #[error("the {end} configuration has none of the cipher suites of TLS 1.3")]
+    NoCipherSuite {
+        /// Which of the two.
+        end: &'static str,
+    },
+    /// The client configuration allows early data.
+    #[error("the client configuration enables early data, which must be off")]
+    EarlyData,
+}
+
+/// How the ends of associations authenticate each other, and when keys are replaced. Shared by associations.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The end with the key management role client.
+    pub(crate) client: Arc<ClientConfig>,
+    pub(crate) server: Arc<ServerConfig>,
+    /// The end with the role server when it begins to rekey, as the TLS client. It has no name for its peer,
+    /// which must have the key that it had before.
+    pub(crate) rekeying_server: Arc<ClientConfig>,
+    /// When keys are replaced.
+    pub rekey: Rekey,
+    /// How long a handshake may take.
+    pub timeout: Span,
+    /// When the peer is declared unreachable: the old keys stay at least so long while it may not have the
+    /// new ones (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §6.2.3). 303 s with RFC 9260's defaults.
+    pub failure_time: Span,
+}
+
+impl Config {
+    /// Takes rustls's configurations. Both ends need both: either may begin to rekey.
+    ///
+    /// The client must present a certificate and the server must demand one. A client with a server's
+    /// `ServerConfig` should accept any client there, as the peer must have the key of the set-up anyway.
+    ///
+    /// # Errors
+    /// If a configuration contradicts the draft.
+    pub fn new(client: ClientConfig, server: ServerConfig) -> Result<Self, ConfigError> {
+        if !client.client_auth_cert_resolver.has_certs() {
+            return Err(ConfigError::NoClientCertificate);
+        }
+        if client.enable_early_data {
+            return Err(ConfigError::EarlyData);
+        }
+        for (end, provider) in [("client", client.crypto_provider()), ("server", server.crypto_provider())] {
+            if !has_suite(provider) {
+                return Err(ConfigError::NoCipherSuite { end });
+            }
+        }
+        let mut rekeying_server = client.clone();
+        rekeying_server.resumption = Resumption::disabled();
+        let algorithms = client.crypto_provider().signature_verification_algorithms;
+        let raw = client.client_auth_cert_resolver.only_raw_public_keys();
+        let verifier = Verifier { check: Arc::new(AnyPeer), algorithms, raw };
+        rekeying_server.dangerous().set_certificate_verifier(Arc::new(verifier));
+        Ok(Self {
+            client: Arc::new(client),
+            server: Arc::new(server),
+            rekeying_server: Arc::new(rekeying_server),
+            rekey: Rekey::default(),
+            timeout: Span::from_secs(60),
+            failure_time: Span::from_secs(303),
+        })
+    }
+}
+
+/// Returns whether a provider has a cipher suite that the DTLS chunk supports.
+fn has_suite(provider: &CryptoProvider) -> bool {
+    provider.cipher_suites.iter().any(|suite| CipherSuite::from_code(suite.suite().into()).is_some())
+}

@@ -1,0 +1,148 @@
+//! [`Identity`]: the key by which this end authenticates itself.
+
+use std::sync::Arc;
+
+use rustls::client::{AlwaysResolvesClientRawPublicKeys, ResolvesClientCert};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{AlwaysResolvesServerRawPublicKeys, ResolvesServerCert};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::{ClientConfig, ServerConfig};
+
+use crate::config::Config;
+use crate::fingerprint::Fingerprint;
+use crate::verify::{CheckPeer, Verifier};
+
+/// A private key cannot be used.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum IdentityError {
+    /// rustls rejects the key or its certificates.
+    #[error("the private key or its certificate is invalid: {0}")]
+    Key(#[from] rustls::Error),
+    /// The key has no public key that can be shown alone.
+    #[error("the private key cannot be used as a raw public key")]
+    NoPublicKey,
+    /// The certificate cannot be made.
+    #[error("the private key cannot sign its certificate: {0}")]
+    Certificate(String),
+}
+
+/// The key by which this end authenticates itself, with its certificates or as a raw public key.
+///
+/// For keys without a CA. With one, make rustls's configurations yourself, for [`Config::new`].
+#[derive(Clone, Debug)]
+pub struct Identity {
+    key: Arc<CertifiedKey>,
+    provider: Arc<CryptoProvider>,
+    raw: bool,
+}
+
+impl Identity {
+    /// Takes a private key and its certificate chain, the end-entity certificate first.
+    ///
+    /// # Errors
+    /// If rustls rejects them, or they do not match.
+    pub fn new(
+        provider: Arc<CryptoProvider>,
+        certificates: Vec<CertificateDer<'static>>,
+        key: PrivateKeyDer<'static>,
+    ) -> Result<Self, IdentityError> {
+        let key = Arc::new(CertifiedKey::from_der(certificates, key, &provider)?);
+        key.end_entity_cert()?;
+        Ok(Self { key, provider, raw: false })
+    }
+
+    /// Takes a private key whose public key is shown alone (RFC 7250). Both ends must do so.
+    ///
+    /// # Errors
+    /// If rustls rejects the key.
+    pub fn raw_public_key(
+        provider: Arc<CryptoProvider>,
+        key: PrivateKeyDer<'static>,
+    ) -> Result<Self, IdentityError> {
+        let key = provider.key_provider.load_private_key(key)?;
+        let public = key.public_key().ok_or(IdentityError::NoPublicKey)?;
+        let public = CertificateDer::from(public.to_vec());
+        let key = Arc::new(CertifiedKey::new(vec![public], key));
+        Ok(Self { key, provider, raw: true })
+    }
+
+    /// The fingerprint of this end's key.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(&self.key.cert[0])
+    }
+
+    /// Makes the configuration of an end that authenticates itself by this identity, and its peers by `check`.
+    ///
+    /// Each connection leaves one ticket for resumption.
+    ///
+    /// # Errors
+    /// If the provider has no cipher suite of TLS 1.3.
+    pub fn config(&self, check: Arc<dyn CheckPeer>) -> Result<Config, IdentityError> {
+        let algorithms = self.provider.signature_verification_algorithms;
+        let verifier = Arc::new(Verifier { check, algorithms, raw: self.raw });
+        let versions = &[&rustls::version::TLS13];
+        let resolver: Arc<dyn ResolvesClientCert> = if self.raw {
+            Arc::new(AlwaysResolvesClientRawPublicKeys::new(Arc::clone(&self.key)))
+        } else {
+            Arc::new(SingleCertAndKey::from(Arc::clone(&self.key)))
+        };
+        let client = ClientConfig::builder_with_provider(Arc::clone(&self.provider))
+            .with_protocol_versions(versions)?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::clone(&verifier) as _)
+            .with_client_cert_resolver(resolver);
+        let resolver: Arc<dyn ResolvesServerCert> = if self.raw {
+            Arc::new(AlwaysResolvesServerRawPublicKeys::new(Arc::clone(&self.key)))
+        } else {
+            Arc::new(SingleCertAndKey::from(Arc::clone(&self.key)))
+        };
+        let mut server = ServerConfig::builder_with_provider(Arc::clone(&self.provider))
+            .with_protocol_versions(versions)?
+            .with_client_cert_verifier(verifier)
+            .with_cert_resolver(resolver);
+        server.send_tls13_tickets = 1;
+        Config::new(client, server).map_err(|error| rustls::Error::General(error.to_string()).into())
+    }
+}
+
+#[cfg(feature = "self-signed")]
+mod self_signed {
+    use std::sync::Arc;
+
+    use rcgen::{CertificateParams, DnType, KeyPair, PKCS_ED25519};
+    use rustls::crypto::CryptoProvider;
+    use rustls::pki_types::PrivatePkcs8KeyDer;
+    use zeroize::Zeroizing;
+
+    use super::{Identity, IdentityError};
+
+    impl Identity {
+        /// Generates an Ed25519 key, in PKCS #8, from the operating system's random numbers.
+        ///
+        /// # Errors
+        /// If the operating system has none.
+        pub fn generate_key() -> Result<Zeroizing<Vec<u8>>, IdentityError> {
+            let key = KeyPair::generate_for(&PKCS_ED25519);
+            let key = key.map_err(|error| IdentityError::Certificate(error.to_string()))?;
+            Ok(Zeroizing::new(key.serialize_der()))
+        }
+
+        /// Takes an Ed25519 key in PKCS #8, and makes it a certificate without a name that does not expire.
+        ///
+        /// The certificate is the same each time.
+        ///
+        /// # Errors
+        /// If the key is not an Ed25519 key.
+        pub fn self_signed(provider: Arc<CryptoProvider>, key: &[u8]) -> Result<Self, IdentityError> {
+            let error = |error: rcgen::Error| IdentityError::Certificate(error.to_string());
+            let der = PrivatePkcs8KeyDer::from(key);
+            let pair = KeyPair::from_pkcs8_der_and_sign_algo(&der, &PKCS_ED25519).map_err(error)?;
+            let mut params = CertificateParams::default();
+            params.distinguished_name.push(DnType::CommonName, "msctp");
+            let certificate = params.self_signed(&pair).map_err(error)?.der().clone();
+            Self::new(provider, vec![certificate], der.clone_key().into())
+        }
+    }
+}
