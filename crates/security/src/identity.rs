@@ -73,7 +73,8 @@ impl Identity {
         Fingerprint::of(&self.key.cert[0])
     }
 
-    /// Makes the configuration of an end that authenticates itself by this identity, and its peers by `check`.
+    /// Makes the configuration of an end that authenticates itself by this identity, and its peers by
+    /// `check`.
     ///
     /// Each connection leaves one ticket for resumption.
     ///

@@ -405,7 +405,8 @@ impl KeyManager {
         Ok(())
     }
 
-    /// The client's TLS handshake is complete: receives by the new keys (§6.1 steps 7 and 8, §6.2 steps 4, 5).
+    /// The client's TLS handshake is complete: receives by the new keys (§6.1 steps 7 and 8, §6.2 steps 4,
+    /// 5).
     fn client_complete(&mut self) -> Result<(), Error> {
         self.check_peer()?;
         let confirmation = match (&self.code, &self.attempt) {
@@ -430,7 +431,8 @@ impl KeyManager {
         if self.epoch == 0 {
             self.output.push_back(Output::RequireProtection);
         }
-        // Tickets. The client closes the connection: rustls (0.23.46) asserts that nothing is received in error
+        // Tickets. The client closes the connection: rustls (0.23.46) asserts that nothing is received in
+        // error
         // after this end has closed its direction.
         self.send_records();
         if let Some(tag) = confirmation {
