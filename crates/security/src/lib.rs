@@ -3,8 +3,7 @@
 //! A [`KeyManager`] is one end's key management of one association. It speaks TLS by rustls in user messages
 //! ([`PPID`], stream 0, ordered and reliable), exports key material for [`msctp_protection`], and replaces it
 //! before it ages. It knows no socket and no clock: messages and the time go in, [`Output`]s come out. Random
-//! numbers come from the `CryptoProvider` of the rustls configurations, and the date by which certificates
-//! and
+//! numbers come from the `CryptoProvider` of the rustls configurations; the date by which certificates and
 //! tickets expire from their `TimeProvider`.
 //!
 //! Both ends prove who they are. [`Config::new`] takes rustls's own configurations (certificates of a CA);

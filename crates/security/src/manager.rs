@@ -405,8 +405,7 @@ impl KeyManager {
         Ok(())
     }
 
-    /// The client's TLS handshake is complete: receives by the new keys (§6.1 steps 7 and 8, §6.2 steps 4,
-    /// 5).
+    /// Completes the client's TLS handshake: receives by the new keys (§6.1 steps 7, 8; §6.2 steps 4, 5).
     fn client_complete(&mut self) -> Result<(), Error> {
         self.check_peer()?;
         let confirmation = match (&self.code, &self.attempt) {
@@ -431,9 +430,8 @@ impl KeyManager {
         if self.epoch == 0 {
             self.output.push_back(Output::RequireProtection);
         }
-        // Tickets. The client closes the connection: rustls (0.23.46) asserts that nothing is received in
-        // error
-        // after this end has closed its direction.
+        // Tickets. The client closes the connection, not the server: debug builds of rustls 0.23.46 panic if
+        // an end that has closed its direction receives an invalid record.
         self.send_records();
         if let Some(tag) = confirmation {
             self.send(Body::CodeConfirmation(tag));
