@@ -47,6 +47,7 @@ mod rng;
 mod stats;
 mod stream_table;
 mod streams;
+mod timer_table;
 mod trace;
 mod trace_fields;
 

@@ -1,16 +1,39 @@
-//! Timers of an association: the earliest deadline, and the handling of those that are due.
+//! The timer table of an association: each timer with its deadline and its handler.
 
 use msctp_units::Time;
 
 use super::Association;
 use crate::stats::AssociationState as State;
+use crate::timer_table::{earlier, timer_table};
 
-/// Returns the earlier of two optional deadlines.
-#[inline]
-fn earlier(a: Option<Time>, b: Option<Time>) -> Option<Time> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
+timer_table! {
+    /// A timer of an association.
+    Timer {
+        /// T1-init or T1-cookie (RFC 9260 §5.1).
+        Setup,
+        /// T2-shutdown and T5-shutdown-guard (RFC 9260 §9.2).
+        Shutdown,
+        /// The idle timeout (`Config::idle_timeout`) and the HEARTBEATs before it.
+        Idle,
+        /// T3-rtx and the other timers of data transfer: `outbound::timeout` has their table.
+        Data,
+        /// HEARTBEATs and probes of the paths (RFC 9260 §8.3, RFC 8899 §5.1.1).
+        Paths,
+        /// T4-rto of an ASCONF (RFC 5061 §5.1).
+        AddressRequest,
+        /// The timer of a RE-CONFIG (RFC 6525 §5.1.1).
+        StreamRequest,
+        /// The handover policy's timer.
+        Policy,
+        /// The delayed SACK (RFC 9260 §6.2).
+        DelayedSack,
+    }
+}
+
+impl Timer {
+    /// Returns true if packets do not move the timer: `Output::watch_timeout` keeps the earliest of these.
+    const fn is_upkeep(self) -> bool {
+        matches!(self, Self::Idle | Self::Paths | Self::AddressRequest | Self::StreamRequest | Self::Policy)
     }
 }
 
@@ -21,48 +44,66 @@ impl Association {
         if self.state == State::Closed {
             return None;
         }
-        let data = earlier(self.sack_deadline(), self.outbound.next_timeout(&self.paths));
         let upkeep = if self.output.upkeep_due { self.upkeep_timeout() } else { self.output.watch_timeout };
-        let next = earlier(data, upkeep);
-        if self.state == State::Established {
-            return next;
-        }
-        earlier(earlier(next, self.setup.t1), earlier(self.closing.t2, self.closing.t5))
+        earlier(upkeep, Timer::earliest(|timer| if timer.is_upkeep() { None } else { self.deadline(timer) }))
     }
 
-    /// Returns the earliest deadline of heartbeats, probes, address requests, the policy's timer and the idle
-    /// timeout.
+    /// Returns the earliest deadline of the timers that packets do not move.
     pub(super) fn upkeep_timeout(&self) -> Option<Time> {
-        let watch = if self.watches_paths() { self.paths.next_timeout() } else { None };
-        let requests = earlier(self.readdressing.ours.next_timeout(), self.reconfig.next_timeout());
-        earlier(earlier(earlier(watch, requests), self.handover.timer), self.liveness.next_timeout())
+        Timer::earliest(|timer| if timer.is_upkeep() { self.deadline(timer) } else { None })
     }
 
-    /// Returns whether HEARTBEATs may be sent: from ESTABLISHED until the SHUTDOWN or SHUTDOWN ACK (RFC 9260
-    /// §8.3). Bandwidth probes included.
+    /// Returns when a timer expires; `None` if it does not run.
+    #[inline(always)]
+    fn deadline(&self, timer: Timer) -> Option<Time> {
+        match timer {
+            Timer::Setup | Timer::Shutdown if self.state == State::Established => None,
+            Timer::Setup => self.setup.t1,
+            Timer::Shutdown => earlier(self.closing.t2, self.closing.t5),
+            Timer::Idle => self.liveness.next_timeout(),
+            Timer::Data => self.outbound.next_timeout(&self.paths),
+            Timer::Paths if !self.watches_paths() => None,
+            Timer::Paths => self.paths.next_timeout(),
+            Timer::AddressRequest => self.readdressing.ours.next_timeout(),
+            Timer::StreamRequest => self.reconfig.next_timeout(),
+            Timer::Policy => self.handover.timer,
+            Timer::DelayedSack => self.sack_deadline(),
+        }
+    }
+
+    /// Handles a timer if it is due.
+    #[inline(always)]
+    fn handle_timer(&mut self, now: Time, timer: Timer) {
+        match timer {
+            Timer::Setup => self.setup_timeout(now),
+            Timer::Shutdown => self.shutdown_timeout(now),
+            Timer::Idle => self.liveness_timeout(now),
+            Timer::Data => self.outbound.handle_timeout(now, &mut self.paths),
+            Timer::Paths if !self.watches_paths() => {}
+            Timer::Paths => self.paths.handle_timeout(now),
+            Timer::AddressRequest => self.readdressing_timeout(now),
+            Timer::StreamRequest => self.reconfig_timeout(now),
+            Timer::Policy => self.policy_timeout(now),
+            // `poll_transmit` sends it.
+            Timer::DelayedSack => {}
+        }
+    }
+
+    /// Returns whether HEARTBEATs and probes are sent: from ESTABLISHED until the SHUTDOWN or SHUTDOWN ACK
+    /// (RFC 9260 §8.3).
     pub(super) fn watches_paths(&self) -> bool {
         matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived)
     }
 
     /// Handles every timer that is due. No effect if none is.
     pub fn handle_timeout(&mut self, now: Time) {
-        if self.state == State::Closed {
-            return;
+        Timer::for_each(|timer| {
+            if self.state != State::Closed {
+                self.handle_timer(now, timer);
+            }
+        });
+        if self.state != State::Closed {
+            self.after_change(now);
         }
-        self.setup_timeout(now);
-        self.shutdown_timeout(now);
-        self.liveness_timeout(now);
-        if self.state == State::Closed {
-            return;
-        }
-        // A delayed SACK needs nothing here: `poll_transmit` checks it.
-        self.outbound.handle_timeout(now, &mut self.paths);
-        if self.watches_paths() {
-            self.paths.handle_timeout(now);
-        }
-        self.readdressing_timeout(now);
-        self.reconfig_timeout(now);
-        self.policy_timeout(now);
-        self.after_change(now);
     }
 }

@@ -412,32 +412,6 @@ impl Outbound {
         }
     }
 
-    /// Returns the earliest deadline: T3-rtx of a path, the zero window probe, or the departure of a paced
-    /// packet.
-    ///
-    /// Valid after [`next_path`](Self::next_path) returned `None`.
-    pub(crate) fn next_timeout(&self, paths: &Paths) -> Option<Time> {
-        let mut next = paths.earliest_t3();
-        let mut wait = |deadline: Option<Time>| {
-            if let Some(at) = deadline {
-                next = Some(next.map_or(at, |next| next.min(at)));
-            }
-        };
-        // Most associations have none of these.
-        wait(self.zero_window_probe.deadline());
-        wait(self.paced_until);
-        if self.losses.rack {
-            paths.iter().filter_map(|path| path.rack.as_ref()).for_each(|rack| wait(rack.next_timeout()));
-        }
-        if self.silence.is_some() {
-            wait(self.silence_deadline(paths));
-        }
-        if self.partial.is_touched() {
-            wait(self.partial.next_deadline());
-        }
-        next
-    }
-
     /// Moves the chunks of a removed path to another one for retransmission (RFC 5061).
     pub(crate) fn remove_path(&mut self, gone: PathId, paths: &mut Paths) {
         self.forward_after_removal(gone);

@@ -1,4 +1,4 @@
-//! Timers: T3-rtx (RFC 9260 §6.3.3) and the zero window probe (§6.1 A).
+//! The timer table of data transfer, and T3-rtx (RFC 9260 §6.3.3).
 
 use msctp_units::Time;
 
@@ -7,26 +7,81 @@ use super::chunk::Fate;
 use super::options::RetransmissionPath;
 use super::zero_window::ZeroWindowProbe;
 use crate::addr::PathId;
-use crate::path::{Path, Paths};
+use crate::path::{Path, Paths, Rack};
+use crate::timer_table::timer_table;
 use crate::trace::TraceKind;
 
+timer_table! {
+    /// A timer of data transfer; some run on each path.
+    DataTimer {
+        /// Sends the zero window probe (RFC 9260 §6.1 A).
+        ZeroWindowProbe,
+        /// Abandons messages whose lifetime ended (RFC 3758 §4.1).
+        Lifetime,
+        /// Releases the next paced packet.
+        Pacing,
+        /// The reordering timer of a path (RFC 8985 §6.2 step 5).
+        Reordering,
+        /// PTO of a path (RFC 8985 §7.2). Before T3-rtx: it is due with T3-rtx at the latest, and replaces it.
+        TailLossProbe,
+        /// Probes or fails a path that fell silent (`FailoverConfig::silence`).
+        Silence,
+        /// T3-rtx of a path (RFC 9260 §6.3.3).
+        T3Rtx,
+    }
+}
+
 impl Outbound {
-    /// Handles the timers due at `now`: T3-rtx of any path, the zero window probe, pacing. Early calls have
-    /// no effect.
+    /// Returns the earliest deadline; valid after [`next_path`](Self::next_path) returned `None`.
+    pub(crate) fn next_timeout(&self, paths: &Paths) -> Option<Time> {
+        DataTimer::earliest(|timer| self.deadline(timer, paths))
+    }
+
+    /// Returns when a timer expires first; `None` if it does not run.
+    #[inline(always)]
+    fn deadline(&self, timer: DataTimer, paths: &Paths) -> Option<Time> {
+        let rack = |deadline: fn(&Rack) -> Option<Time>| {
+            paths.iter().filter_map(|path| deadline(path.rack.as_deref()?)).min()
+        };
+        match timer {
+            DataTimer::ZeroWindowProbe => self.zero_window_probe.deadline(),
+            DataTimer::Lifetime if !self.partial.is_touched() => None,
+            DataTimer::Lifetime => self.partial.next_deadline(),
+            DataTimer::Pacing => self.paced_until,
+            DataTimer::Reordering | DataTimer::TailLossProbe if !self.losses.rack => None,
+            DataTimer::Reordering => rack(|rack| rack.reordering_timer),
+            DataTimer::TailLossProbe => rack(|rack| rack.tlp.timer),
+            DataTimer::Silence => self.silence_deadline(paths),
+            DataTimer::T3Rtx => paths.earliest_t3(),
+        }
+    }
+
+    /// Handles a timer where it is due.
+    #[inline(always)]
+    fn handle_timer(&mut self, now: Time, timer: DataTimer, paths: &mut Paths) {
+        match timer {
+            DataTimer::ZeroWindowProbe => self.zero_window_probe.tick(now),
+            DataTimer::Lifetime => self.abandon_due(now, paths),
+            // The packet leaves at the next `next_path`.
+            DataTimer::Pacing => self.paced_until = self.paced_until.filter(|&until| until > now),
+            DataTimer::Reordering | DataTimer::TailLossProbe if !self.losses.rack => {}
+            DataTimer::Reordering => self.rack_timeout(now, paths),
+            DataTimer::TailLossProbe => self.tail_loss_probe_timeout(now, paths),
+            DataTimer::Silence => self.silence_timeout(now, paths),
+            DataTimer::T3Rtx => self.t3_rtx_timeout(now, paths),
+        }
+    }
+
+    /// Handles the timers due at `now`. Early calls have no effect.
     ///
     /// [`Paths::poll_event`] returns the effects on paths and association (inactive, unreachable).
     pub(crate) fn handle_timeout(&mut self, now: Time, paths: &mut Paths) {
-        self.zero_window_probe.tick(now);
+        DataTimer::for_each(|timer| self.handle_timer(now, timer, paths));
+        // Of messages whose chunks T3-rtx marked.
         self.abandon_due(now, paths);
-        // The packet leaves at the next `next_path`.
-        self.paced_until = self.paced_until.filter(|&until| until > now);
-        if self.losses.rack {
-            // Before T3-rtx: the tail loss probe is due with its expiration at the latest, and replaces it
-            // (RFC 8985 §7.2).
-            self.rack_timeout(now, paths);
-            self.tail_loss_probe_timeout(now, paths);
-        }
-        self.silence_timeout(now, paths);
+    }
+
+    fn t3_rtx_timeout(&mut self, now: Time, paths: &mut Paths) {
         // By index: a path may become inactive, but none is added or removed.
         for index in 0..paths.len() {
             let path = paths.at(index);
@@ -35,7 +90,6 @@ impl Outbound {
                 self.forward_after_timeout();
             }
         }
-        self.abandon_due(now, paths);
     }
 
     /// Handles the expiration of T3-rtx (RFC 9260 §6.3.3).

@@ -165,12 +165,6 @@ impl Rack {
         self.reordering_timer = None;
         self.tlp = Tlp::default();
     }
-
-    /// Returns when the reordering timer or PTO expires (RFC 8985 §8).
-    #[inline]
-    pub(crate) fn next_timeout(&self) -> Option<Time> {
-        [self.reordering_timer, self.tlp.timer].into_iter().flatten().min()
-    }
 }
 
 /// The tail loss probe state of one path (RFC 8985 §7.1).
