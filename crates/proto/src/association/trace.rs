@@ -77,9 +77,7 @@ impl Tracer {
             self.add(at, kind);
         }
         for path in paths.iter() {
-            let Window { cwnd, ssthresh, partial_bytes_acked } = path.controller.window();
-            let (path, flight_size) = (path.id(), path.flight_size);
-            self.add(at, TraceKind::Window { path, cwnd, ssthresh, flight_size, partial_bytes_acked });
+            self.add(at, path.window_trace());
         }
     }
 }

@@ -5,10 +5,10 @@
 
 use bytes::Bytes;
 use msctp_units::Time;
-use msctp_wire::DataFlags;
 
 use super::Outbound;
 use super::chunk::{Chunk, Fate};
+use super::piece::Piece;
 use crate::long_tsn::LongTsn;
 use crate::message::{OutMessage, Reliability, SendFailure};
 use crate::path::Paths;
@@ -55,8 +55,8 @@ impl Outbound {
     /// Returns the message of a marked chunk that must not be retransmitted.
     pub(super) fn exhausted(&self, now: Time, tsn: LongTsn) -> Option<u64> {
         let chunk = self.sent.at(tsn).filter(|chunk| chunk.fate == Fate::Marked && self.peer_forwards)?;
-        let partial = self.partial.get(chunk.partial)?;
-        let over = match partial.reliability {
+        let partial = self.partial.get(chunk.piece.partial)?;
+        let over = match partial.message.reliability {
             // RFC 3758 §4.1 TR4
             Reliability::Lifetime(_) => partial.deadline.is_some_and(|deadline| deadline <= now),
             // RFC 7496 §3.1: "if the number of retransmissions of any of the DATA chunks [...] would exceed"
@@ -64,7 +64,7 @@ impl Outbound {
             Reliability::Retransmissions(limit) => chunk.retransmissions >= limit,
             Reliability::Priority(_) | Reliability::Full => false,
         };
-        over.then_some(chunk.partial)
+        over.then_some(chunk.piece.partial)
     }
 
     /// Abandons a message whose lifetime expired, if the rules allow it.
@@ -74,7 +74,7 @@ impl Outbound {
             let chunk = |step| self.sent.at(first + step);
             (0..=last.above(first))
                 .filter_map(chunk)
-                .any(|chunk| chunk.partial == number && chunk.fate == Fate::Marked)
+                .any(|chunk| chunk.piece.partial == number && chunk.fate == Fate::Marked)
         };
         let over = match partial.tsns {
             // RFC 3758 §4.1 TR3. RFC 9260 §11.1.5 F: applies without PR-SCTP too.
@@ -119,7 +119,7 @@ impl Outbound {
     fn held_of(&self, number: u64) -> u64 {
         let Some((first, last)) = self.partial.get(number).and_then(|partial| partial.tsns) else { return 0 };
         let chunk = |step| self.sent.at(first + step);
-        let own = (0..=last.above(first)).filter_map(chunk).filter(|chunk| chunk.partial == number);
+        let own = (0..=last.above(first)).filter_map(chunk).filter(|chunk| chunk.piece.partial == number);
         own.map(Chunk::len).sum()
     }
 
@@ -127,10 +127,11 @@ impl Outbound {
     pub(super) fn abandon(&mut self, number: u64, paths: &mut Paths) {
         let Some(partial) = self.partial.remove(number) else { return };
         let mut data = Bytes::new();
-        let unsent = if partial.queued { self.queue.remove(partial.stream, partial.queued_as) } else { None };
+        let unsent =
+            if partial.queued { self.queue.remove(partial.message.stream, partial.queued_as) } else { None };
         if let Some(unsent) = unsent {
-            match unsent.begun {
-                Some((mid, fsn)) => self.push_phantom(&unsent.message, mid, fsn, number, paths),
+            match unsent.ending(self.interleaving) {
+                Some(piece) => self.push_phantom(piece, paths),
                 None => data = unsent.message.data,
             }
         }
@@ -142,17 +143,9 @@ impl Outbound {
                 }
             }
         }
-        let message = OutMessage {
-            stream: partial.stream,
-            ppid: partial.ppid,
-            unordered: partial.unordered,
-            data,
-            context: partial.context,
-            reliability: partial.reliability,
-            ..OutMessage::default()
-        };
+        let message = OutMessage { data, ..partial.message };
         let unsent = partial.sent == 0;
-        self.partial.abandoned.count(partial.reliability, unsent);
+        self.partial.abandoned.count(message.reliability, unsent);
         self.partial.failures.push(SendFailure { message, unsent, sent: partial.sent, abandoned: true });
         self.note_room();
     }
@@ -161,46 +154,25 @@ impl Outbound {
     ///
     /// Its TSN is never on the wire: a FORWARD TSN skips it. Without it a peer that received all fragments
     /// sent would wait for the rest, or see a new message begin inside this one.
-    fn push_phantom(&mut self, message: &OutMessage, mid: u32, fsn: u32, partial: u64, paths: &Paths) {
+    fn push_phantom(&mut self, piece: Piece, paths: &Paths) {
         let path = paths.primary().or_else(|| paths.iter().next().map(crate::path::Path::id));
         let Some(path) = path else { return };
-        self.sent.push(Chunk {
-            data: Bytes::new(),
-            context: message.context,
-            partial,
-            number: 0,
-            sent: Time::ZERO,
-            again: true,
-            one_path: true,
-            path,
-            target: path,
-            ppid: message.ppid,
-            mid,
-            fsn,
-            retransmissions: 0,
-            stream: message.stream,
-            interleaved: self.interleaving,
-            flags: DataFlags { unordered: message.unordered, begin: false, end: true, immediate: false },
-            fate: Fate::Abandoned,
-            misses: 0,
-            fast_retransmitted: false,
-            acked_before: false,
-            duplicate_credited: false,
-        });
+        let phantom = Chunk::new(piece, 0, Time::ZERO, path);
+        self.sent.push(Chunk { again: true, fate: Fate::Abandoned, ..phantom });
     }
 
     /// Marks a chunk as abandoned (RFC 3758 §3.5 A2: "as being finally acked and no longer outstanding").
     ///
     /// Returns the data of an unfragmented message.
     fn abandon_chunk(&mut self, tsn: LongTsn, number: u64, paths: &mut Paths) -> Option<Bytes> {
-        let chunk = self.sent.at_mut(tsn).filter(|chunk| chunk.partial == number)?;
+        let chunk = self.sent.at_mut(tsn).filter(|chunk| chunk.piece.partial == number)?;
         let fate = core::mem::replace(&mut chunk.fate, Fate::Abandoned);
         if fate == Fate::Abandoned {
             return None;
         }
         let (id, target, wire_len, sending) = (chunk.path, chunk.target, chunk.wire_len(), chunk.number);
-        let data = core::mem::take(&mut chunk.data);
-        let whole = chunk.flags.begin && chunk.flags.end;
+        let data = core::mem::take(&mut chunk.piece.data);
+        let whole = chunk.piece.flags.begin && chunk.piece.flags.end;
         self.sent_bytes -= data.len() as u64;
         if fate == Fate::InFlight {
             self.in_flight -= data.len() as u64;

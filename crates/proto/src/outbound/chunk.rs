@@ -4,10 +4,10 @@
 
 use std::collections::VecDeque;
 
-use bytes::Bytes;
 use msctp_units::Time;
-use msctp_wire::{Data, DataFlags, Fragment, Full, IData, Mid, PacketBuilder, Ppid, Ssn, StreamId, Tsn};
+use msctp_wire::Tsn;
 
+use super::piece::Piece;
 use crate::addr::PathId;
 use crate::long_tsn::LongTsn;
 use crate::path::{Flow, Path, SendNumber, Sending};
@@ -38,10 +38,7 @@ impl Fate {
 /// A DATA or I-DATA chunk that was sent.
 #[derive(Clone, Debug)]
 pub(super) struct Chunk {
-    pub(super) data: Bytes,
-    pub(super) context: u64,
-    /// Number of its message in [`PartialStore`](super::partial::PartialStore); 0 if that is fully reliable.
-    pub(super) partial: u64,
+    pub(super) piece: Piece,
     /// Number of its last transmission.
     pub(super) number: SendNumber,
     /// Time of its last transmission (RFC 8985 §5.2, §6.1: Segment.xmit_ts).
@@ -54,17 +51,8 @@ pub(super) struct Chunk {
     pub(super) one_path: bool,
     /// While marked: the path to retransmit it on.
     pub(super) target: PathId,
-    pub(super) ppid: u32,
-    /// Message identifier; its low 16 bits are the stream sequence number of ordered messages.
-    pub(super) mid: u32,
-    /// Fragment sequence number.
-    pub(super) fsn: u32,
     /// Number of retransmissions.
     pub(super) retransmissions: u16,
-    pub(super) stream: u16,
-    /// It is an I-DATA chunk (RFC 8260).
-    pub(super) interleaved: bool,
-    pub(super) flags: DataFlags,
     pub(super) fate: Fate,
     /// Miss indications since its last transmission (RFC 9260 §7.2.4).
     pub(super) misses: u8,
@@ -76,70 +64,37 @@ pub(super) struct Chunk {
     pub(super) duplicate_credited: bool,
 }
 
-/// Returns the bytes of a chunk that are not user data.
-#[inline]
-pub(super) const fn overhead(interleaved: bool) -> usize {
-    if interleaved { IData::OVERHEAD } else { Data::OVERHEAD }
-}
-
-/// Returns the bytes of a chunk with `len` user bytes, header and padding included (RFC 9260 §7.2).
-#[inline]
-pub(super) const fn wire_len(len: usize, interleaved: bool) -> u64 {
-    (overhead(interleaved) + len).next_multiple_of(4) as u64
-}
-
 impl Chunk {
+    /// Returns the chunk of a piece that is sent for the first time.
+    #[inline]
+    pub(super) fn new(piece: Piece, number: SendNumber, sent: Time, path: PathId) -> Self {
+        Self {
+            piece,
+            number,
+            sent,
+            again: false,
+            path,
+            one_path: true,
+            target: path,
+            retransmissions: 0,
+            fate: Fate::InFlight,
+            misses: 0,
+            fast_retransmitted: false,
+            acked_before: false,
+            duplicate_credited: false,
+        }
+    }
+
     /// Returns its user bytes.
     #[inline]
     pub(super) fn len(&self) -> u64 {
-        self.data.len() as u64
+        self.piece.len()
     }
 
     /// Returns its bytes as congestion control counts them.
     #[inline]
     pub(super) fn wire_len(&self) -> u64 {
-        wire_len(self.data.len(), self.interleaved)
-    }
-
-    /// Writes it into a packet.
-    #[inline]
-    pub(super) fn push(&self, tsn: LongTsn, builder: &mut PacketBuilder<'_>) -> Result<(), Full> {
-        let (stream, ppid) = (StreamId::new(self.stream), Ppid::new(self.ppid));
-        if self.interleaved {
-            return self.push_interleaved(tsn, builder);
-        }
-        builder.push(&Data {
-            tsn: tsn.tsn(),
-            stream,
-            // RFC 9260 §6.6: an unordered message has no stream sequence number.
-            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.5
-            //# when the Stream Sequence Number reaches the value 65535, the next Stream Sequence Number MUST
-            //# be set to 0.
-            //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
-            //# the same Stream Sequence Number MUST be carried in each of the fragments of the message.
-            //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
-            //# This field MUST be sent even in fragmented DATA chunks
-            ssn: Ssn::new(if self.flags.unordered { 0 } else { self.mid as u16 }),
-            ppid,
-            flags: self.flags,
-            payload: &self.data,
-        })
-    }
-
-    #[inline(never)]
-    fn push_interleaved(&self, tsn: LongTsn, builder: &mut PacketBuilder<'_>) -> Result<(), Full> {
-        let DataFlags { unordered, begin, end, immediate } = self.flags;
-        let first = Fragment::First(Ppid::new(self.ppid));
-        builder.push(&IData {
-            tsn: tsn.tsn(),
-            stream: StreamId::new(self.stream),
-            mid: Mid::new(self.mid),
-            fragment: if begin { first } else { Fragment::Later(self.fsn) },
-            unordered,
-            end,
-            immediate,
-            payload: &self.data,
-        })
+        self.piece.wire_len()
     }
 }
 

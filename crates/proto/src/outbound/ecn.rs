@@ -107,9 +107,7 @@ impl Outbound {
         path.flow.ecn_reduced = Some(last);
         ecn.reductions += 1;
         path.on_loss(now, LossKind::Ecn);
-        if let Some(trace) = &mut self.trace {
-            trace.push_back(TraceKind::EcnReduction { path: id, tsn: tsn.tsn().get() });
-        }
+        self.emit(TraceKind::EcnReduction { path: id, tsn: tsn.tsn().get() });
         self.trace_window(path);
         Echoed::Reduced(id)
     }

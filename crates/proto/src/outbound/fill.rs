@@ -1,9 +1,10 @@
 //! Filling packets: which DATA chunks are sent now (RFC 9260 §6.1 A to E, §6.3.2 R1, §7.2).
 
 use msctp_units::Time;
-use msctp_wire::{DataFlags, PacketBuilder, Tsn};
+use msctp_wire::{PacketBuilder, Tsn};
 
-use super::chunk::{Chunk, Fate, overhead, wire_len};
+use super::chunk::{Chunk, Fate};
+use super::piece::{overhead, wire_len};
 use super::zero_window::ZeroWindowProbe;
 use super::{MAX_OUTSTANDING, Outbound};
 use crate::addr::PathId;
@@ -429,51 +430,22 @@ impl Outbound {
     /// Sends one new chunk; returns false if it did not fit.
     #[inline]
     fn send_new(&mut self, now: Time, max: usize, path: &mut Path, builder: &mut PacketBuilder<'_>) -> bool {
-        let Some(piece) = self.queue.take(max) else { return false };
+        let Some(mut piece) = self.queue.take(max) else { return false };
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
         //# The transmitter MUST then assign, in sequence, a separate TSN to each of the DATA chunks in the
         //# series.
         let tsn = self.sent.next();
-        // RFC 7053 §5.1: the application, a shutdown or a stream reset needs the acknowledgement
-        let immediate = piece.end
-            && (piece.sack_immediately || self.shutdown_pending && self.queue.is_empty())
-            || self.resetting;
-        let chunk = Chunk {
-            data: piece.data,
-            context: piece.context,
-            number: self.next_number,
-            sent: now,
-            again: false,
-            path: path.id(),
-            one_path: true,
-            target: path.id(),
-            partial: piece.partial,
-            ppid: piece.ppid,
-            mid: piece.mid,
-            fsn: piece.fsn,
-            retransmissions: 0,
-            stream: piece.stream,
-            interleaved: self.interleaving,
-            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
-            //# the U flag of each DATA chunk of the user message MUST be set to 1.
-            //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
-            //# If an unordered user message is fragmented, each fragment of the message MUST have its U bit
-            //# set to 1.
-            flags: DataFlags { unordered: piece.unordered, begin: piece.begin, end: piece.end, immediate },
-            fate: Fate::InFlight,
-            misses: 0,
-            fast_retransmitted: false,
-            acked_before: false,
-            duplicate_credited: false,
-        };
-        let pushed = chunk.push(tsn, builder);
+        // RFC 7053 §5.1: a shutdown or a stream reset needs the acknowledgement
+        piece.flags.immediate |=
+            self.resetting || piece.flags.end && self.shutdown_pending && self.queue.is_empty();
+        let pushed = piece.push(tsn, builder);
         debug_assert!(pushed.is_ok(), "room was checked");
-        let (len, wire) = (chunk.len(), chunk.wire_len());
+        let (len, wire) = (piece.len(), piece.wire_len());
         // If the chunk were missing from the packet, T3-rtx would retransmit it like a lost one.
-        if chunk.partial != 0 {
-            self.partial.on_sent(chunk.partial, tsn, len, chunk.flags.end);
+        if piece.partial != 0 {
+            self.partial.on_sent(piece.partial, tsn, len, piece.flags.end);
         }
-        self.sent.push(chunk);
+        self.sent.push(Chunk::new(piece, self.next_number, now, path.id()));
         self.sent_bytes += len;
         self.in_flight += len;
         path.flight_size += wire;
@@ -502,7 +474,7 @@ impl Outbound {
         let id = path.id();
         let tsn = self.sent.next_marked(path)?;
         let chunk = self.sent.at_mut(tsn)?;
-        chunk.push(tsn, builder).ok()?;
+        chunk.piece.push(tsn, builder).ok()?;
         let from = chunk.path;
         chunk.path = id;
         chunk.one_path &= from == id;
@@ -556,16 +528,14 @@ impl Outbound {
         let tsn = self.sent.first().nearest(tsn);
         let chunk = self.sent.at_mut(tsn).filter(|chunk| chunk.fate != Fate::Abandoned);
         let Some(chunk) = chunk else { return false };
-        let copied = chunk.push(tsn, builder).is_ok();
+        let copied = chunk.piece.push(tsn, builder).is_ok();
         chunk.one_path &= !copied;
         copied
     }
 
     fn trace_data(&mut self, path: PathId, tsn: LongTsn, len: u64, again: bool) {
-        if let Some(trace) = &mut self.trace {
-            let (direction, tsn, len) = (Direction::Out, tsn.tsn().get(), len as u32);
-            trace.push_back(TraceKind::Data { direction, path: Some(path), tsn, len, again });
-        }
+        let (direction, tsn, len) = (Direction::Out, tsn.tsn().get(), len as u32);
+        self.emit(TraceKind::Data { direction, path: Some(path), tsn, len, again });
     }
 }
 

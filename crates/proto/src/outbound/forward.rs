@@ -249,13 +249,13 @@ impl Outbound {
         let mut reached = self.sent.cum_tsn_ack();
         while reached < self.forward.advanced_peer_ack_point {
             let Some(chunk) = self.sent.at(reached + 1) else { break };
-            let unordered = chunk.flags.unordered;
+            let unordered = chunk.piece.flags.unordered;
             if !unordered || self.interleaving {
-                let key = (chunk.stream, unordered);
+                let key = (chunk.piece.stream, unordered);
                 let entry = SkippedMessages {
-                    stream: StreamId::new(chunk.stream),
+                    stream: StreamId::new(chunk.piece.stream),
                     unordered,
-                    mid: Mid::new(chunk.mid),
+                    mid: Mid::new(chunk.piece.mid),
                 };
                 match skipped.binary_search_by_key(&key, |s| (s.stream.get(), s.unordered)) {
                     // A stream's message numbers increase with the TSN.

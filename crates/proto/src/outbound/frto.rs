@@ -10,6 +10,7 @@
 
 use super::Outbound;
 use super::chunk::Fate;
+use super::detector::LossDetector;
 use super::sack::Processing;
 use crate::addr::PathId;
 use crate::long_tsn::LongTsn;
@@ -39,6 +40,16 @@ pub(super) struct Frto {
     original_acked: bool,
 }
 
+impl LossDetector {
+    /// Records that a marked chunk was acknowledged: its original transmission arrived.
+    #[inline]
+    pub(super) fn on_original_acked(&mut self) {
+        if let Some(frto) = &mut self.frto {
+            frto.original_acked = true;
+        }
+    }
+}
+
 impl Outbound {
     /// Starts the check (step 1) when T3-rtx of a path has expired, before any chunk is marked.
     pub(super) fn start_frto(&mut self, path: PathId, target: PathId, paths: &Paths) {
@@ -56,14 +67,6 @@ impl Outbound {
             original_acked: false,
         });
         self.losses.rtt_restart = None;
-    }
-
-    /// Records that a marked chunk was acknowledged: its original transmission arrived.
-    #[inline]
-    pub(super) fn on_original_acked(&mut self) {
-        if let Some(frto) = &mut self.losses.frto {
-            frto.original_acked = true;
-        }
     }
 
     /// Returns true while F-RTO sends new data instead of retransmissions.
@@ -114,9 +117,7 @@ impl Outbound {
         path.spurious_timeouts += 1;
         path.controller.on_spurious_timeout(processing.now);
         self.losses.rtt_restart = self.losses.restart_rtt.then_some((id, recover));
-        if let Some(trace) = &mut self.trace {
-            trace.push_back(TraceKind::SpuriousTimeout { path: id });
-        }
+        self.emit(TraceKind::SpuriousTimeout { path: id });
         self.trace_window(path);
     }
 }

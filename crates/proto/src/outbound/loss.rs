@@ -55,6 +55,7 @@ impl Outbound {
             let id = path.id();
             let lost_here = |tsn: &&_| self.sent.at(**tsn).is_some_and(|chunk| chunk.path == id);
             let Some(&first) = newly_lost.iter().find(lost_here) else { continue };
+            let last = newly_lost.iter().rfind(lost_here).copied();
             path.fast_retransmits += 1;
             let in_recovery = path.flow.recovery_exit.is_some();
             let verdict = match in_recovery {
@@ -63,13 +64,12 @@ impl Outbound {
                     judge.judge(first, self.sent.first(), path.controller.window(), &path.rtt)
                 }),
             };
-            if let (Some(cause), Some(trace)) = (verdict, &mut self.trace) {
-                trace.push_back(TraceKind::Verdict { path: id, tsn: first.tsn().get(), cause });
+            if let Some(cause) = verdict {
+                self.emit(TraceKind::Verdict { path: id, tsn: first.tsn().get(), cause });
             }
             if verdict == Some(Cause::Wireless) {
                 path.ld_recoveries += 1;
                 path.flow.forced = true;
-                let last = newly_lost.iter().rev().find(lost_here).copied();
                 path.flow.ld_exit = path.flow.ld_exit.max(last);
             } else if !in_recovery {
                 // (2), (3), (6)
@@ -77,9 +77,7 @@ impl Outbound {
                 let covered = covers_loss(&mut path.flow, first, again, exit);
                 path.enter_fast_recovery(now, exit, covered, self.losses.prr);
             }
-            if let Some(trace) = &mut self.trace {
-                trace.push_back(TraceKind::FastRetransmit { path: id, tsn: first.tsn().get() });
-            }
+            self.emit(TraceKind::FastRetransmit { path: id, tsn: first.tsn().get() });
             self.trace_window(path);
         }
         for &tsn in &newly_lost {

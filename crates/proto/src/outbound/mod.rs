@@ -20,6 +20,7 @@ mod gaps;
 mod loss;
 mod options;
 mod partial;
+mod piece;
 mod queue;
 mod rack;
 mod reneging;
@@ -47,7 +48,7 @@ use self::ecn::EcnSender;
 use self::forward::Forward;
 use self::gaps::Gaps;
 use self::partial::PartialStore;
-use self::queue::{SendQueue, Unsent};
+use self::queue::{Queued, SendQueue};
 use self::reneging::RenegingBudget;
 use self::zero_window::ZeroWindowProbe;
 use crate::addr::PathId;
@@ -186,7 +187,7 @@ impl Outbound {
         self.queue.set_interleaving(interleaving);
     }
 
-    fn fail(&mut self, unsent: Unsent) -> SendFailure {
+    fn fail(&mut self, unsent: Queued) -> SendFailure {
         if unsent.partial != 0 {
             self.partial.remove(unsent.partial);
         }
@@ -391,24 +392,18 @@ impl Outbound {
         self.trace.as_mut()?.pop_front()
     }
 
-    #[inline]
-    fn trace_window(&mut self, path: &Path) {
-        if self.trace.is_some() {
-            self.push_window(path);
+    /// Appends an entry to the trace, if it is on.
+    #[inline(always)]
+    fn emit(&mut self, kind: TraceKind) {
+        if let Some(trace) = &mut self.trace {
+            trace.push_back(kind);
         }
     }
 
-    #[cold]
-    fn push_window(&mut self, path: &Path) {
+    #[inline]
+    fn trace_window(&mut self, path: &Path) {
         if let Some(trace) = &mut self.trace {
-            let window = path.controller.window();
-            trace.push_back(TraceKind::Window {
-                path: path.id(),
-                cwnd: window.cwnd,
-                ssthresh: window.ssthresh,
-                flight_size: path.flight_size,
-                partial_bytes_acked: window.partial_bytes_acked,
-            });
+            trace.push_back(path.window_trace());
         }
     }
 
@@ -434,7 +429,7 @@ impl Outbound {
             if moves {
                 chunk.fate = Fate::Marked;
                 chunk.target = target;
-                self.partial.on_marked(chunk.partial, tsn);
+                self.partial.on_marked(chunk.piece.partial, tsn);
                 to.flow.mark(tsn);
             }
         }
@@ -449,17 +444,17 @@ impl Outbound {
         }
         let mut failures: Vec<SendFailure> = Vec::new();
         for chunk in self.sent.drain() {
-            if !chunk.flags.end || chunk.fate == Fate::Abandoned {
+            if !chunk.piece.flags.end || chunk.fate == Fate::Abandoned {
                 continue;
             }
             let chunk_len = chunk.len();
             failures.push(SendFailure {
                 message: OutMessage {
-                    stream: chunk.stream,
-                    ppid: chunk.ppid,
-                    unordered: chunk.flags.unordered,
-                    data: if chunk.flags.begin { chunk.data } else { bytes::Bytes::new() },
-                    context: chunk.context,
+                    stream: chunk.piece.stream,
+                    ppid: chunk.piece.ppid,
+                    unordered: chunk.piece.flags.unordered,
+                    data: if chunk.piece.flags.begin { chunk.piece.data } else { bytes::Bytes::new() },
+                    context: chunk.piece.context,
                     ..OutMessage::default()
                 },
                 unsent: false,
@@ -467,7 +462,7 @@ impl Outbound {
                 abandoned: false,
             });
         }
-        failures.extend(self.queue.drain().into_iter().map(Unsent::into_failure));
+        failures.extend(self.queue.drain().into_iter().map(Queued::into_failure));
         if self.partial.is_touched() {
             self.partial.clear();
         }
@@ -492,7 +487,7 @@ impl Outbound {
         chunk.misses = 0;
         // RFC 9260 §6.2.1 C
         self.in_flight -= chunk.len();
-        self.partial.on_marked(chunk.partial, tsn);
+        self.partial.on_marked(chunk.piece.partial, tsn);
         let (from, number, wire_len) = (chunk.path, chunk.number, chunk.wire_len());
         if let Some(path) = paths.get_mut(from) {
             path.flow.note_lost(number, wire_len);

@@ -6,6 +6,7 @@
 use core::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
+use bytes::Bytes;
 use msctp_units::Time;
 
 use crate::long_tsn::LongTsn;
@@ -19,13 +20,10 @@ const STALE_LIMIT: usize = 64;
 /// The state of a message of limited reliability.
 #[derive(Debug)]
 pub(super) struct Partial {
-    pub(super) reliability: Reliability,
+    /// The message, without its data.
+    pub(super) message: OutMessage,
     /// The end of its lifetime, if it has one.
     pub(super) deadline: Option<Time>,
-    pub(super) stream: u16,
-    pub(super) unordered: bool,
-    pub(super) ppid: u32,
-    pub(super) context: u64,
     /// Its number in the send queue.
     pub(super) queued_as: u64,
     /// The send queue holds the message or its unsent rest.
@@ -101,12 +99,8 @@ impl PartialStore {
             self.priorities.insert((priority, self.last));
         }
         let partial = Partial {
-            reliability: message.reliability,
+            message: OutMessage { data: Bytes::new(), ..message.clone() },
             deadline,
-            stream: message.stream,
-            unordered: message.unordered,
-            ppid: message.ppid,
-            context: message.context,
             queued_as,
             queued: true,
             tsns: None,
@@ -152,7 +146,7 @@ impl PartialStore {
     /// Removes a message that was delivered or abandoned.
     pub(super) fn remove(&mut self, number: u64) -> Option<Partial> {
         let partial = self.messages.remove(&number)?;
-        if let Reliability::Priority(priority) = partial.reliability {
+        if let Reliability::Priority(priority) = partial.message.reliability {
             self.priorities.remove(&(priority, number));
         }
         if self.messages.is_empty() {

@@ -9,7 +9,9 @@ use core::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use bytes::Bytes;
+use msctp_wire::DataFlags;
 
+use super::piece::Piece;
 use super::scheduler::{FirstCome, Rank, Scheduler, Share};
 use crate::message::{OutMessage, SendFailure};
 use crate::stream_table::StreamTable;
@@ -31,53 +33,54 @@ struct Begun {
 
 /// A queued message, or its unsent rest.
 #[derive(Debug)]
-struct Queued {
-    message: OutMessage,
+pub(super) struct Queued {
+    pub(super) message: OutMessage,
     /// Its number in the order of `push` over all streams.
     id: u64,
     /// Its number in [`PartialStore`](super::partial::PartialStore); 0 if it is fully reliable.
-    partial: u64,
+    pub(super) partial: u64,
     /// Set by the first fragment.
     begun: Option<Begun>,
 }
 
-/// The data and header fields of a chunk to send.
-#[derive(Debug)]
-pub(super) struct Piece {
-    pub(super) data: Bytes,
-    pub(super) stream: u16,
-    pub(super) mid: u32,
-    pub(super) fsn: u32,
-    pub(super) ppid: u32,
-    pub(super) context: u64,
-    pub(super) partial: u64,
-    pub(super) unordered: bool,
-    pub(super) begin: bool,
-    pub(super) end: bool,
-    pub(super) sack_immediately: bool,
-}
+impl Queued {
+    /// Returns its next chunk.
+    #[inline]
+    fn piece(&self, begun: Begun, end: bool, interleaved: bool, data: Bytes) -> Piece {
+        let OutMessage { stream, ppid, unordered, context, sack_immediately, .. } = self.message;
+        // RFC 7053 §5.1: the last fragment requests the SACK
+        let (begin, immediate) = (self.begun.is_none(), end && sack_immediately);
+        Piece {
+            data,
+            context,
+            partial: self.partial,
+            ppid,
+            mid: begun.mid,
+            fsn: begun.fsn,
+            stream,
+            interleaved,
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
+            //# the U flag of each DATA chunk of the user message MUST be set to 1.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
+            //# If an unordered user message is fragmented, each fragment of the message MUST have its U bit
+            //# set to 1.
+            flags: DataFlags { unordered, begin, end, immediate },
+        }
+    }
 
-/// A message removed before all of it was sent.
-#[derive(Debug)]
-pub(super) struct Unsent {
-    /// The message, with its unsent data.
-    pub(crate) message: OutMessage,
-    /// Message identifier and next fragment sequence number, if part of it was sent.
-    pub(crate) begun: Option<(u32, u32)>,
-    /// User bytes that were sent.
-    pub(crate) sent: u64,
-    /// Its number in [`PartialStore`](super::partial::PartialStore); 0 if it is fully reliable.
-    pub(crate) partial: u64,
-}
+    /// Returns the chunk that ends a message of which part was sent, without data; `None` if nothing was.
+    pub(super) fn ending(&self, interleaved: bool) -> Option<Piece> {
+        self.begun.map(|begun| self.piece(begun, true, interleaved, Bytes::new()))
+    }
 
-impl Unsent {
     /// Returns the failure of a message, without its data if part of it was sent.
     pub(super) fn into_failure(self) -> SendFailure {
         let mut message = self.message;
-        if self.sent > 0 {
+        let sent = self.begun.map_or(0, |begun| begun.sent);
+        if sent > 0 {
             message.data = Bytes::new();
         }
-        SendFailure { message, unsent: self.sent == 0, sent: self.sent, abandoned: false }
+        SendFailure { message, unsent: sent == 0, sent, abandoned: false }
     }
 }
 
@@ -301,7 +304,6 @@ impl SendQueue {
         let state = self.streams.entry(number);
         let stream_queue = state.stream_queue.as_deref_mut()?;
         let queued = stream_queue.messages.front_mut()?;
-        let OutMessage { stream, ppid, unordered, context, sack_immediately, .. } = queued.message;
         let begun = queued.begun.unwrap_or_else(|| {
             // RFC 9260 §6.5, §6.6: unordered messages do not change the stream sequence number.
             // RFC 8260 §2.1: they have their own counter.
@@ -313,7 +315,8 @@ impl SendQueue {
             //# user message sent on that outgoing stream.
             //= https://www.rfc-editor.org/rfc/rfc9260#section-6.5
             //# For unordered user messages, the Stream Sequence Number MUST NOT be changed.
-            let next = if unordered { &mut state.next_unordered } else { &mut state.next_ordered };
+            let next =
+                if queued.message.unordered { &mut state.next_unordered } else { &mut state.next_ordered };
             let mid = *next;
             *next = mid.wrapping_add(1);
             Begun { mid, fsn: 0, sent: 0 }
@@ -327,17 +330,18 @@ impl SendQueue {
         //# bits of the last DATA chunk in the series to 01
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
         //# An unfragmented user message MUST have both the B and E bits set to
-        let (begin, end) = (queued.begun.is_none(), queued.message.data.len() <= max);
-        let partial = queued.partial;
-        let data = if end {
+        let end = queued.message.data.len() <= max;
+        let data =
+            if end { core::mem::take(&mut queued.message.data) } else { queued.message.data.split_to(max) };
+        let piece = queued.piece(begun, end, self.interleaving, data);
+        if end {
             self.messages -= 1;
-            stream_queue.messages.pop_front()?.message.data
+            stream_queue.messages.pop_front();
         } else {
             let sent = begun.sent + max as u64;
             queued.begun = Some(Begun { fsn: begun.fsn.wrapping_add(1), sent, ..begun });
-            queued.message.data.split_to(max)
-        };
-        let len = data.len() as u64;
+        }
+        let len = piece.len();
         stream_queue.served += len;
         self.bytes -= len;
         // A stream that runs empty keeps a packet for one stream only.
@@ -365,19 +369,7 @@ impl SendQueue {
         } else {
             self.update_front();
         }
-        Some(Piece {
-            data,
-            stream,
-            mid: begun.mid,
-            fsn: begun.fsn,
-            ppid,
-            context,
-            partial,
-            unordered,
-            begin,
-            end,
-            sack_immediately,
-        })
+        Some(piece)
     }
 
     /// Ends the service of a stream, and makes it ready again if it has more to send.
@@ -434,14 +426,14 @@ impl SendQueue {
     }
 
     /// Removes a message that is not completely sent; returns `None` if it is not in the queue.
-    pub(super) fn remove(&mut self, number: u16, id: u64) -> Option<Unsent> {
+    pub(super) fn remove(&mut self, number: u16, id: u64) -> Option<Queued> {
         let stream_queue = self.streams.entry(number).stream_queue.as_deref_mut()?;
         let index = stream_queue.messages.binary_search_by_key(&id, |queued| queued.id).ok()?;
-        let Queued { message, begun, partial, .. } = stream_queue.messages.remove(index)?;
+        let queued = stream_queue.messages.remove(index)?;
         self.messages -= 1;
-        self.bytes -= message.data.len() as u64;
+        self.bytes -= queued.message.data.len() as u64;
         if self.serving == Some(number) {
-            if begun.is_some() || stream_queue.messages.is_empty() {
+            if queued.begun.is_some() || stream_queue.messages.is_empty() {
                 self.end_service(number);
             }
         } else if let Some(rank) = stream_queue.rank {
@@ -456,8 +448,7 @@ impl SendQueue {
             }
             self.choose_first();
         }
-        let sent = begun.map_or(0, |begun| begun.sent);
-        Some(Unsent { message, begun: begun.map(|begun| (begun.mid, begun.fsn)), sent, partial })
+        Some(queued)
     }
 
     /// Starts no further message on a stream (RFC 6525 §5.1.2). A partly sent one continues.
@@ -544,7 +535,7 @@ impl SendQueue {
     }
 
     /// Removes the messages of stream `streams` and above, none of which is partly sent.
-    pub(super) fn fail_beyond(&mut self, streams: u16) -> Vec<Unsent> {
+    pub(super) fn fail_beyond(&mut self, streams: u16) -> Vec<Queued> {
         let mut out = Vec::new();
         self.streams.for_each(|number, stream| {
             if number >= streams
@@ -562,7 +553,7 @@ impl SendQueue {
     }
 
     /// Removes and returns all messages: partly sent ones first, then in the order of `push`.
-    pub(super) fn drain(&mut self) -> Vec<Unsent> {
+    pub(super) fn drain(&mut self) -> Vec<Queued> {
         let mut out = Vec::new();
         self.streams.for_each(|_, stream| {
             if let Some(stream_queue) = stream.stream_queue.as_deref_mut() {
@@ -581,15 +572,9 @@ impl SendQueue {
         Self::in_order(out)
     }
 
-    fn in_order(mut queued: Vec<Queued>) -> Vec<Unsent> {
+    fn in_order(mut queued: Vec<Queued>) -> Vec<Queued> {
         queued.sort_by_key(|queued| (queued.begun.is_none(), queued.id));
-        let unsent = |Queued { message, begun, partial, .. }| Unsent {
-            message,
-            partial,
-            begun: begun.map(|begun: Begun| (begun.mid, begun.fsn)),
-            sent: begun.map_or(0, |begun| begun.sent),
-        };
-        queued.into_iter().map(unsent).collect()
+        queued
     }
 }
 

@@ -50,7 +50,7 @@ fn rfc9260_6_9_fragments() {
     queue.push(message(0, 250, false), 0);
     queue.push(message(0, 100, false), 0);
     let pieces: Vec<_> = core::iter::from_fn(|| queue.take(100))
-        .map(|p| (p.data.len(), p.begin, p.end, p.mid, p.fsn))
+        .map(|p| (p.data.len(), p.flags.begin, p.flags.end, p.mid, p.fsn))
         .collect();
     let expected = [
         (100, true, false, 0, 0),
@@ -83,7 +83,7 @@ fn rfc9260_6_5_numbers_per_stream_skip_unordered() {
     queue.push(message(4, 1, false), 0);
     queue.push(message(3, 1, false), 0);
     let numbers: Vec<_> =
-        core::iter::from_fn(|| queue.take(9)).map(|p| (p.stream, p.unordered, p.mid)).collect();
+        core::iter::from_fn(|| queue.take(9)).map(|p| (p.stream, p.flags.unordered, p.mid)).collect();
     assert_eq!(numbers[65_535..], [(3, false, 65_535), (3, true, 0), (4, false, 0), (3, false, 65_536)]);
 }
 
@@ -214,14 +214,14 @@ proptest! {
                         bytes -= piece.data.len() as u64;
                         let id = piece.context;
                         prop_assert!(interleaving || begun.is_empty() || begun.contains(&id), "a message was broken into");
-                        prop_assert_eq!(piece.begin, !begun.contains(&id));
-                        prop_assert!(!piece.begin || id > last[usize::from(piece.stream)], "overtaken");
+                        prop_assert_eq!(piece.flags.begin, !begun.contains(&id));
+                        prop_assert!(!piece.flags.begin || id > last[usize::from(piece.stream)], "overtaken");
                         last[usize::from(piece.stream)] = id;
                         let entry = waiting.iter_mut().find(|m| m.1 == id).expect("sent twice");
                         entry.2 -= piece.data.len() as u64;
-                        prop_assert_eq!(piece.end, entry.2 == 0);
+                        prop_assert_eq!(piece.flags.end, entry.2 == 0);
                         begun.retain(|&other| other != id);
-                        if piece.end { waiting.retain(|m| m.1 != id) } else { begun.push(id) }
+                        if piece.flags.end { waiting.retain(|m| m.1 != id) } else { begun.push(id) }
                     }
                     queue.end_packet();
                 }

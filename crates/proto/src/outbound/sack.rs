@@ -7,8 +7,7 @@ use msctp_wire::{List, Sack, Tsn};
 
 use super::Outbound;
 use super::chunk::{Chunk, Fate};
-use super::detector::MISS_INDICATIONS;
-use crate::addr::PathId;
+use super::detector::{LossDetector, MISS_INDICATIONS};
 use crate::long_tsn::LongTsn;
 use crate::path::{AckSummary, Paths, Sending};
 use crate::trace::TraceKind;
@@ -51,39 +50,6 @@ pub(super) struct Processing {
     pub(super) advanced: bool,
 }
 
-/// A copy of a chunk's fields at its acknowledgement.
-#[derive(Clone, Copy)]
-struct AckedChunk {
-    path: PathId,
-    one_path: bool,
-    target: PathId,
-    fate: Fate,
-    number: u64,
-    sent: Time,
-    again: bool,
-    len: u64,
-    wire_len: u64,
-    acked_before: bool,
-}
-
-impl AckedChunk {
-    #[inline]
-    fn of(chunk: &Chunk) -> Self {
-        Self {
-            path: chunk.path,
-            one_path: chunk.one_path,
-            target: chunk.target,
-            fate: chunk.fate,
-            number: chunk.number,
-            sent: chunk.sent,
-            again: chunk.again,
-            len: chunk.len(),
-            wire_len: chunk.wire_len(),
-            acked_before: chunk.acked_before,
-        }
-    }
-}
-
 impl Outbound {
     /// Processes a SACK.
     ///
@@ -96,26 +62,7 @@ impl Outbound {
         sack: &Sack<'_>,
         paths: &mut Paths,
     ) -> Result<SackOutcome, SackFault> {
-        let Some(cum_tsn_ack) = self.check_cum_tsn_ack(sack.cum_tsn_ack)? else {
-            return Ok(SackOutcome { stale: true, ..SackOutcome::default() });
-        };
-        let mut outcome = SackOutcome::default();
-        let processing = self.begin(now, cum_tsn_ack, paths);
-        self.acknowledge_up_to(cum_tsn_ack, paths, &mut outcome);
-        if !sack.gap_blocks.is_empty() || self.gaps.is_touched() {
-            let allows_gap_blocks = self.reneging_budget.allows_gap_blocks(self.next_number, self.sent.len());
-            let gap_blocks = if allows_gap_blocks { sack.gap_blocks } else { List::EMPTY };
-            let last_sent = self.sent.next() - 1;
-            outcome.malformed_gap_blocks = !self.gaps.update(cum_tsn_ack, gap_blocks, last_sent);
-            self.acknowledge_gaps(paths, &mut outcome);
-        }
-        for duplicate in sack.duplicates {
-            self.count_duplicate(duplicate, paths);
-        }
-        // RFC 9260 §6.2.1 D ii; `rwnd` subtracts the bytes in flight
-        self.a_rwnd = u64::from(sack.a_rwnd);
-        self.settle(processing, paths, &mut outcome);
-        Ok(outcome)
+        self.handle_acks(now, sack.cum_tsn_ack, Some(sack), paths)
     }
 
     /// Processes the Cumulative TSN Ack of a SHUTDOWN chunk (RFC 9260 §9.2), which has no gap blocks and no
@@ -130,19 +77,55 @@ impl Outbound {
         cum_tsn_ack: Tsn,
         paths: &mut Paths,
     ) -> Result<SackOutcome, SackFault> {
+        self.handle_acks(now, cum_tsn_ack, None, paths)
+    }
+
+    #[inline(always)]
+    fn handle_acks(
+        &mut self,
+        now: Time,
+        cum_tsn_ack: Tsn,
+        sack: Option<&Sack<'_>>,
+        paths: &mut Paths,
+    ) -> Result<SackOutcome, SackFault> {
         let Some(cum_tsn_ack) = self.check_cum_tsn_ack(cum_tsn_ack)? else {
             return Ok(SackOutcome { stale: true, ..SackOutcome::default() });
         };
         let mut outcome = SackOutcome::default();
         let processing = self.begin(now, cum_tsn_ack, paths);
-        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.8
-        //# the receiver of the SHUTDOWN chunk MUST NOT interpret the lack of a Gap Ack Block as a renege.
         self.acknowledge_up_to(cum_tsn_ack, paths, &mut outcome);
-        if self.gaps.is_touched() {
-            self.gaps.advance(cum_tsn_ack);
+        match sack {
+            Some(sack) => self.apply_sack(cum_tsn_ack, sack, paths, &mut outcome),
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.8
+            //# the receiver of the SHUTDOWN chunk MUST NOT interpret the lack of a Gap Ack Block as a renege.
+            None if self.gaps.is_touched() => self.gaps.advance(cum_tsn_ack),
+            None => {}
         }
         self.settle(processing, paths, &mut outcome);
         Ok(outcome)
+    }
+
+    /// Applies what a SACK holds besides the Cumulative TSN Ack.
+    #[inline(always)]
+    fn apply_sack(
+        &mut self,
+        cum_tsn_ack: LongTsn,
+        sack: &Sack<'_>,
+        paths: &mut Paths,
+        outcome: &mut SackOutcome,
+    ) {
+        if !sack.gap_blocks.is_empty() || self.gaps.is_touched() {
+            let allows_gap_blocks = self.reneging_budget.allows_gap_blocks(self.next_number, self.sent.len());
+            let gap_blocks = if allows_gap_blocks { sack.gap_blocks } else { List::EMPTY };
+            let last_sent = self.sent.next() - 1;
+            outcome.malformed_gap_blocks = !self.gaps.update(cum_tsn_ack, gap_blocks, last_sent);
+            self.acknowledge_gaps(paths, outcome);
+        }
+        for duplicate in sack.duplicates {
+            self.count_duplicate(duplicate, paths);
+        }
+        // RFC 9260 §6.2.1 D ii; `rwnd` subtracts the bytes in flight
+        self.a_rwnd = u64::from(sack.a_rwnd);
     }
 
     /// Checks a Cumulative TSN Ack; returns `None` if it is stale.
@@ -176,11 +159,11 @@ impl Outbound {
             let Some((tsn, chunk)) = self.sent.pop() else { break };
             outcome.cum_tsn_advanced = true;
             self.sent_bytes -= chunk.len();
-            if chunk.partial != 0 {
-                self.partial.on_acked(chunk.partial);
+            if chunk.piece.partial != 0 {
+                self.partial.on_acked(chunk.piece.partial);
             }
             if chunk.fate.is_outstanding() {
-                self.acknowledge(tsn, AckedChunk::of(&chunk), paths, outcome);
+                Self::acknowledge((&mut self.in_flight, &mut self.losses), (tsn, &chunk), paths, outcome);
             }
         }
         self.note_room();
@@ -194,9 +177,8 @@ impl Outbound {
                 // window
                 let chunk = self.sent.at_mut(tsn).filter(|chunk| chunk.fate != Fate::Abandoned);
                 let Some(chunk) = chunk else { continue };
-                let acked = AckedChunk::of(chunk);
+                Self::acknowledge((&mut self.in_flight, &mut self.losses), (tsn, chunk), paths, outcome);
                 chunk.fate = Fate::GapAcked;
-                self.acknowledge(tsn, acked, paths, outcome);
             }
         }
         for index in 0..self.gaps.lost.len() {
@@ -230,19 +212,25 @@ impl Outbound {
 
     /// Handles the acknowledgement of a chunk that is in flight or marked.
     #[inline(always)]
-    fn acknowledge(&mut self, tsn: LongTsn, chunk: AckedChunk, paths: &mut Paths, outcome: &mut SackOutcome) {
+    fn acknowledge(
+        (in_flight, losses): (&mut u64, &mut LossDetector),
+        (tsn, chunk): (LongTsn, &Chunk),
+        paths: &mut Paths,
+        outcome: &mut SackOutcome,
+    ) {
+        let (len, wire_len) = (chunk.len(), chunk.wire_len());
         match chunk.fate {
-            Fate::InFlight => self.in_flight -= chunk.len,
+            Fate::InFlight => *in_flight -= len,
             Fate::Marked => {
                 if let Some(target) = paths.get_mut(chunk.target) {
                     target.flow.marked -= 1;
                 }
-                self.on_original_acked();
+                losses.on_original_acked();
             }
             Fate::GapAcked | Fate::Abandoned => debug_assert!(false, "{tsn:?} acknowledged twice"),
         }
         if !chunk.acked_before {
-            outcome.bytes_acked += chunk.len;
+            outcome.bytes_acked += len;
         }
         let Some(path) = paths.get_mut(chunk.path) else { return };
         if let Some(rack) = &mut path.rack
@@ -254,18 +242,18 @@ impl Outbound {
         flow.unacked -= 1;
         flow.ack.earliest |= flow.earliest == Some(tsn);
         if chunk.fate == Fate::InFlight {
-            flow.ack.left_flight += chunk.wire_len;
+            flow.ack.left_flight += wire_len;
         }
         // RFC 9260 §7.2.4: "A newly acknowledged DATA chunk is one not previously acknowledged in a SACK
         // chunk"
         if !chunk.acked_before {
-            flow.ack.bytes += chunk.wire_len;
+            flow.ack.bytes += wire_len;
             flow.ack.latest_sent = flow.ack.latest_sent.max((!chunk.again).then_some(chunk.sent));
             // Transmissions before a timeout may have arrived before the path failed.
             flow.ack.proves_path |= chunk.one_path && chunk.number >= flow.proof_from;
             flow.latest_acked = flow.latest_acked.max(chunk.number);
             if let Some(delivery) = &mut flow.delivery {
-                delivery.on_acked(chunk.number, chunk.wire_len);
+                delivery.on_acked(chunk.number, wire_len);
             }
             // Chunks are acknowledged in the order of their TSNs.
             flow.ack.htna = Some(Sending { number: chunk.number, tsn });
@@ -366,16 +354,14 @@ impl Outbound {
             if rtt_restart.is_some_and(|(fresh, recover)| fresh == id && tsn > recover) {
                 self.losses.rtt_restart = None;
                 path.rtt.start_over(sample);
-                if let (Some(trace), Some(times)) = (&mut self.trace, path.rtt.round_trips()) {
-                    trace.push_back(TraceKind::RttStartedOver { path: id, sample, times });
+                if let Some(times) = path.rtt.round_trips() {
+                    self.emit(TraceKind::RttStartedOver { path: id, sample, times });
                 }
             } else {
                 path.rtt.on_measurement(sample);
             }
-            if let Some(trace) = &mut self.trace {
-                let (srtt, rto) = (path.rtt.srtt().unwrap_or_default(), path.rtt.rto());
-                trace.push_back(TraceKind::Rtt { path: id, sample, srtt, rto });
-            }
+            let (srtt, rto) = (path.rtt.srtt().unwrap_or_default(), path.rtt.rto());
+            self.emit(TraceKind::Rtt { path: id, sample, srtt, rto });
         }
         path.on_ack(processing.now, flight_size_before, processing.advanced, answered_elsewhere);
         if ack.bytes > 0 {

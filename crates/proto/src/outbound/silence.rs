@@ -133,9 +133,7 @@ impl Outbound {
                 answered: None,
             });
         }
-        if let Some(trace) = &mut self.trace {
-            trace.push_back(TraceKind::LossProbe { path: by, tsn: Some(tsn.tsn().get()) });
-        }
+        self.emit(TraceKind::LossProbe { path: by, tsn: Some(tsn.tsn().get()) });
     }
 
     /// Marks the oldest chunks of a silent path for retransmission on path `by`.
@@ -165,7 +163,7 @@ impl Outbound {
         // RFC 7053 §5.1: the SACKs of a single packet and of the last one would be delayed.
         for &tsn in [chosen.first()?, chosen.last()?] {
             if let Some(chunk) = self.sent.at_mut(tsn) {
-                chunk.flags.immediate = true;
+                chunk.piece.flags.immediate = true;
             }
         }
         chosen.first().copied()
@@ -238,9 +236,7 @@ impl Outbound {
         if !path.is_usable() {
             return;
         }
-        if let Some(trace) = &mut self.trace {
-            trace.push_back(TraceKind::Silence { path: id, by });
-        }
+        self.emit(TraceKind::Silence { path: id, by });
         self.t3_rtx_expired(now, id, paths);
         self.forward_after_timeout();
     }

@@ -107,9 +107,7 @@ impl Outbound {
             // §8.1, §8.2
             paths.on_timeout(id);
         }
-        if let Some(trace) = &mut self.trace {
-            trace.push_back(TraceKind::T3Timeout { path: id, rto });
-        }
+        self.emit(TraceKind::T3Timeout { path: id, rto });
         let target = if sack_received { id } else { self.target_after_timeout(id, paths) };
         if sack_received {
             self.losses.frto = None;
@@ -185,7 +183,7 @@ impl Outbound {
             chunk.fate = Fate::Marked;
             chunk.target = target;
             chunk.misses = 0;
-            self.partial.on_marked(chunk.partial, tsn);
+            self.partial.on_marked(chunk.piece.partial, tsn);
             marked.push(tsn);
         }
         if let Some(to) = paths.get_mut(target) {

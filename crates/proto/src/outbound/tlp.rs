@@ -114,9 +114,6 @@ impl Outbound {
             let end = if new { last + 1 } else { last };
             rack.tlp.tail_loss_probe = Some(TailLossProbe { end, resent, duplicate: false });
         }
-        if let Some(trace) = &mut self.trace {
-            let tsn = resent.map(|tsn| tsn.tsn().get());
-            trace.push_back(TraceKind::LossProbe { path: id, tsn });
-        }
+        self.emit(TraceKind::LossProbe { path: id, tsn: resent.map(|tsn| tsn.tsn().get()) });
     }
 }

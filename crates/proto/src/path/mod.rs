@@ -35,8 +35,11 @@ use core::net::IpAddr;
 
 use msctp_congestion::{
     Controller, ControllerConfig, ControllerFactory, InitialWindow, IpVersion, Prr, RtoConfig, RttEstimator,
+    Window,
 };
 use msctp_units::{Span, Time};
+
+use crate::trace::TraceKind;
 
 pub(crate) use crate::addr::{PathAddr, PathId};
 pub(crate) use crate::stats::PathState;
@@ -385,6 +388,14 @@ impl Path {
     #[inline]
     pub(crate) fn on_sent(&mut self, now: Time) {
         self.last_used = now;
+    }
+
+    /// Returns the trace entry of its window.
+    #[cold]
+    pub(crate) fn window_trace(&self) -> TraceKind {
+        let Window { cwnd, ssthresh, partial_bytes_acked } = self.controller.window();
+        let (path, flight_size) = (self.id, self.flight_size);
+        TraceKind::Window { path, cwnd, ssthresh, flight_size, partial_bytes_acked }
     }
 
     /// Returns true once DATA was sent here.

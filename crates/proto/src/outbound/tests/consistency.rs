@@ -38,7 +38,7 @@ impl Outbound {
         let acked: Vec<_> = acked.into_iter().filter(|tsn| chunks[tsn].fate != Fate::Abandoned).collect();
         assert_eq!(acked, expected, "gap acks");
         for (number, partial) in self.partial.iter() {
-            let own: Vec<_> = chunks.iter().filter(|(_, chunk)| chunk.partial == number).collect();
+            let own: Vec<_> = chunks.iter().filter(|(_, chunk)| chunk.piece.partial == number).collect();
             assert_eq!(partial.chunks as usize, own.len(), "chunks of message {number}");
             assert!(own.iter().all(|(_, chunk)| chunk.fate != Fate::Abandoned), "partly abandoned: {number}");
             assert!(partial.queued || !own.is_empty(), "message {number} is finished");
