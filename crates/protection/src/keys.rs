@@ -69,7 +69,6 @@ impl KeyMaterial {
     }
 
     /// Record payload key, sequence number key and initialization vector.
-    #[cfg(test)]
     pub(crate) fn parts(&self) -> [&[u8]; 3] {
         [&self.key, &self.sn_key, &self.iv].map(Secret::bytes)
     }

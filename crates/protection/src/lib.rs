@@ -28,6 +28,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod key_log;
 mod keys;
 mod negotiation;
 mod opener;
@@ -43,6 +44,7 @@ mod tests;
 #[cfg(test)]
 mod vectors;
 
+pub use key_log::{KeyLogEntry, KeyLogError};
 pub use keys::{KeyLengthError, KeyMaterial};
 pub use negotiation::{End, Negotiated, NegotiationError, negotiate};
 pub use opener::{OpenError, Opened, Opener, ReceiveUsage};

@@ -7,6 +7,7 @@ use msctp_units::Time;
 use msctp_wire::chunk::Dtls;
 use msctp_wire::{Chunk, EncodeChunk};
 
+use crate::key_log::KeyLogEntry;
 use crate::keys::{KeyMaterial, RecordKeys};
 use crate::provider::Provider;
 use crate::record::{
@@ -115,6 +116,14 @@ struct ReceiveKeys {
     until: Option<Time>,
 }
 
+impl ReceiveKeys {
+    fn new(epoch: u64, keys: &KeyMaterial, window: u16, provider: &dyn Provider) -> Self {
+        let usage = ReceiveUsage { opened: 0, failed: 0, failure_limit: keys.suite().failure_limit() };
+        let window = ReplayWindow::new(window);
+        Self { epoch, record: keys.build(provider), window, usage, until: None }
+    }
+}
+
 /// The key material of a context by the two epoch bits of a record. Four epochs in a row differ in them.
 type Epochs = [Option<ReceiveKeys>; 4];
 
@@ -147,6 +156,21 @@ impl Opener {
         }
     }
 
+    /// An opener of one epoch, to read a capture that may begin anywhere in it: `next` is a sequence number
+    /// near that of the first record.
+    #[must_use]
+    pub fn of_epoch(entry: &KeyLogEntry, next: u64, provider: &dyn Provider) -> Self {
+        let mut opener = Self::new(Self::MAX_WINDOW);
+        let KeyLogEntry { context, epoch, keys, .. } = entry;
+        *opener.slot(*context, *epoch as u8) = Some(ReceiveKeys::new(*epoch, keys, opener.window, provider));
+        if let Some(keys) = opener.slot(*context, *epoch as u8)
+            && let Some(last) = next.checked_sub(1)
+        {
+            keys.window.insert(last);
+        }
+        opener
+    }
+
     /// Establishes key material for an epoch (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.5).
     ///
     /// The material of up to three earlier epochs stays until it is destroyed or [retired](Self::retire).
@@ -173,10 +197,7 @@ impl Opener {
         if context == KeyContext::Primary {
             self.last_primary = epoch;
         }
-        let usage = ReceiveUsage { opened: 0, failed: 0, failure_limit: keys.suite().failure_limit() };
-        let window = ReplayWindow::new(self.window);
-        let keys = ReceiveKeys { epoch, record: keys.build(provider), window, usage, until: None };
-        *self.slot(context, epoch as u8) = Some(keys);
+        *self.slot(context, epoch as u8) = Some(ReceiveKeys::new(epoch, keys, self.window, provider));
         Ok(())
     }
 

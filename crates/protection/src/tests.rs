@@ -3,6 +3,7 @@
 use msctp_units::Time;
 use proptest::prelude::*;
 
+use crate::key_log::KeyLogEntry;
 use crate::keys::KeyMaterial;
 use crate::opener::{OpenError, Opener};
 use crate::provider::{Provider, all};
@@ -397,4 +398,23 @@ proptest! {
             }
         }
     }
+}
+
+/// A capture begins in the middle of an epoch, and of any epoch.
+#[test]
+fn an_opener_of_one_epoch_reads_from_the_middle() {
+    let suite = CipherSuite::Aes128GcmSha256;
+    let mut pair = Pair::new();
+    pair.establish(PRIMARY, FIRST_EPOCH + 1).unwrap();
+    pair.establish(PRIMARY, FIRST_EPOCH + 2).unwrap();
+    pair.sealer.skip_to(1_000_000);
+    let mut packet = pair.seal(&[7; 4]);
+    let epoch = FIRST_EPOCH + 2;
+    let entry = KeyLogEntry { tag: 1, context: PRIMARY, epoch, keys: keys(suite, epoch as u8) };
+    assert_eq!(
+        Opener::of_epoch(&entry, 0, provider()).open(&mut packet.clone()),
+        Err(OpenError::NotAuthentic)
+    );
+    let opened = Opener::of_epoch(&entry, 15 << 16, provider()).open(&mut packet).unwrap();
+    assert_eq!((&packet[opened.chunks], opened.epoch), (&[7; 4][..], epoch));
 }
