@@ -8,6 +8,8 @@
 
 mod bench;
 mod compare;
+#[cfg(feature = "net")]
+mod decrypt;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod fit;
@@ -68,6 +70,8 @@ enum Command {
     Send(net::send::Args),
     #[cfg(feature = "net")]
     Recv(net::recv::Args),
+    #[cfg(feature = "net")]
+    Decrypt(decrypt::Args),
 }
 
 /// The failure of a subcommand.
@@ -126,6 +130,8 @@ fn main() -> ExitCode {
         Command::Send(args) => net::send::run(&args),
         #[cfg(feature = "net")]
         Command::Recv(args) => net::recv::run(&args),
+        #[cfg(feature = "net")]
+        Command::Decrypt(args) => decrypt::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -21,7 +21,8 @@ macro_rules! timer_table {
         }
 
         impl $table {
-            /// Calls `handle` for each timer. Not a loop, like `earliest`: most timers take a load and a branch.
+            /// Calls `handle` for each timer. Not a loop, like `earliest`: most timers take a load and a
+            /// branch.
             #[inline(always)]
             fn for_each(mut handle: impl FnMut(Self)) {
                 $(handle(Self::$timer);)*

@@ -34,6 +34,8 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "units",
             "wire",
+            "protection",
+            "security",
             "congestion",
             "proto",
             "schemes",

@@ -22,7 +22,8 @@ timer_table! {
         Pacing,
         /// The reordering timer of a path (RFC 8985 §6.2 step 5).
         Reordering,
-        /// PTO of a path (RFC 8985 §7.2). Before T3-rtx: it is due with T3-rtx at the latest, and replaces it.
+        /// PTO of a path (RFC 8985 §7.2). Before T3-rtx: it is due with T3-rtx at the latest, which it
+        /// replaces.
         TailLossProbe,
         /// Probes or fails a path that fell silent (`FailoverConfig::silence`).
         Silence,
@@ -49,6 +50,7 @@ impl Outbound {
             DataTimer::Lifetime => self.partial.next_deadline(),
             DataTimer::Pacing => self.paced_until,
             DataTimer::Reordering | DataTimer::TailLossProbe if !self.losses.rack => None,
+            // RFC 8985 §8: the reordering timer and the PTO
             DataTimer::Reordering => rack(|rack| rack.reordering_timer),
             DataTimer::TailLossProbe => rack(|rack| rack.tlp.timer),
             DataTimer::Silence => self.silence_deadline(paths),
