@@ -157,18 +157,15 @@ fn delay_bound_follows_a_rate_that_changes_tenfold() {
     assert!(own.1 <= cubic.1 * 0.65 && own.1 < bbr.1, "{own:?}, cubic {cubic:?}, bbr {bbr:?}");
 }
 
-/// Two downloads over one link of 20 Mbit/s, 50 ms and 100 packets; each gets at least a tenth.
-#[test]
-fn delay_bound_and_cubic_leave_each_other_room() {
-    for (first, second) in
-        [("delay-bound", "cubic"), ("cubic", "delay-bound"), ("delay-bound", "delay-bound")]
-    {
-        let profile = |name: &str, controller: &str| {
-            format!("[sctp.{name}]\nprofile = \"mobile\"\ncontroller = \"{controller}\"\n")
-        };
-        let pair = |number: u32, name: &str| {
-            format!(
-                r#"
+/// Two downloads over one link of 20 Mbit/s and 50 ms, the second one five seconds later. Returns the share of
+/// the link that each gets in 60 s.
+fn shares(first: &str, second: &str, queue: u32) -> Vec<f64> {
+    let profile = |name: &str, controller: &str| {
+        format!("[sctp.{name}]\nprofile = \"mobile\"\ncontroller = \"{controller}\"\n")
+    };
+    let pair = |number: u32, name: &str| {
+        format!(
+            r#"
 [[node]]
 name = "c{number}"
 kind = "host"
@@ -205,11 +202,11 @@ association = "a{number}"
 from = "server"
 start = "{}s"
 "#,
-                (number - 1) * 5
-            )
-        };
-        let text = format!(
-            r#"
+            (number - 1) * 5
+        )
+    };
+    let text = format!(
+        r#"
 duration = "60s"
 {}{}
 [[node]]
@@ -224,19 +221,32 @@ a = "left"
 b = "right"
 rate = "20Mbps"
 delay = "23ms"
-queue = {{ packets = 100 }}
+queue = {{ packets = {queue} }}
 {}{}"#,
-            profile("one", first),
-            profile("two", second),
-            pair(1, "one"),
-            pair(2, "two")
-        );
-        let scenario = Scenario::from_toml(&text, "pair.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-        let mut simulation = Simulation::new(&scenario, None).expect("right");
-        simulation.run();
-        let associations = simulation.summary().associations;
-        let shares: Vec<f64> = associations.iter().map(|a| a.to_client.bytes as f64 * 8.0 / 1.2e9).collect();
-        println!("{first} {:.2}, then {second} {:.2}", shares[0], shares[1]);
+        profile("one", first),
+        profile("two", second),
+        pair(1, "one"),
+        pair(2, "two")
+    );
+    let scenario = Scenario::from_toml(&text, "pair.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
+    let mut simulation = Simulation::new(&scenario, None).expect("right");
+    simulation.run();
+    let associations = simulation.summary().associations;
+    associations.iter().map(|a| a.to_client.bytes as f64 * 8.0 / 1.2e9).collect()
+}
+
+/// Each gets at least a tenth, also where the buffer is shallow.
+#[test]
+fn delay_bound_and_cubic_leave_each_other_room() {
+    for (first, second, queue) in [
+        ("delay-bound", "cubic", 100),
+        ("cubic", "delay-bound", 100),
+        ("delay-bound", "delay-bound", 100),
+        ("delay-bound", "cubic", 25),
+        ("cubic", "delay-bound", 25),
+    ] {
+        let shares = shares(first, second, queue);
+        println!("{first} {:.2}, then {second} {:.2}, {queue} packets", shares[0], shares[1]);
         assert!(shares.iter().all(|&share| share >= 0.1), "{first} and {second}: {shares:?}");
         assert!(shares.iter().sum::<f64>() >= 0.85, "{first} and {second}: {shares:?}");
     }

@@ -1,8 +1,9 @@
 //! [`Allowance`]: how many bytes may stand in the bottleneck's queue.
 
-use msctp_units::Span;
+use msctp_units::{Span, Time};
 
 use crate::amount::{over, permille};
+use crate::delivery::LostPacket;
 
 /// The queueing delay at [`REFERENCE_RATE`].
 const TARGET: Span = Span::from_millis(15);
@@ -14,6 +15,11 @@ const LEAST_PACKETS: u64 = 4;
 const LOSS_THRESHOLD: u64 = 20;
 /// … if it is not one or two packets of a small window.
 const LEAST_LOST: u64 = 3;
+/// Share of what was in flight at an overflow that may be in flight afterwards, in thousandths: as BBR's
+/// headroom (draft-ietf-ccwg-bbr §2.5, BBR.Headroom) …
+const HEADROOM: u64 = 850;
+/// … and for how long: as the least time between BBR's probes (§5.3.3.5.3).
+const CAUTIOUS: Span = Span::from_secs(2);
 /// Share of the queue that overflowed that may stand from then on, in thousandths.
 const BELOW_OVERFLOW: u64 = 700;
 /// A round without an overflow raises the bound by this part.
@@ -28,13 +34,26 @@ pub(super) struct Allowance {
     delivered: u64,
     lost: u64,
     packets_lost: u64,
+    /// The least that was in flight when a packet left that was lost in this round.
+    in_flight: u64,
+    /// The largest window after an overflow, and until when it holds.
+    most: Option<(u64, Time)>,
     /// The longest queue, in bytes, that packets came through in the last round and in this one.
     longest: [u64; 2],
 }
 
 impl Default for Allowance {
     fn default() -> Self {
-        Self { bound: u64::MAX, delivered: 0, lost: 0, packets_lost: 0, longest: [0; 2] }
+        let (delivered, lost, packets_lost) = (0, 0, 0);
+        Self {
+            bound: u64::MAX,
+            delivered,
+            lost,
+            packets_lost,
+            in_flight: u64::MAX,
+            most: None,
+            longest: [0; 2],
+        }
     }
 }
 
@@ -67,13 +86,19 @@ impl Allowance {
         self.longest[1] = self.longest[1].max(bytes);
     }
 
-    pub(super) fn on_lost(&mut self, bytes: u64) {
-        self.lost = self.lost.saturating_add(bytes);
+    pub(super) fn on_lost(&mut self, lost: &LostPacket) {
+        self.lost = self.lost.saturating_add(lost.bytes);
         self.packets_lost += 1;
+        self.in_flight = self.in_flight.min(lost.tx_in_flight);
     }
 
-    /// Ends a round; true if the queue overflowed.
-    pub(super) fn end_round(&mut self, pmdcs: u64) -> bool {
+    /// Returns the largest window: others that share a buffer which overflowed get some room.
+    pub(super) fn most(&self, now: Time) -> u64 {
+        self.most.filter(|(_, until)| now < *until).map_or(u64::MAX, |(most, _)| most)
+    }
+
+    /// Ends a round; true if the queue overflowed. `path`: the bytes that the path holds without a queue.
+    pub(super) fn end_round(&mut self, now: Time, path: u64, pmdcs: u64) -> bool {
         let sent = self.delivered.saturating_add(self.lost);
         let longest = self.longest[0].max(self.longest[1]);
         self.longest = [self.longest[1], 0];
@@ -87,7 +112,12 @@ impl Allowance {
         } else {
             self.bound.saturating_add((self.bound / RECOVERY_DIVISOR).max(pmdcs))
         };
-        *self = Self { bound, longest: self.longest, ..Self::default() };
+        let most = if overflowed {
+            Some((permille(self.in_flight, HEADROOM).max(path), now + CAUTIOUS))
+        } else {
+            self.most
+        };
+        *self = Self { bound, longest: self.longest, most, ..Self::default() };
         overflowed
     }
 }

@@ -12,8 +12,8 @@ mod tests;
 
 use msctp_units::{Rate, Span, Time};
 
-use crate::amount::{on_wire, over, per_second, permille};
-use crate::controller::{Ack, Controller, ControllerConfig, Loss, LossKind, StartState, Window};
+use crate::amount::{off_wire, on_wire, over, per_second, permille};
+use crate::controller::{Ack, Controller, ControllerConfig, Loss, LossKind, Measured, StartState, Window};
 use crate::delivery::{DeliverySample, LostPacket};
 use crate::factory::{ControllerFactory, Make};
 use allowance::Allowance;
@@ -45,6 +45,10 @@ const GROWTH: u64 = 500;
 /// After so many rounds with an empty queue the rate has changed by a factor: the window grows as at the
 /// start.
 const CLEAR_ROUNDS: u32 = 2;
+/// The largest window at the start, and later, beyond the target: in thousandths of the delivery rate in a
+/// least round trip.
+const START_GAIN: u64 = 2000;
+const MOST_GAIN: u64 = 1500;
 /// After a drain the window is back, and its effect seen, two round trips later.
 const HELD_ROUNDS: u32 = 2;
 /// Pacing above a window per round trip, so that the window and not the pacer limits.
@@ -133,7 +137,8 @@ impl DelayBound {
         let Some(base) = self.path.base() else { return };
         self.allowance.on_delivered(sample.newly_acked);
         if let Some(round) = self.path.on_sample(sample, base) {
-            self.starting &= !self.allowance.end_round(self.config.pmdcs);
+            let holds = over(round.rate, base);
+            self.starting &= !self.allowance.end_round(sample.now, holds, self.config.pmdcs);
             let little = permille(self.allowance.target(round.rate, self.config.pmdcs), EMPTY);
             let clear = round.queued.is_some_and(|queued| over(round.rate, queued) < little);
             // What a drain empties says nothing of the rate.
@@ -157,7 +162,21 @@ impl DelayBound {
             }
             self.set_cwnd(sample, base, queued);
             self.set_pacing_rate(base + queued);
+        } else {
+            self.grow_by_rate(sample, base);
+            self.set_pacing_rate(base);
         }
+    }
+
+    /// Sets the window while retransmissions measure no round trip (Karn): it grows by what is acknowledged,
+    /// up to what the delivery rate shows.
+    fn grow_by_rate(&mut self, sample: &DeliverySample, base: Span) {
+        if self.contest.window().is_some() || self.held > 0 || !self.is_used(sample) {
+            return;
+        }
+        let step = self.allowance.limit(sample.newly_acked, self.cwnd);
+        self.cwnd = self.cwnd.saturating_add(step).min(self.most(base)).max(self.cwnd);
+        self.starting &= self.start_limit.is_none_or(|limit| self.cwnd < limit);
     }
 
     fn set_cwnd(&mut self, sample: &DeliverySample, base: Span, queued: Span) {
@@ -167,8 +186,10 @@ impl DelayBound {
         self.allowance.on_queue(queue);
         if let Some(window) = self.contest.window() {
             self.starting = false;
-            self.cwnd = window;
-        } else if queue > target {
+            self.cwnd = window.max(self.least());
+            return;
+        }
+        if queue > target {
             self.starting = false;
             let window = over(rate, base).saturating_add(target);
             if window > self.cwnd {
@@ -185,10 +206,21 @@ impl DelayBound {
             } else {
                 permille(sample.newly_acked, GROWTH)
             };
-            self.cwnd = self.cwnd.saturating_add(self.allowance.limit(step, self.cwnd));
+            let grown = self.cwnd.saturating_add(self.allowance.limit(step, self.cwnd));
+            self.cwnd = grown.min(self.most(base)).max(self.cwnd);
             self.starting &= self.start_limit.is_none_or(|limit| self.cwnd < limit);
         }
-        self.cwnd = self.cwnd.max(self.least());
+        self.cwnd = self.cwnd.min(self.allowance.most(sample.now)).max(self.least());
+    }
+
+    /// Returns how far the window may grow: a queue shows one round trip late, and the delivery rate sooner.
+    fn most(&self, base: Span) -> u64 {
+        let rate = self.path.rate();
+        if self.starting {
+            return permille(over(rate, base), START_GAIN).saturating_add(self.least());
+        }
+        let target = self.allowance.target(rate, self.config.pmdcs);
+        permille(over(rate, base), MOST_GAIN).saturating_add(target)
     }
 
     /// Whether the window was full when the packet left, or is now, up to what pacing holds back.
@@ -229,7 +261,7 @@ impl Controller for DelayBound {
     }
 
     fn on_packet_lost(&mut self, _now: Time, lost: &LostPacket) {
-        self.allowance.on_lost(lost.bytes);
+        self.allowance.on_lost(lost);
     }
 
     fn on_ack(&mut self, ack: &Ack) {
@@ -298,6 +330,17 @@ impl Controller for DelayBound {
         self.start_limit = start.ssthresh.or(self.start_limit);
         self.pacing_rate = start.pacing_rate;
         self.initial = false;
+    }
+
+    fn resume(&mut self, measured: &Measured) {
+        *self = Self::new(&self.config);
+        let rate = off_wire(measured.bandwidth, &self.config);
+        self.path.resume(rate, measured.rtt_min);
+        let target = self.allowance.target(rate, self.config.pmdcs);
+        self.cwnd = over(rate, measured.rtt_min).saturating_add(target).max(self.least());
+        self.pacing_rate = Some(measured.bandwidth);
+        // The rate is known: from here the window follows the queue.
+        (self.initial, self.starting) = (false, false);
     }
 
     fn reset(&mut self) {

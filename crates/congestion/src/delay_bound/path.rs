@@ -34,6 +34,8 @@ impl Base {
 pub(super) struct PathModel {
     /// Of round trips answered over the path itself, and over another one.
     bases: [Base; 2],
+    /// The least round trip that was measured before data was sent, until data measures one.
+    resumed: Option<Span>,
     /// The greatest delivery rates of the last round and of this one, in bytes per second.
     rates: [u64; 2],
     /// The delivery rate of the latest sample.
@@ -54,9 +56,15 @@ pub(super) struct Round {
 }
 
 impl PathModel {
+    /// Starts with a rate (bytes per second) and a round trip without a queue that were measured before.
+    pub(super) fn resume(&mut self, rate: u64, rtt_min: Span) {
+        self.rates = [rate, 0];
+        self.resumed = Some(rtt_min);
+    }
+
     /// Returns the round trip without a queue; one answered over another path counts until this one answers.
     pub(super) fn base(&self) -> Option<Span> {
-        self.bases[0].least().or(self.bases[1].least())
+        self.bases[0].least().or(self.bases[1].least()).or(self.resumed)
     }
 
     /// Returns the greatest delivery rate of the last two rounds, in bytes per second.
@@ -68,6 +76,9 @@ impl PathModel {
     ///
     /// One that was answered over another path is compared with its like.
     pub(super) fn on_round_trip(&mut self, now: Time, rtt: Span, elsewhere: bool) -> Span {
+        if let Some(least) = self.resumed.take() {
+            self.bases[0].update(now, least);
+        }
         let base = &mut self.bases[usize::from(elsewhere)];
         base.update(now, rtt);
         rtt - base.least().unwrap_or(rtt)

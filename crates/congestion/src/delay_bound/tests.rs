@@ -1,11 +1,11 @@
 //! The mechanisms of [`DelayBound`], by samples made up: one per round trip, or many in a round.
 
-use msctp_units::{Span, Time};
+use msctp_units::{Rate, Span, Time};
 
 use super::allowance::Allowance;
 use super::{DelayBound, DelayBoundConfig};
 use crate::amount::over;
-use crate::controller::{Ack, Controller, ControllerConfig, IpVersion, Loss, LossKind, StartState};
+use crate::controller::{Ack, Controller, ControllerConfig, IpVersion, Loss, LossKind, Measured, StartState};
 use crate::delivery::{DeliverySample, LostPacket};
 use crate::factory::ControllerFactory;
 
@@ -17,6 +17,11 @@ const TARGET: u64 = 37_500;
 
 fn ms(ms: u64) -> Span {
     Span::from_millis(ms)
+}
+
+/// The packet of this number among those lost, from 1, that left with so much in flight.
+fn lost_packet(number: u64, tx_in_flight: u64) -> LostPacket {
+    LostPacket { bytes: PACKET, tx_in_flight, lost: number * PACKET, app_limited: false }
 }
 
 struct Rounds {
@@ -52,18 +57,21 @@ impl Rounds {
     }
 
     fn answered(&mut self, rate: u64, rtt: Span, lost: u64, elsewhere: bool) {
+        self.acknowledged(rate, rtt, lost, elsewhere, Some(rtt));
+    }
+
+    /// A round trip in which only retransmissions were acknowledged.
+    fn unmeasured(&mut self, rate: u64) {
+        self.acknowledged(rate, BASE, 0, false, None);
+    }
+
+    fn acknowledged(&mut self, rate: u64, rtt: Span, lost: u64, elsewhere: bool, measured: Option<Span>) {
         let prior_delivered = self.delivered;
         let delivered = over(rate, rtt);
         self.now += rtt;
         self.delivered += delivered;
         for packet in 1..=lost {
-            let lost = LostPacket {
-                bytes: PACKET,
-                tx_in_flight: delivered,
-                lost: packet * PACKET,
-                app_limited: false,
-            };
-            self.controller.on_packet_lost(self.now, &lost);
+            self.controller.on_packet_lost(self.now, &lost_packet(packet, delivered));
         }
         let flight_size_before = self.cwnd();
         self.controller.on_delivery(&DeliverySample {
@@ -86,7 +94,7 @@ impl Rounds {
             cum_tsn_advanced: true,
             in_fast_recovery: false,
             nothing_outstanding: false,
-            rtt: Some(rtt),
+            rtt: measured,
             srtt: Some(rtt),
             answered_elsewhere: elsewhere,
         });
@@ -127,15 +135,61 @@ fn below_half_of_the_target_it_grows_by_half_and_after_two_empty_rounds_by_all()
     let slowly = before + PACKET * over(RATE, BASE + ms(8)) / before;
     assert_eq!(rounds.cwnd(), slowly, "a packet per round trip between the two");
     let before = rounds.cwnd();
-    rounds.round(RATE, ms(7));
-    let delivered = over(RATE, BASE + ms(7));
+    let rate = RATE * 11 / 10;
+    rounds.round(rate, ms(5));
+    let delivered = over(rate, BASE + ms(5));
     assert_eq!(rounds.cwnd(), before + delivered / 2);
-    rounds.round(RATE, ms(0));
-    assert_eq!(rounds.cwnd(), before + delivered / 2 + over(RATE, BASE) / 2);
+    let rate = RATE * 16 / 10;
+    rounds.round(rate, ms(0));
+    assert_eq!(rounds.cwnd(), before + delivered / 2 + over(rate, BASE) / 2);
     // The round that ends with this sample was empty too.
     let before = rounds.cwnd();
-    rounds.round(RATE, ms(0));
-    assert_eq!(rounds.cwnd(), before + over(RATE, BASE));
+    rounds.round(5 * RATE, ms(0));
+    assert_eq!(rounds.cwnd(), before + over(5 * RATE, BASE));
+}
+
+/// A queue shows a round trip late: the window stays within reach of the rate that was seen.
+#[test]
+fn it_grows_to_twice_the_rate_at_the_start_and_to_half_more_later() {
+    let mut starting = Rounds::new();
+    starting.round(100_000, ms(0));
+    for _ in 0..4 {
+        starting.round(100_000, ms(0));
+    }
+    assert_eq!(starting.cwnd(), 2 * over(100_000, BASE) + 4 * PACKET);
+    let mut running = Rounds::running();
+    for _ in 0..10 {
+        running.round(RATE, ms(0));
+    }
+    assert_eq!(running.cwnd(), over(RATE, BASE) * 3 / 2 + TARGET);
+}
+
+/// Data that was first sent on another path measures no round trip (Karn), but a rate.
+#[test]
+fn retransmissions_open_the_window_by_their_rate() {
+    let mut rounds = Rounds::new();
+    rounds.answered(200_000, BASE, 0, false);
+    let mut last = rounds.cwnd();
+    for _ in 0..3 {
+        rounds.unmeasured(last * 10);
+        assert_eq!(rounds.cwnd(), last * 2);
+        last = rounds.cwnd();
+    }
+    assert!(rounds.controller.is_starting());
+}
+
+/// RFC 9959: the first window is that of the measurement, and a queue that it makes ends it within a round.
+#[test]
+fn a_resumed_path_begins_at_the_measured_rate_and_keeps_its_round_trip() {
+    let mut rounds = Rounds::new();
+    let bandwidth = Rate::from_bps(RATE * 8 * (PACKET + 32) / PACKET);
+    rounds.controller.resume(&Measured { bandwidth, rtt_min: BASE });
+    assert_eq!(rounds.cwnd(), over(RATE, BASE) + TARGET);
+    assert_eq!(rounds.controller.pacing_rate(), Some(bandwidth));
+    assert!(!rounds.controller.is_starting());
+    // The path carries a quarter, so the first round trip already has a queue.
+    rounds.round(RATE / 4, ms(345));
+    assert_eq!(rounds.cwnd(), over(RATE / 4, BASE) + 18_750);
 }
 
 /// What an application sends says nothing of the path.
@@ -177,8 +231,8 @@ fn a_buffer_that_overflows_bounds_the_queue_below_what_it_held() {
     let mut round = |longest, delivered: u64, lost: u64| {
         allowance.on_queue(longest);
         allowance.on_delivered(delivered * PACKET);
-        (0..lost).for_each(|_| allowance.on_lost(PACKET));
-        let overflowed = allowance.end_round(PACKET);
+        (1..=lost).for_each(|number| allowance.on_lost(&lost_packet(number, 100_000)));
+        let overflowed = allowance.end_round(Time::ZERO, 0, PACKET);
         (overflowed, allowance.target(100 * RATE, PACKET), allowance.limit(1000, 100_000))
     };
     let free = over(10 * RATE, ms(15));
@@ -188,6 +242,23 @@ fn a_buffer_that_overflows_bounds_the_queue_below_what_it_held() {
     assert_eq!(round(20_000, 97, 3), (true, 14_000, 140), "0.7 of what stood; growth as much at most");
     assert_eq!(round(0, 150, 0), (false, 15_000, 150), "a packet more per clean round");
     assert_eq!(round(0, 97, 9), (true, 4000, 40), "four packets always");
+}
+
+/// BBR's headroom (draft-ietf-ccwg-bbr §5.3.3.6), until its least time to the next probe.
+#[test]
+fn a_buffer_that_overflows_leaves_room_for_others_for_two_seconds() {
+    let at = |ms| Time::ZERO + Span::from_millis(ms);
+    let after = |path| {
+        let mut allowance = Allowance::default();
+        allowance.on_delivered(97 * PACKET);
+        for (number, in_flight) in [(1, 120_000), (2, 100_000), (3, 110_000)] {
+            allowance.on_lost(&lost_packet(number, in_flight));
+        }
+        allowance.end_round(at(0), path, PACKET);
+        [allowance.most(at(1999)), allowance.most(at(2000))]
+    };
+    assert_eq!(after(50_000), [85_000, u64::MAX], "0.85 of the least that was in flight");
+    assert_eq!(after(95_000), [95_000, u64::MAX], "and what the path holds without a queue");
 }
 
 #[test]
@@ -296,7 +367,7 @@ fn a_round_trip_that_went_another_way_back_is_compared_with_its_like() {
     let mut rounds = Rounds::running();
     rounds.answered(RATE, ms(300), 0, true);
     let before = rounds.cwnd();
-    rounds.answered(RATE, ms(305), 0, true);
+    rounds.answered(2 * RATE, ms(305), 0, true);
     assert!(rounds.cwnd() > before, "5 ms of queue");
     rounds.answered(RATE, ms(400), 0, true);
     assert_eq!(rounds.cwnd(), over(RATE, BASE) + TARGET, "100 ms of queue");
