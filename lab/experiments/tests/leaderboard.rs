@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use indicatif::ProgressBar;
-use msctp_experiments::leaderboard::{Leaderboard, candidates, leaderboard, load};
+use msctp_experiments::leaderboard::{Leaderboard, Ranking, candidates, leaderboard, load};
 use msctp_experiments::plan::Execution;
 
 /// A folder with two drives of six seconds: in the first, `east` degrades when `west` improves; in the
@@ -27,7 +27,8 @@ fn board(dir: &Path, threads: usize) -> Leaderboard {
     let (cancel, progress) = (AtomicBool::new(false), ProgressBar::hidden());
     let execution =
         Execution { threads: NonZeroUsize::new(threads), cancel: &cancel, progress: &progress, store: None };
-    leaderboard(&drives, &["conservative"], &execution).unwrap()
+    let ranking = Ranking { drives: &drives, policies: &["conservative"], controller: None };
+    leaderboard(&ranking, &execution).unwrap()
 }
 
 #[test]
@@ -64,6 +65,39 @@ fn two_drives_are_ranked_alike_on_any_number_of_threads() {
     // Neither path fails, so the default policy stays where it begins.
     let stays = row("conservative", Some("west"));
     assert!(stays.bytes[0] * 20 < stays.bytes[1] && stays.gap_max < Some(1.0), "{}", board.text());
+    // 6 of 20 Mbps for six seconds: what has not arrived at the end has waited for most of them.
+    assert!(west.video_p95.is_some_and(|p95| (3.0..6.0).contains(&p95)), "{}", board.text());
+    assert_eq!((optimum.video_p95, optimum.gap_median), (None, None));
+
+    let markdown = board.markdown();
+    let columns = |line: &str| line.matches('|').count();
+    let table: Vec<&str> = markdown.lines().take_while(|line| line.starts_with('|')).collect();
+    assert_eq!(table.len(), 2 + board.rows.len(), "{markdown}");
+    assert!(table.iter().all(|line| columns(line) == columns(table[0])), "{markdown}");
+}
+
+/// Each network's capacity and what a policy carried, in steps of two seconds.
+#[test]
+fn every_drive_has_a_plot_of_the_networks_and_of_what_was_carried() {
+    let dir = folder("plots");
+    let board = board(&dir, 2);
+    fs::remove_dir_all(&dir).unwrap();
+    let figures = board.figures();
+    let panels: Vec<_> = figures.iter().flat_map(|f| &f.groups).flat_map(|(_, panels)| panels).collect();
+    let slugs: Vec<&str> = panels.iter().map(|panel| panel.slug.as_str()).collect();
+    assert_eq!(slugs, ["ordered", "cross", "steady"]);
+    let chart = &panels[2].chart;
+    let names: Vec<&str> = chart.series.iter().map(|series| series.name.as_str()).collect();
+    assert_eq!(names, ["east", "west", "conservative"]);
+    let rates: Vec<f64> = chart.series[1].points.iter().map(|point| point.y).collect();
+    // 6 Mbps of IP packets, 1452 of 1500 bytes of them user data.
+    assert!(rates.len() == 3 && rates.iter().all(|rate| (rate - 5.808).abs() < 1e-9), "{rates:?}");
+    // It stays on the worse network, where the run begins.
+    let carried = chart.series[2].points[2].y;
+    assert!((1.0..2.0).contains(&carried), "{carried}");
+    for panel in panels {
+        panel.chart.to_svg().unwrap();
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! a drive is the better single network, under the better of the mobile profile's controller and CUBIC.
 
 mod drive;
+mod page;
 mod run;
 mod show;
 
@@ -41,9 +42,21 @@ pub fn candidates() -> impl Iterator<Item = &'static str> {
     policies().iter().map(|policy| policy.name).filter(|name| *name != Oracle::NAME)
 }
 
-/// Returns the runs that a leaderboard of these policies needs.
+/// What to rank.
+#[derive(Clone, Copy, Debug)]
+pub struct Ranking<'a> {
+    /// The drives, with the same two networks.
+    pub drives: &'a [Drive],
+    /// The handover policies, by name.
+    pub policies: &'a [&'a str],
+    /// The senders' congestion controller, by name; `None`: that of the mobile profile.
+    pub controller: Option<&'a str>,
+}
+
+/// Returns the runs that a leaderboard needs.
 #[must_use]
-pub fn keys(drives: &[Drive], names: &[&str]) -> Vec<Key> {
+pub fn keys(ranking: &Ranking<'_>) -> Vec<Key> {
+    let Ranking { drives, policies: names, .. } = ranking;
     let chosen = policies().iter().enumerate().filter(|(_, policy)| names.contains(&policy.name));
     let mut senders: Vec<Sender> = Vec::new();
     for network in 0..2 {
@@ -79,6 +92,10 @@ pub struct Row {
     pub bytes: [u64; 2],
     /// The queueing delay that 95 % of the samples of a drive stay below, the median of all drives, in s.
     pub queueing_p95: Option<f64>,
+    /// The time that 95 % of the messages of a video of 20 Mbps took at most, the median of all drives, in s.
+    pub video_p95: Option<f64>,
+    /// The same, of the drive that nine tenths of all drives do not exceed.
+    pub video_p95_of_nine_tenths: Option<f64>,
     /// Each drive's goodput against the better single network.
     pub drives: Vec<f64>,
 }
@@ -92,6 +109,8 @@ pub struct Leaderboard {
     pub drives: usize,
     /// Rows: single networks, policies, rules.
     pub rows: Vec<Row>,
+    /// Each drive's networks and senders over time.
+    courses: Vec<page::Course>,
     /// The runs that failed, with the reason.
     pub failed: Vec<(String, String)>,
     /// Runs that were not started.
@@ -102,20 +121,17 @@ pub struct Leaderboard {
 ///
 /// # Errors
 /// [`ThreadsError`]. Runs that fail are in [`Leaderboard::failed`].
-pub fn leaderboard(
-    drives: &[Drive],
-    names: &[&str],
-    execution: &Execution<'_>,
-) -> Result<Leaderboard, ThreadsError> {
-    let outcomes =
-        execute("leaderboard", keys(drives, names), execution, |key| run(&drives[key.drive], key.sender))?;
-    Ok(board(drives, &outcomes))
+pub fn leaderboard(ranking: &Ranking<'_>, execution: &Execution<'_>) -> Result<Leaderboard, ThreadsError> {
+    let plan = format!("leaderboard {}", ranking.controller.unwrap_or_default());
+    let work = |key: &Key| run(&ranking.drives[key.drive], key.sender, ranking.controller);
+    let outcomes = execute(&plan, keys(ranking), execution, work)?;
+    Ok(board(ranking.drives, &outcomes))
 }
 
 /// The results of all senders on one drive.
 struct Complete<'a> {
     drive: &'a Drive,
-    runs: BTreeMap<Sender, Run>,
+    runs: BTreeMap<Sender, &'a Run>,
     /// User bytes of the better single network.
     better: f64,
     optimum: f64,
@@ -128,8 +144,8 @@ fn board(drives: &[Drive], outcomes: &Outcomes<Key, Run>) -> Leaderboard {
         .filter(|drive| !missing.contains(drive))
         .map(|number| {
             let mine = outcomes.done.iter().filter(|(key, _)| key.drive == number);
-            let runs: BTreeMap<Sender, Run> = mine.map(|(key, run)| (key.sender, *run)).collect();
-            let single = |(sender, run): (&Sender, &Run)| {
+            let runs: BTreeMap<Sender, &Run> = mine.map(|(key, run)| (key.sender, run)).collect();
+            let single = |(sender, run): (&Sender, &&Run)| {
                 (!matches!(sender, Sender::Both { .. })).then_some(run.bytes as f64)
             };
             let better = runs.iter().filter_map(single).fold(1.0, f64::max);
@@ -151,6 +167,7 @@ fn board(drives: &[Drive], outcomes: &Outcomes<Key, Run>) -> Leaderboard {
     Leaderboard {
         networks,
         drives: complete.len(),
+        courses: complete.iter().map(page::Course::of).collect(),
         rows,
         failed: outcomes.failures(),
         skipped: outcomes.skipped.len(),
@@ -168,11 +185,12 @@ fn ratios(complete: &[Complete<'_>], bytes: &[f64]) -> (f64, f64, f64, Vec<f64>)
 }
 
 fn measured(complete: &[Complete<'_>], sender: Sender, networks: &[String; 2]) -> Row {
-    let runs: Vec<Run> = complete.iter().map(|one| one.runs[&sender]).collect();
+    let runs: Vec<&Run> = complete.iter().map(|one| one.runs[&sender]).collect();
     let bytes: Vec<f64> = runs.iter().map(|run| run.bytes as f64).collect();
     let (of_better, of_optimum, worse, drives) = ratios(complete, &bytes);
     let mut gaps: Vec<f64> = runs.iter().map(|run| run.gap).collect();
     let mut queueing: Vec<f64> = runs.iter().map(|run| run.queueing).collect();
+    let mut video: Vec<f64> = runs.iter().map(|run| run.video).collect();
     let (name, first) = match sender {
         Sender::Single { network } => (format!("{} alone", networks[network]), None),
         Sender::SingleCubic { network } => (format!("{} alone, cubic", networks[network]), None),
@@ -189,6 +207,8 @@ fn measured(complete: &[Complete<'_>], sender: Sender, networks: &[String; 2]) -
         below_1mbps: of_time(complete, runs.iter().map(|run| run.below)),
         bytes: [0, 1].map(|network| runs.iter().map(|run| run.on[network]).sum()),
         queueing_p95: Some(quantile(&mut queueing, 0.5)),
+        video_p95: Some(quantile(&mut video, 0.5)),
+        video_p95_of_nine_tenths: Some(quantile(&mut video, 0.9)),
         drives,
     }
 }
@@ -213,6 +233,8 @@ fn computed(
         below_1mbps: of_time(complete, ideals.iter().map(|ideal| ideal.below)),
         bytes: [0, 1].map(|network| ideals.iter().map(|ideal| ideal.on[network]).sum::<f64>() as u64),
         queueing_p95: None,
+        video_p95: None,
+        video_p95_of_nine_tenths: None,
         drives,
     }
 }

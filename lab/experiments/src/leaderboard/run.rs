@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use msctp_sim::scenario::Scenario;
 use msctp_sim::{Series, Summary};
-use msctp_units::Time;
+use msctp_units::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::drive::{BIN, Drive, STANDSTILL};
@@ -21,8 +21,17 @@ pub(super) enum Sender {
     Both { policy: usize, first: usize },
 }
 
-/// The results of one run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// What the server sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Load {
+    /// As fast as it can.
+    Bulk,
+    /// A video of 20 Mbps: 60 messages a second.
+    Video,
+}
+
+/// The results of one sender on one drive.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Run {
     /// User bytes delivered.
     pub(super) bytes: u64,
@@ -34,25 +43,35 @@ pub(super) struct Run {
     pub(super) on: [u64; 2],
     /// 95 % of the samples of the longer of the two queues took at most so long to empty, in seconds.
     pub(super) queueing: f64,
+    /// User bytes delivered in each interval of 0.5 s.
+    pub(super) delivered: Vec<u64>,
+    /// 95 % of the messages of a video of 20 Mbps took at most so long, in seconds. One that was not delivered
+    /// took at least until the end of the drive.
+    pub(super) video: f64,
 }
 
 /// The mobile downloads from a server with one address, its networks as in the drive.
 ///
 /// The links have half of the drive's ping as delay each way and queues of 500 packets; the uplink has the
-/// downlink's rate.
-fn scenario(drive: &Drive, sender: Sender) -> String {
+/// downlink's rate. `controller`: of the profile's senders if not the profile's own.
+fn scenario(drive: &Drive, sender: Sender, controller: Option<&str>, load: Load) -> String {
+    let own = controller.map(|name| format!("controller = \"{name}\"\n")).unwrap_or_default();
     let (networks, options): (Vec<usize>, String) = match sender {
-        Sender::Single { network } => (vec![network], String::new()),
+        Sender::Single { network } => (vec![network], own),
         Sender::SingleCubic { network } => (vec![network], "controller = \"cubic\"\n".to_owned()),
         Sender::Both { policy, first } => {
             let name = msctp_schemes::policies::policies()[policy].name;
-            (vec![first, 1 - first], format!("handover_policy = \"{name}\"\n"))
+            (vec![first, 1 - first], format!("{own}handover_policy = \"{name}\"\n"))
         }
+    };
+    let probes = match load {
+        Load::Bulk => "throughput = \"500ms\"\nqueues = \"100ms\"",
+        Load::Video => "messages = true",
     };
     let seconds = drive.duration();
     let mut text = format!(
         "name = \"drive\"\nduration = \"{}ms\"\nseed = 1\n\n\
-         [probes]\nthroughput = \"500ms\"\nqueues = \"100ms\"\n\n\
+         [probes]\n{probes}\n\n\
          [sctp.sender]\nprofile = \"mobile\"\npmtu_discovery = false\n{options}\n",
         (seconds * 1000.0).round()
     );
@@ -74,11 +93,15 @@ fn scenario(drive: &Drive, sender: Sender) -> String {
         );
     }
     let addresses: Vec<String> = networks.iter().map(|&n| format!("\"{}\"", address(n))).collect();
+    let app = match load {
+        Load::Bulk => "type = \"bulk\"",
+        Load::Video => "type = \"video\"\nsize = 41667\ninterval = \"16667us\"",
+    };
     let _ = writeln!(
         text,
         "[[association]]\nname = \"download\"\nclient = \"mobile\"\nserver = \"server\"\nsctp = \"sender\"\n\
          client_addresses = [{}]\nserver_addresses = [\"10.0.0.1\"]\n\n\
-         [[app]]\nname = \"file\"\ntype = \"bulk\"\nassociation = \"download\"\nfrom = \"server\"",
+         [[app]]\nname = \"app\"\n{app}\nassociation = \"download\"\nfrom = \"server\"",
         addresses.join(", ")
     );
     text
@@ -88,26 +111,41 @@ fn address(network: usize) -> String {
     format!("10.0.{}.2", network + 1)
 }
 
-/// Simulates a drive.
+/// Simulates a drive: a bulk transfer, then a video.
 ///
 /// # Errors
 /// The scenario is invalid, or the association ended.
-pub(super) fn run(drive: &Drive, sender: Sender) -> Result<Run, String> {
+pub(super) fn run(drive: &Drive, sender: Sender, controller: Option<&str>) -> Result<Run, String> {
     let open = |_: &str| Ok(drive.table.clone());
-    let scenario = Scenario::from_toml_and_files(&scenario(drive, sender), "drive.toml", &[], &open)
-        .map_err(|error| error.to_string())?;
-    let (summary, series) = Simulator.carry_out(&scenario, 1)?;
-    measure(drive, &summary, &series)
+    let simulate = |load| {
+        let text = scenario(drive, sender, controller, load);
+        let scenario = Scenario::from_toml_and_files(&text, "drive.toml", &[], &open)
+            .map_err(|error| error.to_string())?;
+        let (summary, series) = Simulator.carry_out(&scenario, 1)?;
+        match summary.associations.first().and_then(|association| association.ended.clone()) {
+            Some(why) => Err(format!("the association ended: {why}")),
+            None => Ok((summary, series)),
+        }
+    };
+    let (_, video) = simulate(Load::Video)?;
+    let (summary, series) = simulate(Load::Bulk)?;
+    measure(drive, &summary, &series, late(&video, summary.duration))
 }
 
-fn measure(drive: &Drive, summary: &Summary, series: &Series) -> Result<Run, String> {
-    let association = summary.associations.first().ok_or("no association")?;
-    if let Some(why) = &association.ended {
-        return Err(format!("the association ended: {why}"));
-    }
-    let flow = &association.to_client;
+/// Returns the time that 95 % of the messages took at most. One that was not delivered took until `end`.
+fn late(series: &Series, end: f64) -> f64 {
+    let end = Time::ZERO + Span::from_nanos((end * 1e9) as u64);
+    let messages = series.messages.iter().flat_map(|app| app.generated.iter().zip(&app.delivered));
+    let mut times: Vec<f64> = messages
+        .map(|(generated, delivered)| delivered.unwrap_or(end).since(*generated).as_secs_f64())
+        .collect();
+    super::quantile(&mut times, 0.95)
+}
+
+fn measure(drive: &Drive, summary: &Summary, series: &Series, video: f64) -> Result<Run, String> {
+    let flow = &summary.associations.first().ok_or("no association")?.to_client;
     let delivered = series.delivery.iter().find(|delivery| delivery.side == "client");
-    let bins = delivered.map(|delivery| delivery.total.sums.as_slice()).unwrap_or_default();
+    let bins = delivered.map(|delivery| delivery.total.sums.clone()).unwrap_or_default();
     let below = bins.iter().filter(|&&bytes| (bytes as f64) * 8.0 < STANDSTILL * BIN).count();
     let on = [0, 1].map(|network| {
         let name = format!("{}/forward", drive.networks[network]);
@@ -119,6 +157,8 @@ fn measure(drive: &Drive, summary: &Summary, series: &Series) -> Result<Run, Str
         below: below as f64 / bins.len().max(1) as f64,
         on,
         queueing: queueing(drive, series),
+        delivered: bins,
+        video,
     })
 }
 
