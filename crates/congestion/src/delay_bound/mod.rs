@@ -46,7 +46,7 @@ const GROWTH: u64 = 500;
 /// start.
 const CLEAR_ROUNDS: u32 = 2;
 /// The largest window at the start, and later, beyond the target: in thousandths of the delivery rate in a
-/// least round trip.
+/// least round trip. After [`CLEAR_ROUNDS`] it is that of the start.
 const START_GAIN: u64 = 2000;
 const MOST_GAIN: u64 = 1500;
 /// After a drain the window is back, and its effect seen, two round trips later.
@@ -220,7 +220,8 @@ impl DelayBound {
             return permille(over(rate, base), START_GAIN).saturating_add(self.least());
         }
         let target = self.allowance.target(rate, self.config.pmdcs);
-        permille(over(rate, base), MOST_GAIN).saturating_add(target)
+        let gain = if self.clear_rounds >= CLEAR_ROUNDS { START_GAIN } else { MOST_GAIN };
+        permille(over(rate, base), gain).saturating_add(target)
     }
 
     /// Whether the window was full when the packet left, or is now, up to what pacing holds back.

@@ -158,10 +158,13 @@ fn it_grows_to_twice_the_rate_at_the_start_and_to_half_more_later() {
     }
     assert_eq!(starting.cwnd(), 2 * over(100_000, BASE) + 4 * PACKET);
     let mut running = Rounds::running();
+    running.round(RATE, ms(20));
+    running.round(RATE, ms(5));
+    assert_eq!(running.cwnd(), over(RATE, BASE) * 3 / 2 + TARGET);
     for _ in 0..10 {
         running.round(RATE, ms(0));
     }
-    assert_eq!(running.cwnd(), over(RATE, BASE) * 3 / 2 + TARGET);
+    assert_eq!(running.cwnd(), 2 * over(RATE, BASE) + TARGET, "after two rounds without a queue");
 }
 
 /// Data that was first sent on another path measures no round trip (Karn), but a rate.
