@@ -45,8 +45,8 @@ pub(super) struct Run {
     pub(super) queueing: f64,
     /// User bytes delivered in each interval of 0.5 s.
     pub(super) delivered: Vec<u64>,
-    /// 95 % of the messages of a video of 20 Mbps took at most so long, in seconds. One that was not delivered
-    /// took at least until the end of the drive.
+    /// 95 % of the messages of a video of 20 Mbps took at most so long, in seconds. One that was not
+    /// delivered took at least until the end of the drive.
     pub(super) video: f64,
 }
 
