@@ -2,6 +2,7 @@
 //! peer are events and counters.
 
 use core::fmt::Display;
+use core::ops::{Bound, RangeBounds};
 
 /// An invalid configuration value: its field, the value and the allowed values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,6 +27,25 @@ pub(crate) fn check(
         return Ok(());
     }
     Err(ConfigError { field, value: value.to_string(), want: want.to_string() })
+}
+
+/// Checks that a value is in `range`. `unit` follows the limits in the error, such as " bytes".
+pub(crate) fn within<T: PartialOrd + Display>(
+    field: &'static str,
+    value: T,
+    range: impl RangeBounds<T>,
+    unit: &str,
+) -> Result<(), ConfigError> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    let want = match (range.start_bound(), range.end_bound()) {
+        (Bound::Included(least), Bound::Included(most)) => format!("{least} to {most}{unit}"),
+        (_, Bound::Included(most)) => format!("at most {most}{unit}"),
+        (Bound::Included(limit) | Bound::Excluded(limit), _) => format!("at least {limit}{unit}"),
+        (Bound::Unbounded, _) => unit.to_owned(),
+    };
+    check(false, field, value, want)
 }
 
 /// Why `send` rejected a message.

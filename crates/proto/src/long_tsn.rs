@@ -61,6 +61,19 @@ impl fmt::Debug for LongTsn {
     }
 }
 
+/// A range of TSNs, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TsnRange {
+    pub(crate) first: LongTsn,
+    pub(crate) last: LongTsn,
+}
+
+impl TsnRange {
+    pub(crate) fn iter(self) -> impl Iterator<Item = LongTsn> {
+        (0..=self.last.above(self.first)).map(move |step| self.first + step)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

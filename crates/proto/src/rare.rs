@@ -8,6 +8,30 @@ pub(crate) trait Untouched: Default + 'static {
     const UNTOUCHED: &'static Self;
 }
 
+/// Declares a struct for a [`Rare`], with the value of each field before the first write.
+macro_rules! rare_state {
+    ($(#[$doc:meta])* $vis:vis struct $state:ident {
+        $($(#[$field_doc:meta])* $field_vis:vis $field:ident: $type:ty = $initial:expr,)*
+    }) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        $vis struct $state {
+            $($(#[$field_doc])* $field_vis $field: $type,)*
+        }
+
+        impl $crate::rare::Untouched for $state {
+            const UNTOUCHED: &'static Self = &Self { $($field: $initial,)* };
+        }
+
+        impl Default for $state {
+            fn default() -> Self {
+                Self { $($field: $initial,)* }
+            }
+        }
+    };
+}
+pub(crate) use rare_state;
+
 /// A `T` that is allocated at its first write.
 ///
 /// Reading never allocates. Any `&mut T` does: code that runs for each packet checks first whether there is

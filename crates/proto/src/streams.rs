@@ -27,7 +27,7 @@ pub struct StreamsConfig {
 impl Default for StreamsConfig {
     fn default() -> Self {
         Self {
-            scheduler: scheduler::FirstCome::NAME.to_owned(),
+            scheduler: scheduler::DEFAULT.to_owned(),
             partial_reliability: true,
             interleaving: false,
             reconfiguration: Reconfiguration::Accept,

@@ -27,89 +27,42 @@ pub enum TraceValue {
     Nothing,
 }
 
-impl From<u64> for TraceValue {
-    fn from(number: u64) -> Self {
-        Self::Number(number)
-    }
+macro_rules! values {
+    ($($type:ty: $value:ident => $converted:expr;)*) => {$(
+        impl From<$type> for TraceValue {
+            fn from($value: $type) -> Self {
+                $converted
+            }
+        }
+    )*};
 }
 
-impl From<u32> for TraceValue {
-    fn from(number: u32) -> Self {
-        Self::Number(u64::from(number))
-    }
-}
-
-impl From<u16> for TraceValue {
-    fn from(number: u16) -> Self {
-        Self::Number(u64::from(number))
-    }
-}
-
-impl From<u8> for TraceValue {
-    fn from(number: u8) -> Self {
-        Self::Number(u64::from(number))
-    }
-}
-
-impl From<bool> for TraceValue {
-    fn from(flag: bool) -> Self {
-        Self::Flag(flag)
-    }
-}
-
-impl From<Span> for TraceValue {
-    fn from(span: Span) -> Self {
-        Self::Number(span.as_nanos())
-    }
-}
-
-impl From<Rate> for TraceValue {
-    fn from(rate: Rate) -> Self {
-        Self::Number(rate.as_bps())
-    }
-}
-
-impl From<PathId> for TraceValue {
-    fn from(path: PathId) -> Self {
-        Self::Path(path)
-    }
-}
-
-impl From<IpAddr> for TraceValue {
-    fn from(address: IpAddr) -> Self {
-        Self::Text(address.to_string())
-    }
-}
-
-impl From<Direction> for TraceValue {
-    fn from(direction: Direction) -> Self {
-        Self::Word(match direction {
-            Direction::Out => "out",
-            Direction::In => "in",
-        })
-    }
-}
-
-impl From<PrimaryCause> for TraceValue {
-    fn from(cause: PrimaryCause) -> Self {
-        Self::Word(match cause {
-            PrimaryCause::Local => "application",
-            PrimaryCause::Peer => "peer",
-            PrimaryCause::Failover => "failover",
-            PrimaryCause::Switchover => "switchover",
-            PrimaryCause::Removed => "removed",
-            PrimaryCause::Policy => "policy",
-        })
-    }
-}
-
-impl From<Cause> for TraceValue {
-    fn from(cause: Cause) -> Self {
-        Self::Word(match cause {
-            Cause::Congestion => "congestion",
-            Cause::Wireless => "wireless",
-        })
-    }
+values! {
+    u64: number => Self::Number(number);
+    u32: number => Self::Number(number.into());
+    u16: number => Self::Number(number.into());
+    u8: number => Self::Number(number.into());
+    bool: flag => Self::Flag(flag);
+    Span: span => Self::Number(span.as_nanos());
+    Rate: rate => Self::Number(rate.as_bps());
+    PathId: path => Self::Path(path);
+    IpAddr: address => Self::Text(address.to_string());
+    Direction: direction => Self::Word(match direction {
+        Direction::Out => "out",
+        Direction::In => "in",
+    });
+    PrimaryCause: cause => Self::Word(match cause {
+        PrimaryCause::Local => "application",
+        PrimaryCause::Peer => "peer",
+        PrimaryCause::Failover => "failover",
+        PrimaryCause::Switchover => "switchover",
+        PrimaryCause::Removed => "removed",
+        PrimaryCause::Policy => "policy",
+    });
+    Cause: cause => Self::Word(match cause {
+        Cause::Congestion => "congestion",
+        Cause::Wireless => "wireless",
+    });
 }
 
 impl<T: Into<Self>> From<Option<T>> for TraceValue {
@@ -180,9 +133,8 @@ impl TraceKind {
                 fields!(give; path, sample_ns: (*sample).into(), srtt_ns: (*srtt).into(), rto_ns: (*rto).into());
             }
             Self::T3Timeout { path, rto } => fields!(give; path, rto_ns: (*rto).into()),
-            Self::FastRetransmit { path, tsn } => fields!(give; path, tsn),
+            Self::FastRetransmit { path, tsn } | Self::EcnReduction { path, tsn } => fields!(give; path, tsn),
             Self::Marked { path, tsn } => fields!(give; path, tsn),
-            Self::EcnReduction { path, tsn } => fields!(give; path, tsn),
             Self::LossProbe { path, tsn } => fields!(give; path, tsn),
             Self::Silence { path, by } => fields!(give; path, by),
             Self::Verdict { path, tsn, cause } => fields!(give; path, tsn, cause),

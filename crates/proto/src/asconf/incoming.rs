@@ -11,7 +11,7 @@ use msctp_wire::{
 use smallvec::SmallVec;
 
 use crate::path::pairing::{can_pair, is_endpoint};
-use crate::rare::{Rare, Untouched};
+use crate::rare::{Rare, rare_state};
 
 /// Number of ASCONF-ACKs cached for retransmitted ASCONFs. A peer may bundle several ASCONFs only into a
 /// retransmission (§5.5).
@@ -70,23 +70,14 @@ pub(crate) struct AsconfIn {
     given: Rare<Given>,
 }
 
-/// The answers.
-#[derive(Debug)]
-struct Given {
-    /// Answers with their serial numbers, which are consecutive up to `peer_serial`.
-    cache: VecDeque<(AsconfSerial, Vec<u8>)>,
-    /// Serial numbers to answer after this packet.
-    due: Vec<AsconfSerial>,
-    first_in_packet: bool,
-}
-
-impl Untouched for Given {
-    const UNTOUCHED: &'static Self = &Self { cache: VecDeque::new(), due: Vec::new(), first_in_packet: true };
-}
-
-impl Default for Given {
-    fn default() -> Self {
-        Self { cache: VecDeque::new(), due: Vec::new(), first_in_packet: true }
+rare_state! {
+    /// The answers.
+    struct Given {
+        /// Answers with their serial numbers, which are consecutive up to `peer_serial`.
+        cache: VecDeque<(AsconfSerial, Vec<u8>)> = VecDeque::new(),
+        /// Serial numbers to answer after this packet.
+        due: Vec<AsconfSerial> = Vec::new(),
+        first_in_packet: bool = true,
     }
 }
 

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use crate::addr::PathId;
 use crate::asconf::AddressRequest;
 use crate::call_error::CallError;
-use crate::rare::{Rare, Untouched};
+use crate::rare::{Rare, rare_state};
 
 /// Longest queue of requests.
 pub(crate) const MAX_WAITING: usize = 64;
@@ -119,23 +119,15 @@ pub(crate) struct AsconfOut {
     asked: Rare<Asked>,
 }
 
-/// Events that were not polled yet.
-#[derive(Debug, Default)]
-struct Asked {
-    /// Addresses behind a NAT, which the peer knows by another address. Requests name them by the wildcard.
-    translated: Vec<IpAddr>,
-    waiting: VecDeque<Group>,
-    outstanding: Option<Outstanding>,
-    events: VecDeque<AsconfEvent>,
-}
-
-impl Untouched for Asked {
-    const UNTOUCHED: &'static Self = &Self {
-        translated: Vec::new(),
-        waiting: VecDeque::new(),
-        outstanding: None,
-        events: VecDeque::new(),
-    };
+rare_state! {
+    /// Events that were not polled yet.
+    struct Asked {
+        /// Addresses behind a NAT, which the peer knows by another address. Requests name them by the wildcard.
+        translated: Vec<IpAddr> = Vec::new(),
+        waiting: VecDeque<Group> = VecDeque::new(),
+        outstanding: Option<Outstanding> = None,
+        events: VecDeque<AsconfEvent> = VecDeque::new(),
+    }
 }
 
 impl AsconfOut {

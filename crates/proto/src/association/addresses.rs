@@ -4,9 +4,7 @@
 use core::net::IpAddr;
 
 use msctp_units::Time;
-use msctp_wire::{
-    Asconf, AsconfAck, Cause, CommonHeader, EncodeChunk, Heartbeat, Packet, Pad, Param, Params, Tsn,
-};
+use msctp_wire::{Asconf, AsconfAck, Cause, CommonHeader, Heartbeat, Packet, Pad, Param, Params, Tsn};
 
 use super::Association;
 use super::departed::Departed;
@@ -456,17 +454,13 @@ impl Association {
         if !self.readdressing.theirs.has_answers() {
             return None;
         }
-        let at = self.readdressing.answer_at;
+        let room = |at| self.packet_room(at).min(self.readdressing.answer_room as usize);
+        let at = self.readdressing.answer_at.filter(|&at| room(at) >= self.least_packet());
         let Some(at) = at else {
             self.readdressing.theirs.begin_packet();
             return None;
         };
-        let path = self.path_of(at);
-        let room = self.packet_room(at).min(self.readdressing.answer_room as usize);
-        if room < self.least_packet() {
-            self.readdressing.theirs.begin_packet();
-            return None;
-        }
+        let (path, room) = (self.path_of(at), room(at));
         let mut builder = self.builder(out, self.tags.peer_tag, room);
         for answer in self.readdressing.theirs.answers() {
             if builder.push(&answer).is_err() {
@@ -474,8 +468,7 @@ impl Association {
                 //# the receiver MUST stop adding additional ASCONF-ACKs into the response packet
                 break;
             }
-            let (chunk_type, len) = (answer.chunk_type().0, answer.encoded_len() as u16);
-            self.tracer.push(now, TraceKind::Control { direction: Direction::Out, path, chunk_type, len });
+            self.tracer.control(now, Direction::Out, path, &answer);
         }
         // RFC 5061 §5.2 E7: the peer retransmits the ASCONF of an answer that did not fit
         self.readdressing.theirs.begin_packet();
@@ -516,7 +509,7 @@ impl Association {
             return None;
         }
         let ours = &self.readdressing.ours;
-        let new = ours.first_added().filter(|_| self.config.moves.asks_from_new());
+        let new = ours.first_added().filter(|_| self.config.moves.is_fast());
         let path = match new.and_then(|new| self.paths.request_path_from(Some(new), None)) {
             Some(path) if self.paths.get(path).is_some_and(Path::link_is_up) => path,
             _ => self.old_request_path()?,
@@ -528,9 +521,7 @@ impl Association {
         let mut builder = self.builder(out, self.tags.peer_tag, self.packet_room(at));
         let chunk = self.readdressing.ours.transmit(path, at.local, now, rto)?;
         builder.push(&chunk).ok()?;
-        let (chunk_type, len) = (chunk.chunk_type().0, chunk.encoded_len() as u16);
-        let kind = TraceKind::Control { direction: Direction::Out, path: Some(path), chunk_type, len };
-        self.tracer.push(now, kind);
+        self.tracer.control(now, Direction::Out, Some(path), &chunk);
         if from_new && self.config.moves.early_data() > 0 {
             // The last SACK may have been lost with the old network. RFC 5061 §5.3 F1 allows the packet with
             // the ASCONF, and a SACK may be bundled (RFC 9260 §6.10).

@@ -27,7 +27,7 @@ impl Association {
     ///
     /// There are too many keys.
     pub fn set_auth_key(&mut self, key: SharedKey) -> Result<(), CallError> {
-        Ok(self.auth.set_key(key)?)
+        Ok(self.auth.keys.set(key)?)
     }
 
     /// Signs with this key from now on (RFC 6458).
@@ -46,7 +46,7 @@ impl Association {
     ///
     /// It is the active one, or was not set.
     pub fn deactivate_auth_key(&mut self, id: u16) -> Result<(), CallError> {
-        self.auth.deactivate_key(id)?;
+        self.auth.keys.deactivate(id)?;
         self.events.push(Event::Authentication(AuthEvent::FreeKey { key: id }));
         Ok(())
     }
@@ -57,7 +57,7 @@ impl Association {
     ///
     /// It is the active one, or was not set.
     pub fn delete_auth_key(&mut self, id: u16) -> Result<(), CallError> {
-        Ok(self.auth.delete_key(id)?)
+        Ok(self.auth.keys.delete(id)?)
     }
 
     /// Returns the chunk types that this end accepts only authenticated (RFC 6458).

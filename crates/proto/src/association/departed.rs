@@ -9,18 +9,15 @@ use super::Association;
 use crate::addr::PathAddr;
 use crate::path::Path;
 use crate::path::pairing::MAX_ADDRESSES;
-use crate::rare::Untouched;
+use crate::rare::rare_state;
 
-/// Deleted addresses: the last [`MAX_ADDRESSES`] of each end. An older one counts as never listed.
-#[derive(Debug, Default)]
-pub(super) struct Departed {
-    remotes: Vec<IpAddr>,
-    /// Each with the time until which packets in flight to it are accepted.
-    locals: Vec<(IpAddr, Time)>,
-}
-
-impl Untouched for Departed {
-    const UNTOUCHED: &'static Self = &Self { remotes: Vec::new(), locals: Vec::new() };
+rare_state! {
+    /// Deleted addresses: the last [`MAX_ADDRESSES`] of each end. An older one counts as never listed.
+    pub(super) struct Departed {
+        remotes: Vec<IpAddr> = Vec::new(),
+        /// Each with the time until which packets in flight to it are accepted.
+        locals: Vec<(IpAddr, Time)> = Vec::new(),
+    }
 }
 
 /// Returns the time for which packets in flight to a deleted address of ours are accepted: 2 RTO of its path.

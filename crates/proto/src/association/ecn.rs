@@ -4,7 +4,7 @@
 //! half, which reduces the window, and answers them.
 
 use msctp_units::{Ecn, Time};
-use msctp_wire::{Cwr, Ecne, EncodeChunk, PacketBuilder, Sack, Tsn};
+use msctp_wire::{Cwr, Ecne, PacketBuilder, Sack, Tsn};
 use smallvec::SmallVec;
 
 use super::Association;
@@ -13,7 +13,7 @@ use crate::addr::{PathAddr, PathId};
 use crate::extensions::Extensions;
 use crate::outbound::Echoed;
 use crate::path::Path;
-use crate::stats::{AssociationState as State, EcnStats};
+use crate::stats::EcnStats;
 use crate::trace::{Direction, TraceKind};
 
 /// Largest number of paths whose marks are echoed at a time. One more replaces the oldest, whose path will
@@ -96,11 +96,7 @@ impl Association {
                 return;
             }
             state.stats.echoes_sent += 1;
-            if self.tracer.is_on() {
-                let (chunk_type, len) = (echo.chunk_type().0, echo.encoded_len() as u16);
-                let (direction, path) = (Direction::Out, Some(path));
-                self.tracer.push(now, TraceKind::Control { direction, path, chunk_type, len });
-            }
+            self.tracer.control(now, Direction::Out, Some(path), &echo);
         }
     }
 
@@ -109,7 +105,7 @@ impl Association {
     /// An ECNE that reduces a window is answered at once. A repeated one, whose CWR is in flight or lost, is
     /// answered at most once per round trip. One whose TSN this end did not send is not answered.
     pub(super) fn on_ecne(&mut self, now: Time, at: PathAddr, echo: &Ecne) {
-        if !matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived) {
+        if !self.watches_paths() {
             self.stats.unexpected_chunks += 1;
             return;
         }

@@ -801,9 +801,6 @@ impl Association {
         path: Option<PathId>,
         chunk: &impl EncodeChunk,
     ) {
-        if self.tracer.is_on() {
-            let (chunk_type, len) = (chunk.chunk_type().0, chunk.encoded_len() as u16);
-            self.tracer.push(now, TraceKind::Control { direction, path, chunk_type, len });
-        }
+        self.tracer.control(now, direction, path, chunk);
     }
 }

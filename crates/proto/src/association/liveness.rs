@@ -12,52 +12,43 @@ const KEEP_ALIVE: u64 = 3;
 const REPEAT: u64 = 24;
 
 /// Time of the peer's last sign of life.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Liveness {
     /// The last packet with the right verification tag. Noted for every packet, without moving a timer.
     pub(super) heard: Time,
     /// The packet being processed has a valid AUTH chunk.
     pub(super) packet_is_signed: bool,
-    /// Time of the next check of `heard`; [`Time::MAX`]: no idle timeout, or the association is not up yet.
-    alarm: Time,
-}
-
-impl Default for Liveness {
-    fn default() -> Self {
-        Self { heard: Time::ZERO, packet_is_signed: false, alarm: Time::MAX }
-    }
-}
-
-impl Liveness {
-    /// Returns when to check for silence.
-    pub(super) fn next_timeout(&self) -> Option<Time> {
-        Some(self.alarm).filter(|alarm| *alarm < Time::MAX)
-    }
+    /// Time of the next check of `heard`; `None`: no idle timeout, or the association is not up yet.
+    pub(super) alarm: Option<Time>,
 }
 
 impl Association {
     /// Starts the timeout when the association is up.
     pub(super) fn start_liveness(&mut self, now: Time) {
         self.liveness.heard = now;
-        self.liveness.alarm = self.config.idle_timeout.map_or(Time::MAX, |limit| now + limit / KEEP_ALIVE);
+        self.liveness.alarm = self.config.idle_timeout.map(|limit| now + limit / KEEP_ALIVE);
     }
 
     /// Sends HEARTBEATs to a silent peer; ends the association at the idle timeout.
     pub(super) fn liveness_timeout(&mut self, now: Time) {
-        let Some(limit) = self.config.idle_timeout.filter(|_| self.liveness.alarm <= now) else { return };
+        let Some(limit) =
+            self.config.idle_timeout.filter(|_| self.liveness.alarm.is_some_and(|at| at <= now))
+        else {
+            return;
+        };
         let heard = self.liveness.heard;
         if now >= heard + limit {
-            self.liveness.alarm = Time::MAX;
+            self.liveness.alarm = None;
             // The peer may still receive: the ABORT spares it its own timeout.
             return self.abort_with(now, &[], LossReason::IdleTimeout { after: limit });
         }
         let silent_from = heard + limit / KEEP_ALIVE;
         if now < silent_from {
-            self.liveness.alarm = silent_from;
+            self.liveness.alarm = Some(silent_from);
             return;
         }
         // RFC 9260 §8.3 D. Any path may bring the answer.
         self.paths.request_heartbeats();
-        self.liveness.alarm = (now + limit / REPEAT).min(heard + limit);
+        self.liveness.alarm = Some((now + limit / REPEAT).min(heard + limit));
     }
 }

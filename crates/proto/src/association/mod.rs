@@ -56,7 +56,7 @@ use crate::inbound::{Inbound, InboundConfig};
 use crate::message::Message;
 use crate::outbound::{Outbound, OutboundConfig};
 use crate::path::{Added, PathEvent, Paths, PathsConfig, SourceUse};
-use crate::rare::{Rare, Untouched};
+use crate::rare::{Rare, rare_state};
 use crate::rng::{Rng, RngState};
 use crate::stats::{AssociationState, AssociationStats, PathState};
 use crate::trace::{PrimaryCause, TraceKind};
@@ -99,12 +99,13 @@ pub struct Association {
     keys_version: u32,
 }
 
-/// Content that the application reads before the messages of the current association.
-#[derive(Debug, Default)]
-struct Unread {
-    saved: VecDeque<Saved>,
-    /// Bytes of the messages.
-    bytes: u64,
+rare_state! {
+    /// Content that the application reads before the messages of the current association.
+    struct Unread {
+        saved: VecDeque<Saved> = VecDeque::new(),
+        /// Bytes of the messages.
+        bytes: u64 = 0,
+    }
 }
 
 #[derive(Debug)]
@@ -119,10 +120,6 @@ impl Unread {
     fn messages(&self) -> usize {
         self.saved.iter().filter(|saved| matches!(saved, Saved::Message(_))).count()
     }
-}
-
-impl Untouched for Unread {
-    const UNTOUCHED: &'static Self = &Self { saved: VecDeque::new(), bytes: 0 };
 }
 
 /// Ports, tags and initial TSN of both ends.

@@ -2,7 +2,7 @@
 
 use msctp_units::Time;
 use msctp_wire::param::{AddStreams, IncomingReset, OutgoingReset, ReconfigResponse};
-use msctp_wire::{EncodeChunk, List, Param, Params, ReConfig, ReconfigSerial, StreamId, Tsn};
+use msctp_wire::{List, Param, Params, ReConfig, ReconfigSerial, StreamId, Tsn};
 use smallvec::SmallVec;
 
 use super::Association;
@@ -17,7 +17,7 @@ use crate::reconfig::{
     StreamEvent, StreamRequest,
 };
 use crate::stats::AssociationState as State;
-use crate::trace::{Direction, TraceKind};
+use crate::trace::Direction;
 
 /// Parameters of a RE-CONFIG that are read (RFC 6525 §3.1: one or two).
 const MAX_PARAMS: usize = 2;
@@ -180,9 +180,7 @@ impl Association {
         let mut builder = self.builder(out, self.tags.peer_tag, self.packet_room(at));
         let chunk = ReConfig { params: Params::from(&params) };
         builder.push(&chunk).ok()?;
-        let (chunk_type, len) = (chunk.chunk_type().0, chunk.encoded_len() as u16);
-        let kind = TraceKind::Control { direction: Direction::Out, path: Some(path), chunk_type, len };
-        self.tracer.push(now, kind);
+        self.tracer.control(now, Direction::Out, Some(path), &chunk);
         self.reconfig.ours.on_sent(path, now + rto);
         debug_assert_eq!(self.paths.get(path).map(Path::addr), Some(at));
         Some(Transmit::new(Some(path), at, self.seal(builder)))

@@ -1,47 +1,35 @@
 //! The end of an association: graceful shutdown (RFC 9260 §9.2) and abort (§9.1).
 
 use msctp_units::Time;
-use msctp_wire::{Abort, Cause, Causes, EncodeChunk, Shutdown, ShutdownAck, ShutdownComplete};
+use msctp_wire::{Abort, Cause, Causes, Chunk, Shutdown, ShutdownAck, ShutdownComplete};
 
 use super::Association;
 use crate::addr::{PathAddr, PathId};
 use crate::error::AbortReason;
 use crate::event::{Event, LossReason};
-use crate::rare::Untouched;
+use crate::rare::rare_state;
 use crate::stats::AssociationState as State;
 
-/// Progress of a shutdown.
-#[derive(Debug, Default)]
-pub(super) struct Closing {
-    /// The application called `shutdown` before the association was up.
-    wanted: bool,
-    /// A SHUTDOWN or SHUTDOWN ACK, depending on the state, must be sent now.
-    pub(super) due: bool,
-    /// T2-shutdown.
-    pub(super) t2: Option<Time>,
-    /// T5-shutdown-guard.
-    pub(super) t5: Option<Time>,
-    /// Expirations of T2 since the last packet of the peer.
-    pub(super) retransmissions: u32,
-    /// T2 expired since the last one was sent.
-    unanswered: bool,
-    /// Where the last one went.
-    path: Option<PathId>,
-    /// Source of the SHUTDOWN or DATA that it answers (RFC 9260 §6.4: replies go back there).
-    asked_at: Option<PathAddr>,
-}
-
-impl Untouched for Closing {
-    const UNTOUCHED: &'static Self = &Self {
-        wanted: false,
-        due: false,
-        t2: None,
-        t5: None,
-        retransmissions: 0,
-        unanswered: false,
-        path: None,
-        asked_at: None,
-    };
+rare_state! {
+    /// Progress of a shutdown.
+    pub(super) struct Closing {
+        /// The application called `shutdown` before the association was up.
+        wanted: bool = false,
+        /// A SHUTDOWN or SHUTDOWN ACK, depending on the state, must be sent now.
+        pub(super) due: bool = false,
+        /// T2-shutdown.
+        pub(super) t2: Option<Time> = None,
+        /// T5-shutdown-guard.
+        pub(super) t5: Option<Time> = None,
+        /// Expirations of T2 since the last packet of the peer.
+        pub(super) retransmissions: u32 = 0,
+        /// T2 expired since the last one was sent.
+        unanswered: bool = false,
+        /// Where the last one went.
+        path: Option<PathId> = None,
+        /// Source of the SHUTDOWN or DATA that it answers (RFC 9260 §6.4: replies go back there).
+        asked_at: Option<PathAddr> = None,
+    }
 }
 
 impl Closing {
@@ -182,21 +170,10 @@ impl Association {
     }
 
     /// Returns the chunk that the state requires.
-    pub(super) fn shutdown_chunk(&self) -> ShutdownChunk {
+    pub(super) fn shutdown_chunk(&self) -> Chunk<'static> {
         match self.state {
-            State::ShutdownSent => {
-                //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
-                //# the endpoint MUST resend the SHUTDOWN chunk with the updated last sequential TSN received
-                //# from its peer.
-                //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.8
-                //# An endpoint in an association MUST use this chunk to initiate a graceful close of the
-                //# association with its peer.
-                ShutdownChunk::Shutdown(Shutdown { cum_tsn_ack: self.inbound.cum_tsn_ack() })
-            }
-            //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.9
-            //# This chunk MUST be used to acknowledge the receipt of the SHUTDOWN chunk at the completion of
-            //# the shutdown process
-            _ => ShutdownChunk::ShutdownAck(ShutdownAck),
+            State::ShutdownSent => Shutdown { cum_tsn_ack: self.inbound.cum_tsn_ack() }.into(),
+            _ => ShutdownAck.into(),
         }
     }
 
@@ -347,35 +324,5 @@ impl Association {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-9.1
         //# the receiving endpoint MUST remove the association from its record
         self.close(now, Some(LossReason::PeerAborted { cause, reason }));
-    }
-}
-
-/// SHUTDOWN or SHUTDOWN ACK.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum ShutdownChunk {
-    Shutdown(Shutdown),
-    ShutdownAck(ShutdownAck),
-}
-
-impl EncodeChunk for ShutdownChunk {
-    fn chunk_type(&self) -> msctp_wire::ChunkType {
-        match self {
-            Self::Shutdown(chunk) => chunk.chunk_type(),
-            Self::ShutdownAck(chunk) => chunk.chunk_type(),
-        }
-    }
-
-    fn value_len(&self) -> usize {
-        match self {
-            Self::Shutdown(chunk) => chunk.value_len(),
-            Self::ShutdownAck(chunk) => chunk.value_len(),
-        }
-    }
-
-    fn encode_value(&self, out: &mut Vec<u8>) {
-        match self {
-            Self::Shutdown(chunk) => chunk.encode_value(out),
-            Self::ShutdownAck(chunk) => chunk.encode_value(out),
-        }
     }
 }

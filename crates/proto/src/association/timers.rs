@@ -60,7 +60,7 @@ impl Association {
             Timer::Setup | Timer::Shutdown if self.state == State::Established => None,
             Timer::Setup => self.setup.t1,
             Timer::Shutdown => earlier(self.closing.t2, self.closing.t5),
-            Timer::Idle => self.liveness.next_timeout(),
+            Timer::Idle => self.liveness.alarm,
             Timer::Data => self.outbound.next_timeout(&self.paths),
             Timer::Paths if !self.watches_paths() => None,
             Timer::Paths => self.paths.next_timeout(),

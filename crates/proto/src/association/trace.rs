@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 
 use msctp_congestion::Window;
 use msctp_units::Time;
+use msctp_wire::EncodeChunk;
 
 use crate::addr::PathId;
 use crate::outbound::Outbound;
 use crate::path::Paths;
-use crate::trace::{TraceEvent, TraceKind};
+use crate::trace::{Direction, TraceEvent, TraceKind};
 
 /// The trace of one association.
 #[derive(Debug)]
@@ -33,6 +34,21 @@ impl Tracer {
     pub(super) fn push(&mut self, at: Time, kind: TraceKind) {
         if self.on {
             self.add(at, kind);
+        }
+    }
+
+    /// Records a chunk that is neither data nor a SACK.
+    #[inline]
+    pub(super) fn control(
+        &mut self,
+        at: Time,
+        direction: Direction,
+        path: Option<PathId>,
+        chunk: &impl EncodeChunk,
+    ) {
+        if self.on {
+            let (chunk_type, len) = (chunk.chunk_type().0, chunk.encoded_len() as u16);
+            self.add(at, TraceKind::Control { direction, path, chunk_type, len });
         }
     }
 

@@ -88,7 +88,7 @@ pub(crate) struct Authentication {
     random: Option<Random>,
     /// Chunk types that are accepted only with AUTH.
     demanded: ChunkSet,
-    keys: KeyRing,
+    pub(crate) keys: KeyRing,
     agreed: Option<Box<Agreed>>,
     /// DATA or SACK is signed.
     signs_data: bool,
@@ -249,11 +249,6 @@ impl Authentication {
         Verdict::Valid { new_key }
     }
 
-    /// Adds a shared key or replaces the one of its identifier.
-    pub(crate) fn set_key(&mut self, key: SharedKey) -> Result<(), KeyError> {
-        self.keys.set(key)
-    }
-
     /// Activates a key: it signs from now on.
     pub(crate) fn activate_key(&mut self, id: u16) -> Result<(), KeyError> {
         self.keys.activate(id)?;
@@ -263,16 +258,6 @@ impl Authentication {
             agreed.plan.shared_key_id = id;
         }
         Ok(())
-    }
-
-    /// Deactivates a key: it signs no more, but still verifies.
-    pub(crate) fn deactivate_key(&mut self, id: u16) -> Result<(), KeyError> {
-        self.keys.deactivate(id)
-    }
-
-    /// Deletes a key.
-    pub(crate) fn delete_key(&mut self, id: u16) -> Result<(), KeyError> {
-        self.keys.delete(id)
     }
 }
 

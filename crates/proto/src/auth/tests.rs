@@ -160,7 +160,7 @@ fn where_one_end_does_not_speak_it_nobody_does() {
 fn keys_change_while_packets_are_under_way() {
     let [mut one, mut other] = pair(&config(), &config());
     for end in [&mut one, &mut other] {
-        end.set_key(SharedKey { id: 7, secret: b"seven".to_vec() }).unwrap();
+        end.keys.set(SharedKey { id: 7, secret: b"seven".to_vec() }).unwrap();
     }
     let before = asconf_packet(&mut one);
     one.activate_key(7).unwrap();
@@ -170,9 +170,9 @@ fn keys_change_while_packets_are_under_way() {
     assert_eq!(judge(&mut other, &after), Verdict::Valid { new_key: Some(7) });
     assert_eq!(judge(&mut other, &after), VALID, "told once");
     other.activate_key(7).unwrap();
-    other.deactivate_key(0).unwrap();
+    other.keys.deactivate(0).unwrap();
     assert_eq!(judge(&mut other, &before), Verdict::Valid { new_key: Some(0) });
-    other.delete_key(0).unwrap();
+    other.keys.delete(0).unwrap();
     assert_eq!(judge(&mut other, &before), Verdict::Invalid);
 }
 

@@ -2,7 +2,7 @@
 
 use msctp_units::Span;
 
-use crate::error::{ConfigError, check};
+use crate::error::{ConfigError, check, within};
 
 /// Options of an endpoint.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,48 +62,19 @@ impl EndpointConfig {
     ///
     /// The first option that cannot be used, by name, with its value and what would be right.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        check(
-            self.valid_cookie_life >= Span::from_millis(1) && self.valid_cookie_life <= Span::from_secs(3600),
-            "valid_cookie_life",
-            self.valid_cookie_life,
-            "1ms to 3600s",
-        )?;
+        let hour = Span::from_secs(3600);
+        within("valid_cookie_life", self.valid_cookie_life, Span::from_millis(1)..=hour, "")?;
         check(
             self.cookie_secret_life >= self.valid_cookie_life,
             "cookie_secret_life",
             self.cookie_secret_life,
             format_args!("at least valid_cookie_life ({})", self.valid_cookie_life),
         )?;
-        check(
-            self.max_pending_replies >= 1,
-            "max_pending_replies",
-            self.max_pending_replies,
-            "at least 1 packet",
-        )?;
-        check(
-            self.max_replies_per_second >= 1,
-            "max_replies_per_second",
-            self.max_replies_per_second,
-            "at least 1",
-        )?;
-        check(self.max_associations >= 1, "max_associations", self.max_associations, "at least 1")?;
-        check(
-            self.max_associations_per_peer >= 1,
-            "max_associations_per_peer",
-            self.max_associations_per_peer,
-            "at least 1",
-        )?;
-        check(
-            self.receive_memory >= 64 << 10,
-            "receive_memory",
-            self.receive_memory,
-            "at least 65536 bytes",
-        )?;
-        check(
-            self.max_cookie_preservative <= Span::from_secs(3600),
-            "max_cookie_preservative",
-            self.max_cookie_preservative,
-            "at most 3600s",
-        )
+        within("max_pending_replies", self.max_pending_replies, 1.., " packet")?;
+        within("max_replies_per_second", self.max_replies_per_second, 1.., "")?;
+        within("max_associations", self.max_associations, 1.., "")?;
+        within("max_associations_per_peer", self.max_associations_per_peer, 1.., "")?;
+        within("receive_memory", self.receive_memory, 64 << 10.., " bytes")?;
+        within("max_cookie_preservative", self.max_cookie_preservative, ..=hour, "")
     }
 }

@@ -15,7 +15,7 @@ use msctp_congestion::{ControllerConfig, ControllerFactory, InitialWindow, IpVer
 use msctp_units::Span;
 
 use crate::auth::AuthConfig;
-use crate::error::{ConfigError, check};
+use crate::error::{ConfigError, check, within};
 use crate::extensions::{Extensions, OfferConfig};
 use crate::handover::PolicyFactory;
 use crate::inbound::InboundConfig;
@@ -188,7 +188,7 @@ impl Config {
         self.auth.validate()?;
         self.failover.validate(self.path_max_retrans)?;
         self.streams.validate()?;
-        check(self.assoc_max_retrans > 0, "assoc_max_retrans", self.assoc_max_retrans, "at least 1 attempt")
+        within("assoc_max_retrans", self.assoc_max_retrans, 1.., " attempt")
     }
 
     fn validate_timers(&self) -> Result<(), ConfigError> {
@@ -206,7 +206,7 @@ impl Config {
             format_args!("between rto_min ({}) and rto_max ({})", self.rto_min, self.rto_max),
         )?;
         if let Some(limit) = self.idle_timeout {
-            check(limit >= Span::from_millis(100), "idle_timeout", limit, "at least 100ms, or none")?;
+            within("idle_timeout", limit, Span::from_millis(100).., ", or none")?;
         }
         // RFC 9260 §6.2: an implementation MUST NOT allow the maximum delay to be above 500 ms
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
@@ -214,7 +214,7 @@ impl Config {
         //# configured to be more than 500 ms.
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
         //# MUST NOT raise it above 500 ms.
-        check(self.sack_delay <= Span::from_millis(500), "sack_delay", self.sack_delay, "at most 500ms")
+        within("sack_delay", self.sack_delay, ..=Span::from_millis(500), "")
     }
 
     fn validate_controller(&self) -> Result<(), ConfigError> {
@@ -240,13 +240,13 @@ impl Config {
     }
 
     fn validate_sizes(&self) -> Result<(), ConfigError> {
-        check(self.sack_frequency >= 1, "sack_frequency", self.sack_frequency, "at least 1 packet")?;
+        within("sack_frequency", self.sack_frequency, 1.., " packet")?;
         // RFC 9260 §3.3.2: a_rwnd MUST NOT be less than 1500
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2
         //# The Advertised Receiver Window Credit MUST NOT be smaller than 1500.
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
         //# The Advertised Receiver Window Credit MUST NOT be smaller than 1500.
-        check(self.receive_buffer >= 1500, "receive_buffer", self.receive_buffer, "at least 1500 bytes")?;
+        within("receive_buffer", self.receive_buffer, 1500.., " bytes")?;
         let max = self.max_receive_buffer.unwrap_or(self.receive_buffer);
         check(
             max >= self.receive_buffer,
@@ -254,30 +254,21 @@ impl Config {
             max,
             format_args!("at least receive_buffer ({})", self.receive_buffer),
         )?;
-        check(self.send_buffer >= 1500, "send_buffer", self.send_buffer, "at least 1500 bytes")?;
-        check(
-            (MIN_PMTU..=MAX_PMTU).contains(&self.pmtu.max()),
-            "pmtu",
-            self.pmtu.max(),
-            format_args!("{MIN_PMTU} to {MAX_PMTU} bytes"),
-        )?;
+        within("send_buffer", self.send_buffer, 1500.., " bytes")?;
+        within("pmtu", self.pmtu.max(), MIN_PMTU..=MAX_PMTU, " bytes")?;
         // RFC 9260 §3.3.2: a value of 0 MUST NOT be used
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2
         //# The value of 0 MUST NOT be used
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
         //# The value of 0 MUST NOT be used
-        check(self.outbound_streams >= 1, "outbound_streams", self.outbound_streams, "at least 1")?;
+        within("outbound_streams", self.outbound_streams, 1.., "")?;
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2
         //# The value 0 MUST NOT be used.
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
         //# The value 0 MUST NOT be used.
-        check(self.max_inbound_streams >= 1, "max_inbound_streams", self.max_inbound_streams, "at least 1")?;
-        check(
-            (1..=64).contains(&self.max_segments),
-            "max_segments",
-            self.max_segments,
-            "1 to 64 packets (64 is what segmentation offload takes)",
-        )
+        within("max_inbound_streams", self.max_inbound_streams, 1.., "")?;
+        let unit = " packets (64 is what segmentation offload takes)";
+        within("max_segments", self.max_segments, 1..=64, unit)
     }
 }
 
@@ -294,7 +285,7 @@ impl From<&Config> for PathsConfig {
             hb_max_burst: config.hb_max_burst,
             path_max_retrans: config.path_max_retrans,
             failover: config.failover,
-            overlap: config.moves.overlaps(),
+            overlap: config.moves.is_fast(),
             assoc_max_retrans: config.assoc_max_retrans,
             pmtu: config.pmtu,
             reserved: 0,

@@ -27,7 +27,7 @@ pub enum Moves {
 
 impl Moves {
     /// Returns whether the request to add a new address leaves from that address.
-    pub(crate) fn asks_from_new(self) -> bool {
+    pub(crate) fn is_fast(self) -> bool {
         self == Self::Fast
     }
 
@@ -40,10 +40,5 @@ impl Moves {
     /// window (RFC 9260 §7.2.1).
     pub(crate) fn copies(self) -> u32 {
         if self == Self::Fast { 3 } else { 1 }
-    }
-
-    /// Returns whether the previous data path carries the data that does not fit the new one's window.
-    pub(crate) fn overlaps(self) -> bool {
-        self == Self::Fast
     }
 }

@@ -50,53 +50,52 @@ pub trait HandoverPolicy: fmt::Debug + Send {
     /// Called when the association is established, or after the peer restarted (RFC 9260 §5.2.4 A).
     /// The paths of `view` are those of the set-up; [`on_path_added`](Self::on_path_added) follows for each
     /// that is confirmed.
-    fn on_established(&mut self, view: &View<'_>, actions: &mut Vec<Action>) {
-        let _ = (view, actions);
-    }
+    fn on_established(&mut self, _view: &View<'_>, _actions: &mut Vec<Action>) {}
 
     /// Called when the peer sent one of the [`private_chunks`](Self::private_chunks). Its content is
     /// untrusted. At most [`MAX_PRIVATE_CHUNKS`] of a packet are passed on.
     fn on_chunk(
         &mut self,
-        from: PathAddr,
-        chunk: &UnknownChunk<'_>,
-        view: &View<'_>,
-        actions: &mut Vec<Action>,
+        _from: PathAddr,
+        _chunk: &UnknownChunk<'_>,
+        _view: &View<'_>,
+        _actions: &mut Vec<Action>,
     ) {
-        let _ = (from, chunk, view, actions);
     }
 
     /// Called when the peer accepted the addition (`added`) or the deletion of one of this end's addresses
     /// (RFC 5061 §4.2.1, §4.2.2).
-    fn on_local_address(&mut self, address: IpAddr, added: bool, view: &View<'_>, actions: &mut Vec<Action>) {
-        let _ = (address, added, view, actions);
+    fn on_local_address(
+        &mut self,
+        _address: IpAddr,
+        _added: bool,
+        _view: &View<'_>,
+        _actions: &mut Vec<Action>,
+    ) {
     }
 
     /// Called when the application asked the peer to send to `local` from now on (RFC 5061 §4.2.4).
-    fn on_primary_requested(&mut self, local: IpAddr, view: &View<'_>, actions: &mut Vec<Action>) {
-        let _ = (local, view, actions);
-    }
+    fn on_primary_requested(&mut self, _local: IpAddr, _view: &View<'_>, _actions: &mut Vec<Action>) {}
 
     /// Called when `path` may carry data: it is in `view`, and its addresses are confirmed (RFC 9260 §5.4).
     /// Called once for each path, those of the set-up included.
-    fn on_path_added(&mut self, path: PathId, view: &View<'_>, actions: &mut Vec<Action>) {
-        let _ = (path, view, actions);
-    }
+    fn on_path_added(&mut self, _path: PathId, _view: &View<'_>, _actions: &mut Vec<Action>) {}
 
     /// Called when `path` was removed, and with it any probing or copying on it; `view` does not have it any
     /// more.
-    fn on_path_removed(&mut self, path: PathId, view: &View<'_>, actions: &mut Vec<Action>) {
-        let _ = (path, view, actions);
-    }
+    fn on_path_removed(&mut self, _path: PathId, _view: &View<'_>, _actions: &mut Vec<Action>) {}
 
     /// Called when the application reported a change of the link below one of this end's addresses.
-    fn on_link_event(&mut self, event: LinkEvent, view: &View<'_>, actions: &mut Vec<Action>) {
-        let _ = (event, view, actions);
-    }
+    fn on_link_event(&mut self, _event: LinkEvent, _view: &View<'_>, _actions: &mut Vec<Action>) {}
 
     /// Called when probing of `path` gave a new estimate; the path's view has it already.
-    fn on_estimate(&mut self, path: PathId, estimate: &Estimate, view: &View<'_>, actions: &mut Vec<Action>) {
-        let _ = (path, estimate, view, actions);
+    fn on_estimate(
+        &mut self,
+        _path: PathId,
+        _estimate: &Estimate,
+        _view: &View<'_>,
+        _actions: &mut Vec<Action>,
+    ) {
     }
 
     /// Returns whether [`on_round_trip`](Self::on_round_trip) is called. Asked once, when the policy is made:
@@ -108,20 +107,21 @@ pub trait HandoverPolicy: fmt::Debug + Send {
     /// Called when a measurement changed the round-trip times of `path`; `sample` is the latest, and the
     /// path's view has it already. Called at most once per packet received and path, and only if
     /// [`wants_round_trips`](Self::wants_round_trips). Paths that carry no data are measured by heartbeats.
-    fn on_round_trip(&mut self, path: PathId, sample: Span, view: &View<'_>, actions: &mut Vec<Action>) {
-        let _ = (path, sample, view, actions);
-    }
+    fn on_round_trip(&mut self, _path: PathId, _sample: Span, _view: &View<'_>, _actions: &mut Vec<Action>) {}
 
     /// Called when the state of `path` changed from `from` to the one in `view` (RFC 9260 §8.2, RFC 7829). A
     /// path that becomes active for the first time is [added](Self::on_path_added) instead.
-    fn on_path_state(&mut self, path: PathId, from: PathState, view: &View<'_>, actions: &mut Vec<Action>) {
-        let _ = (path, from, view, actions);
+    fn on_path_state(
+        &mut self,
+        _path: PathId,
+        _from: PathState,
+        _view: &View<'_>,
+        _actions: &mut Vec<Action>,
+    ) {
     }
 
     /// Called when the policy's timer ([`Action::SetTimer`]) expired. It is off until it is set again.
-    fn on_timer(&mut self, view: &View<'_>, actions: &mut Vec<Action>) {
-        let _ = (view, actions);
-    }
+    fn on_timer(&mut self, _view: &View<'_>, _actions: &mut Vec<Action>) {}
 
     /// Called when the primary path changed from `old` to `new`, whatever the cause; `view.primary` is `new`
     /// already.

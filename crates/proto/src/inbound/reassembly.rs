@@ -15,7 +15,7 @@ use super::slab::{self, Slab};
 use super::tsn_map::TsnMap;
 use crate::long_tsn::LongTsn;
 use crate::message::Message;
-use crate::rare::Untouched;
+use crate::rare::rare_state;
 
 /// Key of a message: stream, unordered, message identifier. All DATA chunks share one key: TSNs separate
 /// their messages.
@@ -192,31 +192,21 @@ impl Discarded {
     }
 }
 
-/// Incomplete messages by message and place of the first fragment held.
-#[derive(Debug, Default)]
-pub(super) struct Reassembly {
-    runs: BTreeMap<(Key, u64), Run>,
-    opened: BTreeMap<Key, Opened>,
-    interleaving: bool,
-    /// The last interleaved message that was abandoned, by stream and unordered: a late fragment of it can
-    /// still arrive.
-    given_up: BTreeMap<(u16, bool), u32>,
-    /// The peer abandoned everything missing up to here (RFC 3758 §3.6).
-    skipped_to: Option<LongTsn>,
-    /// User bytes of the latest complete message: the next one may have as many. The reservation is no larger
-    /// than what the peer has just sent.
-    usual: usize,
-}
-
-impl Untouched for Reassembly {
-    const UNTOUCHED: &'static Self = &Self {
-        runs: BTreeMap::new(),
-        opened: BTreeMap::new(),
-        interleaving: false,
-        given_up: BTreeMap::new(),
-        skipped_to: None,
-        usual: 0,
-    };
+rare_state! {
+    /// Incomplete messages by message and place of the first fragment held.
+    pub(super) struct Reassembly {
+        runs: BTreeMap<(Key, u64), Run> = BTreeMap::new(),
+        opened: BTreeMap<Key, Opened> = BTreeMap::new(),
+        interleaving: bool = false,
+        /// The last interleaved message that was abandoned, by stream and unordered: a late fragment of it can
+        /// still arrive.
+        given_up: BTreeMap<(u16, bool), u32> = BTreeMap::new(),
+        /// The peer abandoned everything missing up to here (RFC 3758 §3.6).
+        skipped_to: Option<LongTsn> = None,
+        /// User bytes of the latest complete message: the next one may have as many. The reservation is no larger
+        /// than what the peer has just sent.
+        usual: usize = 0,
+    }
 }
 
 impl Reassembly {

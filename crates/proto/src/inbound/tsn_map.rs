@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use msctp_wire::{GapBlock, Tsn};
 
-use crate::long_tsn::LongTsn;
+use crate::long_tsn::{LongTsn, TsnRange};
 
 /// Largest distance of a TSN from the Cumulative TSN Ack. Gap Ack Blocks have 16-bit offsets (RFC 9260
 /// §3.3.4), so a TSN further ahead is dropped.
@@ -13,13 +13,6 @@ const MAX_AHEAD: u64 = u16::MAX as u64;
 /// Most ranges kept above the Cumulative TSN Ack. Bounds memory and the work of shifting the array (at most
 /// half of it moves). A sender with 5,800 chunks outstanding that loses every second one makes 2,900.
 const MAX_RANGES: usize = 4096;
-
-/// TSNs received without a hole between them, both ends included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Range {
-    first: LongTsn,
-    last: LongTsn,
-}
 
 /// The place of a TSN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +34,7 @@ pub(super) enum Place {
 #[derive(Debug)]
 pub(super) struct TsnMap {
     cum_tsn_ack: LongTsn,
-    ranges: VecDeque<Range>,
+    ranges: VecDeque<TsnRange>,
     /// The ranges as Gap Ack Blocks, valid up to `built`; the others are built for the next SACK.
     blocks: Vec<GapBlock>,
     built: usize,
@@ -150,7 +143,7 @@ impl TsnMap {
             }
             (Some(before), false) => self.ranges[before].last = tsn,
             (None, true) => self.ranges[index].first = tsn,
-            (None, false) => self.ranges.insert(index, Range { first: tsn, last: tsn }),
+            (None, false) => self.ranges.insert(index, TsnRange { first: tsn, last: tsn }),
         }
     }
 

@@ -13,24 +13,25 @@ use super::chunk::Fate;
 use crate::addr::PathId;
 use crate::long_tsn::LongTsn;
 use crate::path::Paths;
-use crate::rare::Untouched;
+use crate::rare::rare_state;
 
 /// Length in bytes of a FORWARD TSN or I-FORWARD-TSN that skips no stream.
 const FIXED: usize = 8;
 
-/// The sender's FORWARD TSN state.
-#[derive(Debug)]
-pub(super) struct Forward {
-    /// Advanced.Peer.Ack.Point; the Cumulative TSN Ack Point if that is higher.
-    advanced_peer_ack_point: LongTsn,
-    /// A FORWARD TSN must be sent now.
-    due: bool,
-    /// The last FORWARD TSN sent.
-    last: Option<SentForward>,
-    /// The path whose T3-rtx runs for an unacknowledged FORWARD TSN (C5).
-    t3_rtx_on: Option<PathId>,
-    /// The path of the last FORWARD TSN whose T3-rtx expired.
-    unanswered_on: Option<PathId>,
+rare_state! {
+    /// The sender's FORWARD TSN state.
+    pub(super) struct Forward {
+        /// Advanced.Peer.Ack.Point; the Cumulative TSN Ack Point if that is higher.
+        advanced_peer_ack_point: LongTsn = LongTsn::LEAST,
+        /// A FORWARD TSN must be sent now.
+        due: bool = false,
+        /// The last FORWARD TSN sent.
+        last: Option<SentForward> = None,
+        /// The path whose T3-rtx runs for an unacknowledged FORWARD TSN (C5).
+        t3_rtx_on: Option<PathId> = None,
+        /// The path of the last FORWARD TSN whose T3-rtx expired.
+        unanswered_on: Option<PathId> = None,
+    }
 }
 
 /// A sent FORWARD TSN.
@@ -49,28 +50,6 @@ pub(crate) struct ForwardSummary {
     pub chunk_type: u8,
     /// Its Chunk Length.
     pub len: u16,
-}
-
-impl Untouched for Forward {
-    const UNTOUCHED: &'static Self = &Self {
-        advanced_peer_ack_point: LongTsn::LEAST,
-        due: false,
-        last: None,
-        t3_rtx_on: None,
-        unanswered_on: None,
-    };
-}
-
-impl Default for Forward {
-    fn default() -> Self {
-        Self {
-            advanced_peer_ack_point: LongTsn::LEAST,
-            due: false,
-            last: None,
-            t3_rtx_on: None,
-            unanswered_on: None,
-        }
-    }
 }
 
 impl Forward {

@@ -4,39 +4,22 @@
 
 use msctp_wire::{GapBlock, List};
 
-use crate::long_tsn::LongTsn;
-use crate::rare::Untouched;
+use crate::long_tsn::{LongTsn, TsnRange};
+use crate::rare::rare_state;
 
-/// A range of TSNs, both ends included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TsnRange {
-    pub(super) first: LongTsn,
-    pub(super) last: LongTsn,
-}
-
-impl TsnRange {
-    pub(super) fn iter(self) -> impl Iterator<Item = LongTsn> {
-        (0..=self.last.above(self.first)).map(move |step| self.first + step)
+rare_state! {
+    /// The gap-acknowledged ranges, in order and disjoint, and the changes made by the last SACK.
+    pub(super) struct Gaps {
+        acked: Vec<TsnRange> = Vec::new(),
+        /// TSNs newly acknowledged by the last SACK.
+        pub(super) gained: Vec<TsnRange> = Vec::new(),
+        /// TSNs no longer acknowledged by the last SACK: reneged (RFC 9260 §6.2.1 D iii).
+        pub(super) lost: Vec<TsnRange> = Vec::new(),
+        /// The ranges of the previous SACK, from the first that differs.
+        previous: Vec<TsnRange> = Vec::new(),
+        /// The last SACK, if each of its blocks became one range of `acked`.
+        last: Option<(LongTsn, Vec<GapBlock>)> = None,
     }
-}
-
-/// The gap-acknowledged ranges, in order and disjoint, and the changes made by the last SACK.
-#[derive(Debug, Default)]
-pub(super) struct Gaps {
-    acked: Vec<TsnRange>,
-    /// TSNs newly acknowledged by the last SACK.
-    pub(super) gained: Vec<TsnRange>,
-    /// TSNs no longer acknowledged by the last SACK: reneged (RFC 9260 §6.2.1 D iii).
-    pub(super) lost: Vec<TsnRange>,
-    /// The ranges of the previous SACK, from the first that differs.
-    previous: Vec<TsnRange>,
-    /// The last SACK, if each of its blocks became one range of `acked`.
-    last: Option<(LongTsn, Vec<GapBlock>)>,
-}
-
-impl Untouched for Gaps {
-    const UNTOUCHED: &'static Self =
-        &Self { acked: Vec::new(), gained: Vec::new(), lost: Vec::new(), previous: Vec::new(), last: None };
 }
 
 impl Gaps {

@@ -224,18 +224,13 @@ impl Outbound {
     /// Chunks sent meanwhile ask for an immediate SACK (RFC 7053 §5.1).
     pub(crate) fn pause_streams(&mut self, streams: &[u16]) {
         self.resetting = true;
-        match streams {
-            [] => self.queue.pause_all(),
-            _ => streams.iter().for_each(|&stream| self.queue.pause(stream)),
-        }
+        self.queue.all_paused = streams.is_empty();
+        self.queue.selected(streams).into_iter().for_each(|stream| self.queue.pause(stream));
     }
 
     /// Returns true if no message of these streams is partly sent; an empty list means all streams.
     pub(crate) fn are_quiet(&mut self, streams: &[u16]) -> bool {
-        match streams {
-            [] => !self.queue.any_begun(),
-            _ => !streams.iter().any(|&stream| self.queue.is_begun(stream)),
-        }
+        !self.queue.selected(streams).into_iter().any(|stream| self.queue.is_begun(stream))
     }
 
     /// Returns the last TSN assigned.
@@ -250,15 +245,12 @@ impl Outbound {
     /// Resumes these streams after the reset was answered; restarts their numbers at 0 if it was `performed`.
     pub(crate) fn finish_reset(&mut self, streams: &[u16], performed: bool) {
         self.resetting = false;
-        if performed {
-            match streams {
-                [] => self.queue.reset_all_numbers(),
-                _ => streams.iter().for_each(|&stream| self.queue.reset_numbers(stream)),
+        self.queue.all_paused = false;
+        for stream in self.queue.selected(streams) {
+            if performed {
+                self.queue.reset_numbers(stream);
             }
-        }
-        match streams {
-            [] => self.queue.resume_all(),
-            _ => streams.iter().for_each(|&stream| self.queue.resume(stream)),
+            self.queue.resume(stream);
         }
     }
 

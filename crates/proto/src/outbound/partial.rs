@@ -11,7 +11,7 @@ use msctp_units::Time;
 
 use crate::long_tsn::LongTsn;
 use crate::message::{OutMessage, Reliability, SendFailure};
-use crate::rare::{Rare, Untouched};
+use crate::rare::{Rare, rare_state};
 use crate::stats::Abandoned;
 
 /// Number of stale deadlines at which the heap is rebuilt.
@@ -38,33 +38,22 @@ pub(super) struct Partial {
     pub(super) len: u64,
 }
 
-/// The messages of limited reliability, by their numbers.
-#[derive(Debug, Default)]
-pub(super) struct PartialStore {
-    messages: BTreeMap<u64, Partial>,
-    /// The last number assigned.
-    last: u64,
-    /// The deadlines of lifetimes; stale ones stay until they expire or the heap is rebuilt.
-    deadlines: BinaryHeap<Reverse<(Time, u64)>>,
-    /// Messages with the Priority policy.
-    priorities: BTreeSet<(u16, u64)>,
-    /// Marked chunks whose retransmission may exceed a limit: checked by `abandon_due`.
-    marked: Vec<LongTsn>,
-    /// Abandoned messages not reported yet.
-    pub(super) failures: Vec<SendFailure>,
-    pub(super) abandoned: Abandoned,
-}
-
-impl Untouched for PartialStore {
-    const UNTOUCHED: &'static Self = &Self {
-        messages: BTreeMap::new(),
-        last: 0,
-        deadlines: BinaryHeap::new(),
-        priorities: BTreeSet::new(),
-        marked: Vec::new(),
-        failures: Vec::new(),
-        abandoned: Abandoned::NONE,
-    };
+rare_state! {
+    /// The messages of limited reliability, by their numbers.
+    pub(super) struct PartialStore {
+        messages: BTreeMap<u64, Partial> = BTreeMap::new(),
+        /// The last number assigned.
+        last: u64 = 0,
+        /// The deadlines of lifetimes; stale ones stay until they expire or the heap is rebuilt.
+        deadlines: BinaryHeap<Reverse<(Time, u64)>> = BinaryHeap::new(),
+        /// Messages with the Priority policy.
+        priorities: BTreeSet<(u16, u64)> = BTreeSet::new(),
+        /// Marked chunks whose retransmission may exceed a limit: checked by `abandon_due`.
+        marked: Vec<LongTsn> = Vec::new(),
+        /// Abandoned messages not reported yet.
+        pub(super) failures: Vec<SendFailure> = Vec::new(),
+        pub(super) abandoned: Abandoned = Abandoned::NONE,
+    }
 }
 
 impl Rare<PartialStore> {

@@ -123,8 +123,8 @@ pub(super) struct SendQueue {
     /// A packet for one stream only is being filled.
     in_packet: bool,
     interleaving: bool,
-    /// No stream starts a further message.
-    all_paused: bool,
+    /// No stream starts a further message, those included that have none yet.
+    pub(super) all_paused: bool,
     messages: usize,
     bytes: u64,
     next_id: u64,
@@ -160,21 +160,15 @@ impl SendQueue {
         self.scheduler = scheduler;
         self.ready.clear();
         self.first = None;
-        let (ready, scheduler, serving) = (&mut self.ready, &mut self.scheduler, self.serving);
-        self.streams.for_each(|number, stream| {
-            let Some(stream_queue) = &mut stream.stream_queue else { return };
-            stream_queue.share.finish = 0;
-            stream_queue.served = 0;
-            if stream_queue.rank.is_some()
-                && let Some(head) = stream_queue.messages.front()
-            {
-                let rank = scheduler.join(&mut stream_queue.share, head.id);
-                stream_queue.rank = Some(rank);
-                if serving != Some(number) {
-                    ready.push(Reverse((rank, number)));
+        for number in self.selected(&[]) {
+            if let Some(stream_queue) = &mut self.streams.entry(number).stream_queue {
+                stream_queue.share.finish = 0;
+                stream_queue.served = 0;
+                if stream_queue.rank.is_some() {
+                    self.rejoin(number);
                 }
             }
-        });
+        }
         self.choose_first();
     }
 
@@ -182,16 +176,33 @@ impl SendQueue {
     pub(super) fn set_value(&mut self, number: u16, value: u16) {
         let stream_queue = self.streams.entry(number).stream_queue.get_or_insert_default();
         stream_queue.share.value = value;
-        if stream_queue.rank.is_some()
-            && let Some(head) = stream_queue.messages.front()
-        {
-            let rank = self.scheduler.join(&mut stream_queue.share, head.id);
-            stream_queue.rank = Some(rank);
-            if self.serving != Some(number) {
-                self.ready.push(Reverse((rank, number)));
-            }
+        if stream_queue.rank.is_some() {
+            self.rejoin(number);
         }
         self.choose_first();
+    }
+
+    /// Gives a stream a new rank if it has messages.
+    fn rejoin(&mut self, number: u16) {
+        let Some(stream_queue) = self.streams.entry(number).stream_queue.as_deref_mut() else { return };
+        let Some(head) = stream_queue.messages.front() else { return };
+        let rank = self.scheduler.join(&mut stream_queue.share, head.id);
+        stream_queue.rank = Some(rank);
+        if self.serving != Some(number) {
+            self.ready.push(Reverse((rank, number)));
+        }
+    }
+
+    /// Returns the streams of a request: those listed, or all that ever had messages if the list is empty
+    /// (RFC 6525 §4.1).
+    pub(super) fn selected(&mut self, streams: &[u16]) -> Vec<u16> {
+        let mut selected = streams.to_vec();
+        if streams.is_empty() {
+            self.streams.for_each(|number, stream| {
+                selected.extend(stream.stream_queue.is_some().then_some(number));
+            });
+        }
+        selected
     }
 
     /// Queues a message and returns its number. `partial`: its number in the store of partial reliability.
@@ -222,6 +233,11 @@ impl SendQueue {
         }
     }
 
+    #[inline]
+    fn queue_of(&self, number: u16) -> Option<&StreamQueue> {
+        self.streams.get(number)?.stream_queue.as_deref()
+    }
+
     /// Returns the number of the next message.
     pub(super) fn next_id(&self) -> u64 {
         self.next_id
@@ -241,10 +257,7 @@ impl SendQueue {
 
     /// Returns the number of queued messages of a stream, a partly sent one included.
     pub(super) fn len_of(&self, number: u16) -> usize {
-        self.streams
-            .get(number)
-            .and_then(|stream| stream.stream_queue.as_deref())
-            .map_or(0, |stream_queue| stream_queue.messages.len())
+        self.queue_of(number).map_or(0, |stream_queue| stream_queue.messages.len())
     }
 
     #[inline]
@@ -413,14 +426,14 @@ impl SendQueue {
 
     #[inline]
     fn update_front(&mut self) {
-        let stream_queue = self.next().and_then(|number| self.streams.get(number)?.stream_queue.as_deref());
+        let stream_queue = self.next().and_then(|number| self.queue_of(number));
         let front = stream_queue.and_then(|stream_queue| stream_queue.messages.front());
         self.front_len = front.map_or(0, |queued| queued.message.data.len());
     }
 
     #[inline]
     fn is_valid(&self, rank: Rank, number: u16) -> bool {
-        let stream_queue = self.streams.get(number).and_then(|stream| stream.stream_queue.as_deref());
+        let stream_queue = self.queue_of(number);
         self.serving != Some(number)
             && stream_queue.is_some_and(|stream_queue| stream_queue.rank == Some(rank))
     }
@@ -466,66 +479,16 @@ impl SendQueue {
     pub(super) fn resume(&mut self, number: u16) {
         let Some(stream_queue) = self.streams.entry(number).stream_queue.as_deref_mut() else { return };
         stream_queue.paused = false;
-        if stream_queue.rank.is_none()
-            && !self.all_paused
-            && self.serving != Some(number)
-            && let Some(head) = stream_queue.messages.front()
-        {
-            let rank = self.scheduler.join(&mut stream_queue.share, head.id);
-            stream_queue.rank = Some(rank);
-            self.ready.push(Reverse((rank, number)));
+        if stream_queue.rank.is_none() && !self.all_paused && self.serving != Some(number) {
+            self.rejoin(number);
         }
         self.choose_first();
     }
 
-    /// Starts no further message on any stream.
-    pub(super) fn pause_all(&mut self) {
-        self.all_paused = true;
-        let serving = self.serving;
-        self.streams.for_each(|number, stream| {
-            if let Some(stream_queue) = &mut stream.stream_queue
-                && serving != Some(number)
-                && stream_queue.messages.front().is_none_or(|head| head.begun.is_none())
-            {
-                stream_queue.rank = None;
-            }
-        });
-        self.choose_first();
-    }
-
-    /// Lets all streams start messages again.
-    pub(super) fn resume_all(&mut self) {
-        self.all_paused = false;
-        let mut waiting = Vec::new();
-        self.streams.for_each(|number, stream| {
-            if stream.stream_queue.as_deref().is_some_and(|stream_queue| !stream_queue.messages.is_empty()) {
-                waiting.push(number);
-            }
-        });
-        waiting.into_iter().for_each(|number| self.resume(number));
-    }
-
-    /// Returns true if any message is partly sent.
-    pub(super) fn any_begun(&mut self) -> bool {
-        let mut any = false;
-        self.streams.for_each(|_, stream| {
-            let head = stream.stream_queue.as_deref().and_then(|stream_queue| stream_queue.messages.front());
-            any |= head.is_some_and(|head| head.begun.is_some());
-        });
-        any
-    }
-
-    /// Restarts the message numbers of all streams at 0.
-    pub(super) fn reset_all_numbers(&mut self) {
-        self.streams.for_each(|_, stream| (stream.next_ordered, stream.next_unordered) = (0, 0));
-    }
-
     /// Returns true if a message of the stream is partly sent.
     pub(super) fn is_begun(&self, number: u16) -> bool {
-        let stream_queue = self.streams.get(number).and_then(|stream| stream.stream_queue.as_deref());
-        stream_queue
-            .and_then(|stream_queue| stream_queue.messages.front())
-            .is_some_and(|head| head.begun.is_some())
+        let head = self.queue_of(number).and_then(|stream_queue| stream_queue.messages.front());
+        head.is_some_and(|head| head.begun.is_some())
     }
 
     /// Restarts the stream's message numbers at 0 (RFC 6525 §5.2.2, RFC 8260 §2.3.2: both counters).

@@ -2,7 +2,7 @@
 
 use msctp_units::Span;
 
-use crate::error::{ConfigError, check};
+use crate::error::{ConfigError, check, within};
 
 /// How soon a path that stops answering is left. The default is RFC 9260's: when it is inactive, and only for
 /// as long. The thresholds of RFC 7829 §7.2, for all paths of an association.
@@ -32,7 +32,7 @@ pub struct FailoverConfig {
 impl FailoverConfig {
     pub(crate) fn validate(self, path_max_retrans: u32) -> Result<(), ConfigError> {
         if let Some(threshold) = self.potentially_failed_threshold {
-            check(threshold <= 255, "potentially_failed_threshold", threshold, "0 to 255 errors")?;
+            within("potentially_failed_threshold", threshold, 0..=255, " errors")?;
         }
         let leaves =
             self.potentially_failed_threshold.map_or(path_max_retrans, |pf| pf.min(path_max_retrans));
@@ -45,7 +45,7 @@ impl FailoverConfig {
             )?;
         }
         if let Some(silence) = self.silence {
-            check(silence >= Span::from_millis(1), "silence", silence, "at least 1ms")?;
+            within("silence", silence, Span::from_millis(1).., "")?;
         }
         Ok(())
     }

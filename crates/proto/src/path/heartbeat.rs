@@ -21,10 +21,10 @@ struct Sent {
 }
 
 /// The heartbeat state of one path.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Heartbeat {
-    /// Monitoring is on (RFC 9260 §8.3 A, C).
-    enabled: bool,
+    /// Monitoring is off (RFC 9260 §8.3 A, C).
+    disabled: bool,
     /// Must be sent at the next opportunity.
     ready: bool,
     /// Time at which to check whether the path was idle.
@@ -37,24 +37,10 @@ pub(super) struct Heartbeat {
     next_slot: usize,
 }
 
-impl Default for Heartbeat {
-    fn default() -> Self {
-        Self {
-            enabled: true,
-            ready: false,
-            due: None,
-            period: Span::ZERO,
-            answer_by: None,
-            sent: [None; REMEMBERED],
-            next_slot: 0,
-        }
-    }
-}
-
 impl Heartbeat {
     /// Drops sent and pending heartbeats; keeps whether the path is monitored.
     pub(super) fn forget(&mut self) {
-        *self = Self { enabled: self.enabled, ..Self::default() };
+        *self = Self { disabled: self.disabled, ..Self::default() };
     }
 }
 
@@ -143,8 +129,8 @@ impl Paths {
     /// Turns monitoring of one path off or on (RFC 9260 §8.3 A and C). Verification continues in either case.
     pub(crate) fn enable_heartbeats(&mut self, id: PathId, enabled: bool, now: Time) {
         let Some(index) = self.index(id) else { return };
-        if self.list[index].heartbeat.enabled != enabled {
-            self.list[index].heartbeat.enabled = enabled;
+        if self.list[index].heartbeat.disabled == enabled {
+            self.list[index].heartbeat.disabled = !enabled;
             self.schedule_next(index, now);
         }
     }
@@ -241,7 +227,7 @@ impl Paths {
             interval => interval,
         };
         if !self.schedule.running
-            || !path.heartbeat.enabled && path.confirmed
+            || path.heartbeat.disabled && path.confirmed
             || interval.is_zero()
             || path.heartbeats_every_rto()
             || !path.may_heartbeat()

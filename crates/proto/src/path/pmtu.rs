@@ -186,25 +186,23 @@ impl super::Paths {
     ///
     /// Returns true if it changed the state.
     pub(crate) fn on_packet_too_big(&mut self, id: PathId, mtu: u32, now: Time) -> bool {
-        let Some(index) = self.index(id) else { return false };
-        let path = &mut self.list[index];
-        path.start_pmtu_discovery(&self.config);
-        let Some(finder) = &mut path.pmtu_prober else { return false };
-        let news = finder.discovery.on_packet_too_big(now, mtu);
-        let event = path.apply_pmtu();
-        self.emit_all(event);
-        news
+        self.on_limit(id, |discovery| discovery.on_packet_too_big(now, mtu))
     }
 
     /// Handles the rejection of a packet of `size` bytes, IP header included, by the local interface.
     ///
     /// Returns true if PMTU discovery is on and it changed the state.
     pub(crate) fn on_packet_refused(&mut self, id: PathId, size: u32, now: Time) -> bool {
+        self.on_limit(id, |discovery| discovery.on_refused(now, size))
+    }
+
+    /// Tells discovery of a limit; returns true if that changed its state.
+    fn on_limit(&mut self, id: PathId, note: impl FnOnce(&mut Discovery) -> bool) -> bool {
         let Some(index) = self.index(id) else { return false };
         let path = &mut self.list[index];
         path.start_pmtu_discovery(&self.config);
         let Some(finder) = &mut path.pmtu_prober else { return false };
-        let news = finder.discovery.on_refused(now, size);
+        let news = note(&mut finder.discovery);
         let event = path.apply_pmtu();
         self.emit_all(event);
         news

@@ -26,7 +26,7 @@ struct Delivered {
 }
 
 /// The RACK-TLP state of one path.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Rack {
     /// RACK.xmit_ts and RACK.end_seq.
     pub(crate) latest: Option<SendNumber>,
@@ -35,10 +35,12 @@ pub(crate) struct Rack {
     /// RACK.fack
     fack: Option<LongTsn>,
     reordering_seen: bool,
-    /// RACK.dsack_round, RACK.reo_wnd_mult, RACK.reo_wnd_persist
+    /// RACK.dsack_round
     dsack_round: Option<LongTsn>,
-    multiplier: u64,
-    persist: u32,
+    /// RACK.reo_wnd_mult − 1
+    widened: u64,
+    /// Recoveries since the last DSACK, up to `PERSIST`: RACK.reo_wnd_persist counts them down.
+    recoveries: u32,
     /// Latest transmissions acknowledged by the current SACK: of a chunk sent once, and of a retransmitted
     /// one.
     once: Option<Delivered>,
@@ -52,27 +54,6 @@ pub(crate) struct Rack {
     /// After T3-rtx expired: chunks up to this TSN are being retransmitted.
     timeout_exit: Option<LongTsn>,
     pub(crate) tlp: Tlp,
-}
-
-impl Default for Rack {
-    fn default() -> Self {
-        Self {
-            latest: None,
-            rtt: Span::ZERO,
-            fack: None,
-            reordering_seen: false,
-            dsack_round: None,
-            multiplier: 1,
-            persist: PERSIST,
-            once: None,
-            again: None,
-            duplicate: false,
-            resent: VecDeque::new(),
-            reordering_timer: None,
-            timeout_exit: None,
-            tlp: Tlp::default(),
-        }
-    }
 }
 
 impl Rack {
@@ -115,16 +96,16 @@ impl Rack {
         self.dsack_round.take_if(|round| cum_tsn_ack + 1 >= *round);
         if core::mem::take(&mut self.duplicate) && self.dsack_round.is_none() {
             self.dsack_round = Some(next);
-            self.multiplier = self.multiplier.saturating_add(1);
-            self.persist = PERSIST;
+            self.widened = self.widened.saturating_add(1);
+            self.recoveries = 0;
         }
     }
 
     /// Counts a finished recovery (RFC 8985 §6.2 step 4).
     pub(crate) fn on_recovery_exit(&mut self) {
-        self.persist = self.persist.saturating_sub(1);
-        if self.persist == 0 {
-            self.multiplier = 1;
+        self.recoveries = (self.recoveries + 1).min(PERSIST);
+        if self.recoveries == PERSIST {
+            self.widened = 0;
         }
     }
 
@@ -134,7 +115,7 @@ impl Rack {
             return Span::ZERO;
         }
         let quarter = rtt.rtt_min().unwrap_or_default() / 4;
-        (quarter * self.multiplier).min(rtt.srtt().unwrap_or(Span::MAX))
+        (quarter * self.widened.saturating_add(1)).min(rtt.srtt().unwrap_or(Span::MAX))
     }
 
     /// Returns true while chunks outstanding at the last T3-rtx expiration are being retransmitted.

@@ -402,15 +402,7 @@ impl Paths {
     /// Unconfirmed paths from an address that becomes allowed are verified at once. No effect on an unknown
     /// address.
     pub(crate) fn set_source_use(&mut self, addr: &IpAddr, source: SourceUse, now: Time) {
-        let Some(local) = self.locals.iter_mut().find(|local| local.addr == *addr) else { return };
-        local.source = source;
-        for index in 0..self.list.len() {
-            if self.list[index].addr.local == *addr {
-                self.list[index].source = source;
-                self.reschedule(index, now);
-            }
-        }
-        self.refresh();
+        self.change_local(addr, now, |local| local.source = source);
     }
 
     /// Sets the link of a local address down or up.
@@ -418,14 +410,21 @@ impl Paths {
     /// Paths over a link that is down carry nothing, and their error counters stay. When the link comes up
     /// they get a heartbeat at once. No effect on an unknown address.
     pub(crate) fn set_link(&mut self, addr: &IpAddr, up: bool, now: Time) {
+        self.change_local(addr, now, |local| local.link_up = up);
+    }
+
+    /// Changes a local address and its paths.
+    fn change_local(&mut self, addr: &IpAddr, now: Time, change: impl FnOnce(&mut Local)) {
         let Some(local) = self.locals.iter_mut().find(|local| local.addr == *addr) else { return };
-        if local.link_up == up {
+        let before = *local;
+        change(local);
+        let Local { source, link_up, .. } = *local;
+        if before.link_up == link_up && before.source == source {
             return;
         }
-        local.link_up = up;
         for index in 0..self.list.len() {
             if self.list[index].addr.local == *addr {
-                self.list[index].link_up = up;
+                (self.list[index].source, self.list[index].link_up) = (source, link_up);
                 self.reschedule(index, now);
             }
         }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use msctp_wire::{ReconfigSerial, Tsn};
 
-use crate::rare::{Rare, Untouched};
+use crate::rare::{Rare, rare_state};
 
 /// Number of answers kept: a chunk has at most two requests (RFC 6525 §3.1).
 const KEPT: usize = 2;
@@ -36,16 +36,13 @@ pub(crate) struct Incoming {
     past: Rare<Past>,
 }
 
-/// The state of received requests.
-#[derive(Debug, Default)]
-struct Past {
-    /// The last ones answered: number and Result.
-    answered: VecDeque<(ReconfigSerial, u32)>,
-    deferred: Option<Deferred>,
-}
-
-impl Untouched for Past {
-    const UNTOUCHED: &'static Self = &Self { answered: VecDeque::new(), deferred: None };
+rare_state! {
+    /// The state of received requests.
+    struct Past {
+        /// The last ones answered: number and Result.
+        answered: VecDeque<(ReconfigSerial, u32)> = VecDeque::new(),
+        deferred: Option<Deferred> = None,
+    }
 }
 
 impl Incoming {

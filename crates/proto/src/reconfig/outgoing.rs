@@ -10,7 +10,7 @@ use msctp_wire::{ReconfigSerial, Tsn};
 use super::{ReconfigOutcome, StreamRequest};
 use crate::addr::PathId;
 use crate::long_tsn::LongTsn;
-use crate::rare::{Rare, Untouched};
+use crate::rare::{Rare, rare_state};
 
 /// Longest queue of requests.
 const MAX_WAITING: usize = 16;
@@ -51,25 +51,15 @@ pub(crate) struct Outgoing {
     requests: Rare<Requests>,
 }
 
-/// Unanswered requests, and the progress of the first one.
-#[derive(Debug)]
-struct Requests {
-    waiting: VecDeque<Waiting>,
-    step: Step,
-    timer: Option<Time>,
-    path: Option<PathId>,
-    /// The current request was sent at least once: the peer may have applied it.
-    asked: bool,
-}
-
-impl Untouched for Requests {
-    const UNTOUCHED: &'static Self =
-        &Self { waiting: VecDeque::new(), step: Step::Queued, timer: None, path: None, asked: false };
-}
-
-impl Default for Requests {
-    fn default() -> Self {
-        Self { waiting: VecDeque::new(), step: Step::Queued, timer: None, path: None, asked: false }
+rare_state! {
+    /// Unanswered requests, and the progress of the first one.
+    struct Requests {
+        waiting: VecDeque<Waiting> = VecDeque::new(),
+        step: Step = Step::Queued,
+        timer: Option<Time> = None,
+        path: Option<PathId> = None,
+        /// The current request was sent at least once: the peer may have applied it.
+        asked: bool = false,
     }
 }
 

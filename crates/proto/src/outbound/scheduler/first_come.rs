@@ -6,11 +6,6 @@ use super::{Rank, Scheduler, Share};
 #[derive(Debug, Default)]
 pub(crate) struct FirstCome;
 
-impl FirstCome {
-    /// Name of this scheduler.
-    pub(crate) const NAME: &'static str = "first-come";
-}
-
 impl Scheduler for FirstCome {
     #[inline]
     fn join(&mut self, _: &mut Share, head: u64) -> Rank {

@@ -5,21 +5,17 @@
 //! scheduler is called once a message; with it, once a chunk. Schedulers may not touch messages. A new
 //! scheduler is one file here and one line in `registry`.
 
-mod fair;
 mod first_come;
 mod priority;
 mod registry;
 mod round_robin;
-mod round_robin_packet;
 mod weighted_fair;
 
-pub(crate) use self::fair::FairCapacity;
 pub(crate) use self::first_come::FirstCome;
 pub(crate) use self::priority::Priority;
-pub(crate) use self::registry::create;
+pub(crate) use self::registry::{DEFAULT, create};
 pub use self::registry::{SchedulerInfo, UnknownScheduler, schedulers};
 pub(crate) use self::round_robin::RoundRobin;
-pub(crate) use self::round_robin_packet::RoundRobinPacket;
 pub(crate) use self::weighted_fair::WeightedFair;
 
 /// Order of a stream: the lowest rank is served first, equal ranks by stream number.

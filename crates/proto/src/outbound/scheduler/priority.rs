@@ -12,9 +12,6 @@ pub(crate) struct Priority(RoundRobin);
 const TURN_BITS: u32 = 48;
 
 impl Priority {
-    /// Name of this scheduler.
-    pub(crate) const NAME: &'static str = "priority";
-
     fn rank(&mut self, share: &Share) -> Rank {
         u64::from(share.value) << TURN_BITS | self.0.last() & ((1 << TURN_BITS) - 1)
     }

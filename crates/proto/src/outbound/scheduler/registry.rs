@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::{FairCapacity, FirstCome, Priority, RoundRobin, RoundRobinPacket, Scheduler, WeightedFair};
+use super::{FirstCome, Priority, RoundRobin, Scheduler, WeightedFair};
 
 /// A registered scheduler.
 #[derive(Clone, Copy, Debug)]
@@ -14,15 +14,18 @@ pub struct SchedulerInfo {
     make: fn() -> Box<dyn Scheduler>,
 }
 
+/// Name of the default.
+pub(crate) const DEFAULT: &str = "first-come";
+
 /// The registry.
 #[rustfmt::skip]
 const SCHEDULERS: &[SchedulerInfo] = &[
-    SchedulerInfo { name: FirstCome::NAME, summary: "in the order given (RFC 8260 §3.1)", make: || Box::new(FirstCome) },
-    SchedulerInfo { name: RoundRobin::NAME, summary: "streams take turns (§3.2)", make: || Box::<RoundRobin>::default() },
-    SchedulerInfo { name: RoundRobinPacket::NAME, summary: "streams take turns, a packet each (§3.3)", make: || Box::<RoundRobinPacket>::default() },
-    SchedulerInfo { name: Priority::NAME, summary: "the stream of the lowest value first (§3.4)", make: || Box::<Priority>::default() },
-    SchedulerInfo { name: FairCapacity::NAME, summary: "as many bytes for each stream (§3.5)", make: || Box::<FairCapacity>::default() },
-    SchedulerInfo { name: WeightedFair::NAME, summary: "bytes in proportion to the streams' values (§3.6)", make: || Box::<WeightedFair>::default() },
+    SchedulerInfo { name: DEFAULT, summary: "in the order given (RFC 8260 §3.1)", make: || Box::new(FirstCome) },
+    SchedulerInfo { name: "round-robin", summary: "streams take turns (§3.2)", make: || Box::<RoundRobin>::default() },
+    SchedulerInfo { name: "round-robin-packet", summary: "streams take turns, a packet each (§3.3)", make: || Box::new(RoundRobin { by_packet: true, ..RoundRobin::default() }) },
+    SchedulerInfo { name: "priority", summary: "the stream of the lowest value first (§3.4)", make: || Box::<Priority>::default() },
+    SchedulerInfo { name: "fair", summary: "as many bytes for each stream (§3.5)", make: || Box::new(WeightedFair { equal: true, ..WeightedFair::default() }) },
+    SchedulerInfo { name: "weighted-fair", summary: "bytes in proportion to the streams' values (§3.6)", make: || Box::<WeightedFair>::default() },
 ];
 
 /// Returns all schedulers, in a fixed order, the default first.

@@ -1,17 +1,17 @@
-//! Round robin (RFC 8260 §3.2): streams take turns, one message each, or one chunk each with interleaving.
+//! Round robin (RFC 8260 §3.2, §3.3): streams take turns, one message each, one chunk each with interleaving,
+//! or one packet each. In the last case a lost packet blocks one stream only.
 
 use super::{Rank, Scheduler, Share};
 
 /// Round robin.
 #[derive(Debug, Default)]
 pub(crate) struct RoundRobin {
-    turns: u64,
+    pub(super) turns: u64,
+    /// A turn is a packet.
+    pub(super) by_packet: bool,
 }
 
 impl RoundRobin {
-    /// Name of this scheduler.
-    pub(crate) const NAME: &'static str = "round-robin";
-
     /// Returns the highest rank so far plus 1.
     pub(super) fn last(&mut self) -> u64 {
         self.turns += 1;
@@ -26,5 +26,9 @@ impl Scheduler for RoundRobin {
 
     fn served(&mut self, _: &mut Share, _: Rank, _: u64, _: u64) -> Rank {
         self.last()
+    }
+
+    fn one_stream_per_packet(&self) -> bool {
+        self.by_packet
     }
 }

@@ -1,4 +1,5 @@
-//! Weighted fair queueing (RFC 8260 §3.6): ready streams share the capacity in proportion to their values.
+//! Weighted fair queueing (RFC 8260 §3.6): ready streams share the capacity in proportion to their values, or
+//! equally (fair capacity, §3.5), whatever their message size.
 //!
 //! Start-time fair queueing (Goyal, Vin, Cheng 1996): a stream's rank is the virtual start time of its next
 //! bytes, which end `bytes / weight` later. A stream that had nothing to send starts now, without credit for
@@ -13,19 +14,9 @@ const SCALE: u64 = 5040;
 #[derive(Debug, Default)]
 pub(crate) struct WeightedFair {
     /// Virtual start time of the bytes sent last.
-    virtual_time: u64,
-}
-
-impl WeightedFair {
-    /// Name of this scheduler.
-    pub(crate) const NAME: &'static str = "weighted-fair";
-
-    /// Applies `served` with this weight.
-    pub(super) fn serve(&mut self, share: &mut Share, rank: Rank, bytes: u64, weight: u16) -> Rank {
-        self.virtual_time = self.virtual_time.max(rank);
-        share.finish = rank.saturating_add(bytes.saturating_mul(SCALE) / u64::from(weight.max(1)));
-        share.finish
-    }
+    pub(super) virtual_time: u64,
+    /// All weights are 1.
+    pub(super) equal: bool,
 }
 
 impl Scheduler for WeightedFair {
@@ -34,6 +25,9 @@ impl Scheduler for WeightedFair {
     }
 
     fn served(&mut self, share: &mut Share, rank: Rank, bytes: u64, _: u64) -> Rank {
-        self.serve(share, rank, bytes, share.value)
+        let weight = if self.equal { 1 } else { share.value.max(1) };
+        self.virtual_time = self.virtual_time.max(rank);
+        share.finish = rank.saturating_add(bytes.saturating_mul(SCALE) / u64::from(weight));
+        share.finish
     }
 }
