@@ -114,6 +114,7 @@ impl Ordering {
     }
 
     /// Processes a whole message. `complete`: everything sent before it has arrived.
+    #[inline]
     pub(super) fn arrive(&mut self, arrived: Arrived, complete: bool) -> Result<(), DataFault> {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.6
         //# but the receiver MUST ignore the field.

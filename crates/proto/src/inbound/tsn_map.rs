@@ -149,7 +149,11 @@ impl TsnMap {
 
     /// Returns the first `limit` Gap Ack Blocks, lowest first (RFC 9260 §6.7). Cost: the changes since the
     /// last call, which are few while the Cumulative TSN Ack stands still.
+    #[inline]
     pub(super) fn gap_blocks(&mut self, limit: usize) -> &[GapBlock] {
+        if self.ranges.is_empty() {
+            return &[];
+        }
         // MAX_AHEAD keeps the offsets within 16 bits
         let cum_tsn_ack = self.cum_tsn_ack;
         let offset = |tsn: LongTsn| tsn.above(cum_tsn_ack) as u16;
