@@ -172,7 +172,16 @@ impl Association {
     /// Returns the chunk that the state requires.
     pub(super) fn shutdown_chunk(&self) -> Chunk<'static> {
         match self.state {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
+            //# the endpoint MUST resend the SHUTDOWN chunk with the updated last sequential TSN received
+            //# from its peer.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.8
+            //# An endpoint in an association MUST use this chunk to initiate a graceful close of the
+            //# association with its peer.
             State::ShutdownSent => Shutdown { cum_tsn_ack: self.inbound.cum_tsn_ack() }.into(),
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.9
+            //# This chunk MUST be used to acknowledge the receipt of the SHUTDOWN chunk at the completion of
+            //# the shutdown process
             _ => ShutdownAck.into(),
         }
     }
