@@ -13,6 +13,8 @@ mod decrypt;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod fit;
+#[cfg(feature = "net")]
+mod identity;
 mod interrupt;
 mod metrics;
 #[cfg(feature = "net")]
@@ -70,6 +72,8 @@ enum Command {
     Send(net::send::Args),
     #[cfg(feature = "net")]
     Recv(net::recv::Args),
+    #[cfg(feature = "net")]
+    Identity(identity::Args),
     #[cfg(feature = "net")]
     Decrypt(decrypt::Args),
 }
@@ -130,6 +134,8 @@ fn main() -> ExitCode {
         Command::Send(args) => net::send::run(&args),
         #[cfg(feature = "net")]
         Command::Recv(args) => net::recv::run(&args),
+        #[cfg(feature = "net")]
+        Command::Identity(args) => identity::run(&args),
         #[cfg(feature = "net")]
         Command::Decrypt(args) => decrypt::run(&args),
     };

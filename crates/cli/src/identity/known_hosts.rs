@@ -1,0 +1,112 @@
+//! The file of known hosts.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use msctp_security::Fingerprint;
+
+use crate::Failure;
+use crate::system::{cannot_write, read_text};
+
+/// The keys of hosts, and the file that they are in.
+///
+/// A line has a host, white space and a fingerprint. Empty lines and those that begin with `#` are kept.
+pub(super) struct KnownHosts {
+    path: PathBuf,
+    lines: Vec<String>,
+    hosts: Vec<Host>,
+}
+
+struct Host {
+    name: String,
+    fingerprint: Fingerprint,
+    /// Index of its line.
+    line: usize,
+}
+
+impl KnownHosts {
+    /// Reads the file; there may be none yet.
+    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+        let text = if path.exists() { read_text(path.display(), path)? } else { String::new() };
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let mut hosts = Vec::new();
+        for (line, text) in lines.iter().enumerate() {
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let at = || format!("{}:{}", path.display(), line + 1);
+            match words[..] {
+                [] => {}
+                [first, ..] if first.starts_with('#') => {}
+                [name, fingerprint] => {
+                    let fingerprint =
+                        fingerprint.parse().map_err(|error| Failure::Input(format!("{}: {error}", at())))?;
+                    hosts.push(Host { name: name.to_lowercase(), fingerprint, line });
+                }
+                _ => {
+                    return Err(Failure::Input(format!(
+                        "{}: {} words; want a host and a fingerprint",
+                        at(),
+                        words.len()
+                    )));
+                }
+            }
+        }
+        Ok(Self { path: path.to_owned(), lines, hosts })
+    }
+
+    /// The hosts with their keys.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, Fingerprint)> {
+        self.hosts.iter().map(|host| (&*host.name, host.fingerprint))
+    }
+
+    /// Compares the key that a host presents with the known one. Returns whether the host is known.
+    pub(super) fn check(&self, name: &str, fingerprint: Fingerprint) -> Result<bool, Failure> {
+        let known = || self.hosts.iter().filter(|host| host.name == name);
+        if known().any(|host| host.fingerprint == fingerprint) {
+            return Ok(true);
+        }
+        let Some(Host { fingerprint: old, line, .. }) = known().next() else { return Ok(false) };
+        let (path, line) = (self.path.display(), line + 1);
+        Err(Failure::Run(format!(
+            "{name} has another key: {path}:{line} has {old}, now it is {fingerprint}; somebody may be between \
+             you and it. If its key was replaced, run `msctp identity --forget {name}`"
+        )))
+    }
+
+    /// Adds a host, unless it is known. A host with another key is refused.
+    pub(super) fn trust(&mut self, name: &str, fingerprint: Fingerprint) -> Result<(), Failure> {
+        if self.check(name, fingerprint)? {
+            return Ok(());
+        }
+        self.lines.push(format!("{name} {fingerprint}"));
+        self.hosts.push(Host { name: name.to_owned(), fingerprint, line: self.lines.len() - 1 });
+        self.write()
+    }
+
+    /// Removes all keys of a host.
+    pub(super) fn forget(&mut self, name: &str) -> Result<(), Failure> {
+        let gone: Vec<usize> =
+            self.hosts.iter().filter(|host| host.name == name).map(|host| host.line).collect();
+        if gone.is_empty() {
+            return Err(Failure::Input(format!(
+                "--forget {name}: {} has no such host; `msctp identity` lists them",
+                self.path.display()
+            )));
+        }
+        let lines = std::mem::take(&mut self.lines).into_iter().enumerate();
+        self.lines = lines.filter(|(line, _)| !gone.contains(line)).map(|(_, text)| text).collect();
+        self.write()
+    }
+
+    /// Replaces the file at once: a reader sees the old or the new one.
+    fn write(&self) -> Result<(), Failure> {
+        let failure = |error: &io::Error| Failure::Run(cannot_write(self.path.display(), error));
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder).map_err(|error| failure(&error))?;
+        let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| failure(&error))?;
+        let text: String = self.lines.iter().map(|line| format!("{line}\n")).collect();
+        let written = file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all());
+        written.map_err(|error| failure(&error))?;
+        file.persist(&self.path).map(drop).map_err(|error| failure(&error.error))
+    }
+}

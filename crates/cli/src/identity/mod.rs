@@ -1,0 +1,80 @@
+//! `msctp identity`: this user's key, and the keys of known hosts.
+
+mod key;
+mod known_hosts;
+
+use std::path::PathBuf;
+
+use msctp_security::Fingerprint;
+
+use self::known_hosts::KnownHosts;
+use crate::Failure;
+use crate::running::print;
+
+/// Show the fingerprint of this user's key, and the keys of known hosts.
+///
+/// The key is generated when it is first needed, into key.der of the folder ~/.config/msctp
+/// ($XDG_CONFIG_HOME/msctp). The file known_hosts beside it has a line for each host: its name or address as
+/// on the command line, and the fingerprint of its key.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  msctp identity
+  msctp identity --trust files.example=SHA256:ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0
+  msctp identity --forget files.example
+
+Exit codes: 0 done, 1 cannot write a file or a host has another key, 2 invalid arguments or file.")]
+pub(crate) struct Args {
+    /// Add a host's key to the known hosts.
+    #[arg(long, value_name = "HOST=FINGERPRINT", value_parser = parse_trust, conflicts_with = "forget")]
+    trust: Option<(String, Fingerprint)>,
+    /// Remove a host from the known hosts.
+    #[arg(long, value_name = "HOST", value_parser = parse_host)]
+    forget: Option<String>,
+}
+
+/// Parses the name of a host as the file has it: lower case, without white space.
+fn parse_host(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.starts_with('#') || text.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        return Err("want a name or an address".to_owned());
+    }
+    Ok(text.to_lowercase())
+}
+
+fn parse_trust(text: &str) -> Result<(String, Fingerprint), String> {
+    let (host, fingerprint) = text.split_once('=').ok_or("want HOST=FINGERPRINT")?;
+    Ok((
+        parse_host(host)?,
+        fingerprint.parse().map_err(|error: msctp_security::FingerprintError| error.to_string())?,
+    ))
+}
+
+/// Returns the folder of the key and of the known hosts (XDG Base Directory Specification).
+fn folder() -> Result<PathBuf, Failure> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let config = absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")));
+    let config = config.ok_or_else(|| {
+        Failure::Input("no folder for keys: set HOME or XDG_CONFIG_HOME to an absolute path".to_owned())
+    })?;
+    Ok(config.join("msctp"))
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let folder = folder()?;
+    let mut hosts = KnownHosts::read(&folder.join("known_hosts"))?;
+    if let Some((host, fingerprint)) = &args.trust {
+        return hosts.trust(host, *fingerprint);
+    }
+    if let Some(host) = &args.forget {
+        return hosts.forget(host);
+    }
+    let path = folder.join("key.der");
+    let identity = key::load_or_generate(&path)?;
+    print(|out| {
+        writeln!(out, "{}  {}", identity.fingerprint(), path.display())?;
+        for (host, fingerprint) in hosts.iter() {
+            writeln!(out, "{fingerprint}  {host}")?;
+        }
+        Ok(())
+    })
+}
