@@ -122,7 +122,7 @@ pub(crate) struct AsconfOut {
 rare_state! {
     /// Events that were not polled yet.
     struct Asked {
-        /// Addresses behind a NAT, which the peer knows by another address. Requests name them by the wildcard.
+        /// Addresses behind a NAT, which the peer knows by another. Requests name them by the wildcard.
         translated: Vec<IpAddr> = Vec::new(),
         waiting: VecDeque<Group> = VecDeque::new(),
         outstanding: Option<Outstanding> = None,

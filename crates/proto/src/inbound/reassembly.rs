@@ -198,13 +198,13 @@ rare_state! {
         runs: BTreeMap<(Key, u64), Run> = BTreeMap::new(),
         opened: BTreeMap<Key, Opened> = BTreeMap::new(),
         interleaving: bool = false,
-        /// The last interleaved message that was abandoned, by stream and unordered: a late fragment of it can
-        /// still arrive.
+        /// The last interleaved message that was abandoned, by stream and unordered: a late fragment of it
+        /// can still arrive.
         given_up: BTreeMap<(u16, bool), u32> = BTreeMap::new(),
         /// The peer abandoned everything missing up to here (RFC 3758 §3.6).
         skipped_to: Option<LongTsn> = None,
-        /// User bytes of the latest complete message: the next one may have as many. The reservation is no larger
-        /// than what the peer has just sent.
+        /// User bytes of the latest complete message: the next one may have as many. The reservation is no
+        /// larger than what the peer has just sent.
         usual: usize = 0,
     }
 }
