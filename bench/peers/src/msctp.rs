@@ -102,7 +102,7 @@ impl End for Node {
         let mut moved = false;
         while let Some(mut burst) = incoming.bursts.pop_front() {
             moved = true;
-            for packet in burst.bytes.chunks(burst.segment) {
+            for packet in burst.bytes.chunks_mut(burst.segment) {
                 if let DatagramOutcome::Accepted(handle) =
                     self.endpoint.handle_datagram(now, burst.at, packet)
                 {

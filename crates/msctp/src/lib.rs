@@ -178,6 +178,17 @@ pub mod handover {
     };
 }
 
+/// Protection of all packets by the DTLS chunk, for `Config::protection`: where keys come from, and the
+/// cryptography that uses them.
+pub mod protection {
+    #[cfg(feature = "ring")]
+    pub use msctp_protection::Ring;
+    pub use msctp_protection::{CipherSuite, Hash, Provider, PskError, RecordCipher, Secret};
+    pub use msctp_proto::{KeyManagement, Protection};
+    pub use msctp_wire::KeyManagementId;
+    pub use msctp_wire::param::DtlsRoles;
+}
+
 /// Chunk types on the wire, for the private chunks of a handover policy
 /// ([`HandoverPolicy::private_chunks`](handover::HandoverPolicy::private_chunks)).
 pub mod wire {

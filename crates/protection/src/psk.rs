@@ -60,6 +60,15 @@ pub struct PreShared {
 }
 
 impl PreShared {
+    /// Checks that a key is long enough.
+    ///
+    /// # Errors
+    /// If the key is shorter than 16 bytes.
+    pub fn check(key: &Secret) -> Result<(), PskError> {
+        let len = key.bytes().len();
+        if len < MIN_KEY { Err(PskError { len }) } else { Ok(()) }
+    }
+
     /// Derives the secret of an association's first epoch. `end` is this end's role.
     ///
     /// # Errors
@@ -72,10 +81,7 @@ impl PreShared {
         client: SetUp<'_>,
         server: SetUp<'_>,
     ) -> Result<Self, PskError> {
-        let len = key.bytes().len();
-        if len < MIN_KEY {
-            return Err(PskError { len });
-        }
+        Self::check(key)?;
         // A parameter's Length field delimits it, the rest has fixed sizes: no two set-ups give these bytes.
         let mut said = Vec::new();
         for SetUp { parameter, tag, initial_tsn } in [client, server] {

@@ -5,6 +5,7 @@
 /// A ring of bits, cleared a word at a time as the window advances (RFC 6479).
 #[derive(Debug)]
 pub(crate) struct ReplayWindow {
+    /// Empty until the first record: keys of the next epoch wait without.
     words: Box<[u64]>,
     /// Sequence numbers below `next - size` are too old.
     size: u64,
@@ -15,9 +16,7 @@ pub(crate) struct ReplayWindow {
 impl ReplayWindow {
     /// A window of `size` records.
     pub(crate) fn new(size: u16) -> Self {
-        // One word more than the window: the words of both ends are whole.
-        let words = vec![0; usize::from(size).div_ceil(64) + 1].into_boxed_slice();
-        Self { words, size: size.into(), next: 0 }
+        Self { words: Box::default(), size: size.into(), next: 0 }
     }
 
     /// One plus the highest sequence number received; 0 before the first record.
@@ -36,6 +35,10 @@ impl ReplayWindow {
 
     /// Marks a new record as received.
     pub(crate) fn insert(&mut self, sequence_number: u64) {
+        if self.words.is_empty() {
+            // One word more than the window: the words of both ends are whole.
+            self.words = vec![0; self.size.div_ceil(64) as usize + 1].into_boxed_slice();
+        }
         if sequence_number >= self.next {
             let (last, new) = (self.next.saturating_sub(1) / 64, sequence_number / 64);
             let len = self.words.len() as u64;

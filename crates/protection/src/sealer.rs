@@ -149,6 +149,16 @@ impl Sealer {
         self.primary.is_some() || self.restart.is_some()
     }
 
+    /// Returns whether the keys in use are too close to their limit for another batch of packets. The next
+    /// epoch must be established before more is sealed.
+    #[must_use]
+    pub fn is_exhausted(&self) -> bool {
+        /// Records of a batch, and blocks of 64 of the longest ones.
+        const BATCH: u64 = 1 << 17;
+        let Some(keys) = self.primary.as_ref().or(self.restart.as_ref()) else { return false };
+        keys.next > MAX_SEQUENCE_NUMBER - BATCH || keys.blocks > keys.block_limit - BATCH
+    }
+
     /// Returns what the key material of a context has encrypted, or `None` if there is none.
     #[must_use]
     pub fn usage(&self, context: KeyContext) -> Option<SendUsage> {

@@ -110,8 +110,8 @@ impl Pump {
         }
     }
 
-    fn arrive(&mut self, end: usize, at: PathAddr, packet: Vec<u8>) {
-        let outcome = self.ends[end].handle_datagram(self.now, at, &packet);
+    fn arrive(&mut self, end: usize, at: PathAddr, mut packet: Vec<u8>) {
+        let outcome = self.ends[end].handle_datagram(self.now, at, &mut packet);
         self.spare.push(packet);
         if let DatagramOutcome::Association(handle) | DatagramOutcome::Accepted(handle) = outcome {
             if end == 0 {

@@ -15,8 +15,8 @@ type Wire = VecDeque<(PathAddr, Vec<u8>)>;
 
 /// Takes what arrived, puts what is to leave on the other wire. Gives how many associations came up.
 fn work(end: &mut Endpoint, from: &mut Wire, to: &mut Wire) -> usize {
-    while let Some((at, bytes)) = from.pop_front() {
-        black_box(end.handle_datagram(Time::ZERO, at, &bytes));
+    while let Some((at, mut bytes)) = from.pop_front() {
+        black_box(end.handle_datagram(Time::ZERO, at, &mut bytes));
     }
     loop {
         let mut bytes = Vec::with_capacity(1500);

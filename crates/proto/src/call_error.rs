@@ -2,6 +2,8 @@
 
 use core::net::IpAddr;
 
+use msctp_protection::EpochError;
+
 use crate::addr::PathId;
 use crate::auth::KeyError;
 use crate::handover::InvalidQuality;
@@ -71,6 +73,18 @@ pub enum CallError {
     /// An invalid operation on a shared key.
     #[error(transparent)]
     Key(#[from] KeyError),
+    /// No key management outside of the core was agreed on (`KeyManagement::external`), or it has established
+    /// no receive keys yet.
+    #[error("there are no keys that a key management method outside of the core established")]
+    NotExternalKeys,
+    /// Key material of an epoch that is not the next one.
+    #[error(transparent)]
+    Epoch(#[from] EpochError),
+    /// The keys cannot be changed now.
+    #[error(
+        "there are no pre-shared keys, or the peer has not followed the last change yet: try again later"
+    )]
+    NoNextKeys,
     /// The queue of address requests is full.
     #[error("{0} address requests are queued: wait for Event::AddressChange")]
     TooManyRequests(usize),

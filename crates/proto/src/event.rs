@@ -87,6 +87,8 @@ pub enum Event {
         /// again.
         accepted: bool,
     },
+    /// The first packet of the peer was opened: it has the keys (`Config::protection`).
+    Protected,
     /// Keys changed, or the peer does not support AUTH (RFC 6458).
     Authentication(AuthEvent),
     /// The peer sent an ERROR chunk with this cause (RFC 9260 §11.2.6).
@@ -132,6 +134,9 @@ pub enum LossReason {
     },
     /// This end called `abort`.
     Aborted,
+    /// The keys that protect packets may not be used further, and no others were established (RFC 9147
+    /// §4.5.3).
+    KeysUsedUp,
     /// This end aborted because the peer violated the protocol.
     ProtocolViolation {
         /// The cause sent in the ABORT (RFC 9260 §3.3.10).

@@ -8,6 +8,7 @@ use msctp_wire::{ChunkType, List, Param};
 use smallvec::SmallVec;
 
 use crate::auth::AuthPolicy;
+use crate::protection::Protection;
 use crate::reconfig::Reconfiguration;
 use crate::streams::StreamsConfig;
 
@@ -23,6 +24,8 @@ pub struct Agreed {
     pub dynamic_addresses: bool,
     /// Both ends sign chunks (RFC 4895).
     pub authentication: bool,
+    /// Both ends protect packets (`Config::protection`).
+    pub protection: bool,
     /// A message can be abandoned after parts of it were sent (RFC 3758).
     pub partial_reliability: bool,
     /// Messages of different streams are interleaved (RFC 8260).
@@ -107,7 +110,13 @@ impl Extensions {
     pub(crate) const ZERO_CHECKSUM: Self = Self(1 << 15);
 
     /// Returns the extensions that this end offers.
-    pub(crate) fn offered(auth: AuthPolicy, offer: OfferConfig, streams: &StreamsConfig, ecn: bool) -> Self {
+    pub(crate) fn offered(
+        auth: AuthPolicy,
+        protection: &Protection,
+        offer: OfferConfig,
+        streams: &StreamsConfig,
+        ecn: bool,
+    ) -> Self {
         // RFC 5061 §4.2.7: ASCONF goes with AUTH only
         //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.7
         //= type=exception
@@ -115,13 +124,14 @@ impl Extensions {
         //= reason=alone
         //# An implementation supporting this extension MUST list the ASCONF,the ASCONF-ACK, and the AUTH
         //# chunks in its INIT and INIT-ACK parameters.
-        let asconf = auth != AuthPolicy::Off;
+        // draft-ietf-tsvwg-sctp-dtls-chunk-04 §3.2: the DTLS chunk takes the place of AUTH
+        let asconf = auth != AuthPolicy::Off || *protection != Protection::Off;
         //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.7
         //# The sender MUST support both the sending and the receiving of any chunk types listed within the
         //# Supported Extensions Parameter.
         let offers = [
             (offer.dynamic_addresses && asconf, Self::ASCONF),
-            (auth.speaks(), Self::AUTH),
+            (auth.speaks() && !protection.is_required(), Self::AUTH),
             (offer.lower_layer_protects, Self::ZERO_CHECKSUM),
             (ecn, Self::ECN),
             (streams.partial_reliability, Self::FORWARD_TSN),
@@ -134,8 +144,13 @@ impl Extensions {
     }
 
     /// Returns the extensions that both ends may use, if this end announced `self` and the peer `theirs`.
-    pub(crate) fn agreed(self, auth: AuthPolicy, theirs: Self) -> Self {
+    /// `protected`: the DTLS chunk was agreed on.
+    pub(crate) fn agreed(self, auth: AuthPolicy, protected: bool, theirs: Self) -> Self {
         let both = self.both(theirs);
+        // draft-ietf-tsvwg-sctp-dtls-chunk-04 §3.2: support MUST NOT be negotiated in combination
+        if protected {
+            return both.without(Self::AUTH);
+        }
         // RFC 5061 §4.1.1: MUST be authenticated
         //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
         //= type=exception

@@ -40,6 +40,7 @@ mod long_tsn;
 mod message;
 mod outbound;
 mod path;
+mod protection;
 mod rare;
 mod rate;
 mod reconfig;
@@ -67,6 +68,7 @@ pub use outbound::scheduler::{SchedulerInfo, UnknownScheduler, schedulers};
 pub use outbound::{LossRecovery, RetransmissionPath, SpuriousTimeouts};
 pub use path::pairing::{MAX_ADDRESSES, can_pair};
 pub use path::{AddressError, FailoverConfig, MAX_PMTU, MIN_PMTU, Pmtu};
+pub use protection::{KeyAgreement, KeyManagement, Protection};
 pub use reconfig::{MAX_NAMED_STREAMS, ReconfigOutcome, Reconfiguration, StreamEvent, StreamRequest};
 pub use stats::{
     Abandoned, AbandonedCount, AssociationState, AssociationStats, EcnStats, PathState, PathStats, Verdicts,

@@ -237,6 +237,10 @@ pub struct AssociationStats {
     /// Chunks ignored because they were not authenticated, and AUTH chunks that were not valid (RFC 4895
     /// §6.3).
     pub unauthenticated_chunks: u64,
+    /// Packets in clear that were discarded because protection is on (`Config::protection`).
+    pub unprotected_packets: u64,
+    /// Protected packets that could not be opened: forged, received before, or under unknown keys.
+    pub undecryptable_packets: u64,
     /// Chunks of an unknown type.
     pub unknown_chunks: u64,
     /// Messages abandoned because their reliability expired.

@@ -46,7 +46,7 @@ impl Server {
 
     fn take(&mut self, bytes: &[u8]) -> DatagramOutcome {
         let at = PathAddr { local: b_ip(0), remote: ip(66, 6) };
-        self.endpoint.handle_datagram(self.now, at, bytes)
+        self.endpoint.handle_datagram(self.now, at, &mut bytes.to_vec())
     }
 
     /// Polls all packets, and passes their chunks to `each`.

@@ -160,8 +160,8 @@ fn the_listener_keeps_nothing_before_a_valid_cookie() {
     let mut after_one = 0;
     for n in 1..=10_000u32 {
         let at = PathAddr { local: b_ip(0), remote: std::net::Ipv4Addr::from(0x0b00_0000 + n).into() };
-        let bytes = packet(Side::B, 0, &[&init(n, &[])]);
-        assert_eq!(b.handle_datagram(Time::ZERO, at, &bytes), DatagramOutcome::Replied);
+        let mut bytes = packet(Side::B, 0, &[&init(n, &[])]);
+        assert_eq!(b.handle_datagram(Time::ZERO, at, &mut bytes), DatagramOutcome::Replied);
         assert!(b.poll_transmit(Time::ZERO, &mut out).is_some());
         out.clear();
         assert_eq!((b.len(), b.poll_timeout()), (0, None));
@@ -179,7 +179,7 @@ fn replies_that_are_not_polled_are_bounded() {
     b.listen(LocalAddrs { port: PORT_B, addresses: vec![b_ip(0)] }, Config::default()).unwrap();
     let bytes = packet(Side::B, 0, &[&init(1, &[])]);
     let outcomes: Vec<_> =
-        (0..300).map(|_| b.handle_datagram(Time::ZERO, Pair::at(Side::B), &bytes)).collect();
+        (0..300).map(|_| b.handle_datagram(Time::ZERO, Pair::at(Side::B), &mut bytes.clone())).collect();
     assert_eq!(outcomes.iter().filter(|o| **o == DatagramOutcome::Replied).count(), 256);
     assert_eq!(outcomes[299], DatagramOutcome::Ignored(IgnoreReason::TooManyReplies));
 }

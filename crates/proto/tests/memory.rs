@@ -52,7 +52,7 @@ impl Pair {
                 self.ends[end].handle_timeout(self.now);
                 while let Some(transmit) = self.ends[end].poll_transmit(self.now, &mut bytes) {
                     let at = PathAddr { local: transmit.at.remote, remote: transmit.at.local };
-                    self.ends[1 - end].handle_datagram(self.now, at, &bytes);
+                    self.ends[1 - end].handle_datagram(self.now, at, &mut bytes);
                     bytes.clear();
                     moved = true;
                 }

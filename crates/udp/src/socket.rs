@@ -390,7 +390,7 @@ impl Default for Batch {
 }
 
 /// An SCTP packet that arrived.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Datagram<'a> {
     /// The local address it arrived at.
     pub local: IpAddr,
@@ -399,17 +399,18 @@ pub struct Datagram<'a> {
     /// Its ECN bits; `None`: Not-ECT.
     pub ecn: Option<EcnCodepoint>,
     /// The packet.
-    pub bytes: &'a [u8],
+    pub bytes: &'a mut [u8],
 }
 
 impl Batch {
     /// Returns the datagrams of the last [`Socket::poll_recv`] in the order of arrival.
-    pub fn datagrams(&self) -> impl Iterator<Item = Datagram<'_>> {
-        let filled = self.meta.iter().zip(self.bytes.chunks(BUFFER)).take(self.filled);
-        filled.flat_map(|(meta, buffer)| {
+    pub fn datagrams(&mut self) -> impl Iterator<Item = Datagram<'_>> {
+        let local = self.local;
+        let filled = self.meta.iter().zip(self.bytes.chunks_mut(BUFFER)).take(self.filled);
+        filled.flat_map(move |(meta, buffer)| {
             // The kernel coalesces datagrams of one sender: each is `stride` bytes, the last may be shorter.
-            buffer[..meta.len].chunks(meta.stride.max(1)).map(|bytes| Datagram {
-                local: self.local,
+            buffer[..meta.len].chunks_mut(meta.stride.max(1)).map(move |bytes| Datagram {
+                local,
                 remote: meta.addr,
                 ecn: meta.ecn,
                 bytes,

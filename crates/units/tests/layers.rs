@@ -19,7 +19,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("congestion", &["units"]),
     ("protection", &["units", "wire"]),
     ("security", &["units", "protection"]),
-    ("proto", &["units", "wire", "congestion"]),
+    ("proto", &["units", "wire", "protection", "congestion"]),
     ("schemes", &["units", "wire", "congestion", "proto"]),
     ("lab-tcp", &["units", "congestion"]),
     ("link", &["units"]),
@@ -27,7 +27,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("emu", &["units", "link", "sim"]),
     ("experiments", &["units", "congestion", "proto", "schemes", "lab-tcp", "link", "sim"]),
     ("udp", &[]),
-    ("msctp", &["units", "wire", "congestion", "proto", "udp"]),
+    ("msctp", &["units", "wire", "congestion", "protection", "proto", "udp"]),
     ("live", &["units", "schemes", "lab-tcp", "sim", "emu", "msctp"]),
     (
         "cli",

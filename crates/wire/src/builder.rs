@@ -26,7 +26,9 @@ pub struct PacketBuilder<'o> {
     out: &'o mut Vec<u8>,
     /// Where the packet begins in `out`.
     start: usize,
-    /// Limit of the packet's end in `out`.
+    /// Where its chunks begin.
+    chunks: usize,
+    /// Limit of the end of its chunks.
     end: usize,
     finished: bool,
     plan: Option<AuthPlan>,
@@ -83,12 +85,32 @@ impl<'o> PacketBuilder<'o> {
         Self {
             out,
             start,
+            chunks: start + CommonHeader::LEN,
             end: start + max_len,
             finished: false,
             plan: None,
             slot: None,
             without_checksum: false,
         }
+    }
+
+    /// Begins a packet as [`new`](Self::new) with space around its chunks, which
+    /// [`enclosed_mut`](Self::enclosed_mut) returns: `before` bytes after the common header, `after` bytes at
+    /// the end. `max_len` includes both.
+    #[must_use]
+    pub fn enclosed(
+        out: &'o mut Vec<u8>,
+        src_port: u16,
+        dst_port: u16,
+        verification_tag: VerificationTag,
+        max_len: usize,
+        (before, after): (usize, usize),
+    ) -> Self {
+        let mut builder = Self::new(out, src_port, dst_port, verification_tag, max_len);
+        builder.out.resize(builder.chunks + before, 0);
+        builder.chunks += before;
+        builder.end = builder.end.saturating_sub(after);
+        builder
     }
 
     /// Returns the bytes left for chunks with their padding.
@@ -103,12 +125,10 @@ impl<'o> PacketBuilder<'o> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let begun = match &self.slot {
-            Some(slot) if slot.chunk == self.start + CommonHeader::LEN => {
-                (slot.hmac.end - slot.chunk).next_multiple_of(4)
-            }
+            Some(slot) if slot.chunk == self.chunks => (slot.hmac.end - slot.chunk).next_multiple_of(4),
             _ => 0,
         };
-        self.len() == CommonHeader::LEN + begun
+        self.out.len() == self.chunks + begun
     }
 
     /// Returns the length in bytes of the packet so far, common header included.
@@ -230,6 +250,20 @@ impl<'o> PacketBuilder<'o> {
             let len = room.len().min(hmac.len());
             room[..len].copy_from_slice(&hmac[..len]);
         }
+    }
+
+    /// Returns whether the packet has space around its chunks.
+    #[inline]
+    #[must_use]
+    pub fn is_enclosed(&self) -> bool {
+        self.chunks != self.start + CommonHeader::LEN
+    }
+
+    /// Appends the space of `after` bytes, and returns all that follows the common header: the space before
+    /// the chunks, the chunks, the space after them. The packet is complete then.
+    pub fn enclosed_mut(&mut self, after: usize) -> &mut [u8] {
+        self.out.resize(self.out.len() + after, 0);
+        &mut self.out[self.start + CommonHeader::LEN..]
     }
 
     /// Completes the packet and returns its length in bytes. Writes the CRC32c unless it is left out.
@@ -445,6 +479,26 @@ mod tests {
         let full = Err(Full { needed: 48, remaining: 47 });
         assert_eq!(build(12 + 47, &[some, ack]), (vec![11], false, vec![full, Ok(())]));
         assert_eq!(build(12 + 48, &[some]).0, [15, 0]);
+    }
+
+    #[test]
+    fn a_packet_with_space_around_its_chunks_keeps_its_limit() {
+        let mut out = vec![0xee];
+        let mut packet = PacketBuilder::enclosed(&mut out, 1, 2, TAG, 12 + 8 + 20 + 20, (8, 20));
+        assert!(packet.is_empty() && packet.is_enclosed());
+        assert_eq!(packet.push(&data(b"12345")), Err(Full { needed: 24, remaining: 20 }));
+        packet.push(&data(b"1234")).unwrap();
+        assert!(!packet.is_empty());
+        let bytes = packet.enclosed_mut(20);
+        assert_eq!((bytes.len(), bytes[8]), (48, ChunkType::DATA.0));
+        bytes[..8].fill(1);
+        bytes[28..].fill(2);
+        assert_eq!(packet.finish(), 60);
+        assert_eq!((&out[13..21], &out[41..]), (&[1; 8][..], &[2; 20][..]));
+        assert!(Packet::parse(&out[1..], Checksum::Verify).is_ok());
+        assert!(!PacketBuilder::new(&mut out, 1, 2, TAG, 100).is_enclosed());
+        let small = PacketBuilder::enclosed(&mut out, 1, 2, TAG, 12, (8, 20));
+        assert_eq!(small.remaining(), 0);
     }
 
     #[test]

@@ -101,6 +101,11 @@ impl PacketPool {
         &self.packets[id.0 as usize]
     }
 
+    /// Returns a packet that reached its host, whose bytes the host may change.
+    pub(crate) fn packet_mut(&mut self, id: PacketId) -> &mut Packet {
+        &mut self.packets[id.0 as usize]
+    }
+
     /// Marks a packet with Congestion Experienced.
     pub(crate) fn mark(&mut self, id: PacketId) {
         let packet = &mut self.packets[id.0 as usize];

@@ -63,7 +63,7 @@ impl Association {
         matches!(
             self.state,
             State::Established | State::ShutdownPending | State::ShutdownReceived | State::ShutdownSent
-        )
+        ) && self.protects_addresses()
     }
 
     fn request(&mut self, now: Time, request: AddressRequest) -> Result<(), CallError> {

@@ -68,7 +68,7 @@ impl Association {
     /// Applies the peer's offer of its INIT ACK.
     pub(super) fn agree_auth(&mut self, peer: Option<&AuthOffer>) {
         self.auth.agree(&self.config.auth, peer);
-        self.paths.reserve(self.auth.packet_overhead() as u32);
+        self.paths.reserve(self.packet_overhead() as u32);
     }
 
     /// Applies the AUTH parameters of our cookie.
@@ -81,7 +81,7 @@ impl Association {
 
     /// Reports if the peer does not support AUTH (RFC 6458).
     pub(super) fn announce_auth(&mut self) {
-        if self.config.auth.policy.speaks() && !self.auth.is_spoken() {
+        if self.config.auth.policy.speaks() && !self.auth.is_spoken() && !self.is_protected() {
             self.events.push(Event::Authentication(AuthEvent::NotSpoken));
         }
     }
@@ -109,6 +109,8 @@ impl Association {
     pub(super) fn seal(&mut self, mut builder: PacketBuilder<'_>) -> usize {
         if builder.has_auth() {
             self.auth.sign_packet(&mut builder);
+        } else if builder.is_enclosed() {
+            self.seal_enclosed(&mut builder);
         }
         builder.finish()
     }
@@ -121,7 +123,12 @@ impl Association {
         //= type=exception
         //= reason=no key is agreed before the INIT ACK: an ABORT that answers our INIT cannot be signed
         //# It MUST silently discard these chunks if they are not placed after an AUTH chunk in the packet.
-        typ == ChunkType::ABORT && self.state == State::CookieWait
+        match self.state {
+            State::CookieWait => typ == ChunkType::ABORT,
+            // A listener has no keys before it accepts the cookie, and no nonces to spare for a refusal.
+            State::CookieEchoed => self.is_enforced() && matches!(typ, ChunkType::ABORT | ChunkType::ERROR),
+            _ => false,
+        }
     }
 
     /// Discards a chunk that lacks the required AUTH (RFC 4895 §6.3). Returns false if the rest of the packet

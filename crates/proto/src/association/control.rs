@@ -21,6 +21,8 @@ pub(super) struct Waiting {
     pub(super) tag: u32,
     /// Not to be bundled with anything else.
     pub(super) alone: bool,
+    /// Not to be protected by the DTLS chunk: an answer to a packet that anyone may have sent.
+    pub(super) clear: bool,
     /// The chunk: header and value without padding.
     bytes: SmallVec<[u8; 64]>,
 }
@@ -42,21 +44,26 @@ pub(super) struct ControlQueue {
 impl ControlQueue {
     /// Queues a chunk to be bundled with others for the same destination; drops it if the queue is full.
     pub(super) fn push(&mut self, at: PathAddr, tag: u32, chunk: &impl EncodeChunk) {
-        self.add(at, tag, false, chunk);
+        self.add(at, tag, (false, false), chunk);
     }
 
     /// Queues a chunk for a packet of its own; drops it if the queue is full.
     pub(super) fn push_alone(&mut self, at: PathAddr, tag: u32, chunk: &impl EncodeChunk) {
-        self.add(at, tag, true, chunk);
+        self.add(at, tag, (true, false), chunk);
     }
 
-    fn add(&mut self, at: PathAddr, tag: u32, alone: bool, chunk: &impl EncodeChunk) {
+    /// Queues a chunk as [`push_alone`](Self::push_alone) for a packet in clear.
+    pub(super) fn push_clear(&mut self, at: PathAddr, tag: u32, chunk: &impl EncodeChunk) {
+        self.add(at, tag, (true, true), chunk);
+    }
+
+    fn add(&mut self, at: PathAddr, tag: u32, (alone, clear): (bool, bool), chunk: &impl EncodeChunk) {
         if self.waiting.len() >= MAX_WAITING {
             return;
         }
         self.scratch.clear();
         chunk.encode(&mut self.scratch);
-        self.waiting.push_back(Waiting { at, tag, alone, bytes: SmallVec::from_slice(&self.scratch) });
+        self.waiting.push_back(Waiting { at, tag, alone, clear, bytes: SmallVec::from_slice(&self.scratch) });
     }
 
     /// Returns the next chunk.

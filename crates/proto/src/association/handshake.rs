@@ -19,6 +19,7 @@ use crate::event::{Event, LossReason};
 use crate::inbound::{Inbound, InboundConfig};
 use crate::path::Path;
 use crate::path::pairing::can_pair;
+use crate::protection::SetUpNumbers;
 use crate::rare::{Rare, Untouched};
 use crate::stats::AssociationState as State;
 use crate::trace::TraceKind;
@@ -33,6 +34,8 @@ pub(super) struct Setup {
     pub(super) t1: Option<Time>,
     /// An INIT or COOKIE ECHO, depending on the state, must be sent now.
     pub(super) due: bool,
+    /// A protected packet with data may follow the COOKIE ECHO on this path.
+    pub(super) early: Option<PathId>,
     retransmissions: u32,
     /// Path of the next one.
     path: Option<PathId>,
@@ -55,6 +58,7 @@ impl Untouched for Setup {
     const UNTOUCHED: &'static Self = &Self {
         t1: None,
         due: false,
+        early: None,
         retransmissions: 0,
         path: None,
         sent: Time::ZERO,
@@ -101,13 +105,14 @@ impl Association {
     /// Passes our INIT to `send`.
     pub(super) fn init_chunk<R>(&self, send: impl FnOnce(&Init<'_>) -> R) -> R {
         let addresses = self.paths.locals().map(|(address, _)| address).collect::<Addresses>();
-        let auth = self.auth.ours(&self.config.auth);
+        let auth = self.auth.ours(&self.config.auth).filter(|_| !self.config.protection.is_required());
         let chunk_types = self.config.extensions().chunk_types();
         let mut params = our_params(addresses.iter().copied(), &chunk_types, self.config.extensions());
         if self.config.offer.list_addresses {
             params.push(our_families(&addresses));
         }
         params.extend(auth.iter().flat_map(AuthOffer::params));
+        params.extend(self.protection.as_ref().and_then(|protection| protection.ours().as_param()));
         if let Some(ms) = self.setup.preservative {
             params.push(msctp_wire::Param::CookiePreservative(ms));
         }
@@ -251,6 +256,13 @@ impl Association {
                 LossReason::ProtocolViolation { cause: cause.typ().0, what },
             );
         };
+        let numbers = SetUpNumbers {
+            ours: (self.tags.local_tag, self.tags.local_initial_tsn.get()),
+            theirs: (offer.tag, offer.initial_tsn.get()),
+        };
+        if let Err(error) = self.agree_protection(None, offer.protection.as_ref(), numbers) {
+            return self.refuse_init_ack(now, at, offer.tag, OfferFault::Protection(error));
+        }
         self.measure_setup(now, at);
         let was_stale = self.setup.was_stale;
         let retransmissions = if was_stale { self.setup.retransmissions } else { 0 };
@@ -266,8 +278,9 @@ impl Association {
             self.setup.unrecognized.extend_from_slice(param);
         }
         self.tags.peer_tag = offer.tag;
-        self.tags.extensions = self.config.extensions().agreed(self.config.auth.policy, offer.extensions);
-        self.agree_auth(offer.auth.as_ref());
+        self.tags.extensions =
+            self.config.extensions().agreed(self.config.auth.policy, offer.is_protected(), offer.extensions);
+        self.agree_auth(offer.auth.as_ref().filter(|_| !offer.is_protected()));
         (self.tags.outbound_streams, self.tags.inbound_streams) = streams(&self.config, &offer);
         self.set_peer_addresses(now, &offer.all_addresses(at.remote));
         self.begin_data(offer.initial_tsn, offer.a_rwnd);
@@ -307,6 +320,7 @@ impl Association {
     /// Rejects an invalid INIT ACK (RFC 9260 §3.3.3).
     fn refuse_init_ack(&mut self, now: Time, at: PathAddr, initiate_tag: u32, fault: OfferFault<'_>) {
         let what = match fault {
+            OfferFault::Protection(_) => "the DTLS chunk, which is required here, cannot be agreed on",
             OfferFault::NoAuth => "the peer does not speak AUTH, which shared keys require",
             _ => "INIT ACK that cannot be used",
         };
@@ -321,7 +335,7 @@ impl Association {
                 // "MUST destroy the TCB and SHOULD send an ABORT chunk with the T bit set"
                 let abort = Abort { tag_reflected: true, causes: Causes::from(causes) };
                 self.control.clear();
-                self.control.push_alone(at, self.tags.local_tag, &abort);
+                self.control.push_clear(at, self.tags.local_tag, &abort);
                 self.close(now, Some(LossReason::ProtocolViolation { cause: code, what }));
             }
             OfferFault::SmallWindow => {
@@ -332,7 +346,7 @@ impl Association {
                 //# existing association.
                 // "MUST discard the packet, SHOULD send [an ABORT], and MUST NOT change the state"
                 let abort = Abort { tag_reflected: false, causes: Causes::from(causes) };
-                self.control.push_alone(at, initiate_tag, &abort);
+                self.control.push_clear(at, initiate_tag, &abort);
             }
             //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
             //# If an endpoint in the COOKIE-WAIT state receives an INIT ACK chunk with the OS value set to 0,
@@ -345,7 +359,8 @@ impl Association {
             | OfferFault::Malformed
             | OfferFault::Random
             | OfferFault::AsconfWithoutAuth
-            | OfferFault::NoAuth => {
+            | OfferFault::NoAuth
+            | OfferFault::Protection(_) => {
                 //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
                 //# The Verification Tag field in the common header of the outbound SCTP packet containing the
                 //# ABORT chunk MUST be set to the Initiate Tag value of the received INIT or INIT ACK chunk
@@ -362,6 +377,7 @@ impl Association {
             return;
         }
         self.measure_setup(now, at);
+        self.prove_key(at);
         if let Some(path) = self.path_of(at) {
             // The peer answers: clears the errors of T3-rtx for DATA sent with lost COOKIE ECHOs.
             self.paths.on_acknowledged(path);
@@ -397,6 +413,7 @@ impl Association {
             Setup { due: true, path, retransmissions, preservative, was_stale, ..Setup::default() }.into();
         // DATA sent with the COOKIE ECHO was discarded with it; T3-rtx retransmits it with the next one.
         self.tags.peer_tag = 0;
+        self.begin_protection_anew();
         self.set_state(now, State::CookieWait);
     }
 
@@ -439,6 +456,11 @@ impl Association {
             self.stats.unexpected_chunks += 1;
             return;
         };
+        if self.is_enforced() && !self.is_setting_up() && init.initiate_tag.get() == self.tags.peer_tag {
+            // A late copy of the INIT that set the association up: no restart to be refused.
+            self.stats.unexpected_chunks += 1;
+            return;
+        }
         if self.state == State::ShutdownAckSent {
             // RFC 9260 §9.2: SHOULD discard the INIT and retransmit the SHUTDOWN ACK
             self.closing.due = true;
@@ -455,7 +477,7 @@ impl Association {
                 if let Some(cause) = fault.cause() {
                     let causes = [cause];
                     let abort = Abort { tag_reflected: false, causes: Causes::from(&causes) };
-                    self.control.push_alone(at, init.initiate_tag.get(), &abort);
+                    self.control.push_clear(at, init.initiate_tag.get(), &abort);
                 }
                 return;
             }
@@ -467,10 +489,10 @@ impl Association {
         if self.state != State::CookieWait && self.refuse_new_addresses(at, &offer) {
             return;
         }
-        if !colliding && !self.config.auth.accept_restarts {
+        if !colliding && (!self.config.auth.accept_restarts || self.is_enforced()) {
             let causes = [Cause::UserInitiatedAbort(b"restarts are not accepted here")];
             let abort = Abort { tag_reflected: false, causes: Causes::from(&causes) };
-            self.control.push_alone(at, offer.tag, &abort);
+            self.control.push_clear(at, offer.tag, &abort);
             return;
         }
         // RFC 9260 §5.2.1: in a collision tag and TSN are those of our INIT; §5.2.2: else the tag is new
@@ -492,6 +514,7 @@ impl Association {
             Some(random) => random,
             None => self.rng.with(|rng| random_number(&self.config.auth, rng)),
         };
+        let protection = self.offer_protection(colliding, offer.protection.as_ref());
         // RFC 9260 §5.2.2: no Tie-Tags in COOKIE-WAIT
         let tie_tags = if self.state == State::CookieWait {
             (0, 0)
@@ -513,6 +536,7 @@ impl Association {
             local_initial_tsn,
             tie_tags,
             random,
+            protection,
             at,
             room: answer_room(len, &at.remote),
         };
@@ -531,7 +555,7 @@ impl Association {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.2
         //# the endpoint MUST take no further actions, i.e., the existing association, including its current
         //# state, and the corresponding TCB MUST NOT be changed.
-        answer.give(now, &offer, jar, |ack| control.push_alone(at, offer.tag, ack));
+        answer.give(now, &offer, jar, |ack| control.push_clear(at, offer.tag, ack));
     }
 
     /// Answers an INIT that adds addresses by an ABORT that lists them (RFC 9260 §5.2.1, §5.2.2).
@@ -550,7 +574,7 @@ impl Association {
         let list = address_params(&new);
         let causes = [Cause::RestartWithNewAddresses(&list)];
         let abort = Abort { tag_reflected: false, causes: Causes::from(&causes) };
-        self.control.push_alone(at, offer.tag, &abort);
+        self.control.push_clear(at, offer.tag, &abort);
         true
     }
 }

@@ -61,25 +61,43 @@ pub(super) struct Seen {
 impl Association {
     /// Handles an SCTP packet that arrived between these addresses. Never fails: faults are counted in
     /// [`stats`](Self::stats) or answered on the wire.
-    pub fn handle_datagram(&mut self, now: Time, at: PathAddr, bytes: &[u8]) {
+    pub fn handle_datagram(&mut self, now: Time, at: PathAddr, bytes: &mut [u8]) {
         self.handle_marked_datagram(now, at, Ecn::NotEct, bytes);
     }
 
     /// Handles a datagram as [`handle_datagram`](Self::handle_datagram), with the ECN field of the IP header
     /// (`Config::ecn`).
-    pub fn handle_marked_datagram(&mut self, now: Time, at: PathAddr, ecn: Ecn, bytes: &[u8]) {
+    pub fn handle_marked_datagram(&mut self, now: Time, at: PathAddr, ecn: Ecn, bytes: &mut [u8]) {
         let mut jar = self
             .own_jar
             .take()
             .unwrap_or_else(|| Box::new(CookieJar::new(&EndpointConfig::default(), self.rng.next_seed())));
-        self.input(now, at, ecn, bytes, &mut jar, None);
+        self.input(now, at, ecn, bytes, &mut jar);
         self.own_jar = Some(jar);
     }
 
     /// Handles a datagram as [`handle_datagram`](Self::handle_datagram), with the endpoint's cookie jar.
-    /// `cookie`: the authentic cookie of the packet's COOKIE ECHO, if the jar opened it already. Returns
-    /// whether the verification tag (RFC 9260 §8.5) or the cookie proves that the peer sent the packet.
+    /// Returns whether the verification tag (RFC 9260 §8.5), the cookie or the keys prove that the peer sent
+    /// the packet.
+    #[inline]
     pub(crate) fn input(
+        &mut self,
+        now: Time,
+        at: PathAddr,
+        ecn: Ecn,
+        bytes: &mut [u8],
+        jar: &mut CookieJar,
+    ) -> bool {
+        if self.protection.is_some() && Self::is_sealed(bytes) {
+            return self.input_sealed(now, at, ecn, bytes, jar);
+        }
+        self.input_clear(now, at, ecn, bytes, jar, None)
+    }
+
+    /// Handles a packet in clear as [`input`](Self::input). `cookie`: the authentic cookie of the packet's
+    /// COOKIE ECHO, if the jar opened it already.
+    #[inline]
+    pub(crate) fn input_clear(
         &mut self,
         now: Time,
         at: PathAddr,
@@ -88,20 +106,38 @@ impl Association {
         jar: &mut CookieJar,
         cookie: Option<&Cookie>,
     ) -> bool {
-        // RFC 9653 §5.3: an end that announced it accepts a checksum of 0
-        let checksum =
-            if self.config.offer.lower_layer_protects { Checksum::ZeroOrRight } else { Checksum::Verify };
-        let Ok(packet) = Packet::parse(bytes, checksum) else {
+        let Ok(packet) = Packet::parse(bytes, self.checksum()) else {
             self.stats.malformed_packets += 1;
             return false;
         };
-        if self.state == State::Closed {
+        if self.state == State::Closed || self.protection.is_some() && !self.admits_clear(&packet) {
             return false;
         }
         self.begin_credit(at, bytes.len());
-        let verified = match self.admit(&packet) {
+        self.take_packet(now, at, ecn, &packet, (jar, cookie), (false, bytes.len()))
+    }
+
+    /// Returns how checksums are verified. RFC 9653 §5.3: an end that announced it accepts a checksum of 0.
+    #[inline]
+    pub(super) fn checksum(&self) -> Checksum {
+        if self.config.offer.lower_layer_protects { Checksum::ZeroOrRight } else { Checksum::Verify }
+    }
+
+    /// Handles a packet of `len` bytes on the wire; `opened`: its chunks were protected. Returns as
+    /// [`input`](Self::input).
+    #[inline(always)]
+    pub(super) fn take_packet(
+        &mut self,
+        now: Time,
+        at: PathAddr,
+        ecn: Ecn,
+        packet: &Packet<'_>,
+        (jar, cookie): (&mut CookieJar, Option<&Cookie>),
+        (opened, len): (bool, usize),
+    ) -> bool {
+        let verified = match self.admit(packet) {
             Admission::Ours | Admission::Reflected
-                if self.readdressing.departed.is_touched() && self.is_departed(now, at, &packet) =>
+                if self.readdressing.departed.is_touched() && self.is_departed(now, at, packet) =>
             {
                 self.stats.unexpected_chunks += 1;
                 false
@@ -109,11 +145,14 @@ impl Association {
             Admission::Ours => {
                 // With a shared key the tag alone does not prove that the peer sent the packet: observers
                 // know it. Before the keys are agreed nothing is signed.
-                let needs_signature = self.config.auth.has_secret() && !self.is_setting_up();
+                let needs_signature = self.auth.excludes_observers() && !self.is_setting_up();
                 self.liveness.packet_is_signed = false;
                 self.note_valid_packet(now, at);
-                self.count_received(at, bytes.len());
-                let has_control = self.take_chunks(now, at, ecn, &packet, (jar, cookie));
+                if opened {
+                    self.note_authenticated(now, at, true);
+                }
+                self.count_received(at, len);
+                let has_control = self.take_chunks(now, at, ecn, packet, (jar, cookie), opened);
                 let verified = !needs_signature || self.liveness.packet_is_signed;
                 if !has_control {
                     self.after_data(now);
@@ -121,7 +160,7 @@ impl Association {
                 }
                 verified
             }
-            Admission::CookieEcho => self.take_cookie_echo(now, at, ecn, &packet, (jar, cookie)),
+            Admission::CookieEcho => self.take_cookie_echo(now, at, ecn, packet, (jar, cookie)),
             Admission::Init => {
                 if let Some(Ok(Chunk::Init(init))) = packet.chunks().next() {
                     self.stats.packets_received += 1;
@@ -131,13 +170,13 @@ impl Association {
                 false
             }
             Admission::Reflected => {
-                self.take_reflected(now, at, &packet);
+                self.take_reflected(now, at, packet);
                 false
             }
             Admission::OldShutdownAck => {
                 // RFC 9260 §8.4 (5), §9.2: a SHUTDOWN COMPLETE with the same tag, reflected
                 let complete = ShutdownComplete { tag_reflected: true };
-                self.control.push_alone(at, packet.header.verification_tag.get(), &complete);
+                self.control.push_clear(at, packet.header.verification_tag.get(), &complete);
                 false
             }
             Admission::Refused => {
@@ -160,11 +199,11 @@ impl Association {
         cookies: (&mut CookieJar, Option<&Cookie>),
     ) -> bool {
         let before = self.stats.packets_received;
-        self.take_chunks(now, at, ecn, packet, cookies);
+        self.take_chunks(now, at, ecn, packet, cookies, false);
         self.stats.packets_received > before
     }
 
-    fn is_setting_up(&self) -> bool {
+    pub(super) fn is_setting_up(&self) -> bool {
         matches!(self.state, State::CookieWait | State::CookieEchoed)
     }
 
@@ -213,6 +252,12 @@ impl Association {
         }
         match chunk {
             // RFC 4895 §6.3: with or without the T bit
+            // `admits_clear`: the peer has forgotten the association, and all data is delivered.
+            Some(Ok(Chunk::Abort(_) | Chunk::ShutdownComplete(_)))
+                if self.is_enforced() && self.state == State::ShutdownAckSent =>
+            {
+                self.on_shutdown_complete(now);
+            }
             Some(Ok(chunk)) if self.auth.lacks(chunk.chunk_type(), authenticated) => {
                 self.discard_unauthenticated(chunk.chunk_type());
             }
@@ -253,14 +298,14 @@ impl Association {
         self.stats.packets_received += 1;
         // With a shared key the peer signs every packet. An attacker's unsigned packet must not keep a dead
         // peer or path alive: see `note_authenticated`.
-        if !self.config.auth.has_secret() {
+        if !self.auth.excludes_observers() {
             self.note_sign_of_life(now, at);
         }
     }
 
     /// Notes an AUTH chunk. With a shared key only a valid one is a sign of life.
     fn note_authenticated(&mut self, now: Time, at: PathAddr, authenticated: bool) {
-        if authenticated && self.config.auth.has_secret() {
+        if authenticated && self.auth.excludes_observers() {
             self.liveness.packet_is_signed = true;
             self.note_sign_of_life(now, at);
         }
@@ -277,7 +322,8 @@ impl Association {
         }
     }
 
-    /// Handles the chunks of a packet; returns whether there was any but DATA and SACK.
+    /// Handles the chunks of a packet, which is authenticated if it was `opened`; returns whether there was
+    /// any but DATA and SACK.
     #[inline(always)]
     fn take_chunks(
         &mut self,
@@ -286,8 +332,9 @@ impl Association {
         ecn: Ecn,
         packet: &Packet<'_>,
         (jar, cookie): (&mut CookieJar, Option<&Cookie>),
+        opened: bool,
     ) -> bool {
-        let mut seen = Seen { marked: self.watches_mark(ecn), ..Seen::default() };
+        let mut seen = Seen { marked: self.watches_mark(ecn), authenticated: opened, ..Seen::default() };
         let mut chunks = packet.chunks();
         // No chunk but AUTH so far (RFC 4895 §6.3)
         let mut first = true;
@@ -314,7 +361,7 @@ impl Association {
                     }
                     valid
                 }
-                Some(Ok(Chunk::Auth(auth))) if first => {
+                Some(Ok(Chunk::Auth(auth))) if first && !opened => {
                     seen.control = true;
                     self.trace_control(now, Direction::In, self.path_of(at), auth);
                     let go_on =
@@ -344,7 +391,7 @@ impl Association {
             self.allow_early_data(at, packet);
         }
         if (seen.control || self.paths.data_path().is_none())
-            && (seen.authenticated || !self.config.auth.has_secret())
+            && (seen.authenticated || !self.auth.excludes_observers())
             && let Some(path) = self.path_of(at)
         {
             self.paths.verify_receiving_path(path, now);

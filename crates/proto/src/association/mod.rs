@@ -16,6 +16,7 @@ pub(crate) mod negotiate;
 mod output;
 mod policy;
 mod primary;
+mod protection;
 mod reconfig;
 mod replies;
 mod shutdown;
@@ -56,6 +57,7 @@ use crate::inbound::{Inbound, InboundConfig};
 use crate::message::Message;
 use crate::outbound::{Outbound, OutboundConfig};
 use crate::path::{Added, PathEvent, Paths, PathsConfig, SourceUse};
+use crate::protection::PacketProtection;
 use crate::rare::{Rare, rare_state};
 use crate::rng::{Rng, RngState};
 use crate::stats::{AssociationState, AssociationStats, PathState};
@@ -85,6 +87,8 @@ pub struct Association {
     readdressing: Readdressing,
     reconfig: Reconfig,
     auth: Authentication,
+    /// `None`: off, for which most associations pay nothing else.
+    protection: Option<Box<PacketProtection>>,
     ecn: Option<Box<EcnState>>,
     /// Unread messages from before a restart of the peer, and the restart.
     unread: Rare<Unread>,
@@ -261,6 +265,7 @@ impl Association {
         random: Option<Random>,
     ) -> Self {
         let paths = Paths::new(PathsConfig::from(&*config), rng.next_seed());
+        let protection = protection::begin(&config, &mut rng);
         let random = random.unwrap_or_else(|| auth::random_number(&config.auth, &mut rng));
         Self {
             // Replaced when the peer's initial TSN is known; nothing is given to it before.
@@ -285,6 +290,7 @@ impl Association {
             reconfig: Reconfig::new(tags.local_initial_tsn, Tsn::new(0)),
             readdressing: Readdressing::new(tags.local_initial_tsn, Tsn::new(0), &[], false),
             auth: Authentication::new(&config.auth, random),
+            protection,
             ecn: None,
             own_jar: None,
             keys_version: 0,

@@ -2,6 +2,7 @@
 
 use core::net::IpAddr;
 
+use msctp_protection::NegotiationError;
 use msctp_units::{Span, Time};
 use msctp_wire::param::Padding;
 use msctp_wire::{
@@ -16,6 +17,7 @@ use crate::cookie::{Addresses, Cookie, CookieJar};
 use crate::extensions::Extensions;
 use crate::path::pairing::{MAX_ADDRESSES, is_endpoint};
 use crate::path::{AMPLIFICATION_LIMIT, ip_header};
+use crate::protection::{CookieProtection, ProtectionOffer};
 
 /// Bytes of unrecognized parameters reported at most: an answer must not be much larger than what provoked
 /// it, and has to fit a packet.
@@ -50,6 +52,10 @@ pub(crate) struct Offer<'a> {
     pub(crate) extensions: Extensions,
     /// The peer's authentication parameters; `None`: it does not support AUTH.
     pub(crate) auth: Option<AuthOffer>,
+    /// The peer's DTLS Key Management parameter.
+    pub(crate) protection: Option<ProtectionOffer>,
+    /// The DTLS chunk can be agreed on.
+    protected: bool,
     pub(crate) cookie: Option<&'a [u8]>,
     /// Time that the peer asks to add to the cookie's lifetime.
     pub(crate) preservative: Span,
@@ -78,6 +84,8 @@ pub(crate) enum OfferFault<'a> {
     AsconfWithoutAuth,
     /// The peer does not support AUTH, and we have shared keys.
     NoAuth,
+    /// The DTLS chunk is required here, and cannot be agreed on.
+    Protection(NegotiationError),
 }
 
 impl<'a> OfferFault<'a> {
@@ -96,6 +104,8 @@ impl<'a> OfferFault<'a> {
             // RFC 4895 §6.1
             Self::Random => Some(Cause::ProtocolViolation(b"RANDOM is not 32 bytes")),
             Self::AsconfWithoutAuth => Some(Cause::ProtocolViolation(b"ASCONF without AUTH")),
+            // draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.1
+            Self::Protection(error) => Some(error.cause()),
             Self::NoAuth => Some(Cause::ProtocolViolation(b"AUTH and a shared key are required here")),
         }
     }
@@ -146,6 +156,8 @@ impl<'a> Offer<'a> {
             families: (true, true),
             extensions: Extensions::NONE,
             auth: None,
+            protection: None,
+            protected: false,
             cookie: None,
             preservative: Span::ZERO,
             has_forward_param: false,
@@ -177,6 +189,12 @@ impl<'a> Offer<'a> {
                     //# in the length.
                     return Err(OfferFault::HostName(rest.get(..4 + name.len()).unwrap_or(name)));
                 }
+                Some(Ok(Param::DtlsKeyManagement(_))) => {
+                    if offer.protection.is_none() {
+                        offer.protection = Some(ProtectionOffer::read(rest).ok_or(OfferFault::Malformed)?);
+                    }
+                    continue;
+                }
                 Some(Ok(param)) => param,
             };
             if !offer.take(param, &mut auth)? {
@@ -202,6 +220,16 @@ impl<'a> Offer<'a> {
         if self.has_forward_param && !config.streams.partial_reliability {
             self.report(&FORWARD_TSN_SUPPORTED);
         }
+        if let Some(keys) = config.protection.keys() {
+            let agreement = ProtectionOffer::check(keys, self.protection.as_ref());
+            self.protected = agreement.is_ok();
+            match agreement {
+                // The DTLS chunk takes the place of AUTH.
+                Ok(()) => return Ok(()),
+                Err(error) if config.protection.is_required() => return Err(OfferFault::Protection(error)),
+                Err(_) => {}
+            }
+        }
         let required = config.auth.policy == AuthPolicy::Required;
         if required && self.extensions.has(Extensions::ASCONF) && self.auth.is_none() {
             return Err(OfferFault::AsconfWithoutAuth);
@@ -210,6 +238,11 @@ impl<'a> Offer<'a> {
             return Err(OfferFault::NoAuth);
         }
         Ok(())
+    }
+
+    /// Returns whether the DTLS chunk can be agreed on: known after [`check`](Self::check).
+    pub(crate) fn is_protected(&self) -> bool {
+        self.protected
     }
 
     /// Reads one parameter. Returns false if no further one may be read.
@@ -421,6 +454,8 @@ pub(crate) struct Answer<'a> {
     pub(crate) tie_tags: (u32, u32),
     /// Our Random Number, if AUTH is enabled.
     pub(crate) random: Random,
+    /// Our DTLS Key Management parameter, if the INIT has one too.
+    pub(crate) protection: Option<ProtectionOffer>,
     /// Addresses of the INIT, to which the INIT ACK is sent.
     pub(crate) at: PathAddr,
     /// Bytes of the packet at most: [`answer_room`].
@@ -446,7 +481,8 @@ impl Answer<'_> {
         //= reason=an INIT ACK says nothing of AUTH to a peer whose INIT said nothing of it; option
         //= reason=`auth.policy`, held by default
         //# Each SCTP endpoint MUST include in the INIT and INIT-ACK a HMAC-ALGO parameter
-        let ours = our_offer(&self.config.auth, self.random).filter(|_| offer.auth.is_some());
+        let ours =
+            our_offer(&self.config.auth, self.random).filter(|_| offer.auth.is_some() && !offer.protected);
         let listed = |ours: &IpAddr| self.config.offer.list_addresses && offer.can_use(ours, &self.at.remote);
         let usable = self.local_addresses.iter().copied().filter(listed);
         let mut cookie = Cookie {
@@ -463,12 +499,21 @@ impl Answer<'_> {
             peer_a_rwnd: offer.a_rwnd,
             outbound_streams,
             inbound_streams,
-            extensions: self.config.extensions().agreed(self.config.auth.policy, offer.extensions),
+            extensions: self.config.extensions().agreed(
+                self.config.auth.policy,
+                offer.protected,
+                offer.extensions,
+            ),
             auth: offer
                 .auth
                 .clone()
                 .filter(|_| ours.is_some())
                 .map(|peer| CookieAuth { random: self.random, peer }),
+            protection: self
+                .protection
+                .clone()
+                .zip(offer.protection.clone())
+                .map(|(ours, theirs)| CookieProtection { ours, theirs }),
             at: self.at,
             addresses: offer.all_addresses(self.at.remote).into_iter().skip(1).collect(),
             lists_addresses: true,
@@ -476,7 +521,11 @@ impl Answer<'_> {
         let mut signed = Vec::with_capacity(256);
         let chunk_types = self.config.extensions().chunk_types();
         let auth: ParamList<'_> = ours.iter().flat_map(AuthOffer::params).collect();
-        let mandatory = HEADERS + params_len(&auth) + (4 + cookie.signed_len()).next_multiple_of(4);
+        let protection = self.protection.as_ref().and_then(ProtectionOffer::as_param);
+        let mandatory = HEADERS
+            + params_len(&auth)
+            + params_len(&protection)
+            + (4 + cookie.signed_len()).next_multiple_of(4);
         // An INIT that is not padded, as other stacks send it, is answered by what there is room for, the
         // most useful first. The cookie and AUTH are no larger than three times what asked for them, whatever
         // that was.
@@ -496,6 +545,7 @@ impl Answer<'_> {
         //# "Z" MUST generate and send along with the INIT ACK chunk a State Cookie.
         jar.sign(&cookie, &mut signed);
         params.extend(auth);
+        params.extend(protection);
         params.push(Param::StateCookie(&signed));
         // RFC 9260 §3.2.2: unrecognized parameters of an INIT are reported in the INIT ACK
         for unrecognized in &offer.unrecognized {

@@ -45,7 +45,7 @@ impl Association {
     /// Appends the next packet to `out`, or several of equal size with `Config::max_segments`. Returns `None`
     /// when there is nothing to send; call it until then.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
-        if self.has_nothing_to_send(now) {
+        if self.has_nothing_to_send(now) || self.protection.is_some() && !self.may_seal(now) {
             self.report_abandoned();
             return None;
         }
@@ -105,7 +105,7 @@ impl Association {
             //# the two endpoints MUST complete an initialization process in order to set up an SCTP
             //# association
             State::CookieWait => self.send_init(now, out),
-            State::CookieEchoed => self.send_cookie_echo(now, out),
+            State::CookieEchoed => self.send_cookie_echo(now, out).or_else(|| self.send_early(now, out)),
             State::Established
             | State::ShutdownPending
             | State::ShutdownReceived
@@ -147,7 +147,21 @@ impl Association {
         }
     }
 
+    /// Begins a packet, protected if it goes to the peer and there are keys.
     pub(super) fn builder<'o>(&self, out: &'o mut Vec<u8>, tag: u32, max_len: usize) -> PacketBuilder<'o> {
+        if tag == self.tags.peer_tag && self.seals() {
+            return self.protected_builder(out, max_len);
+        }
+        self.clear_builder(out, tag, max_len)
+    }
+
+    /// Begins a packet in clear.
+    pub(super) fn clear_builder<'o>(
+        &self,
+        out: &'o mut Vec<u8>,
+        tag: u32,
+        max_len: usize,
+    ) -> PacketBuilder<'o> {
         let tags = &self.tags;
         let tag_field = VerificationTag::new(tag);
         let mut builder = PacketBuilder::new(out, tags.local_port, tags.peer_port, tag_field, max_len);
@@ -169,7 +183,10 @@ impl Association {
     #[inline(always)]
     fn data_builder<'o>(&self, out: &'o mut Vec<u8>, max_len: usize) -> PacketBuilder<'o> {
         let tags = &self.tags;
-        if self.auth.packet_overhead() > 0 || tags.extensions.has(Extensions::ZERO_CHECKSUM) {
+        if self.protection.is_some()
+            || self.auth.packet_overhead() > 0
+            || tags.extensions.has(Extensions::ZERO_CHECKSUM)
+        {
             return self.builder(out, tags.peer_tag, max_len);
         }
         //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5
@@ -198,7 +215,10 @@ impl Association {
     /// Returns the size of an SCTP packet between these addresses in bytes.
     pub(super) fn packet_room(&self, at: PathAddr) -> usize {
         let path = self.paths.by_addr(at).and_then(|path| self.paths.get(path));
-        path.map_or((self.config.pmtu.max() - crate::path::ip_header(&at.remote)) as usize, packet_room)
+        path.map_or(
+            (self.config.usable_pmtu().max() - crate::path::ip_header(&at.remote)) as usize,
+            packet_room,
+        )
     }
 
     /// Sends queued control chunks: the first, those behind it to the same place, then other chunks that may
@@ -207,15 +227,18 @@ impl Association {
     /// A chunk that must be sent whole, such as a HEARTBEAT ACK (RFC 9260 §8.3) or an INIT ACK, may exceed
     /// the initial PMTU of discovery: IP then fragments it, up to `Config::pmtu`.
     fn send_control(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
-        let (at, tag, alone) = self.control.front().map(|front| (front.at, front.tag, front.alone))?;
+        let (at, tag, alone, clear) =
+            self.control.front().map(|front| (front.at, front.tag, front.alone, front.clear))?;
         let path = self.path_of(at);
-        let most = (self.config.pmtu.max() - crate::path::ip_header(&at.remote)) as usize;
+        let most = (self.config.usable_pmtu().max() - crate::path::ip_header(&at.remote)) as usize;
         let first = self.control.front().and_then(Waiting::chunk).map_or(0, |chunk| chunk.padded_len());
         let (room, needed) = (self.packet_room(at), self.least_packet() + first);
         let may_fragment = needed > room && needed <= most;
         let first = self.control.front().and_then(Waiting::chunk).map(|chunk| chunk.chunk_type());
         let answers = matches!(first, Some(ChunkType::INIT_ACK | ChunkType::ABORT));
-        let mut builder = self.builder(out, tag, if may_fragment { needed } else { room });
+        let room = if may_fragment { needed } else { room };
+        let mut builder =
+            if clear { self.clear_builder(out, tag, room) } else { self.builder(out, tag, room) };
         while let Some(front) = self.control.front() {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-6.10
             //# An endpoint MUST NOT bundle INIT, INIT ACK, or SHUTDOWN COMPLETE chunks with any other chunks.
@@ -224,7 +247,7 @@ impl Association {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
             //# They MUST be the only chunks present in the SCTP packets that carry them.
             let travels_along = builder.is_empty() || !front.alone;
-            if front.at != at || front.tag != tag || !travels_along {
+            if front.at != at || front.tag != tag || front.clear != clear || !travels_along {
                 break;
             }
             let Some(chunk) = front.chunk() else {
@@ -256,7 +279,7 @@ impl Association {
         {
             self.bundle(now, path, &mut builder);
         }
-        let answers_unverified = answers && !builder.has_auth();
+        let answers_unverified = answers && !builder.has_auth() && !builder.is_enclosed();
         Some(Transmit { may_fragment, answers_unverified, ..Transmit::new(path, at, self.seal(builder)) })
     }
 
@@ -375,7 +398,7 @@ impl Association {
         //# 1500 bytes)
         let needed = CommonHeader::LEN + auth_len + CookieEcho { cookie }.padded_len();
         let (may_fragment, room) = (needed > room, room.max(needed));
-        let mut builder = self.builder(out, self.tags.peer_tag, room);
+        let mut builder = self.clear_builder(out, self.tags.peer_tag, room);
         //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
         //# the endpoint MUST use the value of the Initiate Tag received in the INIT ACK chunk.
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.11
@@ -409,10 +432,33 @@ impl Association {
             //# SCTP packet larger than the PMTU, then the implementation MUST NOT send a COOKIE ECHO chunk
             //# to an UNCONFIRMED address.
             builder.push(&Heartbeat { params: Params::from(&params) }).ok()?;
+        } else if self.seals() {
+            self.setup.early = Some(path);
         } else if self.may_send_data() && !self.outbound.is_drained() {
             self.fill_data(now, path, &mut builder);
         }
         Some(Transmit { may_fragment, ..Transmit::new(Some(path), at, self.seal(builder)) })
+    }
+
+    /// Sends the data that a COOKIE ECHO would carry, in a protected packet that follows it.
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
+    //= type=exception
+    //= reason=a COOKIE ECHO is in clear, so that the DATA that may be bundled with it follows in one packet
+    //= reason=under pre-shared keys (option `protection`, off by default)
+    //# it MUST be the first chunk in the packet and, until the COOKIE ACK chunk is returned, the sender
+    //# MUST NOT send any other packets to the peer.
+    fn send_early(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        let path = if self.setup.early.is_some() { self.setup.early.take()? } else { return None };
+        if self.outbound.is_drained() {
+            return None;
+        }
+        let entry = self.paths.get(path)?;
+        let (at, room) = (entry.addr(), packet_room(entry));
+        let mut builder = self.data_builder(out, room);
+        if !self.fill_data(now, path, &mut builder) {
+            return None;
+        }
+        Some(Transmit::new(Some(path), at, self.seal(builder)))
     }
 
     /// Sends the next packet of an established association.
@@ -482,7 +528,7 @@ impl Association {
             _ => None,
         };
         if let Some(needed) = oversized {
-            room = room.max(needed + self.auth.packet_overhead());
+            room = room.max(needed + self.packet_overhead());
         }
         let mut builder = self.data_builder(out, room);
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6
@@ -528,13 +574,15 @@ impl Association {
         let heartbeat = Heartbeat { params: Params::from(&params) };
         // A probe may exceed the path's PMTU: it tests a larger one.
         let probe = padding.map_or(0, |padding| 12 + heartbeat.padded_len() + 4 + padding as usize);
-        let (at, room) = (entry.addr(), packet_room(entry).max(probe));
+        let least = self.least_packet() + heartbeat.padded_len() + 4;
+        let (at, room) = (entry.addr(), packet_room(entry).max(probe).max(least));
         let mut builder = self.builder(out, self.tags.peer_tag, room);
         builder.push(&heartbeat).ok()?;
         if let Some(padding) = padding {
-            // AUTH replaces a part of the padding.
-            let auth_len = builder.len() - CommonHeader::LEN - heartbeat.padded_len();
-            let padding = padding.saturating_sub(auth_len as u32);
+            // AUTH or protection replaces a part of the padding.
+            let after = if builder.is_enclosed() { crate::protection::SPACE.1 } else { 0 };
+            let taken = builder.len() + after - CommonHeader::LEN - heartbeat.padded_len();
+            let padding = padding.saturating_sub(taken as u32);
             builder.push(&Pad { padding_len: padding.min(u32::from(u16::MAX)) as u16 }).ok()?;
         }
         self.trace_control(now, Direction::Out, Some(path), &heartbeat);

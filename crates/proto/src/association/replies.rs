@@ -40,10 +40,11 @@ impl Association {
         self.control.push(to, self.tags.peer_tag, chunk);
     }
 
-    /// Returns the overhead of an SCTP packet in bytes: the common header, and an AUTH chunk if one may be
-    /// needed.
+    /// Returns the overhead of an SCTP packet in bytes: the common header, and an AUTH chunk or protection if
+    /// one may be needed.
     pub(super) fn least_packet(&self) -> usize {
-        CommonHeader::LEN + self.auth.plan().map_or(0, |plan| plan.chunk_len())
+        let auth = self.auth.plan().map_or(0, |plan| plan.chunk_len());
+        CommonHeader::LEN + auth.max(self.protection_overhead())
     }
 
     /// Returns the maximum length in bytes of one more SCTP packet in reply to the current packet;

@@ -17,6 +17,7 @@ impl Association {
             inbound_streams: tags.inbound_streams,
             dynamic_addresses: has(Extensions::ASCONF),
             authentication: self.auth.is_spoken(),
+            protection: self.is_protected(),
             partial_reliability: tags.extensions.forwards(),
             interleaving: tags.extensions.interleaves(),
             reconfiguration: has(Extensions::RE_CONFIG),

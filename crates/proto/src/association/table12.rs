@@ -94,6 +94,13 @@ impl Association {
             return false;
         }
         let action = action(&self.tags, cookie);
+        // draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.4: only keys for that may restart a protected association
+        if self.is_enforced()
+            && (action == Action::Restart || action == Action::Collision && !self.is_setting_up())
+        {
+            self.stats.unprotected_packets += 1;
+            return false;
+        }
         // Step 3: an expired cookie is stale unless both tags match the association
         if action != Action::Duplicate
             && let Some(staleness) = jar.staleness(now, cookie)
@@ -102,7 +109,7 @@ impl Association {
             //# The endpoint also MUST transmit an ERROR chunk with a "Stale Cookie" error cause
             if jar.may_answer_setup(now, at.remote) {
                 let causes = [stale_cookie(staleness)];
-                self.control.push_alone(at, cookie.peer_tag, &Error { causes: Causes::from(&causes) });
+                self.control.push_clear(at, cookie.peer_tag, &Error { causes: Causes::from(&causes) });
             } else {
                 self.stats.chunks_held_off += 1;
             }
@@ -138,7 +145,12 @@ impl Association {
                 return false;
             }
             Action::Restart => self.restart(now, cookie),
-            Action::Collision => self.resolve_collision(now, cookie),
+            Action::Collision => {
+                self.resolve_collision(now, cookie);
+                if self.state == State::Closed {
+                    return false;
+                }
+            }
             Action::Duplicate if self.state == State::CookieEchoed => self.become_established(now),
             Action::Duplicate => {}
         }
@@ -175,6 +187,7 @@ impl Association {
         self.closing = crate::rare::Rare::default();
         self.tags = self.rng.with(|rng| Tags::of_cookie(cookie, rng));
         self.keys_version += 1;
+        self.protect_by_cookie(now, cookie);
         // RFC 4895 §6.3: both ends use the new association shared key from now on
         self.agree_auth_of_cookie(cookie);
         self.restart_paths(now, cookie);
@@ -237,6 +250,9 @@ impl Association {
             self.tags.outbound_streams = cookie.outbound_streams;
             self.tags.inbound_streams = cookie.inbound_streams;
             self.tags.extensions = cookie.extensions;
+            if !self.protect_by_cookie(now, cookie) {
+                return;
+            }
             // RFC 4895 §6.1: in a collision our Random Number is that of our INIT
             self.agree_auth(cookie.auth.as_ref().map(|auth| &auth.peer));
             self.add_peer_address(now, cookie.at.remote);
@@ -254,6 +270,7 @@ impl Association {
         let listed = self.config.offer.list_addresses && cookie.lists_addresses;
         let local = if listed { local } else { core::slice::from_ref(&cookie.at.local) };
         self.enter_addresses(now, local.iter().copied(), remote);
+        self.protect_by_cookie(now, cookie);
         self.agree_auth_of_cookie(cookie);
         // RFC 9260 §5.4 rule 2: the destination of the INIT ACK is confirmed
         if let Some(path) = self.path_of(cookie.at) {
@@ -299,6 +316,7 @@ mod tests {
             inbound_streams: 1,
             extensions: crate::extensions::Extensions::NONE,
             auth: None,
+            protection: None,
             at: PathAddr { local: ip, remote: ip },
             addresses: Addresses::new(),
             lists_addresses: true,

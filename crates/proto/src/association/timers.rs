@@ -25,6 +25,8 @@ timer_table! {
         StreamRequest,
         /// The handover policy's timer.
         Policy,
+        /// The keys of an earlier epoch are destroyed (`Config::protection`).
+        Keys,
         /// The delayed SACK (RFC 9260 §6.2).
         DelayedSack,
     }
@@ -33,7 +35,10 @@ timer_table! {
 impl Timer {
     /// Returns true if packets do not move the timer: `Output::watch_timeout` keeps the earliest of these.
     const fn is_upkeep(self) -> bool {
-        matches!(self, Self::Idle | Self::Paths | Self::AddressRequest | Self::StreamRequest | Self::Policy)
+        matches!(
+            self,
+            Self::Idle | Self::Paths | Self::AddressRequest | Self::StreamRequest | Self::Policy | Self::Keys
+        )
     }
 }
 
@@ -67,6 +72,7 @@ impl Association {
             Timer::AddressRequest => self.readdressing.ours.next_timeout(),
             Timer::StreamRequest => self.reconfig.next_timeout(),
             Timer::Policy => self.handover.timer,
+            Timer::Keys => self.protection.as_ref().and_then(|protection| protection.next_timeout()),
             Timer::DelayedSack => self.sack_deadline(),
         }
     }
@@ -84,6 +90,11 @@ impl Association {
             Timer::AddressRequest => self.readdressing_timeout(now),
             Timer::StreamRequest => self.reconfig_timeout(now),
             Timer::Policy => self.policy_timeout(now),
+            Timer::Keys => {
+                if let Some(protection) = &mut self.protection {
+                    protection.handle_timeout(now);
+                }
+            }
             // `poll_transmit` sends it.
             Timer::DelayedSack => {}
         }

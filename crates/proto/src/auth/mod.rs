@@ -92,6 +92,8 @@ pub(crate) struct Authentication {
     agreed: Option<Box<Agreed>>,
     /// DATA or SACK is signed.
     signs_data: bool,
+    /// Only the peer can authenticate chunks: there is a shared key, or all packets are protected.
+    excludes_observers: bool,
 }
 
 /// Returns our AUTH parameters for an INIT or INIT ACK with this Random Number; `None` if AUTH is off.
@@ -108,6 +110,7 @@ impl Authentication {
             keys: KeyRing::new(&config.keys, config.active_key()),
             agreed: None,
             signs_data: false,
+            excludes_observers: config.has_secret(),
         }
     }
 
@@ -171,6 +174,31 @@ impl Authentication {
         self.plan().map_or(0, AuthPlan::chunk_len)
     }
 
+    /// Returns whether only the peer can authenticate chunks. An observer can compute the null key.
+    #[inline]
+    pub(crate) fn excludes_observers(&self) -> bool {
+        self.excludes_observers
+    }
+
+    /// Accepts again what the options say.
+    pub(crate) fn begin_demands(&mut self, config: &AuthConfig) {
+        self.demanded = config.demanded();
+        self.excludes_observers = config.has_secret();
+    }
+
+    /// Accepts the chunks that change addresses only authenticated or protected.
+    pub(crate) fn demand_for_addresses(&mut self) {
+        self.demanded.extend(COVERED);
+    }
+
+    /// Accepts all chunks only protected, but those that a set-up and the refusal of a restart need.
+    pub(crate) fn demand_protection(&mut self) {
+        const CLEAR: [ChunkType; 3] = [ChunkType::INIT, ChunkType::INIT_ACK, ChunkType::COOKIE_ECHO];
+        let all = (0..=u8::MAX).map(ChunkType);
+        self.demanded.extend(all.filter(|typ| !CLEAR.contains(typ)));
+        self.excludes_observers = true;
+    }
+
     /// Returns the chunk types that are accepted only with AUTH.
     pub(crate) fn demanded(&self) -> &ChunkSet {
         &self.demanded
@@ -196,6 +224,7 @@ impl Authentication {
             keys: self.keys.clone(),
             agreed: None,
             signs_data: false,
+            excludes_observers: self.excludes_observers,
         };
         other.agree(config, cookie.map(|cookie| &cookie.peer));
         other

@@ -21,6 +21,7 @@ use crate::handover::PolicyFactory;
 use crate::inbound::InboundConfig;
 use crate::outbound::{LossRecovery, OutboundConfig, RetransmissionPath, SpuriousTimeouts};
 use crate::path::{FailoverConfig, MAX_PMTU, MIN_PMTU, PathsConfig, Pmtu, pmdcs};
+use crate::protection::{MAX_ROOM, Protection};
 use crate::streams::StreamsConfig;
 
 /// Options of one association. [`Config::default`] is RFC 9260 §16 where it gives a value.
@@ -118,6 +119,8 @@ pub struct Config {
     pub initial_window: InitialWindow,
     /// Policy at path changes. [`Conservative`](crate::handover::Conservative) by default: RFC 9260.
     pub handover_policy: PolicyFactory,
+    /// Protection of all packets by the DTLS chunk. Off.
+    pub protection: Protection,
     /// Authentication of chunks (RFC 4895): those that change addresses and windows in any case.
     pub auth: AuthConfig,
     /// Optional contents of INIT and INIT ACK.
@@ -164,6 +167,7 @@ impl Default for Config {
             controller: ControllerFactory::default(),
             initial_window: InitialWindow::default(),
             handover_policy: PolicyFactory::default(),
+            protection: Protection::default(),
             auth: AuthConfig::default(),
             offer: OfferConfig::default(),
             streams: StreamsConfig::default(),
@@ -186,6 +190,7 @@ impl Config {
         self.validate_sizes()?;
         self.validate_controller()?;
         self.auth.validate()?;
+        self.validate_protection()?;
         self.failover.validate(self.path_max_retrans)?;
         self.streams.validate()?;
         within("assoc_max_retrans", self.assoc_max_retrans, 1.., " attempt")
@@ -217,6 +222,19 @@ impl Config {
         within("sack_delay", self.sack_delay, ..=Span::from_millis(500), "")
     }
 
+    /// draft-ietf-tsvwg-sctp-dtls-chunk-04 §3.2: never together with AUTH.
+    fn validate_protection(&self) -> Result<(), ConfigError> {
+        let Some(keys) = self.protection.keys() else { return Ok(()) };
+        let want = "none while protection is on: the DTLS chunk takes the place of AUTH";
+        check(self.auth.keys.is_empty(), "auth.keys", self.auth.keys.len(), want)?;
+        check(
+            keys.is_usable(),
+            "protection",
+            format_args!("{keys:?}"),
+            "1 to 32 methods and at least one role",
+        )
+    }
+
     fn validate_controller(&self) -> Result<(), ConfigError> {
         // Without room for one packet nothing would ever be sent.
         let pmdcs = pmdcs(self.pmtu.max(), 0, &IpAddr::V4(Ipv4Addr::UNSPECIFIED));
@@ -236,7 +254,17 @@ impl Config {
 
     /// Returns the extensions that this end offers.
     pub(crate) fn extensions(&self) -> Extensions {
-        Extensions::offered(self.auth.policy, self.offer, &self.streams, self.ecn)
+        Extensions::offered(self.auth.policy, &self.protection, self.offer, &self.streams, self.ecn)
+    }
+
+    /// Returns `pmtu`, limited to what a record can hold if protection is on
+    /// (draft-ietf-tsvwg-sctp-dtls-chunk-04 §3.1).
+    pub(crate) fn usable_pmtu(&self) -> Pmtu {
+        const MOST: u32 = 20 + MAX_ROOM as u32;
+        match self.protection {
+            Protection::Off => self.pmtu,
+            _ => self.pmtu.with_max(self.pmtu.max().min(MOST)),
+        }
     }
 
     fn validate_sizes(&self) -> Result<(), ConfigError> {
@@ -287,7 +315,7 @@ impl From<&Config> for PathsConfig {
             failover: config.failover,
             overlap: config.moves.is_fast(),
             assoc_max_retrans: config.assoc_max_retrans,
-            pmtu: config.pmtu,
+            pmtu: config.usable_pmtu(),
             reserved: 0,
             controller: config.controller.clone(),
             initial_window: config.initial_window,
@@ -332,7 +360,7 @@ mod tests {
 
     /// The most options that an association may have. Each is a liability: merge or remove one before adding
     /// another.
-    const MOST_OPTIONS: usize = 45;
+    const MOST_OPTIONS: usize = 46;
 
     /// Returns the names of the options: the fields of `Config` and of the structs nested in it that group
     /// options.

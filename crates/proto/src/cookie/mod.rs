@@ -22,6 +22,7 @@ use crate::addr::PathAddr;
 use crate::auth::{AuthOffer, CookieAuth};
 use crate::config::EndpointConfig;
 use crate::extensions::Extensions;
+use crate::protection::{CookieProtection, ProtectionOffer};
 use crate::rate::RateLimit;
 
 /// Length of the MAC in bytes: HMAC-SHA256 truncated to 128 bits, as in IPsec. An INIT ACK may not be much
@@ -59,6 +60,8 @@ pub(crate) struct Cookie {
     //# the cookie contained in an INIT-ACK chunk and in a COOKIE-ECHO chunk MUST NOT contain any endpoint
     //# pair shared keys
     pub(crate) auth: Option<CookieAuth>,
+    /// DTLS Key Management parameters of both ends, if both sent one.
+    pub(crate) protection: Option<CookieProtection>,
     /// Where the INIT ACK went: the one address that is confirmed from the start (RFC 9260 §5.4 rule 2).
     pub(crate) at: PathAddr,
     /// The peer's other addresses.
@@ -111,9 +114,11 @@ impl Cookie {
         // The generation of the secret, then the fields in the order of `write`
         let fixed = 1 + 8 + 4 + 4 * 2 + 7 * 4 + 2 + 1;
         let auth = self.auth.as_ref().map_or(0, CookieAuth::len);
+        let protection =
+            self.protection.as_ref().map_or(0, |p| p.ours.bytes().len() + p.theirs.bytes().len());
         let addresses = [self.at.local, self.at.remote];
         let addresses = addresses.iter().chain(&self.addresses).map(|ip| if ip.is_ipv4() { 5 } else { 17 });
-        fixed + auth + addresses.sum::<usize>() + MAC_LEN
+        fixed + auth + protection + addresses.sum::<usize>() + MAC_LEN
     }
 
     //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.3
@@ -137,9 +142,15 @@ impl Cookie {
             out.extend_from_slice(&word.to_be_bytes());
         }
         out.extend_from_slice(&self.extensions.bits().to_be_bytes());
-        out.push(u8::from(self.auth.is_some()) | u8::from(self.lists_addresses) << 1);
+        let [auth, lists, protection] =
+            [self.auth.is_some(), self.lists_addresses, self.protection.is_some()].map(u8::from);
+        out.push(auth | lists << 1 | protection << 2);
         if let Some(auth) = &self.auth {
             auth.write(out);
+        }
+        if let Some(CookieProtection { ours, theirs }) = &self.protection {
+            out.extend_from_slice(ours.bytes());
+            out.extend_from_slice(theirs.bytes());
         }
         for address in [self.at.local, self.at.remote].iter().chain(&self.addresses) {
             match address {
@@ -181,6 +192,10 @@ impl Cookie {
             0 => None,
             _ => Some(CookieAuth::read(&mut reader)?),
         };
+        let protection = match flags & 4 {
+            0 => None,
+            _ => Some(CookieProtection { ours: reader.offer()?, theirs: reader.offer()? }),
+        };
         let at = PathAddr { local: reader.address()?, remote: reader.address()? };
         let mut addresses = Addresses::new();
         while !reader.0.is_empty() {
@@ -202,6 +217,7 @@ impl Cookie {
             inbound_streams,
             extensions,
             auth,
+            protection,
             at,
             addresses,
             lists_addresses,
@@ -226,6 +242,12 @@ impl Reader<'_> {
 
     fn u16(&mut self) -> Option<u16> {
         self.take().map(u16::from_be_bytes)
+    }
+
+    fn offer(&mut self) -> Option<ProtectionOffer> {
+        let offer = ProtectionOffer::read(self.0)?;
+        self.0 = &self.0[offer.bytes().len()..];
+        Some(offer)
     }
 
     fn address(&mut self) -> Option<IpAddr> {
@@ -401,6 +423,7 @@ pub(super) mod testing {
                     hmacs: [HmacId::SHA256, HmacId::SHA1].into_iter().collect(),
                 },
             }),
+            protection: None,
             at: PathAddr { local: "10.0.0.1".parse().unwrap(), remote: "2001:db8::1".parse().unwrap() },
             addresses: ["10.0.0.2".parse().unwrap(), "2001:db8::2".parse().unwrap()].into_iter().collect(),
             lists_addresses: true,
@@ -429,9 +452,18 @@ mod tests {
             let peer = AuthOffer { chunks: chunks.map(|types| types.iter().copied().collect()), ..auth.peer };
             Cookie { auth: Some(CookieAuth { peer, ..auth }), ..whole.clone() }
         };
+        let offer = |methods: u8| {
+            let mut bytes = vec![0x80, 6, 0, 9 + methods, 1, 2, 3, 4, 3];
+            bytes.extend(0..methods);
+            ProtectionOffer::read(&bytes).unwrap()
+        };
         for cookie in [
             whole.clone(),
             Cookie { auth: None, ..whole.clone() },
+            Cookie {
+                protection: Some(CookieProtection { ours: offer(1), theirs: offer(30) }),
+                ..whole.clone()
+            },
             Cookie { lists_addresses: false, ..whole.clone() },
             with(None),
             with(Some(&[])),

@@ -15,6 +15,7 @@ use crate::association::{Association, stale_cookie};
 use crate::auth::{Authentication, RANDOM_LEN, Verdict};
 use crate::config::Config;
 use crate::cookie::Cookie;
+use crate::protection::ProtectionOffer;
 
 /// A port that accepts associations.
 #[derive(Debug)]
@@ -61,6 +62,11 @@ impl Endpoint {
         if let Err(fault) = offer.check(&listener.config) {
             return self.refuse_init(now, at, ports, offer.tag, fault.cause().as_slice());
         }
+        let theirs = offer.protection.as_ref();
+        let protection = listener.config.protection.keys().filter(|_| theirs.is_some()).map(|keys| {
+            let tie_breaker = ProtectionOffer::other_tie_breaker(theirs, self.rng.next_u32());
+            ProtectionOffer::ours(keys, tie_breaker)
+        });
         let answer = Answer {
             config: &listener.config,
             local_addresses: &listener.addresses,
@@ -73,6 +79,7 @@ impl Endpoint {
             //# MUST be set to 0
             tie_tags: (0, 0),
             random: random_number(&listener.config.auth, &mut self.rng),
+            protection,
             at,
             room: answer_room(packet.bytes().len(), &at.remote),
         };
@@ -205,6 +212,9 @@ impl Endpoint {
 /// Returns whether a COOKIE ECHO may create an association (RFC 4895 §6.3). The cookie's parameters and our
 /// shared keys authenticate it if AUTH precedes it or is required.
 fn may_echo(config: &Config, packet: &Packet<'_>, cookie: &Cookie) -> bool {
+    if config.protection.is_required() && cookie.protection.is_none() {
+        return false;
+    }
     let mut chunks = packet.chunks();
     let from_auth = chunks.rest();
     let Some(Ok(Chunk::Auth(auth))) = chunks.next() else {
@@ -244,6 +254,7 @@ mod tests {
             local_tag: u32::from(host),
             extensions: Extensions::NONE,
             auth: None,
+            protection: None,
             at,
             addresses: crate::cookie::Addresses::new(),
             ..cookie(created)
@@ -254,7 +265,7 @@ mod tests {
         let mut builder = PacketBuilder::new(&mut bytes, cookie.peer_port, cookie.local_port, tag, 1400);
         builder.push(&CookieEcho { cookie: &signed }).unwrap();
         builder.finish();
-        endpoint.handle_datagram(Time::ZERO + Span::from_secs(1), at, &bytes)
+        endpoint.handle_datagram(Time::ZERO + Span::from_secs(1), at, &mut bytes)
     }
 
     // RFC 9260 §5.2.6: an ABORT would end the set-up of an honest peer that is late.

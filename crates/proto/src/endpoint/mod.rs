@@ -333,7 +333,7 @@ impl Endpoint {
     }
 
     /// Handles an SCTP packet that arrived between these addresses. Never fails: see [`DatagramOutcome`].
-    pub fn handle_datagram(&mut self, now: Time, at: PathAddr, bytes: &[u8]) -> DatagramOutcome {
+    pub fn handle_datagram(&mut self, now: Time, at: PathAddr, bytes: &mut [u8]) -> DatagramOutcome {
         self.handle_marked_datagram(now, at, Ecn::NotEct, bytes)
     }
 
@@ -344,10 +344,12 @@ impl Endpoint {
         now: Time,
         at: PathAddr,
         ecn: Ecn,
-        bytes: &[u8],
+        bytes: &mut [u8],
     ) -> DatagramOutcome {
         match self.find(at, bytes) {
-            Some(slot) => self.give_found(now, at, ecn, bytes, slot, None),
+            Some(slot) => {
+                self.give_found(slot, |association, jar| association.input(now, at, ecn, bytes, jar))
+            }
             //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
             //# If no association is found, the packet MUST be considered as out of the blue.
             None => self.take_stray(now, at, bytes),
@@ -408,24 +410,22 @@ impl Endpoint {
         slot: u32,
         cookie: Option<&Cookie>,
     ) -> DatagramOutcome {
-        self.give_found(now, at, Ecn::NotEct, bytes, slot, cookie)
+        self.give_found(slot, |association, jar| {
+            association.input_clear(now, at, Ecn::NotEct, bytes, jar, cookie)
+        })
     }
 
     #[inline(always)]
     fn give_found(
         &mut self,
-        now: Time,
-        at: PathAddr,
-        ecn: Ecn,
-        bytes: &[u8],
         slot: u32,
-        cookie: Option<&Cookie>,
+        input: impl FnOnce(&mut Association, &mut CookieJar) -> bool,
     ) -> DatagramOutcome {
         let share = self.memory_share();
         let entry = &mut self.slots[slot as usize].entry;
         let verified = entry.as_mut().is_some_and(|entry| {
             entry.association.set_memory_share(share);
-            entry.association.input(now, at, ecn, bytes, &mut self.jar, cookie)
+            input(&mut entry.association, &mut self.jar)
         });
         self.mark_dirty(slot);
         let handle = self.handle(slot);

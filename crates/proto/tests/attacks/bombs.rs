@@ -32,7 +32,7 @@ const FLOOD_BYTES: usize = 130_000;
 fn strike(host: &mut Host, now: Time, at: PathAddr, packets: &[Vec<u8>]) {
     let mut out = Vec::new();
     for packet in packets {
-        host.endpoint.handle_datagram(now, at, packet);
+        host.endpoint.handle_datagram(now, at, &mut packet.clone());
         while host.endpoint.poll_transmit(now, &mut out).is_some() {
             out.clear();
         }

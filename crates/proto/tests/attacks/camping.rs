@@ -117,12 +117,12 @@ fn accept(endpoint: &mut Endpoint, remote: IpAddr, port: u16) -> DatagramOutcome
     let now = Time::ZERO + Span::from_secs(1);
     let local = if remote.is_ipv4() { b_ip(0) } else { "2001:db8:ffff::1".parse().unwrap() };
     let (at, mut out) = (PathAddr { local, remote }, Vec::new());
-    endpoint.handle_datagram(now, at, &packet_between(port, PORT_B, 0, &[&init(&[])]));
+    endpoint.handle_datagram(now, at, &mut packet_between(port, PORT_B, 0, &[&init(&[])]));
     assert!(endpoint.poll_transmit(now, &mut out).is_some(), "INIT ACK");
     let flight = Flight { sent: now, from: Side::B, at, ecn: msctp_units::Ecn::NotEct, bytes: out.clone() };
     let (tag, cookie) = init_ack(&[flight]).unwrap();
     let echo = packet_between(port, PORT_B, tag, &[&CookieEcho { cookie: &cookie }]);
-    let outcome = endpoint.handle_datagram(now, at, &echo);
+    let outcome = endpoint.handle_datagram(now, at, &mut echo.clone());
     while endpoint.poll_transmit(now, &mut out).is_some() {
         out.clear();
     }

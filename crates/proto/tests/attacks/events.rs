@@ -37,7 +37,7 @@ fn address_changes_wait_until_the_application_has_polled_its_events() {
             address: a_ip(0),
             requests: Params::from(&params[..]),
         };
-        pair.b.endpoint.handle_datagram(now, Pair::at(Side::B), &packet(Side::B, tag, &[&asconf]));
+        pair.b.endpoint.handle_datagram(now, Pair::at(Side::B), &mut packet(Side::B, tag, &[&asconf]));
         let mut answered = false;
         while pair.b.endpoint.poll_transmit(now, &mut out).is_some() {
             answered |= out[12] == chunk::ASCONF_ACK;

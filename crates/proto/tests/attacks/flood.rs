@@ -36,8 +36,8 @@ fn flood(count: u32, reading: bool) {
             params: Params::EMPTY,
         };
         let at = PathAddr { local: b_ip(0), remote: IpAddr::from((0x0b00_0000 + n).to_be_bytes()) };
-        let bytes = packet_between(PORT_A, PORT_B, 0, &[&init]);
-        let outcome = endpoint.handle_datagram(now, at, &bytes);
+        let mut bytes = packet_between(PORT_A, PORT_B, 0, &[&init]);
+        let outcome = endpoint.handle_datagram(now, at, &mut bytes);
         let mut answers = 0;
         while reading && endpoint.poll_transmit(now, &mut out).is_some() {
             answers += 1;

@@ -22,6 +22,7 @@ mod no_auth;
 mod null_key;
 mod off_path;
 mod parameters;
+mod protected;
 mod reflection;
 mod replay;
 mod restarts;

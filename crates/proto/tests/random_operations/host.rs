@@ -301,7 +301,8 @@ impl Host {
     }
 
     pub(crate) fn receive(&mut self, now: Time, at: PathAddr, bytes: &[u8], watch: &mut Watch) {
-        if let DatagramOutcome::Accepted(handle) = self.endpoint.handle_datagram(now, at, bytes) {
+        if let DatagramOutcome::Accepted(handle) = self.endpoint.handle_datagram(now, at, &mut bytes.to_vec())
+        {
             if self.main.is_none() {
                 self.main = Some(handle);
             } else {

@@ -311,7 +311,7 @@ impl Pair {
     pub fn inject_marked(&mut self, to: Side, at: PathAddr, ecn: Ecn, bytes: &[u8]) -> DatagramOutcome {
         let now = self.now;
         let host = self.host(to);
-        let outcome = host.endpoint.handle_marked_datagram(now, at, ecn, bytes);
+        let outcome = host.endpoint.handle_marked_datagram(now, at, ecn, &mut bytes.to_vec());
         if let DatagramOutcome::Accepted(handle) = outcome {
             host.handle = Some(handle);
         }

@@ -22,7 +22,7 @@ impl Simulation {
     /// Delivers an SCTP packet to its host.
     pub(crate) fn on_sctp(&mut self, number: u32, id: PacketId) {
         let now = self.now;
-        let packet = self.network.pool.packet(id);
+        let packet = self.network.pool.packet_mut(id);
         let at = PathAddr {
             local: self.addresses[packet.destination.index()],
             remote: self.addresses[packet.source.index()],
@@ -31,7 +31,7 @@ impl Simulation {
             self.network.pool.release(id);
             return;
         };
-        let outcome = host.endpoint.handle_marked_datagram(now, at, packet.ecn, &packet.bytes);
+        let outcome = host.endpoint.handle_marked_datagram(now, at, packet.ecn, &mut packet.bytes);
         let ports = packet
             .bytes
             .first_chunk()

@@ -1,0 +1,335 @@
+//! The DTLS chunk in an association (draft-ietf-tsvwg-sctp-dtls-chunk-04): agreement, sealed and opened
+//! packets, which packets may be in clear, and the calls of a key management method.
+//!
+//! A packet that was opened counts as authenticated, as one behind a valid AUTH chunk with a shared key does;
+//! in clear only the chunks of a set-up are accepted.
+
+use msctp_protection::{KeyMaterial, NegotiationError, OpenError, ReceiveUsage, SendUsage};
+use msctp_units::{Ecn, Time};
+use msctp_wire::{Checksum, ChunkType, CommonHeader, Packet, PacketBuilder, VerificationTag};
+
+use super::Association;
+use crate::addr::PathAddr;
+use crate::call_error::CallError;
+use crate::config::Config;
+use crate::cookie::{Cookie, CookieJar};
+use crate::event::{Event, LossReason};
+use crate::protection::{
+    KeyAgreement, MAX_ROOM, OVERHEAD, PacketProtection, ProtectionOffer, SPACE, SetUpNumbers,
+};
+use crate::rng::Rng;
+use crate::stats::AssociationState as State;
+
+/// Returns the state of protection, if it is on. Draws a tie breaker only then, so that other random numbers
+/// do not depend on it.
+pub(super) fn begin(config: &Config, rng: &mut Rng) -> Option<Box<PacketProtection>> {
+    let keys = config.protection.keys()?;
+    Some(Box::new(PacketProtection::new(keys.clone(), rng.next_u32())))
+}
+
+impl Association {
+    /// Agrees on protection with the peer's parameter. `ours`: the parameter of our INIT ACK.
+    ///
+    /// # Errors
+    ///
+    /// It is required and cannot be agreed on.
+    pub(super) fn agree_protection(
+        &mut self,
+        ours: Option<&ProtectionOffer>,
+        theirs: Option<&ProtectionOffer>,
+        numbers: SetUpNumbers,
+    ) -> Result<(), NegotiationError> {
+        let Some(protection) = &mut self.protection else { return Ok(()) };
+        self.auth.begin_demands(&self.config.auth);
+        match protection.agree(ours, theirs, numbers) {
+            Ok(()) if protection.is_enforced() => self.auth.demand_protection(),
+            // §3.2: dynamic addresses only with protection
+            Ok(()) => self.auth.demand_for_addresses(),
+            Err(error) if self.config.protection.is_required() => return Err(error),
+            Err(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Agrees on protection by our cookie; aborts and returns false if it is required and cannot be.
+    pub(super) fn protect_by_cookie(&mut self, now: Time, cookie: &Cookie) -> bool {
+        let numbers = SetUpNumbers {
+            ours: (cookie.local_tag, cookie.local_initial_tsn),
+            theirs: (cookie.peer_tag, cookie.peer_initial_tsn),
+        };
+        let (ours, theirs) = cookie.protection.as_ref().map(|both| (&both.ours, &both.theirs)).unzip();
+        let Err(error) = self.agree_protection(ours, theirs, numbers) else { return true };
+        let (cause, what) = (error.cause(), "the DTLS chunk, which is required here, cannot be agreed on");
+        self.abort_with(now, &[cause], LossReason::ProtocolViolation { cause: cause.typ().0, what });
+        false
+    }
+
+    /// Returns the parameter of our INIT ACK; `None` if there is nothing to answer. In a collision it is that
+    /// of our INIT.
+    pub(super) fn offer_protection(
+        &mut self,
+        colliding: bool,
+        theirs: Option<&ProtectionOffer>,
+    ) -> Option<ProtectionOffer> {
+        let (keys, ours) = (self.config.protection.keys()?, self.protection.as_ref()?.ours());
+        theirs?;
+        if colliding {
+            return Some(ours.clone());
+        }
+        let drawn = self.rng.next_u64() as u32;
+        Some(ProtectionOffer::ours(keys, ProtectionOffer::other_tie_breaker(theirs, drawn)))
+    }
+
+    /// Discards the keys of a set-up that begins anew.
+    pub(super) fn begin_protection_anew(&mut self) {
+        if let Some(protection) = &mut self.protection {
+            protection.begin_anew(self.rng.next_u64() as u32);
+            self.auth.begin_demands(&self.config.auth);
+        }
+    }
+
+    /// Sends the peer, which accepted our COOKIE ECHO, a packet that proves our key.
+    pub(super) fn prove_key(&mut self, at: PathAddr) {
+        if self.seals()
+            && self.outbound.is_drained()
+            && let Some(path) = self.path_of(at)
+        {
+            self.paths.request_heartbeat(path);
+        }
+    }
+
+    /// Returns whether both ends agreed on protection.
+    pub(super) fn is_protected(&self) -> bool {
+        self.protection.as_ref().is_some_and(|protection| protection.is_agreed())
+    }
+
+    /// Returns whether packets in clear are discarded.
+    pub(super) fn is_enforced(&self) -> bool {
+        self.protection.as_ref().is_some_and(|protection| protection.is_enforced())
+    }
+
+    /// Returns whether packets to the peer are sealed.
+    #[inline]
+    pub(super) fn seals(&self) -> bool {
+        self.protection.as_ref().is_some_and(|protection| protection.seals())
+    }
+
+    /// Returns whether both directions are protected, or protection was not agreed on.
+    pub(super) fn protects_addresses(&self) -> bool {
+        self.protection
+            .as_ref()
+            .is_none_or(|protection| !protection.is_agreed() || protection.seals() && protection.opens())
+    }
+
+    /// Returns the bytes that protection takes of each packet, from the agreement on.
+    pub(super) fn protection_overhead(&self) -> usize {
+        if self.is_protected() { OVERHEAD } else { 0 }
+    }
+
+    /// Returns the bytes that AUTH or protection takes of each packet with DATA.
+    pub(super) fn packet_overhead(&self) -> usize {
+        self.auth.packet_overhead().max(self.protection_overhead())
+    }
+
+    /// Begins a packet to be sealed.
+    #[cold]
+    pub(super) fn protected_builder<'o>(&self, out: &'o mut Vec<u8>, max_len: usize) -> PacketBuilder<'o> {
+        let tags = &self.tags;
+        let tag = VerificationTag::new(tags.peer_tag);
+        let max_len = max_len.min(MAX_ROOM);
+        PacketBuilder::enclosed(out, tags.local_port, tags.peer_port, tag, max_len, SPACE)
+    }
+
+    /// Seals a packet in place.
+    #[cold]
+    pub(super) fn seal_enclosed(&mut self, builder: &mut PacketBuilder<'_>) {
+        let bytes = builder.enclosed_mut(SPACE.1);
+        let sealed = self.protection.as_mut().is_some_and(|protection| protection.seal(bytes).is_ok());
+        if !sealed {
+            debug_assert!(false, "`may_seal` looked after the keys");
+            // Whatever happened, nothing leaves in clear.
+            bytes.fill(0);
+        }
+    }
+
+    /// Returns whether more packets may be sealed; changes the keys in time. Closes the association when
+    /// they are used up and nobody established others.
+    #[cold]
+    pub(super) fn may_seal(&mut self, now: Time) -> bool {
+        let may = self.protection.as_mut().is_none_or(|protection| protection.prepare_to_seal());
+        if !may {
+            self.close(now, Some(LossReason::KeysUsedUp));
+        }
+        may
+    }
+
+    /// Returns whether `bytes` are a packet that begins with a DTLS chunk.
+    pub(super) fn is_sealed(bytes: &[u8]) -> bool {
+        bytes.get(CommonHeader::LEN) == Some(&ChunkType::DTLS.0)
+    }
+
+    /// Handles a protected packet as [`input`](Self::input). One that cannot be opened has no effect but a
+    /// counter.
+    #[cold]
+    pub(super) fn input_sealed(
+        &mut self,
+        now: Time,
+        at: PathAddr,
+        ecn: Ecn,
+        bytes: &mut [u8],
+        jar: &mut CookieJar,
+    ) -> bool {
+        let Ok(packet) = Packet::parse(bytes, self.checksum()) else {
+            self.stats.malformed_packets += 1;
+            return false;
+        };
+        let (header, tags, len) = (packet.header, &self.tags, bytes.len());
+        let ours = (tags.local_tag, tags.local_port, tags.peer_port);
+        if (header.verification_tag.get(), header.dst_port, header.src_port) != ours {
+            self.stats.wrong_tag_packets += 1;
+            return false;
+        }
+        if self.state == State::Closed {
+            return false;
+        }
+        let Some(protection) = &mut self.protection else { return false };
+        let chunks = match protection.open(now, &mut bytes[CommonHeader::LEN..]) {
+            Ok(chunks) => chunks,
+            Err(error) => {
+                self.stats.undecryptable_packets += 1;
+                if matches!(error, OpenError::LimitReached { .. }) && !protection.opens() {
+                    // RFC 9147 §4.5.3
+                    self.abort_with(now, &[], LossReason::KeysUsedUp);
+                }
+                return false;
+            }
+        };
+        if protection.note_proven() {
+            self.events.push(Event::Protected);
+        }
+        // An earlier epoch may have to be destroyed later.
+        self.output.upkeep_due = true;
+        // The common header again, in front of the chunks.
+        bytes.copy_within(..CommonHeader::LEN, chunks.start);
+        let inner = &bytes[chunks.start..chunks.end + CommonHeader::LEN];
+        let Ok(packet) = Packet::parse(inner, Checksum::Skip) else { return false };
+        self.begin_credit(at, len);
+        self.take_packet(now, at, ecn, &packet, (jar, None), (true, len))
+    }
+
+    /// Returns whether a packet in clear may be processed: always without protection, else only what a set-up
+    /// or its repetition needs (draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.2).
+    pub(super) fn admits_clear(&mut self, packet: &Packet<'_>) -> bool {
+        if !self.is_enforced() {
+            return true;
+        }
+        let admits = match packet.first_chunk_type() {
+            Some(ChunkType::INIT | ChunkType::COOKIE_ECHO) => true,
+            Some(ChunkType::ABORT | ChunkType::ERROR | ChunkType::SHUTDOWN_ACK)
+                if self.state == State::CookieEchoed =>
+            {
+                true
+            }
+            // All data is delivered. A peer that has forgotten the association has no keys.
+            Some(ChunkType::ABORT | ChunkType::SHUTDOWN_COMPLETE) => self.state == State::ShutdownAckSent,
+            _ => false,
+        };
+        self.stats.unprotected_packets += u64::from(!admits);
+        admits
+    }
+
+    /// Returns role, method and parameters that a key management method needs
+    /// (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.2); `None` before the agreement, or without protection.
+    pub fn key_agreement(&self) -> Option<KeyAgreement> {
+        self.protection.as_ref()?.agreement()
+    }
+
+    /// Opens packets with this key material too, from now on (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.5). The
+    /// first epoch is 3.
+    ///
+    /// # Errors
+    ///
+    /// The keys are not managed outside of the core ([`KeyManagement::external`](crate::KeyManagement)), or
+    /// the epoch is not the one after the last.
+    pub fn establish_receive_keys(&mut self, epoch: u64, keys: &KeyMaterial) -> Result<(), CallError> {
+        self.external_keys()?.establish_receive(epoch, keys)?;
+        Ok(())
+    }
+
+    /// Seals all packets with this key material from now on (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.4). The
+    /// peer must have established its receive keys.
+    ///
+    /// # Errors
+    ///
+    /// As [`establish_receive_keys`](Self::establish_receive_keys).
+    pub fn establish_send_keys(
+        &mut self,
+        now: Time,
+        epoch: u64,
+        keys: &KeyMaterial,
+    ) -> Result<(), CallError> {
+        self.external_keys()?.establish_send(epoch, keys)?;
+        self.after_change(now);
+        Ok(())
+    }
+
+    /// Sets when the receive keys of all epochs before `epoch` are destroyed: when packets in flight under
+    /// them have arrived.
+    ///
+    /// # Errors
+    ///
+    /// The keys are not managed outside of the core.
+    pub fn retire_receive_keys(&mut self, now: Time, epoch: u64, until: Time) -> Result<(), CallError> {
+        self.external_keys()?.retire_receive(epoch, until);
+        self.after_change(now);
+        Ok(())
+    }
+
+    /// Discards packets in clear from now on (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.9). Pre-shared keys need
+    /// no such call.
+    ///
+    /// # Errors
+    ///
+    /// The keys are not managed outside of the core, or none were established for receiving.
+    pub fn require_protected(&mut self) -> Result<(), CallError> {
+        let protection = self.external_keys()?;
+        if !protection.opens() {
+            return Err(CallError::NotExternalKeys);
+        }
+        protection.enforce();
+        self.auth.demand_protection();
+        Ok(())
+    }
+
+    /// Changes pre-shared keys in both directions. The peer follows when the next packet arrives.
+    ///
+    /// # Errors
+    ///
+    /// The keys are not pre-shared, or the peer has not followed the last change yet.
+    pub fn change_keys(&mut self, now: Time) -> Result<(), CallError> {
+        if !self.protection.as_mut().is_some_and(|protection| protection.rekey()) {
+            return Err(CallError::NoNextKeys);
+        }
+        if let Some(path) = self.paths.data_path() {
+            self.paths.request_heartbeat(path);
+        }
+        self.after_change(now);
+        Ok(())
+    }
+
+    /// Returns what the send keys in use have encrypted (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.10).
+    pub fn send_key_usage(&self) -> Option<SendUsage> {
+        self.protection.as_ref()?.send_usage()
+    }
+
+    /// Returns what the receive keys of an epoch have decrypted (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.11).
+    pub fn receive_key_usage(&self, epoch: u64) -> Option<ReceiveUsage> {
+        self.protection.as_ref()?.receive_usage(epoch)
+    }
+
+    fn external_keys(&mut self) -> Result<&mut PacketProtection, CallError> {
+        let protection = self.protection.as_deref_mut();
+        let external = protection.filter(|protection| protection.is_external() && protection.is_agreed());
+        external.ok_or(CallError::NotExternalKeys)
+    }
+}

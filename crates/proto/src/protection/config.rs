@@ -1,0 +1,113 @@
+//! Options of the DTLS chunk: whether packets are protected, and where the keys come from.
+
+use core::fmt;
+use std::sync::Arc;
+
+use msctp_protection::{CipherSuite, Provider, PskError, Secret};
+use msctp_wire::param::{DtlsKeyManagement, DtlsRoles};
+use msctp_wire::{KeyManagementId, List};
+
+/// Whether the packets of an association are protected by the DTLS chunk
+/// (draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.1).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Protection {
+    /// Packets are sent in clear. The default.
+    #[default]
+    Off,
+    /// Packets are protected if the peer supports it ("loose DTLS mode"). An attacker on the path can prevent
+    /// that.
+    Offered(Arc<KeyManagement>),
+    /// A peer that does not support it is refused ("strict DTLS mode").
+    Required(Arc<KeyManagement>),
+}
+
+impl Protection {
+    /// Returns the key management, unless protection is off.
+    pub(crate) fn keys(&self) -> Option<&Arc<KeyManagement>> {
+        match self {
+            Self::Off => None,
+            Self::Offered(keys) | Self::Required(keys) => Some(keys),
+        }
+    }
+
+    pub(crate) fn is_required(&self) -> bool {
+        matches!(self, Self::Required(_))
+    }
+}
+
+/// Where the keys of associations come from, and the cryptography that uses them.
+///
+/// Compared by identity: clones of one `Arc` are equal.
+pub struct KeyManagement {
+    pub(super) provider: Arc<dyn Provider>,
+    pub(super) method: Method,
+}
+
+pub(super) enum Method {
+    PreShared { suite: CipherSuite, key: Secret },
+    External { methods: Vec<KeyManagementId>, roles: DtlsRoles },
+}
+
+impl KeyManagement {
+    /// Derives the keys of each association from a key that both ends have (method 0).
+    ///
+    /// Packets are protected from the first one after the COOKIE ECHO. Whoever learns the key reads recorded
+    /// traffic.
+    ///
+    /// # Errors
+    ///
+    /// The key has less than 16 bytes.
+    pub fn pre_shared(
+        provider: Arc<dyn Provider>,
+        suite: CipherSuite,
+        key: Secret,
+    ) -> Result<Self, PskError> {
+        msctp_protection::PreShared::check(&key)?;
+        Ok(Self { provider, method: Method::PreShared { suite, key } })
+    }
+
+    /// Leaves the keys to a key management method outside of the core, which installs them by
+    /// [`establish_receive_keys`](crate::Association::establish_receive_keys) and
+    /// [`establish_send_keys`](crate::Association::establish_send_keys).
+    ///
+    /// `methods`: at least one, the preferred one first. `roles`: the roles that this end can take in all of
+    /// them, at least one.
+    pub fn external(provider: Arc<dyn Provider>, methods: Vec<KeyManagementId>, roles: DtlsRoles) -> Self {
+        Self { provider, method: Method::External { methods, roles } }
+    }
+
+    /// Returns this end's DTLS Key Management parameter. The R bit is clear: restarts are refused.
+    pub(super) fn param(&self, tie_breaker: u32) -> DtlsKeyManagement<'_> {
+        const BOTH: DtlsRoles = DtlsRoles { client: true, server: true };
+        let (methods, roles) = match &self.method {
+            Method::PreShared { .. } => (&[KeyManagementId::PRE_SHARED][..], BOTH),
+            Method::External { methods, roles } => (&methods[..], *roles),
+        };
+        DtlsKeyManagement { tie_breaker, restart: false, roles, methods: List::from(methods) }
+    }
+
+    /// Returns whether there is at least one method and one role.
+    pub(crate) fn is_usable(&self) -> bool {
+        let param = self.param(0);
+        !param.methods.is_empty()
+            && param.methods.len() <= super::offer::MAX_METHODS
+            && (param.roles.client || param.roles.server)
+    }
+}
+
+impl fmt::Debug for KeyManagement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.method {
+            Method::PreShared { suite, key } => write!(f, "PreShared({suite}, {key:?})"),
+            Method::External { methods, roles } => write!(f, "External({methods:?}, {roles:?})"),
+        }
+    }
+}
+
+impl PartialEq for KeyManagement {
+    fn eq(&self, other: &Self) -> bool {
+        core::ptr::eq(self, other)
+    }
+}
+
+impl Eq for KeyManagement {}

@@ -1,0 +1,330 @@
+//! [`PacketProtection`]: seals and opens the packets of one association, and changes its keys.
+
+use core::fmt;
+use core::ops::Range;
+use std::sync::Arc;
+
+use msctp_protection::{
+    Direction, End, EpochError, FIRST_EPOCH, HEADER_LEN, KeyContext, KeyMaterial, MAX_PLAINTEXT, Negotiated,
+    NegotiationError, OpenError, Opener, PreShared, ReceiveUsage, SealError, Sealer, SendUsage, SetUp,
+    TRAILER_LEN,
+};
+use msctp_units::{Span, Time};
+use msctp_wire::{CommonHeader, KeyManagementId};
+
+use super::config::{KeyManagement, Method};
+use super::offer::ProtectionOffer;
+
+/// Bytes before and after the chunks of a protected packet.
+pub(crate) const SPACE: (usize, usize) = (HEADER_LEN, TRAILER_LEN);
+/// Bytes that protection takes of each packet.
+pub(crate) const OVERHEAD: usize = HEADER_LEN + TRAILER_LEN;
+/// Most bytes of a protected packet.
+pub(crate) const MAX_ROOM: usize = CommonHeader::LEN + OVERHEAD + MAX_PLAINTEXT;
+/// Time for which packets in flight under the keys of the previous epoch are opened.
+const DRAIN: Span = Span::from_secs(60);
+
+/// Role, method and parameters that both ends agreed on, for a key management method outside of the core
+/// (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyAgreement {
+    /// This end's role.
+    pub end: End,
+    /// The key management method.
+    pub method: KeyManagementId,
+    /// DTLS Key Management parameter of the client, with its header and without padding.
+    pub client_parameter: Vec<u8>,
+    /// That of the server.
+    pub server_parameter: Vec<u8>,
+}
+
+/// Numbers of a set-up that make its keys its own: tag and initial TSN of both ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SetUpNumbers {
+    pub(crate) ours: (u32, u32),
+    pub(crate) theirs: (u32, u32),
+}
+
+/// What both ends said at set-up.
+#[derive(Debug, PartialEq, Eq)]
+struct Agreed {
+    negotiated: Negotiated,
+    theirs: ProtectionOffer,
+    numbers: SetUpNumbers,
+}
+
+/// The epochs of pre-shared keys in both directions.
+#[derive(Debug)]
+struct Schedule {
+    /// At the epoch in use.
+    send: PreShared,
+    /// One epoch ahead of the last one that the peer used.
+    receive: PreShared,
+}
+
+/// The chunk protection operator of an association.
+pub(crate) struct PacketProtection {
+    keys: Arc<KeyManagement>,
+    /// Parameter of our INIT or INIT ACK.
+    ours: ProtectionOffer,
+    agreed: Option<Agreed>,
+    sealer: Sealer,
+    opener: Opener,
+    schedule: Option<Schedule>,
+    /// Packets in clear are discarded.
+    enforced: bool,
+    /// A packet of the peer was opened.
+    proven: bool,
+}
+
+impl PacketProtection {
+    pub(crate) fn new(keys: Arc<KeyManagement>, tie_breaker: u32) -> Self {
+        let ours = ProtectionOffer::ours(&keys, tie_breaker);
+        Self {
+            keys,
+            ours,
+            agreed: None,
+            sealer: Sealer::new(),
+            opener: Opener::default(),
+            schedule: None,
+            enforced: false,
+            proven: false,
+        }
+    }
+
+    /// Returns the parameter of our INIT or INIT ACK.
+    pub(crate) fn ours(&self) -> &ProtectionOffer {
+        &self.ours
+    }
+
+    /// Begins anew with another tie breaker, for another INIT.
+    ///
+    /// The keys of a set-up are used once: with an INIT ACK of an earlier attempt the same nonces would
+    /// encrypt other packets.
+    pub(crate) fn begin_anew(&mut self, tie_breaker: u32) {
+        *self = Self::new(Arc::clone(&self.keys), tie_breaker);
+    }
+
+    /// Agrees on role and method with the peer's parameter, and derives pre-shared keys. `ours`: the
+    /// parameter of our INIT ACK if it differs from that of our INIT.
+    ///
+    /// # Errors
+    ///
+    /// The parameters are not compatible: the association stays in clear.
+    pub(crate) fn agree(
+        &mut self,
+        ours: Option<&ProtectionOffer>,
+        theirs: Option<&ProtectionOffer>,
+        numbers: SetUpNumbers,
+    ) -> Result<(), NegotiationError> {
+        if let Some(ours) = ours {
+            self.ours = ours.clone();
+        }
+        let negotiated = self.ours.negotiate(theirs)?;
+        let theirs = theirs.ok_or(NegotiationError::MissingSupport)?.clone();
+        let agreed = Agreed { negotiated, theirs, numbers };
+        // The keys in use stay: their nonces must not repeat.
+        if self.agreed.as_ref() == Some(&agreed) {
+            return Ok(());
+        }
+        (self.sealer, self.opener) = (Sealer::new(), Opener::default());
+        (self.enforced, self.proven) = (false, false);
+        self.schedule = self.derive(&agreed);
+        self.agreed = Some(agreed);
+        if self.schedule.is_some() {
+            self.begin_schedule();
+        }
+        Ok(())
+    }
+
+    /// Derives the first epoch of pre-shared keys; `None` with another method.
+    fn derive(&self, agreed: &Agreed) -> Option<Schedule> {
+        let Method::PreShared { suite, key } = &self.keys.method else { return None };
+        let SetUpNumbers { ours, theirs } = agreed.numbers;
+        let ours = SetUp { parameter: self.ours.bytes(), tag: ours.0, initial_tsn: ours.1 };
+        let theirs = SetUp { parameter: agreed.theirs.bytes(), tag: theirs.0, initial_tsn: theirs.1 };
+        let end = agreed.negotiated.end;
+        let (client, server) = if end == End::Client { (ours, theirs) } else { (theirs, ours) };
+        let derive = || PreShared::new(&*self.keys.provider, *suite, key, end, client, server).ok();
+        Some(Schedule { send: derive()?, receive: derive()? })
+    }
+
+    /// Establishes the first epoch for sending, and the first two for receiving.
+    fn begin_schedule(&mut self) {
+        let provider = Arc::clone(&self.keys.provider);
+        self.establish_next_receive();
+        if let Some(schedule) = &mut self.schedule {
+            let keys = schedule.send.keys(&*provider, KeyContext::Primary, Direction::Send);
+            let established = self.sealer.establish(KeyContext::Primary, FIRST_EPOCH, &keys, &*provider);
+            debug_assert_eq!(established, Ok(()));
+            schedule.receive.advance(&*provider);
+        }
+        self.establish_next_receive();
+        self.enforced = true;
+    }
+
+    /// Establishes the receive keys at which the schedule stands.
+    fn establish_next_receive(&mut self) {
+        let provider = &*self.keys.provider;
+        if let Some(Schedule { receive, .. }) = &self.schedule {
+            let keys = receive.keys(provider, KeyContext::Primary, Direction::Receive);
+            let established = self.opener.establish(KeyContext::Primary, receive.epoch(), &keys, provider);
+            debug_assert_eq!(established, Ok(()));
+        }
+    }
+
+    /// Seals with the next epoch of pre-shared keys from now on.
+    fn advance_send(&mut self) {
+        let provider = Arc::clone(&self.keys.provider);
+        let Some(Schedule { send, .. }) = &mut self.schedule else { return };
+        send.advance(&*provider);
+        let keys = send.keys(&*provider, KeyContext::Primary, Direction::Send);
+        let established = self.sealer.establish(KeyContext::Primary, send.epoch(), &keys, &*provider);
+        debug_assert_eq!(established, Ok(()));
+    }
+
+    /// Follows the peer to the epoch that it uses for the first time.
+    fn follow(&mut self, now: Time, epoch: u64) {
+        let provider = Arc::clone(&self.keys.provider);
+        let Some(Schedule { send, receive }) = &mut self.schedule else { return };
+        if epoch < receive.epoch() {
+            return;
+        }
+        receive.advance(&*provider);
+        let behind = send.epoch() < epoch;
+        self.opener.retire(epoch, now + DRAIN);
+        self.establish_next_receive();
+        if behind {
+            self.advance_send();
+        }
+    }
+
+    /// Changes the keys of both directions; `false` if the peer has not followed the last change yet, or the
+    /// keys are not pre-shared.
+    pub(crate) fn rekey(&mut self) -> bool {
+        let may = self.schedule.as_ref().is_some_and(|keys| keys.send.epoch() < keys.receive.epoch());
+        if may {
+            self.advance_send();
+        }
+        may
+    }
+
+    /// Changes the keys if they are half used up. Returns false if they are used up: nothing more can be
+    /// sealed.
+    pub(crate) fn prepare_to_seal(&mut self) -> bool {
+        if self.sealer.usage(KeyContext::Primary).is_some_and(|usage| usage.should_rekey()) {
+            self.rekey();
+        }
+        !self.sealer.is_exhausted()
+    }
+
+    /// Returns role, method and parameters, once agreed.
+    pub(crate) fn agreement(&self) -> Option<KeyAgreement> {
+        let Agreed { negotiated, theirs, .. } = self.agreed.as_ref()?;
+        let (ours, theirs) = (self.ours.bytes().to_vec(), theirs.bytes().to_vec());
+        let (client_parameter, server_parameter) =
+            if negotiated.end == End::Client { (ours, theirs) } else { (theirs, ours) };
+        let Negotiated { end, method, .. } = *negotiated;
+        Some(KeyAgreement { end, method, client_parameter, server_parameter })
+    }
+
+    /// Returns whether protection was agreed on.
+    pub(crate) fn is_agreed(&self) -> bool {
+        self.agreed.is_some()
+    }
+
+    /// Returns whether packets are sealed.
+    #[inline]
+    pub(crate) fn seals(&self) -> bool {
+        self.sealer.is_ready()
+    }
+
+    /// Returns whether packets in clear are discarded.
+    pub(crate) fn is_enforced(&self) -> bool {
+        self.enforced
+    }
+
+    /// Discards packets in clear from now on.
+    pub(crate) fn enforce(&mut self) {
+        self.enforced = true;
+    }
+
+    /// Notes that a packet of the peer was opened; returns true for the first one.
+    pub(crate) fn note_proven(&mut self) -> bool {
+        !core::mem::replace(&mut self.proven, true)
+    }
+
+    /// Seals a packet; `bytes` follow the common header.
+    pub(crate) fn seal(&mut self, bytes: &mut [u8]) -> Result<(), SealError> {
+        self.sealer.seal(bytes)
+    }
+
+    /// Opens a packet in place; `bytes` follow the common header. Returns where its chunks are.
+    pub(crate) fn open(&mut self, now: Time, bytes: &mut [u8]) -> Result<Range<usize>, OpenError> {
+        let opened = self.opener.open(bytes)?;
+        if self.schedule.as_ref().is_some_and(|keys| opened.epoch >= keys.receive.epoch()) {
+            self.follow(now, opened.epoch);
+        }
+        if self.opener.usage(opened.context, opened.epoch).is_some_and(|usage| usage.should_rekey()) {
+            self.rekey();
+        }
+        Ok(opened.chunks)
+    }
+
+    /// Returns whether packets can be opened.
+    pub(crate) fn opens(&self) -> bool {
+        self.opener.is_ready()
+    }
+
+    /// Returns when keys of an earlier epoch are destroyed.
+    pub(crate) fn next_timeout(&self) -> Option<Time> {
+        self.opener.next_expiry()
+    }
+
+    /// Destroys the keys of earlier epochs that are due.
+    pub(crate) fn handle_timeout(&mut self, now: Time) {
+        self.opener.expire(now);
+    }
+
+    /// Establishes send keys of a key management method outside.
+    pub(crate) fn establish_send(&mut self, epoch: u64, keys: &KeyMaterial) -> Result<(), EpochError> {
+        self.sealer.establish(KeyContext::Primary, epoch, keys, &*self.keys.provider)
+    }
+
+    /// Establishes receive keys of a key management method outside.
+    pub(crate) fn establish_receive(&mut self, epoch: u64, keys: &KeyMaterial) -> Result<(), EpochError> {
+        self.opener.establish(KeyContext::Primary, epoch, keys, &*self.keys.provider)
+    }
+
+    /// Sets when the receive keys of all epochs before `epoch` are destroyed.
+    pub(crate) fn retire_receive(&mut self, epoch: u64, until: Time) {
+        self.opener.retire(epoch, until);
+    }
+
+    /// Returns whether the keys come from outside.
+    pub(crate) fn is_external(&self) -> bool {
+        matches!(self.keys.method, Method::External { .. })
+    }
+
+    /// Returns what the keys in use have encrypted.
+    pub(crate) fn send_usage(&self) -> Option<SendUsage> {
+        self.sealer.usage(KeyContext::Primary)
+    }
+
+    /// Returns what the keys of an epoch have decrypted.
+    pub(crate) fn receive_usage(&self, epoch: u64) -> Option<ReceiveUsage> {
+        self.opener.usage(KeyContext::Primary, epoch)
+    }
+}
+
+impl fmt::Debug for PacketProtection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PacketProtection")
+            .field("keys", &self.keys)
+            .field("sealer", &self.sealer)
+            .field("opener", &self.opener)
+            .field("enforced", &self.enforced)
+            .field("proven", &self.proven)
+            .finish_non_exhaustive()
+    }
+}
