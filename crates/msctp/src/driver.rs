@@ -130,8 +130,8 @@ impl Driver {
                     let mut state = self.shared.lock();
                     let now = state.now();
                     let mut before = None;
-                    for datagram in self.batch.datagrams() {
-                        take(&mut state, now, datagram, &mut before, &mut self.outbox);
+                    for mut datagram in self.batch.datagrams() {
+                        take(&mut state, now, &mut datagram, &mut before, &mut self.outbox);
                     }
                 }
                 Poll::Ready(Err(_)) => broken.push(ip),
@@ -493,7 +493,7 @@ fn bind_anew(ip: IpAddr, udp_port: u16, device: Option<String>) -> Option<Socket
 fn take(
     state: &mut State,
     now: Time,
-    datagram: Datagram<'_>,
+    datagram: &mut Datagram<'_>,
     before: &mut Option<(Handle, SocketAddr)>,
     outbox: &mut Outbox,
 ) {

@@ -183,7 +183,7 @@ pub mod handover {
 pub mod protection {
     #[cfg(feature = "ring")]
     pub use msctp_protection::Ring;
-    pub use msctp_protection::{CipherSuite, Hash, Provider, PskError, RecordCipher, Secret};
+    pub use msctp_protection::{CipherSuite, EpochError, Hash, Provider, PskError, RecordCipher, Secret};
     pub use msctp_proto::{KeyManagement, Protection};
     pub use msctp_wire::KeyManagementId;
     pub use msctp_wire::param::DtlsRoles;

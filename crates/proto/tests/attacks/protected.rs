@@ -1,6 +1,6 @@
-//! An attacker on the path, who sees and forges every packet, against associations that both require the DTLS
-//! chunk: nothing is replayed, ended, fed, restarted, taken over or moved. What stays possible is to prevent a
-//! set-up: INIT, INIT ACK and COOKIE ECHO are in clear.
+//! An attacker on the path, who sees and forges every packet, against associations that both require the
+//! DTLS chunk: nothing is replayed, ended, fed, restarted, taken over or moved. An attacker can still prevent
+//! a set-up: INIT, INIT ACK and COOKIE ECHO are in clear.
 
 use std::sync::Arc;
 
