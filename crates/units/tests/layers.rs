@@ -20,6 +20,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("protection", &["units", "wire"]),
     ("security", &["units", "protection"]),
     ("proto", &["units", "wire", "protection", "congestion"]),
+    ("forward", &["units"]),
     ("schemes", &["units", "wire", "congestion", "proto"]),
     ("lab-tcp", &["units", "congestion"]),
     ("link", &["units"]),
@@ -38,6 +39,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "security",
             "congestion",
             "proto",
+            "forward",
             "schemes",
             "link",
             "sim",
@@ -53,7 +55,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 const NEVER_IN_CORE: &[&str] =
     &["tokio", "mio", "socket2", "rayon", "crossbeam", "getrandom", "rand", "chrono", "time", "libc", "nix"];
 const CORE: &[&str] =
-    &["units", "wire", "protection", "security", "congestion", "proto", "schemes", "lab-tcp", "link"];
+    &["units", "wire", "protection", "security", "congestion", "proto", "forward", "schemes", "lab-tcp", "link"];
 
 fn dependencies(manifest: &Path) -> Vec<String> {
     let text = fs::read_to_string(manifest).unwrap_or_else(|e| panic!("{}: {e}", manifest.display()));

@@ -15,6 +15,7 @@ const CLEAN: &[&str] = &[
     "congestion",
     "emu",
     "experiments",
+    "forward",
     "lab-tcp",
     "link",
     "live",

@@ -1,0 +1,19 @@
+//! TCP connections over the streams of one SCTP association, sans-IO: the protocol of `msctp forward`.
+//!
+//! [`Mux`] is the state of one association at one end. Each TCP connection has a stream of its own in both
+//! directions. The frames are messages, told apart by their payload protocol identifiers ([`frame`]). Every
+//! connection has a receive window of its own, because all streams of an association share one: a connection
+//! that nobody reads must not stop the others.
+//!
+//! [`Rules`] decides which addresses and ports a client may reach.
+
+pub mod frame;
+mod inbox;
+mod mux;
+mod rules;
+mod window;
+
+pub use frame::{End, Reason, Target};
+pub use mux::{Class, Event, Frame, Limits, MAX_DATA, Mux, Read, Role, Violation};
+pub use rules::{RuleError, Rules, Verdict};
+pub use window::{INITIAL_WINDOW, MAX_WINDOW};

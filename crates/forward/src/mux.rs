@@ -1,0 +1,514 @@
+//! [`Mux`]: the connections of an association at one end.
+
+mod connection;
+mod limits;
+mod streams;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use bytes::Bytes;
+use msctp_units::{Span, Time};
+
+use self::connection::Connection;
+pub use self::limits::Limits;
+use self::limits::OpenRate;
+use self::streams::Streams;
+use crate::frame::{self, CONTROL, Credit, End, FrameError, Open, Reason, Target};
+use crate::window::INITIAL_WINDOW;
+
+/// Largest number of bytes in a frame of data.
+///
+/// Without interleaving (RFC 8260 §2) it is what an urgent frame waits for: 6.6 ms at 20 Mbps.
+pub const MAX_DATA: usize = 16 << 10;
+
+/// This end of the association.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It set the association up.
+    Client,
+    /// It accepted the association.
+    Server,
+}
+
+/// The order of sending: the value of a stream with the scheduler `priority` (RFC 8260 §3.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// Credits.
+    Control = 0,
+    /// Connections that sent little since their application last had nothing to send.
+    Interactive = 1,
+    /// The others.
+    Bulk = 2,
+}
+
+/// A message to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Its stream.
+    pub stream: u16,
+    /// Its payload protocol identifier.
+    pub ppid: u32,
+    /// Its payload.
+    pub data: Bytes,
+    /// Its class.
+    pub class: Class,
+    /// The stream's value must be set to the class first.
+    pub reclassified: bool,
+    /// Its connection; `None`: control.
+    connection: Option<u32>,
+}
+
+/// A change of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The peer opens a connection: answer with [`Mux::accept`] or [`Mux::fail`].
+    Open(u32, Target),
+    /// [`Mux::read`] has something new, or [`Mux::is_open`].
+    Readable(u32),
+    /// [`Mux::room`] has something new.
+    Writable(u32),
+}
+
+/// What [`Mux::read`] returns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// Bytes; report with [`Mux::consumed`] when the application took them.
+    Data(Bytes),
+    /// Nothing now.
+    Pending,
+    /// The peer ended its direction.
+    Finished,
+    /// The connection failed: its end.
+    Failed(End),
+}
+
+/// The peer broke the protocol: abort the association.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Violation {
+    /// A frame cannot be decoded.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// A frame came on a stream where it does not belong.
+    #[error("a frame of forwarding came on stream {0}, which is not its stream")]
+    Stream(u16),
+    /// A message that is no frame.
+    #[error("payload protocol identifier {0:#010x} is no frame of forwarding")]
+    Unknown(u32),
+    /// More data than the window allows.
+    #[error("more data than the window of the connection on stream {0} allows")]
+    Window(u16),
+    /// A connection's number is in use or the other end's.
+    #[error("connection number {0} is in use, or not the peer's to choose")]
+    Number(u32),
+}
+
+/// The connections of an association at one end.
+///
+/// The caller passes received messages to [`handle`](Self::handle) and sends what
+/// [`poll_transmit`](Self::poll_transmit) returns, in this order. It takes all events after each call.
+#[derive(Debug)]
+pub struct Mux {
+    role: Role,
+    limits: Limits,
+    rate: OpenRate,
+    streams: Streams,
+    next_number: u32,
+    connections: BTreeMap<u32, Connection>,
+    /// Connections by stream, until both directions ended.
+    by_stream: BTreeMap<u16, u32>,
+    /// Connections with a credit to send.
+    credits: BTreeSet<u32>,
+    /// Connections with frames to send, in turn.
+    interactive: VecDeque<u32>,
+    bulk: VecDeque<u32>,
+    events: VecDeque<Event>,
+    round_trip: Span,
+    /// The peer's connections, and those of them that were not answered yet.
+    theirs: usize,
+    pending: usize,
+    /// Bytes of windows beyond the initial ones.
+    grown: u64,
+}
+
+impl Mux {
+    /// Creates the state for an association with this number of streams in both directions.
+    pub fn new(role: Role, streams: u16, limits: Limits) -> Self {
+        let odd = u16::from(role == Role::Server);
+        Self {
+            role,
+            rate: OpenRate::new(&limits),
+            limits,
+            streams: Streams::new(frame::FIRST_STREAM + odd, streams),
+            next_number: u32::from(odd),
+            connections: BTreeMap::new(),
+            by_stream: BTreeMap::new(),
+            credits: BTreeSet::new(),
+            interactive: VecDeque::new(),
+            bulk: VecDeque::new(),
+            events: VecDeque::new(),
+            round_trip: Span::from_millis(100),
+            theirs: 0,
+            pending: 0,
+            grown: 0,
+        }
+    }
+
+    /// Sets the association's round trip, by which windows grow.
+    pub fn set_round_trip(&mut self, round_trip: Span) {
+        self.round_trip = round_trip;
+    }
+
+    /// Opens a connection, which may send at once. `None` if all streams are in use.
+    pub fn open(&mut self, target: Target) -> Option<u32> {
+        let stream = self.streams.take()?;
+        while self.connections.contains_key(&self.next_number) {
+            self.next_number = self.next_number.wrapping_add(2);
+        }
+        let number = self.next_number;
+        self.next_number = number.wrapping_add(2);
+        let mut connection = Connection::new(number, stream, true);
+        connection.push(frame::OPEN, Open { connection: number, target }.encode());
+        self.by_stream.insert(stream, number);
+        self.connections.insert(number, connection);
+        self.enqueue(number);
+        Some(number)
+    }
+
+    /// Accepts a connection that the peer opened.
+    pub fn accept(&mut self, number: u32) {
+        let Some(connection) = self.connections.get_mut(&number) else { return };
+        if std::mem::take(&mut connection.unanswered) && connection.failed.is_none() {
+            self.pending -= 1;
+            connection.push(frame::OPENED, Bytes::from_static(&[frame::VERSION]));
+            self.enqueue(number);
+        }
+    }
+
+    /// Returns whether the peer has accepted the connection that this end opened.
+    pub fn is_open(&self, number: u32) -> bool {
+        self.connections.get(&number).is_some_and(|connection| connection.opened)
+    }
+
+    /// Ends a connection in both directions and drops its data; refuses one that was not accepted yet.
+    pub fn fail(&mut self, number: u32, end: End) {
+        let Some(connection) = self.connections.get_mut(&number) else { return };
+        self.pending -= usize::from(std::mem::take(&mut connection.unanswered));
+        connection.fail(end, true);
+        self.credits.remove(&number);
+        self.enqueue(number);
+        self.announce_all(number);
+    }
+
+    /// Returns the bytes that may be written now, at most [`MAX_DATA`]; 0: wait for [`Event::Writable`].
+    ///
+    /// # Errors
+    ///
+    /// The connection failed.
+    pub fn room(&self, number: u32) -> Result<usize, End> {
+        let Some(connection) = self.connections.get(&number) else { return Ok(0) };
+        match &connection.failed {
+            Some(end) => Err(end.clone()),
+            None => Ok(connection.room()),
+        }
+    }
+
+    /// Queues bytes, at most as many as [`room`](Self::room). Accepts a connection that was not accepted.
+    pub fn write(&mut self, number: u32, data: Bytes) {
+        self.accept(number);
+        let Some(connection) = self.connections.get_mut(&number) else { return };
+        debug_assert!(data.len() <= connection.room() || connection.failed.is_some());
+        if connection.failed.is_none() && !data.is_empty() {
+            connection.write(data);
+            self.enqueue(number);
+        }
+    }
+
+    /// Notes that the application has nothing to write now.
+    pub fn idle(&mut self, number: u32) {
+        if let Some(connection) = self.connections.get_mut(&number) {
+            connection.note_idle();
+        }
+    }
+
+    /// Ends our direction behind the bytes written. Accepts a connection that was not accepted.
+    pub fn finish(&mut self, number: u32) {
+        self.accept(number);
+        let Some(connection) = self.connections.get_mut(&number) else { return };
+        if connection.finish() {
+            self.enqueue(number);
+        }
+    }
+
+    /// Returns received bytes.
+    pub fn read(&mut self, number: u32) -> Read {
+        let Some(connection) = self.connections.get_mut(&number) else { return Read::Finished };
+        match (&connection.failed, connection.inbox.pop()) {
+            (Some(end), _) => Read::Failed(end.clone()),
+            (None, Some(data)) => Read::Data(data),
+            (None, None) if connection.ended_in => Read::Finished,
+            (None, None) => Read::Pending,
+        }
+    }
+
+    /// Notes that the application took bytes that were read.
+    pub fn consumed(&mut self, now: Time, number: u32, len: usize) {
+        let Some(connection) = self.connections.get_mut(&number) else { return };
+        if connection.ended_in || connection.failed.is_some() {
+            return;
+        }
+        let before = connection.window.size();
+        let room = self.limits.memory.saturating_sub(self.grown);
+        if connection.window.consume(now, len, self.round_trip, room) {
+            self.credits.insert(number);
+        }
+        self.grown += u64::from(connection.window.size() - before);
+    }
+
+    /// Returns the bytes sent and received so far.
+    pub fn counts(&self, number: u32) -> (u64, u64) {
+        self.connections.get(&number).map_or((0, 0), |connection| (connection.sent, connection.received))
+    }
+
+    /// Releases a connection that the application is done with; fails it if it has not ended.
+    pub fn release(&mut self, number: u32) {
+        let Some(connection) = self.connections.get_mut(&number) else { return };
+        let unfinished = !connection.ended_in || !connection.ended_out;
+        connection.released = true;
+        if unfinished && connection.failed.is_none() {
+            self.fail(number, End::new(Reason::Reset, ""));
+        }
+        self.settle(number);
+    }
+
+    /// Handles a received message.
+    ///
+    /// # Errors
+    ///
+    /// The peer broke the protocol.
+    pub fn handle(&mut self, now: Time, stream: u16, ppid: u32, data: Bytes) -> Result<(), Violation> {
+        match ppid {
+            frame::CREDIT if stream == CONTROL => {
+                for credit in Credit::decode(&data)? {
+                    self.on_credit(credit);
+                }
+                return Ok(());
+            }
+            frame::OPEN => return self.on_open(now, stream, &Open::decode(&data)?),
+            frame::END => return self.on_end(stream, &data),
+            frame::OPENED | frame::DATA => {}
+            other => return Err(Violation::Unknown(other)),
+        }
+        let number = *self.by_stream.get(&stream).ok_or(Violation::Stream(stream))?;
+        let connection = self.connections.get_mut(&number).ok_or(Violation::Stream(stream))?;
+        match ppid {
+            _ if connection.ended_in => return Err(Violation::Stream(stream)),
+            frame::DATA if !connection.receive(data) => return Err(Violation::Window(stream)),
+            frame::DATA => {}
+            _ if connection.ours && !connection.opened => connection.opened = true,
+            _ => return Err(Violation::Stream(stream)),
+        }
+        self.events.push_back(Event::Readable(number));
+        Ok(())
+    }
+
+    fn on_end(&mut self, stream: u16, data: &[u8]) -> Result<(), Violation> {
+        let (number, end) = End::decode(data)?;
+        let failed = end.reason != Reason::Finished;
+        let connection = self.connections.get_mut(&number).filter(|connection| connection.stream == stream);
+        let known = self.by_stream.get(&stream) == Some(&number);
+        let Some(connection) = connection.filter(|_| known) else {
+            // A failure behind the end of the data may cross our own end, after which the stream is free.
+            return if failed { Ok(()) } else { Err(Violation::Stream(stream)) };
+        };
+        if std::mem::replace(&mut connection.ended_in, true) && !failed {
+            return Err(Violation::Stream(stream));
+        }
+        if failed {
+            self.pending -= usize::from(std::mem::take(&mut connection.unanswered));
+            connection.fail(end, false);
+            self.enqueue(number);
+        }
+        self.credits.remove(&number);
+        self.announce_all(number);
+        self.settle(number);
+        Ok(())
+    }
+
+    fn on_open(&mut self, now: Time, stream: u16, open: &Open) -> Result<(), Violation> {
+        let number = open.connection;
+        let their_parity = u16::from(self.role == Role::Client);
+        let theirs = stream % 2 == their_parity && stream >= frame::FIRST_STREAM;
+        if !theirs || self.by_stream.contains_key(&stream) {
+            return Err(Violation::Stream(stream));
+        }
+        if number % 2 != u32::from(their_parity) || self.connections.contains_key(&number) {
+            return Err(Violation::Number(number));
+        }
+        let limited = if self.theirs >= self.limits.connections {
+            Some(format!("{} connections", self.limits.connections))
+        } else if self.pending >= self.limits.pending {
+            Some(format!("{} connections being opened", self.limits.pending))
+        } else if !self.rate.take(now) {
+            Some(format!("{} connections opened per second", self.limits.opens_per_second))
+        } else {
+            None
+        };
+        let mut connection = Connection::new(number, stream, false);
+        self.by_stream.insert(stream, number);
+        self.theirs += 1;
+        match limited {
+            Some(limit) => {
+                connection.released = true;
+                connection.unanswered = false;
+                connection.fail(End::new(Reason::Limit, limit), true);
+                self.connections.insert(number, connection);
+                self.enqueue(number);
+            }
+            None => {
+                self.pending += 1;
+                self.connections.insert(number, connection);
+                self.events.push_back(Event::Open(number, open.target.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    fn on_credit(&mut self, credit: Credit) {
+        // A connection that has ended here may still get credits.
+        let Some(connection) = self.connections.get_mut(&credit.connection) else { return };
+        if connection.on_credit(credit) {
+            self.events.push_back(Event::Writable(credit.connection));
+        }
+    }
+
+    fn announce_all(&mut self, number: u32) {
+        self.events.extend([Event::Readable(number), Event::Writable(number)]);
+    }
+
+    /// Adds a connection with frames to send to the connections of its class.
+    fn enqueue(&mut self, number: u32) {
+        let Some(connection) = self.connections.get_mut(&number) else { return };
+        if !connection.out.is_empty() && !std::mem::replace(&mut connection.queued, true) {
+            match connection.class() {
+                Class::Bulk => self.bulk.push_back(number),
+                _ => self.interactive.push_back(number),
+            }
+        }
+    }
+
+    /// Returns whether a frame that precedes those of class `Bulk` is to be sent.
+    pub fn is_urgent(&self) -> bool {
+        !self.credits.is_empty() || !self.interactive.is_empty()
+    }
+
+    /// Returns whether [`poll_transmit`](Self::poll_transmit) may have a frame.
+    pub fn wants_transmit(&self) -> bool {
+        self.is_urgent() || !self.bulk.is_empty()
+    }
+
+    /// Returns the next frame to send.
+    pub fn poll_transmit(&mut self) -> Option<Frame> {
+        if let Some(frame) = self.credit_frame() {
+            return Some(frame);
+        }
+        let (number, connection, ppid, data) = loop {
+            let number = self.interactive.pop_front().or_else(|| self.bulk.pop_front())?;
+            // A connection may have ended, or dropped its data, since it was queued.
+            if let Some(connection) = self.connections.get_mut(&number) {
+                connection.queued = false;
+                if let Some((ppid, data)) = connection.pop() {
+                    break (number, self.connections.get_mut(&number)?, ppid, data);
+                }
+            }
+        };
+        let class = connection.class();
+        let reclassified = std::mem::replace(&mut connection.announced_class, Some(class)) != Some(class);
+        let frame =
+            Frame { stream: connection.stream, ppid, data, class, reclassified, connection: Some(number) };
+        if ppid == frame::DATA && connection.room() > 0 {
+            self.events.push_back(Event::Writable(number));
+        }
+        self.enqueue(number);
+        if ppid == frame::END {
+            self.settle(number);
+        }
+        Some(frame)
+    }
+
+    /// Takes back a frame of class `Bulk` that was not sent; it becomes the next of its class.
+    pub fn put_back(&mut self, frame: Frame) {
+        let Some(number) = frame.connection else { return };
+        let Some(connection) = self.connections.get_mut(&number) else {
+            debug_assert!(frame.ppid != frame::END, "only an end lets a connection go");
+            return;
+        };
+        debug_assert!(frame.ppid != frame::END, "an end is not taken back");
+        if frame.reclassified {
+            connection.announced_class = None;
+        }
+        // What a failed connection has not sent is dropped.
+        if connection.failed.is_some() && frame.ppid == frame::DATA {
+            return;
+        }
+        connection.out.push_front((frame.ppid, frame.data));
+        self.bulk.retain(|&other| other != number);
+        self.interactive.retain(|&other| other != number);
+        connection.queued = true;
+        self.bulk.push_front(number);
+    }
+
+    fn credit_frame(&mut self) -> Option<Frame> {
+        let mut credits = Vec::new();
+        while credits.len() < frame::MAX_CREDITS
+            && let Some(number) = self.credits.pop_first()
+        {
+            if let Some(connection) = self.connections.get_mut(&number) {
+                let (consumed, window) = connection.window.announce();
+                credits.push(Credit { connection: number, consumed, window });
+            }
+        }
+        let data = (!credits.is_empty()).then(|| Credit::encode(&credits))?;
+        let (stream, ppid, class) = (CONTROL, frame::CREDIT, Class::Control);
+        Some(Frame { stream, ppid, data, class, reclassified: false, connection: None })
+    }
+
+    /// Returns the next event.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Returns the number of connections that have not ended, or that the application has not released.
+    pub fn len(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// Returns whether there is no connection.
+    pub fn is_empty(&self) -> bool {
+        self.connections.is_empty()
+    }
+
+    /// Frees the stream of a connection whose directions have ended, and the connection if it was released.
+    fn settle(&mut self, number: u32) {
+        let Some(connection) = self.connections.get(&number) else { return };
+        if !connection.ended_in || !connection.end_sent {
+            return;
+        }
+        let stream = connection.stream;
+        if self.by_stream.get(&stream) == Some(&number) {
+            self.by_stream.remove(&stream);
+            if connection.ours {
+                self.streams.free(stream);
+            }
+        }
+        if connection.released {
+            self.theirs -= usize::from(!connection.ours);
+            self.pending -= usize::from(connection.unanswered);
+            self.grown -= u64::from(connection.window.size() - INITIAL_WINDOW);
+            self.credits.remove(&number);
+            self.connections.remove(&number);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! [`Connection`]: one connection's state in both directions.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+use super::{Class, MAX_DATA};
+use crate::frame::{self, Credit, End, Reason};
+use crate::inbox::Inbox;
+use crate::window::{INITIAL_WINDOW, Window};
+
+/// Bytes that an interactive connection sends before it counts as bulk.
+const BURST: u64 = 32 << 10;
+
+/// Bytes that the peer may not have consumed yet when a bulk connection becomes interactive again: they would
+/// precede those of other bulk connections.
+const DRAINED: u64 = 16 << 10;
+
+#[derive(Debug)]
+pub(super) struct Connection {
+    number: u32,
+    pub(super) stream: u16,
+    /// This end opened it.
+    pub(super) ours: bool,
+    /// The peer opened it, and this end has not answered yet.
+    pub(super) unanswered: bool,
+    /// The peer accepted it.
+    pub(super) opened: bool,
+    /// Frames to send: payload protocol identifier and payload.
+    pub(super) out: VecDeque<(u32, Bytes)>,
+    /// It is in one of the lists of connections with frames to send.
+    pub(super) queued: bool,
+    /// Bytes of data queued or sent.
+    pub(super) sent: u64,
+    /// Bytes that may be sent.
+    limit: u64,
+    /// Bytes that the peer's application took.
+    peer_consumed: u64,
+    /// Bytes sent since the application last had nothing to write.
+    burst: u64,
+    idle: bool,
+    /// The class that the association's scheduler knows.
+    pub(super) announced_class: Option<Class>,
+    /// Our end is queued or sent.
+    pub(super) ended_out: bool,
+    /// Our end was sent.
+    pub(super) end_sent: bool,
+    pub(super) inbox: Inbox,
+    pub(super) received: u64,
+    pub(super) window: Window,
+    /// The peer ended its direction.
+    pub(super) ended_in: bool,
+    /// Either end ended both directions.
+    pub(super) failed: Option<End>,
+    /// The application is done with it.
+    pub(super) released: bool,
+}
+
+impl Connection {
+    pub(super) fn new(number: u32, stream: u16, ours: bool) -> Self {
+        Self {
+            number,
+            stream,
+            ours,
+            unanswered: !ours,
+            opened: false,
+            out: VecDeque::new(),
+            queued: false,
+            sent: 0,
+            limit: INITIAL_WINDOW.into(),
+            peer_consumed: 0,
+            burst: 0,
+            idle: false,
+            announced_class: None,
+            ended_out: false,
+            end_sent: false,
+            inbox: Inbox::default(),
+            received: 0,
+            window: Window::new(),
+            ended_in: false,
+            failed: None,
+            released: false,
+        }
+    }
+
+    pub(super) fn class(&self) -> Class {
+        if self.burst > BURST { Class::Bulk } else { Class::Interactive }
+    }
+
+    pub(super) fn push(&mut self, ppid: u32, data: Bytes) {
+        self.out.push_back((ppid, data));
+    }
+
+    /// Takes the next frame.
+    pub(super) fn pop(&mut self) -> Option<(u32, Bytes)> {
+        let (ppid, data) = self.out.pop_front()?;
+        self.end_sent |= ppid == frame::END;
+        Some((ppid, data))
+    }
+
+    /// Returns the bytes that may be written: none while others are queued, so that memory is bounded.
+    pub(super) fn room(&self) -> usize {
+        if self.ended_out || self.out.iter().any(|(ppid, _)| *ppid == frame::DATA) {
+            return 0;
+        }
+        self.limit.saturating_sub(self.sent).min(MAX_DATA as u64) as usize
+    }
+
+    pub(super) fn write(&mut self, data: Bytes) {
+        self.sent += data.len() as u64;
+        self.burst += data.len() as u64;
+        self.idle = false;
+        self.push(frame::DATA, data);
+    }
+
+    /// Notes that the application has nothing to write.
+    pub(super) fn note_idle(&mut self) {
+        self.idle = true;
+        self.forgive();
+    }
+
+    /// Makes an idle connection interactive again when little of its data is under way.
+    fn forgive(&mut self) {
+        if self.idle && self.sent.saturating_sub(self.peer_consumed) <= DRAINED {
+            self.burst = 0;
+        }
+    }
+
+    /// Raises the limit. Returns whether more may be written.
+    pub(super) fn on_credit(&mut self, credit: Credit) -> bool {
+        self.limit = self.limit.max(credit.consumed.saturating_add(credit.window.into()));
+        self.peer_consumed = self.peer_consumed.max(credit.consumed);
+        self.forgive();
+        self.room() > 0
+    }
+
+    /// Queues the end of our data. Returns false if our direction has ended.
+    pub(super) fn finish(&mut self) -> bool {
+        if std::mem::replace(&mut self.ended_out, true) {
+            return false;
+        }
+        self.push(frame::END, End::FINISHED.encode(self.number));
+        true
+    }
+
+    /// Ends both directions and drops all data. `here`: by this end, so that the peer gets the reason.
+    pub(super) fn fail(&mut self, end: End, here: bool) {
+        if self.failed.is_some() {
+            return;
+        }
+        self.inbox.clear();
+        self.out.retain(|(ppid, _)| !matches!(*ppid, frame::DATA | frame::END));
+        // The peer does not know yet that our direction has ended, or that it ended by a failure.
+        if !self.end_sent || here && !self.ended_in {
+            let reset = End::new(Reason::Reset, "");
+            self.push(frame::END, if here { &end } else { &reset }.encode(self.number));
+        }
+        self.ended_out = true;
+        self.failed = Some(end);
+    }
+
+    /// Takes received data. False if it exceeds the window.
+    #[must_use]
+    pub(super) fn receive(&mut self, data: Bytes) -> bool {
+        self.received += data.len() as u64;
+        let within = self.window.receive(data.len());
+        if self.failed.is_none() {
+            self.inbox.push(data);
+        }
+        within
+    }
+}

@@ -1,0 +1,32 @@
+//! [`Streams`]: the streams that this end opens connections on. The lowest free one is used next, so that the
+//! association's tables stay small.
+
+use std::collections::BTreeSet;
+
+#[derive(Debug)]
+pub(super) struct Streams {
+    freed: BTreeSet<u16>,
+    /// The lowest stream that was never used.
+    next: u32,
+    limit: u32,
+}
+
+impl Streams {
+    /// Begins with `first`; uses every second stream below `limit`.
+    pub(super) fn new(first: u16, limit: u16) -> Self {
+        Self { freed: BTreeSet::new(), next: first.into(), limit: limit.into() }
+    }
+
+    pub(super) fn take(&mut self) -> Option<u16> {
+        if let Some(stream) = self.freed.pop_first() {
+            return Some(stream);
+        }
+        let stream = u16::try_from(self.next).ok().filter(|_| self.next < self.limit)?;
+        self.next += 2;
+        Some(stream)
+    }
+
+    pub(super) fn free(&mut self, stream: u16) {
+        self.freed.insert(stream);
+    }
+}

@@ -1,0 +1,425 @@
+//! Two ends over streams that are in order each and overtake one another.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const STREAMS: u16 = 100;
+
+fn limits() -> Limits {
+    Limits { opens_per_second: 1_000_000, ..Limits::default() }
+}
+
+fn target() -> Target {
+    Target::host("example.net", 80).unwrap()
+}
+
+/// Both ends, and the messages on their way by direction and stream.
+struct Pair {
+    ends: [Mux; 2],
+    flight: [BTreeMap<u16, VecDeque<Frame>>; 2],
+    now: Time,
+    /// Connections that the peer opened.
+    opened: Vec<(usize, u32)>,
+}
+
+impl Pair {
+    fn new(limits: Limits) -> Self {
+        let ends = [Role::Client, Role::Server].map(|role| Mux::new(role, STREAMS, limits));
+        Self { ends, flight: [BTreeMap::new(), BTreeMap::new()], now: Time::ZERO, opened: Vec::new() }
+    }
+
+    fn take_events(&mut self) {
+        for (end, mux) in self.ends.iter_mut().enumerate() {
+            while let Some(event) = mux.poll_event() {
+                if let Event::Open(number, to) = event {
+                    assert_eq!(to, target());
+                    self.opened.push((end, number));
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, from: usize) -> bool {
+        let Some(frame) = self.ends[from].poll_transmit() else { return false };
+        self.flight[from].entry(frame.stream).or_default().push_back(frame);
+        true
+    }
+
+    /// Delivers a message of the stream at this place among those with messages.
+    fn deliver(&mut self, from: usize, place: usize) -> bool {
+        let streams = &mut self.flight[from];
+        let Some(stream) = streams.keys().nth(place % streams.len().max(1)).copied() else { return false };
+        let frame = streams.get_mut(&stream).and_then(VecDeque::pop_front).unwrap();
+        streams.retain(|_, queue| !queue.is_empty());
+        self.now += Span::from_micros(100);
+        self.ends[1 - from].handle(self.now, frame.stream, frame.ppid, frame.data).unwrap();
+        self.take_events();
+        true
+    }
+
+    fn run(&mut self) {
+        while [0, 1].into_iter().fold(false, |any, from| any | self.send(from) | self.deliver(from, 0)) {}
+    }
+
+    fn read(&mut self, end: usize, number: u32) -> (usize, Read) {
+        let mut len = 0;
+        loop {
+            match self.ends[end].read(number) {
+                Read::Data(data) => {
+                    len += data.len();
+                    self.ends[end].consumed(self.now, number, data.len());
+                }
+                other => return (len, other),
+            }
+        }
+    }
+}
+
+#[test]
+fn data_rides_with_the_request_and_each_direction_ends_by_itself() {
+    let mut pair = Pair::new(limits());
+    let number = pair.ends[0].open(target()).unwrap();
+    assert_eq!(pair.ends[0].room(number), Ok(MAX_DATA));
+    pair.ends[0].write(number, Bytes::from_static(b"question"));
+    pair.ends[0].finish(number);
+    // Nothing came back yet.
+    let kinds: Vec<u32> = std::iter::from_fn(|| {
+        let frame = pair.ends[0].poll_transmit()?;
+        assert_eq!((frame.stream, frame.class), (2, Class::Interactive));
+        let ppid = frame.ppid;
+        pair.ends[1].handle(pair.now, frame.stream, ppid, frame.data).unwrap();
+        Some(ppid)
+    })
+    .collect();
+    assert_eq!(kinds, [frame::OPEN, frame::DATA, frame::END]);
+    pair.take_events();
+    assert_eq!(pair.opened, [(1, number)]);
+    assert!(!pair.ends[0].is_open(number));
+    pair.ends[1].accept(number);
+    assert_eq!(pair.read(1, number), (8, Read::Finished));
+    pair.ends[1].write(number, Bytes::from_static(b"answer"));
+    pair.run();
+    assert!(pair.ends[0].is_open(number));
+    assert_eq!(pair.read(0, number), (6, Read::Pending));
+    pair.ends[1].finish(number);
+    pair.run();
+    assert_eq!(pair.read(0, number), (0, Read::Finished));
+    assert_eq!((pair.ends[0].counts(number), pair.ends[1].counts(number)), ((8, 6), (6, 8)));
+    for mux in &mut pair.ends {
+        mux.release(number);
+        assert!(mux.is_empty() && mux.by_stream.is_empty());
+    }
+    assert_eq!(pair.ends[0].open(target()), Some(number + 2));
+    assert_eq!(pair.ends[0].by_stream.keys().next(), Some(&2), "the stream is used for the next one");
+}
+
+#[test]
+fn a_connection_that_nobody_reads_stops_by_itself_and_not_the_others() {
+    let mut pair = Pair::new(limits());
+    let (slow, fast) = (pair.ends[0].open(target()).unwrap(), pair.ends[0].open(target()).unwrap());
+    let mut sent = [0, 0];
+    for _ in 0..1000 {
+        for (index, number) in [slow, fast].into_iter().enumerate() {
+            let room = pair.ends[0].room(number).unwrap();
+            pair.ends[0].write(number, vec![7; room].into());
+            sent[index] += room;
+        }
+        pair.run();
+        pair.read(1, fast);
+        pair.run();
+    }
+    assert_eq!(sent[0], INITIAL_WINDOW as usize);
+    assert!(sent[1] > 10_000_000, "{}", sent[1]);
+    // It goes on when it is read.
+    assert_eq!(pair.read(1, slow), (INITIAL_WINDOW as usize, Read::Pending));
+    pair.run();
+    assert_eq!(pair.ends[0].room(slow), Ok(MAX_DATA));
+}
+
+#[test]
+fn windows_grow_within_the_memory_of_the_association_and_give_it_back() {
+    let mut pair = Pair::new(Limits { memory: 1 << 20, ..limits() });
+    let numbers: Vec<u32> = (0..40).map(|_| pair.ends[0].open(target()).unwrap()).collect();
+    for _ in 0..200 {
+        for &number in &numbers {
+            let room = pair.ends[0].room(number).unwrap();
+            pair.ends[0].write(number, vec![7; room].into());
+        }
+        pair.run();
+        numbers.iter().for_each(|&number| drop(pair.read(1, number)));
+        pair.run();
+    }
+    let grown: u64 =
+        pair.ends[1].connections.values().map(|c| u64::from(c.window.size() - INITIAL_WINDOW)).sum();
+    assert!(grown == pair.ends[1].grown && (900_000..=1 << 20).contains(&grown), "{grown}");
+    for &number in &numbers {
+        pair.ends[0].release(number);
+        pair.ends[1].release(number);
+    }
+    pair.run();
+    assert_eq!((pair.ends[1].grown, pair.ends[1].len(), pair.ends[0].len()), (0, 0, 0));
+}
+
+#[test]
+fn a_failure_drops_the_data_and_gives_the_peer_the_reason() {
+    let mut pair = Pair::new(limits());
+    let number = pair.ends[0].open(target()).unwrap();
+    pair.ends[0].write(number, Bytes::from_static(b"data"));
+    pair.run();
+    pair.ends[1].fail(number, End::new(Reason::Refused, "10.0.0.1:80"));
+    pair.run();
+    assert_eq!(pair.read(0, number).1, Read::Failed(End::new(Reason::Refused, "10.0.0.1:80")));
+    assert!(pair.ends[0].room(number).is_err());
+    for mux in &mut pair.ends {
+        mux.release(number);
+        assert!(mux.is_empty());
+    }
+    // Behind the end of the data, too: the peer must not send for ever to nobody.
+    let number = pair.ends[0].open(target()).unwrap();
+    pair.ends[0].finish(number);
+    pair.run();
+    pair.ends[1].accept(number);
+    pair.ends[1].write(number, vec![1; MAX_DATA].into());
+    pair.ends[0].fail(number, End::new(Reason::Reset, ""));
+    pair.run();
+    assert!(pair.ends[1].room(number).is_err());
+    pair.ends.iter_mut().for_each(|mux| mux.release(number));
+    assert!(pair.ends.iter().all(|mux| mux.is_empty() && mux.by_stream.is_empty()));
+}
+
+#[test]
+fn limits_refuse_what_exceeds_them_and_nothing_else() {
+    let mut pair = Pair::new(Limits { connections: 3, pending: 2, opens_per_second: 3, ..Limits::default() });
+    let open = |pair: &mut Pair| {
+        let number = pair.ends[0].open(target()).unwrap();
+        pair.run();
+        let refused = match pair.ends[0].read(number) {
+            Read::Failed(end) => Some(end.to_string()),
+            _ => None,
+        };
+        if refused.is_some() {
+            pair.ends[0].release(number);
+        }
+        (number, refused)
+    };
+    let (first, second) = (open(&mut pair).0, open(&mut pair).0);
+    assert_eq!(open(&mut pair).1.unwrap(), "the peer's limit is reached: 2 connections being opened");
+    pair.ends[1].accept(first);
+    assert_eq!(open(&mut pair).1, None);
+    pair.ends[1].accept(second);
+    assert_eq!(open(&mut pair).1.unwrap(), "the peer's limit is reached: 3 connections");
+    pair.ends.iter_mut().for_each(|mux| mux.release(first));
+    pair.run();
+    assert_eq!(pair.ends[1].theirs, 2);
+    // Six at once, and three per second.
+    let refused = (0..5).filter_map(|_| {
+        let (number, refused) = open(&mut pair);
+        pair.ends[1].accept(number);
+        pair.ends.iter_mut().for_each(|mux| mux.release(number));
+        pair.run();
+        refused
+    });
+    assert_eq!(
+        refused.collect::<Vec<_>>(),
+        ["the peer's limit is reached: 3 connections opened per second"; 2]
+    );
+    pair.now += Span::from_millis(334);
+    assert_eq!(open(&mut pair).1, None);
+}
+
+#[test]
+fn a_peer_that_breaks_the_protocol_is_found_out() {
+    let open = |connection| Open { connection, target: target() }.encode();
+    let cases: [(&[(u16, u32, Bytes)], Violation); 9] = [
+        (&[(3, frame::OPEN, open(0))], Violation::Stream(3)),
+        (&[(1, frame::OPEN, open(0))], Violation::Stream(1)),
+        (&[(2, frame::OPEN, open(1))], Violation::Number(1)),
+        (&[(2, frame::OPEN, open(0)), (2, frame::OPEN, open(2))], Violation::Stream(2)),
+        (&[(2, frame::OPEN, open(0)), (4, frame::OPEN, open(0))], Violation::Number(0)),
+        (&[(2, frame::DATA, Bytes::from_static(b"x"))], Violation::Stream(2)),
+        (&[(2, frame::OPEN, open(0)), (2, frame::OPENED, Bytes::from_static(b"\x01"))], Violation::Stream(2)),
+        (&[(2, 51, Bytes::from_static(b"x"))], Violation::Unknown(51)),
+        (
+            &[(2, frame::OPEN, open(0)), (2, frame::DATA, vec![0; INITIAL_WINDOW as usize + 1].into())],
+            Violation::Window(2),
+        ),
+    ];
+    for (messages, violation) in cases {
+        let mut mux = Mux::new(Role::Server, STREAMS, limits());
+        let (last, before) = messages.split_last().unwrap();
+        for (stream, ppid, data) in before {
+            mux.handle(Time::ZERO, *stream, *ppid, data.clone()).unwrap();
+        }
+        assert_eq!(mux.handle(Time::ZERO, last.0, last.1, last.2.clone()), Err(violation));
+    }
+    let mut mux = Mux::new(Role::Server, STREAMS, limits());
+    let frame = |mux: &mut Mux, ppid, data| mux.handle(Time::ZERO, 2, ppid, data);
+    frame(&mut mux, frame::OPEN, open(0)).unwrap();
+    frame(&mut mux, frame::END, End::FINISHED.encode(0)).unwrap();
+    for (ppid, data) in [(frame::DATA, Bytes::from_static(b"x")), (frame::END, End::FINISHED.encode(0))] {
+        assert_eq!(frame(&mut mux, ppid, data), Err(Violation::Stream(2)));
+    }
+}
+
+#[test]
+fn an_interactive_connection_precedes_bulk_ones_which_take_turns() {
+    let mut pair = Pair::new(limits());
+    let numbers: Vec<u32> = (0..4).map(|_| pair.ends[0].open(target()).unwrap()).collect();
+    let fill = |pair: &mut Pair| {
+        for &number in &numbers[1..] {
+            let room = pair.ends[0].room(number).unwrap();
+            pair.ends[0].write(number, vec![7; room].into());
+        }
+    };
+    for _ in 0..4 {
+        fill(&mut pair);
+        pair.run();
+        numbers.iter().for_each(|&number| drop(pair.read(1, number)));
+    }
+    fill(&mut pair);
+    pair.ends[0].write(numbers[0], Bytes::from_static(b"key"));
+    assert!(pair.ends[0].is_urgent());
+    let stream = |number: u32| number as u16 + 2;
+    let first = pair.ends[0].poll_transmit().unwrap();
+    assert_eq!(
+        (first.stream, first.class, first.reclassified),
+        (stream(numbers[0]), Class::Interactive, false)
+    );
+    let next = pair.ends[0].poll_transmit().unwrap();
+    assert_eq!((next.stream, next.class), (stream(numbers[1]), Class::Bulk));
+    assert!(!pair.ends[0].is_urgent());
+    pair.ends[0].put_back(next.clone());
+    let order: Vec<_> =
+        std::iter::from_fn(|| pair.ends[0].poll_transmit()).map(|frame| frame.stream).collect();
+    assert_eq!(order, [1, 2, 3].map(|index: usize| stream(numbers[index])));
+    // One that was silent is interactive again when the peer has its data.
+    pair.ends[0].idle(numbers[1]);
+    assert_eq!(pair.ends[0].connections[&numbers[1]].class(), Class::Bulk);
+    let sent = pair.ends[0].counts(numbers[1]).0;
+    pair.ends[0].on_credit(Credit { connection: numbers[1], consumed: sent - 1000, window: INITIAL_WINDOW });
+    pair.ends[0].write(numbers[1], Bytes::from_static(b"key"));
+    let frame = pair.ends[0].poll_transmit().unwrap();
+    assert_eq!((frame.stream, frame.class, frame.reclassified), (next.stream, Class::Interactive, true));
+}
+
+/// An operation at one end on the connection at a place among the known ones.
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    Open(usize),
+    Accept(usize),
+    Write(usize, usize, usize),
+    Finish(usize, usize),
+    Read(usize, usize),
+    Fail(usize, usize),
+    Release(usize, usize),
+    Send(usize),
+    PutBack(usize),
+    Deliver(usize, usize),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let (end, place) = (0..2_usize, 0..1000_usize);
+    prop_oneof![
+        1 => end.clone().prop_map(Op::Open),
+        2 => place.clone().prop_map(Op::Accept),
+        5 => (end.clone(), place.clone(), 1..MAX_DATA).prop_map(|(end, place, len)| Op::Write(end, place, len)),
+        1 => (end.clone(), place.clone()).prop_map(|(end, place)| Op::Finish(end, place)),
+        4 => (end.clone(), place.clone()).prop_map(|(end, place)| Op::Read(end, place)),
+        1 => (end.clone(), place.clone()).prop_map(|(end, place)| Op::Fail(end, place)),
+        1 => (end.clone(), place.clone()).prop_map(|(end, place)| Op::Release(end, place)),
+        9 => end.clone().prop_map(Op::Send),
+        1 => end.clone().prop_map(Op::PutBack),
+        9 => (end, place).prop_map(|(end, place)| Op::Deliver(end, place)),
+    ]
+}
+
+/// The byte at an offset of a connection's direction.
+fn byte(from: usize, number: u32, at: u64) -> u8 {
+    (at * 31 + u64::from(number) * 7 + from as u64 * 101) as u8
+}
+
+proptest! {
+    #[test]
+    fn whatever_the_applications_do_bytes_arrive_in_order_and_all_streams_come_back(
+        ops in prop::collection::vec(op(), 1..400)
+    ) {
+        let mut pair = Pair::new(Limits { connections: 20, pending: 10, ..limits() });
+        let mut known: Vec<u32> = Vec::new();
+        let mut read = BTreeMap::<(usize, u32), u64>::new();
+        for op in ops {
+            let at = |place: usize| known.get(place % known.len().max(1)).copied().unwrap_or(0);
+            match op {
+                Op::Open(end) => known.extend(pair.ends[end].open(target())),
+                Op::Accept(place) => {
+                    if let Some(&(end, number)) = pair.opened.get(place % pair.opened.len().max(1)) {
+                        pair.ends[end].accept(number);
+                    }
+                }
+                Op::Write(end, place, len) => {
+                    let number = at(place);
+                    let sent = pair.ends[end].counts(number).0;
+                    let len = pair.ends[end].room(number).unwrap_or(0).min(len) as u64;
+                    let data: Vec<u8> = (sent..sent + len).map(|at| byte(end, number, at)).collect();
+                    pair.ends[end].write(number, data.into());
+                }
+                Op::Finish(end, place) => pair.ends[end].finish(at(place)),
+                Op::Read(end, place) => {
+                    let number = at(place);
+                    if let Read::Data(data) = pair.ends[end].read(number) {
+                        let begin = read.entry((end, number)).or_default();
+                        for &is in &data {
+                            prop_assert_eq!(is, byte(1 - end, number, *begin));
+                            *begin += 1;
+                        }
+                        pair.ends[end].consumed(pair.now, number, data.len());
+                    }
+                }
+                Op::Fail(end, place) => pair.ends[end].fail(at(place), End::new(Reason::Reset, "x")),
+                Op::Release(end, place) => pair.ends[end].release(at(place)),
+                Op::Send(end) => drop(pair.send(end)),
+                Op::PutBack(end) => {
+                    if let Some(frame) = pair.ends[end].poll_transmit() {
+                        if frame.class == Class::Bulk && frame.ppid == frame::DATA {
+                            pair.ends[end].put_back(frame);
+                        } else {
+                            pair.flight[end].entry(frame.stream).or_default().push_back(frame);
+                        }
+                    }
+                }
+                Op::Deliver(end, place) => drop(pair.deliver(end, place)),
+            }
+            pair.take_events();
+        }
+        for number in known {
+            pair.ends.iter_mut().for_each(|mux| mux.release(number));
+        }
+        pair.run();
+        // Connections whose request arrived after that.
+        for (end, number) in std::mem::take(&mut pair.opened) {
+            pair.ends[end].release(number);
+        }
+        pair.run();
+        for mux in &pair.ends {
+            prop_assert!(mux.is_empty() && mux.by_stream.is_empty() && mux.credits.is_empty(), "{mux:?}");
+            prop_assert_eq!((mux.theirs, mux.pending, mux.grown), (0, 0, 0));
+        }
+    }
+
+    #[test]
+    fn no_message_makes_it_panic(
+        messages in prop::collection::vec((0..6_u16, 0..6_u8, prop::collection::vec(any::<u8>(), 0..40)), 0..40)
+    ) {
+        let mut mux = Mux::new(Role::Server, STREAMS, limits());
+        for (stream, kind, data) in messages {
+            let ppid = frame::kind(b"OADEC?"[usize::from(kind)]);
+            let _ = mux.handle(Time::ZERO, stream, ppid, data.into());
+            while let Some(event) = mux.poll_event() {
+                if let Event::Open(number, _) = event {
+                    mux.accept(number);
+                }
+            }
+            while mux.poll_transmit().is_some() {}
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! [`Rules`]: which addresses and ports a client may reach. Keeps no state.
+//!
+//! A rule is checked against each resolved address together with the name that the client requested, so the
+//! address that was checked is the one to connect to.
+
+use core::fmt;
+use core::net::IpAddr;
+use core::ops::RangeInclusive;
+
+use ipnet::IpNet;
+
+/// A rule that cannot be parsed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct RuleError(String);
+
+/// Access rules in order; the first that matches decides, and nothing is allowed without a match.
+///
+/// A file has one rule a line; `#` begins a comment.
+///
+/// ```text
+/// deny  10.0.0.5:*
+/// allow 10.0.0.0/8:22,80,8000-8099
+/// allow *.example.net:443
+/// allow [2001:db8::/32]:*
+/// allow localhost:5432
+/// listen 127.0.0.1:8080
+/// ```
+///
+/// Names and `*` do not allow the server's own loopback and link-local addresses, whatever a name resolves
+/// to: name these by `localhost` or by address. Multicast, broadcast and unspecified addresses are never
+/// allowed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    rules: Vec<Rule>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Rule {
+    kind: Kind,
+    host: Host,
+    ports: Vec<RangeInclusive<u16>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Allow,
+    Deny,
+    /// The server may listen there for a client.
+    Listen,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Host {
+    Any,
+    Network(IpNet),
+    /// In lower case, without a final dot.
+    Name(String),
+    /// A name that ends like this, with its first dot.
+    Suffix(String),
+}
+
+/// A decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The client may connect.
+    Allowed,
+    /// No rule allows it, or one denies it.
+    Denied,
+    /// A name is allowed, but not with this address: it is one of the server's own, or not one to connect to.
+    OwnAddress,
+}
+
+impl Rules {
+    /// Parses a file.
+    ///
+    /// # Errors
+    ///
+    /// The number of the first line that is invalid, and why.
+    pub fn parse(text: &str) -> Result<Self, (usize, RuleError)> {
+        let mut rules = Self::default();
+        for (number, line) in text.lines().enumerate() {
+            let line = line.split_once('#').map_or(line, |(rule, _)| rule).trim();
+            if !line.is_empty() {
+                rules.rules.push(Rule::parse(line).map_err(|error| (number + 1, error))?);
+            }
+        }
+        Ok(rules)
+    }
+
+    /// Adds a rule that allows `HOST:PORTS`.
+    ///
+    /// # Errors
+    ///
+    /// It is invalid.
+    pub fn allow(&mut self, target: &str) -> Result<(), RuleError> {
+        self.rules.push(Rule::new(Kind::Allow, target)?);
+        Ok(())
+    }
+
+    /// Returns whether there is no rule.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// Checks a connection to an address that `host`, a name or an address, resolved to.
+    pub fn check(&self, host: &str, address: IpAddr, port: u16) -> Verdict {
+        let address = address.to_canonical();
+        if is_no_destination(address) {
+            return Verdict::OwnAddress;
+        }
+        let name = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+        let own = is_own(address);
+        let mut verdict = Verdict::Denied;
+        for rule in self.rules.iter().filter(|rule| rule.ports.iter().any(|ports| ports.contains(&port))) {
+            match rule.kind {
+                Kind::Deny if rule.host.matches(&name, address) => return Verdict::Denied,
+                Kind::Allow if rule.host.matches(&name, address) => {
+                    if !own || rule.host.names_own() {
+                        return Verdict::Allowed;
+                    }
+                    verdict = Verdict::OwnAddress;
+                }
+                _ => {}
+            }
+        }
+        verdict
+    }
+
+    /// Checks whether the server may listen at an address for a client.
+    pub fn may_listen(&self, address: IpAddr, port: u16) -> bool {
+        let address = address.to_canonical();
+        self.rules.iter().any(|rule| {
+            rule.kind == Kind::Listen
+                && rule.host.matches("", address)
+                && rule.ports.iter().any(|ports| ports.contains(&port))
+        })
+    }
+}
+
+/// Returns whether nobody can be reached at an address, or more than one host. 0.0.0.0 leads to the host
+/// itself on Linux.
+fn is_no_destination(address: IpAddr) -> bool {
+    let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast() || v4.octets()[0] == 0);
+    address.is_unspecified() || address.is_multicast() || broadcast
+}
+
+/// Returns whether an address is one of the server itself or of its link.
+fn is_own(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.is_loopback() || v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unicast_link_local(),
+    }
+}
+
+impl Rule {
+    fn parse(line: &str) -> Result<Self, RuleError> {
+        let (word, target) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let kind = match word {
+            "allow" => Kind::Allow,
+            "deny" => Kind::Deny,
+            "listen" => Kind::Listen,
+            other => {
+                return Err(RuleError(format!(
+                    "{other:?} is no rule: want allow HOST:PORTS, deny HOST:PORTS or listen ADDRESS:PORTS"
+                )));
+            }
+        };
+        Self::new(kind, target.trim())
+    }
+
+    fn new(kind: Kind, target: &str) -> Result<Self, RuleError> {
+        let unusable = |why: &str| {
+            RuleError(format!(
+                "{target:?}: {why}; want HOST:PORTS, as 10.0.0.0/8:22,8000-8099 or *.example.net:443"
+            ))
+        };
+        let (host, ports) = target.rsplit_once(':').ok_or_else(|| unusable("no port"))?;
+        if host.contains(':') && !host.starts_with('[') {
+            return Err(unusable("an IPv6 address wants brackets"));
+        }
+        let host = Host::parse(host).ok_or_else(|| unusable("no address, network or host name"))?;
+        if kind == Kind::Listen && matches!(host, Host::Name(_) | Host::Suffix(_)) {
+            return Err(unusable("a listener wants an address or *"));
+        }
+        let ports =
+            parse_ports(ports).ok_or_else(|| unusable("ports are 1 to 65535, ranges of them, or *"))?;
+        Ok(Self { kind, host, ports })
+    }
+}
+
+fn parse_ports(text: &str) -> Option<Vec<RangeInclusive<u16>>> {
+    if text == "*" {
+        return Some(vec![1..=u16::MAX]);
+    }
+    let port = |text: &str| text.parse::<u16>().ok().filter(|&port| port > 0);
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (port(first)?, port(last)?);
+        (first <= last).then_some(first..=last)
+    };
+    text.split(',').map(range).collect()
+}
+
+impl Host {
+    fn parse(text: &str) -> Option<Self> {
+        let bare = text.strip_prefix('[').map(|rest| rest.strip_suffix(']'));
+        let address = match bare {
+            Some(bare) => bare?,
+            None => text,
+        };
+        if let Ok(network) = address.parse::<IpNet>() {
+            return Some(Self::Network(network));
+        }
+        if let Ok(address) = address.parse::<IpAddr>() {
+            return Some(Self::Network(address.to_canonical().into()));
+        }
+        if bare.is_some() {
+            return None;
+        }
+        if text == "*" {
+            return Some(Self::Any);
+        }
+        let name = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
+        match name.strip_prefix('*') {
+            Some(suffix) => {
+                let valid = suffix.strip_prefix('.').is_some_and(crate::frame::is_host);
+                valid.then(|| Self::Suffix(suffix.to_owned()))
+            }
+            None => crate::frame::is_host(&name).then_some(Self::Name(name)),
+        }
+    }
+
+    fn matches(&self, name: &str, address: IpAddr) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Network(network) => network.contains(&address),
+            Self::Name(own) => own == name,
+            Self::Suffix(suffix) => name.ends_with(suffix.as_str()),
+        }
+    }
+
+    /// Returns whether the rule names the server's own addresses.
+    fn names_own(&self) -> bool {
+        match self {
+            Self::Any | Self::Suffix(_) => false,
+            // A network that has others, too, as 0.0.0.0/0, does not name them.
+            Self::Network(network) => is_own(network.network()) && is_own(network.broadcast()),
+            Self::Name(name) => name == "localhost",
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Allowed => "allowed",
+            Self::Denied => "no rule allows it",
+            Self::OwnAddress => "the name resolves to an address that only a rule for that address allows",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(text: &str) -> Rules {
+        Rules::parse(text).unwrap()
+    }
+
+    fn allows(rules: &Rules, host: &str, address: &str, port: u16) -> bool {
+        rules.check(host, address.parse().unwrap(), port) == Verdict::Allowed
+    }
+
+    #[test]
+    fn the_first_rule_that_matches_decides_and_nothing_else_is_allowed() {
+        let rules = rules(
+            "# a comment\n deny 10.0.0.5:*\nallow 10.0.0.0/8:22,8000-8099 # behind\nallow [2001:db8::/32]:*\n\
+             allow *.example.net:443\nallow Example.ORG.:80\n",
+        );
+        let ip = |address, port| allows(&rules, address, address, port);
+        assert!(ip("10.1.2.3", 22) && ip("10.1.2.3", 8099) && ip("2001:db8::7", 9));
+        assert!(!ip("10.1.2.3", 23) && !ip("10.1.2.3", 8100) && !ip("11.1.2.3", 22) && !ip("2001:db9::7", 9));
+        assert!(!ip("10.0.0.5", 22), "denied before");
+        assert!(
+            ip("::ffff:10.1.2.3", 22) && !ip("::ffff:10.0.0.5", 22),
+            "an IPv4 address in IPv6 is that address"
+        );
+        assert!(allows(&rules, "www.EXAMPLE.net.", "192.0.2.1", 443));
+        assert!(allows(&rules, "example.org", "192.0.2.1", 80));
+        for (host, port) in
+            [("example.net", 443), ("www.example.net", 80), ("badexample.net", 443), ("x.org", 80)]
+        {
+            assert!(!allows(&rules, host, "192.0.2.1", port), "{host}:{port}");
+        }
+        assert!(!allows(&rules, "www.example.net", "10.0.0.5", 443), "the address is denied under any name");
+        assert!(!allows(&rules, "192.0.2.1", "192.0.2.1", 443), "a name's address is not allowed by itself");
+        assert!(!allows(&Rules::default(), "a", "192.0.2.1", 80));
+    }
+
+    #[test]
+    fn names_do_not_lead_to_the_servers_own_addresses() {
+        let any = rules("allow *:*\nallow *.example.net:80\nallow 0.0.0.0/0:*\nallow [::/0]:*");
+        for own in ["127.0.0.1", "127.9.9.9", "169.254.169.254", "::1", "fe80::1", "::ffff:127.0.0.1"] {
+            assert_eq!(
+                any.check("rebound.example.net", own.parse().unwrap(), 80),
+                Verdict::OwnAddress,
+                "{own}"
+            );
+            assert_eq!(any.check(own, own.parse().unwrap(), 80), Verdict::OwnAddress, "{own}");
+        }
+        assert!(allows(&any, "x", "192.0.2.1", 1));
+        let named = rules(
+            "allow localhost:80\nallow 127.0.0.2:81\nallow 169.254.0.0/16:82\nallow 0.0.0.0:83\nallow 224.0.0.0/4:84",
+        );
+        assert!(allows(&named, "localhost", "127.0.0.1", 80) && allows(&named, "localhost", "::1", 80));
+        assert!(
+            allows(&named, "127.0.0.2", "127.0.0.2", 81) && allows(&named, "169.254.1.1", "169.254.1.1", 82)
+        );
+        assert!(allows(&named, "a.b", "127.0.0.2", 81), "the address is named");
+        for (never, port) in
+            [("0.0.0.0", 83), ("::", 83), ("224.0.0.1", 84), ("255.255.255.255", 80), ("0.0.0.1", 83)]
+        {
+            assert!(!allows(&named, never, never, port), "{never}");
+            assert!(!allows(&any, never, never, port), "{never}");
+        }
+    }
+
+    #[test]
+    fn listeners_have_rules_of_their_own() {
+        let rules = rules("allow *:*\nlisten 127.0.0.1:8000-8999\nlisten [::1]:80");
+        let may = |address: &str, port| rules.may_listen(address.parse().unwrap(), port);
+        assert!(may("127.0.0.1", 8000) && may("::1", 80) && may("::ffff:127.0.0.1", 8999));
+        assert!(!may("127.0.0.1", 80) && !may("0.0.0.0", 8000) && !may("::1", 8000));
+        assert!(!allows(&rules, "127.0.0.1", "127.0.0.1", 8000), "to listen is not to reach");
+    }
+
+    #[test]
+    fn invalid_rules_are_rejected_with_their_line() {
+        let error = |text: &str| {
+            let (line, error) = Rules::parse(text).unwrap_err();
+            format!("{line}: {error}")
+        };
+        for (text, want) in [
+            ("\npermit x:1", "2: \"permit\" is no rule: want allow"),
+            ("allow x", "1: \"x\": no port; want HOST:PORTS"),
+            ("allow", "1: \"\": no port"),
+            ("allow 2001:db8::1:80", "an IPv6 address wants brackets"),
+            ("allow [2001:db8::1:80", "no address, network or host name"),
+            ("allow [x]:80", "no address, network or host name"),
+            ("allow 10.0.0.0/33:80", "no address, network or host name"),
+            ("allow *example.net:80", "no address, network or host name"),
+            ("allow a b:80", "no address, network or host name"),
+            ("allow x:0", "ports are 1 to 65535"),
+            ("allow x:80-70", "ports are 1 to 65535"),
+            ("allow x:80,,90", "ports are 1 to 65535"),
+            ("allow x:65536", "ports are 1 to 65535"),
+            ("listen x:80", "a listener wants an address or *"),
+        ] {
+            assert!(error(text).contains(want), "{text}: {}", error(text));
+        }
+        assert!(Rules::default().allow("10.0.0.1:80").is_ok() && Rules::default().allow("10.0.0.1").is_err());
+    }
+}
