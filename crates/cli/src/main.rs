@@ -67,6 +67,8 @@ enum Command {
     #[cfg(feature = "net")]
     Connect(net::connect::Args),
     #[cfg(feature = "net")]
+    Forward(Box<net::forward::Args>),
+    #[cfg(feature = "net")]
     Perf(net::perf::Args),
     #[cfg(feature = "net")]
     Send(net::send::Args),
@@ -128,6 +130,8 @@ fn main() -> ExitCode {
         Command::Serve(args) => net::serve::run(&args),
         #[cfg(feature = "net")]
         Command::Connect(args) => net::connect::run(&args),
+        #[cfg(feature = "net")]
+        Command::Forward(args) => net::forward::run(&args),
         #[cfg(feature = "net")]
         Command::Perf(args) => net::perf::run(&args),
         #[cfg(feature = "net")]

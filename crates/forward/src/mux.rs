@@ -134,14 +134,14 @@ pub struct Mux {
 }
 
 impl Mux {
-    /// Creates the state for an association with this number of streams in both directions.
-    pub fn new(role: Role, streams: u16, limits: Limits) -> Self {
+    /// Creates the state of an association without connections.
+    pub fn new(role: Role, limits: Limits) -> Self {
         let odd = u16::from(role == Role::Server);
         Self {
             role,
             rate: OpenRate::new(&limits),
             limits,
-            streams: Streams::new(frame::FIRST_STREAM + odd, streams),
+            streams: Streams::new(frame::FIRST_STREAM + odd),
             next_number: u32::from(odd),
             connections: BTreeMap::new(),
             by_stream: BTreeMap::new(),
@@ -161,9 +161,10 @@ impl Mux {
         self.round_trip = round_trip;
     }
 
-    /// Opens a connection, which may send at once. `None` if all streams are in use.
-    pub fn open(&mut self, target: Target) -> Option<u32> {
-        let stream = self.streams.take()?;
+    /// Opens a connection, which may send at once. `streams`: the association's, in the direction that has
+    /// fewer. `None` if all are in use.
+    pub fn open(&mut self, target: Target, streams: u16) -> Option<u32> {
+        let stream = self.streams.take(streams)?;
         while self.connections.contains_key(&self.next_number) {
             self.next_number = self.next_number.wrapping_add(2);
         }

@@ -2,6 +2,7 @@
 //! Contains no protocol logic.
 
 pub(crate) mod connect;
+pub(crate) mod forward;
 pub(crate) mod perf;
 pub(crate) mod recv;
 pub(crate) mod send;
@@ -27,9 +28,14 @@ const POOL: usize = 4;
 /// Runs a command's work on one thread until it is done or a signal arrives, then aborts the associations
 /// that are still up.
 fn block_on(work: impl AsyncFnOnce(&Open) -> Result<(), Failure>) -> Result<(), Failure> {
+    block_on_with(POOL, work)
+}
+
+/// As [`block_on`], with another limit of blocking threads.
+fn block_on_with(pool: usize, work: impl AsyncFnOnce(&Open) -> Result<(), Failure>) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(POOL)
+        .max_blocking_threads(pool)
         .build()
         .map_err(|error| Failure::Run(format!("cannot start the event loop: {error}")))?;
     let result = runtime.block_on(async {

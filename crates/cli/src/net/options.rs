@@ -55,6 +55,9 @@ pub(crate) struct NetArgs {
     /// unsigned ones. Nothing is encrypted.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
+    /// Changes of the association's options that the command needs.
+    #[arg(skip)]
+    tune: Option<fn(&mut Config)>,
 }
 
 /// Describes `--policy`, with all names.
@@ -88,9 +91,17 @@ impl NetArgs {
         self.key.is_some()
     }
 
+    /// Returns these options with changes of the association's that the command needs.
+    pub(crate) fn tuned(&self, tune: fn(&mut Config)) -> Self {
+        Self { tune: Some(tune), ..self.clone() }
+    }
+
     /// Builds the association's options.
     pub(crate) fn config(&self) -> Result<Config, Failure> {
         let mut config = Config { pmtu: Pmtu::UpTo(self.mtu), ..Config::mobile() };
+        if let Some(tune) = self.tune {
+            tune(&mut config);
+        }
         if let Some(file) = &self.key {
             config.auth = authentication(file)?;
         }

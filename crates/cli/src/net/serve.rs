@@ -1,12 +1,13 @@
-//! `msctp serve`: connects associations to standard input and output, as netcat does.
+//! `msctp serve`: connects associations to standard input and output, as netcat does, or forwards their
+//! connections.
 
 use msctp::Endpoint;
 
 use super::exchange::{Input, exchange};
-use super::{block_on, options::NetArgs};
+use super::{block_on, forward, options::NetArgs};
 use crate::Failure;
 
-/// Accept an association and connect it to standard input and output.
+/// Accept associations: connect one to standard input and output, or forward connections.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -15,22 +16,33 @@ Examples:
   msctp serve > film.mkv                         receive from the first client
   msctp serve < film.mkv                         send to the first client
   msctp serve --keep > log                       receive from one client after another
+  msctp serve --allow localhost:22               let `msctp forward` reach the SSH server here
+  msctp serve --rules rules.txt                  let it reach what a file allows
 
 Each direction ends by itself: the end of standard input ends only this side's direction, and the command exits when the \
 peer's has ended too. If standard input is a terminal and standard output is not, standard input is not read.
 
-Without --key, anyone who can reach the port can connect.
+With --allow or --rules it serves `msctp forward`, any number of clients at once, until a signal ends it. A rule is \
+`allow HOST:PORTS`, `deny HOST:PORTS` or a comment behind `#`, the first that matches decides, and nothing else can be reached. \
+HOST is a name, *.NAME, an address, a network as 10.0.0.0/8 or [2001:db8::]/32, or *; PORTS is 22, 80,443, 8000-8099 or *.
+
+Without --key, anyone who can reach the port can connect. Nothing is encrypted.
 
 Exit codes: 0 both directions ended, 1 association lost or port in use, 2 invalid arguments, 130 Ctrl-C, 143 SIGTERM.")]
 pub(crate) struct Args {
     /// Accept the next association when one ends. Standard input is not read.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["allow", "rules"])]
     keep: bool,
+    #[command(flatten)]
+    forward: forward::ServerArgs,
     #[command(flatten)]
     net: NetArgs,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if args.forward.is_wanted() {
+        return forward::serve(&args.forward, &args.net);
+    }
     block_on(async |open| {
         let endpoint = args.net.server(open, None)?;
         announce(&endpoint, &args.net, "connect");

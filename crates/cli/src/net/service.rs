@@ -34,6 +34,8 @@ pub(crate) enum Service {
     Files,
     /// `perf` and `perf --server`.
     Perf,
+    /// `forward` and `serve --allow`.
+    Forward,
 }
 
 impl Service {
@@ -43,6 +45,7 @@ impl Service {
             Self::Bytes => 0,
             Self::Files => u32::from_be_bytes(*b"msFI"),
             Self::Perf => u32::from_be_bytes(*b"msPE"),
+            Self::Forward => msctp_forward::frame::kind(b'J'),
         }
     }
 
@@ -51,6 +54,7 @@ impl Service {
             Self::Bytes => "msctp connect",
             Self::Files => "msctp send",
             Self::Perf => "msctp perf",
+            Self::Forward => "msctp forward",
         }
     }
 
@@ -59,14 +63,22 @@ impl Service {
             Self::Bytes => "msctp serve",
             Self::Files => "msctp recv",
             Self::Perf => "msctp perf --server",
+            Self::Forward => "msctp serve --allow",
         }
     }
 
     /// Returns the service that a message belongs to; `Bytes` for other implementations.
     pub(crate) fn of(message: &Message) -> Self {
+        if msctp_forward::frame::is_ours(message.ppid) {
+            return Self::Forward;
+        }
         let controls = [Self::Files, Self::Perf];
-        let ours = |service: &Self| message.stream == CONTROL && message.ppid == service.ppid();
-        controls.into_iter().find(ours).unwrap_or(Self::Bytes)
+        controls.into_iter().find(|service| service.is_control(message)).unwrap_or(Self::Bytes)
+    }
+
+    /// Returns whether a message is a control message of this service.
+    pub(crate) fn is_control(self, message: &Message) -> bool {
+        message.stream == CONTROL && message.ppid == self.ppid()
     }
 
     /// Aborts the association of a client of another service, with the reason. Returns the failure to log.

@@ -8,20 +8,20 @@ pub(super) struct Streams {
     freed: BTreeSet<u16>,
     /// The lowest stream that was never used.
     next: u32,
-    limit: u32,
 }
 
 impl Streams {
-    /// Begins with `first`; uses every second stream below `limit`.
-    pub(super) fn new(first: u16, limit: u16) -> Self {
-        Self { freed: BTreeSet::new(), next: first.into(), limit: limit.into() }
+    /// Begins with `first` and uses every second stream.
+    pub(super) fn new(first: u16) -> Self {
+        Self { freed: BTreeSet::new(), next: first.into() }
     }
 
-    pub(super) fn take(&mut self) -> Option<u16> {
+    /// Takes a stream below `limit`.
+    pub(super) fn take(&mut self, limit: u16) -> Option<u16> {
         if let Some(stream) = self.freed.pop_first() {
             return Some(stream);
         }
-        let stream = u16::try_from(self.next).ok().filter(|_| self.next < self.limit)?;
+        let stream = u16::try_from(self.next).ok().filter(|&stream| stream < limit)?;
         self.next += 2;
         Some(stream)
     }

@@ -25,7 +25,7 @@ struct Pair {
 
 impl Pair {
     fn new(limits: Limits) -> Self {
-        let ends = [Role::Client, Role::Server].map(|role| Mux::new(role, STREAMS, limits));
+        let ends = [Role::Client, Role::Server].map(|role| Mux::new(role, limits));
         Self { ends, flight: [BTreeMap::new(), BTreeMap::new()], now: Time::ZERO, opened: Vec::new() }
     }
 
@@ -79,7 +79,7 @@ impl Pair {
 #[test]
 fn data_rides_with_the_request_and_each_direction_ends_by_itself() {
     let mut pair = Pair::new(limits());
-    let number = pair.ends[0].open(target()).unwrap();
+    let number = pair.ends[0].open(target(), STREAMS).unwrap();
     assert_eq!(pair.ends[0].room(number), Ok(MAX_DATA));
     pair.ends[0].write(number, Bytes::from_static(b"question"));
     pair.ends[0].finish(number);
@@ -110,14 +110,15 @@ fn data_rides_with_the_request_and_each_direction_ends_by_itself() {
         mux.release(number);
         assert!(mux.is_empty() && mux.by_stream.is_empty());
     }
-    assert_eq!(pair.ends[0].open(target()), Some(number + 2));
+    assert_eq!(pair.ends[0].open(target(), STREAMS), Some(number + 2));
     assert_eq!(pair.ends[0].by_stream.keys().next(), Some(&2), "the stream is used for the next one");
 }
 
 #[test]
 fn a_connection_that_nobody_reads_stops_by_itself_and_not_the_others() {
     let mut pair = Pair::new(limits());
-    let (slow, fast) = (pair.ends[0].open(target()).unwrap(), pair.ends[0].open(target()).unwrap());
+    let (slow, fast) =
+        (pair.ends[0].open(target(), STREAMS).unwrap(), pair.ends[0].open(target(), STREAMS).unwrap());
     let mut sent = [0, 0];
     for _ in 0..1000 {
         for (index, number) in [slow, fast].into_iter().enumerate() {
@@ -140,7 +141,7 @@ fn a_connection_that_nobody_reads_stops_by_itself_and_not_the_others() {
 #[test]
 fn windows_grow_within_the_memory_of_the_association_and_give_it_back() {
     let mut pair = Pair::new(Limits { memory: 1 << 20, ..limits() });
-    let numbers: Vec<u32> = (0..40).map(|_| pair.ends[0].open(target()).unwrap()).collect();
+    let numbers: Vec<u32> = (0..40).map(|_| pair.ends[0].open(target(), STREAMS).unwrap()).collect();
     for _ in 0..200 {
         for &number in &numbers {
             let room = pair.ends[0].room(number).unwrap();
@@ -164,7 +165,7 @@ fn windows_grow_within_the_memory_of_the_association_and_give_it_back() {
 #[test]
 fn a_failure_drops_the_data_and_gives_the_peer_the_reason() {
     let mut pair = Pair::new(limits());
-    let number = pair.ends[0].open(target()).unwrap();
+    let number = pair.ends[0].open(target(), STREAMS).unwrap();
     pair.ends[0].write(number, Bytes::from_static(b"data"));
     pair.run();
     pair.ends[1].fail(number, End::new(Reason::Refused, "10.0.0.1:80"));
@@ -176,7 +177,7 @@ fn a_failure_drops_the_data_and_gives_the_peer_the_reason() {
         assert!(mux.is_empty());
     }
     // Behind the end of the data, too: the peer must not send for ever to nobody.
-    let number = pair.ends[0].open(target()).unwrap();
+    let number = pair.ends[0].open(target(), STREAMS).unwrap();
     pair.ends[0].finish(number);
     pair.run();
     pair.ends[1].accept(number);
@@ -192,7 +193,7 @@ fn a_failure_drops_the_data_and_gives_the_peer_the_reason() {
 fn limits_refuse_what_exceeds_them_and_nothing_else() {
     let mut pair = Pair::new(Limits { connections: 3, pending: 2, opens_per_second: 3, ..Limits::default() });
     let open = |pair: &mut Pair| {
-        let number = pair.ends[0].open(target()).unwrap();
+        let number = pair.ends[0].open(target(), STREAMS).unwrap();
         pair.run();
         let refused = match pair.ends[0].read(number) {
             Read::Failed(end) => Some(end.to_string()),
@@ -246,14 +247,14 @@ fn a_peer_that_breaks_the_protocol_is_found_out() {
         ),
     ];
     for (messages, violation) in cases {
-        let mut mux = Mux::new(Role::Server, STREAMS, limits());
+        let mut mux = Mux::new(Role::Server, limits());
         let (last, before) = messages.split_last().unwrap();
         for (stream, ppid, data) in before {
             mux.handle(Time::ZERO, *stream, *ppid, data.clone()).unwrap();
         }
         assert_eq!(mux.handle(Time::ZERO, last.0, last.1, last.2.clone()), Err(violation));
     }
-    let mut mux = Mux::new(Role::Server, STREAMS, limits());
+    let mut mux = Mux::new(Role::Server, limits());
     let frame = |mux: &mut Mux, ppid, data| mux.handle(Time::ZERO, 2, ppid, data);
     frame(&mut mux, frame::OPEN, open(0)).unwrap();
     frame(&mut mux, frame::END, End::FINISHED.encode(0)).unwrap();
@@ -265,7 +266,7 @@ fn a_peer_that_breaks_the_protocol_is_found_out() {
 #[test]
 fn an_interactive_connection_precedes_bulk_ones_which_take_turns() {
     let mut pair = Pair::new(limits());
-    let numbers: Vec<u32> = (0..4).map(|_| pair.ends[0].open(target()).unwrap()).collect();
+    let numbers: Vec<u32> = (0..4).map(|_| pair.ends[0].open(target(), STREAMS).unwrap()).collect();
     let fill = |pair: &mut Pair| {
         for &number in &numbers[1..] {
             let room = pair.ends[0].room(number).unwrap();
@@ -350,7 +351,7 @@ proptest! {
         for op in ops {
             let at = |place: usize| known.get(place % known.len().max(1)).copied().unwrap_or(0);
             match op {
-                Op::Open(end) => known.extend(pair.ends[end].open(target())),
+                Op::Open(end) => known.extend(pair.ends[end].open(target(), STREAMS)),
                 Op::Accept(place) => {
                     if let Some(&(end, number)) = pair.opened.get(place % pair.opened.len().max(1)) {
                         pair.ends[end].accept(number);
@@ -410,7 +411,7 @@ proptest! {
     fn no_message_makes_it_panic(
         messages in prop::collection::vec((0..6_u16, 0..6_u8, prop::collection::vec(any::<u8>(), 0..40)), 0..40)
     ) {
-        let mut mux = Mux::new(Role::Server, STREAMS, limits());
+        let mut mux = Mux::new(Role::Server, limits());
         for (stream, kind, data) in messages {
             let ppid = frame::kind(b"OADEC?"[usize::from(kind)]);
             let _ = mux.handle(Time::ZERO, stream, ppid, data.into());

@@ -1,0 +1,129 @@
+//! [`carry`]: moves bytes between a connection of a link and a local socket or standard input and output.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::{Pin, pin};
+use std::task::Poll;
+
+use bytes::Bytes;
+use msctp_forward::{End, Reason};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::net::TcpStream;
+
+use super::link::{Connection, Direction};
+use crate::system::os_error;
+
+/// Carries a TCP connection until both directions ended. A failure resets it at the other end.
+///
+/// # Errors
+///
+/// The connection failed at either end.
+pub(crate) async fn carry_tcp(connection: &Connection, mut stream: TcpStream) -> Result<(), End> {
+    // The other end has its own Nagle algorithm if its application wants one.
+    let _ = stream.set_nodelay(true);
+    let result = {
+        let (reader, writer) = stream.split();
+        carry(connection, reader, writer).await
+    };
+    if result.is_err() {
+        reset(stream);
+    }
+    result
+}
+
+/// Closes a TCP connection with a RST.
+pub(crate) fn reset(stream: TcpStream) {
+    let _ = stream.set_zero_linger();
+    drop(stream);
+}
+
+/// Carries both directions until both ended.
+///
+/// # Errors
+///
+/// The connection failed at either end.
+pub(crate) async fn carry(
+    connection: &Connection,
+    reader: impl AsyncRead,
+    writer: impl AsyncWrite,
+) -> Result<(), End> {
+    let (reader, writer) = (pin!(reader), pin!(writer));
+    tokio::try_join!(outward(connection, reader), inward(connection, writer)).map(|_| ())
+}
+
+fn broken(connection: &Connection, error: &io::Error) -> End {
+    let end = End::new(Reason::Reset, "");
+    connection.fail(end);
+    End::new(Reason::Reset, os_error(error))
+}
+
+async fn outward(connection: &Connection, mut reader: Pin<&mut impl AsyncRead>) -> Result<(), End> {
+    loop {
+        let room = connection.room().await?;
+        let read = tokio::select! {
+            biased;
+            read = read(connection, reader.as_mut(), room) => read,
+            end = connection.failure(Direction::Outward) => return Err(end),
+        };
+        match read {
+            Ok(data) if data.is_empty() => {
+                connection.finish();
+                return Ok(());
+            }
+            Ok(data) => connection.write(data),
+            Err(error) => return Err(broken(connection, &error)),
+        }
+    }
+}
+
+/// Reads at most `room` bytes; empty at the end.
+async fn read(
+    connection: &Connection,
+    mut reader: Pin<&mut impl AsyncRead>,
+    room: usize,
+) -> io::Result<Bytes> {
+    let mut idle = false;
+    poll_fn(|cx| {
+        let polled = connection.with_scratch(|scratch| {
+            let mut buffer = ReadBuf::new(&mut scratch[..room]);
+            let polled = reader.as_mut().poll_read(cx, &mut buffer);
+            polled.map_ok(|()| Bytes::copy_from_slice(buffer.filled()))
+        });
+        if polled.is_pending() && !std::mem::replace(&mut idle, true) {
+            connection.idle();
+        }
+        polled
+    })
+    .await
+}
+
+async fn inward(connection: &Connection, mut writer: Pin<&mut impl AsyncWrite>) -> Result<(), End> {
+    while let Some(mut data) = connection.read().await? {
+        while !data.is_empty() {
+            let written = tokio::select! {
+                biased;
+                written = poll_fn(|cx| writer.as_mut().poll_write(cx, &data)) => written,
+                end = connection.failure(Direction::Inward) => return Err(end),
+            };
+            match written {
+                Ok(0) => return Err(broken(connection, &io::ErrorKind::WriteZero.into())),
+                Ok(len) => {
+                    drop(data.split_to(len));
+                    connection.consumed(len);
+                }
+                Err(error) => return Err(broken(connection, &error)),
+            }
+        }
+        if let Err(error) = flush(writer.as_mut()).await {
+            return Err(broken(connection, &error));
+        }
+    }
+    match writer.shutdown().await {
+        Err(error) if error.kind() != io::ErrorKind::NotConnected => Err(broken(connection, &error)),
+        _ => Ok(()),
+    }
+}
+
+async fn flush(mut writer: Pin<&mut impl AsyncWrite>) -> io::Result<()> {
+    poll_fn(|cx| -> Poll<io::Result<()>> { writer.as_mut().poll_flush(cx) }).await
+}

@@ -1,0 +1,373 @@
+//! [`Link`]: an association that carries connections. Moves messages between the association and the [`Mux`],
+//! and wakes the tasks of connections.
+
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use msctp::{Association, Message, OutMessage, SendError};
+use msctp_forward::{Class, End, Event, Frame, Limits, MAX_DATA, Mux, Read, Reason, Role, Target, Violation};
+use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
+
+use crate::Failure;
+use crate::net::failed;
+use crate::net::service::Service;
+
+/// How often windows learn the round trip.
+const ROUND_TRIP: Duration = Duration::from_millis(200);
+
+/// An association and its connections.
+pub(crate) struct Link {
+    association: Association,
+    begin: Instant,
+    state: Mutex<State>,
+    /// There is something to send.
+    output: Notify,
+    /// No connection is left.
+    empty: Notify,
+    /// Reused for reads of sockets, so that an idle connection takes no memory for it.
+    scratch: Mutex<Box<[u8]>>,
+}
+
+struct State {
+    mux: Mux,
+    wakes: BTreeMap<u32, Arc<Wakes>>,
+    /// Connections that the peer opened.
+    opens: mpsc::UnboundedSender<Opening>,
+    /// The association is over.
+    lost: bool,
+}
+
+/// A connection that the peer opened.
+pub(crate) struct Opening {
+    pub(crate) connection: Connection,
+    pub(crate) target: Target,
+}
+
+/// Wakes the two tasks of a connection.
+#[derive(Default)]
+struct Wakes {
+    readable: Notify,
+    writable: Notify,
+}
+
+/// A connection of a link. Dropping it releases it, and resets it if it has not ended.
+pub(crate) struct Connection {
+    link: Arc<Link>,
+    number: u32,
+    wakes: Arc<Wakes>,
+}
+
+/// The task of a connection that waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Direction {
+    /// From the local socket to the association.
+    Outward,
+    /// From the association to the local socket.
+    Inward,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn over() -> End {
+    End::new(Reason::Reset, "the association is over")
+}
+
+impl Link {
+    /// Begins to carry connections over an association. Returns also the connections that the peer opens.
+    pub(crate) fn new(
+        association: Association,
+        role: Role,
+        limits: Limits,
+    ) -> (Arc<Self>, mpsc::UnboundedReceiver<Opening>) {
+        let mux = Mux::new(role, limits);
+        // Its length is limited by that of connections that wait for an answer.
+        let (opens, opened) = mpsc::unbounded_channel();
+        let link = Self {
+            association,
+            begin: Instant::now(),
+            state: Mutex::new(State { mux, wakes: BTreeMap::new(), opens, lost: false }),
+            output: Notify::new(),
+            empty: Notify::new(),
+            scratch: Mutex::new(vec![0; MAX_DATA].into_boxed_slice()),
+        };
+        (Arc::new(link), opened)
+    }
+
+    pub(crate) fn association(&self) -> &Association {
+        &self.association
+    }
+
+    /// Returns whether the association is over.
+    pub(crate) fn is_lost(&self) -> bool {
+        lock(&self.state).lost
+    }
+
+    /// Opens a connection, which may send at once.
+    ///
+    /// # Errors
+    ///
+    /// All streams are in use, or the association is over.
+    pub(crate) fn open(self: &Arc<Self>, target: Target) -> Result<Connection, End> {
+        if self.is_lost() {
+            return Err(over());
+        }
+        let (outbound, inbound) = self.association.streams();
+        let number = self.update(|mux| mux.open(target, outbound.min(inbound)));
+        let number = number.ok_or_else(|| End::new(Reason::Limit, "all streams are in use"))?;
+        Ok(self.enter(&mut lock(&self.state), number))
+    }
+
+    fn enter(self: &Arc<Self>, state: &mut State, number: u32) -> Connection {
+        let wakes = Arc::<Wakes>::default();
+        state.wakes.insert(number, Arc::clone(&wakes));
+        Connection { link: Arc::clone(self), number, wakes }
+    }
+
+    /// Changes the state of connections and wakes what that concerns.
+    fn update<R>(self: &Arc<Self>, change: impl FnOnce(&mut Mux) -> R) -> R {
+        let mut state = lock(&self.state);
+        let result = change(&mut state.mux);
+        while let Some(event) = state.mux.poll_event() {
+            let (number, of): (u32, fn(&Wakes) -> &Notify) = match event {
+                Event::Open(number, target) => {
+                    let connection = self.enter(&mut state, number);
+                    // Without a receiver the link is ending.
+                    let unread = state.opens.send(Opening { connection, target });
+                    drop(state);
+                    drop(unread);
+                    state = lock(&self.state);
+                    continue;
+                }
+                Event::Readable(number) => (number, |wakes| &wakes.readable),
+                Event::Writable(number) => (number, |wakes| &wakes.writable),
+            };
+            if let Some(wakes) = state.wakes.get(&number) {
+                of(wakes).notify_one();
+            }
+        }
+        if state.mux.wants_transmit() {
+            self.output.notify_one();
+        }
+        if state.mux.is_empty() {
+            self.empty.notify_one();
+        }
+        result
+    }
+
+    /// Waits until no connection is left whose end was not sent and received.
+    pub(crate) async fn empty(&self) {
+        while !lock(&self.state).mux.is_empty() {
+            self.empty.notified().await;
+        }
+    }
+
+    /// Carries connections until the association is over. `control` gets messages that are no frames.
+    ///
+    /// # Errors
+    ///
+    /// The association was lost, or the peer broke the protocol.
+    pub(crate) async fn run(
+        self: &Arc<Self>,
+        control: impl FnMut(&Message) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let result = tokio::select! {
+            result = self.receive(control) => result,
+            result = self.transmit() => result,
+            () = self.measure() => Ok(()),
+        };
+        if let Err(failure) = &result {
+            self.association.abort(failure.to_string());
+        }
+        let mut state = lock(&self.state);
+        state.lost = true;
+        for wakes in state.wakes.values() {
+            wakes.readable.notify_one();
+            wakes.writable.notify_one();
+        }
+        result
+    }
+
+    async fn receive(
+        self: &Arc<Self>,
+        mut control: impl FnMut(&Message) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        while let Some(message) = self.association.recv().await.map_err(|e| failed("receiving")(&e))? {
+            let now = msctp::Time::ZERO + span(self.begin.elapsed());
+            if Service::Forward.is_control(&message) {
+                control(&message)?;
+                continue;
+            }
+            match Service::of(&message) {
+                Service::Forward if message.begin && message.end => {}
+                Service::Forward => return Err(Failure::Run("the peer sent a frame in parts".to_owned())),
+                wanted => return Err(Service::Forward.reject(&self.association, wanted)),
+            }
+            let handled: Result<(), Violation> =
+                self.update(|mux| mux.handle(now, message.stream, message.ppid, message.data));
+            handled.map_err(|e| failed("the peer broke the protocol of forwarding")(&e))?;
+        }
+        Ok(())
+    }
+
+    /// Sends frames while the send buffer has room.
+    async fn transmit(self: &Arc<Self>) -> Result<(), Failure> {
+        loop {
+            let Some(frame) = self.update(Mux::poll_transmit) else {
+                self.output.notified().await;
+                continue;
+            };
+            if frame.reclassified {
+                // An association that is over fails below.
+                let _ = self.association.set_stream_value(frame.stream, frame.class as u16);
+            }
+            self.send(frame).await.map_err(|e| failed("sending")(&e))?;
+        }
+    }
+
+    /// Sends a frame. If a more urgent one comes while a bulk one waits for room, that waits on in the mux.
+    async fn send(self: &Arc<Self>, frame: Frame) -> Result<(), SendError> {
+        let (stream, ppid, data) = (frame.stream, frame.ppid, frame.data.clone());
+        let message = OutMessage { stream, ppid, data, ..OutMessage::default() };
+        let may_wait = frame.class == Class::Bulk && frame.ppid == msctp_forward::frame::DATA;
+        let mut sent = pin!(self.association.send(message));
+        loop {
+            tokio::select! {
+                biased;
+                result = &mut sent => return result,
+                () = self.output.notified(), if may_wait => {
+                    if lock(&self.state).mux.is_urgent() {
+                        self.update(|mux| mux.put_back(frame));
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    async fn measure(self: &Arc<Self>) {
+        loop {
+            tokio::time::sleep(ROUND_TRIP).await;
+            let primary = self.association.paths().into_iter().find(|path| path.primary);
+            if let Some(srtt) = primary.and_then(|path| path.srtt) {
+                self.update(|mux| mux.set_round_trip(srtt));
+            }
+        }
+    }
+}
+
+fn span(duration: Duration) -> msctp::Span {
+    msctp::Span::from_nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+}
+
+impl Connection {
+    fn update<R>(&self, change: impl FnOnce(&mut Mux, u32) -> R) -> R {
+        self.link.update(|mux| change(mux, self.number))
+    }
+
+    fn is_lost(&self) -> bool {
+        self.link.is_lost()
+    }
+
+    fn room_now(&self) -> Result<usize, End> {
+        lock(&self.link.state).mux.room(self.number)
+    }
+
+    /// Accepts a connection that the peer opened.
+    pub(crate) fn accept(&self) {
+        self.update(Mux::accept);
+    }
+
+    /// Ends both directions; refuses a connection that was not accepted.
+    pub(crate) fn fail(&self, end: End) {
+        self.update(|mux, number| mux.fail(number, end));
+    }
+
+    /// Returns the bytes sent and received.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        lock(&self.link.state).mux.counts(self.number)
+    }
+
+    /// Waits until bytes may be written; returns how many.
+    ///
+    /// # Errors
+    ///
+    /// The connection failed.
+    pub(super) async fn room(&self) -> Result<usize, End> {
+        loop {
+            match self.room_now()? {
+                _ if self.is_lost() => return Err(over()),
+                0 => self.wakes.writable.notified().await,
+                room => return Ok(room),
+            }
+        }
+    }
+
+    /// Waits until the connection has failed, while it waits for a local socket in this direction.
+    pub(super) async fn failure(&self, direction: Direction) -> End {
+        let notify = match direction {
+            Direction::Outward => &self.wakes.writable,
+            Direction::Inward => &self.wakes.readable,
+        };
+        loop {
+            match self.room_now() {
+                Err(end) => return end,
+                Ok(_) if self.is_lost() => return over(),
+                Ok(_) => notify.notified().await,
+            }
+        }
+    }
+
+    pub(super) fn write(&self, data: Bytes) {
+        self.update(|mux, number| mux.write(number, data));
+    }
+
+    /// Notes that there is nothing to write now.
+    pub(super) fn idle(&self) {
+        self.update(Mux::idle);
+    }
+
+    /// Ends our direction.
+    pub(super) fn finish(&self) {
+        self.update(Mux::finish);
+    }
+
+    /// Receives bytes; `None` at the end.
+    ///
+    /// # Errors
+    ///
+    /// The connection failed.
+    pub(super) async fn read(&self) -> Result<Option<Bytes>, End> {
+        loop {
+            match self.update(Mux::read) {
+                Read::Data(data) => return Ok(Some(data)),
+                Read::Finished => return Ok(None),
+                Read::Failed(end) => return Err(end),
+                Read::Pending if self.is_lost() => return Err(over()),
+                Read::Pending => self.wakes.readable.notified().await,
+            }
+        }
+    }
+
+    pub(super) fn consumed(&self, len: usize) {
+        let now = msctp::Time::ZERO + span(self.link.begin.elapsed());
+        self.update(|mux, number| mux.consumed(now, number, len));
+    }
+
+    /// Runs `f` with a buffer for a read.
+    pub(super) fn with_scratch<R>(&self, f: impl FnOnce(&mut [u8]) -> R) -> R {
+        f(&mut lock(&self.link.scratch))
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        lock(&self.link.state).wakes.remove(&self.number);
+        self.update(Mux::release);
+    }
+}

@@ -1,0 +1,81 @@
+//! [`Report`]: what happens, as text on standard error or JSON lines on standard output.
+
+use std::net::SocketAddr;
+
+use msctp_forward::End;
+use serde::Serialize;
+
+use crate::net::text::escape;
+use crate::running::print;
+
+/// An event of `forward` and `serve --allow`.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+pub(crate) enum Happened {
+    /// Connected to the server.
+    Connected { server: String },
+    /// A forwarding is ready.
+    Listening { forward: String, at: SocketAddr },
+    /// A client came.
+    Client { client: String },
+    /// A connection was opened.
+    Opened { client: String, target: String },
+    /// A connection was refused or failed.
+    Failed { client: String, target: String, why: String },
+    /// A connection ended; bytes towards the target and from it.
+    Closed { client: String, target: String, sent: u64, received: u64 },
+    /// The paths changed.
+    Path { what: String },
+    /// The association was lost.
+    Lost { why: String },
+}
+
+impl Happened {
+    /// Returns the event of a connection that ended.
+    pub(crate) fn end(
+        client: &str,
+        target: &str,
+        result: &Result<(), End>,
+        (sent, received): (u64, u64),
+    ) -> Self {
+        let (client, target) = (client.to_owned(), target.to_owned());
+        match result {
+            Ok(()) => Self::Closed { client, target, sent, received },
+            Err(end) => Self::Failed { client, target, why: end.to_string() },
+        }
+    }
+
+    /// Returns the text for the user; `None`: too common to be said.
+    fn text(&self) -> Option<String> {
+        match self {
+            Self::Connected { server } => Some(format!("connected to {server}")),
+            Self::Listening { forward, at } => Some(format!("{forward}: listening at {at}")),
+            Self::Client { client } => Some(format!("client {client}")),
+            Self::Opened { .. } | Self::Closed { .. } => None,
+            Self::Failed { client, target, why } => Some(format!("{client} to {target}: {why}")),
+            Self::Path { what } => Some(what.clone()),
+            Self::Lost { why } => Some(format!("association lost: {why}")),
+        }
+    }
+}
+
+/// How to report.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Report {
+    pub(crate) json: bool,
+    pub(crate) quiet: bool,
+}
+
+impl Report {
+    pub(crate) fn tell(self, happened: &Happened) {
+        if self.json {
+            // Nobody may read it any more.
+            let _ = print(|out| {
+                serde_json::to_writer(&mut *out, happened)?;
+                writeln!(out)
+            });
+        } else if let Some(text) = happened.text().filter(|_| !self.quiet) {
+            eprintln!("{}", escape(&text));
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The server: connects to the targets that its rules allow.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use msctp::Association;
+use msctp_forward::{End, Limits, Reason, Role, Rules, Target, Verdict};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use super::carry::carry_tcp;
+use super::link::{Link, Opening};
+use super::report::{Happened, Report};
+use super::{greet, tune};
+use crate::Failure;
+use crate::net::block_on_with;
+use crate::net::options::NetArgs;
+use crate::net::serve::announce;
+use crate::net::service::FIRST_TIMEOUT;
+use crate::system::{os_error, read_text};
+
+/// Limit of threads that resolve names.
+const RESOLVERS: usize = 32;
+
+/// Clients at a time.
+const CLIENTS: usize = 1024;
+
+/// Time to resolve a name.
+const RESOLVE: Duration = Duration::from_secs(10);
+
+/// Time to connect to one address of a target.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// Options of `msctp serve` for forwarding.
+#[derive(clap::Args, Clone, Debug)]
+#[command(next_help_heading = "Forwarding options")]
+pub(crate) struct ServerArgs {
+    /// Let `msctp forward` connect to these hosts and ports from here; repeatable.
+    #[arg(long, value_name = "HOST:PORTS")]
+    allow: Vec<String>,
+    /// File with rules, which precede those of --allow.
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
+    /// Connections that a client may have at a time.
+    #[arg(long, value_name = "N", default_value_t = Limits::default().connections, value_parser = parse_connections)]
+    max_connections: usize,
+    /// Print the events of forwarding as JSON, one a line.
+    #[arg(long)]
+    json: bool,
+}
+
+fn parse_connections(text: &str) -> Result<usize, String> {
+    let most = usize::from(super::STREAMS / 2 - 1);
+    text.parse().ok().filter(|n| (1..=most).contains(n)).ok_or_else(|| format!("want 1 to {most}"))
+}
+
+impl ServerArgs {
+    /// Returns whether the server forwards connections.
+    pub(crate) fn is_wanted(&self) -> bool {
+        !self.allow.is_empty() || self.rules.is_some()
+    }
+
+    fn rules(&self) -> Result<Rules, Failure> {
+        let mut rules = Rules::default();
+        if let Some(path) = &self.rules {
+            let place = format!("--rules {}", path.display());
+            let text = read_text(&place, path)?;
+            rules = Rules::parse(&text)
+                .map_err(|(line, error)| Failure::Input(format!("{}:{line}: {error}", path.display())))?;
+        }
+        for text in &self.allow {
+            rules.allow(text).map_err(|error| Failure::Input(format!("--allow {error}")))?;
+        }
+        Ok(rules)
+    }
+}
+
+/// Serves `msctp forward` until a signal comes.
+pub(crate) fn serve(args: &ServerArgs, net: &NetArgs) -> Result<(), Failure> {
+    let rules = Arc::new(args.rules()?);
+    let report = Report { json: args.json, quiet: false };
+    let limits = Limits { connections: args.max_connections, ..Limits::default() };
+    let net = net.tuned(tune);
+    block_on_with(RESOLVERS, async |open| {
+        let endpoint = net.server(open, None)?;
+        announce(&endpoint, &net, "connect to what the rules allow");
+        let mut clients = JoinSet::new();
+        loop {
+            let Some(incoming) = endpoint.incoming(net.sctp_port()).await else {
+                return Err(Failure::Run("the endpoint has ended".to_owned()));
+            };
+            while clients.try_join_next().is_some() {}
+            if clients.len() >= CLIENTS {
+                incoming.refuse(format!("this server has {CLIENTS} clients, as many as it takes"));
+            } else {
+                clients.spawn(client(incoming.accept(), Arc::clone(&rules), limits, report));
+            }
+        }
+    })
+}
+
+/// Serves a client until its association is over.
+async fn client(association: Association, rules: Arc<Rules>, limits: Limits, report: Report) {
+    let name = association.remote_addresses().first().map_or("client".to_owned(), SocketAddr::to_string);
+    report.tell(&Happened::Client { client: name.clone() });
+    let (link, mut opens) = Link::new(association, Role::Server, limits);
+    let greeted = AtomicBool::new(false);
+    let mut run = std::pin::pin!(link.run(|message| {
+        greeted.store(true, Ordering::Relaxed);
+        greet(message)
+    }));
+    let mut late = std::pin::pin!(tokio::time::sleep(FIRST_TIMEOUT));
+    // Dropped with the association: connections still being made are abandoned.
+    let mut connections = JoinSet::new();
+    let result = loop {
+        tokio::select! {
+            result = &mut run => break result,
+            Some(opening) = opens.recv() => {
+                connections.spawn(connect(opening, Arc::clone(&rules), name.clone(), report));
+            }
+            Some(_) = connections.join_next(), if !connections.is_empty() => {}
+            () = &mut late, if !late.is_elapsed() && !greeted.load(Ordering::Relaxed) => {
+                let seconds = FIRST_TIMEOUT.as_secs();
+                link.association().abort(format!("this is `msctp serve --allow`, and it received nothing for {seconds} s"));
+            }
+        }
+    };
+    let why =
+        result.err().map_or("the client ended the association".to_owned(), |failure| failure.to_string());
+    report.tell(&Happened::Lost { why: format!("{name}: {why}") });
+}
+
+/// Connects to the target of a client's connection, and carries it.
+async fn connect(opening: Opening, rules: Arc<Rules>, client: String, report: Report) {
+    let Opening { connection, target } = opening;
+    let to = target.to_string();
+    let reached = tokio::select! {
+        reached = reach(&rules, &target) => reached,
+        end = connection.failure(super::link::Direction::Inward) => Err(end),
+    };
+    let stream = match reached {
+        Ok(stream) => stream,
+        Err(end) => {
+            report.tell(&Happened::Failed { client, target: to, why: end.to_string() });
+            return connection.fail(end);
+        }
+    };
+    connection.accept();
+    report.tell(&Happened::Opened { client: client.clone(), target: to.clone() });
+    let result = carry_tcp(&connection, stream).await;
+    report.tell(&Happened::end(&client, &to, &result, connection.counts()));
+}
+
+/// Connects to an address of the target that the rules allow: to the address that was checked.
+async fn reach(rules: &Rules, target: &Target) -> Result<TcpStream, End> {
+    let Target::Host { host, port } = target else {
+        return Err(End::new(Reason::Forbidden, "the server has no such target"));
+    };
+    let (mut verdict, mut allowed) = (Verdict::Denied, Vec::new());
+    for address in resolve(host).await? {
+        match rules.check(host, address, *port) {
+            Verdict::Allowed => allowed.push(SocketAddr::new(address.to_canonical(), *port)),
+            refused => verdict = refused,
+        }
+    }
+    if allowed.is_empty() {
+        return Err(End::new(Reason::Forbidden, verdict.to_string()));
+    }
+    let mut end = End::new(Reason::Unreachable, "");
+    for address in allowed {
+        end = match tokio::time::timeout(CONNECT, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+                End::new(Reason::Refused, "")
+            }
+            Ok(Err(error)) => End::new(Reason::Unreachable, os_error(&error)),
+            Err(_) => End::new(Reason::Unreachable, format!("no answer for {} s", CONNECT.as_secs())),
+        };
+    }
+    Err(end)
+}
+
+/// Returns the addresses of a host.
+async fn resolve(host: &str) -> Result<Vec<IpAddr>, End> {
+    if let Ok(address) = host.parse() {
+        return Ok(vec![address]);
+    }
+    match tokio::time::timeout(RESOLVE, tokio::net::lookup_host((host, 0))).await {
+        Ok(Ok(found)) => Ok(found.map(|address| address.ip()).collect()),
+        Ok(Err(error)) => Err(End::new(Reason::UnknownHost, os_error(&error))),
+        Err(_) => Err(End::new(Reason::UnknownHost, format!("no answer for {} s", RESOLVE.as_secs()))),
+    }
+}

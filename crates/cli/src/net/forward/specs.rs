@@ -1,0 +1,106 @@
+//! The forwarding flags, in ssh's words: -L, -W.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use msctp_forward::Target;
+
+/// `-L [BIND:]PORT:HOST:HOSTPORT`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Local {
+    /// Where this end listens.
+    pub(crate) bind: SocketAddr,
+    /// Where the server connects to.
+    pub(crate) target: Target,
+}
+
+impl fmt::Display for Local {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "-L {}:{}", self.bind, self.target)
+    }
+}
+
+/// Parses the value of -L.
+pub(crate) fn parse_local(text: &str) -> Result<Local, String> {
+    let parts = split(text);
+    let (bind, target) = match parts[..] {
+        [port, host, hostport] => (parse_bind(None, port)?, parse_target(host, hostport)?),
+        [bind, port, host, hostport] => (parse_bind(Some(bind), port)?, parse_target(host, hostport)?),
+        _ => return Err("want [BIND:]PORT:HOST:HOSTPORT, IPv6 addresses in brackets".to_owned()),
+    };
+    Ok(Local { bind, target })
+}
+
+/// Parses the value of -W.
+pub(crate) fn parse_stdio(text: &str) -> Result<Target, String> {
+    match split(text)[..] {
+        [host, port] => parse_target(host, port),
+        _ => Err("want HOST:PORT, an IPv6 address in brackets".to_owned()),
+    }
+}
+
+/// Splits at the colons outside brackets.
+fn split(text: &str) -> Vec<&str> {
+    let mut depth = 0_i32;
+    text.split(|char| {
+        depth += i32::from(char == '[') - i32::from(char == ']');
+        char == ':' && depth <= 0
+    })
+    .collect()
+}
+
+fn bare(host: &str) -> &str {
+    host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host)
+}
+
+/// Parses where to listen. As with ssh, an empty address or `*` is every address, and none is loopback.
+fn parse_bind(bind: Option<&str>, port: &str) -> Result<SocketAddr, String> {
+    let ip = match bind.map(bare) {
+        None | Some("localhost") => Ipv4Addr::LOCALHOST.into(),
+        Some("" | "*") => Ipv4Addr::UNSPECIFIED.into(),
+        Some(text) => text.parse::<IpAddr>().map_err(|_| {
+            format!("{text:?} is no address to listen at: want an IP address, localhost, or * for all")
+        })?,
+    };
+    let port =
+        port.parse().map_err(|_| format!("{port:?} is not a port: want 0 to 65535; 0 is any free one"))?;
+    Ok(SocketAddr::new(ip, port))
+}
+
+fn parse_target(host: &str, port: &str) -> Result<Target, String> {
+    let number = port.parse().ok().filter(|&port: &u16| port > 0);
+    let port = number.ok_or_else(|| format!("{port:?} is not a port: want 1 to 65535"))?;
+    Target::host(bare(host), port).map_err(|_| format!("{host:?} is neither a host name nor an IP address"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forwarding_flags_are_those_of_ssh() {
+        for (text, want) in [
+            ("8080:example.net:80", "-L 127.0.0.1:8080:example.net:80"),
+            ("localhost:8080:10.0.0.1:80", "-L 127.0.0.1:8080:10.0.0.1:80"),
+            ("*:8080:a:80", "-L 0.0.0.0:8080:a:80"),
+            (":0:a:80", "-L 0.0.0.0:0:a:80"),
+            ("[::1]:8080:[2001:db8::1]:80", "-L [::1]:8080:[2001:db8::1]:80"),
+        ] {
+            assert_eq!(parse_local(text).unwrap().to_string(), want);
+        }
+        for (text, want) in [
+            ("8080", "want [BIND:]PORT:HOST:HOSTPORT"),
+            ("8080:a", "want [BIND:]PORT:HOST:HOSTPORT"),
+            ("1:2:3:4:5", "want [BIND:]PORT:HOST:HOSTPORT"),
+            ("x:a:80", "\"x\" is not a port: want 0 to 65535"),
+            ("x:8080:a:80", "\"x\" is no address to listen at"),
+            ("8080:a:0", "\"0\" is not a port: want 1 to 65535"),
+            ("8080:a b:80", "\"a b\" is neither a host name nor an IP address"),
+        ] {
+            let error = parse_local(text).unwrap_err();
+            assert!(error.contains(want), "{text}: {error}");
+        }
+        assert_eq!(parse_stdio("[::1]:22").unwrap(), Target::host("::1", 22).unwrap());
+        assert!(parse_stdio("a").is_err() && parse_stdio("::1:22").is_err());
+    }
+}

@@ -1,0 +1,373 @@
+//! `msctp forward` and `msctp serve --allow` over the loopback interface, as processes.
+#![cfg(feature = "net")]
+#![expect(clippy::disallowed_methods, reason = "real connections in real time")]
+
+#[expect(dead_code, reason = "the other tests use the rest of it")]
+mod process;
+
+use std::fs;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, ChildStderr, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use process::{Server, folder, msctp, run, stderr};
+
+/// A target on loopback: each connection in a thread of its own.
+fn target(serve: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let serve = serve.clone();
+            thread::spawn(move || serve(stream.unwrap()));
+        }
+    });
+    at
+}
+
+/// Echoes at once, and ends when the client does.
+fn echo() -> SocketAddr {
+    target(|stream| {
+        let _ = std::io::copy(&mut &stream, &mut &stream);
+        let _ = stream.shutdown(Shutdown::Write);
+    })
+}
+
+/// Answers with the number of bytes when the client's direction has ended.
+fn count() -> SocketAddr {
+    target(|mut stream| {
+        let len = std::io::copy(&mut stream, &mut std::io::sink()).unwrap();
+        stream.write_all(len.to_string().as_bytes()).unwrap();
+    })
+}
+
+fn reset(stream: &TcpStream) {
+    socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO)).unwrap();
+}
+
+fn serve(rules: &[&str]) -> Server {
+    let allow = rules.iter().flat_map(|rule| ["--allow", rule]);
+    Server::start(&["serve", "--bind", "127.0.0.1:0"].into_iter().chain(allow).collect::<Vec<_>>())
+}
+
+/// `msctp forward`, ended with the test.
+struct Forward {
+    child: Child,
+    errors: BufReader<ChildStderr>,
+    /// Where it listens.
+    at: Vec<SocketAddr>,
+}
+
+impl Forward {
+    fn start(server: &str, forwards: &[&str]) -> Self {
+        let mut child = msctp(&[&["forward", server], forwards].concat()).spawn().unwrap();
+        let mut forward =
+            Self { errors: BufReader::new(child.stderr.take().unwrap()), child, at: Vec::new() };
+        loop {
+            let line = forward.line();
+            match line.split_once(": listening at ") {
+                Some((_, at)) => forward.at.push(at.parse().unwrap()),
+                None => break assert!(line.starts_with("connected to "), "{line}"),
+            }
+        }
+        forward
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.errors.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    /// Returns the next line that contains this text.
+    fn line_with(&mut self, text: &str) -> String {
+        loop {
+            let line = self.line();
+            assert!(!line.is_empty(), "the end, before {text:?}");
+            if line.contains(text) {
+                return line;
+            }
+        }
+    }
+
+    fn connect(&self, place: usize) -> TcpStream {
+        let stream = TcpStream::connect(self.at[place]).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream
+    }
+}
+
+impl Drop for Forward {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn local(target: SocketAddr) -> String {
+    format!("0:{target}")
+}
+
+fn bytes(len: usize) -> Vec<u8> {
+    (0..len as u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
+}
+
+/// Writes all and ends the direction while it reads to the end.
+fn exchange(stream: &TcpStream, data: &[u8]) -> Vec<u8> {
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut writer = stream;
+            writer.write_all(data).unwrap();
+            stream.shutdown(Shutdown::Write).unwrap();
+        });
+        let (mut got, mut reader) = (Vec::new(), stream);
+        reader.read_to_end(&mut got).unwrap();
+        got
+    })
+}
+
+#[test]
+fn connections_carry_their_bytes_and_each_direction_ends_by_itself() {
+    let (echo, count) = (echo(), count());
+    let server = serve(&[&echo.to_string(), &count.to_string()]);
+    let forward = Forward::start(&server.at, &["-L", &local(echo), "-L", &local(count)]);
+    let data = bytes(3_000_000);
+    thread::scope(|scope| {
+        for _ in 0..5 {
+            scope.spawn(|| assert!(exchange(&forward.connect(0), &data) == data));
+        }
+        // The answer comes when the end has arrived.
+        scope.spawn(|| assert_eq!(exchange(&forward.connect(1), &data), b"3000000"));
+        scope.spawn(|| assert_eq!(exchange(&forward.connect(1), b""), b"0"));
+    });
+}
+
+#[test]
+fn a_reset_is_a_reset_at_the_other_end() {
+    let (sender, resets) = std::sync::mpsc::channel();
+    let target = target(move |mut stream| {
+        let mut first = [0; 5];
+        stream.read_exact(&mut first).unwrap();
+        if &first == b"reset" {
+            reset(&stream);
+        } else {
+            sender.send(stream.read(&mut first).map_err(|error| error.kind())).unwrap();
+        }
+    });
+    let server = serve(&[&target.to_string()]);
+    let forward = Forward::start(&server.at, &["-L", &local(target)]);
+    let mut stream = forward.connect(0);
+    stream.write_all(b"reset").unwrap();
+    assert_eq!(stream.read(&mut [0; 9]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    let mut stream = forward.connect(0);
+    stream.write_all(b"other").unwrap();
+    thread::sleep(Duration::from_millis(200));
+    reset(&stream);
+    drop(stream);
+    let seen = resets.recv_timeout(Duration::from_secs(20)).unwrap();
+    assert_eq!(seen, Err(ErrorKind::ConnectionReset));
+}
+
+#[test]
+fn a_target_that_reads_nothing_stops_only_its_own_connections() {
+    let (echo, stuck) = (echo(), target(|_stream| thread::sleep(Duration::from_secs(300))));
+    let server = serve(&["127.0.0.1:*"]);
+    let forward = Forward::start(&server.at, &["-L", &local(echo), "-L", &local(stuck)]);
+    // Holds the connections.
+    let blocked: Vec<TcpStream> = (0..20)
+        .map(|_| {
+            let mut stream = forward.connect(1);
+            stream.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
+            let data = bytes(100 << 20);
+            // Socket buffers and one window take some of it.
+            assert!(stream.write_all(&data).is_err(), "back-pressure");
+            stream
+        })
+        .collect();
+    let data = bytes(5_000_000);
+    assert!(exchange(&forward.connect(0), &data) == data);
+    drop(blocked);
+}
+
+#[test]
+fn what_the_rules_do_not_allow_is_refused_with_the_reason() {
+    let (echo, folder) = (echo(), folder("forward-rules"));
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let rules = folder.join("rules");
+    let text = format!(
+        "# test\ndeny 127.0.0.9:*\nallow 127.0.0.0/8:{},{}\nallow *:22\n",
+        echo.port(),
+        closed.port()
+    );
+    fs::write(&rules, text).unwrap();
+    let server = Server::start(&["serve", "--bind", "127.0.0.1:0", "--rules", rules.to_str().unwrap()]);
+    let refused = |target: &str| {
+        let output = run(&["forward", "-W", target, &server.at]);
+        assert_eq!(output.status.code(), Some(1), "{target}");
+        stderr(&output)
+    };
+    for target in [
+        format!("127.0.0.9:{}", echo.port()),
+        format!("127.0.0.1:{}", echo.port() ^ 1),
+        "[::1]:80".to_owned(),
+        "localhost:81".to_owned(),
+    ] {
+        let want = format!("msctp: {target}: forbidden by the server's rules: no rule allows it\n");
+        assert_eq!(refused(&target), want);
+    }
+    // Wildcards do not lead to the server itself, by no name or form of its address.
+    for own in ["localhost:22", "127.0.0.1:22", "[::ffff:127.0.0.1]:22", "0.0.0.0:22", "[::]:22"] {
+        assert!(refused(own).contains("only a rule for that address allows"), "{own}");
+    }
+    assert_eq!(refused(&closed.to_string()), format!("msctp: {closed}: connection refused\n"));
+    assert!(refused("no-such-host.invalid:22").contains("unknown host: "));
+    // The address that is allowed, in another form.
+    let forward = Forward::start(&server.at, &["-L", &format!("0:[::ffff:127.0.0.1]:{}", echo.port())]);
+    assert_eq!(exchange(&forward.connect(0), b"allowed"), b"allowed");
+    let mut forward = Forward::start(&server.at, &["-L", "0:127.0.0.1:1"]);
+    assert_eq!(forward.connect(0).read(&mut [0; 9]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    forward.line_with("to 127.0.0.1:1: forbidden by the server's rules: no rule allows it");
+}
+
+#[test]
+fn standard_input_and_output_are_a_connection() {
+    let count = count();
+    let server = serve(&[&count.to_string()]);
+    let mut child =
+        msctp(&["forward", "-W", &count.to_string(), &server.at]).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(&bytes(2_000_000)).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(0), &b"2000000"[..]), "{}", stderr(&output));
+    assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn when_the_server_is_gone_and_back_new_connections_work() {
+    let echo = echo();
+    let server = serve(&[&echo.to_string()]);
+    let mut forward = Forward::start(&server.at, &["-L", &local(echo)]);
+    let mut stream = forward.connect(0);
+    stream.write_all(b"x").unwrap();
+    stream.read_exact(&mut [0; 1]).unwrap();
+    let at = server.at.clone();
+    drop(server);
+    // The old association gets an ABORT from the new server.
+    let _server = Server::start(&["serve", "--bind", &at, "--allow", &echo.to_string()]);
+    stream.write_all(b"y").unwrap();
+    assert_eq!(stream.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    forward.line_with("association lost: ");
+    // It waits for the association.
+    assert_eq!(exchange(&forward.connect(0), b"again"), b"again");
+    forward.line_with("connected to ");
+}
+
+#[test]
+fn events_are_json_lines() {
+    let count = count();
+    let server = serve(&[&count.to_string()]);
+    let mut child = msctp(&["forward", &server.at, "--json", "-L", &local(count), "-L", "0:127.0.0.1:1"])
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut next = |name: &str| loop {
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        let event: serde_json::Value = serde_json::from_str(&line).unwrap();
+        if event["event"] == name {
+            return event;
+        }
+        assert_eq!(event["event"], "path", "{event}, before {name}");
+    };
+    let mut at = || next("listening")["at"].as_str().unwrap().parse::<SocketAddr>().unwrap();
+    let (good, bad) = (at(), at());
+    assert_eq!(next("connected")["server"], server.at.as_str());
+    assert_eq!(exchange(&TcpStream::connect(good).unwrap(), b"12345"), b"5");
+    let opened = next("opened");
+    assert_eq!(opened["target"], count.to_string());
+    let closed = next("closed");
+    assert_eq!(
+        (&closed["client"], &closed["sent"], &closed["received"]),
+        (&opened["client"], &5.into(), &1.into())
+    );
+    let _ = TcpStream::connect(bad).unwrap().read(&mut [0; 1]);
+    next("opened");
+    assert_eq!(next("failed")["why"], "forbidden by the server's rules: no rule allows it");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn wrong_use_gives_one_clear_error() {
+    let folder = folder("forward-errors");
+    let rules = folder.join("rules");
+    fs::write(&rules, "allow localhost:22\npermit all\n").unwrap();
+    let rules = rules.to_str().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let busy = format!("{}:a:80", taken.local_addr().unwrap().port());
+    let in_rules = format!("{rules}:2: \"permit\" is no rule: want allow HOST:PORTS, deny");
+    let cases: &[(&[&str], i32, &str)] = &[
+        (&["forward", "127.0.0.1"], 2, "<[BIND:]PORT:HOST:HOSTPORT>"),
+        (&["forward", "127.0.0.1", "-L", "80:x"], 2, "want [BIND:]PORT:HOST:HOSTPORT"),
+        (&["forward", "127.0.0.1", "-W", "x:0"], 2, "\"0\" is not a port: want 1 to 65535"),
+        (&["forward", "127.0.0.1", "-W", "x:1", "-L", "1:x:1"], 2, "cannot be used with"),
+        (&["forward", "127.0.0.1:9", "-L", &busy], 1, "cannot listen: Address already in use"),
+        (&["serve", "--allow", "localhost"], 2, "--allow \"localhost\": no port; want HOST:PORTS"),
+        (&["serve", "--rules", rules], 2, &in_rules),
+        (&["serve", "--rules", "/no/such/file"], 2, "cannot read --rules /no/such/file: No such file"),
+        (&["serve", "--allow", "localhost:22", "--keep"], 2, "cannot be used with"),
+        (&["serve", "--allow", "localhost:22", "--max-connections", "0"], 2, "want 1 to 8191"),
+    ];
+    for (args, code, message) in cases {
+        let output = run(args);
+        let errors = stderr(&output);
+        assert_eq!(output.status.code(), Some(*code), "{args:?}: {errors}");
+        assert!(errors.contains(message) && !errors.contains("panicked"), "{args:?}: {errors}");
+    }
+    // Another service says what it is.
+    let recv = Server::start(&["recv", "--out", folder.to_str().unwrap(), "--bind", "127.0.0.1:0"]);
+    let output = run(&["forward", "-W", "127.0.0.1:1", &recv.at]);
+    let errors = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(
+        errors.contains("this is `msctp recv`; `msctp forward` wants `msctp serve --allow` there"),
+        "{errors}"
+    );
+    let server = serve(&["127.0.0.1:1"]);
+    let mut other = msctp(&["connect", &server.at]).stdin(Stdio::piped()).spawn().unwrap();
+    other.stdin.take().unwrap().write_all(b"anything").unwrap();
+    let output = other.wait_with_output().unwrap();
+    let errors = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(
+        errors.contains("this is `msctp serve --allow`; `msctp connect` wants `msctp serve` there"),
+        "{errors}"
+    );
+}
+
+/// Sends a signal with the system's own command.
+fn signal(child: &Child, name: &str) {
+    let status = std::process::Command::new("kill").args([name, &child.id().to_string()]).status();
+    assert!(status.unwrap().success());
+}
+
+#[test]
+fn a_signal_ends_it_and_the_server_is_notified_at_once() {
+    let (echo, begin) = (echo(), Instant::now());
+    let server = serve(&[&echo.to_string()]);
+    let mut forward = Forward::start(&server.at, &["-L", &local(echo)]);
+    let mut stream = forward.connect(0);
+    stream.write_all(b"x").unwrap();
+    stream.read_exact(&mut [0; 1]).unwrap();
+    signal(&forward.child, "-INT");
+    assert_eq!(forward.child.wait().unwrap().code(), Some(130));
+    let mut server = server;
+    let mut line = String::new();
+    while !line.contains("association lost: 127.0.0.1") {
+        line.clear();
+        server.errors.read_line(&mut line).unwrap();
+        assert!(!line.is_empty());
+    }
+    assert!(line.contains("interrupted") && begin.elapsed() < Duration::from_secs(20), "{line}");
+}
