@@ -37,7 +37,7 @@ pub const END: u32 = kind(b'E');
 /// Raises limits of connections.
 pub const CREDIT: u32 = kind(b'C');
 
-/// Longest host name in bytes (RFC 1035 §2.3.4).
+/// Longest host name in bytes, DNS's limit.
 pub const MAX_HOST: usize = 253;
 /// Longest text of an end in bytes.
 pub const MAX_TEXT: usize = 200;

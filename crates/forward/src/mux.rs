@@ -426,7 +426,7 @@ impl Mux {
             }
         };
         let class = connection.class();
-        let reclassified = std::mem::replace(&mut connection.announced_class, Some(class)) != Some(class);
+        let reclassified = connection.announced_class.replace(class) != Some(class);
         let frame =
             Frame { stream: connection.stream, ppid, data, class, reclassified, connection: Some(number) };
         if ppid == frame::DATA && connection.room() > 0 {

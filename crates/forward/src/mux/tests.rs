@@ -232,7 +232,8 @@ fn limits_refuse_what_exceeds_them_and_nothing_else() {
 #[test]
 fn a_peer_that_breaks_the_protocol_is_found_out() {
     let open = |connection| Open { connection, target: target() }.encode();
-    let cases: [(&[(u16, u32, Bytes)], Violation); 9] = [
+    type Sent = (u16, u32, Bytes);
+    let cases: [(&[Sent], Violation); 9] = [
         (&[(3, frame::OPEN, open(0))], Violation::Stream(3)),
         (&[(1, frame::OPEN, open(0))], Violation::Stream(1)),
         (&[(2, frame::OPEN, open(1))], Violation::Number(1)),
