@@ -54,8 +54,18 @@ const LAYERS: &[(&str, &[&str])] = &[
 /// Dependencies banned from the sans-IO crates: runtimes, sockets, clocks, operating-system randomness.
 const NEVER_IN_CORE: &[&str] =
     &["tokio", "mio", "socket2", "rayon", "crossbeam", "getrandom", "rand", "chrono", "time", "libc", "nix"];
-const CORE: &[&str] =
-    &["units", "wire", "protection", "security", "congestion", "proto", "forward", "schemes", "lab-tcp", "link"];
+const CORE: &[&str] = &[
+    "units",
+    "wire",
+    "protection",
+    "security",
+    "congestion",
+    "proto",
+    "forward",
+    "schemes",
+    "lab-tcp",
+    "link",
+];
 
 fn dependencies(manifest: &Path) -> Vec<String> {
     let text = fs::read_to_string(manifest).unwrap_or_else(|e| panic!("{}: {e}", manifest.display()));

@@ -7,7 +7,7 @@ use super::exchange::{Input, exchange};
 use super::{block_on, forward, options::NetArgs};
 use crate::Failure;
 
-/// Accept associations: connect one to standard input and output, or forward connections.
+/// Connect an association to standard input and output, or forward connections.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
