@@ -6,7 +6,10 @@
 
 use msctp_protection::{KeyMaterial, NegotiationError, OpenError, ReceiveUsage, SendUsage};
 use msctp_units::{Ecn, Time};
-use msctp_wire::{Checksum, ChunkType, CommonHeader, Packet, PacketBuilder, VerificationTag};
+use msctp_wire::{
+    Checksum, Chunk, ChunkType, CommonHeader, Fragment, Packet, PacketBuilder, Ppid, StreamId,
+    VerificationTag,
+};
 
 use super::Association;
 use crate::addr::PathAddr;
@@ -220,10 +223,12 @@ impl Association {
     /// Returns whether a packet in clear may be processed: always without protection, else only what a set-up
     /// or its repetition needs (draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.2).
     pub(super) fn admits_clear(&mut self, packet: &Packet<'_>) -> bool {
-        if !self.is_enforced() {
-            return true;
-        }
         let admits = match packet.first_chunk_type() {
+            // Anybody may have sent data that is in clear. That of key management protects itself.
+            _ if !self.is_enforced() => {
+                !self.is_protected() && !self.config.protection.is_required()
+                    || packet.chunks().flatten().all(|chunk| is_no_user_data(&chunk))
+            }
             Some(ChunkType::INIT | ChunkType::COOKIE_ECHO) => true,
             Some(ChunkType::ABORT | ChunkType::ERROR | ChunkType::SHUTDOWN_ACK)
                 if self.state == State::CookieEchoed =>
@@ -331,5 +336,22 @@ impl Association {
         let protection = self.protection.as_deref_mut();
         let external = protection.filter(|protection| protection.is_external() && protection.is_agreed());
         external.ok_or(CallError::NotExternalKeys)
+    }
+}
+
+/// Returns whether a chunk is anything but data of the user: messages of key management are ordered, on
+/// stream 0 (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §4).
+fn is_no_user_data(chunk: &Chunk<'_>) -> bool {
+    let is_key_management = |stream: StreamId, unordered: bool, ppid: Ppid| {
+        stream.get() == 0 && !unordered && ppid == Ppid::DTLS_KEY_MANAGEMENT
+    };
+    match chunk {
+        Chunk::Data(data) => is_key_management(data.stream, data.flags.unordered, data.ppid),
+        Chunk::IData(data) => match data.fragment {
+            Fragment::First(ppid) => is_key_management(data.stream, data.unordered, ppid),
+            // Of a message whose first fragment was admitted, or none is complete.
+            Fragment::Later(_) => data.stream.get() == 0 && !data.unordered,
+        },
+        _ => true,
     }
 }

@@ -1,0 +1,291 @@
+//! Key managers that protect associations of the core, by its calls for key management outside of it.
+
+#[path = "../../proto/tests/support/mod.rs"]
+mod network;
+mod support;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use msctp_protection::{Direction, Ring};
+use msctp_proto::{Event, KeyManagement, OutMessage, Protection};
+use msctp_security::{Agreed, AnyPeer, Config, Error, KeyManager, METHOD, Output, PPID};
+use msctp_units::{Ecn, Span};
+use msctp_wire::param::DtlsRoles;
+use msctp_wire::{Data, DataFlags, KeyManagementId, Ppid, Ssn, StreamId, Tsn};
+use network::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk, text_message};
+
+const DTLS: u8 = 0x41;
+
+/// One end's key manager, with what it has said.
+struct End {
+    config: Arc<Config>,
+    manager: Option<KeyManager>,
+    /// Messages of the association that were looked at.
+    read: usize,
+    epochs: Vec<u64>,
+    error: Option<Error>,
+}
+
+/// Two associations and their key managers.
+struct Secured {
+    pair: Pair,
+    ends: [End; 2],
+}
+
+impl Secured {
+    fn new() -> Self {
+        let core = |client, server| {
+            let roles = DtlsRoles { client, server };
+            let keys = KeyManagement::external(Arc::new(Ring), vec![KeyManagementId::new(METHOD)], roles);
+            msctp_proto::Config {
+                protection: Protection::Required(Arc::new(keys)),
+                ..msctp_proto::Config::mobile()
+            }
+        };
+        let end = || End {
+            config: support::config(AnyPeer),
+            manager: None,
+            read: 0,
+            epochs: Vec::new(),
+            error: None,
+        };
+        let mut pair = Pair::new(core(true, true), vec![b_ip(0)]);
+        pair.log = Some(Vec::new());
+        pair.connect(core(true, false), vec![a_ip(0)], vec![b_ip(0)]);
+        Self { pair, ends: [end(), end()] }
+    }
+
+    /// Begins key management, unless that is done.
+    fn begin(&mut self, side: Side) {
+        let end = &mut self.ends[side as usize];
+        if end.manager.is_some() {
+            return;
+        }
+        let host = self.pair.host(side);
+        let handle = host.handle.expect("an association");
+        let agreement = host.endpoint.association(handle).and_then(|association| association.key_agreement());
+        let agreement = agreement.expect("protection is required");
+        assert_eq!(agreement.method, KeyManagementId::new(METHOD));
+        let agreed = Agreed {
+            end: agreement.end,
+            restart: false,
+            client_parameter: &agreement.client_parameter,
+            server_parameter: &agreement.server_parameter,
+        };
+        end.manager = Some(KeyManager::new(Arc::clone(&end.config), agreed, None, self.pair.now).unwrap());
+    }
+
+    /// Passes messages and outputs between an association and its key manager.
+    fn serve(&mut self, side: Side) {
+        if self.pair.host(side).saw(|event| matches!(event, Event::Connected { .. })) {
+            self.begin(side);
+        }
+        let end = &mut self.ends[side as usize];
+        let Some(manager) = &mut end.manager else { return };
+        let now = self.pair.now;
+        let mut result = Ok(());
+        while let Some(message) = self.pair.host(side).received.get(end.read) {
+            end.read += 1;
+            if message.ppid == PPID && result.is_ok() {
+                result = manager.handle_message(now, &message.data);
+            }
+        }
+        if manager.poll_timeout().is_some_and(|at| at <= now) && result.is_ok() {
+            result = manager.handle_timeout(now);
+        }
+        if let Err(error) = result {
+            end.error.get_or_insert(error);
+        }
+        while let Some(output) = manager.poll_output() {
+            match output {
+                Output::Send(data) => {
+                    let message = OutMessage { ppid: PPID, data: data.into(), ..OutMessage::default() };
+                    self.pair.send(side, message);
+                }
+                Output::Establish { direction: Direction::Receive, epoch, keys, .. } => {
+                    self.pair
+                        .with(side, |association, _| association.establish_receive_keys(epoch, &keys))
+                        .unwrap();
+                }
+                Output::Establish { direction: Direction::Send, epoch, keys, .. } => {
+                    let establish = |association: &mut msctp_proto::Association, now| {
+                        association.establish_send_keys(now, epoch, &keys)
+                    };
+                    self.pair.with(side, establish).unwrap();
+                }
+                Output::RequireProtection => {
+                    self.pair.with(side, |association, _| association.require_protected()).unwrap();
+                }
+                Output::Retire { before, until } => {
+                    let retire = |association: &mut msctp_proto::Association, now| {
+                        association.retire_receive_keys(now, before, until)
+                    };
+                    self.pair.with(side, retire).unwrap();
+                }
+                Output::Protected { epoch, .. } => end.epochs.push(epoch),
+                Output::RekeyFailed(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    fn run_for(&mut self, span: Span) {
+        let end = self.pair.now + span;
+        loop {
+            let more = self.pair.step(end);
+            self.serve(Side::A);
+            self.serve(Side::B);
+            if !more {
+                return;
+            }
+        }
+    }
+
+    /// Runs until the client is protected. Returns the time since the INIT, in whole milliseconds: packets of
+    /// a flight are paced.
+    fn time_to_protection(&mut self) -> Span {
+        let begun = self.pair.log.as_ref().expect("a log")[0].sent;
+        let limit = self.pair.now + Span::from_secs(1);
+        while self.ends[0].epochs.is_empty() {
+            assert!(self.pair.step(limit), "not within a second");
+            self.serve(Side::A);
+            self.serve(Side::B);
+        }
+        Span::from_millis(self.pair.now.since(begun).as_millis())
+    }
+
+    fn rekey(&mut self, side: Side) {
+        let now = self.pair.now;
+        self.ends[side as usize].manager.as_mut().expect("a manager").rekey(now).unwrap();
+        self.serve(side);
+        self.run_for(Span::from_secs(2));
+    }
+
+    /// Asserts that both ends are at this epoch, and that data passes both ways.
+    fn assert_works(&mut self, epoch: u64) {
+        for side in [Side::A, Side::B] {
+            let end = &self.ends[side as usize];
+            assert_eq!((end.error.as_ref(), end.epochs.last()), (None, Some(&epoch)), "{side:?}");
+            let text = format!("epoch {epoch}");
+            self.pair.send(side, text_message(&text));
+            self.run_for(Span::from_secs(2));
+            let received = &self.pair.host(side.other()).received;
+            assert!(received.iter().any(|message| message.data == text.as_bytes()), "{side:?}");
+        }
+    }
+}
+
+#[test]
+fn tls_protects_an_association_and_rekeys_it() {
+    let mut secured = Secured::new();
+    // The ClientHello follows the COOKIE ACK: four round trips of 40 ms.
+    assert_eq!(secured.time_to_protection(), Span::from_millis(160));
+    secured.assert_works(3);
+    for (epoch, side) in [(4, Side::A), (5, Side::B), (6, Side::B), (7, Side::A)] {
+        secured.rekey(side);
+        secured.assert_works(epoch);
+    }
+    // In clear are the set-up, and key management until the keys are there.
+    let log = secured.pair.log.take().unwrap();
+    let first = log.iter().position(|flight| flight.chunks() == [DTLS]).expect("sealed packets");
+    let late = log[first..].iter().filter(|flight| flight.from == Side::B && flight.chunks() != [DTLS]);
+    assert_eq!(late.count(), 0, "the server protects first");
+    let text: Vec<u8> = log.iter().flat_map(|flight| flight.bytes.clone()).collect();
+    assert!(!text.windows(6).any(|window| window == b"epoch "));
+}
+
+/// The client begins when the INIT ACK arrives, before the COOKIE ECHO leaves, which then takes its
+/// ClientHello along (RFC 9260 §5.1).
+#[test]
+fn a_client_hello_behind_the_cookie_echo_saves_a_round_trip() {
+    let mut secured = Secured::new();
+    let caught = Rc::new(RefCell::new(None));
+    let catch = Rc::clone(&caught);
+    secured.pair.filter = Box::new(move |flight| {
+        if !flight.has(chunk::INIT_ACK) {
+            return Fate::Pass;
+        }
+        *catch.borrow_mut() = Some(flight.bytes.clone());
+        Fate::Drop
+    });
+    // It would arrive after 40 ms.
+    secured.run_for(Span::from_millis(40));
+    let mut init_ack = caught.take().expect("an INIT ACK");
+    let now = secured.pair.now;
+    let _ =
+        secured.pair.a.endpoint.handle_marked_datagram(now, Pair::at(Side::A), Ecn::NotEct, &mut init_ack);
+    secured.begin(Side::A);
+    secured.serve(Side::A);
+    let log = secured.pair.log.as_ref().unwrap();
+    assert_eq!(log.last().unwrap().chunks(), [chunk::COOKIE_ECHO, chunk::DATA]);
+    assert_eq!(secured.time_to_protection(), Span::from_millis(120));
+    secured.assert_works(3);
+}
+
+#[test]
+fn keys_are_agreed_on_over_a_lossy_network() {
+    for seed in 0..20u32 {
+        let mut secured = Secured::new();
+        let mut state = seed;
+        secured.pair.filter = Box::new(move |_: &mut Flight| {
+            // A linear congruential generator: a fifth is lost, a fifth is late.
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            match state >> 16 {
+                draw if draw % 5 == 0 => Fate::Drop,
+                draw if draw % 5 == 1 => Fate::Late(Span::from_millis(30)),
+                _ => Fate::Pass,
+            }
+        });
+        // The core may need many retransmissions to set up.
+        secured.run_for(Span::from_secs(50));
+        secured.rekey(Side::A);
+        secured.run_for(Span::from_secs(50));
+        secured.pair.pass_all();
+        secured.run_for(Span::from_secs(70));
+        secured.assert_works(4);
+    }
+}
+
+/// The server retransmits its flight sealed if the client's SACK of it is lost.
+#[test]
+fn a_lost_sack_in_clear_delays_nothing() {
+    let mut secured = Secured::new();
+    let mut lost = 0;
+    secured.pair.filter = Box::new(move |flight| {
+        let hit = flight.from == Side::A && flight.has(chunk::SACK) && lost < 2;
+        lost += u32::from(hit);
+        if hit { Fate::Drop } else { Fate::Pass }
+    });
+    secured.run_for(Span::from_secs(10));
+    secured.assert_works(3);
+}
+
+/// What an observer injects in clear before the keys are there is not taken for data of the peer afterwards.
+#[test]
+fn data_injected_in_clear_is_not_delivered_behind_protection() {
+    for ahead in [0, 1, 2, 5] {
+        let mut secured = Secured::new();
+        while !secured.pair.b.saw(|event| matches!(event, Event::Connected { .. })) {
+            secured.run_for(Span::from_millis(1));
+        }
+        let tag = secured.pair.tag_of(Side::B);
+        let init = secured.pair.log.as_ref().unwrap()[0].bytes.clone();
+        let initial_tsn = u32::from_be_bytes(init[28..32].try_into().unwrap());
+        let forged = Data {
+            tsn: Tsn::new(initial_tsn.wrapping_add(2 + ahead)),
+            stream: StreamId::new(1),
+            ssn: Ssn::new(0),
+            ppid: Ppid::new(0),
+            flags: DataFlags::UNFRAGMENTED,
+            payload: b"forged",
+        };
+        let packet = network::packet(Side::B, tag, &[&forged]);
+        secured.pair.inject(Side::B, Pair::at(Side::B), &packet);
+        secured.run_for(Span::from_secs(5));
+        secured.assert_works(3);
+        secured.pair.transfer(Side::A, 50, 100, Span::from_secs(20));
+        let received = &secured.pair.b.received;
+        assert!(!received.iter().any(|message| message.data == b"forged"[..]), "{ahead}");
+    }
+}
