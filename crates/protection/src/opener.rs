@@ -208,7 +208,7 @@ impl Opener {
     }
 
     /// Sets when the primary key material of all epochs before `epoch` is destroyed
-    /// (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §6.2.1).
+    /// (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §6.2.3).
     pub fn retire(&mut self, epoch: u64, until: Time) {
         for keys in self.primary.iter_mut().flatten().filter(|keys| keys.epoch < epoch) {
             keys.until = Some(keys.until.map_or(until, |earlier| earlier.min(until)));
