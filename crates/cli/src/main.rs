@@ -22,8 +22,10 @@ mod net;
 mod output;
 mod reproduce;
 mod running;
+mod scenario;
 mod sim;
 mod sim_text;
+mod sweep;
 mod system;
 mod validate;
 
@@ -57,8 +59,10 @@ enum Command {
     #[cfg(target_os = "linux")]
     Emulate(Box<emulate::Args>),
     Bench(bench::Args),
+    Sweep(sweep::Args),
     Compare(compare::Args),
     Metrics(metrics::Args),
+    Scenario(scenario::Args),
     Reproduce(reproduce::Args),
     Fit(fit::Args),
     Validate(validate::Args),
@@ -121,7 +125,9 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Command::Emulate(args) => emulate::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Sweep(args) => sweep::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Scenario(args) => scenario::run(&args),
         Command::Metrics(args) => metrics::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Fit(args) => fit::run(&args),

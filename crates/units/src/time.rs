@@ -8,6 +8,17 @@ use crate::decimal::{DecimalError, parse_decimal};
 
 const NS_PER_SEC: u64 = 1_000_000_000;
 
+/// Units of a [`Span`] in text, with their nanoseconds. A unit precedes those that it ends with.
+const UNITS: [(&str, u64); 7] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("µs", 1_000),
+    ("ms", 1_000_000),
+    ("s", NS_PER_SEC),
+    ("min", 60 * NS_PER_SEC),
+    ("h", 3600 * NS_PER_SEC),
+];
+
 /// An instant: nanoseconds since an origin chosen by the caller. Never read from a clock here.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
@@ -217,7 +228,7 @@ impl fmt::Display for ParseSpanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Malformed => {
-                "not a time: want a number of at least 0 with a unit, as 20ms, 1.5s, 200us or 30ns"
+                "not a time: want a number of at least 0 with a unit, as 20ms, 1.5s, 200us, 30ns, 5min or 2h"
             }
             Self::TooPrecise => "more precise than 1 ns: want at most 3 decimals of us, 6 of ms, 9 of s",
         })
@@ -229,10 +240,10 @@ impl core::error::Error for ParseSpanError {}
 impl FromStr for Span {
     type Err = ParseSpanError;
 
-    /// Parses `20ms`, `1.5 s`, `200us`, `30ns`, exactly. Rejects fractions of a nanosecond.
+    /// Parses `20ms`, `1.5 s`, `200us`, `30ns`, `5min`, `2h`, exactly. Rejects fractions of a nanosecond.
     fn from_str(text: &str) -> Result<Self, ParseSpanError> {
         let text = text.trim();
-        let (number, scale) = [("ns", 1), ("us", 1_000), ("µs", 1_000), ("ms", 1_000_000), ("s", NS_PER_SEC)]
+        let (number, scale) = UNITS
             .iter()
             .find_map(|&(unit, scale)| Some((text.strip_suffix(unit)?.trim_end(), scale)))
             .ok_or(ParseSpanError::Malformed)?;
@@ -252,14 +263,20 @@ mod tests {
 
     #[test]
     fn spans_parse_exactly_and_print_back() {
-        for (text, ns) in
-            [("20ms", 20_000_000), ("1.5s", 1_500_000_000), ("0.000000001s", 1), ("7 us", 7_000), ("0s", 0)]
-        {
+        for (text, ns) in [
+            ("20ms", 20_000_000),
+            ("1.5s", 1_500_000_000),
+            ("0.000000001s", 1),
+            ("7 us", 7_000),
+            ("0s", 0),
+            ("1.5min", 90_000_000_000),
+            ("2h", 7_200_000_000_000),
+        ] {
             let span: Span = text.parse().unwrap();
             assert_eq!(span.as_nanos(), ns, "{text}");
             assert_eq!(span.to_string().parse::<Span>(), Ok(span));
         }
-        for bad in ["", "s", "-1s", "1", "1h", "1e3s", "99999999999999s", "1.s", ".5s"] {
+        for bad in ["", "s", "-1s", "1", "1d", "1e3s", "99999999999999s", "1.s", ".5s"] {
             assert_eq!(bad.parse::<Span>(), Err(ParseSpanError::Malformed), "{bad}");
         }
         for bad in ["0.5ns", "15.649999999999999ms", "0.0000000001s"] {

@@ -151,9 +151,9 @@ impl Agreement {
                         Verdict::NotReproduced => Tone::Bad,
                         Verdict::OutOfReach => Tone::Plain,
                     },
-                    ..cell(claim.verdict.words().to_owned())
+                    ..cell(claim.verdict.words(claim.paper).to_owned())
                 };
-                (real.id.to_owned(), vec![verdict(simulated), verdict(real)])
+                (real.id.to_string(), vec![verdict(simulated), verdict(real)])
             });
             grids.push(Grid {
                 caption: "The claims, by the same predicates, over these conditions".to_owned(),
@@ -238,8 +238,13 @@ impl Agreement {
             let _ = writeln!(out, "\n| claim | simulator | real stacks |\n|---|---|---|");
         }
         for (simulated, real) in judged {
-            let _ =
-                writeln!(out, "| {} | {} | {} |", real.id, simulated.verdict.words(), real.verdict.words());
+            let _ = writeln!(
+                out,
+                "| {} | {} | {} |",
+                real.id,
+                simulated.verdict.words(simulated.paper),
+                real.verdict.words(real.paper)
+            );
         }
         out
     }

@@ -1,8 +1,10 @@
-//! Claims of a paper, and their verdicts from our measurements.
+//! Claims of a paper or a sweep, and their verdicts from our measurements.
 //!
 //! A claim's predicate consists of [`Check`]s, each with its requirement, its figures and its result. Each
 //! experiment has its predicates; this module has their shared functions ([`judge`], the comparisons) and the
 //! ledger.
+
+use std::borrow::Cow;
 
 use serde::Serialize;
 
@@ -21,13 +23,19 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Returns the text for readers.
+    /// All verdicts.
+    pub const ALL: [Self; 3] = [Self::Reproduced, Self::NotReproduced, Self::OutOfReach];
+
+    /// Returns the text for readers: of a claim of a paper, or of a sweep's own.
     #[must_use]
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Reproduced => "reproduced",
-            Self::NotReproduced => "not reproduced",
-            Self::OutOfReach => "out of reach",
+    pub fn words(self, paper: &str) -> &'static str {
+        match (self, paper.is_empty()) {
+            (Self::Reproduced, false) => "reproduced",
+            (Self::NotReproduced, false) => "not reproduced",
+            (Self::OutOfReach, false) => "out of reach",
+            (Self::Reproduced, true) => "holds",
+            (Self::NotReproduced, true) => "does not hold",
+            (Self::OutOfReach, true) => "not judged",
         }
     }
 }
@@ -87,13 +95,13 @@ pub fn judge(conditions: &str, checks: Vec<Check>) -> Judgement {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Claim {
     /// As `KK1`.
-    pub id: &'static str,
-    /// As `kim-koh`.
+    pub id: Cow<'static, str>,
+    /// As `kim-koh`; empty: a sweep's own claim.
     pub paper: &'static str,
-    /// The paper's figure the claim is about, as `Fig. 5`.
+    /// The paper's figure the claim is about, as `Fig. 5`; empty: of none.
     pub figure: &'static str,
     /// The claim in short.
-    pub statement: &'static str,
+    pub statement: Cow<'static, str>,
     /// The figures under the primary conditions.
     pub measured: String,
     /// The verdict under the primary conditions.
@@ -106,15 +114,16 @@ impl Claim {
     /// Creates a claim judged under one or more sets of conditions, the primary one first.
     #[must_use]
     pub fn new(
-        id: &'static str,
+        id: impl Into<Cow<'static, str>>,
         paper: &'static str,
         figure: &'static str,
-        statement: &'static str,
+        statement: impl Into<Cow<'static, str>>,
         judgements: Vec<Judgement>,
     ) -> Self {
         let (measured, verdict) = judgements
             .first()
             .map_or((String::new(), Verdict::OutOfReach), |first| (first.measured.clone(), first.verdict));
+        let (id, statement) = (id.into(), statement.into());
         Self { id, paper, figure, statement, measured, verdict, judgements }
     }
 }
@@ -179,10 +188,12 @@ impl Comparison {
 pub fn render(ledger: &[Claim], width: usize) -> String {
     let mut text = String::new();
     for claim in ledger {
-        text.push_str(&wrapped(&format!("{}  {} ", claim.id, claim.figure), claim.statement, width));
+        let head = [&claim.id, claim.figure].into_iter().filter(|part| !part.is_empty());
+        let head = head.collect::<Vec<_>>().join("  ");
+        text.push_str(&wrapped(&format!("{head} "), &claim.statement, width));
         for (number, judgement) in claim.judgements.iter().enumerate() {
             let decides = if number == 0 && claim.judgements.len() > 1 { ", decides" } else { "" };
-            let verdict = judgement.verdict.words().to_uppercase();
+            let verdict = judgement.verdict.words(claim.paper).to_uppercase();
             text.push_str(&format!("     {verdict} ({}{decides})\n", judgement.conditions));
             for check in &judgement.checks {
                 let mark = match check.holds {
@@ -195,9 +206,15 @@ pub fn render(ledger: &[Claim], width: usize) -> String {
         }
         text.push('\n');
     }
-    let verdicts = [Verdict::Reproduced, Verdict::NotReproduced, Verdict::OutOfReach].map(|verdict| {
+    let paper = ledger.first().map_or("", |claim| claim.paper);
+    let verdicts = Verdict::ALL.map(|verdict| {
         let count = ledger.iter().filter(|claim| claim.verdict == verdict).count();
-        format!("{count} {}", verdict.words())
+        let words = match (verdict, paper.is_empty()) {
+            (Verdict::Reproduced, true) => "hold",
+            (Verdict::NotReproduced, true) => "do not hold",
+            _ => verdict.words(paper),
+        };
+        format!("{count} {words}")
     });
     text.push_str(&format!("{} claims: {}\n", ledger.len(), verdicts.join(", ")));
     text

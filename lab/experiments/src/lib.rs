@@ -5,7 +5,6 @@
 
 pub mod agreement;
 pub mod claims;
-pub mod compare;
 pub mod experiments;
 pub mod figure;
 pub mod leaderboard;
@@ -16,7 +15,9 @@ pub mod report;
 pub mod scenario_file;
 pub mod stats;
 pub mod store;
+pub mod sweep;
 pub mod table;
+pub mod topology;
 pub mod validation;
 pub mod words;
 pub mod world;

@@ -75,6 +75,24 @@ where
     K: Ord + Send + Sync + Display,
     T: Send + Serialize + DeserializeOwned,
 {
+    execute_stored(keys, execution, |key| format!("{plan}: {key}"), work)
+}
+
+/// As [`execute`], with the name of each key's result in the store: everything that the result depends on
+/// besides the program.
+///
+/// # Errors
+/// As [`execute`].
+pub fn execute_stored<K, T>(
+    keys: Vec<K>,
+    execution: &Execution<'_>,
+    stored: impl Fn(&K) -> String + Sync,
+    work: impl Fn(&K) -> Result<T, String> + Sync,
+) -> Result<Outcomes<K, T>, ThreadsError>
+where
+    K: Ord + Send + Sync + Display,
+    T: Send + Serialize + DeserializeOwned,
+{
     let mut pool = rayon::ThreadPoolBuilder::new();
     if let Some(threads) = execution.threads {
         pool = pool.num_threads(threads.get());
@@ -83,7 +101,7 @@ where
         if execution.cancel.load(Ordering::Relaxed) {
             return (key, None);
         }
-        let name = format!("{plan}: {key}");
+        let name = stored(&key);
         if let Some(kept) = execution.store.and_then(|store| store.load(&name)) {
             execution.progress.inc(1);
             return (key, Some(Ok(kept)));

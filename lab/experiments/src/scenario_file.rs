@@ -8,7 +8,7 @@ use msctp_sim::{Series, Summary};
 use sha2::{Digest, Sha256};
 
 use crate::report::Source;
-use crate::world::{Simulator, World};
+use crate::world::{Simulator, World, carry_out};
 
 /// A scenario file of the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl ScenarioFile {
     /// Returns the command that repeats a run.
     #[must_use]
     pub fn command(&self, seed: u64, overrides: &[String]) -> String {
-        with(format!("msctp sim {} --seed {seed}", self.path), overrides)
+        command(self.path, seed, overrides)
     }
 
     /// Returns the command that runs the scenario on real stacks.
@@ -79,14 +79,16 @@ impl ScenarioFile {
     ) -> Result<(Summary, Series), String> {
         let scenario =
             Scenario::from_toml(self.text, self.path, overrides).map_err(|error| error.to_string())?;
-        let (summary, series) = world.carry_out(&scenario, seed)?;
-        for action in &summary.actions {
-            if let Some(reason) = &action.refused {
-                return Err(format!("{} {} was refused: {reason}", action.action, action.subject));
-            }
-        }
-        Ok((summary, series))
+        carry_out(world, &scenario, seed)
     }
+}
+
+/// Returns the command that repeats a run of the scenario file at `path`.
+#[must_use]
+pub fn command(path: &str, seed: u64, overrides: &[String]) -> String {
+    let quoted = path.contains(|c: char| !(c.is_ascii_alphanumeric() || "._-/+".contains(c)));
+    let path = if quoted { format!("'{path}'") } else { path.to_owned() };
+    with(format!("msctp sim {path} --seed {seed}"), overrides)
 }
 
 /// Formats a command with its overrides.

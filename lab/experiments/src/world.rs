@@ -12,6 +12,20 @@ pub trait World: Sync {
     fn carry_out(&self, scenario: &Scenario, seed: u64) -> Result<(Summary, Series), String>;
 }
 
+/// Runs a scenario whose actions must all be accepted.
+///
+/// # Errors
+/// As [`World::carry_out`], or an action was refused, so that the run is not the experiment.
+pub fn carry_out(world: &dyn World, scenario: &Scenario, seed: u64) -> Result<(Summary, Series), String> {
+    let (summary, series) = world.carry_out(scenario, seed)?;
+    for action in &summary.actions {
+        if let Some(reason) = &action.refused {
+            return Err(format!("{} {} was refused: {reason}", action.action, action.subject));
+        }
+    }
+    Ok((summary, series))
+}
+
 /// The simulator.
 #[derive(Clone, Copy, Debug)]
 pub struct Simulator;

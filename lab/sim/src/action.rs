@@ -35,6 +35,8 @@ pub(crate) enum Act {
         app: usize,
         start: bool,
     },
+    /// Samples the levels of links that actions wait for; repeated.
+    Watch,
     /// Changes the conditions of a radio link; repeated at each change.
     Coding {
         coding: usize,
@@ -75,6 +77,7 @@ pub(crate) enum Trigger {
     AddressDeleted { association: usize, address: IpAddr },
     PrimaryChanged { association: usize, address: IpAddr },
     Delivered { app: usize },
+    Level { watch: usize },
 }
 
 /// An action of the scenario and its outcome.
@@ -85,6 +88,8 @@ pub(crate) struct Planned {
     pub(crate) shown: Option<(&'static str, String)>,
     /// The event that it waits for, and the delay after that.
     waits: Option<(Trigger, Span)>,
+    /// True: each occurrence of the event triggers it.
+    repeat: bool,
     pub(crate) done: Option<Time>,
     pub(crate) refused: Option<String>,
 }
@@ -95,7 +100,12 @@ impl Planned {
         shown: Option<(&'static str, String)>,
         waits: Option<(Trigger, Span)>,
     ) -> Self {
-        Self { act, shown, waits, done: None, refused: None }
+        Self { act, shown, waits, repeat: false, done: None, refused: None }
+    }
+
+    /// Makes every occurrence of its event trigger it, or the first one alone.
+    pub(crate) fn repeated(self, repeat: bool) -> Self {
+        Self { repeat, ..self }
     }
 }
 
@@ -113,7 +123,13 @@ impl Plan {
         Self { actions, waiting }
     }
 
-    /// Returns the actions that an event triggers, each with its time. An action is triggered once.
+    /// Returns true while an action waits for an event.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.waiting
+    }
+
+    /// Returns the actions that an event triggers, each with its time. An action is triggered once, unless it
+    /// is repeated.
     pub(crate) fn happened(&mut self, now: Time, what: Trigger) -> Vec<(usize, Time)> {
         if !self.waiting {
             return Vec::new();
@@ -123,7 +139,9 @@ impl Plan {
             if let Some((trigger, delay)) = action.waits
                 && trigger == what
             {
-                action.waits = None;
+                if !action.repeat {
+                    action.waits = None;
+                }
                 due.push((number, now + delay));
             }
         }
@@ -153,5 +171,17 @@ mod tests {
         assert!(plan.waiting);
         assert_eq!(plan.happened(at, Trigger::Delivered { app: 0 }), [(2, at)]);
         assert!(!plan.waiting);
+    }
+
+    #[test]
+    fn a_repeated_action_is_due_after_each_occurrence() {
+        let level = Trigger::Level { watch: 0 };
+        let act = Act::App { app: 0, start: true };
+        let mut plan = Plan::new(vec![Planned::new(act, None, Some((level, Span::ZERO))).repeated(true)]);
+        for ms in [1, 5] {
+            let at = Time::from_nanos(ms * 1_000_000);
+            assert_eq!(plan.happened(at, level), [(0, at)]);
+        }
+        assert!(plan.is_waiting());
     }
 }

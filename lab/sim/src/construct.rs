@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use msctp_link::egprs::CodingScheme;
 use msctp_link::{Change, Marking, Probability};
 use msctp_proto::{ConfigError, Endpoint, EndpointConfig, LocalAddrs};
-use msctp_units::Time;
+use msctp_units::{Span, Time};
 
 use crate::action::{Act, Call, Plan, Planned, Trigger};
 use crate::air::{Air, between, tracks};
@@ -34,6 +34,7 @@ use crate::scenario::{
 use crate::series::{Bins, DeliverySeries, TraceSeries};
 use crate::simulation::coding::codings;
 use crate::simulation::mobile_ip::{EVERYBODY, MobileIp};
+use crate::simulation::watch::Watch;
 use crate::simulation::{App, Simulation};
 use crate::tcp_line::TcpSource;
 
@@ -103,6 +104,7 @@ impl Simulation {
             plan: Plan::default(),
             mobile_ip: None,
             codings: codings(scenario, seed),
+            watches: Vec::new(),
             observer: Observer::default(),
             queues: None,
             outside: Outside::default(),
@@ -207,13 +209,24 @@ impl Simulation {
                     times.push(Some(*at));
                     None
                 }
-                When::After { happening, delay } => {
+                When::After { happening, delay, repeat } => {
                     times.push(None);
-                    Some((trigger(happening, names), *delay))
+                    if let Happening::Level { link, level, below, threshold } = happening {
+                        let link = names.links[link.as_str()];
+                        self.watches.push(Watch::new(link, *level, *below, *threshold));
+                    }
+                    let watch = self.watches.len().saturating_sub(1);
+                    Some((trigger(happening, names, watch), *delay, *repeat))
                 }
             };
             let shown = (action.what.word(), subject(&action.what));
-            plan.push(Planned::new(act(scenario, action, routes, names), Some(shown), waits));
+            let waits_for = waits.map(|(trigger, delay, _)| (trigger, delay));
+            let planned = Planned::new(act(scenario, action, routes, names), Some(shown), waits_for);
+            plan.push(planned.repeated(waits.is_some_and(|(.., repeat)| repeat)));
+        }
+        if !self.watches.is_empty() {
+            plan.push(Planned::new(Act::Watch, None, None));
+            times.push(Some(Span::ZERO));
         }
         self.plan = Plan::new(plan);
         for (number, at) in times.into_iter().enumerate() {
@@ -370,7 +383,7 @@ fn lines(scenario: &Scenario) -> Vec<Line> {
         .collect()
 }
 
-fn trigger(happening: &Happening, names: &Names<'_>) -> Trigger {
+fn trigger(happening: &Happening, names: &Names<'_>, watch: usize) -> Trigger {
     let association = |name: &String| names.associations[name.as_str()];
     match happening {
         Happening::Established { association: a } => Trigger::Established { association: association(a) },
@@ -384,6 +397,7 @@ fn trigger(happening: &Happening, names: &Names<'_>) -> Trigger {
             Trigger::PrimaryChanged { association: association(a), address: *address }
         }
         Happening::Delivered { app } => Trigger::Delivered { app: names.apps[app.as_str()] },
+        Happening::Level { .. } => Trigger::Level { watch },
     }
 }
 

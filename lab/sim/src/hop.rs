@@ -265,6 +265,11 @@ impl Hop {
         (len.packets, len.bytes)
     }
 
+    /// Returns the bytes delivered so far.
+    pub(crate) fn delivered_bytes(&self, air: &Air) -> u64 {
+        self.link.stats(air).delivered.bytes
+    }
+
     /// Returns the conditions of a radio link that is up.
     pub(crate) fn conditions(&self) -> Option<Conditions> {
         match &self.link {

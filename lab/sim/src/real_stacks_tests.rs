@@ -161,6 +161,7 @@ fn parts_that_need_virtual_time_are_rejected_by_name() {
     waiting.actions[0].when = When::After {
         happening: crate::scenario::Happening::Established { association: "session".to_owned() },
         delay: Span::ZERO,
+        repeat: false,
     };
     let error = RealStackRun::new(&waiting, None).unwrap_err();
     assert_eq!(error.key, "action.0.after");

@@ -181,7 +181,7 @@ fn invalid_values_name_the_allowed_ones() {
     assert_eq!(
         error("\"20ms\"", "\"20\""),
         "small.toml:31: link.right.delay: \"20\" is not a time: want a number of at least 0 with a unit, as 20ms, \
-         1.5s, 200us or 30ns"
+         1.5s, 200us, 30ns, 5min or 2h"
     );
     assert_eq!(
         error("loss = 0.01", "loss = 1.5"),

@@ -10,12 +10,12 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 #[cfg(all(feature = "net", target_os = "linux"))]
 use msctp_experiments::agreement::Agreement;
 use msctp_experiments::claims::{Claim, render};
-use msctp_experiments::compare::Comparison;
 use msctp_experiments::experiments::{self, EXPERIMENTS, Effort, Experiment};
 #[cfg(all(feature = "net", target_os = "linux"))]
 use msctp_experiments::output::write_file;
 use msctp_experiments::plan::Execution;
 use msctp_experiments::report::{Overview, Report, ReportError, publish};
+use msctp_experiments::sweep::Outcome;
 
 use crate::interrupt::Interrupt;
 use crate::running::{done_with, outcome, print, progress, say_extent, store, unwritten};
@@ -89,7 +89,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let store = store(&out)?;
     let interrupt = Interrupt::watch()?;
     let runs: usize = chosen.iter().map(|experiment| (experiment.size)(&effort)).sum();
-    let compared = if one.is_some() { 0 } else { compare::runs(args.quick, args.seeds) };
+    let sweep = if one.is_some() { None } else { Some(compare::sweep(args.quick, args.seeds)?) };
+    let compared = sweep.as_ref().map_or(0, |sweep| sweep.keys(None).len());
     let progress = progress(runs + compared + real);
     let execution = Execution {
         threads: args.threads,
@@ -103,25 +104,19 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         reports.push((experiment.reproduce)(&effort, &execution).map_err(|e| Failure::Run(e.to_string()))?);
     }
     let agreements = beside(args, one, &effort, &execution, &mut reports)?;
-    let comparison = match one {
-        Some(_) => None,
-        None => {
-            progress.set_message("comparison, ");
-            let seeds = compare::seeds(args.quick, args.seeds);
-            Some(
-                msctp_experiments::compare::compare(seeds, &execution)
-                    .map_err(|e| Failure::Run(e.to_string()))?,
-            )
-        }
-    };
+    let comparison = sweep.as_ref().map(|sweep| {
+        progress.set_message("comparison, ");
+        sweep.run(None, &execution).map_err(|e| Failure::Run(e.to_string()))
+    });
+    let comparison = comparison.transpose()?;
     let elapsed = progress.elapsed();
     progress.finish_and_clear();
     let overview = Overview {
         command: effort.command_for_all(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         reports,
-        figures: comparison.iter().map(Comparison::figure).collect(),
-        data: comparison.iter().map(Comparison::data).collect(),
+        figures: comparison.iter().flat_map(Outcome::figures).collect(),
+        data: comparison.iter().flat_map(Outcome::data).collect(),
     };
     let (failed, skipped) = unmade(&overview.reports, comparison.as_ref());
     let complete = failed.is_empty() && skipped == 0;
@@ -226,12 +221,12 @@ fn update(_: &Args, _: Option<&()>) -> Result<(), Failure> {
 }
 
 /// Returns the runs that failed, and the number of runs that were not started.
-fn unmade(reports: &[Report], comparison: Option<&Comparison>) -> (Vec<(String, String)>, usize) {
+fn unmade(reports: &[Report], comparison: Option<&Outcome<'_>>) -> (Vec<(String, String)>, usize) {
     let mut failed: Vec<_> = reports.iter().flat_map(|report| report.provenance.failed.clone()).collect();
     let mut skipped: usize = reports.iter().map(|report| report.provenance.skipped).sum();
     if let Some(comparison) = comparison {
-        failed.extend(comparison.failed());
-        skipped += comparison.outcomes.skipped.len();
+        failed.extend(comparison.runs.failures());
+        skipped += comparison.runs.skipped.len();
     }
     (failed, skipped)
 }

@@ -8,9 +8,10 @@ mod publish;
 mod sheet;
 mod style;
 
+use std::borrow::Cow;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::Serialize;
 
@@ -130,6 +131,17 @@ pub struct Source {
     pub text: String,
 }
 
+impl Source {
+    /// Returns the file with a path inside the report's folder, wherever the file is.
+    #[must_use]
+    pub fn inside(&self) -> Self {
+        let parts = Path::new(&self.path).components();
+        let normal = parts.filter(|part| matches!(part, Component::Normal(_)));
+        let path = Path::new("files").join(normal.collect::<PathBuf>());
+        Self { path: path.to_string_lossy().into_owned(), ..self.clone() }
+    }
+}
+
 /// The provenance of the numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Provenance {
@@ -174,14 +186,14 @@ pub struct Data {
 /// The content of a report.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The short name of the paper.
+    /// The short name of the paper; empty: of a sweep.
     pub paper: &'static str,
-    /// Authors, title, journal.
+    /// Authors, title, journal; empty: of none.
     pub citation: &'static str,
     /// The title of the page.
     pub title: String,
     /// The question in a paragraph.
-    pub question: &'static str,
+    pub question: Cow<'static, str>,
     /// The extent of the runs, in a sentence.
     pub extent: String,
     /// Explanations of the terms in the ledger.

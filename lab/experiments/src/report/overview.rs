@@ -163,7 +163,7 @@ fn paper(report: &Report) -> Markup {
         section {
             h3 { a href=(place) { (report.title) } }
             p.cite { (report.citation) }
-            p { (tight(report.question)) }
+            p { (tight(&report.question)) }
             p {
                 b { (count(Verdict::Reproduced)) " of " (report.ledger.len()) " claims reproduced" }
                 ", " (report.provenance.runs) " runs. "
@@ -181,8 +181,8 @@ fn claims(reports: &[Report]) -> Markup {
                 @for (report, claim) in reports.iter().flat_map(|report| report.ledger.iter().map(move |c| (report, c))) {
                     tr {
                         td { a.id href={ (report.paper) "/index.html#" (claim.id) } { (claim.id) } br; span.quiet { (report.paper) } }
-                        td.says { (tight(claim.statement)) }
-                        td data-name="Measured" { (verdict(claim.verdict)) p.quiet { (tight(&claim.measured)) } }
+                        td.says { (tight(&claim.statement)) }
+                        td data-name="Measured" { (verdict(claim.verdict, claim.paper)) p.quiet { (tight(&claim.measured)) } }
                     }
                 }
             }

@@ -16,16 +16,20 @@ pub(super) fn html(report: &Report) -> Result<String, ReportError> {
                 main {
                     (tally(report))
                     (incomplete(report))
-                    h2 #ledger { "What holds" }
-                    (ledger(report))
-                    (terms(report))
+                    @if !report.ledger.is_empty() {
+                        h2 #ledger { "What holds" }
+                        (ledger(report))
+                        (terms(report))
+                    }
                     h2 #figures { "Figures" }
                     p.quiet {
                         "Each chart is beside this page as SVG, and its numbers as CSV. All curves are from runs of this report."
                     }
                     @for figure in &figures { (figure) }
-                    h2 #set-up { "Set-up" }
-                    (set_up(report.set_up))
+                    @if !report.set_up.is_empty() {
+                        h2 #set-up { "Set-up" }
+                        (set_up(report.set_up))
+                    }
                     h2 #provenance { "Provenance" }
                     (provenance(report))
                 }
@@ -71,14 +75,14 @@ fn header(report: &Report) -> Markup {
     html! {
         header {
             h1 { (report.title) }
-            p.cite { (report.citation) }
-            p.lead { (tight(report.question)) }
+            @if !report.citation.is_empty() { p.cite { (report.citation) } }
+            p.lead { (tight(&report.question)) }
             nav {
-                a href="#ledger" { "What holds" }
+                @if !report.ledger.is_empty() { a href="#ledger" { "What holds" } }
                 a href="#figures" { "Figures" }
-                a href="#set-up" { "Set-up" }
+                @if !report.set_up.is_empty() { a href="#set-up" { "Set-up" } }
                 a href="#provenance" { "Provenance and repetition" }
-                a href="claims.json" { "claims.json" }
+                @if !report.ledger.is_empty() { a href="claims.json" { "claims.json" } }
                 a href="data/runs.csv" { "runs.csv" }
             }
         }
@@ -102,19 +106,24 @@ fn tally(report: &Report) -> Markup {
         judged.filter(|judgement| judgement.verdict == verdict).count()
     };
     html! {
-        ul.tally {
+        @if !report.ledger.is_empty() { ul.tally {
             @for (column, conditions) in conditions(&report.ledger).into_iter().enumerate() {
                 li {
                     b { (count(column, Verdict::Reproduced)) " of " (report.ledger.len()) }
-                    "claims reproduced, " (conditions)
+                    "claims " (claimed(report.paper)) ", " (conditions)
                     @if count(column, Verdict::OutOfReach) > 0 {
-                        br; span.quiet { (count(column, Verdict::OutOfReach)) " out of reach" }
+                        br; span.quiet { (count(column, Verdict::OutOfReach)) " " (Verdict::OutOfReach.words(report.paper)) }
                     }
                 }
             }
-        }
+        } }
         p { (tight(&report.extent)) }
     }
+}
+
+/// Returns what claims are that are fulfilled.
+fn claimed(paper: &str) -> &'static str {
+    if paper.is_empty() { "hold" } else { "reproduced" }
 }
 
 fn incomplete(report: &Report) -> Markup {
@@ -140,17 +149,17 @@ fn ledger(report: &Report) -> Markup {
             thead {
                 tr {
                     th { "Claim" }
-                    th { "The paper says" }
-                    @for (column, conditions) in conditions.iter().enumerate() {
-                        th { "Measured, " (conditions) @if column == 0 { " (decides)" } }
+                    th { @if report.paper.is_empty() { "It says" } @else { "The paper says" } }
+                    @for (column, name) in conditions.iter().enumerate() {
+                        th { "Measured, " (name) @if column == 0 && !report.paper.is_empty() { " (decides)" } }
                     }
                 }
             }
             tbody {
                 @for claim in &report.ledger {
                     tr #(claim.id) {
-                        td { span.id { (claim.id) } br; (figure_link(claim)) }
-                        td.says { (tight(claim.statement)) }
+                        td { span.id { (claim.id) } @if !claim.figure.is_empty() { br; (figure_link(claim)) } }
+                        td.says { (tight(&claim.statement)) }
                         (judgements(claim, &conditions))
                     }
                     @for finding in report.findings.iter().filter(|finding| finding.id == claim.id) {
@@ -177,20 +186,20 @@ fn judgements(claim: &Claim, conditions: &[&str]) -> Markup {
     html! {
         @for judgement in &claim.judgements {
             td.set colspan=[single.then_some(conditions.len())] data-name=(judgement.conditions) {
-                (verdict(judgement.verdict))
+                (verdict(judgement.verdict, claim.paper))
                 ul.checks { @for check in &judgement.checks { (self::check(check)) } }
             }
         }
     }
 }
 
-pub(super) fn verdict(verdict: Verdict) -> Markup {
+pub(super) fn verdict(verdict: Verdict, paper: &str) -> Markup {
     let (class, mark) = match verdict {
         Verdict::Reproduced => ("verdict reproduced", "✓ "),
         Verdict::NotReproduced => ("verdict not-reproduced", "✗ "),
         Verdict::OutOfReach => ("verdict out-of-reach", "– "),
     };
-    html! { span class=(class) { (mark) (verdict.words()) } }
+    html! { span class=(class) { (mark) (verdict.words(paper)) } }
 }
 
 fn check(check: &Check) -> Markup {
@@ -322,14 +331,18 @@ fn provenance(report: &Report) -> Markup {
                 }
             }
         }
-        p { "The scenario files lie in this folder too, so that the commands work in it as in the repository:" }
+        @if report.paper.is_empty() {
+            p { "A command runs where the sweep ran; its files, as they were, are below. As an example:" }
+        } @else {
+            p { "The scenario files lie in this folder too, so that the commands work in it as in the repository:" }
+        }
         @for (what, command) in &provenance.examples {
             p.quiet { (what) }
             pre { code { (command) } }
         }
         p { "Add " code { "--pcap FILE" } " to any of them for the packets of its links." }
         table.cards {
-            thead { tr { th { "Scenario" } th { "SHA-256" } } }
+            thead { tr { th { @if report.paper.is_empty() { "File" } @else { "Scenario" } } th { "SHA-256" } } }
             tbody {
                 @for source in &provenance.scenarios {
                     tr {

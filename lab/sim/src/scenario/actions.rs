@@ -9,6 +9,9 @@ use msctp_units::{Rate, Span};
 
 use super::{LinkDirection, LossConfig, Side};
 
+/// Interval between two samples of the levels that actions wait for: about that of Wi-Fi's beacons.
+pub const SAMPLING: Span = Span::from_millis(100);
+
 /// An action that is executed at a time or after an event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActionSpec {
@@ -23,12 +26,14 @@ pub struct ActionSpec {
 pub enum When {
     /// This long after the start of the run.
     At(Span),
-    /// This long after the first occurrence of an event.
+    /// This long after an event.
     After {
         /// The event.
         happening: Happening,
         /// The time after it.
         delay: Span,
+        /// False: the first occurrence alone triggers the action.
+        repeat: bool,
     },
 }
 
@@ -66,6 +71,30 @@ pub enum Happening {
         /// Application.
         app: String,
     },
+    /// A level of a link crossed a threshold, or was beyond it at the start. Levels are sampled every
+    /// [`SAMPLING`](crate::scenario::SAMPLING).
+    Level {
+        /// Link.
+        link: String,
+        /// The level.
+        level: Level,
+        /// True: it fell below the threshold; false: it rose above it.
+        below: bool,
+        /// The threshold, in the level's unit.
+        threshold: i64,
+    },
+}
+
+/// A level of a link that can trigger an action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Receive power of a wireless link without fading, in mdBm. Below every threshold while the link is down
+    /// or out of coverage.
+    Signal,
+    /// Packets in the queue of a direction.
+    Queue(LinkDirection),
+    /// Rate delivered by a direction over the last [`SAMPLING`](crate::scenario::SAMPLING) × 10, in bit/s.
+    Rate(LinkDirection),
 }
 
 /// The kinds of actions.

@@ -9,8 +9,8 @@ use super::error::{Problem, suggest};
 use super::link::check_loss;
 use super::routes::Routes;
 use super::{
-    ActionSpec, AppKind, AssociationSpec, DirectionSpec, Do, Frame, Happening, LEAST_FRAME, LinkDirection,
-    LinkSpec, MOST_FRAME, NodeKind, Scenario, When, tcp,
+    ActionSpec, AppKind, AssociationSpec, DirectionSpec, Do, Frame, Happening, LEAST_FRAME, Level,
+    LinkDirection, LinkSpec, MOST_FRAME, NodeKind, Scenario, When, tcp,
 };
 
 pub(super) type Check = Result<(), Problem>;
@@ -398,7 +398,7 @@ impl<'s> Context<'s> {
     fn action(&self, action: &ActionSpec) -> Check {
         match &action.when {
             When::At(at) => self.within("at", *at)?,
-            When::After { happening, delay } => {
+            When::After { happening, delay, .. } => {
                 self.within("after.delay", *delay)?;
                 self.happening(happening).map_err(|p| p.within("after"))?;
             }
@@ -470,6 +470,16 @@ impl<'s> Context<'s> {
 
     fn happening(&self, happening: &Happening) -> Check {
         match happening {
+            Happening::Level { link, level, .. } => {
+                let target = known(&self.links, "link", "link", link)?;
+                let radio = matches!(&target.forward, DirectionSpec::Wlan(wlan) if wlan.radio.is_some());
+                if *level == Level::Signal && !radio {
+                    let message =
+                        "has no receive power: want a link of type wlan with radio = { coverage = 250 }";
+                    return fail("link", format!("\"{link}\" {message}"));
+                }
+                Ok(())
+            }
             Happening::Established { association } => {
                 known(&self.associations, "association", "association", association).map(drop)
             }

@@ -1,7 +1,8 @@
 //! Reads a TOML document key by key, so that every error names its line, its key and the fix.
 //!
 //! A [`Section`] gets its valid keys when it is opened, and rejects others. A problem has the path of its key
-//! (`link.wlan.rate`); [`Document::locate`] finds its line. Does not depend on the content of scenarios.
+//! (`link.wlan.rate`); [`Document::locate`] finds its line. Does not depend on the content of scenarios: the
+//! laboratory reads its sweeps with it.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -13,42 +14,54 @@ use toml::de::{DeTable, DeValue};
 
 use msctp_units::{Rate, Span};
 
+use super::compose::{self, Text, name_of};
 use super::error::{Problem, ScenarioError, removed_key, suggest};
 
 /// A parsed document.
-pub(super) struct Document<'t> {
-    text: &'t str,
-    file: &'t str,
-    pub(super) root: DeTable<'t>,
+pub struct Document<'t> {
+    /// Its files, the last of which names the document.
+    texts: &'t [Text],
+    /// Its tables.
+    pub root: DeTable<'t>,
 }
 
 /// The place of an overridden value, which the text does not have.
 const NOWHERE: Range<usize> = usize::MAX..usize::MAX;
 
 impl<'t> Document<'t> {
-    /// Parses `text` and applies the overrides (`key=value`).
-    pub(super) fn parse(
-        text: &'t str,
-        file: &'t str,
-        overrides: &'t [String],
-    ) -> Result<Self, ScenarioError> {
-        let mut root = DeTable::parse(text)
-            .map_err(|e| ScenarioError {
-                file: Some(file.to_owned()),
-                line: e.span().and_then(|span| line_at(text, span.start)),
-                key: String::new(),
-                message: format!("not TOML: {}", e.message()),
-            })?
-            .into_inner();
-        for pair in overrides {
-            apply(&mut root, pair).map_err(|message| ScenarioError {
+    /// Parses a document of one file.
+    ///
+    /// # Errors
+    /// The text is not TOML.
+    pub fn parse(text: &'t Text) -> Result<Self, ScenarioError> {
+        Ok(Self { root: compose::parse(text)?, texts: std::slice::from_ref(text) })
+    }
+
+    /// Parses a scenario's files, merges them, applies the overrides (`key=value`), and the templates and
+    /// counts.
+    ///
+    /// # Errors
+    /// A text is not TOML, an override names no value, or a template or count is invalid.
+    pub fn compose(texts: &'t [Text], overrides: &'t [String]) -> Result<Self, ScenarioError> {
+        let mut document = Self { root: compose::merged(texts)?, texts };
+        let (before, after): (Vec<_>, Vec<_>) = overrides.iter().partition(|pair| compose::is_before(pair));
+        document.apply(before)?;
+        let mut root = document.root.clone();
+        compose::expand(&mut root).map_err(|problem| document.locate(problem))?;
+        document.root = root;
+        document.apply(after)?;
+        Ok(document)
+    }
+
+    fn apply(&mut self, overrides: Vec<&'t String>) -> Result<(), ScenarioError> {
+        overrides.into_iter().try_for_each(|pair| {
+            apply(&mut self.root, pair).map_err(|message| ScenarioError {
                 file: None,
                 line: None,
                 key: format!("override {pair}"),
                 message,
-            })?;
-        }
-        Ok(Self { text, file, root })
+            })
+        })
     }
 
     /// Returns the place of a key or of the innermost table around it, and whether the key itself was found.
@@ -84,12 +97,12 @@ impl<'t> Document<'t> {
     }
 
     /// Returns true if the file itself has this key; an override may have added it.
-    pub(super) fn is_written(&self, key: &str) -> bool {
+    pub fn is_written(&self, key: &str) -> bool {
         matches!(self.place_of(key), (Some(place), true) if place < NOWHERE.start)
     }
 
     /// Adds file and line to a problem. Shows a value that two keys share under the key in the file.
-    pub(super) fn locate(&self, mut problem: Problem) -> ScenarioError {
+    pub fn locate(&self, mut problem: Problem) -> ScenarioError {
         let (mut place, written) = self.place_of(&problem.key);
         if !written {
             let shared = [
@@ -110,17 +123,15 @@ impl<'t> Document<'t> {
                 }
             }
         }
+        let found = place.and_then(|place| compose::locate(self.texts, place));
+        let file = found.map(|(file, _)| file).or(self.texts.last().map(|text| text.file.as_str()));
         ScenarioError {
-            file: Some(self.file.to_owned()),
-            line: place.and_then(|place| line_at(self.text, place)),
+            file: file.map(str::to_owned),
+            line: found.map(|(_, line)| line),
             key: problem.key,
             message: problem.message,
         }
     }
-}
-
-fn line_at(text: &str, offset: usize) -> Option<usize> {
-    Some(1 + text.get(..offset)?.bytes().filter(|&b| b == b'\n').count())
 }
 
 /// Replaces or sets one value. `link.wlan.rate=5Mbps`: tables in arrays are found by their `name`, else by
@@ -198,12 +209,8 @@ fn forget_places(value: &mut DeValue<'_>) {
     }
 }
 
-fn name_of<'v>(value: &'v DeValue<'_>) -> Option<&'v str> {
-    value.as_table()?.get("name")?.get_ref().as_str()
-}
-
 /// One table of the document.
-pub(super) struct Section<'d, 't> {
+pub struct Section<'d, 't> {
     table: &'d DeTable<'t>,
     /// Dotted path of the table, empty for the whole document.
     path: String,
@@ -211,7 +218,7 @@ pub(super) struct Section<'d, 't> {
 
 impl<'d, 't> Section<'d, 't> {
     /// Opens a table and rejects keys that are not in `valid`.
-    pub(super) fn open(table: &'d DeTable<'t>, path: String, valid: &[&str]) -> Result<Self, Problem> {
+    pub fn open(table: &'d DeTable<'t>, path: String, valid: &[&str]) -> Result<Self, Problem> {
         let section = Self { table, path };
         let unknown = table.keys().filter(|key| !valid.contains(&&**key.get_ref()));
         match unknown.min_by_key(|key| key.span().start) {
@@ -228,34 +235,40 @@ impl<'d, 't> Section<'d, 't> {
     }
 
     /// Returns the path of a key of this table.
-    pub(super) fn key(&self, key: &str) -> String {
+    pub fn key(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
     /// Returns the path of the table.
-    pub(super) fn path(&self) -> &str {
+    pub fn path(&self) -> &str {
         &self.path
     }
 
-    pub(super) fn has(&self, key: &str) -> bool {
+    /// Returns true if the table has a key.
+    #[must_use]
+    pub fn has(&self, key: &str) -> bool {
         self.table.contains_key(key)
     }
 
-    fn value(&self, key: &str) -> Option<&'d DeValue<'t>> {
+    /// Returns the value of a key as it was written.
+    #[must_use]
+    pub fn value(&self, key: &str) -> Option<&'d DeValue<'t>> {
         Some(self.table.get(key)?.get_ref())
     }
 
-    fn wrong_type(&self, key: &str, value: &DeValue<'_>, want: &str) -> Problem {
+    /// Returns the problem of a value of another type than `want`.
+    #[must_use]
+    pub fn wrong_type(&self, key: &str, value: &DeValue<'_>, want: &str) -> Problem {
         Problem::new(self.key(key), format!("{} is {}: want {want}", show(value), kind(value)))
     }
 
     /// Returns the value of a required key.
-    pub(super) fn required<T>(&self, key: &str, value: Option<T>, example: &str) -> Result<T, Problem> {
+    pub fn required<T>(&self, key: &str, value: Option<T>, example: &str) -> Result<T, Problem> {
         value.ok_or_else(|| Problem::new(self.key(key), format!("missing: want {key} = {example}")))
     }
 
     /// Reads a string.
-    pub(super) fn text(&self, key: &str) -> Result<Option<&'d str>, Problem> {
+    pub fn text(&self, key: &str) -> Result<Option<&'d str>, Problem> {
         match self.value(key) {
             None => Ok(None),
             Some(DeValue::String(text)) => Ok(Some(text)),
@@ -264,7 +277,7 @@ impl<'d, 't> Section<'d, 't> {
     }
 
     /// Reads a value that is written as a string, as a rate or a time.
-    pub(super) fn parsed<T: FromStr>(&self, key: &str, example: &str) -> Result<Option<T>, Problem>
+    pub fn parsed<T: FromStr>(&self, key: &str, example: &str) -> Result<Option<T>, Problem>
     where
         T::Err: std::fmt::Display,
     {
@@ -278,17 +291,17 @@ impl<'d, 't> Section<'d, 't> {
     }
 
     /// Reads a rate with a unit, as `"11Mbps"`.
-    pub(super) fn rate(&self, key: &str) -> Result<Option<Rate>, Problem> {
+    pub fn rate(&self, key: &str) -> Result<Option<Rate>, Problem> {
         self.parsed(key, "\"11Mbps\"")
     }
 
     /// Reads a time with a unit, as `"20ms"`.
-    pub(super) fn span(&self, key: &str) -> Result<Option<Span>, Problem> {
+    pub fn span(&self, key: &str) -> Result<Option<Span>, Problem> {
         self.parsed(key, "\"20ms\"")
     }
 
     /// Reads an IP address.
-    pub(super) fn address(&self, key: &str) -> Result<Option<IpAddr>, Problem> {
+    pub fn address(&self, key: &str) -> Result<Option<IpAddr>, Problem> {
         self.text(key)?.map(|text| self.parse_address(key, text)).transpose()
     }
 
@@ -302,7 +315,7 @@ impl<'d, 't> Section<'d, 't> {
     }
 
     /// Reads a list of IP addresses; a single one needs no brackets.
-    pub(super) fn addresses(&self, key: &str) -> Result<Option<Vec<IpAddr>>, Problem> {
+    pub fn addresses(&self, key: &str) -> Result<Option<Vec<IpAddr>>, Problem> {
         match self.value(key) {
             Some(DeValue::Array(items)) => items
                 .iter()
@@ -317,12 +330,7 @@ impl<'d, 't> Section<'d, 't> {
     }
 
     /// Reads a whole number from `min` to `max`.
-    pub(super) fn integer<T: TryFrom<i128>>(
-        &self,
-        key: &str,
-        min: i128,
-        max: i128,
-    ) -> Result<Option<T>, Problem> {
+    pub fn integer<T: TryFrom<i128>>(&self, key: &str, min: i128, max: i128) -> Result<Option<T>, Problem> {
         let Some(value) = self.value(key) else { return Ok(None) };
         let want = || format!("a whole number from {min} to {max}");
         let DeValue::Integer(number) = value else {
@@ -337,7 +345,7 @@ impl<'d, 't> Section<'d, 't> {
     }
 
     /// Reads a list of whole numbers of at least 0.
-    pub(super) fn integers(&self, key: &str) -> Result<Option<Vec<u64>>, Problem> {
+    pub fn integers(&self, key: &str) -> Result<Option<Vec<u64>>, Problem> {
         let want = "a list of whole numbers, as [3, 17]";
         match self.value(key) {
             None => Ok(None),
@@ -355,12 +363,12 @@ impl<'d, 't> Section<'d, 't> {
     }
 
     /// Reads a number, with or without decimals.
-    pub(super) fn number(&self, key: &str) -> Result<Option<f64>, Problem> {
+    pub fn number(&self, key: &str) -> Result<Option<f64>, Problem> {
         self.value(key).map(|value| self.parse_number(key, value)).transpose()
     }
 
     /// Reads a list of numbers, with or without decimals.
-    pub(super) fn numbers(&self, key: &str) -> Result<Option<Vec<f64>>, Problem> {
+    pub fn numbers(&self, key: &str) -> Result<Option<Vec<f64>>, Problem> {
         match self.value(key) {
             None => Ok(None),
             Some(DeValue::Array(items)) => items
@@ -382,7 +390,7 @@ impl<'d, 't> Section<'d, 't> {
     }
 
     /// Reads `true` or `false`.
-    pub(super) fn flag(&self, key: &str) -> Result<Option<bool>, Problem> {
+    pub fn flag(&self, key: &str) -> Result<Option<bool>, Problem> {
         match self.value(key) {
             None => Ok(None),
             Some(DeValue::Boolean(flag)) => Ok(Some(*flag)),
@@ -391,7 +399,7 @@ impl<'d, 't> Section<'d, 't> {
     }
 
     /// Reads one of several words.
-    pub(super) fn choice<T: Copy>(&self, key: &str, choices: &[(&str, T)]) -> Result<Option<T>, Problem> {
+    pub fn choice<T: Copy>(&self, key: &str, choices: &[(&str, T)]) -> Result<Option<T>, Problem> {
         let Some(text) = self.text(key)? else { return Ok(None) };
         match choices.iter().find(|(word, _)| *word == text) {
             Some(&(_, value)) => Ok(Some(value)),
@@ -403,7 +411,7 @@ impl<'d, 't> Section<'d, 't> {
     }
 
     /// Opens a table inside this one.
-    pub(super) fn section(&self, key: &str, valid: &[&str]) -> Result<Option<Self>, Problem> {
+    pub fn section(&self, key: &str, valid: &[&str]) -> Result<Option<Self>, Problem> {
         match self.value(key) {
             None => Ok(None),
             Some(DeValue::Table(table)) => Section::open(table, self.key(key), valid).map(Some),
@@ -412,27 +420,27 @@ impl<'d, 't> Section<'d, 't> {
     }
 
     /// Returns true if the value is a table.
-    pub(super) fn is_table(&self, key: &str) -> bool {
+    pub fn is_table(&self, key: &str) -> bool {
         matches!(self.value(key), Some(DeValue::Table(_)))
     }
 
     /// Returns true if the value is a string.
-    pub(super) fn is_string(&self, key: &str) -> bool {
+    pub fn is_string(&self, key: &str) -> bool {
         matches!(self.value(key), Some(DeValue::String(_)))
     }
 
     /// Returns the value as it was written, for a message.
-    pub(super) fn show(&self, key: &str) -> String {
+    pub fn show(&self, key: &str) -> String {
         self.value(key).map(show).unwrap_or_default()
     }
 
     /// Returns true if the value is a whole number.
-    pub(super) fn is_integer(&self, key: &str) -> bool {
+    pub fn is_integer(&self, key: &str) -> bool {
         matches!(self.value(key), Some(DeValue::Integer(_)))
     }
 
     /// Returns the tables of `[[key]]`, each with its path: by name if it has one, else by number.
-    pub(super) fn items(&self, key: &str) -> Result<Vec<(String, &'d DeTable<'t>)>, Problem> {
+    pub fn items(&self, key: &str) -> Result<Vec<(String, &'d DeTable<'t>)>, Problem> {
         let items = match self.value(key) {
             None => return Ok(Vec::new()),
             Some(DeValue::Array(items)) => items,
@@ -460,15 +468,17 @@ impl<'d, 't> Section<'d, 't> {
         Ok(out)
     }
 
-    /// Returns the tables of `[key.NAME]`, by name.
-    pub(super) fn named(&self, key: &str) -> Result<Vec<(String, &'d DeTable<'t>)>, Problem> {
+    /// Returns the tables of `[key.NAME]`, in the order of the file.
+    pub fn named(&self, key: &str) -> Result<Vec<(String, &'d DeTable<'t>)>, Problem> {
         let table = match self.value(key) {
             None => return Ok(Vec::new()),
             Some(DeValue::Table(table)) => table,
             Some(other) => return Err(self.wrong_type(key, other, &format!("tables headed [{key}.NAME]"))),
         };
-        table
-            .iter()
+        let mut entries: Vec<_> = table.iter().collect();
+        entries.sort_by_key(|(name, _)| name.span().start);
+        entries
+            .into_iter()
             .map(|(name, value)| match value.get_ref() {
                 DeValue::Table(inner) => Ok((name.get_ref().to_string(), inner)),
                 other => Err(Problem::new(

@@ -1,4 +1,4 @@
-//! Errors of scenarios: the first fault, with its place and the fix.
+//! Errors of scenario and sweep files: the first fault, with its place and the fix.
 
 use std::fmt;
 
@@ -37,19 +37,22 @@ impl std::error::Error for ScenarioError {}
 
 /// A fault without file and line.
 #[derive(Debug)]
-pub(super) struct Problem {
+pub struct Problem {
     /// The key's path, as `link.wlan.rate`.
-    pub(super) key: String,
-    pub(super) message: String,
+    pub key: String,
+    /// The fault, and what is allowed.
+    pub message: String,
 }
 
 impl Problem {
-    pub(super) fn new(key: impl Into<String>, message: impl Into<String>) -> Self {
+    /// Creates the fault of a key.
+    pub fn new(key: impl Into<String>, message: impl Into<String>) -> Self {
         Self { key: key.into(), message: message.into() }
     }
 
     /// Moves the key of the problem inside `outer`.
-    pub(super) fn within(self, outer: &str) -> Self {
+    #[must_use]
+    pub fn within(self, outer: &str) -> Self {
         let key = if self.key.is_empty() { outer.to_owned() } else { format!("{outer}.{}", self.key) };
         Self { key, ..self }
     }

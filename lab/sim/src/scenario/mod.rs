@@ -4,7 +4,8 @@
 mod actions;
 mod apps;
 mod check;
-mod document;
+pub mod compose;
+pub mod document;
 mod error;
 mod frames;
 mod link;
@@ -20,10 +21,10 @@ mod usage;
 
 pub use crate::mobile_ip::{AgentOptions, MobileOptions, Switching};
 pub use crate::mobility::{Position, Waypoint};
-pub use actions::{ActionSpec, Do, Happening, When};
+pub use actions::{ActionSpec, Do, Happening, Level, SAMPLING, When};
 pub use apps::{AppKind, AppSpec, AssociationSpec, Sending, Side};
-pub use error::ScenarioError;
 pub(crate) use error::suggest;
+pub use error::{Problem, ScenarioError};
 pub use frames::{Frame, FramesError, LEAST_FRAME, MOST_FRAME, read_frames};
 pub use link::{
     CodingSpec, DirectionSpec, EgprsSpec, Fading, LinkDirection, LinkSpec, LteSpec, PlainSpec, TraceSpec,

@@ -6,6 +6,7 @@ pub(crate) mod mobile_ip;
 mod perform;
 mod sctp;
 mod tcp;
+pub(crate) mod watch;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -30,6 +31,7 @@ use crate::tcp_line::TcpLine;
 
 use coding::Coding;
 use mobile_ip::MobileIp;
+use watch::Watch;
 
 /// How an application runs.
 #[derive(Debug)]
@@ -74,6 +76,8 @@ pub struct Simulation {
     /// Agents and mobiles, if there are any.
     pub(crate) mobile_ip: Option<Box<MobileIp>>,
     pub(crate) codings: Vec<Coding>,
+    /// Levels of links that actions wait for.
+    pub(crate) watches: Vec<Watch>,
     pub(crate) observer: Observer,
     pub(crate) queues: Option<QueueProbe>,
     /// Output for hosts outside of the simulation.

@@ -37,6 +37,12 @@ impl Simulation {
                 self.set_running(app, start);
                 Ok(())
             }
+            Act::Watch => {
+                if let Some(next) = self.on_watch().filter(|&next| next <= self.end) {
+                    self.events.push(next, Target::Action(number as u32));
+                }
+                Ok(())
+            }
             Act::Coding { coding } => {
                 if let Some(next) = self.on_coding(coding).filter(|&next| next <= self.end) {
                     self.events.push(next, Target::Action(number as u32));

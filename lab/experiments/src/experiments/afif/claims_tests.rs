@@ -78,7 +78,7 @@ fn the_papers_values_reproduce_and_no_runs_are_out_of_reach() {
         assert_eq!(verdict(predicate, &Measured::default()), Verdict::OutOfReach);
     }
     assert_eq!(
-        ledger(&world()).iter().map(|claim| claim.id).collect::<Vec<_>>(),
+        ledger(&world()).iter().map(|claim| claim.id.clone()).collect::<Vec<_>>(),
         ["AF1", "AF2", "AF3", "AF4", "AF5"]
     );
 }

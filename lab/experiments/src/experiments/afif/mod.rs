@@ -42,7 +42,7 @@ fn conclude(extent: &Extent, outcomes: Outcomes<RunKey, Run>, command: String) -
         paper: "afif",
         citation: words::CITATION,
         title: "Should the radio tell the sender?".to_owned(),
-        question: words::QUESTION,
+        question: words::QUESTION.into(),
         extent: extent_in_words(extent),
         terms: &words::TERMS,
         findings: findings::about(&ledger),

@@ -71,7 +71,7 @@ fn conclude(extent: &Extent, outcomes: Outcomes<RunKey, Run>, command: String) -
         paper: "eklund",
         citation: words::CITATION,
         title: "How large a window after a handover of live video?".to_owned(),
-        question: words::QUESTION,
+        question: words::QUESTION.into(),
         extent: extent_in_words(extent),
         terms: &words::TERMS,
         findings: findings::about(&ledger),

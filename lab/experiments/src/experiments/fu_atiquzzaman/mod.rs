@@ -71,7 +71,7 @@ fn report(extent: &Extent, measured: &Measured, provenance: Provenance) -> Repor
         paper: "fu-atiquzzaman",
         citation: words::CITATION,
         title: "How many SACK blocks does a handover need?".to_owned(),
-        question: words::QUESTION,
+        question: words::QUESTION.into(),
         extent: extent_in_words(extent),
         terms: &words::TERMS,
         findings: judging::findings::about(&ledger),

@@ -92,7 +92,7 @@ fn conclude(
         paper: "kim-koh",
         citation: words::CITATION,
         title: "Which window after a vertical handover?".to_owned(),
-        question: words::QUESTION,
+        question: words::QUESTION.into(),
         extent: extent_in_words(extent),
         terms: &words::TERMS,
         findings: findings::about(&ledger),

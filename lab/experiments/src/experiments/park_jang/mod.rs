@@ -92,7 +92,7 @@ fn report(extent: &Extent, measured: &Measured, count: Count, command: String) -
         paper: "park-jang",
         citation: words::CITATION,
         title: "Was the packet lost on the air, or in a queue?".to_owned(),
-        question: words::QUESTION,
+        question: words::QUESTION.into(),
         extent: extent_in_words(extent),
         terms: &words::TERMS,
         findings: findings::about(&ledger),

@@ -9,10 +9,25 @@ use super::{SIDES, association_of, quality};
 use crate::scenario::document::Section;
 use crate::scenario::error::{Problem, suggest};
 use crate::scenario::link::{CARRIES, INTERRUPTION, loss, probability};
-use crate::scenario::{ActionSpec, Do, Happening, LinkDirection, Side, When};
+use crate::scenario::{ActionSpec, Do, Happening, Level, LinkDirection, Side, When};
 
-const HAPPENINGS: [&str; 5] =
-    ["established", "address-added", "address-deleted", "primary-changed", "delivered"];
+/// The events and their keys, besides `event`, `delay` and `repeat`.
+const HAPPENINGS: [(&str, &[&str]); 11] = [
+    ("established", &["association"]),
+    ("address-added", &["association", "address"]),
+    ("address-deleted", &["association", "address"]),
+    ("primary-changed", &["association", "address"]),
+    ("delivered", &["app"]),
+    ("signal-below", &["link", "dbm"]),
+    ("signal-above", &["link", "dbm"]),
+    ("queue-below", &["link", "direction", "packets"]),
+    ("queue-above", &["link", "direction", "packets"]),
+    ("rate-below", &["link", "direction", "rate"]),
+    ("rate-above", &["link", "direction", "rate"]),
+];
+
+const DIRECTIONS: [(&str, LinkDirection); 2] =
+    [("forward", LinkDirection::Forward), ("reverse", LinkDirection::Reverse)];
 
 /// The actions and their keys, besides `do`, `at`, `after`, `delay_after` and `name`.
 const ACTIONS: [(&str, &[&str]); 15] = [
@@ -55,14 +70,19 @@ fn when(section: &Section<'_, '_>) -> Result<When, Problem> {
     match (section.has("at"), section.has("after")) {
         (true, false) => section.required("at", section.span("at")?, "\"20s\"").map(When::At),
         (false, true) => {
-            let keys = ["event", "association", "address", "app", "delay"];
-            let inner = section.section("after", &keys)?;
+            let all: Vec<&str> = HAPPENINGS.iter().flat_map(|(_, keys)| *keys).copied().collect();
+            let inner = section.section("after", &[&["event", "delay", "repeat"], &all[..]].concat())?;
             let example = "{ event = \"established\", association = \"…\", delay = \"1s\" }";
             let inner = section.required("after", inner, example)?;
-            let events = HAPPENINGS.map(|word| (word, word));
-            let event = inner.required("event", inner.choice("event", &events)?, "\"established\"")?;
+            let events = HAPPENINGS.map(|event| (event.0, event));
+            let (event, own) = inner.required("event", inner.choice("event", &events)?, "\"established\"")?;
+            if let Some(other) = all.into_iter().find(|key| inner.has(key) && !own.contains(key)) {
+                let message = format!("\"{event}\" has no {other}: want {}", own.join(", "));
+                return Err(Problem::new(inner.key(other), message));
+            }
             let delay = inner.span("delay")?.unwrap_or(Span::ZERO);
-            Ok(When::After { happening: happening(&inner, event)?, delay })
+            let repeat = inner.flag("repeat")?.unwrap_or(false);
+            Ok(When::After { happening: happening(&inner, event)?, delay, repeat })
         }
         _ => Err(Problem::new(
             section.path(),
@@ -80,6 +100,9 @@ fn happening(section: &Section<'_, '_>, event: &str) -> Result<Happening, Proble
         let app = section.required("app", section.text("app")?, "\"an application's name\"")?.to_owned();
         return Ok(Happening::Delivered { app });
     }
+    if let Some((level, side)) = event.split_once('-').filter(|(_, side)| ["below", "above"].contains(side)) {
+        return self::level(section, level, side == "below");
+    }
     let association = association_of(section)?;
     Ok(match event {
         "established" => Happening::Established { association },
@@ -89,6 +112,33 @@ fn happening(section: &Section<'_, '_>, event: &str) -> Result<Happening, Proble
     })
 }
 
+/// Reads the threshold of a link's level.
+fn level(section: &Section<'_, '_>, level: &str, below: bool) -> Result<Happening, Problem> {
+    let link = section.required("link", section.text("link")?, "\"a link's name\"")?.to_owned();
+    let direction = || {
+        let given = section.choice("direction", &DIRECTIONS)?;
+        section.required("direction", given, "\"forward\" or \"reverse\"")
+    };
+    let (level, threshold) = match level {
+        "signal" => {
+            let dbm = section.required("dbm", section.number("dbm")?, "-80")?;
+            if !(-1000.0..=1000.0).contains(&dbm) {
+                return Err(Problem::new(section.key("dbm"), format!("{dbm}: want -1000 to 1000 (dBm)")));
+            }
+            (Level::Signal, (dbm * 1000.0).round() as i64)
+        }
+        "queue" => {
+            let packets = section.integer("packets", 0, i128::from(u32::MAX))?;
+            (Level::Queue(direction()?), section.required("packets", packets, "50")?)
+        }
+        _ => {
+            let rate = section.required("rate", section.rate("rate")?, "\"2Mbps\"")?;
+            (Level::Rate(direction()?), i64::try_from(rate.as_bps()).unwrap_or(i64::MAX))
+        }
+    };
+    Ok(Happening::Level { link, level, below, threshold })
+}
+
 fn what(section: &Section<'_, '_>, word: &str) -> Result<Do, Problem> {
     let link = || section.required("link", section.text("link")?, "\"a link's name\"").map(str::to_owned);
     let app =
@@ -96,13 +146,12 @@ fn what(section: &Section<'_, '_>, word: &str) -> Result<Do, Problem> {
     let association = || association_of(section);
     let address = || address_of(section);
     let scheme = || section.parsed("scheme", "\"CS4\"");
-    let directions = [("forward", LinkDirection::Forward), ("reverse", LinkDirection::Reverse)];
     Ok(match word {
         "link-up" => Do::LinkUp { link: link()? },
         "link-down" => Do::LinkDown { link: link()? },
         "set-link" => Do::SetLink {
             link: link()?,
-            direction: section.choice("direction", &directions)?,
+            direction: section.choice("direction", &DIRECTIONS)?,
             rate: section.rate("rate")?,
             delay: section.span("delay")?,
             loss: loss(section)?,

@@ -9,6 +9,7 @@ mod quality;
 
 use toml::de::DeTable;
 
+use super::compose;
 use super::document::{Document, Section};
 use super::error::{Problem, ScenarioError};
 use super::{ProbeSpec, Scenario, Side, check, link, sctp, tcp};
@@ -24,7 +25,8 @@ pub(super) fn scenario<T>(
     open: &Open<'_>,
     then: impl FnOnce(Scenario) -> Result<T, Problem>,
 ) -> Result<T, ScenarioError> {
-    let document = Document::parse(text, file, overrides)?;
+    let texts = compose::texts(text, file, open)?;
+    let document = Document::compose(&texts, overrides)?;
     let located = |problem| document.locate(problem);
     let mut scenario = without_profiles(&document.root, open).map_err(located)?;
     // Before the profiles: an override of a mistyped one would be reported as an unknown key of a new

@@ -1,0 +1,95 @@
+//! `msctp scenario`: checks and draws scenario files.
+
+use std::path::PathBuf;
+
+use msctp_experiments::topology;
+use msctp_experiments::words::counted;
+use msctp_sim::Simulation;
+use msctp_sim::scenario::Scenario;
+
+use crate::Failure;
+use crate::output::Output;
+use crate::running::print;
+use crate::sim::{Source, warn_of_unused};
+
+/// Check a scenario file, or draw its topology.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  msctp scenario check scenarios/handover.toml
+  msctp scenario check scenarios/walk.toml --set link.wifi.loss=0.01
+  msctp scenario draw scenarios/handover.toml > handover.svg
+
+Exit codes: 0 done, 1 failed, 2 invalid arguments or scenario.")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// Read a scenario as `msctp sim` does, without running it: reports the first fault, and unused parts.
+    Check(Of),
+    /// Write the topology as SVG, to standard output or to a file.
+    Draw(Draw),
+}
+
+#[derive(clap::Args)]
+struct Of {
+    /// The scenario file (TOML).
+    scenario: PathBuf,
+    /// Replace a value of the scenario, as with `msctp sim`; repeatable.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+#[derive(clap::Args)]
+struct Draw {
+    #[command(flatten)]
+    of: Of,
+    /// Write it to this file [default: standard output].
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// Checks or draws the scenario.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    match &args.what {
+        What::Check(of) => {
+            let scenario = read(of)?;
+            warn_of_unused(&scenario);
+            let count = |number: usize, noun: &str| counted(number as u64, noun);
+            print(|out| {
+                writeln!(
+                    out,
+                    "{}: {}, {}, {}, {}, {}, {}; {} of virtual time",
+                    scenario.name,
+                    count(scenario.nodes.len(), "node"),
+                    count(scenario.links.len(), "link"),
+                    count(scenario.associations.len(), "association"),
+                    count(scenario.tcp.len(), "TCP connection"),
+                    count(scenario.apps.len(), "application"),
+                    count(scenario.actions.len(), "action"),
+                    scenario.duration,
+                )
+            })
+        }
+        What::Draw(draw) => {
+            let svg = topology::svg(&read(&draw.of)?);
+            match &draw.out {
+                Some(path) => Output::open("--out", path)?.write(svg.as_bytes()),
+                None => print(|out| out.write_all(svg.as_bytes())),
+            }
+        }
+    }
+}
+
+/// Reads a scenario, and builds its simulation to check the rest.
+fn read(of: &Of) -> Result<Scenario, Failure> {
+    let source = Source::read(&of.scenario)?;
+    let open = |name: &str| source.open(name);
+    let scenario = Scenario::from_toml_and_files(&source.text, &source.file, &of.set, &open)
+        .map_err(|e| Failure::Input(e.to_string()))?;
+    Simulation::new(&scenario, None).map_err(|e| Failure::Input(format!("{}: {e}", source.file)))?;
+    Ok(scenario)
+}

@@ -1,0 +1,114 @@
+//! `msctp sweep`: runs an experiment that a TOML file describes.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use msctp_experiments::output::write_file;
+use msctp_experiments::plan::Execution;
+use msctp_experiments::report::{ReportError, publish};
+use msctp_experiments::sweep::{Outcome, Sweep};
+
+use crate::Failure;
+use crate::interrupt::Interrupt;
+use crate::running::{outcome, print, progress, say_extent, store, unwritten};
+use crate::system::read_text;
+
+/// Run an experiment that a TOML file describes, and write its report.
+///
+/// The file names a scenario, axes of overrides, seeds, metrics, comparisons, tables, figures and claims
+/// (docs/sweeps.md). All of it is checked before the first run. An interrupted sweep resumes when the same
+/// command runs again; runs that a change of the file does not affect are not repeated.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  msctp sweep scenarios/sweeps/walk.toml --quick
+  msctp sweep walk.toml --out report
+  msctp sweep walk.toml --json | jq '.claims[] | {id, verdict}'
+
+Exit codes: 0 every run completed, whatever the verdicts, 1 a run failed, 2 invalid arguments or file, 130 Ctrl-C, \
+143 SIGTERM.")]
+pub(crate) struct Args {
+    /// The sweep file (TOML).
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Use only the first 3 seeds.
+    #[arg(long)]
+    quick: bool,
+    /// Folder of the report [default: msctp-report/NAME, after the file's name].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Threads [default: one per core]; they do not change the result.
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// Print the cells' means and the claims as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Seeds of `--quick`.
+const QUICK: usize = 3;
+
+/// Reads the file, runs the sweep, writes its report and prints its tables.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let file = args.file.display().to_string();
+    let text = read_text(&file, &args.file)?;
+    let open = |path: &str| read_text(path, Path::new(path)).map_err(|failure| failure.to_string());
+    let sweep = Sweep::read(&text, &file, &open).map_err(|error| Failure::Input(error.to_string()))?;
+    let name = args.file.file_stem().map_or_else(|| PathBuf::from("sweep"), PathBuf::from);
+    let out = args.out.clone().unwrap_or_else(|| Path::new("msctp-report").join(name));
+    let quick = if args.quick { " --quick" } else { "" };
+    let how = How {
+        command: format!("msctp sweep {file}{quick}"),
+        seeds: args.quick.then_some(QUICK),
+        threads: args.threads,
+        json: args.json,
+    };
+    carry_out(&sweep, &out, &how)
+}
+
+/// How a sweep is run and shown.
+pub(crate) struct How {
+    /// The command that repeats the report.
+    pub(crate) command: String,
+    /// The number of seeds; `None`: all of the file.
+    pub(crate) seeds: Option<usize>,
+    pub(crate) threads: Option<NonZeroUsize>,
+    pub(crate) json: bool,
+}
+
+/// Runs a sweep, writes its report into `out` and prints its tables.
+pub(crate) fn carry_out(sweep: &Sweep, out: &Path, how: &How) -> Result<(), Failure> {
+    let store = store(out)?;
+    let interrupt = Interrupt::watch()?;
+    let progress = progress(sweep.keys(how.seeds).len());
+    let execution = Execution {
+        threads: how.threads,
+        cancel: interrupt.flag(),
+        progress: &progress,
+        store: Some(&store),
+    };
+    let done = sweep.run(how.seeds, &execution).map_err(|e| Failure::Run(e.to_string()))?;
+    let elapsed = progress.elapsed();
+    progress.finish_and_clear();
+    let page = publish(out, done.complete(), |dir| write(dir, &done, how)).map_err(unwritten)?;
+    say_extent(done.runs.done.len(), &store, elapsed);
+    if how.json {
+        let json = done.json().and_then(|json| serde_json::to_string_pretty(&json));
+        let text = json.map_err(|e| Failure::Run(e.to_string()))?;
+        print(|out| writeln!(out, "{text}"))?;
+    } else {
+        print(|out| write!(out, "{}", done.text(100)))?;
+    }
+    eprintln!("Report: {}", page.display());
+    outcome(&done.runs.failures(), done.runs.skipped.len(), &page, &interrupt)
+}
+
+/// Writes the report and `run.json`.
+fn write(dir: &Path, done: &Outcome<'_>, how: &How) -> Result<(), ReportError> {
+    let version = env!("CARGO_PKG_VERSION");
+    done.report(&how.command, version).write(dir)?;
+    let path = dir.join("run.json");
+    let mut text = serde_json::to_string_pretty(&done.record(&how.command, version, env!("MSCTP_COMMIT")))?;
+    text.push('\n');
+    write_file(&path, text.as_bytes()).map_err(|source| ReportError::File { path, source })
+}

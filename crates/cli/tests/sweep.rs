@@ -1,0 +1,150 @@
+//! `msctp sweep` from outside: the tutorial's experiment, what is refused, interruption, and what is kept.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn command(dir: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_msctp"));
+    command.arg("sweep").args(arguments).current_dir(dir);
+    command
+}
+
+fn sweep(dir: &Path, arguments: &[&str]) -> Output {
+    command(dir, arguments).output().expect("msctp starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("UTF-8")
+}
+
+/// A folder with the scenario of the tutorial and the sweep `text`.
+fn folder(text: &str) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("scenarios")).unwrap();
+    fs::copy(root().join("scenarios/walk.toml"), dir.path().join("scenarios/walk.toml")).unwrap();
+    fs::write(dir.path().join("walk-policies.toml"), text).unwrap();
+    dir
+}
+
+/// The experiment of docs/tutorial.md.
+fn tutorial() -> String {
+    let page = fs::read_to_string(root().join("docs/tutorial.md")).expect("docs/tutorial.md");
+    let block = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+    block.expect("a block of TOML").to_owned()
+}
+
+/// Replaces numbers and verdicts, which change with the core: the tutorial shows those of its day.
+fn without_results(line: &str) -> String {
+    let line = ["HOLDS", "DOES NOT HOLD", "NOT JUDGED"].iter().fold(line.to_owned(), |line, verdict| {
+        if line.trim_start().starts_with(verdict) { line.replacen(verdict, "VERDICT", 1) } else { line }
+    });
+    let words = line.split_whitespace().filter(|word| !["+", "-", "±"].contains(word));
+    let number = |word: &str| word.contains(|c: char| c.is_ascii_digit()) && !word.starts_with('T');
+    words.map(|word| if number(word) { "N" } else { word }).collect::<Vec<_>>().join(" ")
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+#[test]
+fn the_experiment_of_the_tutorial_prints_what_it_shows_and_writes_a_whole_report() {
+    let experiment = tutorial();
+    assert!(experiment.lines().count() <= 40, "{} lines", experiment.lines().count());
+    let dir = folder(&experiment);
+    let done = sweep(dir.path(), &["walk-policies.toml"]);
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    let shown = read(&root().join("docs/tutorial.md"));
+    let shown = shown.split("```text\n").nth(1).and_then(|rest| rest.split("```").next());
+    let shape = |text: &str| -> Vec<String> { text.lines().map(without_results).collect() };
+    assert_eq!(
+        shape(&text(&done.stdout)),
+        shape(shown.expect("the result")),
+        "copy the output into docs/tutorial.md"
+    );
+
+    let report = dir.path().join("msctp-report/walk-policies");
+    let claims: Value = serde_json::from_str(&read(&report.join("claims.json"))).unwrap();
+    assert_eq!(claims.as_array().unwrap().len(), 2);
+    let record: Value = serde_json::from_str(&read(&report.join("run.json"))).unwrap();
+    assert_eq!(record["seeds"].as_array().unwrap().len(), 20);
+    assert_eq!(record["files"][1]["path"], "scenarios/walk.toml");
+    assert!(record["commit"].as_str().unwrap().len() != 1, "{}", record["commit"]);
+    let page = read(&report.join("index.html"));
+    for link in page.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+        match link.strip_prefix('#') {
+            Some(id) => assert!(page.contains(&format!("id=\"{id}\"")), "no place called {id}"),
+            None => assert!(report.join(link).is_file(), "no file {link}"),
+        }
+    }
+    // A row repeats its run by hand.
+    let csv = read(&report.join("data/runs.csv"));
+    let row = csv.lines().nth(1).unwrap();
+    let (values, run) = row.split_once(",scenarios/walk.toml,msctp ").unwrap();
+    let again = Command::new(env!("CARGO_BIN_EXE_msctp"))
+        .args(run.split(' '))
+        .args(["--metric", "handover.after"])
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    assert_eq!(text(&again.stdout).trim(), values.split(',').nth(3).unwrap());
+
+    // The runs are kept: another title repeats none.
+    fs::write(dir.path().join("walk-policies.toml"), experiment.replace("Which window", "What window"))
+        .unwrap();
+    let again = sweep(dir.path(), &["walk-policies.toml", "--json"]);
+    assert!(text(&again.stderr).contains("0 runs in "), "{}", text(&again.stderr));
+    let json: Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!(json["cells"][5]["policy"], "inherit");
+    assert_eq!(json["cells"][5]["after"]["n"], 20);
+}
+
+#[test]
+fn a_faulty_file_is_refused_with_its_place_before_anything_is_written() {
+    let dir = folder(&tutorial().replace("[0, 0.01, 0.03]", "[0, 1.5]"));
+    let done = sweep(dir.path(), &["walk-policies.toml"]);
+    assert_eq!(done.status.code(), Some(2));
+    let error = text(&done.stderr);
+    assert!(
+        error.starts_with("msctp: walk-policies.toml:2: scenario: with policy conservative, loss 1.5: "),
+        "{error}"
+    );
+    assert!(!dir.path().join("msctp-report").exists());
+    let none = sweep(dir.path(), &["none.toml"]);
+    assert_eq!(none.status.code(), Some(2));
+    assert!(text(&none.stderr).contains("cannot read none.toml"), "{}", text(&none.stderr));
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "waits for another process")]
+fn an_interrupted_sweep_exits_with_130_and_goes_on_where_it_stopped() {
+    let dir = folder(&tutorial());
+    let mut started = command(dir.path(), &["walk-policies.toml", "--threads", "1"])
+        .stderr(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let runs = dir.path().join("msctp-report/walk-policies/.runs");
+    let kept = || {
+        let program = fs::read_dir(&runs).ok().and_then(|mut entries| entries.next());
+        program.map_or(0, |program| fs::read_dir(program.unwrap().path()).map_or(0, Iterator::count))
+    };
+    while kept() < 2 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let killed = Command::new("kill").args(["-INT", &started.id().to_string()]).status().expect("kill");
+    assert!(killed.success());
+    assert_eq!(started.wait().unwrap().code(), Some(130));
+    let page = read(&dir.path().join("msctp-report/walk-policies/index.html"));
+    assert!(page.contains("Interrupted: "), "the page says what is missing");
+    let done = sweep(dir.path(), &["walk-policies.toml", "--quick"]);
+    assert!(done.status.success());
+    assert!(text(&done.stderr).contains("more came from the run before"), "{}", text(&done.stderr));
+}
