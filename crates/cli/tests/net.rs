@@ -175,6 +175,46 @@ fn a_key_is_needed_where_one_is_set_and_a_wrong_one_gets_no_answer() {
     assert_eq!(code, Some(0), "{errors}");
 }
 
+/// Writes a key file with a mode.
+fn key_file(file: &std::path::Path, text: &str, mode: u32) -> String {
+    fs::write(file, text).unwrap();
+    fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_pre_shared_key_protects_and_a_wrong_one_gets_no_answer() {
+    let folder = folder("net-psk");
+    let key = |name: &str, text: &str, mode| key_file(&folder.join(name), text, mode);
+    let right = key("right", "0123456789abcdef0123456789abcdef\n", 0o600);
+    let wrong = key("wrong", "fedcba9876543210fedcba9876543210\n", 0o600);
+    let (short, open) = (key("short", "short", 0o600), key("open", &"x".repeat(32), 0o644));
+    for (file, error) in [
+        (&short, "5 bytes; want at least 32"),
+        (&open, "its mode 0644 lets others read the key; want 0600: chmod 600 "),
+    ] {
+        let output = run(&["connect", "127.0.0.1", "--psk", file]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains(error), "{}", stderr(&output));
+    }
+    let output = run(&["connect", "127.0.0.1", "--psk", &right, "--key", &wrong]);
+    assert!(stderr(&output).contains("cannot be used with"), "{}", stderr(&output));
+    let mut server = Server::start(&["serve", "--bind", "127.0.0.1:0", "--psk", &right]);
+    server.end_input();
+    // Neither takes the server's one association.
+    let output = run(&["connect", &server.at, "--timeout", "1", "--psk", &wrong]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("with the same key"), "{}", stderr(&output));
+    let output = run(&["connect", &server.at, "--timeout", "5"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let mut client = msctp(&["connect", &server.at, "--psk", &right]).stdin(Stdio::piped()).spawn().unwrap();
+    let text: String = (0..20_000).map(|n| format!("line {n}\n")).collect();
+    client.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    assert!(client.wait_with_output().unwrap().status.success());
+    let (code, received, errors) = server.output();
+    assert_eq!((code, received), (Some(0), text), "{errors}");
+}
+
 #[test]
 fn connect_and_serve_exchange_bytes_as_netcat_does() {
     let mut server = Server::start(&["serve", "--bind", "127.0.0.1:0"]);

@@ -315,7 +315,10 @@ fn a_server_without_a_key_says_who_may_use_it() {
         let mut server = Server::start(&[command, &LOOPBACK[..]].concat());
         let mut line = String::new();
         server.errors.read_line(&mut line).unwrap();
-        assert!(line.starts_with("no --key: anyone who can reach this port can "), "{command:?}: {line}");
+        assert!(
+            line.starts_with("no --psk or --key: anyone who can reach this port can "),
+            "{command:?}: {line}"
+        );
         let server = Server::start(&[command, &LOOPBACK[..], &key].concat());
         signal(&server.child, "TERM");
         let (code, _, errors) = server.output();

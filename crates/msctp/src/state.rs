@@ -114,6 +114,8 @@ pub(crate) struct Slot {
     pub(crate) handles: usize,
     /// Waits to be accepted.
     pub(crate) queued: bool,
+    /// The peer has not proved its keys yet: it is not offered to `accept` (`Config::protection`).
+    unproven: bool,
     /// Outbound, inbound.
     pub(crate) streams: (u16, u16),
     pub(crate) inbox: Inbox,
@@ -146,6 +148,7 @@ impl Slot {
             phase,
             handles,
             queued: false,
+            unproven: false,
             streams: (0, 0),
             inbox: Inbox::default(),
             endings: Endings::default(),
@@ -316,13 +319,27 @@ impl State {
 
     /// Adds a new association that came from `udp_port` to one of our listeners.
     pub(crate) fn enter_accepted(&mut self, handle: Handle, udp_port: u16) {
-        let port = self.core.association(handle).map_or(0, |association| association.ports().0);
+        let agreed = self.core.association(handle).and_then(msctp_proto::Association::agreed);
         let mut slot = Box::new(Slot::new(udp_port, Phase::Connecting, 0));
+        // Anyone can send a COOKIE ECHO: the peer is accepted when it has proved its keys.
+        slot.unproven = agreed.is_some_and(|agreed| agreed.protection);
+        let unproven = slot.unproven;
+        self.insert_slot(handle, slot);
+        if !unproven {
+            self.queue_accepted(handle);
+        }
+    }
+
+    /// Offers an association of a peer to the application that accepts, or aborts it.
+    fn queue_accepted(&mut self, handle: Handle) {
+        let port = self.core.association(handle).map_or(0, |association| association.ports().0);
         let open = self.endpoints > 0 && !self.closed;
         let listener = self.listeners.get_mut(&port).filter(|_| open);
         let refusal = match listener {
             Some(listener) if listener.queue.len() < self.backlog => {
-                slot.queued = true;
+                if let Some(slot) = self.slots.get_mut(&handle) {
+                    (slot.queued, slot.unproven) = (true, false);
+                }
                 listener.queue.push_back(handle);
                 listener.wakers.wake();
                 None
@@ -333,7 +350,6 @@ impl State {
             )),
             None => Some("nobody accepts associations any more".to_owned()),
         };
-        self.insert_slot(handle, slot);
         if let Some(reason) = refusal {
             let now = self.now();
             if let Some(association) = self.core.association_mut(handle) {
@@ -462,6 +478,9 @@ impl State {
             moved(self, handle, &event);
             if let Event::Streams(change) = &event {
                 self.note_streams(handle, change);
+            }
+            if event == Event::Protected && self.slots.get(&handle).is_some_and(|slot| slot.unproven) {
+                self.queue_accepted(handle);
             }
             let Some(slot) = self.slots.get_mut(&handle) else { continue };
             let (was_up, was_over) = (matches!(slot.phase, Phase::Up), matches!(slot.phase, Phase::Over(_)));

@@ -24,7 +24,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("schemes", &["units", "wire", "congestion", "proto"]),
     ("lab-tcp", &["units", "congestion"]),
     ("link", &["units"]),
-    ("sim", &["units", "wire", "congestion", "proto", "schemes", "lab-tcp", "link"]),
+    ("sim", &["units", "wire", "congestion", "protection", "proto", "schemes", "lab-tcp", "link"]),
     ("emu", &["units", "link", "sim"]),
     ("experiments", &["units", "congestion", "proto", "schemes", "lab-tcp", "link", "sim"]),
     ("udp", &[]),

@@ -1,10 +1,13 @@
 //! Shared arguments of the commands for real networks.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
+use msctp::protection::{CipherSuite, KeyManagement, Protection, Ring, Secret};
 use msctp::{
     Association, AuthConfig, BindError, Config, ConfigError, ConnectError, DEFAULT_PORT, ENCAPSULATION_PORT,
     Endpoint, EndpointOptions, Mobility, Peer, Pmtu, SharedKey, Translation,
@@ -13,6 +16,7 @@ use msctp_experiments::words::counted;
 use msctp_schemes::catalogue::{Options, controllers, find_controller};
 use msctp_schemes::policies::{PolicyConfig, policies, policy};
 use tokio::time::Instant;
+use zeroize::Zeroizing;
 
 use super::Open;
 use super::text::escape;
@@ -55,6 +59,10 @@ pub(crate) struct NetArgs {
     /// unsigned ones. Nothing is encrypted.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
+    /// File with a pre-shared key of at least 32 bytes, which only its owner may read. Packets are encrypted
+    /// and authenticated with keys derived from it (the DTLS chunk), and a peer without it is refused.
+    #[arg(long, value_name = "FILE", conflicts_with = "key")]
+    psk: Option<PathBuf>,
     /// Changes of the association's options that the command needs.
     #[arg(skip)]
     tune: Option<fn(&mut Config)>,
@@ -87,8 +95,9 @@ impl NetArgs {
         self.sctp_port
     }
 
+    /// Returns whether peers need a key.
     pub(crate) fn has_key(&self) -> bool {
-        self.key.is_some()
+        self.key.is_some() || self.psk.is_some()
     }
 
     /// Returns these options with changes of the association's that the command needs.
@@ -104,6 +113,9 @@ impl NetArgs {
         }
         if let Some(file) = &self.key {
             config.auth = authentication(file)?;
+        }
+        if let Some(file) = &self.psk {
+            config.protection = protection(file)?;
         }
         if let Some(name) = &self.policy {
             config.handover_policy = policy(name, &PolicyConfig::default())
@@ -253,7 +265,7 @@ impl PeerArgs {
     }
 
     fn no_answer(&self, net: &NetArgs) -> Failure {
-        let key = if net.key.is_some() { ", with the same key" } else { "" };
+        let key = if net.has_key() { ", with the same key" } else { "" };
         Failure::Run(format!("{}: no answer for {} s; {SERVERS}{key}", self.host, self.timeout))
     }
 }
@@ -368,18 +380,43 @@ fn refused(error: &ConfigError) -> Failure {
 /// Least length of a key in bytes: a shorter one can be guessed.
 const MIN_KEY: usize = 16;
 
-/// Reads the shared key from a file. Trailing white space, as editors leave it, is not part of the key.
+/// Reads the shared key of `--key` from a file.
 fn authentication(file: &Path) -> Result<AuthConfig, Failure> {
-    let what = format!("--key {}", file.display());
-    let mut secret = read(&what, file)?;
+    let secret = secret(&format!("--key {}", file.display()), file, MIN_KEY)?;
+    Ok(AuthConfig { keys: vec![SharedKey { id: 1, secret }], ..AuthConfig::default() })
+}
+
+/// Least length of a pre-shared key in bytes: what a file of 256 random bits holds.
+const MIN_PSK: usize = 32;
+
+/// Reads the pre-shared key of `--psk` from a file that only its owner may read.
+fn protection(file: &Path) -> Result<Protection, Failure> {
+    let what = format!("--psk {}", file.display());
+    let secret = Zeroizing::new(secret(&what, file, MIN_PSK)?);
+    let mode = std::fs::metadata(file).map_or(0, |metadata| metadata.permissions().mode() & 0o777);
+    if mode & 0o077 != 0 {
+        let remedy = format!("want 0600: chmod 600 {}", file.display());
+        return Err(Failure::Input(format!(
+            "{what}: its mode {mode:04o} lets others read the key; {remedy}"
+        )));
+    }
+    let key = Secret::from(&secret[..]);
+    let keys = KeyManagement::pre_shared(Arc::new(Ring), CipherSuite::Aes128GcmSha256, key)
+        .map_err(|error| Failure::Input(format!("{what}: {error}")))?;
+    Ok(Protection::Required(Arc::new(keys)))
+}
+
+/// Reads a key from a file. Trailing white space, as editors leave it, is not part of the key.
+fn secret(what: &str, file: &Path, least: usize) -> Result<Vec<u8>, Failure> {
+    let mut secret = read(what, file)?;
     while secret.last().is_some_and(u8::is_ascii_whitespace) {
         secret.pop();
     }
-    if secret.len() < MIN_KEY {
+    if secret.len() < least {
         let len = counted(secret.len() as u64, "byte");
-        return Err(Failure::Input(format!("{what}: {len}; want at least {MIN_KEY}")));
+        return Err(Failure::Input(format!("{what}: {len}; want at least {least}")));
     }
-    Ok(AuthConfig { keys: vec![SharedKey { id: 1, secret }], ..AuthConfig::default() })
+    Ok(secret)
 }
 
 /// Parses an address with or without a port.

@@ -26,7 +26,7 @@ With --allow or --rules it serves `msctp forward`, any number of clients at once
 `allow HOST:PORTS`, `deny HOST:PORTS` or a comment behind `#`, the first that matches decides, and nothing else can be reached. \
 HOST is a name, *.NAME, an address, a network as 10.0.0.0/8 or [2001:db8::]/32, or *; PORTS is 22, 80,443, 8000-8099 or *.
 
-Without --key, anyone who can reach the port can connect. Nothing is encrypted.
+Without --psk or --key, anyone who can reach the port can connect. Only --psk encrypts.
 
 Exit codes: 0 both directions ended, 1 association lost or port in use, 2 invalid arguments, 130 Ctrl-C, 143 SIGTERM.")]
 pub(crate) struct Args {
@@ -65,6 +65,6 @@ pub(crate) fn announce(endpoint: &Endpoint, net: &NetArgs, may: &str) {
     let addresses: Vec<String> = endpoint.local_addresses().iter().map(ToString::to_string).collect();
     eprintln!("listening at {}, SCTP port {}", addresses.join(", "), net.sctp_port());
     if !net.has_key() {
-        eprintln!("no --key: anyone who can reach this port can {may}");
+        eprintln!("no --psk or --key: anyone who can reach this port can {may}");
     }
 }

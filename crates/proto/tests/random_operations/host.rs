@@ -130,7 +130,7 @@ fn endpoint(side: Side, setup: &Setup, restarts: u32) -> Endpoint {
     let mut endpoint = Endpoint::new(EndpointConfig::default(), seed).unwrap();
     if side == Side::Server {
         let local = LocalAddrs { port: PORTS[1], addresses: setup.addresses(side) };
-        endpoint.listen(local, setup.server.config(setup.plain)).unwrap();
+        endpoint.listen(local, setup.server.config(setup)).unwrap();
     }
     endpoint
 }
@@ -191,8 +191,7 @@ impl Host {
     pub(crate) fn connect(&mut self, now: Time, setup: &Setup) {
         let local = LocalAddrs { port: PORTS[0], addresses: setup.addresses(Side::Mobile) };
         let remote = msctp_proto::RemoteAddrs { port: PORTS[1], addresses: setup.named() };
-        self.main =
-            Some(self.endpoint.connect(now, setup.mobile.config(setup.plain), local, remote).unwrap());
+        self.main = Some(self.endpoint.connect(now, setup.mobile.config(setup), local, remote).unwrap());
     }
 
     /// Drops all state; the mobile connects again.

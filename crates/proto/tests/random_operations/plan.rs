@@ -3,12 +3,14 @@
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 use msctp_congestion::InitialWindow;
+use msctp_protection::{CipherSuite, Ring, Secret};
 use msctp_proto::handover::PolicyFactory;
 use msctp_proto::{
-    AuthConfig, Config, FailoverConfig, LossRecovery, Moves, OfferConfig, Pmtu, Reconfiguration, Reliability,
-    RetransmissionPath, StreamsConfig, schedulers,
+    AuthConfig, Config, FailoverConfig, KeyManagement, LossRecovery, Moves, OfferConfig, Pmtu, Protection,
+    Reconfiguration, Reliability, RetransmissionPath, StreamsConfig, schedulers,
 };
 use msctp_schemes::catalogue::{Options, controllers};
 use msctp_schemes::policies::{PolicyConfig, policies, policy};
@@ -215,7 +217,8 @@ impl Tuning {
         silence_ms: 0,
     };
 
-    pub(crate) fn config(&self, plain: bool) -> Config {
+    pub(crate) fn config(&self, setup: &Setup) -> Config {
+        let plain = setup.plain;
         let controllers = controllers();
         let controller =
             (controllers[usize::from(self.controller) % controllers.len()].make)(&Options::new());
@@ -252,6 +255,7 @@ impl Tuning {
             max_inbound_streams: self.max_inbound_streams,
             max_segments: self.max_segments,
             max_receive_buffer: (self.buffer_growth > 0).then(|| self.max_receive_buffer()),
+            protection: setup.protection(),
             auth: if plain {
                 AuthConfig::without()
             } else {
@@ -312,6 +316,20 @@ pub(crate) fn scheduler_name(index: u8) -> &'static str {
 }
 
 impl Setup {
+    /// Returns whether both ends use the DTLS chunk: a third of the setups that are not plain.
+    pub(crate) fn is_protected(&self) -> bool {
+        !self.plain && self.seed % 3 == 1
+    }
+
+    fn protection(&self) -> Protection {
+        if !self.is_protected() {
+            return Protection::Off;
+        }
+        let suite = CipherSuite::ALL[self.seed as usize / 3 % CipherSuite::ALL.len()];
+        let keys = KeyManagement::pre_shared(Arc::new(Ring), suite, Secret::from(&[7; 32][..]));
+        Protection::Required(Arc::new(keys.unwrap()))
+    }
+
     pub(crate) fn tuning(&self, side: Side) -> &Tuning {
         match side {
             Side::Mobile => &self.mobile,

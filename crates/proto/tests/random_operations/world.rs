@@ -93,6 +93,8 @@ impl World {
             // A server without its secret silently discards its old cookies (RFC 9260 §5.1.5): the mobile
             // could only wait for its T1.
             Op::Restart { side: Side::Server } if self.hosts[0].is_setting_up() => {}
+            // Refused: the peer would notice only by its timeouts.
+            Op::Restart { .. } if self.setup.is_protected() => {}
             Op::Restart { side } => {
                 self.hosts[side.index()].restart(self.now, &self.setup);
                 self.hosts[side.other().index()].outbox.excuse();
@@ -199,7 +201,9 @@ impl World {
         // If the peer has lost the association, it may only end by errors: of data by its timeouts; without a
         // confirmed address for data, of verification at the rate of heartbeats, which are HB.interval and up
         // to one and a half RTOs apart (RFC 9260 §5.4, §8.3).
-        let forgotten = if self.was_restarted() || self.is_disturbed() {
+        // Under protection, the ABORT of a peer that has forgotten the association is not believed.
+        let forgets = self.was_restarted() || self.is_disturbed() || self.setup.is_protected();
+        let forgotten = if forgets {
             let hb = Config::default().hb_interval.as_millis().max(hb);
             let attempts = u64::from(mobile.assoc_max_retrans.max(server.assoc_max_retrans)) + 1;
             attempts * (hb + rto_max + rto_max / 2)

@@ -1,10 +1,13 @@
 //! SCTP profiles of a scenario: named sets of the core's options, by the core's own names.
 
+use std::sync::{Arc, OnceLock};
+
 use toml::de::DeTable;
 
+use msctp_protection::{CipherSuite, Ring, Secret};
 use msctp_proto::{
-    AuthPolicy, Config, LossRecovery, Moves, Pmtu, Reconfiguration, RetransmissionPath, SpuriousTimeouts,
-    schedulers,
+    AuthPolicy, Config, KeyManagement, LossRecovery, Moves, Pmtu, Protection, Reconfiguration,
+    RetransmissionPath, SpuriousTimeouts, schedulers,
 };
 use msctp_schemes::catalogue::controllers;
 
@@ -57,6 +60,7 @@ const KEYS: &[&str] = &[
     "policy",
     "authentication",
     "auth",
+    "protection",
     "ecn",
     "loss_classifier",
     "loss_classifier_options",
@@ -139,6 +143,9 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
     }
     config.pmtu = pmtu(&section, config.pmtu)?;
     config.auth.policy = auth_policy(&section, config.auth.policy)?;
+    if section.choice("protection", &[("off", false), ("psk", true)])?.unwrap_or(false) {
+        config.protection = protection();
+    }
     config.spurious_timeouts = spurious_timeouts(&section, config.spurious_timeouts)?;
     for (key, field) in [
         ("potentially_failed_threshold", &mut config.failover.potentially_failed_threshold),
@@ -181,6 +188,18 @@ fn auth_policy(section: &Section<'_, '_>, default: AuthPolicy) -> Result<AuthPol
         (false, true) => AuthPolicy::Off,
         (false, false) => AuthPolicy::Unprotected,
     })
+}
+
+/// Returns protection by the DTLS chunk under one key that all associations of all scenarios share, so that
+/// runs are repeatable.
+fn protection() -> Protection {
+    static KEYS: OnceLock<Arc<KeyManagement>> = OnceLock::new();
+    let keys = KEYS.get_or_init(|| {
+        let key = Secret::from(&[0; 32][..]);
+        let keys = KeyManagement::pre_shared(Arc::new(Ring), CipherSuite::Aes128GcmSha256, key);
+        Arc::new(keys.expect("a key of 32 bytes"))
+    });
+    Protection::Required(Arc::clone(keys))
 }
 
 /// Reads `frto` and `restart_rtt_after_spurious`.
