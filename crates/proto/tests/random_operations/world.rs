@@ -470,7 +470,8 @@ impl World {
         let text = || format!("{side:?} lost the association at {at:?}, healed at {healed:?}: {reason:?}");
         // A restart with an address that the peer does not list (any more) is rejected (RFC 9260 §5.2.2), and
         // its old association is left to the peer.
-        let left = self.was_restarted() && other.ended.is_some();
+        // Under protection, an ABORT that the network lost is not repeated in a form that is believed.
+        let left = (self.was_restarted() || self.setup.is_protected()) && other.ended.is_some();
         match reason {
             LossReason::Aborted => assert!(host.aborted, "{}", text()),
             LossReason::SetupTimeout | LossReason::PeerUnreachable => {
