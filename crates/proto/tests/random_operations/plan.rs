@@ -316,16 +316,16 @@ pub(crate) fn scheduler_name(index: u8) -> &'static str {
 }
 
 impl Setup {
-    /// Returns whether both ends use the DTLS chunk: a third of the setups that are not plain.
+    /// Returns whether both ends use the DTLS chunk: an eighth of the setups that are not plain.
     pub(crate) fn is_protected(&self) -> bool {
-        !self.plain && self.seed % 3 == 1
+        !self.plain && self.seed % 8 == 3
     }
 
     fn protection(&self) -> Protection {
         if !self.is_protected() {
             return Protection::Off;
         }
-        let suite = CipherSuite::ALL[self.seed as usize / 3 % CipherSuite::ALL.len()];
+        let suite = CipherSuite::ALL[self.seed as usize / 8 % CipherSuite::ALL.len()];
         let keys = KeyManagement::pre_shared(Arc::new(Ring), suite, Secret::from(&[7; 32][..]));
         Protection::Required(Arc::new(keys.unwrap()))
     }
