@@ -8,7 +8,7 @@
 use core::any::Any;
 use core::fmt;
 
-use crate::factory::Factory;
+use crate::factory::{Factory, Make};
 use crate::rtt::RoundTrips;
 
 /// The cause of a loss.
@@ -45,3 +45,9 @@ pub trait LossClassifier: Any + fmt::Debug + Send {
 
 /// Makes the loss classifier of each association.
 pub type ClassifierFactory = Factory<(), dyn LossClassifier>;
+
+impl<M: Make<(), dyn LossClassifier>> From<M> for ClassifierFactory {
+    fn from(options: M) -> Self {
+        Self::of(options)
+    }
+}

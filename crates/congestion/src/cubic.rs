@@ -6,9 +6,10 @@
 use msctp_units::{Span, Time};
 use num_integer::Roots;
 
+use crate::amount::permille;
 use crate::composed::{Composed, WindowAdjustment};
 use crate::controller::{Ack, Controller, ControllerConfig, Loss, LossKind};
-use crate::factory::{ControllerFactory, Make};
+use crate::factory::Make;
 use crate::precise::Precise;
 use crate::slow_start::SlowStart;
 
@@ -65,12 +66,6 @@ impl Default for CubicConfig {
 impl Make<ControllerConfig, dyn Controller> for CubicConfig {
     fn make(&self, path: &ControllerConfig) -> Box<dyn Controller> {
         Box::new(Cubic::with(path, *self))
-    }
-}
-
-impl From<CubicConfig> for ControllerFactory {
-    fn from(options: CubicConfig) -> Self {
-        Self::of(options)
     }
 }
 
@@ -225,21 +220,17 @@ impl WindowAdjustment for CubicCurve {
             LossKind::Gap | LossKind::Ecn
                 if self.fast_convergence && self.w_max.is_some_and(|w_max| cwnd < w_max) =>
             {
-                Some(thousandths(cwnd, 1000 + self.beta) / 2)
+                Some(permille(cwnd, 1000 + self.beta) / 2)
             }
             LossKind::Gap | LossKind::Ecn => Some(cwnd),
         };
         // RFC 9438 §4.6
-        thousandths(flight, self.beta)
+        permille(flight, self.beta)
     }
 
     fn restart(&mut self) {
         self.stage = None;
     }
-}
-
-fn thousandths(bytes: u64, part: u64) -> u64 {
-    u64::try_from(u128::from(bytes) * u128::from(part) / 1000).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

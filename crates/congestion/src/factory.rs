@@ -47,6 +47,12 @@ impl<C: 'static, T: ?Sized + 'static> Factory<C, T> {
     }
 }
 
+impl<M: Make<ControllerConfig, dyn Controller>> From<M> for ControllerFactory {
+    fn from(options: M) -> Self {
+        Self::of(options)
+    }
+}
+
 impl ControllerFactory {
     /// Makes the same controllers with this slow-start threshold before their first loss, in bytes, instead
     /// of an arbitrarily high one (RFC 9260 §7.2.1).

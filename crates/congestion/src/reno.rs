@@ -5,7 +5,7 @@
 
 use crate::composed::{Composed, WindowAdjustment};
 use crate::controller::{Ack, Controller, ControllerConfig, Loss};
-use crate::factory::{ControllerFactory, Make};
+use crate::factory::Make;
 use crate::precise::Precise;
 use crate::slow_start::SlowStart;
 
@@ -31,12 +31,6 @@ pub struct RenoConfig {
 impl Make<ControllerConfig, dyn Controller> for RenoConfig {
     fn make(&self, path: &ControllerConfig) -> Box<dyn Controller> {
         Box::new(Reno::with(path, *self))
-    }
-}
-
-impl From<RenoConfig> for ControllerFactory {
-    fn from(options: RenoConfig) -> Self {
-        Self::of(options)
     }
 }
 

@@ -22,12 +22,6 @@ impl Make<ControllerConfig, dyn Controller> for Rfc9260Config {
     }
 }
 
-impl From<Rfc9260Config> for ControllerFactory {
-    fn from(options: Rfc9260Config) -> Self {
-        Self::of(options)
-    }
-}
-
 impl Default for ControllerFactory {
     /// Returns the controller of RFC 9260.
     fn default() -> Self {

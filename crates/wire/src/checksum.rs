@@ -14,7 +14,6 @@ pub(crate) const FIELD: usize = 8;
 /// coefficients to the low-order bits of the first byte, which is how reflected implementations number them
 /// too.
 #[inline]
-#[must_use]
 pub fn crc32c(bytes: &[u8]) -> u32 {
     crc_fast::crc32_iscsi(bytes)
 }

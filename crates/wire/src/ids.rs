@@ -11,14 +11,12 @@ macro_rules! identifier {
         impl $name {
             /// Returns the identifier with this value on the wire.
             #[inline]
-            #[must_use]
             pub const fn new(value: $int) -> Self {
                 Self(value)
             }
 
             /// Returns the value on the wire.
             #[inline]
-            #[must_use]
             pub const fn get(self) -> $int {
                 self.0
             }

@@ -50,7 +50,6 @@ impl<'a, T: Item> List<'a, T> {
 
     /// Returns the number of entries.
     #[inline]
-    #[must_use]
     pub fn len(&self) -> usize {
         match self.0 {
             Source::Wire(bytes) => bytes.len() / T::SIZE,
@@ -60,14 +59,12 @@ impl<'a, T: Item> List<'a, T> {
 
     /// Returns whether there is no entry.
     #[inline]
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Returns the entry at `index`, if there are that many.
     #[inline]
-    #[must_use]
     pub fn at(&self, index: usize) -> Option<T> {
         match self.0 {
             Source::Wire(bytes) => {
@@ -80,21 +77,18 @@ impl<'a, T: Item> List<'a, T> {
 
     /// Returns the last entry, if there is one.
     #[inline]
-    #[must_use]
     pub fn last(&self) -> Option<T> {
         self.at(self.len().checked_sub(1)?)
     }
 
     /// Returns the entries in order.
     #[inline]
-    #[must_use]
     pub fn iter(&self) -> ListIter<'a, T> {
         ListIter(self.0)
     }
 
     /// Returns the length in bytes on the wire.
     #[inline]
-    #[must_use]
     pub fn encoded_len(&self) -> usize {
         self.len() * T::SIZE
     }

@@ -105,7 +105,6 @@ impl<'a> Packet<'a> {
 
     /// Returns the chunks in order. After a framing error the iteration ends.
     #[inline]
-    #[must_use]
     pub fn chunks(&self) -> Chunks<'a> {
         Chunks::new(&self.bytes[CommonHeader::LEN..])
     }
@@ -113,7 +112,6 @@ impl<'a> Packet<'a> {
     /// Returns the chunks in order, without a leading AUTH chunk.
     ///
     /// The first of them decides which association the packet belongs to (RFC 4895 §6.3).
-    #[must_use]
     pub fn chunks_past_auth(&self) -> Chunks<'a> {
         let mut chunks = self.chunks();
         if self.first_chunk_type() == Some(ChunkType::AUTH) {
@@ -124,7 +122,6 @@ impl<'a> Packet<'a> {
 
     /// Returns all bytes of the packet.
     #[inline]
-    #[must_use]
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
@@ -132,7 +129,6 @@ impl<'a> Packet<'a> {
     /// Returns the type of the first chunk, if it is well framed.
     ///
     /// An INIT changes how the Verification Tag is checked (RFC 9260 §8.5.1).
-    #[must_use]
     pub fn first_chunk_type(&self) -> Option<ChunkType> {
         Some(self.chunks().next_raw()?.ok()?.0)
     }

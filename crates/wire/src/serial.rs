@@ -15,35 +15,30 @@ macro_rules! serial_number {
         impl $name {
             /// Returns the number with this value on the wire; the whole range is valid.
             #[inline]
-            #[must_use]
             pub const fn new(value: $int) -> Self {
                 Self(value)
             }
 
             /// Returns the value on the wire.
             #[inline]
-            #[must_use]
             pub const fn get(self) -> $int {
                 self.0
             }
 
             /// Returns the number after this one; wraps to 0 (RFC 9260 §1.6).
             #[inline]
-            #[must_use]
             pub const fn next(self) -> Self {
                 Self(self.0.wrapping_add(1))
             }
 
             /// Returns the number before this one; wraps to the largest.
             #[inline]
-            #[must_use]
             pub const fn prev(self) -> Self {
                 Self(self.0.wrapping_sub(1))
             }
 
             /// Returns the number of steps of [`next`](Self::next) from `earlier` to `self` (wrapping).
             #[inline]
-            #[must_use]
             pub const fn distance_from(self, earlier: Self) -> $int {
                 self.0.wrapping_sub(earlier.0)
             }
@@ -51,7 +46,6 @@ macro_rules! serial_number {
             /// Returns whether `self` comes before `other`: `other` is 1 to half the space minus 1 steps
             /// ahead (RFC 1982 §3.2). Of two numbers exactly half the space apart neither precedes the other.
             #[inline]
-            #[must_use]
             pub const fn precedes(self, other: Self) -> bool {
                 let ahead = other.0.wrapping_sub(self.0);
                 ahead != 0 && ahead < 1 << (<$int>::BITS - 1)
@@ -59,7 +53,6 @@ macro_rules! serial_number {
 
             /// Returns whether `self` is `other` or comes before it.
             #[inline]
-            #[must_use]
             pub const fn precedes_or_is(self, other: Self) -> bool {
                 other.0.wrapping_sub(self.0) < 1 << (<$int>::BITS - 1)
             }

@@ -126,14 +126,12 @@ impl<'a, T: Tlv<'a>> TlvList<'a, T> {
 
     /// Returns a view of `bytes`: items, each but the last one padded to a multiple of 4 bytes.
     #[inline]
-    #[must_use]
     pub const fn from_wire(bytes: &'a [u8]) -> Self {
         Self(Source::Wire(bytes))
     }
 
     /// Iterates over the items; ends after a framing error.
     #[inline]
-    #[must_use]
     pub fn iter(&self) -> TlvListIter<'a, T> {
         TlvListIter(self.0)
     }
@@ -145,7 +143,6 @@ impl<'a, T: Tlv<'a>> TlvList<'a, T> {
 
     /// Returns whether there is neither an item nor an error.
     #[inline]
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         match self.0 {
             Source::Wire(bytes) => bytes.is_empty(),
@@ -154,7 +151,6 @@ impl<'a, T: Tlv<'a>> TlvList<'a, T> {
     }
 
     /// Returns the length in bytes on the wire, without padding after the last item.
-    #[must_use]
     pub fn encoded_len(&self) -> usize {
         match self.0 {
             Source::Wire(bytes) => bytes.len(),
@@ -185,7 +181,6 @@ pub struct TlvListIter<'a, T>(Source<'a, T>);
 impl<'a, T> TlvListIter<'a, T> {
     /// Returns the received bytes that are still to be read, from the header of the next item on; empty for a
     /// list of values.
-    #[must_use]
     pub fn rest(&self) -> &'a [u8] {
         match self.0 {
             Source::Wire(bytes) => bytes,

@@ -19,7 +19,6 @@ macro_rules! tlv_enum {
 
         impl<'a> $name<'a> {
             /// Returns the type field.
-            #[must_use]
             pub fn typ(&self) -> $code {
                 match self {
                     $($name::$variant(_) => $code::$constant,)*
@@ -90,19 +89,16 @@ macro_rules! tlv_enum {
             }
 
             /// Returns the type field.
-            #[must_use]
             pub fn typ(&self) -> $code {
                 $code($crate::read::be16(self.bytes, 0))
             }
 
             /// Returns header and value without padding, as quoted in a report.
-            #[must_use]
             pub const fn bytes(&self) -> &'a [u8] {
                 self.bytes
             }
 
             /// Returns the value.
-            #[must_use]
             pub fn value(&self) -> &'a [u8] {
                 &self.bytes[$crate::tlv::HEADER..]
             }

@@ -12,7 +12,6 @@ pub struct UnknownAction {
 
 impl UnknownAction {
     /// Returns the action encoded in the two highest bits of the type's highest byte.
-    #[must_use]
     pub const fn of_highest_byte(byte: u8) -> Self {
         Self { stop: byte & 0x80 == 0, report: byte & 0x40 != 0 }
     }

@@ -16,7 +16,7 @@ use msctp_units::{Rate, Span, Time};
 use crate::amount::{off_wire, on_wire, over, per_second, permille};
 use crate::controller::{Ack, Controller, ControllerConfig, Loss, LossKind, Measured, StartState, Window};
 use crate::delivery::{DeliverySample, LostPacket};
-use crate::factory::{ControllerFactory, Make};
+use crate::factory::Make;
 use crate::hystart::Queueing;
 use model::Model;
 use phase::{Cycle, Phase};
@@ -33,12 +33,6 @@ pub struct BbrConfig {
 impl Make<ControllerConfig, dyn Controller> for BbrConfig {
     fn make(&self, path: &ControllerConfig) -> Box<dyn Controller> {
         Box::new(Bbr::with(path, *self))
-    }
-}
-
-impl From<BbrConfig> for ControllerFactory {
-    fn from(options: BbrConfig) -> Self {
-        Self::of(options)
     }
 }
 

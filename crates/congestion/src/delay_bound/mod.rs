@@ -15,7 +15,7 @@ use msctp_units::{Rate, Span, Time};
 use crate::amount::{off_wire, on_wire, over, per_second, permille};
 use crate::controller::{Ack, Controller, ControllerConfig, Loss, LossKind, Measured, StartState, Window};
 use crate::delivery::{DeliverySample, LostPacket};
-use crate::factory::{ControllerFactory, Make};
+use crate::factory::Make;
 use allowance::Allowance;
 use contest::{Contest, End};
 use path::PathModel;
@@ -27,12 +27,6 @@ pub struct DelayBoundConfig;
 impl Make<ControllerConfig, dyn Controller> for DelayBoundConfig {
     fn make(&self, path: &ControllerConfig) -> Box<dyn Controller> {
         Box::new(DelayBound::new(path))
-    }
-}
-
-impl From<DelayBoundConfig> for ControllerFactory {
-    fn from(options: DelayBoundConfig) -> Self {
-        Self::of(options)
     }
 }
 

@@ -240,11 +240,9 @@ impl Association {
             match event {
                 AsconfEvent::Done(request) => {
                     self.note_local_change(now, request);
-                    self.trace_local_address(now, request);
                     for gone in before {
                         if matches!(request, AddressRequest::KeepOnly(_)) && !self.paths.has_local(&gone) {
                             self.note_local_change(now, AddressRequest::Delete(gone));
-                            self.trace_local_address(now, AddressRequest::Delete(gone));
                         }
                     }
                     self.events.push(Event::AddressChange { request, accepted: true });
@@ -297,21 +295,14 @@ impl Association {
         self.paths.local_source(&at.local) == Some(SourceUse::ReceiveOnly)
     }
 
-    /// Notifies the policy that the peer added or deleted an address of ours.
+    /// Tells the policy and the trace that the peer added or deleted an address of ours.
     fn note_local_change(&mut self, now: Time, request: AddressRequest) {
-        match request {
-            AddressRequest::Add(address) => self.notify_local_address(now, address, true),
-            AddressRequest::Delete(address) => self.notify_local_address(now, address, false),
-            AddressRequest::SetPrimary(_) | AddressRequest::KeepOnly(_) => {}
-        }
-    }
-
-    fn trace_local_address(&mut self, now: Time, request: AddressRequest) {
         let (address, added) = match request {
             AddressRequest::Add(address) => (address, true),
             AddressRequest::Delete(address) => (address, false),
             AddressRequest::SetPrimary(_) | AddressRequest::KeepOnly(_) => return,
         };
+        self.notify_local_address(now, address, added);
         self.tracer.push(now, TraceKind::LocalAddress { address, added });
     }
 

@@ -128,7 +128,7 @@ impl Association {
             Action::StartProbing { path, estimator } => {
                 // A removed path, or one too small for the probes, is not probed; the policy gets no
                 // estimate.
-                if self.paths.start_probing(path, estimator).is_ok() {
+                if self.paths.start_probing(path, estimator) {
                     self.tracer.push(now, TraceKind::Probing { path, on: true });
                 }
             }

@@ -22,24 +22,6 @@ const HEARTBEAT: u32 = TLV_HEADER + TLV_HEADER + HEARTBEAT_INFO_LEN as u32;
 /// Number of bandwidth probes per path whose answer is recognised: the length of the longest train.
 const REMEMBERED: usize = 1000;
 
-/// A reason why bandwidth probing did not start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum ProbingError {
-    /// No path has that id.
-    #[error("{0} is not a path of this association")]
-    Unknown(PathId),
-    /// A bandwidth probe cannot have that size on this path.
-    #[error("probe_bytes = {bytes}: want a multiple of 4 from {min} to {max} bytes")]
-    Size {
-        /// The size requested.
-        bytes: u32,
-        /// The minimum: HEARTBEAT and empty PAD chunk, with headers.
-        min: u32,
-        /// The maximum: the path's PMTU.
-        max: u32,
-    },
-}
-
 /// A bandwidth or PMTU probe to send: one packet with a HEARTBEAT and a PAD chunk, nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ProbeRequest {
@@ -135,23 +117,17 @@ impl Paths {
     /// Probing pauses while the path is unconfirmed or cannot send. A measurement interrupted by that is
     /// restarted.
     ///
-    /// # Errors
-    ///
-    /// The path does not exist, or cannot carry a bandwidth probe of that size.
-    pub(crate) fn start_probing(
-        &mut self,
-        id: PathId,
-        estimator: Box<dyn BandwidthEstimator>,
-    ) -> Result<(), ProbingError> {
-        let path = self.get_mut(id).ok_or(ProbingError::Unknown(id))?;
+    /// Returns false if the path does not exist, or if it cannot carry a bandwidth probe of that size: a
+    /// multiple of 4 from HEARTBEAT and empty PAD chunk, with headers, to the PMTU.
+    pub(crate) fn start_probing(&mut self, id: PathId, estimator: Box<dyn BandwidthEstimator>) -> bool {
+        let Some(path) = self.get_mut(id) else { return false };
         let bytes = estimator.probe_bytes();
-        let min = smallest_probe(path);
-        if !(min..=path.pmtu).contains(&bytes) || !bytes.is_multiple_of(4) {
-            return Err(ProbingError::Size { bytes, min, max: path.pmtu });
+        let may = (smallest_probe(path)..=path.pmtu).contains(&bytes) && bytes.is_multiple_of(4);
+        if may {
+            path.bandwidth_prober = Some(Box::new(BandwidthProber::new(estimator)));
+            path.check_probing();
         }
-        path.bandwidth_prober = Some(Box::new(BandwidthProber::new(estimator)));
-        path.check_probing();
-        Ok(())
+        may
     }
 
     /// Stops bandwidth probing of a path. Outstanding answers are ignored.
@@ -340,14 +316,14 @@ mod tests {
     #[test]
     fn an_idle_bottleneck_is_measured_with_packets_of_the_exact_size() {
         let mut paths = up(confirmed(1, 1));
-        paths.start_probing(P0, pairs()).unwrap();
+        assert!(paths.start_probing(P0, pairs()));
         let first = paths.poll_probe(ms(0)).unwrap();
         // RFC 9260 §3.1, §3.3.5, RFC 4820 §3: 20 IP + 12 + (4 + 4 + 28) + (4 + padding) = 700
         assert_eq!(first.padding, 700 - 20 - 12 - 36 - 4);
         assert_eq!(paths.poll_probe(ms(0)).map(|probe| probe.path), Some(P0), "the other one of the pair");
         assert_eq!(paths.poll_probe(ms(0)), None);
         let mut paths = up(confirmed(1, 1));
-        paths.start_probing(P0, pairs()).unwrap();
+        assert!(paths.start_probing(P0, pairs()));
         let estimates = Wire::new(384, 100).run(&mut paths, ms(0), ms(10_000));
         assert!(estimates.len() >= 2, "{estimates:?}");
         for (path, estimate) in estimates {
@@ -374,7 +350,7 @@ mod tests {
     #[test]
     fn lost_probes_are_no_errors_of_the_path() {
         let mut paths = up(confirmed(1, 1));
-        paths.start_probing(P0, pairs()).unwrap();
+        assert!(paths.start_probing(P0, pairs()));
         let mut wire = Wire::new(11_000, 20);
         wire.lose = 5;
         let estimates = wire.run(&mut paths, ms(0), ms(20_000));
@@ -389,22 +365,16 @@ mod tests {
     fn sizes_that_cannot_be_are_refused() {
         let mut paths = up(confirmed(1, 1));
         let mut start = |bytes| paths.start_probing(P0, pairs_of(bytes));
-        let size = |bytes| Err(ProbingError::Size { bytes, min: 72, max: 1500 });
-        assert_eq!(start(71), size(71));
-        assert_eq!(start(68), size(68));
-        assert_eq!(start(702), size(702));
-        assert_eq!(start(1504), size(1504));
-        assert_eq!(start(72), Ok(()));
-        assert_eq!(start(1500), Ok(()));
-        assert_eq!(start(0), size(0));
-        assert_eq!(paths.start_probing(P1, pairs()), Err(ProbingError::Unknown(P1)));
+        assert_eq!([71, 68, 702, 1504, 0].map(&mut start), [false; 5]);
+        assert_eq!([72, 1500].map(&mut start), [true; 2]);
+        assert!(!paths.start_probing(P1, pairs()));
     }
 
     #[test]
     fn probing_waits_for_confirmation() {
         // RFC 9260 §5.4
         let mut paths = up(paths(1, 1));
-        paths.start_probing(P0, pairs()).unwrap();
+        assert!(paths.start_probing(P0, pairs()));
         assert_eq!((paths.poll_probe(ms(0)), paths.next_timeout()), (None, None));
         paths.confirm(P0, ms(50));
         assert!(paths.poll_probe(ms(50)).is_some());
@@ -414,7 +384,7 @@ mod tests {
     fn probes_are_sent_only_while_heartbeats_are() {
         // RFC 9260 §8.3
         let mut paths = confirmed(1, 1);
-        paths.start_probing(P0, pairs()).unwrap();
+        assert!(paths.start_probing(P0, pairs()));
         assert_eq!((paths.poll_probe(ms(0)), paths.next_timeout()), (None, None), "not up yet");
         paths.start_heartbeats(ms(100));
         assert!(paths.next_timeout().unwrap() <= ms(100));
@@ -426,7 +396,7 @@ mod tests {
     #[test]
     fn an_interruption_starts_the_measurement_over() {
         let mut paths = up(confirmed(1, 1));
-        paths.start_probing(P0, pairs()).unwrap();
+        assert!(paths.start_probing(P0, pairs()));
         let old = paths.poll_probe(ms(0)).unwrap();
         paths.set_link(&local(0), false, ms(10));
         assert_eq!((paths.poll_probe(ms(10)), paths.next_timeout()), (None, None));
@@ -442,7 +412,7 @@ mod tests {
     #[test]
     fn forged_answers_are_ignored_and_true_ones_revive_the_path() {
         let mut paths = up(confirmed(1, 1));
-        paths.start_probing(P0, pairs()).unwrap();
+        assert!(paths.start_probing(P0, pairs()));
         let probe = paths.poll_probe(ms(0)).unwrap();
         let right = HeartbeatInfo::from_bytes(&probe.info).unwrap();
         for wrong in [

@@ -25,12 +25,6 @@ impl Make<(), dyn LossClassifier> for MeasuredConfig {
     }
 }
 
-impl From<MeasuredConfig> for ClassifierFactory {
-    fn from(config: MeasuredConfig) -> Self {
-        Self::of(config)
-    }
-}
-
 /// A classifier, the true causes of losses, and a [`Tally`] of both. For measurement, not for a protocol.
 ///
 /// A simulator reports each packet that it loses ([`report`](Self::report)). Without a classifier the verdict

@@ -13,7 +13,7 @@
 //! by less than 2^-50 for round trips up to a million times the least: a millionth of a nanosecond for a
 //! T_dev of a second. Two equal sides may count as congestion then.
 
-use msctp_congestion::classifier::{Cause, ClassifierFactory, Evidence, LossClassifier};
+use msctp_congestion::classifier::{Cause, Evidence, LossClassifier};
 use msctp_congestion::{Make, RoundTrips};
 use msctp_units::Span;
 
@@ -33,12 +33,6 @@ impl Default for ParkJangConfig {
 impl Make<(), dyn LossClassifier> for ParkJangConfig {
     fn make(&self, (): &()) -> Box<dyn LossClassifier> {
         Box::new(ParkJang::new(self))
-    }
-}
-
-impl From<ParkJangConfig> for ClassifierFactory {
-    fn from(config: ParkJangConfig) -> Self {
-        Self::of(config)
     }
 }
 

@@ -2,8 +2,7 @@
 //! implementations of RFC 4960 (docs/validation-reasons.md). Everything but the condition is [`Rfc9260`]'s.
 
 use msctp_congestion::{
-    Ack, Controller, ControllerConfig, ControllerFactory, Loss, Make, Rfc9260, Rfc9260Config, StartState,
-    Window,
+    Ack, Controller, ControllerConfig, Loss, Make, Rfc9260, Rfc9260Config, StartState, Window,
 };
 use msctp_units::{Rate, Time};
 
@@ -34,12 +33,6 @@ pub struct Rfc4960Config(pub Rfc9260Config);
 impl Make<ControllerConfig, dyn Controller> for Rfc4960Config {
     fn make(&self, path: &ControllerConfig) -> Box<dyn Controller> {
         Box::new(Rfc4960::with(path, *self))
-    }
-}
-
-impl From<Rfc4960Config> for ControllerFactory {
-    fn from(options: Rfc4960Config) -> Self {
-        Self::of(options)
     }
 }
 

@@ -42,7 +42,6 @@ impl<'a> Auth<'a> {
     ///
     /// `from_auth` is the packet from the AUTH chunk on: [`Chunks::rest`](super::Chunks::rest) before parsing
     /// it. `None` if it is too short to hold this chunk.
-    #[must_use]
     pub fn hmac_input<'p>(&self, from_auth: &'p [u8]) -> Option<(&'p [u8], usize, &'p [u8])> {
         let (head, tail) = from_auth.split_at_checked(Self::HMAC_OFFSET)?;
         Some((head, self.hmac.len(), tail.get(self.hmac.len()..)?))

@@ -34,7 +34,6 @@ impl DataFlags {
 
     /// Reads the flags; the four reserved bits are ignored.
     #[inline]
-    #[must_use]
     pub const fn from_bits(bits: u8) -> Self {
         Self {
             unordered: bits & U_BIT != 0,
@@ -46,7 +45,6 @@ impl DataFlags {
 
     /// Returns the Chunk Flags field.
     #[inline]
-    #[must_use]
     pub const fn bits(self) -> u8 {
         (self.unordered as u8) * U_BIT
             + (self.begin as u8) * B_BIT

@@ -28,7 +28,6 @@ chunk!(Heartbeat<'a> = HEARTBEAT { ..params });
 
 impl<'a> Heartbeat<'a> {
     /// Returns the Sender-Specific Heartbeat Info, if there is any before a framing error.
-    #[must_use]
     pub fn info(&self) -> Option<&'a [u8]> {
         self.params.find(|param| match param {
             Param::HeartbeatInfo(info) => Some(info),

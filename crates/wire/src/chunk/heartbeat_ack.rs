@@ -26,7 +26,6 @@ chunk!(HeartbeatAck<'a> = HEARTBEAT_ACK { ..params });
 
 impl<'a> HeartbeatAck<'a> {
     /// Returns the Sender-Specific Heartbeat Info, if there is any before a framing error.
-    #[must_use]
     pub fn info(&self) -> Option<&'a [u8]> {
         self.params.find(|param| match param {
             Param::HeartbeatInfo(info) => Some(info),

@@ -55,7 +55,6 @@ chunk!(InitAck<'a> = INIT_ACK {
 
 impl<'a> InitAck<'a> {
     /// Returns the State Cookie, if there is a readable one before any framing error.
-    #[must_use]
     pub fn state_cookie(&self) -> Option<&'a [u8]> {
         self.params.find(|param| match param {
             Param::StateCookie(cookie) => Some(cookie),

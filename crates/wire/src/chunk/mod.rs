@@ -160,6 +160,13 @@ macro_rules! chunks {
                 };
                 chunk.map_err(|fault| ChunkError::Malformed { typ, fault })
             }
+
+            fn body(&self) -> &dyn EncodeChunk {
+                match self {
+                    $(Chunk::$variant(chunk) => chunk,)*
+                    Chunk::Unknown(chunk) => chunk,
+                }
+            }
         }
 
         impl EncodeChunk for Chunk<'_> {
@@ -171,28 +178,16 @@ macro_rules! chunks {
                 }
             }
 
-            #[inline]
             fn flags(&self) -> u8 {
-                match self {
-                    $(Chunk::$variant(chunk) => chunk.flags(),)*
-                    Chunk::Unknown(chunk) => chunk.flags(),
-                }
+                self.body().flags()
             }
 
-            #[inline]
             fn value_len(&self) -> usize {
-                match self {
-                    $(Chunk::$variant(chunk) => chunk.value_len(),)*
-                    Chunk::Unknown(chunk) => chunk.value_len(),
-                }
+                self.body().value_len()
             }
 
-            #[inline]
             fn encode_value(&self, out: &mut Vec<u8>) {
-                match self {
-                    $(Chunk::$variant(chunk) => chunk.encode_value(out),)*
-                    Chunk::Unknown(chunk) => chunk.encode_value(out),
-                }
+                self.body().encode_value(out);
             }
         }
 
@@ -298,7 +293,6 @@ pub struct Chunks<'a> {
 impl<'a> Chunks<'a> {
     /// Iterates over the chunks in `bytes`, which follow a common header.
     #[inline]
-    #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
@@ -307,7 +301,6 @@ impl<'a> Chunks<'a> {
     ///
     /// If the next chunk is an AUTH, its HMAC covers these bytes (RFC 4895 §6.3).
     #[inline]
-    #[must_use]
     pub const fn rest(&self) -> &'a [u8] {
         self.rest
     }

@@ -26,7 +26,6 @@ pub struct Pad {
 impl Pad {
     /// Returns the PAD chunk that takes `bytes` bytes in a packet; `None` unless `bytes` is a multiple of 4
     /// from 4 to 65,532.
-    #[must_use]
     pub fn filling(bytes: usize) -> Option<Self> {
         let padding_len = u16::try_from(bytes.checked_sub(HEADER)?).ok()?;
         (bytes.is_multiple_of(4) && bytes <= usize::from(u16::MAX)).then_some(Self { padding_len })

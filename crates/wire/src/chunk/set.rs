@@ -14,7 +14,6 @@ impl ChunkSet {
 
     /// Returns whether the type is in the set.
     #[inline]
-    #[must_use]
     pub const fn has(&self, typ: ChunkType) -> bool {
         self.0[(typ.0 >> 6) as usize] >> (typ.0 & 63) & 1 == 1
     }
@@ -30,7 +29,6 @@ impl ChunkSet {
     }
 
     /// Returns whether no type is in the set.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::EMPTY
     }

@@ -30,19 +30,16 @@ impl<'a> UnknownChunk<'a> {
 
     /// Returns header and value without padding, as an 'Unrecognized Chunk Type' cause quotes (RFC 9260
     /// §3.3.10.6).
-    #[must_use]
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
     /// Returns the Chunk Value.
-    #[must_use]
     pub fn value(&self) -> &'a [u8] {
         &self.bytes[HEADER..]
     }
 
     /// Returns how a receiver treats the chunk (RFC 9260 §3.2, table 2).
-    #[must_use]
     pub fn action(&self) -> UnknownAction {
         self.chunk_type().unknown_action()
     }

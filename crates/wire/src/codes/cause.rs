@@ -2,7 +2,7 @@
 
 code_field! {
     /// Cause Code (RFC 9260 §3.3.10, table 11, and the extensions' own registrations).
-    CauseCode, "cause";
+    CauseCode(u16), "cause {:#06x}";
     /// RFC 9260 §3.3.10.1.
     INVALID_STREAM_IDENTIFIER = 1, "Invalid Stream Identifier";
     /// RFC 9260 §3.3.10.2.

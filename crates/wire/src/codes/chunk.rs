@@ -1,31 +1,10 @@
 //! The Chunk Type field.
 
-use core::fmt;
-
 use crate::unknown::UnknownAction;
 
-/// Chunk Type (RFC 9260 §3.2, table 1, and the extensions' own registrations).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ChunkType(pub u8);
-
-macro_rules! types {
-    ($($(#[$doc:meta])* $name:ident = $value:literal, $text:literal;)*) => {
-        impl ChunkType {
-            $($(#[$doc])* pub const $name: Self = Self($value);)*
-
-            /// Returns the name in the RFCs, or `None` for an unknown type.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                match self {
-                    $(Self::$name => Some($text),)*
-                    _ => None,
-                }
-            }
-        }
-    };
-}
-
-types! {
+code_field! {
+    /// Chunk Type (RFC 9260 §3.2, table 1, and the extensions' own registrations).
+    ChunkType(u8), "type {:#04x}";
     /// RFC 9260 §3.3.1.
     DATA = 0, "DATA";
     /// RFC 9260 §3.3.2.
@@ -78,7 +57,6 @@ types! {
 
 impl ChunkType {
     /// Returns how a receiver that does not know the type treats the chunk (RFC 9260 §3.2, table 2).
-    #[must_use]
     pub const fn unknown_action(self) -> UnknownAction {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
         //# the receiver that does not understand this chunk MUST skip the chunk and continue processing
@@ -87,24 +65,8 @@ impl ChunkType {
 
     /// Returns whether the chunk must not be bundled with any other chunk (RFC 9260 §3;
     /// draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.2).
-    #[must_use]
     pub const fn must_be_alone(self) -> bool {
         matches!(self, Self::INIT | Self::INIT_ACK | Self::SHUTDOWN_COMPLETE | Self::DTLS)
-    }
-}
-
-impl fmt::Display for ChunkType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name() {
-            Some(name) => f.write_str(name),
-            None => write!(f, "type {:#04x}", self.0),
-        }
-    }
-}
-
-impl fmt::Debug for ChunkType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ChunkType({self})")
     }
 }
 

@@ -1,21 +1,20 @@
 //! Type and code fields: which chunk, parameter or error cause an item is.
 
-/// Defines a 16-bit type or code field with the names the RFCs use.
+/// Defines a type or code field with the names the RFCs use.
 macro_rules! code_field {
     (
         $(#[$doc:meta])*
-        $name:ident, $unnamed:literal;
+        $name:ident($int:ty), $unnamed:literal;
         $($(#[$cdoc:meta])* $constant:ident = $value:literal, $text:literal;)*
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(pub u16);
+        pub struct $name(pub $int);
 
         impl $name {
             $($(#[$cdoc])* pub const $constant: Self = Self($value);)*
 
             /// Returns the name in the RFCs, or `None` if unknown.
-            #[must_use]
             pub const fn name(self) -> Option<&'static str> {
                 match self {
                     $(Self::$constant => Some($text),)*
@@ -28,7 +27,7 @@ macro_rules! code_field {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 match self.name() {
                     Some(name) => f.write_str(name),
-                    None => write!(f, concat!($unnamed, " {:#06x}"), self.0),
+                    None => write!(f, $unnamed, self.0),
                 }
             }
         }

@@ -4,7 +4,7 @@ use crate::unknown::UnknownAction;
 
 code_field! {
     /// Parameter Type (RFC 9260 §3.2.1, tables 6 and 8 to 10, and the extensions' own registrations).
-    ParamType, "type";
+    ParamType(u16), "type {:#06x}";
     /// RFC 9260 §3.3.5.
     HEARTBEAT_INFO = 1, "Heartbeat Info";
     /// RFC 9260 §3.3.2.1.1.
@@ -67,7 +67,6 @@ code_field! {
 
 impl ParamType {
     /// Returns how a receiver that does not know the type treats the parameter (RFC 9260 §3.2.1, table 3).
-    #[must_use]
     pub const fn unknown_action(self) -> UnknownAction {
         UnknownAction::of_highest_byte(self.0.to_be_bytes()[0])
     }

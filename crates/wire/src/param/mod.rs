@@ -106,7 +106,6 @@ tlv_enum! {
 
 impl Param<'_> {
     /// Returns the address, if this is an IPv4 or IPv6 Address parameter.
-    #[must_use]
     pub fn address(&self) -> Option<IpAddr> {
         match *self {
             Param::Ipv4Address(address) => Some(address.into()),
@@ -127,7 +126,6 @@ impl From<IpAddr> for Param<'_> {
 
 impl UnknownParam<'_> {
     /// Returns how a receiver treats the parameter (RFC 9260 §3.2.1, table 3).
-    #[must_use]
     pub fn action(&self) -> UnknownAction {
         self.typ().unknown_action()
     }
