@@ -6,8 +6,6 @@ use std::collections::VecDeque;
 
 use msctp_units::{Span, Time};
 
-use crate::amount::per_second;
-
 /// Limit of remembered sendings, as many as chunks may be outstanding. The oldest is dropped unmeasured.
 const MOST_REMEMBERED: usize = 1 << 16;
 
@@ -87,7 +85,8 @@ impl DeliverySample {
         if self.interval.is_zero() || min_rtt.is_some_and(|least| self.interval < least) {
             return None;
         }
-        Some(per_second(self.delivered(), self.interval))
+        let rate = u128::from(self.delivered()) * 1_000_000_000 / u128::from(self.interval.as_nanos());
+        Some(u64::try_from(rate).unwrap_or(u64::MAX))
     }
 }
 
