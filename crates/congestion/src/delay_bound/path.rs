@@ -7,6 +7,10 @@ use crate::delivery::DeliverySample;
 /// The least round trip is that of one to two windows of this length: routes and cells change.
 const BASE_WINDOW: Span = Span::from_secs(10);
 
+/// A queue that a wrong measurement made has drained after so many rounds. The measured round trip does not
+/// count for longer: its answer may have come over another, shorter path.
+const RESUMED_ROUNDS: u32 = 4;
+
 /// The least round trip of the last window and of this one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Base {
@@ -34,8 +38,8 @@ impl Base {
 pub(super) struct PathModel {
     /// Of round trips answered over the path itself, and over another one.
     bases: [Base; 2],
-    /// The least round trip that was measured before data was sent, until data measures one.
-    resumed: Option<Span>,
+    /// The least round trip that was measured before data was sent, and the rounds for which it counts.
+    resumed: Option<(Span, u32)>,
     /// The greatest delivery rates of the last round and of this one, in bytes per second.
     rates: [u64; 2],
     /// The delivery rate of the latest sample.
@@ -59,12 +63,13 @@ impl PathModel {
     /// Starts with a rate (bytes per second) and a round trip without a queue that were measured before.
     pub(super) fn resume(&mut self, rate: u64, rtt_min: Span) {
         self.rates = [rate, 0];
-        self.resumed = Some(rtt_min);
+        self.resumed = Some((rtt_min, RESUMED_ROUNDS));
     }
 
     /// Returns the round trip without a queue; one answered over another path counts until this one answers.
     pub(super) fn base(&self) -> Option<Span> {
-        self.bases[0].least().or(self.bases[1].least()).or(self.resumed)
+        let measured = self.bases[0].least().or(self.bases[1].least());
+        self.resumed.map(|(least, _)| least).into_iter().chain(measured).min()
     }
 
     /// Returns the greatest delivery rate of the last two rounds, in bytes per second.
@@ -76,12 +81,11 @@ impl PathModel {
     ///
     /// One that was answered over another path is compared with its like.
     pub(super) fn on_round_trip(&mut self, now: Time, rtt: Span, elsewhere: bool) -> Span {
-        if let Some(least) = self.resumed.take() {
-            self.bases[0].update(now, least);
-        }
         let base = &mut self.bases[usize::from(elsewhere)];
         base.update(now, rtt);
-        rtt - base.least().unwrap_or(rtt)
+        let measured = base.least().unwrap_or(rtt);
+        let resumed = self.resumed.filter(|_| !elsewhere).map_or(measured, |(least, _)| least);
+        rtt - resumed.min(measured)
     }
 
     /// Takes a delivery rate sample; returns the round that it ends.
@@ -93,6 +97,8 @@ impl PathModel {
         }
         self.round_end = sample.total_delivered;
         self.rates = [self.rates[1], self.latest_rate];
+        self.resumed =
+            self.resumed.filter(|(_, rounds)| *rounds > 1).map(|(least, rounds)| (least, rounds - 1));
         Some(Round { queued: self.queued.take(), rate: self.rate() })
     }
 

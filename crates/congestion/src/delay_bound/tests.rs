@@ -195,6 +195,19 @@ fn a_resumed_path_begins_at_the_measured_rate_and_keeps_its_round_trip() {
     assert_eq!(rounds.cwnd(), over(RATE / 4, BASE) + 18_750);
 }
 
+/// The answers of a measurement may come over another path: its round trip must not stop growth for long.
+#[test]
+fn a_round_trip_that_a_path_resumed_at_counts_for_four_rounds() {
+    let mut rounds = Rounds::new();
+    let bandwidth = Rate::from_bps(RATE * 8);
+    rounds.controller.resume(&Measured { bandwidth, rtt_min: BASE - ms(30) });
+    for _ in 0..4 {
+        assert_eq!(rounds.controller.path.base(), Some(BASE - ms(30)));
+        rounds.round(RATE, ms(0));
+    }
+    assert_eq!(rounds.controller.path.base(), Some(BASE));
+}
+
 /// What an application sends says nothing of the path.
 #[test]
 fn an_unused_window_stays() {
