@@ -369,3 +369,141 @@ fn a_signal_ends_it_and_the_server_is_notified_at_once() {
     }
     assert!(line.contains("interrupted") && begin.elapsed() < Duration::from_secs(20), "{line}");
 }
+
+/// Answers any HTTP request with `hello`.
+fn web() -> SocketAddr {
+    target(|stream| {
+        let mut lines = BufReader::new(&stream).lines();
+        while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello";
+        let _ = (&stream).write_all(answer);
+    })
+}
+
+/// Writes a request and reads an answer of this length.
+fn ask(mut stream: &TcpStream, request: &[u8], len: usize) -> Vec<u8> {
+    let mut answer = vec![0; len];
+    stream.write_all(request).unwrap();
+    stream.read_exact(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn a_proxy_takes_socks5_and_http_on_one_port() {
+    let (echo, web) = (echo(), web());
+    let server = serve(&["localhost:*", "127.0.0.1:*"]);
+    let forward = Forward::start(&server.at, &["-D", "0"]);
+    let [high, low] = echo.port().to_be_bytes();
+    // Requests by address and by name, with data right behind them.
+    let by_address = [&[5, 1, 0, 1, 127, 0, 0, 1, high, low][..], b"early"].concat();
+    let by_name = [&[5, 1, 0, 3, 9][..], b"localhost", &[high, low], b"early"].concat();
+    for request in [by_address, by_name] {
+        let client = forward.connect(0);
+        assert_eq!(ask(&client, &[5, 1, 0], 2), [5, 0]);
+        assert_eq!(ask(&client, &request, 15), b"\x05\0\0\x01\0\0\0\0\0\0early");
+        assert_eq!(exchange(&client, b"and late"), b"and late");
+    }
+    let connect = |to: &str| format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n");
+    let made = "HTTP/1.1 200 Connection established\r\n\r\n";
+    let client = forward.connect(0);
+    let request = connect(&echo.to_string()) + "early";
+    assert_eq!(ask(&client, request.as_bytes(), made.len() + 5), format!("{made}early").as_bytes());
+    assert_eq!(exchange(&client, b"and late"), b"and late");
+    // What cannot be reached gets the reason in the protocol's words.
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for (to, status) in [("192.0.2.1:80", "403 "), (&closed.to_string(), "502 ")] {
+        let answer = ask(&forward.connect(0), connect(to).as_bytes(), 13);
+        assert_eq!(answer, format!("HTTP/1.1 {status}").as_bytes());
+    }
+    let client = forward.connect(0);
+    ask(&client, &[5, 1, 0], 2);
+    assert_eq!(ask(&client, &[5, 1, 0, 1, 192, 0, 2, 1, 0, 80], 2), [5, 2]);
+    assert_eq!(ask(&forward.connect(0), b"GET / HTTP/1.1\r\n\r\n", 12), b"HTTP/1.1 405");
+    // Another program's requests.
+    let proxy = forward.at[0];
+    for proxy in
+        [["--socks5-hostname".to_owned(), proxy.to_string()], ["-x".to_owned(), format!("http://{proxy}")]]
+    {
+        let url = format!("http://localhost:{}/", web.port());
+        let mut curl = std::process::Command::new("curl");
+        curl.args(["-sS", "--proxytunnel", "--max-time", "30", "--noproxy", ""]).args(&proxy).arg(url);
+        match curl.output() {
+            Ok(output) => assert_eq!(output.stdout, b"hello", "{}", stderr(&output)),
+            Err(error) => eprintln!("left out: curl: {error}"),
+        }
+    }
+}
+
+/// The resident memory of a process in bytes.
+#[cfg(target_os = "linux")]
+fn resident(child: &Child) -> i64 {
+    let text = fs::read_to_string(format!("/proc/{}/statm", child.id())).unwrap();
+    text.split(' ').nth(1).unwrap().parse::<i64>().unwrap() * 4096
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn thousands_of_connections_opened_and_closed_leave_the_memory_flat() {
+    let echo = echo();
+    let server = serve(&[&echo.to_string()]);
+    let forward = Forward::start(&server.at, &["-L", &local(echo)]);
+    let open = |count: u32| {
+        for _ in 0..count {
+            // The server takes 500 a second.
+            thread::sleep(Duration::from_millis(2));
+            assert_eq!(exchange(&forward.connect(0), b"x"), b"x");
+        }
+        [resident(&server.child), resident(&forward.child)]
+    };
+    let before = open(500);
+    let after = open(2000);
+    for (before, after) in before.into_iter().zip(after) {
+        // A kilobyte kept of each would be twice that.
+        assert!(after - before < 1 << 20, "{before} bytes, then {after}");
+    }
+}
+
+#[test]
+fn five_hundred_connections_share_the_rate_within_ten_per_cent() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    const CONNECTIONS: usize = 500;
+    const EACH: u64 = 1_000_000;
+    let source = target(|mut stream| while stream.write_all(&[7; 65_536]).is_ok() {});
+    let server = serve(&[&source.to_string()]);
+    let forward = Forward::start(&server.at, &["-L", &local(source)]);
+    let counts: Vec<Arc<AtomicU64>> = (0..CONNECTIONS)
+        .map(|_| {
+            let (count, mut stream) = (Arc::<AtomicU64>::default(), forward.connect(0));
+            let counted = Arc::clone(&count);
+            thread::spawn(move || {
+                let mut buffer = vec![0; 65_536];
+                while let Ok(len) = stream.read(&mut buffer) {
+                    counted.fetch_add(len as u64, Ordering::Relaxed);
+                }
+            });
+            count
+        })
+        .collect();
+    let read = || counts.iter().map(|count| count.load(Ordering::Relaxed)).collect::<Vec<_>>();
+    let wait = |enough: &dyn Fn(&[u64]) -> bool| {
+        let begin = Instant::now();
+        loop {
+            let counts = read();
+            if enough(&counts) {
+                return counts;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(120), "{counts:?}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    };
+    // All have begun.
+    let before = wait(&|counts| counts.iter().all(|&count| count > 200_000));
+    let sum: u64 = before.iter().sum();
+    let after = wait(&|counts| counts.iter().sum::<u64>() > sum + CONNECTIONS as u64 * EACH);
+    let mut shares: Vec<u64> = after.iter().zip(&before).map(|(after, before)| after - before).collect();
+    shares.sort_unstable();
+    let mean = shares.iter().sum::<u64>() / CONNECTIONS as u64;
+    eprintln!("mean {mean}, least {}, most {}", shares[0], shares[CONNECTIONS - 1]);
+    assert!(shares[0] * 10 >= mean * 9 && shares[CONNECTIONS - 1] * 10 <= mean * 11, "{shares:?}");
+}

@@ -5,11 +5,13 @@
 //! connection has a receive window of its own, because all streams of an association share one: a connection
 //! that nobody reads must not stop the others.
 //!
-//! [`Rules`] decides which addresses and ports a client may reach.
+//! [`Rules`] decides which addresses and ports a client may reach. [`proxy`] parses the requests of programs
+//! that use a proxy.
 
 pub mod frame;
 mod inbox;
 mod mux;
+pub mod proxy;
 mod rules;
 mod window;
 

@@ -7,23 +7,28 @@ use std::task::Poll;
 
 use bytes::Bytes;
 use msctp_forward::{End, Reason};
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::link::{Connection, Direction};
 use crate::system::os_error;
 
-/// Carries a TCP connection until both directions ended. A failure resets it at the other end.
+/// Carries a TCP connection until both directions ended. A failure resets it at the other end. `ahead`: bytes
+/// that were read from it before.
 ///
 /// # Errors
 ///
 /// The connection failed at either end.
-pub(crate) async fn carry_tcp(connection: &Connection, mut stream: TcpStream) -> Result<(), End> {
+pub(crate) async fn carry_tcp(
+    connection: &Connection,
+    ahead: &[u8],
+    mut stream: TcpStream,
+) -> Result<(), End> {
     // The other end has its own Nagle algorithm if its application wants one.
     let _ = stream.set_nodelay(true);
     let result = {
         let (reader, writer) = stream.split();
-        carry(connection, reader, writer).await
+        carry(connection, ahead.chain(reader), writer).await
     };
     if result.is_err() {
         reset(stream);

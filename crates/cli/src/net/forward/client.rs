@@ -1,17 +1,20 @@
 //! The client: listens, and opens connections over an association, which it sets up again when it is lost.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use msctp::{Association, Endpoint};
 use msctp_forward::frame::VERSION;
-use msctp_forward::{Limits, Reason, Role, Target};
+use msctp_forward::proxy::{
+    Greeting, MAX_REQUEST, Parsed, SOCKS_NO_AUTHENTICATION, parse_greeting, parse_socks,
+};
+use msctp_forward::{End, Limits, Reason, Role, Target};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 use super::carry::{carry, carry_tcp, reset};
-use super::link::Link;
+use super::link::{Connection, Link};
 use super::report::{Happened, Report};
 use super::specs::Local;
 use super::{Args, Control, tune};
@@ -23,6 +26,9 @@ use crate::system::os_error;
 
 /// The longest pause between attempts to connect.
 const MAX_PAUSE: Duration = Duration::from_secs(30);
+
+/// Time for a client of the proxy to send its request.
+const REQUEST: Duration = Duration::from_secs(30);
 
 /// Pause of a listener that cannot accept, usually because there are too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -60,7 +66,7 @@ async fn carry_all(link: &Arc<Link>, report: Report) -> Result<(), Failure> {
 
 async fn forward(args: &Args, net: &NetArgs, open: &Open, report: Report) -> Result<(), Failure> {
     let mut listeners = Vec::new();
-    for local in &args.local {
+    for local in args.local.iter().chain(&args.dynamic) {
         let bound = TcpListener::bind(local.bind).await;
         let bound = bound.map_err(|e| Failure::Run(format!("{local}: cannot listen: {}", os_error(&e))))?;
         listeners.push((local.clone(), bound));
@@ -110,45 +116,128 @@ async fn accept(listener: TcpListener, local: Local, links: Links, report: Repor
     loop {
         match listener.accept().await {
             Ok((stream, from)) => {
-                let open = open(stream, from, local.target.clone(), links.clone(), report, timeout);
-                tokio::spawn(open);
+                let (target, links) = (local.target.clone(), links.clone());
+                let client = Client { stream, name: from.to_string(), report };
+                tokio::spawn(async move {
+                    match target {
+                        Some(target) => client.open(target, links, timeout).await,
+                        None => client.proxy(links, timeout).await,
+                    }
+                });
             }
             Err(error) => {
-                let (client, why) = (local.to_string(), format!("cannot accept: {}", os_error(&error)));
-                report.tell(&Happened::Failed { client, target: local.target.to_string(), why });
+                let why = format!("cannot accept: {}", os_error(&error));
+                report.tell(&Happened::Failed { client: local.to_string(), target: String::new(), why });
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
     }
 }
 
-/// Carries an accepted connection. Waits for a link if there is none now.
-async fn open(
-    stream: TcpStream,
-    from: SocketAddr,
-    target: Target,
-    mut links: Links,
-    report: Report,
-    timeout: Duration,
-) {
-    let (client, to) = (from.to_string(), target.to_string());
+/// Waits for a link and opens a connection.
+async fn open(target: &Target, mut links: Links, timeout: Duration) -> Result<Connection, End> {
     let link = tokio::time::timeout(timeout, links.wait_for(Option::is_some)).await;
     let link = link.ok().and_then(Result::ok).and_then(|link| link.clone());
-    let Some(link) = link else {
-        reset(stream);
-        let why = "no association with the server".to_owned();
-        return report.tell(&Happened::Failed { client, target: to, why });
-    };
-    let connection = match link.open(target) {
-        Ok(connection) => connection,
-        Err(end) => {
-            reset(stream);
-            return report.tell(&Happened::Failed { client, target: to, why: end.to_string() });
+    link.ok_or_else(|| End::new(Reason::Reset, "no association with the server"))?.open(target.clone())
+}
+
+/// An accepted connection.
+struct Client {
+    stream: TcpStream,
+    name: String,
+    report: Report,
+}
+
+impl Client {
+    fn tell_opened(&self, target: &Target) {
+        self.report.tell(&Happened::Opened { client: self.name.clone(), target: target.to_string() });
+    }
+
+    fn tell_failed(&self, target: &str, end: &End) {
+        let (client, target, why) = (self.name.clone(), target.to_owned(), end.to_string());
+        self.report.tell(&Happened::Failed { client, target, why });
+    }
+
+    /// Carries the connection to a target. Its data does not wait for the answer.
+    async fn open(self, target: Target, links: Links, timeout: Duration) {
+        match open(&target, links, timeout).await {
+            Ok(connection) => {
+                self.tell_opened(&target);
+                self.carry(&connection, &[], &target).await;
+            }
+            Err(end) => {
+                self.tell_failed(&target.to_string(), &end);
+                reset(self.stream);
+            }
         }
-    };
-    report.tell(&Happened::Opened { client: client.clone(), target: to.clone() });
-    let result = carry_tcp(&connection, stream).await;
-    report.tell(&Happened::end(&client, &to, &result, connection.counts()));
+    }
+
+    async fn carry(self, connection: &Connection, ahead: &[u8], target: &Target) {
+        let result = carry_tcp(connection, ahead, self.stream).await;
+        self.report.tell(&Happened::end(&self.name, &target.to_string(), &result, connection.counts()));
+    }
+
+    /// Serves a client of the proxy: it gets the answer when the server has connected.
+    async fn proxy(mut self, links: Links, timeout: Duration) {
+        let mut received = Vec::new();
+        let request = tokio::time::timeout(REQUEST, self.request(&mut received)).await;
+        let Ok(Some((greeting, target))) = request else {
+            return self.tell_failed("the proxy", &End::new(Reason::Reset, "no valid request"));
+        };
+        let opened = async {
+            let connection = open(&target, links, timeout).await?;
+            connection.opened().await.map(|()| connection)
+        };
+        match opened.await {
+            Ok(connection) => {
+                self.tell_opened(&target);
+                // A client that is gone is noticed below.
+                let _ = self.stream.write_all(&greeting.success()).await;
+                self.carry(&connection, &received, &target).await;
+            }
+            Err(end) => {
+                self.tell_failed(&target.to_string(), &end);
+                let _ = self.stream.write_all(&greeting.failure(end.reason)).await;
+                let _ = self.stream.shutdown().await;
+            }
+        }
+    }
+
+    /// Reads a request to the proxy. Leaves in `received` the bytes behind it. `None`: it is invalid, which the
+    /// client knows by now.
+    async fn request(&mut self, received: &mut Vec<u8>) -> Option<(Greeting, Target)> {
+        let greeting = self.gather(received, parse_greeting).await?;
+        let target = match &greeting {
+            Greeting::Connect(target) => target.clone(),
+            Greeting::Socks => {
+                self.stream.write_all(SOCKS_NO_AUTHENTICATION).await.ok()?;
+                self.gather(received, parse_socks).await?
+            }
+        };
+        Some((greeting, target))
+    }
+
+    async fn gather<T>(&mut self, received: &mut Vec<u8>, parse: fn(&[u8]) -> Parsed<T>) -> Option<T> {
+        loop {
+            match parse(received) {
+                Parsed::Complete(parsed, len) => {
+                    received.drain(..len);
+                    return Some(parsed);
+                }
+                Parsed::Invalid(answer) => {
+                    self.stream.write_all(answer).await.ok()?;
+                    return None;
+                }
+                Parsed::Incomplete if received.len() >= MAX_REQUEST => return None,
+                Parsed::Incomplete => {
+                    let read = self.stream.read_buf(received).await.ok()?;
+                    if read == 0 {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// Connects standard input and output to a target.

@@ -283,6 +283,24 @@ impl Connection {
         self.update(Mux::accept);
     }
 
+    /// Waits until the peer has accepted the connection.
+    ///
+    /// # Errors
+    ///
+    /// It refused the connection, or the association was lost.
+    pub(crate) async fn opened(&self) -> Result<(), End> {
+        loop {
+            self.room_now()?;
+            if lock(&self.link.state).mux.is_open(self.number) {
+                return Ok(());
+            }
+            if self.is_lost() {
+                return Err(over());
+            }
+            self.wakes.readable.notified().await;
+        }
+    }
+
     /// Ends both directions; refuses a connection that was not accepted.
     pub(crate) fn fail(&self, end: End) {
         self.update(|mux, number| mux.fail(number, end));

@@ -14,7 +14,7 @@ use msctp_forward::frame::VERSION;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::server::{ServerArgs, serve};
-use self::specs::{Local, parse_local, parse_stdio};
+use self::specs::{Local, parse_dynamic, parse_local, parse_stdio};
 use super::options::{NetArgs, PeerArgs};
 use super::service::Service;
 use crate::Failure;
@@ -28,6 +28,7 @@ const STREAMS: u16 = 16_384;
 Examples:
   msctp forward -L 8080:intranet:80 192.0.2.1          http://localhost:8080 is the server's intranet:80
   msctp forward -L 5432:db:5432 -L 6379:cache:6379 192.0.2.1
+  msctp forward -D 1080 192.0.2.1                      a proxy: curl --socks5-hostname localhost:1080 https://example.net
   msctp forward -W localhost:22 192.0.2.1              connect standard input and output to its SSH server
   ssh -o ProxyCommand='msctp forward -W localhost:22 %h' user@192.0.2.1
 
@@ -41,10 +42,13 @@ Exit codes: 0 both directions of -W ended, 1 no answer, association lost or conn
 pub(crate) struct Args {
     /// Listen here, on loopback unless BIND says otherwise, and connect to HOST:HOSTPORT from the server;
     /// repeatable.
-    #[arg(short = 'L', value_name = "[BIND:]PORT:HOST:HOSTPORT", value_parser = parse_local, required_unless_present = "stdio")]
+    #[arg(short = 'L', value_name = "[BIND:]PORT:HOST:HOSTPORT", value_parser = parse_local, required_unless_present_any = ["stdio", "dynamic"])]
     local: Vec<Local>,
+    /// Listen here as a proxy, SOCKS5 and HTTP CONNECT on the same port; repeatable.
+    #[arg(short = 'D', value_name = "[BIND:]PORT", value_parser = parse_dynamic)]
+    dynamic: Vec<Local>,
     /// Connect standard input and output to HOST:PORT from the server.
-    #[arg(short = 'W', value_name = "HOST:PORT", value_parser = parse_stdio, conflicts_with_all = ["local", "json"])]
+    #[arg(short = 'W', value_name = "HOST:PORT", value_parser = parse_stdio, conflicts_with_all = ["local", "dynamic", "json"])]
     stdio: Option<Target>,
     #[command(flatten)]
     peer: PeerArgs,

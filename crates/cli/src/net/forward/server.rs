@@ -150,7 +150,7 @@ async fn connect(opening: Opening, rules: Arc<Rules>, client: String, report: Re
     };
     connection.accept();
     report.tell(&Happened::Opened { client: client.clone(), target: to.clone() });
-    let result = carry_tcp(&connection, stream).await;
+    let result = carry_tcp(&connection, &[], stream).await;
     report.tell(&Happened::end(&client, &to, &result, connection.counts()));
 }
 

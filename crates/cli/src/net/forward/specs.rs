@@ -1,22 +1,25 @@
-//! The forwarding flags, in ssh's words: -L, -W.
+//! The forwarding flags, in ssh's words: -L, -D, -W.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use msctp_forward::Target;
 
-/// `-L [BIND:]PORT:HOST:HOSTPORT`.
+/// `-L [BIND:]PORT:HOST:HOSTPORT` or `-D [BIND:]PORT`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Local {
     /// Where this end listens.
     pub(crate) bind: SocketAddr,
-    /// Where the server connects to.
-    pub(crate) target: Target,
+    /// Where the server connects to; `None`: each client names its target, as that of a proxy.
+    pub(crate) target: Option<Target>,
 }
 
 impl fmt::Display for Local {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "-L {}:{}", self.bind, self.target)
+        match &self.target {
+            Some(target) => write!(f, "-L {}:{target}", self.bind),
+            None => write!(f, "-D {}", self.bind),
+        }
     }
 }
 
@@ -28,7 +31,17 @@ pub(crate) fn parse_local(text: &str) -> Result<Local, String> {
         [bind, port, host, hostport] => (parse_bind(Some(bind), port)?, parse_target(host, hostport)?),
         _ => return Err("want [BIND:]PORT:HOST:HOSTPORT, IPv6 addresses in brackets".to_owned()),
     };
-    Ok(Local { bind, target })
+    Ok(Local { bind, target: Some(target) })
+}
+
+/// Parses the value of -D.
+pub(crate) fn parse_dynamic(text: &str) -> Result<Local, String> {
+    let bind = match split(text)[..] {
+        [port] => parse_bind(None, port)?,
+        [bind, port] => parse_bind(Some(bind), port)?,
+        _ => return Err("want [BIND:]PORT, an IPv6 address in brackets".to_owned()),
+    };
+    Ok(Local { bind, target: None })
 }
 
 /// Parses the value of -W.
@@ -100,6 +113,9 @@ mod tests {
             let error = parse_local(text).unwrap_err();
             assert!(error.contains(want), "{text}: {error}");
         }
+        assert_eq!(parse_dynamic("1080").unwrap().to_string(), "-D 127.0.0.1:1080");
+        assert_eq!(parse_dynamic("[::]:1080").unwrap().to_string(), "-D [::]:1080");
+        assert!(parse_dynamic("a:b:1").is_err() && parse_dynamic("x").is_err());
         assert_eq!(parse_stdio("[::1]:22").unwrap(), Target::host("::1", 22).unwrap());
         assert!(parse_stdio("a").is_err() && parse_stdio("::1:22").is_err());
     }
