@@ -464,7 +464,8 @@ fn thousands_of_connections_opened_and_closed_leave_the_memory_flat() {
 }
 
 #[test]
-fn five_hundred_connections_share_the_rate_within_ten_per_cent() {
+#[ignore = "slow: half a gigabyte"]
+fn slow_five_hundred_connections_share_the_rate_within_ten_per_cent() {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
     const CONNECTIONS: usize = 500;
@@ -493,7 +494,7 @@ fn five_hundred_connections_share_the_rate_within_ten_per_cent() {
             if enough(&counts) {
                 return counts;
             }
-            assert!(begin.elapsed() < Duration::from_secs(120), "{counts:?}");
+            assert!(begin.elapsed() < Duration::from_secs(300), "{counts:?}");
             thread::sleep(Duration::from_millis(20));
         }
     };
