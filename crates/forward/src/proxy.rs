@@ -1,5 +1,5 @@
-//! [`Request`]: what a client of a proxy asks for, in SOCKS5 (RFC 1928) or HTTP (CONNECT); the first byte tells
-//! which. Keeps no state: the caller gathers bytes and parses them from the beginning.
+//! Requests to a proxy, in SOCKS5 (RFC 1928) or HTTP (CONNECT); the first byte distinguishes them. Keeps no
+//! state: the caller gathers bytes and parses them from the beginning.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -33,7 +33,7 @@ pub enum Greeting {
     Connect(Target),
 }
 
-/// Answer to the greeting of SOCKS5: no authentication (RFC 1928 §3).
+/// Answer to the greeting of SOCKS5: no authentication (RFC 1928, section 3).
 pub const SOCKS_NO_AUTHENTICATION: &[u8] = &[SOCKS5, 0];
 
 const SOCKS_NO_METHOD: &[u8] = &[SOCKS5, 0xff];
@@ -48,7 +48,7 @@ pub fn parse_greeting(bytes: &[u8]) -> Parsed<Greeting> {
     match bytes {
         [] => Parsed::Incomplete,
         [SOCKS5, rest @ ..] => match rest {
-            // RFC 1928 §3: the number of methods, and the methods
+            // RFC 1928, section 3: the number of methods, and the methods
             [count, methods @ ..] if methods.len() >= usize::from(*count) => {
                 let count = usize::from(*count);
                 if methods[..count].contains(&0) {
@@ -85,7 +85,7 @@ fn parse_connect(bytes: &[u8]) -> Parsed<Greeting> {
         .map_or(Parsed::Invalid(HTTP_BAD_REQUEST), |target| Parsed::Complete(Greeting::Connect(target), len))
 }
 
-/// Parses the request of SOCKS5 behind the greeting (RFC 1928 §4). Only CONNECT is supported.
+/// Parses the request of SOCKS5 behind the greeting (RFC 1928, section 4). Only CONNECT is supported.
 pub fn parse_socks(bytes: &[u8]) -> Parsed<Target> {
     let (command, kind, rest) = match bytes {
         [SOCKS5, command, _, kind, rest @ ..] => (*command, *kind, rest),
@@ -130,7 +130,7 @@ impl Greeting {
     pub fn failure(&self, reason: Reason) -> Vec<u8> {
         match self {
             Self::Socks => {
-                // RFC 1928 §6
+                // RFC 1928, section 6
                 let code = match reason {
                     Reason::Forbidden => 2,
                     Reason::UnknownHost | Reason::Unreachable => 4,

@@ -203,8 +203,8 @@ impl Client {
         }
     }
 
-    /// Reads a request to the proxy. Leaves in `received` the bytes behind it. `None`: it is invalid, which the
-    /// client knows by now.
+    /// Reads a request to the proxy. Leaves in `received` the bytes behind it. `None`: it is invalid, which
+    /// the client knows by now.
     async fn request(&mut self, received: &mut Vec<u8>) -> Option<(Greeting, Target)> {
         let greeting = self.gather(received, parse_greeting).await?;
         let target = match &greeting {
