@@ -54,6 +54,13 @@ pub(crate) fn cannot_write(what: impl Display, error: &io::Error) -> String {
     format!("cannot write {what}: {}{remedy}", os_error(error))
 }
 
+/// Returns whether there is no such file. A file that may not be read, and a link to an absent file, are not
+/// absent: reading them gives an error.
+#[cfg(feature = "net")]
+pub(crate) fn is_absent(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound)
+}
+
 /// Reads an input file; `what` names it in errors.
 pub(crate) fn read(what: impl Display, path: &Path) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();

@@ -4,7 +4,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 const ONE: &str = "SHA256:ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0";
 const TWO: &str = "SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU";
@@ -24,15 +25,14 @@ impl User {
         self.0.join(".config/msctp").join(name)
     }
 
-    fn identity(&self, args: &[&str]) -> Output {
+    fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_msctp"));
+        command.env("HOME", &self.0).env_remove("XDG_CONFIG_HOME").arg("identity").args(args);
         command
-            .env("HOME", &self.0)
-            .env_remove("XDG_CONFIG_HOME")
-            .arg("identity")
-            .args(args)
-            .output()
-            .unwrap()
+    }
+
+    fn identity(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
     }
 
     fn succeeds(&self, args: &[&str]) -> String {
@@ -55,7 +55,6 @@ fn the_key_is_generated_once_and_kept_secret() {
     let first = user.succeeds(&[]);
     assert!(first.starts_with("SHA256:") && first.ends_with("/.config/msctp/key.der\n"), "{first}");
     assert_eq!(user.succeeds(&[]), first, "the same key");
-    let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(user.file("key.der")), mode(user.file("."))), (0o600, 0o700));
     assert_ne!(User::new("other-key").succeeds(&[])[..50], first[..50], "another user's");
 
@@ -110,6 +109,65 @@ fn hosts_are_known_until_they_are_forgotten() {
         2,
         "known_hosts has no such host; `msctp identity` lists them",
     );
+}
+
+fn mode(path: PathBuf) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "waits for another process")]
+fn a_change_waits_for_that_of_another_process_and_sees_it() {
+    let user = User::new("locked");
+    user.succeeds(&[]);
+    let lock = fs::File::create(user.file("known_hosts.lock")).unwrap();
+    lock.lock().unwrap();
+    let trust = format!("--trust=files.example={TWO}");
+    let mut other = user.command(&[&trust]).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(other.try_wait().unwrap().is_none(), "it waits for the lock");
+    fs::write(user.file("known_hosts"), format!("files.example {ONE}\n")).unwrap();
+    drop(lock);
+    let other = other.wait_with_output().unwrap();
+    let error = String::from_utf8_lossy(&other.stderr);
+    assert!(other.status.code() == Some(1) && error.contains("files.example has another key"), "{error}");
+    assert_eq!(fs::read_to_string(user.file("known_hosts")).unwrap(), format!("files.example {ONE}\n"));
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_not_taken_for_an_empty_one() {
+    let user = User::new("unreadable");
+    user.succeeds(&[]);
+    // The owner of a loop of links, and of one to a disk that is not mounted, sees an error, as anybody does.
+    for target in ["known_hosts", "not-mounted/known_hosts"] {
+        let (link, trust) = (user.file("known_hosts"), format!("--trust=files.example={ONE}"));
+        std::os::unix::fs::symlink(target, &link).unwrap();
+        user.fails(&[&trust], 2, "known_hosts: ");
+        user.fails(&[], 2, "known_hosts: ");
+        assert_eq!(fs::read_link(&link).unwrap(), PathBuf::from(target), "not replaced");
+        fs::remove_file(link).unwrap();
+    }
+    let key = user.file("key.der");
+    fs::remove_file(&key).unwrap();
+    std::os::unix::fs::symlink("key.der", &key).unwrap();
+    user.fails(&[], 2, "cannot read ");
+}
+
+#[test]
+fn the_folder_is_made_and_kept_private() {
+    let user = User::new("folder");
+    user.succeeds(&[&format!("--trust=files.example={ONE}")]);
+    assert_eq!(mode(user.file(".")), 0o700, "whichever file is the first");
+    assert_eq!((mode(user.file("known_hosts")), mode(user.file("known_hosts.lock"))), (0o600, 0o600));
+    for shared in [0o770, 0o702] {
+        fs::set_permissions(user.file("."), fs::Permissions::from_mode(shared)).unwrap();
+        let message =
+            format!("msctp: mode {shared:04o} lets others replace the key and the known hosts; want 0700");
+        user.fails(&[], 2, &message);
+        user.fails(&["--forget", "files.example"], 2, &message);
+    }
+    fs::set_permissions(user.file("."), fs::Permissions::from_mode(0o755)).unwrap();
+    user.succeeds(&["--forget", "files.example"]);
 }
 
 #[test]

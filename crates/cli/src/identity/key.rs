@@ -1,8 +1,8 @@
 //! The file with this user's private key.
 
-use std::fs::{self, DirBuilder};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use msctp_security::Identity;
 use msctp_security::rustls::crypto::ring::default_provider;
 
 use crate::Failure;
-use crate::system::{cannot_read, cannot_write, read};
+use crate::system::{cannot_read, cannot_write, is_absent, read};
 
-/// Loads the key; generates it if there is none. The file has mode 0600, its folder 0700.
+/// Loads the key; generates it if there is none. The file has mode 0600.
 pub(super) fn load_or_generate(path: &Path) -> Result<Identity, Failure> {
-    if !path.exists() {
+    if is_absent(path) {
         generate(path)?;
     }
     let what = path.display();
@@ -39,13 +39,12 @@ fn generate(path: &Path) -> Result<(), Failure> {
     let failure = |error: &io::Error| Failure::Run(cannot_write(path.display(), error));
     let key = Identity::generate_key().map_err(|error| Failure::Run(error.to_string()))?;
     let folder = path.parent().unwrap_or(Path::new("."));
-    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|error| failure(&error))?;
     // Created with mode 0600.
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| failure(&error))?;
     file.write_all(&key).and_then(|()| file.as_file().sync_all()).map_err(|error| failure(&error))?;
     match file.persist_noclobber(path) {
         Ok(_) => Ok(()),
-        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(failure(&error.error)),
     }
 }

@@ -1,13 +1,14 @@
 //! The file of known hosts.
 
-use std::fs;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use msctp_security::Fingerprint;
 
 use crate::Failure;
-use crate::system::{cannot_write, read_text};
+use crate::system::{cannot_write, is_absent, os_error, read_text};
 
 /// The keys of hosts, and the file that they are in.
 ///
@@ -26,9 +27,19 @@ struct Host {
 }
 
 impl KnownHosts {
+    /// Reads the file, changes it, and writes it, while no other process changes it.
+    pub(super) fn edit(
+        path: &Path,
+        change: impl FnOnce(&mut Self) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        // Until it is dropped.
+        let _lock = lock(path)?;
+        change(&mut Self::read(path)?)
+    }
+
     /// Reads the file; there may be none yet.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
-        let text = if path.exists() { read_text(path.display(), path)? } else { String::new() };
+        let text = if is_absent(path) { String::new() } else { read_text(path.display(), path)? };
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         let mut hosts = Vec::new();
         for (line, text) in lines.iter().enumerate() {
@@ -102,11 +113,20 @@ impl KnownHosts {
     fn write(&self) -> Result<(), Failure> {
         let failure = |error: &io::Error| Failure::Run(cannot_write(self.path.display(), error));
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder).map_err(|error| failure(&error))?;
         let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| failure(&error))?;
         let text: String = self.lines.iter().map(|line| format!("{line}\n")).collect();
         let written = file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all());
         written.map_err(|error| failure(&error))?;
         file.persist(&self.path).map(drop).map_err(|error| failure(&error.error))
     }
+}
+
+/// Waits for the lock of changes to the file: a file beside it, since the file itself is replaced.
+fn lock(path: &Path) -> Result<File, Failure> {
+    let path = path.with_extension("lock");
+    let opened = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+    let file = opened.map_err(|error| Failure::Run(cannot_write(path.display(), &error)))?;
+    let locked = file.lock();
+    locked.map_err(|error| Failure::Run(format!("cannot lock {}: {}", path.display(), os_error(&error))))?;
+    Ok(file)
 }

@@ -3,13 +3,16 @@
 mod key;
 mod known_hosts;
 
-use std::path::PathBuf;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 
 use msctp_security::Fingerprint;
 
 use self::known_hosts::KnownHosts;
 use crate::Failure;
 use crate::running::print;
+use crate::system::{cannot_read, cannot_write};
 
 /// Show the fingerprint of this user's key, and the keys of known hosts.
 ///
@@ -59,15 +62,32 @@ fn folder() -> Result<PathBuf, Failure> {
     Ok(config.join("msctp"))
 }
 
+/// Makes the folder with mode 0700. One that others may write to is refused: they could replace its files.
+fn make_private(folder: &Path) -> Result<(), Failure> {
+    let what = folder.display();
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|error| Failure::Run(cannot_write(&what, &error)))?;
+    let metadata = fs::metadata(folder).map_err(|error| Failure::Input(cannot_read(&what, &error)))?;
+    let mode = metadata.permissions().mode() & 0o777;
+    if mode & 0o022 != 0 {
+        return Err(Failure::Input(format!(
+            "{what}: mode {mode:04o} lets others replace the key and the known hosts; want 0700: chmod 700 {what}"
+        )));
+    }
+    Ok(())
+}
+
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let folder = folder()?;
-    let mut hosts = KnownHosts::read(&folder.join("known_hosts"))?;
+    make_private(&folder)?;
+    let known_hosts = folder.join("known_hosts");
     if let Some((host, fingerprint)) = &args.trust {
-        return hosts.trust(host, *fingerprint);
+        return KnownHosts::edit(&known_hosts, |hosts| hosts.trust(host, *fingerprint));
     }
     if let Some(host) = &args.forget {
-        return hosts.forget(host);
+        return KnownHosts::edit(&known_hosts, |hosts| hosts.forget(host));
     }
+    let hosts = KnownHosts::read(&known_hosts)?;
     let path = folder.join("key.der");
     let identity = key::load_or_generate(&path)?;
     print(|out| {
