@@ -211,6 +211,8 @@ fn what_the_rules_do_not_allow_is_refused_with_the_reason() {
         format!("127.0.0.1:{}", echo.port() ^ 1),
         "[::1]:80".to_owned(),
         "localhost:81".to_owned(),
+        // Not resolved: no rule could allow it.
+        "no-such-host.invalid:81".to_owned(),
     ] {
         let want = format!("msctp: {target}: forbidden by the server's rules: no rule allows it\n");
         assert_eq!(refused(&target), want);
@@ -227,6 +229,43 @@ fn what_the_rules_do_not_allow_is_refused_with_the_reason() {
     let mut forward = Forward::start(&server.at, &["-L", "0:127.0.0.1:1"]);
     assert_eq!(forward.connect(0).read(&mut [0; 9]).unwrap_err().kind(), ErrorKind::ConnectionReset);
     forward.line_with("to 127.0.0.1:1: forbidden by the server's rules: no rule allows it");
+}
+
+/// A server that refuses every connection with this text. Returns where it listens.
+fn refusing(text: &'static str) -> SocketAddr {
+    use msctp_forward::frame::{self, End, Open, Reason};
+    let (sender, at) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let any = "127.0.0.1:0".parse().unwrap();
+            let endpoint = msctp::Endpoint::bind(&msctp::EndpointOptions::new([any])).unwrap();
+            endpoint.listen(msctp::DEFAULT_PORT, msctp::Config::mobile()).unwrap();
+            sender.send(endpoint.local_addresses()[0]).unwrap();
+            let association = endpoint.accept(msctp::DEFAULT_PORT).await.unwrap();
+            while let Ok(Some(message)) = association.recv().await {
+                if message.ppid == frame::OPEN {
+                    let connection = Open::decode(&message.data).unwrap().connection;
+                    let data = End::new(Reason::Forbidden, text).encode(connection);
+                    let (stream, ppid) = (message.stream, frame::END);
+                    let end = msctp::OutMessage { stream, ppid, data, ..msctp::OutMessage::default() };
+                    association.send(end).await.unwrap();
+                }
+            }
+        });
+    });
+    at.recv().unwrap()
+}
+
+#[test]
+fn a_servers_text_cannot_control_the_terminal() {
+    let server = refusing("\u{1b}]0;mine\u{7}\u{202e}").to_string();
+    let output = run(&["forward", "-W", "a:1", &server]);
+    let want = "msctp: a:1: forbidden by the server's rules: \\u{1b}]0;mine\\u{7}\\u{202e}\n";
+    assert_eq!((stderr(&output).as_str(), output.status.code()), (want, Some(1)));
+    let mut forward = Forward::start(&refusing("\u{1b}[31m").to_string(), &["-L", "0:a:1"]);
+    let _stream = forward.connect(0);
+    forward.line_with("to a:1: forbidden by the server's rules: \\u{1b}[31m");
 }
 
 #[test]

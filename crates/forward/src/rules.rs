@@ -4,10 +4,10 @@
 //! address that was checked is the one to connect to.
 
 use core::fmt;
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv4Addr};
 use core::ops::RangeInclusive;
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net};
 
 /// A rule that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,6 +26,8 @@ pub struct RuleError(String);
 /// allow localhost:5432
 /// listen 127.0.0.1:8080
 /// ```
+///
+/// `deny` holds for the rules behind it, those that begin with `listen` included.
 ///
 /// Names and `*` do not allow the server's own loopback and link-local addresses, whatever a name resolves
 /// to: name these by `localhost` or by address. Multicast, broadcast and unspecified addresses are never
@@ -109,10 +111,10 @@ impl Rules {
         if is_no_destination(address) {
             return Verdict::OwnAddress;
         }
-        let name = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+        let name = normal(host);
         let own = is_own(address);
         let mut verdict = Verdict::Denied;
-        for rule in self.rules.iter().filter(|rule| rule.ports.iter().any(|ports| ports.contains(&port))) {
+        for rule in self.rules.iter().filter(|rule| rule.has(port)) {
             match rule.kind {
                 Kind::Deny if rule.host.matches(&name, address) => return Verdict::Denied,
                 Kind::Allow if rule.host.matches(&name, address) => {
@@ -127,14 +129,51 @@ impl Rules {
         verdict
     }
 
+    /// Returns whether a rule may allow `host` at this port, whatever it resolves to. If not, it need not be
+    /// resolved.
+    pub fn may_allow(&self, host: &str, port: u16) -> bool {
+        let name = normal(host);
+        for rule in self.rules.iter().filter(|rule| rule.has(port)) {
+            match (rule.kind, &rule.host) {
+                (Kind::Allow, Host::Network(_)) => return true,
+                (Kind::Allow, host) if host.matches_name(&name) => return true,
+                (Kind::Deny, host) if host.matches_name(&name) => return false,
+                _ => {}
+            }
+        }
+        false
+    }
+
     /// Checks whether the server may listen at an address for a client.
     pub fn may_listen(&self, address: IpAddr, port: u16) -> bool {
         let address = address.to_canonical();
-        self.rules.iter().any(|rule| {
-            rule.kind == Kind::Listen
-                && rule.host.matches("", address)
-                && rule.ports.iter().any(|ports| ports.contains(&port))
-        })
+        let mut rules = self
+            .rules
+            .iter()
+            .filter(|rule| rule.kind != Kind::Allow && rule.has(port) && rule.host.matches("", address));
+        rules.next().is_some_and(|rule| rule.kind == Kind::Listen)
+    }
+}
+
+/// Returns a name in lower case, without a final dot.
+fn normal(host: &str) -> String {
+    host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
+}
+
+/// Converts a network of IPv4 addresses in IPv6, because such an address is checked as the IPv4 address.
+fn canonical(network: IpNet) -> Result<IpNet, &'static str> {
+    /// Length of the prefix `::ffff:0:0`.
+    const MAPPED: u8 = 96;
+    let IpNet::V6(v6) = network else { return Ok(network) };
+    match (v6.network().to_ipv4_mapped(), v6.prefix_len().checked_sub(MAPPED)) {
+        (Some(v4), Some(len)) => {
+            Ok(Ipv4Net::new(v4, len).map_err(|_| "no address, network or host name")?.into())
+        }
+        // ::/0 has every IPv6 address, and 0.0.0.0/0 every IPv4 address.
+        (_, None) if v6.prefix_len() > 0 && v6.contains(&Ipv4Addr::UNSPECIFIED.to_ipv6_mapped()) => {
+            Err("a part of the IPv6 addresses and every IPv4 address (::ffff:0:0/96); name them apart")
+        }
+        _ => Ok(network),
     }
 }
 
@@ -180,12 +219,20 @@ impl Rule {
             return Err(unusable("an IPv6 address wants brackets"));
         }
         let host = Host::parse(host).ok_or_else(|| unusable("no address, network or host name"))?;
+        let host = match host {
+            Host::Network(network) => Host::Network(canonical(network).map_err(unusable)?),
+            other => other,
+        };
         if kind == Kind::Listen && matches!(host, Host::Name(_) | Host::Suffix(_)) {
             return Err(unusable("a listener wants an address or *"));
         }
         let ports =
             parse_ports(ports).ok_or_else(|| unusable("ports are 1 to 65535, ranges of them, or *"))?;
         Ok(Self { kind, host, ports })
+    }
+
+    fn has(&self, port: u16) -> bool {
+        self.ports.iter().any(|ports| ports.contains(&port))
     }
 }
 
@@ -213,7 +260,7 @@ impl Host {
             return Some(Self::Network(network));
         }
         if let Ok(address) = address.parse::<IpAddr>() {
-            return Some(Self::Network(address.to_canonical().into()));
+            return Some(Self::Network(address.into()));
         }
         if bare.is_some() {
             return None;
@@ -233,8 +280,16 @@ impl Host {
 
     fn matches(&self, name: &str, address: IpAddr) -> bool {
         match self {
-            Self::Any => true,
             Self::Network(network) => network.contains(&address),
+            _ => self.matches_name(name),
+        }
+    }
+
+    /// Returns whether the name matches, whatever its address.
+    fn matches_name(&self, name: &str) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Network(_) => false,
             Self::Name(own) => own == name,
             Self::Suffix(suffix) => name.ends_with(suffix.as_str()),
         }
@@ -328,12 +383,62 @@ mod tests {
     }
 
     #[test]
+    fn networks_of_ipv4_addresses_in_ipv6_are_ipv4_networks() {
+        let rules = rules(
+            "deny [::ffff:10.0.0.0/104]:*\ndeny [::ffff:11.0.0.5]:*\nallow 0.0.0.0/0:80\nallow [::/0]:80",
+        );
+        for (address, allowed) in [
+            ("10.1.2.3", false),
+            ("::ffff:10.1.2.3", false),
+            ("11.0.0.5", false),
+            ("11.0.0.6", true),
+            ("2001:db8::1", true),
+        ] {
+            assert_eq!(allows(&rules, address, address, 80), allowed, "{address}");
+        }
+        for overlapping in ["::/80", "::ffff:0:0/95", "::/1"] {
+            let error = Rules::parse(&format!("deny [{overlapping}]:*")).unwrap_err().1.to_string();
+            assert!(error.contains("every IPv4 address (::ffff:0:0/96); name them apart"), "{error}");
+        }
+        for apart in ["::fffe:0:0/96", "8000::/1", "::/96"] {
+            assert!(Rules::parse(&format!("deny [{apart}]:*")).is_ok(), "{apart}");
+        }
+    }
+
+    #[test]
+    fn hosts_that_no_rule_allows_at_a_port_are_known_without_their_address() {
+        let rules = rules(
+            "deny secret.example:*\nallow 10.0.0.0/8:22\nallow *.example:80\ndeny *:443\nallow db:443,5432\nlisten *:81",
+        );
+        for (host, port, may) in [
+            ("any.test", 22, true),
+            ("secret.example", 22, false),
+            ("Secret.Example.", 80, false),
+            ("WWW.example.", 80, true),
+            ("any.test", 80, false),
+            ("db", 443, false),
+            ("db", 5432, true),
+            ("any.test", 81, false),
+        ] {
+            assert_eq!(rules.may_allow(host, port), may, "{host}:{port}");
+        }
+    }
+
+    #[test]
     fn listeners_have_rules_of_their_own() {
         let rules = rules("allow *:*\nlisten 127.0.0.1:8000-8999\nlisten [::1]:80");
         let may = |address: &str, port| rules.may_listen(address.parse().unwrap(), port);
         assert!(may("127.0.0.1", 8000) && may("::1", 80) && may("::ffff:127.0.0.1", 8999));
         assert!(!may("127.0.0.1", 80) && !may("0.0.0.0", 8000) && !may("::1", 8000));
         assert!(!allows(&rules, "127.0.0.1", "127.0.0.1", 8000), "to listen is not to reach");
+    }
+
+    #[test]
+    fn a_rule_that_denies_holds_for_listeners_behind_it() {
+        let rules = rules("listen 127.0.0.1:80\ndeny 127.0.0.1:*\ndeny x:*\nlisten *:80-90");
+        let may = |address: &str, port| rules.may_listen(address.parse().unwrap(), port);
+        assert!(may("127.0.0.1", 80) && may("127.0.0.2", 81));
+        assert!(!may("127.0.0.1", 81) && !may("::ffff:127.0.0.1", 81));
     }
 
     #[test]

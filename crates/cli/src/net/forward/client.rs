@@ -21,6 +21,7 @@ use super::{Args, Control, tune};
 use crate::Failure;
 use crate::net::options::NetArgs;
 use crate::net::service::{END_TIMEOUT, Service};
+use crate::net::text::escape;
 use crate::net::{Open, block_on, moves};
 use crate::system::os_error;
 
@@ -251,7 +252,7 @@ async fn stdio(
     let (_endpoint, association) = connect(args, net, open).await?;
     let (link, _) = Link::new(association, Role::Client, Limits::default());
     let work = async {
-        let refused = |end| Failure::Run(format!("{target}: {end}"));
+        let refused = |end: End| Failure::Run(format!("{target}: {}", escape(&end.to_string())));
         let connection = link.open(target.clone()).map_err(refused)?;
         let result = carry(&connection, tokio::io::stdin(), tokio::io::stdout()).await;
         match result {

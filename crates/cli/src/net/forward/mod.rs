@@ -5,6 +5,7 @@ mod carry;
 mod client;
 mod link;
 mod report;
+mod resolve;
 mod server;
 mod specs;
 

@@ -1,6 +1,6 @@
 //! The server: connects to the targets that its rules allow.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use super::carry::carry_tcp;
 use super::link::{Link, Opening};
 use super::report::{Happened, Report};
+use super::resolve::{RESOLVERS, Resolver};
 use super::{greet, tune};
 use crate::Failure;
 use crate::net::block_on_with;
@@ -22,14 +23,8 @@ use crate::net::serve::announce;
 use crate::net::service::FIRST_TIMEOUT;
 use crate::system::{os_error, read_text};
 
-/// Limit of threads that resolve names.
-const RESOLVERS: usize = 32;
-
 /// Clients at a time.
 const CLIENTS: usize = 1024;
-
-/// Time to resolve a name.
-const RESOLVE: Duration = Duration::from_secs(10);
 
 /// Time to connect to one address of a target.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -107,6 +102,7 @@ async fn client(association: Association, rules: Arc<Rules>, limits: Limits, rep
     let name = association.remote_addresses().first().map_or("client".to_owned(), SocketAddr::to_string);
     report.tell(&Happened::Client { client: name.clone() });
     let (link, mut opens) = Link::new(association, Role::Server, limits);
+    let resolver = Resolver::new();
     let greeted = AtomicBool::new(false);
     let mut run = std::pin::pin!(link.run(|message| {
         greeted.store(true, Ordering::Relaxed);
@@ -119,7 +115,7 @@ async fn client(association: Association, rules: Arc<Rules>, limits: Limits, rep
         tokio::select! {
             result = &mut run => break result,
             Some(opening) = opens.recv() => {
-                connections.spawn(connect(opening, Arc::clone(&rules), name.clone(), report));
+                connections.spawn(connect(opening, Arc::clone(&rules), resolver.clone(), name.clone(), report));
             }
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
             () = &mut late, if !late.is_elapsed() && !greeted.load(Ordering::Relaxed) => {
@@ -134,11 +130,11 @@ async fn client(association: Association, rules: Arc<Rules>, limits: Limits, rep
 }
 
 /// Connects to the target of a client's connection, and carries it.
-async fn connect(opening: Opening, rules: Arc<Rules>, client: String, report: Report) {
+async fn connect(opening: Opening, rules: Arc<Rules>, resolver: Resolver, client: String, report: Report) {
     let Opening { connection, target } = opening;
     let to = target.to_string();
     let reached = tokio::select! {
-        reached = reach(&rules, &target) => reached,
+        reached = reach(&rules, &resolver, &target) => reached,
         end = connection.failure(super::link::Direction::Inward) => Err(end),
     };
     let stream = match reached {
@@ -155,12 +151,15 @@ async fn connect(opening: Opening, rules: Arc<Rules>, client: String, report: Re
 }
 
 /// Connects to an address of the target that the rules allow: to the address that was checked.
-async fn reach(rules: &Rules, target: &Target) -> Result<TcpStream, End> {
+async fn reach(rules: &Rules, resolver: &Resolver, target: &Target) -> Result<TcpStream, End> {
     let Target::Host { host, port } = target else {
         return Err(End::new(Reason::Forbidden, "the server has no such target"));
     };
     let (mut verdict, mut allowed) = (Verdict::Denied, Vec::new());
-    for address in resolve(host).await? {
+    if !rules.may_allow(host, *port) {
+        return Err(End::new(Reason::Forbidden, verdict.to_string()));
+    }
+    for address in resolver.resolve(host).await? {
         match rules.check(host, address, *port) {
             Verdict::Allowed => allowed.push(SocketAddr::new(address.to_canonical(), *port)),
             refused => verdict = refused,
@@ -181,16 +180,4 @@ async fn reach(rules: &Rules, target: &Target) -> Result<TcpStream, End> {
         };
     }
     Err(end)
-}
-
-/// Returns the addresses of a host.
-async fn resolve(host: &str) -> Result<Vec<IpAddr>, End> {
-    if let Ok(address) = host.parse() {
-        return Ok(vec![address]);
-    }
-    match tokio::time::timeout(RESOLVE, tokio::net::lookup_host((host, 0))).await {
-        Ok(Ok(found)) => Ok(found.map(|address| address.ip()).collect()),
-        Ok(Err(error)) => Err(End::new(Reason::UnknownHost, os_error(&error))),
-        Err(_) => Err(End::new(Reason::UnknownHost, format!("no answer for {} s", RESOLVE.as_secs()))),
-    }
 }

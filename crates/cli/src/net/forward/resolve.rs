@@ -1,0 +1,99 @@
+//! [`Resolver`]: resolves the names that a client's connections need.
+
+use std::io;
+use std::net::{IpAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+use msctp_forward::{End, Reason};
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+
+use crate::system::os_error;
+
+/// Limit of threads that resolve the names of all clients.
+pub(super) const RESOLVERS: usize = 128;
+
+/// Names that a client's connections resolve at a time. It is far below [`RESOLVERS`]: a client whose names
+/// have servers that do not answer must not stop the others.
+const NAMES: usize = 8;
+
+/// Time to resolve a name, with the time it waits for other names of the client.
+const RESOLVE: Duration = Duration::from_secs(10);
+
+/// Resolves names for one client.
+#[derive(Clone)]
+pub(super) struct Resolver {
+    names: Arc<Semaphore>,
+}
+
+impl Resolver {
+    pub(super) fn new() -> Self {
+        Self { names: Arc::new(Semaphore::new(NAMES)) }
+    }
+
+    /// Returns the addresses of a host, a name or an address.
+    ///
+    /// # Errors
+    ///
+    /// The name is unknown, or no answer comes in time.
+    pub(super) async fn resolve(&self, host: &str) -> Result<Vec<IpAddr>, End> {
+        if let Ok(address) = host.parse() {
+            return Ok(vec![address]);
+        }
+        let host = host.to_owned();
+        let look_up = move || Ok((host.as_str(), 0).to_socket_addrs()?.map(|found| found.ip()).collect());
+        match tokio::time::timeout(RESOLVE, self.run(look_up)).await {
+            Ok(Ok(found)) => Ok(found),
+            Ok(Err(error)) => Err(End::new(Reason::UnknownHost, os_error(&error))),
+            Err(_) => Err(End::new(Reason::UnknownHost, format!("no answer for {} s", RESOLVE.as_secs()))),
+        }
+    }
+
+    /// Runs a look-up in a thread. Nothing can stop the thread, so that it keeps its permit until it is done,
+    /// even if the connection has ended.
+    async fn run<T: Send + 'static>(
+        &self,
+        look_up: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        let permit = Arc::clone(&self.names).acquire_owned().await.map_err(io::Error::other)?;
+        let task = spawn_blocking(move || {
+            let found = look_up();
+            drop(permit);
+            found
+        });
+        task.await.map_err(io::Error::other)?
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn a_client_whose_names_get_no_answer_does_not_stop_the_others() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(NAMES + 1)
+            .build()
+            .unwrap();
+        let (stuck, other) = (Resolver::new(), Resolver::new());
+        let mut releases = Vec::new();
+        runtime.block_on(async {
+            for _ in 0..4 * NAMES {
+                let (release, released) = mpsc::channel::<()>();
+                releases.push(release);
+                let look_up = stuck.run(move || Ok(released.recv().is_err()));
+                // The connection ends early; its thread does not.
+                assert!(tokio::time::timeout(Duration::from_millis(5), look_up).await.is_err());
+            }
+            assert_eq!(stuck.names.available_permits(), 0);
+            let answer = tokio::time::timeout(Duration::from_secs(20), other.run(|| Ok("answer"))).await;
+            assert_eq!(answer.expect("a thread is left").unwrap(), "answer");
+            releases.clear();
+            assert_eq!(stuck.run(|| Ok("answer")).await.unwrap(), "answer");
+        });
+    }
+}
