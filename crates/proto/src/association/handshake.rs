@@ -534,6 +534,7 @@ impl Association {
             peer_port: self.tags.peer_port,
             local_tag,
             local_initial_tsn,
+            collision: colliding,
             tie_tags,
             random,
             protection,

@@ -145,7 +145,8 @@ impl Association {
             Admission::Ours => {
                 // With a shared key the tag alone does not prove that the peer sent the packet: observers
                 // know it. Before the keys are agreed nothing is signed.
-                let needs_signature = self.auth.excludes_observers() && !self.is_setting_up();
+                let needs_signature =
+                    self.auth.excludes_observers() && (!self.is_setting_up() || self.is_enforced());
                 self.liveness.packet_is_signed = false;
                 self.note_valid_packet(now, at);
                 if opened {
@@ -796,6 +797,10 @@ impl Association {
                 self.on_stale_cookie(now, us);
                 continue;
             }
+            // `may_come_unsigned`: of a listener without keys, which refuses the cookie
+            if self.is_enforced() && !authenticated {
+                continue;
+            }
             if let Cause::UnrecognizedChunkType(chunk) = cause
                 && chunk.first() == Some(&ChunkType::ASCONF.0)
                 //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
@@ -804,7 +809,7 @@ impl Association {
                 //= reason=not believed
                 //# the sender of the ASCONF MUST NOT send any further ASCONF Chunks and MUST stop its T-4
                 //# timer
-                && (authenticated || !self.auth.is_spoken())
+                && (authenticated || !(self.auth.is_spoken() || self.is_protected()))
             {
                 // RFC 5061 §5.1.1 A9: the peer does not support ASCONF after all. A peer with AUTH announced
                 // ASCONF: only a signed ERROR may revoke that.

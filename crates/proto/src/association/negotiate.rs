@@ -191,7 +191,7 @@ impl<'a> Offer<'a> {
                 }
                 Some(Ok(Param::DtlsKeyManagement(_))) => {
                     if offer.protection.is_none() {
-                        offer.protection = Some(ProtectionOffer::read(rest).ok_or(OfferFault::Malformed)?);
+                        offer.protection = ProtectionOffer::read(rest);
                     }
                     continue;
                 }
@@ -227,7 +227,7 @@ impl<'a> Offer<'a> {
                 // The DTLS chunk takes the place of AUTH.
                 Ok(()) => return Ok(()),
                 Err(error) if config.protection.is_required() => return Err(OfferFault::Protection(error)),
-                Err(_) => {}
+                Err(_) => self.protection = self.protection.take().filter(ProtectionOffer::fits_cookie),
             }
         }
         let required = config.auth.policy == AuthPolicy::Required;
@@ -450,6 +450,8 @@ pub(crate) struct Answer<'a> {
     pub(crate) peer_port: u16,
     pub(crate) local_tag: u32,
     pub(crate) local_initial_tsn: Tsn,
+    /// Tag, TSN, Random Number and protection parameter are those of our INIT.
+    pub(crate) collision: bool,
     /// (local, peer's); zeros when there is no association (RFC 9260 §5.2.2).
     pub(crate) tie_tags: (u32, u32),
     /// Our Random Number, if AUTH is enabled.
@@ -517,6 +519,7 @@ impl Answer<'_> {
             at: self.at,
             addresses: offer.all_addresses(self.at.remote).into_iter().skip(1).collect(),
             lists_addresses: true,
+            collision: self.collision,
         };
         let mut signed = Vec::with_capacity(256);
         let chunk_types = self.config.extensions().chunk_types();

@@ -115,11 +115,16 @@ impl Association {
             }
             return false;
         }
+        let offers = cookie.protection.as_ref();
         let refused = match action {
             Action::Discard => true,
             Action::Restart => jar.is_used(cookie) || !self.config.auth.accept_restarts,
             // The INIT ACK must have gone to the peer that was called (RFC 9260 §5.2.1).
-            Action::Collision => jar.is_used(cookie) || !self.paths.has_remote(&cookie.at.remote),
+            Action::Collision => {
+                jar.is_used(cookie)
+                    || !self.paths.has_remote(&cookie.at.remote)
+                    || self.protection.as_ref().is_some_and(|ours| !ours.may_collide(offers))
+            }
             Action::Duplicate => false,
         };
         if refused {
@@ -320,6 +325,7 @@ mod tests {
             at: PathAddr { local: ip, remote: ip },
             addresses: Addresses::new(),
             lists_addresses: true,
+            collision: false,
         };
         let tags = Tags {
             local_tag: LOCAL,

@@ -68,6 +68,8 @@ pub(crate) struct Cookie {
     pub(crate) addresses: Addresses,
     /// True if the INIT ACK lists all addresses of this end; false if only the one in `at`.
     pub(crate) lists_addresses: bool,
+    /// An association that is set up made the cookie: tag, TSN and parameters are those of its own INIT.
+    pub(crate) collision: bool,
 }
 
 impl CookieAuth {
@@ -142,9 +144,8 @@ impl Cookie {
             out.extend_from_slice(&word.to_be_bytes());
         }
         out.extend_from_slice(&self.extensions.bits().to_be_bytes());
-        let [auth, lists, protection] =
-            [self.auth.is_some(), self.lists_addresses, self.protection.is_some()].map(u8::from);
-        out.push(auth | lists << 1 | protection << 2);
+        let flags = [self.auth.is_some(), self.lists_addresses, self.protection.is_some(), self.collision];
+        out.push(flags.iter().rev().fold(0, |bits, &flag| bits << 1 | u8::from(flag)));
         if let Some(auth) = &self.auth {
             auth.write(out);
         }
@@ -187,7 +188,7 @@ impl Cookie {
         ] = words;
         let extensions = Extensions::from_bits(reader.u16()?);
         let [flags] = reader.take()?;
-        let lists_addresses = flags & 2 != 0;
+        let (lists_addresses, collision) = (flags & 2 != 0, flags & 8 != 0);
         let auth = match flags & 1 {
             0 => None,
             _ => Some(CookieAuth::read(&mut reader)?),
@@ -221,6 +222,7 @@ impl Cookie {
             at,
             addresses,
             lists_addresses,
+            collision,
         })
     }
 }
@@ -427,6 +429,7 @@ pub(super) mod testing {
             at: PathAddr { local: "10.0.0.1".parse().unwrap(), remote: "2001:db8::1".parse().unwrap() },
             addresses: ["10.0.0.2".parse().unwrap(), "2001:db8::2".parse().unwrap()].into_iter().collect(),
             lists_addresses: true,
+            collision: false,
         }
     }
 }
@@ -465,6 +468,7 @@ mod tests {
                 ..whole.clone()
             },
             Cookie { lists_addresses: false, ..whole.clone() },
+            Cookie { collision: true, ..whole.clone() },
             with(None),
             with(Some(&[])),
             with(Some(&[ChunkType(7); 256])),

@@ -4,7 +4,7 @@
 use core::net::IpAddr;
 use std::sync::Arc;
 
-use msctp_units::Time;
+use msctp_units::{Span, Time};
 use msctp_wire::{Abort, Cause, Causes, Chunk, ChunkType, Error, Init, Packet, Tsn};
 
 use super::{DatagramOutcome, Endpoint, IgnoreReason};
@@ -74,6 +74,7 @@ impl Endpoint {
             peer_port,
             local_tag,
             local_initial_tsn,
+            collision: false,
             //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.2
             //# For a normal association INIT chunk (i.e., the endpoint is in the CLOSED state), the Tie-Tags
             //# MUST be set to 0
@@ -155,8 +156,10 @@ impl Endpoint {
         if config.as_ref().is_some_and(|config| !may_echo(config, packet, &cookie)) {
             return DatagramOutcome::Ignored(IgnoreReason::Unauthenticated);
         }
-        // Step 4
-        if let Some(staleness) = self.jar.staleness(now, &cookie) {
+        // Step 4. The keys of a collision's cookie may be those of an association that is over: an honest
+        // peer sends a new INIT (RFC 9260 §5.2.6).
+        let is_over = (slot.is_none() && cookie.collision).then_some(Span::ZERO);
+        if let Some(staleness) = self.jar.staleness(now, &cookie).or(is_over) {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-4
             //# if the received State Cookie is expired (see Section 5.1.5), the receiver MUST send back an
             //# ERROR chunk.
@@ -237,7 +240,6 @@ fn authentication(config: &Config, cookie: &Cookie) -> Authentication {
 
 #[cfg(test)]
 mod tests {
-    use msctp_units::Span;
     use msctp_wire::{Checksum, CookieEcho, PacketBuilder, VerificationTag};
 
     use super::*;

@@ -13,7 +13,7 @@ use msctp_units::{Span, Time};
 use msctp_wire::{CommonHeader, KeyManagementId};
 
 use super::config::{KeyManagement, Method};
-use super::offer::ProtectionOffer;
+use super::offer::{CookieProtection, ProtectionOffer};
 
 /// Bytes before and after the chunks of a protected packet.
 pub(crate) const SPACE: (usize, usize) = (HEADER_LEN, TRAILER_LEN);
@@ -120,21 +120,31 @@ impl PacketProtection {
         if let Some(ours) = ours {
             self.ours = ours.clone();
         }
-        let negotiated = self.ours.negotiate(theirs)?;
-        let theirs = theirs.ok_or(NegotiationError::MissingSupport)?.clone();
-        let agreed = Agreed { negotiated, theirs, numbers };
+        let agreed = self.ours.negotiate(theirs).and_then(|negotiated| {
+            let theirs = theirs.ok_or(NegotiationError::MissingSupport)?.clone();
+            Ok(Agreed { negotiated, theirs, numbers })
+        });
         // The keys in use stay: their nonces must not repeat.
-        if self.agreed.as_ref() == Some(&agreed) {
+        if agreed.is_ok() && self.agreed.as_ref() == agreed.as_ref().ok() {
             return Ok(());
         }
         (self.sealer, self.opener) = (Sealer::new(), Opener::default());
         (self.enforced, self.proven) = (false, false);
+        (self.agreed, self.schedule) = (None, None);
+        let agreed = agreed?;
         self.schedule = self.derive(&agreed);
         self.agreed = Some(agreed);
         if self.schedule.is_some() {
             self.begin_schedule();
         }
         Ok(())
+    }
+
+    /// Returns whether the cookie of a collision may be accepted: it has the parameter of the present INIT,
+    /// which is another one after a stale cookie, and ends no agreement.
+    pub(crate) fn may_collide(&self, cookie: Option<&CookieProtection>) -> bool {
+        cookie.is_none_or(|both| both.ours == self.ours)
+            && (self.agreed.is_none() || self.ours.negotiate(cookie.map(|both| &both.theirs)).is_ok())
     }
 
     /// Derives the first epoch of pre-shared keys; `None` with another method.

@@ -25,11 +25,10 @@ impl ProtectionOffer {
         Self(SmallVec::from_vec(bytes))
     }
 
-    /// Reads the parameter in front of `bytes`; `None` if there is no valid one, or it is too long.
+    /// Reads the parameter in front of `bytes`; `None` if there is no valid one.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let len = usize::from(u16::from_be_bytes([*bytes.get(2)?, *bytes.get(3)?]));
-        let bytes = bytes.get(..len).filter(|bytes| bytes.len() <= FIXED + MAX_METHODS)?;
-        let offer = Self(SmallVec::from_slice(bytes));
+        let offer = Self(SmallVec::from_slice(bytes.get(..len)?));
         offer.param().is_some().then_some(offer)
     }
 
@@ -50,9 +49,15 @@ impl ProtectionOffer {
         self.param().map(Param::DtlsKeyManagement)
     }
 
+    /// Returns whether a cookie can hold it. With more methods, none counts as common.
+    pub(crate) fn fits_cookie(&self) -> bool {
+        self.0.len() <= FIXED + MAX_METHODS
+    }
+
     /// Chooses role and method (draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.1).
     pub(crate) fn negotiate(&self, theirs: Option<&Self>) -> Result<Negotiated, NegotiationError> {
-        let ours = self.param().ok_or(NegotiationError::NoCommonMethod)?;
+        let usable = theirs.is_none_or(Self::fits_cookie);
+        let ours = self.param().filter(|_| usable).ok_or(NegotiationError::NoCommonMethod)?;
         negotiate(&ours, theirs.and_then(Self::param).as_ref())
     }
 
@@ -104,9 +109,9 @@ mod tests {
         }
         let mut long = vec![0x80, 6, 0, 42, 0, 0, 0, 0, 1];
         long.resize(42, 0);
-        assert_eq!(ProtectionOffer::read(&long), None);
-        long[3] = 41;
-        assert!(ProtectionOffer::read(&long).is_some());
+        let long = ProtectionOffer::read(&long).unwrap();
+        assert_eq!(ours.negotiate(Some(&long)), Err(NegotiationError::NoCommonMethod));
+        assert!(!long.fits_cookie() && theirs.fits_cookie());
         assert_eq!(ProtectionOffer::other_tie_breaker(Some(&ours), 0x0102_0304), 0x0102_0305);
         assert_eq!(ProtectionOffer::other_tie_breaker(Some(&ours), 7), 7);
     }

@@ -23,6 +23,7 @@ mod null_key;
 mod off_path;
 mod parameters;
 mod protected;
+mod protected_setup;
 mod reflection;
 mod replay;
 mod restarts;
