@@ -4,6 +4,7 @@ mod tcp;
 
 use msctp_units::{Rate, Span, Time};
 
+use crate::action::{Act, Call};
 use crate::app::video::Video;
 use crate::line::{End, Handover, Last, Line};
 use crate::scenario::Side;
@@ -88,8 +89,13 @@ impl Simulation {
     }
 
     fn how_it_ended(&self, number: usize, line: &Line) -> Option<String> {
-        // Each association's start is the plan's action of the same number.
-        let refused = self.plan.actions[number].refused.as_ref().map(|why| format!("could not begin: {why}"));
+        let starts = |act: &Act| {
+            let connect = Call::Connect;
+            matches!(act, Act::Association { association, call, .. } if *association == number && *call == connect)
+        };
+        let start = self.plan.actions.iter().find(|planned| starts(&planned.act));
+        let refused =
+            start.and_then(|start| start.refused.as_ref()).map(|why| format!("could not begin: {why}"));
         let end = |side: Side| line.end(side).ended.as_ref().and_then(|last| last.why.clone());
         refused.or_else(|| end(Side::Client)).or_else(|| end(Side::Server))
     }
