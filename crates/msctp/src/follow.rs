@@ -42,7 +42,8 @@ impl State {
         let Some(slot) = self.slots.get_mut(&handle) else { return };
         match event {
             Event::AddressChange { request, accepted } => {
-                slot.moves.get_or_insert_default().answered(*request, *accepted);
+                let used = |ip| self.follower.as_ref().is_some_and(|follower| follower.rank(ip).is_some());
+                slot.moves.get_or_insert_default().answered(*request, *accepted, used);
             }
             Event::Connected { .. } | Event::Restarted => {
                 let primary = self.core.association(handle).and_then(|a| a.paths().find(|path| path.primary));
@@ -229,8 +230,13 @@ fn better(
 }
 
 impl Moves {
-    fn answered(&mut self, request: AddressRequest, accepted: bool) {
+    /// Notes the answer to a request; `used`: whether an address is in use.
+    fn answered(&mut self, request: AddressRequest, accepted: bool, used: impl Fn(IpAddr) -> bool) {
         match request {
+            // The address returned before the answer, and stays.
+            AddressRequest::Delete(ip) if !accepted && used(ip) => {
+                self.deleted.retain(|deleted| *deleted != ip);
+            }
             // The peer is asked for its primary again once there is one.
             AddressRequest::Add(ip) | AddressRequest::SetPrimary(ip)
                 if !accepted && self.moving.is_some_and(|(_, to)| to == ip) =>

@@ -98,6 +98,52 @@ fn no_packet_is_sent_from_a_deleted_address() {
     assert_eq!(pair.b.received.len(), 4000);
 }
 
+/// Both links go down one after the other, and the first one returns while its Delete is outstanding. The
+/// request, or its answer, was lost with the second link.
+#[test]
+fn an_address_that_returns_before_its_deletion_is_answered_carries_data_again() {
+    for lost in [chunk::ASCONF, chunk::ASCONF_ACK] {
+        let mut pair = Pair::established_with(traced(), traced(), vec![a_ip(0), a_ip(1)], vec![b_ip(0)]);
+        pair.run_for(Span::from_secs(5));
+        let link = |pair: &mut Pair, local, state| {
+            pair.with(Side::A, |a, now| a.link_event(now, LinkEvent { local, state })).unwrap();
+        };
+        link(&mut pair, a_ip(0), LinkState::Down);
+        pair.drop_if(move |flight| {
+            let ends = [flight.at.local, flight.at.remote];
+            ends.contains(&a_ip(0)) || !(lost == chunk::ASCONF_ACK && flight.has(chunk::ASCONF))
+        });
+        pair.with(Side::A, |a, now| a.remove_local_address(now, a_ip(0))).unwrap();
+        pair.run_for(Span::from_millis(60));
+        link(&mut pair, a_ip(1), LinkState::Down);
+        pair.run_for(Span::from_millis(400));
+        pair.drop_if(|flight| [flight.at.local, flight.at.remote].contains(&a_ip(1)));
+        pair.log = Some(Vec::new());
+        link(&mut pair, a_ip(0), LinkState::Up);
+        let applied = lost == chunk::ASCONF_ACK;
+        let answer = Event::AddressChange { request: AddressRequest::Delete(a_ip(0)), accepted: applied };
+        let done = pair.run_until(Span::from_millis(100), |pair| pair.a.saw(|event| *event == answer));
+        assert!(done, "the deletion is undecided: lost {lost}");
+        let mut asked = pair.sent_since(Side::A, 0);
+        asked.retain(|flight| flight.at.local == a_ip(0) && flight.sent < pair.now);
+        assert!(
+            !asked.is_empty() && asked.iter().all(|flight| flight.has(chunk::ASCONF)),
+            "only the request"
+        );
+        if applied {
+            pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(0))).unwrap();
+        }
+        for side in [Side::A, Side::B] {
+            let before = pair.host(side.other()).received.len();
+            pair.send(side, support::text_message("again"));
+            let arrived =
+                pair.run_until(Span::from_secs(3), |pair| pair.host(side.other()).received.len() > before);
+            assert!(arrived, "from {side:?}: lost {lost}");
+        }
+        assert!(!pair.a.saw(|event| matches!(event, Event::Lost(_))));
+    }
+}
+
 #[test]
 fn requests_survive_the_loss_of_any_chunk() {
     for lost in [chunk::ASCONF, chunk::ASCONF_ACK, chunk::HEARTBEAT, chunk::HEARTBEAT_ACK] {

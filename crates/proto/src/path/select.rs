@@ -118,9 +118,9 @@ impl Paths {
     ///
     /// `source`: the local address that must be the source, for a request about the source address itself
     /// (RFC 5061 §4.2.1). `last_used`: the path of the previous transmission; a retransmission prefers
-    /// another. An address that is being added may be the source (§5.3 F1), one that is being deleted never
-    /// (F4, F6). It is used if no other path works: an interface that replaces another cannot be added
-    /// otherwise (§5.3.2).
+    /// another. An address that is being added may be the source (§5.3 F1). It is used if no other path
+    /// works: an interface that replaces another cannot be added otherwise (§5.3.2). An address that is being
+    /// deleted is no source (F4, F6), unless its link is up and that of every other address is down.
     pub(crate) fn request_path_from(
         &self,
         source: Option<IpAddr>,
@@ -141,13 +141,22 @@ impl Paths {
         last_used: Option<PathId>,
         admitted: impl Fn(&Path) -> bool,
     ) -> Option<PathId> {
+        let going = |path: &&Path| path.source == SourceUse::ReceiveOnly;
+        let others_down = self.list.iter().filter(|path| !going(path)).all(|path| !path.link_up);
         self.list
             .iter()
             .filter(|path| admitted(path))
             //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
             //# An endpoint MUST NOT set an IP header source address for an SCTP packet holding the ASCONF
             //# Chunk to be the same as an address being deleted by the ASCONF Chunk.
-            .filter(|path| path.source != SourceUse::ReceiveOnly)
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+            //= type=exception
+            //= reason=the address returned and all others went down before the answer: no other address can
+            //= reason=send the ASCONF, and no other ASCONF may follow it (§5.1 A3). The peer refuses the
+            //= reason=Delete (F8), or repeats its answer if it has applied it (§5.2 E2)
+            //# An endpoint MUST NOT set an IP header source address for an SCTP packet holding the ASCONF
+            //# Chunk to be the same as an address being deleted by the ASCONF Chunk.
+            .filter(|path| !going(path) || others_down && path.link_up)
             // RFC 9260 §5.4 forbids requests to an unconfirmed address, whatever the pair.
             //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
             //# The receiver MUST NOT send packets to the new address except for
@@ -413,6 +422,12 @@ mod tests {
         paths.set_source_use(&local(0), SourceUse::ReceiveOnly, ms(3));
         assert_eq!(paths.request_path_from(None, None), Some(new), "never from the address being deleted");
         assert_eq!(paths.working_request_path(None), Some(new));
+        paths.set_link(&local(9), false, ms(3));
+        assert_eq!(paths.request_path_from(None, None), Some(P0), "unless no other address has a link");
+        paths.set_link(&local(0), false, ms(3));
+        assert_eq!(paths.request_path_from(None, None), Some(new), "nor has this one");
+        paths.set_link(&local(0), true, ms(3));
+        paths.set_link(&local(9), true, ms(3));
         paths.set_source_use(&local(9), SourceUse::AsconfOnly, ms(3));
         assert_eq!(paths.working_request_path(None), None, "one that the peer lists");
         paths.set_source_use(&local(0), SourceUse::Full, ms(3));
