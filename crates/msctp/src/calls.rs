@@ -81,7 +81,7 @@ impl Association {
 /// | `round-robin` | streams take turns, a message each |
 /// | `round-robin-packet` | streams take turns, a packet each |
 /// | `priority` | the stream of the lowest value first |
-/// | `fair-capacity` | streams get equal numbers of bytes |
+/// | `fair` | streams get equal numbers of bytes |
 /// | `weighted-fair` | streams get bytes in proportion to their values |
 ///
 /// Without interleaving (`Config::streams`, RFC 8260 §2) a message that was begun is finished first.
