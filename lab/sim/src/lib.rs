@@ -61,6 +61,7 @@ mod observer;
 mod outside;
 mod outside_hosts;
 mod packet;
+mod percentile;
 mod probe;
 pub mod random;
 pub mod real_stacks;
@@ -74,6 +75,7 @@ mod trace_hash;
 
 pub use outside::{Heard, News};
 pub use outside_hosts::{OutsideHosts, OutsideInterface, Stray};
+pub use percentile::nearest_rank;
 pub use real_stacks::RealStackRun;
 pub use series::Series;
 pub use simulation::Simulation;

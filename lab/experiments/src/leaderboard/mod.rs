@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use msctp_schemes::policies::{Oracle, policies};
+use msctp_sim::nearest_rank;
 use serde::Serialize;
 
 pub use drive::{Drive, DrivesError, load};
@@ -202,13 +203,13 @@ fn measured(complete: &[Complete<'_>], sender: Sender, networks: &[String; 2]) -
         of_better,
         of_optimum,
         worse,
-        gap_median: Some(quantile(&mut gaps, 0.5)),
-        gap_max: Some(quantile(&mut gaps, 1.0)),
+        gap_median: Some(percentile(&mut gaps, 50)),
+        gap_max: Some(percentile(&mut gaps, 100)),
         below_1mbps: of_time(complete, runs.iter().map(|run| run.below)),
         bytes: [0, 1].map(|network| runs.iter().map(|run| run.on[network]).sum()),
-        queueing_p95: Some(quantile(&mut queueing, 0.5)),
-        video_p95: Some(quantile(&mut video, 0.5)),
-        video_p95_of_nine_tenths: Some(quantile(&mut video, 0.9)),
+        queueing_p95: Some(percentile(&mut queueing, 50)),
+        video_p95: Some(percentile(&mut video, 50)),
+        video_p95_of_nine_tenths: Some(percentile(&mut video, 90)),
         drives,
     }
 }
@@ -247,9 +248,8 @@ fn of_time(complete: &[Complete<'_>], shares: impl Iterator<Item = f64>) -> f64 
     sum / time
 }
 
-/// Returns a quantile by the nearest rank; 0 without values.
-fn quantile(values: &mut [f64], share: f64) -> f64 {
+/// Sorts the values and returns a percentile by the nearest rank; 0 without values.
+fn percentile(values: &mut [f64], percent: usize) -> f64 {
     values.sort_by(f64::total_cmp);
-    let rank = (share * values.len() as f64).ceil() as usize;
-    values.get(rank.max(1) - 1).copied().unwrap_or(0.0)
+    nearest_rank(values, percent).unwrap_or(0.0)
 }

@@ -139,7 +139,7 @@ fn late(series: &Series, end: f64) -> f64 {
     let mut times: Vec<f64> = messages
         .map(|(generated, delivered)| delivered.unwrap_or(end).since(*generated).as_secs_f64())
         .collect();
-    super::quantile(&mut times, 0.95)
+    super::percentile(&mut times, 95)
 }
 
 fn measure(drive: &Drive, summary: &Summary, series: &Series, video: f64) -> Result<Run, String> {
@@ -175,5 +175,5 @@ fn queueing(drive: &Drive, series: &Series) -> f64 {
             }
         }
     }
-    super::quantile(&mut samples, 0.95)
+    super::percentile(&mut samples, 95)
 }

@@ -3,12 +3,11 @@
 use msctp_sim::summary::{FlowSummary, TcpFlowSummary};
 use msctp_units::Time;
 
-use super::{Results, Wanted, largest};
+use super::{Results, Wanted, associations, largest};
 
 /// Returns both directions of every association that the metric covers.
 fn flows<'r>(results: &Results<'r>, wanted: &Wanted) -> Vec<&'r FlowSummary> {
-    let covered = results.summary.associations.iter().filter(|a| wanted.covers(&a.name));
-    covered.flat_map(|a| [&a.to_server, &a.to_client]).collect()
+    associations(results, wanted).flat_map(|a| [&a.to_server, &a.to_client]).collect()
 }
 
 /// Returns both directions of every TCP connection that the metric covers.
@@ -88,12 +87,11 @@ pub(super) fn tcp_completed(results: &Results<'_>, wanted: &Wanted) -> Result<f6
 }
 
 pub(super) fn established(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
-    let covered = results.summary.associations.iter().filter(|a| wanted.covers(&a.name));
+    let covered = associations(results, wanted);
     let up = covered.map(|a| a.established.ok_or_else(|| format!("{} was never established", a.name)));
     largest(up.collect::<Result<Vec<_>, _>>()?, "there is no association")
 }
 
 pub(super) fn ended(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
-    let covered = results.summary.associations.iter().filter(|a| wanted.covers(&a.name));
-    Ok(covered.filter(|association| association.ended.is_some()).count() as f64)
+    Ok(associations(results, wanted).filter(|association| association.ended.is_some()).count() as f64)
 }

@@ -3,7 +3,7 @@
 use msctp_sim::summary::{AssociationSummary, HandoverSummary};
 use msctp_units::Time;
 
-use super::{Results, Wanted, largest, mean};
+use super::{Results, Wanted, associations, largest, mean};
 
 /// Time in seconds before which a change of the primary path is part of the set-up.
 const SETTLED: f64 = 2.0;
@@ -24,7 +24,7 @@ fn handovers<'r>(
 /// Returns the first handover of each association that the metric covers and that handed over.
 fn firsts<'r>(results: &Results<'r>, wanted: &Wanted) -> Result<Vec<&'r HandoverSummary>, String> {
     let mut firsts = Vec::new();
-    for association in results.summary.associations.iter().filter(|a| wanted.covers(&a.name)) {
+    for association in associations(results, wanted) {
         if let Some(why) = &association.ended {
             return Err(format!("{}: the association ended: {why}", association.name));
         }
@@ -68,6 +68,6 @@ pub(super) fn at(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> 
 }
 
 pub(super) fn count(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
-    let covered = results.summary.associations.iter().filter(|a| wanted.covers(&a.name));
+    let covered = associations(results, wanted);
     Ok(covered.map(|association| handovers(association, wanted).count()).sum::<usize>() as f64)
 }

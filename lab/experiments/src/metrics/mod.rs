@@ -14,6 +14,7 @@ use std::fmt;
 
 use msctp_schemes::catalogue::suggest;
 use msctp_sim::scenario::{AppKind, Scenario};
+use msctp_sim::summary::AssociationSummary;
 use msctp_sim::{Series, Summary};
 use msctp_units::{Span, Time};
 
@@ -304,6 +305,11 @@ impl Metric {
             }
         }
     }
+}
+
+/// Returns the associations that the metric covers.
+fn associations<'r>(results: &Results<'r>, wanted: &Wanted) -> impl Iterator<Item = &'r AssociationSummary> {
+    results.summary.associations.iter().filter(|association| wanted.covers(&association.name))
 }
 
 /// Returns the mean; an error of this text without a value.

@@ -1,20 +1,21 @@
 //! Metrics of the path in use at an instant, from the trace of the end that sends.
 
 use msctp_proto::{PathId, TraceKind};
+use msctp_sim::nearest_rank;
 use msctp_sim::series::TraceSeries;
-use msctp_units::Time;
+use msctp_sim::summary::AssociationSummary;
+use msctp_units::{Span, Time};
 
-use super::{Results, Wanted, mean};
+use super::{Results, Wanted, associations, mean};
 
 /// Returns the traces of the ends that send the data of the associations that the metric covers.
 fn senders<'r>(results: &Results<'r>, wanted: &Wanted) -> Vec<&'r TraceSeries> {
-    let covered = results.summary.associations.iter().filter(|a| wanted.covers(&a.name));
-    let sender = |association: &msctp_sim::summary::AssociationSummary| {
+    let sender = |association: &AssociationSummary| {
         let side =
             if association.to_client.bytes > association.to_server.bytes { "server" } else { "client" };
         results.series.traces.iter().find(|trace| trace.association == association.name && trace.side == side)
     };
-    covered.filter_map(sender).collect()
+    associations(results, wanted).filter_map(sender).collect()
 }
 
 /// Returns the primary path at an instant: the latest switch's, else the path that the first switch left,
@@ -99,6 +100,6 @@ pub(super) fn rtt_p95(results: &Results<'_>, wanted: &Wanted) -> Result<f64, Str
         samples.extend((0..rtt.at.len()).filter(|&i| (from..to).contains(&rtt.at[i])).map(|i| rtt.sample[i]));
     }
     samples.sort_unstable();
-    let rank = (samples.len() * 95).div_ceil(100).checked_sub(1);
-    rank.map(|rank| samples[rank].as_secs_f64()).ok_or_else(|| "no round trip was measured".to_owned())
+    let p95 = nearest_rank(&samples, 95);
+    p95.map(Span::as_secs_f64).ok_or_else(|| "no round trip was measured".to_owned())
 }

@@ -7,6 +7,7 @@ use msctp_units::{Rate, Span, Time};
 use crate::action::{Act, Call};
 use crate::app::video::Video;
 use crate::line::{End, Handover, Last, Line};
+use crate::percentile::nearest_rank;
 use crate::scenario::Side;
 use crate::series::{DeliverySeries, MessageSeries, Series};
 use crate::simulation::{App, Simulation};
@@ -240,8 +241,6 @@ fn video_summary(name: &str, video: &Video) -> VideoSummary {
     let count = times.len() as u64;
     let sum: u128 = times.iter().map(|time| u128::from(time.as_nanos())).sum();
     let mean = sum.checked_div(u128::from(count)).map(|mean| Span::from_nanos(mean as u64));
-    // Nearest rank: the ceil(0.95 n)-th value.
-    let rank = (count * 95).div_ceil(100).checked_sub(1);
     let seconds = |span: Span| span.as_secs_f64();
     VideoSummary {
         name: name.to_owned(),
@@ -250,7 +249,7 @@ fn video_summary(name: &str, video: &Video) -> VideoSummary {
         delivered: video.delivered,
         undelivered: video.transfers.len() as u64 - video.delivered,
         mean_transfer: mean.map(seconds),
-        p95_transfer: rank.map(|rank| seconds(times[rank as usize])),
+        p95_transfer: nearest_rank(&times, 95).map(seconds),
         max_transfer: times.last().copied().map(seconds),
         longest_wait: video.longest_wait as u64,
     }
