@@ -1,7 +1,7 @@
 //! The file with this user's private key.
 
 use std::fs;
-use std::io::{self, ErrorKind, Write};
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use std::sync::Arc;
 use msctp_security::Identity;
 use msctp_security::rustls::crypto::ring::default_provider;
 
+use super::written_beside;
 use crate::Failure;
 use crate::system::{cannot_read, cannot_write, is_absent, read};
 
@@ -36,15 +37,10 @@ pub(super) fn load_or_generate(path: &Path) -> Result<Identity, Failure> {
 
 /// Generates the key. If another process does so at once, the first one's stays.
 fn generate(path: &Path) -> Result<(), Failure> {
-    let failure = |error: &io::Error| Failure::Run(cannot_write(path.display(), error));
     let key = Identity::generate_key().map_err(|error| Failure::Run(error.to_string()))?;
-    let folder = path.parent().unwrap_or(Path::new("."));
-    // Created with mode 0600.
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| failure(&error))?;
-    file.write_all(&key).and_then(|()| file.as_file().sync_all()).map_err(|error| failure(&error))?;
-    match file.persist_noclobber(path) {
+    match written_beside(path, &key)?.persist_noclobber(path) {
         Ok(_) => Ok(()),
         Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(failure(&error.error)),
+        Err(error) => Err(Failure::Run(cannot_write(path.display(), &error.error))),
     }
 }

@@ -1,12 +1,12 @@
 //! The file of known hosts.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use msctp_security::Fingerprint;
 
+use super::written_beside;
 use crate::Failure;
 use crate::system::{cannot_write, is_absent, os_error, read_text};
 
@@ -111,13 +111,9 @@ impl KnownHosts {
 
     /// Replaces the file at once: a reader sees the old or the new one.
     fn write(&self) -> Result<(), Failure> {
-        let failure = |error: &io::Error| Failure::Run(cannot_write(self.path.display(), error));
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| failure(&error))?;
         let text: String = self.lines.iter().map(|line| format!("{line}\n")).collect();
-        let written = file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all());
-        written.map_err(|error| failure(&error))?;
-        file.persist(&self.path).map(drop).map_err(|error| failure(&error.error))
+        let replaced = written_beside(&self.path, text.as_bytes())?.persist(&self.path);
+        replaced.map(drop).map_err(|error| Failure::Run(cannot_write(self.path.display(), &error.error)))
     }
 }
 

@@ -4,10 +4,12 @@ mod key;
 mod known_hosts;
 
 use std::fs::{self, DirBuilder};
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use msctp_security::Fingerprint;
+use tempfile::NamedTempFile;
 
 use self::known_hosts::KnownHosts;
 use crate::Failure;
@@ -75,6 +77,17 @@ fn make_private(folder: &Path) -> Result<(), Failure> {
         )));
     }
     Ok(())
+}
+
+/// Writes a new file beside `path`, of mode 0600, to be renamed to it.
+fn written_beside(path: &Path, content: &[u8]) -> Result<NamedTempFile, Failure> {
+    let write = || {
+        let mut file = NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
+        file.write_all(content)?;
+        file.as_file().sync_all()?;
+        Ok(file)
+    };
+    write().map_err(|error: io::Error| Failure::Run(cannot_write(path.display(), &error)))
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
