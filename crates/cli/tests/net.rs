@@ -112,7 +112,7 @@ fn without_permission_it_says_so() {
     fs::set_permissions(&key, secret).unwrap();
     let (key, folder) = (key.to_str().unwrap(), folder.to_str().unwrap());
     let cases: &[(&[&str], i32, &str)] = &[
-        (&["serve", "--bind", "127.0.0.1:99"], 1, "no permission: ports below 1024 want root"),
+        (&["serve", "--bind", "127.0.0.1:99"], 1, "no permission: ports below 1024 require root"),
         (&["recv", "--out", folder], 2, ": Permission denied; name a place where you may write"),
         (&["connect", "127.0.0.1", "--key", key], 2, "Permission denied"),
         (&["send", key, "127.0.0.1"], 2, "Permission denied"),
@@ -144,7 +144,7 @@ fn a_destination_that_cannot_be_written_is_told_to_the_sender() {
 }
 
 #[test]
-fn a_key_is_needed_where_one_is_set_and_a_wrong_one_gets_no_answer() {
+fn a_client_without_the_servers_key_or_with_another_gets_no_answer() {
     let folder = folder("net-key");
     let key = |name: &str, text: &str| {
         let file = folder.join(name);

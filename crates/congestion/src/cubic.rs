@@ -74,7 +74,7 @@ impl Make<ControllerConfig, dyn Controller> for CubicConfig {
 pub struct CubicCurve {
     /// β_cubic in thousandths.
     beta: u64,
-    /// Thousandths of a packet per cubic second.
+    /// C (RFC 9438 §4.1) in thousandths of a packet per cubic second.
     c: u64,
     fast_convergence: bool,
     reno_friendly: bool,

@@ -39,7 +39,7 @@ pub enum Class {
     Control = 0,
     /// Connections that sent little since their application last had nothing to send.
     Interactive = 1,
-    /// The others.
+    /// All other connections.
     Bulk = 2,
 }
 

@@ -112,7 +112,7 @@ struct ReceiveKeys {
     record: RecordKeys,
     window: ReplayWindow,
     usage: ReceiveUsage,
-    /// When they are destroyed.
+    /// Time at which they are destroyed.
     until: Option<Time>,
 }
 

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 pub struct Secret(Zeroizing<Vec<u8>>);
 
 impl Secret {
-    /// A secret to be filled in.
+    /// Returns a secret of `len` zeros, for the caller to fill in.
     pub(crate) fn zeros(len: usize) -> Self {
         Self(Zeroizing::new(vec![0; len]))
     }

@@ -89,6 +89,6 @@ pub enum CallError {
     #[error("{0} address requests are queued: wait for Event::AddressChange")]
     TooManyRequests(usize),
     /// An ICMP message quotes no packet of this association (RFC 8899 §4.6.1).
-    #[error("the message quotes no packet of this association: want its ports and verification tag")]
+    #[error("the ICMP message quotes no packet of this association: want its ports and verification tag")]
     NotQuoted,
 }

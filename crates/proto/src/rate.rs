@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_has_so_many_and_no_more() {
+    fn the_limit_holds_for_every_second() {
         let mut limit = RateLimit::new(100, [7; 32]);
         let count = |limit: &mut RateLimit, from: u64, to: u64| {
             let allowed = |ms: &u64| limit.take(Time::ZERO + Span::from_millis(*ms), source(*ms as u32));
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn one_source_has_half_of_them() {
+    fn one_source_gets_at_most_half_of_the_limit() {
         let mut limit = RateLimit::new(100, [7; 32]);
         let taken =
             |limit: &mut RateLimit, source| (0..1000).filter(|_| limit.take(Time::ZERO, source)).count();

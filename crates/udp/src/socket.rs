@@ -49,7 +49,7 @@ pub enum SocketError {
     /// the kernel.
     #[error("{0}: want one address of this host, not all of them")]
     Unspecified(SocketAddr),
-    /// The kernel's error.
+    /// The kernel refused to create, bind or configure the socket.
     #[error("cannot use {address}: {}", reason(.source))]
     Io {
         /// The requested address.
@@ -66,7 +66,7 @@ fn reason(error: &io::Error) -> String {
             "the port is in use: choose another, or end the program that uses it".to_owned()
         }
         io::ErrorKind::AddrNotAvailable => "this host has no such address".to_owned(),
-        io::ErrorKind::PermissionDenied => "no permission: ports below 1024 want root".to_owned(),
+        io::ErrorKind::PermissionDenied => "no permission: ports below 1024 require root".to_owned(),
         _ => error.to_string(),
     }
 }

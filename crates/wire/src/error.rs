@@ -110,7 +110,7 @@ pub enum Malformed {
         found: ParamType,
     },
     /// The address parameter inside the value has the wrong size for its family.
-    #[error("address parameter of type {typ} has a value of {len} bytes")]
+    #[error("address parameter of type {typ} has a value of {len} bytes: want 4 (IPv4) or 16 (IPv6)")]
     BadAddress {
         /// IPv4 Address or IPv6 Address.
         typ: ParamType,

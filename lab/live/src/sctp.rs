@@ -28,7 +28,8 @@ const UDP_HEADER: u32 = 8;
 pub(crate) struct Door {
     /// Receives the association when it is up.
     pub(crate) arrives: oneshot::Receiver<Association>,
-    /// At the client: the sender of that association, and the endpoint that sets it up.
+    /// The client's endpoint, which sets the association up, and the sender for `arrives`; `None` at the
+    /// server.
     pub(crate) call: Option<(oneshot::Sender<Association>, Endpoint)>,
 }
 

@@ -186,7 +186,7 @@ impl Air {
         None
     }
 
-    /// Returns when a wake-up of the cell must be scheduled, if none is that early.
+    /// Returns the time at which to schedule the cell's next wake-up; `None` if one is scheduled by then.
     pub(crate) fn arm(&mut self, cell: u32) -> Option<Time> {
         let it = &mut self.cells[cell as usize];
         let next = it.cell.next_delivery()?;
@@ -197,7 +197,7 @@ impl Air {
         Some(next)
     }
 
-    /// Returns when the next wake-up must be scheduled, after one was handled.
+    /// Returns the time at which to schedule the next wake-up, after one was handled.
     pub(crate) fn rearm(&mut self, now: Time, cell: u32) -> Option<Time> {
         let it = &mut self.cells[cell as usize];
         if it.wake <= now {

@@ -93,7 +93,7 @@ fn slot_of(key: u128) -> u64 {
 }
 
 impl EventQueue {
-    /// Wakes `target` at `at`, after everything already scheduled for that instant.
+    /// Schedules a wake-up of `target` at `at`, after everything already scheduled for that instant.
     pub(crate) fn push(&mut self, at: Time, target: Target) {
         self.inserted += 1;
         let order = self.inserted << TARGET_BITS | u64::from(target.encode());

@@ -211,7 +211,8 @@ fn a_wildcard_listener_takes_an_address_that_came_later() {
     assert_eq!(fs::read(arrived).expect("it arrived"), b"contents");
 }
 
-/// Ten handovers, both kinds, both directions. `MSCTP_MB`: the file's size, 100; `MSCTP_SEED`: other moments.
+/// Sends a file through ten handovers of both kinds, in both directions. `MSCTP_MB` sets its size in
+/// megabytes (100), `MSCTP_SEED` the times of the handovers.
 #[test]
 #[ignore = "slow: about a minute of real time"]
 fn slow_a_file_survives_ten_handovers() {

@@ -72,7 +72,7 @@ pub struct Bbr {
     pacing_rate: Option<Rate>,
     /// The pacing rate comes from the model, no longer from the policy.
     paced_by_model: bool,
-    /// Nothing was acknowledged or lost, no policy set another window.
+    /// The window is still the initial one: nothing was acknowledged or lost, and no policy set another.
     initial: bool,
     /// The retransmission timer expired and nothing was acknowledged since.
     after_timeout: bool,

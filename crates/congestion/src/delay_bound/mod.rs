@@ -75,7 +75,7 @@ pub struct DelayBound {
     config: ControllerConfig,
     cwnd: u64,
     pacing_rate: Option<Rate>,
-    /// Nothing was acknowledged or lost, no policy set another window.
+    /// The window is still the initial one: nothing was acknowledged or lost, and no policy set another.
     initial: bool,
     /// No queue was seen since the start or the last timeout.
     starting: bool,

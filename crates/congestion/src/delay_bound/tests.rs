@@ -128,7 +128,7 @@ fn above_the_target_the_window_is_the_path_and_the_target() {
 }
 
 #[test]
-fn below_half_of_the_target_it_grows_by_half_and_after_two_empty_rounds_by_all() {
+fn below_half_the_target_the_window_grows_by_half_then_after_two_empty_rounds_doubles() {
     let mut rounds = Rounds::running();
     let before = rounds.cwnd();
     rounds.round(RATE, ms(8));

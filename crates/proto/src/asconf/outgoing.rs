@@ -17,7 +17,7 @@ use crate::rare::{Rare, rare_state};
 
 /// Longest queue of requests.
 pub(crate) const MAX_WAITING: usize = 64;
-/// Most requests in one ASCONF: with eight IPv6 addresses it still fits the least PMTU (RFC 5061 §5.1.1 C5).
+/// Maximum number of requests in one ASCONF: eight IPv6 addresses fit the minimum PMTU (RFC 5061 §5.1.1 C5).
 pub(crate) const MAX_BUNDLED: usize = 8;
 
 /// The requests of one ASCONF.

@@ -143,7 +143,7 @@ pub(crate) struct Tags {
     pub(crate) local_initial_tsn: Tsn,
     pub(crate) outbound_streams: u16,
     pub(crate) inbound_streams: u16,
-    /// Extensions of both ends.
+    /// Extensions that both ends support.
     pub(crate) extensions: Extensions,
 }
 

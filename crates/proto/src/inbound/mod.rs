@@ -45,7 +45,7 @@ const MAX_DUPLICATES: usize = 32;
 /// Bytes of a full packet that are not user data: IPv6 header, SCTP common header and DATA chunk header.
 const PACKET_OVERHEAD: u32 = 40 + 12 + Data::OVERHEAD as u32;
 
-/// Multiple of the buffer that may be held for a message in front of data that holes already hold back.
+/// Receive buffers that may be held, while there is a gap, before a message is delivered in parts.
 const GAP_LIMIT: u64 = 2 * STRETCH;
 
 /// Result of receiving a DATA chunk.

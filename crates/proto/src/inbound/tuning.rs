@@ -19,7 +19,7 @@ pub(super) struct Tuning {
     now: Time,
     /// Start of this round, and `read` at that time.
     round: Option<(Time, u64)>,
-    /// A window was announced: when, and how far data was allowed until then.
+    /// Time of a window announcement, and the highest byte that earlier announcements allowed.
     edge: Option<(Time, u64)>,
     /// The shortest time from an announcement to data that it allowed.
     least: Option<Span>,

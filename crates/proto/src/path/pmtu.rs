@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn time_outs_of_data_lead_to_a_probe_of_the_present_size() {
+    fn data_timeouts_start_a_probe_of_the_current_pmtu() {
         // RFC 8899 §4.3
         let mut paths = finding();
         for _ in 0..2 {

@@ -5,17 +5,17 @@ use msctp_congestion::classifier::Cause;
 /// Verdicts on losses by their truth, which only a simulator knows. For measurement, not for a protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// A radio link lost the packet, and the classifier was right.
+    /// Losses by a radio link classified as wireless.
     pub wireless_as_wireless: u64,
     /// Losses by a radio link classified as congestion: the window was reduced without need.
     pub wireless_as_congestion: u64,
-    /// Losses by a queue classified as wireless: the window was kept although it should have been reduced.
+    /// Losses by a queue classified as wireless: the window was wrongly kept.
     pub congestion_as_wireless: u64,
     /// Losses by a queue classified as congestion.
     pub congestion_as_congestion: u64,
-    /// Classified as wireless, the truth not known, or the packet not lost.
+    /// Losses classified as wireless whose cause is unknown, or whose packet was not lost.
     pub unknown_as_wireless: u64,
-    /// Classified as congestion, the truth not known, or the packet not lost.
+    /// Losses classified as congestion whose cause is unknown, or whose packet was not lost.
     pub unknown_as_congestion: u64,
 }
 

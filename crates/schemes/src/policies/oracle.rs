@@ -7,8 +7,10 @@ use msctp_congestion::StartState;
 use super::{ByRule, PolicyConfig, StartRule};
 use msctp_proto::handover::PathView;
 
-/// Sets cwnd and ssthresh to available bandwidth · RTT, which fills the path and leaves no queue, so that
-/// congestion avoidance follows. A path without [`Truth`](super::Truth) starts as under `conservative`.
+/// Sets cwnd and ssthresh to available bandwidth · RTT.
+///
+/// That window fills the path without a queue, and congestion avoidance follows. A path without
+/// [`Truth`](super::Truth) starts as under `conservative`.
 pub type Oracle = ByRule<OracleStart>;
 
 /// The rule of [`Oracle`].

@@ -189,7 +189,7 @@ impl BandwidthEstimator for WBest {
 enum Phase {
     /// The next iteration begins at `until`.
     Pause { until: Time },
-    /// Step 1. The pair may go out since `since`.
+    /// Step 1. The pair may be sent from `since` on.
     Pair { since: Time },
     /// Step 2. The train began (or may begin) at `start`.
     Train { capacity: Rate, start: Time },

@@ -102,7 +102,7 @@ fn is_art(lines: &[&str]) -> bool {
     })
 }
 
-/// How far the text of a line is indented behind its bullet ("*", "o", "1.", "C4)"), if it has one.
+/// Returns the column of the text behind a line's bullet ("*", "o", "1.", "C4)"); `None` without a bullet.
 fn bullet(line: &str) -> Option<usize> {
     let text = line.trim_start();
     let (mark, rest) = text.split_once(' ')?;

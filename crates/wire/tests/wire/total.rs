@@ -60,13 +60,13 @@ proptest! {
     }
 
     #[test]
-    fn plausible_bytes(bytes in plausible_chunks()) {
+    fn plausible_chunks_are_read_and_round_trip(bytes in plausible_chunks()) {
         support::read_chunks(&bytes);
         support::round_trip(&bytes);
     }
 
     #[test]
-    fn plausible_bytes_cut_short(bytes in plausible_chunks(), cut in any::<prop::sample::Index>()) {
+    fn truncated_plausible_chunks_are_read_without_a_panic(bytes in plausible_chunks(), cut in any::<prop::sample::Index>()) {
         support::read_chunks(&bytes[..cut.index(bytes.len() + 1)]);
     }
 }

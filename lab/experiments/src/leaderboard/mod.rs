@@ -24,7 +24,7 @@ use crate::plan::{Execution, Outcomes, ThreadsError, execute};
 /// A drive that carries less than this share of the yardstick counts as a loss.
 const TOLERATED: f64 = 0.97;
 
-/// One run.
+/// Identifies one run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     sender: Sender,

@@ -60,9 +60,9 @@ pub struct Axis {
 /// A value of an axis.
 #[derive(Clone, Debug)]
 pub struct Value {
-    /// Its name, as `adaptive` or `0.01`.
+    /// Its name, such as `adaptive` or `0.01`.
     pub name: String,
-    /// What it stands for; may be empty.
+    /// Its description for readers; may be empty.
     pub about: String,
     /// Its place on a numeric axis of a figure; `None`: it is not a number.
     number: Option<f64>,

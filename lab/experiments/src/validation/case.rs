@@ -61,7 +61,7 @@ pub struct Case {
 
 /// The reference has a case without a scenario.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("ns2.csv: nothing stands for case {case} with {parameters}")]
+#[error("ns2.csv has no row for case {case} with {parameters}")]
 pub struct UnknownCase {
     case: String,
     parameters: String,
@@ -317,6 +317,6 @@ mod tests {
     fn a_case_without_a_scenario_is_named() {
         let text = "case,protocol,parameters,seeds,metric,mean,ci95\nz,sctp,stock,1,rtx,0,\n";
         let error = cases(reference::parse(text).unwrap()).unwrap_err();
-        assert_eq!(error.to_string(), "ns2.csv: nothing stands for case z with stock");
+        assert_eq!(error.to_string(), "ns2.csv has no row for case z with stock");
     }
 }

@@ -81,7 +81,7 @@ pub enum InvalidCoding {
     },
     /// A state's probabilities.
     #[error(
-        "the probabilities from {scheme} are {count} that add up to {sum} millionths, want {want} that add up to 1000000, or none"
+        "the {count} probabilities from {scheme} add up to {sum} millionths: want {want} that add up to 1000000, or none"
     )]
     Probabilities {
         /// The state.
@@ -375,7 +375,7 @@ mod tests {
         };
         states[1].next_ppm = vec![0, 300_000, 500_000];
         let error = CodingConfig::Markov { states, new_cell }.check().unwrap_err();
-        assert!(error.to_string().contains("from CS3 are 3 that add up to 800000"), "{error}");
+        assert!(error.to_string().contains("the 3 probabilities from CS3 add up to 800000"), "{error}");
         let CodingConfig::Markov { mut states, new_cell } = CodingConfig::afif_markov() else {
             unreachable!()
         };

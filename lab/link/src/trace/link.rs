@@ -288,9 +288,9 @@ mod tests {
     }
 
     proptest! {
-        /// Nothing is lost or invented, nothing overtakes, and no more comes out than the trace allows.
+        /// The link delivers every packet once and in order, and no faster than the trace allows.
         #[test]
-        fn what_goes_in_comes_out_in_order_at_the_traces_rate(
+        fn packets_leave_once_in_order_at_the_traces_rate(
             mut times in prop::collection::vec(1..200u64, 1..30),
             packets in prop::collection::vec((0..300u64, 40..1500u32), 1..60),
         ) {

@@ -72,7 +72,7 @@ fn without_losses_throughput_is_the_closed_form_to_the_nanosecond() {
 }
 
 #[test]
-fn with_rts_too() {
+fn throughput_with_rts_is_the_closed_form_to_the_nanosecond() {
     let mac = MacConfig { rts: true, ..mean(Rate::from_mbps(2)) };
     let (mut cell, ports) = cell(mac, 1, QueueLimit::Packets(5));
     let left = saturate(&mut cell, &[ports[0][0]], 1000, 50);

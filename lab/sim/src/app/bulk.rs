@@ -18,7 +18,7 @@ pub(crate) struct Bulk {
     running: bool,
     /// Bytes delivered to the other end's application.
     delivered: u64,
-    /// When all of `total` was delivered.
+    /// Time at which all of `total` was delivered.
     pub(crate) completed: Option<Time>,
 }
 

@@ -147,7 +147,7 @@ pub(super) fn locate(texts: &[Text], place: usize) -> Option<(&str, usize)> {
     None
 }
 
-/// Parses the files and merges each into those before it. Places of later files follow those of earlier ones.
+/// Parses the files and merges each into those before it. Positions count through the files in order.
 pub(super) fn merged(texts: &[Text]) -> Result<DeTable<'_>, ScenarioError> {
     let mut root = DeTable::new();
     let mut offset = 0;

@@ -42,7 +42,7 @@ pub(crate) fn reset(stream: TcpStream) {
     drop(stream);
 }
 
-/// Carries both directions until both ended.
+/// Copies data in both directions until both have ended.
 ///
 /// # Errors
 ///

@@ -24,9 +24,9 @@ pub(crate) struct Link {
     association: Association,
     begin: Instant,
     state: Mutex<State>,
-    /// There is something to send.
+    /// Notified when there is something to send.
     output: Notify,
-    /// No connection is left.
+    /// Notified when the last connection has ended.
     empty: Notify,
     /// Reused for reads of sockets, so that an idle connection takes no memory for it.
     scratch: Mutex<Box<[u8]>>,

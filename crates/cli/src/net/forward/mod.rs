@@ -93,7 +93,7 @@ fn greet(message: &Message) -> Result<(), Failure> {
     match Service::Forward.read(message)? {
         Control::Hello { version: VERSION } => Ok(()),
         Control::Hello { version } => Err(Failure::Run(format!(
-            "version {version} of the forwarding protocol; this is version {VERSION}: update the older end"
+            "the client speaks version {version} of the forwarding protocol, this end {VERSION}: update the older end"
         ))),
     }
 }

@@ -26,7 +26,7 @@ use crate::system::{os_error, read_text};
 /// Clients at a time.
 const CLIENTS: usize = 1024;
 
-/// Time to connect to one address of a target.
+/// Timeout of a TCP connect to one address of a target.
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// Options of `msctp serve` for forwarding.

@@ -115,7 +115,7 @@ fn in_slow_start_the_classifier_is_not_called() {
 }
 
 #[test]
-fn a_loss_of_each_kind_in_ld_recovery() {
+fn a_congestion_loss_in_ld_recovery_starts_fast_recovery() {
     let mut sender = classified(|_| {});
     set_cause(&mut sender, 1, Cause::Wireless);
     set_cause(&mut sender, 6, Cause::Congestion);

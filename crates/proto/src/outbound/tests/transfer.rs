@@ -261,8 +261,7 @@ proptest! {
         prop_assert_eq!(world.out.buffered(), 0);
     }
 
-    /// A peer may put anything into a SACK: no panic, exact counters, bounded work. The transfer then still
-    /// completes.
+    /// Arbitrary SACKs neither panic the sender nor corrupt its counters; the transfer then still completes.
     #[test]
     fn any_sack_leaves_the_sender_consistent(
         sends in 1usize..60,
