@@ -20,8 +20,8 @@ use msctp_units::Span;
 /// Options of [`ParkJang`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParkJangConfig {
-    /// 2·k of inequality (1); 2 by default, because the paper gives no value. A greater k classifies more losses
-    /// as congestion.
+    /// 2·k of inequality (1); 2 by default, because the paper gives no value. A greater k classifies more
+    /// losses as congestion.
     pub twice_k: u8,
 }
 
