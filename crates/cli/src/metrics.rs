@@ -31,7 +31,7 @@ pub(crate) struct Args {
 struct Entry {
     name: &'static str,
     unit: &'static str,
-    /// What `:SUBJECT` names; empty: the metric has no subject.
+    /// Kind of thing that `:SUBJECT` names; empty: the metric has no subject.
     subject: &'static str,
     /// `never`, `instant` (required) or `range` (optional).
     time: &'static str,

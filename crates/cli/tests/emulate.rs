@@ -209,7 +209,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_set_up() {
     refused(output, &["mobile-ip.toml:", "node.ha.kind", "want kind = \"router\""]);
 }
 
-/// What the mobile was given around the loss of its Wi-Fi at 3 s, when iperf3 runs below `wrapper`.
+/// Returns the mobile's rates around the loss of its Wi-Fi at 3 s, with iperf3 run by `wrapper`.
 fn around_the_loss(wrapper: &str) -> serde_json::Value {
     let dir = tempfile::tempdir().expect("made");
     let summary = dir.path().join("summary.json").display().to_string();

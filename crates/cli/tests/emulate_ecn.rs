@@ -12,8 +12,8 @@ use std::process::Command;
 use serde_json::Value;
 use tshark::dissect;
 
-/// What a run of the bulk example came to, over an air link that marks from 20 waiting packets on and has
-/// room for 400.
+/// The result of a run of the bulk example over an air link that marks packets from 20 queued ones on and
+/// queues at most 400.
 struct Ran {
     summary: Value,
     capture: PathBuf,
@@ -90,13 +90,13 @@ fn slow_the_kernels_tcp_is_marked_and_answers() {
     assert_eq!(again, Some(0), "retransmissions");
 }
 
-/// RFC 4960 Appendix A: an ECNE tells of the first mark until a CWR answers it.
+/// RFC 4960 Appendix A: an ECNE reports the first mark until a CWR answers it.
 #[test]
 #[ignore = "takes five seconds of real time"]
 fn slow_our_sctp_over_udp_is_marked_and_answers() {
     let ecn = ["--applications", "--set", "duration=5s", "--set", "sctp.default.ecn=true"];
     let Some(ran) = emulate(&ecn) else { return };
-    // What cannot be marked, a CWR alone, is dropped at the threshold; no data is: nothing is retransmitted.
+    // At the threshold only packets that cannot be marked are dropped: a CWR alone, and no data.
     assert!(ran.air("marked") >= 3, "{}", ran.summary);
     let sent = &ran.summary["applications"]["associations"][0]["to_server"];
     assert!(sent["bytes"].as_u64() > Some(2_000_000), "{sent}");

@@ -448,7 +448,7 @@ fn a_proxy_takes_socks5_and_http_on_one_port() {
     let request = connect(&echo.to_string()) + "early";
     assert_eq!(ask(&client, request.as_bytes(), made.len() + 5), format!("{made}early").as_bytes());
     assert_eq!(exchange(&client, b"and late"), b"and late");
-    // What cannot be reached gets the reason in the protocol's words.
+    // The answer for an unreachable target gives the reason as HTTP does.
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for (to, status) in [("192.0.2.1:80", "403 "), (&closed.to_string(), "502 ")] {
         let answer = ask(&forward.connect(0), connect(to).as_bytes(), 13);

@@ -1,5 +1,5 @@
-//! What went wrong between the commands for real networks, over the loopback interface: names taken twice,
-//! late answers, full disks, the wrong service, signals, hostile names.
+//! Faults between the commands for real networks, over the loopback interface: names taken twice, late
+//! answers, full disks, the wrong service, signals, hostile names.
 #![cfg(all(feature = "net", target_os = "linux"))]
 #![expect(clippy::disallowed_methods, reason = "processes run in real time")]
 
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use process::{Server, folder, msctp, run, sha256, stderr};
 
-/// What must not take minutes is given so long, on a machine that is busy with other tests.
+/// Time limit of steps that must not take minutes, on a machine that is busy with other tests.
 const SOON: Duration = Duration::from_secs(20);
 
 const LOOPBACK: [&str; 2] = ["--bind", "127.0.0.1:0"];
@@ -371,7 +371,7 @@ impl Client {
         String::from_utf8_lossy(&message.data).into_owned()
     }
 
-    /// Stays alive for so long, and does nothing but answer.
+    /// Stays alive for `time`, and only answers.
     fn idle(&self, time: Duration) {
         self.runtime.block_on(async { tokio::time::sleep(time).await });
     }

@@ -295,7 +295,7 @@ fn the_version_is_the_programs_and_counts_agree_with_their_nouns() {
     let out = sim(&[path.to_str().expect("UTF-8")]);
     let stdout = text(&out.stdout);
     assert!(!stdout.contains(" 1 timeouts") && !stdout.contains("time-out"), "{stdout}");
-    // Numbers stand in columns, whatever the names are.
+    // Numbers are aligned in columns, whatever the names are.
     let table: Vec<&str> = stdout.lines().skip_while(|line| !line.starts_with("link ")).take(11).collect();
     let ends: Vec<usize> = table.iter().map(|line| line.chars().count()).collect();
     assert!(ends.iter().all(|end| *end == ends[0]), "{}", table.join("\n"));

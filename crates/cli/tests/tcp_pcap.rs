@@ -20,8 +20,8 @@ fn capture(name: &str) -> PathBuf {
     capture_of("tcp.toml", &changes, name)
 }
 
-/// What is wrong with the TCP frames of a capture: malformed, a checksum that is not good (status 1), an
-/// expert note of an error. And how many there are.
+/// Returns the number of TCP frames of a capture, and the faulty ones: malformed, a checksum that is not
+/// good (status 1), or an expert note of an error.
 fn complaints(file: &Path) -> Option<(usize, Vec<String>)> {
     let fields = [
         "frame.number",

@@ -33,7 +33,7 @@ pub(crate) fn off_wire(rate: Rate, path: &ControllerConfig) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-/// Returns the rate on the IP wire of so many bytes of chunks per second in full packets; never zero.
+/// Returns the rate on the IP wire of `bytes_per_second` of chunks in full packets; never zero.
 pub(crate) fn on_wire(bytes_per_second: u64, path: &ControllerConfig) -> Rate {
     let headers = HEADERS[usize::from(path.ip_version == IpVersion::V6)];
     let bytes = u128::from(bytes_per_second) * u128::from(path.pmdcs.saturating_add(headers))

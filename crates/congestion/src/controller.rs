@@ -193,7 +193,7 @@ pub struct StartState {
     pub pacing_rate: Option<Rate>,
 }
 
-/// What was measured of a path before data moves there.
+/// A measurement of a path before data moves there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measured {
     /// Bandwidth in bit/s of IP packets, not zero.

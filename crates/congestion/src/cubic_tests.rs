@@ -142,8 +142,8 @@ fn the_reno_friendly_window_grows_by_alpha_per_round_trip_and_then_by_one() {
     assert!(expected > 150.0);
 }
 
-/// The result of losing every `between`-th packet for so many periods, from a loss at a window of `from`
-/// packets on: the mean window and that at the last loss, in packets.
+/// Returns the mean window and that at the last loss, in packets, if every `between`-th packet is lost for
+/// `periods` periods after a loss at a window of `from` packets.
 fn lossy(options: CubicConfig, rtt: Span, between: u64, from: f64, periods: u32) -> (f64, f64) {
     let mut controller = avoiding(options, from as u64);
     lose(&mut controller, LossKind::Gap);

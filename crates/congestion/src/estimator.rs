@@ -11,7 +11,7 @@ pub struct Estimate {
     pub capacity: Rate,
     /// Available bandwidth, bit/s of IP packets. May exceed `capacity` if that fell since the last estimate.
     pub available: Rate,
-    /// Least round-trip time of all probes so far.
+    /// Minimum round-trip time of all probes so far.
     pub rtt_min: Span,
     /// Share of the probes of this estimate that were lost, in millionths.
     pub loss_ppm: u32,

@@ -9,9 +9,9 @@ use msctp_units::Span;
 pub struct RtoConfig {
     /// RTO before the first measurement ('RTO.Initial').
     pub initial: Span,
-    /// Least RTO ('RTO.Min').
+    /// Minimum RTO ('RTO.Min').
     pub min: Span,
-    /// Greatest RTO ('RTO.Max'), also for back-off. At least `min`; a smaller value counts as `min`.
+    /// Maximum RTO ('RTO.Max'), also for back-off. At least `min`; a smaller value counts as `min`.
     pub max: Span,
     /// RTTVAR's value in place of zero: the clock granularity G.
     pub granularity: Span,

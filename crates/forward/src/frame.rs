@@ -79,7 +79,7 @@ pub enum FrameError {
     Port,
 }
 
-/// Where a connection goes.
+/// Target of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
     /// A host, by name or address, and a TCP port.
@@ -141,7 +141,7 @@ pub fn is_host(text: &str) -> bool {
 pub struct Open {
     /// Number of the connection, which no other one of the association has or had.
     pub connection: u32,
-    /// Where it goes.
+    /// Its target.
     pub target: Target,
 }
 

@@ -71,7 +71,7 @@ pub enum Event {
     Writable(u32),
 }
 
-/// What [`Mux::read`] returns.
+/// Result of [`Mux::read`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Read {
     /// Bytes; report with [`Mux::consumed`] when the application took them.
@@ -450,7 +450,7 @@ impl Mux {
         if frame.reclassified {
             connection.announced_class = None;
         }
-        // What a failed connection has not sent is dropped.
+        // The unsent data of a failed connection is dropped.
         if connection.failed.is_some() && frame.ppid == frame::DATA {
             return;
         }

@@ -8,7 +8,7 @@ use crate::frame::{Reason, Target};
 /// Longest request in bytes: a browser's CONNECT with its headers fits.
 pub const MAX_REQUEST: usize = 8 << 10;
 
-/// Most headers of an HTTP request.
+/// Maximum number of headers of an HTTP request.
 const MAX_HEADERS: usize = 64;
 
 const SOCKS5: u8 = 5;

@@ -20,8 +20,8 @@ pub struct KeyLengthError {
     pub expected: usize,
 }
 
-/// What protects the records of one epoch and direction: record payload key, sequence number key and
-/// initialization vector (draft-ietf-tsvwg-sctp-dtls-chunk-04 §2.1).
+/// The keys of one epoch and direction: record payload key, sequence number key and initialization vector
+/// (draft-ietf-tsvwg-sctp-dtls-chunk-04 §2.1).
 #[derive(Clone, Debug)]
 pub struct KeyMaterial {
     suite: CipherSuite,

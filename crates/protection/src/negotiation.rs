@@ -12,7 +12,7 @@ pub enum End {
     Server,
 }
 
-/// What two ends have agreed on.
+/// The result of a negotiation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Negotiated {
     /// This end's role.

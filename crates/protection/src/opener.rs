@@ -55,8 +55,8 @@ pub enum OpenError {
     /// The record is not authentic.
     #[error("the record is not authentic")]
     NotAuthentic,
-    /// As [`NotAuthentic`](Self::NotAuthentic), once too often: the key material was destroyed. If it was the
-    /// last, the association must be aborted (RFC 9147 §4.5.3).
+    /// Too many records were [not authentic](Self::NotAuthentic): the key material was destroyed. If it was
+    /// the last, the association must be aborted (RFC 9147 §4.5.3).
     #[error("the keys of epoch {epoch} were destroyed: too many records were not authentic")]
     LimitReached {
         /// The epoch of the key material.
@@ -79,7 +79,7 @@ pub enum OpenError {
 /// A packet that was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// Where the chunks are in the bytes given to [`Opener::open`].
+    /// Range of the chunks in the bytes given to [`Opener::open`].
     pub chunks: Range<usize>,
     /// The context that protected them.
     pub context: KeyContext,
@@ -87,7 +87,7 @@ pub struct Opened {
     pub epoch: u64,
 }
 
-/// What a key has decrypted (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.10, §7.11).
+/// Use of a receive key (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.10, §7.11).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiveUsage {
     /// Records that were authentic.

@@ -19,7 +19,7 @@ pub enum Direction {
     Receive,
 }
 
-/// What one end said at set-up that makes an association's keys its own.
+/// The set-up parameters of one end, which make an association's keys unique.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SetUp<'a> {
     /// Its DTLS Key Management parameter as on the wire, with its header and without padding

@@ -1,4 +1,4 @@
-//! Where the fields of a record are in its chunk, and how sequence numbers are shortened.
+//! Layout of a record in its chunk, and truncation of sequence numbers.
 //!
 //! ```text
 //!  0                   1                   2                   3

@@ -32,7 +32,7 @@ pub enum SealError {
     },
 }
 
-/// What a key has encrypted (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.9).
+/// Use of a send key (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SendUsage {
     /// The epoch of the key.

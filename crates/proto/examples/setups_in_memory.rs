@@ -1,7 +1,7 @@
 //! Sets associations up between two endpoints in memory, so that what a set-up costs can be counted:
 //!
 //! `valgrind --tool=callgrind target/release/examples/setups_in_memory 1000`, and the same with 2000: the
-//! difference is 1000 set-ups. `client` and `server` stand in the profile with what they cost.
+//! difference is 1000 set-ups. The profile shows the costs of `client` and `server`.
 
 use std::collections::VecDeque;
 use std::hint::black_box;

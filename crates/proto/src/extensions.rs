@@ -70,8 +70,8 @@ pub(crate) struct Extensions(u16);
 /// Chunk types that announce an extension in Supported Extensions; all of a row are required.
 const CHUNKS: [(Extensions, &[ChunkType]); 6] = [
     (Extensions::ASCONF, &[ChunkType::ASCONF, ChunkType::ASCONF_ACK]),
-    // What decides are the parameters of RFC 4895; RFC 5061 §4.2.7 wants the chunk listed beside those of
-    // ASCONF.
+    // The parameters of RFC 4895 decide. RFC 5061 §4.2.7 also requires the chunk in the list, beside those
+    // of ASCONF.
     (Extensions::AUTH, &[ChunkType::AUTH]),
     (Extensions::FORWARD_TSN, &[ChunkType::FORWARD_TSN]),
     (Extensions::I_DATA, &[ChunkType::I_DATA]),

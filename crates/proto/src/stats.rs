@@ -87,7 +87,7 @@ pub struct PathStats {
     pub rttvar: Option<Span>,
     /// Retransmission timeout, backed off.
     pub rto: Span,
-    /// Least round-trip time seen.
+    /// Minimum round-trip time seen.
     pub min_rtt: Option<Span>,
     /// Largest IP packet sent here.
     pub pmtu: u32,

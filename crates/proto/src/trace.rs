@@ -154,7 +154,7 @@ pub enum TraceKind {
         capacity: Rate,
         /// Available bandwidth B.
         available: Rate,
-        /// Least round-trip time.
+        /// Minimum round-trip time.
         min_rtt: Span,
         /// Probes lost in the round, in parts per million.
         loss_ppm: u32,

@@ -54,14 +54,14 @@ struct Direction {
 }
 
 /// Decides the fate of packets; network 0 carries the data.
-struct Weather {
+struct NetworkModel {
     networks: [Network; 2],
     directions: [[Direction; 2]; 2],
     rng: u64,
     dies: Rc<Cell<Time>>,
 }
 
-impl Weather {
+impl NetworkModel {
     fn roll(&mut self, below: u64) -> u64 {
         // Knuth's MMIX generator.
         self.rng = self.rng.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -124,13 +124,13 @@ impl Run {
             Pair::established_with(options.clone(), options, vec![a_ip(0), a_ip(1)], vec![b_ip(0)]);
         pair.default_delay = Span::ZERO;
         let dies = Rc::new(Cell::new(Time::MAX));
-        let mut weather = Weather {
+        let mut model = NetworkModel {
             networks,
             directions: [[Direction::default(); 2]; 2],
             rng: seed,
             dies: Rc::clone(&dies),
         };
-        pair.filter = Box::new(move |flight| weather.fate(flight));
+        pair.filter = Box::new(move |flight| model.fate(flight));
         let given = pair.now;
         Self { pair, dies, given, longest: Span::ZERO }
     }

@@ -188,7 +188,7 @@ fn the_senders_window_follows_the_coding_scheme() {
     assert_eq!(window(&mut pair), before / 2);
     report(&mut pair, 0, kbps(60));
     pair.run_for(Span::from_millis(500));
-    // What was in flight when the last SACKs came is a little less than the window they opened.
+    // The bytes in flight at the last SACKs are a little less than the window they opened.
     let given_back = window(&mut pair);
     assert!((before * 3 / 4..=before).contains(&given_back), "{given_back} of {before}: what was carried");
     report(&mut pair, 0, kbps(600));
@@ -290,7 +290,7 @@ fn without_authentication_on_either_side_no_address_changes() {
     assert_eq!(refused, Err(CallError::PeerLacksAsconf));
 }
 
-/// What A reports at its `n`th chance.
+/// The report of A at its `n`th chance.
 type Lie = fn(u64) -> Option<LinkQuality>;
 
 /// B sends as fast as it may for 60 s over 2 Mbit/s, where every 150th packet with data is lost; A reports

@@ -10,7 +10,7 @@ use rustls::{ClientConfig, ServerConfig};
 
 use crate::verify::{AnyPeer, Verifier};
 
-/// When keys are replaced (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §3.4).
+/// Limits after which keys are replaced (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rekey {
     /// After this time. At twice this time the association fails.
@@ -54,12 +54,13 @@ pub struct Config {
     /// The end with the role server when it begins to rekey, as the TLS client. It has no name for its peer,
     /// which must have the key that it had before.
     pub(crate) rekeying_server: Arc<ClientConfig>,
-    /// When keys are replaced.
+    /// Limits after which keys are replaced.
     pub rekey: Rekey,
-    /// How long a handshake may take.
+    /// Timeout of a handshake.
     pub timeout: Span,
-    /// When the peer is declared unreachable: the old keys stay at least so long while it may not have the
-    /// new ones (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §6.2.3). 303 s with RFC 9260's defaults.
+    /// Time after which the association declares its peer unreachable: 303 s with RFC 9260's defaults. The
+    /// old keys stay at least as long while the peer may lack the new ones
+    /// (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §6.2.3).
     pub failure_time: Span,
 }
 

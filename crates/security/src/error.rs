@@ -32,7 +32,7 @@ pub enum Error {
     /// The peer's handshake is too long.
     #[error("the peer's TLS handshake is longer than {limit} bytes")]
     TooLong {
-        /// The most bytes accepted.
+        /// Maximum bytes accepted.
         limit: usize,
     },
     /// The TLS handshake failed.

@@ -13,18 +13,17 @@ use crate::connection::{Connection, Peer};
 use crate::error::Error;
 use crate::message::{Body, Hello, Message, epoch_bits, hello};
 
-/// How long old keys stay when the peer is known to have the new ones: the longest life of a packet
+/// Time for which old keys stay once the peer is known to have the new ones: the maximum packet lifetime
 /// (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §6.2.3).
 const DRAIN: Span = Span::from_secs(120);
-/// How long an end waits after an attempt to rekey failed.
+/// Pause after a failed attempt to rekey.
 const RETRY: Span = Span::from_secs(10);
 /// Returns the name of a peer that has none: TLS sends no name for an IP address.
 fn nameless() -> ServerName<'static> {
     core::net::IpAddr::from([0, 0, 0, 0]).into()
 }
 
-/// What the ends agreed on when the association was set up
-/// (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.2).
+/// The agreement of both ends at set-up (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Agreed<'a> {
     /// This end's role.
@@ -76,7 +75,7 @@ pub enum Output {
     RekeyFailed(Error),
 }
 
-/// Where a handshake is.
+/// Progress of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// TLS is not complete.
@@ -115,9 +114,9 @@ pub struct KeyManager {
     /// The server's completed connection, until the client closes it: then the client has the new keys.
     closing: Option<Connection>,
     peer: Option<Arc<Peer>>,
-    /// When to begin the next handshake.
+    /// Time at which to begin the next handshake.
     rekey_at: Option<Time>,
-    /// When the keys in use must have been replaced.
+    /// Time by which the keys in use must have been replaced.
     expires_at: Option<Time>,
     output: VecDeque<Output>,
     failed: bool,
@@ -140,7 +139,7 @@ impl KeyManager {
         Self::begin(config, agreed, server_name, None, now)
     }
 
-    /// As [`new`](Self::new); both ends also prove that they have the same one-time code.
+    /// Same as [`new`](Self::new); both ends also prove that they have the same one-time code.
     ///
     /// # Errors
     /// If rustls cannot begin a handshake, or there are no random numbers.
@@ -242,7 +241,7 @@ impl KeyManager {
     /// they near a limit: that of the AEAD (RFC 9147 §4.5.3) or [`Rekey::bytes`](crate::Rekey::bytes).
     ///
     /// # Errors
-    /// As [`rekey`](Self::rekey).
+    /// Same as [`rekey`](Self::rekey).
     pub fn handle_usage(
         &mut self,
         now: Time,

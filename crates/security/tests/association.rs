@@ -261,7 +261,7 @@ fn a_lost_sack_in_clear_delays_nothing() {
     secured.assert_works(3);
 }
 
-/// What an observer injects in clear before the keys are there is not taken for data of the peer afterwards.
+/// Data that an observer injects in clear before the keys exist is not delivered afterwards.
 #[test]
 fn data_injected_in_clear_is_not_delivered_behind_protection() {
     for ahead in [0, 1, 2, 5] {

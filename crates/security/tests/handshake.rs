@@ -565,7 +565,7 @@ fn messages_out_of_turn_fail() {
     assert_eq!(client.error, Some(Error::Unexpected("Protection Established")));
 }
 
-/// What an attacker does to a message on its way.
+/// An attack on a message in transit.
 #[derive(Clone, Debug)]
 enum Attack {
     Deliver,

@@ -41,7 +41,7 @@ fn anchor(heading: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_')).collect()
 }
 
-/// The anchors of a page's headings; what stands in code blocks is no heading.
+/// Returns the anchors of a page's headings; lines in code blocks are no headings.
 fn anchors(page: &str) -> Vec<String> {
     let mut code = false;
     let headings = page.lines().filter(|line| {

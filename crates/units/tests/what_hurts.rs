@@ -28,7 +28,7 @@ fn every_row_names_an_existing_test() {
             let attributes = |line: usize| source.lines().take(line).collect::<Vec<_>>();
             let is_test = found
                 .is_some_and(|line| attributes(line).iter().rev().take(3).any(|line| line.contains("test")));
-            // A property test stands in a `proptest!`.
+            // A property test is inside a `proptest!`.
             assert!(
                 is_test || found.is_some() && source.contains("proptest!"),
                 "{at}: {file} has no test {test}"

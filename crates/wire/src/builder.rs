@@ -24,9 +24,9 @@ pub struct Full {
 #[derive(Debug)]
 pub struct PacketBuilder<'o> {
     out: &'o mut Vec<u8>,
-    /// Where the packet begins in `out`.
+    /// Offset of the packet in `out`.
     start: usize,
-    /// Where its chunks begin.
+    /// Offset of its first chunk.
     chunks: usize,
     /// Limit of the end of its chunks.
     end: usize,

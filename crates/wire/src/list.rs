@@ -22,7 +22,7 @@ pub trait Item: Copy + PartialEq + fmt::Debug {
 #[derive(Clone, Copy)]
 pub struct List<'a, T>(Source<'a, T>);
 
-/// Where the entries of a [`List`] or [`TlvList`](crate::TlvList) are.
+/// The source of the entries of a [`List`] or [`TlvList`](crate::TlvList).
 #[derive(Clone, Copy)]
 pub(crate) enum Source<'a, T> {
     /// Received bytes of whole entries: the length is a multiple of `T::SIZE`.

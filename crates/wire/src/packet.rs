@@ -11,7 +11,7 @@ use crate::read::{be16, be32};
 pub enum Checksum {
     /// Rejects the packet if the field is not its CRC32c (RFC 9260 §6.8).
     Verify,
-    /// As [`Verify`](Self::Verify), but accepts 0 if a lower layer protects the packet (RFC 9653 §5.3).
+    /// Same as [`Verify`](Self::Verify), but accepts 0 if a lower layer protects the packet (RFC 9653 §5.3).
     /// A packet that begins with INIT or COOKIE ECHO always needs its checksum (§5.2).
     ZeroOrRight,
     /// Ignores the field: another layer has verified the packet.

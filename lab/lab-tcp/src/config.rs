@@ -175,7 +175,7 @@ pub struct ConfigError {
 }
 
 impl Config {
-    /// Least MSS: that of RFC 791's least MTU of 68 has no room for options beside data, so some more.
+    /// Minimum MSS: more than the minimum MTU of RFC 791, 68 bytes, gives, to leave room for options.
     pub const MIN_MSS: u16 = 88;
 
     /// Checks the ranges.

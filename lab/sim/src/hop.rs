@@ -206,7 +206,7 @@ impl Hop {
         Some((wire_len - HEADER) + HEADER * (wire_len - HEADER).div_ceil(piece))
     }
 
-    /// As [`offer`](Self::offer) without the MTU: the fragments of a packet are transmitted, and lost,
+    /// Same as [`offer`](Self::offer) without the MTU: the fragments of a packet are transmitted, and lost,
     /// together.
     #[inline]
     pub(crate) fn enter(

@@ -55,7 +55,7 @@ impl OutsideHosts {
     /// scenario's own.
     ///
     /// # Errors
-    /// As [`Simulation::new`].
+    /// Same as [`Simulation::new`].
     pub fn new(scenario: &Scenario, seed: Option<u64>) -> Result<Self, ScenarioError> {
         let mut simulation = Simulation::new(scenario, seed)?;
         simulation.outside.on = true;

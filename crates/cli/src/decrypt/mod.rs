@@ -50,7 +50,7 @@ pub(crate) struct Args {
     out: PathBuf,
 }
 
-/// What became of the packets.
+/// Packets by result.
 #[derive(Debug, Default)]
 struct Counts {
     decrypted: u64,

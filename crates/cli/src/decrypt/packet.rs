@@ -49,7 +49,7 @@ pub(super) struct Protected<'a> {
     header: &'a [u8],
     /// The verification tag.
     pub(super) tag: u32,
-    /// What follows the common header.
+    /// The bytes after the common header.
     pub(super) body: &'a [u8],
 }
 

@@ -18,7 +18,7 @@ use net::{Host, Net, SERVER};
 
 const MSCTP: &str = env!("CARGO_BIN_EXE_msctp");
 
-/// What happens to the links.
+/// A change of the links.
 #[derive(Clone, Copy, Debug)]
 enum Move {
     /// The other link comes up, and the old one goes when both worked for a while.

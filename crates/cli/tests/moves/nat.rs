@@ -15,10 +15,10 @@ use crate::net::{Host, access};
 /// The server's address, which is public while the mobile's are private.
 pub(crate) const SERVER: &str = "198.51.100.1";
 
-/// What the server sees instead of the addresses of wlan0 and cell0.
+/// Addresses that the server sees instead of those of wlan0 and cell0.
 const PUBLIC: [&str; 2] = ["203.0.113.1", "203.0.113.2"];
 
-/// How long a thread waits for a packet before it looks whether it is still wanted.
+/// Time for which a thread waits for a packet before it checks whether to end.
 const TICK: Duration = Duration::from_millis(100);
 
 /// One of the mobile's links as its translator has it.
@@ -32,10 +32,10 @@ struct Entry {
     public: IpAddr,
 }
 
-/// What all threads share.
+/// State that all threads share.
 struct Shared {
     entries: [Entry; 2],
-    /// One packet in so many is lost.
+    /// One packet in this many is lost.
     lose_one_in: u64,
     carried: AtomicU64,
     lost: AtomicU64,
@@ -173,7 +173,7 @@ impl Shared {
         }
     }
 
-    /// Loses one packet in so many, and those that cannot leave.
+    /// Sends a packet, or loses it at random or because it cannot be sent, and counts it.
     fn carry(&self, draws: &mut Moments, send: impl FnOnce() -> bool) {
         let lost = draws.below(self.lose_one_in) == 0 || !send();
         let counter = if lost { &self.lost } else { &self.carried };

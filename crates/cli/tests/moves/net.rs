@@ -58,7 +58,7 @@ impl Host {
         self.holder.id()
     }
 
-    /// What `f` gives when it runs within; sockets that it makes stay there.
+    /// Runs `f` in the namespace, where the sockets that it opens stay, and returns its result.
     pub(crate) fn within<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
         let namespace = File::open(format!("/proc/{}/ns/net", self.id())).expect("a namespace");
         let inside = move || {

@@ -18,8 +18,8 @@ use crate::{Guard, MSCTP, Moments, Move, folder, setting};
 /// Bytes written at a time, a multiple of a word.
 const BLOCK: usize = 64 << 10;
 
-/// Nothing has come for so long: what the longest break between two links, the tests' largest timeout and
-/// the machine's other work do not explain together.
+/// Time without data after which the test fails: more than the longest break between two links, the largest
+/// timeout and the machine's other load together.
 const STALLED: Duration = Duration::from_secs(30);
 
 /// Memory may grow by so much between the first and the last quarter of the time after the warm-up: what the
@@ -40,14 +40,14 @@ fn block(direction: u64, first: u64) -> Vec<u8> {
     (first..).take(BLOCK / 8).flat_map(|index| word(direction, index).to_be_bytes()).collect()
 }
 
-/// What arrived in one direction.
+/// Data received in one direction.
 struct Arrivals {
     bytes: u64,
     last: Instant,
     longest_gap: Duration,
     /// A link came then, after a time without any.
     link_came: Option<Instant>,
-    /// How long after that the first data arrived, each time.
+    /// Time from each of these to the first data after it.
     resumed: Vec<Duration>,
 }
 
@@ -57,7 +57,7 @@ impl Arrivals {
         self.bytes += len;
         self.longest_gap = self.longest_gap.max(now - self.last);
         self.last = now;
-        // What was under way when the link went may still come out of the process before.
+        // Data that was in flight when the link went down may still leave the process earlier.
         if let Some(came) = self.link_came.take_if(|came| *came <= now) {
             self.resumed.push(now - came);
         }
@@ -136,7 +136,7 @@ impl Flow {
     }
 }
 
-/// What a process has of the machine.
+/// The memory and files that a process uses.
 #[derive(Clone, Copy, Debug)]
 struct Use {
     rss_kib: f64,

@@ -28,12 +28,11 @@ pub(crate) fn dissect(file: &Path, fields: &[&str]) -> Option<Vec<String>> {
     }
 }
 
-/// Severity of an expert note from which on it tells of an error.
+/// Severity from which an expert note reports an error.
 pub(crate) const ERROR: u32 = 0x0080_0000;
 
-/// What is wrong with a capture of SCTP: frames with anything the dissector calls malformed, a checksum that
-/// is not good (status 1), an expert note of an error, or an unknown chunk. Bare SCTP packets have no IP
-/// header to look at.
+/// Returns the faulty frames of an SCTP capture: malformed ones, a checksum that is not good (status 1), an
+/// expert note of an error, or an unknown chunk. Bare SCTP packets have no IP header to check.
 pub(crate) fn complaints(file: &Path) -> Option<Vec<String>> {
     let fields = [
         "frame.number",

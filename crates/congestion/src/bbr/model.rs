@@ -30,7 +30,7 @@ pub(super) struct Model {
     pub(super) inflight_short_term: u64,
     /// BBR.inflight_longterm
     pub(super) inflight_long_term: u64,
-    /// Greatest of the round that ends with the next loss round (§5.5.10.3).
+    /// Maximum of the round that ends with the next loss round (§5.5.10.3).
     bandwidth_latest: u64,
     pub(super) inflight_latest: u64,
     /// BBR.bw
@@ -66,7 +66,7 @@ pub(super) struct Model {
     /// §5.5.9
     aggregation_start: Time,
     aggregated: u64,
-    /// Greatest of two halves of the filter's rounds, and the round in which the later half began.
+    /// Maximum of two halves of the filter's rounds, and the round in which the later half began.
     extra_acked_halves: [u64; 2],
     extra_acked_since: u64,
 }

@@ -24,7 +24,7 @@ impl Rounds {
         Self { bbr, now: Time::ZERO, delivered: 0 }
     }
 
-    /// A round trip in which the path delivers at so many bytes per second; `lost` bytes of it were lost.
+    /// Runs a round trip in which the path delivers `rate` bytes per second and loses `lost` bytes.
     fn round(&mut self, rate: u64, lost: u64) {
         self.round_in(rate, lost, Some(RTT));
     }
@@ -396,7 +396,7 @@ fn a_probe_for_the_round_trip_goes_on_sending_at_half_the_rate() {
 #[test]
 fn startup_losses_do_not_count_for_a_probe() {
     let queued = Some(RTT + Span::from_millis(16));
-    // When the first probe after Startup begins; `lost` in the round in which the queue drains.
+    // Returns when the first probe after Startup begins; `lost` bytes are lost while the queue drains.
     let probe = |lost: u64| {
         let path = ControllerConfig::rfc9260(PACKET, IpVersion::V4);
         let mut rounds = Rounds { bbr: Bbr::with(&path, BbrConfig { hystart: true }), ..Rounds::new() };

@@ -1,4 +1,4 @@
-//! [`Allowance`]: how many bytes may stand in the bottleneck's queue.
+//! [`Allowance`]: the bytes that the bottleneck may queue.
 
 use msctp_units::{Span, Time};
 
@@ -9,7 +9,7 @@ use crate::delivery::LostPacket;
 const TARGET: Span = Span::from_millis(15);
 /// 20 Mbit/s, in bytes per second.
 const REFERENCE_RATE: u64 = 2_500_000;
-/// Packets that may always stand in the queue.
+/// Packets that the bottleneck may always queue.
 const LEAST_PACKETS: u64 = 4;
 /// More than 2 % lost in a round is an overflow, not the channel (draft-ietf-ccwg-bbr §2.5, BBR.LossThresh) …
 const LOSS_THRESHOLD: u64 = 20;
@@ -58,7 +58,7 @@ impl Default for Allowance {
 }
 
 impl Allowance {
-    /// Bytes that may stand in the queue at this delivery rate (bytes per second).
+    /// Returns the bytes that the bottleneck may queue at this delivery rate (bytes per second).
     ///
     /// The delay falls with the square root of the rate, as Swift's flow scaling: of two flows that see one
     /// queue, the slower one grows and the faster one yields.

@@ -16,10 +16,10 @@ const DRAIN_INTERVAL: Span = Span::from_secs(5);
 const RIVAL_INTERVAL: Span = Span::from_secs(10);
 /// Share of the bandwidth-delay product that is in flight in a drain, in thousandths.
 const DRAINED: u64 = 750;
-/// A queue above so many thousandths of the target is one too many.
+/// A queue counts as too long above this many thousandths of the target.
 const TOO_MUCH: u64 = 1500;
 
-/// What was in flight when the queue began to stand above the target.
+/// State of the path when the queue first stayed above the target.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Before {
     cwnd: u64,
@@ -34,14 +34,14 @@ struct Drain {
     settled: u32,
 }
 
-/// The look for rivals on one path.
+/// Detects rival flows on one path.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Contest {
     rounds_above: u32,
     before: Before,
     drain: Option<Drain>,
     rival: Option<Box<Cubic>>,
-    /// This round began with no more in flight than the window: what stands in the queue is no backlog.
+    /// This round began with no more in flight than the window: the queue is no backlog of ours.
     settled: bool,
     /// The last round trip near the least, or the end of the last drain.
     near_base: Option<Time>,

@@ -36,8 +36,7 @@ const LEAST_PACKETS: u64 = 4;
 const EMPTY: u64 = 500;
 /// Growth per byte acknowledged while the queue is empty, after the start: by half in a round trip.
 const GROWTH: u64 = 500;
-/// After so many rounds with an empty queue the rate has changed by a factor: the window grows as at the
-/// start.
+/// Rounds with an empty queue after which the window grows as at the start: the path's rate has multiplied.
 const CLEAR_ROUNDS: u32 = 2;
 /// The largest window at the start, and later, beyond the target: in thousandths of the delivery rate in a
 /// least round trip. After [`CLEAR_ROUNDS`] it is that of the start.
@@ -135,7 +134,7 @@ impl DelayBound {
             self.starting &= !self.allowance.end_round(sample.now, holds, self.config.pmdcs);
             let little = permille(self.allowance.target(round.rate, self.config.pmdcs), EMPTY);
             let clear = round.queued.is_some_and(|queued| over(round.rate, queued) < little);
-            // What a drain empties says nothing of the rate.
+            // A queue that a drain emptied says nothing about the rate.
             let drained = self.contest.window().is_some() || self.held > 0;
             self.clear_rounds = if clear && !drained { self.clear_rounds + 1 } else { 0 };
             self.held = self.held.saturating_sub(1);
@@ -355,7 +354,7 @@ impl Controller for DelayBound {
     }
 }
 
-/// Returns a packet's part for so many acknowledged bytes of a window.
+/// Returns the share of a packet that `acked` bytes of a window earn.
 fn over_window(pmdcs: u64, acked: u64, cwnd: u64) -> u64 {
     let part = u128::from(pmdcs) * u128::from(acked) / u128::from(cwnd.max(1));
     u64::try_from(part).unwrap_or(u64::MAX).min(acked)

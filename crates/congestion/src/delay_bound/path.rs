@@ -7,8 +7,8 @@ use crate::delivery::DeliverySample;
 /// The least round trip is that of one to two windows of this length: routes and cells change.
 const BASE_WINDOW: Span = Span::from_secs(10);
 
-/// A queue that a wrong measurement made has drained after so many rounds. The measured round trip does not
-/// count for longer: its answer may have come over another, shorter path.
+/// Rounds for which a measured round trip counts; a queue built by a wrong measurement has then drained. The
+/// measured answer may have come over another, shorter path.
 const RESUMED_ROUNDS: u32 = 4;
 
 /// The least round trip of the last window and of this one.
@@ -33,7 +33,7 @@ impl Base {
     }
 }
 
-/// What [`DelayBound`](super::DelayBound) knows of its path.
+/// The path model of [`DelayBound`](super::DelayBound).
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathModel {
     /// Of round trips answered over the path itself, and over another one.
@@ -44,7 +44,7 @@ pub(super) struct PathModel {
     rates: [u64; 2],
     /// The delivery rate of the latest sample.
     pub(super) latest_rate: u64,
-    /// A round ends when a packet sent after so many bytes were delivered is acknowledged.
+    /// Delivered bytes at the start of the round, which ends when a packet sent after that is acknowledged.
     round_end: u64,
     /// The least queueing delay of this round.
     queued: Option<Span>,

@@ -51,7 +51,7 @@ impl Rounds {
         self.controller.window().cwnd
     }
 
-    /// A round trip with a queue of `queued`, in which the path delivers so many bytes per second.
+    /// Runs a round trip with a queue of `queued`, in which the path delivers `rate` bytes per second.
     fn round(&mut self, rate: u64, queued: Span) {
         self.answered(rate, BASE + queued, 0, false);
     }
@@ -208,7 +208,7 @@ fn a_round_trip_that_a_path_resumed_at_counts_for_four_rounds() {
     assert_eq!(rounds.controller.path.base(), Some(BASE));
 }
 
-/// What an application sends says nothing of the path.
+/// The rate of a limited application says nothing about the path.
 #[test]
 fn an_unused_window_stays() {
     let mut rounds = Rounds::running();

@@ -1,4 +1,4 @@
-//! What the fuzz target and the test of arbitrary bytes share.
+//! Code that the fuzz target and the test of arbitrary bytes share.
 
 use msctp_protection::{
     CipherSuite, FIRST_EPOCH, HEADER_LEN, KeyContext, KeyMaterial, Opener, Provider, Sealer, Secret,
@@ -9,7 +9,7 @@ use msctp_protection::{
 /// changes to a genuine packet.
 ///
 /// # Panics
-/// When a packet that was not sealed is opened, or a genuine one is not afterwards.
+/// A packet that was not sealed is opened, or a genuine one is not opened afterwards.
 pub(crate) fn play(provider: &dyn Provider, script: &[u8]) {
     let [choice, bytes @ ..] = script else { return };
     let suite = CipherSuite::ALL[usize::from(*choice) % 3];

@@ -61,7 +61,7 @@ struct World {
     now: Time,
     accepted: usize,
     settled: usize,
-    /// What was last acknowledged as primary, as long as it is there.
+    /// The address last acknowledged as primary, until it is deleted.
     primary: Option<IpAddr>,
 }
 

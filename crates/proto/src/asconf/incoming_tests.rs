@@ -40,7 +40,7 @@ struct Answerer {
     max_ack: usize,
 }
 
-/// What came back for one request: the correlation id and the cause, if it failed.
+/// The response to each request: its correlation id, and the cause if it failed.
 type Responses = Vec<(u32, Option<CauseCode>)>;
 
 impl Answerer {

@@ -170,7 +170,7 @@ impl AsconfOut {
     /// Queues one request as an ASCONF of its own.
     ///
     /// # Errors
-    /// As [`request_together`](Self::request_together).
+    /// Same as [`request_together`](Self::request_together).
     pub(crate) fn request(&mut self, request: AddressRequest) -> Result<(), CallError> {
         self.request_together(&[request])
     }

@@ -103,7 +103,7 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// As [`add_local_address`](Self::add_local_address).
+    /// Same as [`add_local_address`](Self::add_local_address).
     pub fn add_translated_address(&mut self, now: Time, address: IpAddr) -> Result<(), CallError> {
         self.add_address(now, address, true)
     }
@@ -146,8 +146,8 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// As [`add_local_address`](Self::add_local_address); an address in `old` does not exist, or there are
-    /// more than six.
+    /// Same as [`add_local_address`](Self::add_local_address); an address in `old` does not exist, or there
+    /// are more than six.
     pub fn move_local_address(&mut self, now: Time, to: IpAddr, old: &[IpAddr]) -> Result<(), CallError> {
         let mut requests = vec![AddressRequest::Add(to), AddressRequest::SetPrimary(to)];
         requests.extend(old.iter().map(|old| AddressRequest::Delete(*old)));

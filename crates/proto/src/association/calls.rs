@@ -198,8 +198,8 @@ impl Association {
         self.outbound.loss_classifier()
     }
 
-    /// As [`loss_classifier`](Self::loss_classifier), mutable: a simulator reports to its own classifier what
-    /// it lost.
+    /// Same as [`loss_classifier`](Self::loss_classifier), mutable: a simulator reports the causes of its
+    /// losses to its own classifier.
     pub fn loss_classifier_mut(&mut self) -> Option<&mut dyn LossClassifier> {
         self.outbound.loss_classifier_mut()
     }

@@ -266,7 +266,7 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// As [`establish_receive_keys`](Self::establish_receive_keys).
+    /// Same as [`establish_receive_keys`](Self::establish_receive_keys).
     pub fn establish_send_keys(
         &mut self,
         now: Time,

@@ -25,7 +25,7 @@ rare_state! {
         pub(super) retransmissions: u32 = 0,
         /// T2 expired since the last one was sent.
         unanswered: bool = false,
-        /// Where the last one went.
+        /// Path of the last one.
         path: Option<PathId> = None,
         /// Source of the SHUTDOWN or DATA that it answers (RFC 9260 §6.4: replies go back there).
         asked_at: Option<PathAddr> = None,

@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn an_empty_key_is_a_key() {
-        // What HMAC gives with an empty key and no message.
+        // The HMAC of an empty message with an empty key.
         check(HmacAlgorithm::Sha1, &[], &[], "fbdb1d1b18aa6c08324b7d64b71fb76370690e1d");
         check(
             HmacAlgorithm::Sha256,

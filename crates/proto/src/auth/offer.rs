@@ -12,8 +12,8 @@ use super::{HmacAlgorithm, NEVER};
 pub(crate) const RANDOM_LEN: usize = 32;
 /// RFC 4895 §3.2: 260 bytes, header included.
 const MAX_CHUNKS: usize = 256;
-/// Most identifiers of an HMAC-ALGO parameter, which RFC 4895 leaves open. Two are defined. The state cookie
-/// holds the list, so it is bounded.
+/// Maximum number of identifiers of an HMAC-ALGO parameter, because the state cookie holds them. RFC 4895
+/// sets no limit and defines two.
 const MAX_HMACS: usize = 16;
 
 /// A Random Number.

@@ -32,7 +32,7 @@ fn asconf_packet(from: &mut Authentication) -> Vec<u8> {
     out
 }
 
-/// What `to` says to the bytes that follow the first chunk of such a packet.
+/// Returns the verdict of `to` on such a packet, from the AUTH chunk on.
 fn judge(to: &mut Authentication, packet: &[u8]) -> Verdict {
     judge_under(&config(), to, packet)
 }

@@ -42,7 +42,7 @@ pub struct Config {
     pub path_max_retrans: u32,
     /// Failover from a path that stops answering (RFC 7829).
     pub failover: FailoverConfig,
-    /// How addresses change.
+    /// Whether and how addresses change.
     pub moves: Moves,
     /// Association.Max.Retrans, 10 (RFC 9260 §8.1).
     pub assoc_max_retrans: u32,
@@ -358,7 +358,7 @@ impl From<&Config> for InboundConfig {
 mod tests {
     use super::*;
 
-    /// The most options that an association may have. Each is a liability: merge or remove one before adding
+    /// Maximum number of options of an association. Each is a liability: merge or remove one before adding
     /// another.
     const MOST_OPTIONS: usize = 46;
 

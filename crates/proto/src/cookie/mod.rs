@@ -62,7 +62,7 @@ pub(crate) struct Cookie {
     pub(crate) auth: Option<CookieAuth>,
     /// DTLS Key Management parameters of both ends, if both sent one.
     pub(crate) protection: Option<CookieProtection>,
-    /// Where the INIT ACK went: the one address that is confirmed from the start (RFC 9260 §5.4 rule 2).
+    /// Destination of the INIT ACK: the one address that is confirmed from the start (RFC 9260 §5.4 rule 2).
     pub(crate) at: PathAddr,
     /// The peer's other addresses.
     pub(crate) addresses: Addresses,

@@ -7,7 +7,7 @@ use msctp_units::{Span, Time};
 
 use super::Cookie;
 
-/// Most cookies remembered: 1.5 MB.
+/// Maximum number of cookies remembered: 1.5 MB.
 const MOST: usize = 65_536;
 
 /// Used cookies that have not expired, by creation time and tag, which is unique.

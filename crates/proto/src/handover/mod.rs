@@ -279,7 +279,7 @@ pub struct PathView {
     pub bytes_acked: u64,
     /// Smoothed round-trip time; `None` before the first measurement.
     pub srtt: Option<Span>,
-    /// Least round-trip time seen, probes included.
+    /// Minimum round-trip time seen, probes included.
     pub rtt_min: Option<Span>,
     /// Retransmission timeout, backed off.
     pub rto: Span,

@@ -89,7 +89,7 @@ pub(crate) struct InboundConfig {
     pub sack_delay: Span,
     /// Packets with DATA per SACK at most.
     pub sack_frequency: u32,
-    /// Most gap blocks in a SACK.
+    /// Maximum number of gap blocks in a SACK.
     pub max_gap_blocks: u32,
 }
 
@@ -224,7 +224,7 @@ impl Inbound {
     /// is held instead.
     #[inline]
     fn may_hold(&self, tsn: LongTsn, place: Place, stream: u16, len: usize) -> bool {
-        // What a stream takes is never given back: none is begun while the endpoint is short of memory.
+        // A stream's memory is never freed: no stream begins while the endpoint is short of memory.
         if self.window.is_squeezed(self.ordering.memory()) && !self.ordering.has_begun(stream) {
             return false;
         }

@@ -8,7 +8,7 @@ use msctp_wire::{Checksum, Chunk, DataFlags, Packet, Ppid, Ssn, VerificationTag}
 use proptest::prelude::*;
 
 impl Inbound {
-    /// What is charged is what is held. Costs O(held).
+    /// Asserts that the memory charged is the memory held. Costs O(held).
     pub(crate) fn assert_consistent(&self) {
         let (ordering, reassembly) = (self.ordering.held(self.streams), self.reassembly.held());
         assert_eq!(self.window.held(), (ordering.0 + reassembly.0, ordering.1 + reassembly.1));

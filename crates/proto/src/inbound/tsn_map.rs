@@ -10,8 +10,9 @@ use crate::long_tsn::{LongTsn, TsnRange};
 /// §3.3.4), so a TSN further ahead is dropped.
 const MAX_AHEAD: u64 = u16::MAX as u64;
 
-/// Most ranges kept above the Cumulative TSN Ack. Bounds memory and the work of shifting the array (at most
-/// half of it moves). A sender with 5,800 chunks outstanding that loses every second one makes 2,900.
+/// Maximum number of ranges kept above the Cumulative TSN Ack. Bounds memory and the work of shifting the
+/// array (at most half of it moves). A sender with 5,800 chunks outstanding that loses every second one makes
+/// 2,900.
 const MAX_RANGES: usize = 4096;
 
 /// The place of a TSN.

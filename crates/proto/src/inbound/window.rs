@@ -26,7 +26,7 @@ pub(super) struct ReceiveWindow {
     stretched: bool,
     /// The edge announced then.
     stretched_edge: u64,
-    /// Where the buffer follows the path.
+    /// Grows the buffer with the path's bandwidth-delay product; `None` if the size is fixed.
     tuning: Option<Box<Tuning>>,
     /// The association's share of `EndpointConfig::receive_memory`.
     share: u64,

@@ -14,7 +14,7 @@ pub(crate) struct OutboundConfig<'a> {
     pub max_burst: u32,
     /// Cuts fragments so that packets are full: several then leave in one batch of equal lengths.
     pub full_packets: bool,
-    /// Where timed-out chunks go.
+    /// Path of retransmissions after a timeout.
     pub retransmission_path: RetransmissionPath,
     /// Detection of lost chunks.
     pub loss_recovery: LossRecovery,

@@ -4,8 +4,10 @@ use msctp_units::Span;
 
 use crate::error::{ConfigError, check, within};
 
-/// How soon a path that stops answering is left. The default is RFC 9260's: when it is inactive, and only for
-/// as long. The thresholds of RFC 7829 §7.2, for all paths of an association.
+/// Thresholds at which data leaves a path that stops answering (RFC 7829 §7.2), for all paths of an
+/// association.
+///
+/// By default data leaves a path when it is inactive, and only for as long (RFC 9260).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FailoverConfig {
     /// PotentiallyFailed.Max.Retrans, 0 to 255 (RFC 7829 §3.2): a path with more errors in a row is

@@ -35,7 +35,7 @@ impl Protection {
     }
 }
 
-/// Where the keys of associations come from, and the cryptography that uses them.
+/// Source of the keys of associations, and the cryptography that uses them.
 ///
 /// Compared by identity: clones of one `Arc` are equal.
 pub struct KeyManagement {

@@ -19,7 +19,7 @@ use super::offer::{CookieProtection, ProtectionOffer};
 pub(crate) const SPACE: (usize, usize) = (HEADER_LEN, TRAILER_LEN);
 /// Bytes that protection takes of each packet.
 pub(crate) const OVERHEAD: usize = HEADER_LEN + TRAILER_LEN;
-/// Most bytes of a protected packet.
+/// Maximum length of a protected packet in bytes.
 pub(crate) const MAX_ROOM: usize = CommonHeader::LEN + OVERHEAD + MAX_PLAINTEXT;
 /// Time for which packets in flight under the keys of the previous epoch are opened.
 const DRAIN: Span = Span::from_secs(60);
@@ -34,7 +34,7 @@ pub struct KeyAgreement {
     pub method: KeyManagementId,
     /// DTLS Key Management parameter of the client, with its header and without padding.
     pub client_parameter: Vec<u8>,
-    /// That of the server.
+    /// DTLS Key Management parameter of the server.
     pub server_parameter: Vec<u8>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct SetUpNumbers {
     pub(crate) theirs: (u32, u32),
 }
 
-/// What both ends said at set-up.
+/// Inputs of the keys of a set-up: the negotiation's result, the peer's offer, and the numbers.
 #[derive(Debug, PartialEq, Eq)]
 struct Agreed {
     negotiated: Negotiated,

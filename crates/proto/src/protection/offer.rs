@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::config::KeyManagement;
 
-/// Most key management methods of a parameter: the state cookie holds it.
+/// Maximum number of key management methods of a parameter, because the state cookie holds it.
 pub(super) const MAX_METHODS: usize = 32;
 /// Bytes of a parameter before its methods: header, Tie Breaker, flags.
 const FIXED: usize = 9;
@@ -76,9 +76,9 @@ impl ProtectionOffer {
 /// The parameters of both ends, which a state cookie keeps between INIT and COOKIE ECHO.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CookieProtection {
-    /// That of our INIT ACK.
+    /// Offer of our INIT ACK.
     pub(crate) ours: ProtectionOffer,
-    /// That of the INIT.
+    /// Offer of the INIT.
     pub(crate) theirs: ProtectionOffer,
 }
 

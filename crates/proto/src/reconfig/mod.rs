@@ -24,8 +24,8 @@ pub enum Reconfiguration {
     Accept,
 }
 
-/// Most streams that one request can name: they fit a packet of any path (`MIN_PMTU`) beside headers and
-/// AUTH. A request that names none is for all.
+/// Maximum number of streams that one request can name: they fit a packet of any path (`MIN_PMTU`) beside
+/// headers and AUTH. A request that names none is for all.
 pub const MAX_NAMED_STREAMS: usize = 192;
 
 /// A request to reset or add streams.

@@ -22,9 +22,9 @@ const BOUND: u64 = 2_000;
 const OUTSTANDING: u32 = 65_535;
 /// Packets of a flood, if they are large or all different.
 const FLOOD: u32 = 60;
-/// Least bytes of a flood of small packets. Acknowledging, revoking and marking each chunk once is paid for
-/// by its transmission, 1.3 MB for all that can be outstanding. A tenth of that is enough to reveal further
-/// work.
+/// Minimum bytes of a flood of small packets. Acknowledging, revoking and marking each chunk once is paid
+/// for by its transmission, 1.3 MB for all that can be outstanding. A tenth of that is enough to reveal
+/// further work.
 const FLOOD_BYTES: usize = 130_000;
 
 /// Injects a flood: the only function whose instructions count.

@@ -307,7 +307,7 @@ impl Pair {
         self.inject_marked(to, at, Ecn::NotEct, bytes)
     }
 
-    /// As [`inject`](Self::inject), with an ECN codepoint.
+    /// Same as [`inject`](Self::inject), with an ECN codepoint.
     pub fn inject_marked(&mut self, to: Side, at: PathAddr, ecn: Ecn, bytes: &[u8]) -> DatagramOutcome {
         let now = self.now;
         let host = self.host(to);

@@ -46,7 +46,7 @@ impl Measured {
         (classifier as &dyn Any).downcast_ref()
     }
 
-    /// As [`of`](Self::of), mutable.
+    /// Same as [`of`](Self::of), mutable.
     pub fn of_mut(classifier: &mut dyn LossClassifier) -> Option<&mut Self> {
         (classifier as &mut dyn Any).downcast_mut()
     }

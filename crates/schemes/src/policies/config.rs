@@ -31,8 +31,8 @@ pub struct PolicyConfig {
     /// Other parameters for certain paths: the first rule that matches a path wins. Kim & Koh have other
     /// pairs and trains towards WLAN than towards 3G, and the link's own capacity as B(0).
     pub probe_rules: Vec<ProbeRule>,
-    /// When the link below the primary path's local address is reported down, switch to an active path on
-    /// another local address, if there is one. True.
+    /// Switch to an active path on another local address when the link below the primary path's local address
+    /// is reported down. True.
     pub switch_on_link_down: bool,
     /// qos-measurement: the delay by which the reported rate gives the window of a new cell.
     pub qos_delay: BdpDelay,

@@ -358,7 +358,7 @@ mod tests {
         PathView { window, rtt_min: Some(Span::from_millis(800)), ..path(n) }
     }
 
-    /// What a first and a second report make of the window of the primary path.
+    /// Returns the window of the primary path after a first and a second report.
     fn after(window: (u64, u64), first: LinkQuality, second: LinkQuality) -> Option<(u64, u64)> {
         let paths = [running(0, window.0, window.1)];
         let mut policy = QosMeasurement::new(&PolicyConfig::default());

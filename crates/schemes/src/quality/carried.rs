@@ -4,8 +4,8 @@ use msctp_congestion::Window;
 use msctp_proto::handover::PathView;
 use msctp_units::{Span, Time};
 
-/// The most data acknowledged in one round trip since the last loss (pipeACK of RFC 7661 §4.1), bounded by
-/// the window. It moves with the primary path.
+/// The maximum data acknowledged in one round trip since the last loss (pipeACK of RFC 7661 §4.1), bounded
+/// by the window. It moves with the primary path.
 #[derive(Clone, Debug, Default)]
 pub struct Carried {
     most: u64,

@@ -7,7 +7,7 @@ use msctp_congestion::Window;
 pub struct Limits {
     /// The window now.
     pub window: Window,
-    /// The most that was acknowledged in a round trip since the last loss ([`Carried`](super::Carried)).
+    /// Maximum bytes acknowledged in a round trip since the last loss ([`Carried`](super::Carried)).
     pub carried: u64,
     /// Bytes that the peer's receive window allows in flight on the path.
     pub receivable: u64,

@@ -86,7 +86,7 @@ fn less_bandwidth_is_noticed_at_once() {
     bbr.set_rate(Rate::from_mbps(2));
     let (share, _) = run(&mut bbr, 11, 14);
     assert!((17..=20).contains(&share), "of 20 %: {share}");
-    // What stands in the queue then hides the round trip; each ProbeRTT sees less of it (§5.3.4).
+    // The queue then hides the round trip; each ProbeRTT finds it shorter (§5.3.4).
     let (share, queued) = run(&mut bbr, 45, 55);
     println!("{share} %, {queued} packets queued");
     assert!(share >= 17 && queued <= 30, "{share} % of 20, {queued} packets queued");

@@ -23,16 +23,16 @@ pub(crate) struct Link {
 pub(crate) struct Path {
     pub(crate) controller: Box<dyn Controller>,
     pub(crate) now: Time,
-    /// At most so many packets are sent per round trip: the application has no more.
+    /// Maximum packets that the application sends per round trip.
     pub(crate) application: u64,
     /// Packets vanish.
     pub(crate) dead: bool,
     link: Link,
     rtt: RttEstimator,
-    /// When the link is free.
+    /// Time at which the link is free.
     free: Time,
     next: u64,
-    /// When what is outstanding was sent.
+    /// Send time of each outstanding packet.
     outstanding: BTreeMap<u64, Time>,
     acks: VecDeque<(Time, u64)>,
     /// Fast recovery goes on until all packets before this one are acknowledged or lost, and a later one is
@@ -91,7 +91,7 @@ impl Path {
         *self.events.entry(event).or_default() += 1;
     }
 
-    /// Nothing leaves the bottleneck for so long; nothing is lost.
+    /// Stops the bottleneck for `span`, without loss.
     pub(crate) fn stall(&mut self, span: Span) {
         self.free = self.free.max(self.now) + span;
         for (at, _) in &mut self.acks {
@@ -154,7 +154,7 @@ impl Path {
         self.link.rate = rate;
     }
 
-    /// When the next packet may leave, at the controller's rate.
+    /// Returns when the next packet may leave, at the controller's rate.
     fn departure(&mut self) -> Time {
         let rate = self.controller.pacing_rate();
         self.pacer.set_rate(self.now, rate);

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use crate::common::sources;
 
-/// Where an annotated specification is found.
+/// Address of an annotated specification.
 pub(crate) const SITE: &str = "https://www.rfc-editor.org/rfc/";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) enum Kind {
 pub(crate) struct Annotation {
     pub(crate) file: String,
     pub(crate) line: usize,
-    /// The function, type or constant it stands in or above.
+    /// The function, type or constant that contains or follows it.
     pub(crate) item: String,
     pub in_test: bool,
     pub(crate) kind: Kind,

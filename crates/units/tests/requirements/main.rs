@@ -22,7 +22,7 @@ mod annotations;
 mod rfc;
 mod table;
 
-/// The RFCs whose sentences are held, and the sections (with those below them) that are.
+/// The RFCs whose sentences are checked, with the sections checked; their subsections are too.
 const EXTRACTED: [(&str, &[&str]); 3] =
     [("rfc9260", &["3.3", "4", "5", "6", "7", "8", "9"]), ("rfc5061", &["4", "5"]), ("rfc4895", &["6"])];
 
@@ -37,11 +37,11 @@ pub(crate) struct Requirement<'a> {
     /// By binding word of the sentence.
     keywords: Vec<Held>,
     pub(crate) by: Vec<&'a Annotation>,
-    /// Why it is nothing for an implementation, from `not-applicable.toml`.
+    /// Reason why it does not apply to an implementation, from `not-applicable.toml`.
     pub not_applicable: Option<String>,
 }
 
-/// What holds one MUST.
+/// Which kinds of annotation cover one MUST.
 #[derive(Clone, Copy, Default)]
 struct Held {
     code: bool,
@@ -54,7 +54,7 @@ impl Requirement<'_> {
         format!("{} {}-{}", self.rfc, self.section, self.number)
     }
 
-    /// What an annotation of this sentence still lacks.
+    /// Returns which annotation this sentence still lacks.
     fn lacks(&self) -> Option<&'static str> {
         if self.not_applicable.is_some() {
             return None;

@@ -19,7 +19,7 @@ pub(crate) fn public_corpora() -> Option<PathBuf> {
 /// All files below `folder`.
 ///
 /// # Panics
-/// When it cannot be read.
+/// The folder or a file cannot be read.
 pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));

@@ -9,7 +9,7 @@ use msctp_wire::{
 /// number of errors among them.
 ///
 /// # Panics
-/// When a list yields more items than one per 4 bytes, or more entries than it has bytes.
+/// A list yields more items than one per 4 bytes, or more entries than it has bytes.
 pub(crate) fn read_chunks(bytes: &[u8]) -> usize {
     read_items(Chunks::new(bytes), bytes.len(), read_chunk)
 }
@@ -115,7 +115,7 @@ pub(crate) fn read_packet(bytes: &[u8]) {
 /// Parses the chunks of `bytes`, builds a packet of those that can be read, parses that, and compares.
 ///
 /// # Panics
-/// When what comes back is not what went in.
+/// A chunk that is built and parsed again differs.
 pub(crate) fn round_trip(bytes: &[u8]) {
     let chunks: Vec<Chunk<'_>> = Chunks::new(bytes).filter_map(Result::ok).collect();
     send_and_receive(&chunks);

@@ -13,10 +13,10 @@ pub struct Frame {
     pub interval: Span,
 }
 
-/// Least length of a frame in bytes: its message carries its number.
+/// Minimum length of a frame in bytes: its message carries its number.
 pub const LEAST_FRAME: u32 = 4;
 
-/// Greatest length of a frame in bytes.
+/// Maximum length of a frame in bytes.
 pub const MOST_FRAME: u32 = 1 << 24;
 
 /// The first invalid line of a trace.

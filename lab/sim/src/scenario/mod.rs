@@ -118,8 +118,9 @@ impl Scenario {
         Self::from_toml_and_files(text, file, overrides, &none)
     }
 
-    /// As [`from_toml`](Self::from_toml), for a scenario that may name other files, as frame-size traces.
-    /// `open` returns the text of a file by its name in the scenario, or the reason why it cannot be read.
+    /// Same as [`from_toml`](Self::from_toml), for a scenario that may name other files, such as frame-size
+    /// traces. `open` returns the text of a file by its name in the scenario, or the reason why it cannot be
+    /// read.
     ///
     /// # Errors
     /// The first fault; for another file, the message has its name and line.

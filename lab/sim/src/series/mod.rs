@@ -137,7 +137,7 @@ pub struct EstimateColumns {
     pub capacity: Vec<Rate>,
     /// Available bandwidth.
     pub available: Vec<Rate>,
-    /// Least round-trip time.
+    /// Minimum round-trip time.
     pub min_rtt: Vec<Span>,
     /// Probes lost in the round, in parts per million.
     pub loss_ppm: Vec<u32>,

@@ -6,7 +6,7 @@ use msctp_proto::PathId;
 use msctp_proto::handover::PathView;
 use msctp_units::{Rate, Span, Time};
 
-/// How far back a path's rate is averaged, and how long a measurement counts.
+/// Time over which a path's rate is averaged, and for which a measurement counts.
 pub(super) const MEMORY: Span = Span::from_secs(4);
 /// Wire bytes of a HEARTBEAT ACK without the padding of its HEARTBEAT.
 const ANSWER: u64 = 72;
@@ -17,7 +17,7 @@ const COST: u64 = 100;
 /// Longest time between two trains on a path, budget permitting.
 const SLOWEST: Span = Span::from_secs(4);
 
-/// What is known of one path. Rates are bit/s of IP packets.
+/// Measurements of one path. Rates are bit/s of IP packets.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     pub(super) id: PathId,

@@ -22,7 +22,7 @@ const TRAINS: Span = Span::from_millis(1000);
 const URGENT_TRAINS: Span = Span::from_millis(300);
 /// Share of the measured bandwidth that a sender carries on a path whose rate varies, in per cent.
 const CARRIED: u64 = 80;
-/// How much more another path must promise than the primary path carries, in per cent: the cost of a move.
+/// Rate that another path must promise, in per cent of the primary path's: the cost of a move.
 const BETTER: u64 = 125;
 /// A primary path that carries less than this share of what another one promises stands still, in per cent.
 const STANDSTILL: u64 = 20;
@@ -35,9 +35,9 @@ const RESPECTED: Span = Span::from_secs(5);
 const FRESH: Span = Span::from_millis(2500);
 /// Time over which a standstill is seen, at least, and in round trips.
 const RECENT: Span = Span::from_millis(300);
-/// What is in flight on the path that was left is resent if it would take longer than this to arrive.
+/// Chunks in flight on the old path are retransmitted if they would take longer than this to arrive.
 const LEFT_BEHIND: Span = Span::from_millis(150);
-/// How long after a move that is looked at.
+/// Time after a move in which they are.
 const RESENDING: Span = Span::from_secs(3);
 
 /// Moves when another path would carry more than the primary one, and starts there at its measured rate.
@@ -57,7 +57,7 @@ const RESENDING: Span = Span::from_secs(3);
 pub struct Anticipate {
     config: PolicyConfig,
     known: Vec<Known>,
-    /// When data came to the primary path.
+    /// Time at which data moved to the primary path.
     since: Time,
     /// The primary path is kept until then, unless it stands still.
     hold: Time,
@@ -216,8 +216,8 @@ impl Anticipate {
     }
 }
 
-/// What is in flight on a path that was left `age` ago arrives late: it had a queue then, or has not arrived
-/// within a round trip.
+/// Returns whether chunks in flight on the old path, left `age` ago, are late: the path had a queue then, or
+/// they have not arrived within a round trip.
 fn stands_in_queue(path: &PathView, age: Span) -> bool {
     let (Some(srtt), Some(least)) = (path.srtt, path.rtt_min) else { return age >= LEFT_BEHIND };
     age.max(srtt) >= least + LEFT_BEHIND
