@@ -22,6 +22,7 @@ use crate::host::Host;
 use crate::line::{End, Line};
 use crate::losses::Lost;
 use crate::network::{ALL_HOSTS, Network, Port, Station, Strays};
+use crate::nodes::{EVERYBODY, Nodes};
 use crate::observer::Observer;
 use crate::outside::Outside;
 use crate::packet::{AddressId, PacketPool};
@@ -33,7 +34,6 @@ use crate::scenario::{
 };
 use crate::series::{Bins, DeliverySeries, TraceSeries};
 use crate::simulation::coding::codings;
-use crate::simulation::mobile_ip::{EVERYBODY, MobileIp};
 use crate::simulation::watch::Watch;
 use crate::simulation::{App, Simulation};
 use crate::tcp_line::TcpSource;
@@ -102,7 +102,7 @@ impl Simulation {
             tcp: Self::tcp_lines(scenario, |a| address(&routes, a)),
             apps: Vec::new(),
             plan: Plan::default(),
-            mobile_ip: None,
+            nodes: Nodes::default(),
             codings: codings(scenario, seed),
             watches: Vec::new(),
             observer: Observer::default(),
@@ -111,7 +111,7 @@ impl Simulation {
             handled: 0,
             scenario: scenario.clone(),
         };
-        simulation.add_mobile_ip(scenario, &routes);
+        simulation.add_nodes(scenario, &routes);
         simulation.start_tcp();
         simulation.add_apps(scenario, &routes, &names);
         simulation.add_plan(scenario, &routes, &names);
@@ -123,19 +123,20 @@ impl Simulation {
     }
 
     /// Adds agents, mobiles and the address to which agents advertise.
-    fn add_mobile_ip(&mut self, scenario: &Scenario, routes: &Routes) {
+    fn add_nodes(&mut self, scenario: &Scenario, routes: &Routes) {
         let everybody = AddressId(self.addresses.len() as u32);
-        let Some(world) = MobileIp::of(scenario, routes, everybody) else { return };
-        for (node, table) in routes.tables.iter().enumerate() {
-            if let Some(agent) = world.agent_at(node) {
-                self.network.stations[node] = Station::Agent(agent, table.clone());
+        self.nodes = Nodes::of(scenario, routes, everybody);
+        for (node, table) in routes.tables.iter().enumerate().filter(|(_, table)| !table.is_empty()) {
+            if let Some(number) = self.nodes.number(node) {
+                self.network.stations[node] = Station::Node(number, table.clone());
             }
         }
-        self.addresses.push(EVERYBODY.into());
-        self.numbers.insert(EVERYBODY.into(), everybody);
-        self.network.ports.push(Port { present: true, egress: NO_ROUTE, host: ALL_HOSTS });
-        self.mobile_ip = Some(Box::new(world));
-        self.start_mobile_ip();
+        if scenario.nodes.iter().any(|node| node.kind.is_agent() || node.mobile.is_some()) {
+            self.addresses.push(EVERYBODY.into());
+            self.numbers.insert(EVERYBODY.into(), everybody);
+            self.network.ports.push(Port { present: true, egress: NO_ROUTE, host: ALL_HOSTS });
+        }
+        self.with_nodes(Nodes::begin);
     }
 
     fn add_apps(&mut self, scenario: &Scenario, routes: &Routes, names: &Names<'_>) {

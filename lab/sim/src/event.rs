@@ -26,8 +26,8 @@ pub(crate) enum Target {
     Tcp(u32),
     /// A cell delivers a packet, or a station's turn begins.
     Air(u32),
-    /// A mobility agent's or a mobile's deadline.
-    MobileIp(u32),
+    /// The deadline of a mobility agent, a mobile or a middlebox.
+    Node(u32),
 }
 
 const INDEX_BITS: u32 = 21;
@@ -47,7 +47,7 @@ impl Target {
             Self::Probe => (4, 0),
             Self::Tcp(i) => (5, i),
             Self::Air(i) => (6, i),
-            Self::MobileIp(i) => (7, i),
+            Self::Node(i) => (7, i),
         };
         debug_assert!(index as usize <= Self::MAX_INDEX);
         kind << INDEX_BITS | index
@@ -63,7 +63,7 @@ impl Target {
             4 => Self::Probe,
             5 => Self::Tcp(index),
             6 => Self::Air(index),
-            _ => Self::MobileIp(index),
+            _ => Self::Node(index),
         }
     }
 }
@@ -281,7 +281,7 @@ mod tests {
             Target::Action(99),
             Target::Probe,
             Target::Air(3),
-            Target::MobileIp(2),
+            Target::Node(2),
         ] {
             assert_eq!(Target::decode(target.encode()), target);
         }

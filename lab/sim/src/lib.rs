@@ -57,6 +57,7 @@ mod losses;
 mod mobile_ip;
 mod mobility;
 mod network;
+mod nodes;
 mod observer;
 mod outside;
 mod outside_hosts;

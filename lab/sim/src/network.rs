@@ -20,8 +20,8 @@ pub(crate) enum Station {
     Host(u32),
     /// Forwards it: for each address the direction to take.
     Router(Vec<u32>),
-    /// Delivers it to the mobility agent of this number, which may forward it like a router.
-    Agent(u32, Vec<u32>),
+    /// Passes it to the node of this number, which may forward it like a router.
+    Node(u32, Vec<u32>),
 }
 
 /// The host of the address of all hosts on a link.
@@ -50,8 +50,8 @@ pub(crate) struct Strays {
 pub(crate) enum Arrival {
     /// At its host; the caller must release it.
     Host(u32, PacketId),
-    /// At this mobility agent; the caller must release it.
-    Agent(u32, PacketId),
+    /// At this node, which forwards or releases it.
+    Node(u32, PacketId),
     /// Forwarded or dropped.
     PassedOn,
 }
@@ -156,7 +156,7 @@ impl Network {
                 self.forward(now, events, node, id);
                 Arrival::PassedOn
             }
-            &Station::Agent(agent, _) => Arrival::Agent(agent, id),
+            &Station::Node(node, _) => Arrival::Node(node, id),
             &Station::Host(host) => {
                 let port = self.ports[self.pool.packet(id).destination.index()];
                 if port.present && (port.host == host || port.host == ALL_HOSTS) {
@@ -175,7 +175,7 @@ impl Network {
         let packet = self.pool.packet(id);
         let wire_len = packet.wire_len;
         let next = match &self.stations[node] {
-            Station::Router(table) | Station::Agent(_, table) => table[packet.destination.index()],
+            Station::Router(table) | Station::Node(_, table) => table[packet.destination.index()],
             Station::Host(_) => NO_ROUTE,
         };
         if next == NO_ROUTE {

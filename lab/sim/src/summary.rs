@@ -43,7 +43,7 @@ pub struct Summary {
 }
 
 /// Mobile IP in a run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct MobileIpSummary {
     /// Home and foreign agents.
     pub agents: Vec<AgentSummary>,

@@ -1,7 +1,7 @@
 //! Mobile IP for IPv4 (RFC 5944): home agents, foreign agents, mobiles, and the tunnel between agents.
 //!
 //! The state machines ([`home_agent`], [`foreign_agent`], [`mobile`]) see only messages and times;
-//! `simulation::mobile_ip` carries messages and timers between them and the network. Scope and limits are in
+//! `crate::nodes` carries messages and timers between them and the network. Scope and limits are in
 //! `docs/models/mobile-ip.md`.
 
 mod advertiser;

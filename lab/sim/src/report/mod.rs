@@ -7,6 +7,7 @@ use msctp_units::{Rate, Span, Time};
 use crate::action::{Act, Call};
 use crate::app::video::Video;
 use crate::line::{End, Handover, Last, Line};
+use crate::nodes::Names;
 use crate::percentile::nearest_rank;
 use crate::scenario::Side;
 use crate::series::{DeliverySeries, MessageSeries, Series};
@@ -22,7 +23,7 @@ impl Simulation {
     #[must_use]
     pub fn summary(&self) -> Summary {
         let links = self.links();
-        Summary {
+        let mut summary = Summary {
             scenario: self.scenario.name.clone(),
             version: env!("CARGO_PKG_VERSION"),
             seed: self.seed,
@@ -38,8 +39,10 @@ impl Simulation {
             no_address: self.network.strays.no_address,
             no_route: self.network.strays.no_route,
             actions: self.actions(),
-            mobile_ip: self.mobile_ip.as_ref().map(|world| world.summary(&self.scenario)),
-        }
+            mobile_ip: None,
+        };
+        self.nodes.summarize(&Names { scenario: &self.scenario, interfaces: &self.interfaces }, &mut summary);
+        summary
     }
 
     /// Returns the time series.

@@ -2,7 +2,6 @@
 
 pub(crate) mod coding;
 mod losses;
-pub(crate) mod mobile_ip;
 mod perform;
 mod sctp;
 mod tcp;
@@ -22,6 +21,7 @@ use crate::event_lines::EventLines;
 use crate::host::Host;
 use crate::line::Line;
 use crate::network::{Arrival, Network};
+use crate::nodes::{Nodes, Wire};
 use crate::observer::Observer;
 use crate::outside::Outside;
 use crate::packet::{AddressId, Body, Packet, PacketId};
@@ -30,7 +30,6 @@ use crate::scenario::{Interface, LinkDirection, Scenario, Side};
 use crate::tcp_line::TcpLine;
 
 use coding::Coding;
-use mobile_ip::MobileIp;
 use watch::Watch;
 
 /// How an application runs.
@@ -73,8 +72,8 @@ pub struct Simulation {
     pub(crate) tcp: Vec<TcpLine>,
     pub(crate) apps: Vec<App>,
     pub(crate) plan: Plan,
-    /// Agents and mobiles, if there are any.
-    pub(crate) mobile_ip: Option<Box<MobileIp>>,
+    /// Mobility agents, mobiles and middleboxes.
+    pub(crate) nodes: Nodes,
     pub(crate) codings: Vec<Coding>,
     /// Levels of links that actions wait for.
     pub(crate) watches: Vec<Watch>,
@@ -180,7 +179,7 @@ impl Simulation {
                 Target::Probe => self.on_probe(),
                 Target::Tcp(end) => self.on_tcp_timer(end),
                 Target::Air(cell) => self.on_air(cell),
-                Target::MobileIp(number) => self.on_mobile_ip(number),
+                Target::Node(number) => self.with_nodes(|nodes, wire| nodes.on_timer(wire, number)),
             }
             if !self.network.lost.is_empty() {
                 self.report_losses();
@@ -215,21 +214,25 @@ impl Simulation {
             self.observer.delivered(now, hop, self.network.pool.packet(id));
         }
         match self.network.arrive(now, &mut self.events, hop, id) {
-            Arrival::Host(host, id) => self.on_packet(host, id),
-            Arrival::Agent(agent, id) => self.on_agent_packet(agent, id),
+            Arrival::Host(host, id) => self.on_packet(hop, host, id),
+            Arrival::Node(number, id) => self.with_nodes(|nodes, wire| {
+                nodes.call(wire, number, |node, wire| node.receive(wire, hop, id));
+            }),
             Arrival::PassedOn => {}
         }
     }
 
     /// Delivers a packet to its host.
-    fn on_packet(&mut self, host: u32, id: PacketId) {
+    fn on_packet(&mut self, hop: usize, host: u32, id: PacketId) {
         let packet = self.network.pool.packet(id);
         if matches!(packet.body, Body::Udp | Body::Icmp) {
-            return self.on_signalling(host, id);
+            // A mobile's signalling.
+            return self.with_nodes(|nodes, wire| match nodes.number(host as usize) {
+                Some(number) => nodes.call(wire, number, |node, wire| node.receive(wire, hop, id)),
+                None => wire.stray(id),
+            });
         }
-        if self.mobile_ip.is_some() {
-            self.on_mobile_delivery(host);
-        }
+        self.nodes.delivered(self.now, host);
         let packet = self.network.pool.packet(id);
         match packet.body {
             Body::Udp | Body::Icmp => {}
@@ -245,6 +248,18 @@ impl Simulation {
                 self.network.pool.release(id);
             }
         }
+    }
+
+    /// Passes the nodes the parts of the simulation that they use.
+    pub(crate) fn with_nodes(&mut self, act: impl FnOnce(&mut Nodes, &mut Wire<'_>)) {
+        let mut wire = Wire {
+            now: self.now,
+            network: &mut self.network,
+            events: &mut self.events,
+            numbers: &self.numbers,
+            addresses: &self.addresses,
+        };
+        act(&mut self.nodes, &mut wire);
     }
 
     fn on_app(&mut self, app: u32) {
