@@ -161,7 +161,7 @@ fn the_exit_code_is_that_of_the_work() {
 }
 
 #[test]
-fn a_command_sees_its_hosts_addresses_and_the_summary_says_what_arrived() {
+fn a_command_sees_its_hosts_addresses_and_the_summary_counts_arrivals() {
     if !can() {
         return;
     }
@@ -192,7 +192,7 @@ fn a_command_sees_its_hosts_addresses_and_the_summary_says_what_arrived() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_before_anything_is_set_up() {
+fn invalid_input_is_rejected_before_any_set_up() {
     let refused = |output: Output, words: &[&str]| {
         assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
         for word in words {

@@ -190,7 +190,7 @@ fn a_target_that_reads_nothing_stops_only_its_own_connections() {
 }
 
 #[test]
-fn what_the_rules_do_not_allow_is_refused_with_the_reason() {
+fn targets_outside_the_rules_are_refused_with_the_reason() {
     let (echo, folder) = (echo(), folder("forward-rules"));
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let rules = folder.join("rules");
@@ -281,7 +281,7 @@ fn standard_input_and_output_are_a_connection() {
 }
 
 #[test]
-fn when_the_server_is_gone_and_back_new_connections_work() {
+fn new_connections_work_after_the_server_restarts() {
     let echo = echo();
     let server = serve(&[&echo.to_string()]);
     let mut forward = Forward::start(&server.at, &["-L", &local(echo)]);

@@ -8,7 +8,7 @@ mod tshark;
 use tshark::{ERROR, capture_of, dissect};
 
 #[test]
-fn no_frame_is_wrong_and_the_whole_of_mobile_ip_is_there() {
+fn tshark_finds_every_mobile_ip_message_and_no_fault() {
     let way = "node.mh.waypoints=[{ at = \"10s\", to = [390, 0], speed = 20 }, { at = \"50s\", to = [10, 0], speed = 20 }]";
     let file = capture_of("mobile-ip.toml", &["duration=80s", way], "mobile-ip.pcapng");
     let fields = [

@@ -93,7 +93,7 @@ fn is_refused(args: &[&str], output: &Output, code: i32, message: &str) {
 }
 
 #[test]
-fn without_permission_it_says_so() {
+fn missing_permission_is_reported() {
     // Whoever runs the tests, the program runs as nobody.
     let nobody = |args: &[&str]| {
         let mut command = Command::new("setpriv");
@@ -123,7 +123,7 @@ fn without_permission_it_says_so() {
 }
 
 #[test]
-fn a_destination_that_cannot_be_written_is_told_to_the_sender() {
+fn an_unwritable_destination_is_reported_to_the_sender() {
     let folder = folder("net-destination");
     let (file, out) = (folder.join("x"), folder.join("out"));
     fs::create_dir(&out).unwrap();
@@ -248,7 +248,7 @@ fn perf_measures_both_directions() {
 }
 
 #[test]
-fn a_file_arrives_whole_and_an_interrupted_one_goes_on() {
+fn a_file_arrives_whole_and_an_interrupted_transfer_resumes() {
     let folder = folder("net-send");
     let (file, out) = (folder.join("a file"), folder.join("out"));
     fs::create_dir(&out).unwrap();

@@ -66,7 +66,7 @@ fn bytes(len: usize, seed: u8) -> Vec<u8> {
 }
 
 #[test]
-fn of_two_senders_of_one_name_one_is_told_that_it_is_taken() {
+fn of_two_senders_of_one_name_one_gets_an_error() {
     let folder = folder("net-one-name");
     let out = out(&folder);
     let files = [1, 2].map(|seed| {
@@ -170,7 +170,7 @@ fn a_full_disk_is_reported_at_both_ends() {
 }
 
 #[test]
-fn a_client_learns_at_once_that_nobody_listens() {
+fn connecting_to_a_closed_port_fails_at_once() {
     // A port that was free a moment ago.
     let at = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     for client in [&["connect"][..], &["send", "/proc/self/status"], &["perf"]] {
@@ -184,7 +184,7 @@ fn a_client_learns_at_once_that_nobody_listens() {
 }
 
 #[test]
-fn a_client_that_reaches_another_service_is_told_so_at_once() {
+fn a_client_of_another_service_gets_an_error_that_names_it() {
     let folder = folder("net-services");
     let out = out(&folder);
     let file = folder.join("file");
@@ -213,7 +213,7 @@ fn a_client_that_reaches_another_service_is_told_so_at_once() {
 }
 
 #[test]
-fn a_perf_server_that_measures_tells_another_client_that_it_is_busy() {
+fn a_busy_perf_server_rejects_another_client() {
     let server = Server::start(&["perf", "--server", LOOPBACK[0], LOOPBACK[1]]);
     let mut first = msctp(&["perf", &server.at, "--time", "600", "--interval", "0.1"]).spawn().unwrap();
     let mut lines = BufReader::new(first.stdout.take().unwrap()).lines();
@@ -230,7 +230,7 @@ fn a_perf_server_that_measures_tells_another_client_that_it_is_busy() {
 }
 
 #[test]
-fn a_signal_is_the_exit_code_and_the_peer_hears_of_it() {
+fn a_signal_sets_the_exit_code_and_notifies_the_peer() {
     for (name, code) in [("INT", 130), ("TERM", 143)] {
         for ends_client in [true, false] {
             let mut server = Server::start(&["serve", LOOPBACK[0], LOOPBACK[1]]);
@@ -305,7 +305,7 @@ fn names_with_control_characters_are_escaped_wherever_they_are_printed() {
 }
 
 #[test]
-fn a_server_without_a_key_says_who_may_use_it() {
+fn a_server_without_a_key_warns_that_anyone_may_use_it() {
     let folder = folder("net-warning");
     let key = folder.join("key");
     fs::write(&key, "a key of enough bytes").unwrap();

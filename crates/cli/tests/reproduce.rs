@@ -71,7 +71,7 @@ fn the_report_is_whole_repeats_and_does_not_depend_on_threads() {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "waits for another process")]
-fn killed_at_any_moment_it_goes_on_to_the_same_report() {
+fn a_run_killed_at_any_moment_resumes_to_the_same_report() {
     let (whole, broken) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     quick(whole.path(), "2");
     let out = broken.path().join("report");

@@ -256,7 +256,7 @@ fn standard_output_is_no_capture_file() {
 }
 
 #[test]
-fn an_override_of_a_profile_nobody_uses_is_refused_and_what_is_not_used_is_named() {
+fn an_override_of_an_unknown_profile_is_rejected_and_unused_parts_are_listed() {
     let path = scenario("handover.toml");
     let path = path.to_str().expect("UTF-8");
     let out = sim(&[path, "--set", "sctp.defualt.pmtu=1400"]);

@@ -124,7 +124,7 @@ fn a_faulty_file_is_refused_with_its_place_before_anything_is_written() {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "waits for another process")]
-fn an_interrupted_sweep_exits_with_130_and_goes_on_where_it_stopped() {
+fn an_interrupted_sweep_exits_with_130_and_resumes() {
     let dir = folder(&tutorial());
     let mut started = command(dir.path(), &["walk-policies.toml", "--threads", "1"])
         .stderr(std::process::Stdio::null())

@@ -234,7 +234,7 @@ fn after_a_timeout_the_curve_begins_at_its_plateau() {
 }
 
 #[test]
-fn a_spurious_timeout_gives_the_curve_back() {
+fn a_spurious_timeout_restores_the_curve() {
     let (rtt, mut now) = (Span::from_millis(50), Time::ZERO);
     let mut controller = avoiding(CubicConfig::default(), 100);
     lose(&mut controller, LossKind::Gap);

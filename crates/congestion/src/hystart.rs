@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_is_what_was_in_flight() {
+    fn a_round_ends_when_the_flight_at_its_start_is_acknowledged() {
         let mut hystart = begun();
         for left in (1..9).rev() {
             hystart.on_ack(&ack(Some(7)));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn eight_samples_in_a_row_show_a_queue_unless_they_came_together() {
+    fn eight_samples_in_a_row_show_a_queue_unless_they_arrived_together() {
         let base = Span::from_millis(40);
         let show = |apart: u64, rtt: fn(u64) -> u64| {
             let mut queueing = Queueing::default();
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_over_after_five_rounds_or_back_if_the_growth_does_not_last() {
+    fn css_ends_after_five_rounds_or_resumes_slow_start_if_the_rtt_falls() {
         use Phase::{Conservative, Over, Standard};
         assert_eq!(
             rounds(&[100, 120, 121, 122, 123, 124]),

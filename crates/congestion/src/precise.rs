@@ -55,7 +55,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn is_the_quotient_as_far_as_it_is_whole(a in 0u64..1 << 40, b in 0u64..1 << 20, divisor in 1u64..1 << 40) {
+        fn a_ratio_adds_its_whole_quotient(a in 0u64..1 << 40, b in 0u64..1 << 20, divisor in 1u64..1 << 40) {
             let mut sum = Precise::new(0);
             sum.add_ratio(a, b, Precise::new(divisor));
             let exact = (u128::from(a) * u128::from(b) / u128::from(divisor)).min(u128::from(u64::MAX));

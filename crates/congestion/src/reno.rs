@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn by_acks_it_opens_as_ns_2_does() {
+    fn counting_acks_opens_the_window_as_ns_2_does() {
         let mut controller = started(RenoConfig { count_acks: true, ..RenoConfig::default() }, 2_000, 4_000);
         for expected in [3_000, 4_000] {
             controller.on_ack(&full(&controller, 10));
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spurious_timeout_gives_back_window_threshold_and_count() {
+    fn a_spurious_timeout_restores_window_threshold_and_count() {
         let mut controller = started(RenoConfig::default(), 20_000, 5_000);
         controller.on_ack(&full(&controller, 700));
         let before = controller.window();

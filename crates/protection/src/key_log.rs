@@ -108,7 +108,7 @@ mod tests {
                         101112131415161718191a1b1c1d1e1f 202122232425262728292a2b";
 
     #[test]
-    fn a_line_comes_back() {
+    fn a_line_round_trips() {
         let entry = KeyLogEntry::parse(LINE).unwrap().unwrap();
         assert_eq!((entry.tag, entry.context, entry.epoch), (0x0a0b_0c0d, KeyContext::Restart, 7));
         assert_eq!(entry.keys.parts()[2], (0x20..0x2c).collect::<Vec<u8>>());
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_lines_are_rejected_by_what_is_wrong() {
+    fn damaged_lines_are_rejected_with_their_fault() {
         for (good, bad, error) in [
             ("0a0b0c0d", "x", "the tag is invalid: want eight hexadecimal digits"),
             ("restart", "other", "the context is invalid: want primary or restart"),

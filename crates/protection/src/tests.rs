@@ -61,7 +61,7 @@ fn framed(chunks: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn every_suite_and_size_comes_back() {
+fn every_suite_and_size_round_trips() {
     for (name, provider) in all() {
         for suite in CipherSuite::ALL {
             let keys = KeyMaterial::from_traffic_secret(

@@ -244,7 +244,7 @@ mod tests {
     use crate::config::Config;
 
     #[test]
-    fn what_is_announced_is_read_back_and_half_an_extension_is_none() {
+    fn announced_extensions_are_read_back_and_incomplete_ones_ignored() {
         let all = CHUNKS.iter().fold(Extensions::NONE, |all, &(extension, _)| all.with(extension));
         let types = all.chunk_types();
         assert_eq!(Extensions::of_chunk_types(&List::from(&types[..])), all);

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn names_units_and_what_is_not_known() {
+    fn fields_have_names_and_units_and_unknown_values_are_nothing() {
         let path = PathId::new(3);
         let window = TraceKind::Window {
             path,

@@ -167,7 +167,7 @@ fn up_between(a: Config, b: Config) -> Pair {
 
 /// §5.1: loose DTLS mode; §3.2: never together with AUTH.
 #[test]
-fn where_it_is_offered_a_peer_without_it_uses_auth_and_one_with_it_does_not() {
+fn offered_protection_falls_back_to_auth_with_a_peer_without_it() {
     let offered = || Config { protection: Protection::Offered(keys(7)), ..Config::default() };
     for (a, b, protection) in [
         (offered(), Config::default(), false),

@@ -83,7 +83,7 @@ fn reports_sent(pair: &Pair) -> Vec<&Flight> {
 }
 
 #[test]
-fn what_is_known_before_the_set_up_is_told_after_it() {
+fn a_report_from_before_the_set_up_is_sent_after_it() {
     let mut pair = Pair::new(following(), vec![b_ip(0)]);
     pair.log = Some(Vec::new());
     pair.connect(following(), vec![a_ip(0)], vec![b_ip(0)]);
@@ -103,7 +103,7 @@ fn what_is_known_before_the_set_up_is_told_after_it() {
 }
 
 #[test]
-fn changes_are_told_at_a_distance_and_the_latest_wins() {
+fn reports_are_spaced_and_the_latest_wins() {
     let mut pair = download();
     pair.log = Some(Vec::new());
     for rate in [60, 60, 43, 36, 24] {
@@ -119,7 +119,7 @@ fn changes_are_told_at_a_distance_and_the_latest_wins() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_to_the_caller() {
+fn impossible_reports_return_an_error_to_the_caller() {
     let mut pair = download();
     let event = |address, quality| LinkEvent { local: address, state: LinkState::Quality(quality) };
     let bad = LinkQuality { rate: Some(Rate::ZERO), ..LinkQuality::default() };
@@ -260,7 +260,7 @@ fn reports_of_strangers_and_old_ones_are_ignored() {
 }
 
 #[test]
-fn of_one_packet_only_so_many_are_taken() {
+fn the_reports_accepted_from_one_packet_are_bounded() {
     let mut pair = logged();
     let quality = LinkQuality { rate: Some(Rate::from_bps(1000)), ..LinkQuality::default() };
     forged(&mut pair, &Report { quality, ..Report::default() }, 100);

@@ -288,7 +288,7 @@ fn old_keys_stay_while_the_client_may_not_have_the_new_ones() {
 }
 
 #[test]
-fn of_two_rekeys_at_once_the_clients_counts() {
+fn of_two_simultaneous_rekeys_the_clients_wins() {
     for first in [End::Client, End::Server] {
         let mut pair = Pair::any();
         pair.run();
@@ -317,7 +317,7 @@ fn keys_are_replaced_each_hour_and_the_client_begins() {
 }
 
 #[test]
-fn keys_are_replaced_after_so_many_bytes() {
+fn keys_are_replaced_after_a_number_of_bytes() {
     let mut config = identity().config(Arc::new(AnyPeer)).unwrap();
     config.rekey = Rekey { bytes: 1000, ..Rekey::default() };
     let mut pair = Pair::new(&Arc::new(config), &support::config(AnyPeer));
@@ -595,7 +595,7 @@ proptest! {
     /// Whatever happens to the messages: no panic, and an end never protects by keys that its peer does not
     /// have.
     #[test]
-    fn an_attacker_gives_nobody_other_keys(
+    fn an_attacker_cannot_change_the_keys_of_either_end(
         attacks in prop::collection::vec(attack(), 0..30),
         code in any::<bool>(),
         rekeys in 0..3,

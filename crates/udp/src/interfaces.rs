@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_again_is_gone() {
+    fn entries_missing_from_a_dump_are_removed() {
         let mut table = Table::default();
         table.apply(&link(2, UP));
         table.apply(&address(2, "10.0.0.2"));

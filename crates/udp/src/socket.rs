@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_one_call_can_offload_goes_in_several() {
+    fn a_batch_beyond_one_offload_call_is_split() {
         run(async {
             let (a, b) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
             let sent = vec![7; 150 * 1000];

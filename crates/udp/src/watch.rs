@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_went_is_told_before_what_came() {
+    fn removals_are_reported_before_additions() {
         let ip = |n: u8| std::net::IpAddr::from([10, 0, 0, n]);
         let up = |n| {
             Change::Up(LocalAddress {
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_loopback_address_is_there_from_the_start() {
+    fn the_loopback_address_is_listed_from_the_start() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let mut watch = InterfaceWatch::new().unwrap();

@@ -350,7 +350,7 @@ mod tests {
     //= type=test
     //# Partial chunks MUST NOT be placed in an SCTP packet.
     #[test]
-    fn a_full_packet_is_as_it_was() {
+    fn a_chunk_that_does_not_fit_leaves_the_packet_unchanged() {
         let mut out = Vec::new();
         let mut packet = PacketBuilder::new(&mut out, 1, 2, TAG, 12 + 20);
         assert_eq!(packet.push(&data(b"12345")), Err(Full { needed: 24, remaining: 20 }));
@@ -446,7 +446,7 @@ mod tests {
     //= type=test
     //# This means that a sender MUST bundle chunks in order to authenticate them.
     #[test]
-    fn a_planned_auth_chunk_stands_before_the_first_chunk_that_wants_it_and_once() {
+    fn a_planned_auth_chunk_precedes_the_first_chunk_that_needs_it_once() {
         let plan = AuthPlan {
             types: [ChunkType::DATA, ChunkType::COOKIE_ECHO].into_iter().collect(),
             shared_key_id: 7,

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn iteration_goes_on_after_a_malformed_chunk_and_ends_after_a_framing_error() {
+    fn iteration_continues_after_a_malformed_chunk_and_ends_after_a_framing_error() {
         let bytes = packet(&[11, 0, 0, 5, 0, 0, 0, 0, 11, 0, 0, 4, 11, 0, 0, 3, 11, 0, 0, 4]);
         let packet = Packet::parse(&bytes, Checksum::Skip).unwrap();
         let items: Vec<_> = packet.chunks().collect();

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_carries_no_data_is_no_arrival_and_what_was_not_done_is_not_told() {
+    fn packets_without_data_are_no_arrivals() {
         let mut host = arrivals();
         host.add(at(1), 0);
         let summary = host.summary(at(9_000));

@@ -131,7 +131,7 @@ fn a_link_that_is_down_carries_nothing_and_its_address_leaves_by_no_other() {
 }
 
 #[test]
-fn an_address_can_be_taken_away_and_given_back() {
+fn an_address_can_be_removed_and_added_again() {
     let more = r#"
         [[action]]
         at = "100ms"
@@ -157,7 +157,7 @@ fn an_address_can_be_taken_away_and_given_back() {
 }
 
 #[test]
-fn it_ends_at_the_scenarios_end() {
+fn the_emulation_ends_with_the_scenario() {
     let Some(emulation) = start_for("300ms", "") else { return };
     assert!(!emulation.is_over());
     std::thread::park_timeout(Duration::from_millis(600));

@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn defaults_are_valid_and_what_is_wrong_is_named() {
+    fn defaults_are_valid_and_errors_name_the_option() {
         assert_eq!(Config::default().validate(), Ok(()));
         let field = |change: fn(&mut Config)| {
             let mut config = Config::default();

@@ -72,7 +72,7 @@ fn another_implementation_reads_the_same() {
 }
 
 #[test]
-fn what_is_no_header_is_named() {
+fn invalid_headers_are_rejected_with_the_fault() {
     assert_eq!(parse(&[0; 19]).unwrap_err(), HeaderError::Offset { words: 0 });
     assert_eq!(parse(&[0; 5]).unwrap_err(), HeaderError::TooShort { got: 5, want: 20 });
     let mut short = bytes(&Header::default(), &[]);
@@ -88,7 +88,7 @@ fn what_is_no_header_is_named() {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(
+    fn headers_round_trip(
         ports in any::<(u16, u16)>(),
         numbers in any::<(u32, u32, u16)>(),
         flags in 0_u8..32,

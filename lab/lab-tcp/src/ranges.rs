@@ -83,7 +83,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_the_set_it_stands_for(
+        fn ranges_equal_the_set_of_their_offsets(
             operations in prop::collection::vec((0_u64..60, 1_u64..12, 0_u64..8), 1..40),
             from in 0_u64..60,
             len in 0_u64..30,

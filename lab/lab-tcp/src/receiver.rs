@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_closes_while_nobody_reads_and_opens_in_steps() {
+    fn the_window_closes_while_data_is_unread_and_opens_in_steps() {
         let mut r = receiver(|_| ());
         r.hold(true);
         for number in 0..10 {
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fin_counts_once_everything_before_it_is_here() {
+    fn a_fin_counts_once_everything_before_it_has_arrived() {
         let mut r = receiver(|_| ());
         assert_eq!(r.receive(Time::ZERO, 1001, 500, true), Arrival::OutOfOrder);
         assert!(!r.is_finished());

@@ -125,7 +125,7 @@ fn a_new_rate_holds_for_the_rest_of_the_packet_in_transmission() {
 }
 
 #[test]
-fn a_rate_of_zero_stops_and_a_later_rate_goes_on() {
+fn a_rate_of_zero_stops_and_a_later_rate_resumes() {
     let mut link = link(QueueLimit::Unbounded);
     offer(&mut link, 0, 1);
     offer(&mut link, 0, 2);
@@ -159,7 +159,7 @@ fn a_new_delay_holds_for_later_departures_and_nothing_overtakes() {
 }
 
 #[test]
-fn a_link_that_goes_down_loses_what_is_inside() {
+fn a_link_that_goes_down_loses_its_packets() {
     let mut link = link(QueueLimit::Packets(5));
     for n in 1..=4 {
         offer(&mut link, 0, n);
@@ -183,7 +183,7 @@ fn a_link_that_goes_down_loses_what_is_inside() {
 }
 
 #[test]
-fn what_had_arrived_when_the_link_went_down_is_delivered() {
+fn packets_that_arrived_before_the_link_went_down_are_delivered() {
     let mut link = link(QueueLimit::Packets(5));
     offer(&mut link, 0, 1);
     offer(&mut link, 0, 2);
@@ -195,7 +195,7 @@ fn what_had_arrived_when_the_link_went_down_is_delivered() {
 }
 
 #[test]
-fn a_link_that_keeps_its_packets_goes_on_where_it_stopped() {
+fn a_link_that_keeps_its_packets_resumes_where_it_stopped() {
     let keep = LinkConfig { when_down: WhenDown::Keep, ..config(RATE, 10, QueueLimit::Packets(2)) };
     let mut link: Link<u32> = Link::new(keep, None);
     offer(&mut link, 0, 1);

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_threshold_counts_what_waits_and_divides_by_what_may_be_marked() {
+    fn above_the_threshold_capable_packets_are_marked_and_others_dropped() {
         let waiting = |packets| QueueLen { packets, bytes: packets * 1500 };
         for threshold in [QueueLimit::Packets(3), QueueLimit::Bytes(4 * 1500 - 1)] {
             let marking = Marking { threshold };

@@ -153,7 +153,7 @@ mod tests {
     use msctp_units::Span;
 
     #[test]
-    fn times_come_in_their_order_and_a_wait_that_was_given_up_comes_back() {
+    fn alarms_fire_in_order_and_a_cancelled_wait_can_restart() {
         let clock = Clock::start();
         let alarms = Alarms::start(clock).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

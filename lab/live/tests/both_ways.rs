@@ -131,7 +131,7 @@ fn close(what: &str, real: f64, simulated: f64, share: f64, slack: f64) {
 /// Of a busy machine nothing is asked: how late its packets were says how true it was.
 #[test]
 #[ignore = "eight seconds in real time"]
-fn slow_one_scenario_comes_to_the_same_in_virtual_time_and_on_real_stacks() {
+fn slow_one_scenario_gives_the_same_result_in_virtual_time_and_on_real_stacks() {
     let scenario = scenario();
     let Some(live) = real(&scenario) else { return };
     let (live, summary) = (live.expect("carried out"), simulated(&scenario));
@@ -163,7 +163,7 @@ fn slow_one_scenario_comes_to_the_same_in_virtual_time_and_on_real_stacks() {
 }
 
 #[test]
-fn a_run_that_is_cancelled_says_so() {
+fn a_cancelled_run_returns_an_error() {
     if msctp_emu::need::check().is_err() {
         return;
     }

@@ -114,7 +114,7 @@ fn startup_ends_when_three_rounds_bring_no_growth() {
 /// Data first sent on another path measures no round trip; the path's, known from elsewhere, does until
 /// something does.
 #[test]
-fn without_a_round_trip_of_its_own_it_takes_that_of_the_path() {
+fn samples_without_a_round_trip_use_that_of_the_path() {
     let mut rounds = Rounds::new();
     for rate in [100_000, 200_000, 400_000, 800_000] {
         rounds.round_in(rate, 0, None);
@@ -141,7 +141,7 @@ fn startup_ends_with_high_loss() {
 }
 
 #[test]
-fn startup_ends_at_what_a_policy_measured() {
+fn startup_ends_at_the_rate_that_a_policy_measured() {
     let mut rounds = Rounds::new();
     rounds.bbr.start(&StartState { cwnd: 50_000, ssthresh: Some(60_000), pacing_rate: None });
     assert_eq!(rounds.bbr.window().cwnd, 50_000);
@@ -329,7 +329,7 @@ fn a_round_trip_that_went_another_way_back_holds_until_the_path_itself_answers()
 }
 
 #[test]
-fn startup_is_paced_by_the_initial_window_until_more_is_known() {
+fn startup_is_first_paced_by_the_initial_window() {
     // BBRInitPacingRate (§5.6.2): StartupPacingGain times the initial window in a round trip
     let mut rounds = Rounds::new();
     let initial = rounds.bbr.cwnd;
@@ -340,7 +340,7 @@ fn startup_is_paced_by_the_initial_window_until_more_is_known() {
 }
 
 #[test]
-fn the_margin_goes_with_the_queue() {
+fn the_pacing_margin_applies_only_while_a_queue_stands() {
     let on_wire = |permille: u64| 8_000_000 * (PACKET + 32) / PACKET * permille / 1000;
     let mut draft = Rounds::new();
     draft.until(Phase::Cruise, 1_000_000);
@@ -373,7 +373,7 @@ fn a_round_trip_near_the_shortest_takes_the_place_of_a_probe_for_it() {
 }
 
 #[test]
-fn a_probe_for_the_round_trip_goes_on_sending_at_half_the_rate() {
+fn probe_rtt_continues_to_send_at_half_the_rate() {
     let path = ControllerConfig::rfc9260(PACKET, IpVersion::V4);
     let mut rounds = Rounds { bbr: Bbr::with(&path, BbrConfig { hystart: true }), ..Rounds::new() };
     rounds.until(Phase::Cruise, 1_000_000);
@@ -424,7 +424,7 @@ fn resumed() -> Rounds {
 }
 
 #[test]
-fn a_path_resumes_at_what_was_measured_without_startup() {
+fn a_path_resumes_at_the_measured_rate_without_startup() {
     let mut rounds = resumed();
     assert!(!rounds.bbr.is_starting());
     assert_eq!(rounds.bbr.window().cwnd, 200_000, "two bandwidth-delay products");
@@ -439,7 +439,7 @@ fn a_path_resumes_at_what_was_measured_without_startup() {
 
 /// RFC 9959, Safe Retreat: what a measurement promised is forgotten within a round trip.
 #[test]
-fn a_resumed_path_retreats_to_what_it_delivers() {
+fn a_resumed_path_retreats_to_its_delivery_rate() {
     let mut slow = resumed();
     slow.round(500_000, 0);
     slow.round(500_000, 0);

@@ -150,7 +150,7 @@ fn below_half_the_target_the_window_grows_by_half_then_after_two_empty_rounds_do
 
 /// A queue shows a round trip late: the window stays within reach of the rate that was seen.
 #[test]
-fn it_grows_to_twice_the_rate_at_the_start_and_to_half_more_later() {
+fn the_window_is_at_most_twice_the_bdp_at_the_start_and_half_as_much_again_later() {
     let mut starting = Rounds::new();
     starting.round(100_000, ms(0));
     for _ in 0..4 {
@@ -242,7 +242,7 @@ fn the_target_falls_with_the_square_root_of_the_rate() {
 }
 
 #[test]
-fn a_buffer_that_overflows_bounds_the_queue_below_what_it_held() {
+fn an_overflow_bounds_the_queue_below_the_buffer() {
     let mut allowance = Allowance::default();
     let mut round = |longest, delivered: u64, lost: u64| {
         allowance.on_queue(longest);
@@ -316,7 +316,7 @@ fn a_queue_that_a_drain_leaves_standing_is_a_rivals() {
 }
 
 #[test]
-fn a_queue_of_ones_own_drains_and_the_window_comes_back() {
+fn a_self_made_queue_drains_and_the_window_returns() {
     let mut rounds = Rounds::running();
     let began = rounds.now;
     while rounds.controller.contest.window().is_none() {

@@ -115,7 +115,7 @@ fn data_rides_with_the_request_and_each_direction_ends_by_itself() {
 }
 
 #[test]
-fn a_connection_that_nobody_reads_stops_by_itself_and_not_the_others() {
+fn an_unread_connection_stops_and_does_not_block_the_others() {
     let mut pair = Pair::new(limits());
     let (slow, fast) =
         (pair.ends[0].open(target(), STREAMS).unwrap(), pair.ends[0].open(target(), STREAMS).unwrap());
@@ -139,7 +139,7 @@ fn a_connection_that_nobody_reads_stops_by_itself_and_not_the_others() {
 }
 
 #[test]
-fn windows_grow_within_the_memory_of_the_association_and_give_it_back() {
+fn windows_grow_within_the_associations_memory_and_release_it() {
     let mut pair = Pair::new(Limits { memory: 1 << 20, ..limits() });
     let numbers: Vec<u32> = (0..40).map(|_| pair.ends[0].open(target(), STREAMS).unwrap()).collect();
     for _ in 0..200 {

@@ -246,7 +246,7 @@ fn wildcards_mean_the_source_of_the_packet() {
 }
 
 #[test]
-fn an_address_that_is_there_or_gone_already_is_no_error() {
+fn adding_a_known_and_deleting_an_unknown_address_succeed() {
     let mut end = Answerer::new(&[1, 2]);
     assert_eq!(end.process(TSN, &[add(1, address(2)), delete(2, address(9))]), (vec![], vec![]));
 }

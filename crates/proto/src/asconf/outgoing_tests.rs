@@ -208,7 +208,7 @@ fn t4_rto_repeats_the_same_chunk_on_another_path() {
 }
 
 #[test]
-fn a_link_that_comes_up_can_hurry_the_retransmission() {
+fn a_link_that_comes_up_can_trigger_the_retransmission() {
     let mut out = requester(&[1]);
     out.retransmit_now();
     assert!(!out.is_pending());
@@ -304,7 +304,7 @@ fn an_old_answer_is_ignored_and_one_to_nothing_is_illegal() {
 //= type=test
 //# the sender MUST NOT send subsequent ASCONF Chunks to the peer
 #[test]
-fn a_peer_that_does_not_know_asconf_is_asked_no_more() {
+fn a_peer_without_asconf_gets_no_further_requests() {
     // A9, §5.1.1
     let mut out = requester(&[1]);
     out.request(add(2)).unwrap();
@@ -496,7 +496,7 @@ fn a_wildcard_that_cannot_leave_holds_nothing_up() {
 
 /// One whose network died with its answer on the way held up all others until that network was back.
 #[test]
-fn a_wildcard_whose_network_died_is_asked_elsewhere_and_holds_nothing_up() {
+fn a_wildcard_request_of_a_dead_network_moves_and_does_not_block_others() {
     let asked_from_3 = || {
         let mut out = requester(&[1]);
         out.set_translated(address(3), true);

@@ -80,7 +80,7 @@ mod tests {
     use crate::stats::PathState;
 
     #[test]
-    fn a_full_queue_keeps_the_latest_of_each_thing_and_what_happens_once() {
+    fn a_full_queue_keeps_the_latest_event_of_each_kind_and_every_one_time_event() {
         let mut queue = EventQueue::default();
         let path = |n: u32, state| Event::PathState { path: PathId::new(n), state };
         for n in 0..MAX_WAITING_EVENTS {

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_be_authenticated_is_the_policys_and_the_applications() {
+    fn policy_and_application_choose_the_authenticated_chunks() {
         let demanded = |config: AuthConfig| config.demanded().iter().map(|typ| typ.0).collect::<Vec<u8>>();
         assert_eq!(demanded(AuthConfig::default()), [0x80, 0xc1]);
         assert_eq!(demanded(AuthConfig::without()), []);

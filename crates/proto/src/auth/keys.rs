@@ -145,7 +145,7 @@ mod tests {
     //# If an endpoint with no shared key receives a Shared Key Identifier other than 0, it MUST silently
     //# discard all authenticated chunks.
     #[test]
-    fn the_null_key_is_there_when_no_other_is() {
+    fn the_null_key_exists_only_without_other_keys() {
         let mut ring = KeyRing::new(&[], 0);
         assert!(mac(&mut ring, 0).is_some() && mac(&mut ring, 1).is_none());
         let mut ring = KeyRing::new(&[key(3, b"x")], 3);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_only_so_many() {
+    fn the_number_of_keys_is_bounded() {
         let mut ring = KeyRing::new(&[], 0);
         for id in 1..MAX_KEYS as u16 {
             ring.set(key(id, &[])).unwrap();

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_known_algorithm_auth_is_not_spoken_and_the_first_of_two_counts() {
+    fn without_a_known_algorithm_auth_is_off_and_the_first_of_two_counts() {
         let read = |ids: &[HmacId]| {
             let mut reader = AuthReader::default();
             reader.random(&[7; 32]).unwrap();

@@ -142,7 +142,7 @@ fn another_key_no_key_and_an_algorithm_that_was_not_listed_are_refused() {
 }
 
 #[test]
-fn where_one_end_does_not_speak_it_nobody_does() {
+fn auth_is_off_unless_both_ends_support_it() {
     let [mut one, mut other] = pair(&config(), &AuthConfig::without());
     assert!(one.plan().is_none() && other.plan().is_none());
     let auth = AuthChunk { shared_key_id: 0, hmac_id: HmacId::SHA1, hmac: &[0; 20] };

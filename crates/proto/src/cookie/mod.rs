@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn with_sixteen_addresses_it_still_fits_the_least_pmtu() {
+    fn a_cookie_with_sixteen_addresses_fits_the_minimum_pmtu() {
         let addresses = (1..16).map(|n| Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, n).into()).collect();
         let at = PathAddr { local: "2001:db8::1".parse().unwrap(), remote: "2001:db8::2".parse().unwrap() };
         let mut largest = Cookie { addresses, at, ..cookie(Time::ZERO) };
@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn another_jar_does_not_open_it() {
+    fn another_jar_does_not_open_the_cookie() {
         let mut bytes = Vec::new();
         jar().sign(&cookie(Time::ZERO), &mut bytes);
         assert_eq!(CookieJar::new(&EndpointConfig::default(), [8; 32]).open(&bytes), None);
@@ -532,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn it_expires_after_its_life() {
+    fn a_cookie_expires_after_its_life() {
         let cookie = cookie(Time::ZERO + Span::from_secs(1));
         assert_eq!(cookie.staleness(Time::ZERO + Span::from_secs(61)), None);
         let late = Time::ZERO + Span::from_millis(61_500);

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_not_confirmed_finds_nothing_but_what_is_looked_for_there() {
+    fn an_unconfirmed_address_is_found_only_by_a_lookup_of_listed_addresses() {
         let mut demux = Demux::default();
         let at = |address: &str| address.parse::<IpAddr>().unwrap();
         let camper = Keys {
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_either_family_are_told_apart_by_family_and_ports() {
+    fn addresses_are_distinguished_by_family_and_ports() {
         let mut demux = Demux::default();
         // The last two are the same 32 bits.
         let addresses = ["2001:db8::1", "10.0.0.1", "::ffff:10.0.0.1"];

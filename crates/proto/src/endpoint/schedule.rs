@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn earlier_counts_at_once_later_when_the_old_one_came() {
+    fn an_earlier_deadline_applies_at_once_and_a_later_one_when_the_old_one_expires() {
         let mut schedule = Schedule::default();
         schedule.set(0, Some(at(10)));
         schedule.set(1, Some(at(20)));

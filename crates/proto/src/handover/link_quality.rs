@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_range_is_not_told() {
+    fn out_of_range_values_are_rejected_or_removed() {
         let bad = |change: fn(&mut LinkQuality)| {
             let mut quality = full();
             change(&mut quality);

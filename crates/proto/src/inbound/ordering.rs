@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc3758_3_6_what_is_stranded_can_be_read() {
+    fn rfc3758_3_6_stranded_messages_can_be_read() {
         let mut ordering = Ordering::new();
         for ssn in [2, 5, 4, 8, 6] {
             ordering.arrive(message(1, ssn, false), false).unwrap();

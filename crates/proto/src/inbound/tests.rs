@@ -208,7 +208,7 @@ fn no_more_gap_blocks_than_wanted() {
 }
 
 #[test]
-fn rfc9260_6_2_window_counts_what_is_not_read() {
+fn rfc9260_6_2_the_window_counts_unread_data() {
     let mut inbound = receiver(|config| config.receive_buffer = 10_000);
     let payload = [0; 1000];
     inbound.handle_data(&chunk(2, 2, WHOLE, &payload)).unwrap();
@@ -249,7 +249,7 @@ fn full() -> Inbound {
 //= type=test
 //# the receiver MUST drop any new incoming DATA chunk with a TSN larger than the largest TSN received so far.
 #[test]
-fn rfc9260_6_2_a_closed_window_drops_what_is_new_and_takes_what_fills_a_hole() {
+fn rfc9260_6_2_a_closed_window_drops_new_data_and_accepts_data_that_fills_a_gap() {
     let mut inbound = full();
     assert_eq!(inbound.handle_data(&chunk(10, 10, WHOLE, b"x")), Ok(Received::Dropped));
     inbound.end_packet(ms(0));
@@ -281,7 +281,7 @@ fn rfc9260_6_2_a_window_update_waits_for_a_quarter() {
 }
 
 #[test]
-fn chunks_that_fill_holes_are_bounded_too() {
+fn chunks_that_fill_gaps_are_bounded_too() {
     let mut inbound = receiver(|config| config.receive_buffer = 8000);
     inbound.handle_data(&chunk(5000, 0, WHOLE, &[0; 8000])).unwrap();
     let mut held = 0;
@@ -324,7 +324,7 @@ fn the_next_chunk_is_accepted_by_an_exhausted_buffer() {
 }
 
 #[test]
-fn a_message_up_to_twice_the_buffer_comes_whole_and_a_larger_one_in_parts() {
+fn a_message_up_to_twice_the_buffer_is_delivered_whole_and_a_larger_one_in_parts() {
     let mut inbound = receiver(|config| config.receive_buffer = 8000);
     inbound.handle_data(&chunk(1, 1, FIRST, &[1; 1000])).unwrap();
     for tsn in 2..14 {
@@ -415,7 +415,7 @@ fn rfc3758_3_6_the_figure() {
 }
 
 #[test]
-fn rfc3758_3_6_one_that_is_out_of_date_gets_a_sack_at_once() {
+fn rfc3758_3_6_an_outdated_forward_tsn_gets_a_sack_at_once() {
     let mut inbound = receiver(|_| {});
     packet(&mut inbound, ms(0), 1);
     sack(&mut inbound);
@@ -435,7 +435,7 @@ fn rfc3758_3_6_a_new_one_is_acknowledged_like_data() {
 }
 
 #[test]
-fn rfc3758_3_6_incomplete_messages_go_and_what_can_be_completed_stays() {
+fn rfc3758_3_6_incomplete_messages_are_discarded_unless_they_can_be_completed() {
     let mut inbound = receiver(|_| {});
     // SSN 1: 1 and 3 of three; SSN 2: 4 and 5, the end to come
     for (tsn, ssn, flags) in [(1, 1, FIRST), (3, 1, LAST), (4, 2, FIRST), (5, 2, MIDDLE)] {
@@ -474,7 +474,7 @@ fn rfc3758_3_6_a_message_in_parts_that_will_not_be_completed_is_reported() {
 }
 
 #[test]
-fn a_jump_over_half_the_numbers_costs_what_it_says_not_what_it_skips() {
+fn the_cost_of_a_forward_tsn_depends_on_its_length_not_on_its_jump() {
     let mut inbound = receiver(|_| {});
     let bytes = forward(0x7fff_ffff, &(0..10).map(|stream| (stream, 0x7fff)).collect::<Vec<_>>());
     let Ok(Chunk::ForwardTsn(chunk)) = Chunk::parse(&bytes) else { panic!() };
@@ -648,7 +648,7 @@ fn rfc8260_2_3_1_numbers_wrap() {
 }
 
 #[test]
-fn with_interleaving_too_a_large_message_comes_in_parts() {
+fn with_interleaving_too_a_large_message_is_delivered_in_parts() {
     let mut inbound = interleaving(1500);
     let big = |tsn, fsn, end| IData { payload: &[7; 500], ..i_data(tsn, 1, false, 0, fsn, end) };
     inbound.handle_i_data(&i_data(1, 2, false, 0, 0, false)).unwrap();
@@ -756,7 +756,7 @@ proptest! {
     //# An endpoint MUST recognize fragmented DATA chunks by examining the B/ E bits in each of the received
     //# DATA chunks and queue the fragmented DATA chunks for reassembly.
     #[test]
-    fn rfc9260_6_9_any_order_of_fragments_gives_the_messages((messages, order) in scrambled()) {
+    fn rfc9260_6_9_fragments_in_any_order_are_reassembled((messages, order) in scrambled()) {
         let (mut chunks, mut ssns) = (Vec::new(), [0u16; 3]);
         for (index, (stream, unordered, lens)) in messages.iter().enumerate() {
             let ssn = ssns[usize::from(*stream)];

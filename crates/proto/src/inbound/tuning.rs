@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn it_becomes_twice_what_the_path_carries_in_a_round_trip_and_no_more_than_allowed() {
+    fn the_buffer_grows_to_twice_the_bdp_within_its_limit() {
         for rtt in [Some(Span::from_millis(100)), None] {
             let size = settle(rtt, 1_250_000, 8 << 20);
             assert!((2_500_000..=2_800_000).contains(&size), "{size}, {rtt:?}");

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_full_of_one_message_is_stretched_and_what_was_granted_is_taken() {
+    fn a_buffer_full_of_one_message_is_stretched_and_granted_data_is_accepted() {
         let mut window = ReceiveWindow::new(8000, None, 1000);
         for _ in 0..7 {
             window.hold(1000);

@@ -51,7 +51,7 @@ fn a_path_that_carries_the_maximum_takes_two_probes() {
 }
 
 #[test]
-fn a_size_is_given_up_after_three_lost_probes_and_the_search_halves() {
+fn a_size_is_abandoned_after_three_lost_probes_and_the_search_halves() {
     let mut run = Run::new(sizes());
     run.search(1400, 99);
     assert_eq!(run.probes[..5], [1200, 1500, 1500, 1500, 1348]);
@@ -93,7 +93,7 @@ fn three_signs_of_a_black_hole_lead_back_to_the_base_and_an_answer_clears_them()
 }
 
 #[test]
-fn packet_too_big_is_believed_within_what_was_tried() {
+fn packet_too_big_is_accepted_up_to_the_probed_size() {
     // RFC 8899 §4.6.2
     let mut run = Run::new(sizes());
     run.search(1500, 1);
@@ -131,7 +131,7 @@ proptest! {
     /// After random losses, messages and signs all sizes are within bounds, and no probe exceeds the size to
     /// test.
     #[test]
-    fn it_stays_sound_whatever_happens(events in prop::collection::vec((0u8..5, 400u32..1800), 0..200)) {
+    fn no_sequence_of_events_makes_the_search_inconsistent(events in prop::collection::vec((0u8..5, 400u32..1800), 0..200)) {
         let sizes = sizes();
         let mut discovery = Discovery::new(sizes, Span::from_secs(600));
         let mut now = at(1);

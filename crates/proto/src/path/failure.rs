@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_on_a_path_that_is_gone_still_counts_for_the_association() {
+    fn a_timeout_on_a_removed_path_still_counts_for_the_association() {
         let mut paths = confirmed(1, 1);
         paths.on_timeout(P1);
         assert_eq!(paths.assoc_error_count(), 1);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ambiguous_acknowledgement_says_only_that_the_peer_lives() {
+    fn an_ambiguous_acknowledgement_clears_only_the_associations_counter() {
         // RFC 7829 §3.2, RFC 9260 §8.1
         let mut paths = quick(2, 1);
         paths.on_timeout(P0);

@@ -553,7 +553,7 @@ mod tests {
     }
 
     #[test]
-    fn verification_without_answer_backs_off_and_gives_up_without_harm_to_the_association() {
+    fn unanswered_verification_backs_off_and_stops_without_an_association_error() {
         // RFC 9260 §5.4, §8.3
         let mut paths = paths(2, 1);
         paths.confirm(P0, ms(0));
@@ -663,7 +663,7 @@ mod tests {
     }
 
     #[test]
-    fn heartbeats_asked_for_again_and_again_do_not_hide_a_dead_path() {
+    fn repeatedly_requested_heartbeats_do_not_hide_a_dead_path() {
         let mut paths = confirmed(2, 1);
         paths.enable_heartbeats(P0, false, ms(0));
         paths.start_heartbeats(ms(0));
@@ -692,7 +692,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unconfirmed_path_on_which_the_peer_is_heard_is_verified_at_once_when_nothing_else_carries_data() {
+    fn an_unconfirmed_path_with_packets_of_the_peer_is_verified_at_once_when_no_other_carries_data() {
         let mut paths = paths(1, 1);
         paths.start_heartbeats(ms(0));
         let sent = run(&mut paths, ms(40_000));
@@ -710,7 +710,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_confirmed_address_verification_alone_finds_that_the_peer_is_gone() {
+    fn without_a_confirmed_address_verification_alone_detects_an_unreachable_peer() {
         // RFC 9260 §8.1. No address of the peer's is confirmed: RFC 5061 lets it delete those that were.
         let mut paths = paths(2, 1);
         paths.start_heartbeats(ms(0));

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_come_back_as_they_were_and_other_lengths_do_not() {
+    fn the_information_round_trips_and_other_lengths_are_rejected() {
         let heartbeat = HeartbeatInfo {
             path: PathId::new(0x0102_0304),
             purpose: Purpose::Heartbeat,

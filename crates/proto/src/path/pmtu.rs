@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn probes_are_as_large_as_what_they_ask_for_and_their_answers_count_once() {
+    fn probes_have_the_size_under_test_and_their_answers_count_once() {
         let mut paths = finding();
         let base = paths.poll_probe(ms(0)).unwrap();
         assert_eq!((bytes(&base), paths.poll_probe(ms(0))), (1200, None));

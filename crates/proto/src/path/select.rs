@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn data_takes_one_alternate_while_the_primary_is_inactive_and_comes_back() {
+    fn data_takes_one_alternate_while_the_primary_is_inactive_and_returns() {
         // RFC 9260 §6.4.1, §8.2
         let mut paths = confirmed(3, 1);
         fail(&mut paths, P0);
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_go_back_where_the_packet_came_from_if_they_may() {
+    fn replies_go_to_the_packets_source_if_allowed() {
         // RFC 9260 §6.4
         let mut paths = confirmed(2, 1);
         let at = paths.get(P1).unwrap().addr();
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn a_primary_asked_for_by_address_keeps_the_local_address() {
+    fn a_primary_requested_by_address_keeps_the_local_address() {
         // P0 = 0-0, P1 = 1-0, P2 = 0-1, P3 = 1-1
         let mut paths = confirmed(2, 2);
         paths.set_primary(P1).unwrap();

@@ -568,7 +568,7 @@ mod tests {
     }
 
     #[test]
-    fn confirmation_needs_no_heartbeat_where_the_rfc_says_so() {
+    fn confirmation_needs_no_heartbeat_where_the_rfc_allows_it() {
         // RFC 9260 §5.4 rules 1 and 2
         let mut paths = paths(1, 2);
         assert_eq!(paths.data_path(), None);

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_once_its_answer_again_and_no_other_number() {
+    fn a_request_is_new_once_then_gets_its_answer_again_and_other_numbers_are_bad() {
         let serial = ReconfigSerial::new;
         let mut theirs = Incoming::new(Tsn::new(5));
         assert_eq!(theirs.look(serial(4)), Answer::BadSequenceNumber);

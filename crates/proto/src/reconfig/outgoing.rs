@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn one_at_a_time_until_its_own_answer_comes() {
+    fn one_request_is_outstanding_until_its_own_response_arrives() {
         let mut ours = Outgoing::new(Tsn::new(u32::MAX));
         assert!(ours.push(StreamRequest::AddOutgoing(2), None));
         assert!(ours.push(StreamRequest::AddIncoming(3), None));
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_to_the_peer_goes_before_what_was_not_begun() {
+    fn a_response_to_the_peer_precedes_requests_not_yet_sent() {
         let mut ours = Outgoing::new(Tsn::new(1));
         for count in 0..16 {
             assert!(ours.push(StreamRequest::AddOutgoing(count), None));

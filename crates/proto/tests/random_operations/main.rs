@@ -3,7 +3,7 @@
 //! everything arrives and the association closes gracefully. Nothing hangs, spins or grows.
 //!
 //! A sequence follows from its seed. `MSCTP_SEED=17` (or `MSCTP_SEED=1000..5000`) with the test
-//! `sequences_of_the_seeds_asked_for` runs exactly that one (these). A failing sequence is shrunk and printed
+//! `sequences_of_the_requested_seeds` runs exactly that one (these). A failing sequence is shrunk and printed
 //! as Rust code for `regressions.rs`; with `MSCTP_TRACE=1` every packet is printed.
 
 mod coverage;
@@ -227,7 +227,7 @@ fn slow_tsn_and_ssn_wrap() {
 
 /// Runs `MSCTP_SEED=17` or `MSCTP_SEED=1000..5000`; nothing without it.
 #[test]
-fn sequences_of_the_seeds_asked_for() {
+fn sequences_of_the_requested_seeds() {
     let Ok(text) = std::env::var("MSCTP_SEED") else { return };
     let number = |text: &str| -> u64 {
         text.parse().unwrap_or_else(|_| panic!("MSCTP_SEED={text}: want a number, or two as 10..20"))

@@ -347,7 +347,7 @@ fn a_lifetime_ends_with_its_message() {
 /// Each end requested a reset of the other's streams, and postponed the requested reset until its own request
 /// was answered: a deadlock.
 #[test]
-fn resets_asked_for_by_both_ends_are_answered() {
+fn resets_requested_by_both_ends_are_answered() {
     check(
         PLAIN,
         &[

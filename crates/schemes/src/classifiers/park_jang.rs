@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_round_trip_it_is_congestion() {
+    fn a_loss_without_a_round_trip_is_congestion() {
         let evidence = Evidence { sequence: 0, unacknowledged: 0, round_trips: None };
         assert_eq!(with(2).classify(&evidence), Cause::Congestion);
     }
@@ -140,7 +140,7 @@ mod tests {
     proptest::proptest! {
         /// Against (1) as it is written, where floating point can tell the sides apart.
         #[test]
-        fn inequality_1_as_it_is_written(
+        fn the_verdict_is_that_of_inequality_1(
             least in 1u64..1_000_000_000, above in 0u64..2_000_000_000,
             average in 1u64..2_000_000_000, deviation in 1u64..500_000_000, halves in 1u8..=6,
         ) {
@@ -156,7 +156,7 @@ mod tests {
         }
 
         #[test]
-        fn any_times(current: u64, average: u64, deviation: u64, least: u64, halves in 1u8..=16) {
+        fn a_greater_k_never_turns_congestion_into_wireless(current: u64, average: u64, deviation: u64, least: u64, halves in 1u8..=16) {
             let ns = Span::from_nanos;
             let times =
                 RoundTrips { current: ns(current), average: ns(average), deviation: ns(deviation), least: ns(least) };

@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_is_what_is_free_times_the_round_trip() {
+    fn the_window_is_available_bandwidth_times_rtt() {
         let (start, actions) = switch(&mut told(Rate::from_kbps(6_600)), &path(0), &path(1));
         // 6.6 Mbps · 70 ms / 8
         assert_eq!(start, Some(StartState { cwnd: 57_750, ssthresh: Some(57_750), pacing_rate: None }));
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn never_below_a_packet_and_silent_about_what_it_was_not_told() {
+    fn at_least_a_packet_and_no_start_without_a_truth() {
         let (start, _) = switch(&mut told(Rate::ZERO), &path(0), &path(1));
         assert_eq!(start.map(|start| start.cwnd), Some(path(1).pmdcs));
         let (start, _) = switch(&mut Oracle::new(&PolicyConfig::default()), &path(0), &path(1));

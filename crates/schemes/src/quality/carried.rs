@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_acknowledged_in_a_round_trip_counts_until_a_loss() {
+    fn the_maximum_acknowledged_in_a_round_trip_holds_until_a_loss() {
         let (mut carried, rtt) = (Carried::default(), Span::from_millis(100));
         carried.on_round_trip(at(0), rtt, &with(20_000, 5_000, 0));
         carried.on_round_trip(at(100), rtt, &with(20_000, 5_000, 12_000));

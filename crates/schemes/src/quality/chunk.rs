@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_each_counts_and_only_so_many_are_read() {
+    fn the_first_of_each_parameter_counts_and_the_number_read_is_bounded() {
         let rate = |bps: u64| LinkQuality { rate: Some(Rate::from_bps(bps)), ..LinkQuality::default() };
         let two =
             [1000, 2000].map(|bps| Report { quality: rate(bps), ..Report::default() }.encode()).concat();

@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn down_to_one_chunk_and_up_to_what_was_carried() {
+    fn the_window_stays_between_one_chunk_and_the_carried_maximum() {
         assert_eq!(limits(20_000, 20_000).admit(1, 0), (1468, 0), "below 1 PMDCS");
         assert_eq!(limits(5_000, 20_000).admit(15_000, 0), (15_000, 0));
         assert_eq!(limits(5_000, 20_000).admit(u64::MAX, 0), (20_000, 0));
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn the_phase_is_as_asked_for_whatever_was_cut_off() {
+    fn a_limited_window_keeps_the_requested_phase() {
         assert_eq!(limits(5_000, 20_000).admit(100_000, 50_000), (20_000, 19_999), "avoidance");
         assert_eq!(limits(5_000, 0).admit(1_000, 1_000), (1468, 1468), "slow start");
     }

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handover_and_a_new_peer_are_told_again() {
+    fn a_handover_and_a_new_peer_repeat_the_report() {
         let mut out = Outgoing::default();
         out.set(ip(1), kbps(60));
         out.set(ip(2), kbps(40));
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_yet_waits_without_a_deadline() {
+    fn a_report_that_cannot_be_sent_yet_waits_without_a_deadline() {
         let mut out = Outgoing::default();
         out.set(ip(1), kbps(60));
         assert_eq!(out.poll(at(0), |_| false), None);

@@ -31,7 +31,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_no_value() {
+    fn the_value_is_empty() {
         let fault = Malformed::WrongLength { len: 4, expected: 0 };
         let error = ChunkError::Malformed { typ: ChunkType::SHUTDOWN_ACK, fault };
         assert_eq!(malformed(&[8, 0, 0, 8, 0, 0, 0, 0]), error);

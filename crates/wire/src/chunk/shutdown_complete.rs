@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_no_value() {
+    fn the_value_is_empty() {
         let fault = Malformed::WrongLength { len: 1, expected: 0 };
         let error = ChunkError::Malformed { typ: ChunkType::SHUTDOWN_COMPLETE, fault };
         assert_eq!(malformed(&[14, 0, 0, 5, 0]), error);

@@ -18,7 +18,7 @@ mod tests {
     use crate::unknown::UnknownAction;
 
     #[test]
-    fn an_unknown_parameter_comes_back_as_it_was() {
+    fn an_unknown_parameter_round_trips() {
         let bytes = [0xc9, 0x99, 0, 6, 1, 2, 0, 0];
         let unknown = UnknownParam::new(&bytes).unwrap();
         check(&bytes, Param::Unknown(unknown));

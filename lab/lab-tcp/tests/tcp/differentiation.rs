@@ -85,7 +85,7 @@ fn a_wireless_loss_is_retransmitted_at_the_third_duplicate_and_the_window_kept()
 }
 
 #[test]
-fn a_congestion_loss_goes_as_without_a_classifier() {
+fn a_congestion_loss_is_handled_as_without_a_classifier() {
     for (_, algorithm) in Algorithm::ALL {
         let plain = Config { loss_classifier: None, ..config(algorithm) };
         let classified = transfer(&config(algorithm), Cause::Congestion, lose_once(&[5, 9, 40], SMSS));
@@ -146,7 +146,7 @@ fn the_previous_scheme_lets_late_segments_come() {
 }
 
 #[test]
-fn in_slow_start_nobody_is_asked() {
+fn in_slow_start_the_classifier_is_not_called() {
     for (_, algorithm) in Algorithm::ALL {
         let config = Config { initial_ssthresh: None, delay_response: true, ..config(algorithm) };
         let pair = transfer(&config, Cause::Wireless, lose_once(&[5], SMSS));
@@ -157,7 +157,7 @@ fn in_slow_start_nobody_is_asked() {
 }
 
 #[test]
-fn a_timeout_in_ld_recovery_is_taken_as_it_is() {
+fn a_timeout_in_ld_recovery_is_not_checked_for_spuriousness() {
     for (_, algorithm) in Algorithm::ALL {
         let config = Config { frto: true, ..config(algorithm) };
         let pair = transfer(&config, Cause::Wireless, lose_once(&[5, 5], SMSS));

@@ -101,7 +101,7 @@ fn a_lost_syn_is_retransmitted_after_the_initial_rto_and_makes_the_next_rto_long
 }
 
 #[test]
-fn nobody_there() {
+fn an_unanswered_syn_times_out() {
     let config = Config { max_retransmits: 3, ..Config::default() };
     let mut pair = Pair::same(&config);
     pair.run(secs(100), |_| Fate::Lose);
@@ -111,7 +111,7 @@ fn nobody_there() {
 }
 
 #[test]
-fn a_lost_answer_is_given_again() {
+fn a_lost_syn_ack_is_retransmitted() {
     let mut pair = Pair::same(&Config::default());
     pair.client().write(1000);
     let mut lost = false;

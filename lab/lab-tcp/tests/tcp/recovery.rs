@@ -166,7 +166,7 @@ fn the_ack_heuristic_lets_duplicates_of_a_small_step_start_fast_recovery() {
 }
 
 #[test]
-fn a_loss_may_halve_the_window_instead_of_what_is_in_flight() {
+fn a_loss_may_halve_the_window_instead_of_the_flight() {
     // Segments 5 to 11 are all there is: FlightSize is 7 in a window of 20.
     for (_, algorithm) in Algorithm::ALL {
         let halved = |halve_window| {
@@ -209,7 +209,7 @@ fn the_ack_that_ends_fast_recovery_opens_the_window_by_option() {
 }
 
 #[test]
-fn sack_may_count_what_is_in_the_network() {
+fn sack_may_count_packets_in_the_network() {
     let lost = [2, 4, 6, 8, 10];
     let run = |counted_pipe| transfer(&Config { counted_pipe, ..config(Algorithm::Sack) }, 100, &lost);
     let (counted, by_scoreboard) = (run(true), run(false));
@@ -309,7 +309,7 @@ fn the_tail_waits_for_the_timer_and_the_timer_backs_off() {
 }
 
 #[test]
-fn karn_no_round_trip_is_measured_on_what_was_sent_twice() {
+fn karn_no_round_trip_is_measured_on_retransmitted_segments() {
     let pair = transfer(&config(Algorithm::Reno), 20, &[19]);
     let samples = pair.traced(0, |kind| match *kind {
         TraceKind::Rtt { sample, .. } => Some(sample),
@@ -323,7 +323,7 @@ fn karn_no_round_trip_is_measured_on_what_was_sent_twice() {
 }
 
 #[test]
-fn with_timestamps_every_new_ack_gives_a_round_trip() {
+fn with_timestamps_every_new_ack_measures_a_round_trip() {
     let stamped = Config { timestamps: true, ..config(Algorithm::Sack) };
     let mut pair = Pair::same(&stamped);
     pair.client().write(30_000);
@@ -385,7 +385,7 @@ fn a_genuine_timeout_is_not_undone() {
 }
 
 #[test]
-fn the_receiver_reports_as_many_blocks_as_it_may() {
+fn the_receiver_reports_sack_blocks_up_to_the_limit() {
     let lost: Vec<u32> = (0..10).map(|n| 2 * n + 1).collect();
     for (limit, timestamps, most, header) in [
         (SackLimit::Fits, false, 4, 20 + 36),

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_share_changes_while_it_runs() {
+    fn the_loss_rate_can_change_during_a_run() {
         let mut errors = BlockErrors::none([1; 32]);
         assert_eq!(lost(&mut errors, 10_000), 0);
         for ppm in [10_000, 150_000] {

@@ -16,7 +16,7 @@ fn arrives(window: &mut Window<()>, number: u64) -> bool {
 }
 
 #[test]
-fn the_receiver_side_moves_over_what_it_has() {
+fn the_receive_window_advances_over_received_blocks() {
     let mut window = window(8, 5);
     assert_eq!((window.vq(), window.vr(), window.in_order_end()), (0, 0, None));
     assert!(arrives(&mut window, 2) && !arrives(&mut window, 2), "once");
@@ -28,7 +28,7 @@ fn the_receiver_side_moves_over_what_it_has() {
 }
 
 #[test]
-fn the_sender_side_moves_over_what_it_knows_to_be_there() {
+fn the_send_window_advances_over_acknowledged_blocks() {
     let mut window = window(4, 4);
     assert!(window.is_full());
     for number in [0, 1, 3] {

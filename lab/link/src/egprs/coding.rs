@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_says_what_and_when() {
+    fn the_table_sets_scheme_and_bler_at_its_times() {
         let mut table = process(CodingConfig::afif_table(), 0);
         assert_eq!(table.next_change(), Some(Time::ZERO));
         let changes = run(&mut table);
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_coding_processes_are_rejected() {
         let steps = |config| match config {
             CodingConfig::Table(steps) => steps,
             CodingConfig::Markov { .. } => unreachable!("a table"),

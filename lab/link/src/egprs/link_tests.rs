@@ -330,7 +330,7 @@ fn a_handover_carries_loses_some_or_loses_all() {
 }
 
 #[test]
-fn the_queue_holds_what_is_not_begun() {
+fn the_queue_counts_packets_not_yet_begun() {
     let mut link = link(EgprsConfig { queue: QueueLimit::Packets(2), ..plain(CodingScheme::Cs4) }, 0.0);
     assert_eq!(link.offer(ms(0), 1, 500), Offer::Queued);
     assert_eq!(link.offer(ms(0), 2, 500), Offer::Queued);

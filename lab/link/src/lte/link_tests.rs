@@ -226,7 +226,7 @@ fn a_lost_last_pdu_recovers_by_the_poll_timer() {
 }
 
 #[test]
-fn a_pdu_that_fails_too_often_is_lost_and_the_rest_goes_on() {
+fn a_pdu_that_fails_too_often_is_lost_and_the_others_continue() {
     // Every second transmission is lost.
     let lost: Vec<u64> = (0..400).filter(|n| n % 2 == 1).collect();
     let config = LteConfig { max_attempts: 1, max_retx: 1, ..one_packet_a_pdu() };
@@ -309,7 +309,7 @@ fn a_handover_with_and_without_forwarding() {
 }
 
 #[test]
-fn what_the_link_does_not_take() {
+fn invalid_offers_changes_and_options_are_rejected() {
     let mut link = link(LteConfig { queue: QueueLimit::Packets(1), ..one_packet_a_pdu() }, 0.0);
     assert_eq!(link.offer(ms(0), 1, 500), Offer::Queued);
     assert_eq!(link.offer(ms(0), 2, 500), Offer::Dropped(2, DropReason::QueueFull));

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_is_what_has_not_been_begun() {
+    fn the_queue_counts_packets_not_yet_begun() {
         let mut link = link("10\n20\n", QueueLimit::Packets(2));
         for (packet, len) in [(0, 2000), (1, 100)] {
             assert_eq!(link.offer(at(0), packet, len), Offer::Queued);
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn down_loses_what_is_inside_and_the_trace_goes_on() {
+    fn a_link_that_goes_down_loses_its_packets_and_the_trace_continues() {
         let mut link = link("1\n2\n100\n", QueueLimit::Unbounded);
         for packet in 0..4 {
             assert_eq!(link.offer(at(0), packet, 1500), Offer::Queued);

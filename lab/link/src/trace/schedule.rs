@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn an_opportunity_at_zero_comes_with_the_last_of_the_period_before() {
+    fn an_opportunity_at_zero_coincides_with_the_last_of_the_previous_period() {
         let schedule = Schedule::from_mahimahi("0\n10\n", None).unwrap();
         assert_eq!(next(&schedule, 0, 4), [10, 10, 20, 20]);
         assert_eq!(next(&schedule, 10, 2), [20, 20]);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_rate_leaves_over_is_carried_into_the_next() {
+    fn the_remainder_of_a_rate_carries_over_to_the_next() {
         // 7 Mbps for 1 ms, 5 Mbps for 1 ms: 12,000 bits.
         let schedule = Schedule::from_rates("time,x\n0,7\n0.001,5\n0.002,0\n", "x").unwrap();
         assert_eq!(next(&schedule, 0, 1), [2]);

@@ -115,7 +115,7 @@ fn the_base_station_has_one_share_whatever_the_number_of_its_links() {
 }
 
 #[test]
-fn what_is_lost_is_p_to_the_number_of_attempts() {
+fn the_loss_rate_is_p_to_the_power_of_the_attempts() {
     for (p, retries) in [(0.3, 2), (0.5, 3), (0.1, 1), (0.05, 0)] {
         let mac = MacConfig { retries, ..mean(Rate::from_mbps(11)) };
         let loss = LossConfig::Uniform { probability: p };
@@ -231,7 +231,7 @@ fn a_signal_takes_its_time_and_a_moved_station_s_frames_stay_in_order() {
 }
 
 #[test]
-fn a_link_that_goes_down_gives_back_what_is_inside_and_the_others_go_on() {
+fn a_link_that_goes_down_returns_its_packets_and_the_others_continue() {
     let mac = mean(Rate::from_mbps(2));
     let (mut cell, ports) = cell(mac, 2, QueueLimit::Packets(5));
     // The base has two for mobile 0, then two for mobile 1; mobile 0 has one.

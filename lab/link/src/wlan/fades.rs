@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_periods_do_not_depend_on_who_asks_when() {
+    fn the_fading_periods_do_not_depend_on_the_queries() {
         let mut often = Fades::new(config(), [3; 32]);
         let mut seldom = often.clone();
         let margin = |at: Time| 20_000 - (at.as_nanos() / 5_000_000) as MilliDb;

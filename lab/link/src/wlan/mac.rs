@@ -140,7 +140,7 @@ mod tests {
 
     /// The sum for 1500 bytes at 11 Mbps, worked out by hand: 50 + 310 + 192 + 1536·8/11 + 10 + 192 + 112 µs.
     #[test]
-    fn an_attempt_takes_what_802_11b_says() {
+    fn an_attempt_takes_the_time_of_802_11b() {
         let mac = MacConfig::dot11b(Rate::from_mbps(11));
         assert_eq!(mac.frame_time(1500), Span::from_nanos(192_000 + 1_117_091));
         assert_eq!(mac.ack_time(), Span::from_micros(314));

@@ -164,7 +164,7 @@ fn a_registration_is_renewed_at_a_quarter_of_its_lifetime_left() {
 }
 
 #[test]
-fn back_home_it_deregisters() {
+fn a_mobile_deregisters_at_home() {
     let mut mobile = mobile(Switching::Eager);
     receives_advertisement(&mut mobile, ms(0), FOREIGN);
     let (_, request) = requests(&mut mobile)[0];

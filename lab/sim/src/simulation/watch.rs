@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_threshold_is_crossed_once_until_the_level_comes_back() {
+    fn a_threshold_is_crossed_once_until_the_level_returns() {
         let mut watch = Watch::new(0, Level::Signal, true, -80_000);
         let samples = [Some(-70_000), Some(-80_001), Some(-90_000), None, Some(-79_000), None];
         assert_eq!(samples.map(|sample| watch.crossed(sample)), [false, true, false, false, false, true]);

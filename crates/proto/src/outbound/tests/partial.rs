@@ -156,7 +156,7 @@ fn a_peer_without_the_extension_gets_all_of_a_partly_sent_message() {
 }
 
 #[test]
-fn rfc3758_3_5_a3_all_of_a_message_at_once_and_the_part_that_was_not_sent() {
+fn rfc3758_3_5_a3_a_message_is_abandoned_whole_with_its_unsent_part() {
     for interleaving in [false, true] {
         let mut sender = sender(interleaving);
         sender.path_mut(P0).controller.start(&StartState {
@@ -224,7 +224,7 @@ fn rfc9260_8_1_an_acknowledged_forward_tsn_clears_the_error_count() {
 }
 
 #[test]
-fn rfc3758_3_5_c4_only_what_fits_and_the_highest_of_each_stream() {
+fn rfc3758_3_5_c4_a_forward_tsn_has_the_highest_of_each_stream_that_fits() {
     let mut sender = sender(false);
     for stream in [1, 2, 1, 3] {
         sender.give(message(stream, 10, ONCE)).unwrap();

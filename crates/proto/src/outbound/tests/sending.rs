@@ -230,7 +230,7 @@ fn rfc9260_7_2_1_idle_window_decays_before_sending() {
 }
 
 #[test]
-fn rfc9260_6_4_new_data_goes_to_the_primary_and_timers_of_the_old_go_on() {
+fn rfc9260_6_4_new_data_goes_to_the_primary_and_timers_of_the_old_continue() {
     let mut sender = Sender::new(2).window(P0, 2).window(P1, 3);
     sender.enqueue(10, FULL);
     assert_eq!(sender.flush().iter().map(|(path, _)| *path).collect::<Vec<_>>(), [P0, P0]);
@@ -291,7 +291,7 @@ fn a_copy_changes_only_whether_an_acknowledgement_proves_the_path() {
 }
 
 #[test]
-fn rfc7053_5_1_the_application_asks_at_the_end_of_a_message() {
+fn rfc7053_5_1_the_application_sets_the_i_bit_of_the_last_fragment() {
     let mut sender = Sender::new(1).window(P0, 10);
     let data = Bytes::from(vec![7; 2 * FULL]);
     let message = OutMessage { data, sack_immediately: true, ..OutMessage::default() };

@@ -36,7 +36,7 @@ fn rfc9260_6_3_2_start_restart_stop() {
 }
 
 #[test]
-fn rfc9260_6_3_2_r3_looks_at_the_earliest_of_each_path() {
+fn rfc9260_6_3_2_r3_restarts_t3_rtx_for_the_earliest_chunk_of_each_path() {
     let mut sender = Sender::new(2).window(P0, 2).window(P1, 2);
     sender.enqueue(4, FULL);
     sender.flush();
@@ -239,7 +239,7 @@ impl Controller for RecordRoundTrips {
 }
 
 #[test]
-fn each_sack_gives_controllers_a_round_trip_except_for_retransmissions() {
+fn each_sack_passes_controllers_a_round_trip_except_for_retransmissions() {
     let round_trips = Arc::new(Mutex::new(Vec::new()));
     let mut sender = Sender::new(1);
     sender.path_mut(P0).controller = Box::new(RecordRoundTrips(round_trips.clone(), 100));

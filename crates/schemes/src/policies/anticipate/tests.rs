@@ -119,7 +119,7 @@ fn an_application_that_sends_little_stays() {
 }
 
 #[test]
-fn a_path_that_somebody_else_chose_is_kept_for_five_seconds() {
+fn a_path_that_the_policy_did_not_choose_is_kept_for_five_seconds() {
     let mut bench = Bench::new(&PolicyConfig::default());
     bench.run(3000, [20_000, 18_000]);
     bench.switch_to(PathId::new(1));
@@ -130,7 +130,7 @@ fn a_path_that_somebody_else_chose_is_kept_for_five_seconds() {
 }
 
 #[test]
-fn the_budget_bounds_what_measuring_costs() {
+fn the_budget_bounds_the_cost_of_measuring() {
     let trains = |probe_budget: u64, seconds: u64| {
         let mut bench = Bench::new(&PolicyConfig { probe_budget, ..PolicyConfig::default() });
         bench.run(seconds * 1000, [20_000, 18_000]);
@@ -143,7 +143,7 @@ fn the_budget_bounds_what_measuring_costs() {
 }
 
 #[test]
-fn the_new_path_resumes_at_what_was_measured() {
+fn the_new_path_resumes_at_the_measured_rate() {
     let mut bench = Bench::new(&PolicyConfig::default());
     bench.run(3000, [20_000, 18_000]);
     let (old, new) = (bench.paths[0], bench.paths[1]);
