@@ -218,7 +218,7 @@ fn around_the_loss(wrapper: &str) -> serde_json::Value {
     let times = ["--set", "action.0.at=3s", "--set", "action.1.at=3s"];
     let mut command = msctp(&times);
     command.args(["--mptcp", "handover", "--quiet", "--summary", &summary, "--in", "server", &server]);
-    // Of a download that dies iperf3 says that it failed; what arrived says more.
+    // iperf3 only reports that the download failed; the arrivals show when.
     command.args(["--", "sh", "-c", &client]).output().expect("starts");
     let said = fs::read_to_string(summary).expect("written");
     let said: serde_json::Value = serde_json::from_str(&said).expect("JSON");
@@ -244,7 +244,7 @@ fn slow_a_download_over_tcp_dies_with_its_wifi_and_over_mptcp_it_moves() {
     assert_eq!((number(&tcp, "after"), tcp["silent"].as_bool()), (0.0, Some(true)), "{tcp}");
     let mptcp = around_the_loss("mptcpize run");
     assert!(number(&mptcp, "before") > 5e6, "{mptcp}");
-    // LTE has 10 Mbps; it is there within a second.
+    // LTE has 10 Mbps; the download uses it within a second.
     assert!(number(&mptcp, "after") > 5e6 && number(&mptcp, "gap") < 1.0, "{mptcp}");
 }
 

@@ -362,7 +362,7 @@ fn wrong_use_gives_one_clear_error() {
         assert_eq!(output.status.code(), Some(*code), "{args:?}: {errors}");
         assert!(errors.contains(message) && !errors.contains("panicked"), "{args:?}: {errors}");
     }
-    // Another service says what it is.
+    // Another service names itself in the error.
     let recv = Server::start(&["recv", "--out", folder.to_str().unwrap(), "--bind", "127.0.0.1:0"]);
     let output = run(&["forward", "-W", "127.0.0.1:1", &recv.at]);
     let errors = stderr(&output);

@@ -29,7 +29,7 @@ fn no_frame_of_a_handover_is_wrong() {
     }
 }
 
-/// The chunk that no one else knows makes no frame wrong: Wireshark skips it, as its type says.
+/// Wireshark finds no fault in frames with the private chunk: it skips it, as its type requires.
 #[test]
 fn no_frame_with_a_quality_report_is_wrong() {
     let file = capture_of("radio-quality.toml", &[], "radio-quality.pcapng");

@@ -21,7 +21,7 @@ fn wrong_use_gives_one_clear_error_and_its_exit_code() {
         (&["connect", "127.0.0.1", "--policy", "adaptiv"], 2, "did you mean \"adaptive\"?"),
         (&["connect", "127.0.0.1", "--controller", "cubik"], 2, "cubic"),
         (&["connect", "127.0.0.1", "--mtu", "100"], 2, "want 512 to 65535 bytes"),
-        // Somebody is there, and answers nothing.
+        // A socket is bound there, and answers nothing.
         (&["connect", &taken, "--timeout", "1"], 1, "no answer for 1 s"),
         (&["connect", "no such host"], 2, "want HOST or HOST:PORT"),
         (&["connect", "127.0.0.1:99999"], 2, "\"99999\" is not a port: want 1 to 65535"),
@@ -135,7 +135,7 @@ fn an_unwritable_destination_is_reported_to_the_sender() {
     let output = run(&["send", file, &server.at]);
     let errors = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{errors}");
-    // Behind what it says of its paths.
+    // After the lines about its paths.
     let told: Vec<_> = errors.lines().filter(|line| !line.ends_with(" works")).collect();
     assert!(
         matches!(told[..], [line] if line.starts_with("msctp: refused: ") && line.contains("Is a directory")),
@@ -303,7 +303,7 @@ fn a_receiver_refuses_to_overwrite_and_a_wrong_part_is_thrown_away() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(fs::read(out.join("x")).unwrap(), b"new contents");
     assert!(!part.exists());
-    // Again: it is there already.
+    // Again: the file exists already.
     let output = run(&["send", file, &server.at]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(String::from_utf8_lossy(&output.stdout).starts_with("0 bytes"));

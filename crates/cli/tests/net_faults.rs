@@ -224,7 +224,7 @@ fn a_busy_perf_server_rejects_another_client() {
     assert!(stderr(&second).contains("the server is busy with another measurement"), "{}", stderr(&second));
     signal(&first, "INT");
     assert_eq!(first.wait().unwrap().code(), Some(130));
-    // The server knows that the first is gone.
+    // The server knows that the first client has ended.
     let third = finish(msctp(&["perf", &server.at, "--time", "1", "--json"]).spawn().unwrap());
     assert_eq!(third.status.code(), Some(0), "{}", stderr(&third));
 }
@@ -468,7 +468,7 @@ fn an_idle_client_that_is_alive_is_kept_for_longer_than_20_s() {
     assert!(measured.receive().contains(r#""kind":"result""#));
 }
 
-/// Twenty clients offer the name of a file that is there, at its length, so that it has to be hashed.
+/// Twenty clients offer the name of an existing file, at its length, so that it has to be hashed.
 #[test]
 fn offers_of_a_large_name_do_not_delay_another_sender() {
     use msctp::{Association, Config, Endpoint, EndpointOptions, OutMessage, Peer};

@@ -83,7 +83,7 @@ fn a_run_killed_at_any_moment_resumes_to_the_same_report() {
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    // Some runs are done, others are not, two are under way.
+    // Some runs are done, two are in progress, the others have not started.
     let done = |out: &Path| {
         let of_this_program = std::fs::read_dir(out.join(".runs")).ok()?.next()?.ok()?.path();
         std::fs::read_dir(of_this_program).ok().map(Iterator::count)
@@ -106,7 +106,7 @@ fn a_run_killed_at_any_moment_resumes_to_the_same_report() {
     }
 }
 
-/// An interrupted re-run leaves the complete report as it is, says so, and goes on from there.
+/// An interrupted re-run leaves the complete report unchanged, reports that, and resumes.
 #[cfg(unix)]
 #[test]
 #[expect(clippy::disallowed_methods, reason = "waits for another process")]

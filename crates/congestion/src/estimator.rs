@@ -50,6 +50,6 @@ pub trait BandwidthEstimator: fmt::Debug + Send {
     /// Returns the latest estimate.
     fn estimate(&self) -> Option<Estimate>;
 
-    /// Starts over: the path could not carry probes for a while, so those under way measure nothing.
+    /// Starts over: the path could not carry probes for a while, so those in flight measure nothing.
     fn restart(&mut self, now: Time);
 }

@@ -106,7 +106,7 @@ fn has_grown(current: Span, last: Span) -> bool {
 /// Detects a queue for a paced, model-based controller, within a round.
 ///
 /// Its queue grows within a round, so the next round is too late. It takes as many consecutive samples as
-/// RFC 9406 wants of a round, if they span a quarter of the round trip: samples that arrive together were
+/// RFC 9406 requires of a round, if they span a quarter of the round trip: samples that arrive together were
 /// delayed together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queueing {
@@ -156,7 +156,7 @@ mod tests {
         hystart
     }
 
-    /// A round of nine acknowledgements; what was said after each.
+    /// Returns the phase after each of a round of nine acknowledgements.
     fn round(hystart: &mut HyStart, rtts: [Option<u64>; 9]) -> Vec<Phase> {
         rtts.iter().map(|&rtt| hystart.on_ack(&ack(rtt))).collect()
     }

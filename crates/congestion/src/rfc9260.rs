@@ -196,7 +196,7 @@ impl Controller for Rfc9260 {
         self.window.partial_bytes_acked = 0;
         match loss.kind {
             LossKind::Gap => self.window.cwnd = self.window.ssthresh,
-            // No loss is behind it that asks for four packets: a mark opens no window.
+            // The minimum of four packets is for losses: a mark opens no window.
             LossKind::Ecn => self.window.cwnd = self.window.cwnd.min(self.window.ssthresh),
             LossKind::Timeout => {
                 //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.1

@@ -1,9 +1,9 @@
 //! TCP connections over the streams of one SCTP association, sans-IO: the protocol of `msctp forward`.
 //!
 //! [`Mux`] is the state of one association at one end. Each TCP connection has a stream of its own in both
-//! directions. The frames are messages, told apart by their payload protocol identifiers ([`frame`]). Every
-//! connection has a receive window of its own, because all streams of an association share one: a connection
-//! that nobody reads must not stop the others.
+//! directions. The frames are messages, distinguished by their payload protocol identifiers ([`frame`]).
+//! Every connection has a receive window of its own, because all streams of an association share one: an
+//! unread connection must not block the others.
 //!
 //! [`Rules`] decides which addresses and ports a client may reach. [`proxy`] parses the requests of programs
 //! that use a proxy.

@@ -91,7 +91,7 @@ pub enum Violation {
     /// A frame cannot be decoded.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// A frame came on a stream where it does not belong.
+    /// A frame arrived on a stream where it does not belong.
     #[error("a frame of forwarding came on stream {0}, which is not its stream")]
     Stream(u16),
     /// A message that is no frame.

@@ -177,8 +177,7 @@ fn canonical(network: IpNet) -> Result<IpNet, &'static str> {
     }
 }
 
-/// Returns whether nobody can be reached at an address, or more than one host. 0.0.0.0 leads to the host
-/// itself on Linux.
+/// Returns whether an address does not name exactly one host. 0.0.0.0 leads to the host itself on Linux.
 fn is_no_destination(address: IpAddr) -> bool {
     let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast() || v4.octets()[0] == 0);
     address.is_unspecified() || address.is_multicast() || broadcast

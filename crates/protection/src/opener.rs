@@ -314,7 +314,7 @@ impl Opener {
         &mut epochs[usize::from(epoch_bits & EPOCH_BITS)]
     }
 
-    /// Goes on as if all records before `number` had been received.
+    /// Continues as if all records before `number` had been received.
     #[cfg(test)]
     pub(crate) fn skip_to(&mut self, context: KeyContext, epoch: u64, number: u64) {
         if let Some(last) = number.checked_sub(1) {

@@ -49,7 +49,7 @@ pub const FIRST_EPOCH: u64 = 3;
 pub enum KeyContext {
     /// Protects the traffic of the association.
     Primary,
-    /// Protects the restart of the association, and its traffic until new primary keys are there (R bit).
+    /// Protects the restart of the association, and its traffic until new primary keys exist (R bit).
     Restart,
 }
 

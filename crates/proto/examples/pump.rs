@@ -24,7 +24,7 @@ const DELAY: Span = Span::from_millis(20);
 struct Pump {
     now: Time,
     ends: [Endpoint; 2],
-    /// Packets under way to each end: arrival, addresses as the receiver sees them, bytes.
+    /// Packets in flight to each end: arrival, addresses as the receiver sees them, bytes.
     wires: [VecDeque<(Time, PathAddr, Vec<u8>)>; 2],
     spare: Vec<Vec<u8>>,
     message: Bytes,

@@ -13,7 +13,8 @@ use msctp_units::Time;
 
 type Wire = VecDeque<(PathAddr, Vec<u8>)>;
 
-/// Takes what arrived, puts what is to leave on the other wire. Gives how many associations came up.
+/// Processes the packets that arrived and puts the endpoint's packets on the other wire. Returns the number
+/// of associations that came up.
 fn work(end: &mut Endpoint, from: &mut Wire, to: &mut Wire) -> usize {
     while let Some((at, mut bytes)) = from.pop_front() {
         black_box(end.handle_datagram(Time::ZERO, at, &mut bytes));

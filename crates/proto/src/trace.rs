@@ -116,7 +116,7 @@ pub enum TraceKind {
         /// The chunk that is retransmitted; `None`: new data.
         tsn: Option<u32>,
     },
-    /// A path fell silent, and another one, asked, was not: it is left as if its T3-rtx had expired.
+    /// Data left a silent path, as after an expiration of its T3-rtx, because another path answered a probe.
     Silence {
         /// Path.
         path: PathId,

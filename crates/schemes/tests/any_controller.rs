@@ -151,8 +151,8 @@ proptest! {
         }
     }
 
-    /// RFC 5682 §4, RFC 4015 §3.2: what a timeout took comes back, once, unless something else was lost
-    /// since.
+    /// RFC 5682 §4, RFC 4015 §3.2: the window cut by a timeout is restored, once, unless something else was
+    /// lost since.
     #[test]
     fn a_spurious_timeout_is_undone(
         before in proptest::collection::vec(1u64..3000, 0..60),

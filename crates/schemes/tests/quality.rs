@@ -165,7 +165,7 @@ fn rename_reports(bytes: &mut [u8], typ: u8) {
 }
 
 /// AF5: a peer that does not know the chunk does, to the byte, what RFC 9260 §3.2 has for any chunk whose
-/// type begins with the bits 10: it skips it, does not report it, and goes on with the packet.
+/// type begins with the bits 10: it skips it, does not report it, and continues with the packet.
 #[test]
 fn a_peer_that_does_not_know_the_chunk_is_a_standard_peer() {
     let pair = |b| Pair::established_with(following(), b, vec![a_ip(0)], vec![b_ip(0)]);

@@ -5,10 +5,10 @@ use rustls::CertificateError;
 use crate::fingerprint::Fingerprint;
 use crate::verify::Refused;
 
-/// Who is at fault for an [`Error`].
+/// The party at fault for an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The peer, or somebody who changed its messages.
+    /// The peer, or an attacker who changed its messages.
     Peer,
     /// One end does not trust the other's identity.
     Identity,
@@ -26,7 +26,7 @@ pub enum Error {
     /// A message does not have the format of key management messages.
     #[error("the peer's key management message is malformed: {0}")]
     Malformed(&'static str),
-    /// A message came that cannot come now.
+    /// A message arrived out of turn.
     #[error("the peer's key management message is out of turn: {0}")]
     Unexpected(&'static str),
     /// The peer's handshake is too long.
@@ -53,7 +53,7 @@ pub enum Error {
         /// The key now.
         new: Fingerprint,
     },
-    /// The peer used another one-time code, or somebody is between the ends. The code is used up.
+    /// The peer used another one-time code, or an attacker is between the ends. The code is used up.
     #[error("the peer has another code: it is used up, make a new one")]
     WrongCode,
     /// The peer uses no one-time code.

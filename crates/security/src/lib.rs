@@ -1,14 +1,14 @@
 //! Key management for the SCTP DTLS chunk by TLS 1.3 (draft-porfiri-tsvwg-sctp-dtls-handshake-01).
 //!
-//! A [`KeyManager`] is one end's key management of one association. It speaks TLS by rustls in user messages
+//! A [`KeyManager`] is one end's key management of one association. It runs rustls's TLS over user messages
 //! ([`PPID`], stream 0, ordered and reliable), exports key material for [`msctp_protection`], and replaces it
-//! before it ages. It knows no socket and no clock: messages and the time go in, [`Output`]s come out. Random
-//! numbers come from the `CryptoProvider` of the rustls configurations; the date by which certificates and
-//! tickets expire from their `TimeProvider`.
+//! before it expires. It is sans-IO: messages and the time go in, [`Output`]s come out. The `CryptoProvider`
+//! of the rustls configurations provides the random numbers; their `TimeProvider` provides the date by which
+//! certificates and tickets expire.
 //!
 //! Both ends prove who they are. [`Config::new`] takes rustls's own configurations (certificates of a CA);
 //! [`Identity`] makes them for keys without a CA, whose [`Fingerprint`]s a [`CheckPeer`] accepts or refuses.
-//! A one-time `Code` (feature `code`) authenticates two ends that know nothing of each other.
+//! A one-time `Code` (feature `code`) authenticates two ends that do not know each other's keys.
 //!
 //! # Round trips
 //!

@@ -224,7 +224,7 @@ impl KeyManager {
         self.guard(|manager| manager.time_out(now))
     }
 
-    /// Begins to replace the keys, unless that is already under way or there are none yet.
+    /// Begins to replace the keys, unless a replacement is in progress or there are none yet.
     ///
     /// # Errors
     /// If rustls cannot begin a handshake.

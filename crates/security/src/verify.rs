@@ -90,7 +90,7 @@ impl Verifier {
 /// The error of the methods for TLS 1.2, which is never negotiated.
 const TLS12: rustls::Error = rustls::Error::PeerIncompatible(PeerIncompatible::Tls12NotOffered);
 
-/// The methods that rustls asks of both verifiers alike.
+/// The methods that both verifiers of rustls require.
 macro_rules! signature_methods {
     () => {
         fn verify_tls12_signature(

@@ -186,7 +186,7 @@ fn tls_protects_an_association_and_rekeys_it() {
         secured.rekey(side);
         secured.assert_works(epoch);
     }
-    // In clear are the set-up, and key management until the keys are there.
+    // The set-up is in clear, and so is key management until the keys exist.
     let log = secured.pair.log.take().unwrap();
     let first = log.iter().position(|flight| flight.chunks() == [DTLS]).expect("sealed packets");
     let late = log[first..].iter().filter(|flight| flight.from == Side::B && flight.chunks() != [DTLS]);

@@ -31,7 +31,7 @@ struct Entry {
 pub(crate) struct Table {
     links: BTreeMap<u32, Link>,
     addresses: BTreeMap<IpAddr, Entry>,
-    /// The state before a dump: what the dump does not list is gone.
+    /// Addresses from before a dump that it has not listed yet; those left at its end are removed.
     unseen: Vec<IpAddr>,
 }
 

@@ -1,5 +1,5 @@
-//! Sockets for SCTP over UDP (RFC 6951): each sends from one local address. Also the UDP ports of a peer's
-//! addresses, and changes of the host's interfaces. This crate knows no associations and reads no packets.
+//! Sockets for SCTP over UDP (RFC 6951), each of which sends from one local address. The crate also records
+//! the UDP ports of a peer's addresses, and watches the host's interfaces. It does not parse packets.
 //!
 //! # Source addresses
 //!

@@ -95,10 +95,10 @@ fn dependencies_point_one_way() {
             }
         }
     }
-    assert_eq!(found.len(), LAYERS.len(), "LAYERS names a crate that is gone");
+    assert_eq!(found.len(), LAYERS.len(), "LAYERS names a crate that does not exist");
 }
 
-/// Imports between the top-level modules of a crate: who, whom, and the path that says so.
+/// Imports between the top-level modules of a crate: importer and imported module, to the path imported.
 type Imports = BTreeMap<(String, String), String>;
 
 /// One crate's top-level modules, and the names that its root re-exports from them.

@@ -65,7 +65,7 @@ fn socket(emulation: &Emulation, host: &str, address: &'static str) -> UdpSocket
     socket
 }
 
-/// How long a packet of 100 bytes takes from one socket to the other; `None`: lost.
+/// Returns the time that a packet of 100 bytes takes from one socket to the other; `None` if it is lost.
 fn takes(clock: Clock, from: &UdpSocket, to: &UdpSocket) -> Option<Span> {
     let sent = clock.now();
     from.send_to(&[7; 72], to.local_addr().expect("bound")).ok()?;

@@ -5,7 +5,7 @@
 pub enum Event {
     /// The three-way handshake is done.
     Connected,
-    /// The peer sent everything it had: its FIN came in order.
+    /// The peer has sent everything: its FIN arrived in order.
     PeerFinished,
     /// Both FINs were acknowledged: the connection is over in good order.
     Closed,

@@ -1,9 +1,8 @@
 //! The TCP header (RFC 9293 §3.1) with the options of RFC 2018 and RFC 7323. No state, no time.
 //!
-//! A segment's header bytes are the header as its data offset says, 60 bytes at most, and behind it, where a
-//! laboratory run requires more SACK blocks than fit, the *laboratory's extension*: further blocks of 8 bytes
-//! each. The extension counts in the length on the wire and no real TCP knows it; captures leave it out and
-//! say so.
+//! A segment's header is at most 60 bytes long, as its data offset says. If a laboratory run requires more
+//! SACK blocks than fit, the *laboratory's extension* follows it: further blocks of 8 bytes each. The
+//! extension counts in the length on the wire. No real TCP supports it; captures omit it and note that.
 
 use thiserror::Error;
 

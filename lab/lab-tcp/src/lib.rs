@@ -5,12 +5,12 @@
 //! application calls ([`write`](Connection::write), [`close`](Connection::close), …), output
 //! ([`poll_transmit`](Connection::poll_transmit), [`poll_event`](Connection::poll_event),
 //! [`poll_trace`](Connection::poll_trace)) and time ([`poll_timeout`](Connection::poll_timeout)). The order
-//! is *mutate, then drain*: after each call of the first two kinds call `poll_transmit` until it gives
-//! `None`. Then what is left is one deadline.
+//! is *mutate, then drain*: after each call of the first two kinds call `poll_transmit` until it returns
+//! `None`. Then one deadline remains.
 //!
-//! User data is virtual: all zeros, known by its length only. What is carried are real header bytes
-//! ([`header`]) and a payload length, so that lengths on the wire are the real ones; the checksum field is
-//! zero, because the connection knows no addresses, and is filled in by who writes packets out.
+//! User data is virtual: zeros, represented by their length. A segment has real header bytes ([`header`]) and
+//! a payload length, so that lengths on the wire are real. The checksum field is zero, because the connection
+//! does not know the addresses; the caller that writes packets fills it in.
 //!
 //! Positions in the stream are 64-bit *offsets* inside: 0 is the SYN, 1 the first byte of data, the FIN
 //! follows the last. Only the header codec's callers deal with sequence numbers that wrap.

@@ -59,7 +59,7 @@ impl Outstanding {
         segment.end.min(self.written).saturating_sub(segment.start)
     }
 
-    /// Returns one past the last offset of a segment from `start` that stays below `limit`; the FIN rides
+    /// Returns one past the last offset of a segment from `start` that stays below `limit`; the FIN goes
     /// along.
     pub(crate) fn cut(&self, start: u64, limit: u64) -> u64 {
         let end = start.saturating_add(self.smss).min(limit).min(self.written).max(start);

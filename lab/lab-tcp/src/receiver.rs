@@ -30,7 +30,7 @@ pub(crate) struct Receiver {
     waiting: Ranges,
     /// An offset in each range of `waiting`, that of the latest arrival first (RFC 2018 §4).
     recent: VecDeque<u64>,
-    /// Where the peer's FIN is.
+    /// Offset of the peer's FIN.
     fin: Option<u64>,
     /// Everything below has been advertised as inside the window.
     edge: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Receiver {
     /// Bytes in order that the application has not read.
     unread: u64,
     read: u64,
-    /// The application does not read by itself.
+    /// Data stays unread until the application reads it.
     held: bool,
     clock: AckClock,
 }

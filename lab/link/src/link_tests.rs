@@ -1,4 +1,4 @@
-//! The link against what its documentation says and against a packet-by-packet model written the plain way.
+//! Tests the link against its documentation and against a simple packet-by-packet model.
 
 use super::*;
 use crate::LossConfig;
@@ -75,7 +75,7 @@ fn bytes_wait_up_to_the_limit() {
     assert_eq!(link.offer(at(0), 3, 101), Offer::Dropped(3, DropReason::QueueFull));
     assert_eq!(link.offer(at(0), 4, 100), Offer::Queued);
     assert_eq!(link.queue_len(at(0)), QueueLen { packets: 2, bytes: 1600 });
-    // 9000 bytes are gone after 6 ms, and packet 2 is in transmission
+    // 9000 bytes have left after 6 ms, and packet 2 is in transmission
     assert_eq!(link.queue_len(at(6000)), QueueLen { packets: 1, bytes: 100 });
     assert_eq!(link.queue_len(at(7000)), QueueLen::default());
     assert_eq!(link.offer(at(6000), 5, 1500), Offer::Queued);

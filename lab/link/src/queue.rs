@@ -1,9 +1,9 @@
-//! [`Fifo`]: the packets inside a link, each with the time it leaves the queue and the time it arrives. It
-//! knows the queue limit, but no rates or losses.
+//! [`Fifo`]: the packets inside a link, each with its departure and arrival times. It applies the queue limit
+//! and is independent of rates and losses.
 //!
-//! A packet's times are computed when it enters, so that a hop costs one event. The packets stand in one ring
-//! in order of entry: first those that have departed (they propagate), then the one in transmission, then
-//! those that wait. A cursor separates the departed ones and moves when time does, once past each packet.
+//! A packet's times are computed when it enters, so that a hop costs one event. One ring holds the packets in
+//! order of entry: first those that have departed (they propagate), then the one in transmission, then the
+//! queued ones. A cursor separates the departed ones and moves with time, once past each packet.
 
 use std::collections::VecDeque;
 

@@ -45,9 +45,9 @@ pub struct LinkStats {
     pub lost: Count,
     /// Lost inside when the link went down, or left behind at a handover.
     pub lost_down: Count,
-    /// The most packets that ever waited, the one in transmission not counted.
+    /// Maximum number of packets queued, without the one in transmission.
     pub max_queue_packets: u64,
-    /// The most bytes that ever waited, likewise.
+    /// Maximum number of bytes queued, likewise.
     pub max_queue_bytes: u64,
 }
 

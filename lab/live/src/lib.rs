@@ -7,7 +7,7 @@
 //! ([`msctp_sim::RealStackRun`]) records their events and computes summary and series, with the code of a
 //! simulation.
 //!
-//! What is the same and what is not: `docs/emulator.md`.
+//! `docs/emulator.md` lists the differences from a simulation.
 #![cfg(target_os = "linux")]
 
 mod alarm;

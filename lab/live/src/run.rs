@@ -67,7 +67,7 @@ pub struct Live {
 
 /// Runs a scenario in real time. The emulator provides links, routers, mobility and constant-rate sources,
 /// the `msctp` crate the associations, the kernel TCP. Requires what [`msctp_emu::need::check`] checks.
-/// Several runs may go on at the same time.
+/// Several runs may execute at the same time.
 ///
 /// # Errors
 /// [`Error`]. Nothing is left behind.

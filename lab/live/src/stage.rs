@@ -47,7 +47,7 @@ impl Stage {
 
     /// Reports an event of `at`.
     pub(crate) fn record_at(&self, at: Time, what: StackEvent) {
-        // The receiver is gone if the run was cancelled.
+        // The receiver is dropped if the run was cancelled.
         let _ = self.notes.send(Note::StackEvent(at, what));
     }
 

@@ -137,7 +137,7 @@ fn slow_one_scenario_gives_the_same_result_in_virtual_time_and_on_real_stacks() 
     let (live, summary) = (live.expect("carried out"), simulated(&scenario));
     let (ours, theirs) = (&live.summary.associations[0], &summary.associations[0]);
     let late = live.emulation.lateness.p99;
-    // What was sent does not depend on the machine.
+    // The data sent does not depend on the machine.
     assert_eq!(live.summary.video[0].generated, summary.video[0].generated);
     assert_eq!(live.summary.video[0].undelivered, 0);
     assert_eq!(ours.to_client.bytes, theirs.to_client.bytes);
@@ -151,8 +151,8 @@ fn slow_one_scenario_gives_the_same_result_in_virtual_time_and_on_real_stacks() 
     };
     // Its packet may wait behind TCP's: 30 packets at 5 Mbps.
     close("handover, s", moved(&live.summary), moved(&summary), 0.0, 0.08 + late);
-    // How long a message waits beside a TCP depends on where the two saw-teeth meet: one run of each says
-    // nothing. The table in docs/validation.md compares many.
+    // A message's queueing time beside a TCP depends on where the two saw-teeth meet, so one run of each
+    // proves nothing. The table in docs/validation.md compares many.
     assert!(live.summary.video[0].mean_transfer.expect("delivered") < 0.2, "{:?}", live.summary.video[0]);
     let tcp = |summary: &Summary| summary.tcp[0].to_server.bytes as f64;
     close("TCP, bytes", tcp(&live.summary), tcp(&summary), 0.10, 0.0);

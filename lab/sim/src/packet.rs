@@ -27,7 +27,7 @@ impl AddressId {
 pub(crate) enum Body {
     /// An SCTP packet: the bytes are in [`Packet::bytes`].
     Sctp,
-    /// A segment of a TCP connection on its way to one end of it: the header is in [`Packet::bytes`], the
+    /// A segment of a TCP connection in flight to one end of it: the header is in [`Packet::bytes`], the
     /// data are zeros.
     Tcp { connection: u32, to: Side },
     /// A UDP datagram; header and data are in [`Packet::bytes`].

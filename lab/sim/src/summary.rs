@@ -89,11 +89,11 @@ pub struct MobileSummary {
 /// A change of a mobile's agent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MobileHandoverSummary {
-    /// When the mobile decided to change.
+    /// Time at which the mobile decided to change.
     pub at: f64,
     /// The new agent.
     pub to: String,
-    /// When the home agent's acceptance arrived.
+    /// Time at which the home agent's acceptance arrived.
     pub registered: Option<f64>,
     /// Requests sent for it.
     pub requests: Option<u32>,
@@ -135,7 +135,7 @@ pub struct FlowSummary {
     pub longest_gap: f64,
     /// Start of that gap.
     pub longest_gap_at: f64,
-    /// When everything had been delivered, if all applications that send have ended.
+    /// Time at which everything had been delivered, if all sending applications have ended.
     pub completed: Option<f64>,
     /// DATA chunks sent for the first time.
     pub data_chunks: u64,
@@ -184,7 +184,7 @@ pub struct TcpFlowSummary {
     pub longest_gap: f64,
     /// Start of that gap.
     pub longest_gap_at: f64,
-    /// When all bytes of a finite bulk application had been delivered.
+    /// Time at which all bytes of a finite bulk application had been delivered.
     pub completed: Option<f64>,
     /// Segments with data or FIN sent for the first time.
     pub segments: u64,

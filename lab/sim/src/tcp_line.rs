@@ -19,7 +19,7 @@ pub(crate) struct TcpSource {
     /// Bytes to send in all; `None`: endless.
     pub(crate) total: Option<u64>,
     running: bool,
-    /// When all of `total` was delivered.
+    /// Time at which all of `total` was delivered.
     pub(crate) completed: Option<Time>,
 }
 

@@ -10,7 +10,7 @@ struct Download {
     /// More keys of the SCTP profile.
     options: String,
     actions: &'static str,
-    /// What `trace = "table"` reads.
+    /// The contents of the file of `trace = "table"`.
     table: String,
     seconds: u32,
 }

@@ -153,7 +153,7 @@ fn delay_bound_follows_a_rate_that_changes_tenfold() {
     let own = changing("controller = \"delay-bound\"");
     println!("share and p95 of the queueing delay: delay-bound {own:?}, cubic {cubic:?}, bbr {bbr:?}");
     assert!(own.0 >= 0.9, "{own:?}");
-    // What is in flight at 40 Mbit/s takes half a second at 4.
+    // A flight of 40 Mbit/s takes half a second at 4 Mbit/s.
     assert!(own.1 <= cubic.1 * 0.65 && own.1 < bbr.1, "{own:?}, cubic {cubic:?}, bbr {bbr:?}");
 }
 

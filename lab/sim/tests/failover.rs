@@ -72,7 +72,7 @@ fn impossible_thresholds_are_rejected() {
     assert!(error.contains("sctp.default.primary_switchover_threshold"), "{error}");
 }
 
-/// A bulk transfer whose mobile loses its only link at 10 s and comes back at once with another address.
+/// A bulk transfer whose mobile loses its only link at 10 s and returns at once with another address.
 /// Deadlines of the server's old path then lie in the past.
 const BREAK_BEFORE_MAKE: &str = r#"
 duration = "15s"

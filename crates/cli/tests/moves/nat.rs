@@ -53,7 +53,7 @@ pub(crate) struct Translated {
 }
 
 impl Translated {
-    /// The links are there and down.
+    /// Creates the links, down.
     pub(crate) fn new(lose_one_in: u64) -> Self {
         let public = PUBLIC.map(|ip| ip.parse().expect("an address"));
         let (mobile, near, far, server) = (Host::new(), Host::new(), Host::new(), Host::new());
@@ -135,7 +135,7 @@ fn outer(far: &Host, public: IpAddr) -> UdpSocket {
     })
 }
 
-/// Carries what comes to the present outer socket of a link.
+/// Forwards the packets that arrive at the current outer socket of a link.
 fn spawn_inward(shared: &Arc<Shared>, index: usize) {
     let own = Arc::clone(shared);
     std::thread::spawn(move || own.inward(index));
@@ -159,7 +159,7 @@ impl Shared {
         }
     }
 
-    /// From the server to the mobile, as long as the entry is there.
+    /// From the server to the mobile, as long as the entry exists.
     fn inward(&self, index: usize) {
         let entry = &self.entries[index];
         let outer = Arc::clone(&entry.outer.lock().expect("no panic"));

@@ -99,7 +99,7 @@ pub(crate) struct Net {
 }
 
 impl Net {
-    /// The links are there and down.
+    /// Creates the links, down.
     pub(crate) fn new() -> Self {
         let net = Self { mobile: Host::new(), server: Host::new() };
         net.server.run("ip link set lo up");

@@ -45,7 +45,7 @@ struct Arrivals {
     bytes: u64,
     last: Instant,
     longest_gap: Duration,
-    /// A link came then, after a time without any.
+    /// Time at which a link came up after a time without any.
     link_came: Option<Instant>,
     /// Time from each of these to the first data after it.
     resumed: Vec<Duration>,
@@ -116,7 +116,7 @@ impl Flow {
         self.arrivals.lock().expect("no panic")
     }
 
-    /// To be called often: it goes on.
+    /// Asserts that data still arrives, unchanged; to be called often.
     fn look(&self) {
         let gap = self.arrivals().last.elapsed();
         let wrong = self.reader.as_ref().is_some_and(JoinHandle::is_finished);

@@ -161,7 +161,7 @@ fn bandwidth_is_probed_every_two_to_three_seconds() {
     assert!(rounds.pacing().abs_diff(990_000) < 2000);
     rounds.until(Phase::Up, 1_000_000);
     assert!(rounds.pacing().abs_diff(1_237_500) < 2000);
-    // More is there: the probe goes on and the model follows.
+    // There is more capacity: the probe continues and the model follows.
     for rate in [1_250_000, 1_562_500, 1_953_120] {
         rounds.round(rate, 0);
         assert_eq!(rounds.bbr.cycle.phase, Phase::Up);

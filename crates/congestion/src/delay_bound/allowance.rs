@@ -20,7 +20,7 @@ const LEAST_LOST: u64 = 3;
 const HEADROOM: u64 = 850;
 /// … and for how long: as the least time between BBR's probes (§5.3.3.5.3).
 const CAUTIOUS: Span = Span::from_secs(2);
-/// Share of the queue that overflowed that may stand from then on, in thousandths.
+/// Share of the queue that overflowed that is allowed from then on, in thousandths.
 const BELOW_OVERFLOW: u64 = 700;
 /// A round without an overflow raises the bound by this part.
 const RECOVERY_DIVISOR: u64 = 16;
@@ -38,7 +38,7 @@ pub(super) struct Allowance {
     in_flight: u64,
     /// The largest window after an overflow, and until when it holds.
     most: Option<(u64, Time)>,
-    /// The longest queue, in bytes, that packets came through in the last round and in this one.
+    /// The longest queue, in bytes, that packets passed in the last round and in this one.
     longest: [u64; 2],
 }
 
@@ -81,7 +81,7 @@ impl Allowance {
         self.delivered = self.delivered.saturating_add(bytes);
     }
 
-    /// Records the queue in bytes that a packet came through.
+    /// Records the queue in bytes that a packet passed.
     pub(super) fn on_queue(&mut self, bytes: u64) {
         self.longest[1] = self.longest[1].max(bytes);
     }

@@ -1,4 +1,4 @@
-//! [`Contest`]: tells a queue of one's own from a queue of others, and competes with those.
+//! [`Contest`]: distinguishes this flow's queue from that of rivals, and competes with rivals.
 
 use msctp_units::{Span, Time};
 
@@ -47,7 +47,7 @@ pub(super) struct Contest {
     near_base: Option<Time>,
     /// The end of the last drain.
     drained: Option<Time>,
-    /// Something was lost: a rival is met with the window found, not in slow start.
+    /// Something was lost: competing with a rival begins at the current window, not in slow start.
     has_lost: bool,
 }
 

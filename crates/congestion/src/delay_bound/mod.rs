@@ -1,8 +1,8 @@
 //! [`DelayBound`]: fills a path whose rate varies, with a bounded queue.
 //!
-//! `path.rs` measures the path, `allowance.rs` bounds the queue, `contest.rs` tells rivals from one's own
-//! queue, and this file sets window and pacing rate. Integers throughout: rates in bytes per second, shares
-//! in thousandths.
+//! `path.rs` measures the path, `allowance.rs` bounds the queue, `contest.rs` detects queues of other flows,
+//! and this file sets window and pacing rate. Integers throughout: rates in bytes per second, shares in
+//! thousandths.
 
 mod allowance;
 mod contest;
@@ -30,7 +30,7 @@ impl Make<ControllerConfig, dyn Controller> for DelayBoundConfig {
     }
 }
 
-/// Packets in flight at least.
+/// Minimum packets in flight.
 const LEAST_PACKETS: u64 = 4;
 /// Below this share of the target the queue counts as empty, and the window grows.
 const EMPTY: u64 = 500;
@@ -38,11 +38,11 @@ const EMPTY: u64 = 500;
 const GROWTH: u64 = 500;
 /// Rounds with an empty queue after which the window grows as at the start: the path's rate has multiplied.
 const CLEAR_ROUNDS: u32 = 2;
-/// The largest window at the start, and later, beyond the target: in thousandths of the delivery rate in a
-/// least round trip. After [`CLEAR_ROUNDS`] it is that of the start.
+/// Maximum window beyond the target, at the start and later, in thousandths of delivery rate × least round
+/// trip. After [`CLEAR_ROUNDS`] it is that of the start.
 const START_GAIN: u64 = 2000;
 const MOST_GAIN: u64 = 1500;
-/// After a drain the window is back, and its effect seen, two round trips later.
+/// Rounds after a drain until the window is restored and its effect measured.
 const HELD_ROUNDS: u32 = 2;
 /// Pacing above a window per round trip, so that the window and not the pacer limits.
 const PACING_GAIN: u64 = 1250;
@@ -65,8 +65,8 @@ const AFTER_ECN: u64 = 850;
 /// Losses: where more than 2 % of a round are lost, the buffer is shallow. The target stays below the queue
 /// that overflowed, and growth per round trip below it too. Other losses change nothing.
 ///
-/// Rivals: a queue that stays although this flow drained its own is somebody else's (Copa, Arun and
-/// Balakrishnan, NSDI 2018, asks the same of its own oscillation). Against it the window is that of
+/// Rivals: a queue that stays although this flow drained its own belongs to another flow (Copa, Arun and
+/// Balakrishnan, NSDI 2018, tests its own oscillation likewise). Against it the window is that of
 /// [`Cubic`](crate::Cubic), until a later drain finds the queue gone. A drain lasts a few round trips with
 /// three quarters of the bandwidth-delay product, and measures the least round trip again.
 #[derive(Clone, Debug)]
@@ -206,7 +206,7 @@ impl DelayBound {
         self.cwnd = self.cwnd.min(self.allowance.most(sample.now)).max(self.least());
     }
 
-    /// Returns how far the window may grow: a queue shows one round trip late, and the delivery rate sooner.
+    /// Returns the maximum window: a queue is measured one round trip late, and the delivery rate sooner.
     fn most(&self, base: Span) -> u64 {
         let rate = self.path.rate();
         if self.starting {

@@ -77,9 +77,9 @@ impl PathModel {
         self.rates[0].max(self.rates[1])
     }
 
-    /// Takes a round trip and returns its queueing delay.
+    /// Records a round trip and returns its queueing delay.
     ///
-    /// One that was answered over another path is compared with its like.
+    /// A round trip answered over another path is compared only with others like it.
     pub(super) fn on_round_trip(&mut self, now: Time, rtt: Span, elsewhere: bool) -> Span {
         let base = &mut self.bases[usize::from(elsewhere)];
         base.update(now, rtt);
@@ -102,7 +102,7 @@ impl PathModel {
         Some(Round { queued: self.queued.take(), rate: self.rate() })
     }
 
-    /// Counts a queueing delay in the round that goes on.
+    /// Counts a queueing delay in the current round.
     pub(super) fn count(&mut self, queued: Span) {
         self.queued = Some(self.queued.map_or(queued, |least| least.min(queued)));
     }

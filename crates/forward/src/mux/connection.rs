@@ -119,7 +119,7 @@ impl Connection {
         self.forgive();
     }
 
-    /// Makes an idle connection interactive again when little of its data is under way.
+    /// Makes an idle connection interactive again when little of its data is in flight.
     fn forgive(&mut self) {
         if self.idle && self.sent.saturating_sub(self.peer_consumed) <= DRAINED {
             self.burst = 0;

@@ -132,7 +132,7 @@ fn an_unread_connection_stops_and_does_not_block_the_others() {
     }
     assert_eq!(sent[0], INITIAL_WINDOW as usize);
     assert!(sent[1] > 10_000_000, "{}", sent[1]);
-    // It goes on when it is read.
+    // It continues when it is read.
     assert_eq!(pair.read(1, slow), (INITIAL_WINDOW as usize, Read::Pending));
     pair.run();
     assert_eq!(pair.ends[0].room(slow), Ok(MAX_DATA));
@@ -176,7 +176,7 @@ fn a_failure_drops_the_data_and_gives_the_peer_the_reason() {
         mux.release(number);
         assert!(mux.is_empty());
     }
-    // Behind the end of the data, too: the peer must not send for ever to nobody.
+    // After the end of the data, too: the peer must not send for ever to a closed connection.
     let number = pair.ends[0].open(target(), STREAMS).unwrap();
     pair.ends[0].finish(number);
     pair.run();

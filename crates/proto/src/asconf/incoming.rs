@@ -263,7 +263,7 @@ impl<'r, 'b> Work<'r, 'b> {
             // §4.2.1: neither broadcast nor multicast
             self.refuse_address(id, Cause::UnresolvableAddress(whole));
         } else if self.addresses.contains(&address) {
-            // Already as the peer wants it.
+            // The address is there already.
             self.succeed(id);
         } else if self.room == 0 {
             //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3

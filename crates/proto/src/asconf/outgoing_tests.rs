@@ -519,18 +519,18 @@ fn a_wildcard_request_of_a_dead_network_moves_and_does_not_block_others() {
     let (serial, _, requests) = read(&next);
     let waited = Parameter { correlation_id: CorrelationId::new(3), address: address(2) };
     assert_eq!((serial, requests), (0, vec![Param::AddIpAddress(waited)]));
-    // A refusal is one wherever it was read.
+    // A refusal is definite whichever end processed the request.
     let (mut out, _) = asked_from_3();
     send(&mut out, P0, NOW + SECOND).unwrap();
     answer(&mut out, TSN, &[(1, Some(Cause::ResourceShortage(&[]))), (2, None)]);
     let why = Rejection::Cause(CauseCode::RESOURCE_SHORTAGE);
     assert_eq!(events(&mut out), [rejected(add(3), why), rejected(set_primary(3), Rejection::Uncertain)]);
-    // Asked again from where it came from, the answer is one.
+    // Retransmitted from its own source, the request gets a definite answer.
     let (mut out, _) = asked_from_3();
     send_from(&mut out, P1, address(3), NOW + SECOND).unwrap();
     out.on_ack(&success(TSN));
     assert_eq!(events(&mut out), [done(add(3)), done(set_primary(3))]);
-    // While it holds nobody up it waits for its network.
+    // While no other request is queued it waits for its network.
     let mut out = requester(&[1]);
     out.set_translated(address(3), true);
     out.request(add(3)).unwrap();

@@ -46,7 +46,7 @@ impl Association {
     /// # Errors
     ///
     /// The peer restarted (RFC 9260 §5.2.4 A), reported once: all earlier messages were returned, and later
-    /// ones come from the present owner of the peer's address. Without shared keys that may be somebody else:
+    /// ones come from the current owner of the peer's address. Without shared keys that may be another host:
     /// close the association, or continue.
     pub fn recv(&mut self) -> Result<Option<Message>, Restarted> {
         let saved = if self.unread.is_touched() { self.next_saved() } else { None };

@@ -22,8 +22,8 @@ rare_state! {
 
 /// Returns the time for which packets in flight to a deleted address of ours are accepted: 2 RTO of its path.
 ///
-/// The RTO is taken without back-off. A path that stopped answering has backed off up to RTO.Max, and that
-/// says nothing of how long its last packets travel.
+/// The RTO is taken without back-off: a path that stopped answering has backed off up to RTO.Max, but its
+/// last packets do not travel longer.
 fn grace(path: &Path) -> Span {
     let mut rtt = path.rtt.clone();
     rtt.end_back_off();

@@ -477,7 +477,7 @@ impl Answer<'_> {
         send: impl FnOnce(&InitAck<'_>),
     ) {
         let (outbound_streams, inbound_streams) = streams(self.config, offer);
-        // To a peer that says nothing of AUTH there is nothing to say of it.
+        // An INIT without AUTH parameters gets an INIT ACK without them.
         //= https://www.rfc-editor.org/rfc/rfc4895#section-6.1
         //= type=exception
         //= reason=an INIT ACK says nothing of AUTH to a peer whose INIT said nothing of it; option
@@ -539,8 +539,7 @@ impl Answer<'_> {
             cookie.lists_addresses = usable.count() <= 1;
         }
         if params_len(&params) > room {
-            // The peer said nothing of extensions: one that lists a single one has sent enough for all of
-            // ours.
+            // The peer listed no extensions: an INIT that lists one is long enough for all of ours.
             params.clear();
         }
         room = room.saturating_sub(params_len(&params));

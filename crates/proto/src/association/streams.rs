@@ -31,7 +31,7 @@ impl Association {
     }
 
     /// Chooses the stream scheduler by its name in [`schedulers`](crate::schedulers) (RFC 8260 §4.3.2). The
-    /// values of streams stay; a message that was begun goes on. Default: `Config::streams`.
+    /// values of streams stay; a partly sent message continues. Default: `Config::streams`.
     ///
     /// # Errors
     ///

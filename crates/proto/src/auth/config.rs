@@ -66,11 +66,10 @@ impl AuthPolicy {
     }
 }
 
-/// A key that both ends know (RFC 4895 §6.1: endpoint pair shared key). How they came to know it is not
-/// SCTP's business.
+/// A key that both ends know (RFC 4895 §6.1: endpoint pair shared key). SCTP does not distribute it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SharedKey {
-    /// Shared Key Identifier: what both ends call it.
+    /// Shared Key Identifier, the same at both ends.
     pub id: u16,
     /// The key; may be empty, which is the null key. Overwritten with zeros when dropped.
     pub secret: Vec<u8>,
@@ -177,7 +176,7 @@ impl AuthConfig {
         set
     }
 
-    /// Returns whether there is a shared key that only the two ends know: the null key is nobody's secret.
+    /// Returns whether there is a secret shared key: the null key is none.
     pub(crate) fn has_secret(&self) -> bool {
         self.policy.speaks() && self.keys.iter().any(|key| !key.secret.is_empty())
     }

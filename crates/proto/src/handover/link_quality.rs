@@ -24,8 +24,7 @@ impl CodingScheme {
 
 /// The quality of the link below one address, in the direction *towards* the host that has the address.
 ///
-/// The same type wherever it comes from: a modem or driver, the simulator's radio model, or the peer. What is
-/// not known is `None`.
+/// Its source may be a modem or driver, the simulator's radio model, or the peer. Unknown values are `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkQuality {
     /// Modulation and coding in use.

@@ -98,8 +98,8 @@ pub trait HandoverPolicy: fmt::Debug + Send {
     ) {
     }
 
-    /// Returns whether [`on_round_trip`](Self::on_round_trip) is called. Asked once, when the policy is made:
-    /// a policy that says no costs nothing per packet.
+    /// Returns whether [`on_round_trip`](Self::on_round_trip) is called. Called once, when the policy is
+    /// created: a policy that returns false costs nothing per packet.
     fn wants_round_trips(&self) -> bool {
         false
     }
@@ -223,8 +223,8 @@ pub enum Action {
 /// Private chunks of one packet that reach [`HandoverPolicy::on_chunk`]; more are ignored.
 pub const MAX_PRIVATE_CHUNKS: u32 = 4;
 
-/// The shortest time after which a policy's timer fires. An earlier [`Action::SetTimer`] waits for it, so
-/// that a policy that always asks for "now" does not keep its association busy.
+/// The shortest time after which a policy's timer fires. An earlier [`Action::SetTimer`] is delayed to it,
+/// so that a policy that always sets "now" does not keep its association busy.
 pub const MIN_TIMER: Span = Span::from_millis(1);
 
 /// The association as a policy sees it.

@@ -422,7 +422,8 @@ impl Reassembly {
         }
         let limit = new_cum_tsn.get();
         while let Some((&spot, run)) = self.runs.range(..=(DATA, limit)).next() {
-            // Only the last of them can go on above, and only with its beginning it may yet be complete.
+            // Only the last run can continue above the limit, and only with its first fragment can it become
+            // complete.
             if run.begins && run.last >= limit {
                 break;
             }

@@ -36,8 +36,8 @@ fn chunk(tsn: u32, ssn: u16, flags: DataFlags, payload: &[u8]) -> Data<'_> {
     }
 }
 
-/// A receiver whose first SACK is behind it: TSN 0 with SSN 0 came, was acknowledged and read. The next TSN
-/// is 1.
+/// Returns a receiver after its first SACK: TSN 0 with SSN 0 was received, acknowledged and read. The next
+/// TSN is 1.
 fn receiver(change: impl FnOnce(&mut Config)) -> Inbound {
     let mut config = Config::default();
     change(&mut config);

@@ -13,11 +13,11 @@ pub struct FailoverConfig {
     /// PotentiallyFailed.Max.Retrans, 0 to 255 (RFC 7829 §3.2): a path with more errors in a row is
     /// potentially failed: new data takes an active path if there is one, and the path gets a HEARTBEAT every
     /// RTO until it answers or is inactive. RFC 7829 §6 recommends 0: the first timeout. `None`, the
-    /// default, knows no such state, as RFC 9260. At or above `Config::path_max_retrans` it has no effect.
+    /// default, disables the state, as in RFC 9260. At or above `Config::path_max_retrans` it has no effect.
     pub potentially_failed_threshold: Option<u32>,
-    /// Primary.Switchover.Max.Retrans, 0 to 255 (RFC 7829 §5): with more errors in a row the primary hands
-    /// its place to the path that carries the data, and does not get it back when it works again. `None`, the
-    /// default: it does get it back. Not below the threshold at which data leaves the primary.
+    /// Primary.Switchover.Max.Retrans, 0 to 255 (RFC 7829 §5): with more errors in a row the path that
+    /// carries the data becomes the primary for good. `None`, the default: data returns to the primary when
+    /// it works again. Not below the threshold at which data leaves the primary.
     pub primary_switchover_threshold: Option<u32>,
     /// The shortest silence after which a path that carries a stream of data counts as timed out, before its
     /// T3-rtx expires. At least 1 ms; `None`, the default, as RFC 9260: only T3-rtx detects it, RTO.Min after

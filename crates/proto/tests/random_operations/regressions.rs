@@ -384,7 +384,7 @@ fn a_stream_request_tries_every_path() {
 }
 
 /// In a recovery with PRR all data in flight was declared lost when its allowance was spent. With nothing in
-/// flight, no acknowledgement came to increase it, no timer ran, and the rest was never retransmitted.
+/// flight, no acknowledgement increased it, no timer ran, and the rest was never retransmitted.
 #[test]
 fn prr_does_not_block_a_path_with_nothing_in_flight() {
     let setup = Setup {

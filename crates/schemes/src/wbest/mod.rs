@@ -6,8 +6,8 @@
 //! 1. `pairs` pairs of probes back to back. T is the time between the arrivals of a pair's two answers;
 //!    C = median(L / T). For an even number of values the median is the mean of the middle two.
 //! 2. A train of `train` probes at rate C. R = L / mean(T); B = C·(2 − C/R), within 0 and C: 0 when R < C/2
-//!    (the paper leaves it open), C when the answers came faster than the probes went. With p of the train
-//!    lost, B·(1 − p).
+//!    (the paper leaves it open), C when the answers arrived faster than the probes were sent. With p of the
+//!    train lost, B·(1 − p).
 //! 3. B(k) = α·B + (1 − α)·B(k−1); the next iteration follows after `interval`.
 //!
 //! Choices where the paper leaves room:
@@ -19,7 +19,7 @@
 //!   probes were sent (which also drops answers that arrive at one instant). Cross traffic between the two
 //!   probes makes T larger and L/T smaller; as in the paper only the median defends against it, so C falls
 //!   below the true capacity when more than half of the pairs are disturbed. Without any usable pair the
-//!   iteration ends without an estimate and the next one begins: the last estimate stands.
+//!   iteration ends without an estimate and the next one begins: the last estimate remains.
 //! - **Losses in the train.** T is taken between neighbours that were both answered, in order: a lost probe
 //!   counts in p, not in T as well. If no two neighbours were answered, T is the time from the first to the
 //!   last answer divided by the probes between; with fewer than two answers B is 0.

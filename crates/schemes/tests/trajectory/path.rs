@@ -35,7 +35,7 @@ pub(crate) struct Path {
     /// Send time of each outstanding packet.
     outstanding: BTreeMap<u64, Time>,
     acks: VecDeque<(Time, u64)>,
-    /// Fast recovery goes on until all packets before this one are acknowledged or lost, and a later one is
+    /// Fast recovery continues until all packets before this one are acknowledged or lost, and a later one is
     /// acknowledged.
     recovery_exit: Option<u64>,
     /// Packets before this one were declared lost by the timer.

@@ -14,12 +14,12 @@ use crate::error::Error;
 
 /// A one-time code that the people at both ends know.
 ///
-/// It authenticates one attempt: each wrong guess of an attacker takes a code. SPAKE2 proves that both ends
-/// know it and shows it to nobody. The proof covers a secret that is exported from the TLS connection, and so
-/// both ends' certificates: an attacker between the ends has two connections, and cannot pass the proof on.
+/// It authenticates one attempt: each wrong guess of an attacker uses up a code. SPAKE2 proves that both ends
+/// know it without revealing it. The proof covers a secret exported from the TLS connection, and so both
+/// ends' certificates: an attacker between the ends has two connections, and cannot relay the proof.
 ///
-/// It is bound that way, and is no pre-shared key of TLS, because rustls has no external pre-shared keys and
-/// because the certificates stay useful: their fingerprints are authenticated from then on.
+/// It is not a pre-shared key of TLS because rustls has no external pre-shared keys, and because the
+/// certificates stay useful: their fingerprints are authenticated from then on.
 pub struct Code(Zeroizing<String>);
 
 /// A code cannot be used.
@@ -80,7 +80,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// Returns whether the peer's element came.
+    /// Returns whether the peer's element has arrived.
     pub(crate) const fn has_key(&self) -> bool {
         self.key.is_some()
     }

@@ -1,4 +1,4 @@
-//! Every MUST and SHALL of the RFCs below is held by code and by a test, or says why not.
+//! Every MUST and SHALL of the RFCs below is annotated at its code and at a test, or has a reason why not.
 //!
 //! The sentences are extracted from `docs/requirements/rfcN.txt` into `rfcN.toml` beside it (the format of
 //! the tool `duvet`); annotations in the sources quote them. `docs/results/requirements.md` lists where each
@@ -216,7 +216,7 @@ fn attach<'a>(
     Ok(())
 }
 
-/// Target, quote and reason of each sentence that asks nothing of an implementation.
+/// Target, quote and reason of each sentence that does not apply to an implementation.
 fn not_applicable() -> Vec<(String, String, String)> {
     let path = root().join("docs/requirements/not-applicable.toml");
     let page: toml::Table = fs::read_to_string(path).expect("not-applicable.toml").parse().expect("TOML");

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Inputs of other implementations: the folder that `MSCTP_CORPUS` names, else `../shared/corpora` beside the
-/// repository, if it is there.
+/// repository, if it exists.
 pub(crate) fn public_corpora() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora");
     let named = std::env::var_os("MSCTP_CORPUS").map(PathBuf::from);

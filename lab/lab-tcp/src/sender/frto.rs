@@ -25,7 +25,7 @@ pub(super) struct Frto {
 pub(super) enum Verdict {
     /// Nothing yet: send new data, two segments at most.
     Probe,
-    /// The timeout was right: go on as usual.
+    /// The timeout was genuine: continue as after any timeout.
     Genuine,
     /// The timeout was spurious.
     Spurious,

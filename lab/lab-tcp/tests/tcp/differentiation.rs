@@ -41,7 +41,7 @@ fn at(ms: u64) -> Time {
     Time::ZERO + Span::from_millis(ms)
 }
 
-/// When segment `n` was sent.
+/// Returns the times at which segment `n` was sent.
 fn times(pair: &Pair, n: u32) -> Vec<Time> {
     pair.data_sent(SMSS).into_iter().filter(|&(number, _)| number == n).map(|(_, at)| at).collect()
 }

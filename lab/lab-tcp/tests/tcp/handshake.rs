@@ -142,7 +142,7 @@ fn closing_goes_through_the_states_of_rfc_9293() {
     let all = vec![Event::Connected, Event::PeerFinished, Event::Closed];
     assert_eq!(pair.events, [all.clone(), all]);
     assert_eq!((pair.server().delivered(), pair.client().delivered()), (4000, 2000));
-    // The FIN rides on the last segment.
+    // The last segment carries the FIN.
     let fins = pair.seen.iter().filter(|seen| seen.header.flags.has(Flags::FIN));
     assert_eq!(fins.map(|seen| seen.len).collect::<Vec<_>>(), [4000 % 1448, 2000 % 1448]);
 }

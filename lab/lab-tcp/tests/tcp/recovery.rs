@@ -31,7 +31,7 @@ fn transfer(config: &Config, segments: u64, lost: &[u32]) -> Pair {
     pair
 }
 
-/// When segment `number` was sent: first, and again.
+/// Returns the times at which segment `number` was sent and retransmitted.
 fn times(pair: &Pair, number: u32) -> Vec<Time> {
     pair.data_sent(SMSS).into_iter().filter(|&(n, _)| n == number).map(|(_, at)| at).collect()
 }
@@ -138,7 +138,7 @@ fn duplicates_that_cover_no_more_than_recover_start_nothing() {
     let stats = pair.ends[0].stats();
     assert!(stats.duplicate_acks >= 3 + clean.ends[0].stats().duplicate_acks, "three more duplicates");
     assert_eq!((stats.fast_retransmits, stats.timeouts), (1, 2));
-    // The next loss, above "recover", is repaired as ever.
+    // The next loss, above "recover", is repaired by fast recovery.
     let pair = transfer(&config, 200, &[5, 5, first_new + 20]);
     assert_eq!((pair.ends[0].stats().fast_retransmits, pair.ends[0].stats().timeouts), (2, 1));
 }

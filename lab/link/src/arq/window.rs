@@ -82,9 +82,9 @@ impl<X> Block<X> {
 #[derive(Debug)]
 pub(crate) struct Window<X> {
     blocks: VecDeque<Block<X>>,
-    /// The most blocks it holds: WS.
+    /// Maximum number of blocks: WS.
     size: u64,
-    /// V(A): the oldest block of which the sender does not know that it is there.
+    /// V(A): the oldest block not yet acknowledged.
     va: u64,
     /// V(Q): the oldest block the receiver lacks.
     vq: u64,
@@ -231,7 +231,7 @@ impl<X> Window<X> {
         Some(found)
     }
 
-    /// Forgets all blocks; numbers go on.
+    /// Forgets all blocks; numbers continue.
     pub(crate) fn clear(&mut self) {
         let next = self.vs();
         self.blocks.clear();

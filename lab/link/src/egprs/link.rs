@@ -23,7 +23,7 @@ use crate::stats::LinkStats;
 /// One direction of an EGPRS radio link.
 ///
 /// - Radio blocks begin at whole multiples of [`BLOCK_PERIOD`], one on each PDCH.
-/// - Packets come out in order, complete, when the receiver has every block up to the packet's last.
+/// - A packet is delivered, in order and complete, when the receiver has every block up to its last.
 /// - At one instant, blocks arrive before reports, and both before blocks are sent. A packet offered at that
 ///   instant goes with them if [`deliver`](LinkModel::deliver) has not been called for it; a change holds for
 ///   the next ones.
@@ -80,7 +80,7 @@ struct Flying {
     part: Part,
 }
 
-/// An acknowledgement on its way (PACKET DOWNLINK or UPLINK ACK/NACK): the receiver's V(N) as of `made`.
+/// A report in flight (PACKET DOWNLINK or UPLINK ACK/NACK): the receiver's V(N) at `made`.
 #[derive(Clone, Copy, Debug)]
 struct Report {
     made: Time,

@@ -26,7 +26,8 @@ use crate::stats::LinkStats;
 /// One direction of an LTE radio bearer.
 ///
 /// - Transport blocks begin at whole multiples of [`TTI`], one in each.
-/// - Packets come out in order, complete, when every PDU up to the packet's last octet is there or abandoned.
+/// - A packet is delivered, in order and complete, when every PDU up to its last octet is received or
+///   abandoned.
 /// - At one instant, transport blocks arrive before status reports, those before timers expire, and all
 ///   before transport blocks are sent. A packet offered at that instant goes with them if
 ///   [`deliver`](LinkModel::deliver) has not been called for it; a change holds for the next ones.
@@ -42,7 +43,7 @@ pub struct LteLink<P> {
     /// The rest of a PDU that is retransmitted in several transport blocks.
     split: Option<Split>,
     poll: Poll,
-    /// Transport blocks on their way that were decoded.
+    /// Transport blocks in flight that the receiver decodes.
     air: VecDeque<(Time, TransportBlock)>,
     statuses: VecDeque<(Time, Status)>,
     /// Time of the next transport block, if there is something to send.

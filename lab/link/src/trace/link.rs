@@ -43,7 +43,7 @@ struct Leaving<P> {
 /// - An opportunity carries [`OPPORTUNITY_BYTES`]: several small packets, or a part of a large one whose rest
 ///   goes with the next. Unused capacity is lost.
 /// - A packet leaves when its last byte does. An opportunity at the instant a packet is offered is over.
-/// - When the link goes down what is inside is lost. The trace goes on.
+/// - When the link goes down its packets are lost. The trace continues.
 pub struct TraceLink<P> {
     config: TraceConfig,
     loss: Option<Box<dyn LossProcess>>,
@@ -265,7 +265,7 @@ mod tests {
             assert_eq!(link.offer(at(0), packet, len), Offer::Queued);
         }
         assert_eq!(link.offer(at(5), 2, 100), Offer::Dropped(2, DropReason::QueueFull));
-        // At 10 ms three quarters of the first are gone: there is room for one more.
+        // At 10 ms three quarters of the first have left: there is room for one more.
         assert_eq!(link.offer(at(15), 3, 100), Offer::Queued);
         assert_eq!(link.queue_len(at(15)), QueueLen { packets: 2, bytes: 200 });
         assert_eq!(link.offer(at(15), 4, 100), Offer::Dropped(4, DropReason::QueueFull));

@@ -107,7 +107,7 @@ struct RadioLink {
     up: bool,
 }
 
-/// A frame that is on its way or was lost.
+/// A frame in flight, or lost.
 #[derive(Debug)]
 struct Leaving<P> {
     frame: Frame<P>,
@@ -118,13 +118,13 @@ struct Leaving<P> {
 /// A medium that stations share.
 ///
 /// - One exchange at a time: RTS and CTS if there are any, the frame, its acknowledgement. Then every station
-///   that has a frame waits DIFS and its backoff; whose backoff ends first has the next turn, the others keep
-///   what is left of theirs.
+///   that has a frame waits DIFS and its backoff. The station whose backoff ends first sends; the others keep
+///   the rest of theirs.
 /// - A frame that is not acknowledged is retransmitted, after a backoff from a doubled window, until its
 ///   retries are used up.
-/// - A station sends its frames in order, over whichever links they go: one that is retransmitted repeatedly
-///   holds up the others.
-/// - Like the other models a frame that left at an instant has left: it makes room for one offered then.
+/// - A station sends its frames in order over all its links: one that is retransmitted repeatedly delays the
+///   others.
+/// - As in the other models, a frame that left at an instant makes room for one offered at that instant.
 ///
 /// `now` never goes back. After any call [`next_delivery`](Self::next_delivery) says when to call
 /// [`deliver`](Self::deliver).

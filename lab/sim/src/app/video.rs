@@ -38,7 +38,7 @@ pub(crate) struct Video {
     pub(crate) transfers: Vec<Transfer>,
     pub(crate) generated_bytes: u64,
     pub(crate) delivered: u64,
-    /// When the last of all messages was delivered after the source had been stopped.
+    /// Time at which the last message was delivered after the source had been stopped.
     pub(crate) completed: Option<Time>,
 }
 

@@ -15,13 +15,13 @@ pub const SAMPLING: Span = Span::from_millis(100);
 /// An action that is executed at a time or after an event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActionSpec {
-    /// When it is executed.
+    /// Its time or the event that triggers it.
     pub when: When,
     /// The action.
     pub what: Do,
 }
 
-/// When an action is executed.
+/// The time of an action, or the event that triggers it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum When {
     /// This long after the start of the run.
@@ -131,7 +131,7 @@ pub enum Do {
     RadioHandover {
         /// Link.
         link: String,
-        /// How long the link is interrupted.
+        /// Time for which the link is interrupted.
         interruption: Span,
         /// Packets that the old cell forwards.
         carries: Carries,

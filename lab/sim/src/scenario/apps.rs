@@ -26,7 +26,7 @@ pub struct AssociationSpec {
     pub client_port: u16,
     /// SCTP port of the server.
     pub server_port: u16,
-    /// When the client sends the INIT, since the start of the run.
+    /// Time at which the client sends the INIT, since the start of the run.
     pub start: Span,
     /// The SCTP profile of the client; `None`: RFC 9260's defaults.
     pub client_profile: Option<String>,

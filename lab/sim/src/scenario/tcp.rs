@@ -47,7 +47,7 @@ pub struct TcpSpec {
     pub client_port: u16,
     /// TCP port of the server.
     pub server_port: u16,
-    /// When the client sends the SYN, since the start of the run.
+    /// Time at which the client sends the SYN, since the start of the run.
     pub start: Span,
     /// The TCP profile of the client; `None`: the defaults of the laboratory's TCP.
     pub client_profile: Option<String>,

@@ -49,7 +49,7 @@ impl Simulation {
         self.codings[number].process.next_change()
     }
 
-    /// Returns the quality that the host of an interface knows of its radio link; `None` if the link has no
+    /// Returns the radio link quality that an interface reports to its host; `None` if the link has no
     /// radio, is down, or does not report.
     pub(crate) fn quality(&self, interface: &Interface) -> Option<LinkQuality> {
         if !self.scenario.links[interface.link].report_quality {

@@ -1,4 +1,4 @@
-//! [`Known`]: what is known of one path: what it carried, what trains measured, and what measuring may cost.
+//! [`Known`]: measurements of one path: the rate that it carried, the results of trains, and their budget.
 
 use std::collections::VecDeque;
 
@@ -26,20 +26,20 @@ pub(super) struct Known {
     /// Results of trains, the oldest first.
     trains: VecDeque<(Time, Rate)>,
     pub(super) last_train: Option<Time>,
-    /// A train is under way.
+    /// A train is in flight.
     pub(super) measuring: bool,
-    /// Bytes that may be spent on trains now, and when they were counted.
+    /// Bytes that may be spent on trains, and the time at which they were counted.
     budget: (u64, Time),
 }
 
 impl Known {
-    /// A path that was just added.
+    /// Returns the state of a new path.
     pub(super) fn new(id: PathId, now: Time) -> Self {
         let (carried, trains) = (VecDeque::new(), VecDeque::new());
         Self { id, carried, trains, last_train: None, measuring: false, budget: (u64::MAX, now) }
     }
 
-    /// Takes what the path has carried up to now.
+    /// Records the bytes that the path has carried up to now.
     pub(super) fn on_tick(&mut self, now: Time, path: &PathView) {
         self.carried.push_back((now, path.bytes_acked));
         // One entry from before the memory is kept: a rate needs its beginning.
@@ -48,7 +48,7 @@ impl Known {
         }
     }
 
-    /// Data left the path: what it carried counts as a measurement.
+    /// Handles that data left the path: its last rate counts as a measurement.
     pub(super) fn on_left(&mut self, now: Time, path: &PathView) {
         let rate = self.rate_over(now, Span::from_secs(1), path);
         self.carried.clear();
@@ -58,24 +58,24 @@ impl Known {
         }
     }
 
-    /// Data comes to the path.
+    /// Handles that data moves to the path.
     pub(super) fn on_entered(&mut self) {
         self.carried.clear();
     }
 
-    /// The rate that the path carried in the last `over`, or since data came; `None` if that is shorter.
+    /// Returns the rate that the path carried in the last `over`; `None` if data came later than that.
     pub(super) fn rate_over(&self, now: Time, over: Span, path: &PathView) -> Option<Rate> {
         let from = self.carried.iter().rev().find(|(at, _)| now.since(*at) >= over)?;
         Rate::of(path.wire_bytes(path.bytes_acked.saturating_sub(from.1)), now.since(from.0))
     }
 
-    /// The mean rate of the memory, or of what there is of it.
+    /// Returns the mean rate over [`MEMORY`], or over the shorter time known.
     pub(super) fn mean_carried(&self, now: Time, path: &PathView) -> Option<Rate> {
         let &(at, bytes) = self.carried.front()?;
         Rate::of(path.wire_bytes(path.bytes_acked.saturating_sub(bytes)), now.since(at))
     }
 
-    /// Takes the result of a train.
+    /// Records the result of a train.
     pub(super) fn on_train(&mut self, now: Time, rate: Rate) {
         self.measuring = false;
         self.trains.push_back((now, rate));

@@ -14,7 +14,7 @@ use msctp_units::{Rate, Span, Time};
 use super::PolicyConfig;
 use crate::train::Train;
 
-/// Time between two looks at the paths while data flows, and while none does.
+/// Time between two comparisons of the paths while data flows, and while none does.
 const TICK: Span = Span::from_millis(100);
 const IDLE_TICK: Span = Span::from_secs(1);
 /// Time between two trains on an idle path, and while the primary path is in trouble.
@@ -24,7 +24,7 @@ const URGENT_TRAINS: Span = Span::from_millis(300);
 const CARRIED: u64 = 80;
 /// Rate that another path must promise, in per cent of the primary path's: the cost of a move.
 const BETTER: u64 = 125;
-/// A primary path that carries less than this share of what another one promises stands still, in per cent.
+/// A primary path stands still if it carries less than this share of another path's promise, in per cent.
 const STANDSTILL: u64 = 20;
 /// Time on a path before a better one is compared, and before a standstill counts.
 const SETTLED: Span = Span::from_millis(1500);
@@ -33,7 +33,7 @@ const STARTED: Span = Span::from_millis(500);
 const RESPECTED: Span = Span::from_secs(5);
 /// The oldest measurement that a path starts at.
 const FRESH: Span = Span::from_millis(2500);
-/// Time over which a standstill is seen, at least, and in round trips.
+/// Minimum time over which a standstill is measured.
 const RECENT: Span = Span::from_millis(300);
 /// Chunks in flight on the old path are retransmitted if they would take longer than this to arrive.
 const LEFT_BEHIND: Span = Span::from_millis(150);
@@ -45,14 +45,14 @@ const RESENDING: Span = Span::from_secs(3);
 /// While this end sends data, every idle path is measured by [`Train`]s, within
 /// [`PolicyConfig::probe_budget`]. The primary path's rate is what is acknowledged there. Data moves
 ///
-/// - when the primary path carries next to nothing of what another one was just measured to offer;
+/// - when the primary path carries less than a fifth of the rate just measured on another one;
 /// - when the mean of another path's measurements promises a quarter more, twice confirmed;
 /// - when the primary path fails, or its link is reported down, to the path that promises most.
 ///
 /// It stays while the application, not the path, limits the rate, and while the receiver's window is closed.
-/// A primary path that somebody else chose is left only after five seconds, or when it stands still. The new
-/// path's controller resumes at the latest measurement ([`Action::Resume`]). Chunks in flight on a path that
-/// was left for its slowness are retransmitted ([`Action::Resend`]).
+/// A primary path that the policy did not choose is left only after five seconds, or when it stands still.
+/// The new path's controller resumes at the latest measurement ([`Action::Resume`]). Chunks in flight on a
+/// path that was left because it was slow are retransmitted ([`Action::Resend`]).
 #[derive(Clone, Debug)]
 pub struct Anticipate {
     config: PolicyConfig,
@@ -61,11 +61,11 @@ pub struct Anticipate {
     since: Time,
     /// The primary path is kept until then, unless it stands still.
     hold: Time,
-    /// This policy's own switch is under way, and why.
+    /// The reason of this policy's own switch while it is in progress.
     moving: Option<Reason>,
     /// The path that data left last, and when.
     left: Option<(PathId, Time)>,
-    /// Bytes acknowledged on all paths at the last look.
+    /// Bytes acknowledged on all paths at the last comparison.
     acked: u64,
 }
 
