@@ -128,7 +128,7 @@ fn a_capture_of_ip_packets_is_decrypted() {
     ];
     one.next_epoch();
     packets.push(in_ipv4(&one.packet(4)));
-    // Of these no key is logged.
+    // No key is logged for these.
     let sealed = Direction::new(0xcccc_0003, CipherSuite::Aes256GcmSha384).packet(5);
     packets.push(in_ipv4(&sealed));
     std::fs::write(&keys, format!("{}CLIENT_RANDOM 00 11\n{}", one.log, two.log)).unwrap();

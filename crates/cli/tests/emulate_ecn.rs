@@ -1,5 +1,5 @@
 //! ECN end to end on real stacks: the emulator's queue marks packets of the kernel's TCP and of our SCTP over
-//! UDP instead of dropping them, both hear of it and answer, and tshark sees it. Needs root and tshark;
+//! UDP instead of dropping them, both detect it and answer, and tshark sees it. Needs root and tshark;
 //! without them it says so and is left out, unless MSCTP_NEED_EMULATION=1 or MSCTP_NEED_TSHARK=1.
 #![cfg(target_os = "linux")]
 
@@ -21,7 +21,7 @@ struct Ran {
 }
 
 impl Ran {
-    /// Of the bottleneck.
+    /// Counters of the bottleneck.
     fn air(&self, key: &str) -> u64 {
         let emulation = self.summary.get("emulation").unwrap_or(&self.summary);
         let links = emulation["links"].as_array().expect("a list");
@@ -58,7 +58,7 @@ fn emulate(arguments: &[&str]) -> Option<Ran> {
 }
 
 /// RFC 3168 §6.1.3: the receiver sets ECE from the first mark on, until a segment with CWR says that the
-/// sender has heard.
+/// sender has reacted.
 #[test]
 #[ignore = "takes four seconds of real time"]
 fn slow_the_kernels_tcp_is_marked_and_answers() {

@@ -13,7 +13,7 @@ const JOINED: usize = 8 << 10;
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     queue: VecDeque<Bytes>,
-    /// Small messages behind the queue.
+    /// Small messages after the queue.
     joined: BytesMut,
 }
 

@@ -92,10 +92,10 @@ pub enum Violation {
     #[error(transparent)]
     Frame(#[from] FrameError),
     /// A frame arrived on a stream where it does not belong.
-    #[error("a frame of forwarding came on stream {0}, which is not its stream")]
+    #[error("a forwarding frame arrived on stream {0}, which is not its stream")]
     Stream(u16),
     /// A message that is no frame.
-    #[error("payload protocol identifier {0:#010x} is no frame of forwarding")]
+    #[error("payload protocol identifier {0:#010x} is no forwarding frame")]
     Unknown(u32),
     /// More data than the window allows.
     #[error("more data than the window of the connection on stream {0} allows")]
@@ -234,7 +234,7 @@ impl Mux {
         }
     }
 
-    /// Ends our direction behind the bytes written. Accepts a connection that was not accepted.
+    /// Ends our direction after the bytes written. Accepts a connection that was not accepted.
     pub fn finish(&mut self, number: u32) {
         self.accept(number);
         let Some(connection) = self.connections.get_mut(&number) else { return };
@@ -321,7 +321,7 @@ impl Mux {
         let connection = self.connections.get_mut(&number).filter(|connection| connection.stream == stream);
         let known = self.by_stream.get(&stream) == Some(&number);
         let Some(connection) = connection.filter(|_| known) else {
-            // A failure behind the end of the data may cross our own end, after which the stream is free.
+            // A failure after the end of the data may cross our own end, after which the stream is free.
             return if failed { Ok(()) } else { Err(Violation::Stream(stream)) };
         };
         if std::mem::replace(&mut connection.ended_in, true) && !failed {

@@ -85,7 +85,7 @@ fn parse_connect(bytes: &[u8]) -> Parsed<Greeting> {
         .map_or(Parsed::Invalid(HTTP_BAD_REQUEST), |target| Parsed::Complete(Greeting::Connect(target), len))
 }
 
-/// Parses the request of SOCKS5 behind the greeting (RFC 1928, section 4). Only CONNECT is supported.
+/// Parses the request of SOCKS5 after the greeting (RFC 1928, section 4). Only CONNECT is supported.
 pub fn parse_socks(bytes: &[u8]) -> Parsed<Target> {
     let (command, kind, rest) = match bytes {
         [SOCKS5, command, _, kind, rest @ ..] => (*command, *kind, rest),

@@ -27,7 +27,7 @@ pub struct RuleError(String);
 /// listen 127.0.0.1:8080
 /// ```
 ///
-/// `deny` holds for the rules behind it, those that begin with `listen` included.
+/// `deny` takes precedence over the rules after it, those that begin with `listen` included.
 ///
 /// Names and `*` do not allow the server's own loopback and link-local addresses, whatever a name resolves
 /// to: name these by `localhost` or by address. Multicast, broadcast and unspecified addresses are never

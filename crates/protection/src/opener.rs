@@ -39,7 +39,7 @@ pub enum OpenError {
         flags: u8,
     },
     /// The record is too short or too long.
-    #[error("the record is {len} bytes")]
+    #[error("the record of {len} bytes is too short or too long")]
     Length {
         /// Bytes of the record.
         len: usize,

@@ -24,7 +24,7 @@ pub trait RecordCipher: Send + Sync {
 
     /// Decrypts in place `text`, which ends with its tag; returns false if it is not authentic.
     ///
-    /// Of text that is not authentic, anything may be left.
+    /// If the text is not authentic, its bytes are unspecified afterwards.
     #[must_use]
     fn open(&self, nonce: [u8; NONCE_LEN], aad: &[u8], text: &mut [u8]) -> bool;
 

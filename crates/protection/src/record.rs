@@ -28,7 +28,7 @@ pub(crate) const RECORD_HEADER: usize = 3;
 /// Bytes in front of the protected chunks: the chunk header, the Pre-Padding and the record's header.
 pub const HEADER_LEN: usize = Dtls::RECORD_OFFSET + RECORD_HEADER;
 
-/// Bytes behind the protected chunks: content type, tag, and padding to a multiple of 4.
+/// Bytes after the protected chunks: content type, tag, and padding to a multiple of 4.
 pub const TRAILER_LEN: usize = (1 + TAG_LEN).next_multiple_of(4);
 
 /// The flags of a record's header but for the epoch's two bits (RFC 9147 §4).

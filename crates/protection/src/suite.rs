@@ -64,7 +64,7 @@ impl CipherSuite {
 
     /// Blocks of 16 bytes that one key may encrypt.
     ///
-    /// RFC 8446 §5.5 allows AES-GCM 2^24.5 full-size records. The bound behind it grows with the blocks, so
+    /// RFC 8446 §5.5 allows AES-GCM 2^24.5 full-size records. The bound it rests on grows with the blocks, so
     /// short records are counted by theirs. ChaCha20-Poly1305 runs out of sequence numbers first.
     #[must_use]
     pub const fn block_limit(self) -> u64 {

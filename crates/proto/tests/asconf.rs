@@ -391,7 +391,7 @@ fn an_abort_to_an_address_that_is_being_deleted_or_gone_is_ignored() {
     assert!(strike(&mut pair, a_ip(1)).is_none(), "at an address of the association it ends it");
 }
 
-/// Returns the address of A's second network as seen behind its translator.
+/// Returns the public address of A's second network, after its NAT.
 fn outside() -> std::net::IpAddr {
     "203.0.113.9".parse().unwrap()
 }

@@ -231,7 +231,7 @@ fn a_bundled_init_init_ack_or_shutdown_complete_is_ignored_with_the_chunks_behin
     }
     answers(&mut pair, &packet(Side::A, tag, &[&ShutdownComplete { tag_reflected: false }]));
     assert_eq!(pair.a.state(), None, "alone it ends the association");
-    // INIT ACK: the genuine one, with a chunk before or behind it.
+    // INIT ACK: the genuine one, with a chunk before or after it.
     let mut pair = in_state(State::CookieWait);
     let ack = pair.sent_since(Side::B, 0).into_iter().find(|flight| flight.has(chunk::INIT_ACK)).unwrap();
     let parsed = Packet::parse(&ack.bytes, Checksum::Verify).unwrap();

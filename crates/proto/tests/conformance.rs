@@ -213,7 +213,7 @@ fn an_unknown_chunk_before_the_cookie_ack_is_not_reported() {
     assert!(pair.sent_since(Side::A, before).is_empty());
 }
 
-/// RFC 9260 §3.2, §3.3.10: the Cause Length does not count the padding behind the last parameter.
+/// RFC 9260 §3.2, §3.3.10: the Cause Length does not count the padding after the last parameter.
 #[test]
 fn a_report_beside_the_cookie_echo_does_not_count_padding() {
     let mut pair = begun();

@@ -521,7 +521,7 @@ fn unknown_parameters_of_an_init_are_treated_by_their_high_bits() {
             _ => None,
         });
         assert_eq!(reported, reports.then_some(&unknown[..5]), "{high:#x}");
-        // The address behind it counts only if processing continued: then an association has both addresses.
+        // The address after it counts only if processing continued: then an association has both addresses.
         let cookie = ack.params.iter().flatten().find_map(|param| match param {
             Param::StateCookie(cookie) => Some(cookie),
             _ => None,

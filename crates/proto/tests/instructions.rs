@@ -46,7 +46,7 @@ fn pump() -> Option<String> {
     Some(executable.expect("the example builds"))
 }
 
-/// Returns the number behind `before` in the text.
+/// Returns the number that follows `before` in the text.
 fn number_after(text: &str, before: &str) -> u64 {
     let rest = text.split_once(before).unwrap_or_else(|| panic!("no {before:?} in {text}")).1.trim_start();
     let digits = rest.split(|c: char| !c.is_ascii_digit()).next().expect("there is a first part");

@@ -1,4 +1,4 @@
-//! Radio link quality told by QoS_Measurement (Afif et al.): sent when it is news, skipped by a peer that
+//! Radio link quality reported by QoS_Measurement (Afif et al.): sent on changes, skipped by a peer that
 //! does not know it, followed by the policy, and of no use to a peer that lies.
 
 #[path = "../../proto/tests/support/mod.rs"]

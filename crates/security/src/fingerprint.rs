@@ -82,7 +82,7 @@ impl FromStr for Fingerprint {
                 (group, filled) = (group & ((1 << bits) - 1), filled + 1);
             }
         }
-        // The bits behind the last byte are zero, so that each hash has one text.
+        // The bits after the last byte are zero, so that each hash has one text.
         if filled != hash.len() || bits != 2 || group != 0 { Err(error()) } else { Ok(Self(hash)) }
     }
 }

@@ -98,7 +98,7 @@ struct Attempt {
 /// The key management of one association (draft-porfiri-tsvwg-sctp-dtls-handshake-01).
 ///
 /// After each call, take the [`Output`]s by [`poll_output`](Self::poll_output) and set a timer by
-/// [`poll_timeout`](Self::poll_timeout). After an error send what is left to be sent, which is a TLS alert,
+/// [`poll_timeout`](Self::poll_timeout). After an error send the remaining output, a TLS alert,
 /// and abort the association.
 pub struct KeyManager {
     config: Arc<Config>,

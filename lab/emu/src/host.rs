@@ -86,7 +86,7 @@ impl Host {
         self.run(move || command.spawn())
     }
 
-    /// Queues a job for the host's namespace, behind earlier ones.
+    /// Queues a job for the host's namespace, after earlier ones.
     pub(crate) fn post(&self, job: impl FnOnce() + Send + 'static) {
         if let Some(jobs) = &self.jobs {
             // The thread ends when this host does, not before.

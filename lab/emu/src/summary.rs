@@ -16,7 +16,7 @@ pub struct Summary {
     pub seed: u64,
     /// Duration of the run.
     pub duration: f64,
-    /// By how much packets reached hosts later than their links computed.
+    /// Delay of packets at hosts beyond the time that their links computed.
     pub lateness: Quantiles,
     /// Whether the pump ran with real-time priority.
     pub real_time: bool,

@@ -76,7 +76,7 @@ pub struct Header {
     pub timestamps: Option<Timestamps>,
 }
 
-/// A SACK block: first sequence number in it, first behind it (RFC 2018 §3).
+/// A SACK block: its first sequence number, and the first after it (RFC 2018 §3).
 pub type Block = (u32, u32);
 
 /// The bytes are no TCP header.
@@ -105,7 +105,7 @@ pub enum HeaderError {
         len: u8,
     },
     /// Behind the header is something else than whole SACK blocks.
-    #[error("{len} bytes behind the header: want a multiple of 8")]
+    #[error("{len} bytes after the header: want a multiple of 8")]
     Extension {
         /// Number of bytes.
         len: usize,
@@ -219,7 +219,7 @@ fn be32(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// Reads a header and the laboratory's extension behind it. Options it does not know are skipped.
+/// Reads a header and the laboratory's extension after it. Unknown options are skipped.
 ///
 /// # Errors
 /// The bytes are no header.

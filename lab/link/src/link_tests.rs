@@ -22,7 +22,7 @@ fn offer(link: &mut Link<u32>, us: u64, packet: u32) -> bool {
     link.offer(at(us), packet, 1500) == Offer::Queued
 }
 
-/// All that comes out by `us`: packet and time of leaving in us, with `!` for lost ones.
+/// Returns the packets that leave by `us`, with their departure times in us and outcomes.
 fn drain(link: &mut Link<u32>, us: u64) -> Vec<(u32, u64, Outcome)> {
     let mut out = Vec::new();
     while let Some(next) = link.next_delivery().filter(|&next| next <= at(us)) {

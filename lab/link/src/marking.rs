@@ -23,7 +23,7 @@ pub enum Judgement {
 }
 
 impl Marking {
-    /// Judges a packet of `wire_len` bytes that finds so much waiting; `capable`: it may be marked.
+    /// Judges a packet of `wire_len` bytes that finds this queue; `capable`: it may be marked.
     pub fn judge(self, waiting: QueueLen, wire_len: u32, capable: bool) -> Judgement {
         match (self.threshold.has_room(waiting, wire_len), capable) {
             (true, _) => Judgement::Pass,

@@ -128,7 +128,7 @@ fn close(what: &str, real: f64, simulated: f64, share: f64, slack: f64) {
     assert!((real - simulated).abs() <= allowed, "{what}: {real} on real stacks, {simulated} simulated");
 }
 
-/// Of a busy machine nothing is asked: how late its packets were says how true it was.
+/// The time bounds include the lateness of the packets, so that a busy machine does not fail.
 #[test]
 #[ignore = "eight seconds in real time"]
 fn slow_one_scenario_gives_the_same_result_in_virtual_time_and_on_real_stacks() {

@@ -132,7 +132,7 @@ fn whole_packet(out: &mut Vec<u8>, packet: &Packet, addresses: &[IpAddr]) -> io:
     let mut len = packet.wire_len - left_out.unwrap_or(0) as u32;
     let mut inside = ends((packet.source, packet.destination));
     if let Some(inner) = packet.inner {
-        // RFC 2003 §3.1: the unchanged packet behind an outer header of protocol 4.
+        // RFC 2003 §3.1: the unchanged packet after an outer header of protocol 4.
         len -= ip_header_len(inside.0);
         ip_header(out, IpNumber::IPV4, TTL, len, inside, packet.ecn)?;
         inside = ends(inner);
@@ -188,7 +188,7 @@ fn ip_header(
     Ok(())
 }
 
-/// Returns the bytes of the laboratory's extension behind a TCP header.
+/// Returns the bytes of the laboratory's extension after a TCP header.
 fn tcp_extension(bytes: &[u8]) -> io::Result<usize> {
     Ok(bytes.len() - header::real_len(bytes).map_err(io::Error::other)?)
 }

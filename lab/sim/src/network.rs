@@ -24,7 +24,7 @@ pub(crate) enum Station {
     Node(u32, Vec<u32>),
 }
 
-/// The host of the address of all hosts on a link.
+/// The host number that stands for the address of all hosts on a link.
 pub(crate) const ALL_HOSTS: u32 = u32::MAX;
 
 /// A host's interface; its index is its address's number.

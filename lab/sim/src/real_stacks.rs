@@ -450,7 +450,7 @@ fn refuse(scenario: &Scenario) -> Result<(), ScenarioError> {
     }
     for (number, action) in scenario.actions.iter().enumerate() {
         if matches!(action.when, When::After { .. }) {
-            let message = "the hosts do not hear of each other what happened: want at = \"20s\"";
+            let message = "hosts are not notified of events at other hosts: want at = \"20s\"";
             return refused(format!("action.{number}.after"), message);
         }
     }

@@ -73,7 +73,7 @@ fn impossible_thresholds_are_rejected() {
 }
 
 /// A bulk transfer whose mobile loses its only link at 10 s and returns at once with another address.
-/// Deadlines of the server's old path then lie in the past.
+/// Deadlines of the server's old path are then in the past.
 const BREAK_BEFORE_MAKE: &str = r#"
 duration = "15s"
 node = [{ name = "mobile", kind = "host" }, { name = "server", kind = "host" }, { name = "r", kind = "router" }]

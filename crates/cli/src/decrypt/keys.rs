@@ -6,8 +6,8 @@ use msctp_protection::{KeyLogEntry, Opener, Ring};
 
 use crate::Failure;
 
-/// Sequence numbers have 16 bits on the wire. So many times they may have wrapped around before the capture
-/// begins.
+/// Maximum number of times that the sequence numbers, 16 bits on the wire, may have wrapped around before the
+/// capture begins.
 const WRAPS: u64 = 4096;
 /// Packets for which that is tried: a wrong key opens none.
 const ATTEMPTS: u32 = 64;

@@ -21,7 +21,7 @@ const PUBLIC: [&str; 2] = ["203.0.113.1", "203.0.113.2"];
 /// Time for which a thread waits for a packet before it checks whether to end.
 const TICK: Duration = Duration::from_millis(100);
 
-/// One of the mobile's links as its translator has it.
+/// The NAT's entry for one of the mobile's links.
 struct Entry {
     /// Towards the mobile, at the server's address.
     inner: UdpSocket,

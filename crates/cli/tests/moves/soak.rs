@@ -22,9 +22,9 @@ const BLOCK: usize = 64 << 10;
 /// timeout and the machine's other load together.
 const STALLED: Duration = Duration::from_secs(30);
 
-/// Memory may grow by so much between the first and the last quarter of the time after the warm-up: what the
-/// allocator does with pieces of changing size, and far less than an association or a lost packet kept with
-/// each handover would take in an hour.
+/// Memory growth allowed between the first and the last quarter of the time after the warm-up. It covers the
+/// allocator's fragmentation, and is far less than an association or a lost packet leaked with each handover
+/// would take in an hour.
 const GROWTH_KIB: f64 = 4096.0;
 
 /// The number at a word of a direction's data (splitmix64).

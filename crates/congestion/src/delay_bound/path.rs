@@ -36,7 +36,7 @@ impl Base {
 /// The path model of [`DelayBound`](super::DelayBound).
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathModel {
-    /// Of round trips answered over the path itself, and over another one.
+    /// Base round trips answered over the path itself, and over another one.
     bases: [Base; 2],
     /// The least round trip that was measured before data was sent, and the rounds for which it counts.
     resumed: Option<(Span, u32)>,

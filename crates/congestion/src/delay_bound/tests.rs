@@ -19,7 +19,7 @@ fn ms(ms: u64) -> Span {
     Span::from_millis(ms)
 }
 
-/// The packet of this number among those lost, from 1, that left with so much in flight.
+/// Returns the lost packet of this number, from 1, sent with `tx_in_flight` bytes in flight.
 fn lost_packet(number: u64, tx_in_flight: u64) -> LostPacket {
     LostPacket { bytes: PACKET, tx_in_flight, lost: number * PACKET, app_limited: false }
 }
@@ -288,7 +288,7 @@ fn a_loss_of_the_channel_changes_nothing() {
     assert!((before..before + 20 * PACKET).contains(&rounds.cwnd()), "{before} to {}", rounds.cwnd());
 }
 
-/// Copa (NSDI 2018) §4: who shares a queue with a flow that fills it sees it never empty.
+/// Copa (NSDI 2018) §4: a flow that shares a queue with a buffer-filling flow never finds it empty.
 #[test]
 fn a_queue_that_a_drain_leaves_standing_is_a_rivals() {
     let mut rounds = Rounds::running();

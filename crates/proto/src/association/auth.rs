@@ -132,7 +132,7 @@ impl Association {
     }
 
     /// Discards a chunk that lacks the required AUTH (RFC 4895 §6.3). Returns false if the rest of the packet
-    /// must be discarded too, as behind an ASCONF (RFC 5061 §5.2 D5).
+    /// must be discarded too, as after an ASCONF (RFC 5061 §5.2 D5).
     #[cold]
     pub(super) fn discard_unauthenticated(&mut self, typ: ChunkType) -> bool {
         self.stats.unauthenticated_chunks += 1;

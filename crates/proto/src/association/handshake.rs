@@ -271,7 +271,7 @@ impl Association {
         //# it MUST immediately send a COOKIE ECHO chunk to its peer with the received State Cookie.
         *self.setup = Setup { due: true, cookie, retransmissions, was_stale, ..Setup::default() };
         for param in &offer.unrecognized {
-            // RFC 9260 §3.2, §3.3.10: padding stands between parameters; that behind the last one is not
+            // RFC 9260 §3.2, §3.3.10: padding stands between parameters; that after the last one is not
             // counted
             let padded = self.setup.unrecognized.len().next_multiple_of(4);
             self.setup.unrecognized.resize(padded, 0);

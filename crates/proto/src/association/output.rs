@@ -221,7 +221,7 @@ impl Association {
         )
     }
 
-    /// Sends queued control chunks: the first, those behind it to the same place, then other chunks that may
+    /// Sends queued control chunks: the first, those after it to the same place, then other chunks that may
     /// be bundled. `None` if the first one fits no packet; it is dropped.
     ///
     /// A chunk that must be sent whole, such as a HEARTBEAT ACK (RFC 9260 §8.3) or an INIT ACK, may exceed
@@ -283,7 +283,7 @@ impl Association {
         Some(Transmit { may_fragment, answers_unverified, ..Transmit::new(path, at, self.seal(builder)) })
     }
 
-    /// Bundles SACK and DATA behind other control chunks, if they have the same path and fit.
+    /// Bundles SACK and DATA after other control chunks, if they have the same path and fit.
     fn bundle(&mut self, now: Time, path: PathId, builder: &mut PacketBuilder<'_>) {
         if !matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived) {
             return;

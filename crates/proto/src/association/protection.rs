@@ -1,7 +1,7 @@
 //! The DTLS chunk in an association (draft-ietf-tsvwg-sctp-dtls-chunk-04): agreement, sealed and opened
 //! packets, which packets may be in clear, and the calls of a key management method.
 //!
-//! A packet that was opened counts as authenticated, as one behind a valid AUTH chunk with a shared key does;
+//! A packet that was opened counts as authenticated, as one after a valid AUTH chunk with a shared key does;
 //! in clear only the chunks of a set-up are accepted.
 
 use msctp_protection::{KeyMaterial, NegotiationError, OpenError, ReceiveUsage, SendUsage};

@@ -22,7 +22,7 @@ fn asconf_packet(from: &mut Authentication) -> Vec<u8> {
     let mut out = Vec::new();
     let mut builder = PacketBuilder::new(&mut out, 1, 2, VerificationTag::new(3), 1500);
     builder.plan_auth(*from.plan().unwrap());
-    // Never signed, so that AUTH comes behind it.
+    // Never signed, so that AUTH follows it.
     builder.push(&ShutdownComplete { tag_reflected: false }).unwrap();
     let address = core::net::Ipv4Addr::LOCALHOST.into();
     builder.push(&Asconf { serial: AsconfSerial::new(1), address, requests: Params::EMPTY }).unwrap();

@@ -76,7 +76,7 @@ pub enum IgnoreReason {
     BadInit,
     /// A COOKIE ECHO with a forged, changed or misplaced cookie (RFC 9260 §5.1.5 steps 2, 3).
     BadCookie,
-    /// A COOKIE ECHO without the required AUTH chunk, or behind an invalid one (RFC 4895 §6.3).
+    /// A COOKIE ECHO without the required AUTH chunk, or after an invalid one (RFC 4895 §6.3).
     Unauthenticated,
     /// Too many replies are queued.
     TooManyReplies,

@@ -260,7 +260,7 @@ impl Inbound {
         self.window.stretch(!self.ordering.is_readable() && !self.map.has_gap());
     }
 
-    /// Returns whether so much is held that an incomplete message must be delivered in parts.
+    /// Returns whether an incomplete message must be delivered in parts, because too much is held.
     fn must_deliver_parts(&self, place: Place) -> bool {
         let limit = if self.map.has_gap() { GAP_LIMIT } else { STRETCH };
         place == Place::Next && self.window.holds_buffers(limit) && !self.ordering.is_readable()

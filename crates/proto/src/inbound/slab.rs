@@ -34,7 +34,7 @@ impl Slab {
     /// Copies `payload`.
     #[inline]
     pub(super) fn copy(&mut self, payload: &[u8]) -> Bytes {
-        // The room behind what was split off; the rest of the buffer is asked for only when that is used up.
+        // The room after the part split off; the rest of the buffer is requested only when that is used up.
         if self.room.capacity() < payload.len() {
             self.make_room(payload.len());
         }

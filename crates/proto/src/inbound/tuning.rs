@@ -15,7 +15,7 @@ pub(super) struct Tuning {
     max: u64,
     /// Bytes the application has read.
     read: u64,
-    /// The latest packet with data.
+    /// Arrival time of the latest packet with data.
     now: Time,
     /// Start of this round, and `read` at that time.
     round: Option<(Time, u64)>,

@@ -175,7 +175,7 @@ mod tests {
     }
 
     proptest! {
-        /// Overlapping, reversed and out-of-range blocks included.
+        /// Gap blocks may overlap, be reversed or be out of range.
         #[test]
         fn gained_and_lost_are_the_set_differences(
             sacks in prop::collection::vec((0u64..40, prop::collection::vec((0u16..60, 0u16..60), 0..8)), 1..8)

@@ -48,7 +48,7 @@ impl Piece {
         wire_len(self.data.len(), self.interleaved)
     }
 
-    /// Writes it into a packet.
+    /// Writes the piece into a packet.
     #[inline]
     pub(super) fn push(&self, tsn: LongTsn, builder: &mut PacketBuilder<'_>) -> Result<(), Full> {
         let (stream, ppid) = (StreamId::new(self.stream), Ppid::new(self.ppid));

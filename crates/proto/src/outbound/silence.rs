@@ -33,7 +33,7 @@ const MIN_IN_FLIGHT: u64 = 4;
 /// Maximum packets of a silence probe: TCP's initial window (RFC 6928).
 const MAX_SILENCE_PROBE: u64 = 10;
 
-/// Returns true if so much is in flight that a working path would not lose all of it by chance.
+/// Returns true if the flight is too large for a working path to lose all of it by chance.
 fn enough_in_flight(path: &Path) -> bool {
     path.flight_size >= MIN_IN_FLIGHT * u64::from(path.pmdcs())
 }

@@ -102,7 +102,7 @@ impl Paths {
         }
     }
 
-    /// Reserves `bytes` bytes of each packet for chunks that are neither headers nor DATA.
+    /// Reserves `bytes` bytes of each packet for chunks other than DATA.
     pub(crate) fn reserve(&mut self, bytes: u32) {
         if core::mem::replace(&mut self.config.reserved, bytes) == bytes {
             return;

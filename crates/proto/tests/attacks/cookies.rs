@@ -40,7 +40,7 @@ fn a_replayed_cookie_changes_nothing_of_its_association() {
 fn a_cookie_with_any_bit_changed_does_not_affect_an_established_association() {
     let (mut pair, echo) = up();
     let events = pair.b.events.len();
-    // The padding behind the chunk has no meaning.
+    // The padding after the chunk has no meaning.
     let chunk_len = usize::from(u16::from_be_bytes([echo[14], echo[15]]));
     for bit in 12 * 8..(12 + chunk_len) * 8 {
         let mut changed = echo.clone();

@@ -1,4 +1,4 @@
-//! Traffic that a liar can direct at addresses of others (RFC 9260 §5.4).
+//! Traffic that an attacker can direct at addresses of others by listing them (RFC 9260 §5.4).
 
 use msctp_proto::{Config, PathState};
 use msctp_units::Span;
@@ -20,7 +20,7 @@ fn reflected(config: Config, victims: u8) -> Vec<Flight> {
                 if flight.at.remote == a_ip(0) || flight.from == Side::A { Fate::Pass } else { Fate::Drop }
             },
         );
-    // The liar sends only from its own address.
+    // The attacker sends only from its own address.
     let own = a_ip(0);
     pair.connect(config, (0..=victims).map(a_ip).collect(), vec![b_ip(0)]);
     pair.filter = Box::new(move |flight| {
@@ -54,7 +54,7 @@ fn an_address_that_never_answers_gets_a_few_heartbeats_and_nothing_else() {
     let beats = 6 + 600 / (interval.as_millis() / 1000) as usize;
     let limit = usize::from(victims) * beats * 48;
     assert!(bytes <= limit, "{bytes} bytes to {victims} victims in ten minutes, at most {limit}");
-    // Far less than the liar had to send to cause it: the acknowledgements of a megabyte.
+    // Far less than the attacker had to send to cause it: the acknowledgements of a megabyte.
     assert!(bytes < 50_000);
 }
 

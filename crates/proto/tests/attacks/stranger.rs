@@ -71,7 +71,7 @@ pub(crate) fn init_ack(flights: &[Flight]) -> Option<(u32, Vec<u8>)> {
     Some((ack.initiate_tag.get(), cookie.unwrap()))
 }
 
-/// Injects a COOKIE ECHO with more chunks behind it.
+/// Injects a COOKIE ECHO with more chunks after it.
 pub(crate) fn echo(
     pair: &mut Pair,
     to: Side,

@@ -10,7 +10,7 @@ use sha2::Sha256;
 use crate::support::{Pair, Side, ip, reseal};
 use crate::victim::{forged, keyed, sources, unmoved, victims};
 
-/// Builds the forged ASCONF behind AUTH, signed with `key`; all else may be right.
+/// Builds the forged ASCONF after AUTH, signed with `key`; all else may be right.
 fn signed(pair: &Pair, key_id: u16, id: HmacId, key: &[u8]) -> Vec<u8> {
     let hmac = vec![0; if id == HmacId::SHA1 { 20 } else { 32 }];
     let mut bytes = forged(pair, ip(66, 6), &[&Auth { shared_key_id: key_id, hmac_id: id, hmac: &hmac }]);

@@ -1,5 +1,5 @@
 //! A live session with structurally mutated packets: right tag, right checksum, and signed again if AUTH is
-//! on (null key), so that mutants reach code behind authentication. Combines all extensions, policies and
+//! on (null key), so that mutants reach code after authentication. Combines all extensions, policies and
 //! controllers. Shared by the tests here and the fuzz target `session`.
 
 use hmac::{Hmac, KeyInit, Mac};

@@ -820,7 +820,7 @@ fn abandoning_messages_is_progress() {
     );
 }
 
-/// The buffer was full of small messages behind a gap: of each packet that filled it, only one message was
+/// The buffer was full of small messages after a gap: of each packet that filled it, only one message was
 /// accepted.
 #[test]
 fn small_messages_that_fill_a_gap_are_accepted_by_the_packet() {

@@ -146,7 +146,7 @@ pub(crate) fn paths<'a>(code: &'a str, starts: &[&str]) -> Vec<Vec<&'a str>> {
     found
 }
 
-/// Follows the path at `i`; returns the index behind it.
+/// Follows the path at `i`; returns the index after it.
 fn expand<'a>(
     tokens: &[&'a str],
     i: usize,

@@ -102,7 +102,7 @@ fn is_art(lines: &[&str]) -> bool {
     })
 }
 
-/// Returns the column of the text behind a line's bullet ("*", "o", "1.", "C4)"); `None` without a bullet.
+/// Returns the column of the text after a line's bullet ("*", "o", "1.", "C4)"); `None` without a bullet.
 fn bullet(line: &str) -> Option<usize> {
     let text = line.trim_start();
     let (mark, rest) = text.split_once(' ')?;
@@ -134,7 +134,7 @@ fn blocks(paragraph: &[&str]) -> Vec<String> {
     out
 }
 
-/// Cuts behind a full stop that a capital letter, a bracket or a quotation mark follows.
+/// Cuts after a full stop that a capital letter, a bracket or a quotation mark follows.
 fn sentences(block: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let mut start = 0;

@@ -12,7 +12,7 @@ use crate::trace::TraceKind;
 
 use super::{Connection, Phase};
 
-/// Our SYN on its way.
+/// Our unacknowledged SYN.
 #[derive(Debug)]
 pub(super) struct Handshake {
     pub(super) rtt: RttEstimator,

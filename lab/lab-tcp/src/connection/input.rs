@@ -18,7 +18,7 @@ pub(super) fn offset_of(sequence: u32, initial: u32, reference: u64) -> Option<u
 }
 
 impl Connection {
-    /// Handles a segment: its header bytes, the laboratory's extension behind them where there is one, and
+    /// Handles a segment: its header bytes, the laboratory's extension after them if there is one, and
     /// the length of its user data. What cannot be right is counted as refused.
     pub fn handle_segment(&mut self, now: Time, header: &[u8], payload_len: u32) {
         let parsed = header::parse(header).ok().filter(|parsed| {

@@ -182,7 +182,7 @@ fn a_closed_window_is_probed_until_it_opens() {
     let gaps: Vec<u64> = probes.windows(2).map(|w| w[1].since(w[0]).as_millis()).collect();
     assert!(gaps.windows(2).all(|w| w[1] == 2 * w[0]), "exponential: {gaps:?}");
     assert_eq!(pair.client().stats().timeouts, 0);
-    // The window opens, but the news of it is lost: a probe finds out.
+    // The window opens, but the update is lost: a probe detects it.
     pair.server().read(5000);
     pair.server().hold(false);
     let mut first = true;

@@ -31,7 +31,7 @@ fn losing(config: EgprsConfig, blocks: &[u64]) -> EgprsLink<u32> {
     EgprsLink::new(config, BlockErrors::of(script, [1; 32]), [2; 32]).unwrap()
 }
 
-/// All that comes out by `until`, with its time in ms.
+/// Returns the packets that leave by `until`, with their times in ms.
 fn drain(link: &mut EgprsLink<u32>, until: Time) -> Vec<(u32, u64, bool)> {
     let mut out = Vec::new();
     while let Some(next) = link.next_delivery().filter(|&next| next <= until) {

@@ -38,7 +38,7 @@ fn losing(config: LteConfig, attempts: &[u64]) -> LteLink<u32> {
     LteLink::new(config, BlockErrors::of(script, [1; 32]), [2; 32], [3; 32]).unwrap()
 }
 
-/// All that comes out by `until`, with its time in ms.
+/// Returns the packets that leave by `until`, with their times in ms.
 fn drain(link: &mut LteLink<u32>, until: Time) -> Vec<(u32, u64, bool)> {
     let mut out = Vec::new();
     while let Some(next) = link.next_delivery().filter(|&next| next <= until) {
