@@ -1,4 +1,5 @@
-//! Plays ASCONFs and ASCONF-ACKs of a peer gone mad after a handshake: no panic, no answer without bound, never without a path.
+//! Plays ASCONFs and ASCONF-ACKs of a misbehaving peer after a handshake: no panic, bounded answers, and
+//! always a path.
 #![no_main]
 
 #[path = "../../crates/proto/tests/hostile/asconf.rs"]

@@ -1,4 +1,4 @@
-//! Plays a script of an attacker's chunks and packets between two endpoints: no panic, no answer without bound.
+//! Plays a script of an attacker's chunks and packets between two endpoints: no panic, bounded answers.
 #![no_main]
 
 #[path = "../../crates/proto/tests/hostile/bytes.rs"]

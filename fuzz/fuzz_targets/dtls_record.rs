@@ -1,4 +1,4 @@
-//! Opens arbitrary DTLS chunks, and changed genuine ones: no panic, no forgery, no effect on genuine ones.
+//! Opens arbitrary and modified DTLS chunks: no panic, no forgery, and genuine ones still open.
 #![no_main]
 
 #[path = "../../crates/protection/tests/support/mod.rs"]

@@ -1,4 +1,4 @@
-//! Reads all there is in arbitrary bytes: no panic, no more items than bytes allow.
+//! Parses every item of arbitrary bytes: no panic, at most one item per 4 bytes.
 #![no_main]
 
 #[path = "../../crates/wire/tests/wire/support.rs"]

@@ -1,4 +1,4 @@
-//! Parses chunks, builds packets of them, parses those: what could be read comes back equal.
+//! Parses chunks, builds packets of them and parses those again: the chunks are equal.
 #![no_main]
 
 #[path = "../../crates/wire/tests/wire/support.rs"]

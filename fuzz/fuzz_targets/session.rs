@@ -1,4 +1,4 @@
-//! Mutates the packets of a live session in their structure and signs them anew: no panic, no answer without bound.
+//! Mutates the structure of a live session's packets and signs them again: no panic, bounded answers.
 #![no_main]
 
 #[path = "../../crates/proto/tests/hostile/bytes.rs"]

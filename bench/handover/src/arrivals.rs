@@ -1,4 +1,4 @@
-//! Arrivals of application bytes: their log in a file, and what is read out of it.
+//! Arrivals of application bytes: their log in a file, and the metrics computed from it.
 
 use std::fs;
 use std::io;
@@ -13,25 +13,25 @@ use crate::case::{AFTER, BEFORE, Case};
 /// Width of the intervals that pictures are drawn from, in seconds.
 pub const INTERVAL: f64 = 0.02;
 
-/// `CLOCK_MONOTONIC`, in nanoseconds: the same for all processes of a machine.
+/// Returns `CLOCK_MONOTONIC` in nanoseconds: the same for all processes of a machine.
 pub fn monotonic() -> io::Result<u64> {
     Ok(Duration::from(clock_gettime(ClockId::CLOCK_MONOTONIC)?).as_nanos() as u64)
 }
 
-/// What the application was given, and when.
+/// Times and sizes of the deliveries to the application.
 #[derive(Debug, Default)]
 pub struct Log {
     records: Vec<(u64, u32)>,
 }
 
 impl Log {
-    /// So many bytes were given now.
+    /// Records a delivery of `bytes` now.
     pub fn add(&mut self, bytes: usize) -> io::Result<()> {
         self.records.push((monotonic()?, bytes as u32));
         Ok(())
     }
 
-    /// Writes it all down.
+    /// Writes the log to a file.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         let record = |&(at, bytes): &(u64, u32)| {
             let mut record = [0; 12];
@@ -42,7 +42,7 @@ impl Log {
         fs::write(path, self.records.iter().flat_map(record).collect::<Vec<u8>>())
     }
 
-    /// As it was written.
+    /// Reads a log from a file.
     pub fn read(path: &Path) -> io::Result<Self> {
         let bytes = fs::read(path)?;
         let (records, _) = bytes.as_chunks::<12>();
@@ -51,32 +51,33 @@ impl Log {
         Ok(Self { records: records.iter().map(record).collect() })
     }
 
-    /// Times in seconds from the switch, which was at `switch` on the monotonic clock.
+    /// Returns the deliveries with times in seconds from the switch, which was at `switch` on the monotonic
+    /// clock.
     fn from_switch(&self, switch: u64) -> impl Iterator<Item = (f64, u32)> {
         self.records.iter().map(move |&(at, bytes)| ((at as f64 - switch as f64) / 1e9, bytes))
     }
 }
 
-/// What became of one run.
+/// Metrics of one run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Measured {
-    /// The longest time without arriving data that touches the time from 0.5 s before the switch to 5 s after it, in ms.
+    /// The longest delivery gap overlapping [switch − 0.5 s, switch + 5 s], in ms.
     pub gap_ms: f64,
-    /// When it began, in seconds from the switch.
+    /// Its start, in seconds from the switch.
     pub gap_from: f64,
-    /// What arrived in the 5 s after the switch, as a share of what the new link carries in that time.
+    /// Data delivered in the 5 s after the switch, as a share of the new link's capacity.
     pub share: f64,
-    /// The same of the 2 s before the switch, and the old link.
+    /// The same in the 2 s before the switch, as a share of the old link's capacity.
     pub share_before: f64,
     /// Bytes in intervals of 20 ms, from 1 s before the switch to 5 s after it.
     pub bins: Vec<u32>,
 }
 
-/// From where on there are bins, in seconds.
+/// Start of the first bin, in seconds from the switch.
 pub const BINS_FROM: f64 = -1.0;
 
 impl Measured {
-    /// Reads it out of a log; `switch`: when it was on the monotonic clock.
+    /// Computes the metrics from a log; `switch`: its time on the monotonic clock.
     #[must_use]
     pub fn of(log: &Log, switch: u64, case: Case) -> Self {
         let (mut gap, mut gap_from) = (0.0, 0.0);

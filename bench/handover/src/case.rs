@@ -1,4 +1,4 @@
-//! What is measured: the moves, their kinds, and the scenario that each becomes.
+//! The cases: moves, kinds of handover, and the scenario of each.
 
 use std::fmt;
 
@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 
 /// Address of the server.
 pub const SERVER: &str = "10.0.0.1";
-/// The mobile's address on the link it leaves.
+/// The mobile's address on the old link.
 pub const OLD: &str = "10.0.1.2";
-/// The mobile's address on the link it goes to.
+/// The mobile's address on the new link.
 pub const NEW: &str = "10.0.2.2";
 
-/// How long arrivals are watched before the switch, in seconds.
+/// Time before the switch in which gaps count, in seconds.
 pub const BEFORE: f64 = 0.5;
-/// How long they are watched and summed after it, in seconds.
+/// Time after the switch in which gaps count and bytes are summed, in seconds.
 pub const AFTER: f64 = 5.0;
-/// The old link of a make-before-break goes so long after the new one came, in seconds.
+/// Time for which both links of a make-before-break are up, in seconds.
 const OVERLAP: f64 = 3.0;
-/// From the server to the router there is more than any other link gives, and next to no delay.
+/// Delay of the link from server to router, in ms. Its rate exceeds that of every other link.
 const CORE_DELAY_MS: f64 = 0.1;
 
 /// A radio link.
@@ -26,11 +26,11 @@ const CORE_DELAY_MS: f64 = 0.1;
 pub struct Radio {
     /// Its name in tables.
     pub name: &'static str,
-    /// bit/s, each way.
+    /// Rate in bit/s, each way.
     pub rate: f64,
-    /// One way, in ms.
+    /// One-way delay in ms.
     pub delay_ms: f64,
-    /// Packets that its queue holds, each way.
+    /// Queue limit in packets, each way.
     pub queue: u32,
 }
 
@@ -39,34 +39,34 @@ const OLD_WLAN: Radio = Radio { name: "WLAN", rate: 11e6, delay_ms: 20.0, queue:
 const LTE: Radio = Radio { name: "LTE", rate: 50e6, delay_ms: 25.0, queue: 200 };
 const WLAN: Radio = Radio { name: "WLAN", rate: 100e6, delay_ms: 5.0, queue: 200 };
 
-/// From which link to which.
+/// A move from one link to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Move {
     /// 384 kbps, 100 ms → 11 Mbps, 20 ms.
     SlowUp,
-    /// The way back.
+    /// The reverse of `SlowUp`.
     SlowDown,
     /// 50 Mbps, 25 ms → 100 Mbps, 5 ms.
     FastUp,
-    /// The way back.
+    /// The reverse of `FastUp`.
     FastDown,
 }
 
-/// In which order links come and go.
+/// The order in which links go up and down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// The new link comes at the switch and is preferred; the old one goes 3 s later.
+    /// The new link comes up at the switch and is preferred; the old one goes down 3 s later.
     MakeBeforeBreak,
-    /// At the switch the old link goes and the new one comes.
+    /// At the switch the old link goes down and the new one comes up.
     BreakBeforeMake,
-    /// Both links are there all the time, the old one is preferred; at the switch it starts to swallow every packet, and nobody
-    /// is told.
+    /// Both links stay up and the old one is preferred; from the switch on it drops every packet without a
+    /// signal.
     Silent,
 }
 
-/// What carries the data.
+/// A transport stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stack {
@@ -81,14 +81,14 @@ pub enum Stack {
 /// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Case {
-    /// From which link to which.
+    /// The old and the new link.
     pub route: Move,
-    /// In which order.
+    /// The kind of handover.
     pub kind: Kind,
 }
 
 impl Move {
-    /// The old link and the new one.
+    /// Returns the old and the new link.
     #[must_use]
     pub fn radios(self) -> (Radio, Radio) {
         match self {
@@ -99,13 +99,13 @@ impl Move {
         }
     }
 
-    /// Neither link gives a core much to do.
+    /// Returns whether both links are slow enough to emulate several runs at a time.
     #[must_use]
     pub fn is_slow(self) -> bool {
         matches!(self, Self::SlowUp | Self::SlowDown)
     }
 
-    /// When the switch is, in seconds: when the slow pair's queue has long been full, and the fast pair's too.
+    /// Returns the time of the switch in seconds: after the queues of both pairs have long been full.
     #[must_use]
     pub fn switch(self) -> f64 {
         match self {
@@ -143,7 +143,7 @@ impl fmt::Display for Stack {
 }
 
 impl Radio {
-    /// The round trip of a full packet, answered by a small one, without queues, in ms.
+    /// Returns the round trip of a full packet and a small answer without queues, in ms.
     #[must_use]
     pub fn round_trip_ms(self) -> f64 {
         2.0 * (self.delay_ms + CORE_DELAY_MS) + 1500.0 * 8e3 / self.rate
@@ -151,7 +151,7 @@ impl Radio {
 }
 
 impl Case {
-    /// All of them, in the order of the table.
+    /// Returns all cases, in the order of the table.
     pub fn all() -> impl Iterator<Item = Self> {
         let kinds = Kind::value_variants();
         Move::value_variants()
@@ -159,19 +159,19 @@ impl Case {
             .flat_map(move |&route| kinds.iter().map(move |&kind| Self { route, kind }))
     }
 
-    /// Whether the stack has an answer: nobody tells quinn's application of a silent loss.
+    /// Returns whether the stack detects this kind: quinn's application gets no signal of a silent loss.
     #[must_use]
     pub fn concerns(self, stack: Stack) -> bool {
         !(self.kind == Kind::Silent && stack == Stack::Quinn)
     }
 
-    /// How long a run takes, in seconds.
+    /// Returns the duration of a run in seconds.
     #[must_use]
     pub fn duration(self) -> f64 {
         self.route.switch() + AFTER + 1.0
     }
 
-    /// The link that the mobile would rather use.
+    /// Returns the link that the mobile prefers.
     #[must_use]
     pub fn preferred(self) -> &'static str {
         match self.kind {
@@ -180,7 +180,7 @@ impl Case {
         }
     }
 
-    /// The scenario file.
+    /// Returns the text of the scenario file.
     #[must_use]
     pub fn scenario(self) -> String {
         let (old, new) = self.route.radios();

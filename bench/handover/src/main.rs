@@ -1,5 +1,5 @@
-//! Handovers of a bulk download, measured: msctp beside the kernel's multipath TCP and quinn, over the same emulated links, in
-//! turn. See README.md.
+//! Measures handovers of a bulk download: msctp, the kernel's multipath TCP and quinn over the same emulated
+//! links, in turn. See README.md.
 
 mod arrivals;
 mod case;
@@ -18,7 +18,7 @@ use clap::{Parser, Subcommand};
 
 use crate::case::{Case, Kind, Move, Stack};
 
-/// Why it failed, in words.
+/// The error of a command.
 type Failure = Box<dyn std::error::Error>;
 
 /// Handovers of a bulk download: msctp, multipath TCP and quinn over the same emulated links.
@@ -32,7 +32,7 @@ struct Args {
 enum What {
     /// Make all runs, or some, and write their results and the table.
     Measure(measure::Args),
-    /// Write table and picture again, from results that are there.
+    /// Write table and picture again, from existing results.
     Report {
         /// The results.
         results: PathBuf,
@@ -78,7 +78,7 @@ enum What {
     },
 }
 
-/// What carries the data.
+/// The stack and files of one end.
 #[derive(clap::Args)]
 struct End {
     #[arg(long)]

@@ -1,4 +1,4 @@
-//! All runs, each in a process of its own, some at a time.
+//! All runs, each in its own process, some at a time.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -19,7 +19,7 @@ pub struct Args {
     /// Runs of each stack in each case.
     #[arg(long, default_value_t = 5)]
     rounds: u32,
-    /// Emulations at the same time, where links are slow; fast ones have the machine to themselves.
+    /// Emulations of slow links at a time; those of fast links run alone.
     #[arg(long, default_value_t = 2)]
     jobs: usize,
     /// These moves only.
@@ -34,25 +34,25 @@ pub struct Args {
     /// msctp's handover policy, by its name in scenario files; else that of its mobile profile.
     #[arg(long)]
     policy: Option<String>,
-    /// Where the results go.
+    /// File for the results.
     #[arg(long, default_value = "results.json")]
     results: PathBuf,
     #[command(flatten)]
     into: report::Into,
 }
 
-/// What is written down.
+/// Contents of the results file.
 #[derive(Serialize, Deserialize)]
 struct Results {
     runs: Vec<Run>,
 }
 
-/// The runs of a file.
+/// Reads the runs of a file.
 pub fn read(path: &Path) -> Result<Vec<Run>, Failure> {
     Ok(serde_json::from_slice::<Results>(&fs::read(path)?)?.runs)
 }
 
-/// Makes the runs; the stacks take turns, so that whatever else the machine does concerns all of them.
+/// Executes the runs; the stacks take turns, so that other load on the machine affects all alike.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let wanted = |case: &Case| {
         (args.routes.is_empty() || args.routes.contains(&case.route))
@@ -101,7 +101,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// So many threads take what is to be done from the front; each says which of them it is.
+/// Runs `jobs` threads that take items from the front of `todo`; `do_it` receives the thread's number.
 fn work<T: Send>(todo: &Mutex<VecDeque<T>>, jobs: usize, do_it: impl Fn(usize, T) + Sync) {
     std::thread::scope(|scope| {
         for job in 0..jobs {
@@ -129,7 +129,7 @@ fn one(case: Case, stack: Stack, round: u32, policy: Option<&str>, result: &Path
     Ok(serde_json::from_slice(&fs::read(result)?)?)
 }
 
-/// Values by the words of the command line.
+/// Serializes values as on the command line.
 mod erased {
     pub trait Word {
         fn word(&self) -> String;

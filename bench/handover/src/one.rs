@@ -1,4 +1,4 @@
-//! One run: the emulation, the two programs in it, and what is read out of the receiver's log.
+//! One run: the emulation, the two programs in it, and the metrics of the receiver's log.
 
 use std::ffi::OsString;
 use std::fs;
@@ -16,27 +16,27 @@ use crate::arrivals::{Log, Measured, monotonic};
 use crate::case::{AFTER, Case, Stack};
 use crate::stacks::quinn::certify;
 
-/// When the receiver starts, in seconds.
+/// Start of the receiver, in seconds.
 const SETTLE: f64 = 0.3;
 
 /// A run and its result.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Run {
-    /// What was measured.
+    /// The case.
     #[serde(flatten)]
     pub case: Case,
-    /// Of what.
+    /// The stack.
     pub stack: Stack,
-    /// Of how many in this run's row, from 0.
+    /// Its number among the runs of this case and stack, from 0.
     pub round: u32,
     /// The result.
     #[serde(flatten)]
     pub measured: Measured,
-    /// By how much the emulator handed packets over after their time: the 99th percentile, in ms.
+    /// The emulator's lateness in delivering packets: the 99th percentile, in ms.
     pub late_ms: f64,
 }
 
-/// Makes a run in a process of its own; `result` is where it writes what it found.
+/// Executes a run and writes its metrics to `result`.
 pub fn run(case: Case, stack: Stack, round: u32, policy: Option<&str>, result: &Path) -> Result<(), Failure> {
     need::check()?;
     if let Role::Outer(status) = contain::enter()? {

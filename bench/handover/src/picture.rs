@@ -9,14 +9,14 @@ use crate::case::{Case, Kind, Move, Stack};
 use crate::one::Run;
 use crate::report::of;
 
-/// What is drawn.
+/// The case that is drawn.
 pub const DRAWN: Case = Case { route: Move::FastUp, kind: Kind::BreakBeforeMake };
 
-/// From when to when, in seconds from the switch.
+/// The time drawn, in seconds from the switch.
 const FROM: f64 = -0.2;
 const TO: f64 = 1.0;
 
-/// An SVG file with colours of its own: of each stack the run whose gap is the median.
+/// Returns an SVG file with its own colours: for each stack the run with the median gap.
 pub fn draw(runs: &[Run]) -> Result<String, Failure> {
     let (_, new) = DRAWN.route.radios();
     let styles = [Style::Third, Style::First, Style::Second];

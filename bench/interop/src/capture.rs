@@ -1,5 +1,5 @@
-//! What passes our sockets as pcapng: every datagram in the IP and UDP headers it travels in, so that the capture is whole
-//! when a check ends. Judges nothing.
+//! Captures our sockets as pcapng: every datagram with IP and UDP headers, so that the capture is complete
+//! when a check ends.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -16,7 +16,7 @@ use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
 
-/// Hop limit of the headers: they are made up, the datagrams in them are not.
+/// Hop limit of the synthetic IP headers; the datagrams in them are real.
 const TTL: u8 = 64;
 
 /// An open file.
@@ -59,7 +59,7 @@ impl Capture {
         self.writer.write_pcapng_block(block).map(drop).map_err(io::Error::other)
     }
 
-    /// Completes the file: how many frames are in it.
+    /// Completes the file and returns its number of frames.
     pub fn finish(mut self) -> io::Result<u64> {
         self.writer.get_mut().flush()?;
         Ok(self.frames)

@@ -1,14 +1,14 @@
-//! A capture as tshark reads it: what it complains of, and which chunks went which way.
+//! Reads a capture with tshark: faults, and the chunks in each direction.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::Path;
 use std::process::Command;
 
-/// Severity of an expert note from which on it tells of an error.
+/// Severity from which an expert note reports an error.
 const ERROR: u32 = 0x0080_0000;
 
-/// As tshark writes the type of the parameter (RFC 9653 §4).
+/// Type of the parameter (RFC 9653 §4) as tshark prints it.
 const ZERO_CHECKSUM_ACCEPTABLE: &str = "0x8001";
 
 /// Chunk types (RFC 9260 §3.2, RFC 4895, RFC 5061, RFC 3758, RFC 6525, RFC 8260).
@@ -55,9 +55,8 @@ impl Frames {
     ///
     /// # Errors
     ///
-    /// The first frame that tshark calls malformed, whose checksum is wrong, or missing though its receiver did not say that it
-    /// may be (RFC 9653), that is no SCTP, or that it has an
-    /// error for.
+    /// A frame is malformed, is not SCTP, has an expert note of an error, or has a wrong checksum. A missing
+    /// checksum is an error unless its receiver accepts it (RFC 9653).
     pub fn read(file: &Path, ours: impl Fn(IpAddr) -> bool) -> Result<Self, String> {
         let mut tshark = Command::new("tshark");
         tshark.arg("-r").arg(file).args(["-T", "fields", "-E", "separator=|"]);
@@ -91,12 +90,12 @@ impl Frames {
             .map(Self)
     }
 
-    /// Frames from us (or from the peer) that have a chunk of this type.
+    /// Returns the frames from us (or from the peer) with a chunk of this type.
     pub fn with(&self, ours: bool, chunk: u8) -> impl Iterator<Item = &Frame> {
         self.0.iter().filter(move |frame| frame.ours == ours && frame.chunks.contains(&chunk))
     }
 
-    /// We sent all of these, and the peer all of those.
+    /// Checks that we sent all chunk types of `sent`, and the peer all of `received`.
     pub fn have(&self, sent: &[u8], received: &[u8]) -> Result<(), String> {
         for (ours, chunks) in [(true, sent), (false, received)] {
             for &chunk in chunks {
@@ -109,7 +108,7 @@ impl Frames {
         Ok(())
     }
 
-    /// No chunk of these types, from nobody.
+    /// Checks that neither end sent a chunk of these types.
     pub fn lack(&self, chunks: &[u8]) -> Result<(), String> {
         match self.0.iter().find(|frame| frame.chunks.iter().any(|chunk| chunks.contains(chunk))) {
             Some(frame) => {
@@ -119,13 +118,13 @@ impl Frames {
         }
     }
 
-    /// We reported (or the peer did) an error cause with this code.
+    /// Checks that we (or the peer) sent an error cause with this code.
     pub fn cause(&self, ours: bool, code: u16) -> Result<(), String> {
         let there = self.0.iter().any(|frame| frame.ours == ours && frame.causes.contains(&code));
         if there { Ok(()) } else { Err(format!("no error cause {code:#06x}")) }
     }
 
-    /// Every chunk of this type has an AUTH chunk in front of it (RFC 4895 §6.2).
+    /// Checks that every chunk of this type follows an AUTH chunk in its packet (RFC 4895 §6.2).
     pub fn signed(&self, chunk: u8) -> Result<(), String> {
         let unsigned = |frame: &&Frame| {
             let at = frame.chunks.iter().position(|&typ| typ == chunk);
@@ -138,7 +137,7 @@ impl Frames {
     }
 }
 
-/// `takes_zero`: who said so far that it takes packets without a checksum.
+/// Parses a frame. `takes_zero`: the ends that have declared to accept packets without a checksum.
 fn frame_of(
     line: &str,
     ours: &impl Fn(IpAddr) -> bool,

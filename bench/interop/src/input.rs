@@ -1,12 +1,12 @@
-//! What comes in, from sockets and from the peer's process, through one channel.
+//! Input from sockets and from the peer's process, through one channel.
 
 use std::net::SocketAddr;
 
-/// Something came.
+/// One input.
 pub enum Input {
-    /// A datagram, to a socket of ours.
+    /// A datagram to one of our sockets.
     Datagram { to: SocketAddr, from: SocketAddr, bytes: Vec<u8> },
-    /// The peer said something.
+    /// A line from the peer.
     Line(String),
     /// The peer's process ended.
     PeerGone,

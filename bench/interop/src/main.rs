@@ -1,5 +1,6 @@
-//! Our SCTP against other stacks, over real sockets: every exchange checked at both ends, captured, and read by tshark.
-//! `scripts/interop` builds the peers and runs this. Knows no peer but by the lines it speaks (`peer`).
+//! Runs our SCTP against other stacks over real sockets, checks every exchange at both ends, captures it, and
+//! reads the capture with tshark. `scripts/interop` builds the peers and runs this. Peers are driven only by
+//! the lines of `peer`.
 
 #![expect(clippy::disallowed_methods, reason = "real peers live in real time")]
 
@@ -27,17 +28,17 @@ use crate::net::Net;
 use crate::report::{Outcome, Row};
 use crate::world::{Stop, World};
 
-/// Set when we are in a network namespace of our own.
+/// Environment variable that is set inside our own network namespace.
 const INSIDE: &str = "MSCTP_INTEROP_INSIDE";
 
-/// The peer that has all of it. The others are meant for WebRTC, and our end speaks to them in that profile.
+/// The peer with all features. The others are for WebRTC, and our end uses that profile with them.
 const MULTIHOMED: &str = "usrsctp";
 
-/// What is known to be wrong with a peer. Such a check may fail in this way, and says so; in any other way it has failed.
+/// A known fault of a peer. A check that fails in this way is reported as the peer's fault.
 struct PeersFault {
     peer: &'static str,
     check: &'static str,
-    /// What the failure says when it is this one: all of these.
+    /// Texts that the failure contains, all of them.
     seen: &'static [&'static str],
     why: &'static str,
 }
@@ -69,11 +70,11 @@ abandoned messages for ever (`handleForwardTSN`; RFC 3758 §3.6)",
 struct Arguments {
     /// NAME=PROGRAM of each peer.
     peers: Vec<(String, String)>,
-    /// Where captures go.
+    /// Folder of the captures.
     out: PathBuf,
-    /// The table goes there too.
+    /// Document in which the tables are replaced.
     table: Option<PathBuf>,
-    /// Only checks with this in their name.
+    /// Runs only the checks with this in their name.
     only: Option<String>,
 }
 
@@ -97,7 +98,7 @@ fn arguments() -> Option<Arguments> {
     (!arguments.peers.is_empty()).then_some(arguments)
 }
 
-/// The way into a network namespace of our own: as root, or as the root of a user namespace.
+/// Returns the command that enters a new network namespace: as root, or as root of a user namespace.
 fn way_inside() -> Option<&'static [&'static str]> {
     let ways: [&[&str]; 2] = [&["--net"], &["--user", "--map-root-user", "--net"]];
     let works = |way: &&[&str]| {
@@ -133,7 +134,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// True when no check failed.
+/// Runs the checks; true if none failed.
 fn run(arguments: &Arguments) -> Result<bool, String> {
     fs::create_dir_all(&arguments.out).map_err(|e| format!("{}: {e}", arguments.out.display()))?;
     let wanted =
@@ -201,7 +202,7 @@ fn exchange(check: &Check, program: &str, net: Net, file: &Path, row: &mut Row) 
         unsupported @ Stop::Unsupported(_) => unsupported,
     });
     row.frames = world.finish().map_err(|e| format!("{}: {e}", file.display()))?;
-    // What is wrong with the packets is said even when the exchange failed: it may be the reason.
+    // Faults of the packets are reported even if the exchange failed: they may be the reason.
     let frames = Frames::read(file, |address| [0, 1].map(|link| net.ours(link)).contains(&address));
     result?;
     let frames = frames?;

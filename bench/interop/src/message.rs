@@ -1,4 +1,4 @@
-//! What messages say, so that both ends can make them and only a hash has to be compared.
+//! Contents of messages: both ends generate them, so that only hashes need to be compared.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub struct Batch {
     pub first: u32,
 }
 
-/// What message `number` of a stream says. The peers have the same lines.
+/// Returns the content of message `number` of a stream. The peers have the same function.
 pub fn fill(stream: u16, number: u32, size: usize) -> Vec<u8> {
     let mut x = number.wrapping_mul(2_654_435_761).wrapping_add(stream.into());
     let next = |_| {
@@ -37,18 +37,19 @@ pub fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, &byte| (h ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// Payload protocol identifier of messages. It says whether they are unordered, since not every receiver can.
+/// Returns the payload protocol identifier of messages. It encodes whether they are unordered, because not
+/// every receiver reports that.
 pub fn ppid_of(stream: u16, unordered: bool) -> u32 {
     u32::from(stream) + 100 + if unordered { 1000 } else { 0 }
 }
 
 impl Got {
-    /// Of a message's bytes.
+    /// Describes a message of these bytes.
     pub fn new(stream: u16, unordered: bool, ppid: u32, bytes: &[u8]) -> Self {
         Self { stream, unordered, ppid, len: bytes.len(), hash: hash(bytes) }
     }
 
-    /// From the rest of a peer's line: `STREAM o|u PPID LEN HASH`.
+    /// Parses the rest of a peer's line: `STREAM o|u PPID LEN HASH`.
     pub fn read(line: &str) -> Option<Self> {
         let words: Vec<&str> = line.split(' ').collect();
         let [stream, order, ppid, len, hash] = words[..] else { return None };
@@ -75,7 +76,7 @@ impl Batch {
         Self { first, ..self }
     }
 
-    /// What the receiver is to get.
+    /// Returns the messages that the receiver must get.
     pub fn expected(&self) -> impl Iterator<Item = Got> + use<> {
         let batch = *self;
         (0..batch.count).map(move |i| {
@@ -84,15 +85,15 @@ impl Batch {
         })
     }
 
-    /// The command that makes the peer send it.
+    /// Returns the command that makes the peer send the batch.
     pub fn command(&self) -> String {
         let order = if self.unordered { 'u' } else { 'o' };
         format!("send {} {order} {} {} {}", self.stream, self.count, self.size, self.first)
     }
 }
 
-/// Compares what came with what was sent: ordered messages in the order of their stream, unordered ones in any, none twice,
-/// none beside.
+/// Compares received with sent messages: ordered ones in the order of their stream, unordered ones in any
+/// order, each exactly once.
 pub fn compare(got: &[Got], sent: &[Batch]) -> Result<(), String> {
     let sorted = |messages: Vec<Got>| {
         let mut queues: BTreeMap<(u16, bool), Vec<Got>> = BTreeMap::new();

@@ -1,5 +1,6 @@
-//! Two hosts with two links between them: ours in this process's network namespace, the peer's in its own. Each check has
-//! addresses and interfaces of its own, since the kernel takes those of a dead namespace away only after a while.
+//! Two hosts with two links between them: ours in this process's network namespace, the peer's in its own.
+//! Each check has its own addresses and interfaces, because the kernel removes those of a dead namespace
+//! late.
 
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -25,12 +26,12 @@ impl Net {
         }
     }
 
-    /// Ours on a link.
+    /// Returns our address on a link.
     pub fn ours(&self, link: u8) -> IpAddr {
         self.address(link, 1)
     }
 
-    /// The peer's on a link.
+    /// Returns the peer's address on a link.
     pub fn theirs(&self, link: u8) -> IpAddr {
         self.address(link, 2)
     }
@@ -69,7 +70,7 @@ impl Drop for Links {
     }
 }
 
-/// Takes the links away when it is dropped.
+/// Removes the links when dropped.
 pub struct Links(pub Net);
 
 /// Runs a command to its end.

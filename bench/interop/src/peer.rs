@@ -1,6 +1,6 @@
-//! A peer: a process in a network namespace of its own that is told what to do by lines and tells what happens by lines.
+//! A peer: a process in its own network namespace that reads commands and writes events, one a line.
 //!
-//! It says `hello NAME VERSION` when it is there. Each command is answered by `done COMMAND` or `error COMMAND: WHY`:
+//! It starts with `hello NAME VERSION`. It answers each command by `done COMMAND` or `error COMMAND: WHY`:
 //!
 //! | command | |
 //! |---|---|
@@ -14,7 +14,8 @@
 //! | `reset out\|in STREAM…`, `add-streams OUT IN`, `reset-association` | RFC 6525 |
 //! | `shutdown`, `abort`, `quit` | |
 //!
-//! In between it says `up OUT IN …`, `message STREAM o|u PPID LENGTH HASH`, `address ADDRESS STATE`, `closed`, `lost …` and the like.
+//! Events: `up OUT IN …`, `message STREAM o|u PPID LENGTH HASH`, `address ADDRESS STATE`, `closed`, `lost …`
+//! and similar ones.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -22,14 +23,14 @@ use std::sync::mpsc::Sender;
 
 use crate::input::Input;
 
-/// The process. It is ended when this is dropped, and with it its namespace.
+/// The process. Dropping it ends the process and its namespace.
 pub struct Peer {
     child: Child,
     stdin: ChildStdin,
 }
 
 impl Peer {
-    /// Starts it; what it says goes to `inputs`.
+    /// Starts the process; its lines go to `inputs`.
     pub fn start(program: &str, inputs: Sender<Input>) -> Result<Self, String> {
         let mut child = Command::new("unshare")
             .args(["--net", "--", program])
@@ -52,12 +53,12 @@ impl Peer {
         Ok(Self { child, stdin })
     }
 
-    /// Its process, and that of its namespace.
+    /// Returns the process id, which also names the namespace.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Tells it to do something.
+    /// Sends a command.
     pub fn tell(&mut self, command: &str) -> Result<(), String> {
         writeln!(self.stdin, "{command}").map_err(|e| format!("the peer takes no command ({command}): {e}"))
     }

@@ -1,4 +1,4 @@
-//! Our UDP sockets, one for each address, each with a thread that reads it.
+//! Our UDP sockets, one for each address, each with a reader thread.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::input::Input;
 
-/// How often a reader looks whether it is to end.
+/// Interval at which a reader checks whether to end.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The sockets. The readers end when this is dropped.
@@ -22,7 +22,7 @@ pub struct Sockets {
 }
 
 impl Sockets {
-    /// Opens one; what comes to it goes to `inputs`.
+    /// Opens a socket; its datagrams go to `inputs`.
     pub fn bind(&mut self, to: SocketAddr, inputs: &Sender<Input>) -> io::Result<()> {
         let socket = Arc::new(UdpSocket::bind(to)?);
         socket.set_read_timeout(Some(LOOK))?;
@@ -41,7 +41,7 @@ impl Sockets {
         Ok(())
     }
 
-    /// Sends from one of the addresses; false when it did not leave.
+    /// Sends from one of the addresses; false if the datagram was not sent.
     pub fn send(&self, from: SocketAddr, to: SocketAddr, bytes: &[u8]) -> bool {
         let socket = self.sockets.iter().find(|(address, _)| *address == from);
         socket.is_some_and(|(_, socket)| socket.send_to(bytes, to).is_ok())

@@ -1,5 +1,5 @@
-//! Our end over real sockets, the peer, and the wait for what is to happen. Everything is driven from here, in one thread;
-//! what comes in comes through one channel.
+//! Our end over real sockets, the peer, and the waits for events. One thread drives everything; all input
+//! arrives through one channel.
 
 use std::collections::VecDeque;
 use std::io;
@@ -32,12 +32,12 @@ const PMTU: u32 = 1500 - 8;
 /// The longest wait for anything.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Why a check stops.
+/// Reason why a check stops.
 #[derive(Clone, Debug)]
 pub enum Stop {
-    /// Something is wrong.
+    /// The check failed.
     Failed(String),
-    /// The peer does not have it.
+    /// The peer does not support the feature.
     Unsupported(String),
 }
 
@@ -58,7 +58,7 @@ pub fn ensure(right: bool, why: impl Into<String>) -> Result<(), Stop> {
     if right { Ok(()) } else { Err(Stop::Failed(why.into())) }
 }
 
-/// What is to be lost on its way: told whether we send it, the bytes, and the addresses as we see them.
+/// Decides whether a packet is lost, by whether we sent it, its bytes, and its addresses as we see them.
 type Loss = Box<dyn FnMut(bool, &[u8], PathAddr) -> bool>;
 
 /// Both ends.
@@ -73,15 +73,15 @@ pub struct World {
     peer_gone: bool,
     /// `NAME VERSION`.
     pub peer_name: String,
-    /// What the peer said and nobody has looked at, but for answers and messages.
+    /// Lines of the peer, without answers and messages.
     pub said: Vec<String>,
     answers: VecDeque<String>,
     capture: Capture,
     start: Instant,
     pub events: Vec<Event>,
-    /// Messages that came here.
+    /// Messages received by us.
     pub ours: Vec<Got>,
-    /// Messages that came to the peer.
+    /// Messages received by the peer.
     pub theirs: Vec<Got>,
     loss: Option<Loss>,
     outgoing: VecDeque<OutMessage>,
@@ -91,7 +91,7 @@ pub struct World {
 }
 
 impl World {
-    /// Starts the peer and sets the network up between it and us.
+    /// Starts the peer and sets up the network.
     pub fn new(net: Net, program: &str, config: Config, capture: &Path) -> Result<Self, String> {
         let (sender, inputs) = channel();
         let peer = Peer::start(program, sender.clone())?;
@@ -184,13 +184,13 @@ impl World {
         let lost = self.loss.as_mut().is_some_and(|lost| lost(true, &self.buffer, at));
         let from = SocketAddr::new(at.local, UDP_PORT);
         let to = SocketAddr::new(at.remote, UDP_PORT);
-        // What a link that is down does not take is lost, as it would be behind it.
+        // A packet that a downed link refuses is lost, as it would be on the link.
         if !lost && self.sockets.send(from, to, &self.buffer) {
             let _ = self.capture.write(self.start.elapsed(), from, to, &self.buffer);
         }
     }
 
-    /// Gives the association the queued messages, as far as it takes them.
+    /// Passes queued messages to the association until its send buffer is full.
     fn feed(&mut self) {
         let now = self.now();
         let Some(handle) = self.handle else { return };
@@ -205,7 +205,7 @@ impl World {
 
     fn step(&mut self, longest: Duration) {
         self.feed();
-        // What was read since may have opened the window.
+        // Reads since then may have opened the window.
         self.drain();
         let wake =
             self.endpoint.poll_timeout().map(|at| Duration::from_nanos(at.since(self.now()).as_nanos()));
@@ -226,7 +226,7 @@ impl World {
         self.drain();
     }
 
-    /// Lets both ends work until something is so.
+    /// Runs both ends until `is` holds.
     pub fn until(&mut self, what: &str, is: impl Fn(&Self) -> bool) -> Result<(), Stop> {
         self.until_within(PATIENCE, what, is)
     }
@@ -250,7 +250,7 @@ impl World {
         Ok(())
     }
 
-    /// Lets both ends work for so long.
+    /// Runs both ends for `time`.
     pub fn rest(&mut self, time: Duration) {
         let end = Instant::now() + time;
         while Instant::now() < end {
@@ -258,7 +258,7 @@ impl World {
         }
     }
 
-    /// Tells the peer to do something and waits for it.
+    /// Sends the peer a command and waits for its answer.
     pub fn ask(&mut self, command: &str) -> Result<(), Stop> {
         self.answers.clear();
         self.peer.tell(command)?;
@@ -269,17 +269,17 @@ impl World {
         }
     }
 
-    /// Tells the peer to do something that it does while other things happen.
+    /// Sends the peer a command without waiting for its answer.
     pub fn tell(&mut self, command: &str) -> Result<(), Stop> {
         Ok(self.peer.tell(command)?)
     }
 
-    /// Some of what is on its way is lost.
+    /// Loses packets from now on, as `loss` decides.
     pub fn lose(&mut self, loss: impl FnMut(bool, &[u8], PathAddr) -> bool + 'static) {
         self.loss = Some(Box::new(loss));
     }
 
-    /// Our association.
+    /// Returns our association.
     pub fn association(&self) -> Option<&Association> {
         self.endpoint.association(self.handle?)
     }
@@ -297,13 +297,13 @@ impl World {
         self.association().map(|association| association.paths().collect()).unwrap_or_default()
     }
 
-    /// The path over one link, when it is confirmed.
+    /// Returns the path over one link, once it is confirmed.
     pub fn path(&self, link: u8) -> Option<PathStats> {
         let at = PathAddr { local: self.net.ours(link), remote: self.net.theirs(link) };
         self.paths().into_iter().find(|path| path.at == at && path.state != PathState::Unconfirmed)
     }
 
-    /// Begins an association with `links` addresses of ours, towards the peer's on link 0.
+    /// Begins an association from `links` addresses of ours to the peer's on link 0.
     pub fn connect(&mut self, links: u8) -> Result<(), Stop> {
         let local = LocalAddrs { port: OUR_PORT, addresses: (0..links).map(|n| self.net.ours(n)).collect() };
         let remote = RemoteAddrs { port: THEIR_PORT, addresses: vec![self.net.theirs(0)] };
@@ -319,7 +319,7 @@ impl World {
         Ok(self.endpoint.listen(local, self.config.clone()).map_err(|e| e.to_string())?)
     }
 
-    /// Both ends say that the association is up.
+    /// Waits until both ends report that the association is up.
     pub fn until_up(&mut self) -> Result<(), Stop> {
         self.until("the association is up at both ends", |world| {
             world.is_connected() && world.has_said("up ")
@@ -330,12 +330,12 @@ impl World {
         self.events.iter().any(|event| matches!(event, Event::Connected { .. }))
     }
 
-    /// The peer said a line that begins so.
+    /// Returns whether a line of the peer begins with `begin`.
     pub fn has_said(&self, begin: &str) -> bool {
         self.said.iter().any(|line| line.starts_with(begin))
     }
 
-    /// Has this end send messages.
+    /// Queues messages at this end.
     pub fn send(&mut self, batch: &Batch) {
         self.send_with(batch, |message| message);
     }
@@ -354,7 +354,7 @@ impl World {
         }
     }
 
-    /// Sends these messages to the peer and waits until they are there, unchanged.
+    /// Sends these messages to the peer and waits until they have arrived, unchanged.
     pub fn deliver(&mut self, batches: &[Batch]) -> Result<(), Stop> {
         self.theirs.clear();
         for batch in batches {
@@ -366,7 +366,7 @@ impl World {
         arrived
     }
 
-    /// Has the peer send these messages and waits until they are here, unchanged.
+    /// Has the peer send these messages and waits until they have arrived, unchanged.
     pub fn collect(&mut self, batches: &[Batch]) -> Result<(), Stop> {
         self.ours.clear();
         for batch in batches {
@@ -378,20 +378,20 @@ impl World {
         arrived
     }
 
-    /// Ends everything: how many frames are in the capture.
+    /// Ends the check and returns the number of frames captured.
     pub fn finish(self) -> io::Result<u64> {
         self.capture.finish()
     }
 }
 
-/// What a stop says.
+/// Returns the text of a stop.
 pub fn why(stop: Stop) -> String {
     match stop {
         Stop::Failed(why) | Stop::Unsupported(why) => why,
     }
 }
 
-/// Tags and keys need not be secret here, only different from those of the run before.
+/// Returns a seed. Tags and keys need not be secret here, only different from those of the run before.
 fn seed() -> [u8; 32] {
     let mut seed = [0; 32];
     let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Many associations between two endpoints: how fast they are set up, what each takes, and what a message costs when it is
-//! one of many.
+//! Many associations between two endpoints: set-ups per second, cost of each association, and cost of a
+//! message over many of them.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -10,24 +10,24 @@ use crate::job::{MESSAGES, SMALL};
 use crate::stacks::MANY;
 use crate::table::titled;
 
-/// How many.
+/// Numbers of associations.
 const COUNTS: [usize; 2] = [1_000, 10_000];
-/// Time for what is still under way to be done.
+/// Time for work in progress to finish.
 const SETTLE: Duration = Duration::from_millis(300);
 const GRACE: Duration = Duration::from_secs(10);
 
-/// What was found; of two values the second is the end that opens them.
+/// Results; of two values the second is that of the end that opens the associations.
 #[derive(Clone, Copy, Debug)]
 struct Found {
-    /// A second.
+    /// Set-ups per second.
     set_ups: f64,
-    /// CPU microseconds of each.
+    /// CPU microseconds per set-up.
     set_up_cpu: [f64; 2],
-    /// Bytes of memory of each.
+    /// Bytes of memory per association.
     memory: [f64; 2],
-    /// CPU microseconds of a message, where messages are sent.
+    /// CPU microseconds per message, if messages are sent.
     message_cpu: Option<[f64; 2]>,
-    /// Ended a second.
+    /// Associations ended per second.
     ended: Option<f64>,
 }
 

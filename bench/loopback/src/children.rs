@@ -1,4 +1,4 @@
-//! Two processes, each on a processor of its own, and what they took.
+//! Two processes, each on its own processor, and their CPU time and memory.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -8,12 +8,12 @@ use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::unistd::Pid;
 
-/// What one transfer took.
+/// Result of one transfer.
 #[derive(Clone, Copy, Debug)]
 pub struct Transfer {
     /// User bytes that arrived.
     pub bytes: u64,
-    /// From the first to the last of them.
+    /// Seconds from the first to the last of them.
     pub seconds: f64,
     /// CPU seconds of the sending process and of the receiving one, from beginning to end.
     pub sender: f64,
@@ -27,7 +27,7 @@ fn finished() -> Result<f64, String> {
     Ok(seconds(usage.user_time()) + seconds(usage.system_time()))
 }
 
-/// A process; it is ended with this.
+/// A process, killed when this is dropped.
 pub struct Process {
     child: Child,
     out: BufReader<ChildStdout>,
@@ -41,7 +41,7 @@ impl Drop for Process {
 }
 
 impl Process {
-    /// Starts it on the `index`th of the processors this one may use.
+    /// Starts a process on the `index`th processor that this one may use.
     pub fn start(program: &[String], arguments: &[String], index: usize) -> Result<Self, String> {
         let failed = |e: &dyn std::fmt::Display| format!("{}: {e}", program.join(" "));
         let child = Command::new(&program[0])
@@ -56,13 +56,13 @@ impl Process {
         Ok(Self { child, out: BufReader::new(out) })
     }
 
-    /// Lets it go on.
+    /// Lets it continue.
     pub fn go_on(&mut self) -> Result<(), String> {
         let stdin = self.child.stdin.as_mut().ok_or("no input")?;
         writeln!(stdin).map_err(|e| e.to_string())
     }
 
-    /// Bytes of memory that it has now.
+    /// Returns its current memory in bytes.
     pub fn memory(&self) -> Result<u64, String> {
         let file = format!("/proc/{}/statm", self.child.id());
         let text = std::fs::read_to_string(&file).map_err(|e| format!("{file}: {e}"))?;
@@ -70,7 +70,7 @@ impl Process {
         Ok(pages * 4096)
     }
 
-    /// CPU seconds that its first thread has taken by now.
+    /// Returns the CPU seconds of its first thread so far.
     pub fn cpu(&self) -> Result<f64, String> {
         let file = format!("/proc/{}/schedstat", self.child.id());
         let text = std::fs::read_to_string(&file).map_err(|e| format!("{file}: {e}"))?;
@@ -78,7 +78,7 @@ impl Process {
         Ok(nanos as f64 / 1e9)
     }
 
-    /// Reads lines until one that begins with this word; the rest of it.
+    /// Reads lines until one begins with `word`; returns the rest of that line.
     pub fn expect(&mut self, word: &str) -> Result<String, String> {
         let mut line = String::new();
         loop {
@@ -92,7 +92,7 @@ impl Process {
         }
     }
 
-    /// Waits for its end, at most so long; its CPU seconds.
+    /// Waits at most `limit` for its end; returns its CPU seconds.
     pub fn end(mut self, limit: Duration) -> Result<f64, String> {
         let before = finished()?;
         let begin = Instant::now();
@@ -109,7 +109,7 @@ impl Process {
     }
 }
 
-/// The child's threads, which it has yet to make, inherit it.
+/// Pins a process to a processor. Threads that it creates later inherit that.
 fn pin(pid: Pid, index: usize) -> nix::Result<()> {
     let ours = sched_getaffinity(Pid::from_raw(0))?;
     let allowed: Vec<usize> = (0..CpuSet::count()).filter(|&cpu| ours.is_set(cpu).unwrap_or(false)).collect();

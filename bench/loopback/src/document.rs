@@ -15,7 +15,7 @@ pub fn put(file: Option<&str>, name: &str, text: &str) -> Result<(), String> {
         .map_err(|e| format!("{file}: {e}"))
 }
 
-/// Median, least and most of the results.
+/// Returns median, minimum and maximum of the results.
 pub fn spread<T>(results: &[T], value: impl Fn(&T) -> f64) -> Option<(f64, f64, f64)> {
     let mut values: Vec<f64> = results.iter().map(value).collect();
     values.sort_by(f64::total_cmp);

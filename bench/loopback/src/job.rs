@@ -1,25 +1,26 @@
-//! What one end is to do, and what the receiving end says of it. The programs in other languages say the same lines.
+//! The job of one end, and the lines that the ends exchange. The programs in other languages use the same
+//! lines.
 
 use std::fmt::Display;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// Bytes of the largest IP packet: the run sets loopback's MTU to this.
+/// Size of the largest IP packet in bytes: the run sets loopback's MTU to this.
 pub const MTU: u32 = 1480;
 
 /// A transfer from client to server.
 pub struct Job {
-    /// The server's.
+    /// Address of the server.
     pub address: SocketAddr,
     /// Bytes of each message.
     pub len: usize,
-    /// How long the client sends.
+    /// Time for which the client sends.
     pub time: Duration,
 }
 
 impl Job {
-    /// `ADDRESS LEN [SECONDS]`
+    /// Parses `ADDRESS LEN [SECONDS]`.
     pub fn read(words: &[&str]) -> Result<Self, String> {
         let wrong = |what: &str, error: &dyn Display| format!("{what}: {error}");
         let [address, len, rest @ ..] = words else { return Err("want ADDRESS LEN [SECONDS]".to_owned()) };
@@ -31,33 +32,33 @@ impl Job {
         })
     }
 
-    /// The client's own address: the server's host, any port.
+    /// Returns the client's own address: the server's host, any port.
     pub fn own(&self) -> SocketAddr {
         SocketAddr::new(self.address.ip(), 0)
     }
 }
 
-/// Messages of many associations: so many bytes, and so many a second over all of them.
+/// Messages of many associations: their length in bytes, and their number per second over all associations.
 pub const SMALL: usize = 100;
 pub const MESSAGES: u32 = 10_000;
-/// How long they are sent.
+/// Time for which they are sent.
 pub const STEADY: Duration = Duration::from_secs(3);
 /// Associations that are set up at a time.
 pub const AT_ONCE: usize = 64;
 
-/// Says how far it is, with what there is to say, and waits until it may go on.
+/// Prints `word` and `value`, and waits for permission to continue.
 pub fn pause(word: &str, value: u128) -> Result<(), String> {
     println!("{word} {value}");
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).map(|_| ()).map_err(|e| failed("stdin")(&e))
 }
 
-/// The server listens now.
+/// Reports that the server listens.
 pub fn ready() {
     println!("ready");
 }
 
-/// What was received.
+/// Bytes received, and the times of the first and last.
 #[derive(Default)]
 pub struct Tally {
     begin: Option<Instant>,
@@ -79,12 +80,12 @@ impl Tally {
     }
 }
 
-/// An error in words.
+/// Formats an error.
 pub fn failed(what: &'static str) -> impl Fn(&dyn Display) -> String {
     move |error| format!("{what}: {error}")
 }
 
-/// Runs on this thread alone: each process has one processor.
+/// Runs a future on this thread: each process has one processor.
 pub fn block_on<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|e| failed("runtime")(&e))?.block_on(work)

@@ -1,4 +1,4 @@
-//! The whole table: every stack in turn, round after round, so that what else runs on the machine meets them alike.
+//! The whole table: rounds of all stacks in turn, so that other load on the machine affects all alike.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -13,16 +13,16 @@ const LENGTHS: [usize; 3] = [1 << 10, 16 << 10, 64 << 10];
 const MEASURE: &str = "quinn";
 /// Stacks whose packets do not depend on the messages are measured once a round.
 const PACKETS: &str = "udp";
-/// How long an end may go on after the time is over.
+/// Time for which an end may continue after the transfer's time.
 const GRACE: Duration = Duration::from_secs(5);
-/// Something to be measured.
+/// A row: a stack to be measured.
 struct Row {
     name: String,
     title: String,
-    /// The program, and what comes before the address.
+    /// The program and its arguments before the address.
     server: Vec<String>,
     client: Vec<String>,
-    /// By length; for each what the rounds gave.
+    /// Results of the rounds, by message length.
     results: [Vec<Transfer>; LENGTHS.len()],
     failures: Vec<String>,
 }
@@ -83,7 +83,7 @@ fn rows(options: &Options) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-/// With the version that was built.
+/// Returns the title with the version that was built.
 pub fn titled(title: &str) -> String {
     const LOCK: &str = include_str!("../Cargo.lock");
     let package = title.split([' ', ',']).next().unwrap_or_default();

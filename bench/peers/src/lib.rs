@@ -1,5 +1,5 @@
-//! SCTP stacks behind one interface, to be measured in the same run: two ends in memory, joined by wires without delay and
-//! loss. Touches no sockets; the time is virtual.
+//! SCTP stacks behind one interface, to be measured in the same run: two ends in memory, joined by wires
+//! without delay and loss. No sockets; virtual time.
 
 pub mod msctp;
 pub mod pair;

@@ -1,4 +1,4 @@
-//! msctp-proto as it is by default.
+//! msctp-proto with its default options.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -16,14 +16,14 @@ use crate::pair::{End, MESSAGE, Pair, SEND_BUFFER};
 
 const PORT: u16 = 5000;
 
-/// What `poll_transmit` gave: perhaps several packets, each as long as the first but for the last.
+/// Output of one `poll_transmit`: one or more packets of equal length; the last may be shorter.
 struct Burst {
     at: PathAddr,
     segment: usize,
     bytes: Vec<u8>,
 }
 
-/// Packets under way, and buffers to be used again.
+/// Packets in flight, and buffers for reuse.
 #[derive(Default)]
 pub struct Wire {
     bursts: VecDeque<Burst>,
@@ -48,7 +48,7 @@ fn at(now: Duration) -> Time {
     Time::ZERO + Span::from_nanos(now.as_nanos() as u64)
 }
 
-/// Ten thousand associations of one peer, set up at once, are an attack to the defaults.
+/// Returns limits for ten thousand associations of one peer at once, which the defaults reject as an attack.
 fn unlimited() -> EndpointConfig {
     EndpointConfig {
         max_associations_per_peer: usize::from(u16::MAX),
@@ -73,7 +73,7 @@ impl Node {
     }
 }
 
-/// Client and listening server; `segments`: packets in one `poll_transmit`.
+/// Returns client and listening server; `segments`: packets in one `poll_transmit`.
 pub fn pair(segments: u32) -> Pair<Node> {
     let config = Arc::new(Config { max_segments: segments, pmtu: Pmtu::Fixed(1500), ..Config::default() });
     let (client, mut server) = (Node::new(Arc::clone(&config), 1, 2), Node::new(Arc::clone(&config), 2, 1));

@@ -1,8 +1,8 @@
-//! Two ends of one stack and the wires between them. Knows no stack.
+//! Two ends of any stack and the wires between them.
 
 use std::time::Duration;
 
-/// Bytes of a message.
+/// Length of a message in bytes.
 pub const MESSAGE: usize = 1200;
 
 /// Bytes that the application keeps in the sender's buffer.
@@ -10,25 +10,25 @@ pub const SEND_BUFFER: u64 = 1 << 20;
 
 /// One end of some stack: an endpoint with its associations. Data goes over the first.
 pub trait End {
-    /// Packets under way to an end.
+    /// Packets in flight to an end.
     type Wire: Default;
 
-    /// Another association with the peer is begun.
+    /// Begins another association with the peer.
     fn connect(&mut self, now: Duration);
 
-    /// Associations that are up.
+    /// Returns the number of associations that are up.
     fn connected(&self) -> usize;
 
-    /// Takes what came in and gives what is to go out; false when there was neither.
+    /// Processes incoming and produces outgoing packets; false if there were neither.
     fn drive(&mut self, now: Duration, incoming: &mut Self::Wire, outgoing: &mut Self::Wire) -> bool;
 
-    /// When a timer is due.
+    /// Returns the time of the next timer.
     fn wake(&self) -> Option<Duration>;
 
-    /// Gives the stack messages until its buffer is full; at most so many. The number taken.
+    /// Sends at most `limit` messages until the send buffer is full; returns the number accepted.
     fn send(&mut self, now: Duration, limit: u64) -> u64;
 
-    /// Reads what there is, in bytes.
+    /// Reads all available messages; returns their bytes.
     fn receive(&mut self) -> u64;
 }
 
@@ -42,7 +42,7 @@ pub struct Pair<E: End> {
 }
 
 impl<E: End> Pair<E> {
-    /// Nothing connected yet.
+    /// Returns two ends without associations.
     pub fn new(client: E, server: E) -> Self {
         let (to_client, to_server) = (E::Wire::default(), E::Wire::default());
         Self { client, server, to_client, to_server, now: Duration::ZERO }
@@ -68,13 +68,13 @@ impl<E: End> Pair<E> {
         client | server
     }
 
-    /// Nothing goes on: time moves to the next timer.
+    /// Advances the time to the next timer.
     fn wait(&mut self) {
         let wake = [self.client.wake(), self.server.wake()].into_iter().flatten().min();
         self.now = self.now.max(wake.expect("no packet under way and no timer: the stack has stopped"));
     }
 
-    /// Sends so many messages from client to server, read there.
+    /// Sends `messages` from client to server, which reads them.
     pub fn transfer(&mut self, messages: u64) {
         let (mut left, mut unread) = (messages, messages * MESSAGE as u64);
         while unread > 0 {

@@ -1,8 +1,9 @@
-//! rtc-sctp and sctp-proto as they are by default. The one grew out of the other; where their interfaces still agree they
-//! share the code here.
+//! rtc-sctp and sctp-proto with their default options. One is a fork of the other, and they share the code
+//! here where their interfaces still agree.
 
-/// An end of a stack of that family. `$build` makes the endpoint (`true`: it listens), `$connect` begins an association,
-/// `$handle` takes a packet, `$payload` finds the packets in what `poll_transmit` gave, `$write` gives it a message.
+/// An end of a stack of that family. `$build` creates the endpoint (`true`: it listens), `$connect` begins an
+/// association, `$handle` processes a packet, `$payload` extracts the packets from the output of
+/// `poll_transmit`, and `$write` sends a message.
 macro_rules! end {
     ($stack:ident, $build:expr, $connect:expr, $handle:expr, $payload:ident, $write:expr) => {
         use std::collections::VecDeque;
@@ -24,7 +25,7 @@ macro_rules! end {
             peer: SocketAddr,
             start: Instant,
             associations: Vec<(AssociationHandle, Association)>,
-            /// Associations to be asked what they have.
+            /// Associations to poll.
             touched: Vec<usize>,
             connected: usize,
             stream_open: bool,
@@ -39,7 +40,8 @@ macro_rules! end {
         }
 
         impl Node {
-            /// A client or a listening server whose messages have so many bytes. Time counts from `start`.
+            /// Returns a client or a listening server whose messages have `message` bytes. Time counts
+            /// from `start`.
             pub fn new(start: Instant, listens: bool, message: usize) -> Self {
                 let addresses: [SocketAddr; 2] =
                     [([127, 0, 0, 1], 5000).into(), ([127, 0, 0, 1], 5001).into()];

@@ -1,4 +1,5 @@
-//! The programs in the hosts: a server that sends for as long as it may, and a receiver that logs what its application is given.
+//! The programs in the hosts: a server that sends for as long as it can, and a receiver that logs each
+//! delivery to its application.
 
 mod mptcp;
 mod msctp;
@@ -14,24 +15,24 @@ use crate::case::{SERVER, Stack};
 /// UDP or TCP port of every server.
 const PORT: u16 = 9899;
 
-/// What one write or message holds: one packet's worth, so that none waits for the rest of it.
+/// Length of a write or message: it fits one packet, so that no message waits for its rest.
 const MESSAGE: usize = 1400;
 
-/// Bytes of a read, where the stack has no messages.
+/// Length of a read in bytes, if the stack has no messages.
 const READ: usize = 1 << 16;
 
-/// The one certificate of quinn's server, and its key, in the run's folder.
+/// The certificate of quinn's server and its key, in the run's folder.
 pub const CERTIFICATE: &str = "certificate.der";
 pub const KEY: &str = "key.der";
 
-/// What a receiver is told.
+/// Options of a receiver.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     /// Link names, the best first.
     pub prefer: Vec<String>,
-    /// How long it receives.
+    /// Time for which it receives.
     pub time: Duration,
-    /// Where the log goes.
+    /// File of the log.
     pub log: PathBuf,
     /// The run's folder.
     pub folder: PathBuf,
@@ -52,7 +53,7 @@ pub fn serve(stack: Stack, folder: &std::path::Path, policy: Option<&str>) -> Re
     }
 }
 
-/// Receives for its time, whatever happens meanwhile, and writes the log.
+/// Receives for its whole time, even if the transfer ends early, and writes the log.
 pub fn receive(stack: Stack, receiver: &Receiver) -> Result<(), Failure> {
     let mut log = crate::arrivals::Log::default();
     let end = tokio::time::Instant::now() + receiver.time;

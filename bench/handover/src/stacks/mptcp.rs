@@ -1,5 +1,5 @@
-//! The kernel's multipath TCP, by a socket of its own. The kernel's path manager is told of the interfaces, as a network manager
-//! does it.
+//! The kernel's multipath TCP over its own socket. The emulation notifies the kernel's path manager of
+//! interfaces, as a network manager does.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -1,4 +1,4 @@
-//! msctp in its mobile profile. Nobody tells it of anything: it follows the interfaces itself.
+//! msctp in its mobile profile. It follows the interfaces itself and receives no hint.
 
 use msctp::{Config, DEFAULT_PORT, Endpoint, EndpointOptions, Mobility, Peer};
 use msctp_schemes::policies::{PolicyConfig, policy};

@@ -1,5 +1,5 @@
-//! quinn with its default options. Its application watches the interfaces, with the same eyes as msctp, and calls
-//! `Endpoint::rebind` as soon as there is another one.
+//! quinn with its default options. Its application watches the interfaces with the same code as msctp, and
+//! calls `Endpoint::rebind` as soon as another one is up.
 
 use std::fs;
 use std::future::poll_fn;
@@ -17,7 +17,7 @@ use crate::Failure;
 use crate::arrivals::Log;
 use crate::case::SERVER;
 
-/// Makes the server's certificate and key.
+/// Generates the server's certificate and key.
 pub fn certify(folder: &Path) -> Result<(), Failure> {
     let certified = rcgen::generate_simple_self_signed([SERVER.to_owned()])?;
     fs::write(folder.join(CERTIFICATE), certified.cert.der())?;

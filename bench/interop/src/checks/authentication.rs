@@ -41,7 +41,7 @@ pub const CHECKS: &[Check] = &[
         .frames(|frames| frames.lack(&[ASCONF, ASCONF_ACK])),
 ];
 
-/// DATA is to be signed with key 7.
+/// Requires DATA signed with key 7.
 fn keyed(config: &mut Config, secret: &str) {
     config.auth.chunks = vec![DATA];
     config.auth.keys = vec![SharedKey { id: 7, secret: secret.into() }];
@@ -87,7 +87,7 @@ fn shared_key_sha1(world: &mut World) -> Result<(), Stop> {
     both_ways(world)
 }
 
-/// The peer wants DATA signed, and we sign with another key.
+/// Checks a peer that requires signed DATA against our wrong key.
 fn wrong_key(world: &mut World) -> Result<(), Stop> {
     key_there(world)?;
     listen_there(world, 1)?;
@@ -97,7 +97,7 @@ fn wrong_key(world: &mut World) -> Result<(), Stop> {
     ensure(world.theirs.is_empty(), "the peer took data signed with another key")
 }
 
-/// We want all signed, and the peer signs with another key.
+/// Checks that we reject a peer that signs with another key.
 fn wrong_key_of_peer(world: &mut World) -> Result<(), Stop> {
     world.ask("option key 7 a-secret")?;
     listen_there(world, 1)?;

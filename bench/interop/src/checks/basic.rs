@@ -61,20 +61,20 @@ fn messages() -> [Batch; 4] {
     ]
 }
 
-/// The peer listens on `links` addresses, and so many of ours connect to it.
+/// Connects from `links` addresses to the same number of addresses of the peer.
 pub fn connect_over(world: &mut World, links: u8) -> Result<(), Stop> {
     listen_there(world, links)?;
     world.connect(links)?;
     world.until_up()
 }
 
-/// The peer listens on so many addresses.
+/// Has the peer listen on `links` addresses.
 pub fn listen_there(world: &mut World, links: u8) -> Result<(), Stop> {
     let addresses: Vec<String> = (0..links).map(|link| world.net.theirs(link).to_string()).collect();
     world.ask(&format!("open {THEIR_PORT} {}", addresses.join(" ")))
 }
 
-/// We listen on `links` addresses, and so many of the peer's connect to us.
+/// Has the peer connect from `links` addresses to the same number of ours.
 pub fn accept_over(world: &mut World, links: u8) -> Result<(), Stop> {
     world.listen(links)?;
     listen_there(world, links)?;
@@ -94,7 +94,7 @@ fn connect(world: &mut World) -> Result<(), Stop> {
     if world.has_said("up ? ?") {
         return Ok(());
     }
-    // What one end may send on is what the other may receive on.
+    // The outbound streams of one end are the inbound streams of the other.
     ensure(
         world.has_said(&format!("up {inbound} {outbound}")),
         format!("we: {outbound} out, {inbound} in; the peer: {:?}", world.said),
@@ -132,7 +132,7 @@ fn both_ways(world: &mut World) -> Result<(), Stop> {
     Ok(crate::message::compare(&world.theirs, &[batch])?)
 }
 
-/// Loses every `n`th packet that carries data, of both directions.
+/// Loses every `n`th packet with data, in both directions.
 pub fn lose_every(world: &mut World, n: u64) {
     let mut counts = [0; 2];
     world.lose(move |ours, bytes, _| {

@@ -38,7 +38,7 @@ pub fn offer(config: &mut Config) {
     config.streams.interleaving = true;
 }
 
-/// The peer offers it too.
+/// Has the peer offer interleaving too.
 pub fn offered(world: &mut World) -> Result<(), Stop> {
     world.ask("option interleaving 1").map_err(|_| Stop::Unsupported("it cannot be switched on".to_owned()))
 }

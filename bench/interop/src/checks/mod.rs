@@ -1,4 +1,4 @@
-//! What is checked with a peer, in the order of the table.
+//! The checks, in the order of the table.
 
 mod authentication;
 mod basic;
@@ -15,24 +15,24 @@ use crate::world::{Stop, World};
 
 /// One row of the table.
 pub struct Check {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// What is exchanged and asserted.
+    /// The exchange and its assertions, for readers.
     pub what: &'static str,
-    /// For every peer; else only for usrsctp, which alone has several addresses, ASCONF and AUTH.
+    /// Runs with every peer; else only with usrsctp, which alone supports several addresses, ASCONF and AUTH.
     pub for_all: bool,
-    /// Over IPv6.
+    /// Runs over IPv6.
     pub v6: bool,
     /// Our options.
     pub config: fn(&mut Config),
     /// The exchange.
     pub run: fn(&mut World) -> Result<(), Stop>,
-    /// What the capture must show.
+    /// The assertions on the capture.
     pub frames: fn(&Frames) -> Result<(), String>,
 }
 
 impl Check {
-    /// Over IPv4, with our default options, and a capture without demands.
+    /// Creates a check over IPv4, with our default options and no assertions on the capture.
     const fn new(name: &'static str, what: &'static str, run: fn(&mut World) -> Result<(), Stop>) -> Self {
         Self { name, what, for_all: false, v6: false, config: |_| {}, run, frames: |_| Ok(()) }
     }
@@ -54,7 +54,7 @@ impl Check {
     }
 }
 
-/// All of them.
+/// Returns all checks.
 pub fn all() -> impl Iterator<Item = &'static Check> {
     [
         basic::CHECKS,

@@ -37,14 +37,14 @@ pub const CHECKS: &[Check] = &[
     .frames(|frames| data_over_both_links(frames, true).and_then(|()| data_over_both_links(frames, false))),
 ];
 
-/// A path fails after its second timeout.
+/// Makes paths fail at their second timeout.
 fn impatient(config: &mut Config) {
     config.rto_min = Span::from_millis(200);
     config.rto_initial = Span::from_millis(200);
     config.path_max_retrans = 1;
 }
 
-/// Data came from (or went to) two addresses of the peer.
+/// Checks that data came from (or went to) two addresses of the peer.
 fn data_over_both_links(frames: &Frames, ours: bool) -> Result<(), String> {
     let mut ends: Vec<_> =
         frames.with(ours, DATA).map(|frame| if ours { frame.destination } else { frame.source }).collect();

@@ -1,4 +1,5 @@
-//! RFC 3758 with RFC 7496: messages abandoned by either end, what comes after them, and the same with I-DATA (RFC 8260).
+//! RFC 3758 with RFC 7496: messages abandoned by either end, the messages after them, and the same with
+//! I-DATA (RFC 8260).
 
 use std::time::Duration;
 
@@ -43,10 +44,10 @@ const THE_OTHER_WAY: &str = "the same, the other way round";
 
 const LOSSY: Batch = Batch { stream: 1, unordered: false, count: 200, size: 1000, first: 0 };
 const LOST: Batch = Batch { stream: 1, unordered: false, count: 20, size: 1000, first: 0 };
-/// Reliable, on the same stream.
+/// Reliable messages on the same stream.
 const AFTER: Batch = Batch { stream: 1, unordered: false, count: 10, size: 900, first: 1000 };
 
-/// `got` is `batch` with some left out, then all of `AFTER`, in order; how many are missing.
+/// Checks that `got` is a part of `batch`, then all of `AFTER`, in order. Returns the number missing.
 fn missing(got: &[Got], batch: &Batch) -> Result<usize, Stop> {
     let end = got.len().checked_sub(AFTER.count as usize);
     let (first, after) = end.map(|end| got.split_at(end)).ok_or_else(|| "too few messages".to_owned())?;
@@ -68,7 +69,7 @@ fn last_of(messages: &[Got]) -> bool {
     messages.last().is_some_and(|last| AFTER.expected().last().as_ref() == Some(last))
 }
 
-/// Our end told of as many messages as are missing at the peer.
+/// Checks that our end reported as many messages as are missing at the peer.
 fn accounted(world: &World, batch: &Batch) -> Result<(), Stop> {
     let missing = missing(&world.theirs, batch)?;
     let told = |event: &&Event| matches!(event, Event::SendFailed(failure) if failure.abandoned);
@@ -81,7 +82,7 @@ fn send_lossy(world: &mut World) -> Result<(), Stop> {
     connect_over(world, 1)?;
     lose_every(world, 10);
     send_all(world, &LOSSY, Reliability::Retransmissions(0));
-    // What is in the queue behind it is reliable.
+    // The messages queued after it are reliable.
     world.send(&AFTER);
     world.until("the last message at the peer", |world| last_of(&world.theirs))?;
     accounted(world, &LOSSY)
@@ -104,7 +105,7 @@ fn by_peer(world: &mut World) -> Result<(), Stop> {
     collect_lossy(world)
 }
 
-/// Data does not get through, in one direction.
+/// Loses all data in one direction.
 fn lose_data(world: &mut World, of_ours: bool) {
     world.lose(move |ours, bytes, _| ours == of_ours && bytes.len() > 500);
 }

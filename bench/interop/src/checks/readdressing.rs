@@ -62,7 +62,7 @@ fn theirs_signed(frames: &Frames) -> Result<(), String> {
     frames.signed(ASCONF).and_then(|()| frames.signed(ASCONF_ACK))
 }
 
-/// The peer's data came to two addresses of ours.
+/// Checks that the peer's data arrived at two addresses of ours.
 fn arrivals(frames: &Frames) -> Result<(), String> {
     let mut ends: Vec<_> = frames.with(false, DATA).map(|frame| frame.destination).collect();
     ends.sort_unstable();
@@ -70,7 +70,7 @@ fn arrivals(frames: &Frames) -> Result<(), String> {
     if ends.len() == 2 { Ok(()) } else { Err(format!("the peer's data came to {ends:?} only")) }
 }
 
-/// One address of ours, two of the peer's.
+/// Sets up an association between one address of ours and two of the peer's.
 fn begin(world: &mut World) -> Result<(), Stop> {
     listen_there(world, 2)?;
     world.connect(1)?;
@@ -129,7 +129,7 @@ fn delete(world: &mut World) -> Result<(), Stop> {
     world.collect(&[Batch::new(0, 50, 1000).from(70)])
 }
 
-/// Two addresses of ours, one of the peer's.
+/// Sets up an association between two addresses of ours and one of the peer's.
 fn begin_at_peer(world: &mut World) -> Result<(), Stop> {
     listen_there(world, 1)?;
     world.connect(2)?;

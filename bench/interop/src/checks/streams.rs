@@ -1,4 +1,4 @@
-//! RFC 6525: streams are reset and added, asked for by either end.
+//! RFC 6525: streams are reset and added, at the request of either end.
 
 use msctp_proto::{Config, Event, ReconfigOutcome, StreamEvent, StreamRequest};
 
@@ -39,7 +39,7 @@ fn few(config: &mut Config) {
     config.outbound_streams = 3;
 }
 
-/// pion's test program has no words for it.
+/// Stops with pion, whose test program has no command for resets.
 fn has_resets(world: &World) -> Result<(), Stop> {
     if world.peer_name.starts_with("pion") {
         return Err(Stop::Unsupported("its interface reports no resets".to_owned()));
@@ -47,7 +47,7 @@ fn has_resets(world: &World) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Asks for a change and waits until it is done.
+/// Requests a change and waits until it is done.
 fn change(world: &mut World, request: StreamRequest) -> Result<(), Stop> {
     let done = Event::Streams(StreamEvent::Answered {
         request: request.clone(),
@@ -105,7 +105,7 @@ fn asked_by_the_peer(world: &mut World) -> Result<(), Stop> {
     world.deliver(&[BEFORE])
 }
 
-/// Of three streams 0 to 2; 4 is one of the two that are added.
+/// Messages on stream 4, one of the two added to the three streams 0 to 2.
 const ADDED: Batch = Batch::new(4, 20, 500);
 
 fn added_by_us(world: &mut World) -> Result<(), Stop> {

@@ -13,13 +13,13 @@ use crate::job::Job;
 pub struct Stack {
     /// Its name on the command line.
     pub name: &'static str,
-    /// In the table, with its version.
+    /// Its title in the table, with its version.
     pub title: &'static str,
     server: fn(&Job) -> Result<(), String>,
     client: fn(&Job) -> Result<(), String>,
 }
 
-/// In the order of the table.
+/// All stacks, in the order of the table.
 pub const STACKS: &[Stack] = &[
     Stack { name: "msctp", title: "**msctp**", server: msctp::server, client: msctp::client },
     Stack {
@@ -78,7 +78,7 @@ pub fn client(name: &str, job: &Job) -> Result<(), String> {
     (find(name)?.client)(job)
 }
 
-/// Those that many associations are made with. Their `len` is a number of associations.
+/// Stacks measured with many associations. Their `len` is the number of associations.
 pub const MANY: [&str; 3] = ["msctp", "rtc", "sctp-proto"];
 
 pub fn hold(name: &str, job: &Job) -> Result<(), String> {

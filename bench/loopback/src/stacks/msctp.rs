@@ -46,7 +46,7 @@ pub fn client(job: &Job) -> Result<(), String> {
     })
 }
 
-/// Takes so many associations, each read by a task of its own.
+/// Accepts `len` associations, each read by its own task.
 pub fn hold(job: &Job) -> Result<(), String> {
     let tally = Rc::new(RefCell::new(Tally::default()));
     let readers = LocalSet::new();
@@ -70,7 +70,7 @@ pub fn hold(job: &Job) -> Result<(), String> {
     }))
 }
 
-/// Sets so many up; sends small messages over all of them in turn; ends them.
+/// Sets up `len` associations, sends small messages over all of them in turn, and ends them.
 pub fn open(job: &Job) -> Result<(), String> {
     block_on(async {
         let endpoint = Endpoint::bind(&EndpointOptions::new([job.own()])).map_err(|e| failed("bind")(&e))?;

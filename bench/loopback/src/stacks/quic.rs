@@ -1,4 +1,4 @@
-//! quinn, one stream; what are messages elsewhere are writes here. Encrypts.
+//! quinn with one stream; a write stands for a message. Encrypts.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ const NAME: &str = "localhost";
 /// The larger windows, in bytes.
 const LARGE: u32 = 16 << 20;
 
-/// Where the server leaves its certificate for the client.
+/// Returns the path at which the server stores its certificate for the client.
 fn certificate_file(address: SocketAddr) -> PathBuf {
     std::env::temp_dir().join(format!("msctp-loopback-{}.der", address.port()))
 }

@@ -1,5 +1,5 @@
-//! The stacks of `bench/peers` over a socket: those that are only a state machine, under a driver that uses the kernel as
-//! msctp's does: segmentation offload, coalesced and batched receiving.
+//! The sans-IO stacks of `bench/peers` over a socket, under a driver that uses the kernel as msctp's does:
+//! segmentation offload, coalesced and batched receiving.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -16,7 +16,7 @@ use msctp_udp::{Batch, Fragment, Outgoing, Socket, SocketOptions};
 use super::closing::{CLOSING, closing};
 use crate::job::{AT_ONCE, Job, SMALL, Tally, block_on, failed, pause, ready};
 
-/// Bytes that one call hands to segmentation offload at most.
+/// Maximum bytes that one call passes to segmentation offload.
 const OFFLOAD: usize = 65_000;
 
 pub fn rtc_server(job: &Job) -> Result<(), String> {
@@ -84,14 +84,14 @@ impl<E: End<Wire = VecDeque<Bytes>>> Driver<E> {
         self.start.elapsed()
     }
 
-    /// Lets it work, and sends what it gives.
+    /// Drives the node and sends its packets.
     async fn drive(&mut self) -> Result<(), String> {
         let now = self.now();
         self.node.drive(now, &mut self.incoming, &mut self.outgoing);
         self.transmit().await
     }
 
-    /// Packets of one length go together, the last may be shorter.
+    /// Sends packets of one length together; the last may be shorter.
     async fn transmit(&mut self) -> Result<(), String> {
         let Some(to) = self.peer else { return Ok(()) };
         while let Some(first) = self.outgoing.pop_front() {
@@ -128,7 +128,7 @@ impl<E: End<Wire = VecDeque<Bytes>>> Driver<E> {
         Ok(())
     }
 
-    /// Takes what arrived; waits for it until a timer is due.
+    /// Receives packets; waits for them until a timer is due.
     async fn receive(&mut self) -> Result<(), String> {
         let wake = self.node.wake().map(|wake| wake.saturating_sub(self.now()));
         let mut timer = pin!(tokio::time::sleep(wake.unwrap_or(Duration::from_secs(1))));
@@ -188,7 +188,7 @@ async fn client<E: End<Wire = VecDeque<Bytes>>>(node: E, job: &Job) -> Result<()
     Ok(())
 }
 
-/// Takes associations until the other end says that it is over.
+/// Accepts associations until the other end closes.
 async fn hold<E: End<Wire = VecDeque<Bytes>>>(node: E, job: &Job) -> Result<(), String> {
     let mut driver = Driver::new(node, job.address, None)?;
     ready();
@@ -200,7 +200,7 @@ async fn hold<E: End<Wire = VecDeque<Bytes>>>(node: E, job: &Job) -> Result<(), 
     Ok(())
 }
 
-/// Sets so many up, and no more: sending goes over the first one.
+/// Sets up `len` associations; data goes over the first.
 async fn open<E: End<Wire = VecDeque<Bytes>>>(node: E, job: &Job) -> Result<(), String> {
     let mut driver = Driver::new(node, job.own(), Some(job.address))?;
     pause("begin", 0)?;

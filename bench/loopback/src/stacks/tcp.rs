@@ -1,4 +1,4 @@
-//! The kernel's TCP, blocking calls; what are messages elsewhere are writes here.
+//! The kernel's TCP with blocking calls; a write stands for a message.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -1,4 +1,5 @@
-//! Plain UDP, as large as packets get: the limit of everything above it. Nothing is retransmitted; bytes count as they arrive.
+//! Plain UDP in packets of full size: the upper bound for the other stacks. Nothing is retransmitted; bytes
+//! count when they arrive.
 
 use std::future::poll_fn;
 use std::io::{IoSlice, IoSliceMut};

@@ -1,4 +1,4 @@
-//! What is allocated: per packet in steady state, and per idle association. See README.md.
+//! Measures allocations per message in steady state, and memory per idle association. See README.md.
 
 use std::alloc::System;
 
@@ -12,7 +12,7 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 const MESSAGES: u64 = 200_000;
 const ASSOCIATIONS: usize = 10_000;
 
-/// Allocations and reallocations per message, and bytes of them.
+/// Returns allocations and reallocations per message, and their bytes.
 fn steady<E: End>(mut pair: Pair<E>) -> (f64, f64) {
     pair.connect(1);
     pair.transfer(20_000);
@@ -23,9 +23,9 @@ fn steady<E: End>(mut pair: Pair<E>) -> (f64, f64) {
     (per_message(change.allocations + change.reallocations), per_message(change.bytes_allocated))
 }
 
-/// Bytes held per association and end, after the handshake.
+/// Returns the bytes held per association and end, after the handshake.
 fn idle<E: End>(mut pair: Pair<E>) -> f64 {
-    // What endpoints and wires need anyway.
+    // Allocate the endpoints' and wires' own memory first.
     pair.connect(1);
     let region = Region::new(ALLOCATOR);
     pair.connect(ASSOCIATIONS);

@@ -1,10 +1,10 @@
-//! What a byte costs both ends together. See README.md.
+//! Measures the CPU time per byte of both ends together. See README.md.
 
 use msctp_bench_peers::pair::{End, MESSAGE, Pair};
 use msctp_bench_peers::{msctp, peers};
 use rustix::time::{ClockId, clock_gettime};
 
-/// A stack with an association that is up and warm.
+/// Transfers a number of messages over a warmed-up association of a stack.
 type Transfer = Box<dyn FnMut(u64)>;
 
 fn warm<E: End + 'static>(mut pair: Pair<E>) -> Transfer {

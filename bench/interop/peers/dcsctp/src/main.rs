@@ -1,5 +1,5 @@
-//! A peer for the interoperability run: dcsctp over UDP (RFC 6951), told what to do by lines on stdin, and telling what
-//! happens by lines on stdout. The lines are described in `../../src/peer.rs`. Judges nothing.
+//! A peer for the interoperability run: dcsctp over UDP (RFC 6951). It reads commands from stdin and writes
+//! events to stdout, as `../../src/peer.rs` describes. It checks nothing itself.
 
 #![expect(clippy::disallowed_methods, reason = "a peer lives in real time")]
 
@@ -14,7 +14,7 @@ use dcsctp::api::{
 };
 
 const UDP_PORT: u16 = 9899;
-/// The other end's SCTP port; the library wants to know it before anything comes.
+/// The other end's SCTP port, which the library requires before the first packet.
 const THEIR_PORT: u16 = 5000;
 
 enum Input {
@@ -27,7 +27,7 @@ fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, &byte| (h ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// What message `number` of a stream says.
+/// Returns the content of message `number` of a stream.
 fn fill(stream: u16, number: u32, size: usize) -> Vec<u8> {
     let mut x = number.wrapping_mul(2_654_435_761).wrapping_add(stream.into());
     let next = |_| {
@@ -42,7 +42,7 @@ struct Peer {
     socket: Option<Socket>,
     udp: Option<UdpSocket>,
     remote: Option<SocketAddr>,
-    /// Waits for room.
+    /// Messages that wait for room in the send buffer.
     outgoing: VecDeque<(Message, SendOptions)>,
     start: Instant,
     shutdown_after: bool,
