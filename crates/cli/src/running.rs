@@ -79,7 +79,7 @@ pub(crate) fn outcome(
     }
     if skipped > 0 {
         return Err(interrupt.failure(format!(
-            "interrupted with {} to go; {} has what was done, and the same command goes on from there",
+            "interrupted with {} to go; {} has the completed ones; run the same command again to resume",
             counted(skipped as u64, "run"),
             page.display()
         )));

@@ -24,7 +24,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Whether this machine can; the reason is told.
+/// Returns whether this machine can emulate; prints the reason if not.
 fn can() -> bool {
     let output = run(&["--quiet", "--", "true"]);
     if output.status.success() {

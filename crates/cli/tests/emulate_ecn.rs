@@ -35,7 +35,7 @@ impl Ran {
     }
 }
 
-/// `None` where there are no emulated hosts; why is told.
+/// Runs an emulation; prints the reason and returns `None` if this machine cannot emulate.
 fn emulate(arguments: &[&str]) -> Option<Ran> {
     let dir = tempfile::tempdir().expect("made");
     let (summary, capture) = (dir.path().join("summary.json"), dir.path().join("run.pcapng"));

@@ -45,7 +45,7 @@ fn ack(controller: &Cubic, now: Time, rtt: Span) -> Ack {
     }
 }
 
-/// The packets of one window are acknowledged one by one in one round trip; the time after it.
+/// Acknowledges the packets of one window one by one in a round trip; returns the time after it.
 fn round(controller: &mut Cubic, start: Time, rtt: Span) -> Time {
     let packets = (controller.window().cwnd / MSS).max(1);
     for packet in 1..=packets {

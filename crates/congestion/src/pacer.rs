@@ -152,8 +152,8 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// In any stretch of time no more leaves than the rate gives and one burst or one packet; a sender
-        /// that always has data gets that rate to the byte.
+        /// In any interval at most rate × time plus one burst or one packet is sent; a sender that always has
+        /// data gets the rate to the byte.
         #[test]
         fn packets_keep_the_exact_rate(
             bps in 1_000u64..10_000_000_000, burst in 0u64..20_000,

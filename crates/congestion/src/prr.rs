@@ -120,7 +120,7 @@ mod tests {
         assert!(in_flight.abs_diff(10 * SMSS) <= SMSS, "{in_flight}: {sent:?}");
     }
 
-    /// RFC 6937 §3.1, second example: so much was lost that the flight is below the threshold at once.
+    /// RFC 6937 §3.1, second example: after many losses the flight is below the threshold at once.
     #[test]
     fn after_many_losses_it_conserves_packets_or_grows_as_slow_start() {
         for (safe, expected) in [(false, 1), (true, 2)] {

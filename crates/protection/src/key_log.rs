@@ -9,7 +9,7 @@ use crate::record::KeyContext;
 use crate::secret::Secret;
 use crate::suite::CipherSuite;
 
-/// The first word of a line. Other lines, as those of TLS in the same file, are no concern of this crate.
+/// The first word of a line. Other lines, such as those of TLS in the same file, are skipped.
 const LABEL: &str = "SCTP_DTLS_CHUNK";
 
 /// Key material of one direction and epoch, and the packets that it protects.

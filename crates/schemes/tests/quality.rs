@@ -1,5 +1,5 @@
 //! Radio link quality reported by QoS_Measurement (Afif et al.): sent on changes, skipped by a peer that
-//! does not know it, followed by the policy, and of no use to a peer that lies.
+//! does not know it, obeyed by the policy, and useless to a lying peer.
 
 #[path = "../../proto/tests/support/mod.rs"]
 mod support;
@@ -38,7 +38,7 @@ fn report(pair: &mut Pair, network: u8, quality: LinkQuality) {
     pair.with(Side::A, |a, now| a.link_event(now, event)).unwrap();
 }
 
-/// The last report that B took about A's address in `network`, as its trace has it.
+/// Returns the last report about A's address in `network` that B accepted, from B's trace.
 fn known(pair: &mut Pair, network: u8) -> Option<LinkQuality> {
     pair.run_for(Span::ZERO);
     let mut last = None;

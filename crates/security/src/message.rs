@@ -103,7 +103,7 @@ pub(crate) fn hello(records: &[u8]) -> Hello {
     /// Content type, version and length of a record; type and length of a handshake message.
     const RECORD: usize = 5;
     const HANDSHAKE: usize = 4;
-    /// The Random of a HelloRetryRequest begins so (RFC 8446 §4.1.3).
+    /// First bytes of the Random of a HelloRetryRequest (RFC 8446 §4.1.3).
     const RETRY: [u8; 8] = [0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11];
     let random = RECORD + HANDSHAKE + 2;
     match (records.first(), records.get(RECORD)) {

@@ -52,9 +52,9 @@ pub struct Point {
     pub lost: usize,
     /// Median of the delay beyond the model's.
     pub median: f64,
-    /// 99th percentile of it.
+    /// 99th percentile of that delay.
     pub p99: f64,
-    /// Maximum of it.
+    /// Maximum of that delay.
     pub max: f64,
     /// Processor time of emulator, sender and receiver together, in processors.
     pub cpu: f64,

@@ -22,7 +22,7 @@ pub const CHECKS: &[Check] = &[
     }),
     Check::new(
         "Delete-IP by us",
-        "added, preferred, then the first address deleted: data both ways goes on",
+        "added, preferred, then the first address deleted: data both ways continues",
         delete,
     )
     .frames(ours_signed),
@@ -36,7 +36,7 @@ pub const CHECKS: &[Check] = &[
     .frames(theirs_signed),
     Check::new(
         "Delete-IP by the peer",
-        "added, preferred, then its first address deleted: our data goes on",
+        "added, preferred, then its first address deleted: our data continues",
         peer_delete,
     )
     .frames(theirs_signed),

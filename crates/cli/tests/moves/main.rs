@@ -190,7 +190,7 @@ fn a_send_without_a_network_waits_for_one() {
     assert_eq!(sent.status.code(), Some(0), "{errors}");
     assert!(errors.contains("waiting for a network for up to 60 s"), "{errors}");
     assert_eq!(fs::read(arrived).expect("it arrived"), b"contents");
-    // And not for ever.
+    // The wait for a network is bounded.
     net.carrier("cell0", false);
     let late = finish(spawn(&net.mobile, &["connect", SERVER, "--timeout", "1"]), Duration::from_secs(20));
     assert_eq!(late.status.code(), Some(1), "{}", String::from_utf8_lossy(&late.stderr));

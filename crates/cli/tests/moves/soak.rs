@@ -251,8 +251,8 @@ fn start(host: &Host, args: &[&str], errors: fs::File) -> (Guard, ChildStdin, Ch
     (process, input, output)
 }
 
-/// `MSCTP_SOAK`: seconds, at least 20; 120 where it is not set. `scripts/soak` sets it. `MSCTP_SEED`: other
-/// moments; `MSCTP_LOSE_ONE_IN`: so many packets, 100.
+/// Moves an association for `MSCTP_SOAK` seconds: at least 20, 120 by default; `scripts/soak` sets it.
+/// `MSCTP_SEED` sets the times of the moves; one packet in `MSCTP_LOSE_ONE_IN` (100) is lost.
 #[test]
 #[ignore = "slow: two minutes of real time"]
 fn slow_soak() {

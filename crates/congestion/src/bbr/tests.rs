@@ -111,8 +111,8 @@ fn startup_ends_when_three_rounds_bring_no_growth() {
     assert!(rounds.pacing().abs_diff(990_000) < 2000, "{}", rounds.pacing());
 }
 
-/// Data first sent on another path measures no round trip; the path's, known from elsewhere, does until
-/// something does.
+/// Data first sent on another path measures no round trip; until other data does, the path's own round trip
+/// is used.
 #[test]
 fn samples_without_a_round_trip_use_that_of_the_path() {
     let mut rounds = Rounds::new();

@@ -75,7 +75,7 @@ impl Contest {
         self.rival.is_some()
     }
 
-    /// Records a round trip without a queue. Beside a rival it only shows that his window fell.
+    /// Records a round trip without a queue. With a rival it only shows that the rival's window fell.
     pub(super) fn on_near_base(&mut self, now: Time) {
         if self.rival.is_none() {
             self.near_base = Some(now);

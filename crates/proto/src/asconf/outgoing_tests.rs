@@ -472,7 +472,7 @@ fn a_restart_ends_all_requests_with_an_answer() {
     assert!(out.len() == 0 && out.next_timeout().is_none());
 }
 
-/// One that has to leave from an address that reaches nothing held up all others for ever.
+/// A request that must leave from an unreachable address once blocked all others for ever.
 #[test]
 fn a_wildcard_that_cannot_leave_holds_nothing_up() {
     let nowhere = |own: &IpAddr| *own != address(3);

@@ -405,8 +405,8 @@ pub(crate) fn streams(config: &Config, offer: &Offer<'_>) -> (u16, u16) {
     )
 }
 
-/// Returns the bytes of these addresses as parameters, each of which is a whole number of words: what causes
-/// quote.
+/// Returns these addresses encoded as parameters, for error causes to quote. Each is a multiple of four
+/// bytes.
 pub(crate) fn address_params(addresses: &[IpAddr]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for &address in addresses {

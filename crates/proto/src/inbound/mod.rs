@@ -239,7 +239,7 @@ impl Inbound {
         //# so far.
         if place == Place::Next {
             // Nothing can be read before this chunk is taken: dropping it would stop the association for
-            // ever. It can be read at once, or goes on with a message that is not complete; `take` delivers
+            // ever. It can be read at once, or continues an incomplete message; `take` delivers
             // that in parts in the end. The rest of its packet is as good, within bounds: one small message
             // for each packet would be slow.
             let within = || self.all_was_read && !self.window.holds_buffers(GAP_LIMIT);

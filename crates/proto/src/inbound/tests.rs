@@ -451,7 +451,7 @@ fn rfc3758_3_6_incomplete_messages_are_discarded_unless_they_can_be_completed() 
 
 #[test]
 fn the_rest_of_an_abandoned_message_is_no_violation() {
-    // 1 and 2 of four were forwarded over; 3 is under way still, 4 was never sent. Then a new message.
+    // 1 and 2 of four were skipped by the FORWARD TSN; 3 is in flight, 4 was never sent. Then a new message.
     let mut inbound = receiver(|_| {});
     inbound.handle_data(&chunk(1, 1, FIRST, b"a")).unwrap();
     take_forward(&mut inbound, ms(0), 2, &[(0, 1)]);

@@ -1,4 +1,4 @@
-//! [`StartRule`]: a scheme that only says how the new path starts. Most are: they differ in one function.
+//! [`StartRule`]: a scheme that only chooses the start state of the new path, as most schemes do.
 
 use core::fmt;
 use core::marker::PhantomData;

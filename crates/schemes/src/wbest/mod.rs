@@ -391,7 +391,7 @@ impl WBest {
 }
 
 impl Group {
-    /// Empties the group for `size` new probes. Ids go on counting, so that late answers match nothing.
+    /// Empties the group for `size` new probes. Ids continue, so that late answers match no probe.
     fn begin(&mut self, size: usize) {
         self.first_id += self.probes.len() as u64;
         self.probes.clear();

@@ -436,7 +436,7 @@ fn bad_parameters_are_named() {
 }
 
 proptest::proptest! {
-    /// Whatever answers come when, in any order: no panic, bounded memory, B within every C so far and B(0).
+    /// Any answers at any times, in any order: no panic, bounded memory, B within every C so far and B(0).
     #[test]
     fn any_answers_at_any_time(
         steps in proptest::collection::vec((0u64..200, 0u64..3_000_000, 0u8..4), 1..400),

@@ -121,7 +121,7 @@ fn wrapped(text: &str) -> String {
     out
 }
 
-/// The requirements with what holds them; and what is wrong with the annotations.
+/// Returns the requirements with their annotations, and the faults of the annotations.
 fn requirements<'a>(annotations: &'a [Annotation]) -> (Vec<Requirement<'a>>, String) {
     let rfcs = read_rfcs();
     let mut wrong = String::new();

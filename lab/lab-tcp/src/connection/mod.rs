@@ -279,7 +279,7 @@ impl Connection {
         self.sender.as_ref().map(|sender| sender.controller().window())
     }
 
-    /// Returns whether fast recovery is under way.
+    /// Returns whether fast recovery is in progress.
     #[must_use]
     pub fn is_recovering(&self) -> bool {
         self.sender.as_ref().is_some_and(Sender::is_recovering)

@@ -20,7 +20,7 @@ pub(crate) enum Response {
 /// Phase of a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// No recovery is under way.
+    /// No recovery is in progress.
     #[default]
     Open,
     /// The recovery responds to the loss.
@@ -28,17 +28,17 @@ pub(super) enum Phase {
 }
 
 impl Phase {
-    /// Returns whether fast recovery is under way.
+    /// Returns whether fast recovery is in progress.
     pub(super) fn is_fast(self) -> bool {
         self == Self::Answering(Response::Fast)
     }
 
-    /// Returns whether a recovery with a retransmission is under way.
+    /// Returns whether a recovery with a retransmission is in progress.
     pub(super) fn is_recovering(self) -> bool {
         matches!(self, Self::Answering(Response::Fast | Response::Ld))
     }
 
-    /// Returns whether LD recovery, or the wait before it, is under way.
+    /// Returns whether LD recovery, or the wait before it, is in progress.
     pub(super) fn is_ld(self) -> bool {
         matches!(self, Self::Answering(Response::Ld | Response::Wait))
     }

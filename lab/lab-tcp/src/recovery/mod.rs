@@ -70,7 +70,7 @@ pub(crate) trait Recovery: Debug + Send {
     /// Notes that the segment was sent. `at`: the state before it.
     fn on_sent(&mut self, at: &Outstanding, segment: &Segment);
 
-    /// Returns whether fast recovery or LD recovery is under way.
+    /// Returns whether fast recovery or LD recovery is in progress.
     fn is_recovering(&self) -> bool;
 
     /// Returns the algorithm's estimate of the bytes in the network.

@@ -85,7 +85,7 @@ pub(crate) struct Sender {
     fresh_from: Option<u64>,
     restart_rtt_after_spurious: bool,
     differentiation: Differentiation,
-    /// LD recovery is under way.
+    /// LD recovery is in progress.
     in_ld: bool,
     restart_timer_on_fast_retransmit: bool,
     halve_window: bool,

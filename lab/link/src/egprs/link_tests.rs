@@ -210,7 +210,7 @@ fn setting_up_and_delayed_release_of_the_flow() {
     };
     let mut link = link(config, 0.0);
     let _ = link.offer(ms(0), 1, 40);
-    // Polled at 200 ms, the report is made at 260 ms and read at 280 ms; the flow goes on until 780 ms.
+    // Polled at 200 ms, the report is made at 260 ms and read at 280 ms; the flow continues until 780 ms.
     assert_eq!(drain(&mut link, ms(779)), [(1, 220, true)]);
     let _ = link.offer(ms(779), 2, 40);
     assert_eq!(drain(&mut link, ms(2000)), [(2, 800, true)], "within the flow");

@@ -295,8 +295,8 @@ impl<P> LteLink<P> {
     }
 
     /// Considers the PDU for retransmission (§5.2.1). With RETX_COUNT at maxRetxThreshold the standard
-    /// tells the upper layers, which set the bearer up again; here the PDU's packets are lost and the bearer
-    /// goes on.
+    /// notifies the upper layers, which set the bearer up again; here the PDU's packets are lost and the
+    /// bearer continues.
     fn retransmit(&mut self, at: Time, number: u64) {
         let Some(pdu) = self.window.get_mut(number) else { return };
         let count = pdu.extra.map_or(0, |count| count + 1);

@@ -238,7 +238,7 @@ impl<P> Cell<P> {
 
     /// Changes something from the next attempt on: the rate of the cell's data frames, the delay of the
     /// port's link in both directions; brings the port's link up or takes it down, in both directions. When a
-    /// link goes down what is inside is lost; an exchange that is under way occupies the medium to its end.
+    /// link goes down its packets are lost; an exchange in progress occupies the medium to its end.
     ///
     /// # Errors
     /// [`Unsupported`] for a rate of zero (take the link down instead) and for what radio blocks have.
