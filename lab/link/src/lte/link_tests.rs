@@ -391,8 +391,8 @@ mod under_random_changes {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Every accepted packet leaves once, in order; all arrive unless the cell changed, the link went down or
-        /// a PDU was abandoned.
+        /// Every accepted packet leaves once, in order; all arrive unless the cell changed, the link went
+        /// down or a PDU was abandoned.
         #[test]
         fn packets_are_conserved_in_order(
             ops in prop::collection::vec(op(), 1..60),
