@@ -2,16 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-/// Inputs of other implementations: the folder that `MSCTP_CORPUS` names, else `../shared/corpora` beside the
-/// repository, if it exists.
+/// Inputs of other implementations: the folder that `MSCTP_CORPUS` names.
 pub(crate) fn public_corpora() -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora");
-    let named = std::env::var_os("MSCTP_CORPUS").map(PathBuf::from);
-    let folder = named.or_else(|| beside.is_dir().then_some(beside));
+    let folder = std::env::var_os("MSCTP_CORPUS").map(PathBuf::from);
     if folder.is_none() {
-        eprintln!(
-            "skipped: no public corpora (MSCTP_CORPUS names no folder, and ../shared/corpora is not there)"
-        );
+        eprintln!("skipped: MSCTP_CORPUS names no folder of other implementations' inputs");
     }
     folder
 }
