@@ -4,10 +4,11 @@ use msctp_units::{Rate, Span, Time};
 
 use super::allowance::Allowance;
 use super::{DelayBound, DelayBoundConfig};
-use crate::amount::over;
-use crate::controller::{Ack, Controller, ControllerConfig, IpVersion, Loss, LossKind, Measured, StartState};
-use crate::delivery::{DeliverySample, LostPacket};
-use crate::factory::ControllerFactory;
+use msctp_congestion::amount::over;
+use msctp_congestion::{
+    Ack, Controller, ControllerConfig, ControllerFactory, DeliverySample, IpVersion, Loss, LossKind,
+    LostPacket, Measured, StartState,
+};
 
 const BASE: Span = Span::from_millis(100);
 const PACKET: u64 = 1000;

@@ -12,12 +12,13 @@ mod tests;
 
 use msctp_units::{Rate, Span, Time};
 
-use crate::amount::{off_wire, on_wire, over, per_second, permille};
-use crate::controller::{Ack, Controller, ControllerConfig, Loss, LossKind, Measured, StartState, Window};
-use crate::delivery::{DeliverySample, LostPacket};
-use crate::factory::Make;
 use allowance::Allowance;
 use contest::{Contest, End};
+use msctp_congestion::amount::{off_wire, on_wire, over, per_second, permille};
+use msctp_congestion::{
+    Ack, Controller, ControllerConfig, DeliverySample, Loss, LossKind, LostPacket, Make, Measured,
+    StartState, Window,
+};
 use path::PathModel;
 
 /// Options of [`DelayBound`]: none.
@@ -67,8 +68,10 @@ const AFTER_ECN: u64 = 850;
 ///
 /// Rivals: a queue that stays although this flow drained its own belongs to another flow (Copa, Arun and
 /// Balakrishnan, NSDI 2018, tests its own oscillation likewise). Against it the window is that of
-/// [`Cubic`](crate::Cubic), until a later drain finds the queue gone. A drain lasts a few round trips with
-/// three quarters of the bandwidth-delay product, and measures the least round trip again.
+/// [`Cubic`], until a later drain finds the queue gone. A drain lasts a few round trips with three quarters
+/// of the bandwidth-delay product, and measures the least round trip again.
+///
+/// [`Cubic`]: msctp_congestion::Cubic
 #[derive(Clone, Debug)]
 pub struct DelayBound {
     config: ControllerConfig,

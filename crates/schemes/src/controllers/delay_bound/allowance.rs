@@ -2,8 +2,8 @@
 
 use msctp_units::{Span, Time};
 
-use crate::amount::{over, permille};
-use crate::delivery::LostPacket;
+use msctp_congestion::LostPacket;
+use msctp_congestion::amount::{over, permille};
 
 /// The queueing delay at [`REFERENCE_RATE`].
 const TARGET: Span = Span::from_millis(15);
