@@ -86,6 +86,6 @@ pub mod fuzzing {
     ///
     /// The receiving half has an error.
     pub fn reassembly(script: &[u8]) {
-        crate::inbound::script::play(script);
+        crate::inbound::testing::play(script);
     }
 }

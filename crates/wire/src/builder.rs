@@ -70,7 +70,7 @@ impl<'o> PacketBuilder<'o> {
     /// Begins a packet of at most `max_len` bytes (common header included) at the end of `out`.
     ///
     /// No packet is longer than 65,535 bytes, so every Length field fits its value.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn new(
         out: &'o mut Vec<u8>,
@@ -267,7 +267,7 @@ impl<'o> PacketBuilder<'o> {
     }
 
     /// Completes the packet and returns its length in bytes. Writes the CRC32c unless it is left out.
-    #[inline]
+    #[inline(always)]
     pub fn finish(mut self) -> usize {
         if !self.without_checksum {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-6.8

@@ -13,7 +13,8 @@ pub(crate) const FIELD: usize = 8;
 /// The field in a packet holds the number little-endian: RFC 9260 Appendix A maps the remainder's highest
 /// coefficients to the low-order bits of the first byte, which is how reflected implementations number them
 /// too.
-#[inline]
+// The library inlines each of its implementations into its caller.
+#[inline(never)]
 pub fn crc32c(bytes: &[u8]) -> u32 {
     crc_fast::crc32_iscsi(bytes)
 }
@@ -33,54 +34,26 @@ pub(crate) fn found(packet: &[u8]) -> u32 {
 /// Returns the CRC32c of a packet as if its Checksum field were zero (RFC 9260 §6.8, steps 1 and 2).
 ///
 /// `packet` must hold at least the common header.
-#[inline]
 pub(crate) fn of_packet(packet: &[u8]) -> u32 {
     let (header, chunks) = packet.split_at(FIELD + 4);
-    let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, after_header(header).into());
+    let mut digest = Digest::new(CrcAlgorithm::Crc32Iscsi);
+    digest.update(&header[..FIELD]);
+    digest.update(&[0; 4]);
     digest.update(chunks);
     // A 32-bit CRC in the low half of the library's 64-bit result.
     digest.finalize() as u32
 }
 
-/// Returns the state of the CRC after a common header with a zero Checksum field.
-///
-/// A table lookup beats two library calls, for 8 bytes and for 4 zeros: parsing and verifying the packet of a
-/// SACK takes 15 ns instead of 32 ns.
+/// Returns the same as [`of_packet`] in one pass over the whole packet, whose Checksum field is zero
+/// meanwhile: the packet of a SACK takes half the time.
 #[inline]
-fn after_header(header: &[u8]) -> u32 {
-    let mut state = 0;
-    for (i, table) in AFTER.iter().enumerate() {
-        // The register starts with all ones: that inverts the first four bytes.
-        let inverted = if i < 4 { 0xff } else { 0 };
-        state ^= table[usize::from(header[i] ^ inverted)];
-    }
-    state
+pub(crate) fn of_packet_mut(packet: &mut [u8]) -> u32 {
+    let field = found(packet).to_le_bytes();
+    packet[FIELD..FIELD + 4].fill(0);
+    let crc = crc32c(packet);
+    packet[FIELD..FIELD + 4].copy_from_slice(&field);
+    crc
 }
-
-/// `AFTER[i][byte]`: what byte `i` of the common header adds to the state at the header's end.
-static AFTER: [[u32; 256]; FIELD] = {
-    let mut tables = [[0; 256]; FIELD];
-    let mut i = 0;
-    while i < FIELD {
-        let mut byte = 0;
-        while byte < 256 {
-            // CRC register after the byte and the bytes that follow it, taken as zero.
-            let mut state = byte as u32;
-            let mut bits = (FIELD + 4 - i) * 8;
-            while bits > 0 {
-                state = (state >> 1) ^ (POLYNOMIAL & (state & 1).wrapping_neg());
-                bits -= 1;
-            }
-            tables[i][byte] = state;
-            byte += 1;
-        }
-        i += 1;
-    }
-    tables
-};
-
-/// 0x1EDC6F41 (RFC 9260 Appendix A), lowest coefficient first.
-const POLYNOMIAL: u32 = 0x1EDC_6F41_u32.reverse_bits();
 
 #[cfg(test)]
 mod tests {
@@ -118,7 +91,8 @@ mod tests {
     fn packet_checksum_takes_the_field_as_zero() {
         for len in 12..400 {
             let mut packet: Vec<u8> = (0..len).map(|i| (i * 31 + 7) as u8).collect();
-            let computed = of_packet(&packet);
+            let (computed, before) = (of_packet(&packet), packet.clone());
+            assert_eq!((of_packet_mut(&mut packet), &packet), (computed, &before), "length {len}");
             packet[FIELD..FIELD + 4].fill(0);
             assert_eq!(computed, reference(&packet), "length {len}");
         }

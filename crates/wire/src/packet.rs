@@ -54,6 +54,47 @@ impl CommonHeader {
         let bytes = fields.to_be_bytes();
         core::array::from_fn(|i| bytes[i])
     }
+
+    #[inline]
+    fn parse(bytes: &[u8]) -> Result<Self, PacketError> {
+        if bytes.len() < Self::LEN {
+            return Err(PacketError::TooShort { len: bytes.len() });
+        }
+        let (src_port, dst_port) = (be16(bytes, 0), be16(bytes, 2));
+        // RFC 9260 §3.1: port number 0 MUST NOT be used.
+        if src_port == 0 || dst_port == 0 {
+            return Err(PacketError::ZeroPort { src_port, dst_port });
+        }
+        let verification_tag = VerificationTag::new(be32(bytes, 4));
+        Ok(Self { src_port, dst_port, verification_tag, checksum: checksum::found(bytes) })
+    }
+
+    /// Returns whether the checksum must be right, in the packet `bytes`.
+    #[inline]
+    fn needs_check(&self, bytes: &[u8], checksum: Checksum) -> bool {
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.8
+        //= type=exception
+        //= reason=option `offer.lower_layer_protects`, off by default: RFC 9653 takes a checksum of 0 for
+        //= reason=right
+        //# the receiver MUST first check the CRC32c checksum as follows:
+        let left_out = checksum == Checksum::ZeroOrRight && self.checksum == 0 && {
+            let first = bytes.get(Self::LEN).copied().map(ChunkType);
+            !matches!(first, Some(ChunkType::INIT | ChunkType::COOKIE_ECHO))
+        };
+        checksum != Checksum::Skip && !left_out
+    }
+
+    #[inline]
+    fn check(&self, computed: u32) -> Result<(), PacketError> {
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.8
+        //# the receiver MUST first check the CRC32c checksum as follows:
+        if self.checksum != computed {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.8
+            //# the receiver MUST treat the packet as an invalid SCTP packet.
+            return Err(PacketError::BadChecksum { found: self.checksum, computed });
+        }
+        Ok(())
+    }
 }
 
 /// A received packet, borrowed.
@@ -69,38 +110,26 @@ impl<'a> Packet<'a> {
     ///
     /// # Errors
     /// If the header is truncated, a port is 0, or the checksum is checked and wrong.
-    #[inline]
     pub fn parse(bytes: &'a [u8], checksum: Checksum) -> Result<Self, PacketError> {
-        if bytes.len() < CommonHeader::LEN {
-            return Err(PacketError::TooShort { len: bytes.len() });
+        let header = CommonHeader::parse(bytes)?;
+        if header.needs_check(bytes, checksum) {
+            header.check(checksum::of_packet(bytes))?;
         }
-        let (src_port, dst_port) = (be16(bytes, 0), be16(bytes, 2));
-        // RFC 9260 §3.1: port number 0 MUST NOT be used.
-        if src_port == 0 || dst_port == 0 {
-            return Err(PacketError::ZeroPort { src_port, dst_port });
+        Ok(Self { header, bytes })
+    }
+
+    /// Parses as [`parse`](Self::parse), faster, because it may write to the Checksum field; the bytes are
+    /// the same afterwards.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    #[inline]
+    pub fn parse_mut(bytes: &'a mut [u8], checksum: Checksum) -> Result<Self, PacketError> {
+        let header = CommonHeader::parse(bytes)?;
+        if header.needs_check(bytes, checksum) {
+            header.check(checksum::of_packet_mut(bytes))?;
         }
-        let found = checksum::found(bytes);
-        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.8
-        //= type=exception
-        //= reason=option `offer.lower_layer_protects`, off by default: RFC 9653 takes a checksum of 0 for
-        //= reason=right
-        //# the receiver MUST first check the CRC32c checksum as follows:
-        let left_out = checksum == Checksum::ZeroOrRight && found == 0 && {
-            let first = bytes.get(CommonHeader::LEN).copied().map(ChunkType);
-            !matches!(first, Some(ChunkType::INIT | ChunkType::COOKIE_ECHO))
-        };
-        if checksum != Checksum::Skip && !left_out {
-            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.8
-            //# the receiver MUST first check the CRC32c checksum as follows:
-            let computed = checksum::of_packet(bytes);
-            if found != computed {
-                //= https://www.rfc-editor.org/rfc/rfc9260#section-6.8
-                //# the receiver MUST treat the packet as an invalid SCTP packet.
-                return Err(PacketError::BadChecksum { found, computed });
-            }
-        }
-        let verification_tag = VerificationTag::new(be32(bytes, 4));
-        Ok(Self { header: CommonHeader { src_port, dst_port, verification_tag, checksum: found }, bytes })
+        Ok(Self { header, bytes })
     }
 
     /// Returns the chunks in order. After a framing error the iteration ends.

@@ -91,30 +91,31 @@ impl Association {
         if self.protection.is_some() && Self::is_sealed(bytes) {
             return self.input_sealed(now, at, ecn, bytes, jar);
         }
-        self.input_clear(now, at, ecn, bytes, jar, None)
+        let Ok(packet) = Packet::parse_mut(bytes, self.checksum()) else {
+            self.stats.malformed_packets += 1;
+            return false;
+        };
+        self.input_clear(now, at, ecn, &packet, jar, None)
     }
 
-    /// Handles a packet in clear as [`input`](Self::input). `cookie`: the authentic cookie of the packet's
-    /// COOKIE ECHO, if the jar opened it already.
+    /// Handles a packet in clear, whose checksum is right, as [`input`](Self::input). `cookie`: the authentic
+    /// cookie of the packet's COOKIE ECHO, if the jar opened it already.
     #[inline]
     pub(crate) fn input_clear(
         &mut self,
         now: Time,
         at: PathAddr,
         ecn: Ecn,
-        bytes: &[u8],
+        packet: &Packet<'_>,
         jar: &mut CookieJar,
         cookie: Option<&Cookie>,
     ) -> bool {
-        let Ok(packet) = Packet::parse(bytes, self.checksum()) else {
-            self.stats.malformed_packets += 1;
-            return false;
-        };
-        if self.state == State::Closed || self.protection.is_some() && !self.admits_clear(&packet) {
+        if self.state == State::Closed || self.protection.is_some() && !self.admits_clear(packet) {
             return false;
         }
-        self.begin_credit(at, bytes.len());
-        self.take_packet(now, at, ecn, &packet, (jar, cookie), (false, bytes.len()))
+        let len = packet.bytes().len();
+        self.begin_credit(at, len);
+        self.take_packet(now, at, ecn, packet, (jar, cookie), (false, len))
     }
 
     /// Returns how checksums are verified. RFC 9653 §5.3: an end that announced it accepts a checksum of 0.
@@ -345,6 +346,14 @@ impl Association {
             //# An endpoint MUST process received chunks in their order in the packet.
             let go_on = match &chunks.next() {
                 None => break,
+                Some(Ok(Chunk::Data(data))) if !self.auth.lacks(ChunkType::DATA, seen.authenticated) => {
+                    let stamp = Stamp { tsn: data.tsn, len: data.payload.len() };
+                    self.take_data(now, at, stamp, &mut seen, |inbound| inbound.handle_data(data))
+                }
+                Some(Ok(Chunk::Sack(sack))) if !self.auth.lacks(ChunkType::SACK, seen.authenticated) => {
+                    self.take_sack(now, at, sack);
+                    true
+                }
                 Some(Ok(Chunk::CookieEcho(echo))) if first => {
                     seen.control = true;
                     self.trace_control(now, Direction::In, self.path_of(at), echo);
@@ -385,7 +394,7 @@ impl Association {
             if !go_on || self.state == State::Closed {
                 break;
             }
-            first &= rest.first() == Some(&ChunkType::AUTH.0);
+            first = first && rest.first() == Some(&ChunkType::AUTH.0);
         }
         if seen.asconf && self.state != State::Closed {
             self.limit_asconf_acks();
@@ -398,28 +407,33 @@ impl Association {
             self.paths.verify_receiving_path(path, now);
         }
         if seen.data && self.state != State::Closed {
-            self.inbound.end_packet(now);
-            if seen.marked {
-                self.note_mark(now, at, &seen);
-            }
-            if self.inbound.is_tuned() {
-                let rtt =
-                    self.path_of(at).and_then(|path| self.paths.get(path)).and_then(|path| path.rtt.srtt());
-                self.inbound.tune(now, rtt);
-            }
-            self.output.sack_to = Some(at);
-            self.answer_data_by_shutdown();
-            if self.reconfig.has_deferred() {
-                self.perform_deferred(at);
-            }
-            self.notify_readable();
+            self.end_data_packet(now, at, &seen);
         }
         seen.control
     }
 
-    /// Handles a chunk; returns false if the rest of the packet must be ignored. `rest` begins with the
-    /// chunk.
-    #[inline(always)]
+    /// Does what is due once after all DATA chunks of a packet.
+    #[inline]
+    fn end_data_packet(&mut self, now: Time, at: PathAddr, seen: &Seen) {
+        self.inbound.end_packet(now);
+        if seen.marked {
+            self.note_mark(now, at, seen);
+        }
+        if self.inbound.is_tuned() {
+            let rtt = self.path_of(at).and_then(|path| self.paths.get(path)).and_then(|path| path.rtt.srtt());
+            self.inbound.tune(now, rtt);
+        }
+        self.output.sack_to = Some(at);
+        self.answer_data_by_shutdown();
+        if self.reconfig.has_deferred() {
+            self.perform_deferred(at);
+        }
+        self.notify_readable();
+    }
+
+    /// Handles any chunk but DATA and SACK; returns false if the rest of the packet must be ignored. `rest`
+    /// begins with the chunk.
+    #[inline(never)]
     fn take_chunk(
         &mut self,
         now: Time,
@@ -445,27 +459,6 @@ impl Association {
             //# packet.
             return self.discard_unauthenticated(chunk.chunk_type());
         }
-        if let Chunk::Data(data) = chunk {
-            let stamp = Stamp { tsn: data.tsn, len: data.payload.len() };
-            return self.take_data(now, at, stamp, seen, |inbound| inbound.handle_data(data));
-        }
-        if let Chunk::Sack(sack) = chunk {
-            self.take_sack(now, at, sack);
-            return true;
-        }
-        self.take_control(now, at, chunk, rest, seen)
-    }
-
-    /// Handles a chunk as [`take_chunk`](Self::take_chunk), for all chunks but DATA and SACK.
-    #[inline(never)]
-    fn take_control(
-        &mut self,
-        now: Time,
-        at: PathAddr,
-        chunk: &Chunk<'_>,
-        rest: &[u8],
-        seen: &mut Seen,
-    ) -> bool {
         seen.control = true;
         if self.tracer.is_on() {
             self.trace_control(now, Direction::In, self.path_of(at), chunk);

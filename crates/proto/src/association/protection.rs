@@ -182,11 +182,11 @@ impl Association {
         bytes: &mut [u8],
         jar: &mut CookieJar,
     ) -> bool {
-        let Ok(packet) = Packet::parse(bytes, self.checksum()) else {
+        let Ok(packet) = Packet::parse_mut(bytes, self.checksum()) else {
             self.stats.malformed_packets += 1;
             return false;
         };
-        let (header, tags, len) = (packet.header, &self.tags, bytes.len());
+        let (header, tags, len) = (packet.header, &self.tags, packet.bytes().len());
         let ours = (tags.local_tag, tags.local_port, tags.peer_port);
         if (header.verification_tag.get(), header.dst_port, header.src_port) != ours {
             self.stats.wrong_tag_packets += 1;

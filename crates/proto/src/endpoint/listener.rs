@@ -49,7 +49,7 @@ impl Endpoint {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.2
         //# An INIT or INIT ACK chunk MUST be treated as belonging to an already established association
         if let Some(slot) = offer.addresses.iter().find_map(known) {
-            return self.give(now, at, packet.bytes(), slot, None);
+            return self.give(now, at, packet, slot, None);
         }
         if !self.listeners.contains_key(&local_port) {
             // RFC 9260 §8.4 rule 3
@@ -172,7 +172,7 @@ impl Endpoint {
             return self.reply_signed(now, at, ports, cookie.peer_tag, &error, auth);
         }
         if let Some(slot) = slot {
-            return self.give(now, at, packet.bytes(), slot, Some(&cookie));
+            return self.give(now, at, packet, slot, Some(&cookie));
         }
         // The association that it set up is over: this is a replay, or the peer missed the end.
         let used = self.jar.is_used(&cookie);
@@ -207,7 +207,7 @@ impl Endpoint {
         self.jar.use_up(now, cookie);
         //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
         //# the COOKIE-ECHO and all the chunks after the COOKIE-ECHO MUST be processed
-        self.give(now, at, packet.bytes(), handle.slot, Some(cookie));
+        self.give(now, at, packet, handle.slot, Some(cookie));
         DatagramOutcome::Accepted(handle)
     }
 }

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use msctp_units::{Ecn, Time};
-use msctp_wire::{ChunkType, EncodeChunk, PacketBuilder, PacketError, VerificationTag};
+use msctp_wire::{ChunkType, EncodeChunk, Packet, PacketBuilder, PacketError, VerificationTag};
 
 use self::demux::{Demux, Keys};
 use self::listener::Listener;
@@ -406,12 +406,12 @@ impl Endpoint {
         &mut self,
         now: Time,
         at: PathAddr,
-        bytes: &[u8],
+        packet: &Packet<'_>,
         slot: u32,
         cookie: Option<&Cookie>,
     ) -> DatagramOutcome {
         self.give_found(slot, |association, jar| {
-            association.input_clear(now, at, Ecn::NotEct, bytes, jar, cookie)
+            association.input_clear(now, at, Ecn::NotEct, packet, jar, cookie)
         })
     }
 
@@ -464,7 +464,7 @@ impl Endpoint {
         if !self.replies.is_empty() {
             return self.send_reply(out);
         }
-        self.next_transmit(now, out, |_, transmit| transmit)
+        self.next_transmit(now, out)
     }
 
     /// Returns the next packet with the association that sends it; `None` for a reply without one. Replies
@@ -473,24 +473,20 @@ impl Endpoint {
         if !self.replies.is_empty() {
             return self.send_reply(out).map(|transmit| (None, transmit));
         }
-        self.next_transmit(now, out, |handle, transmit| (Some(handle), transmit))
+        let transmit = self.next_transmit(now, out)?;
+        Some((self.dirty.front().map(|&slot| self.handle(slot)), transmit))
     }
 
-    /// Returns the next packet of an association, mapped by `give`. Inlined into both callers because
-    /// `Transmit` is large.
+    /// Returns the next packet of an association, which is then the first dirty one.
     #[inline(always)]
-    fn next_transmit<R>(
-        &mut self,
-        now: Time,
-        out: &mut Vec<u8>,
-        give: impl Fn(Handle, Transmit) -> R,
-    ) -> Option<R> {
+    fn next_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         while let Some(&slot) = self.dirty.front() {
-            let handle = self.handle(slot);
-            if let Some(entry) = &mut self.slots[slot as usize].entry
-                && let Some(transmit) = entry.association.poll_transmit(now, out)
-            {
-                return Some(give(handle, transmit));
+            if let Some(entry) = &mut self.slots[slot as usize].entry {
+                // Returned in place, as `Transmit` is large.
+                let transmit = entry.association.poll_transmit(now, out);
+                if transmit.is_some() {
+                    return transmit;
+                }
             }
             self.dirty.pop_front();
             self.settle(slot);

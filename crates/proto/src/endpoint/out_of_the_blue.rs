@@ -53,8 +53,8 @@ fn reports_stale_cookie(packet: &Packet<'_>) -> bool {
 
 impl Endpoint {
     /// Handles a packet without an association.
-    pub(super) fn take_stray(&mut self, now: Time, at: PathAddr, bytes: &[u8]) -> DatagramOutcome {
-        let packet = match Packet::parse(bytes, Checksum::Verify) {
+    pub(super) fn take_stray(&mut self, now: Time, at: PathAddr, bytes: &mut [u8]) -> DatagramOutcome {
+        let packet = match Packet::parse_mut(bytes, Checksum::Verify) {
             Ok(packet) => packet,
             Err(error) => return DatagramOutcome::Ignored(IgnoreReason::Malformed(error)),
         };
@@ -90,7 +90,7 @@ impl Endpoint {
             // Its owner may say that it knows no such association, if the address was listed and never
             // confirmed.
             Kind::Silent => match self.demux.by_listed(ports.0, ports.1, at.remote) {
-                Some(slot) => self.give(now, at, bytes, slot, None),
+                Some(slot) => self.give(now, at, &packet, slot, None),
                 None => DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue),
             },
             //= https://www.rfc-editor.org/rfc/rfc9260#section-8.4

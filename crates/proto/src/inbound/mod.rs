@@ -12,9 +12,9 @@ mod ordering;
 mod piece;
 mod reassembly;
 mod sack_clock;
-#[cfg(any(test, fuzzing))]
-pub(crate) mod script;
 mod slab;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod tsn_map;
@@ -228,7 +228,7 @@ impl Inbound {
         if self.window.is_squeezed(self.ordering.memory()) && !self.ordering.has_begun(stream) {
             return false;
         }
-        if self.window.a_rwnd() > 0 || self.window.was_granted(len) {
+        if self.window.is_open() || self.window.was_granted(len) {
             return true;
         }
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
@@ -396,6 +396,7 @@ impl Inbound {
     /// Returns the next message, in the order of its stream.
     ///
     /// Afterwards a SACK may be due that announces the freed window.
+    #[inline]
     pub(crate) fn read(&mut self) -> Option<Message> {
         let Arrived { message, chunks, .. } = self.ordering.read()?;
         self.window.release(message.data.len(), chunks);

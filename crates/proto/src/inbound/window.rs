@@ -107,6 +107,7 @@ impl ReceiveWindow {
     }
 
     /// Returns the a_rwnd of a SACK sent now. With zero, new data is dropped.
+    #[inline]
     pub(super) fn a_rwnd(&self) -> u32 {
         // Reached before the edge only by chunks smaller than MIN_CHARGE.
         if self.charge() >= self.limit() {
@@ -117,6 +118,12 @@ impl ReceiveWindow {
         let room = if self.share < self.size { self.limit() - self.charge() } else { promised };
         // never above `size`, which is 32 bits
         promised.min(room) as u32
+    }
+
+    /// Returns whether [`a_rwnd`](Self::a_rwnd) is above zero.
+    #[inline]
+    pub(super) fn is_open(&self) -> bool {
+        self.charge() < self.limit() && (self.edge > self.received || self.next_edge() > self.received)
     }
 
     /// Notes that a SACK with this [`a_rwnd`](Self::a_rwnd) was sent.
@@ -154,7 +161,9 @@ impl ReceiveWindow {
     //# them.
     pub(super) fn update_due(&self) -> bool {
         let announced = if self.closed { 0 } else { self.edge.saturating_sub(self.received) };
-        u64::from(self.a_rwnd()).saturating_sub(announced) >= self.size.div_ceil(4)
+        let due_at = announced + self.size.div_ceil(4);
+        // No window is above the size of the buffer.
+        due_at <= self.size && u64::from(self.a_rwnd()) >= due_at
     }
 
     /// Notes a kept DATA chunk with `len` user bytes.

@@ -84,16 +84,14 @@ impl Outbound {
         self.paced_until = None;
         self.ready_path = None;
         self.abandon_due(now, paths);
-        self.reroute(paths);
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
         //# before sending new DATA chunks, the sender MUST first transmit any DATA chunks that are marked for
         //# retransmission
         // RFC 9260 §6.1 C: retransmissions first
-        for index in 0..paths.len() {
-            let path = paths.at_mut(index);
-            if path.flow.marked > 0 && self.may_retransmit(path) && self.may_leave(now, path) {
-                return Some(path.id());
-            }
+        if paths.iter().any(|path| path.flow.marked > 0)
+            && let Some(path) = self.next_retransmission_path(now, paths)
+        {
+            return Some(path);
         }
         let data_path = paths.data_path()?;
         if paths.len() > 1 {
@@ -114,8 +112,21 @@ impl Outbound {
         self.ready_path
     }
 
+    /// Returns the path on which a packet with retransmissions can be sent now.
+    #[cold]
+    fn next_retransmission_path(&mut self, now: Time, paths: &mut Paths) -> Option<PathId> {
+        self.reroute(paths);
+        for index in 0..paths.len() {
+            let path = paths.at_mut(index);
+            if path.flow.marked > 0 && self.may_retransmit(path) && self.may_leave(now, path) {
+                return Some(path.id());
+            }
+        }
+        None
+    }
+
     /// Returns true if a packet with new data may leave on this path now.
-    #[inline]
+    #[inline(always)]
     fn offer(&mut self, now: Time, id: PathId, max: usize, paths: &mut Paths) -> bool {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
         //# MUST transmit no more DATA chunks until some or all of the outstanding DATA chunks are
@@ -178,6 +189,7 @@ impl Outbound {
     ///
     /// The size includes the common header. Chunks are not fragmented again when they move to a path with a
     /// smaller PMTU (RFC 9260 §6.9). The caller begins the packet with this limit, and IP fragments it.
+    #[inline]
     pub(crate) fn oversized_packet(&self, path: PathId, paths: &mut Paths) -> Option<usize> {
         let path = paths.get_mut(path).filter(|path| path.flow.marked > 0)?;
         let tsn = self.sent.next_marked(path)?;
@@ -362,10 +374,7 @@ impl Outbound {
         let before = filled.new;
         self.queue.begin_packet();
         // A packet without room for a header and one byte is full; most packets are after one chunk.
-        while builder.remaining() > overhead(self.interleaving)
-            && below_cwnd(path)
-            && self.sent.len() < MAX_OUTSTANDING
-        {
+        while builder.remaining() > overhead(self.interleaving) {
             let max = self.fragment_len(max, builder.remaining());
             let Some(len) = self.queue.next_len(max) else { break };
             let closed = self.rwnd() < len as i64;
@@ -374,6 +383,8 @@ impl Outbound {
             //# a SACK chunk with the DATA chunk.
             if closed && self.zero_window_probe != ZeroWindowProbe::Due
                 || (builder.remaining() as u64) < wire_len(len, self.interleaving)
+                || !below_cwnd(path)
+                || self.sent.len() >= MAX_OUTSTANDING
             {
                 break;
             }
