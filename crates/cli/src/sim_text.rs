@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use msctp_experiments::words::counted;
 use msctp_sim::summary::{
-    AgentSummary, AssociationSummary, CbrSummary, FlowSummary, HandoverSummary, LinkSummary, MobileIpSummary,
-    Summary, TcpFlowSummary, TcpSummary, VideoSummary,
+    AgentSummary, AssociationSummary, CbrSummary, FlowSummary, HandoverSummary, LinkSummary,
+    MiddleboxSummary, MobileIpSummary, Summary, TcpFlowSummary, TcpSummary, VideoSummary,
 };
 
 /// Writes the summary.
@@ -38,6 +38,7 @@ pub(crate) fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     if let Some(mobile_ip) = &summary.mobile_ip {
         write_mobile_ip(out, mobile_ip)?;
     }
+    write_middleboxes(out, &summary.middleboxes)?;
     if !summary.actions.is_empty() {
         writeln!(out, "\nactions")?;
         for action in &summary.actions {
@@ -222,6 +223,21 @@ fn write_handover(out: &mut impl Write, handover: &HandoverSummary) -> io::Resul
         write!(out, ", longest gap {gap:.3} s")?;
     }
     writeln!(out)
+}
+
+fn write_middleboxes(out: &mut impl Write, middleboxes: &[MiddleboxSummary]) -> io::Result<()> {
+    if middleboxes.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    let head = ["middlebox", "kind", "to outside", "dropped", "from outside", "dropped", "mappings"];
+    let row = |it: &MiddleboxSummary| {
+        let [outward, outward_dropped, inward, inward_dropped, created] =
+            [it.outward, it.outward_dropped, it.inward, it.inward_dropped, it.created]
+                .map(|count| count.to_string());
+        [it.name.clone(), it.kind.to_owned(), outward, outward_dropped, inward, inward_dropped, created]
+    };
+    write_table(out, head, middleboxes.iter().map(row))
 }
 
 fn write_mobile_ip(out: &mut impl Write, mobile_ip: &MobileIpSummary) -> io::Result<()> {

@@ -203,11 +203,12 @@ pub use msctp_proto::CallError as CallRefusal;
 pub use msctp_proto::SendError as SendRefusal;
 pub use msctp_proto::{
     Abandoned, AbandonedCount, AddressError, AddressRequest, Agreed, AssociationState, AssociationStats,
-    AuthConfig, AuthEvent, AuthPolicy, Config, ConfigError, Direction, EcnStats, EndpointConfig, Event,
-    FailoverConfig, HmacAlgorithm, KeyError, LossReason, LossRecovery, Message, Moves, OfferConfig,
-    OutMessage, PartialAbort, PathAddr, PathId, PathState, PathStats, Pmtu, PrimaryCause, ReconfigOutcome,
-    Reconfiguration, Reliability, RetransmissionPath, SendFailure, SharedKey, SpuriousTimeouts, StreamEvent,
-    StreamRequest, StreamsConfig, TraceEvent, TraceKind, TraceValue, UnknownScheduler, Verdicts,
+    AuthConfig, AuthEvent, AuthPolicy, Config, ConfigError, Direction, ENCAPSULATION_PORT, EcnStats,
+    EndpointConfig, Event, FailoverConfig, HmacAlgorithm, KeyError, LossReason, LossRecovery, Message, Moves,
+    OfferConfig, OutMessage, PartialAbort, PathAddr, PathId, PathState, PathStats, Pmtu, PrimaryCause,
+    ReconfigOutcome, Reconfiguration, Reliability, RetransmissionPath, SendFailure, SharedKey,
+    SpuriousTimeouts, StreamEvent, StreamRequest, StreamsConfig, TraceEvent, TraceKind, TraceValue,
+    UnknownScheduler, Verdicts,
 };
-pub use msctp_udp::{ENCAPSULATION_PORT, SocketError};
+pub use msctp_udp::SocketError;
 pub use msctp_units::{ParseRateError, ParseSpanError, Rate, Span, Time};

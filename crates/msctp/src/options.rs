@@ -3,8 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use msctp_proto::{Config, EndpointConfig};
-use msctp_udp::{ENCAPSULATION_PORT, UDP_HEADER};
+use msctp_proto::{Config, ENCAPSULATION_PORT, EndpointConfig};
+use msctp_udp::UDP_HEADER;
 use msctp_units::Span;
 
 use crate::mobile::Mobility;

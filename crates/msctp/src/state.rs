@@ -8,9 +8,8 @@ use std::task::Waker;
 
 use msctp_proto::{
     AbortReason, AssociationStats, CallError, Config, Endpoint as Core, Event, Handle, LocalAddrs, PathAddr,
-    PathStats, StreamEvent, StreamRequest,
+    PathStats, RemotePorts, StreamEvent, StreamRequest,
 };
-use msctp_udp::RemotePorts;
 use msctp_units::{Span, Time};
 
 use crate::clock::Clock;

@@ -20,7 +20,7 @@ const ALONE: &[(&str, &str)] = &[
     ("msctp_proto::MAX_PRIVATE_CHUNKS", "the limit that `Action::SendChunk` names"),
     ("msctp_proto::MIN_TIMER", "the limit that `Action::SetTimer` names"),
     ("msctp_protection::Ring", "the provider that `protection::KeyManagement` takes"),
-    ("msctp_udp::ENCAPSULATION_PORT", "RFC 6951's UDP port, for `Peer` and `EndpointOptions::bind`"),
+    ("msctp_proto::ENCAPSULATION_PORT", "RFC 6951's UDP port, for `Peer` and `EndpointOptions::bind`"),
 ];
 
 /// Returns the lines of a crate's list, re-exports aside.

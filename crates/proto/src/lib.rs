@@ -44,6 +44,7 @@ mod protection;
 mod rare;
 mod rate;
 mod reconfig;
+mod remote_ports;
 mod rng;
 mod stats;
 mod stream_table;
@@ -70,6 +71,7 @@ pub use path::pairing::{MAX_ADDRESSES, can_pair};
 pub use path::{AddressError, FailoverConfig, MAX_PMTU, MIN_PMTU, Pmtu};
 pub use protection::{KeyAgreement, KeyManagement, Protection};
 pub use reconfig::{MAX_NAMED_STREAMS, ReconfigOutcome, Reconfiguration, StreamEvent, StreamRequest};
+pub use remote_ports::{ENCAPSULATION_PORT, RemotePorts};
 pub use stats::{
     Abandoned, AbandonedCount, AssociationState, AssociationStats, EcnStats, PathState, PathStats, Verdicts,
 };

@@ -1,5 +1,5 @@
-//! Sockets for SCTP over UDP (RFC 6951), each of which sends from one local address. The crate also records
-//! the UDP ports of a peer's addresses, and watches the host's interfaces. It does not parse packets.
+//! Sockets for SCTP over UDP (RFC 6951), each of which sends from one local address. The crate also watches
+//! the host's interfaces. It does not parse packets, and does not know associations.
 //!
 //! # Source addresses
 //!
@@ -11,15 +11,8 @@
 //! One socket for all addresses with packet info would set the address as well. But one blocked interface
 //! would block the others, and packets to an address that the host lost would still arrive. A server is not
 //! bound to interfaces: its packets may arrive through an interface that does not have its address.
-//!
-//! # Destination ports
-//!
-//! RFC 6951 §5.1 keeps a remote UDP port for each destination address of each association: [`RemotePorts`].
-//! It is learned from packets whose verification tag was checked (§5.4). Only the association can check it,
-//! so the caller reports the packet.
 
 mod change;
-mod ports;
 mod refusals;
 mod socket;
 
@@ -32,7 +25,6 @@ mod watch;
 mod watch;
 
 pub use change::{Change, LocalAddress};
-pub use ports::{ENCAPSULATION_PORT, RemotePorts};
 pub use quinn_udp::EcnCodepoint;
 pub use refusals::PortUnreachable;
 pub use socket::{Batch, Datagram, Fragment, Outgoing, Sent, Socket, SocketError, SocketOptions, UDP_HEADER};

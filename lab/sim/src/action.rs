@@ -8,7 +8,7 @@ use msctp_proto::handover::LinkQuality;
 use msctp_units::{Span, Time};
 
 use crate::packet::AddressId;
-use crate::scenario::{LossConfig, Side};
+use crate::scenario::{LossConfig, MiddleboxChange, Side};
 
 /// An action with its names resolved.
 #[derive(Clone, Debug)]
@@ -34,6 +34,11 @@ pub(crate) enum Act {
     App {
         app: usize,
         start: bool,
+    },
+    /// Changes the middlebox of this number.
+    Middlebox {
+        node: u32,
+        change: MiddleboxChange,
     },
     /// Samples the levels of links that actions wait for; repeated.
     Watch,

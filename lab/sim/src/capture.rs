@@ -23,14 +23,10 @@ use msctp_lab_tcp::header;
 use msctp_units::{Ecn, Time};
 
 use crate::packet::{AddressId, Body, Packet};
+use crate::scenario::UDP_HEADER;
 
 /// TTL or hop limit of every packet; routers do not decrement it.
 const TTL: u8 = 64;
-/// Destination port of CBR packets: the discard service.
-const DISCARD_PORT: u16 = 9;
-
-/// Length of a UDP header in bytes.
-pub(crate) const UDP_HEADER: u32 = 8;
 
 /// Returns the length of the IP header of this address family in bytes.
 pub(crate) fn ip_header_len(address: IpAddr) -> u32 {
@@ -115,7 +111,9 @@ fn whole_packet(out: &mut Vec<u8>, packet: &Packet, addresses: &[IpAddr]) -> io:
         (addresses[source.index()], addresses[destination.index()])
     };
     let (protocol, ttl) = match packet.body {
-        Body::Sctp => (IpNumber::SCTP, TTL),
+        // RFC 6951 §5.2: encapsulated if it has ports.
+        Body::Sctp if packet.ports == (0, 0) => (IpNumber::SCTP, TTL),
+        Body::Sctp => (IpNumber::UDP, TTL),
         Body::Tcp { .. } => (IpNumber::TCP, TTL),
         Body::Udp | Body::Cbr { .. } => (IpNumber::UDP, TTL),
         // Agent advertisements stay on their link (RFC 5944 §2.1).
@@ -140,12 +138,16 @@ fn whole_packet(out: &mut Vec<u8>, packet: &Packet, addresses: &[IpAddr]) -> io:
     len -= ip_header_len(inside.0);
     ip_header(out, protocol, ttl, len, inside, packet.ecn)?;
     match packet.body {
+        Body::Sctp if packet.ports != (0, 0) => udp_packet(out, packet.ports, &packet.bytes, inside)?,
         Body::Sctp | Body::Udp | Body::Icmp => out.extend_from_slice(&packet.bytes),
         Body::Tcp { .. } => {
             let header = &packet.bytes[..packet.bytes.len() - left_out.unwrap_or(0)];
             tcp_segment(out, header, len as u16, inside.0, inside.1);
         }
-        Body::Cbr { app, number } => udp_packet(out, app, number, len as u16, inside.0, inside.1)?,
+        Body::Cbr { number, .. } => {
+            let payload = cbr_payload(number, len);
+            udp_packet(out, packet.ports, &payload, inside)?;
+        }
         Body::Outside => {}
     }
     Ok(left_out)
@@ -214,31 +216,34 @@ fn v6(address: IpAddr) -> [u8; 16] {
     }
 }
 
-/// Appends a UDP header and a payload that begins with the packet's number and continues with zeros.
-fn udp_packet(
-    out: &mut Vec<u8>,
-    app: u32,
-    number: u64,
-    len: u16,
-    source: IpAddr,
-    destination: IpAddr,
-) -> io::Result<()> {
-    let mut payload = vec![0; usize::from(len).saturating_sub(UDP_HEADER as usize)];
+/// Returns the payload of a CBR packet: its number, then zeros. `len`: with the UDP header.
+fn cbr_payload(number: u64, len: u32) -> Vec<u8> {
+    let mut payload = vec![0; len.saturating_sub(UDP_HEADER) as usize];
     for (to, from) in payload.iter_mut().zip(number.to_be_bytes()) {
         *to = from;
     }
-    let source_port = 40_000 + (app % 20_000) as u16;
+    payload
+}
+
+/// Appends a UDP header and its payload.
+fn udp_packet(
+    out: &mut Vec<u8>,
+    (source_port, destination_port): (u16, u16),
+    payload: &[u8],
+    (source, destination): (IpAddr, IpAddr),
+) -> io::Result<()> {
+    let len = payload.len() as u16 + UDP_HEADER as u16;
     let header = match (source, destination) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => UdpHeader::with_ipv4_checksum(
             source_port,
-            DISCARD_PORT,
+            destination_port,
             &Ipv4Header::new(len, TTL, IpNumber::UDP, source.octets(), destination.octets())
                 .map_err(io::Error::other)?,
-            &payload,
+            payload,
         ),
         (IpAddr::V6(source), IpAddr::V6(destination)) => UdpHeader::with_ipv6_checksum(
             source_port,
-            DISCARD_PORT,
+            destination_port,
             &Ipv6Header {
                 payload_length: len,
                 next_header: IpNumber::UDP,
@@ -246,12 +251,12 @@ fn udp_packet(
                 destination: destination.octets(),
                 ..Ipv6Header::default()
             },
-            &payload,
+            payload,
         ),
         _ => return Err(io::Error::other("source and destination are of different IP versions")),
     }
     .map_err(io::Error::other)?;
     out.extend_from_slice(&header.to_bytes());
-    out.extend_from_slice(&payload);
+    out.extend_from_slice(payload);
     Ok(())
 }

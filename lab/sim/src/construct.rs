@@ -16,6 +16,7 @@ use crate::app::cbr::{Cbr, CbrOptions};
 use crate::app::reader::Reader;
 use crate::app::source::Source;
 use crate::app::video::Video;
+use crate::encapsulation::Encapsulation;
 use crate::event::{EventQueue, Target};
 use crate::hop::Hop;
 use crate::host::Host;
@@ -40,6 +41,7 @@ use crate::tcp_line::TcpSource;
 
 /// Resolved names of a scenario.
 struct Names<'s> {
+    nodes: BTreeMap<&'s str, usize>,
     links: BTreeMap<&'s str, usize>,
     associations: BTreeMap<&'s str, usize>,
     tcp: BTreeMap<&'s str, usize>,
@@ -77,6 +79,7 @@ impl Simulation {
         let seed = seed.unwrap_or(scenario.seed);
         let routes = Routes::of(scenario);
         let names = Names {
+            nodes: numbered(scenario.nodes.iter().map(|n| n.name.as_str())),
             links: numbered(scenario.links.iter().map(|l| l.name.as_str())),
             associations: numbered(scenario.associations.iter().map(|a| a.name.as_str())),
             tcp: numbered(scenario.tcp.iter().map(|t| t.name.as_str())),
@@ -98,7 +101,7 @@ impl Simulation {
                 .map(|(n, i)| (i.address, AddressId(n as u32)))
                 .collect(),
             interfaces: routes.interfaces.clone(),
-            lines: lines(scenario),
+            lines: lines(scenario, &routes),
             tcp: Self::tcp_lines(scenario, |a| address(&routes, a)),
             apps: Vec::new(),
             plan: Plan::default(),
@@ -222,7 +225,8 @@ impl Simulation {
             };
             let shown = (action.what.word(), subject(&action.what));
             let waits_for = waits.map(|(trigger, delay, _)| (trigger, delay));
-            let planned = Planned::new(act(scenario, action, routes, names), Some(shown), waits_for);
+            let act = act(scenario, action, routes, names, &self.nodes);
+            let planned = Planned::new(act, Some(shown), waits_for);
             plan.push(planned.repeated(waits.is_some_and(|(.., repeat)| repeat)));
         }
         if !self.watches.is_empty() {
@@ -281,7 +285,7 @@ fn network(scenario: &Scenario, routes: &Routes, seed: u64) -> Network {
         .enumerate()
         .map(|(number, node)| match node.kind {
             NodeKind::Host => Station::Host(number as u32),
-            NodeKind::Router | NodeKind::HomeAgent | NodeKind::ForeignAgent => {
+            NodeKind::Router | NodeKind::HomeAgent | NodeKind::ForeignAgent | NodeKind::Middlebox => {
                 Station::Router(routes.tables[number].clone())
             }
         })
@@ -327,7 +331,8 @@ fn hosts(scenario: &Scenario, seed: u64) -> Result<Vec<Option<Box<Host>>>, Scena
                 endpoint.listen(local, config).map_err(|e| refused("association", &spec.name, &e))?;
             }
         }
-        hosts.push(Some(Box::new(Host::new(endpoint))));
+        let udp = scenario.is_encapsulated().then(Encapsulation::default);
+        hosts.push(Some(Box::new(Host::new(endpoint, udp))));
     }
     Ok(hosts)
 }
@@ -337,7 +342,7 @@ fn refused(kind: &str, name: &str, error: &ConfigError) -> ScenarioError {
 }
 
 /// Returns the ports of client and server of each association. A client without a port gets a free one from
-/// 10000 on.
+/// 10000 on; behind a NAT no two clients have the same.
 fn ports(scenario: &Scenario) -> Vec<(u16, u16)> {
     let mut taken: BTreeSet<(&str, u16)> = BTreeSet::new();
     for spec in &scenario.associations {
@@ -345,6 +350,7 @@ fn ports(scenario: &Scenario) -> Vec<(u16, u16)> {
         taken.insert((&spec.server, spec.server_port));
     }
     let mut next: BTreeMap<&str, u16> = BTreeMap::new();
+    let shared = scenario.has_nat();
     scenario
         .associations
         .iter()
@@ -352,8 +358,12 @@ fn ports(scenario: &Scenario) -> Vec<(u16, u16)> {
             if spec.client_port != 0 {
                 return (spec.client_port, spec.server_port);
             }
-            let next = next.entry(&spec.client).or_insert(10_000);
-            while taken.contains(&(spec.client.as_str(), *next)) {
+            let next = next.entry(if shared { "" } else { &spec.client }).or_insert(10_000);
+            let is_taken = |port| match shared {
+                true => taken.iter().any(|&(_, taken)| taken == port),
+                false => taken.contains(&(spec.client.as_str(), port)),
+            };
+            while is_taken(*next) {
                 *next += 1;
             }
             *next += 1;
@@ -362,7 +372,7 @@ fn ports(scenario: &Scenario) -> Vec<(u16, u16)> {
         .collect()
 }
 
-fn lines(scenario: &Scenario) -> Vec<Line> {
+fn lines(scenario: &Scenario, routes: &Routes) -> Vec<Line> {
     let hosts = numbered(scenario.nodes.iter().map(|n| n.name.as_str()));
     scenario
         .associations
@@ -379,9 +389,26 @@ fn lines(scenario: &Scenario) -> Vec<Line> {
                 trace: scenario.probes.trace.then(|| TraceSeries::new(&spec.name, side.word())),
                 ..End::default()
             };
-            Line::new(end(&spec.client, Side::Client), end(&spec.server, Side::Server))
+            let translated = if scenario.has_nat() { translated(&hosts, spec, routes) } else { Vec::new() };
+            Line::new(end(&spec.client, Side::Client), end(&spec.server, Side::Server), translated)
         })
         .collect()
+}
+
+/// Returns the client's addresses that a NAT translates on the way to the server, each with the NAT's.
+fn translated(
+    nodes: &BTreeMap<&str, usize>,
+    spec: &AssociationSpec,
+    routes: &Routes,
+) -> Vec<(IpAddr, IpAddr)> {
+    let client = nodes[spec.client.as_str()];
+    let own = routes.interfaces.iter().filter(|interface| interface.node == client);
+    own.filter_map(|own| {
+        let server = |address: &&IpAddr| address.is_ipv4() == own.address.is_ipv4();
+        let server = routes.interface(*spec.server_addresses.iter().find(server)?)?;
+        Some((own.address, routes.translation(own, server)?.1))
+    })
+    .collect()
 }
 
 fn trigger(happening: &Happening, names: &Names<'_>, watch: usize) -> Trigger {
@@ -402,7 +429,7 @@ fn trigger(happening: &Happening, names: &Names<'_>, watch: usize) -> Trigger {
     }
 }
 
-fn act(scenario: &Scenario, action: &ActionSpec, routes: &Routes, names: &Names<'_>) -> Act {
+fn act(scenario: &Scenario, action: &ActionSpec, routes: &Routes, names: &Names<'_>, nodes: &Nodes) -> Act {
     // Find the end to which the address belongs.
     let owner = |association: usize, address: IpAddr| {
         let node = routes.interface(address).expect(CHECKED).node;
@@ -461,6 +488,10 @@ fn act(scenario: &Scenario, action: &ActionSpec, routes: &Routes, names: &Names<
             side: *side,
             call: Call::Shutdown,
         },
+        Do::ChangeMiddlebox { node, change } => {
+            let node = nodes.number(names.nodes[node.as_str()]).expect(CHECKED);
+            Act::Middlebox { node, change: *change }
+        }
         Do::StartApp { app } => Act::App { app: names.apps[app.as_str()], start: true },
         Do::StopApp { app } => Act::App { app: names.apps[app.as_str()], start: false },
     }
@@ -502,6 +533,7 @@ fn subject(what: &Do) -> String {
         | Do::Heartbeat { association, address }
         | Do::ReportQuality { association, address, .. } => format!("{association} {address}"),
         Do::Shutdown { association, side } => format!("{association} {}", side.word()),
+        Do::ChangeMiddlebox { node, .. } => node.clone(),
         Do::StartApp { app } | Do::StopApp { app } => app.clone(),
     }
 }

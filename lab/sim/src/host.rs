@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use msctp_proto::{Endpoint, Handle, PathAddr};
 use msctp_units::Time;
 
+use crate::encapsulation::Encapsulation;
 use crate::packet::AddressId;
 use crate::scenario::Side;
 
@@ -14,6 +15,8 @@ use crate::scenario::Side;
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) endpoint: Endpoint,
+    /// The peers' UDP ports; `None`: SCTP runs over IP.
+    pub(crate) udp: Option<Encapsulation>,
     /// Earliest wake-up in the event queue; [`Time::MAX`]: none.
     wake: Time,
     /// The association and end of each handle.
@@ -25,8 +28,8 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    pub(crate) fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, wake: Time::MAX, lines: Vec::new(), pairs: Vec::new(), last_pair: 0 }
+    pub(crate) fn new(endpoint: Endpoint, udp: Option<Encapsulation>) -> Self {
+        Self { endpoint, udp, wake: Time::MAX, lines: Vec::new(), pairs: Vec::new(), last_pair: 0 }
     }
 
     /// Maps `handle` to this end of this association.

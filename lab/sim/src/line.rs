@@ -100,11 +100,33 @@ pub(crate) struct Line {
     client: End,
     server: End,
     pub(crate) established: Option<Time>,
+    /// Addresses that a NAT translates on the way to the other end: own name, and the peer's.
+    translated: Vec<(IpAddr, IpAddr)>,
 }
 
 impl Line {
-    pub(crate) fn new(client: End, server: End) -> Self {
-        Self { client, server, established: None }
+    pub(crate) fn new(client: End, server: End, translated: Vec<(IpAddr, IpAddr)>) -> Self {
+        Self { client, server, established: None, translated }
+    }
+
+    /// Returns true if a NAT translates this address.
+    pub(crate) fn is_translated(&self, address: IpAddr) -> bool {
+        self.translated.iter().any(|(own, _)| *own == address)
+    }
+
+    /// Returns the address by which the other end knows this one.
+    pub(crate) fn seen_as(&self, address: IpAddr) -> IpAddr {
+        self.translated.iter().find(|(own, _)| *own == address).map_or(address, |(_, seen)| *seen)
+    }
+
+    /// Returns true if the other end knows some address of an end by this one.
+    pub(crate) fn knows_as(&self, address: IpAddr) -> bool {
+        self.translated.iter().any(|(_, seen)| *seen == address)
+    }
+
+    /// Returns the own name of an address that the other end sees.
+    pub(crate) fn own_name(&self, seen: IpAddr) -> IpAddr {
+        self.translated.iter().find(|(_, known)| *known == seen).map_or(seen, |(own, _)| *own)
     }
 
     pub(crate) fn into_ends(self) -> [End; 2] {

@@ -169,20 +169,28 @@ impl Network {
         }
     }
 
+    /// Returns the next hop to an address at a node with a table.
+    #[inline]
+    pub(crate) fn next_hop(&self, node: usize, to: AddressId) -> Option<DirectionIndex> {
+        match &self.stations[node] {
+            Station::Router(table) | Station::Node(_, table) => {
+                Some(table[to.index()] as DirectionIndex).filter(|_| table[to.index()] != NO_ROUTE)
+            }
+            Station::Host(_) => None,
+        }
+    }
+
     /// Forwards a packet at a node with a table.
     #[inline]
     pub(crate) fn forward(&mut self, now: Time, events: &mut EventQueue, node: usize, id: PacketId) {
         let packet = self.pool.packet(id);
         let wire_len = packet.wire_len;
-        let next = match &self.stations[node] {
-            Station::Router(table) | Station::Node(_, table) => table[packet.destination.index()],
-            Station::Host(_) => NO_ROUTE,
-        };
-        if next == NO_ROUTE {
-            self.strays.no_route += 1;
-            self.pool.release(id);
-        } else {
-            self.offer(now, events, next as DirectionIndex, id, wire_len);
+        match self.next_hop(node, packet.destination) {
+            Some(next) => self.offer(now, events, next, id, wire_len),
+            None => {
+                self.strays.no_route += 1;
+                self.pool.release(id);
+            }
         }
     }
 

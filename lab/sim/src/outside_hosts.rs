@@ -11,7 +11,7 @@ use msctp_units::Time;
 use crate::ip_ecn;
 use crate::outside::News;
 use crate::packet::{AddressId, Body, Packet};
-use crate::scenario::{Routes, Scenario, ScenarioError};
+use crate::scenario::{Routes, Scenario, ScenarioError, UDP_HEADER};
 use crate::simulation::Simulation;
 
 /// A host's end of a link.
@@ -140,6 +140,7 @@ impl OutsideHosts {
             destination,
             inner: None,
             body: Body::Outside,
+            ports: (0, 0),
             wire_len,
             may_fragment: false,
             ecn,
@@ -167,9 +168,6 @@ impl OutsideHosts {
         self.simulation.outside.news.pop_front()
     }
 }
-
-/// Length of a UDP header in bytes (RFC 768).
-const UDP_HEADER: u32 = 8;
 
 /// Returns true if a packet is UDP from or to this port, with a complete header. IPv6 without extension
 /// headers.

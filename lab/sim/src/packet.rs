@@ -49,6 +49,9 @@ pub(crate) struct Packet {
     /// In a tunnel (IP in IP): source and destination of the inner packet.
     pub(crate) inner: Option<(AddressId, AddressId)>,
     pub(crate) body: Body,
+    /// Source and destination ports of UDP or TCP; zeros without. An SCTP packet with ports is encapsulated in
+    /// UDP (RFC 6951); its UDP header is not in [`bytes`](Self::bytes).
+    pub(crate) ports: (u16, u16),
     /// Length on the wire in bytes, IP header included, link header not.
     pub(crate) wire_len: u32,
     /// A router may fragment it (IPv4 without “don't fragment”).
@@ -58,6 +61,14 @@ pub(crate) struct Packet {
     pub(crate) ecn: Ecn,
     /// The body, the TCP header, or the whole packet; empty if the bytes are built for captures.
     pub(crate) bytes: Vec<u8>,
+}
+
+impl Packet {
+    /// Returns the ports at the start of a UDP or TCP header; zeros if it is shorter.
+    pub(crate) fn ports_of(header: &[u8]) -> (u16, u16) {
+        let ports = header.first_chunk().map(|&[a, b, c, d]| [[a, b], [c, d]].map(u16::from_be_bytes));
+        ports.map_or((0, 0), |[source, destination]| (source, destination))
+    }
 }
 
 /// Owns every packet in flight. After a warm-up nothing is allocated: a released packet's buffer serves the
@@ -159,6 +170,7 @@ mod tests {
             destination,
             inner: None,
             body: Body::Sctp,
+            ports: (0, 0),
             wire_len,
             may_fragment: false,
             ecn: Ecn::NotEct,

@@ -294,7 +294,11 @@ impl RealStackRun {
                         sctp.iter_mut().filter(|job| job.host == *host).for_each(|job| job.steps.push(step));
                     }
                 }
-                Act::SetLink { .. } | Act::Address { .. } | Act::Coding { .. } | Act::Watch => {
+                Act::SetLink { .. }
+                | Act::Address { .. }
+                | Act::Coding { .. }
+                | Act::Middlebox { .. }
+                | Act::Watch => {
                     action.done.get_or_insert(at);
                 }
             }

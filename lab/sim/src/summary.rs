@@ -40,6 +40,28 @@ pub struct Summary {
     /// Mobile IP's agents and mobiles, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mobile_ip: Option<MobileIpSummary>,
+    /// NATs, firewalls and captive portals.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub middleboxes: Vec<MiddleboxSummary>,
+}
+
+/// A middlebox. Packets between two links inside do not count.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MiddleboxSummary {
+    /// The node's name.
+    pub name: String,
+    /// `nat`, `firewall` or `captive-portal`.
+    pub kind: &'static str,
+    /// Packets from inside that it passed.
+    pub outward: u64,
+    /// Packets from inside that it dropped.
+    pub outward_dropped: u64,
+    /// Packets from outside that it passed.
+    pub inward: u64,
+    /// Packets from outside that it dropped.
+    pub inward_dropped: u64,
+    /// Mappings of a NAT or states of a firewall that it created.
+    pub created: u64,
 }
 
 /// Mobile IP in a run.

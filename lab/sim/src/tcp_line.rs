@@ -53,6 +53,8 @@ pub(crate) struct TcpEnd {
 #[derive(Debug)]
 pub(crate) struct TcpLine {
     pub(crate) client_port: u16,
+    /// The client's port as the server sees it: a NAT may have translated it.
+    pub(crate) seen_client_port: u16,
     ends: [TcpEnd; 2],
 }
 
@@ -81,7 +83,13 @@ impl TcpLine {
             }),
             trace: probes.trace.then(|| TcpTraceSeries::new(&spec.name, side.word())),
         });
-        Self { client_port, ends }
+        Self { client_port, seen_client_port: client_port, ends }
+    }
+
+    /// Notes the client's address and port as they arrive at the server.
+    pub(crate) fn is_known_as(&mut self, client: AddressId, port: u16) {
+        self.end_mut(Side::Server).remote = client;
+        self.seen_client_port = port;
     }
 
     pub(crate) fn end(&self, side: Side) -> &TcpEnd {

@@ -28,6 +28,11 @@ impl TraceHash {
         if packet.ecn != Ecn::NotEct {
             self.hash.update([packet.ecn.bits()]);
         }
+        // Native SCTP adds nothing, for the same reason.
+        if packet.body == Body::Sctp && packet.ports != (0, 0) {
+            self.hash.update(packet.ports.0.to_be_bytes());
+            self.hash.update(packet.ports.1.to_be_bytes());
+        }
         match packet.body {
             // A segment's data are zeros, of the recorded length.
             Body::Sctp | Body::Udp | Body::Icmp | Body::Tcp { .. } | Body::Outside => {

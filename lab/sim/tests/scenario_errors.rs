@@ -106,7 +106,8 @@ fn unknown_keys_and_words_name_the_nearest_valid_one() {
     );
     assert_eq!(
         error("kind = \"router\"", "kind = \"switch\""),
-        "small.toml:10: node.r.kind: \"switch\" is unknown; want one of host, router, home-agent, foreign-agent"
+        "small.toml:10: node.r.kind: \"switch\" is unknown; want one of host, router, home-agent, foreign-agent, \
+         nat, firewall, captive-portal"
     );
     assert_eq!(
         error("rate = \"11Mbps\"", "type = \"plane\"\nrate = \"11Mbps\""),

@@ -7,6 +7,14 @@ use msctp_units::{Rate, Span, Time};
 use crate::packet::AddressId;
 use crate::random;
 
+/// Destination port of its packets: the discard service (RFC 863).
+pub(crate) const PORT: u16 = 9;
+
+/// Returns the source port of application `app`.
+pub(crate) fn source_port(app: u32) -> u16 {
+    40_000 + (app % 20_000) as u16
+}
+
 /// A constant-rate source of UDP packets.
 #[derive(Debug)]
 pub(crate) struct Cbr {

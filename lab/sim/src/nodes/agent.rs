@@ -126,6 +126,7 @@ impl AgentNode {
                 destination,
                 inner: None,
                 body: Body::Icmp,
+                ports: (0, 0),
                 wire_len,
                 may_fragment: false,
                 ecn: Ecn::NotEct,

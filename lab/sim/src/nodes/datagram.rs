@@ -28,6 +28,7 @@ pub(super) fn pack(wire: &mut Wire<'_>, datagram: &Datagram) -> Option<Packet> {
         destination,
         inner: None,
         body: Body::Udp,
+        ports: (port, to_port),
         wire_len,
         may_fragment: false,
         ecn: Ecn::NotEct,

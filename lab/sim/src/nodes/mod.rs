@@ -5,6 +5,7 @@
 
 mod agent;
 mod datagram;
+mod middlebox;
 mod mobile;
 mod set_up;
 
@@ -17,7 +18,7 @@ use msctp_units::Time;
 use crate::event::{EventQueue, Target};
 use crate::network::Network;
 use crate::packet::{AddressId, Packet, PacketId};
-use crate::scenario::{DirectionIndex, Interface, Scenario};
+use crate::scenario::{DirectionIndex, Interface, MiddleboxChange, Scenario};
 use crate::summary::Summary;
 
 pub(crate) use set_up::EVERYBODY;
@@ -45,6 +46,11 @@ pub(crate) trait Node: fmt::Debug + Send {
     /// Notes that a data packet was delivered to the transports of this host.
     fn delivered(&mut self, now: Time) {
         let _ = now;
+    }
+
+    /// Executes an action on a middlebox.
+    fn change(&mut self, change: MiddleboxChange) {
+        let _ = change;
     }
 
     /// Adds the node's counters to the summary.

@@ -5,12 +5,13 @@ use std::net::{IpAddr, Ipv4Addr};
 use msctp_units::Time;
 
 use super::agent::{AgentNode, Role};
+use super::middlebox::MiddleboxNode;
 use super::mobile::MobileNode;
 use super::{Entry, Node, Nodes};
 use crate::mobile_ip::foreign_agent::ForeignAgent;
 use crate::mobile_ip::home_agent::HomeAgent;
 use crate::packet::AddressId;
-use crate::scenario::{NodeKind, NodeSpec, Routes, Scenario};
+use crate::scenario::{Interface, MiddleboxSpec, NodeKind, NodeSpec, Routes, Scenario};
 
 /// The address of all hosts on a link: agents advertise to it (RFC 5944 §2.1).
 pub(crate) const EVERYBODY: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 1);
@@ -22,6 +23,11 @@ impl Nodes {
         let (agents, mobiles) = mobile_ip(scenario, routes, everybody);
         agents.into_iter().for_each(|agent| nodes.add(agent.node, Box::new(agent)));
         mobiles.into_iter().for_each(|mobile| nodes.add(mobile.node, Box::new(mobile)));
+        for (node, spec) in scenario.nodes.iter().enumerate() {
+            if let Some(middlebox) = middlebox(scenario, routes, (node, spec)) {
+                nodes.add(node, Box::new(middlebox));
+            }
+        }
         nodes
     }
 
@@ -96,4 +102,17 @@ fn mobile(scenario: &Scenario, routes: &Routes, (node, spec): (usize, &NodeSpec)
     let (address, ip) = address_of(routes, node)?;
     let (_, home_agent) = address_of(routes, home_agent)?;
     Some(MobileNode::new(node, address, ip, home_agent, mobile.options))
+}
+
+fn middlebox(
+    scenario: &Scenario,
+    routes: &Routes,
+    (node, spec): (usize, &NodeSpec),
+) -> Option<MiddleboxNode> {
+    let MiddleboxSpec { outside, options } = spec.middlebox.as_ref()?;
+    let outside = scenario.links.iter().position(|link| link.name == *outside)?;
+    let its = |interface: &Interface| interface.node == node && interface.link == outside;
+    // A NAT alone has an address.
+    let public = routes.interfaces.iter().position(its).unwrap_or_default() as u32;
+    Some(MiddleboxNode::new(node, outside, options.word(), options.build(public)))
 }

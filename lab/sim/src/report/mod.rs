@@ -40,6 +40,7 @@ impl Simulation {
             no_route: self.network.strays.no_route,
             actions: self.actions(),
             mobile_ip: None,
+            middleboxes: Vec::new(),
         };
         self.nodes.summarize(&Names { scenario: &self.scenario, interfaces: &self.interfaces }, &mut summary);
         summary

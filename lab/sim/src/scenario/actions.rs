@@ -7,7 +7,7 @@ use msctp_link::{Carries, Probability};
 use msctp_proto::handover::LinkQuality;
 use msctp_units::{Rate, Span};
 
-use super::{LinkDirection, LossConfig, Side};
+use super::{LinkDirection, LossConfig, MiddleboxChange, Side};
 
 /// Interval between two samples of the levels that actions wait for: about that of Wi-Fi's beacons.
 pub const SAMPLING: Span = Span::from_millis(100);
@@ -205,6 +205,13 @@ pub enum Do {
         /// The end that starts the shutdown.
         side: Side,
     },
+    /// Changes a middlebox.
+    ChangeMiddlebox {
+        /// Node.
+        node: String,
+        /// The change.
+        change: MiddleboxChange,
+    },
     /// Starts an application.
     StartApp {
         /// Application.
@@ -235,6 +242,9 @@ impl Do {
             Self::Heartbeat { .. } => "heartbeat",
             Self::ReportQuality { .. } => "report-quality",
             Self::Shutdown { .. } => "shutdown",
+            Self::ChangeMiddlebox { change: MiddleboxChange::Rebind, .. } => "rebind",
+            Self::ChangeMiddlebox { change: MiddleboxChange::Open, .. } => "open-portal",
+            Self::ChangeMiddlebox { change: MiddleboxChange::Close, .. } => "close-portal",
             Self::StartApp { .. } => "start-app",
             Self::StopApp { .. } => "stop-app",
         }

@@ -10,7 +10,7 @@ use super::link::check_loss;
 use super::routes::Routes;
 use super::{
     ActionSpec, AppKind, AssociationSpec, DirectionSpec, Do, Frame, Happening, LEAST_FRAME, Level,
-    LinkDirection, LinkSpec, MOST_FRAME, NodeKind, Scenario, When, tcp,
+    LinkDirection, LinkSpec, MOST_FRAME, MiddleboxChange, NodeKind, Scenario, When, tcp,
 };
 
 pub(super) type Check = Result<(), Problem>;
@@ -264,7 +264,34 @@ impl<'s> Context<'s> {
         }
         self.within("start", association.start)?;
         self.route("server_addresses", association.client_addresses[0], association.server_addresses[0])?;
-        self.route("client_addresses", association.server_addresses[0], association.client_addresses[0])
+        self.route("client_addresses", association.server_addresses[0], association.client_addresses[0])?;
+        self.behind_nats(association)
+    }
+
+    /// Checks what a NAT cannot translate: addresses listed in an INIT, and a server behind it.
+    fn behind_nats(&self, association: &AssociationSpec) -> Check {
+        let (client, server) = (&association.client_addresses, &association.server_addresses);
+        let nat_of = |from: &[IpAddr], to: &[IpAddr]| {
+            let routes = self.routes();
+            let pairs = from.iter().flat_map(|from| to.iter().map(move |to| (from, to)));
+            let ends = pairs.filter_map(|(from, to)| {
+                Some((*from, routes.translation(routes.interface(*from)?, routes.interface(*to)?)?))
+            });
+            ends.map(|(from, (nat, _))| (from, &self.scenario.nodes[nat].name)).next()
+        };
+        if let Some((address, nat)) = nat_of(server, client) {
+            let message = format!("{address} is behind the nat \"{nat}\": want a server outside of it");
+            return fail("server_addresses", message);
+        }
+        match nat_of(client, server) {
+            Some((address, nat)) if client.len() > 1 => fail(
+                "client_addresses",
+                format!(
+                    "{address} is behind the nat \"{nat}\", so the server cannot use it: want one address, and an action do = \"add-address\" for each other one"
+                ),
+            ),
+            _ => Ok(()),
+        }
     }
 
     /// Checks ports: a client's port has one association to a server's port, and a server's port has one set
@@ -464,8 +491,21 @@ impl<'s> Context<'s> {
             Do::Shutdown { association, .. } => {
                 known(&self.associations, "association", "association", association).map(drop)
             }
+            Do::ChangeMiddlebox { node, change } => self.middlebox(node, *change),
             Do::StartApp { app } | Do::StopApp { app } => known(&self.apps, "app", "app", app).map(drop),
         }
+    }
+
+    /// Checks that a node is a middlebox that a change applies to.
+    fn middlebox(&self, node: &str, change: MiddleboxChange) -> Check {
+        self.node("node", node)?;
+        let spec = self.scenario.nodes.iter().find(|spec| spec.name == node);
+        let options = spec.and_then(|spec| Some(spec.middlebox.as_ref()?.options));
+        if options.is_some_and(|options| options.supports(change)) {
+            return Ok(());
+        }
+        let want = if change == MiddleboxChange::Rebind { "nat" } else { "captive-portal" };
+        fail("node", format!("\"{node}\" is no {want}: want a node with kind = \"{want}\""))
     }
 
     fn happening(&self, happening: &Happening) -> Check {

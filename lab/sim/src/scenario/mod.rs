@@ -19,6 +19,9 @@ mod sctp;
 mod tcp;
 mod usage;
 
+pub use crate::middlebox::{
+    Change as MiddleboxChange, Dependence, FirewallOptions, MiddleboxOptions, NatOptions, PortalOptions,
+};
 pub use crate::mobile_ip::{AgentOptions, MobileOptions, Switching};
 pub use crate::mobility::{Position, Waypoint};
 pub use actions::{ActionSpec, Do, Happening, Level, SAMPLING, When};
@@ -31,13 +34,17 @@ pub use link::{
     WlanSpec,
 };
 pub use msctp_link::{LossConfig, QueueLimit};
-pub use node::{MobileSpec, NodeKind, NodeSpec};
+pub use node::{MiddleboxSpec, MobileSpec, NodeKind, NodeSpec};
 pub use outside::WithOutsideHosts;
 pub(crate) use routes::{DirectionIndex, Interface, NO_ROUTE, Routes};
 pub use sctp::SctpProfile;
 pub use tcp::{TcpProfile, TcpSpec};
 
+use msctp_proto::MIN_PMTU;
 use msctp_units::Span;
+
+/// Length of a UDP header in bytes (RFC 768).
+pub(crate) const UDP_HEADER: u32 = 8;
 
 /// The description of a simulation.
 #[derive(Clone, Debug)]
@@ -133,11 +140,30 @@ impl Scenario {
         read::scenario(text, file, overrides, open, Ok)
     }
 
-    /// Returns the core's options of a profile; the trace is enabled if a probe needs it.
+    /// Returns the core's options of a profile. The trace is enabled if a probe needs it. Over UDP the path
+    /// MTU is smaller by a UDP header (RFC 6951 §5.6).
     pub(crate) fn config(&self, profile: Option<&str>) -> msctp_proto::Config {
         let named = self.sctp.iter().find(|p| Some(p.name.as_str()) == profile);
         let config = named.map(|p| p.config.clone()).unwrap_or_default();
-        msctp_proto::Config { trace: self.probes.trace, max_segments: 1, ..config }
+        let pmtu = match config.pmtu.max() {
+            mtu if self.is_encapsulated() && mtu >= MIN_PMTU => {
+                config.pmtu.with_max((mtu - UDP_HEADER).max(MIN_PMTU))
+            }
+            _ => config.pmtu,
+        };
+        msctp_proto::Config { trace: self.probes.trace, max_segments: 1, pmtu, ..config }
+    }
+
+    /// Returns true if SCTP runs over UDP (RFC 6951): middleboxes pass nothing else.
+    #[must_use]
+    pub fn is_encapsulated(&self) -> bool {
+        self.nodes.iter().any(|node| node.middlebox.is_some())
+    }
+
+    /// Returns true if an address of the scenario may be another one at its peer.
+    pub(crate) fn has_nat(&self) -> bool {
+        let options = self.nodes.iter().filter_map(|node| Some(node.middlebox.as_ref()?.options));
+        options.into_iter().any(|options| matches!(options, MiddleboxOptions::Nat(_)))
     }
 
     /// Returns the laboratory TCP's options of a profile, for an address of this family.

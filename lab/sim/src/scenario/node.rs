@@ -6,6 +6,7 @@ use msctp_units::Span;
 
 use super::Scenario;
 use super::error::{Problem, suggest};
+use crate::middlebox::{FirewallOptions, MiddleboxOptions, NatOptions};
 use crate::mobile_ip::{AgentOptions, MobileOptions};
 use crate::mobility::{Position, Waypoint};
 
@@ -24,6 +25,17 @@ pub struct NodeSpec {
     pub agent: Option<AgentOptions>,
     /// A host that moves between mobility agents.
     pub mobile: Option<MobileSpec>,
+    /// The options of a middlebox.
+    pub middlebox: Option<MiddleboxSpec>,
+}
+
+/// A middlebox between the link to the outside and its other links.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MiddleboxSpec {
+    /// The link to the outside.
+    pub outside: String,
+    /// Its kind and behaviour.
+    pub options: MiddleboxOptions,
 }
 
 /// The options of a mobile of Mobile IP. Its one address is that of its link to its home agent; its links
@@ -47,6 +59,7 @@ impl NodeSpec {
             waypoints: Vec::new(),
             agent: None,
             mobile: None,
+            middlebox: None,
         }
     }
 }
@@ -63,6 +76,8 @@ pub enum NodeKind {
     HomeAgent,
     /// A router that is the foreign agent of visiting mobiles; its one address is their care-of address.
     ForeignAgent,
+    /// A router that translates or drops what passes to and from its outside.
+    Middlebox,
 }
 
 impl NodeKind {
@@ -135,9 +150,50 @@ fn one(scenario: &Scenario, node: &NodeSpec) -> Result<(), Problem> {
         }
         None => {}
     }
-    node.mobile.as_ref().map_or(Ok(()), |mobile| {
-        check_mobile(scenario, node, mobile, &addresses).map_err(|p| p.within("mobile"))
+    if let Some(mobile) = &node.mobile {
+        check_mobile(scenario, node, mobile, &addresses).map_err(|p| p.within("mobile"))?;
+    }
+    node.middlebox.as_ref().map_or(Ok(()), |middlebox| {
+        check_middlebox(scenario, node, middlebox).map_err(|p| p.within(middlebox.options.key()))
     })
+}
+
+/// Checks the link to the outside, and that a NAT alone has an address, at the end of that link.
+fn check_middlebox(scenario: &Scenario, node: &NodeSpec, middlebox: &MiddleboxSpec) -> Result<(), Problem> {
+    let own = || scenario.links.iter().filter(|link| link.a == node.name || link.b == node.name);
+    let outside = &middlebox.outside;
+    if !own().any(|link| link.name == *outside) {
+        let remedy = suggest(outside, own().map(|link| link.name.as_str()));
+        return Err(Problem::new("outside", format!("\"{}\" has no link \"{outside}\"{remedy}", node.name)));
+    }
+    let nat = matches!(middlebox.options, MiddleboxOptions::Nat(_));
+    for link in own() {
+        let (key, address) =
+            if link.a == node.name { ("address_a", link.address_a) } else { ("address_b", link.address_b) };
+        let public = nat && link.name == *outside;
+        if public != address.is_some() {
+            let (name, link) = (&node.name, &link.name);
+            let want = if public {
+                format!("its public address is missing: want {key} = \"192.0.2.1\" in link \"{link}\"")
+            } else {
+                format!("\"{name}\" has no address inside: want {key} of link \"{link}\" left out")
+            };
+            return Err(Problem::new("outside", want));
+        }
+    }
+    match middlebox.options {
+        MiddleboxOptions::Nat(NatOptions { ports: (first, last), .. }) if first == 0 || first > last => {
+            let message = format!("[{first}, {last}]: want the first and the last port, as [1024, 65535]");
+            Err(Problem::new("ports", message))
+        }
+        MiddleboxOptions::Nat(NatOptions { timeout, .. })
+        | MiddleboxOptions::Firewall(FirewallOptions { timeout })
+            if timeout.is_zero() =>
+        {
+            Err(Problem::new("timeout", "0s lets no answer in: want more, as \"30s\""))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Checks that a time is a whole number of seconds in 16 bits, as in the messages.

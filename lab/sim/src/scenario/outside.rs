@@ -55,6 +55,13 @@ pub(super) fn split(original: &Scenario) -> Result<WithOutsideHosts, Problem> {
             let want = "mobility agents and their mobiles talk inside the simulator and cannot be emulated: want kind = \"router\", and address-up and address-down actions for what the mobile does";
             return refuse("kind", want);
         }
+        if let Some(middlebox) = &node.middlebox {
+            let want = format!(
+                "a {} works inside the simulator and cannot be emulated: want kind = \"router\"",
+                middlebox.options.word()
+            );
+            return refuse("kind", &want);
+        }
         if node.mobile.is_some() {
             return refuse("mobile", "Mobile IP cannot be emulated: want this table left out");
         }
@@ -111,7 +118,8 @@ fn concerns_association(what: &Do, left: &BTreeSet<String>) -> bool {
         | Do::SetLink { .. }
         | Do::RadioHandover { .. }
         | Do::AddressUp { .. }
-        | Do::AddressDown { .. } => false,
+        | Do::AddressDown { .. }
+        | Do::ChangeMiddlebox { .. } => false,
         Do::AddAddress { .. }
         | Do::DeleteAddress { .. }
         | Do::RequestPrimary { .. }

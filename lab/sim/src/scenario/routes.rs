@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
-use super::{NodeKind, Scenario};
+use super::{MiddleboxOptions, NodeKind, Scenario};
 
 /// One direction of a link.
 pub(crate) type DirectionIndex = usize;
@@ -33,6 +33,8 @@ pub(crate) struct Routes {
     pub(crate) leads_to: Vec<usize>,
     /// For each node: empty for a host; for a router, the direction to each address, or `NO_ROUTE`.
     pub(crate) tables: Vec<Vec<u32>>,
+    /// For each node that is a NAT, its link to the outside.
+    nat_links: Vec<Option<usize>>,
     by_address: BTreeMap<IpAddr, usize>,
 }
 
@@ -66,13 +68,18 @@ impl Routes {
         let tables = (0..scenario.nodes.len())
             .map(|node| match scenario.nodes[node].kind {
                 NodeKind::Host => Vec::new(),
-                NodeKind::Router | NodeKind::HomeAgent | NodeKind::ForeignAgent => {
+                NodeKind::Router | NodeKind::HomeAgent | NodeKind::ForeignAgent | NodeKind::Middlebox => {
                     table(scenario, &neighbours, &interfaces, &leads_to, node)
                 }
             })
             .collect();
         let by_address = interfaces.iter().enumerate().map(|(i, interface)| (interface.address, i)).collect();
-        Self { interfaces, leads_to, tables, by_address }
+        let nat_links = scenario.nodes.iter().map(|node| {
+            let middlebox = node.middlebox.as_ref()?;
+            let nat = matches!(middlebox.options, MiddleboxOptions::Nat(_));
+            scenario.links.iter().position(|link| nat && link.name == middlebox.outside)
+        });
+        Self { interfaces, leads_to, tables, nat_links: nat_links.collect(), by_address }
     }
 
     /// Returns the number of an address.
@@ -83,6 +90,18 @@ impl Routes {
     /// Returns the interface that has the address.
     pub(crate) fn interface(&self, address: IpAddr) -> Option<&Interface> {
         self.interfaces.get(self.number_of(address)?)
+    }
+
+    /// Returns the last NAT on the way that translates the source, with its address; `None` without one.
+    pub(crate) fn translation(&self, from: &Interface, to: &Interface) -> Option<(usize, IpAddr)> {
+        let path = self.path(from, to).ok()?;
+        let mut nats = path.windows(2).filter_map(|hops| {
+            let node = self.leads_to[hops[0]];
+            let outside = self.nat_links[node].filter(|&link| hops[1] / 2 == link && hops[0] / 2 != link)?;
+            let its = |interface: &&Interface| interface.node == node && interface.link == outside;
+            Some((node, self.interfaces.iter().find(its)?.address))
+        });
+        nats.next_back()
     }
 
     /// Returns the link directions that a packet takes, or the node without a route.

@@ -3,10 +3,10 @@
 use msctp_congestion::classifier::Cause;
 use msctp_lab_tcp::header;
 use msctp_schemes::classifiers::Measured;
-use msctp_wire::{Checksum, Chunk, Packet};
+use msctp_wire::{Checksum, Chunk, Packet as SctpPacket};
 
 use crate::capture::ip_header_len;
-use crate::packet::{Body, PacketId};
+use crate::packet::{Body, Packet, PacketId};
 use crate::scenario::Side;
 
 use super::Simulation;
@@ -35,21 +35,21 @@ impl Simulation {
         let packet = self.network.pool.packet(id);
         let source = packet.inner.map_or(packet.source, |(source, _)| source);
         let number = self.network.ports[source.index()].host;
-        let Some(&[a, b, c, d]) = packet.bytes.first_chunk() else { return };
-        let ports = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
+        let (ports, seen) = (Packet::ports_of(&packet.bytes), self.addresses[source.index()]);
         let sides = [Side::Client, Side::Server];
         let ends = (0..self.lines.len()).flat_map(|line| sides.map(|side| (line, side)));
         let mut handle = ends.filter_map(|(line, side)| {
             let (client, server) = self.ports[line];
             let own = if side == Side::Client { (client, server) } else { (server, client) };
             let end = self.lines[line].end(side);
-            end.handle.filter(|_| end.host == number && own == ports)
+            let is_sender = end.host == number || self.lines[line].knows_as(seen);
+            end.handle.filter(|_| is_sender && own == ports).map(|handle| (handle, end.host))
         });
-        let Some(handle) = handle.next_back() else { return };
+        let Some((handle, number)) = handle.next_back() else { return };
         let Some(host) = &mut self.hosts[number as usize] else { return };
         let classifier = host.endpoint.association_mut(handle).and_then(|a| a.loss_classifier_mut());
         let Some(measured) = classifier.and_then(Measured::of_mut) else { return };
-        let Ok(parsed) = Packet::parse(&packet.bytes, Checksum::Skip) else { return };
+        let Ok(parsed) = SctpPacket::parse(&packet.bytes, Checksum::Skip) else { return };
         for chunk in parsed.chunks() {
             match chunk {
                 Ok(Chunk::Data(data)) => measured.report(data.tsn.get(), 1, cause),

@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use msctp_units::{Ecn, Time};
 
 use crate::action::Plan;
-use crate::app::cbr::Cbr;
+use crate::app::cbr::{self, Cbr};
 use crate::capture::Capture;
 use crate::event::{EventQueue, Target};
 use crate::event_lines::EventLines;
@@ -272,6 +272,7 @@ impl Simulation {
                     destination: cbr.destination,
                     inner: None,
                     body: Body::Cbr { app, number },
+                    ports: (cbr::source_port(app), cbr::PORT),
                     wire_len: cbr.packet,
                     may_fragment: false,
                     ecn: Ecn::NotEct,

@@ -37,6 +37,10 @@ impl Simulation {
                 self.set_running(app, start);
                 Ok(())
             }
+            Act::Middlebox { node, change } => {
+                self.with_nodes(|nodes, wire| nodes.call(wire, node, |node, _| node.change(change)));
+                Ok(())
+            }
             Act::Watch => {
                 if let Some(next) = self.on_watch().filter(|&next| next <= self.end) {
                     self.events.push(next, Target::Action(number as u32));

@@ -3,8 +3,8 @@
 
 use msctp_proto::handover::{LinkEvent, LinkState};
 use msctp_proto::{
-    AddressRequest, Association, DatagramOutcome, Event, Handle, LocalAddrs, PathAddr, PathId, PrimaryCause,
-    RemoteAddrs,
+    AddressRequest, Association, DatagramOutcome, ENCAPSULATION_PORT, Event, Handle, LocalAddrs, PathAddr,
+    PathId, PrimaryCause, RemoteAddrs,
 };
 use msctp_units::Span;
 
@@ -14,7 +14,7 @@ use crate::event::Target;
 use crate::event_lines::Source;
 use crate::line::{Handover, Last, path_to};
 use crate::packet::{Body, Packet, PacketId};
-use crate::scenario::{Interface, Side};
+use crate::scenario::{Interface, Side, UDP_HEADER};
 
 use super::Simulation;
 
@@ -32,10 +32,10 @@ impl Simulation {
             return;
         };
         let outcome = host.endpoint.handle_marked_datagram(now, at, packet.ecn, &mut packet.bytes);
-        let ports = packet
-            .bytes
-            .first_chunk()
-            .map(|&[a, b, c, d]| (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])));
+        let ports = Packet::ports_of(&packet.bytes);
+        if let Some(udp) = &mut host.udp {
+            udp.received(&host.endpoint, outcome, at, packet.ports.0);
+        }
         self.network.pool.release(id);
         let end = match outcome {
             DatagramOutcome::Association(handle) | DatagramOutcome::Unverified(handle) => {
@@ -51,6 +51,9 @@ impl Simulation {
             self.exchange(line, side, handle, Some(at));
         }
         self.flush(number, touched);
+        if let Some(udp) = self.hosts[number as usize].as_mut().and_then(|host| host.udp.as_mut()) {
+            udp.settled();
+        }
     }
 
     /// Returns the scenario's association of a new one at a server.
@@ -59,14 +62,13 @@ impl Simulation {
         number: u32,
         handle: Handle,
         at: PathAddr,
-        ports: Option<(u16, u16)>,
+        (client_port, server_port): (u16, u16),
     ) -> Option<(u32, Side)> {
-        let (client_port, server_port) = ports?;
         let client = self.network.ports[self.numbers.get(&at.remote)?.index()].host;
         let line = self.lines.iter().zip(&self.ports).position(|(line, &(from, to))| {
             (from, to) == (client_port, server_port)
                 && line.end(Side::Server).host == number
-                && line.end(Side::Client).host == client
+                && (line.end(Side::Client).host == client || line.knows_as(at.remote))
         })?;
         self.lines[line].end_mut(Side::Server).handle = Some(handle);
         if let Some(host) = &mut self.hosts[number as usize] {
@@ -148,15 +150,30 @@ impl Simulation {
         let now = self.now;
         let Some(host) = &mut self.hosts[number as usize] else { return };
         let mut buffer = self.network.pool.buffer();
-        while let Some(transmit) = host.endpoint.poll_transmit(now, &mut buffer) {
+        while let Some((handle, transmit)) = host.endpoint.poll_transmit_from(now, &mut buffer) {
             debug_assert_eq!(transmit.segment_size, None, "profiles have no max_segments");
             let bytes = std::mem::replace(&mut buffer, self.network.pool.buffer());
-            if let Some((source, destination)) = host.numbers(transmit.at, &self.numbers) {
-                let wire_len = bytes.len() as u32 + ip_header_len(transmit.at.local);
+            // Without a port its association is gone: the packet is dropped.
+            let ports = match &host.udp {
+                None => Some(((0, 0), 0)),
+                Some(udp) => udp.port(handle, &transmit).map(|to| ((ENCAPSULATION_PORT, to), UDP_HEADER)),
+            };
+            if let (Some((ports, udp_header)), Some((source, destination))) =
+                (ports, host.numbers(transmit.at, &self.numbers))
+            {
+                let wire_len = bytes.len() as u32 + udp_header + ip_header_len(transmit.at.local);
                 let (may_fragment, ecn) = (transmit.may_fragment, transmit.ecn);
-                let body = Body::Sctp;
-                let packet =
-                    Packet { source, destination, inner: None, body, wire_len, may_fragment, ecn, bytes };
+                let packet = Packet {
+                    source,
+                    destination,
+                    inner: None,
+                    body: Body::Sctp,
+                    ports,
+                    wire_len,
+                    may_fragment,
+                    ecn,
+                    bytes,
+                };
                 self.network.send(now, &mut self.events, packet);
             } else {
                 self.network.strays.no_route += 1;
@@ -251,7 +268,8 @@ impl Simulation {
         let Some(to) = paths.into_iter().find(|p| p.id == path).map(|p| p.at) else { return };
         let handover = Handover { at: self.now, to, cause, gap: Span::ZERO };
         self.lines[association].end_mut(side).handovers.push(handover);
-        self.happened(Trigger::PrimaryChanged { association, address: to.remote });
+        let address = self.lines[association].own_name(to.remote);
+        self.happened(Trigger::PrimaryChanged { association, address });
     }
 
     /// Records that the peer rejected the request of an action.
@@ -293,18 +311,22 @@ impl Simulation {
         let host = self.hosts[number as usize].as_mut().ok_or("the host has no SCTP")?;
         let a = host.endpoint.association_mut(handle).ok_or("the association is over")?;
         let paths: Vec<_> = a.paths().collect();
+        let line = &self.lines[association];
         let result = match call {
             Call::Connect => Ok(()),
+            Call::AddAddress(address) if line.is_translated(address) => {
+                a.add_translated_address(now, address)
+            }
             Call::AddAddress(address) => a.add_local_address(now, address),
             Call::DeleteAddress(address) => a.remove_local_address(now, address),
             Call::RequestPrimary(address) => a.request_peer_primary(now, address),
             Call::SetPrimary { to, from } => {
-                let path =
-                    path_to(&paths, to, from).ok_or_else(|| format!("there is no path to {to} yet"))?;
+                let path = path_to(&paths, line.seen_as(to), from)
+                    .ok_or_else(|| format!("there is no path to {to} yet"))?;
                 a.set_primary(now, path)
             }
             Call::Heartbeat(address) => {
-                let path = path_to(&paths, address, None)
+                let path = path_to(&paths, line.seen_as(address), None)
                     .ok_or_else(|| format!("there is no path to {address} yet"))?;
                 a.request_heartbeat(now, path)
             }
@@ -330,6 +352,15 @@ impl Simulation {
         let host = self.hosts[number as usize].as_mut().ok_or("the host has no SCTP")?;
         let handle = host.endpoint.connect(self.now, config, local, remote).map_err(|e| e.to_string())?;
         host.enter(handle, association as u32, Side::Client);
+        if let Some(udp) = &mut host.udp {
+            udp.connect(handle);
+        }
+        if let Some(a) = host.endpoint.association_mut(handle) {
+            let line = &self.lines[association];
+            for &address in spec.client_addresses.iter().filter(|address| line.is_translated(**address)) {
+                a.set_translated(address, true).map_err(|e| e.to_string())?;
+            }
+        }
         self.lines[association].end_mut(Side::Client).handle = Some(handle);
         self.notify_own_quality(association, Side::Client);
         self.serve(association, Side::Client);

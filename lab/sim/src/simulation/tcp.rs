@@ -45,10 +45,14 @@ impl Simulation {
         let seed = random::component_seed(self.seed, &format!("tcp/{}/{}", spec.name, side.word()));
         let iss = u32::from_be_bytes([seed[0], seed[1], seed[2], seed[3]]);
         let line = &mut self.tcp[number];
-        let (client, server) = (line.client_port, spec.server_port);
+        let server = spec.server_port;
         let opened = match side {
-            Side::Client => Connection::connect(now, config, Ports { local: client, remote: server }, iss),
-            Side::Server => Connection::listen(config, Ports { local: server, remote: client }, iss),
+            Side::Client => {
+                Connection::connect(now, config, Ports { local: line.client_port, remote: server }, iss)
+            }
+            Side::Server => {
+                Connection::listen(config, Ports { local: server, remote: line.seen_client_port }, iss)
+            }
         };
         line.end_mut(side).connection =
             Some(Box::new(opened.expect("the scenario's checks let no others through")));
@@ -58,7 +62,10 @@ impl Simulation {
     /// Delivers a segment to its host.
     pub(crate) fn on_tcp(&mut self, host: u32, id: PacketId, number: u32, to: Side) {
         let number = number as usize;
+        let packet = self.network.pool.packet(id);
         if self.tcp[number].end(to).connection.is_none() && to == Side::Server {
+            let (client, port) = (packet.source, packet.ports.0);
+            self.tcp[number].is_known_as(client, port);
             self.open_tcp(number, Side::Server);
         }
         let packet = self.network.pool.packet(id);
@@ -156,6 +163,7 @@ impl Simulation {
                 return;
             };
             let body = Body::Tcp { connection: number as u32, to: side.other() };
+            let ports = Packet::ports_of(&bytes);
             let wire_len = ip_header + bytes.len() as u32 + len;
             self.network.send(
                 now,
@@ -165,6 +173,7 @@ impl Simulation {
                     destination,
                     inner: None,
                     body,
+                    ports,
                     wire_len,
                     may_fragment: false,
                     ecn: Ecn::NotEct,

@@ -9,7 +9,7 @@ use super::{SIDES, association_of, quality};
 use crate::scenario::document::Section;
 use crate::scenario::error::{Problem, suggest};
 use crate::scenario::link::{CARRIES, INTERRUPTION, loss, probability};
-use crate::scenario::{ActionSpec, Do, Happening, Level, LinkDirection, Side, When};
+use crate::scenario::{ActionSpec, Do, Happening, Level, LinkDirection, MiddleboxChange, Side, When};
 
 /// The events and their keys, besides `event`, `delay` and `repeat`.
 const HAPPENINGS: [(&str, &[&str]); 11] = [
@@ -30,7 +30,7 @@ const DIRECTIONS: [(&str, LinkDirection); 2] =
     [("forward", LinkDirection::Forward), ("reverse", LinkDirection::Reverse)];
 
 /// The actions and their keys, besides `do`, `at`, `after`, `delay_after` and `name`.
-const ACTIONS: [(&str, &[&str]); 15] = [
+const ACTIONS: [(&str, &[&str]); 18] = [
     ("link-up", &["link"]),
     ("link-down", &["link"]),
     ("set-link", &["link", "direction", "rate", "delay", "loss", "scheme", "bler"]),
@@ -44,6 +44,9 @@ const ACTIONS: [(&str, &[&str]); 15] = [
     ("heartbeat", &["association", "address"]),
     ("report-quality", &quality::KEYS),
     ("shutdown", &["association", "side"]),
+    ("rebind", &["node"]),
+    ("open-portal", &["node"]),
+    ("close-portal", &["node"]),
     ("start-app", &["app"]),
     ("stop-app", &["app"]),
 ];
@@ -146,6 +149,10 @@ fn what(section: &Section<'_, '_>, word: &str) -> Result<Do, Problem> {
     let association = || association_of(section);
     let address = || address_of(section);
     let scheme = || section.parsed("scheme", "\"CS4\"");
+    let middlebox = |change| -> Result<Do, Problem> {
+        let node = section.required("node", section.text("node")?, "\"a node's name\"")?.to_owned();
+        Ok(Do::ChangeMiddlebox { node, change })
+    };
     Ok(match word {
         "link-up" => Do::LinkUp { link: link()? },
         "link-down" => Do::LinkDown { link: link()? },
@@ -185,6 +192,9 @@ fn what(section: &Section<'_, '_>, word: &str) -> Result<Do, Problem> {
             association: association()?,
             side: section.choice("side", &SIDES)?.unwrap_or(Side::Client),
         },
+        "rebind" => middlebox(MiddleboxChange::Rebind)?,
+        "open-portal" => middlebox(MiddleboxChange::Open)?,
+        "close-portal" => middlebox(MiddleboxChange::Close)?,
         "start-app" => Do::StartApp { app: app()? },
         _ => Do::StopApp { app: app()? },
     })

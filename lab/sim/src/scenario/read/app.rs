@@ -9,7 +9,13 @@ use crate::scenario::document::Section;
 use crate::scenario::error::{Problem, suggest};
 use crate::scenario::{AppKind, AppSpec, Frame, LEAST_FRAME, MOST_FRAME, Sending, read_frames, tcp};
 
-pub(super) fn read(table: &DeTable<'_>, path: String, open: &Open<'_>) -> Result<AppSpec, Problem> {
+/// Reads an application. `message`: the default length of a bulk application's messages.
+pub(super) fn read(
+    table: &DeTable<'_>,
+    path: String,
+    open: &Open<'_>,
+    message: u32,
+) -> Result<AppSpec, Problem> {
     let types = ["bulk", "reader", "video", "cbr"];
     let kind = table.get("type").and_then(|value| value.get_ref().as_str()).unwrap_or_default();
     let mut keys = vec!["name", "type", "start", "stop"];
@@ -47,7 +53,7 @@ pub(super) fn read(table: &DeTable<'_>, path: String, open: &Open<'_>) -> Result
         kind: match kind {
             "bulk" if over_tcp => tcp::bulk(&section)?,
             "reader" if over_tcp => tcp::reader(&section)?,
-            "bulk" => bulk(&section)?,
+            "bulk" => bulk(&section, message)?,
             "video" => video(&section, open)?,
             "reader" => AppKind::Reader {
                 association: association_of(&section)?,
@@ -59,12 +65,12 @@ pub(super) fn read(table: &DeTable<'_>, path: String, open: &Open<'_>) -> Result
     })
 }
 
-fn bulk(section: &Section<'_, '_>) -> Result<AppKind, Problem> {
+fn bulk(section: &Section<'_, '_>, message: u32) -> Result<AppKind, Problem> {
     Ok(AppKind::Bulk {
         association: association_of(section)?,
         from: section.required("from", section.choice("from", &SIDES)?, "\"client\" or \"server\"")?,
         bytes: section.integer("bytes", 1, i128::from(i64::MAX))?,
-        message: section.integer("message", 1, 1 << 30)?.unwrap_or(1452),
+        message: section.integer("message", 1, 1 << 30)?.unwrap_or(message),
         sending: sending(section)?,
     })
 }

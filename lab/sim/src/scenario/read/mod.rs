@@ -4,6 +4,7 @@
 mod action;
 mod app;
 mod association;
+mod middlebox;
 mod node;
 mod quality;
 
@@ -12,7 +13,7 @@ use toml::de::DeTable;
 use super::compose;
 use super::document::{Document, Section};
 use super::error::{Problem, ScenarioError};
-use super::{ProbeSpec, Scenario, Side, check, link, sctp, tcp};
+use super::{ProbeSpec, Scenario, Side, UDP_HEADER, check, link, sctp, tcp};
 
 /// Returns the text of another file that a scenario names, or the reason why it cannot be read.
 pub(super) type Open<'f> = dyn Fn(&str) -> Result<String, String> + 'f;
@@ -48,6 +49,9 @@ fn profiles(root: &DeTable<'_>, scenario: &mut Scenario) -> Result<(), Problem> 
     }
     Ok(())
 }
+
+/// Default length of a bulk application's messages, in bytes: with headers, an IPv4 packet of 1500 bytes.
+const MESSAGE: u32 = 1452;
 
 /// The keys of a scenario file.
 const KEYS: [&str; 13] = [
@@ -87,8 +91,9 @@ fn without_profiles(root: &DeTable<'_>, open: &Open<'_>) -> Result<Scenario, Pro
     for (path, table) in top.items("tcp")? {
         scenario.tcp.push(tcp::connection(table, path)?);
     }
+    let message = if scenario.is_encapsulated() { MESSAGE - UDP_HEADER } else { MESSAGE };
     for (path, table) in top.items("app")? {
-        scenario.apps.push(app::read(table, path, open)?);
+        scenario.apps.push(app::read(table, path, open, message)?);
     }
     for (path, table) in top.items("action")? {
         scenario.actions.push(action::read(table, path)?);

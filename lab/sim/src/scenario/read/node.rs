@@ -2,27 +2,28 @@
 
 use toml::de::DeTable;
 
-use super::name;
+use super::{middlebox, name};
 use crate::scenario::document::Section;
 use crate::scenario::error::Problem;
 use crate::scenario::{
     AgentOptions, MobileOptions, MobileSpec, NodeKind, NodeSpec, Position, Switching, Waypoint,
 };
 
-const KINDS: [(&str, NodeKind); 4] = [
+const KINDS: [(&str, NodeKind); 7] = [
     ("host", NodeKind::Host),
     ("router", NodeKind::Router),
     ("home-agent", NodeKind::HomeAgent),
     ("foreign-agent", NodeKind::ForeignAgent),
+    ("nat", NodeKind::Middlebox),
+    ("firewall", NodeKind::Middlebox),
+    ("captive-portal", NodeKind::Middlebox),
 ];
 
 pub(super) fn read(table: &DeTable<'_>, path: String) -> Result<NodeSpec, Problem> {
-    let section = Section::open(table, path, &["name", "kind", "position", "waypoints", "agent", "mobile"])?;
-    let kind = section.required(
-        "kind",
-        section.choice("kind", &KINDS)?,
-        "\"host\", \"router\", \"home-agent\" or \"foreign-agent\"",
-    )?;
+    let keys = ["name", "kind", "position", "waypoints", "agent", "mobile", "nat", "firewall", "portal"];
+    let section = Section::open(table, path, &keys)?;
+    let kind =
+        section.required("kind", section.choice("kind", &KINDS)?, "\"host\", \"router\" or another kind")?;
     let waypoints = section.items("waypoints")?;
     Ok(NodeSpec {
         name: name(&section)?,
@@ -30,6 +31,7 @@ pub(super) fn read(table: &DeTable<'_>, path: String) -> Result<NodeSpec, Proble
         position: position(&section, "position")?.unwrap_or_default(),
         agent: agent(&section)?,
         mobile: mobile(&section)?,
+        middlebox: middlebox::read(&section)?,
         waypoints: waypoints
             .into_iter()
             .map(|(path, table)| waypoint(table, path))

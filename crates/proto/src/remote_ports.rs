@@ -1,6 +1,7 @@
-//! [`RemotePorts`]: the UDP port of each address of one peer (RFC 6951 §5.1). Keeps state, does no I/O.
+//! [`RemotePorts`]: the UDP port of each address of one peer (RFC 6951 §5.1). Learned from packets whose
+//! verification tag was checked (§5.4): the caller reports each datagram's source port with its outcome.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 /// The port that IANA assigned to SCTP over UDP (RFC 6951 §5.1).
 pub const ENCAPSULATION_PORT: u16 = 9899;
@@ -49,7 +50,7 @@ impl RemotePorts {
         match self.find(pair) {
             Ok(place) => {
                 self.last = place;
-                std::mem::replace(&mut self.learnt[place].1, port) != port
+                core::mem::replace(&mut self.learnt[place].1, port) != port
             }
             Err(_) if self.learnt.len() >= MAX_PAIRS || !is_path() => false,
             Err(place) => {
