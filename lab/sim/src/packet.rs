@@ -49,8 +49,8 @@ pub(crate) struct Packet {
     /// In a tunnel (IP in IP): source and destination of the inner packet.
     pub(crate) inner: Option<(AddressId, AddressId)>,
     pub(crate) body: Body,
-    /// Source and destination ports of UDP or TCP; zeros without. An SCTP packet with ports is encapsulated in
-    /// UDP (RFC 6951); its UDP header is not in [`bytes`](Self::bytes).
+    /// Source and destination ports of UDP or TCP; zeros without. An SCTP packet with ports is encapsulated
+    /// in UDP (RFC 6951); its UDP header is not in [`bytes`](Self::bytes).
     pub(crate) ports: (u16, u16),
     /// Length on the wire in bytes, IP header included, link header not.
     pub(crate) wire_len: u32,
