@@ -452,6 +452,13 @@ impl Association {
         self.look(msctp_proto::Association::agreed).flatten()
     }
 
+    /// Returns the peer's key and certificates, as TLS authenticated them; also after the end. `None` without
+    /// TLS ([`Tls`](crate::security::Tls)).
+    #[cfg(feature = "tls")]
+    pub fn peer_identity(&self) -> Option<Arc<msctp_security::Peer>> {
+        slot_of(&mut self.shared.lock(), self.handle).keys.as_ref()?.peer().cloned()
+    }
+
     fn last<R>(&self, f: impl FnOnce(&Last) -> R) -> Option<R> {
         slot_of(&mut self.shared.lock(), self.handle).last.as_deref().map(f)
     }

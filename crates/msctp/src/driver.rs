@@ -281,7 +281,9 @@ impl Driver {
         let follow = state.follow_at.first().map(|(due, _)| *due);
         let follower = state.follower.as_ref().and_then(Follower::next_timeout);
         let linger = state.next_abort();
-        let deadline = [state.core.poll_timeout(), linger, follow, follower].into_iter().flatten().min();
+        let keys = state.next_keys();
+        let deadline =
+            [state.core.poll_timeout(), linger, follow, follower, keys].into_iter().flatten().min();
         drop(state);
         let busy = !steps.is_empty();
         self.take_steps(steps);
@@ -470,6 +472,8 @@ fn expire(state: &mut State, now: Time) -> Vec<Step> {
     while let Some(handle) = state.core.handle_next_timeout(now) {
         state.touch(handle);
     }
+    state.expire_keys(now);
+    state.expire_unproven(now);
     let steps = state.follower.as_mut().map(|follower| follower.timeout(now)).unwrap_or_default();
     while let Some(&(due, handle)) = state.follow_at.first() {
         if due > now {
@@ -507,6 +511,8 @@ fn take(
             *before = Some((handle, datagram.remote));
             // Most packets of a batch have one origin.
             if last != *before {
+                // Before the COOKIE ECHO leaves, which takes the ClientHello along.
+                state.advance_keys(now, handle);
                 let is_path = state.learn_port(handle, at, udp_port);
                 state.touch(handle);
                 // Without a path no port is learned, but answers go back to the packet's origin.
@@ -517,7 +523,7 @@ fn take(
             }
         }
         DatagramOutcome::Accepted(handle) => {
-            state.enter_accepted(handle, udp_port);
+            state.enter_accepted(now, handle, udp_port);
             state.learn_port(handle, at, udp_port);
         }
         // Answers go back to the packet's origin, and nothing else does.

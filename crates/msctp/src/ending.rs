@@ -8,7 +8,7 @@ use msctp_proto::ReconfigOutcome;
 use crate::error::FinishError;
 
 /// Progress of a stream's end.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Progress {
     /// Messages of the stream are still unsent.
     Sending,

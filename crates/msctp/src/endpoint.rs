@@ -16,6 +16,7 @@ use crate::association::Association;
 use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::error::{BindError, ConnectError};
+use crate::keys::{Keys, for_listener};
 use crate::options::{EndpointOptions, Peer, over_udp};
 use crate::setup::{Connecting, Incoming};
 use crate::state::{Listener, Phase, Shared, Slot, State};
@@ -87,10 +88,17 @@ impl Endpoint {
             let want = "an endpoint that is not closed: bind another".to_owned();
             return Err(ConfigError { field: "endpoint", value: "closed".to_owned(), want });
         }
+        let config = Config { protection: for_listener(config.protection.clone()), ..config };
         let config = over_udp(config, state.offload, state.idle_timeout);
         let addresses = state.local_ips();
         state.core.listen(LocalAddrs { port, addresses }, config.clone())?;
-        let listener = Listener { config, queue: VecDeque::new(), wakers: Wakers::default() };
+        let listener = Listener {
+            config,
+            queue: VecDeque::new(),
+            #[cfg(feature = "tls")]
+            rejected: VecDeque::new(),
+            wakers: Wakers::default(),
+        };
         state.listeners.insert(port, listener);
         Ok(())
     }
@@ -133,6 +141,27 @@ impl Endpoint {
                 slot.handles += 1;
             }
             Poll::Ready(Some(Incoming::new(Association::new(Arc::clone(&self.shared), handle))))
+        })
+        .await
+    }
+
+    /// Waits for the next set-up at a port that this end rejected, because of the peer's key or code, or that
+    /// failed in key management. `None` as for [`accept`](Self::accept). Keeps 64; the oldest are dropped
+    /// first. Cancel-safe.
+    #[cfg(feature = "tls")]
+    pub async fn rejected(&self, port: u16) -> Option<crate::tls::Rejected> {
+        poll_fn(|cx| {
+            let mut state = self.shared.lock();
+            let gone = state.gone;
+            let Some(listener) = state.listeners.get_mut(&port).filter(|_| !gone) else {
+                return Poll::Ready(None);
+            };
+            let rejected = listener.rejected.pop_front();
+            if rejected.is_none() {
+                listener.wakers.add(cx);
+                return Poll::Pending;
+            }
+            Poll::Ready(rejected)
         })
         .await
     }
@@ -191,8 +220,11 @@ impl Endpoint {
         let config = state.used_options(config);
         let local = LocalAddrs { port, addresses };
         let now = state.now();
+        let keys = Keys::of(&config.protection);
         let handle = state.core.connect(now, config, local, remote)?;
-        state.insert_slot(handle, Box::new(Slot::new(peer.udp_port, Phase::Connecting, 1)));
+        let mut slot = Box::new(Slot::new(peer.udp_port, Phase::Connecting, 1));
+        slot.keys = keys;
+        state.insert_slot(handle, slot);
         state.wake_driver();
         Ok(Association::new(Arc::clone(&self.shared), handle))
     }

@@ -59,6 +59,17 @@ pub enum ConnectError {
     /// The peer answered the set-up with an ABORT.
     #[error("the peer refused the association: {0}")]
     Refused(Refusal),
+    /// The ends cannot agree on protection of packets (`Config::protection`), which one of them requires:
+    /// the other does not support it, or has another key management.
+    #[error(
+        "the ends cannot agree on encryption: one requires it, and the other does not support it or is set up \
+         otherwise"
+    )]
+    NoCommonProtection,
+    /// TLS gave no keys: this end refused the peer's key or code, or the handshake failed.
+    #[cfg(feature = "tls")]
+    #[error(transparent)]
+    Security(std::sync::Arc<msctp_security::Error>),
     /// The association was lost during the set-up.
     #[error(transparent)]
     Lost(AssociationError),
@@ -119,7 +130,7 @@ fn detail(text: &str) -> String {
 }
 
 /// An association ended without a shutdown, or the peer restarted it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AssociationError {
     /// The association was lost, for this reason.
@@ -141,6 +152,10 @@ pub enum AssociationError {
     /// `AuthConfig::accept_restarts` set to false refuses restarts.
     #[error("the peer restarted the association: continue to read from the new one, or abort it")]
     Restarted,
+    /// TLS gave no keys, or none that replaced those in use.
+    #[cfg(feature = "tls")]
+    #[error(transparent)]
+    Security(std::sync::Arc<msctp_security::Error>),
     /// The endpoint's task ended, with its runtime or by [`Endpoint::close`](crate::Endpoint::close).
     #[error("the endpoint has ended")]
     EndpointGone,
@@ -156,6 +171,8 @@ impl From<AssociationError> for io::Error {
             AssociationError::Lost(LossReason::PeerAborted { .. }) => io::ErrorKind::ConnectionReset,
             AssociationError::Restarted => io::ErrorKind::ConnectionReset,
             AssociationError::Lost(_) => io::ErrorKind::ConnectionAborted,
+            #[cfg(feature = "tls")]
+            AssociationError::Security(_) => io::ErrorKind::ConnectionAborted,
             AssociationError::EndpointGone => io::ErrorKind::NotConnected,
         };
         Self::new(kind, error)
@@ -163,7 +180,7 @@ impl From<AssociationError> for io::Error {
 }
 
 /// Errors of [`Association::send`](crate::Association::send).
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SendError {
     /// The message cannot be sent on this association, or the association is closing.
     #[error(transparent)]
@@ -184,7 +201,7 @@ impl From<SendError> for io::Error {
 }
 
 /// The peer could not be notified that a stream ended. The written data was delivered.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FinishError {
     /// The peer does not support stream reconfiguration (RFC 6525), or one end turned it off. The stream then
     /// ends with the association.
@@ -215,7 +232,7 @@ impl From<FinishError> for io::Error {
 }
 
 /// Errors of opening or accepting a [`Stream`](crate::Stream).
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
     /// There is no such stream in either direction.
@@ -244,7 +261,7 @@ pub enum StreamError {
 }
 
 /// Errors of calls other than `send`.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
     /// The endpoint has no socket at this local address, so no packet can leave from it.
@@ -292,6 +309,13 @@ impl ConnectError {
     pub(crate) fn of(error: AssociationError, udp_port: u16) -> Self {
         match error {
             AssociationError::Lost(LossReason::SetupTimeout) => Self::Timeout,
+            // draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.3
+            AssociationError::Lost(
+                LossReason::ProtocolViolation { cause: 100..=103, .. }
+                | LossReason::PeerAborted { cause: Some(100..=103), .. },
+            ) => Self::NoCommonProtection,
+            #[cfg(feature = "tls")]
+            AssociationError::Security(error) => Self::Security(error),
             AssociationError::Lost(LossReason::PeerAborted { cause, reason }) => {
                 Self::Refused(Refusal::of(cause, &reason))
             }

@@ -32,6 +32,40 @@
 //! prefers and starts there with the window that the handover policy gives (`Config::handover_policy`). No
 //! line of application code is about it; [`Association::event`] reports it.
 //!
+//! # Encryption
+//!
+//! `Config::protection` encrypts all packets after the set-up (the DTLS chunk). [`security::Tls`] gives it
+//! keys by TLS 1.3 and authenticates both ends: by pinned or remembered keys, certificates, or a one-time
+//! code. [`protection::KeyManagement::pre_shared`] derives them from a key that both ends have. Without it
+//! everything is in clear, and anyone can connect.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use msctp::security::{Identity, Pinned, Tls, provider};
+//! # use msctp::{Config, Endpoint, EndpointOptions, Peer};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let options = EndpointOptions::new(["127.0.0.1:0".parse()?]);
+//! # let (here, there) = (Endpoint::bind(&options)?, Endpoint::bind(&options)?);
+//! let new_key = || Identity::self_signed(provider(), &Identity::generate_key()?);
+//! let (ours, theirs) = (new_key()?, new_key()?);
+//! // Each end knows the other's fingerprint.
+//! let tls = |own: &Identity, peer: &Identity| {
+//!     own.config(Arc::new(Pinned(vec![peer.fingerprint()]))).map(Tls::new)
+//! };
+//! let config = Config { protection: tls(&theirs, &ours)?.required(), ..Config::mobile() };
+//! there.listen(7, config)?;
+//!
+//! let peer = Peer { port: 7, ..Peer::new(there.local_addresses()[0]) };
+//! let config = Config { protection: tls(&ours, &theirs)?.required(), ..Config::mobile() };
+//! let association = here.connect(peer, config).await?;
+//! let identity = association.peer_identity().ok_or("no identity")?;
+//! assert_eq!(identity.fingerprint, theirs.fingerprint());
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Your own congestion control and handover policy
 //!
 //! `Config::controller` takes the options of a controller ([`congestion::CubicConfig`] and the like) or a
@@ -134,12 +168,24 @@ mod endpoint;
 mod error;
 mod follow;
 mod inbox;
+#[cfg(feature = "tls")]
+mod keys;
+#[cfg(not(feature = "tls"))]
+#[path = "keys_none.rs"]
+mod keys;
 mod log;
 mod mobile;
 mod options;
+#[cfg(feature = "tls")]
+mod proof;
+#[cfg(not(feature = "tls"))]
+#[path = "proof_none.rs"]
+mod proof;
 mod setup;
 mod state;
 mod stream;
+#[cfg(feature = "tls")]
+mod tls;
 mod wakers;
 
 pub use association::Association;
@@ -187,6 +233,24 @@ pub mod protection {
     pub use msctp_proto::{KeyManagement, Protection};
     pub use msctp_wire::KeyManagementId;
     pub use msctp_wire::param::DtlsRoles;
+}
+
+/// Encryption with keys from TLS 1.3: [`Tls`](security::Tls) for `Config::protection`, and the identities of
+/// both ends.
+#[cfg(feature = "tls")]
+pub mod security {
+    pub use crate::tls::{Rejected, Tls};
+    /// For configurations with certificates of a CA ([`Config::new`]).
+    pub use ::msctp_security::rustls;
+    pub use msctp_security::{
+        AnyPeer, CheckPeer, Code, CodeError, Config, ConfigError, Error, Fault, Fingerprint,
+        FingerprintError, Identity, IdentityError, Peer, Pinned, Refused, Rekey,
+    };
+
+    /// Returns the cryptography of TLS: that of ring.
+    pub fn provider() -> std::sync::Arc<rustls::crypto::CryptoProvider> {
+        std::sync::Arc::new(rustls::crypto::ring::default_provider())
+    }
 }
 
 /// Chunk types on the wire, for the private chunks of a handover policy

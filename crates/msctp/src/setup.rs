@@ -116,6 +116,13 @@ impl Incoming {
         self.look(Association::agreed)
     }
 
+    /// Returns the peer's key and certificates, as TLS authenticated them. `None` without TLS
+    /// ([`Tls`](crate::security::Tls)).
+    #[cfg(feature = "tls")]
+    pub fn peer_identity(&self) -> Option<std::sync::Arc<msctp_security::Peer>> {
+        self.look(Association::peer_identity)
+    }
+
     /// Accepts the association.
     #[must_use]
     pub fn accept(mut self) -> Association {

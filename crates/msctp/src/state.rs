@@ -16,6 +16,7 @@ use crate::clock::Clock;
 use crate::ending::Endings;
 use crate::error::{AssociationError, FinishError};
 use crate::inbox::Inbox;
+use crate::keys::Keys;
 use crate::log::Log;
 use crate::mobile::{Follower, Moves};
 use crate::options::over_udp;
@@ -26,6 +27,15 @@ const EVENTS: usize = 256;
 
 /// Bytes of undelivered messages in those events.
 const EVENT_BYTES: usize = 1 << 20;
+
+/// Time in which the peer of an association that it set up must prove its keys. As long as TLS has for a
+/// handshake.
+const PROOF_TIME: Span = Span::from_secs(60);
+
+/// Most associations whose peers have not proved their keys: those of a flood end before they hold much
+/// memory. The oldest is aborted for a further one. Fewer if `EndpointOptions::backlog` is smaller, or than a
+/// quarter of `EndpointConfig::max_associations`.
+const MAX_UNPROVEN: usize = 1024;
 
 /// The state and its lock.
 #[derive(Debug)]
@@ -40,6 +50,12 @@ pub(crate) struct State {
     pub(crate) offload: bool,
     pub(crate) idle_timeout: Option<Span>,
     backlog: usize,
+    /// Most associations in `unproven`.
+    max_unproven: usize,
+    /// Associations whose peers have not proved their keys, with the time to abort them.
+    unproven: BTreeSet<(Time, Handle)>,
+    /// Associations whose key managers want to be called at a time.
+    pub(crate) keys_at: BTreeSet<(Time, Handle)>,
     /// The open sockets in order of preference: associations begin at the first.
     pub(crate) locals: Vec<SocketAddr>,
     /// Begins with one address and adds the others (RFC 6951 §5.7), as a mobile does.
@@ -92,6 +108,9 @@ pub(crate) struct State {
 pub(crate) struct Listener {
     pub(crate) config: Config,
     pub(crate) queue: VecDeque<Handle>,
+    /// Set-ups that key management rejected.
+    #[cfg(feature = "tls")]
+    pub(crate) rejected: VecDeque<crate::tls::Rejected>,
     pub(crate) wakers: Wakers,
 }
 
@@ -113,8 +132,11 @@ pub(crate) struct Slot {
     pub(crate) handles: usize,
     /// Waits to be accepted.
     pub(crate) queued: bool,
-    /// The peer has not proved its keys yet: it is not offered to `accept` (`Config::protection`).
-    unproven: bool,
+    /// The peer has not proved its keys yet: it is not offered to `accept` (`Config::protection`). When to
+    /// abort it.
+    pub(crate) unproven: Option<Time>,
+    /// Key management by TLS.
+    pub(crate) keys: Option<Box<Keys>>,
     /// Outbound, inbound.
     pub(crate) streams: (u16, u16),
     pub(crate) inbox: Inbox,
@@ -147,7 +169,8 @@ impl Slot {
             phase,
             handles,
             queued: false,
-            unproven: false,
+            unproven: None,
+            keys: None,
             streams: (0, 0),
             inbox: Inbox::default(),
             endings: Endings::default(),
@@ -176,11 +199,14 @@ impl Slot {
 
     fn note(&mut self, event: Event) {
         match &event {
+            Event::KeyMessage => return,
             Event::Readable => return self.readers.wake(),
             Event::Writable => return self.writers.wake(),
             Event::Connected { outbound_streams, inbound_streams } => {
                 self.streams = (*outbound_streams, *inbound_streams);
-                self.phase = Phase::Up;
+                if self.keys.as_ref().is_none_or(|keys| keys.is_protected()) {
+                    self.phase = Phase::Up;
+                }
             }
             Event::PathRemoved { at, .. } => self.ports.forget(at.local, at.remote),
             Event::Closed => {
@@ -188,7 +214,9 @@ impl Slot {
                 self.wake_all();
             }
             Event::Lost(reason) => {
-                self.phase = Phase::Over(Some(AssociationError::Lost(reason.clone())));
+                let failure = self.keys.as_ref().and_then(|keys| keys.failure());
+                self.phase =
+                    Phase::Over(Some(failure.unwrap_or_else(|| AssociationError::Lost(reason.clone()))));
                 self.wake_all();
             }
             _ => {}
@@ -242,6 +270,9 @@ impl Shared {
             offload: options.offload,
             idle_timeout: options.idle_timeout.map(crate::clock::span),
             backlog: options.backlog,
+            max_unproven: options.backlog.min(options.core.max_associations.div_ceil(4)).min(MAX_UNPROVEN),
+            unproven: BTreeSet::new(),
+            keys_at: BTreeSet::new(),
             locals,
             one_by_one: options.mobility.is_some(),
             slots: BTreeMap::new(),
@@ -317,16 +348,64 @@ impl State {
     }
 
     /// Adds a new association that came from `udp_port` to one of our listeners.
-    pub(crate) fn enter_accepted(&mut self, handle: Handle, udp_port: u16) {
-        let agreed = self.core.association(handle).and_then(msctp_proto::Association::agreed);
+    pub(crate) fn enter_accepted(&mut self, now: Time, handle: Handle, udp_port: u16) {
+        let association = self.core.association(handle);
+        let agreed = association.and_then(msctp_proto::Association::agreed);
+        let port = association.map_or(0, |association| association.ports().0);
         let mut slot = Box::new(Slot::new(udp_port, Phase::Connecting, 0));
+        if !agreed.is_some_and(|agreed| agreed.protection) {
+            self.insert_slot(handle, slot);
+            return self.queue_accepted(handle);
+        }
         // Anyone can send a COOKIE ECHO: the peer is accepted when it has proved its keys.
-        slot.unproven = agreed.is_some_and(|agreed| agreed.protection);
-        let unproven = slot.unproven;
+        let deadline = now + PROOF_TIME;
+        slot.unproven = Some(deadline);
+        slot.keys = self.listeners.get(&port).and_then(|listener| Keys::of(&listener.config.protection));
         self.insert_slot(handle, slot);
-        if !unproven {
+        if self.unproven.len() >= self.max_unproven
+            && let Some(&(_, oldest)) = self.unproven.first()
+        {
+            self.abort_unproven(now, oldest, "too many set-ups at a time");
+        }
+        self.unproven.insert((deadline, handle));
+        self.advance_keys(now, handle);
+    }
+
+    /// Offers an association to the application, as the peer has proved its keys.
+    pub(crate) fn prove(&mut self, handle: Handle) {
+        if self.forget_unproven(handle) {
             self.queue_accepted(handle);
         }
+    }
+
+    /// Removes an association from those whose peers have not proved their keys. Returns whether it was one.
+    fn forget_unproven(&mut self, handle: Handle) -> bool {
+        let deadline = self.slots.get_mut(&handle).and_then(|slot| slot.unproven.take());
+        deadline.is_some_and(|deadline| self.unproven.remove(&(deadline, handle)))
+    }
+
+    /// Aborts an association whose peer has not proved its keys.
+    fn abort_unproven(&mut self, now: Time, handle: Handle, why: &'static str) {
+        self.forget_unproven(handle);
+        if let Some(association) = self.core.association_mut(handle) {
+            association.abort(now, &AbortReason(why.into()));
+        }
+    }
+
+    /// Aborts the associations whose peers have not proved their keys in time.
+    pub(crate) fn expire_unproven(&mut self, now: Time) {
+        while let Some(&(deadline, handle)) = self.unproven.first()
+            && deadline <= now
+        {
+            self.time_out_keys(now, handle);
+            self.abort_unproven(now, handle, "the keys were not proved in time");
+        }
+    }
+
+    /// Returns when key management must be called next.
+    pub(crate) fn next_keys(&self) -> Option<Time> {
+        let firsts = [self.keys_at.first(), self.unproven.first()];
+        firsts.into_iter().flatten().map(|(due, _)| *due).min()
     }
 
     /// Offers an association of a peer to the application that accepts, or aborts it.
@@ -337,7 +416,7 @@ impl State {
         let refusal = match listener {
             Some(listener) if listener.queue.len() < self.backlog => {
                 if let Some(slot) = self.slots.get_mut(&handle) {
-                    (slot.queued, slot.unproven) = (true, false);
+                    slot.queued = true;
                 }
                 listener.queue.push_back(handle);
                 listener.wakers.wake();
@@ -462,6 +541,8 @@ impl State {
     }
 
     fn remove_slot(&mut self, handle: Handle) {
+        self.forget_unproven(handle);
+        self.end_keys(handle);
         self.slots.remove(&handle);
         self.flushing.remove(&handle);
         self.ending.remove(&handle);
@@ -478,9 +559,7 @@ impl State {
             if let Event::Streams(change) = &event {
                 self.note_streams(handle, change);
             }
-            if event == Event::Protected && self.slots.get(&handle).is_some_and(|slot| slot.unproven) {
-                self.queue_accepted(handle);
-            }
+            self.follow_keys(handle, &event);
             let Some(slot) = self.slots.get_mut(&handle) else { continue };
             let (was_up, was_over) = (matches!(slot.phase, Phase::Up), matches!(slot.phase, Phase::Over(_)));
             slot.log.event(&self.core, handle, &event);
@@ -497,6 +576,30 @@ impl State {
                 self.drain_unread(handle);
                 self.remove_slot(handle);
             }
+        }
+    }
+
+    /// Proceeds with the proof of the peer's keys.
+    fn follow_keys(&mut self, handle: Handle, event: &Event) {
+        let has_manager = self.slots.get(&handle).is_some_and(|slot| slot.keys.is_some());
+        match event {
+            // With TLS the key manager decides.
+            Event::Protected if !has_manager => self.prove(handle),
+            Event::Connected { .. } if has_manager => {
+                let association = self.core.association(handle);
+                let agreed = association.is_some_and(|association| association.key_agreement().is_some());
+                if !agreed && let Some(slot) = self.slots.get_mut(&handle) {
+                    // Protection was offered, and the peer does not support it.
+                    slot.keys = None;
+                }
+            }
+            Event::KeyMessage => self.advance_keys(self.now(), handle),
+            Event::Restarted => self.restart_keys(self.now(), handle),
+            Event::Closed | Event::Lost(_) => {
+                self.forget_unproven(handle);
+                self.end_keys(handle);
+            }
+            _ => {}
         }
     }
 

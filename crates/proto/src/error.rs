@@ -78,6 +78,11 @@ pub enum SendError {
         /// Bytes free now; 0 also if many small messages fill the buffer (`Config::send_buffer`).
         free: usize,
     },
+    /// An ordered message on stream 0 has the payload protocol identifier of key management, which is kept
+    /// for [`send_key_message`](crate::Association::send_key_message) and of use only where keys are managed
+    /// outside of the core.
+    #[error("payload protocol identifier 4242 on stream 0 is that of key management: use another")]
+    KeyManagement,
     /// Shutting down or closed.
     #[error("the association takes no more messages: it is shutting down or closed")]
     Closed,

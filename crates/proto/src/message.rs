@@ -4,6 +4,7 @@ use core::fmt;
 
 use bytes::Bytes;
 use msctp_units::{Ecn, Span};
+use msctp_wire::Ppid;
 
 use crate::addr::{PathAddr, PathId};
 
@@ -89,6 +90,20 @@ pub struct Message {
     pub end: bool,
     /// The payload.
     pub data: Bytes,
+}
+
+/// Returns whether messages so sent are those of key management: ordered, on stream 0
+/// (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §4).
+#[inline]
+pub(crate) fn is_key_management(stream: u16, unordered: bool, ppid: u32) -> bool {
+    ppid == Ppid::DTLS_KEY_MANAGEMENT.get() && stream == 0 && !unordered
+}
+
+impl Message {
+    #[inline]
+    pub(crate) fn is_key_management(&self) -> bool {
+        is_key_management(self.stream, self.unordered, self.ppid)
+    }
 }
 
 impl fmt::Debug for OutMessage {

@@ -56,6 +56,9 @@ pub enum Error {
     /// The peer used another one-time code, or an attacker is between the ends. The code is used up.
     #[error("the peer has another code: it is used up, make a new one")]
     WrongCode,
+    /// The one-time code was used before.
+    #[error("the code is used up: make a new one")]
+    CodeUsed,
     /// The peer uses no one-time code.
     #[error("the peer uses no code")]
     CodeMissing,
@@ -91,6 +94,7 @@ impl Error {
             Self::Refused(_)
             | Self::IdentityChanged { .. }
             | Self::WrongCode
+            | Self::CodeUsed
             | Self::CodeMissing
             | Self::CodeExpected => Fault::Identity,
             Self::Failed => Fault::Caller,

@@ -108,6 +108,8 @@ pub struct KeyManager {
     parameters: Vec<u8>,
     server_name: ServerName<'static>,
     code: Option<Exchange>,
+    /// A proof of the code was sent or verified.
+    proved: bool,
     /// The epoch in use; 0 before the first.
     epoch: u64,
     attempt: Option<Attempt>,
@@ -169,6 +171,7 @@ impl KeyManager {
             parameters: [agreed.client_parameter, agreed.server_parameter].concat(),
             server_name: server_name.unwrap_or_else(nameless),
             code,
+            proved: false,
             epoch: 0,
             attempt: None,
             closing: None,
@@ -193,6 +196,13 @@ impl KeyManager {
     #[must_use]
     pub const fn epoch(&self) -> Option<u64> {
         if self.epoch == 0 { None } else { Some(self.epoch) }
+    }
+
+    /// Returns whether the one-time code is used up: this end has verified the peer's proof, or sent its own,
+    /// with which the peer can verify one guess.
+    #[must_use]
+    pub const fn has_proved_code(&self) -> bool {
+        self.proved
     }
 
     /// Returns the next thing to do.
@@ -417,6 +427,7 @@ impl KeyManager {
         self.set_stage(Stage::AwaitProtection);
         self.send_records();
         if let Some(tag) = confirmation {
+            self.proved = true;
             self.send(Body::CodeConfirmation(&tag));
         }
         Ok(())
@@ -540,6 +551,7 @@ impl KeyManager {
         match attempt.stage {
             Stage::AwaitCode => {
                 let binding = binding()?;
+                self.proved = true;
                 code.verify(End::Client, &binding, tag)?;
                 let tag = code.confirmation(End::Server, &binding)?;
                 self.code = None;

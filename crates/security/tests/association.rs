@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use msctp_protection::{Direction, Ring};
-use msctp_proto::{Event, KeyManagement, OutMessage, Protection};
+use msctp_proto::{Event, KeyManagement, OutMessage, Protection, SendError};
 use msctp_security::{Agreed, AnyPeer, Config, Error, KeyManager, METHOD, Output, PPID};
 use msctp_units::{Ecn, Span};
 use msctp_wire::param::DtlsRoles;
@@ -22,8 +22,6 @@ const DTLS: u8 = 0x41;
 struct End {
     config: Arc<Config>,
     manager: Option<KeyManager>,
-    /// Messages of the association that were looked at.
-    read: usize,
     epochs: Vec<u64>,
     error: Option<Error>,
 }
@@ -44,13 +42,7 @@ impl Secured {
                 ..msctp_proto::Config::mobile()
             }
         };
-        let end = || End {
-            config: support::config(AnyPeer),
-            manager: None,
-            read: 0,
-            epochs: Vec::new(),
-            error: None,
-        };
+        let end = || End { config: support::config(AnyPeer), manager: None, epochs: Vec::new(), error: None };
         let mut pair = Pair::new(core(true, true), vec![b_ip(0)]);
         pair.log = Some(Vec::new());
         pair.connect(core(true, false), vec![a_ip(0)], vec![b_ip(0)]);
@@ -86,12 +78,16 @@ impl Secured {
         let Some(manager) = &mut end.manager else { return };
         let now = self.pair.now;
         let mut result = Ok(());
-        while let Some(message) = self.pair.host(side).received.get(end.read) {
-            end.read += 1;
-            if message.ppid == PPID && result.is_ok() {
+        let host = self.pair.host(side);
+        let handle = host.handle.expect("an association");
+        // Nothing leaves yet: a COOKIE ECHO takes the ClientHello along.
+        let mut next = || host.endpoint.association_mut(handle)?.recv_key_message();
+        while let Some(message) = next() {
+            if result.is_ok() {
                 result = manager.handle_message(now, &message.data);
             }
         }
+        assert!(!self.pair.host(side).received.iter().any(|message| message.ppid == PPID));
         if manager.poll_timeout().is_some_and(|at| at <= now) && result.is_ok() {
             result = manager.handle_timeout(now);
         }
@@ -101,8 +97,7 @@ impl Secured {
         while let Some(output) = manager.poll_output() {
             match output {
                 Output::Send(data) => {
-                    let message = OutMessage { ppid: PPID, data: data.into(), ..OutMessage::default() };
-                    self.pair.send(side, message);
+                    self.pair.with(side, |association, _| association.send_key_message(data.into())).unwrap();
                 }
                 Output::Establish { direction: Direction::Receive, epoch, keys, .. } => {
                     self.pair
@@ -288,4 +283,32 @@ fn data_injected_in_clear_is_not_delivered_behind_protection() {
         let received = &secured.pair.b.received;
         assert!(!received.iter().any(|message| message.data == b"forged"[..]), "{ahead}");
     }
+}
+
+/// The application's messages and those of key management do not wait for each other.
+#[test]
+fn key_messages_pass_unread_messages_and_are_the_key_managers_alone() {
+    let mut secured = Secured::new();
+    secured.time_to_protection();
+    // What the application does not read stays in the core.
+    secured.pair.b.reading = false;
+    secured.pair.send(Side::A, text_message("unread"));
+    secured.run_for(Span::from_secs(1));
+    secured.rekey(Side::A);
+    assert_eq!(secured.ends.each_ref().map(|end| end.epochs.last().copied()), [Some(4); 2]);
+    let sent = secured.pair.with(Side::A, |association, now| {
+        association.send(now, OutMessage { ppid: PPID, ..text_message("forged") })
+    });
+    assert_eq!(sent, Err(SendError::KeyManagement));
+    // On another stream the identifier is the application's.
+    let elsewhere = OutMessage { ppid: PPID, stream: 1, ..text_message("elsewhere") };
+    secured.pair.send(Side::A, elsewhere);
+    secured.run_for(Span::from_secs(1));
+    let mut read = Vec::new();
+    secured.pair.with(Side::B, |association, _| {
+        while let Ok(Some(message)) = association.recv() {
+            read.push(message.data);
+        }
+    });
+    assert_eq!(read, [&b"unread"[..], b"elsewhere"]);
 }

@@ -28,7 +28,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("emu", &["units", "link", "sim"]),
     ("experiments", &["units", "congestion", "proto", "schemes", "lab-tcp", "link", "sim"]),
     ("udp", &[]),
-    ("msctp", &["units", "wire", "congestion", "protection", "proto", "udp"]),
+    ("msctp", &["units", "wire", "congestion", "protection", "security", "proto", "udp"]),
     ("live", &["units", "schemes", "lab-tcp", "sim", "emu", "msctp"]),
     (
         "cli",

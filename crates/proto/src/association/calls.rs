@@ -7,7 +7,7 @@ use super::{Association, Saved};
 use crate::addr::{PathAddr, PathId};
 use crate::call_error::CallError;
 use crate::error::{Restarted, SendError};
-use crate::message::{Message, OutMessage};
+use crate::message::{Message, OutMessage, is_key_management};
 use crate::path::Path;
 use crate::rare::Rare;
 use crate::stats::{AssociationState as State, AssociationStats, PathStats};
@@ -19,6 +19,17 @@ impl Association {
     ///
     /// An empty message, an invalid stream, a full buffer, or an association that is closing.
     pub fn send(&mut self, now: Time, message: OutMessage) -> Result<(), SendError> {
+        self.check_open()?;
+        if is_key_management(message.stream, message.unordered, message.ppid) && self.has_external_keys() {
+            return Err(SendError::KeyManagement);
+        }
+        let result = self.outbound.enqueue(now, message, &mut self.paths);
+        self.after_enqueue();
+        result
+    }
+
+    /// Returns an error if the association takes no messages.
+    pub(super) fn check_open(&self) -> Result<(), SendError> {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
         //# the SHUTDOWN chunk receiver MUST NOT accept new data from its SCTP user.
         let open = matches!(self.state, State::CookieWait | State::CookieEchoed | State::Established);
@@ -29,15 +40,15 @@ impl Association {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-4
         //# In the SHUTDOWN-ACK-SENT state, the endpoint MUST NOT accept any new send requests from its SCTP
         //# user.
-        if !open || self.closing.is_wanted() {
-            return Err(SendError::Closed);
-        }
-        let result = self.outbound.enqueue(now, message, &mut self.paths);
+        if open && !self.closing.is_wanted() { Ok(()) } else { Err(SendError::Closed) }
+    }
+
+    /// Looks after what a message in the send buffer changes.
+    pub(super) fn after_enqueue(&mut self) {
         if self.paths.is_pmtu_of_use(self.outbound.unsent()) {
             self.output.upkeep_due = true;
         }
         self.report_abandoned();
-        result
     }
 
     /// Returns the next message received, in the order of its stream. May be called after the association is

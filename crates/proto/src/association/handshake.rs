@@ -294,6 +294,9 @@ impl Association {
         self.inbound =
             Inbound::new(&InboundConfig::from(&*self.config), initial_tsn, self.tags.inbound_streams);
         self.inbound.set_interleaving(agreed.interleaves());
+        if self.has_external_keys() {
+            self.inbound.set_key_management();
+        }
         self.outbound.set_extensions(agreed.interleaves(), agreed.forwards());
         self.begin_ecn();
         self.begin_readdressing(initial_tsn);

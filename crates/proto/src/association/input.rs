@@ -831,6 +831,9 @@ impl Association {
 
     /// Reports readable messages once, until the application has read them all.
     pub(super) fn notify_readable(&mut self) {
+        if self.inbound.announce_key_messages() {
+            self.events.push(Event::KeyMessage);
+        }
         if !self.readable_told && self.readable() {
             self.readable_told = true;
             self.readable_event = true;

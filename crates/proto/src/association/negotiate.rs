@@ -232,6 +232,10 @@ impl<'a> Offer<'a> {
         }
         let required = config.auth.policy == AuthPolicy::Required;
         if required && self.extensions.has(Extensions::ASCONF) && self.auth.is_none() {
+            if self.protection.is_some() {
+                // The peer has the DTLS chunk in AUTH's place: it is that which is missing.
+                return Err(OfferFault::Protection(NegotiationError::MissingSupport));
+            }
             return Err(OfferFault::AsconfWithoutAuth);
         }
         if config.auth.has_secret() && self.auth.is_none() {

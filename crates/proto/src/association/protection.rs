@@ -4,6 +4,7 @@
 //! A packet that was opened counts as authenticated, as one after a valid AUTH chunk with a shared key does;
 //! in clear only the chunks of a set-up are accepted.
 
+use bytes::Bytes;
 use msctp_protection::{KeyMaterial, NegotiationError, OpenError, ReceiveUsage, SendUsage};
 use msctp_units::{Ecn, Time};
 use msctp_wire::{
@@ -16,7 +17,9 @@ use crate::addr::PathAddr;
 use crate::call_error::CallError;
 use crate::config::Config;
 use crate::cookie::{Cookie, CookieJar};
+use crate::error::SendError;
 use crate::event::{Event, LossReason};
+use crate::message::{Message, OutMessage, is_key_management};
 use crate::protection::{
     KeyAgreement, MAX_ROOM, OVERHEAD, PacketProtection, ProtectionOffer, SPACE, SetUpNumbers,
 };
@@ -249,6 +252,35 @@ impl Association {
         self.protection.as_ref()?.agreement()
     }
 
+    /// Queues a message of a key management method outside of the core, even if the send buffer is full. It
+    /// leaves behind what is queued on stream 0, and in clear until send keys are established.
+    ///
+    /// # Errors
+    ///
+    /// An empty message, or an association that is closing or has no such method.
+    pub fn send_key_message(&mut self, data: Bytes) -> Result<(), SendError> {
+        self.check_open()?;
+        if !self.has_external_keys() {
+            return Err(SendError::KeyManagement);
+        }
+        let ppid = Ppid::DTLS_KEY_MANAGEMENT.get();
+        self.outbound.enqueue_unlimited(OutMessage { ppid, data, ..OutMessage::default() })?;
+        self.after_enqueue();
+        Ok(())
+    }
+
+    /// Returns the next message for a key management method outside of the core; [`recv`](Self::recv) does
+    /// not return these. It may be a part of one that is longer than the receive buffer.
+    pub fn recv_key_message(&mut self) -> Option<Message> {
+        self.inbound.read_key_message()
+    }
+
+    /// Returns whether both ends agreed on keys that are managed outside of the core.
+    pub(super) fn has_external_keys(&self) -> bool {
+        let protection = self.protection.as_deref();
+        protection.is_some_and(|protection| protection.is_external() && protection.is_agreed())
+    }
+
     /// Opens packets with this key material too, from now on (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.5). The
     /// first epoch is 3.
     ///
@@ -343,7 +375,7 @@ impl Association {
 /// stream 0 (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §4).
 fn is_no_user_data(chunk: &Chunk<'_>) -> bool {
     let is_key_management = |stream: StreamId, unordered: bool, ppid: Ppid| {
-        stream.get() == 0 && !unordered && ppid == Ppid::DTLS_KEY_MANAGEMENT
+        is_key_management(stream.get(), unordered, ppid.get())
     };
     match chunk {
         Chunk::Data(data) => is_key_management(data.stream, data.flags.unordered, data.ppid),

@@ -393,19 +393,42 @@ impl Inbound {
         self.all_was_read = false;
     }
 
+    /// Keeps messages of key management apart from now on. Call this before the first chunk.
+    pub(crate) fn set_key_management(&mut self) {
+        self.ordering.set_key_management();
+    }
+
+    /// Returns the next message of key management.
+    pub(crate) fn read_key_message(&mut self) -> Option<Message> {
+        let arrived = self.ordering.read_key_message()?;
+        Some(self.release(arrived))
+    }
+
+    /// Returns whether there is a message to [`read_key_message`](Self::read_key_message), once until all
+    /// were read.
+    pub(crate) fn announce_key_messages(&mut self) -> bool {
+        self.ordering.announce_key_messages()
+    }
+
     /// Returns the next message, in the order of its stream.
     ///
     /// Afterwards a SACK may be due that announces the freed window.
     #[inline]
     pub(crate) fn read(&mut self) -> Option<Message> {
-        let Arrived { message, chunks, .. } = self.ordering.read()?;
+        let arrived = self.ordering.read()?;
+        Some(self.release(arrived))
+    }
+
+    /// Frees the window that a message took.
+    fn release(&mut self, arrived: Arrived) -> Message {
+        let Arrived { message, chunks, .. } = arrived;
         self.window.release(message.data.len(), chunks);
         self.stretch_window();
         // RFC 9260 §6.2: SHOULD send a SACK to update the window
         if self.window.update_due() {
             self.clock.hasten();
         }
-        Some(message)
+        message
     }
 
     /// Returns the number of messages to [`read`](Self::read), parts of partially delivered ones included.

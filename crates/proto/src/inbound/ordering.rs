@@ -73,11 +73,37 @@ impl Waiting {
     }
 }
 
+/// Messages ready to be read.
+#[derive(Debug, Default)]
+struct Ready {
+    messages: VecDeque<Arrived>,
+    /// Messages of key management, which do not wait until the application reads; `None`: they are user data.
+    keys: Option<Box<KeyMessages>>,
+}
+
+/// Messages of key management ready to be read.
+#[derive(Debug, Default)]
+struct KeyMessages {
+    waiting: VecDeque<Arrived>,
+    /// They were announced, and not all were read since.
+    announced: bool,
+}
+
+impl Ready {
+    #[inline]
+    fn push_back(&mut self, arrived: Arrived) {
+        match &mut self.keys {
+            Some(keys) if arrived.message.is_key_management() => keys.waiting.push_back(arrived),
+            _ => self.messages.push_back(arrived),
+        }
+    }
+}
+
 /// The inbound streams and the messages ready to be read.
 #[derive(Debug)]
 pub(super) struct Ordering {
     streams: StreamTable<Stream>,
-    ready: VecDeque<Arrived>,
+    ready: Ready,
     /// Messages are numbered by 32 bits (RFC 8260 §2.1) instead of 16.
     interleaving: bool,
 }
@@ -89,7 +115,7 @@ fn ahead(wide: bool, next: u64, number: u32) -> u32 {
 }
 
 /// Restarts the stream's numbers at 0.
-fn begin_anew(stream: &mut Stream, ready: &mut VecDeque<Arrived>) {
+fn begin_anew(stream: &mut Stream, ready: &mut Ready) {
     if let Some(mut waiting) = stream.waiting.take() {
         while let Some(stranded) = waiting.take_below(u64::MAX) {
             ready.push_back(stranded);
@@ -100,7 +126,7 @@ fn begin_anew(stream: &mut Stream, ready: &mut VecDeque<Arrived>) {
 
 impl Ordering {
     pub(super) fn new() -> Self {
-        Self { streams: StreamTable::new(), ready: VecDeque::new(), interleaving: false }
+        Self { streams: StreamTable::new(), ready: Ready::default(), interleaving: false }
     }
 
     pub(super) fn set_interleaving(&mut self, interleaving: bool) {
@@ -153,7 +179,7 @@ impl Ordering {
 
     /// Releases messages that follow in order.
     #[inline]
-    fn release(stream: &mut Stream, ready: &mut VecDeque<Arrived>) {
+    fn release(stream: &mut Stream, ready: &mut Ready) {
         if let Some(waiting) = &mut stream.waiting {
             while let Some(next) = waiting.take(stream.next) {
                 stream.next += 1;
@@ -218,17 +244,35 @@ impl Ordering {
         self.streams.for_each(|_, stream| begin_anew(stream, &mut self.ready));
     }
 
+    /// Keeps messages of key management apart from now on.
+    pub(super) fn set_key_management(&mut self) {
+        self.ready.keys.get_or_insert_default();
+    }
+
     /// Returns the next message for the application.
     pub(super) fn read(&mut self) -> Option<Arrived> {
-        self.ready.pop_front()
+        self.ready.messages.pop_front()
+    }
+
+    /// Returns the next message of key management.
+    pub(super) fn read_key_message(&mut self) -> Option<Arrived> {
+        let keys = self.ready.keys.as_mut()?;
+        keys.announced &= !keys.waiting.is_empty();
+        keys.waiting.pop_front()
+    }
+
+    /// Returns whether messages of key management came, once until all were read.
+    pub(super) fn announce_key_messages(&mut self) -> bool {
+        let keys = self.ready.keys.as_mut().filter(|keys| !keys.announced && !keys.waiting.is_empty());
+        keys.map(|keys| keys.announced = true).is_some()
     }
 
     pub(super) fn readable(&self) -> usize {
-        self.ready.len()
+        self.ready.messages.len()
     }
 
     pub(super) fn is_readable(&self) -> bool {
-        !self.ready.is_empty()
+        !self.ready.messages.is_empty()
     }
 
     /// Returns the bytes of memory of all streams.
@@ -245,7 +289,8 @@ impl Ordering {
     #[cfg(test)]
     pub(super) fn held(&self, streams: u16) -> (u64, u64) {
         let waiting = (0..streams).filter_map(|stream| self.streams.get(stream)?.waiting.as_deref());
-        let held = waiting.flat_map(Waiting::iter).chain(&self.ready);
+        let keys = self.ready.keys.iter().flat_map(|keys| &keys.waiting);
+        let held = waiting.flat_map(Waiting::iter).chain(&self.ready.messages).chain(keys);
         held.fold((0, 0), |(b, c), a| (b + a.message.data.len() as u64, c + u64::from(a.chunks)))
     }
 }

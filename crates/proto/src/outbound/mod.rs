@@ -308,6 +308,20 @@ impl Outbound {
         Ok(())
     }
 
+    /// Queues a message without regard to the send buffer's size.
+    ///
+    /// # Errors
+    ///
+    /// An empty message or an invalid stream.
+    pub(crate) fn enqueue_unlimited(&mut self, message: OutMessage) -> Result<(), SendError> {
+        if message.data.is_empty() {
+            return Err(SendError::Empty);
+        }
+        self.check_stream(message.stream)?;
+        self.queue.push(message, 0);
+        Ok(())
+    }
+
     /// Returns the number of queued messages and of chunks kept: each costs memory besides its user bytes.
     #[inline]
     fn kept_chunks(&self) -> u64 {

@@ -1,5 +1,6 @@
 //! Options of the DTLS chunk: whether packets are protected, and where the keys come from.
 
+use core::any::Any;
 use core::fmt;
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ pub enum Protection {
 
 impl Protection {
     /// Returns the key management, unless protection is off.
-    pub(crate) fn keys(&self) -> Option<&Arc<KeyManagement>> {
+    pub fn keys(&self) -> Option<&Arc<KeyManagement>> {
         match self {
             Self::Off => None,
             Self::Offered(keys) | Self::Required(keys) => Some(keys),
@@ -38,11 +39,18 @@ impl Protection {
 /// Source of the keys of associations, and the cryptography that uses them.
 ///
 /// Compared by identity: clones of one `Arc` are equal.
+#[derive(Clone)]
 pub struct KeyManagement {
     pub(super) provider: Arc<dyn Provider>,
     pub(super) method: Method,
+    pub(super) log: Option<KeyLog>,
+    context: Option<Arc<dyn Any + Send + Sync>>,
 }
 
+/// Takes a line for the key material of each direction and epoch.
+pub(super) type KeyLog = Arc<dyn Fn(&str) + Send + Sync>;
+
+#[derive(Clone)]
 pub(super) enum Method {
     PreShared { suite: CipherSuite, key: Secret },
     External { methods: Vec<KeyManagementId>, roles: DtlsRoles },
@@ -63,7 +71,7 @@ impl KeyManagement {
         key: Secret,
     ) -> Result<Self, PskError> {
         msctp_protection::PreShared::check(&key)?;
-        Ok(Self { provider, method: Method::PreShared { suite, key } })
+        Ok(Self::new(provider, Method::PreShared { suite, key }))
     }
 
     /// Leaves the keys to a key management method outside of the core, which installs them by
@@ -73,7 +81,38 @@ impl KeyManagement {
     /// `methods`: at least one, the preferred one first. `roles`: the roles that this end can take in all of
     /// them, at least one.
     pub fn external(provider: Arc<dyn Provider>, methods: Vec<KeyManagementId>, roles: DtlsRoles) -> Self {
-        Self { provider, method: Method::External { methods, roles } }
+        Self::new(provider, Method::External { methods, roles })
+    }
+
+    const fn new(provider: Arc<dyn Provider>, method: Method) -> Self {
+        Self { provider, method, log: None, context: None }
+    }
+
+    /// Passes a line for the key material of each direction and epoch to `log`, by which captures are
+    /// decrypted (`msctp_protection::KeyLogEntry`). Whoever has it reads and forges packets.
+    #[must_use]
+    pub fn with_log(self, log: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self { log: Some(Arc::new(log)), ..self }
+    }
+
+    /// Attaches what the key management method outside of the core needs, which the core does not read.
+    #[must_use]
+    pub fn with_context(self, context: Arc<dyn Any + Send + Sync>) -> Self {
+        Self { context: Some(context), ..self }
+    }
+
+    /// Returns what was attached by [`with_context`](Self::with_context).
+    pub fn context(&self) -> Option<&Arc<dyn Any + Send + Sync>> {
+        self.context.as_ref()
+    }
+
+    /// Returns it for associations in which this end takes these roles; no change with pre-shared keys.
+    #[must_use]
+    pub fn with_roles(mut self, taken: DtlsRoles) -> Self {
+        if let Method::External { roles, .. } = &mut self.method {
+            *roles = taken;
+        }
+        self
     }
 
     /// Returns this end's DTLS Key Management parameter. The R bit is clear: restarts are refused.

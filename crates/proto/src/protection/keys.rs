@@ -5,9 +5,9 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use msctp_protection::{
-    Direction, End, EpochError, FIRST_EPOCH, HEADER_LEN, KeyContext, KeyMaterial, MAX_PLAINTEXT, Negotiated,
-    NegotiationError, OpenError, Opener, PreShared, ReceiveUsage, SealError, Sealer, SendUsage, SetUp,
-    TRAILER_LEN,
+    Direction, End, EpochError, FIRST_EPOCH, HEADER_LEN, KeyContext, KeyLogEntry, KeyMaterial, MAX_PLAINTEXT,
+    Negotiated, NegotiationError, OpenError, Opener, PreShared, ReceiveUsage, SealError, Sealer, SendUsage,
+    SetUp, TRAILER_LEN,
 };
 use msctp_units::{Span, Time};
 use msctp_wire::{CommonHeader, KeyManagementId};
@@ -163,11 +163,13 @@ impl PacketProtection {
     fn begin_schedule(&mut self) {
         let provider = Arc::clone(&self.keys.provider);
         self.establish_next_receive();
-        if let Some(schedule) = &mut self.schedule {
+        if let Some(schedule) = &self.schedule {
             let keys = schedule.send.keys(&*provider, KeyContext::Primary, Direction::Send);
-            let established = self.sealer.establish(KeyContext::Primary, FIRST_EPOCH, &keys, &*provider);
+            let established = self.establish_send(FIRST_EPOCH, &keys);
             debug_assert_eq!(established, Ok(()));
-            schedule.receive.advance(&*provider);
+            if let Some(schedule) = &mut self.schedule {
+                schedule.receive.advance(&*provider);
+            }
         }
         self.establish_next_receive();
         self.enforced = true;
@@ -175,10 +177,9 @@ impl PacketProtection {
 
     /// Establishes the receive keys at which the schedule stands.
     fn establish_next_receive(&mut self) {
-        let provider = &*self.keys.provider;
         if let Some(Schedule { receive, .. }) = &self.schedule {
-            let keys = receive.keys(provider, KeyContext::Primary, Direction::Receive);
-            let established = self.opener.establish(KeyContext::Primary, receive.epoch(), &keys, provider);
+            let keys = receive.keys(&*self.keys.provider, KeyContext::Primary, Direction::Receive);
+            let established = self.establish_receive(receive.epoch(), &keys);
             debug_assert_eq!(established, Ok(()));
         }
     }
@@ -189,7 +190,8 @@ impl PacketProtection {
         let Some(Schedule { send, .. }) = &mut self.schedule else { return };
         send.advance(&*provider);
         let keys = send.keys(&*provider, KeyContext::Primary, Direction::Send);
-        let established = self.sealer.establish(KeyContext::Primary, send.epoch(), &keys, &*provider);
+        let epoch = send.epoch();
+        let established = self.establish_send(epoch, &keys);
         debug_assert_eq!(established, Ok(()));
     }
 
@@ -296,14 +298,26 @@ impl PacketProtection {
         self.opener.expire(now);
     }
 
-    /// Establishes send keys of a key management method outside.
+    /// Establishes send keys and logs them.
     pub(crate) fn establish_send(&mut self, epoch: u64, keys: &KeyMaterial) -> Result<(), EpochError> {
-        self.sealer.establish(KeyContext::Primary, epoch, keys, &*self.keys.provider)
+        self.sealer.establish(KeyContext::Primary, epoch, keys, &*self.keys.provider)?;
+        self.log(|numbers| numbers.theirs.0, epoch, keys);
+        Ok(())
     }
 
-    /// Establishes receive keys of a key management method outside.
+    /// Establishes receive keys and logs them.
     pub(crate) fn establish_receive(&mut self, epoch: u64, keys: &KeyMaterial) -> Result<(), EpochError> {
-        self.opener.establish(KeyContext::Primary, epoch, keys, &*self.keys.provider)
+        self.opener.establish(KeyContext::Primary, epoch, keys, &*self.keys.provider)?;
+        self.log(|numbers| numbers.ours.0, epoch, keys);
+        Ok(())
+    }
+
+    /// Logs key material of packets with this verification tag.
+    fn log(&self, tag: impl Fn(&SetUpNumbers) -> u32, epoch: u64, keys: &KeyMaterial) {
+        if let (Some(log), Some(agreed)) = (&self.keys.log, &self.agreed) {
+            let (tag, keys) = (tag(&agreed.numbers), keys.clone());
+            log(&KeyLogEntry { tag, context: KeyContext::Primary, epoch, keys }.line());
+        }
     }
 
     /// Sets when the receive keys of all epochs before `epoch` are destroyed.

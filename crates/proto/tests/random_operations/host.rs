@@ -602,7 +602,7 @@ impl Host {
                 }
                 Err(SendError::BufferFull { .. }) => break,
                 Err(SendError::Closed | SendError::InvalidStream { .. } | SendError::TooLarge { .. }) => {}
-                Err(SendError::Empty) => panic!("message {id} is not empty"),
+                Err(error @ (SendError::Empty | SendError::KeyManagement)) => panic!("message {id}: {error}"),
             }
             self.backlog.pop_front();
             any = true;

@@ -1,0 +1,151 @@
+//! [`Keys`]: the key management of an association whose keys come from TLS. Passes messages, times and keys
+//! between the core and the key manager.
+
+use std::sync::Arc;
+
+use msctp_protection::Direction;
+use msctp_proto::{Association, Protection};
+use msctp_security::{Agreed, Error, KeyManager, Output, Peer};
+use msctp_units::{Span, Time};
+
+use crate::error::AssociationError;
+use crate::tls::Context;
+pub(crate) use crate::tls::for_listener;
+
+/// Time between looks at how much the keys have protected: at 20 Gbps 2.5 GB, a fraction of what
+/// AES-GCM allows.
+const USAGE_INTERVAL: Span = Span::from_secs(1);
+
+/// The key management of an association.
+#[derive(Debug)]
+pub(crate) struct Keys {
+    context: Arc<Context>,
+    /// `None`: the peer's parameters are not known yet, or the association is over.
+    pub(crate) manager: Option<KeyManager>,
+    peer: Option<Arc<Peer>>,
+    pub(crate) failure: Option<Error>,
+    /// When the manager wants to be called, as in `State::keys_at`.
+    pub(crate) timer: Option<Time>,
+    usage_at: Time,
+    /// This association has used the one-time code up.
+    pub(crate) proved: bool,
+}
+
+impl Keys {
+    /// Creates the key management that an association's options ask for.
+    pub(crate) fn of(protection: &Protection) -> Option<Box<Self>> {
+        let context = Context::of(protection)?;
+        Some(Box::new(Self {
+            context,
+            manager: None,
+            peer: None,
+            failure: None,
+            timer: None,
+            usage_at: Time::ZERO,
+            proved: false,
+        }))
+    }
+
+    /// Returns whether both directions are protected and the peer is authenticated.
+    pub(crate) const fn is_protected(&self) -> bool {
+        self.peer.is_some()
+    }
+
+    pub(crate) const fn peer(&self) -> Option<&Arc<Peer>> {
+        self.peer.as_ref()
+    }
+
+    /// Returns the error that ended the association, if it was key management's.
+    pub(crate) fn failure(&self) -> Option<AssociationError> {
+        self.failure.clone().map(|error| AssociationError::Security(Arc::new(error)))
+    }
+
+    /// Begins, once the peer's parameters are known; does what messages and the time ask for.
+    pub(crate) fn advance(&mut self, now: Time, association: &mut Association) -> Result<(), Error> {
+        if self.manager.is_none() && !self.begin(now, association)? {
+            return Ok(());
+        }
+        while let Some(message) = association.recv_key_message() {
+            if !message.begin || !message.end {
+                return Err(Error::Malformed("it is longer than the receive buffer"));
+            }
+            self.handle_message(now, &message.data)?;
+            self.apply(now, association)?;
+        }
+        let Some(manager) = &mut self.manager else { return Ok(()) };
+        if manager.poll_timeout().is_some_and(|due| due <= now) {
+            manager.handle_timeout(now)?;
+        }
+        if let Some(epoch) = manager.epoch()
+            && self.usage_at <= now
+        {
+            self.usage_at = now + USAGE_INTERVAL;
+            let receive = association.receive_key_usage(epoch);
+            manager.handle_usage(now, association.send_key_usage(), receive)?;
+        }
+        self.apply(now, association)
+    }
+
+    /// Begins if both ends have agreed on TLS. Returns whether it did.
+    fn begin(&mut self, now: Time, association: &Association) -> Result<bool, Error> {
+        let Some(agreement) = association.key_agreement() else { return Ok(false) };
+        let agreed = Agreed {
+            end: agreement.end,
+            restart: false,
+            client_parameter: &agreement.client_parameter,
+            server_parameter: &agreement.server_parameter,
+        };
+        let (config, name) = (Arc::clone(&self.context.config), self.context.server_name.clone());
+        self.manager = Some(match &self.context.code {
+            None => KeyManager::new(config, agreed, name, now)?,
+            Some(code) if *code.lock() => return Err(Error::CodeUsed),
+            Some(code) => KeyManager::with_code(config, agreed, name, &code.code, now)?,
+        });
+        Ok(true)
+    }
+
+    fn handle_message(&mut self, now: Time, message: &[u8]) -> Result<(), Error> {
+        let Some(manager) = &mut self.manager else { return Ok(()) };
+        let Some(code) = self.context.code.as_ref().filter(|_| !self.proved) else {
+            return manager.handle_message(now, message);
+        };
+        let mut used = code.lock();
+        if *used {
+            return Err(Error::CodeUsed);
+        }
+        let result = manager.handle_message(now, message);
+        if manager.has_proved_code() {
+            (*used, self.proved) = (true, true);
+        }
+        result
+    }
+
+    /// Does what the key manager asks for.
+    fn apply(&mut self, now: Time, association: &mut Association) -> Result<(), Error> {
+        while let Some(output) = self.manager.as_mut().and_then(KeyManager::poll_output) {
+            let done = match output {
+                Output::Send(message) => {
+                    // An association that closes needs no new keys.
+                    let _ = association.send_key_message(message.into());
+                    Ok(())
+                }
+                Output::Establish { direction: Direction::Receive, epoch, keys, .. } => {
+                    association.establish_receive_keys(epoch, &keys)
+                }
+                Output::Establish { direction: Direction::Send, epoch, keys, .. } => {
+                    association.establish_send_keys(now, epoch, &keys)
+                }
+                Output::RequireProtection => association.require_protected(),
+                Output::Retire { before, until } => association.retire_receive_keys(now, before, until),
+                Output::Protected { peer, .. } => {
+                    self.peer = Some(peer);
+                    Ok(())
+                }
+                // Another attempt follows.
+                Output::RekeyFailed(_) => Ok(()),
+            };
+            done.map_err(|_| Error::Failed)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,127 @@
+//! How the peers of associations prove their keys: TLS key managers of all associations of an endpoint.
+
+use std::net::SocketAddr;
+
+use msctp_proto::{AbortReason, Handle};
+use msctp_security::{Error, KeyManager};
+use msctp_units::Time;
+
+use crate::state::{Phase, State};
+use crate::tls::Rejected;
+
+/// Failed set-ups that a listener keeps for the application; the oldest are dropped first.
+const MAX_REJECTED: usize = 64;
+
+/// Returns the reason of the ABORT that an error causes, as the peer reads it.
+fn reason_for_peer(error: &Error) -> String {
+    match error {
+        Error::Refused(_) => "your key is not accepted here".to_owned(),
+        Error::IdentityChanged { .. } => "your key has changed".to_owned(),
+        Error::WrongCode => "wrong code: it is used up".to_owned(),
+        Error::CodeUsed => "the code is used up".to_owned(),
+        Error::CodeMissing => "a code is required here".to_owned(),
+        Error::CodeExpected => "no code is expected here".to_owned(),
+        Error::TimedOut => "the TLS handshake took too long".to_owned(),
+        other => format!("key management failed: {other}"),
+    }
+}
+
+impl State {
+    /// Proceeds with an association's key management after a packet, an event or a timer.
+    pub(crate) fn advance_keys(&mut self, now: Time, handle: Handle) {
+        let Some(slot) = self.slots.get_mut(&handle) else { return };
+        let Some(keys) = slot.keys.as_deref_mut().filter(|keys| keys.failure.is_none()) else { return };
+        let Some(association) = self.core.association_mut(handle) else { return };
+        let was_protected = keys.is_protected();
+        let result = keys.advance(now, association);
+        let timer = keys.manager.as_ref().and_then(KeyManager::poll_timeout);
+        if timer != keys.timer {
+            let before = std::mem::replace(&mut keys.timer, timer);
+            self.keys_at.extend(timer.map(|timer| (timer, handle)));
+            before.map(|before| self.keys_at.remove(&(before, handle)));
+        }
+        let became_protected = !was_protected && keys.is_protected();
+        match result {
+            Err(error) => self.fail_keys(now, handle, error),
+            Ok(()) if became_protected => self.note_protected(handle),
+            Ok(()) => {}
+        }
+    }
+
+    /// Completes the set-up of an association whose peer is authenticated.
+    fn note_protected(&mut self, handle: Handle) {
+        let Some(slot) = self.slots.get_mut(&handle) else { return };
+        if matches!(slot.phase, Phase::Connecting) && slot.streams != (0, 0) {
+            slot.phase = Phase::Up;
+        }
+        slot.watchers.wake();
+        self.prove(handle);
+    }
+
+    /// Aborts an association whose key management failed.
+    pub(crate) fn fail_keys(&mut self, now: Time, handle: Handle, error: Error) {
+        let remote = self.remote_of(handle);
+        let Some(slot) = self.slots.get_mut(&handle) else { return };
+        let port = slot.sctp_ports.0;
+        let set_up = slot.unproven.is_some();
+        let Some(keys) = slot.keys.as_deref_mut() else { return };
+        keys.failure = Some(error.clone());
+        if let Some(association) = self.core.association_mut(handle) {
+            association.abort(now, &AbortReason(reason_for_peer(&error).into()));
+        }
+        if let (true, Some(remote), Some(listener)) = (set_up, remote, self.listeners.get_mut(&port)) {
+            listener.rejected.push_back(Rejected { remote, error });
+            if listener.rejected.len() > MAX_REJECTED {
+                listener.rejected.pop_front();
+            }
+            listener.wakers.wake();
+        }
+    }
+
+    /// Returns where an association's data goes.
+    fn remote_of(&self, handle: Handle) -> Option<SocketAddr> {
+        let slot = self.slots.get(&handle)?;
+        let at = self.core.association(handle)?.paths().find(|path| path.primary)?.at;
+        Some(SocketAddr::new(at.remote, slot.ports.port(at.local, at.remote)))
+    }
+
+    /// Begins key management anew: the peer restarted during the set-up, or the set-ups of both ends met.
+    pub(crate) fn restart_keys(&mut self, now: Time, handle: Handle) {
+        let Some(slot) = self.slots.get_mut(&handle) else { return };
+        let Some(keys) = slot.keys.as_deref_mut() else { return };
+        keys.manager = None;
+        if keys.proved {
+            return self.fail_keys(now, handle, Error::CodeUsed);
+        }
+        self.advance_keys(now, handle);
+    }
+
+    /// Proceeds with the key managers whose timers are due.
+    pub(crate) fn expire_keys(&mut self, now: Time) {
+        while let Some(&(due, handle)) = self.keys_at.first()
+            && due <= now
+        {
+            self.keys_at.pop_first();
+            if let Some(keys) = self.slots.get_mut(&handle).and_then(|slot| slot.keys.as_deref_mut()) {
+                keys.timer = None;
+            }
+            self.advance_keys(now, handle);
+        }
+    }
+
+    /// Ends the key management of an association that is over.
+    pub(crate) fn end_keys(&mut self, handle: Handle) {
+        let Some(keys) = self.slots.get_mut(&handle).and_then(|slot| slot.keys.as_deref_mut()) else {
+            return;
+        };
+        keys.manager = None;
+        if let Some(timer) = keys.timer.take() {
+            self.keys_at.remove(&(timer, handle));
+        }
+    }
+
+    /// Fails a set-up whose peer did not prove its keys in time.
+    pub(crate) fn time_out_keys(&mut self, now: Time, handle: Handle) {
+        self.fail_keys(now, handle, Error::TimedOut);
+    }
+}

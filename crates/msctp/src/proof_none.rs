@@ -1,0 +1,14 @@
+//! A build without the feature `tls`: there are no key managers.
+
+use msctp_proto::Handle;
+use msctp_units::Time;
+
+use crate::state::State;
+
+impl State {
+    pub(crate) fn advance_keys(&mut self, _now: Time, _handle: Handle) {}
+    pub(crate) fn restart_keys(&mut self, _now: Time, _handle: Handle) {}
+    pub(crate) fn expire_keys(&mut self, _now: Time) {}
+    pub(crate) fn end_keys(&mut self, _handle: Handle) {}
+    pub(crate) fn time_out_keys(&mut self, _now: Time, _handle: Handle) {}
+}

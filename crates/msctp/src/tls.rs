@@ -1,0 +1,172 @@
+//! [`Tls`]: how TLS 1.3 gives the keys of associations, for `Config::protection`.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use msctp_protection::{Provider, Ring};
+use msctp_proto::{KeyManagement, Protection};
+use msctp_security::rustls::pki_types::ServerName;
+use msctp_security::{Code, Config, Error};
+use msctp_wire::KeyManagementId;
+use msctp_wire::param::DtlsRoles;
+
+/// Encrypts associations with keys agreed on by TLS 1.3, which also authenticates both ends.
+///
+/// The same value serves [`Endpoint::connect`](crate::Endpoint::connect), which takes the role of the TLS
+/// client, and [`Endpoint::listen`](crate::Endpoint::listen). The association is ready when both directions
+/// are protected and each end has checked the other's key; nothing of the application leaves before.
+///
+/// ```
+/// use std::sync::Arc;
+/// use msctp::Config;
+/// use msctp::security::{Identity, Pinned, Tls, provider};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // Keep the key in a file: peers know this end by its fingerprint.
+/// let identity = Identity::self_signed(provider(), &Identity::generate_key()?)?;
+/// let peer = "SHA256:ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0".parse()?;
+/// let tls = Tls::new(identity.config(Arc::new(Pinned(vec![peer])))?);
+/// let config = Config { protection: tls.required(), ..Config::mobile() };
+/// # assert_eq!(config.validate(), Ok(()));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Tls {
+    context: Context,
+    provider: Arc<dyn Provider>,
+    log: Option<Log>,
+}
+
+type Log = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// A set-up that this end rejected, from [`Endpoint::rejected`](crate::Endpoint::rejected).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Rejected {
+    /// Where it came from.
+    pub remote: SocketAddr,
+    /// Why it was rejected.
+    pub error: Error,
+}
+
+/// What the key managers of associations need.
+#[derive(Clone, Debug)]
+pub(crate) struct Context {
+    pub(crate) config: Arc<Config>,
+    pub(crate) server_name: Option<ServerName<'static>>,
+    pub(crate) code: Option<Arc<OneTime>>,
+}
+
+/// A one-time code. One attempt at proving it uses it up, whatever its result.
+#[derive(Debug)]
+pub(crate) struct OneTime {
+    pub(crate) code: Code,
+    used: Mutex<bool>,
+}
+
+impl OneTime {
+    /// Locks the note whether the code is used up. Held while a peer's proof is verified, so that there is
+    /// one attempt even if the associations of several endpoints have the code.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, bool> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Tls {
+    /// Takes this end's key and the check of the peer's: made by
+    /// [`Identity::config`](crate::security::Identity::config), or from rustls's own configurations.
+    pub fn new(config: Config) -> Self {
+        let context = Context { config: Arc::new(config), server_name: None, code: None };
+        Self { context, provider: Arc::new(Ring), log: None }
+    }
+
+    /// Sets the server's name, against which certificates of a CA are verified when this end connects.
+    #[must_use]
+    pub fn server_name(mut self, name: ServerName<'static>) -> Self {
+        self.context.server_name = Some(name);
+        self
+    }
+
+    /// Makes both ends prove that they have this one-time code, besides what the configuration checks.
+    ///
+    /// The first proof uses it up, whether right or wrong: set-ups that come later fail with
+    /// [`Error::WrongCode`]. A peer that proves nothing leaves it as it is.
+    #[must_use]
+    pub fn code(mut self, code: Code) -> Self {
+        self.context.code = Some(Arc::new(OneTime { code, used: Mutex::new(false) }));
+        self
+    }
+
+    /// Passes a line for the keys of each direction and epoch to `log`. With these lines in a file
+    /// `msctp decrypt` reads a capture. Whoever has them reads and forges packets.
+    #[must_use]
+    pub fn key_log(mut self, log: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.log = Some(Arc::new(log));
+        self
+    }
+
+    /// Uses this cryptography for packets instead of ring's.
+    #[must_use]
+    pub fn provider(mut self, provider: Arc<dyn Provider>) -> Self {
+        self.provider = provider;
+        self
+    }
+
+    /// Returns the option for `Config::protection` that refuses peers without the DTLS chunk.
+    pub fn required(&self) -> Protection {
+        Protection::Required(self.keys())
+    }
+
+    /// Returns the option for `Config::protection` that leaves associations with peers without the DTLS chunk
+    /// in clear. An attacker on the path can make every peer look like that.
+    pub fn offered(&self) -> Protection {
+        Protection::Offered(self.keys())
+    }
+
+    fn keys(&self) -> Arc<KeyManagement> {
+        let methods = vec![KeyManagementId::new(msctp_security::METHOD)];
+        let both = DtlsRoles { client: true, server: true };
+        let keys = KeyManagement::external(Arc::clone(&self.provider), methods, both)
+            .with_context(Arc::new(self.context.clone()));
+        Arc::new(match self.log.clone() {
+            Some(log) => keys.with_log(move |line| log(line)),
+            None => keys,
+        })
+    }
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tls")
+            .field("server_name", &self.context.server_name)
+            .field("code", &self.context.code)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Context {
+    /// Returns the context in an association's options, if TLS gives its keys.
+    pub(crate) fn of(protection: &Protection) -> Option<Arc<Self>> {
+        let context = protection.keys()?.context()?;
+        Arc::clone(context).downcast().ok()
+    }
+}
+
+/// Returns a listener's protection. The end that connects is the TLS client: it does so without waiting for a
+/// tie breaker, and has the name of the other.
+pub(crate) fn for_listener(protection: Protection) -> Protection {
+    let server = |keys: Arc<KeyManagement>| {
+        if Context::of(&Protection::Required(Arc::clone(&keys))).is_none() {
+            return keys;
+        }
+        let roles = DtlsRoles { client: false, server: true };
+        Arc::new(KeyManagement::clone(&keys).with_roles(roles))
+    };
+    match protection {
+        Protection::Off => Protection::Off,
+        Protection::Offered(keys) => Protection::Offered(server(keys)),
+        Protection::Required(keys) => Protection::Required(server(keys)),
+    }
+}

@@ -1,0 +1,561 @@
+//! Associations whose keys come from TLS: both ends authenticated, nothing in clear, typed errors.
+#![cfg(feature = "tls")]
+
+mod common;
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use common::{bind, options, run};
+use msctp::protection::{CipherSuite, KeyManagement, Protection, Ring, Secret};
+use msctp::security::{AnyPeer, CheckPeer, Code, Error, Fingerprint, Identity, Pinned, Tls, provider};
+use msctp::{
+    Association, AssociationError, Config, ConnectError, Endpoint, EndpointOptions, LossReason, OutMessage,
+    Peer, Refusal, SendError, SendRefusal, Span,
+};
+use tokio::net::UdpSocket;
+use tokio::time::timeout;
+
+const PORT: u16 = 9;
+/// The type of a DTLS chunk.
+const DTLS: u8 = 0x41;
+const SECRET_TEXT: &[u8] = b"nobody else may read this";
+
+fn identity() -> Identity {
+    Identity::self_signed(provider(), &Identity::generate_key().unwrap()).unwrap()
+}
+
+fn tls(identity: &Identity, check: impl CheckPeer + 'static) -> Tls {
+    Tls::new(identity.config(Arc::new(check)).unwrap())
+}
+
+fn any() -> Tls {
+    tls(&identity(), AnyPeer)
+}
+
+fn with(protection: Protection) -> Config {
+    Config { protection, ..Config::default() }
+}
+
+/// An endpoint that listens, and how it is reached.
+fn server(protection: Protection) -> (Endpoint, Peer) {
+    server_of(&options(), protection)
+}
+
+fn server_of(options: &EndpointOptions, protection: Protection) -> (Endpoint, Peer) {
+    let server = Endpoint::bind(options).unwrap();
+    server.listen(PORT, with(protection)).unwrap();
+    let peer = Peer { port: PORT, ..Peer::new(server.local_addresses()[0]) };
+    (server, peer)
+}
+
+async fn connect_to(
+    peer: impl Into<Peer>,
+    protection: Protection,
+) -> Result<(Endpoint, Association), ConnectError> {
+    let client = bind();
+    let association = client.connect(peer, with(protection)).await?;
+    Ok((client, association))
+}
+
+fn security_error(result: Result<(Endpoint, Association), ConnectError>) -> Error {
+    match result {
+        Err(ConnectError::Security(error)) => (*error).clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn refusal(result: Result<(Endpoint, Association), ConnectError>) -> String {
+    match result {
+        Err(ConnectError::Refused(Refusal::Application(reason))) => reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A packet's bytes, with whether the client sent it.
+type Packet = (bool, Vec<u8>);
+
+/// Passes packets on between a client and `server`, and keeps copies.
+struct Relay {
+    address: SocketAddr,
+    packets: Arc<Mutex<Vec<Packet>>>,
+    socket: Arc<UdpSocket>,
+    client: Arc<Mutex<Option<SocketAddr>>>,
+    server: SocketAddr,
+}
+
+impl Relay {
+    async fn new(server: SocketAddr) -> Self {
+        let socket = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
+        let (packets, client) = (Arc::default(), Arc::default());
+        let relay = Self { address: socket.local_addr().unwrap(), packets, socket, client, server };
+        let (socket, packets, client) = (relay.socket.clone(), relay.packets.clone(), relay.client.clone());
+        tokio::spawn(async move {
+            let mut buffer = vec![0; 65_536];
+            loop {
+                let (len, from) = socket.recv_from(&mut buffer).await.unwrap();
+                let by_client = from != server;
+                if by_client {
+                    *client.lock().unwrap() = Some(from);
+                }
+                packets.lock().unwrap().push((by_client, buffer[..len].to_vec()));
+                let to = if by_client { Some(server) } else { *client.lock().unwrap() };
+                if let Some(to) = to {
+                    socket.send_to(&buffer[..len], to).await.unwrap();
+                }
+            }
+        });
+        relay
+    }
+
+    fn peer(&self, peer: &Peer) -> Peer {
+        Peer { udp_port: self.address.port(), ..peer.clone() }
+    }
+
+    fn packets(&self) -> Vec<Packet> {
+        self.packets.lock().unwrap().clone()
+    }
+
+    fn saw(&self, text: &[u8]) -> bool {
+        self.packets().iter().any(|(_, bytes)| bytes.windows(text.len()).any(|window| window == text))
+    }
+}
+
+/// The types of the chunks of a packet in clear.
+fn chunks(packet: &[u8]) -> Vec<u8> {
+    let (mut types, mut rest) = (Vec::new(), packet.get(12..).unwrap_or_default());
+    while let [typ, _, high, low, ..] = *rest {
+        types.push(typ);
+        let len = usize::from(u16::from_be_bytes([high, low])).max(4).next_multiple_of(4);
+        rest = rest.get(len..).unwrap_or_default();
+    }
+    types
+}
+
+#[test]
+fn both_ends_are_authenticated_and_data_never_leaves_in_clear() {
+    run(async {
+        let (a, b) = (identity(), identity());
+        let pinned = |identity: &Identity| Pinned(vec![identity.fingerprint()]);
+        let (server, peer) = server(tls(&b, pinned(&a)).required());
+        let relay = Relay::new(server.local_addresses()[0]).await;
+        let client = bind();
+        let association =
+            client.connect(relay.peer(&peer), with(tls(&a, pinned(&b)).required())).await.unwrap();
+        // At once, behind the set-up: in both directions.
+        association.send_bytes(0, SECRET_TEXT).await.unwrap();
+        let accepted = server.accept(PORT).await.unwrap();
+        accepted.send_bytes(1, SECRET_TEXT).await.unwrap();
+        assert_eq!(accepted.recv().await.unwrap().unwrap().data, SECRET_TEXT);
+        assert_eq!(association.recv().await.unwrap().unwrap().data, SECRET_TEXT);
+        assert_eq!(association.peer_identity().unwrap().fingerprint, b.fingerprint());
+        assert_eq!(accepted.peer_identity().unwrap().fingerprint, a.fingerprint());
+        assert!(association.agreed().unwrap().protection && !association.agreed().unwrap().authentication);
+        let big = vec![0x5a; 200_000];
+        association.send_bytes(2, big.clone()).await.unwrap();
+        let mut received = Vec::new();
+        while received.len() < big.len() {
+            received.extend_from_slice(&accepted.recv().await.unwrap().unwrap().data);
+        }
+        assert_eq!(received, big);
+        association.shutdown().await.unwrap();
+        assert_eq!(accepted.recv().await.unwrap(), None);
+        assert!(!relay.saw(SECRET_TEXT) && !relay.saw(&[0x5a; 64]));
+        // In clear are INIT to COOKIE ACK and the handshake; then DTLS chunks only.
+        let packets = relay.packets();
+        assert_eq!(chunks(&packets[2].1)[..2], [10, 0], "the ClientHello travels with the COOKIE ECHO");
+        for by_client in [true, false] {
+            let sealed = |packet: &&Packet| packet.1[12] == DTLS;
+            let of_end = packets.iter().filter(|packet| packet.0 == by_client);
+            let late = of_end.clone().skip_while(|packet| !sealed(packet)).filter(|packet| !sealed(packet));
+            assert_eq!(late.count(), 0, "{by_client}");
+            assert!(of_end.clone().any(|packet| sealed(&packet)));
+        }
+    });
+}
+
+#[test]
+fn a_changed_key_is_refused_by_either_end() {
+    run(async {
+        let known = Fingerprint::of(&vec![1, 2, 3].into());
+        // By the client: it says which key came, the server reads why.
+        let b = identity();
+        let (server, peer) = server(tls(&b, AnyPeer).required());
+        let (failed, rejected) = tokio::join!(
+            connect_to(peer.clone(), tls(&identity(), Pinned(vec![known])).required()),
+            timeout(Duration::from_millis(500), server.accept(PORT)),
+        );
+        let Error::Refused(refused) = security_error(failed) else { panic!("refused") };
+        assert_eq!(refused.0, format!("the peer's key is {}, must be {known}", b.fingerprint()));
+        assert!(rejected.is_err(), "nothing to accept");
+        // By the server.
+        let (server, peer) = self::server(tls(&b, Pinned(vec![known])).required());
+        let (failed, rejected) =
+            tokio::join!(connect_to(peer.clone(), any().required()), server.rejected(PORT));
+        assert_eq!(refusal(failed), "your key is not accepted here");
+        let rejected = rejected.unwrap();
+        assert!(matches!(rejected.error, Error::Refused(_)), "{rejected:?}");
+        assert!(rejected.remote.ip().is_loopback());
+    });
+}
+
+#[test]
+fn a_code_serves_once_and_a_wrong_one_burns_it() {
+    run(async {
+        let code = |text: &str| Code::new(text).unwrap();
+        // The right code serves one association.
+        let (server, peer) = server(any().code(code("7-lamp-cedar")).required());
+        let (connected, accepted) = tokio::join!(
+            connect_to(peer.clone(), any().code(code("7-Lamp-Cedar ")).required()),
+            server.accept(PORT)
+        );
+        let ((_client, association), accepted) = (connected.unwrap(), accepted.unwrap());
+        association.send_bytes(0, SECRET_TEXT).await.unwrap();
+        assert_eq!(accepted.recv().await.unwrap().unwrap().data, SECRET_TEXT);
+        let again = connect_to(peer.clone(), any().code(code("7-lamp-cedar")).required()).await;
+        assert_eq!(refusal(again), "the code is used up");
+        association.send_bytes(0, SECRET_TEXT).await.unwrap();
+        assert_eq!(accepted.recv().await.unwrap().unwrap().data, SECRET_TEXT, "it goes on");
+        // Who proves nothing leaves the code as it is. A wrong code uses it up.
+        let (server, peer) = self::server(any().code(code("7-lamp-cedar")).required());
+        assert_eq!(refusal(connect_to(peer.clone(), any().required()).await), "a code is required here");
+        assert_eq!(server.rejected(PORT).await.unwrap().error, Error::CodeMissing);
+        let wrong = connect_to(peer.clone(), any().code(code("8-lamp-cedar")).required()).await;
+        assert_eq!(refusal(wrong), "wrong code: it is used up");
+        assert_eq!(server.rejected(PORT).await.unwrap().error, Error::WrongCode);
+        let right = connect_to(peer.clone(), any().code(code("7-lamp-cedar")).required()).await;
+        assert_eq!(refusal(right), "the code is used up");
+        // A client's code is used up with the first attempt, too: the server has seen its proof.
+        let (_server, peer) = self::server(any().code(code("1-a")).required());
+        let client = any().code(code("1-b"));
+        assert_eq!(refusal(connect_to(peer.clone(), client.required()).await), "wrong code: it is used up");
+        assert_eq!(security_error(connect_to(peer.clone(), client.required()).await), Error::CodeUsed);
+    });
+}
+
+/// Both proofs under way at once: the second is not looked at.
+#[test]
+fn a_wrong_code_burns_it_for_set_ups_under_way() {
+    run(async {
+        let (server, peer) = server(any().code(Code::new("7-lamp-cedar").unwrap()).required());
+        let attempts: Vec<_> = (0..8)
+            .map(|i| {
+                let peer = peer.clone();
+                // One of them would be right.
+                let code = Code::new(&format!("{i}-lamp-cedar")).unwrap();
+                tokio::spawn(
+                    async move { connect_to(peer.clone(), any().code(code).required()).await.is_ok() },
+                )
+            })
+            .collect();
+        let mut connected = 0;
+        for attempt in attempts {
+            connected += usize::from(attempt.await.unwrap());
+        }
+        let mut wrong = 0;
+        while let Ok(Some(rejected)) = timeout(Duration::from_millis(100), server.rejected(PORT)).await {
+            wrong += usize::from(rejected.error == Error::WrongCode);
+        }
+        assert_eq!(connected + wrong, 1, "one proof was looked at");
+    });
+}
+
+#[test]
+fn a_peer_without_the_extension_is_refused_unless_protection_is_only_offered() {
+    run(async {
+        let clear = || Protection::Off;
+        let psk = || {
+            let key = Secret::from(&[7; 32][..]);
+            let keys = KeyManagement::pre_shared(Arc::new(Ring), CipherSuite::Aes128GcmSha256, key).unwrap();
+            Protection::Required(Arc::new(keys))
+        };
+        for (here, there) in [
+            (any().required(), clear()),
+            (clear(), any().required()),
+            (any().required(), psk()),
+            (psk(), any().required()),
+        ] {
+            let there_text = format!("{there:?}");
+            let (_server, peer) = server(there);
+            let case = format!("{here:?} {there_text}");
+            let failed = connect_to(peer.clone(), here).await.map(|_| ());
+            assert!(matches!(failed, Err(ConnectError::NoCommonProtection)), "{case}: {failed:?}");
+        }
+        for (here, there, protected) in [
+            (any().offered(), clear(), false),
+            (clear(), any().offered(), false),
+            (any().offered(), any().offered(), true),
+        ] {
+            let (server, peer) = server(there);
+            let (connected, accepted) = tokio::join!(connect_to(peer.clone(), here), server.accept(PORT));
+            let ((_client, association), accepted) = (connected.unwrap(), accepted.unwrap());
+            assert_eq!(association.agreed().unwrap().protection, protected);
+            assert_eq!(association.peer_identity().is_some(), protected);
+            association.send_bytes(0, SECRET_TEXT).await.unwrap();
+            assert_eq!(accepted.recv().await.unwrap().unwrap().data, SECRET_TEXT);
+        }
+    });
+}
+
+#[test]
+fn keys_are_replaced_while_data_flows_and_nobody_reads() {
+    run(async {
+        let rekeying = || {
+            let mut config = identity().config(Arc::new(AnyPeer)).unwrap();
+            config.rekey.after = Span::from_millis(300);
+            config.rekey.bytes = 200_000;
+            Tls::new(config).required()
+        };
+        let (server, peer) = server(rekeying());
+        let relay = Relay::new(server.local_addresses()[0]).await;
+        let (connected, accepted) =
+            tokio::join!(connect_to(relay.peer(&peer), rekeying()), server.accept(PORT));
+        let ((_client, association), accepted) = (connected.unwrap(), accepted.unwrap());
+        // Unread messages do not hold the keys up: twice `rekey.after` would end the association.
+        association.send_bytes(0, "unread").await.unwrap();
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert_eq!(accepted.recv().await.unwrap().unwrap().data, "unread");
+        for _ in 0..200 {
+            association.send_bytes(0, vec![1; 5000]).await.unwrap();
+            assert_eq!(accepted.recv().await.unwrap().unwrap().ppid, 0);
+        }
+        // The lowest bits of the epoch are in the record's first byte.
+        let packets = relay.packets();
+        let epochs: Vec<u8> =
+            packets.iter().filter(|(_, bytes)| bytes[12] == DTLS).map(|(_, bytes)| bytes[17] & 3).collect();
+        let changes = epochs.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        assert!(changes >= 4, "{changes}");
+    });
+}
+
+#[test]
+fn packets_injected_in_clear_have_no_effect() {
+    run(async {
+        let (server, peer) = server(any().required());
+        let relay = Relay::new(server.local_addresses()[0]).await;
+        let (connected, accepted) =
+            tokio::join!(connect_to(relay.peer(&peer), any().required()), server.accept(PORT));
+        let ((_client, association), accepted) = (connected.unwrap(), accepted.unwrap());
+        association.send_bytes(0, "before").await.unwrap();
+        assert_eq!(accepted.recv().await.unwrap().unwrap().data, "before");
+        // An observer knows ports and tags: ABORT, SHUTDOWN, and DATA with plausible numbers.
+        let client = relay.client.lock().unwrap().unwrap();
+        let (to_server, to_client) = (last_header(&relay, true), last_header(&relay, false));
+        for (header, to) in [(to_server, relay.server), (to_client, client)] {
+            for chunk in [
+                &[6, 0, 0, 4][..],
+                &[7, 0, 0, 8, 0, 0, 0, 0],
+                &[0, 3, 0, 20, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, b'e', b'v', b'i', b'l'],
+            ] {
+                relay.socket.send_to(&packet(&header, chunk), to).await.unwrap();
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert_eq!(accepted.stats().unwrap().unprotected_packets, 3);
+        assert_eq!(association.stats().unwrap().unprotected_packets, 3);
+        for (from, to) in [(&association, &accepted), (&accepted, &association)] {
+            from.send_bytes(0, "after").await.unwrap();
+            assert_eq!(to.recv().await.unwrap().unwrap().data, "after");
+        }
+    });
+}
+
+/// Ports and verification tag of the last packet of an end.
+fn last_header(relay: &Relay, by_client: bool) -> [u8; 8] {
+    let packets = relay.packets();
+    let last = packets.iter().rfind(|packet| packet.0 == by_client).unwrap();
+    last.1[..8].try_into().unwrap()
+}
+
+fn packet(header: &[u8; 8], chunk: &[u8]) -> Vec<u8> {
+    let mut packet = [header, &[0; 4][..], chunk].concat();
+    let sum = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, &packet) as u32;
+    packet[8..12].copy_from_slice(&sum.to_le_bytes());
+    packet
+}
+
+#[test]
+fn a_protected_association_moves_between_addresses() {
+    run(async {
+        let (server, peer) = server(any().required());
+        let both = EndpointOptions::new(["127.0.0.1:0", "127.0.0.2:0"].map(|at| at.parse().unwrap()));
+        let client = Endpoint::bind(&both).unwrap();
+        let peer = Peer { from: Some(vec!["127.0.0.1".parse().unwrap()]), ..peer };
+        let config = Config { protection: any().required(), ..Config::mobile() };
+        let (association, accepted) = tokio::join!(client.connect(peer, config), server.accept(PORT));
+        let (association, accepted) = (association.unwrap(), accepted.unwrap());
+        association.add_local_address("127.0.0.2".parse().unwrap()).unwrap();
+        let path = loop {
+            let mut paths = association.paths().into_iter();
+            let second = paths.find(|path| path.at.local == client.local_addresses()[1].ip());
+            match second.filter(|path| path.state == msctp::PathState::Active) {
+                Some(path) => break path.id,
+                None => tokio::time::sleep(Duration::from_millis(5)).await,
+            }
+        };
+        association.set_primary(path).unwrap();
+        association.send_bytes(0, SECRET_TEXT).await.unwrap();
+        assert_eq!(accepted.recv().await.unwrap().unwrap().data, SECRET_TEXT);
+        let moved = association.paths().into_iter().find(|stats| stats.id == path).unwrap();
+        assert!(moved.primary && moved.bytes_sent > 0);
+        assert_eq!(accepted.stats().unwrap().undecryptable_packets, 0);
+    });
+}
+
+/// A relay that answers nothing after the COOKIE ACK: the handshake cannot go on.
+async fn without_handshake(socket: UdpSocket, server: SocketAddr) {
+    let (mut client, mut buffer) = (None, vec![0; 4096]);
+    loop {
+        let (len, from) = socket.recv_from(&mut buffer).await.unwrap();
+        let to = if from == server { client } else { Some(server) };
+        if from != server {
+            client = Some(from);
+        }
+        // DATA is passed neither way, beside a COOKIE ECHO or ACK either: these come again alone.
+        if chunks(&buffer[..len]).contains(&0) && buffer[12] != 10 {
+            continue;
+        }
+        if buffer[12] == 10 {
+            let cookie = usize::from(u16::from_be_bytes([buffer[14], buffer[15]])).next_multiple_of(4);
+            let header: [u8; 8] = buffer[..8].try_into().unwrap();
+            let alone = packet(&header, &buffer[12..12 + cookie]);
+            socket.send_to(&alone, server).await.unwrap();
+        } else if let Some(to) = to {
+            socket.send_to(&buffer[..len], to).await.unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_handshake_that_does_not_end_fails_in_time_and_can_be_cancelled() {
+    run(async {
+        let hasty = || {
+            let mut config = identity().config(Arc::new(AnyPeer)).unwrap();
+            config.timeout = Span::from_millis(400);
+            Tls::new(config)
+        };
+        let (server, peer) = server(hasty().required());
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let peer = Peer { udp_port: socket.local_addr().unwrap().port(), ..peer };
+        tokio::spawn(without_handshake(socket, server.local_addresses()[0]));
+        let failed = connect_to(peer.clone(), hasty().required()).await;
+        assert_eq!(security_error(failed), Error::TimedOut);
+        assert_eq!(server.rejected(PORT).await.unwrap().error, Error::TimedOut);
+        timeout(Duration::from_secs(5), server.idle()).await.expect("it holds no place");
+        // Cancelled, and closed meanwhile.
+        let client = bind();
+        for close in [false, true] {
+            let connecting = client.connect(peer.clone(), with(any().required()));
+            let mut connecting = std::pin::pin!(connecting);
+            let waited = timeout(Duration::from_millis(100), connecting.as_mut()).await;
+            assert!(waited.is_err(), "{waited:?}");
+            if close {
+                timeout(Duration::from_secs(5), client.close()).await.expect("at once").unwrap();
+                let error = connecting.await.unwrap_err();
+                assert!(matches!(
+                    error,
+                    ConnectError::Lost(AssociationError::Lost(LossReason::Aborted))
+                        | ConnectError::EndpointClosed
+                ));
+            }
+        }
+        timeout(Duration::from_secs(5), server.close()).await.expect("at once").unwrap();
+    });
+}
+
+#[test]
+fn peers_that_prove_no_key_hold_few_places_and_keep_nobody_out() {
+    run(async {
+        let backlog = EndpointOptions { backlog: 4, ..options() };
+        let (server, peer) = server_of(&backlog, any().required());
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let silent = Peer { udp_port: socket.local_addr().unwrap().port(), ..peer.clone() };
+        tokio::spawn(without_handshake(socket, server.local_addresses()[0]));
+        let client = bind();
+        let attempts: Vec<_> =
+            (0..20).map(|_| client.connect(silent.clone(), with(any().required()))).collect();
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let (connected, accepted) =
+            tokio::join!(connect_to(peer.clone(), any().required()), server.accept(PORT));
+        let ((_client, association), accepted) = (connected.unwrap(), accepted.unwrap());
+        association.send_bytes(0, SECRET_TEXT).await.unwrap();
+        assert_eq!(accepted.recv().await.unwrap().unwrap().data, SECRET_TEXT);
+        // Sixteen were aborted for later ones.
+        let mut ended = 0;
+        for attempt in attempts {
+            if let Ok(result) = timeout(Duration::from_millis(20), attempt).await {
+                let Err(ConnectError::Refused(Refusal::Application(reason))) = result else { panic!() };
+                assert_eq!(reason, "too many set-ups at a time");
+                ended += 1;
+            }
+        }
+        assert!(ended >= 16, "{ended}");
+    });
+}
+
+#[test]
+fn two_hundred_set_ups_at_once() {
+    run(async {
+        let (server, peer) = server(any().required());
+        let (client, tls) = (bind(), any());
+        let config = with(tls.required());
+        let accepting = async {
+            let mut accepted = Vec::new();
+            while accepted.len() < 200 {
+                accepted.push(server.accept(PORT).await.unwrap());
+            }
+            accepted
+        };
+        let connecting: Vec<_> = (0..200)
+            .map(|_| {
+                let connecting = client.connect(peer.clone(), config.clone());
+                tokio::spawn(async move {
+                    let association = connecting.await.unwrap();
+                    association.send_bytes(0, SECRET_TEXT).await.unwrap();
+                    association
+                })
+            })
+            .collect();
+        for accepted in accepting.await {
+            assert_eq!(accepted.recv().await.unwrap().unwrap().data, SECRET_TEXT);
+        }
+        for connecting in connecting {
+            connecting.await.unwrap().shutdown().await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn the_identifier_of_key_management_is_not_the_applications() {
+    run(async {
+        let (server, peer) = server(any().required());
+        let (connected, _accepted) =
+            tokio::join!(connect_to(peer.clone(), any().required()), server.accept(PORT));
+        let (_client, association) = connected.unwrap();
+        let message = OutMessage { ppid: 4242, data: "forged".into(), ..OutMessage::default() };
+        let refused = association.send(message).await;
+        assert_eq!(refused, Err(SendError::Refused(SendRefusal::KeyManagement)));
+    });
+}
+
+#[test]
+fn keys_are_logged_for_both_directions_at_both_ends() {
+    run(async {
+        let logs: [Arc<Mutex<Vec<String>>>; 2] = Default::default();
+        let logged = |log: &Arc<Mutex<Vec<String>>>| {
+            let log = log.clone();
+            any().key_log(move |line| log.lock().unwrap().push(line.to_owned())).required()
+        };
+        let (server, peer) = server(logged(&logs[1]));
+        let (connected, _accepted) =
+            tokio::join!(connect_to(peer.clone(), logged(&logs[0])), server.accept(PORT));
+        connected.unwrap();
+        let [a, b] = logs.each_ref().map(|log| {
+            let mut lines = log.lock().unwrap().clone();
+            lines.sort();
+            lines
+        });
+        assert_eq!((a.len(), &a), (2, &b));
+    });
+}
