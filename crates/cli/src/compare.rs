@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use msctp_experiments::experiments::Effort;
 use msctp_experiments::sweep::{self, Sweep};
 
 use crate::Failure;
@@ -39,20 +40,14 @@ pub(crate) struct Args {
 }
 
 /// Returns the sweep of the comparison.
-pub(crate) fn sweep(quick: bool, seeds: Option<u64>) -> Result<Sweep, Failure> {
-    let seeds = seeds.unwrap_or(if quick { 3 } else { 10 });
-    sweep::compare(seeds).map_err(|error| Failure::Run(error.to_string()))
+pub(crate) fn sweep(effort: &Effort) -> Result<Sweep, Failure> {
+    sweep::compare(effort).map_err(|error| Failure::Run(error.to_string()))
 }
 
 /// Runs the comparison.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let quick = if args.quick { " --quick" } else { "" };
     let seeds = args.seeds.map(|seeds| format!(" --seeds {seeds}")).unwrap_or_default();
-    let how = How {
-        command: format!("msctp compare{quick}{seeds}"),
-        seeds: None,
-        threads: args.threads,
-        json: args.json,
-    };
-    carry_out(&sweep(args.quick, args.seeds)?, &args.out, &how)
+    let how = How { command: format!("msctp compare{quick}{seeds}"), threads: args.threads, json: args.json };
+    carry_out(&sweep(&Effort { quick: args.quick, seeds: args.seeds })?, &args.out, &how)
 }

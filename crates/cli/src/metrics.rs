@@ -11,7 +11,7 @@ use crate::running::print;
 /// List the metrics of a run: name, unit and meaning.
 ///
 /// A metric is written NAME[:SUBJECT][@TIME]: link.drops:wlan/forward, path.cwnd@31s,
-/// association.goodput@30s..40s. Without a subject it covers all of the kind.
+/// association.goodput@30s..40s. Without a subject it covers all of the kind. A curve is for sweeps.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,6 +35,8 @@ struct Entry {
     subject: &'static str,
     /// `never`, `instant` (required) or `range` (optional).
     time: &'static str,
+    /// The x axis of a curve; empty: the metric is a number.
+    x: &'static str,
     meaning: &'static str,
 }
 
@@ -46,7 +48,7 @@ impl Entry {
             When::Range => "range",
         };
         let Metric { name, unit, subject, meaning, .. } = metric;
-        Self { name, unit: unit.symbol(), subject: subject.word(), time, meaning }
+        Self { name, unit: unit.symbol(), subject: subject.word(), time, x: metric.x(), meaning }
     }
 }
 
@@ -70,7 +72,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
                 When::Instant => "@TIME",
                 When::Range => "[@FROM..TO]",
             };
-            writeln!(out, "{}{subject}{time} ({})", metric.name, metric.unit.symbol())?;
+            let over = if metric.is_curve() { format!(", over {}", metric.x()) } else { String::new() };
+            writeln!(out, "{}{subject}{time} ({}{over})", metric.name, metric.unit.symbol())?;
             writeln!(out, "    {}", metric.meaning)?;
         }
         Ok(())

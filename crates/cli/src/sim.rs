@@ -103,7 +103,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let complete = run_in_pieces(&mut simulation, until, interrupt.flag());
     let summary = simulation.summary();
     let (written, series) = outputs.finish(simulation);
-    let results = Results { summary: &summary, series: &series };
+    let results = Results { scenario: &scenario, summary: &summary, series: &series };
     let values: Vec<_> = wanted.iter().map(|wanted| (wanted, wanted.value(&results))).collect();
     print(|mut out| {
         if !values.is_empty() {

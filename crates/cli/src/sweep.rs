@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use msctp_experiments::experiments::Effort;
 use msctp_experiments::output::write_file;
 use msctp_experiments::plan::Execution;
 use msctp_experiments::report::{ReportError, publish};
@@ -31,7 +32,7 @@ pub(crate) struct Args {
     /// The sweep file (TOML).
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Use only the first 3 seeds.
+    /// Run the part that the file's [quick] names [default: all cells, the first 3 seeds].
     #[arg(long)]
     quick: bool,
     /// Folder of the report [default: msctp-report/NAME, after the file's name].
@@ -45,9 +46,6 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Seeds of `--quick`.
-const QUICK: usize = 3;
-
 /// Reads the file, runs the sweep, writes its report and prints its tables.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let file = args.file.display().to_string();
@@ -57,21 +55,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let name = args.file.file_stem().map_or_else(|| PathBuf::from("sweep"), PathBuf::from);
     let out = args.out.clone().unwrap_or_else(|| Path::new("msctp-report").join(name));
     let quick = if args.quick { " --quick" } else { "" };
-    let how = How {
-        command: format!("msctp sweep {file}{quick}"),
-        seeds: args.quick.then_some(QUICK),
-        threads: args.threads,
-        json: args.json,
-    };
-    carry_out(&sweep, &out, &how)
+    let how = How { command: format!("msctp sweep {file}{quick}"), threads: args.threads, json: args.json };
+    carry_out(&sweep.reduced(&Effort { quick: args.quick, seeds: None }), &out, &how)
 }
 
 /// How a sweep is run and shown.
 pub(crate) struct How {
     /// The command that repeats the report.
     pub(crate) command: String,
-    /// The number of seeds; `None`: all of the file.
-    pub(crate) seeds: Option<usize>,
     pub(crate) threads: Option<NonZeroUsize>,
     pub(crate) json: bool,
 }
@@ -80,14 +71,14 @@ pub(crate) struct How {
 pub(crate) fn carry_out(sweep: &Sweep, out: &Path, how: &How) -> Result<(), Failure> {
     let store = store(out)?;
     let interrupt = Interrupt::watch()?;
-    let progress = progress(sweep.keys(how.seeds).len());
+    let progress = progress(sweep.keys().len());
     let execution = Execution {
         threads: how.threads,
         cancel: interrupt.flag(),
         progress: &progress,
         store: Some(&store),
     };
-    let done = sweep.run(how.seeds, &execution).map_err(|e| Failure::Run(e.to_string()))?;
+    let done = sweep.run(&execution).map_err(|e| Failure::Run(e.to_string()))?;
     let elapsed = progress.elapsed();
     progress.finish_and_clear();
     let page = publish(out, done.complete(), |dir| write(dir, &done, how)).map_err(unwritten)?;

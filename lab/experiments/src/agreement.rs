@@ -20,7 +20,7 @@ pub struct Row {
     /// The condition, as `3G → WLAN, 40 %, adaptive`.
     pub case: String,
     /// The metric, with its unit.
-    pub measure: &'static str,
+    pub measure: String,
     /// The simulator's values, one per run.
     pub simulated: Vec<f64>,
     /// The real stacks' values, one per run.
@@ -97,7 +97,7 @@ fn mean_text(values: &[f64]) -> String {
 #[derive(Clone, Debug, Serialize)]
 pub struct Agreement {
     /// The short name of the paper.
-    pub paper: &'static str,
+    pub paper: String,
     /// The extent of the runs, in a sentence.
     pub extent: String,
     /// The command that repeats one of the runs.
@@ -109,7 +109,7 @@ pub struct Agreement {
     /// The claims judged from the simulator's runs and from the real stacks', under the same conditions.
     pub claims: Vec<(Claim, Claim)>,
     /// Known differences, and their causes as seen in packets.
-    pub reasons: &'static [(&'static str, &'static str)],
+    pub reasons: Vec<(String, String)>,
     /// Runs that failed, with the reason.
     pub failed: Vec<(String, String)>,
     /// Number of runs that were not started.
@@ -134,7 +134,7 @@ impl Agreement {
             let standing = cell(row.standing().words().to_owned());
             (
                 row.case.clone(),
-                vec![cell(row.measure.to_owned()), runs(&row.simulated), runs(&row.real), ratio, standing],
+                vec![cell(row.measure.clone()), runs(&row.simulated), runs(&row.real), ratio, standing],
             )
         });
         let mut grids = vec![Grid {
@@ -151,7 +151,7 @@ impl Agreement {
                         Verdict::NotReproduced => Tone::Bad,
                         Verdict::OutOfReach => Tone::Plain,
                     },
-                    ..cell(claim.verdict.words(claim.paper).to_owned())
+                    ..cell(claim.verdict.words(&claim.paper).to_owned())
                 };
                 (real.id.to_string(), vec![verdict(simulated), verdict(real)])
             });
@@ -162,8 +162,7 @@ impl Agreement {
             });
         }
         if !self.reasons.is_empty() {
-            let rows =
-                self.reasons.iter().map(|(what, why)| ((*what).to_owned(), vec![cell((*why).to_owned())]));
+            let rows = self.reasons.iter().map(|(what, why)| (what.clone(), vec![cell(why.clone())]));
             grids.push(Grid {
                 caption: "What differs, and why".to_owned(),
                 head: ["what", "why"].map(str::to_owned).to_vec(),
@@ -208,7 +207,7 @@ impl Agreement {
             about: "every figure of every run in the simulator and on real stacks",
             table: Table::new()
                 .text("case", values().map(|(row, _, _)| row.case.clone()))
-                .text("measure", values().map(|(row, _, _)| row.measure))
+                .text("measure", values().map(|(row, _, _)| row.measure.clone()))
                 .text("world", values().map(|(_, world, _)| world))
                 .real("value", values().map(|(_, _, value)| value)),
             csv: true,
@@ -242,8 +241,8 @@ impl Agreement {
                 out,
                 "| {} | {} | {} |",
                 real.id,
-                simulated.verdict.words(simulated.paper),
-                real.verdict.words(real.paper)
+                simulated.verdict.words(&simulated.paper),
+                real.verdict.words(&real.paper)
             );
         }
         out
@@ -256,7 +255,7 @@ mod tests {
 
     fn row(real: &[f64]) -> Row {
         let simulated = vec![99.0, 100.0, 101.0, 100.0];
-        Row { case: "a case".into(), measure: "ms", simulated, real: real.to_vec() }
+        Row { case: "a case".into(), measure: "ms".into(), simulated, real: real.to_vec() }
     }
 
     #[test]
@@ -270,13 +269,13 @@ mod tests {
     #[test]
     fn the_tables_name_differences_and_causes() {
         let agreement = |real: &[f64]| Agreement {
-            paper: "kim-koh",
+            paper: "kim-koh".into(),
             extent: "Two runs.".into(),
             example: "msctp emulate".into(),
             machine: "On time.".into(),
             rows: vec![row(real)],
             claims: Vec::new(),
-            reasons: &[("a case", "because")],
+            reasons: vec![("a case".into(), "because".into())],
             failed: Vec::new(),
             skipped: 0,
         };

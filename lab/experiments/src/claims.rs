@@ -97,9 +97,9 @@ pub struct Claim {
     /// As `KK1`.
     pub id: Cow<'static, str>,
     /// As `kim-koh`; empty: a sweep's own claim.
-    pub paper: &'static str,
+    pub paper: Cow<'static, str>,
     /// The paper's figure the claim is about, as `Fig. 5`; empty: of none.
-    pub figure: &'static str,
+    pub figure: Cow<'static, str>,
     /// The claim in short.
     pub statement: Cow<'static, str>,
     /// The figures under the primary conditions.
@@ -115,8 +115,8 @@ impl Claim {
     #[must_use]
     pub fn new(
         id: impl Into<Cow<'static, str>>,
-        paper: &'static str,
-        figure: &'static str,
+        paper: impl Into<Cow<'static, str>>,
+        figure: impl Into<Cow<'static, str>>,
         statement: impl Into<Cow<'static, str>>,
         judgements: Vec<Judgement>,
     ) -> Self {
@@ -124,6 +124,7 @@ impl Claim {
             .first()
             .map_or((String::new(), Verdict::OutOfReach), |first| (first.measured.clone(), first.verdict));
         let (id, statement) = (id.into(), statement.into());
+        let (paper, figure) = (paper.into(), figure.into());
         Self { id, paper, figure, statement, measured, verdict, judgements }
     }
 }
@@ -188,12 +189,12 @@ impl Comparison {
 pub fn render(ledger: &[Claim], width: usize) -> String {
     let mut text = String::new();
     for claim in ledger {
-        let head = [&claim.id, claim.figure].into_iter().filter(|part| !part.is_empty());
-        let head = head.collect::<Vec<_>>().join("  ");
+        let head = [&claim.id, &claim.figure].into_iter().filter(|part| !part.is_empty());
+        let head = head.map(|part| &**part).collect::<Vec<_>>().join("  ");
         text.push_str(&wrapped(&format!("{head} "), &claim.statement, width));
         for (number, judgement) in claim.judgements.iter().enumerate() {
             let decides = if number == 0 && claim.judgements.len() > 1 { ", decides" } else { "" };
-            let verdict = judgement.verdict.words(claim.paper).to_uppercase();
+            let verdict = judgement.verdict.words(&claim.paper).to_uppercase();
             text.push_str(&format!("     {verdict} ({}{decides})\n", judgement.conditions));
             for check in &judgement.checks {
                 let mark = match check.holds {
@@ -206,7 +207,7 @@ pub fn render(ledger: &[Claim], width: usize) -> String {
         }
         text.push('\n');
     }
-    let paper = ledger.first().map_or("", |claim| claim.paper);
+    let paper = ledger.first().map_or("", |claim| &*claim.paper);
     let verdicts = Verdict::ALL.map(|verdict| {
         let count = ledger.iter().filter(|claim| claim.verdict == verdict).count();
         let words = match (verdict, paper.is_empty()) {

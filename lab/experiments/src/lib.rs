@@ -10,6 +10,7 @@ pub mod figure;
 pub mod leaderboard;
 pub mod metrics;
 pub mod output;
+pub mod paper;
 pub mod plan;
 pub mod report;
 pub mod scenario_file;

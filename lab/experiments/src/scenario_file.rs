@@ -8,6 +8,7 @@ use msctp_sim::{Series, Summary};
 use sha2::{Digest, Sha256};
 
 use crate::report::Source;
+use crate::table::Table;
 use crate::world::{Simulator, World, carry_out};
 
 /// A scenario file of the repository.
@@ -56,7 +57,7 @@ impl ScenarioFile {
     /// Returns the command that runs the scenario on real stacks.
     #[must_use]
     pub fn emulation(&self, seed: u64, overrides: &[String]) -> String {
-        with(format!("msctp emulate {} --applications --seed {seed}", self.path), overrides)
+        emulation(self.path, seed, overrides)
     }
 
     /// Runs the scenario to its end, as `msctp sim` does.
@@ -89,6 +90,24 @@ pub fn command(path: &str, seed: u64, overrides: &[String]) -> String {
     let quoted = path.contains(|c: char| !(c.is_ascii_alphanumeric() || "._-/+".contains(c)));
     let path = if quoted { format!("'{path}'") } else { path.to_owned() };
     with(format!("msctp sim {path} --seed {seed}"), overrides)
+}
+
+/// Returns the command that runs the scenario file at `path` on real stacks.
+#[must_use]
+pub fn emulation(path: &str, seed: u64, overrides: &[String]) -> String {
+    with(format!("msctp emulate {path} --applications --seed {seed}"), overrides)
+}
+
+/// Adds the columns that say where the numbers of each row come from. A run is its scenario's path, its seed,
+/// its overrides, and the SHA-256 of the scenario.
+#[must_use]
+pub fn provenance(table: Table, runs: &[(&str, u64, Vec<String>, String)]) -> Table {
+    table
+        .text("msctp_version", runs.iter().map(|_| env!("CARGO_PKG_VERSION")))
+        .text("scenario", runs.iter().map(|(path, ..)| *path))
+        .text("scenario_sha256", runs.iter().map(|(.., sha256)| sha256.as_str()))
+        .text("overrides", runs.iter().map(|(_, _, overrides, _)| overrides.join(" ")))
+        .text("command", runs.iter().map(|(path, seed, overrides, _)| command(path, *seed, overrides)))
 }
 
 /// Formats a command with its overrides.

@@ -89,8 +89,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let store = store(&out)?;
     let interrupt = Interrupt::watch()?;
     let runs: usize = chosen.iter().map(|experiment| (experiment.size)(&effort)).sum();
-    let sweep = if one.is_some() { None } else { Some(compare::sweep(args.quick, args.seeds)?) };
-    let compared = sweep.as_ref().map_or(0, |sweep| sweep.keys(None).len());
+    let sweep = if one.is_some() { None } else { Some(compare::sweep(&effort)?) };
+    let compared = sweep.as_ref().map_or(0, |sweep| sweep.keys().len());
     let progress = progress(runs + compared + real);
     let execution = Execution {
         threads: args.threads,
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let agreements = beside(args, one, &effort, &execution, &mut reports)?;
     let comparison = sweep.as_ref().map(|sweep| {
         progress.set_message("comparison, ");
-        sweep.run(None, &execution).map_err(|e| Failure::Run(e.to_string()))
+        sweep.run(&execution).map_err(|e| Failure::Run(e.to_string()))
     });
     let comparison = comparison.transpose()?;
     let elapsed = progress.elapsed();
@@ -189,7 +189,7 @@ fn keep(dir: &Path, agreement: Option<&Agreement>) -> Result<(), ReportError> {
 #[cfg(all(feature = "net", target_os = "linux"))]
 fn update(args: &Args, agreement: Option<&Agreement>) -> Result<(), Failure> {
     match (args.table.as_deref(), agreement) {
-        (Some(table), Some(agreement)) => emulated::replace(table, agreement.paper, Some(agreement)),
+        (Some(table), Some(agreement)) => emulated::replace(table, &agreement.paper, Some(agreement)),
         _ => Ok(()),
     }
 }

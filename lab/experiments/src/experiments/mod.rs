@@ -2,19 +2,20 @@
 //! experiment is a folder and an entry of [`EXPERIMENTS`].
 
 pub mod afif;
-pub mod eklund;
 pub mod fu_atiquzzaman;
 pub mod kim_koh;
 pub mod park_jang;
 
 use std::fmt;
 
+use msctp_sim::scenario::ScenarioError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::agreement::Agreement;
 use crate::plan::{Execution, ThreadsError, execute};
 use crate::report::Report;
+use crate::sweep::{bundled, real};
 use crate::world::{Simulator, World};
 
 /// A paper's experiment.
@@ -27,7 +28,7 @@ pub struct Experiment {
     /// Returns the number of runs.
     pub size: fn(&Effort) -> usize,
     /// Runs the experiment. A run that fails is listed in the report's provenance, not an error.
-    pub reproduce: fn(&Effort, &Execution<'_>) -> Result<Report, ThreadsError>,
+    pub reproduce: fn(&Effort, &Execution<'_>) -> Result<Report, ReproduceError>,
     /// The experiment on real stacks beside the simulator, where it exists.
     pub emulated: Option<Emulated>,
 }
@@ -41,7 +42,18 @@ pub struct Emulated {
     /// Returns the number of runs in the simulator.
     pub simulated: fn(&Effort, u64) -> usize,
     /// Runs the experiment in both worlds. A run that fails is listed in the agreement, not an error.
-    pub carry_out: fn(&Effort, &Worlds<'_>) -> Result<Agreement, ThreadsError>,
+    pub carry_out: fn(&Effort, &Worlds<'_>) -> Result<Agreement, ReproduceError>,
+}
+
+/// An experiment could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum ReproduceError {
+    /// The operating system cannot start threads.
+    #[error(transparent)]
+    Threads(#[from] ThreadsError),
+    /// The experiment's file is faulty.
+    #[error(transparent)]
+    File(#[from] ScenarioError),
 }
 
 /// The two worlds, and the execution of the runs in each.
@@ -108,14 +120,38 @@ impl fmt::Debug for Experiment {
     }
 }
 
+/// Returns the entry of an experiment that is a bundled sweep with a part on real stacks.
+macro_rules! sweep {
+    ($name:literal, $file:literal, $summary:literal) => {
+        Experiment {
+            name: $name,
+            summary: $summary,
+            size: |effort| bundled($file).map_or(0, |sweep| sweep.reduced(effort).keys().len()),
+            reproduce: |effort, execution| {
+                let sweep = bundled($file)?.reduced(effort);
+                let done = sweep.run(execution)?;
+                Ok(done.report(&effort.command($name), env!("CARGO_PKG_VERSION")))
+            },
+            emulated: Some(Emulated {
+                plan: |effort, repetitions| real::plan($file, effort, repetitions),
+                simulated: |effort, repetitions| real::simulated($file, effort, repetitions),
+                carry_out: |effort, worlds| real::carry_out($file, effort, worlds),
+            }),
+        }
+    };
+}
+
+/// Eklund, Grinnemo, Brunstrom (2012), "Implications of using a Large Initial Congestion Window to Improve
+/// mSCTP Handover Delay": live video moves to a path with competing TCP, with four initial windows.
+const EKLUND: Experiment = sweep!(
+    "eklund",
+    "scenarios/eklund/paper.toml",
+    "A large initial congestion window after mSCTP handover (Eklund, Grinnemo and Brunstrom, 2012)"
+);
+
 /// All experiments.
-pub const EXPERIMENTS: &[Experiment] = &[
-    kim_koh::EXPERIMENT,
-    fu_atiquzzaman::EXPERIMENT,
-    afif::EXPERIMENT,
-    eklund::EXPERIMENT,
-    park_jang::EXPERIMENT,
-];
+pub const EXPERIMENTS: &[Experiment] =
+    &[kim_koh::EXPERIMENT, fu_atiquzzaman::EXPERIMENT, afif::EXPERIMENT, EKLUND, park_jang::EXPERIMENT];
 
 /// Finds the experiment called `name`.
 #[must_use]

@@ -114,7 +114,7 @@ pub struct Marker {
 }
 
 /// A chart.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Chart {
     /// The topic; also the text for screen readers.
     pub title: String,

@@ -1,6 +1,8 @@
 //! The registry: every metric with its unit, its meaning and its function.
 
-use super::{Metric, Probe, Subject, Unit, When, associations, handovers, network, paths};
+use msctp_proto::TraceKind;
+
+use super::{Compute, Metric, Probe, Subject, Unit, When, associations, curves, handovers, network, paths};
 
 /// Returns a metric of associations that adds up a counter of both directions.
 macro_rules! counter {
@@ -12,7 +14,7 @@ macro_rules! counter {
             subject: Subject::$subject,
             when: When::Never,
             probe: Probe::None,
-            compute: |results, wanted| Ok($module::$sum(results, wanted, $of)),
+            compute: Compute::Value(|results, wanted| Ok($module::$sum(results, wanted, $of))),
         }
     };
 }
@@ -27,7 +29,22 @@ macro_rules! metric {
             subject: Subject::$subject,
             when: When::$when,
             probe: Probe::$probe,
-            compute: $compute,
+            compute: Compute::Value($compute),
+        }
+    };
+}
+
+/// Returns a curve.
+macro_rules! curve {
+    ($name:literal, $unit:expr, $meaning:literal, $subject:ident, $probe:ident, $x:literal, $compute:expr) => {
+        Metric {
+            name: $name,
+            unit: $unit,
+            meaning: $meaning,
+            subject: Subject::$subject,
+            when: When::Range,
+            probe: Probe::$probe,
+            compute: Compute::Curve($x, $compute),
         }
     };
 }
@@ -50,6 +67,8 @@ pub const METRICS: &[Metric] = &[
         handovers::share),
     metric!("handover.at", Unit::Seconds, "time of that change; the earliest association's", Association, Range, None,
         handovers::at),
+    metric!("handover.cwnd", Unit::Bytes, "congestion window that the handover policy gave the new path at that change; mean of the \
+        associations that handed over", Association, Range, Trace, paths::start_cwnd),
     metric!("handover.count", TIMES, "changes of the sender's primary path later than 2 s (or in the range)",
         Association, Range, None, handovers::count),
 
@@ -85,6 +104,10 @@ pub const METRICS: &[Metric] = &[
         Association, Instant, Trace, paths::flight),
     metric!("path.srtt", Unit::Seconds, "smoothed round-trip time of the sender's primary path at the instant; mean of the \
         associations", Association, Instant, Trace, paths::srtt),
+    metric!("path.timeouts", TIMES, "T3-rtx expirations on the sender's primary path (in the range)", Association, Range, Trace,
+        |results, wanted| Ok(paths::marks(results, wanted, |kind| matches!(kind, TraceKind::T3Timeout { .. })))),
+    metric!("path.fast_retransmits", TIMES, "fast retransmits on the sender's primary path (in the range)", Association, Range, Trace,
+        |results, wanted| Ok(paths::marks(results, wanted, |kind| matches!(kind, TraceKind::FastRetransmit { .. })))),
     metric!("path.rtt.p95", Unit::Seconds, "the round-trip time that 95 % of the sender's samples did not exceed (nearest rank), \
         all paths", Association, Range, Trace, paths::rtt_p95),
 
@@ -106,15 +129,24 @@ pub const METRICS: &[Metric] = &[
     metric!("others.loss", Unit::Ratio, "share of the packets of cbr applications that were lost and of TCP segments to the server \
         that were retransmitted", Other, Never, None, network::others_loss),
 
-    metric!("app.transfer.mean", Unit::Seconds, "mean time from a video message's generation to its delivery; the worst \
-        application's", Video, Never, None, |results, wanted| network::transfer(results, wanted, |video| video.mean_transfer)),
+    metric!("app.transfer.mean", Unit::Seconds, "mean time from a video message's generation (in the range) to its delivery; the \
+        worst application's", Video, Range, Messages, network::mean_transfer),
     metric!("app.transfer.p95", Unit::Seconds, "the transfer time that 95 % of a video's delivered messages did not exceed (nearest \
         rank); the worst application's", Video, Never, None,
         |results, wanted| network::transfer(results, wanted, |video| video.p95_transfer)),
-    metric!("app.transfer.max", Unit::Seconds, "longest transfer time of a video message", Video, Never, None,
-        |results, wanted| network::transfer(results, wanted, |video| video.max_transfer)),
+    metric!("app.transfer.max", Unit::Seconds, "longest transfer time of a video message (generated in the range)", Video, Range,
+        Messages, network::longest_transfer),
     metric!("app.undelivered", Unit::Count("messages"), "video messages not delivered by the end of the run", Video, Never, None,
         network::undelivered),
+
+    curve!("app.transfer.curve", Unit::Seconds, "transfer time of each video message generated in the range, up to the first that \
+        was not delivered; of the first application", Video, Messages, "message", curves::transfer),
+    curve!("association.goodput.curve", Unit::Rate, "user bytes delivered in each interval of the throughput series, both \
+        directions; the sum", Association, Throughput, "time (s)", curves::goodput),
+    curve!("tcp.goodput.curve", Unit::Rate, "user bytes delivered in each interval of the throughput series, both directions; \
+        the sum", Tcp, Throughput, "time (s)", curves::tcp_goodput),
+    curve!("path.cwnd.curve", Unit::Bytes, "congestion window of the sender's primary path, ten times a second; of the first \
+        association", Association, Trace, "time (s)", curves::cwnd),
 
     counter!("link.offered", PACKETS, "packets offered to the link", Link, network::sum, |link| link.offered),
     counter!("link.delivered", PACKETS, "packets delivered", Link, network::sum, |link| link.delivered),
@@ -129,6 +161,9 @@ pub const METRICS: &[Metric] = &[
     metric!("link.queue.mean", PACKETS, "mean of the sampled queue lengths; the worst direction's", Link, Never, Queues,
         network::mean_queue),
 
+    metric!("run.fairness", Unit::Ratio, "Jain's index over the associations and TCP connections that delivered in the range, each \
+        one's rate taken as a share of its max-min fair one of the link; a video wants its own rate, others all they get",
+        Link, Range, Throughput, curves::fairness),
     metric!("run.packets", PACKETS, "packets that links delivered, over all directions", Run, Never, None,
         |results, _| Ok(results.summary.packets as f64)),
     metric!("run.events", TIMES, "wake-ups that the simulator handled", Run, Never, None,

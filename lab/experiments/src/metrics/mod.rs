@@ -6,6 +6,7 @@
 
 mod associations;
 mod catalogue;
+mod curves;
 mod handovers;
 mod network;
 mod paths;
@@ -126,6 +127,8 @@ pub enum Probe {
     Trace,
     /// Samples of the queues.
     Queues,
+    /// The messages of the video applications.
+    Messages,
 }
 
 /// A metric of the registry.
@@ -142,7 +145,16 @@ pub struct Metric {
     pub when: When,
     /// The series it needs.
     pub probe: Probe,
-    compute: fn(&Results<'_>, &Wanted) -> Result<f64, String>,
+    compute: Compute,
+}
+
+/// How a metric is computed.
+#[derive(Clone, Copy)]
+enum Compute {
+    /// A number.
+    Value(fn(&Results<'_>, &Wanted) -> Result<f64, String>),
+    /// Values by x, and the name of x.
+    Curve(&'static str, fn(&Results<'_>, &Wanted) -> Result<Vec<(f64, f64)>, String>),
 }
 
 impl fmt::Debug for Metric {
@@ -154,6 +166,8 @@ impl fmt::Debug for Metric {
 /// The results of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Results<'r> {
+    /// The scenario.
+    pub scenario: &'r Scenario,
     /// Its summary.
     pub summary: &'r Summary,
     /// Its time series.
@@ -251,9 +265,10 @@ impl Wanted {
             Probe::Throughput => drop(probes.throughput.get_or_insert(INTERVAL)),
             Probe::Trace => probes.trace = true,
             Probe::Queues => drop(probes.queues.get_or_insert(INTERVAL)),
+            Probe::Messages => probes.messages = true,
         }
-        // A range needs the deliveries over time.
-        if self.metric.when == When::Range && self.from.is_some() {
+        // The range of a metric that the summary has otherwise needs the deliveries over time.
+        if self.metric.when == When::Range && self.from.is_some() && self.metric.probe == Probe::None {
             probes.throughput.get_or_insert(INTERVAL);
         }
     }
@@ -263,7 +278,30 @@ impl Wanted {
     /// # Errors
     /// Why the run has no value, as "no association handed over".
     pub fn value(&self, results: &Results<'_>) -> Result<f64, String> {
-        (self.metric.compute)(results, self).map_err(|why| format!("{self}: {why}"))
+        let value = match self.metric.compute {
+            Compute::Value(compute) => compute(results, self),
+            Compute::Curve(..) => {
+                Err("is a curve, not a number: want it in a sweep's [curve.NAME]".to_owned())
+            }
+        };
+        value.map_err(|why| format!("{self}: {why}"))
+    }
+
+    /// Computes the points of a curve from a run's results, by x, in the metric's unit.
+    ///
+    /// # Errors
+    /// Why the run has none.
+    pub fn curve(&self, results: &Results<'_>) -> Result<Vec<(f64, f64)>, String> {
+        let points = match self.metric.compute {
+            Compute::Curve(_, compute) => compute(results, self),
+            Compute::Value(_) => Err("is a number, not a curve".to_owned()),
+        };
+        points.map_err(|why| format!("{self}: {why}"))
+    }
+
+    /// Returns the metric's range; without one, the whole run.
+    fn range(&self) -> std::ops::Range<Time> {
+        self.from.unwrap_or(Time::ZERO)..self.to.unwrap_or(Time::MAX)
     }
 
     /// Returns true if the metric covers this subject.
@@ -279,6 +317,21 @@ impl Wanted {
 }
 
 impl Metric {
+    /// Returns true if the metric is a curve, for `[curve.NAME]` of a sweep.
+    #[must_use]
+    pub fn is_curve(&self) -> bool {
+        matches!(self.compute, Compute::Curve(..))
+    }
+
+    /// Returns the name of a curve's x axis; empty for a number.
+    #[must_use]
+    pub fn x(&self) -> &'static str {
+        match self.compute {
+            Compute::Curve(x, _) => x,
+            Compute::Value(_) => "",
+        }
+    }
+
     /// Parses the `@TIME`.
     fn times(&self, text: Option<&str>) -> Result<(Option<Time>, Option<Time>), String> {
         let name = self.name;

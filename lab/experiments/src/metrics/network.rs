@@ -1,6 +1,8 @@
 //! Metrics of links, of other traffic and of video applications.
 
+use msctp_sim::series::MessageSeries;
 use msctp_sim::summary::{LinkSummary, VideoSummary};
+use msctp_units::Time;
 
 use super::{Results, Wanted, largest, mean};
 
@@ -61,4 +63,43 @@ pub(super) fn transfer(
 
 pub(super) fn undelivered(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
     Ok(videos(results, wanted).map(|video| video.undelivered).sum::<u64>() as f64)
+}
+
+/// Returns the transfer times of a video's messages that were generated in the metric's range, in seconds;
+/// `None` for one that was not delivered.
+pub(super) fn transfers(messages: &MessageSeries, wanted: &Wanted) -> impl Iterator<Item = Option<f64>> {
+    let range = wanted.range();
+    let all = messages.generated.iter().zip(&messages.delivered);
+    let chosen = all.filter(move |(generated, _)| range.contains(*generated));
+    chosen.map(|(generated, delivered)| delivered.map(|at: Time| at.since(*generated).as_secs_f64()))
+}
+
+/// Returns the largest value that `of` gives of a video's messages in the metric's range. A message of a
+/// range that was not delivered leaves none.
+fn messages(
+    results: &Results<'_>,
+    wanted: &Wanted,
+    of: fn(&[f64]) -> Result<f64, String>,
+) -> Result<f64, String> {
+    let covered = results.series.messages.iter().filter(|messages| wanted.covers(&messages.app));
+    let mut values = Vec::new();
+    for messages in covered {
+        let times = transfers(messages, wanted);
+        let times: Vec<f64> = match wanted.from {
+            None => times.flatten().collect(),
+            Some(_) => times.collect::<Option<_>>().ok_or("a message was not delivered")?,
+        };
+        if !times.is_empty() {
+            values.push(of(&times)?);
+        }
+    }
+    largest(values, "no message was delivered")
+}
+
+pub(super) fn mean_transfer(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
+    messages(results, wanted, |times| mean(times, ""))
+}
+
+pub(super) fn longest_transfer(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
+    messages(results, wanted, |times| largest(times.iter().copied(), ""))
 }

@@ -6,10 +6,10 @@ use msctp_sim::series::TraceSeries;
 use msctp_sim::summary::AssociationSummary;
 use msctp_units::{Span, Time};
 
-use super::{Results, Wanted, associations, mean};
+use super::{Results, Wanted, associations, handovers, mean};
 
 /// Returns the traces of the ends that send the data of the associations that the metric covers.
-fn senders<'r>(results: &Results<'r>, wanted: &Wanted) -> Vec<&'r TraceSeries> {
+pub(super) fn senders<'r>(results: &Results<'r>, wanted: &Wanted) -> Vec<&'r TraceSeries> {
     let sender = |association: &AssociationSummary| {
         let side =
             if association.to_client.bytes > association.to_server.bytes { "server" } else { "client" };
@@ -50,7 +50,7 @@ fn at_instant(
 
 /// Returns the latest window, threshold and bytes in flight of a path: that of the latest change, or of a
 /// later starting state that the handover policy set.
-fn window(trace: &TraceSeries, path: PathId, at: Time) -> Option<(u64, u64, u64)> {
+pub(super) fn window(trace: &TraceSeries, path: PathId, at: Time) -> Option<(u64, u64, u64)> {
     let columns = &trace.window;
     let change = (0..columns.at.len()).rev().find(|&i| columns.path[i] == path && columns.at[i] <= at);
     let start = trace.marks.iter().rev().find_map(|mark| match mark.kind {
@@ -102,4 +102,37 @@ pub(super) fn rtt_p95(results: &Results<'_>, wanted: &Wanted) -> Result<f64, Str
     samples.sort_unstable();
     let p95 = nearest_rank(&samples, 95);
     p95.map(Span::as_secs_f64).ok_or_else(|| "no round trip was measured".to_owned())
+}
+
+/// Counts events of a kind on the sender's primary path in the metric's range.
+pub(super) fn marks(results: &Results<'_>, wanted: &Wanted, is_one: fn(TraceKind) -> bool) -> f64 {
+    let range = wanted.range();
+    let of = |trace: &TraceSeries| {
+        let chosen = trace.marks.iter().filter(|mark| range.contains(&mark.at) && is_one(mark.kind));
+        chosen
+            .filter(|mark| path_of(mark.kind).is_some_and(|path| primary(trace, mark.at) == Some(path)))
+            .count()
+    };
+    senders(results, wanted).into_iter().map(of).sum::<usize>() as f64
+}
+
+/// Returns the path of a retransmission event.
+fn path_of(kind: TraceKind) -> Option<PathId> {
+    match kind {
+        TraceKind::T3Timeout { path, .. } | TraceKind::FastRetransmit { path, .. } => Some(path),
+        _ => None,
+    }
+}
+
+/// Returns the window that the handover policy gave the new path at the first handover.
+pub(super) fn start_cwnd(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
+    let first = handovers::at(results, wanted)?;
+    let of = |trace: &&TraceSeries| {
+        trace.marks.iter().find_map(|mark| match mark.kind {
+            TraceKind::StartState { cwnd, .. } if mark.at.as_secs_f64() >= first - 1e-9 => Some(cwnd as f64),
+            _ => None,
+        })
+    };
+    let values: Vec<f64> = senders(results, wanted).iter().filter_map(of).collect();
+    mean(&values, "the handover policy gave the new path no starting state")
 }

@@ -16,7 +16,7 @@ fn values(
         wanted.enable(&mut scenario);
     }
     let (summary, series) = Simulator.carry_out(&scenario, 1).unwrap();
-    let results = Results { summary: &summary, series: &series };
+    let results = Results { scenario: &scenario, summary: &summary, series: &series };
     wanted.iter().map(|wanted| wanted.value(&results)).collect()
 }
 
@@ -35,7 +35,11 @@ fn every_metric_has_a_value_in_a_run_that_has_its_subject() {
         .iter()
         .filter(|metric| matches!(metric.subject, Subject::Association | Subject::Link | Subject::Run))
         .filter(|metric| metric.name != "association.completed" && metric.name != "path.ssthresh")
-        .map(|metric| format!("{}{}", metric.name, if metric.when == When::Instant { "@35s" } else { "" }))
+        .filter(|metric| !metric.is_curve())
+        .map(|metric| {
+            let subject = if metric.name == "run.fairness" { ":wlan" } else { "" };
+            format!("{}{subject}{}", metric.name, if metric.when == When::Instant { "@35s" } else { "" })
+        })
         .collect();
     let moves: Vec<&str> = moves.iter().map(String::as_str).collect();
     for (text, value) in moves.iter().zip(values(scenario_file!("handover.toml"), &[], &moves)) {
@@ -139,4 +143,27 @@ fn a_wrong_metric_is_named_with_the_remedy() {
     assert_eq!(check("tcp.gap"), "tcp.gap: the scenario has no tcp connection");
     assert_eq!(check("path.cwnd@61s"), "path.cwnd@61s: 61s is after the end of the run: want at most 60s");
     assert_eq!(Wanted::parse("path.cwnd:download@31000ms").unwrap().to_string(), "path.cwnd:download@31s");
+}
+
+#[test]
+fn curves_have_a_point_for_each_message_interval_or_tenth_of_a_second_of_their_range() {
+    let curves = |file: crate::scenario_file::ScenarioFile, texts: &[&str]| {
+        let wanted: Vec<Wanted> = texts.iter().map(|text| Wanted::parse(text).unwrap()).collect();
+        let mut scenario = Scenario::from_toml(file.text, file.path, &[]).unwrap();
+        wanted.iter().for_each(|wanted| wanted.enable(&mut scenario));
+        let (summary, series) = Simulator.carry_out(&scenario, 1).unwrap();
+        let results = Results { scenario: &scenario, summary: &summary, series: &series };
+        assert!(wanted[0].value(&results).unwrap_err().contains("is a curve, not a number"));
+        wanted.iter().map(|wanted| wanted.curve(&results).unwrap()).collect::<Vec<_>>()
+    };
+    let moves =
+        curves(scenario_file!("handover.toml"), &["path.cwnd.curve@30s..32s", "association.goodput.curve"]);
+    assert_eq!((moves[0].len(), moves[0][0].0), (20, 30.0));
+    assert!(moves[0].iter().all(|(_, cwnd)| *cwnd > 0.0));
+    // Half an interval after the first instant of each.
+    assert!((moves[1][0].0 - moves[1][1].0 / 3.0).abs() < 1e-9);
+    let video = curves(scenario_file!("video-lifetime.toml"), &["app.transfer.curve@5s..6s"]);
+    assert!(video[0].len() > 10 && video[0].iter().all(|(_, time)| *time > 0.0), "{video:?}");
+    let tcp = curves(scenario_file!("tcp.toml"), &["tcp.goodput.curve"]);
+    assert!(tcp[0].iter().any(|(_, rate)| *rate > 0.0));
 }

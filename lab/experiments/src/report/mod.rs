@@ -81,42 +81,20 @@ pub struct Figure {
     /// Tables, above the panels.
     pub grids: Vec<Grid>,
     /// Rows of panels; each row has its conditions if there are several.
-    pub groups: Vec<(Option<&'static str>, Vec<Panel>)>,
+    pub groups: Vec<(Option<Cow<'static, str>>, Vec<Panel>)>,
 }
 
 /// A line of the set-up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetUp {
     /// The parameter.
-    pub what: &'static str,
+    pub what: String,
     /// The paper's value; `None`: the paper leaves it open.
-    pub paper: Option<&'static str>,
+    pub paper: Option<String>,
     /// Ours.
-    pub ours: &'static str,
+    pub ours: String,
     /// The reason, if the paper leaves it open or we depart from it.
-    pub why: Option<&'static str>,
-}
-
-impl SetUp {
-    /// Creates a value that the paper states.
-    pub(crate) const fn stated(what: &'static str, paper: &'static str, ours: &'static str) -> Self {
-        Self { what, paper: Some(paper), ours, why: None }
-    }
-
-    /// Creates a value that the paper states, with an explanation of ours.
-    pub(crate) const fn explained(
-        what: &'static str,
-        paper: &'static str,
-        ours: &'static str,
-        why: &'static str,
-    ) -> Self {
-        Self { what, paper: Some(paper), ours, why: Some(why) }
-    }
-
-    /// Creates a value that the paper leaves open.
-    pub(crate) const fn open(what: &'static str, ours: &'static str, why: &'static str) -> Self {
-        Self { what, paper: None, ours, why: Some(why) }
-    }
+    pub why: Option<String>,
 }
 
 /// A scenario file of the runs.
@@ -162,12 +140,12 @@ pub struct Provenance {
 }
 
 /// A finding about a claim that does not reproduce, from packets and series.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The claim.
-    pub id: &'static str,
+    pub id: String,
     /// The observation and its cause, in a few sentences.
-    pub text: &'static str,
+    pub text: String,
 }
 
 /// A table for `data/`.
@@ -187,17 +165,17 @@ pub struct Data {
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The short name of the paper; empty: of a sweep.
-    pub paper: &'static str,
+    pub paper: String,
     /// Authors, title, journal; empty: of none.
-    pub citation: &'static str,
+    pub citation: String,
     /// The title of the page.
     pub title: String,
     /// The question in a paragraph.
-    pub question: Cow<'static, str>,
+    pub question: String,
     /// The extent of the runs, in a sentence.
     pub extent: String,
     /// Explanations of the terms in the ledger.
-    pub terms: &'static [(&'static str, &'static str)],
+    pub terms: Vec<(String, String)>,
     /// The ledger.
     pub ledger: Vec<Claim>,
     /// Why claims did not reproduce.
@@ -205,7 +183,7 @@ pub struct Report {
     /// The figures.
     pub figures: Vec<Figure>,
     /// The set-up, with what the paper leaves open.
-    pub set_up: &'static [SetUp],
+    pub set_up: Vec<SetUp>,
     /// The provenance of the numbers.
     pub provenance: Provenance,
     /// Tables for `data/`. By habit one is called `runs` and has a row per run.
@@ -261,7 +239,7 @@ impl Report {
         let dir = folder(dir.to_owned())?;
         write_figures(&self.figures, &dir)?;
         let notes = [
-            ("paper", self.paper),
+            ("paper", self.paper.as_str()),
             ("msctp version", &self.provenance.version),
             ("command", &self.provenance.command),
         ];

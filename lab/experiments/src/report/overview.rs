@@ -33,7 +33,7 @@ struct Whole<'o> {
     runs: usize,
     failed: Vec<(String, String)>,
     skipped: usize,
-    papers: Vec<&'static str>,
+    papers: Vec<&'o str>,
 }
 
 impl Overview {
@@ -50,7 +50,7 @@ impl Overview {
     pub fn write(&self, dir: &Path) -> Result<PathBuf, ReportError> {
         let dir = folder(dir.to_owned())?;
         for report in &self.reports {
-            report.write(&dir.join(report.paper))?;
+            report.write(&dir.join(&report.paper))?;
         }
         write_figures(&self.figures, &dir)?;
         write_data(&self.data, &dir, &[("msctp version", &self.version), ("command", &self.command)])?;
@@ -63,7 +63,7 @@ impl Overview {
 
     fn whole(&self) -> Whole<'_> {
         let failed = |report: &Report| {
-            let paper = report.paper;
+            let paper = report.paper.clone();
             report
                 .provenance
                 .failed
@@ -77,7 +77,7 @@ impl Overview {
             runs: self.reports.iter().map(|report| report.provenance.runs).sum(),
             failed: self.reports.iter().flat_map(failed).collect(),
             skipped: self.reports.iter().map(|report| report.provenance.skipped).sum(),
-            papers: self.reports.iter().map(|report| report.paper).collect(),
+            papers: self.reports.iter().map(|report| &*report.paper).collect(),
         }
     }
 
@@ -182,7 +182,7 @@ fn claims(reports: &[Report]) -> Markup {
                     tr {
                         td { a.id href={ (report.paper) "/index.html#" (claim.id) } { (claim.id) } br; span.quiet { (report.paper) } }
                         td.says { (tight(&claim.statement)) }
-                        td data-name="Measured" { (verdict(claim.verdict, claim.paper)) p.quiet { (tight(&claim.measured)) } }
+                        td data-name="Measured" { (verdict(claim.verdict, &claim.paper)) p.quiet { (tight(&claim.measured)) } }
                     }
                 }
             }

@@ -28,7 +28,7 @@ pub(super) fn html(report: &Report) -> Result<String, ReportError> {
                     @for figure in &figures { (figure) }
                     @if !report.set_up.is_empty() {
                         h2 #set-up { "Set-up" }
-                        (set_up(report.set_up))
+                        (set_up(&report.set_up))
                     }
                     h2 #provenance { "Provenance" }
                     (provenance(report))
@@ -110,9 +110,9 @@ fn tally(report: &Report) -> Markup {
             @for (column, conditions) in conditions(&report.ledger).into_iter().enumerate() {
                 li {
                     b { (count(column, Verdict::Reproduced)) " of " (report.ledger.len()) }
-                    "claims " (claimed(report.paper)) ", " (conditions)
+                    "claims " (claimed(&report.paper)) ", " (conditions)
                     @if count(column, Verdict::OutOfReach) > 0 {
-                        br; span.quiet { (count(column, Verdict::OutOfReach)) " " (Verdict::OutOfReach.words(report.paper)) }
+                        br; span.quiet { (count(column, Verdict::OutOfReach)) " " (Verdict::OutOfReach.words(&report.paper)) }
                     }
                 }
             }
@@ -163,7 +163,7 @@ fn ledger(report: &Report) -> Markup {
                         (judgements(claim, &conditions))
                     }
                     @for finding in report.findings.iter().filter(|finding| finding.id == claim.id) {
-                        tr.finding { td colspan=(2 + conditions.len()) { b { "Findings. " } (tight(finding.text)) } }
+                        tr.finding { td colspan=(2 + conditions.len()) { b { "Findings. " } (tight(&finding.text)) } }
                     }
                 }
             }
@@ -172,7 +172,7 @@ fn ledger(report: &Report) -> Markup {
 }
 
 fn figure_link(claim: &Claim) -> Markup {
-    html! { a href={ "#" (anchor(claim.figure)) } { (claim.figure) } }
+    html! { a href={ "#" (anchor(&claim.figure)) } { (claim.figure) } }
 }
 
 /// Returns the anchor of a figure in the page.
@@ -186,7 +186,7 @@ fn judgements(claim: &Claim, conditions: &[&str]) -> Markup {
     html! {
         @for judgement in &claim.judgements {
             td.set colspan=[single.then_some(conditions.len())] data-name=(judgement.conditions) {
-                (verdict(judgement.verdict, claim.paper))
+                (verdict(judgement.verdict, &claim.paper))
                 ul.checks { @for check in &judgement.checks { (self::check(check)) } }
             }
         }
@@ -215,7 +215,7 @@ fn terms(report: &Report) -> Markup {
     html! {
         h3 { "How the verdicts are found" }
         dl {
-            @for (term, meaning) in report.terms { dt { (tight(term)) } dd { (tight(meaning)) } }
+            @for (term, meaning) in &report.terms { dt { (tight(term)) } dd { (tight(meaning)) } }
         }
     }
 }
@@ -292,8 +292,8 @@ fn set_up(rows: &[SetUp]) -> Markup {
                 @for row in stated {
                     tr {
                         td { b { (row.what) } }
-                        td data-name="Paper" { (row.paper.unwrap_or_default()) }
-                        td data-name="Here" { (tight(row.ours)) @if let Some(why) = row.why { " " span.quiet { (why) } } }
+                        td data-name="Paper" { (row.paper.as_deref().unwrap_or_default()) }
+                        td data-name="Here" { (tight(&row.ours)) @if let Some(why) = &row.why { " " span.quiet { (why) } } }
                     }
                 }
             }
@@ -305,8 +305,8 @@ fn set_up(rows: &[SetUp]) -> Markup {
                 @for row in open {
                     tr {
                         td { b { (row.what) } }
-                        td data-name="Our choice" { (tight(row.ours)) }
-                        td data-name="Why" { (row.why.unwrap_or_default()) }
+                        td data-name="Our choice" { (tight(&row.ours)) }
+                        td data-name="Why" { (row.why.as_deref().unwrap_or_default()) }
                     }
                 }
             }

@@ -1,29 +1,44 @@
-//! Sweeps that are compiled in.
+//! The sweeps that are compiled in: the policy comparison, and the papers that are data alone.
 
 use msctp_sim::scenario::ScenarioError;
 
 use super::Sweep;
+use crate::experiments::Effort;
 use crate::scenario_file::{ScenarioFile, scenario_file};
 
 /// The files of the bundled sweeps.
-const FILES: [ScenarioFile; 4] = [
+const FILES: [ScenarioFile; 7] = [
     scenario_file!("compare/policies.toml"),
     scenario_file!("compare/two-paths.toml"),
     scenario_file!("kim-koh/3g-to-wlan.toml"),
     scenario_file!("kim-koh/wlan-to-3g.toml"),
+    scenario_file!("eklund/paper.toml"),
+    scenario_file!("eklund/lc.toml"),
+    scenario_file!("eklund/hc.toml"),
 ];
 
-/// Returns `scenarios/compare/policies.toml`: every handover policy on the papers' handovers, with the seeds
-/// 1 to `seeds`.
+/// Returns the sweep `path`, as `scenarios/eklund/paper.toml`.
 ///
 /// # Errors
-/// A fault of the file; a test excludes it.
-pub fn compare(seeds: u64) -> Result<Sweep, ScenarioError> {
+/// The path is not bundled, or a fault of the file; a test excludes both.
+pub fn bundled(path: &str) -> Result<Sweep, ScenarioError> {
     let open = |path: &str| {
         let file = FILES.iter().find(|file| file.path == path);
         file.map(|file| file.text.to_owned()).ok_or_else(|| format!("{path} is not compiled in"))
     };
-    let mut sweep = Sweep::read(FILES[0].text, FILES[0].path, &open)?;
-    sweep.seeds = (1..=seeds).collect();
-    Ok(sweep)
+    let text = open(path).map_err(|message| ScenarioError {
+        file: Some(path.to_owned()),
+        line: None,
+        key: String::new(),
+        message,
+    })?;
+    Sweep::read(&text, path, &open)
+}
+
+/// Returns `scenarios/compare/policies.toml`: every handover policy on the papers' handovers.
+///
+/// # Errors
+/// As [`bundled`].
+pub fn compare(effort: &Effort) -> Result<Sweep, ScenarioError> {
+    Ok(bundled("scenarios/compare/policies.toml")?.reduced(effort))
 }

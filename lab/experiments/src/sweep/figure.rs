@@ -1,9 +1,11 @@
 //! Draws the tables and figures of a sweep.
 
-use super::{FigureSpec, Outcome, Quantity, Selector, TableSpec, text};
-use crate::figure::{self as chart, Chart, Mark, Point, Series, Style, round_up};
+use super::text::{self, Shown};
+use super::{Drawn, FigureSpec, Outcome, PanelSpec, Quantity, Selector, TableSpec, Value, moved};
+use crate::figure::{self as chart, Chart, Mark, Marker, Point, Series, Style, round_up};
 use crate::report::{Cell, Figure, Grid, Panel, Tone};
 use crate::stats::Mean;
+use crate::words::counted;
 
 /// Characters of all places of an axis together, from which they are numbered instead.
 const MOST_NAMES: usize = 48;
@@ -14,7 +16,7 @@ pub(super) struct Cells {
     /// Head of the rows' names.
     pub(super) head: String,
     pub(super) columns: Vec<String>,
-    pub(super) rows: Vec<(String, Vec<usize>)>,
+    pub(super) rows: Vec<(String, Vec<Option<usize>>)>,
 }
 
 impl Outcome<'_> {
@@ -30,9 +32,9 @@ impl Outcome<'_> {
         let (rows, columns) = (names(spec.rows, "all"), names(spec.columns, sweep.label(spec.cells)));
         let grid = |others: &Selector| {
             let at = |row: usize, column: usize| {
-                let mut values = vec![0; sweep.axes.len()];
+                let mut values = moved(&vec![0; sweep.axes.len()], others);
                 let own = [spec.rows.map(|axis| (axis, row)), spec.columns.map(|axis| (axis, column))];
-                for &(axis, value) in others.iter().chain(own.iter().flatten()) {
+                for (axis, value) in own.into_iter().flatten() {
                     values[axis] = value;
                 }
                 sweep.cell(&values)
@@ -57,18 +59,19 @@ impl Outcome<'_> {
     /// Returns the tables and figures for a page.
     #[must_use]
     pub fn figures(&self) -> Vec<Figure> {
+        let sweep = self.sweep;
         let tables = Figure {
             label: "Tables".to_owned(),
-            title: self.sweep.title.clone(),
+            title: sweep.title.clone(),
             caption: format!(
                 "Means over {}, with the half-width of the 95 % confidence interval.",
-                crate::words::counted(self.seeds.len() as u64, "seed")
+                counted(sweep.seeds.len() as u64, "seed")
             ),
-            grids: self.sweep.tables.iter().flat_map(|spec| self.page_grids(spec)).collect(),
+            grids: sweep.tables.iter().flat_map(|spec| self.page_grids(spec)).collect(),
             groups: Vec::new(),
         };
-        let figures = self.sweep.figures.iter().enumerate();
-        std::iter::once(tables).chain(figures.map(|(number, spec)| self.figure(number + 1, spec))).collect()
+        let tables = Some(tables).filter(|tables| !tables.grids.is_empty());
+        tables.into_iter().chain(sweep.figures.iter().filter_map(|spec| self.figure(spec))).collect()
     }
 
     fn page_grids(&self, spec: &TableSpec) -> Vec<Grid> {
@@ -84,9 +87,9 @@ impl Outcome<'_> {
         self.grids(spec).into_iter().map(grid).collect()
     }
 
-    fn page_cell(&self, spec: &TableSpec, cell: usize) -> Cell {
+    fn page_cell(&self, spec: &TableSpec, cell: Option<usize>) -> Cell {
         let shown = |quantity: Quantity| {
-            let mean = self.mean(quantity, cell);
+            let mean = cell.and_then(|cell| self.mean(quantity, cell));
             (mean, mean.map(|mean| text::mean(self.sweep.unit(quantity), &mean)))
         };
         let (mean, text) = shown(spec.cells);
@@ -98,110 +101,310 @@ impl Outcome<'_> {
         Cell { text: text.unwrap_or_else(|| "–".to_owned()), note: note.unwrap_or_default(), tone }
     }
 
-    fn figure(&self, number: usize, spec: &FigureSpec) -> Figure {
+    /// Returns a figure, with a row of panels for each value of the axis that is judged separately.
+    fn figure(&self, spec: &FigureSpec) -> Option<Figure> {
         let sweep = self.sweep;
-        let axes: Vec<usize> = std::iter::once(spec.x).chain(spec.series).collect();
-        let combinations = sweep.combinations(&spec.at, &axes);
-        let several = combinations.len() > 1;
-        let panel = |(panel, others): (usize, &Selector)| Panel {
-            slug: if several { format!("figure-{number}-{}", panel + 1) } else { format!("figure-{number}") },
-            caption: captioned(
-                &format!(
-                    "{} over {}{}",
-                    sweep.label(spec.y),
-                    sweep.axes[spec.x].label,
-                    self.numbered(spec.x)
-                ),
-                &sweep.selected(others),
-            ),
-            chart: self.chart(spec, others),
+        let conditions: Vec<Option<usize>> = match sweep.judged {
+            Some(axis) => (0..sweep.axes[axis].values.len()).map(Some).collect(),
+            None => vec![None],
         };
-        Figure {
-            label: format!("Figure {number}"),
+        let group = |condition: Option<usize>| {
+            let panels: Vec<Panel> =
+                spec.panels.iter().flat_map(|panel| self.panels(spec, panel, condition)).collect();
+            let named =
+                sweep.judged.zip(condition).map(|(axis, value)| sweep.axes[axis].values[value].label());
+            (!panels.is_empty()).then(|| (named.map(|name| name.to_owned().into()), panels))
+        };
+        let groups: Vec<_> = conditions.into_iter().filter_map(group).collect();
+        (!groups.is_empty()).then(|| Figure {
+            label: spec.label.clone(),
             title: spec.title.clone(),
-            caption: "Means with their 95 % confidence intervals.".to_owned(),
+            caption: spec.caption.clone(),
             grids: Vec::new(),
-            groups: vec![(None, combinations.iter().enumerate().map(panel).collect())],
+            groups,
+        })
+    }
+
+    /// Returns a panel for each combination of the axes that it does not name, and for each group of its x
+    /// axis.
+    fn panels(&self, figure: &FigureSpec, spec: &PanelSpec, condition: Option<usize>) -> Vec<Panel> {
+        let sweep = self.sweep;
+        let mut at = spec.at.clone();
+        at.extend(sweep.judged.zip(condition).map(|(axis, value)| (axis, vec![value])));
+        let mut drawn = spec.series.clone();
+        let mut groups = vec![None];
+        if let Drawn::Over { x, .. } = spec.draw {
+            drawn.push(x);
+            if !sweep.axes[x].groups.is_empty() {
+                groups = (0..sweep.axes[x].groups.len()).map(Some).collect();
+            }
+        }
+        let combinations = sweep.combinations(&at, &drawn);
+        let several = combinations.len() > 1;
+        let mut panels = Vec::new();
+        for (number, others) in combinations.iter().enumerate() {
+            for &group in &groups {
+                let chart = Drawing { outcome: self, spec, at: &at, others, group }.chart();
+                let chart = chart.filter(|chart| chart.series.iter().any(|series| !series.points.is_empty()));
+                let Some(mut chart) = chart else { continue };
+                let open: Selector =
+                    others.iter().filter(|(axis, _)| self.is_open(spec, *axis)).cloned().collect();
+                let mut slug = spec.slug.clone();
+                if let Some((axis, value)) = sweep.judged.zip(condition) {
+                    slug.push_str(&format!("-{}", file_name(sweep.axes[axis].values[value].short())));
+                }
+                if several {
+                    let named: Vec<String> = open
+                        .iter()
+                        .map(|(axis, values)| file_name(sweep.axes[*axis].values[values[0]].short()))
+                        .collect();
+                    let named =
+                        if sweep.paper.is_some() { named.join("-") } else { (number + 1).to_string() };
+                    slug.push_str(&format!("-{named}"));
+                }
+                let mut words = sweep.selected(&open);
+                if let (Drawn::Over { x, .. }, Some(group)) = (spec.draw, group) {
+                    let group = &sweep.axes[x].groups[group];
+                    slug.push_str(&format!("-{}", file_name(&group.name)));
+                    words = [words, group.label.clone()]
+                        .into_iter()
+                        .filter(|part| !part.is_empty())
+                        .collect::<Vec<_>>()
+                        .join(", ");
+                }
+                let what =
+                    if spec.caption.is_empty() { self.what(spec, &chart) } else { spec.caption.clone() };
+                chart.title =
+                    captioned(&format!("{}: {}", figure.label, figure.title), &sweep.selected(others));
+                panels.push(Panel { slug, caption: captioned(&what, &words), chart });
+            }
+        }
+        panels
+    }
+
+    /// Returns true if the panel leaves an axis open that has several values and is not judged separately.
+    fn is_open(&self, spec: &PanelSpec, axis: usize) -> bool {
+        let single = spec.at.iter().any(|(of, values)| *of == axis && values.len() == 1);
+        !single && self.sweep.judged != Some(axis) && self.sweep.axes[axis].values.len() > 1
+    }
+
+    /// Returns what a chart shows, in words.
+    fn what(&self, spec: &PanelSpec, chart: &Chart) -> String {
+        let sweep = self.sweep;
+        match spec.draw {
+            Drawn::Over { x, y } => {
+                format!("{} over {}{}", sweep.label(y), sweep.axes[x].label, self.numbered(x))
+            }
+            Drawn::Curve { curve, .. } => {
+                format!(
+                    "{} over {}, mean of {}",
+                    sweep.curves[curve].label,
+                    chart.x.label,
+                    counted(sweep.seeds.len() as u64, "run")
+                )
+            }
         }
     }
 
     /// Returns the list of an axis' values if a figure numbers them.
     fn numbered(&self, axis: usize) -> String {
         let values = &self.sweep.axes[axis].values;
-        if !is_long(values.iter().map(|value| value.name.as_str())) {
+        if !is_long(values.iter().map(Value::short)) {
             return String::new();
         }
         let named = values.iter().zip(1..).map(|(value, number)| format!("{number} {}", value.name));
         format!(" ({})", named.collect::<Vec<_>>().join("; "))
     }
+}
 
-    fn chart(&self, spec: &FigureSpec, others: &Selector) -> Chart {
-        let sweep = self.sweep;
-        let x = &sweep.axes[spec.x];
-        let numbers: Option<Vec<f64>> = x.values.iter().map(|value| value.number).collect();
-        let numbers = numbers.filter(|numbers| numbers.len() > 1 && numbers.is_sorted());
-        let lines = spec.series.map_or(1, |axis| sweep.axes[axis].values.len());
-        let mean = |line: usize, place: usize| {
-            let mut values = vec![0; sweep.axes.len()];
-            let own = [Some((spec.x, place)), spec.series.map(|axis| (axis, line))];
-            for &(axis, value) in others.iter().chain(own.iter().flatten()) {
-                values[axis] = value;
-            }
-            self.mean(spec.y, sweep.cell(&values))
+/// The parts of one chart.
+struct Drawing<'d> {
+    outcome: &'d Outcome<'d>,
+    spec: &'d PanelSpec,
+    at: &'d Selector,
+    others: &'d Selector,
+    /// The group of the x axis' values.
+    group: Option<usize>,
+}
+
+impl Drawing<'_> {
+    fn chart(&self) -> Option<Chart> {
+        let mut chart = match self.spec.draw {
+            Drawn::Over { x, y } => self.over(x, y)?,
+            Drawn::Curve { curve, dots, intervals } => self.curves(curve, dots, intervals)?,
         };
+        let marker = |(label, x): &(String, f64)| Marker { x: *x, label: label.clone() };
+        chart.markers = self.spec.marks.iter().map(marker).collect();
+        Some(chart)
+    }
+
+    /// Returns the combinations of the series' values, each with its name.
+    fn lines(&self) -> Vec<(Selector, String)> {
+        let sweep = self.outcome.sweep;
+        let mut lines: Vec<Selector> = vec![Selector::new()];
+        for &axis in &self.spec.series {
+            let chosen = self.at.iter().find(|(of, _)| *of == axis).map(|(_, values)| values.clone());
+            let values = chosen.unwrap_or_else(|| (0..sweep.axes[axis].values.len()).collect());
+            let longer = |line: &Selector| {
+                values.iter().map(|&value| [&line[..], &[(axis, vec![value])]].concat()).collect::<Vec<_>>()
+            };
+            lines = lines.iter().flat_map(longer).collect();
+        }
+        let name = |line: &Selector| {
+            let names: Vec<&str> =
+                line.iter().map(|(axis, values)| sweep.axes[*axis].values[values[0]].label()).collect();
+            names.join(" ")
+        };
+        lines.into_iter().map(|line| (line.clone(), name(&line))).collect()
+    }
+
+    /// Returns the cell of a line, with the value of another axis if there is one.
+    fn cell(&self, line: &Selector, x: Option<(usize, usize)>) -> Option<usize> {
+        let sweep = self.outcome.sweep;
+        let mut values = moved(&moved(&vec![0; sweep.axes.len()], self.others), line);
+        if let Some((axis, value)) = x {
+            values[axis] = value;
+        }
+        sweep.cell(&values)
+    }
+
+    /// Draws a quantity over an axis' values.
+    fn over(&self, x: usize, y: Quantity) -> Option<Chart> {
+        let (outcome, sweep) = (self.outcome, self.outcome.sweep);
+        let axis = &sweep.axes[x];
+        let lines = self.lines();
+        let mean = |line: &Selector, place: usize| {
+            self.cell(line, Some((x, place))).and_then(|cell| outcome.mean(y, cell))
+        };
+        // A value without any run, or of another group, has no place.
+        let chosen = self.at.iter().find(|(of, _)| *of == x).map(|(_, values)| values);
+        let places: Vec<usize> = (0..axis.values.len())
+            .filter(|place| chosen.is_none_or(|chosen| chosen.contains(place)))
+            .filter(|&place| self.group.is_none() || axis.values[place].group == self.group)
+            .filter(|&place| {
+                sweep.paper.is_none() || lines.iter().any(|(line, _)| mean(line, place).is_some())
+            })
+            .collect();
         let means: Vec<Vec<Option<Mean>>> =
-            (0..lines).map(|line| (0..x.values.len()).map(|place| mean(line, place)).collect()).collect();
-        let (least, most) =
-            means.iter().flatten().flatten().fold((0.0_f64, 0.0_f64), |(least, most), mean| {
-                let half = if mean.half_width.is_finite() { mean.half_width } else { 0.0 };
-                (least.min(mean.mean - half), most.max(mean.mean + half))
-            });
-        let scale = text::Scale::of(sweep.unit(spec.y), most.max(-least));
+            lines.iter().map(|(line, _)| places.iter().map(|&place| mean(line, place)).collect()).collect();
+        let numbers: Option<Vec<f64>> = places.iter().map(|&place| axis.values[place].number).collect();
+        let numbers = numbers.filter(|numbers| numbers.len() > 1 && numbers.is_sorted());
+        let scale = sweep.unit(y).scale(most(means.iter().flatten().flatten()));
         let point = |(place, mean): (usize, &Option<Mean>)| {
-            let mean = (*mean)?.scaled(scale.factor);
-            let half_width = mean.half_width.is_finite().then_some(mean.half_width);
-            let x = numbers.as_ref().map_or(place as f64, |numbers| numbers[place]);
-            Some(Point { x, y: mean.mean, half_width })
+            Some(point(
+                numbers.as_ref().map_or(place as f64, |numbers| numbers[place]),
+                &(*mean)?.scaled(scale.factor),
+            ))
         };
-        let styles = Style::MEASURED.into_iter().cycle();
-        let series = means.iter().enumerate().zip(styles).map(|((line, means), style)| Series {
-            name: spec.series.map_or_else(
-                || sweep.label(spec.y).to_owned(),
-                |axis| sweep.axes[axis].values[line].name.clone(),
-            ),
-            style,
-            points: means.iter().enumerate().filter_map(point).collect(),
-            mark: if numbers.is_some() { Mark::LineAndDots } else { Mark::Bars },
-        });
-        let mut y = chart::Axis::new(
-            format!("{} ({})", sweep.label(spec.y), scale.symbol),
-            0.0,
-            round_up(most * scale.factor * 1.02),
-        );
-        if least < 0.0 {
-            y.from = -round_up(-least * scale.factor * 1.02);
-        }
-        Chart {
-            title: captioned(&spec.title, &sweep.selected(others)),
-            x: x_axis(x, numbers.as_deref()),
-            y,
-            series: series.collect(),
-            markers: Vec::new(),
-        }
+        let series = lines.iter().zip(&means).zip(Style::MEASURED.into_iter().cycle());
+        let series: Vec<Series> = series
+            .map(|(((_, name), means), style)| Series {
+                name: if name.is_empty() { sweep.label(y).to_owned() } else { name.clone() },
+                style,
+                points: means.iter().enumerate().filter_map(point).collect(),
+                mark: if numbers.is_some() { Mark::LineAndDots } else { Mark::Bars },
+            })
+            .filter(|series| sweep.paper.is_none() || !series.points.is_empty())
+            .collect();
+        let label = Shown::named(sweep.label(y), scale);
+        let values: Vec<&Value> = places.iter().map(|&place| &axis.values[place]).collect();
+        let x = x_axis(&axis.label, &values, numbers.as_deref());
+        (!places.is_empty()).then(|| Chart { x, y: y_axis(label, &series), series, ..Chart::default() })
+    }
+
+    /// Draws the mean curves.
+    fn curves(&self, curve: usize, dots: bool, intervals: Option<(usize, usize)>) -> Option<Chart> {
+        let (outcome, sweep) = (self.outcome, self.outcome.sweep);
+        let column = &sweep.curves[curve];
+        let [from, to] = self.spec.range.unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);
+        let lines: Vec<(String, Vec<(f64, Mean)>)> = self
+            .lines()
+            .into_iter()
+            .map(|(line, name)| {
+                let points = self.cell(&line, None).map_or_else(Vec::new, |cell| outcome.curve(curve, cell));
+                (name, points.into_iter().filter(|(x, _)| (from..to).contains(x)).collect())
+            })
+            .collect();
+        let scale =
+            column.unit.scale(most(lines.iter().flat_map(|(_, points)| points).map(|(_, mean)| mean)));
+        let count = lines.len();
+        let series = lines.into_iter().enumerate().zip(Style::MEASURED.into_iter().cycle());
+        let series: Vec<Series> = series
+            .map(|((number, (name, points)), style)| {
+                let step =
+                    points.first().zip(points.get(1)).map_or(0.0, |(first, second)| second.0 - first.0);
+                // Dots and intervals stand side by side, not on top of each other.
+                let aside =
+                    if dots { (number as f64 - (count as f64 - 1.0) / 2.0) * 0.08 * step } else { 0.0 };
+                let shows = |place: usize| {
+                    intervals.is_none_or(|(every, apart)| place % every == number * apart % every)
+                };
+                let of = |(place, (x, mean)): (usize, &(f64, Mean))| {
+                    let point = point(x + aside, &mean.scaled(scale.factor));
+                    Point { half_width: point.half_width.filter(|_| shows(place)), ..point }
+                };
+                Series {
+                    name: if name.is_empty() { column.label.clone() } else { name },
+                    style,
+                    points: points.iter().enumerate().map(of).collect(),
+                    mark: if dots { Mark::LineAndDots } else { Mark::Line },
+                }
+            })
+            .filter(|series| !series.points.is_empty())
+            .collect();
+        let ends = |pick: fn(f64, f64) -> f64| {
+            series.iter().flat_map(|series| &series.points).map(|point| point.x).reduce(pick)
+        };
+        let [from, to] = self.spec.range.unwrap_or([ends(f64::min)?, ends(f64::max)?]);
+        let x = chart::Axis::new(column.x, from, to);
+        let label = Shown::named(&column.label, scale);
+        Some(Chart { x, y: y_axis(label, &series), series, ..Chart::default() })
     }
 }
 
-fn x_axis(axis: &super::Axis, numbers: Option<&[f64]>) -> chart::Axis {
+/// Returns the largest size of a value with its interval.
+fn most<'m>(means: impl Iterator<Item = &'m Mean>) -> f64 {
+    means.fold(0.0, |most: f64, mean| {
+        let half = if mean.half_width.is_finite() { mean.half_width } else { 0.0 };
+        most.max(mean.mean + half).max(half - mean.mean)
+    })
+}
+
+fn point(x: f64, mean: &Mean) -> Point {
+    Point { x, y: mean.mean, half_width: mean.half_width.is_finite().then_some(mean.half_width) }
+}
+
+/// Returns an axis from zero, or from below the least value, to a round number above every value.
+fn y_axis(label: String, series: &[Series]) -> chart::Axis {
+    let ends = series.iter().flat_map(|series| &series.points).map(|point| {
+        let half = point.half_width.unwrap_or(0.0);
+        (point.y - half, point.y + half)
+    });
+    let (least, most) =
+        ends.fold((0.0_f64, 0.0_f64), |(least, most), (low, high)| (least.min(low), most.max(high)));
+    let mut y = chart::Axis::new(label, 0.0, round_up(most * 1.04));
+    if least < 0.0 {
+        y.from = -round_up(-least * 1.04);
+    }
+    y
+}
+
+fn x_axis(label: &str, values: &[&Value], numbers: Option<&[f64]>) -> chart::Axis {
     if let Some([first, .., last]) = numbers {
         let room = (last - first) * 0.04;
-        return chart::Axis::new(axis.label.clone(), first - room, last + room);
+        return chart::Axis::new(label, first - room, last + room);
     }
-    let names = || axis.values.iter().map(|value| value.name.as_str());
+    let names = || values.iter().map(|value| value.short());
     let places = match is_long(names()) {
-        true => (1..=axis.values.len()).map(|number| number.to_string()).collect(),
+        true => (1..=values.len()).map(|number| number.to_string()).collect(),
         false => names().map(str::to_owned).collect(),
     };
-    chart::Axis::named(axis.label.clone(), places)
+    chart::Axis::named(label, places)
+}
+
+/// Returns a name without what is awkward in a file's name.
+fn file_name(name: &str) -> String {
+    name.chars().filter(|c| c.is_ascii_alphanumeric() || "-_".contains(*c)).collect::<String>().to_lowercase()
 }
 
 fn is_long<'n>(names: impl Iterator<Item = &'n str>) -> bool {

@@ -4,21 +4,33 @@
 
 mod bundled;
 mod claim;
+mod curve;
 mod figure;
+mod findings;
+mod formula;
 mod outcome;
 mod read;
+pub(crate) mod real;
 mod record;
 mod report;
 mod text;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
+use msctp_sim::random::component_seed;
 use msctp_sim::scenario::Scenario;
+use msctp_units::Span;
 
-pub use self::bundled::compare;
+pub use self::bundled::{bundled, compare};
+use self::formula::Formula;
 pub use self::outcome::Outcome;
+use self::real::Real;
 pub use self::record::Record;
+use self::text::Shown;
+use crate::experiments::Effort;
 use crate::metrics::{Unit, Wanted};
+use crate::paper::Paper;
 use crate::report::Source;
 
 /// A sweep file, read and checked.
@@ -36,10 +48,24 @@ pub struct Sweep {
     pub axes: Vec<Axis>,
     /// The metrics, in the order of the file.
     pub metrics: Vec<Column>,
-    /// Every combination of the axes' values: the last axis varies fastest.
+    /// The curves, in the order of the file.
+    pub curves: Vec<Column>,
+    /// The combinations of the axes' values that are run: the last axis varies fastest.
     pub cells: Vec<Cell>,
     /// The files that the runs depend on: the sweep first, then scenarios, then what they name.
     pub sources: Vec<Source>,
+    /// Every combination that the file allows, run or not.
+    grid: Vec<Vec<usize>>,
+    /// Whether a part of the seeds or cells was left out.
+    reduced: bool,
+    /// The axis whose values are judged separately; the first value decides.
+    judged: Option<usize>,
+    /// The publication, if the sweep reproduces one.
+    paper: Option<Paper>,
+    /// The part of `--quick`: number of seeds, and values of axes.
+    quick: Option<(usize, Selector)>,
+    /// The part that runs on real stacks.
+    real: Option<Real>,
     contrasts: Vec<Contrast>,
     tables: Vec<TableSpec>,
     figures: Vec<FigureSpec>,
@@ -55,32 +81,103 @@ pub struct Axis {
     pub label: String,
     /// Its values.
     pub values: Vec<Value>,
+    /// Groups of its values.
+    groups: Vec<Group>,
+}
+
+/// A group of an axis' values, which share keys and a panel of a figure.
+#[derive(Clone, Debug)]
+struct Group {
+    name: String,
+    label: String,
 }
 
 /// A value of an axis.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Value {
     /// Its name, such as `adaptive` or `0.01`.
     pub name: String,
     /// Its description for readers; may be empty.
     pub about: String,
+    /// Its name for readers, where it stands without its axis' name; empty: none.
+    label: String,
+    /// Its name where there is little room; empty: its name.
+    short: String,
     /// Its place on a numeric axis of a figure; `None`: it is not a number.
     number: Option<f64>,
     /// The scenario that it chooses; `None`: the sweep's.
     scenario: Option<String>,
     /// The overrides, in the form of `--set`.
     set: Vec<String>,
+    /// Overrides that differ from seed to seed.
+    draws: Vec<Draw>,
+    /// Texts that replace `{name}` in metrics.
+    with: Vec<(String, String)>,
+    /// The values of other axes with which it is combined; the axes that are not named: all.
+    only: Selector,
+    group: Option<usize>,
 }
 
-/// A metric of the sweep.
+impl Value {
+    /// Returns its name for a small place.
+    fn short(&self) -> &str {
+        if self.short.is_empty() { &self.name } else { &self.short }
+    }
+
+    /// Returns its name for readers.
+    fn label(&self) -> &str {
+        if self.label.is_empty() { &self.name } else { &self.label }
+    }
+}
+
+/// An override of a time that every seed draws anew.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Draw {
+    key: String,
+    from: Span,
+    to: Span,
+    /// The label of its random stream.
+    stream: String,
+}
+
+impl Draw {
+    /// Returns the override of a seed: uniform between the ends, to the millisecond.
+    fn set(&self, seed: u64) -> String {
+        let draw = component_seed(seed, &self.stream);
+        let share = f64::from(u32::from_be_bytes([draw[0], draw[1], draw[2], draw[3]])) / 4_294_967_296.0;
+        let ms = |span: Span| span.as_secs_f64() * 1000.0;
+        format!("{}={:.0}ms", self.key, ms(self.from) + share * (ms(self.to) - ms(self.from)))
+    }
+}
+
+/// A metric or a curve of the sweep.
 #[derive(Clone, Debug)]
 pub struct Column {
     /// Its name in the file and in tables.
     pub name: String,
     /// Its name for readers.
     pub label: String,
-    /// The metric.
-    pub of: Wanted,
+    of: Of,
+    /// The metric as the file has it, and its meaning.
+    written: String,
+    meaning: String,
+    /// The name of a curve's x axis.
+    x: &'static str,
+    unit: Shown,
+    /// Range outside of which a run is not the experiment and fails.
+    between: Option<[String; 2]>,
+    /// The least difference of two means that counts.
+    grain: f64,
+    /// The values of axes for which it is computed.
+    only: Selector,
+}
+
+/// How a metric is computed.
+#[derive(Clone, Debug)]
+enum Of {
+    /// The text of an entry of the registry, with `{name}` for what an axis' values give.
+    Registry(String),
+    Formula(Formula),
 }
 
 /// A combination of values.
@@ -88,18 +185,46 @@ pub struct Column {
 pub struct Cell {
     /// The index of the value on each axis.
     pub values: Vec<usize>,
-    /// The overrides of the scenario file.
+    /// The overrides of the scenario file that do not depend on the seed.
     pub overrides: Vec<String>,
+    draws: Vec<Draw>,
     /// Path of the scenario file.
     pub path: String,
-    /// The scenario with the overrides.
+    /// The scenario with the overrides, as the first seed runs it.
     pub scenario: Scenario,
+    /// The metrics of the registry, and the ranges of their values; `None`: not computed here.
+    metrics: Vec<Option<Wanted>>,
+    ranges: Vec<Option<[f64; 2]>>,
+    curves: Vec<Option<Wanted>>,
     /// SHA-256 of everything that the runs depend on, except the seed.
     hash: String,
 }
 
-/// A choice of values on some axes.
-type Selector = Vec<(usize, usize)>;
+impl Cell {
+    /// Returns the overrides of the scenario file in the run of a seed.
+    #[must_use]
+    pub fn overrides(&self, seed: u64) -> Vec<String> {
+        let drawn = self.draws.iter().map(|draw| draw.set(seed));
+        self.overrides.iter().cloned().chain(drawn).collect()
+    }
+}
+
+/// A choice of values on some axes, ascending by axis.
+type Selector = Vec<(usize, Vec<usize>)>;
+
+/// Returns true if a choice contains a combination.
+fn contains(selector: &Selector, values: &[usize]) -> bool {
+    selector.iter().all(|(axis, chosen)| chosen.contains(&values[*axis]))
+}
+
+/// Returns a combination with the values of a choice in place of its own.
+fn moved(values: &[usize], selector: &Selector) -> Vec<usize> {
+    let mut moved = values.to_vec();
+    for (axis, chosen) in selector {
+        moved[*axis] = *chosen.first().unwrap_or(&moved[*axis]);
+    }
+    moved
+}
 
 /// How two runs of the same seed are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,11 +269,42 @@ struct TableSpec {
 
 #[derive(Clone, Debug)]
 struct FigureSpec {
+    /// As `Fig. 3`; claims refer to it.
+    label: String,
     title: String,
-    x: usize,
-    y: Quantity,
-    series: Option<usize>,
+    caption: String,
+    panels: Vec<PanelSpec>,
+}
+
+/// A chart over an axis' values or of curves, repeated for each combination of the axes that it does not
+/// name.
+#[derive(Clone, Debug)]
+struct PanelSpec {
+    slug: String,
+    /// What it shows; empty: the quantity over the axis.
+    caption: String,
+    draw: Drawn,
+    series: Vec<usize>,
     at: Selector,
+    /// The part of the x axis that is shown.
+    range: Option<[f64; 2]>,
+    marks: Vec<(String, f64)>,
+}
+
+/// What a chart draws.
+#[derive(Clone, Copy, Debug)]
+enum Drawn {
+    /// A quantity over an axis' values.
+    Over { x: usize, y: Quantity },
+    /// Curves, the means over the seeds.
+    Curve {
+        curve: usize,
+        /// Draw dots, those of the curves side by side.
+        dots: bool,
+        /// Points from one interval to the next, and points between the intervals of two curves; `None`:
+        /// every point.
+        intervals: Option<(usize, usize)>,
+    },
 }
 
 /// What a claim compares with.
@@ -158,24 +314,55 @@ enum Against {
     Constant(f64),
 }
 
-/// The relation of a claim.
+/// The relation of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Relation {
+    /// The whole interval of the paired difference is below zero, and the mean difference is a share.
     Below,
+    /// The same above zero.
     Above,
+    /// The whole interval lies inside the margin.
     Within,
+    /// The mean difference lies inside the margin.
+    Near,
+    /// Neither below nor above.
+    Level,
+    /// The mean is at least that of the other side, or a share of it.
+    AtLeast,
+    /// The mean is at most that.
+    AtMost,
 }
 
 #[derive(Clone, Debug)]
 struct ClaimSpec {
     id: String,
+    figure: String,
     says: String,
-    metric: usize,
-    a: Selector,
-    relation: Relation,
-    against: Against,
-    /// Relative to the mean of the other side.
-    margin: f64,
+    checks: Vec<CheckSpec>,
+}
+
+/// A part of a claim, checked in every combination of the axes that it does not name.
+#[derive(Clone, Debug)]
+struct CheckSpec {
+    at: Selector,
+    what: Wants,
+}
+
+/// What a check wants.
+#[derive(Clone, Debug)]
+enum Wants {
+    /// A relation of two means; with several values in `a`, of each.
+    Relation {
+        of: Quantity,
+        a: Selector,
+        relation: Relation,
+        than: Quantity,
+        against: Against,
+        /// Relative to the mean of the other side.
+        margin: f64,
+    },
+    /// From this x on the mean curve rises, and a straight line explains this share of its variance.
+    Linear { curve: usize, from: f64, share: f64 },
 }
 
 /// One run: a cell and a seed.
@@ -196,70 +383,82 @@ impl fmt::Display for Key {
 }
 
 impl Sweep {
-    /// Returns the runs, for the first `seeds` seeds of the file; `None`: for all.
+    /// Leaves out what an effort leaves out: `--quick` runs the file's `[quick]`, else the first three seeds;
+    /// a number of seeds replaces the file's by those from 1 on.
     #[must_use]
-    pub fn keys(&self, seeds: Option<usize>) -> Vec<Key> {
-        let chosen = self.chosen(seeds);
+    pub fn reduced(mut self, effort: &Effort) -> Self {
+        let all = self.seeds.len();
+        if effort.quick {
+            let (seeds, at) = self.quick.clone().unwrap_or((3, Selector::new()));
+            self.seeds.truncate(seeds);
+            self.cells.retain(|cell| contains(&at, &cell.values));
+        }
+        if let Some(seeds) = effort.seeds {
+            self.seeds = (1..=seeds).collect();
+        }
+        self.reduced = self.seeds.len() < all || self.cells.len() < self.grid.len();
+        self
+    }
+
+    /// Returns the runs.
+    #[must_use]
+    pub fn keys(&self) -> Vec<Key> {
         let key = |cell: usize, seed: u64| {
             let named = self.named(&self.cells[cell].values);
             let name =
                 if named.is_empty() { format!("seed {seed}") } else { format!("{named}, seed {seed}") };
             Key { cell, seed, name }
         };
-        (0..self.cells.len()).flat_map(|cell| chosen.iter().map(move |&seed| key(cell, seed))).collect()
-    }
-
-    /// Returns the seeds that are run.
-    fn chosen(&self, seeds: Option<usize>) -> &[u64] {
-        &self.seeds[..seeds.unwrap_or(self.seeds.len()).min(self.seeds.len())]
+        (0..self.cells.len()).flat_map(|cell| self.seeds.iter().map(move |&seed| key(cell, seed))).collect()
     }
 
     /// Returns the values of a cell in words, as `policy adaptive, loss 0.01`.
     fn named(&self, values: &[usize]) -> String {
-        let part = |(axis, &value): (&Axis, &usize)| format!("{} {}", axis.name, axis.values[value].name);
-        self.axes.iter().zip(values).map(part).collect::<Vec<_>>().join(", ")
+        let part = |(axis, &value): (usize, &usize)| self.word(axis, value);
+        values.iter().enumerate().map(part).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Returns the values of a combination on the axes that have several cells' values, in words.
+    fn open_values(&self, values: &[usize]) -> String {
+        let open = |axis: usize| self.cells.iter().any(|cell| cell.values[axis] != values[axis]);
+        let words = (0..values.len()).filter(|&axis| open(axis)).map(|axis| self.word(axis, values[axis]));
+        words.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Returns a value in words: its label, or its name after that of its axis.
+    fn word(&self, axis: usize, value: usize) -> String {
+        let of = &self.axes[axis].values[value];
+        if of.label.is_empty() { format!("{} {}", self.axes[axis].name, of.name) } else { of.label.clone() }
     }
 
     /// Returns the values of a choice in words.
-    fn selected(&self, selector: &[(usize, usize)]) -> String {
-        let part = |&(axis, value): &(usize, usize)| {
-            format!("{} {}", self.axes[axis].name, self.axes[axis].values[value].name)
+    fn selected(&self, selector: &Selector) -> String {
+        let word = |(axis, values): &(usize, Vec<usize>)| {
+            values.iter().map(|&value| self.word(*axis, value)).collect::<Vec<_>>().join(" or ")
         };
-        selector.iter().map(part).collect::<Vec<_>>().join(", ")
+        selector.iter().map(word).collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns the index of the cell with these values.
-    fn cell(&self, values: &[usize]) -> usize {
-        let place = |number: usize, (axis, &value): (&Axis, &usize)| number * axis.values.len() + value;
-        self.axes.iter().zip(values).fold(0, place)
+    /// Returns the index of the cell with these values; `None`: it is not run.
+    fn cell(&self, values: &[usize]) -> Option<usize> {
+        self.cells.binary_search_by(|cell| cell.values.as_slice().cmp(values)).ok()
     }
 
-    /// Returns the combinations of values of the axes that `fixed` does not name, as choices that include
-    /// `fixed`; axes in `free` are left out.
-    fn combinations(&self, fixed: &[(usize, usize)], free: &[usize]) -> Vec<Selector> {
-        let mut all: Vec<Selector> = vec![Vec::new()];
-        for (axis, of) in self.axes.iter().enumerate() {
-            if free.contains(&axis) {
-                continue;
-            }
-            let values = match fixed.iter().find(|(fixed, _)| *fixed == axis) {
-                Some(&(_, value)) => value..value + 1,
-                None => 0..of.values.len(),
-            };
-            let longer = |chosen: &Selector| {
-                values.clone().map(|value| [&chosen[..], &[(axis, value)]].concat()).collect::<Vec<_>>()
-            };
-            all = all.iter().flat_map(longer).collect();
-        }
-        all
+    /// Returns the different combinations, in the file, of the values of a choice on all axes but those in
+    /// `free`.
+    fn combinations(&self, at: &Selector, free: &[usize]) -> Vec<Selector> {
+        let chosen = self.grid.iter().filter(|values| contains(at, values));
+        let axes: Vec<usize> = (0..self.axes.len()).filter(|axis| !free.contains(axis)).collect();
+        let part = |values: &Vec<usize>| axes.iter().map(|&axis| (axis, vec![values[axis]])).collect();
+        chosen.map(part).collect::<BTreeSet<Selector>>().into_iter().collect()
     }
 
-    fn unit(&self, quantity: Quantity) -> Unit {
+    fn unit(&self, quantity: Quantity) -> Shown {
         match quantity {
-            Quantity::Metric(metric) => self.metrics[metric].of.metric.unit,
+            Quantity::Metric(metric) => self.metrics[metric].unit,
             Quantity::Contrast(contrast) => match self.contrasts[contrast].how {
-                How::Difference => self.metrics[self.contrasts[contrast].metric].of.metric.unit,
-                How::Relative | How::Shortfall => Unit::Ratio,
+                How::Difference => self.metrics[self.contrasts[contrast].metric].unit,
+                How::Relative | How::Shortfall => Shown::of(Unit::Ratio),
             },
         }
     }
@@ -268,6 +467,17 @@ impl Sweep {
         match quantity {
             Quantity::Metric(metric) => &self.metrics[metric].label,
             Quantity::Contrast(contrast) => &self.contrasts[contrast].label,
+        }
+    }
+
+    /// Returns the least difference of two means that counts.
+    fn grain(&self, quantity: Quantity) -> f64 {
+        match quantity {
+            Quantity::Metric(metric) => self.metrics[metric].grain,
+            Quantity::Contrast(contrast) => match self.contrasts[contrast].how {
+                How::Difference => self.metrics[self.contrasts[contrast].metric].grain,
+                How::Relative | How::Shortfall => 0.0,
+            },
         }
     }
 }

@@ -1,41 +1,104 @@
 //! Runs a sweep, and looks its values up.
 
+use msctp_sim::scenario::Scenario;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::{How, Key, Quantity, Sweep};
-use crate::metrics::Results;
+use super::read::beside;
+use super::{Cell, How, Key, Of, Quantity, Sweep, contains, moved, text};
+use crate::metrics::{Results, Wanted};
 use crate::plan::{Execution, Outcomes, ThreadsError, execute_stored};
 use crate::stats::Mean;
-use crate::world::{Simulator, carry_out};
+use crate::world::{Simulator, World, carry_out};
 
-/// The metrics of a run, in the order of the file: the value, or why there is none.
-pub(super) type Values = Vec<Result<f64, String>>;
+/// A run's results.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Values {
+    /// The metrics in the order of the file: the value, or why there is none.
+    pub metrics: Vec<Result<f64, String>>,
+    /// The curves in the order of the file.
+    pub curves: Vec<Vec<(f64, f64)>>,
+}
 
 /// A sweep that was run.
 #[derive(Debug)]
 pub struct Outcome<'s> {
     /// The sweep.
     pub sweep: &'s Sweep,
-    /// The seeds that were run.
-    pub seeds: Vec<u64>,
     /// The outcome of each run.
-    pub runs: Outcomes<Key, Vec<Result<f64, String>>>,
+    pub runs: Outcomes<Key, Values>,
 }
 
 impl Sweep {
-    /// Runs every cell with the first `seeds` seeds of the file; `None`: with all.
+    /// Runs every cell with every seed.
     ///
     /// # Errors
     /// [`ThreadsError`]. Runs that fail are in [`Outcome::runs`].
-    pub fn run(&self, seeds: Option<usize>, execution: &Execution<'_>) -> Result<Outcome<'_>, ThreadsError> {
+    pub fn run(&self, execution: &Execution<'_>) -> Result<Outcome<'_>, ThreadsError> {
+        let runs = self.runs_in(&Simulator, "sweep", self.keys(), execution)?;
+        Ok(Outcome { sweep: self, runs })
+    }
+
+    /// Runs keys in a world; `plan` separates its results in the store from those of others.
+    pub(super) fn runs_in(
+        &self,
+        world: &dyn World,
+        plan: &str,
+        keys: Vec<Key>,
+        execution: &Execution<'_>,
+    ) -> Result<Outcomes<Key, Values>, ThreadsError> {
         // A changed title or claim does not repeat a run; a changed scenario, override or metric does.
-        let stored = |key: &Key| format!("sweep: {} seed {}", self.cells[key.cell].hash, key.seed);
-        let runs = execute_stored(self.keys(seeds), execution, stored, |key| {
-            let (summary, series) = carry_out(&Simulator, &self.cells[key.cell].scenario, key.seed)?;
-            let results = Results { summary: &summary, series: &series };
-            Ok(self.metrics.iter().map(|column| column.of.value(&results)).collect::<Values>())
-        })?;
-        Ok(Outcome { sweep: self, seeds: self.chosen(seeds).to_vec(), runs })
+        let stored = |key: &Key| format!("{plan}: {} seed {}", self.cells[key.cell].hash, key.seed);
+        execute_stored(keys, execution, stored, |key| self.values(world, key))
+    }
+
+    /// Runs once.
+    fn values(&self, world: &dyn World, key: &Key) -> Result<Values, String> {
+        let cell = &self.cells[key.cell];
+        let drawn = if cell.draws.is_empty() { None } else { Some(self.drawn(cell, key.seed)?) };
+        let scenario = drawn.as_ref().unwrap_or(&cell.scenario);
+        let (summary, series) = carry_out(world, scenario, key.seed)?;
+        let results = Results { scenario, summary: &summary, series: &series };
+        let mut metrics: Vec<Result<f64, String>> = Vec::new();
+        for (number, column) in self.metrics.iter().enumerate() {
+            let value = match (&column.of, &cell.metrics[number]) {
+                (Of::Formula(formula), _) => formula.value(&|index| metrics[index].clone()),
+                (Of::Registry(_), Some(wanted)) => wanted.value(&results),
+                (Of::Registry(_), None) => Err(format!("{}: not of this cell", column.name)),
+            };
+            if let Some([from, to]) = cell.ranges[number] {
+                let found = value.clone()?;
+                if !(from..=to).contains(&found) {
+                    let show = |value| text::value(column.unit, value);
+                    return Err(format!(
+                        "{} is {}: want {} to {}",
+                        column.label,
+                        show(found),
+                        show(from),
+                        show(to)
+                    ));
+                }
+            }
+            metrics.push(value);
+        }
+        let curve =
+            |wanted: &Option<Wanted>| wanted.as_ref().map_or(Ok(Vec::new()), |wanted| wanted.curve(&results));
+        let curves = cell.curves.iter().map(curve).collect::<Result<_, String>>()?;
+        Ok(Values { metrics, curves })
+    }
+
+    /// Returns the scenario of a cell with the draws of a seed.
+    fn drawn(&self, cell: &Cell, seed: u64) -> Result<Scenario, String> {
+        let text = |path: &str| {
+            let source = self.sources.iter().find(|source| source.path == path);
+            source.map(|source| source.text.clone()).ok_or_else(|| format!("{path} was not read"))
+        };
+        let open = |name: &str| text(&beside(&cell.path, name));
+        let overrides = cell.overrides(seed);
+        let mut scenario = Scenario::from_toml_and_files(&text(&cell.path)?, &cell.path, &overrides, &open)
+            .map_err(|error| error.to_string())?;
+        cell.metrics.iter().chain(&cell.curves).flatten().for_each(|wanted| wanted.enable(&mut scenario));
+        Ok(scenario)
     }
 }
 
@@ -46,53 +109,48 @@ impl Outcome<'_> {
         self.runs.complete()
     }
 
-    /// Returns the values of a metric in a cell, by seed.
-    fn metric(&self, metric: usize, cell: usize) -> Vec<(u64, f64)> {
+    /// Returns the runs of a cell.
+    pub(super) fn of_cell(&self, cell: usize) -> impl Iterator<Item = &(Key, Values)> {
         let done = &self.runs.done;
         let first = done.partition_point(|(key, _)| key.cell < cell);
-        let own = done[first..].iter().take_while(|(key, _)| key.cell == cell);
-        own.filter_map(|(key, values)| Some((key.seed, *values[metric].as_ref().ok()?))).collect()
+        done[first..].iter().take_while(move |(key, _)| key.cell == cell)
     }
 
-    /// Returns the values of two cells for the seeds for which both have one.
-    pub(super) fn pairs(&self, metric: usize, a: usize, b: usize) -> Vec<(f64, f64)> {
-        let b = self.metric(metric, b);
-        let other = |seed: u64| b.iter().find(|(of, _)| *of == seed).map(|&(_, value)| value);
-        self.metric(metric, a).into_iter().filter_map(|(seed, a)| Some((a, other(seed)?))).collect()
+    /// Returns the values of a metric in a cell, by seed.
+    fn metric(&self, metric: usize, cell: usize) -> Vec<(u64, f64)> {
+        let value = |(key, values): &(Key, Values)| Some((key.seed, *values.metrics[metric].as_ref().ok()?));
+        self.of_cell(cell).filter_map(value).collect()
     }
 
-    /// Returns the values of a metric or comparison in a cell.
-    pub(super) fn values(&self, quantity: Quantity, cell: usize) -> Vec<f64> {
+    /// Returns the values of a metric or comparison in a cell, by seed.
+    pub(super) fn by_seed(&self, quantity: Quantity, cell: usize) -> Vec<(u64, f64)> {
         let contrast = match quantity {
-            Quantity::Metric(metric) => {
-                return self.metric(metric, cell).into_iter().map(|(_, value)| value).collect();
-            }
+            Quantity::Metric(metric) => return self.metric(metric, cell),
             Quantity::Contrast(contrast) => &self.sweep.contrasts[contrast],
         };
-        let mut other = self.sweep.cells[cell].values.clone();
-        for &(axis, value) in &contrast.against {
-            other[axis] = value;
-        }
-        let pairs = self.pairs(contrast.metric, cell, self.sweep.cell(&other));
-        let compare = |(a, b): (f64, f64)| match contrast.how {
+        let other = self.sweep.cell(&moved(&self.sweep.cells[cell].values, &contrast.against));
+        let others = other.map_or_else(Vec::new, |other| self.metric(contrast.metric, other));
+        let compare = |a: f64, b: f64| match contrast.how {
             How::Difference => Some(a - b),
             How::Relative => (b > 0.0).then(|| a / b - 1.0),
             How::Shortfall => (b > 0.0).then(|| 1.0 - a / b),
         };
-        pairs.into_iter().filter_map(compare).collect()
+        let own = self.metric(contrast.metric, cell).into_iter();
+        own.filter_map(|(seed, a)| {
+            let (_, b) = others.iter().find(|(of, _)| *of == seed)?;
+            Some((seed, compare(a, *b)?))
+        })
+        .collect()
+    }
+
+    /// Returns the values of a metric or comparison in a cell.
+    pub(super) fn values(&self, quantity: Quantity, cell: usize) -> Vec<f64> {
+        self.by_seed(quantity, cell).into_iter().map(|(_, value)| value).collect()
     }
 
     /// Returns the mean of a metric or comparison in a cell.
     pub(super) fn mean(&self, quantity: Quantity, cell: usize) -> Option<Mean> {
         Mean::of(&self.values(quantity, cell))
-    }
-
-    /// Returns every metric and comparison with its name.
-    pub(super) fn quantities(&self) -> Vec<(&str, Quantity)> {
-        let metrics = self.sweep.metrics.iter().enumerate();
-        let contrasts = self.sweep.contrasts.iter().enumerate();
-        let metrics = metrics.map(|(number, metric)| (metric.name.as_str(), Quantity::Metric(number)));
-        metrics.chain(contrasts.map(|(number, c)| (c.name.as_str(), Quantity::Contrast(number)))).collect()
     }
 
     /// Returns the means of every cell as JSON: a member for each axis, metric and comparison.
@@ -106,7 +164,7 @@ impl Outcome<'_> {
             for (axis, &value) in self.sweep.axes.iter().zip(&cell.values) {
                 members.insert(axis.name.clone(), axis.values[value].name.clone().into());
             }
-            for (name, quantity) in self.quantities() {
+            for (name, quantity) in self.sweep.quantities() {
                 members.insert(name.to_owned(), serde_json::to_value(self.mean(quantity, number))?);
             }
             cells.push(Json::Object(members));
@@ -122,11 +180,12 @@ impl Outcome<'_> {
     pub(super) fn missing(&self) -> Vec<String> {
         let mut notes = Vec::new();
         for (number, column) in self.sweep.metrics.iter().enumerate() {
-            let faults = || {
-                self.runs.done.iter().filter_map(|(key, values)| Some((key, values[number].as_ref().err()?)))
-            };
+            let of_cell = |key: &Key| contains(&column.only, &self.sweep.cells[key.cell].values);
+            let runs = || self.runs.done.iter().filter(|(key, _)| of_cell(key));
+            let faults =
+                || runs().filter_map(|(key, values)| Some((key, values.metrics[number].as_ref().err()?)));
             if let Some((key, why)) = faults().next() {
-                let (count, all) = (faults().count(), self.runs.done.len());
+                let (count, all) = (faults().count(), runs().count());
                 notes.push(format!(
                     "{} has no value in {count} of {all} runs, first in {key}: {why}",
                     column.name
@@ -134,5 +193,15 @@ impl Outcome<'_> {
             }
         }
         notes
+    }
+}
+
+impl Sweep {
+    /// Returns every metric and comparison with its name.
+    pub(super) fn quantities(&self) -> impl Iterator<Item = (&str, Quantity)> {
+        let metrics = self.metrics.iter().enumerate();
+        let metrics = metrics.map(|(number, metric)| (metric.name.as_str(), Quantity::Metric(number)));
+        let contrasts = self.contrasts.iter().enumerate();
+        metrics.chain(contrasts.map(|(number, c)| (c.name.as_str(), Quantity::Contrast(number))))
     }
 }

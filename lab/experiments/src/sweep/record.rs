@@ -40,7 +40,7 @@ struct File<'s> {
 #[derive(Debug, Serialize)]
 struct Metric<'s> {
     name: &'s str,
-    of: String,
+    of: &'s str,
     unit: &'s str,
     meaning: &'s str,
 }
@@ -61,9 +61,9 @@ impl<'s> Outcome<'s> {
             |source: &'s Source| File { path: &source.path, sha256: &source.sha256, text: &source.text };
         let metric = |column: &'s super::Column| Metric {
             name: &column.name,
-            of: column.of.to_string(),
-            unit: column.of.metric.unit.symbol(),
-            meaning: column.of.metric.meaning,
+            of: &column.written,
+            unit: column.unit.unit.symbol(),
+            meaning: &column.meaning,
         };
         let cell = |cell: &'s super::Cell| Cell {
             values: axes
@@ -79,7 +79,7 @@ impl<'s> Outcome<'s> {
             commit,
             command,
             title,
-            seeds: &self.seeds,
+            seeds: &self.sweep.seeds,
             files: sources.iter().map(file).collect(),
             metrics: metrics.iter().map(metric).collect(),
             cells: cells.iter().map(cell).collect(),

@@ -2,8 +2,9 @@
 
 use super::{Key, Outcome, Sweep};
 use crate::metrics::Unit;
+use crate::paper::Paper;
 use crate::report::{Data, Provenance, Report};
-use crate::scenario_file::command;
+use crate::scenario_file::{command, provenance};
 use crate::table::Table;
 use crate::words::counted;
 
@@ -31,26 +32,36 @@ impl Outcome<'_> {
     #[must_use]
     pub fn report(&self, command: &str, version: &str) -> Report {
         let sweep = self.sweep;
-        let mut extent = format!(
-            "{} × {}.",
-            counted(sweep.cells.len() as u64, "cell"),
-            counted(self.seeds.len() as u64, "seed")
-        );
+        let mut extent = match (&sweep.paper, sweep.reduced) {
+            (None, _) => String::new(),
+            (Some(_), false) => "The whole experiment: ".to_owned(),
+            (Some(_), true) => "A part of the experiment: ".to_owned(),
+        };
+        let (cells, seeds) = (sweep.cells.len() as u64, sweep.seeds.len() as u64);
+        extent.push_str(&format!("{} × {}.", counted(cells, "cell"), counted(seeds, "seed")));
         for note in self.missing() {
             extent.push_str(&format!(" {note}."));
         }
         let example = self.runs.done.first().map(|(key, _)| (format!("{key}:"), sweep.command(key)));
+        let paper = sweep.paper.as_ref();
+        let text = |of: fn(&Paper) -> &String| paper.map_or(String::new(), |paper| of(paper).clone());
+        let ledger = self.ledger();
+        let terms = match paper {
+            Some(paper) => paper.terms.clone(),
+            None if sweep.claims.is_empty() => Vec::new(),
+            None => TERMS.iter().map(|&(term, means)| (term.to_owned(), means.to_owned())).collect(),
+        };
         Report {
-            paper: "",
-            citation: "",
+            paper: text(|paper| &paper.name),
+            citation: text(|paper| &paper.citation),
             title: sweep.title.clone(),
-            question: sweep.description.clone().into(),
+            question: sweep.description.clone(),
             extent,
-            terms: if sweep.claims.is_empty() { &[] } else { TERMS },
-            ledger: self.ledger(),
-            findings: Vec::new(),
+            terms,
+            findings: self.findings(&ledger),
+            ledger,
             figures: self.figures(),
-            set_up: &[],
+            set_up: paper.map_or_else(Vec::new, |paper| paper.set_up.clone()),
             provenance: Provenance {
                 version: version.to_owned(),
                 command: command.to_owned(),
@@ -64,41 +75,72 @@ impl Outcome<'_> {
         }
     }
 
-    /// Returns the tables of runs and of cells.
+    /// Returns the tables of runs, of cells and of curves.
     #[must_use]
     pub fn data(&self) -> Vec<Data> {
-        let data = |name: &'static str, about: &'static str, table| Data { name, about, table, csv: true };
-        vec![
-            data("runs", "every run with its values and the command that repeats it", self.run_table()),
+        let data = |name: &'static str, about: &'static str, table, csv| Data { name, about, table, csv };
+        let mut all = vec![
+            data("runs", "every run with its values and the command that repeats it", self.run_table(), true),
             data(
                 "cells",
                 "every cell with its means and the half-widths of their 95 % intervals",
                 self.cell_table(),
+                true,
             ),
-        ]
+        ];
+        if !self.sweep.curves.is_empty() {
+            all.push(data(
+                "curves",
+                "the curves of every run, by its row in runs",
+                self.curve_table(),
+                false,
+            ));
+        }
+        all
     }
 
     fn run_table(&self) -> Table {
         let sweep = self.sweep;
         let keys = || self.runs.done.iter().map(|(key, _)| key);
+        let cell = |key: &Key| &sweep.cells[key.cell];
         let mut table = self.coordinates(&keys().map(|key| key.cell).collect::<Vec<_>>());
         table = table.integer("seed", keys().map(|key| Some(key.seed)));
         for (number, column) in sweep.metrics.iter().enumerate() {
-            let values =
-                self.runs.done.iter().map(|(_, values)| *values[number].as_ref().unwrap_or(&f64::NAN));
-            table = table.real(&named(&column.name, column.of.metric.unit), values);
+            let values = self.runs.done.iter();
+            let values = values.map(|(_, values)| *values.metrics[number].as_ref().unwrap_or(&f64::NAN));
+            table = table.real(&named(&column.name, column.unit.unit), values);
         }
-        table
-            .text("scenario", keys().map(|key| sweep.cells[key.cell].path.clone()))
-            .text("command", keys().map(|key| sweep.command(key)))
+        let sha256 = |key: &Key| {
+            let source = sweep.sources.iter().find(|source| source.path == cell(key).path);
+            source.map_or(String::new(), |source| source.sha256.clone())
+        };
+        let runs: Vec<_> = keys()
+            .map(|key| (cell(key).path.as_str(), key.seed, cell(key).overrides(key.seed), sha256(key)))
+            .collect();
+        provenance(table, &runs)
+    }
+
+    /// Returns the points of every run's curves, by the number of the run's row.
+    fn curve_table(&self) -> Table {
+        let points = || {
+            self.runs.done.iter().enumerate().flat_map(|(run, (_, values))| {
+                let curves = self.sweep.curves.iter().zip(&values.curves);
+                curves.flat_map(move |(column, points)| points.iter().map(move |point| (run, column, point)))
+            })
+        };
+        Table::new()
+            .integer("run", points().map(|(run, ..)| Some(run as u64)))
+            .text("curve", points().map(|(_, column, _)| named(&column.name, column.unit.unit)))
+            .real("x", points().map(|(.., point)| point.0))
+            .real("value", points().map(|(.., point)| point.1))
     }
 
     fn cell_table(&self) -> Table {
         let cells = || 0..self.sweep.cells.len();
         let mut table = self.coordinates(&cells().collect::<Vec<_>>());
-        for (name, quantity) in self.quantities() {
+        for (name, quantity) in self.sweep.quantities() {
             let means: Vec<_> = cells().map(|cell| self.mean(quantity, cell)).collect();
-            let name = named(name, self.sweep.unit(quantity));
+            let name = named(name, self.sweep.unit(quantity).unit);
             table = table
                 .real(&name, means.iter().map(|mean| mean.map_or(f64::NAN, |mean| mean.mean)))
                 .real(
@@ -128,7 +170,7 @@ impl Sweep {
     #[must_use]
     pub fn command(&self, key: &Key) -> String {
         let cell = &self.cells[key.cell];
-        command(&cell.path, key.seed, &cell.overrides)
+        command(&cell.path, key.seed, &cell.overrides(key.seed))
     }
 }
 

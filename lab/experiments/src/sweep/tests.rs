@@ -66,7 +66,7 @@ fn run<'s>(sweep: &'s Sweep, threads: usize, store: Option<&Store>) -> Outcome<'
     let (cancel, progress) = (AtomicBool::new(false), ProgressBar::hidden());
     let threads = NonZeroUsize::new(threads);
     let execution = Execution { threads, cancel: &cancel, progress: &progress, store };
-    sweep.run(None, &execution).unwrap()
+    sweep.run(&execution).unwrap()
 }
 
 #[test]
@@ -75,17 +75,18 @@ fn cells_are_the_combinations_with_their_overrides() {
     assert_eq!(sweep.cells.len(), 4);
     assert_eq!(sweep.named(&sweep.cells[1].values), "policy conservative, loss 0.02");
     assert_eq!(
-        sweep.command(&sweep.keys(None)[4]),
+        sweep.command(&sweep.keys()[4]),
         "msctp sim folder/walk.toml --seed 2 --set action.move.at=3s --set action.out-of-reach.at=4s --set action.fade.at=2s \
          --set duration=9s \
          --set sctp.server.handover_policy=conservative --set link.wifi.loss=0.02"
     );
     for (number, cell) in sweep.cells.iter().enumerate() {
-        assert_eq!(sweep.cell(&cell.values), number);
+        assert_eq!(sweep.cell(&cell.values), Some(number));
     }
     let paths: Vec<&str> = sweep.sources.iter().map(|source| source.path.as_str()).collect();
     assert_eq!(paths, ["folder/sweeps/try.toml", "folder/walk.toml"]);
-    assert_eq!(sweep.keys(Some(2)).len(), 8);
+    let effort = Effort { quick: true, seeds: Some(2) };
+    assert_eq!(sweep.reduced(&effort).keys().len(), 8);
 }
 
 #[test]
@@ -97,7 +98,7 @@ fn an_outcome_has_means_comparisons_and_verdicts_whatever_the_threads() {
     assert_eq!(json, run(&sweep, 1, None).json().unwrap());
     let cells = json["cells"].as_array().unwrap();
     assert_eq!(cells[2]["policy"], "inherit");
-    let after = |cell: usize, seed: usize| *outcome.runs.done[3 * cell + seed].1[1].as_ref().unwrap();
+    let after = |cell: usize, seed: usize| *outcome.runs.done[3 * cell + seed].1.metrics[1].as_ref().unwrap();
     let gain = cells[2]["gain"]["mean"].as_f64().unwrap();
     let gains = (0..3).map(|seed| after(2, seed) / after(0, seed) - 1.0).sum::<f64>() / 3.0;
     assert!((gain - gains).abs() < 1e-9, "the mean of the seeds' gains: {gain} {gains}");
@@ -135,7 +136,8 @@ fn the_report_has_a_table_and_a_figure_of_each_metric_and_the_record_its_sources
     assert!(!page.contains("The paper says"));
     assert!(dir.join("files/folder/walk.toml").is_file());
     let csv = std::fs::read_to_string(dir.join("data/runs.csv")).unwrap();
-    assert!(csv.starts_with("policy,loss,seed,gap_s,after_bps,scenario,command\n"), "{csv}");
+    let head = "policy,loss,seed,gap_s,after_bps,msctp_version,scenario,scenario_sha256,overrides,command\n";
+    assert!(csv.starts_with(head), "{csv}");
     assert_eq!(csv.lines().count(), 13);
     std::fs::remove_dir_all(dir).unwrap();
     let record = serde_json::to_value(outcome.record("msctp sweep try.toml", "0.1.0", "abc")).unwrap();
@@ -211,7 +213,7 @@ fn faults_are_named_with_their_line_their_key_and_the_remedy() {
         (
             "above = ",
             "margin = ",
-            "24: claim.0: want exactly one of below, above and within, as below = { policy = \"inherit\" }",
+            "24: claim.0: want exactly one of below, above, within, near, level, at_least, at_most, as below = { policy = \"inherit\" }",
         ),
         ("id = \"H2\"", "id = \"H1\"", "31: claim.1.id: \"H1\" is used twice: want ids that differ"),
         (
@@ -248,7 +250,7 @@ fn faults_are_named_with_their_line_their_key_and_the_remedy() {
 
 #[test]
 fn the_bundled_comparison_has_every_policy_on_the_handovers_of_every_paper() {
-    let sweep = compare(3).unwrap();
+    let sweep = compare(&Effort { quick: true, seeds: None }).unwrap();
     let [handovers, chosen] = &sweep.axes[..] else { panic!("two axes") };
     let names: Vec<&str> = chosen.values.iter().map(|value| value.name.as_str()).collect();
     assert_eq!(names, policies().iter().map(|policy| policy.name).collect::<Vec<_>>());
@@ -256,9 +258,154 @@ fn the_bundled_comparison_has_every_policy_on_the_handovers_of_every_paper() {
         let of = |value: &Value| value.about.starts_with(&format!("{}: ", experiment.name));
         assert!(handovers.values.iter().any(of), "{}", experiment.name);
     }
-    assert_eq!(sweep.keys(None).len(), 3 * handovers.values.len() * policies().len());
-    let command = sweep.command(&sweep.keys(None)[0]);
+    assert_eq!(sweep.keys().len(), 3 * handovers.values.len() * policies().len());
+    let command = sweep.command(&sweep.keys()[0]);
     assert!(command.starts_with("msctp sim scenarios/kim-koh/3g-to-wlan.toml --seed 1 "), "{command}");
     assert!(command.contains("available = \"11Mbps\""), "{command}");
     assert_eq!(scenario_file!("compare/policies.toml").sha256(), sweep.sources[0].sha256);
+}
+
+#[test]
+fn eklunds_cells_are_the_papers_with_two_competitors_and_pacing() {
+    let file = "scenarios/eklund/paper.toml";
+    let sweep = bundled(file).unwrap();
+    assert_eq!(sweep.cells.len(), 2 * 13 * 4 + 4 * 4);
+    assert_eq!(sweep.keys().len(), 120 * 40);
+    // 2 videos and 5 TCP flows on hc: the other applications wait for an action, the starts are drawn.
+    let find = |sweep: &Sweep, name: &str| {
+        let cell = sweep.cells.iter().position(|cell| sweep.named(&cell.values) == name);
+        cell.unwrap_or_else(|| panic!("{name}"))
+    };
+    let cell = &sweep.cells[find(&sweep, "against CUBIC, hc, 2 videos, 5 TCP flows, at once, NR")];
+    let sets = |seed| cell.overrides(seed);
+    let waiting =
+        |app: &str| sets(1).iter().filter(|set| set.starts_with(app) && set.ends_with("=action")).count();
+    assert_eq!((waiting("app.video-"), waiting("app.bulk-")), (3, 5));
+    let starts = |seed| sets(seed).into_iter().filter(|set| set.ends_with("ms")).collect::<Vec<_>>();
+    assert_eq!(starts(1).len(), 5);
+    assert!(starts(1).iter().zip(starts(2)).all(|(one, two)| *one != two), "{:?}", starts(1));
+    let other = &sweep.cells[find(&sweep, "against NewReno, hc, 2 videos, 5 TCP flows, at once, 3 MSS")];
+    assert!(starts(1).iter().all(|set| other.overrides(1).contains(set)), "windows share their starts");
+    let quick = bundled(file).unwrap().reduced(&Effort { quick: true, seeds: None });
+    assert_eq!(quick.keys().len(), (7 * 4 + 4 * 4) * 5);
+}
+
+/// Returns an outcome with metrics that a function of axes' value names and seeds gives.
+fn synthetic<'s>(sweep: &'s Sweep, value: impl Fn(&[&str], &str, u64) -> f64) -> Outcome<'s> {
+    let values = |key: &Key| {
+        let of = &sweep.cells[key.cell].values;
+        let names: Vec<&str> =
+            sweep.axes.iter().zip(of).map(|(axis, &value)| axis.values[value].name.as_str()).collect();
+        let metric = |column: &Column| Ok(value(&names, &column.name, key.seed));
+        let curve = |column: &Column| {
+            (0..60).map(|n| (f64::from(n), value(&names, &column.name, key.seed) + f64::from(n))).collect()
+        };
+        outcome::Values {
+            metrics: sweep.metrics.iter().map(metric).collect(),
+            curves: sweep.curves.iter().map(curve).collect(),
+        }
+    };
+    let done = sweep.keys().into_iter().map(|key| (key.clone(), values(&key))).collect();
+    let runs = crate::plan::Outcomes { done, failed: Vec::new(), skipped: Vec::new() };
+    Outcome { sweep, runs }
+}
+
+/// The paper's runs: a delay that the window takes away, unless ten TCP flows lose the first messages.
+fn papers(names: &[&str], metric: &str, seed: u64) -> f64 {
+    let (flows, window) = (names[1], names[3]);
+    let noise = 1e-3 * ((seed * 7) % 5) as f64;
+    let delay = match window {
+        _ if flows.ends_with("10t") => 0.2,
+        "3 MSS" => 0.7,
+        "10 MSS" if flows.starts_with("lc") => 0.3,
+        "10 MSS" => 0.02,
+        "20 MSS" if flows.starts_with("lc") => 0.2,
+        _ => 0.0,
+    };
+    match metric {
+        "mmtt" | "mean_mtt" | "first_max" | "first_mean" => 0.3 + delay + noise * (1.0 + delay),
+        "losses" if flows.ends_with("10t") => 2.0 + noise,
+        "delivered" => 0.99,
+        "tcp" | "tcp_first" => 3.5e6 + noise,
+        _ => noise,
+    }
+}
+
+#[test]
+fn eklunds_claims_hold_for_the_papers_values_and_each_fails_for_its_contrary() {
+    let sweep =
+        bundled("scenarios/eklund/paper.toml").unwrap().reduced(&Effort { quick: false, seeds: Some(6) });
+    let verdicts = |value: &dyn Fn(&[&str], &str, u64) -> f64| {
+        let ledger = synthetic(&sweep, value).ledger();
+        assert_eq!(ledger.len(), 7);
+        ledger.into_iter().map(|claim| (claim.id.to_string(), claim.verdict)).collect::<Vec<_>>()
+    };
+    for (id, verdict) in verdicts(&papers) {
+        assert_eq!(verdict, Verdict::Reproduced, "{id}");
+    }
+    // The change of a metric under some flows and windows, and the claims that then fail.
+    type Change = (&'static str, &'static str, &'static str, f64, &'static [&'static str]);
+    let changes: [Change; 12] = [
+        ("lc 1v 1t", "10 MSS", "mmtt", 0.4, &["EK1"]),
+        ("lc 1v 1t", "20 MSS", "mmtt", 0.1, &["EK1"]),
+        ("lc 1v 1t", "20 MSS", "mean_mtt", 0.1, &["EK1"]),
+        ("lc 1v 1t", "20 MSS", "tcp_first", -0.3e6, &["EK2"]),
+        ("lc 1v 1t", "NR", "delivered", -0.1, &["EK2"]),
+        ("lc 2v 1t", "3 MSS", "tcp", -0.8e6, &["EK3"]),
+        ("lc 2v 1t", "10 MSS", "first_mean", 0.4, &["EK3"]),
+        ("hc 1v 2t", "3 MSS", "first_max", -0.7, &["EK4"]),
+        ("hc 1v 2t", "10 MSS", "first_max", 0.2, &["EK4"]),
+        ("hc 5v 2t", "10 MSS", "first_max", 0.1, &["EK5"]),
+        ("hc 2v 10t", "3 MSS", "losses", -9.0, &["EK6"]),
+        ("hc 1v 5t", "NR", "tcp", 0.3e6, &["EK7"]),
+    ];
+    for (flows, window, metric, by, fail) in changes {
+        let changed = |names: &[&str], of: &str, seed: u64| {
+            let is_it = (names[1], names[3], of) == (flows, window, metric);
+            papers(names, of, seed) + if is_it { by } else { 0.0 }
+        };
+        let failed = verdicts(&changed).into_iter().filter(|(_, verdict)| *verdict == Verdict::NotReproduced);
+        let failed: Vec<String> = failed.map(|(id, _)| id).collect();
+        assert_eq!(failed, fail, "{metric} of {flows} with {window}");
+    }
+    // A curve that falls, and one that jumps.
+    for slope in [-2.0, 0.0] {
+        let mut outcome = synthetic(&sweep, papers);
+        for (_, values) in &mut outcome.runs.done {
+            for (x, y) in &mut values.curves[0] {
+                *y = if slope == 0.0 { (*x * 7.0) % 5.0 } else { slope * *x };
+            }
+        }
+        assert_eq!(outcome.ledger()[2].verdict, Verdict::NotReproduced, "EK3, slope {slope}");
+    }
+}
+
+#[test]
+fn findings_have_their_numbers_from_the_runs() {
+    let sweep =
+        bundled("scenarios/eklund/paper.toml").unwrap().reduced(&Effort { quick: false, seeds: Some(2) });
+    let outcome = synthetic(&sweep, |names, metric, seed| match metric {
+        "tcp_first" if names[3] == "NR" => 3.0e6,
+        "video_first" if names[3] == "NR" => 1.25e6,
+        "losses" if names[1].ends_with("10t") => 0.0,
+        _ => papers(names, metric, seed),
+    });
+    let report = outcome.report("msctp reproduce eklund", "0.1.0");
+    let text = |id: &str| {
+        report.findings.iter().find(|finding| finding.id == id).map(|finding| finding.text.as_str())
+    };
+    assert!(text("EK2").unwrap().contains("−14.3 % with NR; 5 %"), "{:?}", text("EK2"));
+    assert!(text("EK2").unwrap().contains("1.25 Mbps with NR"), "{:?}", text("EK2"));
+    assert!(text("EK6").is_some() && report.findings.len() == 2);
+    let wrong = |text: &str, to: &str| {
+        let file = scenario_file!("eklund/paper.toml");
+        let open = |path: &str| bundled_text(path);
+        Sweep::read(&file.text.replacen(text, to, 1), file.path, &open).unwrap_err().to_string()
+    };
+    let fault = wrong("{losses, flows = hc 1v 10t", "{lossses, flows = hc 1v 10t");
+    assert!(fault.contains("finding.1.text: there is no metric or comparison \"lossses\""), "{fault}");
+}
+
+fn bundled_text(path: &str) -> Result<String, String> {
+    std::fs::read_to_string(format!("{}/../../{path}", env!("CARGO_MANIFEST_DIR"))).map_err(|e| e.to_string())
 }

@@ -18,9 +18,62 @@ pub(super) struct Scale {
     pub(super) symbol: &'static str,
 }
 
+/// A unit, and how its values are shown: in the unit that the file names, else in one of a suitable size.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shown {
+    pub(super) unit: Unit,
+    scale: Option<Scale>,
+}
+
+/// The units that a file can name.
+const UNITS: [(&str, Unit, Scale); 10] = [
+    ("ms", Unit::Seconds, Scale { factor: 1e3, digits: Some(1), symbol: "ms" }),
+    ("s", Unit::Seconds, Scale { factor: 1.0, digits: Some(3), symbol: "s" }),
+    ("Mbps", Unit::Rate, Scale { factor: 1e-6, digits: Some(2), symbol: "Mbps" }),
+    ("kbps", Unit::Rate, Scale { factor: 1e-3, digits: None, symbol: "kbps" }),
+    ("bps", Unit::Rate, Scale { factor: 1.0, digits: None, symbol: "bps" }),
+    ("MB", Unit::Bytes, Scale { factor: 1e-6, digits: Some(2), symbol: "MB" }),
+    ("kB", Unit::Bytes, Scale { factor: 1e-3, digits: Some(1), symbol: "kB" }),
+    ("B", Unit::Bytes, Scale { factor: 1.0, digits: None, symbol: "B" }),
+    ("%", Unit::Ratio, Scale { factor: 100.0, digits: Some(1), symbol: "%" }),
+    ("1", Unit::Ratio, Scale { factor: 1.0, digits: Some(2), symbol: "" }),
+];
+
+impl Shown {
+    pub(super) fn of(unit: Unit) -> Self {
+        Self { unit, scale: None }
+    }
+
+    /// Parses a symbol, of the unit `of` if there is one.
+    ///
+    /// # Errors
+    /// The symbols that are allowed.
+    pub(super) fn parse(symbol: &str, of: Option<Unit>) -> Result<Self, String> {
+        let fits = |unit: &Unit| of.is_none_or(|of| of == *unit);
+        let known = || UNITS.iter().filter(|(_, unit, _)| fits(unit));
+        match known().find(|(known, ..)| *known == symbol) {
+            Some(&(_, unit, scale)) => Ok(Self { unit, scale: Some(scale) }),
+            None => {
+                let symbols: Vec<&str> = known().map(|(symbol, ..)| *symbol).collect();
+                Err(format!("\"{symbol}\" is no unit of this metric: want {}", symbols.join(", ")))
+            }
+        }
+    }
+
+    /// Returns the scale for values up to `size`.
+    pub(super) fn scale(self, size: f64) -> Scale {
+        self.scale.unwrap_or_else(|| Scale::of(self.unit, size))
+    }
+
+    /// Returns a name with the scale's unit, as `window (kB)`.
+    pub(super) fn named(name: &str, scale: Scale) -> String {
+        if scale.symbol.is_empty() { name.to_owned() } else { format!("{name} ({})", scale.symbol) }
+    }
+}
+
 impl Scale {
     /// Returns the scale for values up to `size`.
-    pub(super) fn of(unit: Unit, size: f64) -> Self {
+    fn of(unit: Unit, size: f64) -> Self {
         let (factor, digits, symbol) = match unit {
             Unit::Rate if size >= 1e6 => (1e-6, Some(2), "Mbps"),
             Unit::Rate => (1e-3, Some(0), "kbps"),
@@ -42,24 +95,25 @@ impl Scale {
 }
 
 /// Formats a value with its unit.
-pub(super) fn value(unit: Unit, value: f64) -> String {
-    let scale = Scale::of(unit, value.abs());
-    format!("{} {}", scale.number(value), scale.symbol)
+pub(super) fn value(unit: Shown, value: f64) -> String {
+    let scale = unit.scale(value.abs());
+    format!("{} {}", scale.number(value), scale.symbol).trim_end().to_owned()
 }
 
 /// Formats a mean with its interval and unit, as `1.20 ± 0.05 Mbps`.
-pub(super) fn mean(unit: Unit, mean: &Mean) -> String {
-    let scale = Scale::of(unit, mean.mean.abs());
+pub(super) fn mean(unit: Shown, mean: &Mean) -> String {
+    let scale = unit.scale(mean.mean.abs());
     let interval =
         if mean.half_width.is_infinite() { String::new() } else { spread(mean, |width| scale.number(width)) };
+    let symbol = if scale.symbol.is_empty() { String::new() } else { format!(" {}", scale.symbol) };
     match interval.starts_with(',') {
-        true => format!("{} {}{interval}", scale.number(mean.mean), scale.symbol),
-        false => format!("{}{interval} {}", scale.number(mean.mean), scale.symbol),
+        true => format!("{}{symbol}{interval}", scale.number(mean.mean)),
+        false => format!("{}{interval}{symbol}", scale.number(mean.mean)),
     }
 }
 
 /// Formats a mean difference with its sign.
-pub(super) fn difference(unit: Unit, of: &Mean) -> String {
+pub(super) fn difference(unit: Shown, of: &Mean) -> String {
     let text = mean(unit, of);
     if of.mean > 0.0 { format!("+{text}") } else { text }
 }
@@ -103,10 +157,11 @@ impl Outcome<'_> {
         let mut grids = Vec::new();
         for grid in self.grids(spec) {
             let beside = grid.columns.len() <= 4;
-            let cell = |cell: usize| {
+            let cell = |cell: Option<usize>| {
                 let text = |quantity: Quantity| {
                     let unit = self.sweep.unit(quantity);
-                    self.mean(quantity, cell).map_or_else(|| "–".to_owned(), |of| mean(unit, &of))
+                    let found = cell.and_then(|cell| self.mean(quantity, cell));
+                    found.map_or_else(|| "–".to_owned(), |of| mean(unit, &of))
                 };
                 [Some(spec.cells), spec.note].into_iter().flatten().map(text).collect::<Vec<_>>()
             };

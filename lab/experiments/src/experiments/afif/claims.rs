@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use super::measure::Run;
 use super::plan::{CHANGES, Course, DURATION, RunKey, TO_CS1, Variant};
 use crate::claims::{Check, Claim, Comparison, Order, judge};
+use crate::paper::Texts;
 use crate::words::{interval, signed};
 
 /// AF1: time after the change in which a timeout is attributed to it, in seconds. The queue before the radio
@@ -77,43 +78,18 @@ fn count(runs: &[&Run], is_so: impl Fn(&Run) -> bool) -> (usize, f64) {
 
 /// Returns all claims, judged.
 #[must_use]
-pub fn ledger(measured: &Measured) -> Vec<Claim> {
-    let claim = |id, figure, statement, predicate: fn(&Measured) -> Vec<Check>| {
-        Claim::new(id, "afif", figure, statement, vec![judge("the paper’s set-up", predicate(measured))])
-    };
-    vec![
-        claim(
-            "AF1",
-            "Fig. 5",
-            "Standard SCTP has a retransmission timeout when the coding scheme changes from CS2 to CS1; with the chunk there is none.",
-            af1,
-        ),
-        claim(
-            "AF2",
-            "Fig. 6",
-            "From the first change of the coding scheme on, the cumulative TSN with the chunk runs ahead of standard SCTP's.",
-            af2,
-        ),
-        claim(
-            "AF3",
-            "Fig. 5",
-            "After the handover standard SCTP slow-starts from its initial window; with the chunk the window obeys the formula \
-             and slow start is not triggered.",
-            af3,
-        ),
-        claim(
-            "AF4",
-            "Fig. 8",
-            "In the random run the sequence number advances without a cut in the flow, over all changes and the handover.",
-            af4,
-        ),
-        claim(
-            "AF5",
-            "§IV",
-            "A peer that does not know the chunk ignores it, and the association works as standard SCTP.",
-            af5,
-        ),
-    ]
+pub fn ledger(texts: &Texts, measured: &Measured) -> Vec<Claim> {
+    texts.ledger(|id| {
+        let checks = match id {
+            "AF1" => af1(measured),
+            "AF2" => af2(measured),
+            "AF3" => af3(measured),
+            "AF4" => af4(measured),
+            "AF5" => af5(measured),
+            _ => Vec::new(),
+        };
+        vec![judge("the paper’s set-up", checks)]
+    })
 }
 
 /// "when changing from CS2 to CS1 we have a little transmission cut which corresponds to a retransmission

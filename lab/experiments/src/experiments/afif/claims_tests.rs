@@ -78,7 +78,7 @@ fn the_papers_values_reproduce_and_no_runs_are_out_of_reach() {
         assert_eq!(verdict(predicate, &Measured::default()), Verdict::OutOfReach);
     }
     assert_eq!(
-        ledger(&world()).iter().map(|claim| claim.id.clone()).collect::<Vec<_>>(),
+        ledger(&texts(), &world()).iter().map(|claim| claim.id.clone()).collect::<Vec<_>>(),
         ["AF1", "AF2", "AF3", "AF4", "AF5"]
     );
 }
@@ -173,4 +173,8 @@ fn af5_fails_for_each_of_its_parts() {
     ] {
         assert_eq!(verdict(af5, &changed(Variant::Ignorant, |_, run| change(run))), Verdict::NotReproduced);
     }
+}
+
+fn texts() -> Texts {
+    Texts::read(&super::super::TEXTS).unwrap()
 }

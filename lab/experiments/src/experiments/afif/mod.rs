@@ -4,20 +4,22 @@
 
 pub mod claims;
 pub mod figures;
-mod findings;
 pub mod measure;
 pub mod plan;
 pub mod run;
 mod tables;
-mod words;
 
 use self::claims::Measured;
 use self::measure::Run;
 use self::plan::{Course, Extent, RunKey, Variant};
 use super::Experiment;
+use crate::paper::{Results, Texts};
 use crate::plan::{Outcomes, execute};
 use crate::report::{Data, Provenance, Report};
-use crate::scenario_file::ScenarioFile;
+use crate::scenario_file::{ScenarioFile, scenario_file};
+
+/// The texts of the report.
+const TEXTS: ScenarioFile = scenario_file!("afif/paper.toml");
 
 /// The entry of [`EXPERIMENTS`](super::EXPERIMENTS).
 pub const EXPERIMENT: Experiment = Experiment {
@@ -27,37 +29,20 @@ pub const EXPERIMENT: Experiment = Experiment {
     reproduce: |effort, execution| {
         let extent = Extent::of(effort);
         let outcomes = execute("afif", extent.runs(), execution, run::run)?;
-        Ok(conclude(&extent, outcomes, effort.command("afif")))
+        Ok(conclude(Texts::read(&TEXTS)?, &extent, outcomes, effort.command("afif")))
     },
     emulated: None,
 };
 
 /// Builds the report from the measurements.
-fn conclude(extent: &Extent, outcomes: Outcomes<RunKey, Run>, command: String) -> Report {
-    let runs = outcomes.done.len();
-    let failed = outcomes.failures();
-    let measured = Measured { runs: outcomes.done.into_iter().collect() };
-    let ledger = claims::ledger(&measured);
-    Report {
-        paper: "afif",
-        citation: words::CITATION,
-        title: "Should the radio tell the sender?".to_owned(),
-        question: words::QUESTION.into(),
+fn conclude(texts: Texts, extent: &Extent, outcomes: Outcomes<RunKey, Run>, command: String) -> Report {
+    let mut provenance = Provenance::new(command, &run::SCENARIOS);
+    let measured = Measured { runs: provenance.take(outcomes) };
+    provenance.examples = examples(&measured);
+    texts.report(Results {
         extent: extent_in_words(extent),
-        terms: &words::TERMS,
-        findings: findings::about(&ledger),
-        ledger,
+        ledger: claims::ledger(&texts, &measured),
         figures: figures::all(&measured),
-        set_up: &words::SET_UP,
-        provenance: Provenance {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            command,
-            runs,
-            failed,
-            skipped: outcomes.skipped.len(),
-            scenarios: run::SCENARIOS.iter().map(ScenarioFile::source).collect(),
-            examples: examples(&measured),
-        },
         data: vec![
             Data {
                 name: "runs",
@@ -72,7 +57,8 @@ fn conclude(extent: &Extent, outcomes: Outcomes<RunKey, Run>, command: String) -
                 csv: false,
             },
         ],
-    }
+        provenance,
+    })
 }
 
 fn extent_in_words(extent: &Extent) -> String {

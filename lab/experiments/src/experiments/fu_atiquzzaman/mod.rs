@@ -10,15 +10,18 @@ pub mod paper;
 pub mod parameters;
 pub mod run;
 mod tables;
-mod words;
 
 use self::grid::Extent;
 use self::measure::Measured;
 use self::parameters::Frozen;
-use super::Experiment;
-use crate::plan::{Execution, ThreadsError, execute};
+use super::{Experiment, ReproduceError};
+use crate::paper::{Results, Texts};
+use crate::plan::{Execution, execute};
 use crate::report::{Data, Provenance, Report};
-use crate::scenario_file::ScenarioFile;
+use crate::scenario_file::{ScenarioFile, scenario_file};
+
+/// The texts of the report.
+const TEXTS: ScenarioFile = scenario_file!("fu-atiquzzaman/paper.toml");
 
 /// The entry of [`EXPERIMENTS`](super::EXPERIMENTS).
 pub const EXPERIMENT: Experiment = Experiment {
@@ -34,58 +37,36 @@ pub const EXPERIMENT: Experiment = Experiment {
 /// Runs the experiment. The report shows `command` as the command that repeats it.
 ///
 /// # Errors
-/// [`ThreadsError`]. A run that fails is listed in the report's provenance, not an error.
+/// [`ReproduceError`]. A run that fails is listed in the report's provenance, not an error.
 pub fn reproduce(
     extent: &Extent,
     execution: &Execution<'_>,
     command: String,
-) -> Result<Report, ThreadsError> {
+) -> Result<Report, ReproduceError> {
+    let texts = Texts::read(&TEXTS)?;
+    let mut provenance = Provenance::new(command, &run::SCENARIOS);
     let grid = execute("fu-atiquzzaman grid", extent.grid(), execution, run::grid)?;
     let microscope = execute("fu-atiquzzaman microscope", extent.microscope(), execution, run::microscope)?;
     let blocks = execute("fu-atiquzzaman blocks", extent.blocks(), execution, run::blocks)?;
-    let failed = [grid.failures(), microscope.failures(), blocks.failures()].concat();
-    let skipped = grid.skipped.len() + microscope.skipped.len() + blocks.skipped.len();
-    let runs = grid.done.len() + microscope.done.len() + blocks.done.len();
-    let measured = Measured {
-        grid: grid.done.into_iter().collect(),
-        microscope: microscope.done.into_iter().collect(),
-        blocks: blocks.done.into_iter().collect(),
+    let measured = &Measured {
+        grid: provenance.take(grid),
+        microscope: provenance.take(microscope),
+        blocks: provenance.take(blocks),
     };
-    let provenance = Provenance {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        command,
-        runs,
-        failed,
-        skipped,
-        scenarios: run::SCENARIOS.iter().map(ScenarioFile::source).collect(),
-        examples: tables::examples(&measured),
-    };
-    Ok(report(extent, &measured, provenance))
-}
-
-/// Builds the report from the measurements.
-fn report(extent: &Extent, measured: &Measured, provenance: Provenance) -> Report {
-    let ledger = judging::claims::ledger(measured);
+    provenance.examples = tables::examples(measured);
     let data = |name, about, table, csv| Data { name, about, table, csv };
-    Report {
-        paper: "fu-atiquzzaman",
-        citation: words::CITATION,
-        title: "How many SACK blocks does a handover need?".to_owned(),
-        question: words::QUESTION.into(),
+    Ok(texts.report(Results {
         extent: extent_in_words(extent),
-        terms: &words::TERMS,
-        findings: judging::findings::about(&ledger),
-        ledger,
+        ledger: judging::claims::ledger(&texts, measured),
         figures: judging::figures::all(measured),
-        set_up: &words::SET_UP,
-        provenance,
         data: vec![
             data("runs", "every run of the grid", tables::runs(measured), true),
             data("handovers", "every handover of the grid’s runs", tables::handovers(measured), true),
             data("segments", "every segment under the microscope", tables::segments(measured), true),
             data("blocks", "every run over the number of SACK blocks", tables::blocks(measured), true),
         ],
-    }
+        provenance,
+    }))
 }
 
 fn extent_in_words(extent: &Extent) -> String {

@@ -17,7 +17,8 @@ use std::ops::RangeInclusive;
 use super::estimation::{Estimation, EstimationKey, PHASES, Phase, truth};
 use super::grid::{DURATION, MESSAGE_BYTES, Movement, RunKey, SWITCH, Scheme, WindowSet};
 use super::measure::Handover;
-use crate::claims::{Check, Claim, Comparison, Judgement, Order, judge};
+use crate::claims::{Check, Claim, Comparison, Order, judge};
+use crate::paper::Texts;
 use crate::stats::Mean;
 use crate::words::{interval, number, signed};
 use Movement::{To3g, ToWlan};
@@ -525,79 +526,24 @@ fn kk9(runs: &Runs<'_>) -> Vec<Check> {
     checks
 }
 
-/// A claim about handovers: its id, figure, statement and predicate.
-type HandoverClaim = (&'static str, &'static str, &'static str, fn(&Runs<'_>) -> Vec<Check>);
-
-const HANDOVER_CLAIMS: [HandoverClaim; 8] = [
-    (
-        "KK2",
-        "Fig. 6",
-        "3G → WLAN, no background: adaptive's window grows faster than mSCTP's; its throughput is higher than mSCTP's \
-         and about C-SCTP's.",
-        kk2,
-    ),
-    (
-        "KK3",
-        "Fig. 7",
-        "3G → WLAN, 40 %: adaptive's throughput is above mSCTP's; its first window is a little below C-SCTP's.",
-        kk3,
-    ),
-    (
-        "KK4",
-        "Fig. 8",
-        "3G → WLAN, 80 %: C-SCTP's window collapses a few seconds after the switch (losses, timeouts) and its \
-         throughput becomes the worst; adaptive's is the best.",
-        kk4,
-    ),
-    (
-        "KK5",
-        "Fig. 9",
-        "3G → WLAN, throughput over load: C-SCTP and adaptive above mSCTP up to about 45 %; beyond, adaptive above \
-         both; adaptive about as mSCTP when highly congested.",
-        kk5,
-    ),
-    (
-        "KK6",
-        "Fig. 10",
-        "WLAN → 3G, no background: C-SCTP's window falls about 2 s after the switch, by timeout; adaptive's throughput \
-         is the best.",
-        kk6,
-    ),
-    (
-        "KK7",
-        "Fig. 11",
-        "WLAN → 3G, 40 %: C-SCTP's window keeps falling until about 35 s; adaptive's window and throughput are above \
-         mSCTP's.",
-        kk7,
-    ),
-    ("KK8", "Fig. 12", "WLAN → 3G, 80 %: adaptive is about as mSCTP; C-SCTP is below both.", kk8),
-    (
-        "KK9",
-        "Fig. 13",
-        "WLAN → 3G, throughput over load: adaptive is best up to about 70 %; beyond, all three are about equal.",
-        kk9,
-    ),
-];
-
 /// Returns the ledger: KK1 to KK9, each judged under both window sets (KK1, whose runs have one, once).
 #[must_use]
-pub fn ledger(measured: &Measured) -> Vec<Claim> {
-    let first = Claim::new(
-        "KK1",
-        "kim-koh",
-        "Fig. 5",
-        "With no background the estimate matches the true available bandwidth; with background it tends to lie slightly \
-         below it, on both links.",
-        vec![judge("estimation runs", kk1(measured))],
-    );
-    let others = HANDOVER_CLAIMS.iter().map(|&(id, figure, statement, predicate)| {
-        let judgements: Vec<Judgement> = WindowSet::ALL
-            .iter()
-            .map(|&windows| judge(windows.words(), predicate(&Runs::of(measured, windows))))
-            .collect();
-        Claim::new(id, "kim-koh", figure, statement, judgements)
-    });
-    std::iter::once(first).chain(others).collect()
+pub fn ledger(texts: &Texts, measured: &Measured) -> Vec<Claim> {
+    texts.ledger(|id| {
+        let predicate: fn(&Runs<'_>) -> Vec<Check> = match id {
+            "KK1" => return vec![judge("estimation runs", kk1(measured))],
+            "KK2" => kk2,
+            "KK3" => kk3,
+            "KK4" => kk4,
+            "KK5" => kk5,
+            "KK6" => kk6,
+            "KK7" => kk7,
+            "KK8" => kk8,
+            _ => kk9,
+        };
+        let judged = |windows: WindowSet| judge(windows.words(), predicate(&Runs::of(measured, windows)));
+        WindowSet::ALL.map(judged).to_vec()
+    })
 }
 
 #[cfg(test)]

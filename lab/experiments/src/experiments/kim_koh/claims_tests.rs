@@ -67,7 +67,7 @@ impl SyntheticRuns {
 
 #[test]
 fn without_runs_every_claim_is_out_of_reach() {
-    let ledger = ledger(&Measured::default());
+    let ledger = ledger(&texts(), &Measured::default());
     assert_eq!(ledger.len(), 9);
     for (claim, number) in ledger.iter().zip(1..) {
         assert_eq!(claim.id, format!("KK{number}"));
@@ -261,11 +261,15 @@ fn runs_are_paired_by_seed() {
 #[test]
 fn comparisons_are_formatted_with_interval_and_percent() {
     let world = to_wlan();
-    let claim = ledger(&world.measured).remove(2);
+    let claim = ledger(&texts(), &world.measured).remove(2);
     assert_eq!(claim.id, "KK3");
     assert!(claim.measured.contains("kbps"), "{}", claim.measured);
     assert!(claim.measured.contains("adaptive 34,300 vs C-SCTP 60,000 B"), "{}", claim.measured);
     assert_eq!(number(1_234_567.8), "1,234,568");
     assert_eq!(number(12.34), "12.3");
     assert_eq!(["0.0", "+5.2", "−18,813"], [-0.01, 5.2, -18_813.4].map(signed));
+}
+
+fn texts() -> Texts {
+    Texts::read(&super::super::TEXTS).unwrap()
 }

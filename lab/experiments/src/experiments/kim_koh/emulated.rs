@@ -7,8 +7,9 @@ use super::grid::{DURATION, Movement, RunKey, SWITCH, Scheme, WindowSet};
 use super::measure::{Handover, STEP};
 use super::run::{handover_in, handover_scenario};
 use crate::agreement::{Agreement, Row};
+use crate::experiments::ReproduceError;
 use crate::experiments::{Effort, Emulated, WorldResults, Worlds, simulator_repetitions};
-use crate::plan::ThreadsError;
+use crate::paper::Texts;
 
 /// The experiment on real stacks, for the entry of [`EXPERIMENTS`](super::super::EXPERIMENTS).
 pub(super) const EMULATED: Emulated = Emulated { plan, simulated, carry_out };
@@ -43,8 +44,9 @@ fn simulated(effort: &Effort, repetitions: u64) -> usize {
     keys(effort.quick, simulator_repetitions(repetitions)).len()
 }
 
-fn carry_out(effort: &Effort, worlds: &Worlds<'_>) -> Result<Agreement, ThreadsError> {
+fn carry_out(effort: &Effort, worlds: &Worlds<'_>) -> Result<Agreement, ReproduceError> {
     let (of_real, of_simulated) = (worlds.repetitions, simulator_repetitions(worlds.repetitions));
+    let texts = Texts::read(&super::TEXTS)?;
     let plans = ["kim-koh handover", "kim-koh on real stacks"];
     let WorldResults { simulated, real, failed, skipped } =
         worlds.carry_out(plans, |runs| keys(effort.quick, runs), handover_in)?;
@@ -54,7 +56,7 @@ fn carry_out(effort: &Effort, worlds: &Worlds<'_>) -> Result<Agreement, ThreadsE
     };
     let (simulated, real) = (measured(simulated), measured(real));
     Ok(Agreement {
-        paper: "kim-koh",
+        paper: "kim-koh".to_owned(),
         extent: format!(
             "Three schemes, two movements, background of {} %, rwnd 65,536 B, {of_real} runs on real stacks and {of_simulated} in \
              the simulator under each condition.",
@@ -66,8 +68,8 @@ fn carry_out(effort: &Effort, worlds: &Worlds<'_>) -> Result<Agreement, ThreadsE
             .unwrap_or_default(),
         machine: String::new(),
         rows: rows(effort.quick, &simulated, &real),
-        claims: ledger(&simulated).into_iter().zip(ledger(&real)).collect(),
-        reasons: REASONS,
+        claims: ledger(&texts, &simulated).into_iter().zip(ledger(&texts, &real)).collect(),
+        reasons: REASONS.iter().map(|&(what, why)| (what.to_owned(), why.to_owned())).collect(),
         failed,
         skipped,
     })
@@ -102,7 +104,7 @@ fn rows(quick: bool, simulated: &Measured, real: &Measured) -> Vec<Row> {
             };
             let case = format!("{}, {load} %, {}", movement.words(), scheme.words());
             let (simulated, real) = (of(simulated), of(real));
-            rows.push(Row { case, measure, simulated, real });
+            rows.push(Row { case, measure: measure.to_owned(), simulated, real });
         }
     }
     rows

@@ -1,5 +1,6 @@
 //! The paper's figures 5 to 13 redrawn from the measured runs.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::claims::{Measured, Runs};
@@ -130,7 +131,7 @@ fn estimation_panel(measured: &Measured, movement: Movement) -> Option<Panel> {
 
 /// One of the figures 6 to 8 and 10 to 12: windows and throughput over time.
 fn over_time(measured: &Measured, movement: Movement, load: u8, number: u8) -> Option<Figure> {
-    let groups: Vec<(Option<&'static str>, Vec<Panel>)> = WindowSet::ALL
+    let groups: Vec<(Option<Cow<'static, str>>, Vec<Panel>)> = WindowSet::ALL
         .into_iter()
         .filter_map(|windows| {
             let runs = Runs::of(measured, windows);
@@ -140,7 +141,7 @@ fn over_time(measured: &Measured, movement: Movement, load: u8, number: u8) -> O
                 .filter(|(_, runs)| !runs.is_empty())
                 .collect();
             let figure = OverTime { movement, load, number, windows, runs };
-            (figure.runs.len() == Scheme::ALL.len()).then(|| (Some(windows.words()), figure.panels()))
+            (figure.runs.len() == Scheme::ALL.len()).then(|| (Some(windows.words().into()), figure.panels()))
         })
         .collect();
     let background = if load == 0 { "no background".to_owned() } else { format!("{load} % background") };
@@ -321,13 +322,13 @@ fn over_load(measured: &Measured, movement: Movement) -> Option<Figure> {
         Movement::ToWlan => 9,
         Movement::To3g => 13,
     };
-    let groups: Vec<(Option<&'static str>, Vec<Panel>)> = WindowSet::ALL
+    let groups: Vec<(Option<Cow<'static, str>>, Vec<Panel>)> = WindowSet::ALL
         .into_iter()
         .filter_map(|windows| {
             let runs = Runs::of(measured, windows);
             let loads = runs.loads(movement);
             let figure = OverLoad { movement, number, windows, runs, loads };
-            (!figure.loads.is_empty()).then(|| (Some(windows.words()), figure.panels()))
+            (!figure.loads.is_empty()).then(|| (Some(windows.words().into()), figure.panels()))
         })
         .collect();
     (!groups.is_empty()).then(|| Figure {

@@ -5,21 +5,22 @@ pub mod claims;
 mod emulated;
 pub mod estimation;
 pub mod figures;
-mod findings;
 pub mod grid;
 pub mod measure;
 pub mod run;
 mod tables;
-mod words;
 
 use self::claims::Measured;
-use self::estimation::{Estimation, EstimationKey};
-use self::grid::{Extent, Movement, RunKey};
-use self::measure::Handover;
-use super::Experiment;
-use crate::plan::{Execution, Outcomes, ThreadsError, execute};
+use self::estimation::EstimationKey;
+use self::grid::{Extent, Movement};
+use super::{Experiment, ReproduceError};
+use crate::paper::{Results, Texts};
+use crate::plan::{Execution, execute};
 use crate::report::{Data, Provenance, Report};
-use crate::scenario_file::ScenarioFile;
+use crate::scenario_file::{ScenarioFile, scenario_file};
+
+/// The texts of the report.
+const TEXTS: ScenarioFile = scenario_file!("kim-koh/paper.toml");
 
 /// The entry of [`EXPERIMENTS`](super::EXPERIMENTS).
 pub const EXPERIMENT: Experiment = Experiment {
@@ -29,9 +30,7 @@ pub const EXPERIMENT: Experiment = Experiment {
         let extent = Extent::of(effort);
         estimation_keys(&extent).len() + extent.runs().len()
     },
-    reproduce: |effort, execution| {
-        reproduce(&Extent::of(effort), execution, effort.command("kim-koh")).map(|done| done.report)
-    },
+    reproduce: |effort, execution| reproduce(&Extent::of(effort), execution, effort.command("kim-koh")),
     emulated: Some(emulated::EMULATED),
 };
 
@@ -40,88 +39,41 @@ fn estimation_keys(extent: &Extent) -> Vec<EstimationKey> {
     both.flat_map(|movement| extent.seeds().map(move |seed| EstimationKey { movement, seed })).collect()
 }
 
-/// A completed experiment.
-#[derive(Debug)]
-pub struct Reproduction {
-    /// The measurements.
-    pub measured: Measured,
-    /// The report, not yet written.
-    pub report: Report,
-}
-
 /// Runs the experiment. The report shows `command` as the command that repeats it.
-///
-/// # Errors
-/// [`ThreadsError`]. A run that fails is listed in the report's provenance, not an error.
-pub fn reproduce(
-    extent: &Extent,
-    execution: &Execution<'_>,
-    command: String,
-) -> Result<Reproduction, ThreadsError> {
+fn reproduce(extent: &Extent, execution: &Execution<'_>, command: String) -> Result<Report, ReproduceError> {
+    let texts = Texts::read(&TEXTS)?;
+    let mut provenance = Provenance::new(command, &run::SCENARIOS);
     let estimations = execute("kim-koh estimation", estimation_keys(extent), execution, run::estimation)?;
     let handovers = execute("kim-koh handover", extent.runs(), execution, run::handover)?;
-    Ok(conclude(extent, estimations, handovers, command))
-}
-
-/// Builds the report from the measurements.
-fn conclude(
-    extent: &Extent,
-    estimations: Outcomes<EstimationKey, Estimation>,
-    handovers: Outcomes<RunKey, Handover>,
-    command: String,
-) -> Reproduction {
-    let runs = estimations.done.len() + handovers.done.len();
-    let mut failed = estimations.failures();
-    failed.extend(handovers.failures());
-    let skipped = estimations.skipped.len() + handovers.skipped.len();
-    let measured = Measured {
-        handovers: handovers.done.into_iter().collect(),
-        estimations: estimations.done.into_iter().collect(),
-    };
-    let provenance = Provenance {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        command,
-        runs,
-        failed,
-        skipped,
-        scenarios: run::SCENARIOS.iter().map(ScenarioFile::source).collect(),
-        examples: examples(&measured),
-    };
-    let ledger = claims::ledger(&measured);
-    let report = Report {
-        paper: "kim-koh",
-        citation: words::CITATION,
-        title: "Which window after a vertical handover?".to_owned(),
-        question: words::QUESTION.into(),
+    let measured =
+        &Measured { estimations: provenance.take(estimations), handovers: provenance.take(handovers) };
+    provenance.examples = examples(measured);
+    Ok(texts.report(Results {
         extent: extent_in_words(extent),
-        terms: &words::TERMS,
-        findings: findings::about(&ledger),
-        ledger,
-        figures: figures::all(&measured),
-        set_up: &words::SET_UP,
-        provenance,
+        ledger: claims::ledger(&texts, measured),
+        figures: figures::all(measured),
         data: vec![
             Data {
                 name: "runs",
                 about: "every handover run with its scenario, seed, overrides and measured figures",
-                table: tables::runs(&measured),
+                table: tables::runs(measured),
                 csv: true,
             },
             Data {
                 name: "series",
                 about: "the curves of every handover run, twice a second",
-                table: tables::series(&measured),
+                table: tables::series(measured),
                 csv: false,
             },
             Data {
                 name: "estimates",
                 about: "every estimate of the estimation runs",
-                table: tables::estimates(&measured),
+                table: tables::estimates(measured),
                 csv: true,
             },
         ],
-    };
-    Reproduction { measured, report }
+        provenance,
+    }))
 }
 
 fn extent_in_words(extent: &Extent) -> String {

@@ -18,6 +18,7 @@ use super::grid::{
 };
 use super::measure::{Handover, Microscope, Recovery, Transfer};
 use crate::claims::{Check, Claim, Comparison, Order, judge};
+use crate::paper::Texts;
 use crate::words::{interval, number, signed};
 use Scheme::{Previous, Proposed, Standard};
 
@@ -364,7 +365,7 @@ fn pj5(runs: &Runs<'_>) -> Vec<Check> {
 
 /// Returns the ledger: PJ1 to PJ5; PJ1 and PJ5 judged under both models of wireless losses.
 #[must_use]
-pub fn ledger(measured: &Measured) -> Vec<Claim> {
+pub fn ledger(texts: &Texts, measured: &Measured) -> Vec<Claim> {
     let under = |predicate: fn(&Runs<'_>) -> Vec<Check>, rest: fn(&Measured) -> Vec<Check>| {
         let judged = |air: Air| {
             let mut checks = predicate(&Runs::of(measured, air));
@@ -373,47 +374,14 @@ pub fn ledger(measured: &Measured) -> Vec<Claim> {
         };
         Air::ALL.map(judged).to_vec()
     };
-    vec![
-        Claim::new(
-            "PJ1",
-            "park-jang",
-            "Fig. 3",
-            "Average throughput of the proposed scheme is at least the previous scheme’s, for Reno and for SACK, under \
-             congestion, wireless and mixed losses on WLAN and on LTE.",
-            under(pj1, |_| Vec::new()),
-        ),
-        Claim::new(
-            "PJ2",
-            "park-jang",
-            "Fig. 2",
-            "A packet that the link layer abandons is retransmitted at the third duplicate ACK (T30), by the \
-             previous scheme a round trip after the first (T48).",
-            vec![judge("one loss", pj2(measured))],
-        ),
-        Claim::new(
-            "PJ3",
-            "park-jang",
-            "Fig. 2",
-            "A loss that the link layer recovers in order is not seen by TCP but for the delay.",
-            vec![judge("LTE link layer", pj3(measured))],
-        ),
-        Claim::new(
-            "PJ4",
-            "park-jang",
-            "Handover",
-            "A handover that delays ACKs past the RTO is recognised as spurious, the window survives, and the \
-             estimator’s parameters are set to the new network.",
-            vec![judge("handovers", pj4(measured))],
-        ),
-        Claim::new(
-            "PJ5",
-            "park-jang",
-            "Fig. 3 for SCTP",
-            "(Ours.) The same differentiation on an SCTP path: it helps where the air loses packets and goes the way \
-             of TCP’s; a spurious timeout at a handover is recognised there too.",
-            under(pj5, |measured| recognised(measured, Transport::Sctp)),
-        ),
-    ]
+    texts.ledger(|id| match id {
+        "PJ1" => under(pj1, |_| Vec::new()),
+        "PJ2" => vec![judge("one loss", pj2(measured))],
+        "PJ3" => vec![judge("LTE link layer", pj3(measured))],
+        "PJ4" => vec![judge("handovers", pj4(measured))],
+        "PJ5" => under(pj5, |measured| recognised(measured, Transport::Sctp)),
+        _ => Vec::new(),
+    })
 }
 
 #[cfg(test)]

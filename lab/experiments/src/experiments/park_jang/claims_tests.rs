@@ -47,7 +47,7 @@ const LTE_MIXED: Cell = Cell { network: Network::Lte, losses: Losses::Mixed };
 
 #[test]
 fn without_runs_every_claim_is_out_of_reach() {
-    let ledger = ledger(&Measured::default());
+    let ledger = ledger(&texts(), &Measured::default());
     assert_eq!(ledger.len(), 5);
     for (claim, number) in ledger.iter().zip(1..) {
         assert_eq!(claim.id, format!("PJ{number}"));
@@ -253,8 +253,12 @@ fn both_loss_models_are_judged_and_the_plain_one_decides() {
         let run = Transfer { delivered: (run.delivered as f64 * turned) as u64, ..run };
         measured.transfers.insert(TransferKey { air: Air::Recovering, ..key }, run);
     }
-    let ledger = ledger(&measured);
+    let ledger = ledger(&texts(), &measured);
     let verdicts: Vec<Verdict> = ledger[0].judgements.iter().map(|judgement| judgement.verdict).collect();
     assert_eq!(verdicts, [Verdict::Reproduced, Verdict::NotReproduced]);
     assert_eq!(ledger[0].verdict, Verdict::Reproduced);
+}
+
+fn texts() -> Texts {
+    Texts::read(&super::super::TEXTS).unwrap()
 }

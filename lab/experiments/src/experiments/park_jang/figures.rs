@@ -69,7 +69,7 @@ fn throughputs(measured: &Measured, transports: &[Transport], label: &str, title
         .into_iter()
         .map(|air| {
             let panels = transports.iter().filter_map(|&transport| bars(measured, air, transport)).collect();
-            (Some(heading(air)), panels)
+            (Some(heading(air).into()), panels)
         })
         .filter(|(_, panels): &(_, Vec<Panel>)| !panels.is_empty())
         .collect();
@@ -175,7 +175,7 @@ fn microscope(measured: &Measured) -> Option<Figure> {
                     Some(microscope_panel(transport, scheme, run))
                 })
                 .collect();
-            (Some(transport.words()), panels)
+            (Some(transport.words().into()), panels)
         })
         .filter(|(_, panels): &(_, Vec<Panel>)| !panels.is_empty())
         .collect();

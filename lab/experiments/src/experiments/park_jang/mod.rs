@@ -4,110 +4,53 @@
 
 pub mod claims;
 pub mod figures;
-mod findings;
 pub mod grid;
 pub mod measure;
 pub mod run;
 mod sweeps;
 mod tables;
-mod words;
-
-use std::fmt::Display;
 
 use self::claims::Measured;
 use self::grid::Extent;
-use super::Experiment;
-use crate::plan::{Execution, Outcomes, ThreadsError, execute};
+use super::{Experiment, ReproduceError};
+use crate::paper::{Results, Texts};
+use crate::plan::{Execution, execute};
 use crate::report::{Data, Provenance, Report};
-use crate::scenario_file::ScenarioFile;
+use crate::scenario_file::{ScenarioFile, scenario_file};
+
+/// The texts of the report.
+const TEXTS: ScenarioFile = scenario_file!("park-jang/paper.toml");
 
 /// The entry of [`EXPERIMENTS`](super::EXPERIMENTS).
 pub const EXPERIMENT: Experiment = Experiment {
     name: "park-jang",
     summary: "TCP with loss differentiation across LTE and WLAN (Park and Jang)",
     size: |effort| Extent::of(effort).size(),
-    reproduce: |effort, execution| {
-        reproduce(&Extent::of(effort), execution, effort.command("park-jang")).map(|done| done.report)
-    },
+    reproduce: |effort, execution| reproduce(&Extent::of(effort), execution, effort.command("park-jang")),
     emulated: None,
 };
 
-/// A completed experiment.
-#[derive(Debug)]
-pub struct Reproduction {
-    /// The measurements.
-    pub measured: Measured,
-    /// The report, not yet written.
-    pub report: Report,
-}
-
-/// The numbers of completed, failed and skipped runs.
-#[derive(Default)]
-struct Count {
-    done: usize,
-    failed: Vec<(String, String)>,
-    skipped: usize,
-}
-
-impl Count {
-    /// Counts the outcomes of a plan and returns the results.
-    fn take<K: Display + Ord, T>(&mut self, outcomes: Outcomes<K, T>) -> std::collections::BTreeMap<K, T> {
-        self.done += outcomes.done.len();
-        self.failed.extend(outcomes.failed.into_iter().map(|(key, reason)| (key.to_string(), reason)));
-        self.skipped += outcomes.skipped.len();
-        outcomes.done.into_iter().collect()
-    }
-}
-
 /// Runs the experiment. The report shows `command` as the command that repeats it.
-///
-/// # Errors
-/// [`ThreadsError`]. A run that fails is listed in the report's provenance, not an error.
-pub fn reproduce(
-    extent: &Extent,
-    execution: &Execution<'_>,
-    command: String,
-) -> Result<Reproduction, ThreadsError> {
-    let mut count = Count::default();
+fn reproduce(extent: &Extent, execution: &Execution<'_>, command: String) -> Result<Report, ReproduceError> {
+    let texts = Texts::read(&TEXTS)?;
+    let mut provenance = Provenance::new(command, &run::SCENARIOS);
     let microscope = execute("park-jang microscope", extent.microscope(), execution, run::microscope)?;
     let transfers = execute("park-jang transfer", extent.transfers(), execution, run::transfer)?;
     let recoveries = execute("park-jang recovery", extent.recoveries(), execution, run::recovery)?;
     let handovers = execute("park-jang handover", extent.handovers(), execution, run::handover)?;
     let sweeps = execute("park-jang sweep", extent.sweeps(), execution, run::sweep)?;
-    let measured = Measured {
-        transfers: count.take(transfers),
-        microscope: count.take(microscope),
-        recoveries: count.take(recoveries),
-        handovers: count.take(handovers),
-        sweeps: count.take(sweeps),
+    let measured = &Measured {
+        transfers: provenance.take(transfers),
+        microscope: provenance.take(microscope),
+        recoveries: provenance.take(recoveries),
+        handovers: provenance.take(handovers),
+        sweeps: provenance.take(sweeps),
     };
-    let report = report(extent, &measured, count, command);
-    Ok(Reproduction { measured, report })
-}
-
-/// Builds the report from the measurements.
-fn report(extent: &Extent, measured: &Measured, count: Count, command: String) -> Report {
-    let ledger = claims::ledger(measured);
-    Report {
-        paper: "park-jang",
-        citation: words::CITATION,
-        title: "Was the packet lost on the air, or in a queue?".to_owned(),
-        question: words::QUESTION.into(),
+    provenance.examples = tables::examples(measured);
+    Ok(texts.report(Results {
         extent: extent_in_words(extent),
-        terms: &words::TERMS,
-        findings: findings::about(&ledger),
-        ledger,
+        ledger: claims::ledger(&texts, measured),
         figures: figures::all(measured),
-        set_up: &words::SET_UP,
-        provenance: Provenance {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            command,
-            runs: count.done,
-            failed: count.failed,
-            skipped: count.skipped,
-            scenarios: run::SCENARIOS.iter().map(ScenarioFile::source).collect(),
-            examples: tables::examples(measured),
-        },
         data: vec![
             Data {
                 name: "runs",
@@ -134,7 +77,8 @@ fn report(extent: &Extent, measured: &Measured, count: Count, command: String) -
                 csv: true,
             },
         ],
-    }
+        provenance,
+    }))
 }
 
 fn extent_in_words(extent: &Extent) -> String {

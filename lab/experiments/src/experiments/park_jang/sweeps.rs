@@ -1,5 +1,7 @@
 //! Figures of the sweeps: errors of the classifier, the gain of its own flow, the cost for another.
 
+use std::borrow::Cow;
+
 use super::claims::{Measured, Runs, kbps};
 use super::figures::{finite, from_zero, plain, tops};
 use super::grid::{
@@ -168,7 +170,7 @@ pub(super) fn exponent(measured: &Measured) -> Option<Figure> {
         .map(|(name, transport, network)| {
             let panels =
                 [gain_over_k(measured, network, transport), shares_over_k(measured, network, transport)];
-            (Some(name), panels.into_iter().flatten().collect())
+            (Some(name.into()), panels.into_iter().flatten().collect())
         })
         .filter(|(_, panels): &(_, Vec<Panel>)| !panels.is_empty())
         .collect();
@@ -262,7 +264,7 @@ pub(super) fn buffers_and_losses(measured: &Measured) -> Option<Figure> {
         BUFFERS.map(|packets| (packets.to_string(), Subject::Buffer { packets })).to_vec();
     let losses: Vec<(String, Subject)> =
         LOSSES.map(|ppm| (format!("{} %", f64::from(ppm) / 1e4), Subject::Loss { ppm })).to_vec();
-    let groups: Vec<(Option<&'static str>, Vec<Panel>)> = [
+    let groups: Vec<(Option<Cow<'static, str>>, Vec<Panel>)> = [
         ("Queues before both links, 1 % lost on the WLAN’s air", "buffer", "packets", buffers),
         ("Losses on the WLAN’s air, queues of 50 packets", "loss", "lost on the air", losses),
     ]
@@ -273,7 +275,7 @@ pub(super) fn buffers_and_losses(measured: &Measured) -> Option<Figure> {
             shares(measured, slug, axis, &points, LossTest::ParkJang),
             shares(measured, slug, axis, &points, LossTest::Stamped),
         ];
-        (Some(what), panels.into_iter().flatten().collect())
+        (Some(what.into()), panels.into_iter().flatten().collect())
     })
     .filter(|(_, panels): &(_, Vec<Panel>)| !panels.is_empty())
     .collect();

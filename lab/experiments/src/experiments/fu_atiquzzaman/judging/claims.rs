@@ -10,10 +10,11 @@
 //! - *usually increases*, *saturates*: see `USUALLY` and `SATURATED`.
 
 use super::predicted::table;
-use crate::claims::{Check, Claim, Comparison, Judgement, Order, judge};
+use crate::claims::{Check, Claim, Comparison, Order, judge};
 use crate::experiments::fu_atiquzzaman::grid::{GridKey, LossSet, MicroscopeKey, Protocol, kbps};
 use crate::experiments::fu_atiquzzaman::measure::{GridRun, Handover, Measured, Microscope};
 use crate::experiments::fu_atiquzzaman::paper::{WIRED, WIRELESS, cell};
+use crate::paper::Texts;
 use crate::stats::{Mean, median};
 use crate::words::{interval, number, signed};
 use Protocol::{Reno, Sack, Sctp};
@@ -482,49 +483,18 @@ const CONDITIONS: &str = "free parameters fitted to Table V alone";
 
 /// Returns all six claims, judged.
 #[must_use]
-pub fn ledger(measured: &Measured) -> Vec<Claim> {
+pub fn ledger(texts: &Texts, measured: &Measured) -> Vec<Claim> {
     let runs = Runs(measured);
-    let judged = |checks| -> Vec<Judgement> { vec![judge(CONDITIONS, checks)] };
-    let claim =
-        |id, figure, statement, checks| Claim::new(id, "fu-atiquzzaman", figure, statement, judged(checks));
-    vec![
-        claim(
-            "FA1",
-            "Tables V–VII",
-            "Where the bandwidth is low on either side, SCTP delivers more segments than TCP SACK, and TCP SACK more than TCP Reno.",
-            fa1(&runs),
-        ),
-        claim(
-            "FA2",
-            "Tables V–VII",
-            "Throughput usually increases with the wired and the wireless bandwidth, and saturates at higher bandwidths.",
-            fa2(&runs),
-        ),
-        claim(
-            "FA3",
-            "Figs 9, 10",
-            "SCTP's gain over both TCPs falls as the wireless bandwidth grows, and depends more on it than on the wired one.",
-            fa3(&runs),
-        ),
-        claim(
-            "FA4",
-            "Figs 6–8",
-            "Six non-consecutive losses in one window: SCTP has retransmitted all in a third of the time TCP with three SACK blocks \
-             takes (3.5 against 11 s); Reno needs a timeout.",
-            fa4(measured),
-        ),
-        claim(
-            "FA5",
-            "Figs 2, 3",
-            "A handover longer than the RTO ends in a timeout and slow start; behind a slow bottleneck the RTO is large, and fast \
-             retransmit repairs the losses.",
-            fa5(&runs),
-        ),
-        claim(
-            "FA6",
-            "Tables V–VII",
-            "Ours: what was fitted to the Reno table alone predicts the other two about as well.",
-            fa6(&runs),
-        ),
-    ]
+    texts.ledger(|id| {
+        let checks = match id {
+            "FA1" => fa1(&runs),
+            "FA2" => fa2(&runs),
+            "FA3" => fa3(&runs),
+            "FA4" => fa4(measured),
+            "FA5" => fa5(&runs),
+            "FA6" => fa6(&runs),
+            _ => Vec::new(),
+        };
+        vec![judge(CONDITIONS, checks)]
+    })
 }

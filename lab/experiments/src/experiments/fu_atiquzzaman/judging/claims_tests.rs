@@ -41,7 +41,7 @@ fn smooth(wired: u32, wireless: u32, protocol: Protocol) -> f64 {
 }
 
 fn claim(measured: &Measured, id: &str) -> Claim {
-    ledger(measured).into_iter().find(|claim| claim.id == id).unwrap()
+    ledger(&texts(), measured).into_iter().find(|claim| claim.id == id).unwrap()
 }
 
 fn verdict(measured: &Measured, id: &str) -> Verdict {
@@ -57,7 +57,7 @@ fn fails_after(id: &str, change: impl Fn(u32, u32, Protocol, f64) -> f64) {
 
 #[test]
 fn without_runs_every_claim_is_out_of_reach() {
-    let ledger = ledger(&Measured::default());
+    let ledger = ledger(&texts(), &Measured::default());
     assert_eq!(ledger.len(), 6);
     for (claim, number) in ledger.iter().zip(1..) {
         assert_eq!(claim.id, format!("FA{number}"));
@@ -242,4 +242,8 @@ fn fa6_requires_predictions_about_as_good_as_the_fit() {
     assert_eq!(verdict(&off(|protocol| if protocol == Reno { 1.1 } else { 0.8 })), Verdict::NotReproduced);
     let text = claim(&off(|protocol| if protocol == Reno { 1.2 } else { 0.75 }), "FA6").measured;
     assert!(text.contains("20.") && text.contains("2"), "{text}");
+}
+
+fn texts() -> crate::paper::Texts {
+    crate::paper::Texts::read(&crate::experiments::fu_atiquzzaman::TEXTS).unwrap()
 }

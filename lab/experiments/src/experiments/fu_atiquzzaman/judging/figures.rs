@@ -125,7 +125,7 @@ fn gains(runs: &Runs<'_>) -> Option<Figure> {
             gain_panel(number, "a", "measured", &all, ours(over)),
             gain_panel(number, "b", "paper", &all, papers(over)),
         ];
-        (Some(heading), panels)
+        (Some(heading.into()), panels)
     };
     Some(Figure {
         label: "Figs 9, 10".to_owned(),

@@ -5,6 +5,5 @@ pub mod claims;
 #[cfg(test)]
 mod claims_tests;
 pub mod figures;
-pub(super) mod findings;
 mod predicted;
 mod segments;

@@ -1,5 +1,7 @@
 //! Segment plots: transmissions, losses and acknowledgments of segments over time.
 
+use std::borrow::Cow;
+
 use super::figures::percent;
 use crate::experiments::fu_atiquzzaman::grid::{LossSet, MicroscopeKey, PLOTTED, Protocol};
 use crate::experiments::fu_atiquzzaman::measure::{Measured, Microscope, Repair, Sent};
@@ -20,7 +22,7 @@ pub(super) fn microscope(measured: &Measured) -> Option<Figure> {
             let run = measured.microscope.get(&MicroscopeKey { losses, protocol })?;
             microscope_panel(run, losses, protocol)
         };
-        (Some(heading), Protocol::ALL.into_iter().filter_map(panel).collect())
+        (Some(heading.into()), Protocol::ALL.into_iter().filter_map(panel).collect())
     });
     Some(Figure {
         label: "Figs 6–8".to_owned(),
@@ -97,7 +99,7 @@ fn microscope_panel(run: &Microscope, losses: LossSet, protocol: Protocol) -> Op
 }
 
 /// Figs 2 and 3: a handover behind a fast and behind a slow bottleneck.
-pub(super) fn handovers(measured: &Measured) -> Vec<(Option<&'static str>, Vec<Panel>)> {
+pub(super) fn handovers(measured: &Measured) -> Vec<(Option<Cow<'static, str>>, Vec<Panel>)> {
     let panel = |(number, (wired, wireless)): (u8, (u32, u32))| {
         let (key, run) = measured.grid.iter().find(|(key, run)| {
             (key.wired, key.wireless, key.protocol) == (wired, wireless, Protocol::Reno) && run.plot.is_some()

@@ -1,0 +1,201 @@
+//! The texts of a reproduction: the publication, the terms of its verdicts, its set-up, its claims, and what
+//! was found about claims that do not hold. They are in the experiment's TOML file.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use msctp_sim::scenario::compose::Text;
+use msctp_sim::scenario::document::{Document, Section};
+use msctp_sim::scenario::{Problem, ScenarioError};
+
+use crate::claims::{Claim, Judgement, Verdict};
+use crate::plan::Outcomes;
+use crate::report::{Data, Figure, Finding, Provenance, Report, SetUp};
+use crate::scenario_file::ScenarioFile;
+
+/// The publication that an experiment reproduces.
+#[derive(Clone, Debug)]
+pub struct Paper {
+    /// Short name, as `eklund`.
+    pub name: String,
+    /// Authors, title, journal.
+    pub citation: String,
+    /// Explanations of the terms in the ledger.
+    pub terms: Vec<(String, String)>,
+    /// The set-up, with what the publication leaves open.
+    pub set_up: Vec<SetUp>,
+    /// What was found about claims.
+    pub findings: Vec<Note>,
+}
+
+/// A finding about a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// The claim.
+    pub claim: String,
+    /// The observation and its cause.
+    pub text: String,
+    /// Shown beside every verdict: the verdict is a narrow one.
+    pub always: bool,
+}
+
+/// The texts of an experiment whose runs and predicates are in Rust.
+#[derive(Clone, Debug)]
+pub struct Texts {
+    title: String,
+    question: String,
+    /// The publication.
+    pub paper: Paper,
+    /// Identifier, figure and statement.
+    claims: Vec<[String; 3]>,
+}
+
+/// What the runs of an experiment gave.
+#[derive(Debug)]
+pub struct Results {
+    /// The extent of the runs, in a sentence.
+    pub extent: String,
+    /// The ledger.
+    pub ledger: Vec<Claim>,
+    /// The figures.
+    pub figures: Vec<Figure>,
+    /// The tables.
+    pub data: Vec<Data>,
+    /// The provenance of the numbers.
+    pub provenance: Provenance,
+}
+
+/// Returns the text of a required key.
+fn owned(section: &Section<'_, '_>, key: &str, example: &str) -> Result<String, Problem> {
+    section.required(key, section.text(key)?, example).map(str::to_owned)
+}
+
+impl Paper {
+    /// Reads `[paper]`, `[[term]]`, `[[set_up]]` and `[[finding]]`; `None` without `[paper]`.
+    pub(crate) fn read(top: &Section<'_, '_>) -> Result<Option<Self>, Problem> {
+        let Some(section) = top.section("paper", &["name", "citation"])? else { return Ok(None) };
+        let mut paper = Self {
+            name: owned(&section, "name", "\"eklund\"")?,
+            citation: owned(&section, "citation", "\"authors, title, year\"")?,
+            terms: Vec::new(),
+            set_up: Vec::new(),
+            findings: Vec::new(),
+        };
+        for (path, table) in top.items("term")? {
+            let term = Section::open(table, path, &["term", "means"])?;
+            paper.terms.push((owned(&term, "term", "\"…\"")?, owned(&term, "means", "\"…\"")?));
+        }
+        for (path, table) in top.items("set_up")? {
+            let line = Section::open(table, path, &["what", "paper", "ours", "why"])?;
+            let optional = |key: &str| line.text(key).map(|text| text.map(str::to_owned));
+            paper.set_up.push(SetUp {
+                what: owned(&line, "what", "\"…\"")?,
+                paper: optional("paper")?,
+                ours: owned(&line, "ours", "\"…\"")?,
+                why: optional("why")?,
+            });
+        }
+        for (path, table) in top.items("finding")? {
+            let finding = Section::open(table, path, &["claim", "text", "always"])?;
+            paper.findings.push(Note {
+                claim: owned(&finding, "claim", "\"H1\"")?,
+                text: owned(&finding, "text", "\"…\"")?,
+                always: finding.flag("always")?.unwrap_or(false),
+            });
+        }
+        Ok(Some(paper))
+    }
+
+    /// Returns the findings about claims that do not hold under some set of conditions.
+    #[must_use]
+    pub fn about(&self, ledger: &[Claim]) -> Vec<Finding> {
+        let open = |claim: &Claim| {
+            claim.judgements.iter().any(|judgement| judgement.verdict == Verdict::NotReproduced)
+        };
+        let shown =
+            |note: &&Note| ledger.iter().any(|claim| claim.id == note.claim && (note.always || open(claim)));
+        let finding = |note: &Note| Finding { id: note.claim.clone(), text: note.text.clone() };
+        self.findings.iter().filter(shown).map(finding).collect()
+    }
+}
+
+impl Texts {
+    /// Reads the texts of an experiment.
+    ///
+    /// # Errors
+    /// A fault of the file; a test excludes it.
+    pub fn read(file: &ScenarioFile) -> Result<Self, ScenarioError> {
+        let alone = Text::new(file.text, file.path);
+        let document = Document::parse(&alone)?;
+        let keys = ["title", "description", "paper", "term", "set_up", "finding", "claim"];
+        let read = || {
+            let top = Section::open(&document.root, String::new(), &keys)?;
+            let mut claims = Vec::new();
+            for (path, table) in top.items("claim")? {
+                let claim = Section::open(table, path, &["id", "figure", "says"])?;
+                let part = |key: &str| owned(&claim, key, "\"…\"");
+                claims.push([part("id")?, part("figure")?, part("says")?]);
+            }
+            let paper = top.required("paper", Paper::read(&top)?, "{ name = \"…\", citation = \"…\" }")?;
+            Ok(Self {
+                title: owned(&top, "title", "\"…\"")?,
+                question: owned(&top, "description", "\"…\"")?,
+                paper,
+                claims,
+            })
+        };
+        read().map_err(|problem| document.locate(problem))
+    }
+
+    /// Returns the ledger: every claim of the file with the judgements that `judged` gives its identifier.
+    pub fn ledger(&self, judged: impl Fn(&str) -> Vec<Judgement>) -> Vec<Claim> {
+        let claim = |[id, figure, says]: &[String; 3]| {
+            Claim::new(id.clone(), self.paper.name.clone(), figure.clone(), says.clone(), judged(id))
+        };
+        self.claims.iter().map(claim).collect()
+    }
+
+    /// Returns the report.
+    #[must_use]
+    pub fn report(&self, found: Results) -> Report {
+        let Results { extent, ledger, figures, data, provenance } = found;
+        Report {
+            paper: self.paper.name.clone(),
+            citation: self.paper.citation.clone(),
+            title: self.title.clone(),
+            question: self.question.clone(),
+            extent,
+            findings: self.paper.about(&ledger),
+            terms: self.paper.terms.clone(),
+            ledger,
+            figures,
+            set_up: self.paper.set_up.clone(),
+            provenance,
+            data,
+        }
+    }
+}
+
+impl Provenance {
+    /// Starts the provenance of a report: without runs.
+    #[must_use]
+    pub fn new(command: String, scenarios: &[ScenarioFile]) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            command,
+            runs: 0,
+            failed: Vec::new(),
+            skipped: 0,
+            scenarios: scenarios.iter().map(ScenarioFile::source).collect(),
+            examples: Vec::new(),
+        }
+    }
+
+    /// Counts the outcomes of a plan and returns the results.
+    pub fn take<K: Ord + fmt::Display, T>(&mut self, outcomes: Outcomes<K, T>) -> BTreeMap<K, T> {
+        self.runs += outcomes.done.len();
+        self.failed.extend(outcomes.failures());
+        self.skipped += outcomes.skipped.len();
+        outcomes.done.into_iter().collect()
+    }
+}

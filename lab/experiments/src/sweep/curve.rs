@@ -1,0 +1,86 @@
+//! Mean curves over the runs of a cell, and the checks on them.
+
+use super::{CheckSpec, Outcome, Selector};
+use crate::claims::Check;
+use crate::stats::Mean;
+
+impl Outcome<'_> {
+    /// Returns the mean curve of a cell: its points up to the first that a run lacks.
+    pub(super) fn curve(&self, curve: usize, cell: usize) -> Vec<(f64, Mean)> {
+        let runs: Vec<&Vec<(f64, f64)>> =
+            self.of_cell(cell).map(|(_, values)| &values.curves[curve]).collect();
+        let length = runs.iter().map(|run| run.len()).min().unwrap_or(0);
+        let at = |place: usize| {
+            let values: Vec<f64> = runs.iter().map(|run| run[place].1).collect();
+            Some((runs.first()?[place].0, Mean::of(&values)?))
+        };
+        (0..length).map_while(at).collect()
+    }
+
+    /// Checks that a mean curve rises from `from` on, and that a straight line explains a share of its
+    /// variance. A curve is complete if every run has all of its points.
+    pub(super) fn linear(
+        &self,
+        check: &CheckSpec,
+        at: &Selector,
+        (curve, from, share): (usize, f64, f64),
+    ) -> Check {
+        let sweep = self.sweep;
+        let column = &sweep.curves[curve];
+        let place = self.place(check, at);
+        let want = format!(
+            "{place}the mean {} rises from {from} on, a line explaining at least {:.0} % of it",
+            column.label,
+            share * 100.0
+        );
+        let values: Vec<usize> = at.iter().map(|(_, values)| values[0]).collect();
+        let found = sweep.cell(&values).and_then(|cell| {
+            let points = self.curve(curve, cell);
+            let longest = self.of_cell(cell).map(|(_, values)| values.curves[curve].len()).max();
+            let whole = longest == Some(points.len());
+            let later = points.into_iter().filter(|(x, _)| *x >= from);
+            line(&later.map(|(x, mean)| (x, mean.mean)).collect::<Vec<_>>()).filter(|_| whole)
+        });
+        match found {
+            None => Check::missing(want, format!("{place}no complete {}", column.label)),
+            Some((slope, explained)) => {
+                let scale = column.unit.scale(slope.abs());
+                let measured = format!(
+                    "{place}{} {:.1} {} per step, a line explains {:.0} %",
+                    column.label,
+                    slope * scale.factor,
+                    scale.symbol,
+                    explained * 100.0
+                );
+                Check::new(want, measured.replace('-', "−"), slope > 0.0 && explained >= share)
+            }
+        }
+    }
+}
+
+/// Returns the slope of the least-squares line through `(x, y)` and the share of the variance it explains.
+fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
+    let n = points.len() as f64;
+    let mean = |part: fn(&(f64, f64)) -> f64| points.iter().map(part).sum::<f64>() / n;
+    let (x, y) = (mean(|p| p.0), mean(|p| p.1));
+    let sum = |f: &dyn Fn(f64, f64) -> f64| points.iter().map(|p| f(p.0 - x, p.1 - y)).sum::<f64>();
+    let (xx, xy, yy) = (sum(&|x, _| x * x), sum(&|x, y| x * y), sum(&|_, y| y * y));
+    // A flat line has no variance to explain.
+    let explained = if yy > 0.0 { xy * xy / (xx * yy) } else { 0.0 };
+    (xx > 0.0).then(|| (xy / xx, explained))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_is_fitted_with_its_explained_variance() {
+        let straight: Vec<(f64, f64)> = (0..10).map(|n| (f64::from(n), 3.0 + 2.0 * f64::from(n))).collect();
+        let (slope, explained) = line(&straight).unwrap();
+        assert!((slope - 2.0).abs() < 1e-9 && (explained - 1.0).abs() < 1e-9);
+        assert_eq!(line(&[(0.0, 1.0), (1.0, 1.0)]), Some((0.0, 0.0)));
+        assert_eq!(line(&[(1.0, 1.0), (1.0, 2.0)]), None);
+        assert_eq!(line(&[]), None);
+    }
+}

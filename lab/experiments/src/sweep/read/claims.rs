@@ -1,0 +1,119 @@
+//! Reads the claims.
+
+use msctp_sim::scenario::Problem;
+use msctp_sim::scenario::document::Section;
+
+use super::quantities::{constant, quantity, selector};
+use crate::sweep::{Against, CheckSpec, ClaimSpec, Relation, Selector, Sweep, Wants};
+
+/// Where a relation is written.
+type Relations = [(&'static str, Relation); 7];
+
+const RELATIONS: Relations = [
+    ("below", Relation::Below),
+    ("above", Relation::Above),
+    ("within", Relation::Within),
+    ("near", Relation::Near),
+    ("level", Relation::Level),
+    ("at_least", Relation::AtLeast),
+    ("at_most", Relation::AtMost),
+];
+
+/// The keys of a check.
+const CHECK: [&str; 15] = [
+    "metric", "a", "below", "above", "within", "near", "level", "at_least", "at_most", "than", "margin",
+    "at", "curve", "linear", "from",
+];
+
+pub(super) fn claims(top: &Section<'_, '_>, sweep: &Sweep) -> Result<Vec<ClaimSpec>, Problem> {
+    let mut claims: Vec<ClaimSpec> = Vec::new();
+    for (path, table) in top.items("claim")? {
+        let own = ["id", "figure", "says", "check"];
+        let section = Section::open(table, path.clone(), &[&own[..], &CHECK].concat())?;
+        let id = section.required("id", section.text("id")?, "\"H1\"")?.to_owned();
+        if claims.iter().any(|other| other.id == id) {
+            let message = format!("\"{id}\" is used twice: want ids that differ");
+            return Err(Problem::new(format!("{path}.id"), message));
+        }
+        let at = selector(&section, "at", sweep)?.unwrap_or_default();
+        let mut checks = Vec::new();
+        for (path, table) in section.items("check")? {
+            checks.push(check(&Section::open(table, path, &CHECK)?, &at, sweep)?);
+        }
+        if checks.is_empty() {
+            checks.push(check(&section, &at, sweep)?);
+        }
+        let says = section.text("says")?.map(str::to_owned);
+        let says = says.unwrap_or_else(|| sweep.statement(&checks));
+        claims.push(ClaimSpec {
+            id,
+            figure: section.text("figure")?.unwrap_or_default().to_owned(),
+            says,
+            checks,
+        });
+    }
+    Ok(claims)
+}
+
+fn check(section: &Section<'_, '_>, outer: &Selector, sweep: &Sweep) -> Result<CheckSpec, Problem> {
+    let mut at = selector(section, "at", sweep)?.unwrap_or_default();
+    at.extend(
+        outer.iter().filter(|(axis, _)| at.iter().all(|(own, _)| own != axis)).cloned().collect::<Vec<_>>(),
+    );
+    at.sort_unstable();
+    if section.has("curve") {
+        return Ok(CheckSpec { at, what: linear(section, sweep)? });
+    }
+    let of = section.required("metric", quantity(section, "metric", sweep)?, "\"a metric's name\"")?;
+    let than = quantity(section, "than", sweep)?.unwrap_or(of);
+    let a = selector(section, "a", sweep)?.unwrap_or_default();
+    let given: Vec<_> = RELATIONS.into_iter().filter(|(key, _)| section.has(key)).collect();
+    let [(key, relation)] = given[..] else {
+        let names = RELATIONS.map(|(key, _)| key).join(", ");
+        let message = format!("want exactly one of {names}, as below = {{ policy = \"inherit\" }}");
+        return Err(Problem::new(section.path(), message));
+    };
+    let against = match section.is_table(key) {
+        true => Against::Cells(selector(section, key, sweep)?.unwrap_or_default()),
+        false => Against::Constant(constant(section, key, sweep.unit(of).unit)?),
+    };
+    if let Against::Cells(cells) = &against
+        && let Some(&(axis, _)) = cells.iter().find(|(axis, _)| a.iter().all(|(own, _)| own != axis))
+    {
+        let name = &sweep.axes[axis].name;
+        let message = format!("names no {name}, but {key} does: want a = {{ {name} = \"…\" }}");
+        return Err(Problem::new(section.key("a"), message));
+    }
+    let shares = matches!(relation, Relation::AtLeast | Relation::AtMost);
+    let margin = margin(section, if shares { 1.0 } else { 0.0 })?;
+    if matches!(relation, Relation::Within | Relation::Near) && margin == 0.0 {
+        return Err(Problem::new(section.key("margin"), format!("missing: want margin = \"5%\" with {key}")));
+    }
+    Ok(CheckSpec { at, what: Wants::Relation { of, a, relation, than, against, margin } })
+}
+
+/// Reads `curve = "transfer"`, `from = 30`, `linear = "80%"`.
+fn linear(section: &Section<'_, '_>, sweep: &Sweep) -> Result<Wants, Problem> {
+    let name = section.text("curve")?.unwrap_or_default();
+    let curve = sweep.curves.iter().position(|curve| curve.name == name);
+    let curve =
+        curve.ok_or_else(|| Problem::new(section.key("curve"), format!("there is no [curve.{name}]")))?;
+    let share = percent(section, "linear")?;
+    let share = section.required("linear", share, "\"80%\"")?;
+    Ok(Wants::Linear { curve, from: section.number("from")?.unwrap_or(0.0), share })
+}
+
+/// Reads `margin = "2%"`.
+fn margin(section: &Section<'_, '_>, without: f64) -> Result<f64, Problem> {
+    Ok(percent(section, "margin")?.unwrap_or(without))
+}
+
+fn percent(section: &Section<'_, '_>, key: &str) -> Result<Option<f64>, Problem> {
+    let Some(text) = section.text(key)? else { return Ok(None) };
+    let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    let share = percent.filter(|percent| (0.0..=1000.0).contains(percent)).map(|percent| percent / 100.0);
+    share.map(Some).ok_or_else(|| {
+        let message = format!("\"{text}\" is not a {key}: want a share, as \"2%\"");
+        Problem::new(section.key(key), message)
+    })
+}

@@ -1,0 +1,345 @@
+//! Reads a sweep file. The first fault is reported with its line, its key and what is allowed, before
+//! anything runs.
+
+mod axes;
+mod claims;
+mod quantities;
+mod views;
+
+use std::cell::RefCell;
+use std::path::Path;
+
+use msctp_sim::scenario::compose::{self, Text};
+use msctp_sim::scenario::document::{Document, Section};
+use msctp_sim::scenario::{Problem, Scenario, ScenarioError};
+use sha2::{Digest, Sha256};
+use toml::de::{DeTable, DeValue};
+
+pub(super) use self::axes::plain_text;
+use self::axes::{axes, fill, overrides};
+use self::claims::claims;
+pub(super) use self::quantities::selector;
+use self::quantities::{columns, contrasts};
+use super::{Cell, Column, Draw, Of, Quantity, Selector, Sweep, TableSpec, contains};
+use crate::metrics::Wanted;
+use crate::paper::Paper;
+use crate::report::Source;
+use crate::sweep::real::Real;
+
+/// Returns the text of a file by its path, or the reason why it cannot be read.
+type Open<'f> = dyn Fn(&str) -> Result<String, String> + 'f;
+
+const KEYS: [&str; 19] = [
+    "title",
+    "description",
+    "scenario",
+    "seeds",
+    "set",
+    "axis",
+    "metric",
+    "curve",
+    "comparison",
+    "table",
+    "figure",
+    "claim",
+    "judged",
+    "quick",
+    "real",
+    "paper",
+    "term",
+    "set_up",
+    "finding",
+];
+
+/// The largest number of runs; a mistyped range of seeds is rejected instead of filling the memory.
+const MOST_RUNS: usize = 1_000_000;
+
+impl Sweep {
+    /// Reads and checks a sweep file and every scenario of it. `file` is its path, for errors; paths of
+    /// scenarios are relative to its folder. `open` reads them.
+    ///
+    /// # Errors
+    /// The first fault, with its line, its key and what is allowed.
+    pub fn read(text: &str, file: &str, open: &Open<'_>) -> Result<Self, ScenarioError> {
+        let alone = Text::new(text, file);
+        let document = Document::parse(&alone)?;
+        let sweep =
+            Reader { file, open, sources: RefCell::new(vec![source(file, text)]) }.sweep(&document.root);
+        sweep.map_err(|problem| document.locate(problem))
+    }
+}
+
+impl Sweep {
+    /// Adds a table and a figure of every metric if the file has none and is no publication's.
+    fn add_defaults(&mut self) {
+        if self.paper.is_some() {
+            return;
+        }
+        let metrics = || (0..self.metrics.len()).map(Quantity::Metric);
+        if self.tables.is_empty() {
+            let table = |cells| TableSpec {
+                title: self.label(cells).to_owned(),
+                rows: (!self.axes.is_empty()).then_some(0),
+                columns: (self.axes.len() > 1).then_some(1),
+                cells,
+                note: None,
+                tones: None,
+                at: Selector::new(),
+            };
+            self.tables = metrics().map(table).collect();
+        }
+        let several = |axis: &usize| self.axes[*axis].values.len() > 1;
+        let numeric = |axis: &usize| self.axes[*axis].values.iter().all(|value| value.number.is_some());
+        let axes = || (0..self.axes.len()).filter(several);
+        if self.figures.is_empty()
+            && let Some(x) = axes().rfind(numeric).or_else(|| axes().next())
+        {
+            let series = axes().find(|axis| *axis != x);
+            let figures =
+                metrics().enumerate().map(|(number, y)| self.default_figure(number + 1, x, y, series));
+            self.figures = figures.collect();
+        }
+    }
+}
+
+/// Returns a file for the provenance.
+fn source(path: &str, text: &str) -> Source {
+    Source { path: path.to_owned(), sha256: hex(text.as_bytes()), text: text.to_owned() }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+struct Reader<'r> {
+    file: &'r str,
+    open: &'r Open<'r>,
+    /// The files read so far.
+    sources: RefCell<Vec<Source>>,
+}
+
+impl Reader<'_> {
+    fn sweep(self, root: &DeTable<'_>) -> Result<Sweep, Problem> {
+        let top = Section::open(root, String::new(), &KEYS)?;
+        let name =
+            Path::new(self.file).file_stem().map_or(self.file, |stem| stem.to_str().unwrap_or("sweep"));
+        let mut sweep = Sweep {
+            file: self.file.to_owned(),
+            title: top.text("title")?.unwrap_or(name).to_owned(),
+            description: top.text("description")?.unwrap_or_default().to_owned(),
+            seeds: seeds(&top)?,
+            axes: axes(&top)?,
+            metrics: Vec::new(),
+            curves: Vec::new(),
+            cells: Vec::new(),
+            sources: Vec::new(),
+            grid: Vec::new(),
+            reduced: false,
+            judged: None,
+            paper: Paper::read(&top)?,
+            quick: None,
+            real: None,
+            contrasts: Vec::new(),
+            tables: Vec::new(),
+            figures: Vec::new(),
+            claims: Vec::new(),
+        };
+        sweep.grid = grid(&sweep)?;
+        sweep.judged = quantities::axis(&top, "judged", &sweep)?;
+        sweep.metrics = columns(&top, "metric", &sweep)?;
+        sweep.curves = columns(&top, "curve", &sweep)?;
+        if sweep.metrics.is_empty() {
+            let message = "missing: want a table [metric.NAME] with of = \"handover.gap\"";
+            return Err(Problem::new("metric", message));
+        }
+        sweep.contrasts = contrasts(&top, &sweep)?;
+        sweep.quick = quick(&top, &sweep)?;
+        sweep.real = Real::read(&top, &sweep)?;
+        for (path, table) in top.items("table")? {
+            sweep.tables.push(views::table(table, path, &sweep)?);
+        }
+        for (number, (path, table)) in top.items("figure")?.into_iter().enumerate() {
+            sweep.figures.push(views::figure(table, path, number + 1, &sweep)?);
+        }
+        sweep.add_defaults();
+        sweep.claims = claims(&top, &sweep)?;
+        sweep.check_findings()?;
+        sweep.cells = self.cells(&top, &sweep)?;
+        sweep.sources = self.sources.into_inner();
+        Ok(sweep)
+    }
+
+    fn cells(&self, top: &Section<'_, '_>, sweep: &Sweep) -> Result<Vec<Cell>, Problem> {
+        let default = top.text("scenario")?;
+        let base = overrides(top, "set")?;
+        let mut cells = Vec::with_capacity(sweep.grid.len());
+        for values in &sweep.grid {
+            let chosen = || sweep.axes.iter().zip(values).map(|(axis, &value)| &axis.values[value]);
+            let own = chosen().filter_map(|value| value.scenario.as_deref()).next_back();
+            let example = "\"walk.toml\", or one in every value of an axis";
+            let name = top.required("scenario", own.or(default), example)?;
+            let set = base.iter().chain(chosen().flat_map(|value| &value.set)).cloned().collect();
+            let draws = chosen().flat_map(|value| value.draws.iter().cloned()).collect();
+            cells.push(self.cell(sweep, values, name, (set, draws))?);
+        }
+        Ok(cells)
+    }
+
+    fn cell(
+        &self,
+        sweep: &Sweep,
+        values: &[usize],
+        name: &str,
+        (overrides, draws): (Vec<String>, Vec<Draw>),
+    ) -> Result<Cell, Problem> {
+        let path = beside(self.file, name);
+        let text = self.text(&path).map_err(|why| Problem::new("scenario", why))?;
+        let others = RefCell::new(String::new());
+        let open = |name: &str| {
+            let path = beside(&path, name);
+            let text = self.text(&path)?;
+            others.borrow_mut().push_str(&format!("{path} {}\n", hex(text.as_bytes())));
+            Ok(text)
+        };
+        let within = |why: String| {
+            let named = sweep.named(values);
+            if named.is_empty() { why } else { format!("with {named}: {why}") }
+        };
+        let first: Vec<String> =
+            overrides.iter().cloned().chain(draws.iter().map(|draw| draw.set(sweep.seeds[0]))).collect();
+        let mut scenario = Scenario::from_toml_and_files(&text, &path, &first, &open)
+            .map_err(|error| Problem::new("scenario", within(error.to_string())))?;
+        let wanted = |kind: &str, columns: &[Column]| {
+            let one = |column: &Column| self.wanted(sweep, values, column, &scenario, kind);
+            columns.iter().map(one).collect::<Result<Vec<_>, Problem>>()
+        };
+        let located = |problem: Problem| Problem::new(problem.key, within(problem.message));
+        let metrics = wanted("metric", &sweep.metrics).map_err(located)?;
+        let curves = wanted("curve", &sweep.curves).map_err(located)?;
+        let ranges = sweep.metrics.iter().map(|column| range(sweep, values, column));
+        let ranges = ranges.collect::<Result<Vec<_>, Problem>>().map_err(located)?;
+        metrics.iter().chain(&curves).flatten().for_each(|wanted| wanted.enable(&mut scenario));
+        let named = metrics.iter().chain(&curves).flatten().map(Wanted::to_string).collect::<Vec<_>>();
+        let draws_text: String = draws.iter().map(|draw| format!("\n{draw:?}")).collect();
+        let hash = format!(
+            "{text}\n{}{}{draws_text}\n{}",
+            others.into_inner(),
+            overrides.join("\n"),
+            named.join(" ")
+        );
+        let values = values.to_vec();
+        let hash = hex(hash.as_bytes());
+        Ok(Cell { values, overrides, draws, path, scenario, metrics, ranges, curves, hash })
+    }
+
+    /// Returns the metric or curve of the registry in a cell; `None`: it is not computed there.
+    fn wanted(
+        &self,
+        sweep: &Sweep,
+        values: &[usize],
+        column: &Column,
+        scenario: &Scenario,
+        kind: &str,
+    ) -> Result<Option<Wanted>, Problem> {
+        let Of::Registry(text) = &column.of else { return Ok(None) };
+        if !contains(&column.only, values) {
+            return Ok(None);
+        }
+        let key = || format!("{kind}.{}.of", column.name);
+        let text = fill(text, sweep, values).map_err(|why| Problem::new(key(), why))?;
+        let wanted = Wanted::parse(&text).map_err(|why| Problem::new(key(), why))?;
+        wanted.check(scenario).map_err(|why| Problem::new(key(), why))?;
+        Ok(Some(wanted))
+    }
+
+    /// Returns the text of a file, which is read once.
+    fn text(&self, path: &str) -> Result<String, String> {
+        if let Some(known) = self.sources.borrow().iter().find(|source| source.path == path) {
+            return Ok(known.text.clone());
+        }
+        let text = (self.open)(path)?;
+        self.sources.borrow_mut().push(source(path, &text));
+        Ok(text)
+    }
+}
+
+/// Returns the path of a file that another file names.
+pub(super) fn beside(file: &str, name: &str) -> String {
+    let folder = Path::new(file).parent().unwrap_or(Path::new(""));
+    compose::beside(&folder.to_string_lossy(), name)
+}
+
+/// Reads `seeds = "1..30"` or `seeds = [1, 7]`.
+fn seeds(top: &Section<'_, '_>) -> Result<Vec<u64>, Problem> {
+    let want = "want seeds = \"1..30\" (both included), or a list, as [1, 7]";
+    let seeds = if top.is_string("seeds") {
+        let text = top.text("seeds")?.unwrap_or_default();
+        let range = text
+            .split_once("..")
+            .and_then(|(from, to)| Some((from.trim().parse::<u64>().ok()?, to.trim().parse::<u64>().ok()?)));
+        match range {
+            Some((from, to)) if from <= to && to - from < MOST_RUNS as u64 => (from..=to).collect(),
+            _ => return Err(Problem::new("seeds", format!("\"{text}\" is not a range of seeds: {want}"))),
+        }
+    } else {
+        top.required("seeds", top.integers("seeds")?, "\"1..30\"")?
+    };
+    let mut sorted = seeds.clone();
+    sorted.sort_unstable();
+    sorted.dedup();
+    if seeds.is_empty() || sorted.len() != seeds.len() {
+        return Err(Problem::new("seeds", format!("want at least one seed, and each once: {want}")));
+    }
+    Ok(seeds)
+}
+
+/// Returns every combination of the axes' values that their `only` allow.
+fn grid(sweep: &Sweep) -> Result<Vec<Vec<usize>>, Problem> {
+    let all = sweep.axes.iter().map(|axis| axis.values.len()).product::<usize>();
+    if all.saturating_mul(sweep.seeds.len()) > MOST_RUNS {
+        let message = format!("{all} cells with {} seeds: want at most {MOST_RUNS} runs", sweep.seeds.len());
+        return Err(Problem::new("seeds", message));
+    }
+    let mut grid: Vec<Vec<usize>> = vec![Vec::new()];
+    for axis in &sweep.axes {
+        let longer = |values: &Vec<usize>| {
+            (0..axis.values.len()).map(|value| [&values[..], &[value]].concat()).collect::<Vec<_>>()
+        };
+        grid = grid.iter().flat_map(longer).collect();
+    }
+    let allowed = |values: &Vec<usize>| {
+        sweep.axes.iter().zip(values).all(|(axis, &value)| contains(&axis.values[value].only, values))
+    };
+    grid.retain(allowed);
+    if grid.is_empty() {
+        Err(Problem::new("axis", "no combination is left: want fewer only"))
+    } else {
+        Ok(grid)
+    }
+}
+
+/// Returns the range of a metric in a cell.
+fn range(sweep: &Sweep, values: &[usize], column: &Column) -> Result<Option<[f64; 2]>, Problem> {
+    let Some(ends) = &column.between else { return Ok(None) };
+    let end = |text: &String| {
+        let problem = |why| Problem::new(format!("metric.{}.between", column.name), why);
+        let text = fill(text, sweep, values).map_err(problem)?;
+        quantities::number(&text, column.unit.unit).map_err(problem)
+    };
+    Ok(Some([end(&ends[0])?, end(&ends[1])?]))
+}
+
+/// Reads `[quick]`: the seeds and cells of `--quick`.
+fn quick(top: &Section<'_, '_>, sweep: &Sweep) -> Result<Option<(usize, Selector)>, Problem> {
+    let Some(section) = top.section("quick", &["seeds", "at"])? else { return Ok(None) };
+    let seeds = section.integer("seeds", 1, sweep.seeds.len() as i128)?.unwrap_or(3);
+    Ok(Some((seeds, selector(&section, "at", sweep)?.unwrap_or_default())))
+}
+
+/// Returns the value of a list or of a single value.
+pub(super) fn list<'d, 't>(value: &'d DeValue<'t>) -> Vec<&'d DeValue<'t>> {
+    match value {
+        DeValue::Array(items) => items.iter().map(toml::Spanned::get_ref).collect(),
+        one => vec![one],
+    }
+}

@@ -1,0 +1,179 @@
+//! Reads tables and figures.
+
+use msctp_sim::scenario::Problem;
+use msctp_sim::scenario::document::Section;
+use toml::de::{DeTable, DeValue};
+
+use super::quantities::{axis, find_axis, quantity, selector};
+use super::{axes::plain_text, list};
+use crate::sweep::{Drawn, FigureSpec, PanelSpec, Quantity, Sweep, TableSpec};
+
+pub(super) fn table(table: &DeTable<'_>, path: String, sweep: &Sweep) -> Result<TableSpec, Problem> {
+    let keys = ["title", "rows", "columns", "cells", "note", "good", "bad", "at"];
+    let section = Section::open(table, path, &keys)?;
+    let cells = section.required("cells", quantity(&section, "cells", sweep)?, "\"a metric's name\"")?;
+    let tones = match (section.number("good")?, section.number("bad")?) {
+        (Some(good), Some(bad)) if good != bad => Some((good, bad)),
+        (None, None) => None,
+        _ => {
+            let message = "want good and bad together, and different, as good = 0.02 and bad = 0.1";
+            return Err(Problem::new(section.path(), message));
+        }
+    };
+    Ok(TableSpec {
+        title: section.text("title")?.unwrap_or(sweep.label(cells)).to_owned(),
+        rows: axis(&section, "rows", sweep)?,
+        columns: axis(&section, "columns", sweep)?,
+        cells,
+        note: quantity(&section, "note", sweep)?,
+        tones,
+        at: selector(&section, "at", sweep)?.unwrap_or_default(),
+    })
+}
+
+/// The keys of a chart.
+const CHART: [&str; 9] = ["slug", "x", "y", "series", "at", "range", "marks", "dots", "intervals"];
+
+pub(super) fn figure(
+    table: &DeTable<'_>,
+    path: String,
+    number: usize,
+    sweep: &Sweep,
+) -> Result<FigureSpec, Problem> {
+    let own = ["label", "title", "caption", "panel"];
+    let section = Section::open(table, path, &[&own[..], &CHART].concat())?;
+    let label = section.text("label")?.map_or_else(|| format!("Figure {number}"), str::to_owned);
+    let slug = match section.has("label") {
+        true => label.to_lowercase().chars().filter(char::is_ascii_alphanumeric).collect(),
+        false => format!("figure-{number}"),
+    };
+    let mut panels = Vec::new();
+    if section.has("panel") {
+        for (inside, (path, table)) in section.items("panel")?.into_iter().enumerate() {
+            let panel = Section::open(table, path, &[&["caption"][..], &CHART].concat())?;
+            panels.push(chart(&panel, panel.text("caption")?, format!("{slug}-{}", inside + 1), sweep)?);
+        }
+    } else {
+        panels.push(chart(&section, None, slug, sweep)?);
+    }
+    let first = match panels.first().map(|panel| panel.draw) {
+        Some(Drawn::Over { y, .. }) => sweep.label(y),
+        Some(Drawn::Curve { curve, .. }) => &sweep.curves[curve].label,
+        None => return Err(Problem::new(section.key("panel"), "is empty: want at least one panel")),
+    };
+    Ok(FigureSpec {
+        title: section.text("title")?.unwrap_or(first).to_owned(),
+        caption: section.text("caption")?.unwrap_or("Means with their 95 % confidence intervals.").to_owned(),
+        label,
+        panels,
+    })
+}
+
+fn chart(
+    section: &Section<'_, '_>,
+    caption: Option<&str>,
+    slug: String,
+    sweep: &Sweep,
+) -> Result<PanelSpec, Problem> {
+    let curves = || sweep.curves.iter().map(|curve| curve.name.as_str());
+    let y = section.text("y")?.unwrap_or_default();
+    let draw = match curves().position(|name| name == y) {
+        Some(curve) if !section.has("x") => {
+            let dots = section.flag("dots")?.unwrap_or(false);
+            Drawn::Curve { curve, dots, intervals: intervals(section)? }
+        }
+        Some(_) => {
+            return Err(Problem::new(
+                section.key("x"),
+                format!("{y} is a curve, which has its own x: want none"),
+            ));
+        }
+        None => Drawn::Over {
+            y: section.required("y", quantity(section, "y", sweep)?, "\"a metric's name\"")?,
+            x: section.required("x", axis(section, "x", sweep)?, "\"an axis\"")?,
+        },
+    };
+    let series = section.value("series").map(list).unwrap_or_default();
+    let series =
+        series.into_iter().map(|name| find_axis(section.key("series"), &plain_text(name), &sweep.axes));
+    let range = match section.numbers("range")?.as_deref() {
+        None => None,
+        Some(&[from, to]) if from < to => Some([from, to]),
+        Some(_) => {
+            return Err(Problem::new(
+                section.key("range"),
+                "want two numbers, the smaller first, as [0, 60]",
+            ));
+        }
+    };
+    Ok(PanelSpec {
+        slug: section.text("slug")?.map_or(slug, str::to_owned),
+        caption: caption.unwrap_or_default().to_owned(),
+        draw,
+        series: series.collect::<Result<_, _>>()?,
+        at: selector(section, "at", sweep)?.unwrap_or_default(),
+        range,
+        marks: marks(section)?,
+    })
+}
+
+/// Reads `intervals = [30, 2]`.
+fn intervals(section: &Section<'_, '_>) -> Result<Option<(usize, usize)>, Problem> {
+    match section.integers("intervals")?.as_deref() {
+        None => Ok(None),
+        Some(&[every, apart]) if every > 0 && apart < every => Ok(Some((every as usize, apart as usize))),
+        Some(_) => {
+            let message = "want the points from one interval to the next, and fewer between those of two curves, as [30, 2]";
+            Err(Problem::new(section.key("intervals"), message))
+        }
+    }
+}
+
+/// Reads `marks = { handover = 60 }`.
+fn marks(section: &Section<'_, '_>) -> Result<Vec<(String, f64)>, Problem> {
+    let table = match section.value("marks") {
+        None => return Ok(Vec::new()),
+        Some(DeValue::Table(table)) => table,
+        Some(other) => return Err(section.wrong_type("marks", other, "places on x, as { handover = 60 }")),
+    };
+    let mut marks = Vec::new();
+    for (name, value) in table {
+        let text = plain_text(value.get_ref());
+        let place = text.parse::<f64>().map_err(|_| {
+            Problem::new(
+                format!("{}.{}", section.key("marks"), name.get_ref()),
+                format!("{text} is no number"),
+            )
+        })?;
+        marks.push((name.get_ref().to_string(), place));
+    }
+    marks.sort_by(|a, b| a.1.total_cmp(&b.1));
+    Ok(marks)
+}
+
+impl Sweep {
+    /// Returns the figure of a metric of a file that describes none.
+    pub(super) fn default_figure(
+        &self,
+        number: usize,
+        x: usize,
+        y: Quantity,
+        series: Option<usize>,
+    ) -> FigureSpec {
+        let panel = PanelSpec {
+            slug: format!("figure-{number}"),
+            caption: String::new(),
+            draw: Drawn::Over { x, y },
+            series: series.into_iter().collect(),
+            at: Vec::new(),
+            range: None,
+            marks: Vec::new(),
+        };
+        FigureSpec {
+            label: format!("Figure {number}"),
+            title: self.label(y).to_owned(),
+            caption: "Means with their 95 % confidence intervals.".to_owned(),
+            panels: vec![panel],
+        }
+    }
+}
