@@ -67,7 +67,7 @@ pub const METRICS: &[Metric] = &[
         handovers::share),
     metric!("handover.at", Unit::Seconds, "time of that change; the earliest association's", Association, Range, None,
         handovers::at),
-    metric!("handover.cwnd", Unit::Bytes, "congestion window that the handover policy gave the new path at that change; mean of the \
+    metric!("handover.cwnd", Unit::Bytes, "first congestion window of the new path, as the handover policy set it at that change; mean of the \
         associations that handed over", Association, Range, Trace, paths::start_cwnd),
     metric!("handover.count", TIMES, "changes of the sender's primary path later than 2 s (or in the range)",
         Association, Range, None, handovers::count),

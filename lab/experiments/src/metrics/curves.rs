@@ -5,14 +5,12 @@ use msctp_units::{Span, Time};
 
 use super::network::transfers;
 use super::paths::{primary, senders, window};
-use super::{Results, Wanted};
-
-type Curve = Result<Vec<(f64, f64)>, String>;
+use super::{Points, Results, Wanted};
 
 /// Time between two points of a window.
 const STEP: Span = Span::from_millis(100);
 
-pub(super) fn transfer(results: &Results<'_>, wanted: &Wanted) -> Curve {
+pub(super) fn transfer(results: &Results<'_>, wanted: &Wanted) -> Points {
     let first = results.series.messages.iter().find(|messages| wanted.covers(&messages.app));
     let messages = first.ok_or("the messages were not recorded")?;
     Ok(transfers(messages, wanted)
@@ -23,7 +21,7 @@ pub(super) fn transfer(results: &Results<'_>, wanted: &Wanted) -> Curve {
 }
 
 /// Adds up the rates of the series that `is_one` chooses, a point in the middle of each interval.
-fn rates(results: &Results<'_>, wanted: &Wanted, is_one: impl Fn(&str) -> bool) -> Curve {
+fn rates(results: &Results<'_>, wanted: &Wanted, is_one: impl Fn(&str) -> bool) -> Points {
     let range = wanted.range();
     let mut sums: Vec<u64> = Vec::new();
     let mut interval = Span::ZERO;
@@ -40,17 +38,17 @@ fn rates(results: &Results<'_>, wanted: &Wanted, is_one: impl Fn(&str) -> bool) 
     Ok(chosen.map(|(number, &sum)| ((number as f64 + 0.5) * seconds, sum as f64 * 8.0 / seconds)).collect())
 }
 
-pub(super) fn goodput(results: &Results<'_>, wanted: &Wanted) -> Curve {
+pub(super) fn goodput(results: &Results<'_>, wanted: &Wanted) -> Points {
     let named = |name: &str| results.summary.associations.iter().any(|a| a.name == name);
     rates(results, wanted, |name| wanted.covers(name) && named(name))
 }
 
-pub(super) fn tcp_goodput(results: &Results<'_>, wanted: &Wanted) -> Curve {
+pub(super) fn tcp_goodput(results: &Results<'_>, wanted: &Wanted) -> Points {
     let named = |name: &str| results.summary.tcp.iter().any(|tcp| tcp.name == name);
     rates(results, wanted, |name| wanted.covers(name) && named(name))
 }
 
-pub(super) fn cwnd(results: &Results<'_>, wanted: &Wanted) -> Curve {
+pub(super) fn cwnd(results: &Results<'_>, wanted: &Wanted) -> Points {
     let trace = senders(results, wanted).into_iter().next().ok_or("no association has a trace")?;
     let range = wanted.range();
     let steps = (results.summary.duration / STEP.as_secs_f64()).round() as u64;

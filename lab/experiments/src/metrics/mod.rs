@@ -154,8 +154,11 @@ enum Compute {
     /// A number.
     Value(fn(&Results<'_>, &Wanted) -> Result<f64, String>),
     /// Values by x, and the name of x.
-    Curve(&'static str, fn(&Results<'_>, &Wanted) -> Result<Vec<(f64, f64)>, String>),
+    Curve(&'static str, fn(&Results<'_>, &Wanted) -> Points),
 }
+
+/// The points of a curve, by x, or why there is none.
+pub type Points = Result<Vec<(f64, f64)>, String>;
 
 impl fmt::Debug for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -291,7 +294,7 @@ impl Wanted {
     ///
     /// # Errors
     /// Why the run has none.
-    pub fn curve(&self, results: &Results<'_>) -> Result<Vec<(f64, f64)>, String> {
+    pub fn curve(&self, results: &Results<'_>) -> Points {
         let points = match self.metric.compute {
             Compute::Curve(_, compute) => compute(results, self),
             Compute::Value(_) => Err("is a number, not a curve".to_owned()),

@@ -124,15 +124,25 @@ fn path_of(kind: TraceKind) -> Option<PathId> {
     }
 }
 
-/// Returns the window that the handover policy gave the new path at the first handover.
+/// Returns the window that the handover policy gave the new path at the first handover, or its first window.
 pub(super) fn start_cwnd(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
     let first = handovers::at(results, wanted)?;
     let of = |trace: &&TraceSeries| {
-        trace.marks.iter().find_map(|mark| match mark.kind {
-            TraceKind::StartState { cwnd, .. } if mark.at.as_secs_f64() >= first - 1e-9 => Some(cwnd as f64),
+        let after = || trace.marks.iter().filter(|mark| mark.at.as_secs_f64() >= first - 1e-9);
+        let given = after().find_map(|mark| match mark.kind {
+            TraceKind::StartState { cwnd, .. } => Some(cwnd),
             _ => None,
-        })
+        });
+        // A policy that sets nothing leaves the path the window that it has.
+        let left = || {
+            let path = after().find_map(|mark| match mark.kind {
+                TraceKind::Primary { to, .. } => Some(to),
+                _ => None,
+            })?;
+            trace.window.path.iter().position(|of| *of == path).map(|first| trace.window.cwnd[first])
+        };
+        given.or_else(left).map(|cwnd| cwnd as f64)
     };
     let values: Vec<f64> = senders(results, wanted).iter().filter_map(of).collect();
-    mean(&values, "the handover policy gave the new path no starting state")
+    mean(&values, "the new path had no window")
 }

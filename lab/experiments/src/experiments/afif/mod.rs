@@ -29,19 +29,19 @@ pub const EXPERIMENT: Experiment = Experiment {
     reproduce: |effort, execution| {
         let extent = Extent::of(effort);
         let outcomes = execute("afif", extent.runs(), execution, run::run)?;
-        Ok(conclude(Texts::read(&TEXTS)?, &extent, outcomes, effort.command("afif")))
+        Ok(conclude(&Texts::read(&TEXTS)?, &extent, outcomes, effort.command("afif")))
     },
     emulated: None,
 };
 
 /// Builds the report from the measurements.
-fn conclude(texts: Texts, extent: &Extent, outcomes: Outcomes<RunKey, Run>, command: String) -> Report {
+fn conclude(texts: &Texts, extent: &Extent, outcomes: Outcomes<RunKey, Run>, command: String) -> Report {
     let mut provenance = Provenance::new(command, &run::SCENARIOS);
     let measured = Measured { runs: provenance.take(outcomes) };
     provenance.examples = examples(&measured);
     texts.report(Results {
         extent: extent_in_words(extent),
-        ledger: claims::ledger(&texts, &measured),
+        ledger: claims::ledger(texts, &measured),
         figures: figures::all(&measured),
         data: vec![
             Data {
