@@ -13,6 +13,7 @@ pub mod output;
 pub mod paper;
 pub mod plan;
 pub mod report;
+pub mod reproduce;
 pub mod scenario_file;
 pub mod stats;
 pub mod store;

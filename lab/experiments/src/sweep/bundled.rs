@@ -3,7 +3,7 @@
 use msctp_sim::scenario::ScenarioError;
 
 use super::Sweep;
-use crate::experiments::Effort;
+use crate::reproduce::Effort;
 use crate::scenario_file::{ScenarioFile, scenario_file};
 
 /// The files of the bundled sweeps.

@@ -28,10 +28,10 @@ pub use self::outcome::Outcome;
 use self::real::Real;
 pub use self::record::Record;
 use self::text::Shown;
-use crate::experiments::Effort;
 use crate::metrics::{Unit, Wanted};
 use crate::paper::Paper;
 use crate::report::Source;
+use crate::reproduce::Effort;
 
 /// A sweep file, read and checked.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use super::read::{list, plain_text, selector};
 use super::text::Shown;
 use super::{Outcome, Quantity, Selector, Sweep, bundled, contains};
 use crate::agreement::{Agreement, Row};
-use crate::experiments::{Effort, ReproduceError, Worlds};
+use crate::reproduce::{Effort, ReproduceError, Worlds};
 use crate::scenario_file::emulation;
 
 /// The part of a sweep that runs on real stacks.

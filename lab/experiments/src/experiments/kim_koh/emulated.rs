@@ -7,9 +7,10 @@ use super::grid::{DURATION, Movement, RunKey, SWITCH, Scheme, WindowSet};
 use super::measure::{Handover, STEP};
 use super::run::{handover_in, handover_scenario};
 use crate::agreement::{Agreement, Row};
-use crate::experiments::ReproduceError;
-use crate::experiments::{Effort, Emulated, WorldResults, Worlds, simulator_repetitions};
+
+use crate::experiments::{Effort, Emulated, ReproduceError, Worlds};
 use crate::paper::Texts;
+use crate::reproduce::{WorldResults, simulator_repetitions};
 
 /// The experiment on real stacks, for the entry of [`EXPERIMENTS`](super::super::EXPERIMENTS).
 pub(super) const EMULATED: Emulated = Emulated { plan, simulated, carry_out };
