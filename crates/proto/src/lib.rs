@@ -49,6 +49,7 @@ mod rng;
 mod stats;
 mod stream_table;
 mod streams;
+mod tags;
 mod timer_table;
 mod trace;
 mod trace_fields;

@@ -22,6 +22,7 @@ use crate::path::pairing::can_pair;
 use crate::protection::SetUpNumbers;
 use crate::rare::{Rare, Untouched};
 use crate::stats::AssociationState as State;
+use crate::tags::Tags;
 use crate::trace::TraceKind;
 
 /// RFC 9260 §5.2.6: a new INIT may ask for the measured round trip and at most one second more.
@@ -519,7 +520,7 @@ impl Association {
         };
         let protection = self.offer_protection(colliding, offer.protection.as_ref());
         // RFC 9260 §5.2.2: no Tie-Tags in COOKIE-WAIT
-        let tie_tags = if self.state == State::CookieWait {
+        let (local_tie_tag, peer_tie_tag) = if self.state == State::CookieWait {
             (0, 0)
         } else {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.1
@@ -533,12 +534,8 @@ impl Association {
         let answer = Answer {
             config: &self.config,
             local_addresses: &local_addresses,
-            local_port: self.tags.local_port,
-            peer_port: self.tags.peer_port,
-            local_tag,
-            local_initial_tsn,
+            tags: Tags { local_tag, local_initial_tsn, local_tie_tag, peer_tie_tag, ..self.tags.clone() },
             collision: colliding,
-            tie_tags,
             random,
             protection,
             at,

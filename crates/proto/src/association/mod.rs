@@ -52,7 +52,6 @@ use crate::config::Config;
 use crate::cookie::{Cookie, CookieJar};
 use crate::error::{ConfigError, check};
 use crate::event::{Event, LossReason};
-use crate::extensions::Extensions;
 use crate::inbound::{Inbound, InboundConfig};
 use crate::message::Message;
 use crate::outbound::{Outbound, OutboundConfig};
@@ -61,6 +60,7 @@ use crate::protection::PacketProtection;
 use crate::rare::{Rare, rare_state};
 use crate::rng::{Rng, RngState};
 use crate::stats::{AssociationState, AssociationStats, PathState};
+use crate::tags::Tags;
 use crate::trace::{PrimaryCause, TraceKind};
 
 /// One end of an SCTP association (RFC 9260), with dynamic addresses (RFC 5061).
@@ -126,27 +126,6 @@ impl Unread {
     }
 }
 
-/// Ports, tags and initial TSN of both ends.
-#[derive(Clone, Debug)]
-pub(crate) struct Tags {
-    pub(crate) local_port: u16,
-    pub(crate) peer_port: u16,
-    /// Verification tag of received packets.
-    pub(crate) local_tag: u32,
-    /// Verification tag of sent packets; 0 while unknown (a peer's tag is never 0).
-    pub(crate) peer_tag: u32,
-    /// RFC 9260 §5.2.2: random numbers that link a restarted peer to this association without giving away its
-    /// tags.
-    pub(crate) local_tie_tag: u32,
-    pub(crate) peer_tie_tag: u32,
-    /// First TSN this end sends.
-    pub(crate) local_initial_tsn: Tsn,
-    pub(crate) outbound_streams: u16,
-    pub(crate) inbound_streams: u16,
-    /// Extensions that both ends support.
-    pub(crate) extensions: Extensions,
-}
-
 /// Checks the addresses of one end.
 pub(crate) fn check_addresses(
     field: &'static str,
@@ -199,20 +178,16 @@ impl Association {
         check_addresses("local.addresses", "local.port", local.port, &local.addresses)?;
         check_addresses("remote.addresses", "remote.port", remote.port, &remote.addresses)?;
         let mut rng = Rng::new(seed);
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.3.1
+        //# A new Verification Tag value MUST be used each time the endpoint tears down and then
+        //# reestablishes an association to the same peer.
+        let local_tag = rng.next_tag();
+        let (local_tie_tag, peer_tie_tag) = (rng.next_tag(), rng.next_tag());
         let tags = Tags {
-            local_port: local.port,
-            peer_port: remote.port,
-            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.3.1
-            //# A new Verification Tag value MUST be used each time the endpoint tears down and then
-            //# reestablishes an association to the same peer.
-            local_tag: rng.next_tag(),
-            peer_tag: 0,
-            local_tie_tag: rng.next_tag(),
-            peer_tie_tag: rng.next_tag(),
-            local_initial_tsn: Tsn::new(rng.next_u32()),
+            local_tie_tag,
+            peer_tie_tag,
             outbound_streams: config.outbound_streams,
-            inbound_streams: 0,
-            extensions: Extensions::NONE,
+            ..Tags::new(local.port, remote.port, local_tag, Tsn::new(rng.next_u32()))
         };
         let handover = Handover::new(&config);
         let mut new = Self::with(config, handover, tags, AssociationState::CookieWait, rng, None);
@@ -246,7 +221,7 @@ impl Association {
         seed: [u8; 32],
     ) -> Result<Self, ConfigError> {
         let mut rng = Rng::new(seed);
-        let tags = Tags::of_cookie(cookie, &mut rng);
+        let tags = cookie.tags.with_new_ties(&mut rng);
         let handover = Handover::new(&config);
         let random = cookie.auth.as_ref().map(|auth| auth.random);
         let mut new = Self::with(config, handover, tags, AssociationState::Established, rng, random);

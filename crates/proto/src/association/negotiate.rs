@@ -18,6 +18,7 @@ use crate::extensions::Extensions;
 use crate::path::pairing::{MAX_ADDRESSES, is_endpoint};
 use crate::path::{AMPLIFICATION_LIMIT, ip_header};
 use crate::protection::{CookieProtection, ProtectionOffer};
+use crate::tags::Tags;
 
 /// Bytes of unrecognized parameters reported at most: an answer must not be much larger than what provoked
 /// it, and has to fit a packet.
@@ -450,14 +451,10 @@ const HEADERS: usize = CommonHeader::LEN + 20;
 pub(crate) struct Answer<'a> {
     pub(crate) config: &'a Config,
     pub(crate) local_addresses: &'a [IpAddr],
-    pub(crate) local_port: u16,
-    pub(crate) peer_port: u16,
-    pub(crate) local_tag: u32,
-    pub(crate) local_initial_tsn: Tsn,
+    /// What is known before the INIT is read; Tie-Tags of 0 when there is no association (RFC 9260 §5.2.2).
+    pub(crate) tags: Tags,
     /// Tag, TSN, Random Number and protection parameter are those of our INIT.
     pub(crate) collision: bool,
-    /// (local, peer's); zeros when there is no association (RFC 9260 §5.2.2).
-    pub(crate) tie_tags: (u32, u32),
     /// Our Random Number, if AUTH is enabled.
     pub(crate) random: Random,
     /// Our DTLS Key Management parameter, if the INIT has one too.
@@ -494,22 +491,19 @@ impl Answer<'_> {
         let mut cookie = Cookie {
             created: now,
             life: jar.life(offer.preservative),
-            local_port: self.local_port,
-            peer_port: self.peer_port,
-            local_tag: self.local_tag,
-            peer_tag: offer.tag,
-            local_tie_tag: self.tie_tags.0,
-            peer_tie_tag: self.tie_tags.1,
-            local_initial_tsn: self.local_initial_tsn.get(),
+            tags: Tags {
+                peer_tag: offer.tag,
+                outbound_streams,
+                inbound_streams,
+                extensions: self.config.extensions().agreed(
+                    self.config.auth.policy,
+                    offer.protected,
+                    offer.extensions,
+                ),
+                ..self.tags.clone()
+            },
             peer_initial_tsn: offer.initial_tsn.get(),
             peer_a_rwnd: offer.a_rwnd,
-            outbound_streams,
-            inbound_streams,
-            extensions: self.config.extensions().agreed(
-                self.config.auth.policy,
-                offer.protected,
-                offer.extensions,
-            ),
             auth: offer
                 .auth
                 .clone()
@@ -562,14 +556,14 @@ impl Answer<'_> {
             }
         }
         send(&InitAck {
-            initiate_tag: VerificationTag::new(self.local_tag),
+            initiate_tag: VerificationTag::new(self.tags.local_tag),
             a_rwnd: self.config.receive_buffer,
             //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
             //# the value MUST NOT be greater than the MIS value sent in the INIT chunk.
             // RFC 9260 §3.3.3: MUST NOT be greater than the MIS of the INIT
             outbound_streams,
             inbound_streams: self.config.max_inbound_streams,
-            initial_tsn: self.local_initial_tsn,
+            initial_tsn: self.tags.local_initial_tsn,
             params: (&params[..]).into(),
         });
     }

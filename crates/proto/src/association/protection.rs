@@ -60,8 +60,8 @@ impl Association {
     /// Agrees on protection by our cookie; aborts and returns false if it is required and cannot be.
     pub(super) fn protect_by_cookie(&mut self, now: Time, cookie: &Cookie) -> bool {
         let numbers = SetUpNumbers {
-            ours: (cookie.local_tag, cookie.local_initial_tsn),
-            theirs: (cookie.peer_tag, cookie.peer_initial_tsn),
+            ours: (cookie.tags.local_tag, cookie.tags.local_initial_tsn.get()),
+            theirs: (cookie.tags.peer_tag, cookie.peer_initial_tsn),
         };
         let (ours, theirs) = cookie.protection.as_ref().map(|both| (&both.ours, &both.theirs)).unzip();
         let Err(error) = self.agree_protection(ours, theirs, numbers) else { return true };

@@ -5,14 +5,14 @@ use core::net::IpAddr;
 use msctp_units::Time;
 use msctp_wire::{Cause, Causes, CookieAck, Error, ShutdownAck, Tsn};
 
-use super::{Association, Saved, Tags};
+use super::{Association, Saved};
 use crate::addr::{PathAddr, PathId};
 use crate::cookie::{Addresses, Cookie, CookieJar};
 use crate::event::Event;
 use crate::outbound::{Outbound, OutboundConfig};
 use crate::path::Path;
-use crate::rng::Rng;
 use crate::stats::AssociationState as State;
+use crate::tags::Tags;
 
 /// The rows of Table 12.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,31 +29,15 @@ pub(crate) enum Action {
 
 /// Returns the row of RFC 9260 Table 12.
 pub(crate) fn action(tags: &Tags, cookie: &Cookie) -> Action {
-    let local = cookie.local_tag == tags.local_tag;
-    let peer = cookie.peer_tag == tags.peer_tag;
-    let ties = cookie.local_tie_tag == tags.local_tie_tag && cookie.peer_tie_tag == tags.peer_tie_tag;
+    let local = cookie.tags.local_tag == tags.local_tag;
+    let peer = cookie.tags.peer_tag == tags.peer_tag;
+    let ties =
+        cookie.tags.local_tie_tag == tags.local_tie_tag && cookie.tags.peer_tie_tag == tags.peer_tie_tag;
     match (local, peer) {
         (false, false) if ties => Action::Restart,
         (true, false) => Action::Collision,
         (true, true) => Action::Duplicate,
         _ => Action::Discard,
-    }
-}
-
-impl Tags {
-    pub(super) fn of_cookie(cookie: &Cookie, rng: &mut Rng) -> Self {
-        Self {
-            local_port: cookie.local_port,
-            peer_port: cookie.peer_port,
-            local_tag: cookie.local_tag,
-            peer_tag: cookie.peer_tag,
-            local_tie_tag: rng.next_tag(),
-            peer_tie_tag: rng.next_tag(),
-            local_initial_tsn: Tsn::new(cookie.local_initial_tsn),
-            outbound_streams: cookie.outbound_streams,
-            inbound_streams: cookie.inbound_streams,
-            extensions: cookie.extensions,
-        }
     }
 }
 
@@ -89,7 +73,7 @@ impl Association {
     ) -> bool {
         // §5.1.5 step 3: of this pair of ports and tag
         let expected = (packet_tag, self.tags.local_port, self.tags.peer_port);
-        if (cookie.local_tag, cookie.local_port, cookie.peer_port) != expected {
+        if (cookie.tags.local_tag, cookie.tags.local_port, cookie.tags.peer_port) != expected {
             self.stats.wrong_tag_packets += 1;
             return false;
         }
@@ -109,7 +93,7 @@ impl Association {
             //# The endpoint also MUST transmit an ERROR chunk with a "Stale Cookie" error cause
             if jar.may_answer_setup(now, at.remote) {
                 let causes = [stale_cookie(staleness)];
-                self.control.push_clear(at, cookie.peer_tag, &Error { causes: Causes::from(&causes) });
+                self.control.push_clear(at, cookie.tags.peer_tag, &Error { causes: Causes::from(&causes) });
             } else {
                 self.stats.chunks_held_off += 1;
             }
@@ -139,8 +123,8 @@ impl Association {
                 //# it MUST NOT set up a new association but instead resend the SHUTDOWN ACK chunk and send an
                 //# ERROR chunk with a "Cookie Received While Shutting Down" error cause to its peer.
                 let causes = [Cause::CookieReceivedWhileShuttingDown];
-                self.control.push(at, cookie.peer_tag, &ShutdownAck);
-                self.control.push(at, cookie.peer_tag, &Error { causes: Causes::from(&causes) });
+                self.control.push(at, cookie.tags.peer_tag, &ShutdownAck);
+                self.control.push(at, cookie.tags.peer_tag, &Error { causes: Causes::from(&causes) });
                 return false;
             }
             // Another restart is held off until the application has read the messages of the last one. The
@@ -190,7 +174,7 @@ impl Association {
         self.output.clear();
         self.setup = crate::rare::Rare::default();
         self.closing = crate::rare::Rare::default();
-        self.tags = self.rng.with(|rng| Tags::of_cookie(cookie, rng));
+        self.tags = self.rng.with(|rng| cookie.tags.with_new_ties(rng));
         self.keys_version += 1;
         self.protect_by_cookie(now, cookie);
         // RFC 4895 §6.3: both ends use the new association shared key from now on
@@ -250,11 +234,11 @@ impl Association {
     fn resolve_collision(&mut self, now: Time, cookie: &Cookie) {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.4
         //# it MUST update its peer's Verification Tag from the State Cookie
-        self.tags.peer_tag = cookie.peer_tag;
+        self.tags.peer_tag = cookie.tags.peer_tag;
         if matches!(self.state, State::CookieWait | State::CookieEchoed) {
-            self.tags.outbound_streams = cookie.outbound_streams;
-            self.tags.inbound_streams = cookie.inbound_streams;
-            self.tags.extensions = cookie.extensions;
+            self.tags.outbound_streams = cookie.tags.outbound_streams;
+            self.tags.inbound_streams = cookie.tags.inbound_streams;
+            self.tags.extensions = cookie.tags.extensions;
             if !self.protect_by_cookie(now, cookie) {
                 return;
             }
@@ -308,18 +292,14 @@ mod tests {
         let cookie = Cookie {
             created: Time::ZERO,
             life: Span::ZERO,
-            local_port: 1,
-            peer_port: 1,
-            local_tag: local,
-            peer_tag: peer,
-            local_tie_tag: ties.0,
-            peer_tie_tag: ties.1,
-            local_initial_tsn: 0,
+            tags: Tags {
+                peer_tag: peer,
+                local_tie_tag: ties.0,
+                peer_tie_tag: ties.1,
+                ..Tags::new(1, 1, local, Tsn::new(0))
+            },
             peer_initial_tsn: 0,
             peer_a_rwnd: 1500,
-            outbound_streams: 1,
-            inbound_streams: 1,
-            extensions: crate::extensions::Extensions::NONE,
             auth: None,
             protection: None,
             at: PathAddr { local: ip, remote: ip },
@@ -332,7 +312,7 @@ mod tests {
             peer_tag: peer_tag_of_tcb,
             local_tie_tag: TIES.0,
             peer_tie_tag: TIES.1,
-            ..Tags::of_cookie(&cookie, &mut Rng::new([0; 32]))
+            ..cookie.tags.clone()
         };
         action(&tags, &cookie)
     }

@@ -10,7 +10,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use hmac::{Hmac, KeyInit, Mac};
 use msctp_units::{Span, Time};
-use msctp_wire::{ChunkType, HmacId};
+use msctp_wire::{ChunkType, HmacId, Tsn};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use sha2::Sha256;
@@ -24,6 +24,7 @@ use crate::config::EndpointConfig;
 use crate::extensions::Extensions;
 use crate::protection::{CookieProtection, ProtectionOffer};
 use crate::rate::RateLimit;
+use crate::tags::Tags;
 
 /// Length of the MAC in bytes: HMAC-SHA256 truncated to 128 bits, as in IPsec. An INIT ACK may not be much
 /// larger than the INIT.
@@ -36,24 +37,10 @@ pub(crate) type Addresses = SmallVec<[IpAddr; 4]>;
 pub(crate) struct Cookie {
     pub(crate) created: Time,
     pub(crate) life: Span,
-    pub(crate) local_port: u16,
-    pub(crate) peer_port: u16,
-    /// This end's tag, as announced in the INIT ACK.
-    pub(crate) local_tag: u32,
-    /// The peer's tag, from its INIT.
-    pub(crate) peer_tag: u32,
-    /// Zero when there was no association (RFC 9260 §5.2.2).
-    pub(crate) local_tie_tag: u32,
-    pub(crate) peer_tie_tag: u32,
-    pub(crate) local_initial_tsn: u32,
+    /// Those of the association that it sets up, but for the Tie-Tags.
+    pub(crate) tags: Tags,
     pub(crate) peer_initial_tsn: u32,
     pub(crate) peer_a_rwnd: u32,
-    /// Streams this end may send on: min(our OS, the peer's MIS) (RFC 9260 §5.1.1).
-    pub(crate) outbound_streams: u16,
-    /// Streams the peer may send on: min(the peer's OS, our MIS).
-    pub(crate) inbound_streams: u16,
-    /// Extensions that both ends announced.
-    pub(crate) extensions: Extensions,
     /// Parameters of AUTH of both ends, if both announced it (RFC 4895 §6.3). No shared keys: a cookie MUST
     /// NOT contain any.
     //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
@@ -129,21 +116,22 @@ impl Cookie {
     fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.created.as_nanos().to_be_bytes());
         out.extend_from_slice(&(self.life.as_millis() as u32).to_be_bytes());
-        for port in [self.local_port, self.peer_port, self.outbound_streams, self.inbound_streams] {
+        let tags = &self.tags;
+        for port in [tags.local_port, tags.peer_port, tags.outbound_streams, tags.inbound_streams] {
             out.extend_from_slice(&port.to_be_bytes());
         }
         for word in [
-            self.local_tag,
-            self.peer_tag,
-            self.local_tie_tag,
-            self.peer_tie_tag,
-            self.local_initial_tsn,
+            tags.local_tag,
+            tags.peer_tag,
+            tags.local_tie_tag,
+            tags.peer_tie_tag,
+            tags.local_initial_tsn.get(),
             self.peer_initial_tsn,
             self.peer_a_rwnd,
         ] {
             out.extend_from_slice(&word.to_be_bytes());
         }
-        out.extend_from_slice(&self.extensions.bits().to_be_bytes());
+        out.extend_from_slice(&tags.extensions.bits().to_be_bytes());
         let flags = [self.auth.is_some(), self.lists_addresses, self.protection.is_some(), self.collision];
         out.push(flags.iter().rev().fold(0, |bits, &flag| bits << 1 | u8::from(flag)));
         if let Some(auth) = &self.auth {
@@ -170,23 +158,22 @@ impl Cookie {
     fn read(bytes: &[u8]) -> Option<Self> {
         let mut reader = Reader(bytes);
         let created = Time::from_nanos(u64::from_be_bytes(reader.take()?));
-        let life = Span::from_millis(u64::from(u32::from_be_bytes(reader.take()?)));
+        let life = Span::from_millis(u64::from(reader.u32()?));
         let [local_port, peer_port, outbound_streams, inbound_streams] =
             [reader.u16()?, reader.u16()?, reader.u16()?, reader.u16()?];
-        let mut words = [0; 7];
-        for word in &mut words {
-            *word = u32::from_be_bytes(reader.take()?);
-        }
-        let [
-            local_tag,
+        let (local_tag, peer_tag) = (reader.u32()?, reader.u32()?);
+        let (local_tie_tag, peer_tie_tag) = (reader.u32()?, reader.u32()?);
+        let local_initial_tsn = Tsn::new(reader.u32()?);
+        let (peer_initial_tsn, peer_a_rwnd) = (reader.u32()?, reader.u32()?);
+        let tags = Tags {
             peer_tag,
             local_tie_tag,
             peer_tie_tag,
-            local_initial_tsn,
-            peer_initial_tsn,
-            peer_a_rwnd,
-        ] = words;
-        let extensions = Extensions::from_bits(reader.u16()?);
+            outbound_streams,
+            inbound_streams,
+            extensions: Extensions::from_bits(reader.u16()?),
+            ..Tags::new(local_port, peer_port, local_tag, local_initial_tsn)
+        };
         let [flags] = reader.take()?;
         let (lists_addresses, collision) = (flags & 2 != 0, flags & 8 != 0);
         let auth = match flags & 1 {
@@ -205,18 +192,9 @@ impl Cookie {
         Some(Self {
             created,
             life,
-            local_port,
-            peer_port,
-            local_tag,
-            peer_tag,
-            local_tie_tag,
-            peer_tie_tag,
-            local_initial_tsn,
+            tags,
             peer_initial_tsn,
             peer_a_rwnd,
-            outbound_streams,
-            inbound_streams,
-            extensions,
             auth,
             protection,
             at,
@@ -244,6 +222,10 @@ impl Reader<'_> {
 
     fn u16(&mut self) -> Option<u16> {
         self.take().map(u16::from_be_bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_be_bytes)
     }
 
     fn offer(&mut self) -> Option<ProtectionOffer> {
@@ -405,18 +387,17 @@ pub(super) mod testing {
         Cookie {
             created,
             life: Span::from_secs(60),
-            local_port: 5000,
-            peer_port: 5001,
-            local_tag: 1,
-            peer_tag: 2,
-            local_tie_tag: 3,
-            peer_tie_tag: 4,
-            local_initial_tsn: 5,
+            tags: Tags {
+                peer_tag: 2,
+                local_tie_tag: 3,
+                peer_tie_tag: 4,
+                outbound_streams: 8,
+                inbound_streams: 9,
+                extensions: Extensions::ASCONF,
+                ..Tags::new(5000, 5001, 1, Tsn::new(5))
+            },
             peer_initial_tsn: 6,
             peer_a_rwnd: 7,
-            outbound_streams: 8,
-            inbound_streams: 9,
-            extensions: Extensions::ASCONF,
             auth: Some(CookieAuth {
                 random: [1; 32],
                 peer: AuthOffer {

@@ -37,7 +37,7 @@ impl UsedCookies {
     }
 
     fn remembers(&self, cookie: &Cookie) -> bool {
-        self.used.contains(&(cookie.created, cookie.local_tag))
+        self.used.contains(&(cookie.created, cookie.tags.local_tag))
     }
 
     #[cfg(test)]
@@ -51,7 +51,7 @@ impl UsedCookies {
         {
             self.used.pop_first();
         }
-        self.used.insert((cookie.created, cookie.local_tag));
+        self.used.insert((cookie.created, cookie.tags.local_tag));
         if self.used.len() > self.most {
             // RFC 9260 §5.2.6: an honest peer with such an old cookie gets Stale Cookie and sends an INIT.
             self.all_until = self.used.pop_first().map(|(created, _)| created).max(self.all_until);
@@ -69,7 +69,9 @@ mod tests {
     }
 
     fn tagged(created: Time, local_tag: u32) -> Cookie {
-        Cookie { local_tag, ..cookie(created) }
+        let mut cookie = cookie(created);
+        cookie.tags.local_tag = local_tag;
+        cookie
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::auth::{Authentication, RANDOM_LEN, Verdict};
 use crate::config::Config;
 use crate::cookie::Cookie;
 use crate::protection::ProtectionOffer;
+use crate::tags::Tags;
 
 /// A port that accepts associations.
 #[derive(Debug)]
@@ -70,15 +71,11 @@ impl Endpoint {
         let answer = Answer {
             config: &listener.config,
             local_addresses: &listener.addresses,
-            local_port,
-            peer_port,
-            local_tag,
-            local_initial_tsn,
-            collision: false,
             //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.2
             //# For a normal association INIT chunk (i.e., the endpoint is in the CLOSED state), the Tie-Tags
             //# MUST be set to 0
-            tie_tags: (0, 0),
+            tags: Tags::new(local_port, peer_port, local_tag, local_initial_tsn),
+            collision: false,
             random: random_number(&listener.config.auth, &mut self.rng),
             protection,
             at,
@@ -140,18 +137,19 @@ impl Endpoint {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.5
         //# If these values do not match, the packet MUST be silently discarded.
         let Some(cookie) = self.jar.open(bytes).filter(|cookie| {
-            cookie.local_tag == header.verification_tag.get()
-                && cookie.local_port == header.dst_port
-                && cookie.peer_port == header.src_port
+            cookie.tags.local_tag == header.verification_tag.get()
+                && cookie.tags.local_port == header.dst_port
+                && cookie.tags.peer_port == header.src_port
         }) else {
             return DatagramOutcome::Ignored(IgnoreReason::BadCookie);
         };
         let ports = (header.dst_port, header.src_port);
         // The peer may echo from a new address of an existing association.
-        let known = |address: &IpAddr| self.demux.by_address(cookie.local_port, cookie.peer_port, *address);
+        let known =
+            |address: &IpAddr| self.demux.by_address(cookie.tags.local_port, cookie.tags.peer_port, *address);
         let slot = core::iter::once(&cookie.at.remote).chain(&cookie.addresses).find_map(known);
         // RFC 4895 §6.3: an unauthenticated one gets no answer, not even Stale Cookie
-        let listener = self.listeners.get(&cookie.local_port);
+        let listener = self.listeners.get(&cookie.tags.local_port);
         let config = listener.filter(|_| slot.is_none()).map(|listener| Arc::clone(&listener.config));
         if config.as_ref().is_some_and(|config| !may_echo(config, packet, &cookie)) {
             return DatagramOutcome::Ignored(IgnoreReason::Unauthenticated);
@@ -169,7 +167,7 @@ impl Endpoint {
             let causes = [stale_cookie(staleness)];
             let error = Error { causes: Causes::from(&causes) };
             let auth = config.map(|config| authentication(&config, &cookie));
-            return self.reply_signed(now, at, ports, cookie.peer_tag, &error, auth);
+            return self.reply_signed(now, at, ports, cookie.tags.peer_tag, &error, auth);
         }
         if let Some(slot) = slot {
             return self.give(now, at, packet, slot, Some(&cookie));
@@ -179,13 +177,13 @@ impl Endpoint {
         if used
             || self.count >= self.config.max_associations
             || self.demux.has_so_many(cookie.at.remote, self.config.max_associations_per_peer)
-            || self.demux.has_tag(cookie.local_tag)
+            || self.demux.has_tag(cookie.tags.local_tag)
         {
             let causes = [Cause::OutOfResource];
             let causes = if used { Causes::EMPTY } else { Causes::from(&causes) };
             let abort = Abort { tag_reflected: false, causes };
             let auth = config.map(|config| authentication(&config, &cookie));
-            return self.reply_signed(now, at, ports, cookie.peer_tag, &abort, auth);
+            return self.reply_signed(now, at, ports, cookie.tags.peer_tag, &abort, auth);
         }
         self.accept(now, at, packet, &cookie)
     }
@@ -194,7 +192,7 @@ impl Endpoint {
     /// and handles the chunks behind.
     fn accept(&mut self, now: Time, at: PathAddr, packet: &Packet<'_>, cookie: &Cookie) -> DatagramOutcome {
         let seed = self.seed();
-        let Some(listener) = self.listeners.get(&cookie.local_port) else {
+        let Some(listener) = self.listeners.get(&cookie.tags.local_port) else {
             // `stop_listening` was called meanwhile.
             return DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue);
         };
@@ -253,8 +251,7 @@ mod tests {
         let created = Time::ZERO + Span::from_millis(ms);
         let at = PathAddr { local: [10, 0, 0, 1].into(), remote: [10, 0, 1, host].into() };
         let cookie = Cookie {
-            local_tag: u32::from(host),
-            extensions: Extensions::NONE,
+            tags: Tags { local_tag: u32::from(host), extensions: Extensions::NONE, ..cookie(created).tags },
             auth: None,
             protection: None,
             at,
@@ -263,8 +260,9 @@ mod tests {
         };
         let (mut signed, mut bytes) = (Vec::new(), Vec::new());
         endpoint.jar.sign(&cookie, &mut signed);
-        let tag = VerificationTag::new(cookie.local_tag);
-        let mut builder = PacketBuilder::new(&mut bytes, cookie.peer_port, cookie.local_port, tag, 1400);
+        let tag = VerificationTag::new(cookie.tags.local_tag);
+        let mut builder =
+            PacketBuilder::new(&mut bytes, cookie.tags.peer_port, cookie.tags.local_port, tag, 1400);
         builder.push(&CookieEcho { cookie: &signed }).unwrap();
         builder.finish();
         endpoint.handle_datagram(Time::ZERO + Span::from_secs(1), at, &mut bytes)
