@@ -79,12 +79,12 @@ fn errors_of_the_core_can_be_named_and_matched() {
         // All that public errors, events and options are made of.
         use msctp::{
             Abandoned, AddressError, AuthEvent, AuthPolicy, CallRefusal, Direction, HmacAlgorithm, KeyError,
-            PartialAbort, RetransmissionPath, StreamRequest, TraceValue, handover::LinkQuality,
+            PartialAbort, RetransmissionPath, StreamRequest, handover::LinkQuality,
         };
         type _All = (
             (Abandoned, AddressError, AuthEvent, AuthPolicy, CallRefusal, Direction),
             (HmacAlgorithm, KeyError, PartialAbort, RetransmissionPath, StreamRequest),
-            (TraceValue, LinkQuality),
+            LinkQuality,
         );
     });
 }

@@ -52,7 +52,6 @@ mod streams;
 mod tags;
 mod timer_table;
 mod trace;
-mod trace_fields;
 
 pub use addr::{LocalAddrs, PathAddr, PathId, RemoteAddrs};
 pub use asconf::AddressRequest;
@@ -78,7 +77,6 @@ pub use stats::{
 };
 pub use streams::StreamsConfig;
 pub use trace::{Direction, PrimaryCause, TraceEvent, TraceKind};
-pub use trace_fields::TraceValue;
 
 /// Entry points of the fuzz targets, for parts that are not public.
 #[cfg(fuzzing)]

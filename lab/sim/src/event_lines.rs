@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Write};
 
-use msctp_proto::{PathAddr, PathId, TraceEvent, TraceKind, TraceValue};
+use msctp_proto::{PathAddr, PathId, TraceEvent, TraceKind};
 use msctp_units::Time;
 use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use crate::event_fields::{self, Value};
 
 /// Writer of the lines.
 pub(crate) struct EventLines {
@@ -70,22 +72,22 @@ impl Serialize for Line<'_> {
         map.serialize_entry("time_ns", &self.event.at.since(Time::ZERO).as_nanos())?;
         map.serialize_entry("association", association)?;
         map.serialize_entry("side", side)?;
-        map.serialize_entry("event", self.event.kind.name())?;
+        map.serialize_entry("event", event_fields::name(&self.event.kind))?;
         let mut result = Ok(());
-        self.event.kind.fields(|name, value| {
+        event_fields::fields(&self.event.kind, |name, value| {
             if result.is_err() {
                 return;
             }
             result = match value {
-                TraceValue::Number(number) => map.serialize_entry(name, &number),
-                TraceValue::Flag(flag) => map.serialize_entry(name, &flag),
-                TraceValue::Word(word) => map.serialize_entry(name, word),
-                TraceValue::Text(text) => map.serialize_entry(name, &text),
-                TraceValue::Path(path) => {
+                Value::Number(number) => map.serialize_entry(name, &number),
+                Value::Flag(flag) => map.serialize_entry(name, &flag),
+                Value::Word(word) => map.serialize_entry(name, word),
+                Value::Text(text) => map.serialize_entry(name, &text),
+                Value::Path(path) => {
                     let at = self.paths.get(&(number, side, path));
                     map.serialize_entry(name, &at.map_or_else(|| path.to_string(), PathAddr::to_string))
                 }
-                TraceValue::Nothing => map.serialize_entry(name, &()),
+                Value::Nothing => map.serialize_entry(name, &()),
             };
         });
         result?;

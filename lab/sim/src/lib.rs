@@ -48,6 +48,7 @@ mod capture;
 mod construct;
 mod encapsulation;
 mod event;
+mod event_fields;
 mod event_lines;
 mod hop;
 mod host;
