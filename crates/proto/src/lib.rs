@@ -58,7 +58,7 @@ pub use asconf::AddressRequest;
 pub use association::Association;
 pub use auth::{AuthConfig, AuthEvent, AuthPolicy, HmacAlgorithm, KeyError, MAX_KEYS, SharedKey};
 pub use call_error::CallError;
-pub use config::{Config, EndpointConfig, Moves};
+pub use config::{Config, EndpointConfig, Moves, PathUse};
 pub use endpoint::{DatagramOutcome, Endpoint, Handle, IgnoreReason};
 pub use error::{AbortReason, ConfigError, Restarted, SendError};
 pub use event::{Event, LossReason};

@@ -340,6 +340,7 @@ impl Association {
                 // The policy first: its switch prevents a failover.
                 self.ask_policy(now, |policy, view, actions| policy.on_link_event(event, view, actions));
                 self.paths.set_link(&event.local, false, now);
+                self.outbound.on_link_down(now, &mut self.paths);
             }
         }
         self.after_change(now);

@@ -54,7 +54,9 @@ impl Association {
         let start =
             self.ask_policy(now, |policy, view, actions| policy.on_primary_switch(&old, &new, view, actions));
         if let Some(start) = start.flatten()
-            && let Some(path) = self.paths.get_mut(new.id)
+            && let joined = self.paths.is_aggregating()
+            // A path that carries data already keeps its window.
+            && let Some(path) = self.paths.get_mut(new.id).filter(|path| !joined || !path.has_carried_data())
         {
             path.controller.start(&start);
             let window = path.controller.window();

@@ -3,10 +3,12 @@
 
 mod endpoint;
 mod moves;
+mod path_use;
 mod profile;
 
 pub use self::endpoint::EndpointConfig;
 pub use self::moves::Moves;
+pub use self::path_use::PathUse;
 
 use core::net::{IpAddr, Ipv4Addr};
 
@@ -44,6 +46,8 @@ pub struct Config {
     pub failover: FailoverConfig,
     /// Whether and how addresses change.
     pub moves: Moves,
+    /// The paths that carry new data: one, or several at once.
+    pub paths: PathUse,
     /// Association.Max.Retrans, 10 (RFC 9260 §8.1).
     pub assoc_max_retrans: u32,
     /// Time without a packet from the peer after which the association is lost
@@ -148,6 +152,7 @@ impl Default for Config {
             path_max_retrans: 5,
             failover: FailoverConfig::default(),
             moves: Moves::Standard,
+            paths: PathUse::One,
             assoc_max_retrans: 10,
             idle_timeout: None,
             max_init_retransmits: 8,
@@ -314,6 +319,7 @@ impl From<&Config> for PathsConfig {
             path_max_retrans: config.path_max_retrans,
             failover: config.failover,
             overlap: config.moves.is_fast(),
+            aggregate: config.paths == PathUse::Aggregate,
             assoc_max_retrans: config.assoc_max_retrans,
             pmtu: config.usable_pmtu(),
             reserved: 0,
@@ -360,7 +366,7 @@ mod tests {
 
     /// Maximum number of options of an association. Each is a liability: merge or remove one before adding
     /// another.
-    const MOST_OPTIONS: usize = 46;
+    const MOST_OPTIONS: usize = 47;
 
     /// Returns the names of the options: the fields of `Config` and of the structs nested in it that group
     /// options.

@@ -17,12 +17,16 @@ use crate::path::{DUP_THRESH, Flow, Path, Sending};
 
 /// RFC 9260 §7.2.4: the third miss indication starts a fast retransmit.
 pub(super) const MISS_INDICATIONS: u8 = 3;
+/// Transmissions that `acked_beyond_first` examines at most.
+const MAX_EXAMINED: usize = 32;
 
 /// Loss detection: its options and state.
 #[derive(Debug)]
 pub(super) struct LossDetector {
     /// Detects losses by RACK-TLP instead of miss indications.
     pub(super) rack: bool,
+    /// Chunks of several paths are outstanding by design: considers only those of a path.
+    pub(super) per_path: bool,
     /// Uses PRR in Fast Recovery (RFC 9937).
     pub(super) prr: bool,
     /// TLP.max_ack_delay (RFC 8985 §7.2).
@@ -47,6 +51,7 @@ impl LossDetector {
     pub(super) fn new(config: &OutboundConfig<'_>) -> Self {
         Self {
             rack: config.loss_recovery.uses_rack(),
+            per_path: false,
             prr: config.loss_recovery.uses_prr(),
             max_ack_delay: config.sack_delay,
             classifier: Differentiation::new(config),
@@ -125,7 +130,10 @@ impl LossDetector {
         rack.reordering_timer = None;
         let Some(latest) = rack.latest else { return };
         let recovering = path.flow.recovery_exit.is_some() || rack.recovers_from_timeout();
-        let sacked = gaps.count(DUP_THRESH);
+        let sacked = match self.per_path {
+            true => acked_beyond_first(sent, &path.flow),
+            false => gaps.count(DUP_THRESH),
+        };
         let wait = rack.rtt + rack.reordering_window(&path.rtt, recovering, sacked);
         while let Some(&sending) = path.flow.log.front().filter(|sending| sending.number < latest) {
             if sent.is_in_flight(&sending)
@@ -141,6 +149,14 @@ impl LossDetector {
             path.flow.log.pop_front();
         }
     }
+}
+
+/// Returns how many chunks of a path were acknowledged behind the first one in flight; stops at `DUP_THRESH`.
+fn acked_beyond_first(sent: &Outstanding, flow: &Flow) -> u64 {
+    let beyond = flow.log.iter().skip_while(|sending| !sent.is_in_flight(sending));
+    let known = beyond.take_while(|sending| sending.number <= flow.latest_acked).take(MAX_EXAMINED);
+    let acked = known.filter(|sending| sent.is_acked(sending.tsn));
+    acked.take(DUP_THRESH as usize).count() as u64
 }
 
 /// Returns the limit of miss indications: they count for lower TSNs whose last transmission is earlier.

@@ -64,7 +64,7 @@ fn may_begin_packet(path: &Path) -> bool {
 
 /// Notifies the path's rate sampler that the sender, not the window, limits the rate.
 #[inline]
-fn note_limited(path: &mut Path) {
+pub(super) fn note_limited(path: &mut Path) {
     if path.flow.delivery.is_some()
         && below_cwnd(path)
         && let Some(delivery) = &mut path.flow.delivery
@@ -127,7 +127,7 @@ impl Outbound {
 
     /// Returns true if a packet with new data may leave on this path now.
     #[inline(always)]
-    fn offer(&mut self, now: Time, id: PathId, max: usize, paths: &mut Paths) -> bool {
+    pub(super) fn offer(&mut self, now: Time, id: PathId, max: usize, paths: &mut Paths) -> bool {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
         //# MUST transmit no more DATA chunks until some or all of the outstanding DATA chunks are
         //# acknowledged and transmission is allowed by rule A and rule B again.
@@ -143,6 +143,9 @@ impl Outbound {
     /// Returns the first of several data paths that can send new data.
     #[cold]
     fn next_carrier(&mut self, now: Time, max: usize, paths: &mut Paths) -> Option<PathId> {
+        if paths.is_aggregating() {
+            return self.next_aggregate(now, max, paths);
+        }
         for id in paths.carriers() {
             if self.offer(now, id, max, paths) {
                 self.ready_path = Some(id);
@@ -165,7 +168,7 @@ impl Outbound {
 
     /// Returns true if pacing lets the next packet on this path leave now; otherwise records when it does.
     #[inline]
-    fn may_leave(&mut self, now: Time, path: &mut Path) -> bool {
+    pub(super) fn may_leave(&mut self, now: Time, path: &mut Path) -> bool {
         let departure = path.departure(now);
         if departure <= now {
             return true;
@@ -512,7 +515,8 @@ impl Outbound {
         {
             self.disown(tsn, from);
         }
-        for path in paths.iter_mut() {
+        let per_path = paths.recovers_per_path();
+        for path in paths.iter_mut().filter(|path| !per_path || path.id() == id || path.id() == from) {
             // RFC 9260 §6.3.1 C5: neither this chunk nor any above it gives a valid measurement
             //= https://www.rfc-editor.org/rfc/rfc9260#section-6.3.1
             //# RTT measurements MUST NOT be made using chunks that were retransmitted

@@ -121,6 +121,20 @@ impl Gaps {
         subtract(before, now, cum_tsn_ack, &mut self.lost);
     }
 
+    /// Keeps the TSNs in `lost` acknowledged: a later SACK overtook this one.
+    pub(super) fn keep_lost(&mut self) {
+        self.acked.append(&mut self.lost);
+        self.acked.sort_unstable_by_key(|range| range.first);
+        self.acked.dedup_by(|next, range| {
+            let joins = next.first <= range.last + 1;
+            if joins {
+                range.last = range.last.max(next.last);
+            }
+            joins
+        });
+        self.last = None;
+    }
+
     /// Advances the Cumulative TSN Ack without a SACK (SHUTDOWN, RFC 9260 §9.2). The ranges above it stay.
     pub(super) fn advance(&mut self, cum_tsn_ack: LongTsn) {
         self.gained.clear();

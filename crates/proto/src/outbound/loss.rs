@@ -23,9 +23,9 @@ fn reduce_in_proportion(safe: bool, paths: &mut Paths) {
 impl Outbound {
     /// Ends Fast Recovery on paths whose exit TSN is acknowledged (RFC 9260 §7.2.4 (6), §6.2.1 D iv).
     pub(super) fn leave_recovery(&mut self, now: Time, paths: &mut Paths) {
-        let cum_tsn_ack = self.sent.cum_tsn_ack();
+        let per_path = paths.recovers_per_path();
         for path in paths.iter_mut() {
-            path.leave_recovery(now, cum_tsn_ack);
+            path.leave_recovery(now, self.ack_point(path, per_path));
         }
     }
 
@@ -91,7 +91,8 @@ impl Outbound {
                 path.flight_size -= wire_len;
             }
             // (1). RFC 9260 §6.4: to the address the data was sent to
-            self.mark(tsn, id, paths);
+            let target = Self::repair_path(id, paths);
+            self.mark(tsn, target, paths);
         }
         newly_lost.clear();
         self.losses.newly_lost = newly_lost;

@@ -9,6 +9,7 @@
 //! [`next_timeout`](Outbound::next_timeout) returns the deadline.
 
 mod abandon;
+mod aggregate;
 mod chunk;
 mod detector;
 mod differentiation;
@@ -42,6 +43,7 @@ pub(crate) use ecn::Echoed;
 pub(crate) use options::OutboundConfig;
 pub use options::{LossRecovery, RetransmissionPath, SpuriousTimeouts};
 
+use self::aggregate::Aggregation;
 use self::chunk::{Fate, Outstanding};
 use self::detector::LossDetector;
 use self::ecn::EcnSender;
@@ -119,6 +121,7 @@ pub(crate) struct Outbound {
     ecn: Option<Box<EcnSender>>,
     /// The trace, if `Config::trace` is on; nothing here reads it.
     trace: Option<VecDeque<TraceKind>>,
+    aggregation: Aggregation,
     /// Chunks that the peer reneged on and whose path was removed; used while a SACK is processed.
     reneged_without_path: Vec<LongTsn>,
 }
@@ -160,6 +163,7 @@ impl Outbound {
             use_ecn: false,
             ecn: None,
             trace: config.trace.then(VecDeque::new),
+            aggregation: Aggregation::default(),
             reneged_without_path: Vec::new(),
         }
     }

@@ -21,8 +21,9 @@ use crate::path::{AckSummary, Paths};
 impl Outbound {
     /// Updates RACK after a SACK, before losses are detected.
     pub(super) fn update_rack(&self, now: Time, paths: &mut Paths) {
-        let (cum_tsn_ack, next) = (self.sent.cum_tsn_ack(), self.sent.next());
+        let (per_path, next) = (paths.recovers_per_path(), self.sent.next());
         for path in paths.iter_mut() {
+            let cum_tsn_ack = self.ack_point(path, per_path);
             if let Some(rack) = &mut path.rack {
                 rack.on_sack(now, path.rtt.rtt_min(), cum_tsn_ack, next);
             }
@@ -31,6 +32,7 @@ impl Outbound {
 
     /// Declares chunks lost on each path whose reordering timer expired.
     pub(super) fn rack_timeout(&mut self, now: Time, paths: &mut Paths) {
+        self.losses.per_path = paths.recovers_per_path();
         for index in 0..paths.len() {
             let path = paths.at_mut(index);
             // Without a SACK, the summary of the last one must not count twice.

@@ -9,7 +9,7 @@ use super::Outbound;
 use super::chunk::{Chunk, Fate};
 use super::detector::{LossDetector, MISS_INDICATIONS};
 use crate::long_tsn::LongTsn;
-use crate::path::{AckSummary, Paths, Sending};
+use crate::path::{AckSummary, Carried, Paths, Sending};
 use crate::trace::TraceKind;
 
 /// The result of processing a SACK.
@@ -93,9 +93,10 @@ impl Outbound {
         };
         let mut outcome = SackOutcome::default();
         let processing = self.begin(now, cum_tsn_ack, paths);
+        self.losses.per_path = paths.recovers_per_path();
         self.acknowledge_up_to(cum_tsn_ack, paths, &mut outcome);
         match sack {
-            Some(sack) => self.apply_sack(cum_tsn_ack, sack, paths, &mut outcome),
+            Some(sack) => self.apply_sack(processing, cum_tsn_ack, sack, paths, &mut outcome),
             //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.8
             //# the receiver of the SHUTDOWN chunk MUST NOT interpret the lack of a Gap Ack Block as a renege.
             None if self.gaps.is_touched() => self.gaps.advance(cum_tsn_ack),
@@ -109,23 +110,38 @@ impl Outbound {
     #[inline(always)]
     fn apply_sack(
         &mut self,
+        processing: Processing,
         cum_tsn_ack: LongTsn,
         sack: &Sack<'_>,
         paths: &mut Paths,
         outcome: &mut SackOutcome,
     ) {
+        let overtaken = self.losses.per_path && self.is_overtaken(processing, paths);
         if !sack.gap_blocks.is_empty() || self.gaps.is_touched() {
             let allows_gap_blocks = self.reneging_budget.allows_gap_blocks(self.next_number, self.sent.len());
             let gap_blocks = if allows_gap_blocks { sack.gap_blocks } else { List::EMPTY };
             let last_sent = self.sent.next() - 1;
             outcome.malformed_gap_blocks = !self.gaps.update(cum_tsn_ack, gap_blocks, last_sent);
+            if overtaken && !self.gaps.lost.is_empty() {
+                self.gaps.keep_lost();
+            }
             self.acknowledge_gaps(paths, outcome);
         }
         for duplicate in sack.duplicates {
             self.count_duplicate(duplicate, paths);
         }
         // RFC 9260 §6.2.1 D ii; `rwnd` subtracts the bytes in flight
-        self.a_rwnd = u64::from(sack.a_rwnd);
+        let a_rwnd = u64::from(sack.a_rwnd);
+        if self.losses.per_path {
+            let news = outcome.bytes_acked > 0;
+            if news || !overtaken {
+                self.note_newest_sack(processing.now, paths);
+            }
+            // An older SACK may announce less.
+            self.a_rwnd = if overtaken && !news { self.a_rwnd.max(a_rwnd) } else { a_rwnd };
+        } else {
+            self.a_rwnd = a_rwnd;
+        }
     }
 
     /// Checks a Cumulative TSN Ack; returns `None` if it is stale.
@@ -320,6 +336,9 @@ impl Outbound {
             self.retransmit_without_path(paths);
         }
         self.check_timeout(processing, paths);
+        if self.losses.per_path {
+            self.seek_ack_points(paths);
+        }
         if self.losses.rack {
             self.update_rack(processing.now, paths);
             self.settle_tail_loss_probes(processing.now, paths);
@@ -330,7 +349,11 @@ impl Outbound {
         self.detect_losses(processing, paths);
         for index in 0..paths.len() {
             self.settle_t3_rtx(index, processing.now, paths);
-            self.schedule_tail_loss_probe(processing.now, index, processing.advanced, paths);
+            let fresh = match self.losses.per_path {
+                true => paths.at(index).flow.ack.bytes > 0,
+                false => processing.advanced,
+            };
+            self.schedule_tail_loss_probe(processing.now, index, fresh, paths);
         }
         self.settle_silence(processing.now, paths);
         self.settle_zero_window_probe(paths);
@@ -363,7 +386,16 @@ impl Outbound {
             let (srtt, rto) = (path.rtt.srtt().unwrap_or_default(), path.rtt.rto());
             self.emit(TraceKind::Rtt { path: id, sample, srtt, rto });
         }
-        path.on_ack(processing.now, flight_size_before, processing.advanced, answered_elsewhere);
+        // CMT's cumulative ack tracking: chunks of other paths hold back the Cumulative TSN Ack Point.
+        let advanced = if self.losses.per_path {
+            let round_trip = ack.latest_sent.map(|sent| processing.now.since(sent));
+            let carried = path.flow.carried.get_or_insert_with(|| Box::new(Carried::new(processing.now)));
+            carried.on_acked(processing.now, ack.bytes, round_trip);
+            ack.earliest
+        } else {
+            processing.advanced
+        };
+        path.on_ack(processing.now, flight_size_before, advanced, answered_elsewhere);
         if ack.bytes > 0 {
             // RFC 9260 §8.2
             if ack.proves_path {

@@ -140,7 +140,13 @@ impl Outbound {
     ///
     /// At least one chunk, otherwise as many as the window there allows, and at most `most` bytes. Returns
     /// the first TSN.
-    fn retransmit_on(&mut self, id: PathId, by: PathId, most: u64, paths: &mut Paths) -> Option<LongTsn> {
+    pub(super) fn retransmit_on(
+        &mut self,
+        id: PathId,
+        by: PathId,
+        most: u64,
+        paths: &mut Paths,
+    ) -> Option<LongTsn> {
         let (other, path) = (paths.get(by)?, paths.get(id)?);
         let waiting = u64::from(other.flow.marked) * u64::from(other.pmdcs());
         let window = other.controller.window().cwnd.saturating_sub(other.flight_size + waiting);

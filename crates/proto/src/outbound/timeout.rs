@@ -121,7 +121,7 @@ impl Outbound {
 
     /// Marks all chunks in flight on a path as lost; their first packet may be sent at once (RFC 9260 §6.3.3
     /// E3).
-    fn retransmit_path(&mut self, now: Time, id: PathId, target: PathId, paths: &mut Paths) {
+    pub(super) fn retransmit_path(&mut self, now: Time, id: PathId, target: PathId, paths: &mut Paths) {
         self.mark_path(id, target, paths);
         if let Some(path) = paths.get_mut(id) {
             path.flow.proof_from = self.next_number;
@@ -160,6 +160,7 @@ impl Outbound {
         let same = paths.get(last).is_some_and(Path::is_usable);
         match self.retransmission_path {
             RetransmissionPath::Same if same => last,
+            RetransmissionPath::Alternate if paths.is_aggregating() => Self::repair_path_beside(last, paths),
             RetransmissionPath::Same | RetransmissionPath::Alternate => {
                 paths.retransmission_path(last).unwrap_or(last)
             }

@@ -40,13 +40,14 @@ impl Outbound {
     }
 
     fn reschedule_tail_loss_probe(&self, now: Time, index: usize, fresh: bool, paths: &mut Paths) {
+        let paths_differ = paths.recovers_per_path();
         let path = paths.at_mut(index);
         let Some(rack) = path.rack.as_deref() else { return };
         let flow = &path.flow;
         let repairing = flow.recovery_exit.is_some() || flow.ld_exit.is_some() || flow.marked > 0;
         let busy = repairing
             || self.losses.frto.is_some()
-            || self.gaps.highest().is_some()
+            || self.sees_gap(path, paths_differ)
             || rack.recovers_from_timeout()
             || rack.tlp.tail_loss_probe.is_some()
             || path.controller.one_packet_in_flight();
@@ -63,11 +64,26 @@ impl Outbound {
         }
     }
 
+    /// Returns true if a chunk was acknowledged beyond one in flight: RACK finds the loss, not a probe.
+    /// `per_path`: both must have been sent on this path.
+    fn sees_gap(&self, path: &Path, per_path: bool) -> bool {
+        if !per_path {
+            return self.gaps.highest().is_some();
+        }
+        let first = path.flow.log.iter().find(|sending| self.sent.is_in_flight(sending));
+        first.is_some_and(|first| first.number < path.flow.latest_acked)
+    }
+
     /// Processes acknowledgements of tail loss probes (RFC 8985 §7.4). RACK detects the losses revealed
     /// (§7.4.1).
     pub(super) fn settle_tail_loss_probes(&self, now: Time, paths: &mut Paths) {
-        let cum_tsn_ack = self.sent.cum_tsn_ack();
+        let per_path = paths.recovers_per_path();
         for path in paths.iter_mut() {
+            let cum_tsn_ack = match &path.rack {
+                // Later data of other paths does not show that the report of a duplicate has arrived.
+                Some(rack) if per_path => self.ack_point(path, true).min(rack.highest_delivered()),
+                _ => self.sent.cum_tsn_ack(),
+            };
             let repaired = path.rack.as_mut().is_some_and(|rack| rack.tlp.on_ack(cum_tsn_ack));
             // "Invoke congestion control"; the recovery ends at once.
             if repaired && path.flow.recovery_exit.is_none() {
@@ -91,7 +107,7 @@ impl Outbound {
     fn send_tail_loss_probe(&mut self, now: Time, index: usize, paths: &mut Paths) {
         let id = paths.at(index).id();
         let max = self.max_payload(paths);
-        let new = paths.data_path() == Some(id) && !self.queue.is_idle() && !self.window_is_closed(max);
+        let new = paths.is_carrier(id) && !self.queue.is_idle() && !self.window_is_closed(max);
         let last = self.sent.next() - 1;
         let resent = if new { None } else { self.sent.in_flight(&paths.at(index).flow).next_back() };
         if let Some(tsn) = resent {

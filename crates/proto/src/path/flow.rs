@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use msctp_congestion::DeliveryRate;
 use msctp_units::Time;
 
+use super::carried::Carried;
 use crate::long_tsn::LongTsn;
 
 /// Numbers every transmission and retransmission of a chunk, over all paths, from 1.
@@ -80,6 +81,8 @@ pub(crate) struct Flow {
     pub(crate) ecn_reduced: Option<LongTsn>,
     /// The last TSN sent at the last window reduction for a loss.
     pub(crate) loss_reduced: Option<LongTsn>,
+    /// The latest round trip and the rate; only where several paths may carry data.
+    pub(crate) carried: Option<Box<Carried>>,
     /// Measures the delivery rate, for controllers that model it.
     pub(crate) delivery: Option<Box<DeliveryRate>>,
 }

@@ -10,6 +10,7 @@
 //! address was confirmed on another pair.
 
 mod bandwidth_probing;
+mod carried;
 mod discovery;
 mod failover;
 mod failure;
@@ -44,6 +45,7 @@ use crate::trace::TraceKind;
 pub(crate) use crate::addr::{PathAddr, PathId};
 pub(crate) use crate::stats::PathState;
 pub(crate) use bandwidth_probing::ProbeRequest;
+pub(crate) use carried::Carried;
 pub use failover::FailoverConfig;
 pub(crate) use flow::{AckSummary, Flow, SendNumber, Sending};
 pub(crate) use heartbeat::Acknowledged;
@@ -76,6 +78,8 @@ pub(crate) struct PathsConfig {
     pub failover: FailoverConfig,
     /// The previous data path may carry data for a while (`Moves::Fast`).
     pub overlap: bool,
+    /// Several paths carry new data at once (`PathUse::Aggregate`).
+    pub aggregate: bool,
     /// Association.Max.Retrans (RFC 9260 §8.1).
     pub assoc_max_retrans: u32,
     /// The PMTU of each path: discovered or fixed.
@@ -98,6 +102,7 @@ impl Default for PathsConfig {
             path_max_retrans: 5,
             failover: FailoverConfig::default(),
             overlap: false,
+            aggregate: false,
             assoc_max_retrans: 10,
             pmtu: Pmtu::Fixed(1500),
             reserved: 0,

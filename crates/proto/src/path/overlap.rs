@@ -1,17 +1,73 @@
-//! Paths beside the data path that may take new data (`Moves::Fast`). Sends nothing.
+//! Paths beside the data path that may take new data. Sends nothing.
 //!
-//! One is the previous data path, until the rate of the new one is known. The other is the path that the peer
-//! asked for, within its early allowance before it is confirmed.
+//! With `PathUse::Aggregate` they are all paths that work, one per network. With `Moves::Fast` one is the
+//! previous data path, until the rate of the new one is known. The other is the path that the peer asked for,
+//! within its early allowance before it is confirmed.
 
+use msctp_units::Span;
 use smallvec::SmallVec;
 
 use super::{Path, PathAddr, PathId, Paths};
+
+impl Path {
+    /// Returns the round trip of data sent here now; before the first measurement the RTO.
+    ///
+    /// SRTT follows a queue late, and a window that opened on an empty path builds one at once. So the latest
+    /// round trip counts, and the time in which the path carries what is in flight.
+    pub(crate) fn expected_round_trip(&self) -> Span {
+        let Some(srtt) = self.rtt.srtt() else { return self.rtt.rto() };
+        if self.flight_size == 0 {
+            return self.rtt.rtt_min().unwrap_or(srtt);
+        }
+        let Some(carried) = &self.flow.carried else { return srtt };
+        let drains = carried.rate().map(|rate| scale(1_000_000_000, self.flight_size, rate));
+        let drains = Span::from_nanos(drains.unwrap_or_default());
+        srtt.max(drains).max(carried.round_trip.unwrap_or_default())
+    }
+
+    /// Returns the bytes that the path carries in `span`: a window of at most `buffer` bytes per round trip.
+    ///
+    /// At most at the pacing rate, and at twice the rate that it carried before.
+    pub(crate) fn carries_in(&self, span: Span, buffer: u64) -> u64 {
+        let round_trip = u128::from(self.expected_round_trip().as_nanos().max(1));
+        let window = u128::from(self.controller.window().cwnd.min(buffer));
+        let windows = window * u128::from(span.as_nanos()) / round_trip;
+        let by_window = u64::try_from(windows).unwrap_or(u64::MAX);
+        let carried = self.flow.carried.as_ref().and_then(|carried| carried.rate());
+        let by_rate =
+            carried.map_or(u64::MAX, |rate| scale(rate.saturating_mul(2), span.as_nanos(), 1_000_000_000));
+        self.controller.pacing_rate().map_or(u64::MAX, |rate| rate.bytes_in(span)).min(by_window).min(by_rate)
+    }
+
+    /// Returns true if the window has room for a full packet behind the retransmissions that are due here.
+    pub(crate) fn has_room(&self) -> bool {
+        let waiting = (u64::from(self.flow.marked) + 1) * u64::from(self.pmdcs());
+        let one = self.controller.one_packet_in_flight();
+        self.flight_size + waiting <= self.controller.window().cwnd && !(one && self.flight_size > 0)
+    }
+
+    /// Returns when the next chunk sent here would be acknowledged, as far as the window decides it: chunks
+    /// in flight and marked for this path go first.
+    pub(crate) fn expected_delivery(&self) -> Span {
+        let round_trip = self.expected_round_trip();
+        let waiting = u64::from(self.flow.marked) * u64::from(self.pmdcs());
+        let window = self.controller.window().cwnd.max(1);
+        let ahead = (self.flight_size + waiting + u64::from(self.pmdcs())).saturating_sub(window);
+        // In windows, each of which takes a round trip.
+        round_trip + Span::from_nanos(scale(round_trip.as_nanos(), ahead, window))
+    }
+}
+
+/// Returns `value` × `times` / `by`.
+fn scale(value: u64, times: u64, by: u64) -> u64 {
+    u64::try_from(u128::from(value) * u128::from(times) / u128::from(by.max(1))).unwrap_or(u64::MAX)
+}
 
 impl Paths {
     /// Updates the previous data path after a change that may move data. `left`: the path that data left, if
     /// any.
     pub(super) fn keep_former(&mut self, left: Option<PathId>) {
-        if !self.config.overlap {
+        if !self.config.overlap || self.config.aggregate {
             return;
         }
         let former = left.or(self.former).filter(|&id| Some(id) != self.data_path);
@@ -22,17 +78,23 @@ impl Paths {
     /// Returns true if new data may have more than one path.
     #[inline]
     pub(crate) fn may_have_carriers(&self) -> bool {
-        self.former.is_some() || self.wanted_primary.is_some()
+        self.former.is_some() || self.wanted_primary.is_some() || self.is_aggregating()
     }
 
     /// Returns the paths that may take new data, in order of preference.
     ///
     /// The path that the peer asked for comes first while unconfirmed, then the data path, then the previous
-    /// one.
+    /// one. Paths that carry data at once follow by round trip, the shortest first.
     pub(crate) fn carriers(&mut self) -> SmallVec<[PathId; 3]> {
         let mut carriers = SmallVec::new();
         if self.wanted_primary.is_some() {
             carriers.extend(self.early_path().filter(|&id| Some(id) != self.data_path));
+        }
+        if self.is_aggregating() {
+            let early = carriers.len();
+            carriers.extend(self.joined.iter().copied());
+            carriers[early..].sort_by_key(|&id| (self.get(id).map(Path::expected_round_trip), id));
+            return carriers;
         }
         carriers.extend(self.data_path);
         if self.former.is_some() {
@@ -46,6 +108,7 @@ impl Paths {
     pub(crate) fn is_carrier(&self, id: PathId) -> bool {
         Some(id) == self.data_path
             || Some(id) == self.former
+            || self.joined.contains(&id)
             || self.wanted_primary.is_some() && self.early_path() == Some(id)
     }
 
@@ -80,13 +143,108 @@ impl Paths {
     /// Records the addresses at which a SACK arrived. Needed only where two paths may carry data at once.
     #[inline]
     pub(crate) fn note_sack(&mut self, at: PathAddr) {
-        let asked_for = self.config.overlap && self.list.len() > 1;
+        let asked_for = (self.config.overlap || self.config.aggregate) && self.list.len() > 1;
         self.heard_on = if asked_for { self.by_addr(at) } else { None };
     }
 
-    /// Returns true if the SACK being processed came over another path than this one.
+    /// Returns the path over which the SACK being processed came, if it was recorded.
+    #[inline]
+    pub(crate) fn heard_on(&self) -> Option<PathId> {
+        self.heard_on
+    }
+
+    /// Returns true if the SACK being processed came over another path than this one, or if any may: while
+    /// several paths carry data, the first SACK to arrive acknowledges the data of all.
     #[inline]
     pub(crate) fn is_answered_elsewhere(&self, id: PathId) -> bool {
-        self.heard_on.is_some_and(|heard| heard != id)
+        self.is_aggregating() || self.heard_on.is_some_and(|heard| heard != id)
+    }
+
+    /// Returns true while several paths carry new data at once.
+    #[inline]
+    pub(crate) fn is_aggregating(&self) -> bool {
+        self.joined.len() > 1
+    }
+
+    /// Returns true if chunks of several paths may be outstanding by design: loss recovery then considers
+    /// each path alone.
+    #[inline]
+    pub(crate) fn recovers_per_path(&self) -> bool {
+        self.config.aggregate && self.list.len() > 1
+    }
+
+    /// Selects the paths that carry new data at once, after a change of the paths.
+    ///
+    /// No two of them share a local or a remote address, except one that is the only one: pairs that share an
+    /// address share its network. The data path comes first, then the others by id.
+    pub(super) fn join_paths(&mut self) {
+        self.joined.clear();
+        if !self.recovers_per_path() {
+            return;
+        }
+        let Some(first) = self.data_path.and_then(|id| self.get(id)).filter(|path| path.is_usable()) else {
+            return;
+        };
+        let usable = || self.list.iter().filter(|path| path.is_usable() && path.confirmed);
+        let one_local = usable().all(|path| path.addr.local == first.addr.local);
+        let one_remote = usable().all(|path| path.addr.remote == first.addr.remote);
+        let mut joined: SmallVec<[PathAddr; 2]> = SmallVec::new();
+        let mut ids = SmallVec::new();
+        for path in core::iter::once(first).chain(usable().filter(|path| path.id != first.id)) {
+            let apart = |other: &PathAddr| {
+                (one_local || other.local != path.addr.local)
+                    && (one_remote || other.remote != path.addr.remote)
+            };
+            if joined.iter().all(apart) {
+                joined.push(path.addr);
+                ids.push(path.id);
+            }
+        }
+        // One path alone needs no list: it is the data path.
+        if ids.len() > 1 {
+            self.joined = ids;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::PathsConfig;
+    use super::super::testing::{P0, P1, P2, P3, confirmed, confirmed_with, fail, local, ms};
+    use super::*;
+
+    fn aggregate(locals: u8, remotes: u8) -> Paths {
+        confirmed_with(PathsConfig { aggregate: true, ..PathsConfig::default() }, locals, remotes)
+    }
+
+    #[test]
+    fn one_path_per_network_carries_data() {
+        assert_eq!(aggregate(2, 1).joined[..], [P0, P1]);
+        assert_eq!(aggregate(1, 2).joined[..], [P0, P1]);
+        // P0 = 0-0, P1 = 1-0, P2 = 0-1, P3 = 1-1
+        assert_eq!(aggregate(2, 2).joined[..], [P0, P3], "no address twice");
+        assert!(!aggregate(1, 1).is_aggregating() && !confirmed(2, 1).is_aggregating());
+    }
+
+    #[test]
+    fn paths_that_do_not_work_carry_nothing() {
+        let mut paths = aggregate(2, 2);
+        fail(&mut paths, P3);
+        assert!(!paths.is_aggregating(), "P1 and P2 share an address with the data path");
+        paths.on_acknowledged(P3);
+        paths.set_link(&local(1), false, ms(1));
+        assert_eq!(paths.joined[..], [P0, P2], "of one local address");
+        assert!(!paths.is_carrier(P3));
+        paths.set_link(&local(1), true, ms(2));
+        paths.set_primary(P1).unwrap();
+        assert_eq!(paths.joined[..], [P1, P2], "the data path is one of them");
+    }
+
+    #[test]
+    fn the_shortest_round_trip_comes_first() {
+        let mut paths = aggregate(3, 1);
+        paths.get_mut(P1).unwrap().rtt.on_measurement(Span::from_millis(20));
+        paths.get_mut(P2).unwrap().rtt.on_measurement(Span::from_millis(10));
+        assert_eq!(paths.carriers()[..], [P2, P1, P0], "the RTO of a path without measurement");
     }
 }

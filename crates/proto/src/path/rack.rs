@@ -69,6 +69,11 @@ impl Rack {
         }
     }
 
+    /// Returns the highest TSN delivered on the path.
+    pub(crate) fn highest_delivered(&self) -> LongTsn {
+        self.fack.unwrap_or(LongTsn::LEAST)
+    }
+
     /// Processes a SACK after its chunks were recorded. `rtt_min`: the path's minimum RTT; `next`: SND.NXT.
     pub(crate) fn on_sack(&mut self, now: Time, rtt_min: Option<Span>, cum_tsn_ack: LongTsn, next: LongTsn) {
         self.update(now, rtt_min);

@@ -259,6 +259,7 @@ impl Paths {
         let chosen = self.choose();
         let from = core::mem::replace(&mut self.data_path, chosen);
         self.keep_former(from.filter(|_| from != chosen));
+        self.join_paths();
         if from != chosen {
             self.emit(PathEvent::DataPathChanged { from, to: chosen });
         }

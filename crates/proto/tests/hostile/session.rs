@@ -3,7 +3,7 @@
 //! controllers. Shared by the tests here and the fuzz target `session`.
 
 use hmac::{Hmac, KeyInit, Mac};
-use msctp_proto::{Config, LocalAddrs, PathAddr, RemoteAddrs, StreamRequest, StreamsConfig};
+use msctp_proto::{Config, LocalAddrs, PathAddr, PathUse, RemoteAddrs, StreamRequest, StreamsConfig};
 use msctp_schemes::catalogue::{Options, controllers};
 use msctp_schemes::policies::{PolicyConfig, policies, policy};
 use msctp_units::{Ecn, Span};
@@ -32,6 +32,7 @@ fn config(n: u8) -> Config {
         handover_policy: policy(policies[(n / 2) % policies.len()].name, &PolicyConfig::default()).unwrap(),
         controller: (controllers[(n / 3) % controllers.len()].make)(&Options::new()),
         receive_buffer: 40_000,
+        paths: if n % 8 == 6 { PathUse::Aggregate } else { PathUse::One },
         trace: n % 5 == 0,
         max_segments: 1 + (n as u32 % 4) * 3,
         ..base

@@ -124,7 +124,8 @@ fn tuning(rng: &mut TestRng) -> Tuning {
 /// Chooses options that share a draw: another draw would change the sequence of every seed.
 fn grown(throw: u64) -> Tuning {
     let buffer_growth = [0, 0, 1, 4, 64][throw as usize % 5];
-    Tuning { prr: throw < 30, buffer_growth, ..Tuning::DEFAULT }
+    let paths = u8::from(throw % 8 == 3);
+    Tuning { prr: throw < 30, buffer_growth, paths, ..Tuning::DEFAULT }
 }
 
 struct Writer {

@@ -9,8 +9,8 @@ use msctp_congestion::InitialWindow;
 use msctp_protection::{CipherSuite, Ring, Secret};
 use msctp_proto::handover::PolicyFactory;
 use msctp_proto::{
-    AuthConfig, Config, FailoverConfig, KeyManagement, LossRecovery, Moves, OfferConfig, Pmtu, Protection,
-    Reconfiguration, Reliability, RetransmissionPath, StreamsConfig, schedulers,
+    AuthConfig, Config, FailoverConfig, KeyManagement, LossRecovery, Moves, OfferConfig, PathUse, Pmtu,
+    Protection, Reconfiguration, Reliability, RetransmissionPath, StreamsConfig, schedulers,
 };
 use msctp_schemes::catalogue::{Options, controllers};
 use msctp_schemes::policies::{PolicyConfig, policies, policy};
@@ -174,6 +174,8 @@ pub(crate) struct Tuning {
     pub(crate) potentially_failed: u8,
     /// `Config::moves` is that of the mobile profile.
     pub(crate) quick_moves: bool,
+    /// `Config::paths`: 1 is `Aggregate`.
+    pub(crate) paths: u8,
     /// 0: off.
     pub(crate) silence_ms: u64,
 }
@@ -214,6 +216,7 @@ impl Tuning {
         peer_may_add: true,
         potentially_failed: 0,
         quick_moves: false,
+        paths: 0,
         silence_ms: 0,
     };
 
@@ -280,6 +283,7 @@ impl Tuning {
             },
             offer: OfferConfig { dynamic_addresses: self.dynamic_addresses, ..OfferConfig::default() },
             moves: if self.quick_moves { Config::mobile().moves } else { Moves::Standard },
+            paths: [PathUse::One, PathUse::Aggregate][usize::from(self.paths)],
             failover: FailoverConfig {
                 potentially_failed_threshold: self.potentially_failed.checked_sub(1).map(u32::from),
                 silence: (self.silence_ms > 0).then(|| Span::from_millis(self.silence_ms)),

@@ -251,5 +251,6 @@ const TUNING_CHANGES: &[fn(&mut Tuning)] = &[
     |t| t.peer_may_add = Tuning::DEFAULT.peer_may_add,
     |t| t.potentially_failed = Tuning::DEFAULT.potentially_failed,
     |t| t.quick_moves = Tuning::DEFAULT.quick_moves,
+    |t| t.paths = Tuning::DEFAULT.paths,
     |t| t.silence_ms = Tuning::DEFAULT.silence_ms,
 ];

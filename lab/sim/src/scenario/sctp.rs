@@ -6,7 +6,7 @@ use toml::de::DeTable;
 
 use msctp_protection::{CipherSuite, Ring, Secret};
 use msctp_proto::{
-    AuthPolicy, Config, KeyManagement, LossRecovery, Moves, Pmtu, Protection, Reconfiguration,
+    AuthPolicy, Config, KeyManagement, LossRecovery, Moves, PathUse, Pmtu, Protection, Reconfiguration,
     RetransmissionPath, SpuriousTimeouts, schedulers,
 };
 use msctp_schemes::catalogue::controllers;
@@ -35,6 +35,7 @@ const KEYS: &[&str] = &[
     "primary_switchover_threshold",
     "silence",
     "moves",
+    "paths",
     "assoc_max_retrans",
     "max_init_retransmits",
     "sack_delay",
@@ -114,6 +115,11 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
     }
     if let Some(moves) = section.choice("moves", &[("standard", Moves::Standard), ("fast", Moves::Fast)])? {
         config.moves = moves;
+    }
+    if let Some(paths) =
+        section.choice("paths", &[("one", PathUse::One), ("aggregate", PathUse::Aggregate)])?
+    {
+        config.paths = paths;
     }
     let reconfiguration =
         [("off", Reconfiguration::Off), ("own", Reconfiguration::Own), ("accept", Reconfiguration::Accept)];

@@ -1,5 +1,6 @@
 //! Tests of the sending half, grouped by section of RFC 9260.
 
+mod aggregate;
 mod buffer;
 mod consistency;
 mod differentiation;
@@ -22,7 +23,7 @@ use msctp_wire::{Checksum, Chunk, Data, GapBlock, List, Packet, PacketBuilder, S
 use super::sack::SackOutcome;
 use super::{Outbound, OutboundConfig};
 use crate::addr::PathId;
-use crate::config::Config;
+use crate::config::{Config, PathUse};
 use crate::error::SendError;
 use crate::message::OutMessage;
 use crate::path::{Path, Paths, PathsConfig, SourceUse};
@@ -52,7 +53,11 @@ pub(super) type Sent = (PathId, Vec<Seen>);
 
 /// Returns `count` paths from one local address to as many remote ones, all confirmed, the first primary.
 pub(super) fn paths(count: u8) -> Paths {
-    let mut paths = Paths::new(PathsConfig::default(), [1; 32]);
+    paths_with(count, PathsConfig::default())
+}
+
+fn paths_with(count: u8, config: PathsConfig) -> Paths {
+    let mut paths = Paths::new(config, [1; 32]);
     paths.add_local(IpAddr::from([10, 0, 0, 1]), SourceUse::Full, Time::ZERO).unwrap();
     for n in 0..count {
         let added = paths.add_remote(IpAddr::from([192, 0, 2, n + 1]), Time::ZERO).unwrap();
@@ -96,7 +101,9 @@ impl Sender {
         change(&mut config);
         let mut out = Outbound::new(&OutboundConfig::from(&config), Tsn::new(1));
         assert!(out.establish(1 << 20, 10).is_empty());
-        Self { out, paths: paths(count), now: ms(1000), a_rwnd: 1 << 20 }
+        let aggregate = config.paths == PathUse::Aggregate;
+        let paths = paths_with(count, PathsConfig { aggregate, ..PathsConfig::default() });
+        Self { out, paths, now: ms(1000), a_rwnd: 1 << 20 }
     }
 
     /// Sets a path's window to this many full chunks, in congestion avoidance.
