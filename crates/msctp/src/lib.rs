@@ -269,8 +269,8 @@ pub use msctp_proto::{
     Abandoned, AbandonedCount, AddressError, AddressRequest, Agreed, AssociationState, AssociationStats,
     AuthConfig, AuthEvent, AuthPolicy, Config, ConfigError, Direction, ENCAPSULATION_PORT, EcnStats,
     EndpointConfig, Event, FailoverConfig, HmacAlgorithm, KeyError, LossReason, LossRecovery, Message, Moves,
-    OfferConfig, OutMessage, PartialAbort, PathAddr, PathId, PathState, PathStats, Pmtu, PrimaryCause,
-    ReconfigOutcome, Reconfiguration, Reliability, RetransmissionPath, SendFailure, SharedKey,
+    OfferConfig, OutMessage, PartialAbort, PathAddr, PathId, PathState, PathStats, PathUse, Pmtu,
+    PrimaryCause, ReconfigOutcome, Reconfiguration, Reliability, RetransmissionPath, SendFailure, SharedKey,
     SpuriousTimeouts, StreamEvent, StreamRequest, StreamsConfig, TraceEvent, TraceKind, UnknownScheduler,
     Verdicts,
 };

@@ -40,7 +40,7 @@ pub(super) struct Aggregation {
 impl Outbound {
     /// Returns the path that takes the next packet with new data.
     pub(super) fn next_aggregate(&mut self, now: Time, max: usize, paths: &mut Paths) -> Option<PathId> {
-        let supplied = &mut self.aggregation.supplied_since;
+        let supplied = &mut self.aggregation.get_or_insert_default().supplied_since;
         // With a full send buffer the application waits for the sender, not the sender for it.
         let idle = self.queue.is_idle();
         *supplied = if idle && !self.enqueue_rejected { None } else { supplied.or(Some(now)) };
@@ -62,6 +62,11 @@ impl Outbound {
         (blocked && self.unblock(now, main, paths)).then_some(main)
     }
 
+    /// Returns since when unsent data was there at every look.
+    fn supplied_since(&self) -> Option<Time> {
+        self.aggregation.as_ref()?.supplied_since
+    }
+
     /// Returns the path that would carry most alone, within the buffers of both ends.
     fn main_path(&self, carriers: &[PathId], paths: &Paths) -> Option<PathId> {
         let buffer = self.a_rwnd.min(self.send_buffer);
@@ -75,7 +80,7 @@ impl Outbound {
     fn ends_sooner(&self, now: Time, fast: PathId, slow: PathId, paths: &Paths) -> bool {
         let (Some(fast), Some(slow)) = (paths.get(fast), paths.get(slow)) else { return false };
         let round_trip = slow.expected_round_trip();
-        let steady = self.aggregation.supplied_since.is_some_and(|since| since + round_trip <= now);
+        let steady = self.supplied_since().is_some_and(|since| since + round_trip <= now);
         let before = round_trip.saturating_sub(fast.expected_round_trip());
         !steady && self.queue.bytes() < fast.carries_in(before, u64::MAX)
     }
@@ -110,7 +115,8 @@ impl Outbound {
     #[cold]
     fn unblock(&mut self, now: Time, by: PathId, paths: &mut Paths) -> bool {
         let blocking = self.sent.at(self.sent.first()).filter(|chunk| chunk.fate == Fate::InFlight);
-        let Some(chunk) = blocking.filter(|chunk| chunk.path != by) else { return false };
+        // Once per chunk: the path with the highest rate may change.
+        let Some(chunk) = blocking.filter(|chunk| chunk.path != by && !chunk.again) else { return false };
         let (slow, sent) = (chunk.path, chunk.sent);
         let (Some(from), Some(to)) = (paths.get(slow), paths.get(by)) else { return false };
         let arrives = sent + from.expected_round_trip();
@@ -200,15 +206,14 @@ impl Outbound {
     /// After an RTO without newer SACKs it is taken as it is: a peer may change the path of its SACKs, and
     /// may renege.
     pub(super) fn is_overtaken(&self, processing: Processing, paths: &Paths) -> bool {
-        let (Some((newest, at)), Some(heard_on)) = (self.aggregation.newest_sack, paths.heard_on()) else {
-            return false;
-        };
+        let newest = self.aggregation.as_ref().and_then(|aggregation| aggregation.newest_sack);
+        let (Some((newest, at)), Some(heard_on)) = (newest, paths.heard_on()) else { return false };
         let rto = paths.get(heard_on).map_or(Span::ZERO, |path| path.rtt.rto());
         !processing.advanced && newest != heard_on && processing.now < at + rto
     }
 
     /// Records a SACK with news, or one that was not overtaken.
     pub(super) fn note_newest_sack(&mut self, now: Time, paths: &Paths) {
-        self.aggregation.newest_sack = paths.heard_on().map(|path| (path, now));
+        self.aggregation.get_or_insert_default().newest_sack = paths.heard_on().map(|path| (path, now));
     }
 }

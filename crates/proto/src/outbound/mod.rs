@@ -121,7 +121,7 @@ pub(crate) struct Outbound {
     ecn: Option<Box<EcnSender>>,
     /// The trace, if `Config::trace` is on; nothing here reads it.
     trace: Option<VecDeque<TraceKind>>,
-    aggregation: Aggregation,
+    aggregation: Option<Box<Aggregation>>,
     /// Chunks that the peer reneged on and whose path was removed; used while a SACK is processed.
     reneged_without_path: Vec<LongTsn>,
 }
@@ -163,7 +163,7 @@ impl Outbound {
             use_ecn: false,
             ecn: None,
             trace: config.trace.then(VecDeque::new),
-            aggregation: Aggregation::default(),
+            aggregation: None,
             reneged_without_path: Vec::new(),
         }
     }

@@ -185,6 +185,8 @@ pub(crate) struct Path {
     confirmed: bool,
     source: SourceUse,
     link_up: bool,
+    /// It carries new data at the same time as others.
+    joined: bool,
     error_count: u32,
     //= https://www.rfc-editor.org/rfc/rfc9260#section-7.3
     //# An endpoint MUST maintain separate PMTU estimates for each destination address of its peer.
@@ -270,6 +272,7 @@ impl Path {
             confirmed: false,
             source: SourceUse::Full,
             link_up: true,
+            joined: false,
             error_count: 0,
             pmtu,
             reserved: config.reserved,

@@ -92,7 +92,7 @@ impl Paths {
         }
         if self.is_aggregating() {
             let early = carriers.len();
-            carriers.extend(self.joined.iter().copied());
+            carriers.extend(self.list.iter().filter(|path| path.joined).map(Path::id));
             carriers[early..].sort_by_key(|&id| (self.get(id).map(Path::expected_round_trip), id));
             return carriers;
         }
@@ -108,7 +108,7 @@ impl Paths {
     pub(crate) fn is_carrier(&self, id: PathId) -> bool {
         Some(id) == self.data_path
             || Some(id) == self.former
-            || self.joined.contains(&id)
+            || self.is_aggregating() && self.get(id).is_some_and(|path| path.joined)
             || self.wanted_primary.is_some() && self.early_path() == Some(id)
     }
 
@@ -163,7 +163,7 @@ impl Paths {
     /// Returns true while several paths carry new data at once.
     #[inline]
     pub(crate) fn is_aggregating(&self) -> bool {
-        self.joined.len() > 1
+        self.joined > 1
     }
 
     /// Returns true if chunks of several paths may be outstanding by design: loss recovery then considers
@@ -178,32 +178,36 @@ impl Paths {
     /// No two of them share a local or a remote address, except one that is the only one: pairs that share an
     /// address share its network. The data path comes first, then the others by id.
     pub(super) fn join_paths(&mut self) {
-        self.joined.clear();
-        if !self.recovers_per_path() {
+        if !self.config.aggregate {
             return;
         }
+        let joined = self.apart();
+        // One path alone is the data path.
+        self.joined = if joined.len() > 1 { joined.len() as u8 } else { 0 };
+        for path in &mut self.list {
+            path.joined = self.joined > 0 && joined.contains(&path.id);
+        }
+    }
+
+    /// Returns the usable paths that share no address: the data path first, then the others by id.
+    fn apart(&self) -> SmallVec<[PathId; 4]> {
+        let mut chosen: SmallVec<[&Path; 4]> = SmallVec::new();
         let Some(first) = self.data_path.and_then(|id| self.get(id)).filter(|path| path.is_usable()) else {
-            return;
+            return SmallVec::new();
         };
         let usable = || self.list.iter().filter(|path| path.is_usable() && path.confirmed);
         let one_local = usable().all(|path| path.addr.local == first.addr.local);
         let one_remote = usable().all(|path| path.addr.remote == first.addr.remote);
-        let mut joined: SmallVec<[PathAddr; 2]> = SmallVec::new();
-        let mut ids = SmallVec::new();
         for path in core::iter::once(first).chain(usable().filter(|path| path.id != first.id)) {
-            let apart = |other: &PathAddr| {
-                (one_local || other.local != path.addr.local)
-                    && (one_remote || other.remote != path.addr.remote)
+            let apart = |other: &&Path| {
+                let (a, b) = (other.addr, path.addr);
+                (one_local || a.local != b.local) && (one_remote || a.remote != b.remote)
             };
-            if joined.iter().all(apart) {
-                joined.push(path.addr);
-                ids.push(path.id);
+            if chosen.iter().all(apart) {
+                chosen.push(path);
             }
         }
-        // One path alone needs no list: it is the data path.
-        if ids.len() > 1 {
-            self.joined = ids;
-        }
+        chosen.iter().map(|path| path.id).collect()
     }
 }
 
@@ -217,12 +221,16 @@ mod tests {
         confirmed_with(PathsConfig { aggregate: true, ..PathsConfig::default() }, locals, remotes)
     }
 
+    fn joined(paths: &Paths) -> Vec<PathId> {
+        paths.list.iter().filter(|path| path.joined).map(Path::id).collect()
+    }
+
     #[test]
     fn one_path_per_network_carries_data() {
-        assert_eq!(aggregate(2, 1).joined[..], [P0, P1]);
-        assert_eq!(aggregate(1, 2).joined[..], [P0, P1]);
+        assert_eq!(joined(&aggregate(2, 1)), [P0, P1]);
+        assert_eq!(joined(&aggregate(1, 2)), [P0, P1]);
         // P0 = 0-0, P1 = 1-0, P2 = 0-1, P3 = 1-1
-        assert_eq!(aggregate(2, 2).joined[..], [P0, P3], "no address twice");
+        assert_eq!(joined(&aggregate(2, 2)), [P0, P3], "no address twice");
         assert!(!aggregate(1, 1).is_aggregating() && !confirmed(2, 1).is_aggregating());
     }
 
@@ -233,11 +241,11 @@ mod tests {
         assert!(!paths.is_aggregating(), "P1 and P2 share an address with the data path");
         paths.on_acknowledged(P3);
         paths.set_link(&local(1), false, ms(1));
-        assert_eq!(paths.joined[..], [P0, P2], "of one local address");
+        assert_eq!(joined(&paths), [P0, P2], "of one local address");
         assert!(!paths.is_carrier(P3));
         paths.set_link(&local(1), true, ms(2));
         paths.set_primary(P1).unwrap();
-        assert_eq!(paths.joined[..], [P1, P2], "the data path is one of them");
+        assert_eq!(joined(&paths), [P1, P2], "the data path is one of them");
     }
 
     #[test]

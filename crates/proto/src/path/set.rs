@@ -69,8 +69,8 @@ pub(crate) struct Paths {
     /// The previous data path while it may carry data, and the addresses of the last SACK meanwhile; updated
     /// by `overlap`.
     pub(super) former: Option<PathId>,
-    /// The paths that carry new data at once, if there are several; updated by `overlap`.
-    pub(super) joined: SmallVec<[PathId; 2]>,
+    /// Number of paths that carry new data at once (`Path::joined`), or 0; updated by `overlap`.
+    pub(super) joined: u8,
     pub(super) heard_on: Option<PathId>,
     /// Consecutive errors of the association (RFC 9260 §8.1).
     pub(super) assoc_error_count: u32,
@@ -96,7 +96,7 @@ impl Paths {
             wanted_primary: None,
             data_path: None,
             former: None,
-            joined: SmallVec::new(),
+            joined: 0,
             heard_on: None,
             assoc_error_count: 0,
             schedule: Schedule::default(),

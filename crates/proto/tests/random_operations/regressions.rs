@@ -1118,3 +1118,18 @@ fn an_address_is_verified_when_a_packet_arrives_from_it() {
         ],
     );
 }
+
+/// With two paths at once, the data that filled the send buffer moved from one to the other and back without
+/// end.
+#[test]
+fn data_that_fills_a_buffer_is_repeated_on_another_path_once() {
+    let setup = Setup {
+        seed: 259,
+        mobile_addresses: 0b111,
+        server_addresses: 0b11,
+        mobile: Tuning { sack_delay_ms: 500, receive_buffer: 4000, ..Tuning::DEFAULT },
+        server: Tuning { send_buffer: 5000, max_segments: 2, paths: 1, ..Tuning::DEFAULT },
+        ..PLAIN
+    };
+    check(setup, &[Run { ms: 451 }, Send { side: Server, stream: 0, len: 3984, count: 7, unordered: false }]);
+}

@@ -22,7 +22,7 @@ fn aggregate(chunks: u64) -> Sender {
 fn supplied(chunks: u64) -> Sender {
     let mut sender = aggregate(chunks);
     sender.enqueue(100, FULL);
-    sender.out.aggregation.supplied_since = Some(Time::ZERO);
+    sender.out.aggregation.get_or_insert_default().supplied_since = Some(Time::ZERO);
     sender
 }
 
