@@ -110,8 +110,8 @@ impl Outbound {
         }
     }
 
-    /// Retransmits the chunks that keep the window closed or the send buffer full on path `by`, if they arrive
-    /// sooner that way. Returns true if a packet may leave there now.
+    /// Retransmits the chunks that keep the window closed or the send buffer full on path `by`, if they
+    /// arrive sooner that way. Returns true if a packet may leave there now.
     #[cold]
     fn unblock(&mut self, now: Time, by: PathId, paths: &mut Paths) -> bool {
         let blocking = self.sent.at(self.sent.first()).filter(|chunk| chunk.fate == Fate::InFlight);
@@ -135,8 +135,8 @@ impl Outbound {
         self.may_retransmit(path) && self.may_leave(now, path)
     }
 
-    /// Returns the path for the retransmission of a chunk lost on `last`: the same, unless another one has room
-    /// in its window and delivers sooner.
+    /// Returns the path for the retransmission of a chunk lost on `last`: the same, unless another one has
+    /// room in its window and delivers sooner.
     pub(super) fn repair_path(last: PathId, paths: &Paths) -> PathId {
         let Some(same) = paths.get(last).filter(|_| paths.is_aggregating()) else { return last };
         let sooner = |id: PathId| {
