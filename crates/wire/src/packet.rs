@@ -243,6 +243,23 @@ mod tests {
     }
 
     #[test]
+    fn parse_mut_gives_what_parse_gives_and_restores_the_packet() {
+        let good = packet(&[6, 1, 0, 8, 0, 12, 0, 4]);
+        let mut without = good.clone();
+        without[8..12].fill(0);
+        let mut wrong = good.clone();
+        wrong[19] ^= 1;
+        for bytes in [good, without, wrong, vec![1; 11]] {
+            for checksum in [Checksum::Verify, Checksum::ZeroOrRight, Checksum::Skip] {
+                let mut copy = bytes.clone();
+                let header = Packet::parse_mut(&mut copy, checksum).map(|packet| packet.header);
+                assert_eq!(header, Packet::parse(&bytes, checksum).map(|packet| packet.header), "{bytes:?}");
+                assert_eq!(copy, bytes);
+            }
+        }
+    }
+
+    #[test]
     fn iteration_continues_after_a_malformed_chunk_and_ends_after_a_framing_error() {
         let bytes = packet(&[11, 0, 0, 5, 0, 0, 0, 0, 11, 0, 0, 4, 11, 0, 0, 3, 11, 0, 0, 4]);
         let packet = Packet::parse(&bytes, Checksum::Skip).unwrap();
