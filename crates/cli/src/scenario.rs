@@ -1,24 +1,26 @@
-//! `msctp scenario`: checks and draws scenario files.
+//! `msctp scenario`: checks and draws scenario files, and explains their keys.
 
 use std::path::PathBuf;
 
 use msctp_experiments::topology;
 use msctp_experiments::words::counted;
 use msctp_sim::Simulation;
-use msctp_sim::scenario::Scenario;
+use msctp_sim::scenario::{Scenario, keys};
 
 use crate::Failure;
 use crate::output::Output;
 use crate::running::print;
 use crate::sim::{Source, warn_of_unused};
 
-/// Check a scenario file, or draw its topology.
+/// Check or draw a scenario file, or explain its keys.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   msctp scenario check scenarios/handover.toml
   msctp scenario check scenarios/walk.toml --set link.wifi.loss=0.01
   msctp scenario draw scenarios/handover.toml > handover.svg
+  msctp scenario explain link.rate
+  msctp scenario schema > scenario.schema.json
 
 Exit codes: 0 done, 1 failed, 2 invalid arguments or scenario.")]
 pub(crate) struct Args {
@@ -32,6 +34,14 @@ enum What {
     Check(Of),
     /// Write the topology as SVG, to standard output or to a file.
     Draw(Draw),
+    /// Explain a key of scenario files: meaning, type, default, example.
+    Explain {
+        /// The key, as link.rate, link.lte.rate or rate [default: all keys, as Markdown].
+        #[arg(value_name = "KEY")]
+        key: Option<String>,
+    },
+    /// Write the JSON schema of scenario files, for editors.
+    Schema,
 }
 
 #[derive(clap::Args)]
@@ -52,7 +62,7 @@ struct Draw {
     out: Option<PathBuf>,
 }
 
-/// Checks or draws the scenario.
+/// Checks or draws a scenario, or explains keys.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     match &args.what {
         What::Check(of) => {
@@ -80,6 +90,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
                 Some(path) => Output::open("--out", path)?.write(svg.as_bytes()),
                 None => print(|out| out.write_all(svg.as_bytes())),
             }
+        }
+        What::Explain { key } => {
+            let text = key.as_deref().map_or_else(|| Ok(keys::markdown()), keys::explain);
+            let text = text.map_err(Failure::Input)?;
+            print(|out| out.write_all(text.as_bytes()))
+        }
+        What::Schema => {
+            let schema = keys::schema();
+            print(|out| writeln!(out, "{schema:#}"))
         }
     }
 }

@@ -328,3 +328,22 @@ fn metrics_are_printed_in_place_of_the_summary() {
     assert_eq!((none.status.code(), none.stdout.len()), (Some(1), 0));
     assert!(text(&none.stderr).contains("no association handed over"), "{}", text(&none.stderr));
 }
+
+#[test]
+fn a_key_is_explained_and_a_mistyped_one_exits_with_2() {
+    let msctp = |args: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_msctp")).args(args).output().expect("starts");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let (code, out, _) = msctp(&["scenario", "explain", "node.home.nat.mapping"]);
+    assert!(code == Some(0) && out.contains("default: \"endpoint-independent\""), "{out}");
+    let (code, _, err) = msctp(&["scenario", "explain", "link.rat"]);
+    assert!(
+        code == Some(2) && err.contains("there is no key \"link.rat\"; did you mean \"link.rate\"?"),
+        "{err}"
+    );
+    let (code, out, _) = msctp(&["scenario", "schema"]);
+    let schema: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!((code, &schema["properties"]["seed"]["type"]), (Some(0), &serde_json::json!("integer")));
+}

@@ -8,6 +8,7 @@ pub mod compose;
 pub mod document;
 mod error;
 mod frames;
+pub mod keys;
 mod link;
 mod node;
 mod options;

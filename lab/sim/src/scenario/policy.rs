@@ -9,30 +9,7 @@ use msctp_schemes::wbest::WBestConfig;
 
 use super::document::Section;
 use super::error::Problem;
-
-const KEYS: &[&str] = &[
-    "initial_window",
-    "ssthresh",
-    "bicast",
-    "pace_start",
-    "switch_on_link_down",
-    "wbest",
-    "probe_rule",
-    "qos_delay",
-    "probe_budget",
-    "truth",
-];
-
-const WBEST_KEYS: [&str; 8] = [
-    "pairs",
-    "train",
-    "probe_bytes",
-    "smoothing",
-    "initial_capacity",
-    "interval",
-    "response_timeout",
-    "max_outstanding",
-];
+use super::keys;
 
 /// Reads `handover_policy` and the table `policy` of a profile. A policy's private chunks are authenticated
 /// if the profile demands it of address changes.
@@ -56,7 +33,7 @@ pub(super) fn read(profile: &Section<'_, '_>, config: &mut Config) -> Result<(),
 /// Reads the table `policy` of a profile.
 fn options(profile: &Section<'_, '_>) -> Result<PolicyConfig, Problem> {
     let mut config = PolicyConfig::default();
-    let Some(section) = profile.section("policy", KEYS)? else { return Ok(config) };
+    let Some(section) = profile.section("policy", &keys::POLICY.names())? else { return Ok(config) };
     config.initial_window = initial_window(&section, "initial_window")?;
     if let Some(ssthresh) = ssthresh(&section)? {
         config.ssthresh = ssthresh;
@@ -70,7 +47,7 @@ fn options(profile: &Section<'_, '_>) -> Result<PolicyConfig, Problem> {
     if let Some(switch) = section.flag("switch_on_link_down")? {
         config.switch_on_link_down = switch;
     }
-    if let Some(inner) = section.section("wbest", &WBEST_KEYS)? {
+    if let Some(inner) = section.section("wbest", &keys::WBEST.names())? {
         wbest(&inner, &mut config.wbest)?;
     }
     let delays = [("path", BdpDelay::Path), ("link", BdpDelay::Link)];
@@ -92,7 +69,7 @@ fn options(profile: &Section<'_, '_>) -> Result<PolicyConfig, Problem> {
 /// Reads `[[sctp.NAME.policy.truth]]`: the true capacity and delay of the paths of one address, for the
 /// oracle.
 fn truth(table: &DeTable<'_>, path: String) -> Result<Truth, Problem> {
-    let section = Section::open(table, path, &["address", "available", "rtt"])?;
+    let section = Section::open(table, path, &keys::TRUTH.names())?;
     Ok(Truth {
         address: section.required("address", section.address("address")?, "\"10.0.2.2\"")?,
         available: section.required("available", section.rate("available")?, "\"4400kbps\"")?,
@@ -105,7 +82,7 @@ pub(super) fn initial_window(section: &Section<'_, '_>, key: &str) -> Result<Opt
     if !section.is_table(key) {
         return section.choice(key, &[("rfc9260", InitialWindow::Rfc9260)]);
     }
-    let inner = section.section(key, &["packets", "bytes"])?;
+    let inner = section.section(key, &keys::INITIAL_WINDOW.names())?;
     let inner = section.required(key, inner, "{ packets = 3 }")?;
     let packets = inner.integer("packets", 1, 1 << 32)?.map(InitialWindow::Packets);
     let bytes = inner.integer("bytes", 1, 1 << 40)?.map(InitialWindow::Bytes);
@@ -171,8 +148,7 @@ fn wbest(section: &Section<'_, '_>, config: &mut WBestConfig) -> Result<(), Prob
 /// Reads `[[sctp.NAME.policy.probe_rule]]`: estimator parameters for the paths of one address; keys left out
 /// are as in `wbest`.
 fn probe_rule(table: &DeTable<'_>, path: String, default: WBestConfig) -> Result<ProbeRule, Problem> {
-    let keys: Vec<&str> = WBEST_KEYS.into_iter().chain(["address"]).collect();
-    let section = Section::open(table, path, &keys)?;
+    let section = Section::open(table, path, &keys::PROBE_RULE.names())?;
     let address = section.required("address", section.address("address")?, "\"10.0.2.2\"")?;
     let mut rule = ProbeRule { address, wbest: default };
     wbest(&section, &mut rule.wbest)?;

@@ -13,7 +13,7 @@ use msctp_schemes::catalogue::controllers;
 
 use super::document::Section;
 use super::error::Problem;
-use super::{options, policy};
+use super::{keys, options, policy};
 
 /// A named set of SCTP options.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,57 +23,6 @@ pub struct SctpProfile {
     /// The options.
     pub config: Config,
 }
-
-const KEYS: &[&str] = &[
-    "profile",
-    "rto_initial",
-    "rto_min",
-    "rto_max",
-    "hb_interval",
-    "path_max_retrans",
-    "potentially_failed_threshold",
-    "primary_switchover_threshold",
-    "silence",
-    "moves",
-    "paths",
-    "assoc_max_retrans",
-    "max_init_retransmits",
-    "sack_delay",
-    "sack_frequency",
-    "max_gap_blocks",
-    "receive_buffer",
-    "send_buffer",
-    "pmtu",
-    "pmtu_discovery",
-    "max_burst",
-    "retransmission_path",
-    "list_addresses",
-    "dynamic_addresses",
-    "lower_layer_protects",
-    "outbound_streams",
-    "max_inbound_streams",
-    "hb_max_burst",
-    "controller",
-    "controller_options",
-    "initial_window",
-    "initial_ssthresh",
-    "handover_policy",
-    "policy",
-    "authentication",
-    "auth",
-    "protection",
-    "ecn",
-    "loss_classifier",
-    "loss_classifier_options",
-    "frto",
-    "scheduler",
-    "interleaving",
-    "partial_reliability",
-    "reconfiguration",
-    "restart_rtt_after_spurious",
-    "loss_recovery",
-    "max_receive_buffer",
-];
 
 /// Returns the core's defaults for links with a known MTU: packets have the length `pmtu` from the start, and
 /// no probes disturb the measurement. `pmtu_discovery = true` enables discovery.
@@ -103,7 +52,7 @@ const PROFILES: [CoreProfile; 3] = [
 /// Reads `[sctp.NAME]`. A key left out has the value of its `profile`: RFC 9260's defaults, or another set of
 /// the core's.
 pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Problem> {
-    let section = Section::open(table, format!("sctp.{name}"), KEYS)?;
+    let section = Section::open(table, format!("sctp.{name}"), &keys::SCTP.names())?;
     let profiles = PROFILES.map(|profile| (profile.name, profile));
     let profile = section.choice("profile", &profiles)?.unwrap_or(PROFILES[0]);
     let mut config = (profile.config)();

@@ -14,7 +14,7 @@ use super::check::{Check, Context, fail};
 use super::document::Section;
 use super::error::{Problem, suggest};
 use super::read::SIDES;
-use super::{AppKind, NodeKind, Side, options, policy};
+use super::{AppKind, NodeKind, Side, keys, options, policy};
 
 /// A named set of TCP options.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,46 +75,9 @@ impl TcpSpec {
     }
 }
 
-const PROFILE_KEYS: [&str; 34] = [
-    "mss",
-    "mss_option",
-    "timestamps",
-    "window_scale",
-    "recovery",
-    "sack_limit",
-    "receive_buffer",
-    "controller",
-    "controller_options",
-    "initial_window",
-    "initial_ssthresh",
-    "ack_every",
-    "ack_delay",
-    "limited_transmit",
-    "nagle",
-    "rto_initial",
-    "rto_min",
-    "rto_max",
-    "rto_granularity",
-    "restart_timer_on_fast_retransmit",
-    "once_per_window",
-    "slow_but_steady",
-    "ack_heuristic",
-    "halve_window",
-    "grow_at_exit",
-    "counted_pipe",
-    "frto",
-    "restart_rtt_after_spurious",
-    "loss_classifier",
-    "loss_classifier_options",
-    "delay_response",
-    "timestamp_tick",
-    "max_retransmits",
-    "time_wait",
-];
-
 /// Reads `[tcp-profile.NAME]`; a key left out has the default of the laboratory's TCP.
 pub(super) fn profile(table: &DeTable<'_>, name: String) -> Result<TcpProfile, Problem> {
-    let section = Section::open(table, format!("tcp-profile.{name}"), &PROFILE_KEYS)?;
+    let section = Section::open(table, format!("tcp-profile.{name}"), &keys::TCP_PROFILE.names())?;
     let mut config = Config::default();
     values(&section, &mut config)?;
     if let Some(recovery) = section.choice("recovery", &Algorithm::ALL)? {
@@ -189,20 +152,7 @@ fn sack_limit(section: &Section<'_, '_>) -> Result<Option<SackLimit>, Problem> {
 
 /// Reads `[[tcp]]`.
 pub(super) fn connection(table: &DeTable<'_>, path: String) -> Result<TcpSpec, Problem> {
-    let keys = [
-        "name",
-        "client",
-        "server",
-        "client_address",
-        "server_address",
-        "client_port",
-        "server_port",
-        "start",
-        "profile",
-        "client_profile",
-        "server_profile",
-    ];
-    let section = Section::open(table, path, &keys)?;
+    let section = Section::open(table, path, &keys::TCP.names())?;
     let text = |key, example| section.required(key, section.text(key)?, example).map(str::to_owned);
     let address = |key| section.required(key, section.address(key)?, "\"10.0.1.1\"");
     let profile = |key| -> Result<Option<String>, Problem> {

@@ -8,6 +8,7 @@ use super::DirectionSpec;
 use super::radio::probability;
 use crate::scenario::document::Section;
 use crate::scenario::error::Problem;
+use crate::scenario::keys;
 
 /// The words of the key `carries`.
 pub(in crate::scenario) const CARRIES: [(&str, Carries); 3] =
@@ -30,8 +31,7 @@ pub struct CodingSpec {
 impl CodingSpec {
     /// Reads the key `coding` of a link.
     pub(super) fn read(link: &Section<'_, '_>) -> Result<Option<Self>, Problem> {
-        let keys = ["table", "markov", "new_cell", "interruption", "carries"];
-        let Some(section) = link.section("coding", &keys)? else { return Ok(None) };
+        let Some(section) = link.section("coding", &keys::CODING.names())? else { return Ok(None) };
         let process = match (section.has("table"), section.has("markov")) {
             (true, false) => table(&section)?,
             (false, true) => markov(&section)?,
@@ -107,7 +107,7 @@ fn bler(section: &Section<'_, '_>) -> Result<Probability, Problem> {
 fn table(section: &Section<'_, '_>) -> Result<CodingConfig, Problem> {
     let mut steps = Vec::new();
     for (path, table) in section.items("table")? {
-        let row = Section::open(table, path, &["at", "scheme", "bler", "handover"])?;
+        let row = Section::open(table, path, &keys::CODING_STEP.names())?;
         let at = row.required("at", row.span("at")?, "\"200s\"")?;
         let handover = row.flag("handover")?.unwrap_or(false);
         let change = CodingChange { scheme: scheme(&row)?, bler: bler(&row)?, handover };
@@ -119,7 +119,7 @@ fn table(section: &Section<'_, '_>) -> Result<CodingConfig, Problem> {
 /// `markov = [ { scheme = "CS4", bler = 0.01, mean = "200s", next = { CS4 = 0.2, CS3 = 0.8 } }, … ]` and
 /// `new_cell = { scheme = "CS3", bler = 0.015 }`.
 fn markov(section: &Section<'_, '_>) -> Result<CodingConfig, Problem> {
-    let keys = ["scheme", "bler", "mean", "next"];
+    let keys = keys::CODING_STATE.names();
     let open = section.items("markov")?.into_iter().map(|(path, table)| Section::open(table, path, &keys));
     let rows = open.collect::<Result<Vec<_>, _>>()?;
     let mut schemes: Vec<CodingScheme> = Vec::new();

@@ -9,25 +9,6 @@ use super::radio::{impossible, invalid, probability};
 use super::{CodingSpec, Layers};
 use crate::scenario::error::Problem;
 
-pub(super) const KEYS: &[&str] = &[
-    "scheme",
-    "bler",
-    "mean_burst",
-    "pdchs",
-    "delay",
-    "window",
-    "poll_period",
-    "rrbp",
-    "report_loss",
-    "frame_overhead",
-    "establishment",
-    "release",
-    "queue",
-];
-
-/// The keys that hold for both directions.
-pub(super) const SHARED: &[&str] = &["coding", "report_quality"];
-
 /// One direction of an EGPRS radio link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EgprsSpec {

@@ -9,32 +9,6 @@ use super::plain::queue;
 use super::radio::{impossible, invalid, probability};
 use crate::scenario::error::Problem;
 
-pub(super) const KEYS: &[&str] = &[
-    "rate",
-    "delay",
-    "bler",
-    "mean_burst",
-    "harq_processes",
-    "max_attempts",
-    "combining",
-    "nack_as_ack",
-    "pdu_header",
-    "packet_header",
-    "window",
-    "poll_pdus",
-    "poll_bytes",
-    "poll_retransmit",
-    "status_prohibit",
-    "reordering",
-    "max_retx",
-    "status_delay",
-    "status_loss",
-    "queue",
-];
-
-/// The key that holds for both directions.
-pub(super) const SHARED: &[&str] = &["report_quality"];
-
 /// One direction of an LTE radio bearer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LteSpec {

@@ -18,6 +18,7 @@ use toml::de::DeTable;
 
 use super::document::Section;
 use super::error::{Problem, suggest};
+use super::keys;
 use super::read::Open;
 
 pub use coding::CodingSpec;
@@ -150,9 +151,9 @@ struct LinkType {
     /// The word of the key `type`.
     word: &'static str,
     /// Its own keys, each for both directions or in `forward` and `reverse`.
-    keys: &'static [&'static str],
+    keys: keys::Table,
     /// Its own keys that hold for both directions.
-    shared: &'static [&'static str],
+    shared: keys::Table,
     read: fn(&Layers<'_, '_, '_>) -> Result<DirectionSpec, Problem>,
 }
 
@@ -160,54 +161,38 @@ struct LinkType {
 const TYPES: &[LinkType] = &[
     LinkType {
         word: "plain",
-        keys: plain::KEYS,
-        shared: &[],
+        keys: keys::PLAIN,
+        shared: keys::NONE,
         read: |layers| plain::read(layers).map(DirectionSpec::Plain),
     },
     LinkType {
         word: "wlan",
-        keys: wlan::KEYS,
-        shared: wlan::SHARED,
+        keys: keys::WLAN,
+        shared: keys::WLAN_SHARED,
         read: |layers| wlan::read(layers).map(|spec| DirectionSpec::Wlan(Box::new(spec))),
     },
     LinkType {
         word: "egprs",
-        keys: egprs::KEYS,
-        shared: egprs::SHARED,
+        keys: keys::EGPRS,
+        shared: keys::EGPRS_SHARED,
         read: |layers| egprs::read(layers).map(|spec| DirectionSpec::Egprs(Box::new(spec))),
     },
     LinkType {
         word: "lte",
-        keys: lte::KEYS,
-        shared: lte::SHARED,
+        keys: keys::LTE,
+        shared: keys::LTE_SHARED,
         read: |layers| lte::read(layers).map(|spec| DirectionSpec::Lte(Box::new(spec))),
     },
     LinkType {
         word: "trace",
-        keys: trace::KEYS,
-        shared: &[],
+        keys: keys::TRACE,
+        shared: keys::NONE,
         read: |layers| trace::read(layers).map(|spec| DirectionSpec::Trace(Box::new(spec))),
     },
 ];
 
 /// Causes of losses.
 const CAUSES: [(&str, Cause); 2] = [("wireless", Cause::Wireless), ("congestion", Cause::Congestion)];
-
-/// The keys of every link.
-const KEYS: [&str; 12] = [
-    "name",
-    "type",
-    "a",
-    "b",
-    "address_a",
-    "address_b",
-    "mtu",
-    "loss_means",
-    "up",
-    "mark",
-    "forward",
-    "reverse",
-];
 
 /// The keys of one direction: its own, else the link's.
 struct Layers<'l, 'd, 't> {
@@ -235,11 +220,10 @@ pub(super) fn read(table: &DeTable<'_>, path: String, open: &Open<'_>) -> Result
     let kind = TYPES.iter().find(|kind| word.is_none_or(|word| word == kind.word));
     let Some(kind) = kind else { return Err(unknown_type(table, &path)) };
     not_of_another_type(table, &path, kind)?;
-    let keys: Vec<&str> = KEYS.iter().chain(kind.keys).chain(kind.shared).copied().collect();
-    let section = Section::open(table, path, &keys)?;
+    let section = Section::open(table, path, &keys::names(&[&keys::LINK, &kind.keys, &kind.shared]))?;
     section.text("type")?;
     let end = |key| section.required(key, section.text(key)?, "\"a node's name\"").map(str::to_owned);
-    let own: Vec<&str> = kind.keys.iter().copied().chain(["mark"]).collect();
+    let own = [kind.keys.names(), vec!["mark"]].concat();
     let forward = section.section("forward", &own)?;
     let reverse = section.section("reverse", &own)?;
     let mark = |own: &Option<Section<'_, '_>>| {
@@ -265,14 +249,14 @@ pub(super) fn read(table: &DeTable<'_>, path: String, open: &Open<'_>) -> Result
 
 /// Rejects a key that only links of other types have, and names them.
 fn not_of_another_type(table: &DeTable<'_>, path: &str, kind: &LinkType) -> Result<(), Problem> {
-    let has = |kind: &LinkType, key: &str| kind.keys.iter().chain(kind.shared).any(|&known| known == key);
+    let has = |kind: &LinkType, key: &str| kind.keys.has(key) || kind.shared.has(key);
     let inner = |way: &str| Some((format!("{path}.{way}"), table.get(way)?.get_ref().as_table()?));
     let tables = [Some((path.to_owned(), table)), inner("forward"), inner("reverse")];
     for (path, table) in tables.into_iter().flatten() {
         for key in table.keys().map(|key| &**key.get_ref()) {
             let others: Vec<_> =
                 TYPES.iter().filter(|other| has(other, key)).map(|other| other.word).collect();
-            if !KEYS.contains(&key) && !has(kind, key) && !others.is_empty() {
+            if !keys::LINK.has(key) && !has(kind, key) && !others.is_empty() {
                 let (word, others) = (kind.word, others.join("\" or \""));
                 let message =
                     format!("links of type {word} have no {key}: remove it, or use type = \"{others}\"");

@@ -6,8 +6,7 @@ use msctp_units::{Rate, Span};
 use super::Layers;
 use crate::scenario::document::Section;
 use crate::scenario::error::Problem;
-
-pub(super) const KEYS: &[&str] = &["rate", "delay", "queue", "loss"];
+use crate::scenario::keys;
 
 /// One direction of a plain link: store and forward. A packet passes the queue, is transmitted completely,
 /// and takes the propagation delay; then it may be lost.
@@ -71,7 +70,7 @@ pub(super) fn limit(
     if !section.has(key) {
         return Ok(None);
     }
-    let inner = section.section(key, &["packets", "bytes"])?;
+    let inner = section.section(key, &keys::LIMIT.names())?;
     let inner = section.required(key, inner, example)?;
     let packets = inner.integer("packets", 0, i128::from(u32::MAX))?.map(QueueLimit::Packets);
     let bytes = inner.integer("bytes", 0, i128::from(i64::MAX))?.map(QueueLimit::Bytes);
@@ -95,8 +94,7 @@ pub(in crate::scenario) fn loss(section: &Section<'_, '_>) -> Result<Option<Loss
             .number("loss")?
             .map(|p| if p == 0.0 { LossConfig::None } else { LossConfig::Uniform { probability: p } }));
     }
-    let keys = ["good_to_bad", "bad_to_good", "loss_good", "loss_bad", "share", "mean_burst", "packets"];
-    let inner = section.section("loss", &keys)?;
+    let inner = section.section("loss", &keys::LOSS.names())?;
     let inner = section.required("loss", inner, "0.01")?;
     if let Some(packets) = inner.integers("packets")? {
         return Ok(Some(LossConfig::Scripted { packets }));

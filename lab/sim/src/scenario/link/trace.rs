@@ -8,8 +8,6 @@ use super::Layers;
 use super::plain::{check_loss, loss, queue};
 use crate::scenario::error::Problem;
 
-pub(super) const KEYS: &[&str] = &["trace", "column", "period", "delay", "queue", "loss"];
-
 /// One direction of a link that follows a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceSpec {

@@ -9,24 +9,7 @@ use super::plain::{check_loss, loss, queue};
 use super::{DirectionSpec, Layers, LinkSpec};
 use crate::scenario::document::Section;
 use crate::scenario::error::Problem;
-
-pub(super) const KEYS: &[&str] = &["queue"];
-
-/// The parameters that both directions share.
-pub(super) const SHARED: &[&str] = &[
-    "cell",
-    "shared",
-    "rate",
-    "basic_rate",
-    "retries",
-    "rts",
-    "backoff",
-    "collisions",
-    "delay",
-    "loss",
-    "radio",
-    "fading",
-];
+use crate::scenario::keys;
 
 /// One direction of a wireless link. Only the queue may differ between the directions.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,8 +87,7 @@ fn decibels(section: &Section<'_, '_>, key: &str) -> Result<Option<i32>, Problem
 
 /// Reads `radio = { coverage = 250 }`.
 fn radio(link: &Section<'_, '_>) -> Result<Option<Radio>, Problem> {
-    let keys = ["coverage", "sensitivity", "tx_power", "reference_loss", "exponent"];
-    let Some(section) = link.section("radio", &keys)? else { return Ok(None) };
+    let Some(section) = link.section("radio", &keys::RADIO.names())? else { return Ok(None) };
     let mut radio = Radio::covering(0);
     if let Some(power) = decibels(&section, "tx_power")? {
         radio.tx_power = power;
@@ -137,7 +119,7 @@ fn radio(link: &Section<'_, '_>) -> Result<Option<Radio>, Problem> {
 /// Reads `fading = { slope = 10 }`, or for bad periods `{ slope = 10, shortest = "20ms", longest = "2s",
 /// shape = 1.5 }`.
 fn fading(link: &Section<'_, '_>) -> Result<Option<Fading>, Problem> {
-    let Some(section) = link.section("fading", &["slope", "shortest", "longest", "shape"])? else {
+    let Some(section) = link.section("fading", &keys::FADING.names())? else {
         return Ok(None);
     };
     let slope = section.required("slope", decibels(&section, "slope")?, "10")?;

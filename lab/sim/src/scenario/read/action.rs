@@ -9,62 +9,23 @@ use super::{SIDES, association_of, quality};
 use crate::scenario::document::Section;
 use crate::scenario::error::{Problem, suggest};
 use crate::scenario::link::{CARRIES, INTERRUPTION, loss, probability};
-use crate::scenario::{ActionSpec, Do, Happening, Level, LinkDirection, MiddleboxChange, Side, When};
-
-/// The events and their keys, besides `event`, `delay` and `repeat`.
-const HAPPENINGS: [(&str, &[&str]); 11] = [
-    ("established", &["association"]),
-    ("address-added", &["association", "address"]),
-    ("address-deleted", &["association", "address"]),
-    ("primary-changed", &["association", "address"]),
-    ("delivered", &["app"]),
-    ("signal-below", &["link", "dbm"]),
-    ("signal-above", &["link", "dbm"]),
-    ("queue-below", &["link", "direction", "packets"]),
-    ("queue-above", &["link", "direction", "packets"]),
-    ("rate-below", &["link", "direction", "rate"]),
-    ("rate-above", &["link", "direction", "rate"]),
-];
+use crate::scenario::{ActionSpec, Do, Happening, Level, LinkDirection, MiddleboxChange, Side, When, keys};
 
 const DIRECTIONS: [(&str, LinkDirection); 2] =
     [("forward", LinkDirection::Forward), ("reverse", LinkDirection::Reverse)];
 
-/// The actions and their keys, besides `do`, `at`, `after`, `delay_after` and `name`.
-const ACTIONS: [(&str, &[&str]); 18] = [
-    ("link-up", &["link"]),
-    ("link-down", &["link"]),
-    ("set-link", &["link", "direction", "rate", "delay", "loss", "scheme", "bler"]),
-    ("radio-handover", &["link", "interruption", "carries", "scheme", "bler"]),
-    ("address-up", &["address"]),
-    ("address-down", &["address"]),
-    ("add-address", &["association", "address"]),
-    ("delete-address", &["association", "address"]),
-    ("request-primary", &["association", "address"]),
-    ("set-primary", &["association", "address", "from"]),
-    ("heartbeat", &["association", "address"]),
-    ("report-quality", &quality::KEYS),
-    ("shutdown", &["association", "side"]),
-    ("rebind", &["node"]),
-    ("open-portal", &["node"]),
-    ("close-portal", &["node"]),
-    ("start-app", &["app"]),
-    ("stop-app", &["app"]),
-];
-
 pub(super) fn read(table: &DeTable<'_>, path: String) -> Result<ActionSpec, Problem> {
     let word = table.get("do").and_then(|value| value.get_ref().as_str());
-    let Some((_, own)) = ACTIONS.iter().find(|(known, _)| Some(*known) == word) else {
+    let Some((_, own)) = keys::ACTIONS.iter().find(|(known, _)| Some(*known) == word) else {
         let section = Section::open(table, path, &table.keys().map(|k| &**k.get_ref()).collect::<Vec<_>>())?;
         let given = section.required("do", section.text("do")?, "\"link-up\" or another action")?;
-        let known = ACTIONS.iter().map(|&(known, _)| known);
+        let known = keys::ACTIONS.iter().map(|&(known, _)| known);
         return Err(Problem::new(
             section.key("do"),
             format!("\"{given}\" is unknown{}", suggest(given, known)),
         ));
     };
-    let mut keys = vec!["name", "do", "at", "after"];
-    keys.extend_from_slice(own);
-    let section = Section::open(table, path, &keys)?;
+    let section = Section::open(table, path, &keys::names(&[&keys::ACTION, own]))?;
     Ok(ActionSpec { when: when(&section)?, what: what(&section, word.unwrap_or_default())? })
 }
 
@@ -73,14 +34,15 @@ fn when(section: &Section<'_, '_>) -> Result<When, Problem> {
     match (section.has("at"), section.has("after")) {
         (true, false) => section.required("at", section.span("at")?, "\"20s\"").map(When::At),
         (false, true) => {
-            let all: Vec<&str> = HAPPENINGS.iter().flat_map(|(_, keys)| *keys).copied().collect();
-            let inner = section.section("after", &[&["event", "delay", "repeat"], &all[..]].concat())?;
+            let own = keys::EVENTS.map(|(_, own)| own);
+            let all = keys::names(&own);
+            let inner = section.section("after", &[&keys::AFTER.names()[..], &all].concat())?;
             let example = "{ event = \"established\", association = \"…\", delay = \"1s\" }";
             let inner = section.required("after", inner, example)?;
-            let events = HAPPENINGS.map(|event| (event.0, event));
+            let events = keys::EVENTS.map(|event| (event.0, event));
             let (event, own) = inner.required("event", inner.choice("event", &events)?, "\"established\"")?;
-            if let Some(other) = all.into_iter().find(|key| inner.has(key) && !own.contains(key)) {
-                let message = format!("\"{event}\" has no {other}: want {}", own.join(", "));
+            if let Some(other) = all.into_iter().find(|key| inner.has(key) && !own.has(key)) {
+                let message = format!("\"{event}\" has no {other}: want {}", own.names().join(", "));
                 return Err(Problem::new(inner.key(other), message));
             }
             let delay = inner.span("delay")?.unwrap_or(Span::ZERO);

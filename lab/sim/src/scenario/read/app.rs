@@ -7,7 +7,7 @@ use toml::de::DeTable;
 use super::{Open, SIDES, association_of, name};
 use crate::scenario::document::Section;
 use crate::scenario::error::{Problem, suggest};
-use crate::scenario::{AppKind, AppSpec, Frame, LEAST_FRAME, MOST_FRAME, Sending, read_frames, tcp};
+use crate::scenario::{AppKind, AppSpec, Frame, LEAST_FRAME, MOST_FRAME, Sending, keys, read_frames, tcp};
 
 /// Reads an application. `message`: the default length of a bulk application's messages.
 pub(super) fn read(
@@ -16,32 +16,24 @@ pub(super) fn read(
     open: &Open<'_>,
     message: u32,
 ) -> Result<AppSpec, Problem> {
-    let types = ["bulk", "reader", "video", "cbr"];
     let kind = table.get("type").and_then(|value| value.get_ref().as_str()).unwrap_or_default();
-    let mut keys = vec!["name", "type", "start", "stop"];
     let over_tcp = table.contains_key("tcp");
-    keys.extend_from_slice(match kind {
-        "bulk" if over_tcp => &["tcp", "from", "bytes"],
-        "reader" if over_tcp => &["tcp", "at", "rate"],
-        "bulk" => &["association", "from", "bytes", "message"],
-        "reader" => &["association", "at", "rate"],
-        "video" => &["association", "from", "size", "interval", "trace", "random_phase"],
-        "cbr" => &["from", "to", "rate", "packet", "jitter", "random_phase"],
-        _ => &[],
-    });
-    if kind == "video" || kind == "bulk" && !over_tcp {
-        keys.extend_from_slice(&SENDING);
-    }
-    if !types.contains(&kind) {
+    let of_kind = || keys::APPS.iter().filter(|(word, ..)| *word == kind);
+    let exact = of_kind().find(|(_, tcp, _)| *tcp == over_tcp);
+    let Some(&(_, over_tcp, own)) = exact.or_else(|| of_kind().next()) else {
         let section = Section::open(table, path, &table.keys().map(|k| &**k.get_ref()).collect::<Vec<_>>())?;
         let given =
             section.required("type", section.text("type")?, "\"bulk\", \"reader\", \"video\" or \"cbr\"")?;
         return Err(Problem::new(
             section.key("type"),
-            format!("\"{given}\" is unknown{}", suggest(given, types)),
+            format!("\"{given}\" is unknown{}", suggest(given, ["bulk", "reader", "video", "cbr"])),
         ));
+    };
+    let mut known = keys::names(&[&keys::APP, own]);
+    if kind == "video" || kind == "bulk" && !over_tcp {
+        known.extend(keys::SENDING.names());
     }
-    let section = Section::open(table, path, &keys)?;
+    let section = Section::open(table, path, &known)?;
     let start = match section.text("start")? {
         Some("action") => None,
         _ => Some(section.span("start")?.unwrap_or(Span::ZERO)),
@@ -74,9 +66,6 @@ fn bulk(section: &Section<'_, '_>, message: u32) -> Result<AppKind, Problem> {
         sending: sending(section)?,
     })
 }
-
-/// Keys of applications that send messages.
-const SENDING: [&str; 5] = ["stream", "unordered", "lifetime", "max_retransmissions", "priority"];
 
 fn sending(section: &Section<'_, '_>) -> Result<Sending, Problem> {
     let limits = [

@@ -7,22 +7,10 @@ use super::name;
 use crate::scenario::AssociationSpec;
 use crate::scenario::document::Section;
 use crate::scenario::error::Problem;
+use crate::scenario::keys;
 
 pub(super) fn read(table: &DeTable<'_>, path: String) -> Result<AssociationSpec, Problem> {
-    let keys = [
-        "name",
-        "client",
-        "server",
-        "client_addresses",
-        "server_addresses",
-        "client_port",
-        "server_port",
-        "start",
-        "sctp",
-        "client_sctp",
-        "server_sctp",
-    ];
-    let section = Section::open(table, path, &keys)?;
+    let section = Section::open(table, path, &keys::ASSOCIATION.names())?;
     let host = |key| section.required(key, section.text(key)?, "\"a host's name\"").map(str::to_owned);
     let addresses = |key| section.required(key, section.addresses(key)?, "[\"10.0.1.1\"]");
     let profile = |key| -> Result<Option<String>, Problem> {

@@ -3,7 +3,7 @@
 use crate::scenario::document::Section;
 use crate::scenario::error::Problem;
 use crate::scenario::{
-    Dependence, FirewallOptions, MiddleboxOptions, MiddleboxSpec, NatOptions, PortalOptions,
+    Dependence, FirewallOptions, MiddleboxOptions, MiddleboxSpec, NatOptions, PortalOptions, keys,
 };
 
 /// RFC 4787's words for mappings and filters.
@@ -13,11 +13,11 @@ const DEPENDENCES: [(&str, Dependence); 3] = [
     ("address-and-port-dependent", Dependence::AddressAndPort),
 ];
 
-/// Each kind with its table and the keys in it.
-const TABLES: [(&str, &str, &[&str]); 3] = [
-    ("nat", "nat", &["outside", "mapping", "filtering", "timeout", "ports"]),
-    ("firewall", "firewall", &["outside", "timeout"]),
-    ("captive-portal", "portal", &["outside", "open"]),
+/// Each kind with its table.
+const TABLES: [(&str, &str, keys::Table); 3] = [
+    ("nat", "nat", keys::NAT),
+    ("firewall", "firewall", keys::FIREWALL),
+    ("captive-portal", "portal", keys::PORTAL),
 ];
 
 /// Reads the options of a node that is a middlebox, and rejects the table of another kind.
@@ -28,8 +28,8 @@ pub(super) fn read(node: &Section<'_, '_>) -> Result<Option<MiddleboxSpec>, Prob
             format!("the node is of kind \"{kind}\": want this table left out, or kind = \"{other}\"");
         return Err(Problem::new(node.key(key), message));
     }
-    let Some((_, key, keys)) = TABLES.iter().find(|(known, ..)| *known == kind) else { return Ok(None) };
-    let section = node.section(key, keys)?;
+    let Some((_, key, table)) = TABLES.iter().find(|(known, ..)| *known == kind) else { return Ok(None) };
+    let section = node.section(key, &table.names())?;
     let section = node.required(key, section, "{ outside = \"the link to the outside\" }")?;
     let outside = section.required("outside", section.text("outside")?, "\"a link's name\"")?.to_owned();
     let options = match *key {

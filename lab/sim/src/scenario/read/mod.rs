@@ -13,7 +13,7 @@ use toml::de::DeTable;
 use super::compose;
 use super::document::{Document, Section};
 use super::error::{Problem, ScenarioError};
-use super::{ProbeSpec, Scenario, Side, UDP_HEADER, check, link, sctp, tcp};
+use super::{ProbeSpec, Scenario, Side, UDP_HEADER, check, keys, link, sctp, tcp};
 
 /// Returns the text of another file that a scenario names, or the reason why it cannot be read.
 pub(super) type Open<'f> = dyn Fn(&str) -> Result<String, String> + 'f;
@@ -40,7 +40,7 @@ pub(super) fn scenario<T>(
 
 /// Reads the profiles into the scenario.
 fn profiles(root: &DeTable<'_>, scenario: &mut Scenario) -> Result<(), Problem> {
-    let top = Section::open(root, String::new(), &KEYS)?;
+    let top = Section::open(root, String::new(), &keys::SCENARIO.names())?;
     for (name, table) in top.named("sctp")? {
         scenario.sctp.push(sctp::read(table, name)?);
     }
@@ -53,26 +53,9 @@ fn profiles(root: &DeTable<'_>, scenario: &mut Scenario) -> Result<(), Problem> 
 /// Default length of a bulk application's messages, in bytes: with headers, an IPv4 packet of 1500 bytes.
 const MESSAGE: u32 = 1452;
 
-/// The keys of a scenario file.
-const KEYS: [&str; 13] = [
-    "name",
-    "description",
-    "duration",
-    "seed",
-    "node",
-    "link",
-    "sctp",
-    "association",
-    "tcp-profile",
-    "tcp",
-    "app",
-    "action",
-    "probes",
-];
-
 /// Reads a scenario except its profiles.
 fn without_profiles(root: &DeTable<'_>, open: &Open<'_>) -> Result<Scenario, Problem> {
-    let top = Section::open(root, String::new(), &KEYS)?;
+    let top = Section::open(root, String::new(), &keys::SCENARIO.names())?;
     let duration = top.required("duration", top.span("duration")?, "\"60s\"")?;
     let mut scenario = Scenario::empty(top.text("name")?.unwrap_or("scenario"), duration, 1);
     top.text("description")?.unwrap_or_default().clone_into(&mut scenario.description);
@@ -98,7 +81,7 @@ fn without_profiles(root: &DeTable<'_>, open: &Open<'_>) -> Result<Scenario, Pro
     for (path, table) in top.items("action")? {
         scenario.actions.push(action::read(table, path)?);
     }
-    if let Some(section) = top.section("probes", &["throughput", "trace", "chunks", "queues", "messages"])? {
+    if let Some(section) = top.section("probes", &keys::PROBES.names())? {
         scenario.probes = ProbeSpec {
             throughput: section.span("throughput")?,
             trace: section.flag("trace")?.unwrap_or(false),

@@ -6,7 +6,7 @@ use super::{middlebox, name};
 use crate::scenario::document::Section;
 use crate::scenario::error::Problem;
 use crate::scenario::{
-    AgentOptions, MobileOptions, MobileSpec, NodeKind, NodeSpec, Position, Switching, Waypoint,
+    AgentOptions, MobileOptions, MobileSpec, NodeKind, NodeSpec, Position, Switching, Waypoint, keys,
 };
 
 const KINDS: [(&str, NodeKind); 7] = [
@@ -20,8 +20,7 @@ const KINDS: [(&str, NodeKind); 7] = [
 ];
 
 pub(super) fn read(table: &DeTable<'_>, path: String) -> Result<NodeSpec, Problem> {
-    let keys = ["name", "kind", "position", "waypoints", "agent", "mobile", "nat", "firewall", "portal"];
-    let section = Section::open(table, path, &keys)?;
+    let section = Section::open(table, path, &keys::NODE.names())?;
     let kind =
         section.required("kind", section.choice("kind", &KINDS)?, "\"host\", \"router\" or another kind")?;
     let waypoints = section.items("waypoints")?;
@@ -41,8 +40,7 @@ pub(super) fn read(table: &DeTable<'_>, path: String) -> Result<NodeSpec, Proble
 
 /// Reads `agent = { interval = "1s", lifetime = "3s" }`.
 fn agent(node: &Section<'_, '_>) -> Result<Option<AgentOptions>, Problem> {
-    let keys = ["interval", "offset", "lifetime", "registration_lifetime"];
-    let Some(section) = node.section("agent", &keys)? else { return Ok(None) };
+    let Some(section) = node.section("agent", &keys::AGENT.names())? else { return Ok(None) };
     let mut agent = AgentOptions::default();
     for (key, field) in [
         ("interval", &mut agent.interval),
@@ -59,8 +57,7 @@ fn agent(node: &Section<'_, '_>) -> Result<Option<AgentOptions>, Problem> {
 
 /// Reads `mobile = { home_agent = "ha", switching = "lazy" }`.
 fn mobile(node: &Section<'_, '_>) -> Result<Option<MobileSpec>, Problem> {
-    let keys = ["home_agent", "switching", "lifetime", "retry", "scan"];
-    let Some(section) = node.section("mobile", &keys)? else { return Ok(None) };
+    let Some(section) = node.section("mobile", &keys::MOBILE.names())? else { return Ok(None) };
     let mut options = MobileOptions::default();
     if let Some(switching) =
         section.choice("switching", &[("lazy", Switching::Lazy), ("eager", Switching::Eager)])?
@@ -81,7 +78,7 @@ fn mobile(node: &Section<'_, '_>) -> Result<Option<MobileSpec>, Problem> {
 
 /// Reads `{ at = "50s", to = [400, 0], speed = 20 }`.
 fn waypoint(table: &DeTable<'_>, path: String) -> Result<Waypoint, Problem> {
-    let section = Section::open(table, path, &["at", "to", "speed"])?;
+    let section = Section::open(table, path, &keys::WAYPOINT.names())?;
     let speed = section.required("speed", section.number("speed")?, "20 (metres per second)")?;
     if !(0.001..=1e6).contains(&speed) {
         return Err(Problem::new(

@@ -5,10 +5,6 @@ use msctp_proto::handover::{CodingScheme, LinkQuality};
 use crate::scenario::document::Section;
 use crate::scenario::error::Problem;
 
-/// The keys of the action besides the general ones.
-pub(super) const KEYS: [&str; 8] =
-    ["association", "address", "coding_scheme", "rate", "block_error_rate", "round_trip", "one_way", "cell"];
-
 /// The schemes of GPRS and EGPRS by name.
 const SCHEMES: [(&str, CodingScheme); 13] = [
     ("CS1", scheme(CodingScheme::GPRS, 1)),
