@@ -8,7 +8,15 @@ use tshark::{ERROR, capture_of, dissect};
 
 #[test]
 fn no_frame_is_wrong_on_either_side_of_a_nat() {
-    let file = capture_of("three-interfaces-nat.toml", &["duration=4s"], "middleboxes.pcapng");
+    // The moves come after the part that is captured.
+    let changes = [
+        "duration=4s",
+        "action.to-lte.at=4s",
+        "action.3.at=4s",
+        "action.to-cable.at=4s",
+        "action.back-to-wifi.at=4s",
+    ];
+    let file = capture_of("three-interfaces-nat.toml", &changes, "middleboxes.pcapng");
     let fields = [
         "frame.number",
         "ip.checksum.status",

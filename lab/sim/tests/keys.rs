@@ -547,7 +547,7 @@ fn a_key_is_explained_by_its_path_with_or_without_a_name() {
 fn the_schema_has_every_key() {
     let schema = schema();
     let nat = &schema["properties"]["node"]["items"]["properties"]["nat"]["properties"];
-    assert_eq!(nat["timeout"]["pattern"], "^[0-9.]+ ?(ns|us|ms|s|min|h)$");
+    assert_eq!(nat["timeout"]["pattern"], "^[0-9.]+ ?(ns|us|ms|s|min|h)$|[{]i");
     let link = &schema["properties"]["link"]["items"];
     assert_eq!(link["additionalProperties"], false);
     assert_eq!(link["properties"]["pdchs"]["maximum"], 8);

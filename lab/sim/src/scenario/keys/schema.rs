@@ -1,6 +1,6 @@
 //! The JSON schema of scenario files, for editors: names, types, help and defaults of keys.
 //!
-//! It requires nothing, because a template or another file may supply any key.
+//! It requires nothing, because a template or another file may supply any key. Times and rates may hold `{i}`.
 
 use serde_json::{Map, Value, json};
 
@@ -71,8 +71,8 @@ fn described(key: &Key) -> Value {
 fn kind(of: &Kind) -> Value {
     match of {
         Kind::Text | Kind::Name(_) | Kind::File | Kind::Address => json!({ "type": "string" }),
-        Kind::Time => json!({ "type": "string", "pattern": "^[0-9.]+ ?(ns|us|ms|s|min|h)$" }),
-        Kind::Rate => json!({ "type": "string", "pattern": "^[0-9.]+ ?(bps|kbps|Mbps|Gbps)$" }),
+        Kind::Time => json!({ "type": "string", "pattern": "^[0-9.]+ ?(ns|us|ms|s|min|h)$|[{]i" }),
+        Kind::Rate => json!({ "type": "string", "pattern": "^[0-9.]+ ?(bps|kbps|Mbps|Gbps)$|[{]i" }),
         Kind::Integer(_, least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
         Kind::Number(_) => json!({ "type": "number" }),
         Kind::Probability => json!({ "type": "number", "minimum": 0, "maximum": 1 }),
