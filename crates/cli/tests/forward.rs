@@ -12,7 +12,7 @@ use std::process::{Child, ChildStderr, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use process::{Server, folder, msctp, run, stderr};
+use process::{Server, config, folder, msctp, run, stderr};
 
 /// A target on loopback: each connection in a thread of its own.
 fn target(serve: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr {
@@ -240,7 +240,7 @@ fn refusing(text: &'static str) -> SocketAddr {
         runtime.block_on(async {
             let any = "127.0.0.1:0".parse().unwrap();
             let endpoint = msctp::Endpoint::bind(&msctp::EndpointOptions::new([any])).unwrap();
-            endpoint.listen(msctp::DEFAULT_PORT, msctp::Config::mobile()).unwrap();
+            endpoint.listen(msctp::DEFAULT_PORT, config()).unwrap();
             sender.send(endpoint.local_addresses()[0]).unwrap();
             let association = endpoint.accept(msctp::DEFAULT_PORT).await.unwrap();
             while let Ok(Some(message)) = association.recv().await {

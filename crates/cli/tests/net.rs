@@ -59,9 +59,13 @@ fn wrong_use_gives_one_clear_error_and_its_exit_code() {
             2,
             "want a congestion controller; did you mean \"cubic\"?",
         ),
-        (&["recv", "--bind", "127.0.0.1:0", "--key", "/no/such/key"], 2, "--key /no/such/key: No such file"),
-        (&["connect", "127.0.0.1", "--key", "/etc"], 2, "--key /etc: Is a directory"),
-        (&["connect", "127.0.0.1", "--key", "/dev/null"], 2, "0 bytes; want at least 16"),
+        (
+            &["recv", "--bind", "127.0.0.1:0", "--insecure", "--key", "/no/such/key"],
+            2,
+            "--key /no/such/key: No such file",
+        ),
+        (&["connect", "127.0.0.1", "--insecure", "--key", "/etc"], 2, "--key /etc: Is a directory"),
+        (&["connect", "127.0.0.1", "--insecure", "--key", "/dev/null"], 2, "0 bytes; want at least 16"),
         (&["send", "/dev/zero", "127.0.0.1"], 2, "/dev/zero is a device; send takes regular files: `msctp"),
         (&["connect", "--sctp-port", "0", "127.0.0.1"], 2, "'--sctp-port <PORT>': 0 is not in 1..=65535"),
         (&["serve", "--sctp-port", "0"], 2, "'--sctp-port <PORT>': 0 is not in 1..=65535"),
@@ -69,7 +73,11 @@ fn wrong_use_gives_one_clear_error_and_its_exit_code() {
         (&["perf", "--timeout", "0", "127.0.0.1"], 2, "'--timeout <SECONDS>': 0 is not in 1..=86400"),
         (&["serve", "--only="], 2, "a value is required for '--only <NAMES>'"),
         (&["serve", "--bind", "192.0.2.77:0"], 1, "--bind: cannot use 192.0.2.77:0: this host has no such"),
-        (&["connect", "127.0.0.1", "--key", "/dev/zero"], 2, "--key /dev/zero: longer than 64 MiB"),
+        (
+            &["connect", "127.0.0.1", "--insecure", "--key", "/dev/zero"],
+            2,
+            "--key /dev/zero: longer than 64 MiB",
+        ),
         (&["recv", "--out", "/dev/null/folder"], 2, "want a folder that exists"),
         // Nothing can be written there, not even by root.
         (&["recv", "--out", "/proc/self"], 2, "cannot write --out /proc/self:"),
@@ -114,7 +122,7 @@ fn missing_permission_is_reported() {
     let cases: &[(&[&str], i32, &str)] = &[
         (&["serve", "--bind", "127.0.0.1:99"], 1, "no permission: ports below 1024 require root"),
         (&["recv", "--out", folder], 2, ": Permission denied; name a place where you may write"),
-        (&["connect", "127.0.0.1", "--key", key], 2, "Permission denied"),
+        (&["connect", "127.0.0.1", "--insecure", "--key", key], 2, "Permission denied"),
         (&["send", key, "127.0.0.1"], 2, "Permission denied"),
     ];
     for (args, code, message) in cases {
@@ -153,23 +161,23 @@ fn a_client_without_the_servers_key_or_with_another_gets_no_answer() {
     };
     let (right, wrong) = (key("right", "a key of enough bytes\n"), key("wrong", "another of enough bytes"));
     let short = key("short", "short\n");
-    let mut server = Server::start(&["serve", "--bind", "127.0.0.1:0", "--key", &right]);
+    let mut server = Server::start(&["serve", "--bind", "127.0.0.1:0", "--insecure", "--key", &right]);
     // A client waits for the end of the server's input.
     server.end_input();
-    let output = run(&["connect", &server.at, "--key", &short]);
+    let output = run(&["connect", &server.at, "--insecure", "--key", &short]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("5 bytes; want at least 16"), "{}", stderr(&output));
-    let output = run(&["connect", &server.at, "--key", "/no/such/key"]);
+    let output = run(&["connect", &server.at, "--insecure", "--key", "/no/such/key"]);
     assert_eq!(output.status.code(), Some(2));
     for args in [
-        &["connect", &server.at, "--timeout", "1", "--key", &wrong][..],
-        &["connect", &server.at, "--timeout", "1"],
+        &["connect", &server.at, "--timeout", "1", "--insecure", "--key", &wrong][..],
+        &["connect", &server.at, "--timeout", "1", "--insecure"],
     ] {
         let output = run(args);
         assert_eq!(output.status.code(), Some(1), "{args:?}: {}", stderr(&output));
         assert!(stderr(&output).contains("no answer for 1 s"), "{}", stderr(&output));
     }
-    let output = run(&["connect", &server.at, "--key", &right]);
+    let output = run(&["connect", &server.at, "--insecure", "--key", &right]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let (code, _, errors) = server.output();
     assert_eq!(code, Some(0), "{errors}");
@@ -197,7 +205,7 @@ fn a_pre_shared_key_protects_and_a_wrong_one_gets_no_answer() {
         assert_eq!(output.status.code(), Some(2));
         assert!(stderr(&output).contains(error), "{}", stderr(&output));
     }
-    let output = run(&["connect", "127.0.0.1", "--psk", &right, "--key", &wrong]);
+    let output = run(&["connect", "127.0.0.1", "--psk", &right, "--insecure"]);
     assert!(stderr(&output).contains("cannot be used with"), "{}", stderr(&output));
     let mut server = Server::start(&["serve", "--bind", "127.0.0.1:0", "--psk", &right]);
     server.end_input();

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use process::{Server, folder, msctp, run, sha256, stderr};
+use process::{CONFIG, Server, config, folder, msctp, run, sha256, stderr};
 
 /// Time limit of steps that must not take minutes, on a machine that is busy with other tests.
 const SOON: Duration = Duration::from_secs(20);
@@ -147,6 +147,7 @@ fn a_full_disk_is_reported_at_both_ends() {
     let script =
         "mount -t tmpfs -o size=1m tmpfs \"$1\" && exec \"$0\" recv --once --out \"$1\" --bind 127.0.0.1:0";
     let mut command = Command::new("unshare");
+    command.env(CONFIG.0, CONFIG.1);
     command.args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_msctp"), out.to_str().unwrap()]);
     let mut receiver = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().expect("unshare runs");
     let mut errors = BufReader::new(receiver.stderr.take().unwrap());
@@ -309,21 +310,24 @@ fn a_server_without_a_key_warns_that_anyone_may_use_it() {
     let folder = folder("net-warning");
     let key = folder.join("key");
     fs::write(&key, "a key of enough bytes").unwrap();
-    let key = ["--key", key.to_str().unwrap()];
+    let key = ["--insecure", "--key", key.to_str().unwrap()];
     let out = ["recv", "--out", folder.to_str().unwrap()];
     for command in [&["serve"][..], &out, &["perf", "--server"]] {
         let mut server = Server::start(&[command, &LOOPBACK[..]].concat());
-        let mut line = String::new();
+        let (mut own, mut line) = (String::new(), String::new());
+        server.errors.read_line(&mut own).unwrap();
         server.errors.read_line(&mut line).unwrap();
+        assert!(own.starts_with("key SHA256:"), "{own}");
         assert!(
-            line.starts_with("no --psk or --key: anyone who can reach this port can "),
+            line.starts_with("no --only-clients, --code or --psk: anyone who can reach this port can "),
             "{command:?}: {line}"
         );
         let server = Server::start(&[command, &LOOPBACK[..], &key].concat());
         signal(&server.child, "TERM");
         let (code, _, errors) = server.output();
         assert_eq!(code, Some(143));
-        assert!(!errors.contains("anybody"), "{command:?}: {errors}");
+        assert!(!errors.contains("anyone"), "{command:?}: {errors}");
+        assert!(errors.starts_with("--insecure: nothing is encrypted\n"), "{errors}");
     }
 }
 
@@ -354,7 +358,7 @@ impl Client {
         let association = runtime.block_on(async {
             let any = "127.0.0.1:0".parse().unwrap();
             let endpoint = msctp::Endpoint::bind(&msctp::EndpointOptions::new([any])).unwrap();
-            endpoint.connect(msctp::Peer::new(at.parse().unwrap()), msctp::Config::mobile()).await.unwrap()
+            endpoint.connect(msctp::Peer::new(at.parse().unwrap()), config()).await.unwrap()
         });
         Self { runtime, association, ppid: u32::from_be_bytes(ppid) }
     }
@@ -471,7 +475,7 @@ fn an_idle_client_that_is_alive_is_kept_for_longer_than_20_s() {
 /// Twenty clients offer the name of an existing file, at its length, so that it has to be hashed.
 #[test]
 fn offers_of_a_large_name_do_not_delay_another_sender() {
-    use msctp::{Association, Config, Endpoint, EndpointOptions, OutMessage, Peer};
+    use msctp::{Association, Endpoint, EndpointOptions, OutMessage, Peer};
     const LARGE: u64 = 2_000_000_000;
     let folder = folder("net-large");
     let (out, small) = (out(&folder), folder.join("small"));
@@ -485,7 +489,7 @@ fn offers_of_a_large_name_do_not_delay_another_sender() {
         let mut offers = Vec::new();
         for _ in 0..20 {
             let peer = Peer::new(server.at.parse().unwrap());
-            let association = client.connect(peer, Config::mobile()).await.unwrap();
+            let association = client.connect(peer, config()).await.unwrap();
             let (stream, ppid) = (1, u32::from_be_bytes(*b"msFI"));
             let data = text.clone().into();
             association.send(OutMessage { stream, ppid, data, ..OutMessage::default() }).await.unwrap();

@@ -101,6 +101,17 @@ impl Config {
     }
 }
 
+impl Config {
+    /// Passes the secrets of TLS to `log`, as rustls's `KeyLogFile` writes them to the file that the environment
+    /// variable `SSLKEYLOGFILE` names.
+    pub fn log_secrets(&mut self, log: &Arc<dyn rustls::KeyLog>) {
+        for config in [&mut self.client, &mut self.rekeying_server] {
+            Arc::make_mut(config).key_log = Arc::clone(log);
+        }
+        Arc::make_mut(&mut self.server).key_log = Arc::clone(log);
+    }
+}
+
 /// Returns whether a provider has a cipher suite that the DTLS chunk supports.
 fn has_suite(provider: &CryptoProvider) -> bool {
     provider.cipher_suites.iter().any(|suite| CipherSuite::from_code(suite.suite().into()).is_some())

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use msctp_security::Fingerprint;
+use msctp_security::{Fingerprint, Identity};
 use tempfile::NamedTempFile;
 
 use self::known_hosts::KnownHosts;
@@ -90,10 +90,43 @@ fn written_beside(path: &Path, content: &[u8]) -> Result<NamedTempFile, Failure>
     write().map_err(|error: io::Error| Failure::Run(cannot_write(path.display(), &error)))
 }
 
+/// The files of this user.
+struct Files {
+    key: PathBuf,
+    known_hosts: PathBuf,
+}
+
+impl Files {
+    /// Makes their folder.
+    fn new() -> Result<Self, Failure> {
+        let folder = folder()?;
+        make_private(&folder)?;
+        Ok(Self { key: folder.join("key.der"), known_hosts: folder.join("known_hosts") })
+    }
+}
+
+/// Loads this user's key; generates it if there is none.
+pub(crate) fn own() -> Result<Identity, Failure> {
+    key::load_or_generate(&Files::new()?.key)
+}
+
+/// Compares the key that a host presents with the known one. A host that is not known may have any.
+pub(crate) fn check(host: &str, fingerprint: Fingerprint) -> Result<(), Failure> {
+    KnownHosts::read(&Files::new()?.known_hosts)?.check(host, fingerprint).map(drop)
+}
+
+/// Adds a host to the known hosts. Returns the file if the host is new.
+pub(crate) fn remember(host: &str, fingerprint: Fingerprint) -> Result<Option<PathBuf>, Failure> {
+    let path = Files::new()?.known_hosts;
+    if KnownHosts::read(&path)?.check(host, fingerprint)? {
+        return Ok(None);
+    }
+    KnownHosts::edit(&path, |hosts| hosts.trust(host, fingerprint))?;
+    Ok(Some(path))
+}
+
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let folder = folder()?;
-    make_private(&folder)?;
-    let known_hosts = folder.join("known_hosts");
+    let Files { key: path, known_hosts } = Files::new()?;
     if let Some((host, fingerprint)) = &args.trust {
         return KnownHosts::edit(&known_hosts, |hosts| hosts.trust(host, *fingerprint));
     }
@@ -101,7 +134,6 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return KnownHosts::edit(&known_hosts, |hosts| hosts.forget(host));
     }
     let hosts = KnownHosts::read(&known_hosts)?;
-    let path = folder.join("key.der");
     let identity = key::load_or_generate(&path)?;
     print(|out| {
         writeln!(out, "{}  {}", identity.fingerprint(), path.display())?;

@@ -12,6 +12,8 @@ mod exchange;
 mod moves;
 mod open;
 mod options;
+mod security;
+mod server;
 mod service;
 mod text;
 mod transfer;

@@ -1,27 +1,22 @@
 //! Shared arguments of the commands for real networks.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
-use msctp::protection::{CipherSuite, KeyManagement, Protection, Ring, Secret};
 use msctp::{
-    Association, AuthConfig, BindError, Config, ConfigError, ConnectError, DEFAULT_PORT, ENCAPSULATION_PORT,
-    Endpoint, EndpointOptions, Mobility, Peer, Pmtu, SharedKey, Translation,
+    Association, BindError, Config, ConfigError, ConnectError, DEFAULT_PORT, ENCAPSULATION_PORT, Endpoint,
+    EndpointOptions, Mobility, Peer, Pmtu, Translation,
 };
-use msctp_experiments::words::counted;
 use msctp_schemes::catalogue::{Options, controllers, find_controller};
 use msctp_schemes::policies::{PolicyConfig, policies, policy};
 use tokio::time::Instant;
-use zeroize::Zeroizing;
 
 use super::Open;
+use super::security::SecurityArgs;
 use super::text::escape;
 use crate::Failure;
-use crate::system::{os_error, read};
+use crate::system::os_error;
 
 /// Options of packets and associations.
 #[derive(clap::Args, Clone, Debug)]
@@ -55,14 +50,8 @@ pub(crate) struct NetArgs {
     /// Largest IP packet in bytes, 512 to 65535; each path discovers its own up to that.
     #[arg(long, value_name = "BYTES", default_value_t = Config::default().pmtu.max())]
     mtu: u32,
-    /// File with a shared key of at least 16 bytes (RFC 4895). Both ends sign every packet with it and drop
-    /// unsigned ones. Nothing is encrypted.
-    #[arg(long, value_name = "FILE")]
-    key: Option<PathBuf>,
-    /// File with a pre-shared key of at least 32 bytes, which only its owner may read. Packets are encrypted
-    /// and authenticated with keys derived from it (the DTLS chunk), and a peer without it is refused.
-    #[arg(long, value_name = "FILE", conflicts_with = "key")]
-    psk: Option<PathBuf>,
+    #[command(flatten)]
+    security: SecurityArgs,
     /// Changes of the association's options that the command needs.
     #[arg(skip)]
     tune: Option<fn(&mut Config)>,
@@ -95,9 +84,9 @@ impl NetArgs {
         self.sctp_port
     }
 
-    /// Returns whether peers need a key.
-    pub(crate) fn has_key(&self) -> bool {
-        self.key.is_some() || self.psk.is_some()
+    /// Returns how the command encrypts.
+    pub(crate) const fn security(&self) -> &SecurityArgs {
+        &self.security
     }
 
     /// Returns these options with changes of the association's that the command needs.
@@ -105,18 +94,15 @@ impl NetArgs {
         Self { tune: Some(tune), ..self.clone() }
     }
 
-    /// Builds the association's options.
+    /// Builds the association's options, but for protection.
     pub(crate) fn config(&self) -> Result<Config, Failure> {
         let mut config = Config { pmtu: Pmtu::UpTo(self.mtu), ..Config::mobile() };
         if let Some(tune) = self.tune {
             tune(&mut config);
         }
-        if let Some(file) = &self.key {
-            config.auth = authentication(file)?;
-        }
-        if let Some(file) = &self.psk {
-            config.protection = protection(file)?;
-        }
+        config.auth = self.security.authentication()?;
+        // Reports what cannot be used.
+        self.security.without_tls()?;
         if let Some(name) = &self.policy {
             config.handover_policy = policy(name, &PolicyConfig::default())
                 .map_err(|error| Failure::Input(format!("--policy {name}: want {}", error.want())))?;
@@ -148,9 +134,12 @@ impl NetArgs {
         Some(mobility)
     }
 
-    /// Binds an endpoint that accepts associations. A client that is silent for `idle_timeout` is lost; the
-    /// endpoint's own timeout applies if there is none.
-    pub(crate) fn server(&self, open: &Open, idle_timeout: Option<Duration>) -> Result<Endpoint, Failure> {
+    /// Binds the endpoint of a server.
+    pub(crate) fn server_endpoint(
+        &self,
+        open: &Open,
+        idle_timeout: Option<Duration>,
+    ) -> Result<Endpoint, Failure> {
         let every = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
         let bind = self.bind_or(&every, ENCAPSULATION_PORT);
         let mut options = EndpointOptions::new(bind);
@@ -159,7 +148,6 @@ impl NetArgs {
         options.idle_timeout = idle_timeout.or(options.idle_timeout);
         let endpoint = Endpoint::bind(&options).map_err(|error| self.unbound(error))?;
         open.add(&endpoint);
-        endpoint.listen(self.sctp_port, self.config()?).map_err(|error| refused(&error))?;
         Ok(endpoint)
     }
 
@@ -238,17 +226,21 @@ impl PeerArgs {
         net: &NetArgs,
         open: &Open,
     ) -> Result<(Endpoint, Association), Failure> {
-        let config = net.config()?;
         let target = Target::of(&self.host)?;
+        let name = target.known_name();
+        let config = Config { protection: net.security.for_client(&name)?, ..net.config()? };
         let deadline = Instant::now() + self.timeout();
         let mut reported = false;
         loop {
             let attempt = async {
                 let address = target.address().await?;
-                connect_once(address, net, &config, open).await
+                connect_once(&self.host, address, net, &config, open).await
             };
             let why = match tokio::time::timeout_at(deadline, attempt).await {
-                Ok(Ok(connected)) => return Ok(connected),
+                Ok(Ok(connected)) => {
+                    net.security.note_server(&name, &connected.1)?;
+                    return Ok(connected);
+                }
                 Ok(Err(Unconnected::Failed(failure))) => return Err(failure),
                 Ok(Err(Unconnected::NewAddress)) => continue,
                 Ok(Err(Unconnected::NoNetwork(why))) => why,
@@ -265,13 +257,14 @@ impl PeerArgs {
     }
 
     fn no_answer(&self, net: &NetArgs) -> Failure {
-        let key = if net.has_key() { ", with the same key" } else { "" };
+        let key = net.security.remedy();
         Failure::Run(format!("{}: no answer for {} s; {SERVERS}{key}", self.host, self.timeout))
     }
 }
 
 /// Connects once, from the addresses that this host has now.
 async fn connect_once(
+    host: &str,
     address: SocketAddr,
     net: &NetArgs,
     config: &Config,
@@ -292,12 +285,25 @@ async fn connect_once(
             error @ ConnectError::NoLocalAddress(_) => Unconnected::NoNetwork(error.to_string()),
             // The error names the address.
             error @ ConnectError::PortUnreachable(_) => Unconnected::Failed(Failure::Run(format!("{error}; {SERVERS}"))),
+            error @ ConnectError::NoCommonProtection => {
+                let why = "want the same of --psk, --code, --insecure or none of them at both ends";
+                Unconnected::Failed(Failure::Run(format!("{host}: {error}; {why}")))
+            }
+            ConnectError::Security(error) => Unconnected::Failed(Failure::Run(escape(&of_host(host, &error)))),
             error => Unconnected::Failed(Failure::Run(escape(&format!("{address}: {error}")))),
         })?,
         () = new_address(&endpoint, address.ip()), if net.mobility().is_some() => return Err(Unconnected::NewAddress),
     };
     open.add(&endpoint);
     Ok((endpoint, association))
+}
+
+/// Describes why key management failed; a refused key names its host itself.
+fn of_host(host: &str, error: &msctp::security::Error) -> String {
+    match error {
+        msctp::security::Error::Refused(refused) => refused.to_string(),
+        error => format!("{host}: {error}"),
+    }
 }
 
 /// Waits until the endpoint has another address towards `remote`: a set-up in progress uses only the
@@ -341,6 +347,16 @@ impl Target {
         }
     }
 
+    /// Returns the server's name among the known hosts: without the port if it is the default.
+    fn known_name(&self) -> String {
+        match self {
+            Self::Address(at) if at.port() == ENCAPSULATION_PORT => at.ip().to_string(),
+            Self::Address(at) => at.to_string(),
+            Self::Name { name, port } if *port == ENCAPSULATION_PORT => name.to_lowercase(),
+            Self::Name { name, port } => format!("{}:{port}", name.to_lowercase()),
+        }
+    }
+
     /// Returns the address; resolves a name.
     async fn address(&self) -> Result<SocketAddr, Unconnected> {
         let (name, port) = match self {
@@ -372,51 +388,9 @@ const FLAGS: [(&str, &str); 7] = [
 ];
 
 /// Reports an invalid option by the name of its flag.
-fn refused(error: &ConfigError) -> Failure {
+pub(crate) fn refused(error: &ConfigError) -> Failure {
     let flag = FLAGS.iter().find(|(field, _)| *field == error.field).map_or(error.field, |(_, flag)| flag);
     Failure::Input(format!("{flag} {}: want {}", error.value, error.want))
-}
-
-/// Least length of a key in bytes: a shorter one can be guessed.
-const MIN_KEY: usize = 16;
-
-/// Reads the shared key of `--key` from a file.
-fn authentication(file: &Path) -> Result<AuthConfig, Failure> {
-    let secret = secret(&format!("--key {}", file.display()), file, MIN_KEY)?;
-    Ok(AuthConfig { keys: vec![SharedKey { id: 1, secret }], ..AuthConfig::default() })
-}
-
-/// Least length of a pre-shared key in bytes: what a file of 256 random bits holds.
-const MIN_PSK: usize = 32;
-
-/// Reads the pre-shared key of `--psk` from a file that only its owner may read.
-fn protection(file: &Path) -> Result<Protection, Failure> {
-    let what = format!("--psk {}", file.display());
-    let secret = Zeroizing::new(secret(&what, file, MIN_PSK)?);
-    let mode = std::fs::metadata(file).map_or(0, |metadata| metadata.permissions().mode() & 0o777);
-    if mode & 0o077 != 0 {
-        let remedy = format!("want 0600: chmod 600 {}", file.display());
-        return Err(Failure::Input(format!(
-            "{what}: its mode {mode:04o} lets others read the key; {remedy}"
-        )));
-    }
-    let key = Secret::from(&secret[..]);
-    let keys = KeyManagement::pre_shared(Arc::new(Ring), CipherSuite::Aes128GcmSha256, key)
-        .map_err(|error| Failure::Input(format!("{what}: {error}")))?;
-    Ok(Protection::Required(Arc::new(keys)))
-}
-
-/// Reads a key from a file. Trailing white space, as editors leave it, is not part of the key.
-fn secret(what: &str, file: &Path, least: usize) -> Result<Vec<u8>, Failure> {
-    let mut secret = read(what, file)?;
-    while secret.last().is_some_and(u8::is_ascii_whitespace) {
-        secret.pop();
-    }
-    if secret.len() < least {
-        let len = counted(secret.len() as u64, "byte");
-        return Err(Failure::Input(format!("{what}: {len}; want at least {least}")));
-    }
-    Ok(secret)
 }
 
 /// Parses an address with or without a port.

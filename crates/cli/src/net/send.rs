@@ -13,6 +13,7 @@ use msctp_experiments::words::counted;
 use serde::Serialize;
 
 use super::options::{NetArgs, PeerArgs};
+use super::security::Secured;
 use super::service::{DATA, END_TIMEOUT, Service};
 use super::text::escape;
 use super::transfer::{Control, Hash, PIECE, check_name};
@@ -28,7 +29,10 @@ use crate::system::{cannot_read, os_error};
 #[command(after_help = "\
 Examples:
   msctp send film.mkv 192.0.2.1
+  msctp send film.mkv 192.0.2.1 --code lusab-babad        the code that `msctp recv --code` printed
   msctp send film.mkv example.net:9899 --policy inherit --prefer wlan,wwan
+
+Everything is encrypted. The receiver's key is remembered when it is new, and must stay the same; see `msctp identity`.
 
 Exit codes: 0 the receiver has the file and its hash is right, 1 failed, 2 invalid arguments, 130 Ctrl-C, 143 SIGTERM.")]
 pub(crate) struct Args {
@@ -63,6 +67,9 @@ struct Summary {
     /// Number of lost associations that were set up again.
     retries: u32,
     sha256: String,
+    /// The last association's.
+    #[serde(flatten)]
+    secured: Option<Secured>,
 }
 
 struct Offer<'a> {
@@ -181,6 +188,7 @@ async fn attempt(
     // No answer: at first a wrong address, later perhaps an outage.
     let nobody = |failure| if summary.retries == 0 { Lost::ForGood(failure) } else { Lost::Again(failure) };
     let (_endpoint, association) = args.peer.connect(&args.net, open).await.map_err(nobody)?;
+    summary.secured = Some(Secured::of(args.net.security(), &association));
     let watched = association.clone();
     let (quiet, shown) = (args.quiet, bar.clone());
     let watch = tokio::spawn(async move {

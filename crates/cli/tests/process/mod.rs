@@ -5,9 +5,17 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
+/// The folder with the key and the known hosts of the tests' user.
+pub(crate) const CONFIG: (&str, &str) = ("XDG_CONFIG_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/config"));
+
 pub(crate) fn msctp(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_msctp"));
-    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .env(CONFIG.0, CONFIG.1)
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     command
 }
 
@@ -25,7 +33,12 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(args: &[&str]) -> Self {
-        let mut child = msctp(args).stdin(Stdio::piped()).spawn().expect("msctp runs");
+        Self::start_as(msctp(args))
+    }
+
+    /// Starts a server with an environment of its own.
+    pub(crate) fn start_as(mut command: Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).spawn().expect("msctp runs");
         let mut errors = BufReader::new(child.stderr.take().expect("piped"));
         let mut line = String::new();
         errors.read_line(&mut line).expect("a line");
@@ -53,6 +66,14 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Options of an association of the library with a command: encrypted, with a new key.
+pub(crate) fn config() -> msctp::Config {
+    use msctp::security::{AnyPeer, Identity, Tls, provider};
+    let identity = Identity::self_signed(provider(), &Identity::generate_key().unwrap()).unwrap();
+    let tls = Tls::new(identity.config(std::sync::Arc::new(AnyPeer)).unwrap());
+    msctp::Config { protection: tls.required(), ..msctp::Config::mobile() }
 }
 
 pub(crate) fn folder(name: &str) -> PathBuf {

@@ -20,6 +20,7 @@ use super::specs::Local;
 use super::{Args, Control, tune};
 use crate::Failure;
 use crate::net::options::NetArgs;
+use crate::net::security::Secured;
 use crate::net::service::{END_TIMEOUT, Service};
 use crate::net::text::escape;
 use crate::net::{Open, block_on, moves};
@@ -83,7 +84,8 @@ async fn forward(args: &Args, net: &NetArgs, open: &Open, report: Report) -> Res
     loop {
         let (endpoint, association) = connected;
         let servers: Vec<_> = association.remote_addresses().iter().map(ToString::to_string).collect();
-        report.tell(&Happened::Connected { server: servers.join(", ") });
+        let secured = Secured::of(net.security(), &association);
+        report.tell(&Happened::Connected { server: servers.join(", "), secured });
         // The server opens no connections: they are refused when the receiver is dropped.
         let (link, _) = Link::new(association, Role::Client, Limits::default());
         sender.send_replace(Some(Arc::clone(&link)));

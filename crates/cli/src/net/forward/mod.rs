@@ -36,7 +36,7 @@ Examples:
 The server must allow the target: `msctp serve --allow localhost:22`. It resolves names. The connections survive changes of \
 the network; when the association is lost, they are reset, and the command connects again until a signal ends it.
 
-Nothing is encrypted: use it in a network that you trust, or for protocols that encrypt, as SSH and TLS do.
+Everything is encrypted. The server's key is remembered when it is new, and must stay the same.
 
 Exit codes: 0 both directions of -W ended, 1 no answer, association lost or connection refused with -W, port in use, \
 2 invalid arguments, 130 Ctrl-C, 143 SIGTERM.")]

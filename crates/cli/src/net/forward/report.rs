@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use msctp_forward::End;
 use serde::Serialize;
 
+use crate::net::security::Secured;
 use crate::net::text::escape;
 use crate::running::print;
 
@@ -13,11 +14,19 @@ use crate::running::print;
 #[serde(tag = "event", rename_all = "lowercase")]
 pub(crate) enum Happened {
     /// Connected to the server.
-    Connected { server: String },
+    Connected {
+        server: String,
+        #[serde(flatten)]
+        secured: Secured,
+    },
     /// A forwarding is ready.
     Listening { forward: String, at: SocketAddr },
     /// A client came.
-    Client { client: String },
+    Client {
+        client: String,
+        #[serde(flatten)]
+        secured: Secured,
+    },
     /// A connection was opened.
     Opened { client: String, target: String },
     /// A connection was refused or failed.
@@ -48,9 +57,9 @@ impl Happened {
     /// Returns the text for the user; `None`: too common to be said.
     fn text(&self) -> Option<String> {
         match self {
-            Self::Connected { server } => Some(format!("connected to {server}")),
+            Self::Connected { server, .. } => Some(format!("connected to {server}")),
             Self::Listening { forward, at } => Some(format!("{forward}: listening at {at}")),
-            Self::Client { client } => Some(format!("client {client}")),
+            Self::Client { client, .. } => Some(format!("client {client}")),
             Self::Opened { .. } | Self::Closed { .. } => None,
             Self::Failed { client, target, why } => Some(format!("{client} to {target}: {why}")),
             Self::Path { what } => Some(what.clone()),

@@ -19,7 +19,8 @@ use super::{greet, tune};
 use crate::Failure;
 use crate::net::block_on_with;
 use crate::net::options::NetArgs;
-use crate::net::serve::announce;
+use crate::net::security::{ClientsArgs, Secured, SecurityArgs};
+use crate::net::server::Server;
 use crate::net::service::FIRST_TIMEOUT;
 use crate::system::{os_error, read_text};
 
@@ -74,33 +75,37 @@ impl ServerArgs {
 }
 
 /// Serves `msctp forward` until a signal comes.
-pub(crate) fn serve(args: &ServerArgs, net: &NetArgs) -> Result<(), Failure> {
+pub(crate) fn serve(args: &ServerArgs, accepted: &ClientsArgs, net: &NetArgs) -> Result<(), Failure> {
     let rules = Arc::new(args.rules()?);
     let report = Report { json: args.json, quiet: false };
     let limits = Limits { connections: args.max_connections, ..Limits::default() };
     let net = net.tuned(tune);
     block_on_with(RESOLVERS, async |open| {
-        let endpoint = net.server(open, None)?;
-        announce(&endpoint, &net, "connect to what the rules allow");
+        let server = Server::start(&net, accepted, open, None, "connect to what the rules allow")?;
         let mut clients = JoinSet::new();
         loop {
-            let Some(incoming) = endpoint.incoming(net.sctp_port()).await else {
-                return Err(Failure::Run("the endpoint has ended".to_owned()));
-            };
+            let incoming = server.incoming().await?;
             while clients.try_join_next().is_some() {}
             if clients.len() >= CLIENTS {
                 incoming.refuse(format!("this server has {CLIENTS} clients, as many as it takes"));
             } else {
-                clients.spawn(client(incoming.accept(), Arc::clone(&rules), limits, report));
+                let security = net.security().clone();
+                clients.spawn(client(incoming.accept(), security, Arc::clone(&rules), limits, report));
             }
         }
     })
 }
 
 /// Serves a client until its association is over.
-async fn client(association: Association, rules: Arc<Rules>, limits: Limits, report: Report) {
+async fn client(
+    association: Association,
+    security: SecurityArgs,
+    rules: Arc<Rules>,
+    limits: Limits,
+    report: Report,
+) {
     let name = association.remote_addresses().first().map_or("client".to_owned(), SocketAddr::to_string);
-    report.tell(&Happened::Client { client: name.clone() });
+    report.tell(&Happened::Client { client: name.clone(), secured: Secured::of(&security, &association) });
     let (link, mut opens) = Link::new(association, Role::Server, limits);
     let resolver = Resolver::new();
     let greeted = AtomicBool::new(false);

@@ -7,6 +7,8 @@ use msctp::{Association, PathStats};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
+use crate::net::security::Secured;
+
 /// One end's totals.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Side {
@@ -59,6 +61,8 @@ pub(super) struct Interval {
 pub(super) struct Report {
     pub(super) len: usize,
     pub(super) reverse: bool,
+    #[serde(flatten)]
+    pub(super) secured: Secured,
     #[serde(serialize_with = "with_rates")]
     pub(super) sender: Side,
     #[serde(serialize_with = "with_rates")]

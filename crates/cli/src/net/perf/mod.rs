@@ -14,7 +14,8 @@ use tokio::time::Instant;
 use self::measure::{Interval, Meter, Report, Side, cpu_seconds, head, row};
 use self::wire::Message;
 use super::options::{MAX_TIMEOUT, NetArgs, PeerArgs};
-use super::serve::announce;
+use super::security::{ClientsArgs, Secured};
+use super::server::Server;
 use super::service::{CLIENT_GONE, CONTROL, DATA, END_TIMEOUT, Service, drain};
 use super::{Open, block_on, failed, moves};
 use crate::Failure;
@@ -35,8 +36,8 @@ Examples:
   msctp perf 192.0.2.1 --reverse --len 1024      receive messages of 1 KiB
   msctp perf 192.0.2.1 --json | jq .receiver.goodput_bps
 
-A server measures with one client at a time and rejects others as busy. Without --key, anyone who can reach its port can \
-measure with it.
+A server measures with one client at a time and rejects others as busy. Without --only-clients, --code or --psk, anyone who \
+can reach its port can measure with it. Everything is encrypted unless --insecure says otherwise.
 
 Exit codes: 0 measured, 1 failed or server busy, 2 invalid arguments, 130 Ctrl-C, 143 SIGTERM.")]
 pub(crate) struct Args {
@@ -60,6 +61,8 @@ pub(crate) struct Args {
     /// Print the result as JSON, instead of the lines.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    clients: ClientsArgs,
     #[command(flatten)]
     net: NetArgs,
 }
@@ -103,17 +106,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 async fn serve(args: &Args, open: &Open) -> Result<(), Failure> {
-    let endpoint = args.net.server(open, Some(CLIENT_GONE))?;
-    announce(&endpoint, &args.net, "measure with it");
+    let server = Server::start(&args.net, &args.clients, open, Some(CLIENT_GONE), "measure with it")?;
     let mut running: Option<Running> = None;
     let mut rejected = JoinSet::new();
     loop {
         tokio::select! {
             () = over(&mut running) => running = None,
-            accepted = endpoint.accept(args.net.sctp_port()) => {
-                let Some(association) = accepted else {
-                    return Err(Failure::Run("the endpoint has ended".to_owned()));
-                };
+            accepted = server.accept() => {
+                let association = accepted?;
                 if running.is_some() {
                     rejected.spawn(reject(association));
                     while rejected.try_join_next().is_some() {}
@@ -214,7 +214,8 @@ async fn measure(args: &Args, association: &Association, patience: Duration) -> 
     };
     watch.abort();
     let (sender, receiver) = if args.reverse { (theirs, ours) } else { (ours, theirs) };
-    Ok(Report { len: args.len, reverse: args.reverse, sender, receiver, intervals })
+    let secured = Secured::of(args.net.security(), association);
+    Ok(Report { len: args.len, reverse: args.reverse, secured, sender, receiver, intervals })
 }
 
 /// Sends data for `time`, then the end message.

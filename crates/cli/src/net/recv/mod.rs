@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use msctp::{Association, Endpoint};
+use msctp::Association;
 use msctp_experiments::words::counted;
 use serde::Serialize;
 use tokio::sync::mpsc;
@@ -18,7 +18,8 @@ use tokio::time::Instant;
 use self::store::{Part, Store, There};
 use self::turns::{Turn, Turns};
 use super::options::NetArgs;
-use super::serve::announce;
+use super::security::{ClientsArgs, Secured, SecurityArgs};
+use super::server::Server;
 use super::service::{CLIENT_GONE, DATA, END_TIMEOUT, Service, drain};
 use super::text::escape;
 use super::transfer::{Control, check_name};
@@ -36,10 +37,12 @@ use crate::system::{cannot_write, os_error};
 Examples:
   msctp recv                          receive into this folder until Ctrl-C
   msctp recv --out downloads --once   receive one file
+  msctp recv --code                   from one sender, who has the code that it prints
 
 An interrupted transfer is kept in the folder as .HASH.part, and the same `msctp send` resumes it.
 
-Without --key, anyone who can reach the port can send files.
+Everything is encrypted, and the receiver prints the fingerprint of its key. Without --only-clients, --code or --psk, anyone who can \
+reach the port can send files.
 
 Exit codes: 0 received (with --once), 1 folder not writable (with --once) or port in use, 2 invalid arguments, 130 Ctrl-C, \
 143 SIGTERM.")]
@@ -53,6 +56,8 @@ pub(crate) struct Args {
     /// Print each received file as a line of JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    clients: ClientsArgs,
     #[command(flatten)]
     net: NetArgs,
 }
@@ -68,6 +73,8 @@ struct Received {
     /// The longest delivery gap, in seconds.
     longest_gap: f64,
     sha256: String,
+    #[serde(flatten)]
+    secured: Option<Secured>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
@@ -80,23 +87,24 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return Err(Failure::Input(cannot_write(format!("--out {}", args.out.display()), &error)));
     }
     block_on(async |open| {
-        let endpoint = args.net.server(open, Some(CLIENT_GONE))?;
-        announce(&endpoint, &args.net, "send files here");
+        let server = Server::start(&args.net, &args.clients, open, Some(CLIENT_GONE), "send files here")?;
         let (results, mut finished) = mpsc::channel(16);
         // Dropping it at the end cancels all transfers.
         let mut accepting = JoinSet::new();
-        accepting.spawn(accept(endpoint.clone(), args.net.sctp_port(), store, results));
+        let security = args.net.security().clone();
+        accepting.spawn(accept(server.clone(), security, store, results));
         while let Some((from, result)) = finished.recv().await {
             match result {
                 Ok(received) => {
                     report(args, &received)?;
                     if args.once {
-                        end(&endpoint, args).await;
+                        end(&server).await;
                         return Ok(());
                     }
                 }
+                Err(Fault::Ended(failure)) => return Err(failure),
                 Err(Fault::Storage(why)) if args.once => {
-                    end(&endpoint, args).await;
+                    end(&server).await;
                     return Err(Failure::Run(why));
                 }
                 // The sender may reconnect and resume, so even --once waits for it.
@@ -108,9 +116,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// Lets the sender read the result before the process ends.
-async fn end(endpoint: &Endpoint, args: &Args) {
-    endpoint.stop_listening(args.net.sctp_port());
-    let _ = tokio::time::timeout(END_TIMEOUT, endpoint.idle()).await;
+async fn end(server: &Server) {
+    server.stop();
+    let _ = tokio::time::timeout(END_TIMEOUT, server.endpoint().idle()).await;
 }
 
 /// The peer of an association, and its result.
@@ -118,15 +126,24 @@ type Outcome = (String, Result<Received, Fault>);
 
 /// Accepts associations, each in a task of its own: a sender that reconnects does not wait for its dead
 /// association.
-async fn accept(endpoint: Endpoint, sctp_port: u16, store: Store, results: mpsc::Sender<Outcome>) {
+async fn accept(server: Server, security: SecurityArgs, store: Store, results: mpsc::Sender<Outcome>) {
     let turns = Turns::default();
     let mut tasks = JoinSet::new();
-    while let Some(association) = endpoint.accept(sctp_port).await {
+    loop {
+        let association = match server.accept().await {
+            Ok(association) => association,
+            Err(failure) => {
+                let _ = results.send((String::new(), Err(Fault::Ended(failure)))).await;
+                return;
+            }
+        };
+        let secured = Secured::of(&security, &association);
         let (turns, store, results) = (turns.clone(), store.clone(), results.clone());
         tasks.spawn(async move {
             let from =
                 association.paths().first().map_or("peer".to_owned(), |path| path.at.remote.to_string());
             let result = take(&association, &store, &turns).await;
+            let result = result.map(|received| Received { secured: Some(secured), ..received });
             let last = match &result {
                 Ok(_) => "the file is there".to_owned(),
                 Err(fault) => fault.to_string(),
@@ -168,6 +185,8 @@ fn report(args: &Args, received: &Received) -> Result<(), Failure> {
 /// Why a file was not received.
 #[derive(Debug)]
 enum Fault {
+    /// No more senders are accepted.
+    Ended(Failure),
     /// The association is lost, or the peer is no sender.
     Lost(Failure),
     /// The offer is refused; the sender gets the reason.
@@ -179,7 +198,7 @@ enum Fault {
 impl std::fmt::Display for Fault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Lost(failure) => failure.fmt(f),
+            Self::Ended(failure) | Self::Lost(failure) => failure.fmt(f),
             Self::Refused(why) | Self::Storage(why) => f.write_str(why),
         }
     }
@@ -232,7 +251,15 @@ async fn take(association: &Association, store: &Store, turns: &Turns) -> Result
     let (resumed, longest_gap) = filled;
     let seconds = begin.elapsed().as_secs_f64();
     let longest_gap = longest_gap.as_secs_f64();
-    Ok(Received { file: offer.file, bytes: size, resumed, seconds, longest_gap, sha256: offer.sha256 })
+    Ok(Received {
+        file: offer.file,
+        bytes: size,
+        resumed,
+        seconds,
+        longest_gap,
+        sha256: offer.sha256,
+        secured: None,
+    })
 }
 
 async fn send(association: &Association, control: &Control) -> Result<(), Fault> {

@@ -1,0 +1,369 @@
+//! How the commands for real networks encrypt and authenticate: flags, this user's key, known hosts, codes.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use msctp::protection::{CipherSuite, KeyManagement, Protection, Ring, Secret};
+use msctp::security::rustls::KeyLogFile;
+use msctp::security::{AnyPeer, CheckPeer, Code, Fingerprint, Pinned, Refused, Tls, provider};
+use msctp::{Association, AuthConfig, SharedKey};
+use msctp_experiments::words::counted;
+use serde::Serialize;
+use zeroize::Zeroizing;
+
+use crate::Failure;
+use crate::identity;
+use crate::system::{cannot_write, read, read_text};
+
+/// Options of encryption.
+#[derive(clap::Args, Clone, Debug)]
+#[command(next_help_heading = "Security options")]
+pub(crate) struct SecurityArgs {
+    /// One-time code that both ends have, instead of known keys. A server without PHRASE makes one and prints
+    /// it. It serves one client, which may reconnect; a wrong one uses it up.
+    #[arg(long, value_name = "PHRASE", num_args = 0..=1, conflicts_with_all = ["psk", "insecure"])]
+    code: Option<Option<String>>,
+    /// File with a pre-shared key of at least 32 bytes, which only its owner may read, instead of TLS. A peer
+    /// without it is refused.
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    psk: Option<PathBuf>,
+    /// Send everything in clear, to a peer that does so, too. Without it everything is encrypted.
+    #[arg(long)]
+    insecure: bool,
+    /// With --insecure: file with a shared key of at least 16 bytes (RFC 4895). Both ends sign every packet
+    /// with it and drop unsigned ones.
+    #[arg(long, value_name = "FILE", requires = "insecure")]
+    key: Option<PathBuf>,
+    /// Append the keys of packets to this file, by which `msctp decrypt` reads a capture. Whoever has it
+    /// reads and forges packets.
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    keylog: Option<PathBuf>,
+    /// The server that proved the code: later associations are with it.
+    #[arg(skip)]
+    proved: Arc<OnceLock<Fingerprint>>,
+}
+
+/// Who may connect to a server.
+#[derive(clap::Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Security options")]
+pub(crate) struct ClientsArgs {
+    /// Accept only clients with this key, or with those in a file that has a fingerprint a line; repeatable.
+    /// `msctp identity` shows a client's.
+    #[arg(long, value_name = "FINGERPRINT|FILE", conflicts_with_all = ["psk", "insecure", "code"])]
+    only_clients: Vec<String>,
+}
+
+impl ClientsArgs {
+    /// Returns the keys that are accepted; `None`: all.
+    fn accepted(&self) -> Result<Option<Vec<Fingerprint>>, Failure> {
+        let mut accepted = Vec::new();
+        for given in &self.only_clients {
+            if let Ok(fingerprint) = given.parse() {
+                accepted.push(fingerprint);
+                continue;
+            }
+            if given.starts_with("SHA256:") {
+                let error = given.parse::<Fingerprint>().expect_err("it was parsed before");
+                return Err(Failure::Input(format!("--only-clients: {error}")));
+            }
+            let what = format!("--only-clients {given}");
+            let text = read_text(&what, Path::new(given))?;
+            for (i, line) in text.lines().enumerate() {
+                match line.split_whitespace().next() {
+                    None => {}
+                    Some(word) if word.starts_with('#') => {}
+                    Some(word) => accepted.push(
+                        word.parse().map_err(|error| Failure::Input(format!("{what}:{}: {error}", i + 1)))?,
+                    ),
+                }
+            }
+            if accepted.is_empty() {
+                return Err(Failure::Input(format!("{what}: no fingerprint; want one a line")));
+            }
+        }
+        Ok(Some(accepted).filter(|accepted| !accepted.is_empty()))
+    }
+}
+
+/// How an association is secured, for `--json`.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Secured {
+    /// "tls", "code", "psk", "signed" or "none".
+    security: &'static str,
+    /// The fingerprint of the peer's key; `null` without TLS.
+    peer_key: Option<String>,
+}
+
+impl Secured {
+    /// Describes an association.
+    pub(crate) fn of(args: &SecurityArgs, association: &Association) -> Self {
+        let peer_key = association.peer_identity().map(|peer| peer.fingerprint.to_string());
+        Self { security: args.name(), peer_key }
+    }
+}
+
+impl SecurityArgs {
+    const fn name(&self) -> &'static str {
+        match (&self.code, &self.psk, self.insecure, &self.key) {
+            (Some(_), ..) => "code",
+            (_, Some(_), ..) => "psk",
+            (_, _, true, Some(_)) => "signed",
+            (_, _, true, None) => "none",
+            _ => "tls",
+        }
+    }
+
+    /// Returns what a server that does not answer may want, for the error.
+    pub(crate) const fn remedy(&self) -> &'static str {
+        if self.psk.is_some() || self.key.is_some() { ", with the same key" } else { "" }
+    }
+
+    pub(crate) const fn is_insecure(&self) -> bool {
+        self.insecure
+    }
+
+    /// Returns whether clients need a key or a code.
+    const fn keeps_strangers_out(&self) -> bool {
+        self.psk.is_some() || self.key.is_some() || self.code.is_some()
+    }
+
+    /// Returns the authentication of packets in clear.
+    pub(crate) fn authentication(&self) -> Result<AuthConfig, Failure> {
+        let Some(file) = &self.key else { return Ok(AuthConfig::default()) };
+        let secret = secret(&format!("--key {}", file.display()), file, MIN_KEY)?;
+        Ok(AuthConfig { keys: vec![SharedKey { id: 1, secret }], ..AuthConfig::default() })
+    }
+
+    /// Returns the protection without TLS; `None`: TLS gives the keys.
+    pub(crate) fn without_tls(&self) -> Result<Option<Protection>, Failure> {
+        if self.insecure {
+            return Ok(Some(Protection::Off));
+        }
+        let Some(file) = &self.psk else { return Ok(None) };
+        let mut keys = pre_shared(file)?;
+        if let Some(log) = self.key_log()? {
+            keys = keys.with_log(log);
+        }
+        Ok(Some(Protection::Required(Arc::new(keys))))
+    }
+
+    /// Returns a client's protection; `host`: the server's name among the known hosts.
+    pub(crate) fn for_client(&self, host: &str) -> Result<Protection, Failure> {
+        if let Some(protection) = self.without_tls()? {
+            return Ok(protection);
+        }
+        match (&self.code, self.proved.get()) {
+            (Some(None), _) => {
+                Err(Failure::Input("--code: want the PHRASE that the server prints".to_owned()))
+            }
+            // The code is used up, and its owner is known.
+            (_, Some(proved)) => Ok(self.tls(Pinned(vec![*proved]))?.required()),
+            (Some(Some(phrase)), None) => Ok(self.tls(AnyPeer)?.code(parse_code(phrase)?).required()),
+            (None, None) => Ok(self.tls(KnownHost { name: host.to_owned() })?.required()),
+        }
+    }
+
+    /// Remembers the server of a client's new association.
+    pub(crate) fn note_server(&self, host: &str, association: &Association) -> Result<(), Failure> {
+        let Some(peer) = association.peer_identity() else { return Ok(()) };
+        if self.code.is_some() {
+            let _ = self.proved.set(peer.fingerprint);
+            return Ok(());
+        }
+        if let Some(file) = identity::remember(host, peer.fingerprint)? {
+            let (key, file) = (peer.fingerprint, file.display());
+            eprintln!(
+                "{host} is new: its key {key} is now in {file}; compare it with what the server prints"
+            );
+        }
+        Ok(())
+    }
+
+    /// Returns TLS with this user's key.
+    fn tls(&self, check: impl CheckPeer + 'static) -> Result<Tls, Failure> {
+        let own = identity::own()?;
+        let mut config =
+            own.config(Arc::new(check)).map_err(|error| Failure::Run(format!("this user's key: {error}")))?;
+        // Does nothing unless the variable SSLKEYLOGFILE names a file.
+        config.log_secrets(&(Arc::new(KeyLogFile::new()) as _));
+        let tls = Tls::new(config);
+        Ok(match self.key_log()? {
+            Some(log) => tls.key_log(log),
+            None => tls,
+        })
+    }
+
+    /// Opens the file of --keylog.
+    fn key_log(&self) -> Result<Option<impl Fn(&str) + Send + Sync + 'static>, Failure> {
+        let Some(path) = &self.keylog else { return Ok(None) };
+        let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
+        let failed = |error| cannot_write(format!("--keylog {}", path.display()), &error);
+        let file: Mutex<File> = Mutex::new(opened.map_err(|error| Failure::Input(failed(error)))?);
+        let path = path.clone();
+        Ok(Some(move |line: &str| {
+            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Err(error) = writeln!(file, "{line}") {
+                eprintln!("msctp: {}", cannot_write(format!("--keylog {}", path.display()), &error));
+            }
+        }))
+    }
+}
+
+/// Accepts a host's known key, and any key of a new host.
+#[derive(Debug)]
+struct KnownHost {
+    name: String,
+}
+
+impl CheckPeer for KnownHost {
+    fn check(&self, fingerprint: &Fingerprint) -> Result<(), Refused> {
+        identity::check(&self.name, *fingerprint).map_err(|failure| Refused(failure.to_string()))
+    }
+}
+
+/// A server's keys, and its code if it has one.
+#[derive(Debug)]
+pub(crate) struct ServerSecurity {
+    args: SecurityArgs,
+    accepted: Option<Vec<Fingerprint>>,
+    /// The code that the next client must have.
+    phrase: Option<String>,
+    own: Option<Fingerprint>,
+}
+
+impl ServerSecurity {
+    pub(crate) fn new(args: &SecurityArgs, clients: &ClientsArgs) -> Result<Self, Failure> {
+        let tls = args.without_tls()?.is_none();
+        let phrase = match &args.code {
+            None => None,
+            Some(Some(phrase)) => Some(phrase.clone()),
+            Some(None) => Some(new_phrase()?),
+        };
+        let own = if tls { Some(identity::own()?.fingerprint()) } else { None };
+        Ok(Self { args: args.clone(), accepted: clients.accepted()?, phrase, own })
+    }
+
+    /// Returns the protection of the next associations.
+    pub(crate) fn protection(&self) -> Result<Protection, Failure> {
+        if let Some(protection) = self.args.without_tls()? {
+            return Ok(protection);
+        }
+        Ok(match (&self.accepted, &self.phrase) {
+            (Some(accepted), None) => self.args.tls(Pinned(accepted.clone()))?.required(),
+            (_, None) => self.args.tls(AnyPeer)?.required(),
+            (_, Some(phrase)) => self.args.tls(AnyPeer)?.code(parse_code(phrase)?).required(),
+        })
+    }
+
+    /// Notes that a client was accepted. Returns whether the protection of the next ones is another: the
+    /// client has proved the code, and from now on its key does.
+    pub(crate) fn note_client(&mut self, key: Option<Fingerprint>) -> bool {
+        let (Some(key), true) = (key, self.phrase.is_some()) else { return false };
+        (self.accepted, self.phrase) = (Some(vec![key]), None);
+        eprintln!("the code is used up: from now on only its user may connect, with the key {key}");
+        true
+    }
+
+    /// Makes a new code, as a client had a wrong one. A code that was given cannot be replaced.
+    pub(crate) fn note_wrong_code(&mut self) -> Result<(), Failure> {
+        if self.args.code == Some(None) {
+            let phrase = new_phrase()?;
+            eprintln!("that code is used up; the new one is: {phrase}");
+            self.phrase = Some(phrase);
+            return Ok(());
+        }
+        Err(Failure::Run(
+            "--code: a client had another code, so it is used up: agree on a new one".to_owned(),
+        ))
+    }
+
+    /// Prints the key, the code, and what anyone may do.
+    pub(crate) fn announce(&self, may: &str) {
+        if let Some(own) = self.own {
+            eprintln!("key {own}");
+        }
+        if let (Some(phrase), Some(None)) = (&self.phrase, &self.args.code) {
+            eprintln!("code, for one client: {phrase}");
+        }
+        if self.args.is_insecure() {
+            eprintln!("--insecure: nothing is encrypted");
+        }
+        if self.accepted.is_none() && !self.args.keeps_strangers_out() {
+            let means = if self.args.is_insecure() { "--key" } else { "--only-clients, --code or --psk" };
+            eprintln!("no {means}: anyone who can reach this port can {may}");
+        }
+    }
+}
+
+fn parse_code(phrase: &str) -> Result<Code, Failure> {
+    Code::new(phrase).map_err(|error| Failure::Input(format!("--code: {error}; want the server's phrase")))
+}
+
+/// Makes a code of 32 random bits, in the pronounceable words of proquints (arXiv:0901.4016). A guess uses a
+/// code up, so it need not be long.
+fn new_phrase() -> Result<String, Failure> {
+    let mut bits = [0; 4];
+    let filled = provider().secure_random.fill(&mut bits);
+    filled.map_err(|_| Failure::Run("this system has no random numbers".to_owned()))?;
+    let [a, b, c, d] = bits;
+    Ok([[a, b], [c, d]].map(|half| proquint(u16::from_be_bytes(half))).join("-"))
+}
+
+/// Returns a word of consonants (four bits each) and vowels (two bits each).
+fn proquint(bits: u16) -> String {
+    let consonant = |shift: u32| char::from(b"bdfghjklmnprstvz"[usize::from(bits >> shift & 15)]);
+    let vowel = |shift: u32| char::from(b"aiou"[usize::from(bits >> shift & 3)]);
+    [consonant(12), vowel(10), consonant(6), vowel(4), consonant(0)].iter().collect()
+}
+
+/// Least length of a shared key in bytes: a shorter one can be guessed.
+const MIN_KEY: usize = 16;
+
+/// Least length of a pre-shared key in bytes: what a file of 256 random bits holds.
+const MIN_PSK: usize = 32;
+
+/// Reads the pre-shared key of `--psk` from a file that only its owner may read.
+fn pre_shared(file: &Path) -> Result<KeyManagement, Failure> {
+    let what = format!("--psk {}", file.display());
+    let secret = Zeroizing::new(secret(&what, file, MIN_PSK)?);
+    let mode = std::fs::metadata(file).map_or(0, |metadata| metadata.permissions().mode() & 0o777);
+    if mode & 0o077 != 0 {
+        let remedy = format!("want 0600: chmod 600 {}", file.display());
+        return Err(Failure::Input(format!(
+            "{what}: its mode {mode:04o} lets others read the key; {remedy}"
+        )));
+    }
+    let key = Secret::from(&secret[..]);
+    KeyManagement::pre_shared(Arc::new(Ring), CipherSuite::Aes128GcmSha256, key)
+        .map_err(|error| Failure::Input(format!("{what}: {error}")))
+}
+
+/// Reads a key from a file. Trailing white space, as editors leave it, is not part of the key.
+fn secret(what: &str, file: &Path, least: usize) -> Result<Vec<u8>, Failure> {
+    let mut secret = read(what, file)?;
+    while secret.last().is_some_and(u8::is_ascii_whitespace) {
+        secret.pop();
+    }
+    if secret.len() < least {
+        let len = counted(secret.len() as u64, "byte");
+        return Err(Failure::Input(format!("{what}: {len}; want at least {least}")));
+    }
+    Ok(secret)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The examples of arXiv:0901.4016.
+    #[test]
+    fn codes_are_proquints() {
+        let words = |address: [u16; 2]| address.map(proquint).join("-");
+        assert_eq!(words([0x7f00, 0x0001]), "lusab-babad");
+        assert_eq!(words([0x3f54, 0xdcc1]), "gutih-tugad");
+        assert_ne!(new_phrase().unwrap(), new_phrase().unwrap());
+    }
+}
