@@ -12,7 +12,7 @@ use std::process::{Child, ChildStderr, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use process::{Server, config, folder, msctp, run, stderr};
+use process::{Server, config, folder, is_new_host, msctp, run, stderr};
 
 /// A target on loopback: each connection in a thread of its own.
 fn target(serve: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr {
@@ -67,6 +67,9 @@ impl Forward {
             Self { errors: BufReader::new(child.stderr.take().unwrap()), child, at: Vec::new() };
         loop {
             let line = forward.line();
+            if is_new_host(&line) {
+                continue;
+            }
             match line.split_once(": listening at ") {
                 Some((_, at)) => forward.at.push(at.parse().unwrap()),
                 None => break assert!(line.starts_with("connected to "), "{line}"),
@@ -280,24 +283,41 @@ fn standard_input_and_output_are_a_connection() {
     assert_eq!(stderr(&output), "");
 }
 
-#[test]
-fn new_connections_work_after_the_server_restarts() {
-    let echo = echo();
-    let server = serve(&[&echo.to_string()]);
-    let mut forward = Forward::start(&server.at, &["-L", &local(echo)]);
+/// Connects again to a server that ended, encrypted; or that was killed, in clear.
+fn survives_a_restart(killed: bool) {
+    let (echo, clear) = (echo(), if killed { &["--insecure"][..] } else { &[] });
+    let target = echo.to_string();
+    let begin = |at: &str| Server::start(&[&["serve", "--bind", at, "--allow", &target], clear].concat());
+    let server = begin("127.0.0.1:0");
+    let mut forward = Forward::start(&server.at, &[&["-L", &local(echo)], clear].concat());
     let mut stream = forward.connect(0);
     stream.write_all(b"x").unwrap();
     stream.read_exact(&mut [0; 1]).unwrap();
     let at = server.at.clone();
-    drop(server);
-    // The old association gets an ABORT from the new server.
-    let _server = Server::start(&["serve", "--bind", &at, "--allow", &echo.to_string()]);
-    stream.write_all(b"y").unwrap();
+    if !killed {
+        signal(&server.child, "-TERM");
+        server.output();
+    } else {
+        drop(server);
+    }
+    // The old association gets an ABORT, from the old server or, in clear only, from the new one.
+    let _server = begin(&at);
+    let _ = stream.write_all(b"y");
     assert_eq!(stream.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
     forward.line_with("association lost: ");
     // It waits for the association.
     assert_eq!(exchange(&forward.connect(0), b"again"), b"again");
     forward.line_with("connected to ");
+}
+
+#[test]
+fn new_connections_work_after_the_server_restarts() {
+    survives_a_restart(false);
+}
+
+#[test]
+fn new_connections_work_after_the_server_was_killed_in_clear() {
+    survives_a_restart(true);
 }
 
 #[test]

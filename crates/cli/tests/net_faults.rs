@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use process::{CONFIG, Server, config, folder, msctp, run, sha256, stderr};
+use process::{Server, config, config_home, folder, msctp, run, sha256, stderr};
 
 /// Time limit of steps that must not take minutes, on a machine that is busy with other tests.
 const SOON: Duration = Duration::from_secs(20);
@@ -147,7 +147,8 @@ fn a_full_disk_is_reported_at_both_ends() {
     let script =
         "mount -t tmpfs -o size=1m tmpfs \"$1\" && exec \"$0\" recv --once --out \"$1\" --bind 127.0.0.1:0";
     let mut command = Command::new("unshare");
-    command.env(CONFIG.0, CONFIG.1);
+    let (name, config) = config_home();
+    command.env(name, config);
     command.args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_msctp"), out.to_str().unwrap()]);
     let mut receiver = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().expect("unshare runs");
     let mut errors = BufReader::new(receiver.stderr.take().unwrap());

@@ -57,6 +57,14 @@ pub(crate) struct ClientsArgs {
 }
 
 impl ClientsArgs {
+    /// Rejects the options where this end is the client.
+    pub(crate) fn check_unused(&self) -> Result<(), Failure> {
+        match self.only_clients.first() {
+            None => Ok(()),
+            Some(given) => Err(Failure::Input(format!("--only-clients {given}: want it with --server only"))),
+        }
+    }
+
     /// Returns the keys that are accepted; `None`: all.
     fn accepted(&self) -> Result<Option<Vec<Fingerprint>>, Failure> {
         let mut accepted = Vec::new();

@@ -48,7 +48,8 @@ fn a_download_and_a_session_survive_moves_and_the_session_stays_quick() {
     let mut forward = Guard(spawn(&net.mobile, &["forward", "-L", &first, "-L", &second, SERVER]));
     let mut lines = BufReader::new(forward.0.stderr.take().expect("piped")).lines();
     let mut connect = || {
-        let line = lines.next().expect("a line").expect("UTF-8");
+        let mut lines = lines.by_ref().map(|line| line.expect("UTF-8"));
+        let line = lines.find(|line| !line.contains(" is new: ")).expect("a line");
         let (_, at) = line.split_once(": listening at ").unwrap_or_else(|| panic!("{line}"));
         net.mobile.within(|| TcpStream::connect(at).expect("connected"))
     };

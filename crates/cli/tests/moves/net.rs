@@ -73,7 +73,7 @@ impl Host {
     pub(crate) fn command(&self, program: &str, args: &[&str]) -> Command {
         let mut command = Command::new("nsenter");
         // The key and the known hosts of the tests' user.
-        command.env("XDG_CONFIG_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/config"));
+        command.env("XDG_CONFIG_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/config-moves"));
         command.args(["--net", "--target", &self.id().to_string(), program]).args(args);
         command
     }

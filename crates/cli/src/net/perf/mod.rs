@@ -87,6 +87,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return Err(Failure::Input(format!("--interval {}: want 0.05 to 3600 seconds", args.interval)));
     }
     let Some(host) = &args.peer.host else { return block_on(async |open| serve(args, open).await) };
+    args.clients.check_unused()?;
     let peer = PeerArgs::new(host, args.peer.timeout);
     block_on(async |open| {
         let (_endpoint, association) = peer.connect(&args.net, open).await?;
