@@ -224,8 +224,11 @@ fn json_names_the_security() {
     }
 }
 
-/// Passes packets on between a client and `server`, and keeps copies with their UDP ports.
-fn relay(server: SocketAddr) -> (SocketAddr, Arc<Mutex<Vec<(SocketAddr, SocketAddr, Vec<u8>)>>>) {
+/// Where a packet came from, where it went, its bytes.
+type Packet = (SocketAddr, SocketAddr, Vec<u8>);
+
+/// Passes packets on between a client and `server`, and keeps copies.
+fn relay(server: SocketAddr) -> (SocketAddr, Arc<Mutex<Vec<Packet>>>) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let at = socket.local_addr().unwrap();
     let packets: Arc<Mutex<Vec<_>>> = Arc::default();
@@ -246,7 +249,7 @@ fn relay(server: SocketAddr) -> (SocketAddr, Arc<Mutex<Vec<(SocketAddr, SocketAd
 }
 
 /// Writes packets of UDP over IPv4 to a file.
-fn write_pcap(path: &std::path::Path, packets: &[(SocketAddr, SocketAddr, Vec<u8>)]) {
+fn write_pcap(path: &std::path::Path, packets: &[Packet]) {
     use pcap_file::DataLink;
     use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
     let header = PcapHeader { datalink: DataLink::RAW, ..PcapHeader::default() };

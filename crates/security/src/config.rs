@@ -102,7 +102,7 @@ impl Config {
 }
 
 impl Config {
-    /// Passes the secrets of TLS to `log`, as rustls's `KeyLogFile` writes them to the file that the environment
+    /// Passes the secrets of TLS to `log`. rustls's `KeyLogFile` writes them to the file that the environment
     /// variable `SSLKEYLOGFILE` names.
     pub fn log_secrets(&mut self, log: &Arc<dyn rustls::KeyLog>) {
         for config in [&mut self.client, &mut self.rekeying_server] {
