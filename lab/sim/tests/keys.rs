@@ -538,6 +538,10 @@ fn a_key_is_explained_by_its_path_with_or_without_a_name() {
         "there is no key \"rto_mim\"; did you mean \"rto_min\"?"
     );
     assert_eq!(
+        explain("link.wlan.raido").expect_err("no key"),
+        "there is no key \"link.wlan.raido\"; did you mean \"link.radio\"?"
+    );
+    assert_eq!(
         explain("xyzzy").expect_err("no key"),
         "there is no key \"xyzzy\"; want a key as link.rate, or no key for all of them"
     );

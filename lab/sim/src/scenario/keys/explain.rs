@@ -63,21 +63,22 @@ pub fn explain(asked: &str) -> Result<String, String> {
         );
     }
     if text.is_empty() {
-        let known: Vec<&str> = match parts.len() {
+        // A path may hold an item's name, which no key's path has.
+        let short = match parts[..] {
+            [section, .., name] => format!("{section}.{name}"),
+            _ => asked.to_owned(),
+        };
+        let mut known: Vec<&str> = match parts.len() {
             1 => all.iter().map(|(.., key)| key.name).collect(),
             _ => all.iter().map(|(path, ..)| path.as_str()).collect(),
         };
-        let mut distinct: Vec<&str> = Vec::new();
-        known.into_iter().for_each(|name| {
-            if !distinct.contains(&name) {
-                distinct.push(name);
-            }
-        });
-        let nearest = suggest(asked, distinct);
-        let remedy = if nearest.contains("want one of") {
-            "; want a key as link.rate, or no key for all of them".to_owned()
-        } else {
+        known.sort_unstable();
+        known.dedup();
+        let nearest = suggest(&short, known);
+        let remedy = if nearest.contains("did you mean") {
             nearest
+        } else {
+            "; want a key as link.rate, or no key for all of them".to_owned()
         };
         return Err(format!("there is no key \"{asked}\"{remedy}"));
     }
