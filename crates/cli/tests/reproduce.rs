@@ -61,7 +61,7 @@ fn the_report_is_whole_repeats_and_does_not_depend_on_threads() {
     }
 
     // The same bytes in every file, from one thread and from two.
-    for name in ["index.html", "claims.json", "data/runs.csv", "data/series.parquet", "data/estimates.csv"] {
+    for name in ["index.html", "claims.json", "data/runs.csv", "data/curves.parquet", "data/cells.csv"] {
         let files = [&one, &two].map(|dir| std::fs::read(dir.path().join("report").join(name)).unwrap());
         assert!(files[0] == files[1], "{name} differs between one thread and two");
     }
@@ -100,7 +100,7 @@ fn a_run_killed_at_any_moment_resumes_to_the_same_report() {
     assert!(again.status.success(), "{}", text(&again.stderr));
     assert!(text(&again.stderr).contains("runs are done already"), "{}", text(&again.stderr));
     assert!(!out.join(".runs").exists(), "nothing is kept after the report");
-    for name in ["index.html", "claims.json", "provenance.json", "data/runs.csv", "data/series.parquet"] {
+    for name in ["index.html", "claims.json", "provenance.json", "data/runs.csv", "data/curves.parquet"] {
         let files = [&whole, &broken].map(|dir| std::fs::read(dir.path().join("report").join(name)).unwrap());
         assert!(files[0] == files[1], "{name} differs after the interruption");
     }
@@ -201,7 +201,7 @@ fn repeat_by_hand(report: &Path) {
     assert!(done.status.success(), "{arguments:?}: {}", text(&done.stderr));
     let summary: Value = serde_json::from_slice(&done.stdout).unwrap();
     let bytes = &summary["associations"][0]["to_client"]["bytes"];
-    assert_eq!(bytes.to_string(), row[column("total_bytes")], "{arguments:?}");
+    assert_eq!(bytes.to_string(), row[column("user_bytes")], "{arguments:?}");
 }
 
 #[test]

@@ -3,11 +3,9 @@
 use std::fmt;
 
 use msctp_sim::scenario::ScenarioError;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
-use crate::plan::{Execution, ThreadsError, execute};
-use crate::world::{Simulator, World};
+use crate::plan::{Execution, ThreadsError};
+use crate::world::World;
 
 /// An experiment could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -30,46 +28,6 @@ pub struct Worlds<'a> {
     pub repetitions: u64,
     /// Execution of runs in the simulator.
     pub simulator: &'a Execution<'a>,
-}
-
-/// Returns the number of simulator runs for a number of runs on real stacks, under each condition: at least
-/// ten, as they are cheap.
-pub(crate) fn simulator_repetitions(repetitions: u64) -> u64 {
-    repetitions.max(10)
-}
-
-/// The outcomes of an experiment in both worlds.
-pub(crate) struct WorldResults<K, T> {
-    pub(crate) simulated: Vec<(K, T)>,
-    pub(crate) real: Vec<(K, T)>,
-    /// Runs that failed, by name, with the reason.
-    pub(crate) failed: Vec<(String, String)>,
-    /// Number of runs that were not started because the plan was cancelled.
-    pub(crate) skipped: usize,
-}
-
-impl Worlds<'_> {
-    /// Runs the same work in both worlds. `plans` names the plans of the simulator and of real stacks in the
-    /// store; `keys` returns the runs for a number of repetitions under each condition.
-    pub(crate) fn carry_out<K, T>(
-        &self,
-        plans: [&str; 2],
-        keys: impl Fn(u64) -> Vec<K>,
-        work: impl Fn(&dyn World, &K) -> Result<T, String> + Sync,
-    ) -> Result<WorldResults<K, T>, ThreadsError>
-    where
-        K: Ord + Send + Sync + fmt::Display,
-        T: Send + Serialize + DeserializeOwned,
-    {
-        let in_simulator = |key: &K| work(&Simulator, key);
-        let simulated =
-            execute(plans[0], keys(simulator_repetitions(self.repetitions)), self.simulator, in_simulator)?;
-        let real = execute(plans[1], keys(self.repetitions), self.real, |key| work(self.world, key))?;
-        let mut failed = simulated.failures();
-        failed.extend(real.failures());
-        let skipped = simulated.skipped.len() + real.skipped.len();
-        Ok(WorldResults { simulated: simulated.done, real: real.done, failed, skipped })
-    }
 }
 
 impl fmt::Debug for Worlds<'_> {

@@ -3,7 +3,6 @@
 
 pub mod afif;
 pub mod fu_atiquzzaman;
-pub mod kim_koh;
 pub mod park_jang;
 
 use std::fmt;
@@ -76,9 +75,17 @@ const EKLUND: Experiment = sweep!(
     "A large initial congestion window after mSCTP handover (Eklund, Grinnemo and Brunstrom, 2012)"
 );
 
+/// Kim & Koh (2009), "Adaptive Congestion Control of mSCTP for Vertical Handover": three schemes, two
+/// movements, loads from 0 to 90 %, and the accuracy of the estimator.
+const KIM_KOH: Experiment = sweep!(
+    "kim-koh",
+    "scenarios/kim-koh/paper.toml",
+    "Adaptive congestion control of mSCTP for vertical handover (Kim and Koh, 2009)"
+);
+
 /// All experiments.
 pub const EXPERIMENTS: &[Experiment] =
-    &[kim_koh::EXPERIMENT, fu_atiquzzaman::EXPERIMENT, afif::EXPERIMENT, EKLUND, park_jang::EXPERIMENT];
+    &[KIM_KOH, fu_atiquzzaman::EXPERIMENT, afif::EXPERIMENT, EKLUND, park_jang::EXPERIMENT];
 
 /// Finds the experiment called `name`.
 #[must_use]

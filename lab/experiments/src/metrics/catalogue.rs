@@ -69,6 +69,11 @@ pub const METRICS: &[Metric] = &[
         handovers::at),
     metric!("handover.cwnd", Unit::Bytes, "first congestion window of the new path, as the handover policy set it at that change; mean of the \
         associations that handed over", Association, Range, Trace, paths::start_cwnd),
+    metric!("handover.fall", Unit::Seconds, "time at which the new path's window first falls below three quarters of its highest since \
+        that change; the end of the run if it never does; mean of the associations", Association, Range, Trace,
+        |results, wanted| paths::fall(results, wanted, |fall| fall.at)),
+    metric!("handover.fall_timeouts", TIMES, "T3-rtx expirations at the time of handover.fall", Association, Range, Trace,
+        |results, wanted| paths::fall(results, wanted, |fall| f64::from(u8::from(fall.by_timeout)))),
     metric!("handover.count", TIMES, "changes of the sender's primary path later than 2 s (or in the range)",
         Association, Range, None, handovers::count),
 
@@ -98,6 +103,10 @@ pub const METRICS: &[Metric] = &[
 
     metric!("path.cwnd", Unit::Bytes, "congestion window of the sender's primary path at the instant; mean of the associations",
         Association, Instant, Trace, paths::cwnd),
+    metric!("path.cwnd.mean", Unit::Bytes, "mean of path.cwnd.curve", Association, Range, Trace, curves::mean_cwnd),
+    metric!("path.cwnd.min", Unit::Bytes, "least value of path.cwnd.curve", Association, Range, Trace, curves::least_cwnd),
+    metric!("path.estimate", Unit::Rate, "mean of the estimates of the available bandwidth made in the range, all paths of the first \
+        association's sender", Association, Range, Trace, curves::mean_estimate),
     metric!("path.ssthresh", Unit::Bytes, "slow-start threshold of the sender's primary path at the instant; mean of the \
         associations that have one", Association, Instant, Trace, paths::ssthresh),
     metric!("path.flight", Unit::Bytes, "bytes in flight on the sender's primary path at the instant; mean of the associations",
@@ -145,6 +154,10 @@ pub const METRICS: &[Metric] = &[
         directions; the sum", Association, Throughput, "time (s)", curves::goodput),
     curve!("tcp.goodput.curve", Unit::Rate, "user bytes delivered in each interval of the throughput series, both directions; \
         the sum", Tcp, Throughput, "time (s)", curves::tcp_goodput),
+    curve!("association.delivered.curve", Unit::Bytes, "user bytes delivered since the begin of the range, both directions, second \
+        by second", Association, Throughput, "time (s)", curves::delivered),
+    curve!("path.estimate.curve", Unit::Rate, "latest estimate of the available bandwidth, twice a second; of the first association's \
+        sender", Association, Trace, "time (s)", curves::estimate),
     curve!("path.cwnd.curve", Unit::Bytes, "congestion window of the sender's primary path, ten times a second; of the first \
         association", Association, Trace, "time (s)", curves::cwnd),
 

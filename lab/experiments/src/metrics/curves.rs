@@ -1,11 +1,15 @@
 //! Curves of a run, and the fairness between its flows.
 
+use std::collections::BTreeMap;
+
+use msctp_proto::{PathId, TraceKind};
 use msctp_sim::scenario::{AppKind, Scenario};
+use msctp_sim::series::EstimateColumns;
 use msctp_units::{Span, Time};
 
 use super::network::transfers;
-use super::paths::{primary, senders, window};
-use super::{Points, Results, Wanted};
+use super::paths::{primary, senders};
+use super::{Points, Results, Wanted, mean};
 
 /// Time between two points of a window.
 const STEP: Span = Span::from_millis(100);
@@ -50,12 +54,81 @@ pub(super) fn tcp_goodput(results: &Results<'_>, wanted: &Wanted) -> Points {
 
 pub(super) fn cwnd(results: &Results<'_>, wanted: &Wanted) -> Points {
     let trace = senders(results, wanted).into_iter().next().ok_or("no association has a trace")?;
+    let columns = &trace.window;
+    let mut changes: Vec<(Time, PathId, u64)> =
+        (0..columns.at.len()).map(|i| (columns.at[i], columns.path[i], columns.cwnd[i])).collect();
+    changes.extend(trace.marks.iter().filter_map(|mark| match mark.kind {
+        TraceKind::StartState { path, cwnd, .. } => Some((mark.at, path, cwnd)),
+        _ => None,
+    }));
+    changes.sort_by_key(|&(at, path, _)| (at, path));
+    let mut next = changes.into_iter().peekable();
+    let mut windows: BTreeMap<PathId, u64> = BTreeMap::new();
     let range = wanted.range();
     let steps = (results.summary.duration / STEP.as_secs_f64()).round() as u64;
-    let times = (0..steps).map(|step| Time::ZERO + STEP * step).filter(|at| range.contains(at));
-    let point = |at: Time| {
-        let cwnd = primary(trace, at).and_then(|path| window(trace, path, at)).map_or(0, |(cwnd, ..)| cwnd);
-        (at.as_secs_f64(), cwnd as f64)
+    let mut points = Vec::new();
+    for at in (0..steps).map(|step| Time::ZERO + STEP * step).take_while(|at| *at < range.end) {
+        while let Some((_, path, cwnd)) = next.next_if(|change| change.0 <= at) {
+            windows.insert(path, cwnd);
+        }
+        if range.contains(&at) {
+            let cwnd = primary(trace, at).and_then(|path| windows.get(&path)).copied().unwrap_or(0);
+            points.push((at.as_secs_f64(), cwnd as f64));
+        }
+    }
+    Ok(points)
+}
+
+pub(super) fn mean_cwnd(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
+    let values: Vec<f64> = cwnd(results, wanted)?.into_iter().map(|(_, cwnd)| cwnd).collect();
+    mean(&values, "the range has no tenth of a second")
+}
+
+pub(super) fn least_cwnd(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
+    let values = cwnd(results, wanted)?.into_iter().map(|(_, cwnd)| cwnd);
+    values.reduce(f64::min).ok_or_else(|| "the range has no tenth of a second".to_owned())
+}
+
+pub(super) fn delivered(results: &Results<'_>, wanted: &Wanted) -> Points {
+    let rates = goodput(results, wanted)?;
+    let step = rates.first().zip(rates.get(1)).map(|(first, second)| second.0 - first.0);
+    let step = step.ok_or("the range has fewer than two intervals of the throughput series")?;
+    let from = wanted.range().start.as_secs_f64();
+    let mut points = vec![(from, 0.0)];
+    let mut bytes = 0.0;
+    for (middle, rate) in rates {
+        bytes += rate * step / 8.0;
+        // The end of an interval at a whole second.
+        let end = middle + step / 2.0 - from;
+        if (end - end.round()).abs() < step / 4.0 {
+            points.push((from + end.round(), bytes));
+        }
+    }
+    Ok(points)
+}
+
+/// Returns the estimates of the first association's sender.
+fn estimates<'r>(results: &Results<'r>, wanted: &Wanted) -> Result<&'r EstimateColumns, String> {
+    let trace = senders(results, wanted).into_iter().next().ok_or("no association has a trace")?;
+    Ok(&trace.estimate)
+}
+
+pub(super) fn mean_estimate(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
+    let (estimates, range) = (estimates(results, wanted)?, wanted.range());
+    let made = estimates.at.iter().zip(&estimates.available).filter(|(at, _)| range.contains(at));
+    let values: Vec<f64> = made.map(|(_, available)| available.as_bps() as f64).collect();
+    mean(&values, "no estimate was made in the range")
+}
+
+pub(super) fn estimate(results: &Results<'_>, wanted: &Wanted) -> Points {
+    let (estimates, range) = (estimates(results, wanted)?, wanted.range());
+    let steps = (results.summary.duration * 2.0) as u64;
+    let times = (0..steps).map(|step| Time::ZERO + STEP * (5 * step)).filter(|at| range.contains(at));
+    // Before the first estimate there is none: not a number, so that the points of all runs have the same x.
+    let point = |now: Time| {
+        let count = estimates.at.iter().take_while(|at| **at <= now).count();
+        let latest = count.checked_sub(1).map(|last| estimates.available[last].as_bps() as f64);
+        (now.as_secs_f64(), latest.unwrap_or(f64::NAN))
     };
     Ok(times.map(point).collect())
 }

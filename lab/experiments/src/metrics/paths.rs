@@ -50,7 +50,7 @@ fn at_instant(
 
 /// Returns the latest window, threshold and bytes in flight of a path: that of the latest change, or of a
 /// later starting state that the handover policy set.
-pub(super) fn window(trace: &TraceSeries, path: PathId, at: Time) -> Option<(u64, u64, u64)> {
+fn window(trace: &TraceSeries, path: PathId, at: Time) -> Option<(u64, u64, u64)> {
     let columns = &trace.window;
     let change = (0..columns.at.len()).rev().find(|&i| columns.path[i] == path && columns.at[i] <= at);
     let start = trace.marks.iter().rev().find_map(|mark| match mark.kind {
@@ -124,25 +124,66 @@ fn path_of(kind: TraceKind) -> Option<PathId> {
     }
 }
 
-/// Returns the window that the handover policy gave the new path at the first handover, or its first window.
-pub(super) fn start_cwnd(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
-    let first = handovers::at(results, wanted)?;
-    let of = |trace: &&TraceSeries| {
-        let after = || trace.marks.iter().filter(|mark| mark.at.as_secs_f64() >= first - 1e-9);
-        let given = after().find_map(|mark| match mark.kind {
-            TraceKind::StartState { cwnd, .. } => Some(cwnd),
+/// Returns time, path and first window of the new path at a handover: what the handover policy set, else what
+/// the path had.
+fn new_path(trace: &TraceSeries, handover: f64) -> Option<(Time, PathId, u64)> {
+    let after = || trace.marks.iter().filter(|mark| mark.at.as_secs_f64() >= handover - 1e-9);
+    let given = after().find_map(|mark| match mark.kind {
+        TraceKind::StartState { path, cwnd, .. } => Some((mark.at, path, cwnd)),
+        _ => None,
+    });
+    let left = || {
+        let moved = after().find_map(|mark| match mark.kind {
+            TraceKind::Primary { to, .. } => Some((mark.at, to)),
             _ => None,
         });
-        // A policy that sets nothing leaves the path the window that it has.
-        let left = || {
-            let path = after().find_map(|mark| match mark.kind {
-                TraceKind::Primary { to, .. } => Some(to),
-                _ => None,
-            })?;
-            trace.window.path.iter().position(|of| *of == path).map(|first| trace.window.cwnd[first])
-        };
-        given.or_else(left).map(|cwnd| cwnd as f64)
+        let (at, path) = moved?;
+        let first = trace.window.path.iter().position(|of| *of == path)?;
+        Some((at, path, trace.window.cwnd[first]))
     };
-    let values: Vec<f64> = senders(results, wanted).iter().filter_map(of).collect();
+    given.or_else(left)
+}
+
+/// Returns the first window of the new path; mean of the associations.
+pub(super) fn start_cwnd(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
+    let first = handovers::at(results, wanted)?;
+    let cwnd = |trace: &&TraceSeries| new_path(trace, first).map(|(.., cwnd)| cwnd as f64);
+    let values: Vec<f64> = senders(results, wanted).iter().filter_map(cwnd).collect();
     mean(&values, "the new path had no window")
+}
+
+/// The first fall of a new path's window.
+pub(super) struct Fall {
+    /// Time in seconds.
+    pub(super) at: f64,
+    /// T3-rtx expired at that time.
+    pub(super) by_timeout: bool,
+}
+
+/// Returns the mean over the associations of a value of the new path's first fall.
+pub(super) fn fall(results: &Results<'_>, wanted: &Wanted, of: fn(&Fall) -> f64) -> Result<f64, String> {
+    let first = handovers::at(results, wanted)?;
+    let end = Fall { at: results.summary.duration, by_timeout: false };
+    let value = |trace: &TraceSeries| {
+        let start = new_path(trace, first)?;
+        Some(first_fall(trace, start).map_or_else(|| of(&end), |fall| of(&fall)))
+    };
+    let values: Vec<f64> = senders(results, wanted).into_iter().filter_map(value).collect();
+    mean(&values, "the new path had no window")
+}
+
+/// Returns the first fall of a path's window to less than three quarters of its highest value.
+fn first_fall(trace: &TraceSeries, (from, path, start): (Time, PathId, u64)) -> Option<Fall> {
+    let window = &trace.window;
+    let mut highest = start;
+    for i in (0..window.at.len()).filter(|&i| window.at[i] >= from && window.path[i] == path) {
+        if window.cwnd[i] * 4 < highest * 3 {
+            let at = window.at[i];
+            let is_it = |kind| matches!(kind, TraceKind::T3Timeout { path: of, .. } if of == path);
+            let by_timeout = trace.marks.iter().any(|mark| mark.at == at && is_it(mark.kind));
+            return Some(Fall { at: at.as_secs_f64(), by_timeout });
+        }
+        highest = highest.max(window.cwnd[i]);
+    }
+    None
 }

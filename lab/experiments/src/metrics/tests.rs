@@ -34,7 +34,7 @@ fn every_metric_has_a_value_in_a_run_that_has_its_subject() {
     let moves: Vec<String> = METRICS
         .iter()
         .filter(|metric| matches!(metric.subject, Subject::Association | Subject::Link | Subject::Run))
-        .filter(|metric| metric.name != "association.completed" && metric.name != "path.ssthresh")
+        .filter(|metric| !["association.completed", "path.ssthresh", "path.estimate"].contains(&metric.name))
         .filter(|metric| !metric.is_curve())
         .map(|metric| {
             let subject = if metric.name == "run.fairness" { ":wlan" } else { "" };
@@ -162,6 +162,23 @@ fn curves_have_a_point_for_each_message_interval_or_tenth_of_a_second_of_their_r
     assert!(moves[0].iter().all(|(_, cwnd)| *cwnd > 0.0));
     // Half an interval after the first instant of each.
     assert!((moves[1][0].0 - moves[1][1].0 / 3.0).abs() < 1e-9);
+    let ends =
+        curves(scenario_file!("handover.toml"), &["association.delivered.curve@30s..40s", "path.cwnd.curve"]);
+    let (first, last) = (ends[0][0], ends[0][ends[0].len() - 1]);
+    assert_eq!((first, last.0, ends[0].len()), ((30.0, 0.0), 40.0, 11));
+    let file = scenario_file!("handover.toml");
+    let rate = values(file, &[], &["association.goodput@30s..40s"])[0].clone().unwrap();
+    assert!((last.1 - rate * 10.0 / 8.0).abs() < 1.0, "{} {rate}", last.1);
+    let probed = scenario_file!("kim-koh/3g-to-wlan.toml");
+    let estimates = curves(probed, &["path.estimate.curve"]).remove(0);
+    assert!(estimates[0].1.is_nan() && estimates[100].1 > 1e6, "{estimates:?}");
+    let found = values(
+        probed,
+        &[],
+        &["path.estimate@20s..30s", "handover.cwnd", "path.cwnd.min@31s..60s", "path.cwnd.mean@31s..60s"],
+    );
+    let found: Vec<f64> = found.into_iter().map(Result::unwrap).collect();
+    assert!(found[0] > 1e6 && found[1] > 1e4 && found[2] > 0.0 && found[2] < found[3], "{found:?}");
     let video = curves(scenario_file!("video-lifetime.toml"), &["app.transfer.curve@5s..6s"]);
     assert!(video[0].len() > 10 && video[0].iter().all(|(_, time)| *time > 0.0), "{video:?}");
     let tcp = curves(scenario_file!("tcp.toml"), &["tcp.goodput.curve"]);

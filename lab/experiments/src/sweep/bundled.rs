@@ -7,7 +7,7 @@ use crate::reproduce::Effort;
 use crate::scenario_file::{ScenarioFile, scenario_file};
 
 /// The files of the bundled sweeps.
-const FILES: [ScenarioFile; 7] = [
+const FILES: [ScenarioFile; 10] = [
     scenario_file!("compare/policies.toml"),
     scenario_file!("compare/two-paths.toml"),
     scenario_file!("kim-koh/3g-to-wlan.toml"),
@@ -15,6 +15,9 @@ const FILES: [ScenarioFile; 7] = [
     scenario_file!("eklund/paper.toml"),
     scenario_file!("eklund/lc.toml"),
     scenario_file!("eklund/hc.toml"),
+    scenario_file!("kim-koh/paper.toml"),
+    scenario_file!("kim-koh/estimation-wlan.toml"),
+    scenario_file!("kim-koh/estimation-3g.toml"),
 ];
 
 /// Returns the sweep `path`, as `scenarios/eklund/paper.toml`.

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::claims::{Check, Claim, Comparison, Judgement, Order, judge};
 use crate::stats::Mean;
-use crate::words::signed;
+use crate::words::{counted, signed};
 
 impl Relation {
     /// Returns the relation in words, with the other side.
@@ -21,6 +21,7 @@ impl Relation {
             Self::Level => format!("no significant difference from {other}"),
             Self::AtLeast => format!("at least {share}{other} in the mean"),
             Self::AtMost => format!("at most {share}{other} in the mean"),
+            Self::MostlyAbove => format!("above {other} in most runs"),
         }
     }
 
@@ -39,6 +40,8 @@ impl Relation {
             Self::Level => found.order == Order::Level,
             Self::AtLeast => mean >= margin * found.base,
             Self::AtMost => mean <= margin * found.base,
+            // Decided by the number of runs, see `Outcome::mostly`.
+            Self::MostlyAbove => false,
         }
     }
 }
@@ -68,6 +71,35 @@ impl Sweep {
     }
 }
 
+/// The two sides of a relation.
+#[derive(Clone, Copy)]
+struct Sides<'s> {
+    of: Quantity,
+    than: Quantity,
+    against: &'s Against,
+    over: &'s Selector,
+}
+
+impl Sweep {
+    /// Returns the combinations with each of the values of `over`.
+    fn spread(&self, values: &[usize], over: &Selector) -> Vec<Vec<usize>> {
+        let same = |other: &Vec<usize>| {
+            let is_over = |axis: usize| over.iter().any(|(of, _)| *of == axis);
+            (0..values.len()).all(|axis| is_over(axis) || other[axis] == values[axis])
+        };
+        self.grid.iter().filter(|other| contains(over, other) && same(other)).cloned().collect()
+    }
+
+    /// Returns the first and the last value of each axis of a choice, in words.
+    fn range(&self, over: &Selector) -> String {
+        let word = |(axis, values): &(usize, Vec<usize>)| match values[..] {
+            [first, .., last] => format!("{} to {}", self.word(*axis, first), self.word(*axis, last)),
+            _ => self.selected(&Selector::from([(*axis, values.clone())])),
+        };
+        over.iter().map(word).collect::<Vec<_>>().join(", ")
+    }
+}
+
 impl Outcome<'_> {
     /// Judges every claim. A claim holds if it holds in every combination of the axes that it does not name.
     #[must_use]
@@ -93,17 +125,20 @@ impl Outcome<'_> {
         let values = (0..self.sweep.axes[axis].values.len()).filter(|&value| has_runs(value));
         let judged = |value: usize| {
             let conditions = self.sweep.axes[axis].values[value].label();
-            judge(conditions, self.checks(claim, &vec![(axis, vec![value])]))
+            let checks = self.checks(claim, &vec![(axis, vec![value])]);
+            // A claim about cells that another value excludes is judged without it.
+            (value == 0 || !checks.is_empty()).then(|| judge(conditions, checks))
         };
-        values.map(judged).collect()
+        values.filter_map(judged).collect()
     }
 
     fn checks(&self, claim: &ClaimSpec, conditions: &Selector) -> Vec<Check> {
         let several = claim.checks.len() > 1;
         let all = claim.checks.iter().flat_map(|check| {
             let free: Vec<usize> = match &check.what {
-                Wants::Relation { a, .. } => a.iter().map(|(axis, _)| *axis).collect(),
-                Wants::Linear { .. } => Vec::new(),
+                Wants::Relation { a, over, .. } => a.iter().chain(over).map(|(axis, _)| *axis).collect(),
+                Wants::Best { a, .. } | Wants::Nearer { a, .. } => a.iter().map(|(axis, _)| *axis).collect(),
+                Wants::Linear { .. } | Wants::Lowest { .. } => Vec::new(),
             };
             let at: Selector = check.at.iter().chain(conditions).cloned().collect();
             let combinations = self.sweep.combinations(&at, &free);
@@ -123,43 +158,63 @@ impl Outcome<'_> {
     }
 
     fn check(&self, check: &CheckSpec, at: &Selector, several: bool) -> Check {
-        let (of, a, relation, than, against, margin) = match &check.what {
-            Wants::Relation { of, a, relation, than, against, margin } => {
-                (*of, a, *relation, *than, against, *margin)
+        match &check.what {
+            Wants::Linear { curve, from, share } => self.linear(check, at, (*curve, *from, *share)),
+            Wants::Lowest { curve, from, to } => self.lowest(check, at, (*curve, *from, *to)),
+            Wants::Best { of, a, axis } => self.best(check, at, (*of, a, *axis)),
+            Wants::Nearer { of, a, to, than_to } => self.nearer(check, at, (*of, a, [to, than_to])),
+            Wants::Relation { of, a, relation, than, against, margin, over } => {
+                let sides = Sides { of: *of, than: *than, against, over };
+                self.relation(check, at, (a, *relation, *margin, &sides), several)
             }
-            Wants::Linear { curve, from, share } => return self.linear(check, at, (*curve, *from, *share)),
-        };
+        }
+    }
+
+    /// Checks a relation of each cell that `a` chooses with the other side.
+    fn relation(
+        &self,
+        check: &CheckSpec,
+        at: &Selector,
+        (a, relation, margin, sides): (&Selector, Relation, f64, &Sides<'_>),
+        several: bool,
+    ) -> Check {
         let sweep = self.sweep;
-        let place = self.place(check, at);
-        let (own, other) = match against {
+        let mut place = self.place(check, at);
+        if !sides.over.is_empty() {
+            place.push_str(&format!("mean over {}: ", self.sweep.range(sides.over)));
+        }
+        let (own, other) = match sides.against {
             Against::Cells(other) => (sweep.selected(a), sweep.selected(other)),
-            Against::Constant(value) => (sweep.selected(a), text::value(sweep.unit(of), *value)),
+            Against::Constant(value) => (sweep.selected(a), text::value(sweep.unit(sides.of), *value)),
         };
-        let label = if several { format!("{}: ", sweep.label(of)) } else { String::new() };
+        let label = if several { format!("{}: ", sweep.label(sides.of)) } else { String::new() };
         let whose = if several && !own.is_empty() { format!("{own} ") } else { String::new() };
-        let want = format!("{label}{whose}{}", relation.words(&other, margin));
-        // Every combination of the axes that `a` names.
-        let mut all: Selector = at.iter().chain(a).cloned().collect();
-        all.sort_unstable();
-        let chosen = sweep.grid.iter().filter(|values| contains(&all, values));
+        let none = if sides.over.is_empty() { "" } else { ", and nowhere the contrary" };
+        let want = format!("{label}{whose}{}{none}", relation.words(&other, margin));
         let mut found = Vec::new();
-        for values in chosen {
-            match self.compared(values, (of, than), against) {
+        for values in self.chosen(at, a, sides.over) {
+            match self.compared(&values, sides) {
                 Ok(comparison) => found.push((values, comparison)),
                 Err(why) => return Check::missing(want, format!("{place}{why}")),
             }
         }
-        let holds = !found.is_empty() && found.iter().all(|(_, found)| relation.holds(found, margin));
-        let one = |(values, found): &(&Vec<usize>, Comparison)| {
+        if relation == Relation::MostlyAbove {
+            return self.mostly(want, &format!("{place}{label}"), &found, sides);
+        }
+        let contrary: Vec<String> =
+            found.iter().flat_map(|(values, _)| self.contrary(values, relation, sides)).collect();
+        let all = found.iter().all(|(_, found)| relation.holds(found, margin));
+        let holds = !found.is_empty() && all && contrary.is_empty();
+        let one = |(values, found): &(Vec<usize>, Comparison)| {
             let named: Selector = a.iter().map(|(axis, _)| (*axis, vec![values[*axis]])).collect();
             let named = if several || a.iter().any(|(_, values)| values.len() > 1) {
                 sweep.selected(&named)
             } else {
                 String::new()
             };
-            self.found(&named, (of, against), found)
+            self.found(&named, sides.of, sides.against, found)
         };
-        let size = |(_, found): &&(&Vec<usize>, Comparison)| found.relative().abs();
+        let size = |(_, found): &&(Vec<usize>, Comparison)| found.relative().abs();
         let largest = found.iter().max_by(|a, b| size(a).total_cmp(&size(b)));
         let text = match largest {
             // Of several that are near, the farthest says enough.
@@ -168,42 +223,156 @@ impl Outcome<'_> {
             }
             _ => found.iter().map(one).collect::<Vec<_>>().join("; "),
         };
-        Check::new(want, format!("{place}{label}{text}"), holds)
+        let contrary = contrary.iter().map(|text| format!(", contrary at {text}")).collect::<String>();
+        Check::new(want, format!("{place}{label}{text}{contrary}"), holds)
+    }
+
+    /// Returns the combinations that a check chooses with `a`, each with the first value of `over`.
+    fn chosen(&self, at: &Selector, a: &Selector, over: &Selector) -> Vec<Vec<usize>> {
+        let mut all: Selector = at.iter().chain(a).chain(over).cloned().collect();
+        all.sort_unstable();
+        let chosen = self.sweep.grid.iter().filter(|values| contains(&all, values));
+        chosen.filter(|values| moved(values, over) == **values).cloned().collect()
+    }
+
+    /// Returns the values of `over` at which a relation is significantly reversed.
+    fn contrary(&self, values: &[usize], relation: Relation, sides: &Sides<'_>) -> Vec<String> {
+        let reversed = match relation {
+            Relation::Above => Order::Below,
+            Relation::Below => Order::Above,
+            _ => return Vec::new(),
+        };
+        let none = Selector::new();
+        let alone = Sides { over: &none, ..*sides };
+        let each = self.sweep.spread(values, sides.over).into_iter().filter(|_| !sides.over.is_empty());
+        each.filter_map(|values| {
+            let found = self.compared(&values, &alone).ok().filter(|found| found.order == reversed)?;
+            let named: Selector = sides.over.iter().map(|(axis, _)| (*axis, vec![values[*axis]])).collect();
+            Some(format!("{} ({} %)", self.sweep.selected(&named), signed(found.relative() * 100.0)))
+        })
+        .collect()
+    }
+
+    /// Checks that more than half of the runs are above a constant.
+    fn mostly(
+        &self,
+        want: String,
+        place: &str,
+        found: &[(Vec<usize>, Comparison)],
+        sides: &Sides<'_>,
+    ) -> Check {
+        let Against::Constant(constant) = sides.against else {
+            return Check::missing(want, "want a number");
+        };
+        let values = |values: &Vec<usize>| {
+            self.sweep.cell(values).map_or_else(Vec::new, |cell| self.values(sides.of, cell))
+        };
+        let values: Vec<f64> = found.iter().flat_map(|(cell, _)| values(cell)).collect();
+        let above = values.iter().filter(|value| *value > constant).count();
+        let limit = text::value(self.sweep.unit(sides.of), *constant);
+        let measured = format!("{place}above {limit} in {above} of {}", counted(values.len() as u64, "run"));
+        Check::new(want, measured, 2 * above > values.len())
+    }
+
+    /// Checks that a cell is above at least one of those with another value of an axis, and below none.
+    fn best(&self, check: &CheckSpec, at: &Selector, (of, a, axis): (Quantity, &Selector, usize)) -> Check {
+        let sweep = self.sweep;
+        let place = self.place(check, at);
+        let want = format!("{} of {} above one other and below none", sweep.label(of), sweep.selected(a));
+        let none = Selector::new();
+        let mut found = Vec::new();
+        for values in self.chosen(at, a, &none) {
+            for other in (0..sweep.axes[axis].values.len()).filter(|&other| other != values[axis]) {
+                let other = Selector::from([(axis, vec![other])]);
+                let against = Against::Cells(other.clone());
+                match self.compared(&values, &Sides { of, than: of, against: &against, over: &none }) {
+                    Ok(comparison) => found.push((sweep.selected(&other), comparison)),
+                    Err(why) => return Check::missing(want, format!("{place}{why}")),
+                }
+            }
+        }
+        let against = Against::Cells(none);
+        let text = |(other, found): &(String, Comparison)| {
+            format!("against {other} {}", self.found("", of, &against, found))
+        };
+        let texts: Vec<String> = found.iter().map(text).collect();
+        let holds = found.iter().any(|(_, found)| found.order == Order::Above)
+            && found.iter().all(|(_, found)| found.order != Order::Below);
+        Check::new(want, format!("{place}{}: {}", sweep.label(of), texts.join("; ")), holds)
+    }
+
+    /// Checks that the mean of a cell is nearer to that of one than to that of another.
+    fn nearer(
+        &self,
+        check: &CheckSpec,
+        at: &Selector,
+        (of, a, others): (Quantity, &Selector, [&Selector; 2]),
+    ) -> Check {
+        let sweep = self.sweep;
+        let place = self.place(check, at);
+        let [near, far] = others.map(|other| sweep.selected(other));
+        let want =
+            format!("{} of {} nearer to that of {near} than of {far}", sweep.label(of), sweep.selected(a));
+        let none = Selector::new();
+        let distance = |values: &[usize], other: &Selector| {
+            let against = Against::Cells(other.clone());
+            let found = self.compared(values, &Sides { of, than: of, against: &against, over: &none });
+            found.map(|found| found.difference.mean.abs())
+        };
+        let mut holds = true;
+        let mut texts = Vec::new();
+        for values in self.chosen(at, a, &none) {
+            match (distance(&values, others[0]), distance(&values, others[1])) {
+                (Ok(own), Ok(other)) => {
+                    holds &= own < other;
+                    let show = |value: f64| text::value(sweep.unit(of), value);
+                    texts.push(format!("{} from {near}, {} from {far}", show(own), show(other)));
+                }
+                (Err(why), _) | (_, Err(why)) => return Check::missing(want, format!("{place}{why}")),
+            }
+        }
+        Check::new(want, format!("{place}{}", texts.join("; ")), holds && !texts.is_empty())
     }
 
     /// Compares a quantity in a cell with the other side, seed by seed.
-    fn compared(
-        &self,
-        values: &[usize],
-        (of, than): (Quantity, Quantity),
-        against: &Against,
-    ) -> Result<Comparison, String> {
+    fn compared(&self, values: &[usize], sides: &Sides<'_>) -> Result<Comparison, String> {
         let sweep = self.sweep;
         let wanted = sweep.seeds.len();
-        let by_seed = |quantity: Quantity, values: &[usize]| {
-            sweep.cell(values).map_or_else(Vec::new, |cell| self.by_seed(quantity, cell))
-        };
-        let a = by_seed(of, values);
-        let pairs: Vec<(f64, f64)> = match against {
+        let a = self.averaged(sides.of, values, sides.over);
+        let pairs: Vec<(f64, f64)> = match sides.against {
             Against::Constant(constant) => a.into_iter().map(|(_, a)| (a, *constant)).collect(),
             Against::Cells(other) => {
-                let b = by_seed(than, &moved(values, other));
+                let b = self.averaged(sides.than, &moved(values, other), sides.over);
                 let other = |seed: u64| b.iter().find(|(of, _)| *of == seed).map(|&(_, value)| value);
                 a.into_iter().filter_map(|(seed, a)| Some((a, other(seed)?))).collect()
             }
         };
         let all = pairs.len();
         if all < wanted || all < 2 {
-            let both = if matches!(against, Against::Cells(_)) { "both values" } else { "a value" };
+            let both = if matches!(sides.against, Against::Cells(_)) { "both values" } else { "a value" };
             return Err(format!("{all} of {wanted} seeds have {both}: want all, and at least 2"));
         }
         let (a, b): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
-        let grain = sweep.grain(of);
+        let grain = sweep.grain(sides.of);
         Comparison::of(&a, &b, grain).ok_or_else(|| "a value is not finite".to_owned())
     }
 
+    /// Returns a quantity by seed, as the mean over the values of `over` that are run.
+    fn averaged(&self, quantity: Quantity, values: &[usize], over: &Selector) -> Vec<(u64, f64)> {
+        let spread = self.sweep.spread(values, over);
+        let cells = spread.iter().filter_map(|values| self.sweep.cell(values));
+        let all: Vec<Vec<(u64, f64)>> = cells.map(|cell| self.by_seed(quantity, cell)).collect();
+        let mean = |&(seed, _): &(u64, f64)| {
+            let of =
+                |values: &Vec<(u64, f64)>| values.iter().find(|(of, _)| *of == seed).map(|&(_, value)| value);
+            let sum = all.iter().map(of).sum::<Option<f64>>()?;
+            Some((seed, sum / all.len() as f64))
+        };
+        all.first().map_or_else(Vec::new, |first| first.iter().filter_map(mean).collect())
+    }
+
     /// Formats a comparison, as `512.1 ms for 900.2 ms, difference −388.1 ± 20.3 ms (−43 %)`.
-    fn found(&self, named: &str, (of, against): (Quantity, &Against), found: &Comparison) -> String {
+    fn found(&self, named: &str, of: Quantity, against: &Against, found: &Comparison) -> String {
         let unit = self.sweep.unit(of);
         let named = if named.is_empty() { String::new() } else { format!("{named} ") };
         let mean = found.base + found.difference.mean;

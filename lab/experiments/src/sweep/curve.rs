@@ -1,11 +1,11 @@
 //! Mean curves over the runs of a cell, and the checks on them.
 
-use super::{CheckSpec, Outcome, Selector};
+use super::{CheckSpec, Outcome, Selector, text};
 use crate::claims::Check;
 use crate::stats::Mean;
 
 impl Outcome<'_> {
-    /// Returns the mean curve of a cell: its points up to the first that a run lacks.
+    /// Returns the mean curve of a cell: the points that every run has.
     pub(super) fn curve(&self, curve: usize, cell: usize) -> Vec<(f64, Mean)> {
         let runs: Vec<&Vec<(f64, f64)>> =
             self.of_cell(cell).map(|(_, values)| &values.curves[curve]).collect();
@@ -14,7 +14,7 @@ impl Outcome<'_> {
             let values: Vec<f64> = runs.iter().map(|run| run[place].1).collect();
             Some((runs.first()?[place].0, Mean::of(&values)?))
         };
-        (0..length).map_while(at).collect()
+        (0..length).filter_map(at).collect()
     }
 
     /// Checks that a mean curve rises from `from` on, and that a straight line explains a share of its
@@ -56,6 +56,50 @@ impl Outcome<'_> {
             }
         }
     }
+
+    /// Checks that a mean curve has its least value between two x, below its first value.
+    pub(super) fn lowest(
+        &self,
+        check: &CheckSpec,
+        at: &Selector,
+        (curve, from, to): (usize, f64, f64),
+    ) -> Check {
+        let sweep = self.sweep;
+        let column = &sweep.curves[curve];
+        let place = self.place(check, at);
+        let want = format!(
+            "{place}the mean {} is least between {from} and {to}, and falls until there",
+            column.label
+        );
+        let values: Vec<usize> = at.iter().map(|(_, values)| values[0]).collect();
+        let points = sweep.cell(&values).map_or_else(Vec::new, |cell| self.curve(curve, cell));
+        let low =
+            points.iter().copied().reduce(|low, point| if point.1.mean < low.1.mean { point } else { low });
+        let (Some(first), Some(low)) = (points.first(), low) else {
+            return Check::missing(want, format!("{place}no complete {}", column.label));
+        };
+        let show = |mean: f64| text::value(column.unit, mean);
+        let measured = format!(
+            "{place}{} {} at {:.1}, least {} at {:.1}",
+            column.label,
+            show(first.1.mean),
+            first.0,
+            show(low.1.mean),
+            low.0
+        );
+        Check::new(want, measured, (from..=to).contains(&low.0) && low.1.mean < first.1.mean)
+    }
+}
+
+/// Averages the points of each part of this many seconds; the x of a part is the mean of its points'.
+pub(super) fn averaged(points: Vec<(f64, f64)>, every: f64) -> Vec<(f64, f64)> {
+    let Some(&(first, _)) = points.first().filter(|_| every > 0.0) else { return points };
+    let part = |point: &(f64, f64)| ((point.0 - first) / every + 1e-6).floor();
+    let mean = |part: &[(f64, f64)]| {
+        let n = part.len() as f64;
+        (part.iter().map(|(x, _)| x).sum::<f64>() / n, part.iter().map(|(_, y)| y).sum::<f64>() / n)
+    };
+    points.chunk_by(|a, b| part(a) == part(b)).map(mean).collect()
 }
 
 /// Returns the slope of the least-squares line through `(x, y)` and the share of the variance it explains.
@@ -73,6 +117,15 @@ fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_of_a_curve_are_averaged() {
+        let points: Vec<(f64, f64)> = (0..10).map(|n| (30.0 + 0.1 * f64::from(n), f64::from(n))).collect();
+        let halves = averaged(points.clone(), 0.5);
+        assert_eq!(halves.iter().map(|(_, y)| *y).collect::<Vec<_>>(), [2.0, 7.0]);
+        assert!((halves[0].0 - 30.2).abs() < 1e-9 && (halves[1].0 - 30.7).abs() < 1e-9);
+        assert_eq!(averaged(points.clone(), 0.0), points);
+    }
 
     #[test]
     fn the_line_is_fitted_with_its_explained_variance() {

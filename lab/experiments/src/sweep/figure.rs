@@ -1,7 +1,7 @@
 //! Draws the tables and figures of a sweep.
 
 use super::text::{self, Shown};
-use super::{Drawn, FigureSpec, Outcome, PanelSpec, Quantity, Selector, TableSpec, Value, moved};
+use super::{Drawn, FigureSpec, Intervals, Outcome, PanelSpec, Quantity, Selector, TableSpec, Value, moved};
 use crate::figure::{self as chart, Chart, Mark, Marker, Point, Series, Style, round_up};
 use crate::report::{Cell, Figure, Grid, Panel, Tone};
 use crate::stats::Mean;
@@ -231,7 +231,9 @@ impl Drawing<'_> {
     fn chart(&self) -> Option<Chart> {
         let mut chart = match self.spec.draw {
             Drawn::Over { x, y } => self.over(x, y)?,
-            Drawn::Curve { curve, dots, intervals } => self.curves(curve, dots, intervals)?,
+            Drawn::Curve { curve, dots, intervals, one_run } => {
+                self.curves(curve, (dots, one_run), intervals)?
+            }
         };
         let marker = |(label, x): &(String, f64)| Marker { x: *x, label: label.clone() };
         chart.markers = self.spec.marks.iter().map(marker).collect();
@@ -313,18 +315,29 @@ impl Drawing<'_> {
     }
 
     /// Draws the mean curves.
-    fn curves(&self, curve: usize, dots: bool, intervals: Option<(usize, usize)>) -> Option<Chart> {
+    fn curves(&self, curve: usize, (dots, one_run): (bool, bool), intervals: Intervals) -> Option<Chart> {
         let (outcome, sweep) = (self.outcome, self.outcome.sweep);
         let column = &sweep.curves[curve];
         let [from, to] = self.spec.range.unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);
-        let lines: Vec<(String, Vec<(f64, Mean)>)> = self
-            .lines()
-            .into_iter()
-            .map(|(line, name)| {
-                let points = self.cell(&line, None).map_or_else(Vec::new, |cell| outcome.curve(curve, cell));
-                (name, points.into_iter().filter(|(x, _)| (from..to).contains(x)).collect())
-            })
-            .collect();
+        let shown = |points: Vec<(f64, Mean)>| -> Vec<(f64, Mean)> {
+            points.into_iter().filter(|(x, _)| (from..to).contains(x)).collect()
+        };
+        let mut lines: Vec<(String, Vec<(f64, Mean)>)> = Vec::new();
+        for (line, name) in self.lines() {
+            let cell = self.cell(&line, None);
+            if one_run {
+                let first = cell.and_then(|cell| outcome.of_cell(cell).next());
+                let points = first.map_or(&[][..], |(_, values)| &values.curves[curve]);
+                let mean = |&(x, y): &(f64, f64)| Some((x, Mean::of(&[y])?));
+                lines.push(("one run".to_owned(), shown(points.iter().filter_map(mean).collect())));
+            }
+            let points = cell.map_or_else(Vec::new, |cell| outcome.curve(curve, cell));
+            match self.base(cell) {
+                None => lines.push((name, shown(points))),
+                Some(base) if Some(base) == cell => {}
+                Some(base) => lines.push((name, shown(less(&points, &outcome.curve(curve, base))))),
+            }
+        }
         let scale =
             column.unit.scale(most(lines.iter().flat_map(|(_, points)| points).map(|(_, mean)| mean)));
         let count = lines.len();
@@ -336,8 +349,10 @@ impl Drawing<'_> {
                 // Dots and intervals stand side by side, not on top of each other.
                 let aside =
                     if dots { (number as f64 - (count as f64 - 1.0) / 2.0) * 0.08 * step } else { 0.0 };
-                let shows = |place: usize| {
-                    intervals.is_none_or(|(every, apart)| place % every == number * apart % every)
+                let shows = |place: usize| match intervals {
+                    Intervals::All => true,
+                    Intervals::None => false,
+                    Intervals::Every(every, apart) => place % every == number * apart % every,
                 };
                 let of = |(place, (x, mean)): (usize, &(f64, Mean))| {
                     let point = point(x + aside, &mean.scaled(scale.factor));
@@ -351,6 +366,7 @@ impl Drawing<'_> {
                 }
             })
             .filter(|series| !series.points.is_empty())
+            .chain(self.truth(scale))
             .collect();
         let ends = |pick: fn(f64, f64) -> f64| {
             series.iter().flat_map(|series| &series.points).map(|point| point.x).reduce(pick)
@@ -360,6 +376,34 @@ impl Drawing<'_> {
         let label = Shown::named(&column.label, scale);
         Some(Chart { x, y: y_axis(label, &series), series, ..Chart::default() })
     }
+}
+
+impl Drawing<'_> {
+    /// Returns the cell whose curve is subtracted from that of a cell.
+    fn base(&self, cell: Option<usize>) -> Option<usize> {
+        let sweep = self.outcome.sweep;
+        let cell = cell.filter(|_| !self.spec.against.is_empty())?;
+        sweep.cell(&moved(&sweep.cells[cell].values, &self.spec.against))
+    }
+
+    /// Returns the points that are known to be true, as a series.
+    fn truth(&self, scale: text::Scale) -> Option<Series> {
+        let points = self.spec.truth.iter().map(|&[x, y]| Point::new(x, y * scale.factor));
+        (!self.spec.truth.is_empty()).then(|| Series {
+            name: "true".to_owned(),
+            style: Style::Reference,
+            points: points.collect(),
+            mark: Mark::Line,
+        })
+    }
+}
+
+/// Subtracts a mean curve from another, without intervals.
+fn less(curve: &[(f64, Mean)], base: &[(f64, Mean)]) -> Vec<(f64, Mean)> {
+    let pairs = curve.iter().zip(base);
+    let difference =
+        |own: &Mean, base: &Mean| Mean { mean: own.mean - base.mean, half_width: f64::INFINITY, ..*own };
+    pairs.map(|((x, own), (_, base))| (*x, difference(own, base))).collect()
 }
 
 /// Returns the largest size of a value with its interval.

@@ -1,7 +1,7 @@
 //! Metrics computed from other metrics of the same run: `is = "least / first"`, `is = "max(a, b)"`.
 //!
 //! A formula has numbers, rates and times with a unit, names of metrics, `+ - * /`, brackets, and the
-//! functions `sum`, `mean`, `min` and `max`, which leave out what has no value.
+//! functions `sum`, `mean`, `min`, `max` and `positive` (how many are), which leave out what has no value.
 
 use msctp_schemes::catalogue::suggest;
 use msctp_units::{Rate, Span};
@@ -23,10 +23,17 @@ pub(super) enum Function {
     Mean,
     Min,
     Max,
+    /// The number of arguments above zero.
+    Positive,
 }
 
-const FUNCTIONS: [(&str, Function); 4] =
-    [("sum", Function::Sum), ("mean", Function::Mean), ("min", Function::Min), ("max", Function::Max)];
+const FUNCTIONS: [(&str, Function); 5] = [
+    ("sum", Function::Sum),
+    ("mean", Function::Mean),
+    ("min", Function::Min),
+    ("max", Function::Max),
+    ("positive", Function::Positive),
+];
 
 impl Formula {
     /// Parses a formula over the metrics `known`, by their indices.
@@ -64,6 +71,7 @@ impl Formula {
                 let value = match function {
                     Function::Sum => (!values.is_empty()).then_some(sum),
                     Function::Mean => (!values.is_empty()).then(|| sum / values.len() as f64),
+                    Function::Positive => Some(values.iter().filter(|value| **value > 0.0).count() as f64),
                     Function::Min => values.into_iter().reduce(f64::min),
                     Function::Max => values.into_iter().reduce(f64::max),
                 };
@@ -174,6 +182,7 @@ mod tests {
         assert_eq!(value("max(first, least, none) + min(first, least)"), Ok(10.0));
         assert_eq!(value("mean(first, none, least)"), Ok(5.0));
         assert_eq!(value("sum(first, least)"), Ok(10.0));
+        assert_eq!(value("positive(first, least, least - first)"), Ok(2.0));
     }
 
     #[test]
@@ -183,7 +192,7 @@ mod tests {
             ("max(none)", "no argument has a value"),
             ("first / (least - 2)", "divides by zero"),
             ("frist / 2", "there is no [metric.frist] above this one; did you mean \"first\"?"),
-            ("maximum(first)", "there is no function \"maximum\"; want one of sum, mean, min, max"),
+            ("maximum(first)", "there is no function \"maximum\"; want one of sum, mean, min, max, positive"),
             ("first least", "\"least\" is left over: want an operator, + - * or /, before it"),
             ("(first", "want ) at the end"),
             ("first * 3xyz", "\"3xyz\" is no number: want one, a rate as 2Mbps or a time as 30ms"),

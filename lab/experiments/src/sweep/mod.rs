@@ -163,6 +163,8 @@ pub struct Column {
     meaning: String,
     /// The name of a curve's x axis.
     x: &'static str,
+    /// Length in seconds of the parts of a curve that are averaged; zero: the curve as it is.
+    every: f64,
     unit: Shown,
     /// Range outside of which a run is not the experiment and fails.
     between: Option<[String; 2]>,
@@ -177,7 +179,8 @@ pub struct Column {
 enum Of {
     /// The text of an entry of the registry, with `{name}` for what an axis' values give.
     Registry(String),
-    Formula(Formula),
+    /// A formula over the metrics above it, with `{name}` as well.
+    Formula(String),
 }
 
 /// A combination of values.
@@ -196,6 +199,8 @@ pub struct Cell {
     metrics: Vec<Option<Wanted>>,
     ranges: Vec<Option<[f64; 2]>>,
     curves: Vec<Option<Wanted>>,
+    /// The formulas of the computed metrics.
+    formulas: Vec<Option<Formula>>,
     /// SHA-256 of everything that the runs depend on, except the seed.
     hash: String,
 }
@@ -289,6 +294,10 @@ struct PanelSpec {
     /// The part of the x axis that is shown.
     range: Option<[f64; 2]>,
     marks: Vec<(String, f64)>,
+    /// The cell whose curve is subtracted.
+    against: Selector,
+    /// Points of what is known to be true.
+    truth: Vec<[f64; 2]>,
 }
 
 /// What a chart draws.
@@ -301,10 +310,19 @@ enum Drawn {
         curve: usize,
         /// Draw dots, those of the curves side by side.
         dots: bool,
-        /// Points from one interval to the next, and points between the intervals of two curves; `None`:
-        /// every point.
-        intervals: Option<(usize, usize)>,
+        intervals: Intervals,
+        /// Draw the first seed's curve too.
+        one_run: bool,
     },
+}
+
+/// The points of a curve that show their intervals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Intervals {
+    All,
+    None,
+    /// The points from one to the next, and the points between those of two curves.
+    Every(usize, usize),
 }
 
 /// What a claim compares with.
@@ -331,6 +349,8 @@ enum Relation {
     AtLeast,
     /// The mean is at most that.
     AtMost,
+    /// More than half of the runs are above.
+    MostlyAbove,
 }
 
 #[derive(Clone, Debug)]
@@ -360,7 +380,16 @@ enum Wants {
         against: Against,
         /// Relative to the mean of the other side.
         margin: f64,
+        /// Values of axes over which both sides are averaged, seed by seed, and none of which may have the
+        /// contrary relation.
+        over: Selector,
     },
+    /// The cells with this value of an axis are above those with another, and below none.
+    Best { of: Quantity, a: Selector, axis: usize },
+    /// The mean is nearer to that of one cell than to that of another.
+    Nearer { of: Quantity, a: Selector, to: Selector, than_to: Selector },
+    /// The mean curve has its least value between two x, and below its value at its begin.
+    Lowest { curve: usize, from: f64, to: f64 },
     /// From this x on the mean curve rises, and a straight line explains this share of its variance.
     Linear { curve: usize, from: f64, share: f64 },
 }

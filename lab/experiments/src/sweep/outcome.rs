@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::read::beside;
-use super::{Cell, How, Key, Of, Quantity, Sweep, contains, moved, text};
+use super::{Cell, Column, How, Key, Quantity, Sweep, contains, moved, text};
 use crate::metrics::{Results, Wanted};
 use crate::plan::{Execution, Outcomes, ThreadsError, execute_stored};
 use crate::stats::Mean;
@@ -61,10 +61,10 @@ impl Sweep {
         let results = Results { scenario, summary: &summary, series: &series };
         let mut metrics: Vec<Result<f64, String>> = Vec::new();
         for (number, column) in self.metrics.iter().enumerate() {
-            let value = match (&column.of, &cell.metrics[number]) {
-                (Of::Formula(formula), _) => formula.value(&|index| metrics[index].clone()),
-                (Of::Registry(_), Some(wanted)) => wanted.value(&results),
-                (Of::Registry(_), None) => Err(format!("{}: not of this cell", column.name)),
+            let value = match (&cell.formulas[number], &cell.metrics[number]) {
+                (Some(formula), _) => formula.value(&|index| metrics[index].clone()),
+                (None, Some(wanted)) => wanted.value(&results),
+                (None, None) => Err(format!("{}: not of this cell", column.name)),
             };
             if let Some([from, to]) = cell.ranges[number] {
                 let found = value.clone()?;
@@ -81,9 +81,11 @@ impl Sweep {
             }
             metrics.push(value);
         }
-        let curve =
-            |wanted: &Option<Wanted>| wanted.as_ref().map_or(Ok(Vec::new()), |wanted| wanted.curve(&results));
-        let curves = cell.curves.iter().map(curve).collect::<Result<_, String>>()?;
+        let curve = |(wanted, column): (&Option<Wanted>, &Column)| {
+            let points = wanted.as_ref().map_or(Ok(Vec::new()), |wanted| wanted.curve(&results))?;
+            Ok(super::curve::averaged(points, column.every))
+        };
+        let curves = cell.curves.iter().zip(&self.curves).map(curve).collect::<Result<_, String>>()?;
         Ok(Values { metrics, curves })
     }
 

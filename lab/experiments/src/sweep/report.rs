@@ -1,9 +1,11 @@
 //! The page of a sweep, and its tables of runs and cells.
 
+use std::path::{Component, Path};
+
 use super::{Key, Outcome, Sweep};
 use crate::metrics::Unit;
 use crate::paper::Paper;
-use crate::report::{Data, Provenance, Report};
+use crate::report::{Data, Provenance, Report, Source};
 use crate::scenario_file::{command, provenance};
 use crate::table::Table;
 use crate::words::counted;
@@ -68,10 +70,20 @@ impl Outcome<'_> {
                 runs: self.runs.done.len(),
                 failed: self.runs.failures(),
                 skipped: self.runs.skipped.len(),
-                scenarios: sweep.sources.iter().map(crate::report::Source::inside).collect(),
+                scenarios: sweep.sources.iter().map(|source| self.kept(source)).collect(),
                 examples: example.into_iter().collect(),
             },
             data: self.data(),
+        }
+    }
+
+    /// Returns a file for the report's folder. A reproduction keeps the paths of the repository, so that the
+    /// commands of its runs work in the folder.
+    fn kept(&self, source: &Source) -> Source {
+        let mut parts = Path::new(&source.path).components();
+        match self.sweep.paper.is_some() && parts.all(|part| matches!(part, Component::Normal(_))) {
+            true => source.clone(),
+            false => source.inside(),
         }
     }
 

@@ -149,6 +149,12 @@ pub(super) fn fill(text: &str, sweep: &Sweep, values: &[usize]) -> Result<String
     replace(text, &chosen.cloned().collect::<Vec<_>>())
 }
 
+/// Replaces the `{name}` in an override that the values of a cell give; other braces are TOML's.
+pub(super) fn fill_known(text: &str, sweep: &Sweep, values: &[usize]) -> String {
+    let chosen = sweep.axes.iter().zip(values).flat_map(|(axis, &value)| &axis.values[value].with);
+    chosen.fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
+}
+
 fn replace(text: &str, with: &[(String, String)]) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = text;
@@ -218,6 +224,7 @@ fn tabled(section: &Section<'_, '_>, groups: &[(Group, Value)]) -> Result<Vec<Va
         let group = inner.choice("group", &names)?;
         let mut value = shared(&inner, group.map_or_else(Value::default, |group| groups[group].1.clone()))?;
         value.group = group;
+        value.number = value.name.parse().ok();
         value.about = inner.text("about")?.unwrap_or_default().to_owned();
         value.short = inner.text("short")?.unwrap_or_default().to_owned();
         values.push(value);

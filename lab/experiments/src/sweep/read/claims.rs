@@ -3,11 +3,11 @@
 use msctp_sim::scenario::Problem;
 use msctp_sim::scenario::document::Section;
 
-use super::quantities::{constant, quantity, selector};
+use super::quantities::{axis, constant, quantity, selector};
 use crate::sweep::{Against, CheckSpec, ClaimSpec, Relation, Selector, Sweep, Wants};
 
 /// Where a relation is written.
-type Relations = [(&'static str, Relation); 7];
+type Relations = [(&'static str, Relation); 8];
 
 const RELATIONS: Relations = [
     ("below", Relation::Below),
@@ -17,12 +17,32 @@ const RELATIONS: Relations = [
     ("level", Relation::Level),
     ("at_least", Relation::AtLeast),
     ("at_most", Relation::AtMost),
+    ("mostly_above", Relation::MostlyAbove),
 ];
 
 /// The keys of a check.
-const CHECK: [&str; 15] = [
-    "metric", "a", "below", "above", "within", "near", "level", "at_least", "at_most", "than", "margin",
-    "at", "curve", "linear", "from",
+const CHECK: [&str; 21] = [
+    "metric",
+    "a",
+    "below",
+    "above",
+    "within",
+    "near",
+    "level",
+    "at_least",
+    "at_most",
+    "mostly_above",
+    "than",
+    "margin",
+    "at",
+    "over",
+    "best",
+    "nearer",
+    "to_than",
+    "curve",
+    "linear",
+    "from",
+    "lowest",
 ];
 
 pub(super) fn claims(top: &Section<'_, '_>, sweep: &Sweep) -> Result<Vec<ClaimSpec>, Problem> {
@@ -62,11 +82,20 @@ fn check(section: &Section<'_, '_>, outer: &Selector, sweep: &Sweep) -> Result<C
     );
     at.sort_unstable();
     if section.has("curve") {
-        return Ok(CheckSpec { at, what: linear(section, sweep)? });
+        return Ok(CheckSpec { at, what: of_curve(section, sweep)? });
     }
     let of = section.required("metric", quantity(section, "metric", sweep)?, "\"a metric's name\"")?;
     let than = quantity(section, "than", sweep)?.unwrap_or(of);
     let a = selector(section, "a", sweep)?.unwrap_or_default();
+    if let Some(axis) = axis(section, "best", sweep)? {
+        return Ok(CheckSpec { at, what: Wants::Best { of, a, axis } });
+    }
+    if let Some(to) = selector(section, "nearer", sweep)? {
+        let than_to = selector(section, "to_than", sweep)?;
+        let than_to = section.required("to_than", than_to, "{ policy = \"conservative\" }")?;
+        return Ok(CheckSpec { at, what: Wants::Nearer { of, a, to, than_to } });
+    }
+    let over = selector(section, "over", sweep)?.unwrap_or_default();
     let given: Vec<_> = RELATIONS.into_iter().filter(|(key, _)| section.has(key)).collect();
     let [(key, relation)] = given[..] else {
         let names = RELATIONS.map(|(key, _)| key).join(", ");
@@ -89,15 +118,18 @@ fn check(section: &Section<'_, '_>, outer: &Selector, sweep: &Sweep) -> Result<C
     if matches!(relation, Relation::Within | Relation::Near) && margin == 0.0 {
         return Err(Problem::new(section.key("margin"), format!("missing: want margin = \"5%\" with {key}")));
     }
-    Ok(CheckSpec { at, what: Wants::Relation { of, a, relation, than, against, margin } })
+    Ok(CheckSpec { at, what: Wants::Relation { of, a, relation, than, against, margin, over } })
 }
 
-/// Reads `curve = "transfer"`, `from = 30`, `linear = "80%"`.
-fn linear(section: &Section<'_, '_>, sweep: &Sweep) -> Result<Wants, Problem> {
+/// Reads `curve = "transfer"` with `from = 30` and `linear = "80%"`, or with `lowest = [33, 37]`.
+fn of_curve(section: &Section<'_, '_>, sweep: &Sweep) -> Result<Wants, Problem> {
     let name = section.text("curve")?.unwrap_or_default();
     let curve = sweep.curves.iter().position(|curve| curve.name == name);
     let curve =
         curve.ok_or_else(|| Problem::new(section.key("curve"), format!("there is no [curve.{name}]")))?;
+    if let Some(&[from, to]) = section.numbers("lowest")?.as_deref() {
+        return Ok(Wants::Lowest { curve, from, to });
+    }
     let share = percent(section, "linear")?;
     let share = section.required("linear", share, "\"80%\"")?;
     Ok(Wants::Linear { curve, from: section.number("from")?.unwrap_or(0.0), share })

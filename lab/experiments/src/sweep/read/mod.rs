@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use toml::de::{DeTable, DeValue};
 
 pub(super) use self::axes::plain_text;
-use self::axes::{axes, fill, overrides};
+use self::axes::{axes, fill, fill_known, overrides};
 use self::claims::claims;
 pub(super) use self::quantities::selector;
 use self::quantities::{columns, contrasts};
@@ -24,6 +24,7 @@ use super::{Cell, Column, Draw, Of, Quantity, Selector, Sweep, TableSpec, contai
 use crate::metrics::Wanted;
 use crate::paper::Paper;
 use crate::report::Source;
+use crate::sweep::formula::Formula;
 use crate::sweep::real::Real;
 
 /// Returns the text of a file by its path, or the reason why it cannot be read.
@@ -178,7 +179,8 @@ impl Reader<'_> {
             let own = chosen().filter_map(|value| value.scenario.as_deref()).next_back();
             let example = "\"walk.toml\", or one in every value of an axis";
             let name = top.required("scenario", own.or(default), example)?;
-            let set = base.iter().chain(chosen().flat_map(|value| &value.set)).cloned().collect();
+            let set = base.iter().chain(chosen().flat_map(|value| &value.set));
+            let set = set.map(|set| fill_known(set, sweep, values)).collect();
             let draws = chosen().flat_map(|value| value.draws.iter().cloned()).collect();
             cells.push(self.cell(sweep, values, name, (set, draws))?);
         }
@@ -216,6 +218,9 @@ impl Reader<'_> {
         let located = |problem: Problem| Problem::new(problem.key, within(problem.message));
         let metrics = wanted("metric", &sweep.metrics).map_err(located)?;
         let curves = wanted("curve", &sweep.curves).map_err(located)?;
+        let formulas =
+            sweep.metrics.iter().enumerate().map(|(number, column)| formula(sweep, values, number, column));
+        let formulas = formulas.collect::<Result<Vec<_>, Problem>>().map_err(located)?;
         let ranges = sweep.metrics.iter().map(|column| range(sweep, values, column));
         let ranges = ranges.collect::<Result<Vec<_>, Problem>>().map_err(located)?;
         metrics.iter().chain(&curves).flatten().for_each(|wanted| wanted.enable(&mut scenario));
@@ -229,7 +234,7 @@ impl Reader<'_> {
         );
         let values = values.to_vec();
         let hash = hex(hash.as_bytes());
-        Ok(Cell { values, overrides, draws, path, scenario, metrics, ranges, curves, hash })
+        Ok(Cell { values, overrides, draws, path, scenario, metrics, ranges, curves, formulas, hash })
     }
 
     /// Returns the metric or curve of the registry in a cell; `None`: it is not computed there.
@@ -318,9 +323,28 @@ fn grid(sweep: &Sweep) -> Result<Vec<Vec<usize>>, Problem> {
     }
 }
 
+/// Returns the formula of a computed metric in a cell, over the metrics above it.
+fn formula(
+    sweep: &Sweep,
+    values: &[usize],
+    number: usize,
+    column: &Column,
+) -> Result<Option<Formula>, Problem> {
+    let Of::Formula(text) = &column.of else { return Ok(None) };
+    if !contains(&column.only, values) {
+        return Ok(None);
+    }
+    let problem = |why| Problem::new(format!("metric.{}.is", column.name), why);
+    let text = fill(text, sweep, values).map_err(problem)?;
+    let known: Vec<&str> = sweep.metrics[..number].iter().map(|column| column.name.as_str()).collect();
+    Formula::parse(&text, &known).map(Some).map_err(problem)
+}
+
 /// Returns the range of a metric in a cell.
 fn range(sweep: &Sweep, values: &[usize], column: &Column) -> Result<Option<[f64; 2]>, Problem> {
-    let Some(ends) = &column.between else { return Ok(None) };
+    let Some(ends) = column.between.as_ref().filter(|_| contains(&column.only, values)) else {
+        return Ok(None);
+    };
     let end = |text: &String| {
         let problem = |why| Problem::new(format!("metric.{}.between", column.name), why);
         let text = fill(text, sweep, values).map_err(problem)?;

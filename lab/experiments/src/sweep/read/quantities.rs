@@ -19,7 +19,7 @@ pub(super) fn columns(top: &Section<'_, '_>, kind: &str, sweep: &Sweep) -> Resul
     for (name, table) in top.named(kind)? {
         let keys: &[&str] = match kind {
             "metric" => &["of", "is", "label", "unit", "between", "grain", "only"],
-            _ => &["of", "label", "unit", "only"],
+            _ => &["of", "label", "unit", "only", "every"],
         };
         let section = Section::open(table, format!("{kind}.{name}"), keys)?;
         let column = match section.text("is")? {
@@ -37,12 +37,20 @@ pub(super) fn columns(top: &Section<'_, '_>, kind: &str, sweep: &Sweep) -> Resul
 /// Reads a metric that is computed from those above it.
 fn computed(section: &Section<'_, '_>, name: &str, text: &str, above: &[Column]) -> Result<Column, Problem> {
     let known: Vec<&str> = above.iter().map(|column| column.name.as_str()).collect();
-    let formula = Formula::parse(text, &known).map_err(|why| Problem::new(section.key("is"), why))?;
+    if !text.contains('{') {
+        Formula::parse(text, &known).map_err(|why| Problem::new(section.key("is"), why))?;
+    }
     let unit = match section.text("unit")? {
         None => Shown::of(Unit::Count("")),
         Some(symbol) => Shown::parse(symbol, None).map_err(|why| Problem::new(section.key("unit"), why))?,
     };
-    column(section, (name, name), Of::Formula(formula), unit, (text, "computed from other metrics", ""))
+    column(
+        section,
+        (name, name),
+        Of::Formula(text.to_owned()),
+        unit,
+        (text, "computed from other metrics", ""),
+    )
 }
 
 /// Reads a metric or curve of the registry.
@@ -90,7 +98,8 @@ fn column(
     };
     let label = section.text("label")?.unwrap_or(label).to_owned();
     let (name, written, meaning) = (name.to_owned(), written.to_owned(), meaning.to_owned());
-    Ok(Column { name, label, of, written, meaning, x, unit, between, grain, only: Selector::new() })
+    let every = section.span("every")?.map_or(0.0, Span::as_secs_f64);
+    Ok(Column { name, label, of, written, meaning, x, every, unit, between, grain, only: Selector::new() })
 }
 
 pub(super) fn contrasts(top: &Section<'_, '_>, sweep: &Sweep) -> Result<Vec<Contrast>, Problem> {

@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::quantities::{axis, find_axis, quantity, selector};
 use super::{axes::plain_text, list};
-use crate::sweep::{Drawn, FigureSpec, PanelSpec, Quantity, Sweep, TableSpec};
+use crate::sweep::{Drawn, FigureSpec, Intervals, PanelSpec, Quantity, Sweep, TableSpec};
 
 pub(super) fn table(table: &DeTable<'_>, path: String, sweep: &Sweep) -> Result<TableSpec, Problem> {
     let keys = ["title", "rows", "columns", "cells", "note", "good", "bad", "at"];
@@ -32,7 +32,8 @@ pub(super) fn table(table: &DeTable<'_>, path: String, sweep: &Sweep) -> Result<
 }
 
 /// The keys of a chart.
-const CHART: [&str; 9] = ["slug", "x", "y", "series", "at", "range", "marks", "dots", "intervals"];
+const CHART: [&str; 12] =
+    ["slug", "x", "y", "series", "at", "range", "marks", "dots", "intervals", "one_run", "against", "true"];
 
 pub(super) fn figure(
     table: &DeTable<'_>,
@@ -80,7 +81,8 @@ fn chart(
     let draw = match curves().position(|name| name == y) {
         Some(curve) if !section.has("x") => {
             let dots = section.flag("dots")?.unwrap_or(false);
-            Drawn::Curve { curve, dots, intervals: intervals(section)? }
+            let one_run = section.flag("one_run")?.unwrap_or(false);
+            Drawn::Curve { curve, dots, intervals: intervals(section)?, one_run }
         }
         Some(_) => {
             return Err(Problem::new(
@@ -114,19 +116,38 @@ fn chart(
         at: selector(section, "at", sweep)?.unwrap_or_default(),
         range,
         marks: marks(section)?,
+        against: selector(section, "against", sweep)?.unwrap_or_default(),
+        truth: truth(section)?,
     })
 }
 
-/// Reads `intervals = [30, 2]`.
-fn intervals(section: &Section<'_, '_>) -> Result<Option<(usize, usize)>, Problem> {
+/// Reads `intervals = [30, 2]` or `intervals = false`.
+fn intervals(section: &Section<'_, '_>) -> Result<Intervals, Problem> {
+    if let Some(DeValue::Boolean(all)) = section.value("intervals") {
+        return Ok(if *all { Intervals::All } else { Intervals::None });
+    }
     match section.integers("intervals")?.as_deref() {
-        None => Ok(None),
-        Some(&[every, apart]) if every > 0 && apart < every => Ok(Some((every as usize, apart as usize))),
+        None => Ok(Intervals::All),
+        Some(&[every, apart]) if every > 0 && apart < every => {
+            Ok(Intervals::Every(every as usize, apart as usize))
+        }
         Some(_) => {
             let message = "want the points from one interval to the next, and fewer between those of two curves, as [30, 2]";
             Err(Problem::new(section.key("intervals"), message))
         }
     }
+}
+
+/// Reads `true = [[0, 11e6], [25, 9e6]]`.
+fn truth(section: &Section<'_, '_>) -> Result<Vec<[f64; 2]>, Problem> {
+    let Some(value) = section.value("true") else { return Ok(Vec::new()) };
+    let point = |point: &DeValue<'_>| {
+        let numbers: Vec<f64> =
+            list(point).into_iter().filter_map(|part| plain_text(part).parse().ok()).collect();
+        <[f64; 2]>::try_from(numbers)
+            .map_err(|_| section.wrong_type("true", value, "points, as [[0, 11e6], [25, 9e6]]"))
+    };
+    list(value).into_iter().map(point).collect()
 }
 
 /// Reads `marks = { handover = 60 }`.
@@ -168,6 +189,8 @@ impl Sweep {
             at: Vec::new(),
             range: None,
             marks: Vec::new(),
+            against: Vec::new(),
+            truth: Vec::new(),
         };
         FigureSpec {
             label: format!("Figure {number}"),
