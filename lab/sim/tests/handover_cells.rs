@@ -164,3 +164,20 @@ fn bbr_and_delay_bound_keep_the_gap_and_the_share_of_every_cell() {
     }
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
+
+/// Both networks carry data until the old one goes down: the cell in which MPTCP carries more than one path
+/// at a time does.
+#[test]
+fn both_networks_at_once_carry_more_than_one_while_both_are_there() {
+    let missed: Vec<String> = cells()
+        .zip(BOUNDS)
+        .filter(|((_, cell), _)| cell.kind == Kind::MakeBeforeBreak)
+        .filter_map(|((name, cell), (_, share))| {
+            let [one, both] = ["", "paths = \"aggregate\"\n"].map(|options| cell.run(options));
+            println!("{name}: one {one:?}, both {both:?}");
+            let enough = both.share >= share && both.share >= 0.98 * one.share;
+            (!enough).then(|| format!("{name}: one {one:?}, both {both:?}"))
+        })
+        .collect();
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+}

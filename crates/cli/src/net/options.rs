@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::builder::NonEmptyStringValueParser;
 use msctp::{
     Association, BindError, Config, ConfigError, ConnectError, DEFAULT_PORT, ENCAPSULATION_PORT, Endpoint,
-    EndpointOptions, Mobility, Peer, Pmtu, Translation,
+    EndpointOptions, Mobility, PathUse, Peer, Pmtu, Translation,
 };
 use msctp_schemes::catalogue::{Options, controllers, find_controller};
 use msctp_schemes::policies::{PolicyConfig, policies, policy};
@@ -44,6 +44,9 @@ pub(crate) struct NetArgs {
     policy: Option<String>,
     #[arg(long, value_name = "NAME", help = controllers_help())]
     controller: Option<String>,
+    /// Networks that carry this end's data: one at a time, or all at once (aggregate).
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = PathsArg::One)]
+    paths: PathsArg,
     /// SCTP port of the server, 1 to 65535.
     #[arg(long, value_name = "PORT", default_value_t = DEFAULT_PORT, value_parser = clap::value_parser!(u16).range(1..))]
     sctp_port: u16,
@@ -77,6 +80,13 @@ enum Nat {
     Auto,
     Always,
     Never,
+}
+
+/// [`PathUse`] in its form on the command line.
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum PathsArg {
+    One,
+    Aggregate,
 }
 
 impl NetArgs {
@@ -113,6 +123,10 @@ impl NetArgs {
             })?;
             config.controller = (entry.make)(&Options::new());
         }
+        config.paths = match self.paths {
+            PathsArg::One => PathUse::One,
+            PathsArg::Aggregate => PathUse::Aggregate,
+        };
         config.validate().map_err(|error| refused(&error))?;
         Ok(config)
     }
