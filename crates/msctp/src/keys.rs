@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use msctp_protection::Direction;
-use msctp_proto::{Association, Protection};
+use msctp_proto::{Association, CallError, Protection};
 use msctp_security::{Agreed, Error, KeyManager, Output, Peer};
 use msctp_units::{Span, Time};
 
@@ -144,7 +144,10 @@ impl Keys {
                 // Another attempt follows.
                 Output::RekeyFailed(_) => Ok(()),
             };
-            done.map_err(|_| Error::Failed)?;
+            done.map_err(|error| match error {
+                CallError::ForgedData => Error::Unexpected("data in clear behind the TLS handshake"),
+                _ => Error::Failed,
+            })?;
         }
         Ok(())
     }

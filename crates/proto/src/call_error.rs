@@ -77,6 +77,9 @@ pub enum CallError {
     /// no receive keys yet.
     #[error("there are no keys that a key management method outside of the core established")]
     NotExternalKeys,
+    /// Data in clear follows the message that completed the first keys: somebody else sent it.
+    #[error("data in clear follows the last message of the first key agreement: abort the association")]
+    ForgedData,
     /// Key material of an epoch that is not the next one.
     #[error(transparent)]
     Epoch(#[from] EpochError),

@@ -9,11 +9,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use msctp_protection::{Direction, Ring};
-use msctp_proto::{Event, KeyManagement, OutMessage, Protection, SendError};
+use msctp_proto::{AbortReason, CallError, Event, KeyManagement, OutMessage, Protection, SendError};
 use msctp_security::{Agreed, AnyPeer, Config, Error, KeyManager, METHOD, Output, PPID};
 use msctp_units::{Ecn, Span};
 use msctp_wire::param::DtlsRoles;
-use msctp_wire::{Data, DataFlags, KeyManagementId, Ppid, Ssn, StreamId, Tsn};
+use msctp_wire::{Data, DataFlags, EncodeChunk, ForwardTsn, KeyManagementId, List, Ppid, Ssn, StreamId, Tsn};
 use network::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk, text_message};
 
 const DTLS: u8 = 0x41;
@@ -24,6 +24,8 @@ struct End {
     manager: Option<KeyManager>,
     epochs: Vec<u64>,
     error: Option<Error>,
+    /// Data in clear followed the handshake.
+    forged: bool,
 }
 
 /// Two associations and their key managers.
@@ -42,7 +44,13 @@ impl Secured {
                 ..msctp_proto::Config::mobile()
             }
         };
-        let end = || End { config: support::config(AnyPeer), manager: None, epochs: Vec::new(), error: None };
+        let end = || End {
+            config: support::config(AnyPeer),
+            manager: None,
+            epochs: Vec::new(),
+            error: None,
+            forged: false,
+        };
         let mut pair = Pair::new(core(true, true), vec![b_ip(0)]);
         pair.log = Some(Vec::new());
         pair.connect(core(true, false), vec![a_ip(0)], vec![b_ip(0)]);
@@ -75,17 +83,16 @@ impl Secured {
             self.begin(side);
         }
         let end = &mut self.ends[side as usize];
-        let Some(manager) = &mut end.manager else { return };
+        let Some(manager) = end.manager.as_mut().filter(|_| !end.forged) else { return };
         let now = self.pair.now;
         let mut result = Ok(());
         let host = self.pair.host(side);
         let handle = host.handle.expect("an association");
         // Nothing leaves yet: a COOKIE ECHO takes the ClientHello along.
-        let mut next = || host.endpoint.association_mut(handle)?.recv_key_message();
-        while let Some(message) = next() {
-            if result.is_ok() {
-                result = manager.handle_message(now, &message.data);
-            }
+        let message = host.endpoint.association_mut(handle).and_then(|one| one.recv_key_message());
+        let again = message.is_some();
+        if let Some(message) = message {
+            result = manager.handle_message(now, &message.data);
         }
         assert!(!self.pair.host(side).received.iter().any(|message| message.ppid == PPID));
         if manager.poll_timeout().is_some_and(|at| at <= now) && result.is_ok() {
@@ -100,9 +107,16 @@ impl Secured {
                     self.pair.with(side, |association, _| association.send_key_message(data.into())).unwrap();
                 }
                 Output::Establish { direction: Direction::Receive, epoch, keys, .. } => {
-                    self.pair
-                        .with(side, |association, _| association.establish_receive_keys(epoch, &keys))
-                        .unwrap();
+                    let established = self
+                        .pair
+                        .with(side, |association, _| association.establish_receive_keys(epoch, &keys));
+                    if established == Err(CallError::ForgedData) {
+                        end.forged = true;
+                        self.pair
+                            .with(side, |association, now| association.abort(now, &AbortReason::default()));
+                        return;
+                    }
+                    established.unwrap();
                 }
                 Output::Establish { direction: Direction::Send, epoch, keys, .. } => {
                     let establish = |association: &mut msctp_proto::Association, now| {
@@ -122,6 +136,9 @@ impl Secured {
                 Output::Protected { epoch, .. } => end.epochs.push(epoch),
                 Output::RekeyFailed(error) => panic!("{error}"),
             }
+        }
+        if again {
+            self.serve(side);
         }
     }
 
@@ -282,6 +299,62 @@ fn data_injected_in_clear_is_not_delivered_behind_protection() {
         secured.pair.transfer(Side::A, 50, 100, Span::from_secs(20));
         let received = &secured.pair.b.received;
         assert!(!received.iter().any(|message| message.data == b"forged"[..]), "{ahead}");
+    }
+}
+
+/// Packets that an observer injects towards the server or the client while the keys are agreed on change
+/// nothing that is sent protected: they are discarded, or the association ends.
+#[test]
+fn no_part_of_a_protected_message_comes_from_a_packet_in_clear() {
+    // TSNs and numbers on stream 0 behind the peer's last message in clear.
+    for (side, ahead, kind) in [Side::B, Side::A]
+        .into_iter()
+        .flat_map(|side| (0..5).flat_map(move |ahead| (0..4).map(move |kind| (side, ahead, kind))))
+    {
+        let case = format!("to {side:?}, {ahead} ahead, kind {kind}");
+        let mut secured = Secured::new();
+        while !secured.pair.b.saw(|event| matches!(event, Event::Connected { .. })) {
+            secured.run_for(Span::from_millis(1));
+        }
+        let tag = secured.pair.tag_of(side);
+        // INIT or INIT ACK of the sender; a client has sent a ClientHello, and both send one flight more.
+        let set_up = secured.pair.log.as_ref().unwrap()[usize::from(side == Side::A)].bytes.clone();
+        let initial_tsn = u32::from_be_bytes(set_up[28..32].try_into().unwrap());
+        let in_clear = if side == Side::B { 2 } else { 1 };
+        let (tsn, ssn) = (initial_tsn.wrapping_add(in_clear + ahead), in_clear as u16 + ahead as u16);
+        let data = |ssn: u16, begin, end| Data {
+            tsn: Tsn::new(tsn),
+            stream: StreamId::new(0),
+            ssn: Ssn::new(ssn),
+            ppid: Ppid::new(PPID),
+            flags: DataFlags { begin, end, ..DataFlags::UNFRAGMENTED },
+            // A control message of an unknown type, which is ignored.
+            payload: &[0x83, 0x7f, 1, 2, 3],
+        };
+        let skip = ForwardTsn { new_cum_tsn: Tsn::new(tsn), skipped: List::from(&[][..]) };
+        // Fragments of a message that began up to two chunks before; a whole message; a skipped one.
+        let forged: Vec<Box<dyn EncodeChunk>> = match kind {
+            0 => vec![Box::new(data(ssn.saturating_sub(1), false, true))],
+            1 => vec![Box::new(data(ssn.saturating_sub(1), false, false))],
+            2 => vec![Box::new(data(ssn, true, true))],
+            _ => vec![Box::new(skip)],
+        };
+        let forged: Vec<&dyn EncodeChunk> = forged.iter().map(|chunk| &**chunk).collect();
+        secured.pair.inject(side, Pair::at(side), &network::packet(side, tag, &forged));
+        secured.run_for(Span::from_secs(5));
+        let lost = [Side::A, Side::B]
+            .map(|side| secured.pair.host(side).saw(|event| matches!(event, Event::Lost(_))));
+        if lost != [false; 2] || secured.ends.iter().any(|end| end.error.is_some() || end.forged) {
+            continue;
+        }
+        let genuine: Vec<Vec<u8>> = (0..4u8).map(|i| vec![i; 3000]).collect();
+        for message in &genuine {
+            secured.pair.send(side.other(), OutMessage { data: message.clone().into(), ..text_message("") });
+        }
+        secured.run_for(Span::from_secs(20));
+        let received: Vec<Vec<u8>> =
+            secured.pair.host(side).received.iter().map(|message| message.data.to_vec()).collect();
+        assert_eq!(received, genuine, "{case}");
     }
 }
 

@@ -8,8 +8,7 @@ use bytes::Bytes;
 use msctp_protection::{KeyMaterial, NegotiationError, OpenError, ReceiveUsage, SendUsage};
 use msctp_units::{Ecn, Time};
 use msctp_wire::{
-    Checksum, Chunk, ChunkType, CommonHeader, Fragment, Packet, PacketBuilder, Ppid, StreamId,
-    VerificationTag,
+    Checksum, Chunk, ChunkType, CommonHeader, Fragment, Packet, PacketBuilder, Ppid, VerificationTag,
 };
 
 use super::Association;
@@ -227,10 +226,9 @@ impl Association {
     /// or its repetition needs (draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.2).
     pub(super) fn admits_clear(&mut self, packet: &Packet<'_>) -> bool {
         let admits = match packet.first_chunk_type() {
-            // Anybody may have sent data that is in clear. That of key management protects itself.
             _ if !self.is_enforced() => {
                 !self.is_protected() && !self.config.protection.is_required()
-                    || packet.chunks().flatten().all(|chunk| is_no_user_data(&chunk))
+                    || packet.chunks().flatten().all(|chunk| self.admits_in_set_up(&chunk))
             }
             Some(ChunkType::INIT | ChunkType::COOKIE_ECHO) => true,
             Some(ChunkType::ABORT | ChunkType::ERROR | ChunkType::SHUTDOWN_ACK)
@@ -244,6 +242,26 @@ impl Association {
         };
         self.stats.unprotected_packets += u64::from(!admits);
         admits
+    }
+
+    /// Returns whether a chunk may be in clear while the keys are agreed on. Data is only key management's,
+    /// which protects itself (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §4), and only repeated once packets
+    /// can be opened.
+    fn admits_in_set_up(&self, chunk: &Chunk<'_>) -> bool {
+        let (tsn, stream, unordered, ppid) = match chunk {
+            Chunk::Data(data) => (data.tsn, data.stream, data.flags.unordered, data.ppid),
+            Chunk::IData(data) => match data.fragment {
+                Fragment::First(ppid) => (data.tsn, data.stream, data.unordered, ppid),
+                // Of such a message: `establish_receive_keys` accepts no incomplete one.
+                Fragment::Later(_) => (data.tsn, data.stream, data.unordered, Ppid::DTLS_KEY_MANAGEMENT),
+            },
+            // They would skip or renumber data that the peer protects.
+            Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_) | Chunk::ReConfig(_) => return false,
+            _ => return true,
+        };
+        let opens = self.protection.as_ref().is_some_and(|protection| protection.opens());
+        is_key_management(stream.get(), unordered, ppid.get())
+            && (!opens || !self.inbound.cum_tsn_ack().precedes(tsn))
     }
 
     /// Returns role, method and parameters that a key management method needs
@@ -287,8 +305,13 @@ impl Association {
     /// # Errors
     ///
     /// The keys are not managed outside of the core ([`KeyManagement::external`](crate::KeyManagement)), or
-    /// the epoch is not the one after the last.
+    /// the epoch is not the one after the last. [`CallError::ForgedData`]: abort the association.
     pub fn establish_receive_keys(&mut self, epoch: u64, keys: &KeyMaterial) -> Result<(), CallError> {
+        // The message that completes the first keys is the peer's last one in clear. What follows it would
+        // take the place of protected data.
+        if !self.external_keys()?.opens() && !self.inbound.is_settled() {
+            return Err(CallError::ForgedData);
+        }
         self.external_keys()?.establish_receive(epoch, keys)?;
         Ok(())
     }
@@ -368,22 +391,5 @@ impl Association {
         let protection = self.protection.as_deref_mut();
         let external = protection.filter(|protection| protection.is_external() && protection.is_agreed());
         external.ok_or(CallError::NotExternalKeys)
-    }
-}
-
-/// Returns whether a chunk is anything but data of the user: messages of key management are ordered, on
-/// stream 0 (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §4).
-fn is_no_user_data(chunk: &Chunk<'_>) -> bool {
-    let is_key_management = |stream: StreamId, unordered: bool, ppid: Ppid| {
-        is_key_management(stream.get(), unordered, ppid.get())
-    };
-    match chunk {
-        Chunk::Data(data) => is_key_management(data.stream, data.flags.unordered, data.ppid),
-        Chunk::IData(data) => match data.fragment {
-            Fragment::First(ppid) => is_key_management(data.stream, data.unordered, ppid),
-            // Of a message whose first fragment was admitted, or none is complete.
-            Fragment::Later(_) => data.stream.get() == 0 && !data.unordered,
-        },
-        _ => true,
     }
 }

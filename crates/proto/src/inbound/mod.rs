@@ -441,6 +441,11 @@ impl Inbound {
         self.ordering.is_readable()
     }
 
+    /// Returns whether all data that was received has been read.
+    pub(crate) fn is_settled(&self) -> bool {
+        !self.map.has_gap() && self.window.charge() == 0
+    }
+
     /// Returns whether a SACK must be sent now.
     pub(crate) fn sack_due(&self, now: Time) -> bool {
         self.clock.is_due(now)
