@@ -523,7 +523,7 @@ fn take(
             }
         }
         DatagramOutcome::Accepted(handle) => {
-            state.enter_accepted(now, handle, udp_port);
+            state.enter_accepted(now, handle, datagram.remote);
             state.learn_port(handle, at, udp_port);
         }
         // Answers go back to the packet's origin, and nothing else does.

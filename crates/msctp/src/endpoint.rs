@@ -16,7 +16,7 @@ use crate::association::Association;
 use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::error::{BindError, ConnectError};
-use crate::keys::{Keys, for_listener};
+use crate::keys::{Keys, for_role};
 use crate::options::{EndpointOptions, Peer, over_udp};
 use crate::setup::{Connecting, Incoming};
 use crate::state::{Listener, Phase, Shared, Slot, State};
@@ -88,7 +88,8 @@ impl Endpoint {
             let want = "an endpoint that is not closed: bind another".to_owned();
             return Err(ConfigError { field: "endpoint", value: "closed".to_owned(), want });
         }
-        let config = Config { protection: for_listener(config.protection.clone()), ..config };
+        Keys::check(&config.protection)?;
+        let config = Config { protection: for_role(config.protection.clone(), true), ..config };
         let config = over_udp(config, state.offload, state.idle_timeout);
         let addresses = state.local_ips();
         state.core.listen(LocalAddrs { port, addresses }, config.clone())?;
@@ -217,6 +218,7 @@ impl Endpoint {
             Some(port) => port,
             None => free_port(state, &remote)?,
         };
+        Keys::check(&config.protection)?;
         let config = state.used_options(config);
         let local = LocalAddrs { port, addresses };
         let now = state.now();

@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use msctp_protection::Direction;
-use msctp_proto::{Association, CallError, Protection};
+use msctp_protection::{Direction, End};
+use msctp_proto::{Association, CallError, ConfigError, KeyAgreement, Protection};
 use msctp_security::{Agreed, Error, KeyManager, Output, Peer};
 use msctp_units::{Span, Time};
 
 use crate::error::AssociationError;
 use crate::tls::Context;
-pub(crate) use crate::tls::for_listener;
+pub(crate) use crate::tls::for_role;
 
 /// Time between looks at how much the keys have protected: at 20 Gbps 2.5 GB, a fraction of what
 /// AES-GCM allows.
@@ -22,7 +22,11 @@ pub(crate) struct Keys {
     context: Arc<Context>,
     /// `None`: the peer's parameters are not known yet, or the association is over.
     pub(crate) manager: Option<KeyManager>,
+    /// What the manager began with.
+    agreement: Option<KeyAgreement>,
     peer: Option<Arc<Peer>>,
+    /// The peer seals by the first keys.
+    confirmed: bool,
     pub(crate) failure: Option<Error>,
     /// When the manager wants to be called, as in `State::keys_at`.
     pub(crate) timer: Option<Time>,
@@ -38,7 +42,9 @@ impl Keys {
         Some(Box::new(Self {
             context,
             manager: None,
+            agreement: None,
             peer: None,
+            confirmed: false,
             failure: None,
             timer: None,
             usage_at: Time::ZERO,
@@ -46,9 +52,19 @@ impl Keys {
         }))
     }
 
-    /// Returns whether both directions are protected and the peer is authenticated.
+    /// Rejects keys that nothing in this crate would establish: their data would wait for ever.
+    pub(crate) fn check(protection: &Protection) -> Result<(), ConfigError> {
+        let external = protection.keys().filter(|keys| keys.is_external());
+        if external.is_none() || Context::of(protection).is_some() {
+            return Ok(());
+        }
+        let want = "pre-shared keys or those of `Tls`: nothing else establishes keys here".to_owned();
+        Err(ConfigError { field: "protection", value: format!("{external:?}"), want })
+    }
+
+    /// Returns whether both ends protect what they send and the peer is authenticated.
     pub(crate) const fn is_protected(&self) -> bool {
-        self.peer.is_some()
+        self.confirmed
     }
 
     pub(crate) const fn peer(&self) -> Option<&Arc<Peer>> {
@@ -62,8 +78,8 @@ impl Keys {
 
     /// Begins, once the peer's parameters are known; does what messages and the time ask for.
     pub(crate) fn advance(&mut self, now: Time, association: &mut Association) -> Result<(), Error> {
-        if self.manager.is_none() && !self.begin(now, association)? {
-            return Ok(());
+        if association.key_agreement() != self.agreement {
+            self.begin(now, association)?;
         }
         while let Some(message) = association.recv_key_message() {
             if !message.begin || !message.end {
@@ -86,22 +102,31 @@ impl Keys {
         self.apply(now, association)
     }
 
-    /// Begins if both ends have agreed on TLS. Returns whether it did.
-    fn begin(&mut self, now: Time, association: &Association) -> Result<bool, Error> {
-        let Some(agreement) = association.key_agreement() else { return Ok(false) };
+    /// Begins when both ends have agreed on TLS, and again when their agreement changes: the peer restarted,
+    /// or the set-up went on with another cookie.
+    fn begin(&mut self, now: Time, association: &Association) -> Result<(), Error> {
+        self.agreement = association.key_agreement();
+        let Some(agreement) = &self.agreement else { return Ok(()) };
+        if self.proved {
+            return Err(Error::CodeUsed);
+        }
         let agreed = Agreed {
             end: agreement.end,
             restart: false,
             client_parameter: &agreement.client_parameter,
             server_parameter: &agreement.server_parameter,
         };
+        // The ClientHello still waits to be acknowledged.
+        if let Some(manager) = self.manager.as_mut().filter(|_| agreement.end == End::Client) {
+            return manager.agree_again(agreed);
+        }
         let (config, name) = (Arc::clone(&self.context.config), self.context.server_name.clone());
         self.manager = Some(match &self.context.code {
             None => KeyManager::new(config, agreed, name, now)?,
             Some(code) if *code.lock() => return Err(Error::CodeUsed),
             Some(code) => KeyManager::with_code(config, agreed, name, &code.code, now)?,
         });
-        Ok(true)
+        Ok(())
     }
 
     fn handle_message(&mut self, now: Time, message: &[u8]) -> Result<(), Error> {
@@ -149,6 +174,7 @@ impl Keys {
                 _ => Error::Failed,
             })?;
         }
+        self.confirmed |= self.manager.as_ref().is_some_and(KeyManager::is_confirmed);
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! [`Keys`] of a build without the feature `tls`: there are none.
 
-use msctp_proto::Protection;
+use msctp_proto::{ConfigError, Protection};
 
 use crate::error::AssociationError;
 
@@ -13,6 +13,13 @@ impl Keys {
         None
     }
 
+    /// Rejects keys that nothing in this crate would establish.
+    pub(crate) fn check(protection: &Protection) -> Result<(), ConfigError> {
+        let Some(external) = protection.keys().filter(|keys| keys.is_external()) else { return Ok(()) };
+        let want = "pre-shared keys: this build has no feature `tls`".to_owned();
+        Err(ConfigError { field: "protection", value: format!("{external:?}"), want })
+    }
+
     pub(crate) const fn is_protected(&self) -> bool {
         match *self {}
     }
@@ -22,7 +29,7 @@ impl Keys {
     }
 }
 
-/// Returns a listener's protection.
-pub(crate) const fn for_listener(protection: Protection) -> Protection {
+/// Returns the protection of a listener, or of an end that connects.
+pub(crate) const fn for_role(protection: Protection, _listens: bool) -> Protection {
     protection
 }

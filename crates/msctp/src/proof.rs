@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use msctp_proto::{AbortReason, Handle};
-use msctp_security::{Error, KeyManager};
+use msctp_security::{Error, KeyManager, METHOD};
 use msctp_units::Time;
 
 use crate::state::{Phase, State};
@@ -22,7 +22,8 @@ fn reason_for_peer(error: &Error) -> String {
         Error::CodeMissing => "a code is required here".to_owned(),
         Error::CodeExpected => "no code is expected here".to_owned(),
         Error::TimedOut => "the TLS handshake took too long".to_owned(),
-        other => format!("key management failed: {other}"),
+        // In clear: rustls's text may have names of certificates.
+        _ => "key management failed".to_owned(),
     }
 }
 
@@ -85,15 +86,24 @@ impl State {
         Some(SocketAddr::new(at.remote, slot.ports.port(at.local, at.remote)))
     }
 
-    /// Begins key management anew: the peer restarted during the set-up, or the set-ups of both ends met.
+    /// Begins key management anew after a restart. Aborts an association in clear whose peer now expects keys
+    /// of TLS.
     pub(crate) fn restart_keys(&mut self, now: Time, handle: Handle) {
-        let Some(slot) = self.slots.get_mut(&handle) else { return };
-        let Some(keys) = slot.keys.as_deref_mut() else { return };
-        keys.manager = None;
-        if keys.proved {
-            return self.fail_keys(now, handle, Error::CodeUsed);
+        let in_clear = self.slots.get(&handle).is_some_and(|slot| slot.keys.is_none());
+        if let Some(association) = self.core.association_mut(handle).filter(|_| in_clear)
+            && association.key_agreement().is_some_and(|agreement| agreement.method.get() == METHOD)
+        {
+            association.abort(now, &AbortReason("the association is in clear: set another one up".into()));
         }
         self.advance_keys(now, handle);
+    }
+
+    /// Notes that the peer shut down before its keys were proved.
+    pub(crate) fn close_keys(&mut self, now: Time, handle: Handle) {
+        let keys = self.slots.get(&handle).and_then(|slot| slot.keys.as_deref());
+        if keys.is_some_and(|keys| !keys.is_protected() && keys.failure.is_none()) {
+            self.fail_keys(now, handle, Error::Unexpected("a shutdown before the keys"));
+        }
     }
 
     /// Proceeds with the key managers whose timers are due.
@@ -123,5 +133,16 @@ impl State {
     /// Fails a set-up whose peer did not prove its keys in time.
     pub(crate) fn time_out_keys(&mut self, now: Time, handle: Handle) {
         self.fail_keys(now, handle, Error::TimedOut);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_peer_reads_no_text_of_rustls() {
+        let error = msctp_security::rustls::Error::General("the name inside.example".to_owned());
+        assert_eq!(reason_for_peer(&Error::Tls(error)), "key management failed");
     }
 }

@@ -8,6 +8,7 @@ use crate::state::State;
 impl State {
     pub(crate) fn advance_keys(&mut self, _now: Time, _handle: Handle) {}
     pub(crate) fn restart_keys(&mut self, _now: Time, _handle: Handle) {}
+    pub(crate) fn close_keys(&mut self, _now: Time, _handle: Handle) {}
     pub(crate) fn expire_keys(&mut self, _now: Time) {}
     pub(crate) fn end_keys(&mut self, _handle: Handle) {}
     pub(crate) fn time_out_keys(&mut self, _now: Time, _handle: Handle) {}

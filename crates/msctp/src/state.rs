@@ -1,8 +1,9 @@
 //! [`State`]: shared by an endpoint's handles and its task, behind one lock. The lock is never held across a
 //! wait or a system call on a socket.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
@@ -16,7 +17,7 @@ use crate::clock::Clock;
 use crate::ending::Endings;
 use crate::error::{AssociationError, FinishError};
 use crate::inbox::Inbox;
-use crate::keys::Keys;
+use crate::keys::{Keys, for_role};
 use crate::log::Log;
 use crate::mobile::{Follower, Moves};
 use crate::options::over_udp;
@@ -33,7 +34,7 @@ const EVENT_BYTES: usize = 1 << 20;
 const PROOF_TIME: Span = Span::from_secs(60);
 
 /// Most associations whose peers have not proved their keys: those of a flood end before they hold much
-/// memory. The oldest is aborted for a further one. Fewer if `EndpointOptions::backlog` is smaller, or than a
+/// memory. For a further one, the oldest of the source that has most is aborted. Fewer if `EndpointOptions::backlog` is smaller, or than a
 /// quarter of `EndpointConfig::max_associations`.
 const MAX_UNPROVEN: usize = 1024;
 
@@ -54,6 +55,8 @@ pub(crate) struct State {
     max_unproven: usize,
     /// Associations whose peers have not proved their keys, with the time to abort them.
     unproven: BTreeSet<(Time, Handle)>,
+    /// How many of them each source has.
+    sources: BTreeMap<IpAddr, usize>,
     /// Associations whose key managers want to be called at a time.
     pub(crate) keys_at: BTreeSet<(Time, Handle)>,
     /// The open sockets in order of preference: associations begin at the first.
@@ -133,8 +136,8 @@ pub(crate) struct Slot {
     /// Waits to be accepted.
     pub(crate) queued: bool,
     /// The peer has not proved its keys yet: it is not offered to `accept` (`Config::protection`). When to
-    /// abort it.
-    pub(crate) unproven: Option<Time>,
+    /// abort it, and its source.
+    pub(crate) unproven: Option<(Time, IpAddr)>,
     /// Key management by TLS.
     pub(crate) keys: Option<Box<Keys>>,
     /// Outbound, inbound.
@@ -210,7 +213,7 @@ impl Slot {
             }
             Event::PathRemoved { at, .. } => self.ports.forget(at.local, at.remote),
             Event::Closed => {
-                self.phase = Phase::Over(None);
+                self.phase = Phase::Over(self.keys.as_ref().and_then(|keys| keys.failure()));
                 self.wake_all();
             }
             Event::Lost(reason) => {
@@ -238,6 +241,14 @@ impl Slot {
         let event = self.events.pop_front()?;
         self.event_bytes -= payload(&event);
         Some(event)
+    }
+}
+
+/// Returns what counts as one source of set-ups: an IPv4 address, or the 64-bit prefix of an IPv6 address.
+fn source_of(remote: IpAddr) -> IpAddr {
+    match remote.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+        address => address,
     }
 }
 
@@ -272,6 +283,7 @@ impl Shared {
             backlog: options.backlog,
             max_unproven: options.backlog.min(options.core.max_associations.div_ceil(4)).min(MAX_UNPROVEN),
             unproven: BTreeSet::new(),
+            sources: BTreeMap::new(),
             keys_at: BTreeSet::new(),
             locals,
             one_by_one: options.mobility.is_some(),
@@ -316,7 +328,9 @@ impl State {
         match &self.options {
             Some((before, used)) if *before == given => Arc::clone(used),
             _ => {
-                let used = Arc::new(over_udp(given.clone(), self.offload, self.idle_timeout));
+                let config =
+                    Config { protection: for_role(given.protection.clone(), false), ..given.clone() };
+                let used = Arc::new(over_udp(config, self.offload, self.idle_timeout));
                 self.options = Some((given, Arc::clone(&used)));
                 used
             }
@@ -347,27 +361,29 @@ impl State {
         }
     }
 
-    /// Adds a new association that came from `udp_port` to one of our listeners.
-    pub(crate) fn enter_accepted(&mut self, now: Time, handle: Handle, udp_port: u16) {
+    /// Adds a new association that came from `remote` to one of our listeners.
+    pub(crate) fn enter_accepted(&mut self, now: Time, handle: Handle, remote: SocketAddr) {
         let association = self.core.association(handle);
         let agreed = association.and_then(msctp_proto::Association::agreed);
         let port = association.map_or(0, |association| association.ports().0);
-        let mut slot = Box::new(Slot::new(udp_port, Phase::Connecting, 0));
+        let mut slot = Box::new(Slot::new(remote.port(), Phase::Connecting, 0));
         if !agreed.is_some_and(|agreed| agreed.protection) {
             self.insert_slot(handle, slot);
             return self.queue_accepted(handle);
         }
         // Anyone can send a COOKIE ECHO: the peer is accepted when it has proved its keys.
         let deadline = now + PROOF_TIME;
-        slot.unproven = Some(deadline);
+        let source = source_of(remote.ip());
+        slot.unproven = Some((deadline, source));
         slot.keys = self.listeners.get(&port).and_then(|listener| Keys::of(&listener.config.protection));
         self.insert_slot(handle, slot);
-        if self.unproven.len() >= self.max_unproven
-            && let Some(&(_, oldest)) = self.unproven.first()
+        self.unproven.insert((deadline, handle));
+        *self.sources.entry(source).or_default() += 1;
+        if self.unproven.len() > self.max_unproven
+            && let Some(oldest) = self.oldest_of_largest_source()
         {
             self.abort_unproven(now, oldest, "too many set-ups at a time");
         }
-        self.unproven.insert((deadline, handle));
         self.advance_keys(now, handle);
     }
 
@@ -380,8 +396,25 @@ impl State {
 
     /// Removes an association from those whose peers have not proved their keys. Returns whether it was one.
     fn forget_unproven(&mut self, handle: Handle) -> bool {
-        let deadline = self.slots.get_mut(&handle).and_then(|slot| slot.unproven.take());
-        deadline.is_some_and(|deadline| self.unproven.remove(&(deadline, handle)))
+        let unproven = self.slots.get_mut(&handle).and_then(|slot| slot.unproven.take());
+        let Some((deadline, source)) = unproven else { return false };
+        if let Entry::Occupied(mut count) = self.sources.entry(source) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+        self.unproven.remove(&(deadline, handle))
+    }
+
+    /// Returns the oldest association whose peer has not proved its keys, of the source with most of them.
+    fn oldest_of_largest_source(&self) -> Option<Handle> {
+        let most = self.sources.values().max()?;
+        let of_largest = |&&(_, handle): &&(Time, Handle)| {
+            let source = self.slots.get(&handle).and_then(|slot| slot.unproven);
+            source.is_some_and(|(_, source)| self.sources.get(&source) == Some(most))
+        };
+        self.unproven.iter().find(of_largest).map(|&(_, handle)| handle)
     }
 
     /// Aborts an association whose peer has not proved its keys.
@@ -531,6 +564,13 @@ impl State {
         for handle in listener.queue {
             self.abandon(handle);
         }
+        // Another listener's options may accept other peers.
+        let now = self.now();
+        let of_port = |handle: &Handle| self.slots.get(handle).is_some_and(|slot| slot.sctp_ports.0 == port);
+        let handles: Vec<_> = self.unproven.iter().map(|&(_, handle)| handle).filter(of_port).collect();
+        for handle in handles {
+            self.abort_unproven(now, handle, "nobody accepts associations any more");
+        }
     }
 
     /// Closes every listener.
@@ -596,6 +636,9 @@ impl State {
             Event::KeyMessage => self.advance_keys(self.now(), handle),
             Event::Restarted => self.restart_keys(self.now(), handle),
             Event::Closed | Event::Lost(_) => {
+                if matches!(event, Event::Closed) {
+                    self.close_keys(self.now(), handle);
+                }
                 self.forget_unproven(handle);
                 self.end_keys(handle);
             }

@@ -100,7 +100,8 @@ impl Tls {
     }
 
     /// Passes a line for the keys of each direction and epoch to `log`. With these lines in a file
-    /// `msctp decrypt` reads a capture. Whoever has them reads and forges packets.
+    /// `msctp decrypt` reads a capture. Whoever has them reads and forges packets. `log` must not wait, and
+    /// must not call the endpoint or its associations: it runs under the endpoint's lock.
     #[must_use]
     pub fn key_log(mut self, log: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.log = Some(Arc::new(log));
@@ -154,19 +155,20 @@ impl Context {
     }
 }
 
-/// Returns a listener's protection. The end that connects is the TLS client: it does so without waiting for a
-/// tie breaker, and has the name of the other.
-pub(crate) fn for_listener(protection: Protection) -> Protection {
-    let server = |keys: Arc<KeyManagement>| {
+/// Returns the protection of a listener, or of an end that connects. The end that connects is the TLS client:
+/// it does so without waiting for a tie breaker, and verifies the other's name. It offers no other role, so
+/// that the peer cannot choose to be verified as a client.
+pub(crate) fn for_role(protection: Protection, listens: bool) -> Protection {
+    let take = |keys: Arc<KeyManagement>| {
         if Context::of(&Protection::Required(Arc::clone(&keys))).is_none() {
             return keys;
         }
-        let roles = DtlsRoles { client: false, server: true };
+        let roles = DtlsRoles { client: !listens, server: listens };
         Arc::new(KeyManagement::clone(&keys).with_roles(roles))
     };
     match protection {
         Protection::Off => Protection::Off,
-        Protection::Offered(keys) => Protection::Offered(server(keys)),
-        Protection::Required(keys) => Protection::Required(server(keys)),
+        Protection::Offered(keys) => Protection::Offered(take(keys)),
+        Protection::Required(keys) => Protection::Required(take(keys)),
     }
 }

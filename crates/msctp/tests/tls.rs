@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{bind, options, run};
-use msctp::protection::{CipherSuite, KeyManagement, Protection, Ring, Secret};
+use msctp::protection::{CipherSuite, DtlsRoles, KeyManagement, KeyManagementId, Protection, Ring, Secret};
 use msctp::security::{AnyPeer, CheckPeer, Code, Error, Fingerprint, Identity, Pinned, Tls, provider};
 use msctp::{
     Association, AssociationError, Config, ConnectError, Endpoint, EndpointOptions, LossReason, OutMessage,
@@ -557,5 +557,250 @@ fn keys_are_logged_for_both_directions_at_both_ends() {
             lines
         });
         assert_eq!((a.len(), &a), (2, &b));
+    });
+}
+
+/// What a test decides about a packet on its way, `true` from the client: the packets that go on, each with
+/// whether it goes to the server.
+type Filter = Box<dyn FnMut(bool, Vec<u8>) -> Vec<Packet> + Send>;
+
+/// Passes packets on between the last client and `server` as `filter` decides. Returns how clients reach it.
+async fn filtered(peer: &Peer, server: SocketAddr, ip: &str, mut filter: Filter) -> Peer {
+    let socket = UdpSocket::bind((ip, 0)).await.unwrap();
+    let peer = Peer { udp_port: socket.local_addr().unwrap().port(), ..peer.clone() };
+    let peer = Peer { addresses: vec![ip.parse().unwrap()], ..peer };
+    tokio::spawn(async move {
+        let (mut client, mut buffer) = (None, vec![0; 65_536]);
+        loop {
+            let (len, from) = socket.recv_from(&mut buffer).await.unwrap();
+            let by_client = from != server;
+            if by_client {
+                client = Some(from);
+            }
+            for (to_server, bytes) in filter(by_client, buffer[..len].to_vec()) {
+                let to = if to_server { Some(server) } else { client };
+                socket.send_to(&bytes, to.unwrap()).await.unwrap();
+            }
+        }
+    });
+    peer
+}
+
+/// A filter that passes the set-up in clear and the ClientHello, and no data of the server.
+fn without_answers() -> Filter {
+    Box::new(|by_client, mut bytes| {
+        if !by_client && let Some(data) = chunks(&bytes).iter().position(|typ| [0, DTLS].contains(typ)) {
+            let mut at = 12;
+            for _ in 0..data {
+                at += usize::from(u16::from_be_bytes([bytes[at + 2], bytes[at + 3]])).next_multiple_of(4);
+            }
+            bytes = packet(&bytes[..8].try_into().unwrap(), &bytes[12..at]);
+        }
+        if bytes.len() > 12 { vec![(by_client, bytes)] } else { Vec::new() }
+    })
+}
+
+fn hasty() -> Tls {
+    let mut config = identity().config(Arc::new(AnyPeer)).unwrap();
+    config.timeout = Span::from_millis(1000);
+    Tls::new(config)
+}
+
+/// The peer cannot choose to be checked as a client, whose name nobody verifies.
+#[test]
+fn a_peer_that_takes_the_role_of_the_client_is_refused() {
+    run(async {
+        let (server, peer) = server(hasty().required());
+        let at = server.local_addresses()[0];
+        let filter = Box::new(|by_client: bool, mut bytes: Vec<u8>| {
+            // The roles of an INIT ACK's DTLS Key Management parameter: client instead of server.
+            if bytes[12] == 2 {
+                let found = bytes.windows(4).position(|window| window == [0x80, 6, 0, 10]).unwrap();
+                assert_eq!(bytes[found + 8], 2);
+                bytes[found + 8] = 1;
+                bytes = packet(&bytes[..8].try_into().unwrap(), &bytes[12..]);
+            }
+            vec![(by_client, bytes)]
+        });
+        let peer = filtered(&peer, at, "127.0.0.1", filter).await;
+        let failed = connect_to(peer, hasty().required()).await.map(|_| ());
+        assert!(matches!(failed, Err(ConnectError::NoCommonProtection)), "{failed:?}");
+    });
+}
+
+#[test]
+fn keys_that_nothing_establishes_are_rejected() {
+    run(async {
+        let roles = DtlsRoles { client: true, server: true };
+        let keys = KeyManagement::external(Arc::new(Ring), vec![KeyManagementId::TLS], roles);
+        let protection = Protection::Required(Arc::new(keys));
+        let text = "protection = Some(External([KeyManagementId(192)], DtlsRoles { client: true, server: true \
+                    })): want pre-shared keys or those of `Tls`: nothing else establishes keys here";
+        let endpoint = bind();
+        assert_eq!(endpoint.listen(PORT, with(protection.clone())).unwrap_err().to_string(), text);
+        let (_server, peer) = server(any().required());
+        let failed = endpoint.connect(peer, with(protection)).await.unwrap_err();
+        assert!(failed.to_string().contains("nothing else establishes keys here"), "{failed}");
+    });
+}
+
+/// A client that restarts during the handshake begins another one, at the server too.
+#[test]
+fn a_client_can_restart_during_the_handshake() {
+    run(async {
+        let (server, peer) = server(any().required());
+        let at = server.local_addresses()[0];
+        let first = Arc::new(Mutex::new(None));
+        let mut deaf = without_answers();
+        let known = first.clone();
+        // The first client gets no answer, and its ABORT is lost.
+        let filter = Box::new(move |by_client: bool, bytes: Vec<u8>| {
+            if bytes[12] == 1 {
+                known.lock().unwrap().get_or_insert(bytes[16..20].to_vec());
+            }
+            let tag = known.lock().unwrap().clone().unwrap();
+            let of_first = bytes[12] == 1 && bytes[16..20] == tag || !by_client && bytes[4..8] == tag;
+            let aborts = by_client && bytes[12] == 6;
+            if aborts {
+                Vec::new()
+            } else if of_first {
+                deaf(by_client, bytes)
+            } else {
+                vec![(by_client, bytes)]
+            }
+        });
+        let peer = filtered(&peer, at, "127.0.0.1", filter).await;
+        let peer = Peer { local_port: Some(5000), ..peer };
+        let old = bind();
+        let connecting = old.connect(peer.clone(), with(any().required()));
+        assert!(timeout(Duration::from_millis(300), connecting).await.is_err(), "no answer");
+        let client = bind();
+        let connecting = client.connect(peer, with(any().required()));
+        let (connected, accepted) =
+            tokio::join!(timeout(Duration::from_secs(20), connecting), server.accept(PORT));
+        let (association, accepted) = (connected.expect("in time").unwrap(), accepted.unwrap());
+        association.send_bytes(0, SECRET_TEXT).await.unwrap();
+        assert!(accepted.recv().await.is_err(), "the restart is reported once");
+        assert_eq!(accepted.recv().await.unwrap().unwrap().data, SECRET_TEXT);
+    });
+}
+
+/// After a stale cookie the set-up goes on with other parameters, on which the keys depend.
+#[test]
+fn a_stale_cookie_does_not_separate_the_keys_of_the_ends() {
+    run(async {
+        let (server, peer) = server(any().required());
+        let at = server.local_addresses()[0];
+        let (mut tag, mut stale) = (Vec::new(), true);
+        let filter = Box::new(move |by_client: bool, bytes: Vec<u8>| {
+            if bytes[12] == 1 {
+                tag = bytes[16..20].to_vec();
+            }
+            if stale && bytes[12] == 10 {
+                stale = false;
+                let header = [&bytes[2..4], &bytes[..2], &tag].concat();
+                // ERROR, cause Stale Cookie
+                let error = [9, 0, 0, 12, 0, 3, 0, 8, 0, 0, 0, 1];
+                return vec![(false, packet(&header.try_into().unwrap(), &error))];
+            }
+            vec![(by_client, bytes)]
+        });
+        let peer = filtered(&peer, at, "127.0.0.1", filter).await;
+        let (connected, accepted) = tokio::join!(
+            connect_to(peer, any().required()),
+            timeout(Duration::from_secs(20), server.accept(PORT))
+        );
+        let ((_client, association), accepted) = (connected.unwrap(), accepted.unwrap().unwrap());
+        association.send_bytes(0, SECRET_TEXT).await.unwrap();
+        assert_eq!(accepted.recv().await.unwrap().unwrap().data, SECRET_TEXT);
+    });
+}
+
+/// A flood from one address ends its own set-ups, not those of others.
+#[test]
+fn a_flood_of_set_ups_ends_those_of_its_source() {
+    run(async {
+        let backlog = EndpointOptions { backlog: 4, ..options() };
+        let (server, peer) = server_of(&backlog, any().required());
+        let at = server.local_addresses()[0];
+        // Both are held up in the handshake.
+        let slow = filtered(&peer, at, "127.0.0.2", without_answers()).await;
+        let flood = filtered(&peer, at, "127.0.0.1", without_answers()).await;
+        let victim = Endpoint::bind(&EndpointOptions::new(["127.0.0.2:0".parse().unwrap()])).unwrap();
+        let mut waiting = std::pin::pin!(victim.connect(slow, with(any().required())));
+        assert!(timeout(Duration::from_millis(200), waiting.as_mut()).await.is_err());
+        let client = bind();
+        let attempts: Vec<_> =
+            (0..20).map(|_| client.connect(flood.clone(), with(any().required()))).collect();
+        let still = timeout(Duration::from_millis(500), waiting.as_mut()).await;
+        assert!(still.is_err(), "{still:?}");
+        drop(attempts);
+    });
+}
+
+#[test]
+fn set_ups_under_way_end_with_their_listener() {
+    run(async {
+        let (server, peer) = server(any().required());
+        let at = server.local_addresses()[0];
+        let peer = filtered(&peer, at, "127.0.0.1", without_answers()).await;
+        let client = bind();
+        let mut waiting = std::pin::pin!(client.connect(peer, with(any().required())));
+        assert!(timeout(Duration::from_millis(300), waiting.as_mut()).await.is_err());
+        server.stop_listening(PORT);
+        server.listen(PORT, with(tls(&identity(), Pinned(Vec::new())).required())).unwrap();
+        let failed = timeout(Duration::from_secs(5), waiting).await.expect("at once").unwrap_err();
+        let text = "nobody accepts associations any more";
+        assert!(
+            matches!(&failed, ConnectError::Refused(Refusal::Application(why)) if why == text),
+            "{failed:?}"
+        );
+    });
+}
+
+/// An end that never seals is not accepted: its packets could not be opened.
+#[test]
+fn a_client_without_keys_for_sending_is_not_accepted() {
+    run(async {
+        let (server, peer) = server(any().required());
+        let at = server.local_addresses()[0];
+        // The server's last message does not arrive.
+        let filter = Box::new(
+            |by_client, bytes: Vec<u8>| {
+                if bytes[12] == DTLS { Vec::new() } else { vec![(by_client, bytes)] }
+            },
+        );
+        let peer = filtered(&peer, at, "127.0.0.1", filter).await;
+        let (failed, accepted) = tokio::join!(
+            connect_to(peer, hasty().required()),
+            timeout(Duration::from_secs(3), server.accept(PORT))
+        );
+        assert_eq!(security_error(failed), Error::TimedOut);
+        assert!(accepted.is_err(), "accepted");
+    });
+}
+
+#[test]
+fn a_shutdown_during_the_handshake_has_its_own_error() {
+    run(async {
+        let (server, peer) = server(any().required());
+        let at = server.local_addresses()[0];
+        let (mut tag, mut tsn) = (Vec::new(), Vec::new());
+        let mut deaf = without_answers();
+        let filter = Box::new(move |by_client: bool, bytes: Vec<u8>| {
+            if bytes[12] == 1 {
+                (tag, tsn) = (bytes[16..20].to_vec(), bytes[28..32].to_vec());
+            }
+            let (up, mut on) = (bytes[12] == 11, deaf(by_client, bytes.clone()));
+            if up || bytes[12] == 3 && !by_client {
+                let header: [u8; 8] = [&bytes[..4], &tag].concat().try_into().unwrap();
+                on.push((false, packet(&header, &[&[7, 0, 0, 8][..], &tsn].concat())));
+                on.push((false, packet(&header, &[14, 0, 0, 4])));
+            }
+            on
+        });
+        let peer = filtered(&peer, at, "127.0.0.1", filter).await;
+        let failed = connect_to(peer, any().required()).await;
+        assert_eq!(security_error(failed), Error::Unexpected("a shutdown before the keys"));
     });
 }

@@ -83,6 +83,10 @@ pub enum SendError {
     /// outside of the core.
     #[error("payload protocol identifier 4242 on stream 0 is that of key management: use another")]
     KeyManagement,
+    /// No send keys were established yet ([`KeyManagement::external`](crate::KeyManagement)): the message
+    /// would leave in clear.
+    #[error("there are no keys yet: send after establish_send_keys")]
+    NoKeys,
     /// Shutting down or closed.
     #[error("the association takes no more messages: it is shutting down or closed")]
     Closed,

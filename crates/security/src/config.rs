@@ -67,8 +67,13 @@ pub struct Config {
 impl Config {
     /// Takes rustls's configurations. Both ends need both: either may begin to rekey.
     ///
-    /// The client must present a certificate and the server must demand one. A client with a server's
-    /// `ServerConfig` should accept any client there, as the peer must have the key of the set-up anyway.
+    /// The client must present a certificate and the server must demand one. An end that only takes the role
+    /// of the client may accept any client in `server`: that serves for rekeying, and the peer must have the
+    /// key of the set-up. It must not offer the role of the server: its peer could take that of the client,
+    /// and no name would be verified.
+    ///
+    /// With a verifier whose answer changes, such as a list of revoked certificates, disable resumption in
+    /// both (`resumption`, `send_tls13_tickets`): rustls does not verify certificates again.
     ///
     /// # Errors
     /// If a configuration contradicts the draft.

@@ -142,7 +142,7 @@ impl Connection {
         Ok(keys.expect("the lengths of the suite"))
     }
 
-    /// Exports the secret that binds a one-time code to this connection and both its certificates.
+    /// Exports the secret that binds a one-time code to this connection (RFC 8446 §7.5).
     pub(crate) fn export_binding(&self) -> Result<Secret, Error> {
         self.export(CODE_LABEL, &[], 32)
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rustls::client::{AlwaysResolvesClientRawPublicKeys, ResolvesClientCert};
+use rustls::client::{AlwaysResolvesClientRawPublicKeys, ResolvesClientCert, Resumption};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{AlwaysResolvesServerRawPublicKeys, ResolvesServerCert};
@@ -76,7 +76,7 @@ impl Identity {
     /// Makes the configuration of an end that authenticates itself by this identity, and its peers by
     /// `check`.
     ///
-    /// Each connection leaves one ticket for resumption.
+    /// There is no resumption, which would skip `check`.
     ///
     /// # Errors
     /// If the provider has no cipher suite of TLS 1.3.
@@ -89,7 +89,7 @@ impl Identity {
         } else {
             Arc::new(SingleCertAndKey::from(Arc::clone(&self.key)))
         };
-        let client = ClientConfig::builder_with_provider(Arc::clone(&self.provider))
+        let mut client = ClientConfig::builder_with_provider(Arc::clone(&self.provider))
             .with_protocol_versions(versions)?
             .dangerous()
             .with_custom_certificate_verifier(Arc::clone(&verifier) as _)
@@ -103,7 +103,8 @@ impl Identity {
             .with_protocol_versions(versions)?
             .with_client_cert_verifier(verifier)
             .with_cert_resolver(resolver);
-        server.send_tls13_tickets = 1;
+        client.resumption = Resumption::disabled();
+        server.send_tls13_tickets = 0;
         Config::new(client, server).map_err(|error| rustls::Error::General(error.to_string()).into())
     }
 }

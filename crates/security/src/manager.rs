@@ -118,6 +118,8 @@ pub struct KeyManager {
     peer: Option<Arc<Peer>>,
     /// Time at which to begin the next handshake.
     rekey_at: Option<Time>,
+    /// Time before which another ClientHello of the peer is ignored: each makes this end sign.
+    hello_at: Time,
     /// Time by which the keys in use must have been replaced.
     expires_at: Option<Time>,
     output: VecDeque<Output>,
@@ -177,6 +179,7 @@ impl KeyManager {
             closing: None,
             peer: None,
             rekey_at: None,
+            hello_at: now,
             expires_at: Some(now + config.timeout),
             config,
             output: VecDeque::new(),
@@ -196,6 +199,28 @@ impl KeyManager {
     #[must_use]
     pub const fn epoch(&self) -> Option<u64> {
         if self.epoch == 0 { None } else { Some(self.epoch) }
+    }
+
+    /// Returns whether the peer is known to use the first keys: it has opened, and sends, protected packets.
+    /// Accept a client only then: its messages could not be opened, or be repetitions of others
+    /// (the close of its TLS connection is its first protected message).
+    #[must_use]
+    pub const fn is_confirmed(&self) -> bool {
+        self.epoch > FIRST_EPOCH || self.epoch == FIRST_EPOCH && self.closing.is_none()
+    }
+
+    /// Takes another agreement of the same set-up, as after a stale cookie: the keys depend on it.
+    ///
+    /// # Errors
+    /// If this end has another role, or there are keys.
+    pub fn agree_again(&mut self, agreed: Agreed<'_>) -> Result<(), Error> {
+        let begun = self.attempt.as_ref().is_some_and(|attempt| attempt.stage == Stage::Handshake);
+        if agreed.end != self.end || self.epoch != 0 || !begun {
+            return Err(Error::Unexpected("another agreement behind the handshake"));
+        }
+        self.restart = agreed.restart;
+        self.parameters = [agreed.client_parameter, agreed.server_parameter].concat();
+        Ok(())
     }
 
     /// Returns whether the one-time code is used up: this end has verified the peer's proof, or sent its own,
@@ -301,6 +326,7 @@ impl KeyManager {
     fn start_server(&mut self, now: Time) -> Result<(), Error> {
         let connection = Connection::server(&self.config.server)?;
         self.start(End::Server, connection, now);
+        self.hello_at = now + RETRY;
         Ok(())
     }
 
@@ -347,6 +373,10 @@ impl KeyManager {
     /// Receives TLS records of the next epoch's handshake.
     fn receive_records(&mut self, now: Time, records: &[u8]) -> Result<(), Error> {
         let is_hello = hello(records) == Hello::Client;
+        let retrying = self.attempt.as_ref().is_some_and(|attempt| attempt.connection.is_retrying());
+        if is_hello && self.epoch != 0 && !retrying && now < self.hello_at {
+            return Ok(());
+        }
         match &self.attempt {
             None if is_hello => self.start_server(now)?,
             None if self.epoch == 0 => return Err(Error::Unexpected("TLS records without a ClientHello")),
@@ -363,9 +393,7 @@ impl KeyManager {
                 self.start_server(now)?;
             }
             // The client has timed out and begins again.
-            Some(attempt) if is_hello && self.epoch != 0 && !attempt.connection.is_retrying() => {
-                self.start_server(now)?;
-            }
+            Some(_) if is_hello && self.epoch != 0 && !retrying => self.start_server(now)?,
             Some(_) => {}
         }
         let result = self.proceed(now, records);
@@ -425,6 +453,10 @@ impl KeyManager {
         };
         self.establish(Direction::Receive)?;
         self.set_stage(Stage::AwaitProtection);
+        // The server may have the new keys: the old ones serve until they expire, and no attempt replaces it.
+        if let (true, Some(expires), Some(attempt)) = (self.epoch != 0, self.expires_at, &mut self.attempt) {
+            attempt.deadline = expires;
+        }
         self.send_records();
         if let Some(tag) = confirmation {
             self.proved = true;
@@ -499,6 +531,7 @@ impl KeyManager {
     fn finish(&mut self, now: Time, drain: Span) {
         let first = self.epoch == 0;
         self.epoch = self.next_epoch();
+        self.hello_at = now;
         if !first {
             self.output.push_back(Output::Retire { before: self.epoch, until: now + drain });
         }

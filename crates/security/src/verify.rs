@@ -27,6 +27,9 @@ pub struct Refused(pub String);
 pub trait CheckPeer: fmt::Debug + Send + Sync {
     /// Accepts or refuses a key.
     ///
+    /// Must not wait. The crate `msctp` calls it under the lock of an endpoint: it must not call the endpoint
+    /// or its associations, nor drop one.
+    ///
     /// # Errors
     /// If the key is refused.
     fn check(&self, fingerprint: &Fingerprint) -> Result<(), Refused>;

@@ -358,6 +358,21 @@ fn no_part_of_a_protected_message_comes_from_a_packet_in_clear() {
     }
 }
 
+#[test]
+fn user_data_is_refused_until_it_can_be_sealed() {
+    let mut secured = Secured::new();
+    while secured.ends[0].epochs.is_empty() {
+        let handle = secured.pair.a.handle.is_some();
+        if handle {
+            let sent =
+                secured.pair.with(Side::A, |association, now| association.send(now, text_message("early")));
+            assert_eq!(sent, Err(SendError::NoKeys));
+        }
+        secured.run_for(Span::from_millis(1));
+    }
+    secured.assert_works(3);
+}
+
 /// The application's messages and those of key management do not wait for each other.
 #[test]
 fn key_messages_pass_unread_messages_and_are_the_key_managers_alone() {

@@ -17,11 +17,14 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// An empty message, an invalid stream, a full buffer, or an association that is closing.
+    /// An empty message, an invalid stream, a full buffer, missing keys, or an association that is closing.
     pub fn send(&mut self, now: Time, message: OutMessage) -> Result<(), SendError> {
         self.check_open()?;
         if is_key_management(message.stream, message.unordered, message.ppid) && self.has_external_keys() {
             return Err(SendError::KeyManagement);
+        }
+        if self.awaits_keys() {
+            return Err(SendError::NoKeys);
         }
         let result = self.outbound.enqueue(now, message, &mut self.paths);
         self.after_enqueue();

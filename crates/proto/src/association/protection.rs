@@ -299,6 +299,14 @@ impl Association {
         protection.is_some_and(|protection| protection.is_external() && protection.is_agreed())
     }
 
+    /// Returns whether user data must wait for keys from outside of the core: it would leave in clear.
+    pub(super) fn awaits_keys(&self) -> bool {
+        self.protection.as_deref().is_some_and(|protection| {
+            let agreed = protection.is_agreed() || self.config.protection.is_required();
+            protection.is_external() && agreed && !protection.seals()
+        })
+    }
+
     /// Opens packets with this key material too, from now on (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.5). The
     /// first epoch is 3.
     ///

@@ -106,6 +106,11 @@ impl KeyManagement {
         self.context.as_ref()
     }
 
+    /// Returns whether a key management method outside of the core must establish the keys.
+    pub const fn is_external(&self) -> bool {
+        matches!(self.method, Method::External { .. })
+    }
+
     /// Returns it for associations in which this end takes these roles; no change with pre-shared keys.
     #[must_use]
     pub fn with_roles(mut self, taken: DtlsRoles) -> Self {

@@ -327,7 +327,7 @@ impl PacketProtection {
 
     /// Returns whether the keys come from outside.
     pub(crate) fn is_external(&self) -> bool {
-        matches!(self.keys.method, Method::External { .. })
+        self.keys.is_external()
     }
 
     /// Returns what the keys in use have encrypted.

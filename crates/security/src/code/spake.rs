@@ -15,8 +15,9 @@ use crate::error::Error;
 /// A one-time code that the people at both ends know.
 ///
 /// It authenticates one attempt: each wrong guess of an attacker uses up a code. SPAKE2 proves that both ends
-/// know it without revealing it. The proof covers a secret exported from the TLS connection, and so both
-/// ends' certificates: an attacker between the ends has two connections, and cannot relay the proof.
+/// know it without revealing it. The proof covers a secret exported from the TLS connection, and so its key
+/// exchange and the server's certificate; the client's signature in the same connection covers its own. An
+/// attacker between the ends has two connections, and cannot relay the proof.
 ///
 /// It is not a pre-shared key of TLS because rustls has no external pre-shared keys, and because the
 /// certificates stay useful: their fingerprints are authenticated from then on.
