@@ -602,7 +602,9 @@ impl Host {
                 }
                 Err(SendError::BufferFull { .. }) => break,
                 Err(SendError::Closed | SendError::InvalidStream { .. } | SendError::TooLarge { .. }) => {}
-                Err(error @ (SendError::Empty | SendError::KeyManagement)) => panic!("message {id}: {error}"),
+                Err(error @ (SendError::Empty | SendError::KeyManagement | SendError::NoKeys)) => {
+                    panic!("message {id}: {error}")
+                }
             }
             self.backlog.pop_front();
             any = true;
