@@ -34,8 +34,8 @@ const EVENT_BYTES: usize = 1 << 20;
 const PROOF_TIME: Span = Span::from_secs(60);
 
 /// Most associations whose peers have not proved their keys: those of a flood end before they hold much
-/// memory. For a further one, the oldest of the source that has most is aborted. Fewer if `EndpointOptions::backlog` is smaller, or than a
-/// quarter of `EndpointConfig::max_associations`.
+/// memory. For a further one, the oldest of the source that has most is aborted. Fewer if
+/// `EndpointOptions::backlog` is smaller, or than a quarter of `EndpointConfig::max_associations`.
 const MAX_UNPROVEN: usize = 1024;
 
 /// The state and its lock.
