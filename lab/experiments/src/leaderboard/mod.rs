@@ -64,6 +64,7 @@ pub fn keys(ranking: &Ranking<'_>) -> Vec<Key> {
         senders.extend([Sender::Single { network }, Sender::SingleCubic { network }]);
         senders.extend(chosen.clone().map(|(policy, _)| Sender::Both { policy, first: network }));
     }
+    senders.push(Sender::Aggregate);
     let of =
         |(drive, name): (usize, String)| senders.iter().map(move |&sender| (sender, drive, name.clone()));
     let names = drives.iter().map(|drive| drive.name.clone()).enumerate();
@@ -147,7 +148,8 @@ fn board(drives: &[Drive], outcomes: &Outcomes<Key, Run>) -> Leaderboard {
             let mine = outcomes.done.iter().filter(|(key, _)| key.drive == number);
             let runs: BTreeMap<Sender, &Run> = mine.map(|(key, run)| (key.sender, run)).collect();
             let single = |(sender, run): (&Sender, &&Run)| {
-                (!matches!(sender, Sender::Both { .. })).then_some(run.bytes as f64)
+                matches!(sender, Sender::Single { .. } | Sender::SingleCubic { .. })
+                    .then_some(run.bytes as f64)
             };
             let better = runs.iter().filter_map(single).fold(1.0, f64::max);
             Complete { drive: &drives[number], better, optimum: drives[number].optimum().bytes, runs }
@@ -196,6 +198,7 @@ fn measured(complete: &[Complete<'_>], sender: Sender, networks: &[String; 2]) -
         Sender::Single { network } => (format!("{} alone", networks[network]), None),
         Sender::SingleCubic { network } => (format!("{} alone, cubic", networks[network]), None),
         Sender::Both { policy, first } => (policies()[policy].name.to_owned(), Some(networks[first].clone())),
+        Sender::Aggregate => ("both at once".to_owned(), None),
     };
     Row {
         sender: name,

@@ -19,6 +19,8 @@ pub(super) enum Sender {
     SingleCubic { network: usize },
     /// Both networks under the handover policy of this index in the registry.
     Both { policy: usize, first: usize },
+    /// Both networks at once (`paths = "aggregate"`), with the mobile profile.
+    Aggregate,
 }
 
 /// What the server sends.
@@ -63,6 +65,7 @@ fn scenario(drive: &Drive, sender: Sender, controller: Option<&str>, load: Load)
             let name = msctp_schemes::policies::policies()[policy].name;
             (vec![first, 1 - first], format!("{own}handover_policy = \"{name}\"\n"))
         }
+        Sender::Aggregate => (vec![0, 1], format!("{own}paths = \"aggregate\"\n")),
     };
     let probes = match load {
         Load::Bulk => "throughput = \"500ms\"\nqueues = \"100ms\"",
