@@ -153,6 +153,14 @@ fn a_code_serves_one_client_and_a_wrong_one_burns_it() {
     fails(&carol.connect(&server, &[]), "your key is not accepted here");
     line(&mut server);
     fails(&carol.connect(&server, &["--code", &third]), "no code is expected here");
+    // Somebody guesses.
+    let server = bob.serve(&["serve", "--keep", "--code"]);
+    for _ in 0..5 {
+        fails(&carol.connect(&server, &["--code", "babab-babab"]), "wrong code: it is used up");
+    }
+    let (exit, _, errors) = server.output();
+    assert_eq!(exit, Some(1));
+    assert!(errors.contains("5 clients had a wrong code"), "{errors}");
     // A code that was given cannot be replaced.
     let server = bob.serve(&["serve", "--keep", "--code", "agreed-on"]);
     fails(&carol.connect(&server, &["--code", "guessed"]), "wrong code: it is used up");

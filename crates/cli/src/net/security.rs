@@ -232,6 +232,10 @@ impl CheckPeer for KnownHost {
     }
 }
 
+/// Wrong codes after which a server ends. With codes of 32 bits somebody who guesses has one chance in 859
+/// million by then.
+const MAX_WRONG_CODES: u32 = 5;
+
 /// A server's keys, and its code if it has one.
 #[derive(Debug)]
 pub(crate) struct ServerSecurity {
@@ -239,6 +243,8 @@ pub(crate) struct ServerSecurity {
     accepted: Option<Vec<Fingerprint>>,
     /// The code that the next client must have.
     phrase: Option<String>,
+    /// Clients that had a wrong code.
+    wrong: u32,
     own: Option<Fingerprint>,
 }
 
@@ -251,7 +257,7 @@ impl ServerSecurity {
             Some(None) => Some(new_phrase()?),
         };
         let own = if tls { Some(identity::own()?.fingerprint()) } else { None };
-        Ok(Self { args: args.clone(), accepted: clients.accepted()?, phrase, own })
+        Ok(Self { args: args.clone(), accepted: clients.accepted()?, phrase, wrong: 0, own })
     }
 
     /// Returns the protection of the next associations.
@@ -276,7 +282,18 @@ impl ServerSecurity {
     }
 
     /// Makes a new code, as a client had a wrong one. A code that was given cannot be replaced.
+    ///
+    /// # Errors
+    /// The code was given, or [`MAX_WRONG_CODES`] clients had a wrong one.
     pub(crate) fn note_wrong_code(&mut self) -> Result<(), Failure> {
+        self.wrong += 1;
+        if self.wrong >= MAX_WRONG_CODES {
+            return Err(Failure::Run(format!(
+                "--code: {} clients had a wrong code, as if somebody guessed: start again, or name the client's \
+                 key with --only-clients",
+                self.wrong
+            )));
+        }
         if self.args.code == Some(None) {
             let phrase = new_phrase()?;
             eprintln!("that code is used up; the new one is: {phrase}");
