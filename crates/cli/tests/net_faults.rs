@@ -272,7 +272,7 @@ fn an_interrupted_transfer_leaves_a_part_that_the_next_one_completes() {
         line.clear();
         assert!(server.errors.read_line(&mut line).unwrap() > 0, "the receiver says that it is over");
     }
-    assert!(line.contains("the same `msctp send` goes on from there"), "{line}");
+    assert!(line.contains("the same `msctp send`, without --code, resumes it"), "{line}");
     let kept = fs::metadata(&part).unwrap().len();
     assert!(kept > 0 && kept < len);
     let again = run(&["send", file.to_str().unwrap(), &server.at]);

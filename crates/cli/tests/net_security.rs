@@ -148,8 +148,10 @@ fn a_code_serves_one_client_and_a_wrong_one_burns_it() {
     let right = alice.connect(&server, &["--code", &third.to_uppercase()]);
     assert!(right.status.success(), "{}", stderr(&right));
     assert!(line(&mut server).contains(&format!("with the key {}", alice.fingerprint())));
-    // Its user may come again, nobody else, and the code is of no more use.
-    assert!(alice.connect(&server, &[]).status.success());
+    // Its user may come again, nobody else, and the code is of no more use. It proved the server's key.
+    assert!(alice.known_hosts().contains(&bob.fingerprint()), "{}", alice.known_hosts());
+    let again = alice.connect(&server, &[]);
+    assert!(again.status.success() && !stderr(&again).contains("is new"), "{}", stderr(&again));
     fails(&carol.connect(&server, &[]), "your key is not accepted here");
     line(&mut server);
     fails(&carol.connect(&server, &["--code", &third]), "no code is expected here");

@@ -20,7 +20,7 @@ fn reason_for_peer(error: &Error) -> String {
         Error::WrongCode => "wrong code: it is used up".to_owned(),
         Error::CodeUsed => "the code is used up".to_owned(),
         Error::CodeMissing => "a code is required here".to_owned(),
-        Error::CodeExpected => "no code is expected here".to_owned(),
+        Error::CodeExpected => "no code is expected here, or it is used up: connect without one".to_owned(),
         Error::TimedOut => "the TLS handshake took too long".to_owned(),
         // In clear: rustls's text may have names of certificates.
         _ => "key management failed".to_owned(),

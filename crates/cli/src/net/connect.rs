@@ -27,7 +27,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     block_on(async |open| {
-        let (_endpoint, association) = args.peer.connect(&args.net, open).await?;
+        let (_endpoint, association) = args.peer.connect(&args.net, open, None).await?;
         exchange(&association, Input::standard()).await
     })
 }

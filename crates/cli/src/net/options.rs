@@ -166,7 +166,7 @@ impl NetArgs {
     }
 
     /// Binds an endpoint for connections to peers of this address family.
-    fn client(&self, remote: IpAddr) -> Result<Endpoint, BindError> {
+    fn client(&self, remote: IpAddr, idle_timeout: Option<Duration>) -> Result<Endpoint, BindError> {
         let every = if remote.is_ipv4() {
             IpAddr::V4(Ipv4Addr::UNSPECIFIED)
         } else {
@@ -174,6 +174,7 @@ impl NetArgs {
         };
         let mut options = EndpointOptions::new(self.bind_or(&[every], 0));
         options.mobility = self.mobility();
+        options.idle_timeout = idle_timeout.or(options.idle_timeout);
         Endpoint::bind(&options)
     }
 
@@ -234,11 +235,13 @@ impl PeerArgs {
         Duration::from_secs(self.timeout)
     }
 
-    /// Binds and connects. A host that follows its interfaces and has no network waits for one.
+    /// Binds and connects. A host that follows its interfaces and has no network waits for one. A server that
+    /// is silent for `idle_timeout` is lost; the endpoint's own timeout applies if there is none.
     pub(crate) async fn connect(
         &self,
         net: &NetArgs,
         open: &Open,
+        idle_timeout: Option<Duration>,
     ) -> Result<(Endpoint, Association), Failure> {
         let target = Target::of(&self.host)?;
         let name = target.known_name();
@@ -248,7 +251,7 @@ impl PeerArgs {
         loop {
             let attempt = async {
                 let address = target.address().await?;
-                connect_once(&self.host, address, net, &config, open).await
+                connect_once(&self.host, address, (net, idle_timeout), &config, open).await
             };
             let why = match tokio::time::timeout_at(deadline, attempt).await {
                 Ok(Ok(connected)) => {
@@ -280,11 +283,11 @@ impl PeerArgs {
 async fn connect_once(
     host: &str,
     address: SocketAddr,
-    net: &NetArgs,
+    (net, idle_timeout): (&NetArgs, Option<Duration>),
     config: &Config,
     open: &Open,
 ) -> Result<(Endpoint, Association), Unconnected> {
-    let endpoint = net.client(address.ip()).map_err(|error| match error {
+    let endpoint = net.client(address.ip(), idle_timeout).map_err(|error| match error {
         BindError::NoAddress => Unconnected::NoNetwork("this host has no address".to_owned()),
         error => Unconnected::Failed(net.unbound(error)),
     })?;

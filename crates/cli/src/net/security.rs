@@ -179,6 +179,10 @@ impl SecurityArgs {
         let Some(peer) = association.peer_identity() else { return Ok(()) };
         if self.code.is_some() {
             let _ = self.proved.set(peer.fingerprint);
+            // A key from another time is no reason to fail: the code is a better proof.
+            if let Err(failure) = identity::remember(host, peer.fingerprint) {
+                eprintln!("msctp: the server's key, which the code proved, is not remembered: {failure}");
+            }
             return Ok(());
         }
         if let Some(file) = identity::remember(host, peer.fingerprint)? {

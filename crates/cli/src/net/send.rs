@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::options::{NetArgs, PeerArgs};
 use super::security::Secured;
-use super::service::{DATA, END_TIMEOUT, Service};
+use super::service::{CLIENT_GONE, DATA, END_TIMEOUT, Service};
 use super::text::escape;
 use super::transfer::{Control, Hash, PIECE, check_name};
 use super::{Open, block_on, failed, moves};
@@ -24,7 +24,8 @@ use crate::system::{cannot_read, os_error};
 
 /// Send a file to `msctp recv` across network changes.
 ///
-/// An interrupted transfer resumes when the same command runs again.
+/// An interrupted transfer resumes when the same command runs again, without --code: the code is used up, and
+/// the receiver's key is known.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -41,7 +42,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     peer: PeerArgs,
     /// Reconnect up to N times when the association is lost.
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 5)]
     retry: u32,
     /// Print the result as JSON.
     #[arg(long)]
@@ -187,7 +188,9 @@ async fn attempt(
 ) -> Result<(), Lost> {
     // No answer: at first a wrong address, later perhaps an outage.
     let nobody = |failure| if summary.retries == 0 { Lost::ForGood(failure) } else { Lost::Again(failure) };
-    let (_endpoint, association) = args.peer.connect(&args.net, open).await.map_err(nobody)?;
+    // After such an outage the receiver has given up, and an encrypted association cannot be told so.
+    let idle_timeout = Some(CLIENT_GONE);
+    let (_endpoint, association) = args.peer.connect(&args.net, open, idle_timeout).await.map_err(nobody)?;
     summary.secured = Some(Secured::of(args.net.security(), &association));
     let watched = association.clone();
     let (quiet, shown) = (args.quiet, bar.clone());

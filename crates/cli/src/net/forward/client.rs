@@ -49,7 +49,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
 
 /// Connects to the server.
 async fn connect(args: &Args, net: &NetArgs, open: &Open) -> Result<(Endpoint, Association), Failure> {
-    let (endpoint, association) = args.peer.connect(net, open).await?;
+    let (endpoint, association) = args.peer.connect(net, open, None).await?;
     Service::Forward.send(&association, &Control::Hello { version: VERSION }).await?;
     Ok((endpoint, association))
 }

@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.clients.check_unused()?;
     let peer = PeerArgs::new(host, args.peer.timeout);
     block_on(async |open| {
-        let (_endpoint, association) = peer.connect(&args.net, open).await?;
+        let (_endpoint, association) = peer.connect(&args.net, open, None).await?;
         let report = measure(args, &association, peer.timeout()).await?;
         print(|out| {
             if args.json {

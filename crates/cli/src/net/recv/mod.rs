@@ -350,7 +350,7 @@ async fn write(
         len => format!("; {len} of {} are kept in {}", counted(offer.size, "byte"), path.display()),
     };
     let lost = |why: &str, part: &Part| {
-        let goes_on = if part.len > 0 { ": the same `msctp send` goes on from there" } else { "" };
+        let goes_on = if part.len > 0 { ": the same `msctp send`, without --code, resumes it" } else { "" };
         Fault::Lost(Failure::Run(format!("{}: {why}{}{goes_on}", offer.name, kept(part.len, &part.path))))
     };
     send(association, &Control::From { offset: part.len }).await?;

@@ -1,6 +1,7 @@
 //! The JSON schema of scenario files, for editors: names, types, help and defaults of keys.
 //!
-//! It requires nothing, because a template or another file may supply any key. Times and rates may hold `{i}`.
+//! It requires nothing, because a template or another file may supply any key. Times and rates may hold
+//! `{i}`.
 
 use serde_json::{Map, Value, json};
 
