@@ -188,7 +188,7 @@ async fn attempt(
 ) -> Result<(), Lost> {
     // No answer: at first a wrong address, later perhaps an outage.
     let nobody = |failure| if summary.retries == 0 { Lost::ForGood(failure) } else { Lost::Again(failure) };
-    // After such an outage the receiver has ended the association, and an encrypted association cannot be told so.
+    // After such an outage the receiver has ended the association, and cannot say so if it is encrypted.
     let idle_timeout = Some(CLIENT_GONE);
     let (_endpoint, association) = args.peer.connect(&args.net, open, idle_timeout).await.map_err(nobody)?;
     summary.secured = Some(Secured::of(args.net.security(), &association));
