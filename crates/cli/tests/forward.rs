@@ -535,19 +535,23 @@ fn slow_five_hundred_connections_share_the_rate_within_ten_per_cent() {
     let source = target(|mut stream| while stream.write_all(&[7; 65_536]).is_ok() {});
     let server = serve(&[&source.to_string()]);
     let forward = Forward::start(&server.at, &["-L", &local(source)]);
-    let counts: Vec<Arc<AtomicU64>> = (0..CONNECTIONS)
-        .map(|_| {
-            let (count, mut stream) = (Arc::<AtomicU64>::default(), forward.connect(0));
-            let counted = Arc::clone(&count);
-            thread::spawn(move || {
-                let mut buffer = vec![0; 65_536];
-                while let Ok(len) = stream.read(&mut buffer) {
-                    counted.fetch_add(len as u64, Ordering::Relaxed);
-                }
-            });
-            count
-        })
-        .collect();
+    let mut counts: Vec<Arc<AtomicU64>> = Vec::new();
+    while counts.len() < CONNECTIONS {
+        // The server resets a connection while 128 others wait for their target.
+        if counts.iter().filter(|count| count.load(Ordering::Relaxed) == 0).count() >= 64 {
+            thread::sleep(Duration::from_millis(1));
+            continue;
+        }
+        let (count, mut stream) = (Arc::<AtomicU64>::default(), forward.connect(0));
+        let counted = Arc::clone(&count);
+        thread::spawn(move || {
+            let mut buffer = vec![0; 65_536];
+            while let Ok(len) = stream.read(&mut buffer) {
+                counted.fetch_add(len as u64, Ordering::Relaxed);
+            }
+        });
+        counts.push(count);
+    }
     let read = || counts.iter().map(|count| count.load(Ordering::Relaxed)).collect::<Vec<_>>();
     let wait = |enough: &dyn Fn(&[u64]) -> bool| {
         let begin = Instant::now();
