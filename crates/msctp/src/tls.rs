@@ -159,16 +159,14 @@ impl Context {
 /// it does so without waiting for a tie breaker, and verifies the other's name. It offers no other role, so
 /// that the peer cannot choose to be verified as a client.
 pub(crate) fn for_role(protection: Protection, listens: bool) -> Protection {
-    let take = |keys: Arc<KeyManagement>| {
-        if Context::of(&Protection::Required(Arc::clone(&keys))).is_none() {
-            return keys;
-        }
-        let roles = DtlsRoles { client: !listens, server: listens };
-        Arc::new(KeyManagement::clone(&keys).with_roles(roles))
-    };
+    if Context::of(&protection).is_none() {
+        return protection;
+    }
+    let roles = DtlsRoles { client: !listens, server: listens };
+    let narrowed = |keys: Arc<KeyManagement>| Arc::new(Arc::unwrap_or_clone(keys).with_roles(roles));
     match protection {
         Protection::Off => Protection::Off,
-        Protection::Offered(keys) => Protection::Offered(take(keys)),
-        Protection::Required(keys) => Protection::Required(take(keys)),
+        Protection::Offered(keys) => Protection::Offered(narrowed(keys)),
+        Protection::Required(keys) => Protection::Required(narrowed(keys)),
     }
 }

@@ -251,7 +251,7 @@ impl PeerArgs {
         loop {
             let attempt = async {
                 let address = target.address().await?;
-                connect_once(&self.host, address, (net, idle_timeout), &config, open).await
+                connect_once(&self.host, address, net, &config, open, idle_timeout).await
             };
             let why = match tokio::time::timeout_at(deadline, attempt).await {
                 Ok(Ok(connected)) => {
@@ -283,9 +283,10 @@ impl PeerArgs {
 async fn connect_once(
     host: &str,
     address: SocketAddr,
-    (net, idle_timeout): (&NetArgs, Option<Duration>),
+    net: &NetArgs,
     config: &Config,
     open: &Open,
+    idle_timeout: Option<Duration>,
 ) -> Result<(Endpoint, Association), Unconnected> {
     let endpoint = net.client(address.ip(), idle_timeout).map_err(|error| match error {
         BindError::NoAddress => Unconnected::NoNetwork("this host has no address".to_owned()),
