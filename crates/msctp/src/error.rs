@@ -168,7 +168,9 @@ impl From<AssociationError> for io::Error {
                 LossReason::SetupTimeout | LossReason::PeerUnreachable | LossReason::IdleTimeout { .. },
             ) => io::ErrorKind::TimedOut,
             AssociationError::Lost(LossReason::PortUnreachable { .. }) => io::ErrorKind::ConnectionRefused,
-            AssociationError::Lost(LossReason::PeerAborted { .. }) => io::ErrorKind::ConnectionReset,
+            AssociationError::Lost(LossReason::PeerAborted { .. } | LossReason::PeerLostKeys) => {
+                io::ErrorKind::ConnectionReset
+            }
             AssociationError::Restarted => io::ErrorKind::ConnectionReset,
             AssociationError::Lost(_) => io::ErrorKind::ConnectionAborted,
             #[cfg(feature = "tls")]
@@ -293,6 +295,9 @@ fn words(reason: &LossReason) -> String {
         }
         LossReason::PortUnreachable { address } => {
             format!("nobody listens at {address}: the host answered with ICMP port unreachable")
+        }
+        LossReason::PeerLostKeys => {
+            "the peer no longer has the association: it restarted, or its idle timeout passed".to_owned()
         }
         LossReason::ShutdownTimeout => "the peer did not answer the shutdown".to_owned(),
         LossReason::PeerAborted { cause, reason } => {

@@ -3,26 +3,33 @@
 mod common;
 
 use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{bind, options, run, server};
+use msctp::protection::{CipherSuite, KeyManagement, Protection, Ring, Secret};
 use msctp::{AssociationError, Config, ConnectError, Endpoint, EndpointOptions, LossReason, Peer, Span};
 use tokio::net::UdpSocket;
 use tokio::time::{Instant, timeout};
 
 const PORT: u16 = 9;
 
-/// Forwards UDP between a client and `server` until it is dropped.
-async fn relay(server: SocketAddr) -> (SocketAddr, tokio::task::JoinHandle<()>) {
+/// Forwards UDP between a client and the last of `servers` until it is dropped.
+async fn relay(servers: Arc<Mutex<Vec<SocketAddr>>>) -> (SocketAddr, tokio::task::JoinHandle<()>) {
     let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let at = socket.local_addr().unwrap();
     let task = tokio::spawn(async move {
         let (mut buffer, mut client) = (vec![0; 65_536], None);
         while let Ok((len, from)) = socket.recv_from(&mut buffer).await {
-            let to = if from == server { client } else { Some(server) };
-            if from != server {
-                client = Some(from);
-            }
+            let servers = servers.lock().unwrap().clone();
+            let to = match servers.iter().position(|server| *server == from) {
+                None => {
+                    client = Some(from);
+                    servers.last().copied()
+                }
+                // A killed server sends nothing.
+                Some(index) => client.filter(|_| index + 1 == servers.len()),
+            };
             if let Some(to) = to {
                 let _ = socket.send_to(&buffer[..len], to).await;
             }
@@ -37,7 +44,7 @@ fn a_reader_whose_peer_falls_silent_gets_a_typed_error() {
         let limit = Duration::from_millis(600);
         let server = Endpoint::bind(&EndpointOptions { idle_timeout: Some(limit), ..options() }).unwrap();
         server.listen(PORT, Config::default()).unwrap();
-        let (at, relay) = relay(server.local_addresses()[0]).await;
+        let (at, relay) = relay(Arc::new(Mutex::new(vec![server.local_addresses()[0]]))).await;
         let client = bind();
         let _association =
             client.connect(Peer { port: PORT, ..Peer::new(at) }, Config::default()).await.unwrap();
@@ -52,6 +59,41 @@ fn a_reader_whose_peer_falls_silent_gets_a_typed_error() {
         assert_eq!(error, AssociationError::Lost(LossReason::IdleTimeout { after }));
         assert_eq!(error.to_string(), "nothing was received from the peer for 600ms (idle timeout)");
         assert_eq!(std::io::Error::from(error).kind(), std::io::ErrorKind::TimedOut);
+    });
+}
+
+/// A server is killed and started again: it has no keys, and the client has 60 s of idle timeout.
+#[test]
+fn the_restart_of_an_encrypted_server_is_noticed_in_seconds() {
+    run(async {
+        let keys = || {
+            let key = Secret::from(&[7; 32][..]);
+            let keys = KeyManagement::pre_shared(Arc::new(Ring), CipherSuite::Aes128GcmSha256, key).unwrap();
+            Config { protection: Protection::Required(Arc::new(keys)), ..Config::mobile() }
+        };
+        let [killed, restarted] = [0, 1].map(|_| {
+            let server = bind();
+            server.listen(PORT, keys()).unwrap();
+            server
+        });
+        let servers = Arc::new(Mutex::new(vec![killed.local_addresses()[0]]));
+        let (at, _relay) = relay(servers.clone()).await;
+        let client = bind();
+        let peer = Peer { port: PORT, ..Peer::new(at) };
+        let association = client.connect(peer.clone(), keys()).await.unwrap();
+        killed.accept(PORT).await.unwrap();
+        servers.lock().unwrap().push(restarted.local_addresses()[0]);
+        association.send_bytes(0, "is anybody there?").await.unwrap();
+        let begun = Instant::now();
+        let error = association.recv().await.unwrap_err();
+        assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+        assert_eq!(error, AssociationError::Lost(LossReason::PeerLostKeys));
+        let text = "the peer no longer has the association: it restarted, or its idle timeout passed";
+        assert_eq!(error.to_string(), text);
+        assert_eq!(std::io::Error::from(error).kind(), std::io::ErrorKind::ConnectionReset);
+        let again = client.connect(peer, keys()).await.unwrap();
+        again.send_bytes(0, "hello again").await.unwrap();
+        assert!(restarted.accept(PORT).await.unwrap().recv().await.unwrap().is_some());
     });
 }
 

@@ -140,6 +140,9 @@ pub enum LossReason {
     /// The keys that protect packets may not be used further, and no others were established (RFC 9147
     /// §4.5.3).
     KeysUsedUp,
+    /// The peer's host answers that it does not know the association, and nothing protected arrived
+    /// meanwhile: the peer restarted, or its idle timeout passed.
+    PeerLostKeys,
     /// This end aborted because the peer violated the protocol.
     ProtocolViolation {
         /// The cause sent in the ABORT (RFC 9260 §3.3.10).

@@ -110,7 +110,11 @@ impl Association {
         jar: &mut CookieJar,
         cookie: Option<&Cookie>,
     ) -> bool {
-        if self.state == State::Closed || self.protection.is_some() && !self.admits_clear(packet) {
+        if self.state == State::Closed {
+            return false;
+        }
+        if self.protection.is_some() && !self.admits_clear(packet) {
+            self.note_clear_abort(now, at, packet);
             return false;
         }
         let len = packet.bytes().len();

@@ -8,6 +8,7 @@ mod control;
 mod departed;
 mod ecn;
 mod events;
+mod forgotten;
 mod forward;
 mod handshake;
 mod input;

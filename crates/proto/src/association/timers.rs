@@ -27,6 +27,8 @@ timer_table! {
         Policy,
         /// The keys of an earlier epoch are destroyed (`Config::protection`).
         Keys,
+        /// The check of a peer that may have lost its keys.
+        PeerCheck,
         /// The delayed SACK (RFC 9260 §6.2).
         DelayedSack,
     }
@@ -37,7 +39,13 @@ impl Timer {
     const fn is_upkeep(self) -> bool {
         matches!(
             self,
-            Self::Idle | Self::Paths | Self::AddressRequest | Self::StreamRequest | Self::Policy | Self::Keys
+            Self::Idle
+                | Self::Paths
+                | Self::AddressRequest
+                | Self::StreamRequest
+                | Self::Policy
+                | Self::Keys
+                | Self::PeerCheck
         )
     }
 }
@@ -73,6 +81,7 @@ impl Association {
             Timer::StreamRequest => self.reconfig.next_timeout(),
             Timer::Policy => self.handover.timer,
             Timer::Keys => self.protection.as_ref().and_then(|protection| protection.next_timeout()),
+            Timer::PeerCheck => self.peer_check_timeout(),
             Timer::DelayedSack => self.sack_deadline(),
         }
     }
@@ -95,6 +104,7 @@ impl Association {
                     protection.handle_timeout(now);
                 }
             }
+            Timer::PeerCheck => self.continue_peer_check(now),
             // `poll_transmit` sends it.
             Timer::DelayedSack => {}
         }

@@ -14,6 +14,7 @@ use msctp_wire::{CommonHeader, KeyManagementId};
 
 use super::config::{KeyManagement, Method};
 use super::offer::{CookieProtection, ProtectionOffer};
+use super::peer_check::PeerCheck;
 
 /// Bytes before and after the chunks of a protected packet.
 pub(crate) const SPACE: (usize, usize) = (HEADER_LEN, TRAILER_LEN);
@@ -75,6 +76,8 @@ pub(crate) struct PacketProtection {
     enforced: bool,
     /// A packet of the peer was opened.
     proven: bool,
+    /// A check whether the peer lost its keys.
+    pub(crate) peer_check: Option<PeerCheck>,
 }
 
 impl PacketProtection {
@@ -89,6 +92,7 @@ impl PacketProtection {
             schedule: None,
             enforced: false,
             proven: false,
+            peer_check: None,
         }
     }
 

@@ -4,8 +4,10 @@
 mod config;
 mod keys;
 mod offer;
+mod peer_check;
 
 pub use config::{KeyManagement, Protection};
 pub use keys::KeyAgreement;
 pub(crate) use keys::{MAX_ROOM, OVERHEAD, PacketProtection, SPACE, SetUpNumbers};
 pub(crate) use offer::{CookieProtection, ProtectionOffer};
+pub(crate) use peer_check::{PeerCheck, Verdict};

@@ -1,0 +1,77 @@
+//! A peer that lost its keys: it restarted, or its idle timeout passed. It answers protected packets with an
+//! ABORT in clear (RFC 9260 §8.4), which ends nothing by itself but makes this end check the peer.
+
+use msctp_units::{Span, Time};
+use msctp_wire::{Chunk, Packet};
+
+use super::Association;
+use crate::addr::PathAddr;
+use crate::event::LossReason;
+use crate::path::Path;
+use crate::protection::{PeerCheck, Verdict};
+
+impl Association {
+    /// Begins to check the peer if a packet in clear, which was discarded, is the ABORT of a host that does
+    /// not know the association: the T bit is set, and the tag is the peer's (RFC 9260 §8.5.1 B).
+    #[cold]
+    pub(super) fn note_clear_abort(&mut self, now: Time, at: PathAddr, packet: &Packet<'_>) {
+        let (header, tags) = (packet.header, &self.tags);
+        let reflected = (header.verification_tag.get(), header.dst_port, header.src_port)
+            == (tags.peer_tag, tags.local_port, tags.peer_port)
+            && matches!(packet.chunks().next(), Some(Ok(Chunk::Abort(abort))) if abort.tag_reflected);
+        // RFC 5061 §5.3.1: not of a packet from an address being deleted
+        if !reflected || !self.watches_paths() || self.path_of(at).is_none() || self.must_ignore_abort(at) {
+            return;
+        }
+        let answer = self.answer_time();
+        let Some(protection) = self.protection.as_mut().filter(|protection| protection.is_enforced()) else {
+            return;
+        };
+        match &mut protection.peer_check {
+            Some(check) => check.note_abort(),
+            none => {
+                *none = Some(PeerCheck::new(now, answer));
+                self.probe_peer(now);
+            }
+        }
+    }
+
+    /// Probes every path: any of them may bring the answer.
+    fn probe_peer(&mut self, now: Time) {
+        self.paths.request_heartbeats();
+        self.after_change(now);
+    }
+
+    /// Returns the time within which each confirmed path brings an answer: its RTO without back-off and
+    /// without RTO.Min (RFC 9260 §6.3.1).
+    fn answer_time(&self) -> Span {
+        let of = |path: &Path| match (path.rtt.srtt(), path.rtt.rttvar()) {
+            (Some(srtt), Some(rttvar)) => srtt + rttvar * 4,
+            _ => path.rtt.rto(),
+        };
+        let confirmed = self.paths.iter().filter(|path| path.is_confirmed());
+        confirmed.map(of).max().unwrap_or_default()
+    }
+
+    /// Returns when the check of the peer continues.
+    pub(super) fn peer_check_timeout(&self) -> Option<Time> {
+        self.protection.as_ref()?.peer_check.as_ref().map(PeerCheck::due)
+    }
+
+    /// Continues the check of the peer: probes it again, or ends the association of one without keys.
+    pub(super) fn continue_peer_check(&mut self, now: Time) {
+        let (heard, watches) = (self.liveness.heard, self.watches_paths());
+        let Some(protection) = &mut self.protection else { return };
+        let Some(check) = &mut protection.peer_check else { return };
+        let verdict = if watches { check.handle_timeout(now, heard) } else { Some(Verdict::Over) };
+        match verdict {
+            None => {}
+            Some(Verdict::Probe) => self.probe_peer(now),
+            Some(Verdict::Over) => protection.peer_check = None,
+            Some(Verdict::Lost) => {
+                protection.peer_check = None;
+                self.close(now, Some(LossReason::PeerLostKeys));
+            }
+        }
+    }
+}
