@@ -115,9 +115,20 @@ impl std::fmt::Display for Failure {
     }
 }
 
+/// Returns the arguments of the program.
+fn program() -> clap::Command {
+    Cli::command().mut_subcommands(|subcommand| {
+        // A subcommand's --version is that of the program, and says so.
+        subcommand.display_name("msctp").mut_args(|argument| {
+            // A negative number gets the error about its range, not one about an unknown flag.
+            let takes = argument.get_action().takes_values();
+            if takes { argument.allow_negative_numbers(true) } else { argument }
+        })
+    })
+}
+
 fn main() -> ExitCode {
-    // A subcommand's --version is that of the program, and says so.
-    let mut program = Cli::command().mut_subcommands(|subcommand| subcommand.display_name("msctp"));
+    let mut program = program();
     let arguments = program.get_matches_mut();
     let cli = Cli::from_arg_matches(&arguments).unwrap_or_else(|error| error.format(&mut program).exit());
     let result = match cli.command {

@@ -302,15 +302,63 @@ fn survives_a_restart(killed: bool) {
     }
     // The old association gets an ABORT, from the old server or, in clear only, from the new one.
     let _server = begin(&at);
-    let _ = stream.write_all(b"y");
-    match stream.read(&mut [0; 1]) {
-        Ok(read) => assert!(read == 0 && !killed, "the server's end"),
-        Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
+    if killed {
+        stream.write_all(b"y").unwrap();
     }
+    // A write after the RST would take its error, and the read after that would return the end.
+    assert_eq!(stream.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
     forward.line_with("association lost: ");
     // It waits for the association.
     assert_eq!(exchange(&forward.connect(0), b"again"), b"again");
     forward.line_with("connected to ");
+}
+
+/// A connection that ends before its program ended it must not look complete, at either end.
+#[test]
+fn connections_are_reset_when_either_end_of_the_association_ends() {
+    for (client_ends, how) in [(false, "-TERM"), (true, "-TERM"), (true, "-KILL")] {
+        let (sender, seen) = std::sync::mpsc::channel();
+        let target = target(move |mut stream| {
+            stream.write_all(b"x").unwrap();
+            stream.read_exact(&mut [0; 1]).unwrap();
+            sender.send(stream.read(&mut [0; 1]).map_err(|error| error.kind())).unwrap();
+        });
+        let server = serve(&[&target.to_string()]);
+        let forward = Forward::start(&server.at, &["-L", &local(target)]);
+        let mut stream = forward.connect(0);
+        stream.write_all(b"x").unwrap();
+        stream.read_exact(&mut [0; 1]).unwrap();
+        // So that the target has read, too.
+        thread::sleep(Duration::from_millis(200));
+        signal(if client_ends { &forward.child } else { &server.child }, how);
+        let here = stream.read(&mut [0; 1]).map_err(|error| error.kind());
+        assert_eq!(here, Err(ErrorKind::ConnectionReset), "{how}, by the client: {client_ends}");
+        // A client that was killed says nothing: the server keeps its connection for ten minutes.
+        if how != "-KILL" {
+            let there = seen.recv_timeout(Duration::from_secs(20)).unwrap();
+            assert_eq!(there, Err(ErrorKind::ConnectionReset), "{how}, by the client: {client_ends}");
+        }
+    }
+}
+
+#[test]
+fn a_used_up_code_is_named_when_the_server_has_a_new_one() {
+    let echo = echo();
+    let begin = |at: &str, code: &str| {
+        Server::start(&["serve", "--bind", at, "--allow", &echo.to_string(), "--code", code])
+    };
+    let server = begin("127.0.0.1:0", "the-first-one");
+    let mut forward = Forward::start(&server.at, &["-L", &local(echo), "--code", "the-first-one"]);
+    let at = server.at.clone();
+    signal(&server.child, "-TERM");
+    server.output();
+    let _server = begin(&at, "the-second-one");
+    let line = forward.line_with("cannot connect: ");
+    assert!(
+        line.contains("a code is required here; the code of --code is used up")
+            && line.ends_with("; trying again in 2 s"),
+        "{line}"
+    );
 }
 
 #[test]
@@ -368,7 +416,14 @@ fn wrong_use_gives_one_clear_error() {
     let busy = format!("{}:a:80", taken.local_addr().unwrap().port());
     let in_rules = format!("{rules}:2: \"permit\" is no rule: want allow HOST:PORTS, deny");
     let cases: &[(&[&str], i32, &str)] = &[
-        (&["forward", "127.0.0.1"], 2, "<[BIND:]PORT:HOST:HOSTPORT>"),
+        (&["forward", "127.0.0.1"], 2, "-D <[BIND:]PORT>|"),
+        (
+            &["forward", "127.0.0.1", "-D", "0", "--timeout", "-1"],
+            2,
+            "'-1' for '--timeout <SECONDS>': want 1 to 86400 seconds",
+        ),
+        (&["serve", "--bind", "127.0.0.1", "--only", "wlan"], 2, "cannot be used with"),
+        (&["forward", "127.0.0.1", "-D", "0", "--fixed", "--prefer", "wlan"], 2, "cannot be used with"),
         (&["forward", "127.0.0.1", "-L", "80:x"], 2, "want [BIND:]PORT:HOST:HOSTPORT"),
         (&["forward", "127.0.0.1", "-W", "x:0"], 2, "\"0\" is not a port: want 1 to 65535"),
         (&["forward", "127.0.0.1", "-W", "x:1", "-L", "1:x:1"], 2, "cannot be used with"),

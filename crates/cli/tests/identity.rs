@@ -181,4 +181,12 @@ fn errors_name_the_line_and_the_remedy() {
     user.fails(&[], 2, "known_hosts:2: 3 words; want a host and a fingerprint");
     fs::write(user.file("known_hosts"), "files.example SHA256:abc\n").unwrap();
     user.fails(&[], 2, "known_hosts:1: \"SHA256:abc\" is not a fingerprint");
+    let own = user.identity(&[]).stdout;
+    assert!(own.starts_with(b"SHA256:"), "its own fingerprint is shown all the same");
+    let file = user.0.join("file");
+    fs::write(&file, "").unwrap();
+    let mut command = user.command(&[]);
+    let output = command.env("XDG_CONFIG_HOME", &file).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("the variable XDG_CONFIG_HOME names another folder for the keys"), "{error}");
 }

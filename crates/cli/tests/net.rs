@@ -70,8 +70,8 @@ fn wrong_use_gives_one_clear_error_and_its_exit_code() {
         (&["send", "/dev/zero", "127.0.0.1"], 2, "/dev/zero is a device; send takes regular files: `msctp"),
         (&["connect", "--sctp-port", "0", "127.0.0.1"], 2, "'--sctp-port <PORT>': 0 is not in 1..=65535"),
         (&["serve", "--sctp-port", "0"], 2, "'--sctp-port <PORT>': 0 is not in 1..=65535"),
-        (&["connect", "--timeout", "0", "127.0.0.1"], 2, "'--timeout <SECONDS>': 0 is not in 1..=86400"),
-        (&["perf", "--timeout", "0", "127.0.0.1"], 2, "'--timeout <SECONDS>': 0 is not in 1..=86400"),
+        (&["connect", "--timeout", "0", "127.0.0.1"], 2, "'--timeout <SECONDS>': want 1 to 86400 seconds"),
+        (&["perf", "--timeout", "0", "127.0.0.1"], 2, "'--timeout <SECONDS>': want 1 to 86400 seconds"),
         (&["serve", "--only="], 2, "a value is required for '--only <NAMES>'"),
         (&["serve", "--bind", "192.0.2.77:0"], 1, "--bind: cannot use 192.0.2.77:0: this host has no such"),
         (
@@ -213,7 +213,12 @@ fn a_pre_shared_key_protects_and_a_wrong_one_gets_no_answer() {
     // Neither takes the server's one association.
     let output = run(&["connect", &server.at, "--timeout", "1", "--psk", &wrong]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    assert!(stderr(&output).contains("with the same key"), "{}", stderr(&output));
+    assert!(
+        stderr(&output)
+            .contains("no answer for 1 s; if a server runs there, its --psk has another key; want"),
+        "{}",
+        stderr(&output)
+    );
     let output = run(&["connect", &server.at, "--timeout", "5"]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let mut client = msctp(&["connect", &server.at, "--psk", &right]).stdin(Stdio::piped()).spawn().unwrap();
@@ -315,5 +320,5 @@ fn a_receiver_refuses_to_overwrite_and_a_wrong_part_is_thrown_away() {
     // Again: the file exists already.
     let output = run(&["send", file, &server.at]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(String::from_utf8_lossy(&output.stdout).starts_with("0 bytes"));
+    assert!(String::from_utf8_lossy(&output.stdout).contains(": the receiver has the file already"));
 }

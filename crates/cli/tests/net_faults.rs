@@ -278,7 +278,10 @@ fn an_interrupted_transfer_leaves_a_part_that_the_next_one_completes() {
     let again = run(&["send", file.to_str().unwrap(), &server.at]);
     let text = String::from_utf8_lossy(&again.stdout);
     assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
-    assert!(text.starts_with(&format!("{} bytes ({kept} from an earlier attempt)", len - kept)), "{text}");
+    assert!(text.starts_with(&format!("{len} bytes ({kept} of them from an earlier attempt)")), "{text}");
+    let there = run(&["send", file.to_str().unwrap(), &server.at]);
+    let text = String::from_utf8_lossy(&there.stdout);
+    assert!(text.starts_with(&format!("{len} bytes: the receiver has the file already; SHA-256 ")), "{text}");
     assert_eq!(names(&out), ["film"]);
 }
 

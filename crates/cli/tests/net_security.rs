@@ -172,6 +172,9 @@ fn a_code_serves_one_client_and_a_wrong_one_burns_it() {
         errors.contains("--code: a client had another code, so it is used up: agree on a new one"),
         "{errors}"
     );
+    let short = bob.command(&["serve", "--code", "foo"]).output().unwrap();
+    assert_eq!(short.status.code(), Some(2));
+    assert!(stderr(&short).contains("--code: 3 characters, which is easily guessed"), "{}", stderr(&short));
     let none = alice.command(&["connect", "127.0.0.1", "--code"]).output().unwrap();
     assert!(stderr(&none).contains("--code: want the PHRASE that the server prints"), "{}", stderr(&none));
 }
@@ -187,7 +190,9 @@ fn clear_and_encrypted_ends_refuse_each_other() {
     for (there, here) in [(insecure, &[][..]), (&[], insecure), (psk, &[]), (&[], psk)] {
         let server = user.serve(&[&["serve", "--keep"][..], there].concat());
         let refused = user.connect(&server, here);
-        fails(&refused, "the ends cannot agree on encryption");
+        fails(&refused, &format!("{}: the ends cannot agree on encryption: this end ", server.at));
+        let other = if there.is_empty() { "or neither" } else { there[0] };
+        assert!(stderr(&refused).contains(other), "{}", stderr(&refused));
         assert!(
             stderr(&refused)
                 .contains("want the same of --psk, --code, --insecure or none of them at both ends")
@@ -210,11 +215,22 @@ fn clear_and_encrypted_ends_refuse_each_other() {
 }
 
 #[test]
+fn a_key_log_that_cannot_be_written_is_reported_once_and_ends_nothing() {
+    let user = User::new("full");
+    let server = user.serve(&["serve"]);
+    let output = user.connect(&server, &["--keylog", "/dev/full"]);
+    let errors = stderr(&output);
+    assert!(output.status.success(), "{errors}");
+    assert_eq!(errors.matches("warning: cannot write --keylog /dev/full").count(), 1, "{errors}");
+    assert_eq!(server.output().1, TEXT);
+}
+
+#[test]
 fn json_names_the_security() {
     let user = User::new("json");
     let file = user.0.join("file");
     fs::write(&file, TEXT).unwrap();
-    for (args, name) in [(&[][..], "tls"), (&["--insecure"], "none"), (&["--code", "a-b"], "code")] {
+    for (args, name) in [(&[][..], "tls"), (&["--insecure"], "none"), (&["--code", "agreed-on"], "code")] {
         let out = user.0.join(format!("out-{name}"));
         fs::create_dir(&out).unwrap();
         let receive = ["recv", "--once", "--json", "--out", out.to_str().unwrap()];

@@ -68,7 +68,11 @@ fn folder() -> Result<PathBuf, Failure> {
 fn make_private(folder: &Path) -> Result<(), Failure> {
     let what = folder.display();
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.map_err(|error| Failure::Run(cannot_write(&what, &error)))?;
+    made.map_err(|error| {
+        let remedy =
+            "the variable XDG_CONFIG_HOME names another folder for the keys, HOME the one of .config";
+        Failure::Run(format!("{}; {remedy}", cannot_write(&what, &error)))
+    })?;
     let metadata = fs::metadata(folder).map_err(|error| Failure::Input(cannot_read(&what, &error)))?;
     let mode = metadata.permissions().mode() & 0o777;
     if mode & 0o022 != 0 {
@@ -133,10 +137,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(host) = &args.forget {
         return KnownHosts::edit(&known_hosts, |hosts| hosts.forget(host));
     }
-    let hosts = KnownHosts::read(&known_hosts)?;
     let identity = key::load_or_generate(&path)?;
+    print(|out| writeln!(out, "{}  {}", identity.fingerprint(), path.display()))?;
+    let hosts = KnownHosts::read(&known_hosts)?;
     print(|out| {
-        writeln!(out, "{}  {}", identity.fingerprint(), path.display())?;
         for (host, fingerprint) in hosts.iter() {
             writeln!(out, "{fingerprint}  {host}")?;
         }

@@ -18,6 +18,7 @@ mod service;
 mod text;
 mod transfer;
 
+use msctp::{AssociationError, LossReason, SendError};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use self::open::Open;
@@ -82,7 +83,19 @@ impl Signals {
     }
 }
 
-/// Names the operation in an error. Escapes control characters that the peer may have sent.
-fn failed(what: &str) -> impl Fn(&dyn std::error::Error) -> Failure + '_ {
-    move |error| Failure::Run(format!("{what}: {}", text::escape(&error.to_string())))
+/// Names the operation in an error; the reason of a peer that ended the association needs no more. Escapes
+/// control characters that the peer may have sent.
+fn failed(what: &str) -> impl Fn(&(dyn std::error::Error + 'static)) -> Failure + '_ {
+    move |error| {
+        let lost = match error.downcast_ref() {
+            Some(SendError::Association(error)) => Some(error),
+            _ => error.downcast_ref::<AssociationError>(),
+        };
+        Failure::Run(text::escape(&match lost {
+            Some(AssociationError::Lost(LossReason::PeerAborted { reason, .. })) if !reason.is_empty() => {
+                format!("the peer ended the association: {}", String::from_utf8_lossy(reason))
+            }
+            _ => format!("{what}: {error}"),
+        }))
+    }
 }

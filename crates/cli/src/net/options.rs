@@ -31,10 +31,10 @@ pub(crate) struct NetArgs {
     #[arg(long)]
     fixed: bool,
     /// Prefer interfaces whose names begin like this, the best first [default: wired, WLAN, others].
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new(), conflicts_with_all = ["bind", "fixed"])]
     prefer: Vec<String>,
     /// Use only interfaces whose names begin like this.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new(), conflicts_with_all = ["bind", "fixed"])]
     only: Vec<String>,
     /// Whether this host is behind a NAT, and so announces new addresses as the packet's source address.
     /// auto: if this host's address is private and the server's is not.
@@ -202,7 +202,7 @@ pub(crate) struct PeerArgs {
     #[arg(value_name = "HOST[:PORT]")]
     host: String,
     /// Time to wait for a network, and for the server's answer.
-    #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=MAX_TIMEOUT))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = parse_timeout)]
     timeout: u64,
 }
 
@@ -211,6 +211,12 @@ const SERVERS: &str = "want `msctp serve`, `msctp recv` or `msctp perf --server`
 
 /// The longest `--timeout` in seconds: a day.
 pub(crate) const MAX_TIMEOUT: u64 = 86_400;
+
+/// Parses the value of --timeout.
+pub(crate) fn parse_timeout(text: &str) -> Result<u64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (1..=MAX_TIMEOUT).contains(seconds));
+    seconds.ok_or_else(|| format!("want 1 to {MAX_TIMEOUT} seconds, without a fraction"))
+}
 
 /// How often to check for a network.
 const LOOK: Duration = Duration::from_millis(200);
@@ -274,8 +280,8 @@ impl PeerArgs {
     }
 
     fn no_answer(&self, net: &NetArgs) -> Failure {
-        let key = net.security.remedy();
-        Failure::Run(format!("{}: no answer for {} s; {SERVERS}{key}", self.host, self.timeout))
+        let key = net.security.key_remedy();
+        Failure::Run(format!("{}: no answer for {} s; {key}{SERVERS}", self.host, self.timeout))
     }
 }
 
@@ -303,9 +309,15 @@ async fn connect_once(
             error @ ConnectError::NoLocalAddress(_) => Unconnected::NoNetwork(error.to_string()),
             // The error names the address.
             error @ ConnectError::PortUnreachable(_) => Unconnected::Failed(Failure::Run(format!("{error}; {SERVERS}"))),
-            error @ ConnectError::NoCommonProtection => {
-                let why = "want the same of --psk, --code, --insecure or none of them at both ends";
-                Unconnected::Failed(Failure::Run(format!("{host}: {error}; {why}")))
+            ConnectError::NoCommonProtection => Unconnected::Failed(Failure::Run(format!(
+                "{address}: the ends cannot agree on encryption: {}; want the same of --psk, --code, --insecure or \
+                 none of them at both ends",
+                net.security.describe_both()
+            ))),
+            error @ ConnectError::Refused(_) if net.security.is_code_used() => {
+                let why = "the code of --code is used up by the first association; if the server has a new one, \
+                           start this command again with that";
+                Unconnected::Failed(Failure::Run(escape(&format!("{address}: {error}; {why}"))))
             }
             ConnectError::Security(error) => Unconnected::Failed(Failure::Run(escape(&of_host(host, &error)))),
             error => Unconnected::Failed(Failure::Run(escape(&format!("{address}: {error}")))),

@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use msctp::protection::{CipherSuite, KeyManagement, Protection, Ring, Secret};
@@ -124,9 +125,29 @@ impl SecurityArgs {
         }
     }
 
-    /// Returns what a server that does not answer may want, for the error.
-    pub(crate) const fn remedy(&self) -> &'static str {
-        if self.psk.is_some() || self.key.is_some() { ", with the same key" } else { "" }
+    /// Returns which key a server that does not answer may have or lack, for the error.
+    pub(crate) const fn key_remedy(&self) -> &'static str {
+        match (&self.psk, &self.key, self.insecure) {
+            (Some(_), ..) => "if a server runs there, its --psk has another key; ",
+            (_, Some(_), _) => "if a server runs there, its --key has another key; ",
+            (_, _, true) => "if a server runs there, it may want --key; ",
+            _ => "",
+        }
+    }
+
+    /// Describes how this end encrypts, and how an end that cannot agree with it does.
+    pub(crate) const fn describe_both(&self) -> &'static str {
+        match (&self.code, &self.psk, self.insecure) {
+            (_, Some(_), _) => "this end has --psk, and the other end --insecure or neither",
+            (_, _, true) => "this end has --insecure, and the other end --psk or neither",
+            (Some(_), ..) => "this end has --code, and the other end --psk or --insecure",
+            _ => "this end uses TLS, and the other end --psk or --insecure",
+        }
+    }
+
+    /// Returns whether the one-time code of a client was used up by an earlier association of this command.
+    pub(crate) fn is_code_used(&self) -> bool {
+        self.proved.get().is_some()
     }
 
     pub(crate) const fn is_insecure(&self) -> bool {
@@ -215,10 +236,14 @@ impl SecurityArgs {
         let failed = |error| cannot_write(format!("--keylog {}", path.display()), &error);
         let file: Mutex<File> = Mutex::new(opened.map_err(|error| Failure::Input(failed(error)))?);
         let path = path.clone();
+        let reported = AtomicBool::new(false);
         Ok(Some(move |line: &str| {
             let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Err(error) = writeln!(file, "{line}") {
-                eprintln!("msctp: {}", cannot_write(format!("--keylog {}", path.display()), &error));
+            if let Err(error) = writeln!(file, "{line}")
+                && !reported.swap(true, Ordering::Relaxed)
+            {
+                let why = cannot_write(format!("--keylog {}", path.display()), &error);
+                eprintln!("warning: {why}; the association goes on, and its capture cannot be decrypted");
             }
         }))
     }
@@ -257,7 +282,7 @@ impl ServerSecurity {
         let tls = args.without_tls()?.is_none();
         let phrase = match &args.code {
             None => None,
-            Some(Some(phrase)) => Some(phrase.clone()),
+            Some(Some(phrase)) => Some(long_enough(phrase)?),
             Some(None) => Some(new_phrase()?),
         };
         let own = if tls { Some(identity::own()?.fingerprint()) } else { None };
@@ -329,6 +354,21 @@ impl ServerSecurity {
 
 fn parse_code(phrase: &str) -> Result<Code, Failure> {
     Code::new(phrase).map_err(|error| Failure::Input(format!("--code: {error}; want the server's phrase")))
+}
+
+/// Least length of a phrase that a server is given, in characters. One wrong code ends such a server.
+const MIN_PHRASE: usize = 8;
+
+fn long_enough(phrase: &str) -> Result<String, Failure> {
+    let len = phrase.trim().chars().count();
+    if len < MIN_PHRASE {
+        let given = counted(len as u64, "character");
+        return Err(Failure::Input(format!(
+            "--code: {given}, which is easily guessed; want at least {MIN_PHRASE}, or no PHRASE: the server \
+             makes one"
+        )));
+    }
+    Ok(phrase.to_owned())
 }
 
 /// Makes a code of 32 random bits, in the pronounceable words of proquints (arXiv:0901.4016). A guess uses a

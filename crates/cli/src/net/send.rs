@@ -143,14 +143,18 @@ fn report(args: &Args, summary: &Summary) -> Result<(), Failure> {
             serde_json::to_writer_pretty(&mut *out, summary)?;
             return writeln!(out);
         }
+        if summary.resumed > 0 && summary.sent == 0 {
+            let bytes = counted(summary.bytes, "byte");
+            return writeln!(out, "{bytes}: the receiver has the file already; SHA-256 {}", summary.sha256);
+        }
         let resumed = match summary.resumed {
             0 => String::new(),
-            resumed => format!(" ({resumed} from an earlier attempt)"),
+            resumed => format!(" ({resumed} of them from an earlier attempt)"),
         };
         writeln!(
             out,
             "{}{resumed} in {:.1} s, {rate:.1} Mbps, {}; SHA-256 {} is right",
-            counted(summary.sent, "byte"),
+            counted(summary.bytes, "byte"),
             summary.seconds,
             counted(summary.switches.into(), "path change"),
             summary.sha256

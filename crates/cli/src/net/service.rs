@@ -89,7 +89,7 @@ impl Service {
             wanted.client(),
             wanted.server()
         ));
-        Failure::Run(format!("rejected: a client of `{}`, and this is `{}`", wanted.server(), self.server()))
+        Failure::Run(format!("rejected: it is `{}`, which wants `{}`", wanted.client(), wanted.server()))
     }
 
     /// Sends a control message.

@@ -13,8 +13,8 @@ use tokio::net::TcpStream;
 use super::link::{Connection, Direction};
 use crate::system::os_error;
 
-/// Carries a TCP connection until both directions ended. A failure resets it at the other end. `ahead`: bytes
-/// that were read from it before.
+/// Carries a TCP connection until both directions ended, and closes it. It is reset if either end fails, and
+/// if the caller stops before the end. `ahead`: bytes that were read from it before.
 ///
 /// # Errors
 ///
@@ -26,19 +26,23 @@ pub(crate) async fn carry_tcp(
 ) -> Result<(), End> {
     // The other end has its own Nagle algorithm if its application wants one.
     let _ = stream.set_nodelay(true);
-    let result = {
-        let (reader, writer) = stream.split();
-        carry(connection, ahead.chain(reader), writer).await
-    };
-    if result.is_err() {
-        reset(stream);
-    }
-    result
+    reset_when_dropped(&stream);
+    let (reader, writer) = stream.split();
+    carry(connection, ahead.chain(reader), writer).await?;
+    close(stream);
+    Ok(())
 }
 
-/// Closes a TCP connection with a RST.
-pub(crate) fn reset(stream: TcpStream) {
+/// Lets the kernel send a RST when the socket is closed: by an error, by a signal that cancels its task, or
+/// by the end of the process. Otherwise the program at its other end reads the end of the data there.
+pub(crate) fn reset_when_dropped(stream: &TcpStream) {
     let _ = stream.set_zero_linger();
+}
+
+/// Closes a TCP connection after its last byte.
+fn close(stream: TcpStream) {
+    #[expect(deprecated, reason = "it blocks only with a time to linger")]
+    let _ = stream.set_linger(None);
     drop(stream);
 }
 

@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-use super::carry::{carry, carry_tcp, reset};
+use super::carry::{carry, carry_tcp, reset_when_dropped};
 use super::link::{Connection, Link};
 use super::report::{Happened, Report};
 use super::specs::Local;
@@ -109,7 +109,9 @@ async fn reconnect(args: &Args, net: &NetArgs, open: &Open, report: Report) -> (
         pause = (pause * 2).min(MAX_PAUSE);
         match connect(args, net, open).await {
             Ok(connected) => return connected,
-            Err(failure) => report.tell(&Happened::Lost { why: failure.to_string() }),
+            Err(failure) => {
+                report.tell(&Happened::Retrying { why: failure.to_string(), seconds: pause.as_secs() });
+            }
         }
     }
 }
@@ -163,6 +165,7 @@ impl Client {
 
     /// Carries the connection to a target. Its data does not wait for the answer.
     async fn open(self, target: Target, links: Links, timeout: Duration) {
+        reset_when_dropped(&self.stream);
         match open(&target, links, timeout).await {
             Ok(connection) => {
                 self.tell_opened(&target);
@@ -170,7 +173,6 @@ impl Client {
             }
             Err(end) => {
                 self.tell_failed(&target.to_string(), &end);
-                reset(self.stream);
             }
         }
     }

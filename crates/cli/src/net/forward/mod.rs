@@ -40,10 +40,11 @@ Everything is encrypted. The server's key is remembered when it is new, and must
 
 Exit codes: 0 both directions of -W ended, 1 no answer, association lost or connection refused with -W, port in use, \
 2 invalid arguments, 130 Ctrl-C, 143 SIGTERM.")]
+#[command(group(clap::ArgGroup::new("forwards").required(true).multiple(true).args(["local", "dynamic", "stdio"])))]
 pub(crate) struct Args {
     /// Listen here, on loopback unless BIND says otherwise, and connect to HOST:HOSTPORT from the server;
     /// repeatable.
-    #[arg(short = 'L', value_name = "[BIND:]PORT:HOST:HOSTPORT", value_parser = parse_local, required_unless_present_any = ["stdio", "dynamic"])]
+    #[arg(short = 'L', value_name = "[BIND:]PORT:HOST:HOSTPORT", value_parser = parse_local)]
     local: Vec<Local>,
     /// Listen here as a proxy, SOCKS5 and HTTP CONNECT on the same port; repeatable.
     #[arg(short = 'D', value_name = "[BIND:]PORT", value_parser = parse_dynamic)]

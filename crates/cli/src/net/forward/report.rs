@@ -37,6 +37,8 @@ pub(crate) enum Happened {
     Path { what: String },
     /// The association was lost.
     Lost { why: String },
+    /// It could not be set up again; the next attempt is in some seconds.
+    Retrying { why: String, seconds: u64 },
 }
 
 impl Happened {
@@ -64,6 +66,9 @@ impl Happened {
             Self::Failed { client, target, why } => Some(format!("{client} to {target}: {why}")),
             Self::Path { what } => Some(what.clone()),
             Self::Lost { why } => Some(format!("association lost: {why}")),
+            Self::Retrying { why, seconds } => {
+                Some(format!("cannot connect: {why}; trying again in {seconds} s"))
+            }
         }
     }
 }

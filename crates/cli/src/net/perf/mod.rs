@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use self::measure::{Interval, Meter, Report, Side, cpu_seconds, head, row};
 use self::wire::Message;
-use super::options::{MAX_TIMEOUT, NetArgs, PeerArgs};
+use super::options::{NetArgs, PeerArgs, parse_timeout};
 use super::security::{ClientsArgs, Secured};
 use super::server::Server;
 use super::service::{CLIENT_GONE, CONTROL, DATA, END_TIMEOUT, Service, drain};
@@ -75,7 +75,7 @@ pub(crate) struct OptionalPeer {
     #[arg(value_name = "HOST[:PORT]", required_unless_present = "server", conflicts_with = "server")]
     host: Option<String>,
     /// Time to wait for a network, and for the server's answer.
-    #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=MAX_TIMEOUT))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = parse_timeout)]
     timeout: u64,
 }
 
