@@ -532,6 +532,15 @@ fn a_key_is_explained_by_its_path_with_or_without_a_name() {
         explain("sctp.fast.rto_min").expect("a key"),
         "sctp.NAME.rto_min\n  RTO.Min.\n  type:    time\n  default: \"1s\"\n  example: rto_min = \"200ms\"\n"
     );
+    // A value that selects keys.
+    for asked in ["rebind", "action.rebind"] {
+        let text = explain(asked).expect("a value");
+        assert!(
+            text.starts_with("action with do=rebind, open-portal, close-portal\n") && text.contains("keys:"),
+            "{text}"
+        );
+    }
+    assert!(explain("link.rebind").is_err());
     assert!(explain("mapping").expect("a key").starts_with("node.nat.mapping\n"));
     assert_eq!(
         explain("rto_mim").expect_err("no key"),

@@ -433,7 +433,7 @@ fn errors_name_the_key_and_the_remedy() {
         (
             "address_a = \"203.0.113.7\"",
             "",
-            "node.box.nat.outside: its public address is missing: want address_a = \"192.0.2.1\" in link \"outside\"",
+            "node.box.nat.outside: its public address is missing: want address_a, as \"198.51.100.7\", in link \"outside\"",
         ),
         (
             "    b = \"box\"\n",

@@ -174,7 +174,7 @@ fn check_middlebox(scenario: &Scenario, node: &NodeSpec, middlebox: &MiddleboxSp
         if public != address.is_some() {
             let (name, link) = (&node.name, &link.name);
             let want = if public {
-                format!("its public address is missing: want {key} = \"192.0.2.1\" in link \"{link}\"")
+                format!("its public address is missing: want {key}, as \"198.51.100.7\", in link \"{link}\"")
             } else {
                 format!("\"{name}\" has no address inside: want {key} of link \"{link}\" left out")
             };

@@ -29,6 +29,19 @@ fn names(asked: &[&str], path: &str) -> bool {
     found || asked.len() == 1 && asked.last() == path.last()
 }
 
+/// Returns true if `asked` is a value under which the table applies, alone or behind the table's path.
+fn decides(asked: &[&str], table: &Table) -> bool {
+    let values = condition(table).and_then(|condition| condition.split_once('=')).map(|(_, values)| values);
+    let path = plain(table.path).split('.').filter(|part| *part != "NAME");
+    match asked.split_last() {
+        Some((last, section)) => {
+            values.is_some_and(|values| values.split(", ").any(|value| value == *last))
+                && section.iter().all(|part| path.clone().any(|own| own == *part))
+        }
+        None => false,
+    }
+}
+
 fn default(key: &Key) -> String {
     match key.default {
         Default::Required => "required".to_owned(),
@@ -61,6 +74,15 @@ pub fn explain(asked: &str) -> Result<String, String> {
             key.name,
             key.example
         );
+    }
+    // A value that decides which keys apply, as `rebind` or `action.rebind`.
+    let is_key = !text.is_empty();
+    for table in tables().iter().filter(|table| !is_key && decides(&parts, table)) {
+        let condition = condition(table).unwrap_or_default();
+        let keys: Vec<String> = table.keys.iter().map(|key| path_of(table, key)).collect();
+        let keys = if keys.is_empty() { "none of its own".to_owned() } else { keys.join(", ") };
+        let _ =
+            write!(text, "{} with {condition}\n  {}\n  keys:    {keys}\n\n", plain(table.path), table.help);
     }
     if text.is_empty() {
         // A path may hold an item's name, which no key's path has.
