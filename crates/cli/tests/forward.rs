@@ -313,6 +313,62 @@ fn survives_a_restart(killed: bool) {
     forward.line_with("connected to ");
 }
 
+#[test]
+fn the_server_listens_for_a_client_where_its_rules_say_so() {
+    let (echo, folder) = (echo(), folder("forward-remote"));
+    // Ports that are free now.
+    let free = [0; 2].map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
+    let [open, other] = free.each_ref().map(|listener| listener.local_addr().unwrap());
+    let rules = folder.join("rules");
+    fs::write(&rules, format!("allow *:*\nlisten 127.0.0.1:{}\n", open.port())).unwrap();
+    let begin = |at: &str| Server::start(&["serve", "--bind", at, "--rules", rules.to_str().unwrap()]);
+    let server = begin("127.0.0.1:0");
+    let at = server.at.clone();
+    drop(free);
+    let remote = |at: SocketAddr| format!("{}:{echo}", at.port());
+    let mut forward = Forward::start(&at, &["-R", &remote(open), "-R", &remote(other), "-R", "1:a:1"]);
+    let refused = [0; 2].map(|_| forward.line_with("the server does not listen: "));
+    for at in [other.to_string(), "127.0.0.1:1".to_owned()] {
+        let why = format!("no rule of the server's --rules file allows `listen {at}`");
+        assert!(refused.iter().any(|line| line.ends_with(&why)), "{refused:?}");
+    }
+    let listening = |forward: &mut Forward| {
+        while TcpStream::connect(open).is_err() {
+            assert!(forward.child.try_wait().unwrap().is_none(), "it runs");
+            thread::sleep(Duration::from_millis(20));
+        }
+        TcpStream::connect(open).unwrap()
+    };
+    let data = bytes(2_000_000);
+    assert!(exchange(&listening(&mut forward), &data) == data);
+    assert!(TcpStream::connect(other).is_err(), "no rule for it");
+    // The port is requested anew from a server that was restarted; the connection that was up is reset.
+    let mut stream = listening(&mut forward);
+    stream.write_all(b"x").unwrap();
+    stream.read_exact(&mut [0; 1]).unwrap();
+    signal(&server.child, "-TERM");
+    server.output();
+    assert_eq!(stream.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    let _server = begin(&at);
+    assert_eq!(exchange(&listening(&mut forward), b"again"), b"again");
+}
+
+#[test]
+fn a_listener_whose_port_is_in_use_is_requested_again() {
+    let (echo, folder) = (echo(), folder("forward-remote-again"));
+    let rules = folder.join("rules");
+    fs::write(&rules, "listen 127.0.0.1:*\n").unwrap();
+    let server = Server::start(&["serve", "--bind", "127.0.0.1:0", "--rules", rules.to_str().unwrap()]);
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = taken.local_addr().unwrap();
+    let mut forward = Forward::start(&server.at, &["-R", &format!("{}:{echo}", at.port())]);
+    let refused = forward.line_with("the server does not listen: ");
+    assert!(refused.ends_with("Address already in use"), "{refused}");
+    drop(taken);
+    forward.line_with(&format!(": listening at {at}"));
+    assert_eq!(exchange(&TcpStream::connect(at).unwrap(), b"now"), b"now");
+}
+
 /// A connection that ends before its program ended it must not look complete, at either end.
 #[test]
 fn connections_are_reset_when_either_end_of_the_association_ends() {

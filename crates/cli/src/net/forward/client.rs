@@ -11,12 +11,14 @@ use msctp_forward::proxy::{
 use msctp_forward::{End, Limits, Reason, Role, Target};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
 
 use super::carry::{carry, carry_tcp, reset_when_dropped};
-use super::link::{Connection, Link};
+use super::link::{Connection, Link, Opening};
+use super::remote::{connect_back, read_answer, request};
 use super::report::{Happened, Report};
-use super::specs::Local;
+use super::specs::{Local, Remote};
 use super::{Args, Control, tune};
 use crate::Failure;
 use crate::net::options::NetArgs;
@@ -27,13 +29,13 @@ use crate::net::{Open, block_on, moves};
 use crate::system::os_error;
 
 /// The longest pause between attempts to connect.
-const MAX_PAUSE: Duration = Duration::from_secs(30);
+pub(super) const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 /// Time for a client of the proxy to send its request.
 const REQUEST: Duration = Duration::from_secs(30);
 
 /// Pause of a listener that cannot accept, usually because there are too many open files.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+pub(super) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The link that is up, if one is.
 type Links = watch::Receiver<Option<Arc<Link>>>;
@@ -55,13 +57,30 @@ async fn connect(args: &Args, net: &NetArgs, open: &Open) -> Result<(Endpoint, A
 }
 
 /// Carries connections until the association is over.
-async fn carry_all(link: &Arc<Link>, report: Report) -> Result<(), Failure> {
+async fn carry_all(
+    link: &Arc<Link>,
+    mut opens: mpsc::UnboundedReceiver<Opening>,
+    remotes: &Arc<[Remote]>,
+    report: Report,
+) -> Result<(), Failure> {
     let association = link.association().clone();
     let watch = tokio::spawn(async move {
         moves::report_moves(&association, |what| report.tell(&Happened::Path { what })).await
     });
-    let result =
-        link.run(|_| Err(Failure::Run("the server sent an unknown control message".to_owned()))).await;
+    let (answers, answered) = mpsc::channel(remotes.len().max(1));
+    let mut run = std::pin::pin!(link.run(|message| read_answer(message, remotes.len(), &answers)));
+    let mut request = std::pin::pin!(request(link, remotes, answered, report));
+    let (mut requesting, mut connections) = (!remotes.is_empty(), JoinSet::new());
+    let result = loop {
+        tokio::select! {
+            result = &mut run => break result,
+            () = &mut request, if requesting => requesting = false,
+            Some(opening) = opens.recv() => {
+                connections.spawn(connect_back(opening, Arc::clone(remotes), report));
+            }
+            Some(_) = connections.join_next(), if !connections.is_empty() => {}
+        }
+    };
     watch.abort();
     result
 }
@@ -73,6 +92,7 @@ async fn forward(args: &Args, net: &NetArgs, open: &Open, report: Report) -> Res
         let bound = bound.map_err(|e| Failure::Run(format!("{local}: cannot listen: {}", os_error(&e))))?;
         listeners.push((local.clone(), bound));
     }
+    let remotes: Arc<[Remote]> = args.remote.clone().into();
     // The first attempt shows a wrong address; later ones meet outages.
     let mut connected = connect(args, net, open).await?;
     let (sender, links) = watch::channel(None);
@@ -86,10 +106,9 @@ async fn forward(args: &Args, net: &NetArgs, open: &Open, report: Report) -> Res
         let servers: Vec<_> = association.remote_addresses().iter().map(ToString::to_string).collect();
         let secured = Secured::of(net.security(), &association);
         report.tell(&Happened::Connected { server: servers.join(", "), secured });
-        // The server opens no connections: they are refused when the receiver is dropped.
-        let (link, _) = Link::new(association, Role::Client, Limits::default());
+        let (link, opens) = Link::new(association, Role::Client, Limits::default());
         sender.send_replace(Some(Arc::clone(&link)));
-        let result = carry_all(&link, report).await;
+        let result = carry_all(&link, opens, &remotes, report).await;
         sender.send_replace(None);
         drop(link);
         let why =
@@ -254,7 +273,8 @@ async fn stdio(
     report: Report,
 ) -> Result<(), Failure> {
     let (_endpoint, association) = connect(args, net, open).await?;
-    let (link, _) = Link::new(association, Role::Client, Limits::default());
+    let (link, opens) = Link::new(association, Role::Client, Limits::default());
+    let none = Arc::default();
     let work = async {
         let refused = |end: End| Failure::Run(format!("{target}: {}", escape(&end.to_string())));
         let connection = link.open(target.clone()).map_err(refused)?;
@@ -276,7 +296,7 @@ async fn stdio(
     tokio::select! {
         biased;
         result = work => result,
-        result = carry_all(&link, report) => {
+        result = carry_all(&link, opens, &none, report) => {
             result?;
             Err(Failure::Run("the server ended the association".to_owned()))
         }

@@ -21,6 +21,8 @@ pub(crate) enum Happened {
     },
     /// A forwarding is ready.
     Listening { forward: String, at: SocketAddr },
+    /// The server does not listen for a remote forwarding; it is requested again later.
+    Refused { forward: String, why: String },
     /// A client came.
     Client {
         client: String,
@@ -61,6 +63,7 @@ impl Happened {
         match self {
             Self::Connected { server, .. } => Some(format!("connected to {server}")),
             Self::Listening { forward, at } => Some(format!("{forward}: listening at {at}")),
+            Self::Refused { forward, why } => Some(format!("{forward}: the server does not listen: {why}")),
             Self::Client { client, .. } => Some(format!("client {client}")),
             Self::Opened { .. } | Self::Closed { .. } => None,
             Self::Failed { client, target, why } => Some(format!("{client} to {target}: {why}")),

@@ -4,31 +4,32 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use msctp::Association;
 use msctp_forward::{End, Limits, Reason, Role, Rules, Target, Verdict};
 use tokio::net::TcpStream;
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::carry::carry_tcp;
 use super::link::{Link, Opening};
+use super::remote::Listeners;
 use super::report::{Happened, Report};
 use super::resolve::{RESOLVERS, Resolver};
-use super::{greet, tune};
+use super::{dial, greet, tune};
 use crate::Failure;
 use crate::net::block_on_with;
 use crate::net::options::NetArgs;
 use crate::net::security::{ClientsArgs, Secured, SecurityArgs};
 use crate::net::server::Server;
 use crate::net::service::FIRST_TIMEOUT;
-use crate::system::{os_error, read_text};
+use crate::system::read_text;
 
 /// Clients at a time.
 const CLIENTS: usize = 1024;
 
-/// Timeout of a TCP connect to one address of a target.
-const CONNECT: Duration = Duration::from_secs(10);
+/// Requests for listeners of a client that are not answered yet.
+const REQUESTS: usize = 64;
 
 /// Options of `msctp serve` for forwarding.
 #[derive(clap::Args, Clone, Debug)]
@@ -107,11 +108,18 @@ async fn client(
     let name = association.remote_addresses().first().map_or("client".to_owned(), SocketAddr::to_string);
     report.tell(&Happened::Client { client: name.clone(), secured: Secured::of(&security, &association) });
     let (link, mut opens) = Link::new(association, Role::Server, limits);
+    let listeners = Listeners::new(&link, Arc::clone(&rules), limits.connections, &name, report);
+    let (requests, mut requested) = mpsc::channel(REQUESTS);
     let resolver = Resolver::new();
     let greeted = AtomicBool::new(false);
     let mut run = std::pin::pin!(link.run(|message| {
         greeted.store(true, Ordering::Relaxed);
-        greet(message)
+        match greet(message)?.map(|request| requests.try_send(request)) {
+            Some(Err(_)) => {
+                Err(Failure::Run(format!("more than {REQUESTS} requests for listeners at a time")))
+            }
+            Some(Ok(())) | None => Ok(()),
+        }
     }));
     let mut late = std::pin::pin!(tokio::time::sleep(FIRST_TIMEOUT));
     // Dropped with the association: connections still being made are abandoned.
@@ -121,6 +129,9 @@ async fn client(
             result = &mut run => break result,
             Some(opening) = opens.recv() => {
                 connections.spawn(connect(opening, Arc::clone(&rules), resolver.clone(), name.clone(), report));
+            }
+            Some((number, at)) = requested.recv() => {
+                connections.spawn(listeners.clone().listen(number, at));
             }
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
             () = &mut late, if !late.is_elapsed() && !greeted.load(Ordering::Relaxed) => {
@@ -175,14 +186,10 @@ async fn reach(rules: &Rules, resolver: &Resolver, target: &Target) -> Result<Tc
     }
     let mut end = End::new(Reason::Unreachable, "");
     for address in allowed {
-        end = match tokio::time::timeout(CONNECT, TcpStream::connect(address)).await {
-            Ok(Ok(stream)) => return Ok(stream),
-            Ok(Err(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
-                End::new(Reason::Refused, "")
-            }
-            Ok(Err(error)) => End::new(Reason::Unreachable, os_error(&error)),
-            Err(_) => End::new(Reason::Unreachable, format!("no answer for {} s", CONNECT.as_secs())),
-        };
+        match dial(address).await {
+            Ok(stream) => return Ok(stream),
+            Err(failed) => end = failed,
+        }
     }
     Err(end)
 }

@@ -1,4 +1,4 @@
-//! The forwarding flags, in ssh's words: -L, -D, -W.
+//! The forwarding flags, in ssh's words: -L, -D, -R, -W.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -23,15 +23,50 @@ impl fmt::Display for Local {
     }
 }
 
+/// `-R [BIND:]PORT:HOST:HOSTPORT`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Remote {
+    /// Where the server listens.
+    pub(crate) bind: SocketAddr,
+    /// Where this end connects to.
+    pub(crate) host: String,
+    /// Its port.
+    pub(crate) port: u16,
+}
+
+impl fmt::Display for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "-R {}:{}", self.bind, self.target())
+    }
+}
+
+impl Remote {
+    /// Returns where this end connects to.
+    pub(crate) fn target(&self) -> Target {
+        Target::Host { host: self.host.clone(), port: self.port }
+    }
+}
+
 /// Parses the value of -L.
 pub(crate) fn parse_local(text: &str) -> Result<Local, String> {
-    let parts = split(text);
-    let (bind, target) = match parts[..] {
-        [port, host, hostport] => (parse_bind(None, port)?, parse_target(host, hostport)?),
-        [bind, port, host, hostport] => (parse_bind(Some(bind), port)?, parse_target(host, hostport)?),
-        _ => return Err("want [BIND:]PORT:HOST:HOSTPORT, IPv6 addresses in brackets".to_owned()),
-    };
+    let (bind, target) = parse_fixed(text)?;
     Ok(Local { bind, target: Some(target) })
+}
+
+/// Parses the value of -R.
+pub(crate) fn parse_remote(text: &str) -> Result<Remote, String> {
+    match parse_fixed(text)? {
+        (bind, Target::Host { host, port }) if bind.port() > 0 => Ok(Remote { bind, host, port }),
+        _ => Err("port 0: want the port at which the server listens, 1 to 65535".to_owned()),
+    }
+}
+
+fn parse_fixed(text: &str) -> Result<(SocketAddr, Target), String> {
+    match split(text)[..] {
+        [port, host, hostport] => Ok((parse_bind(None, port)?, parse_target(host, hostport)?)),
+        [bind, port, host, hostport] => Ok((parse_bind(Some(bind), port)?, parse_target(host, hostport)?)),
+        _ => Err("want [BIND:]PORT:HOST:HOSTPORT, IPv6 addresses in brackets".to_owned()),
+    }
 }
 
 /// Parses the value of -D.
@@ -113,6 +148,9 @@ mod tests {
             let error = parse_local(text).unwrap_err();
             assert!(error.contains(want), "{text}: {error}");
         }
+        let remote = parse_remote("*:8080:localhost:80").unwrap();
+        assert_eq!(remote.to_string(), "-R 0.0.0.0:8080:localhost:80");
+        assert!(parse_remote("0:a:80").unwrap_err().contains("want the port at which the server listens"));
         assert_eq!(parse_dynamic("1080").unwrap().to_string(), "-D 127.0.0.1:1080");
         assert_eq!(parse_dynamic("[::]:1080").unwrap().to_string(), "-D [::]:1080");
         assert!(parse_dynamic("a:b:1").is_err() && parse_dynamic("x").is_err());
