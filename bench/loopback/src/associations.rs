@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::children::Process;
 use crate::document::{put, spread};
 use crate::job::{MESSAGES, SMALL};
-use crate::stacks::MANY;
+use crate::stacks::{MANY, title};
 use crate::table::titled;
 
 /// Numbers of associations.
@@ -107,7 +107,7 @@ fn written(rows: &[(&str, usize, Vec<Found>)], rounds: usize) -> String {
          | associations | | set-ups/s | CPU µs per set-up | KB each | CPU µs per message | ended/s |\n|---|---|---|---|---|---|---|\n"
     );
     for (stack, count, found) in rows {
-        let title = if *stack == "msctp" { "**msctp**".to_owned() } else { titled(stack_title(stack)) };
+        let title = titled(title(stack));
         let Some((rate, least, most)) = spread(found, |one| one.set_ups) else {
             let _ = writeln!(text, "| {count} | {title} | failed | | | | |");
             continue;
@@ -130,8 +130,4 @@ fn written(rows: &[(&str, usize, Vec<Found>)], rounds: usize) -> String {
         );
     }
     text
-}
-
-fn stack_title(stack: &str) -> &str {
-    if stack == "rtc" { "rtc-sctp" } else { stack }
 }

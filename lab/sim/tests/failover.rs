@@ -31,7 +31,7 @@ fn run(options: &str) -> Summary {
         );
     }
     text += &format!(
-        "[sctp.default]\nreceive_buffer = 131072\nhb_max_burst = 9\n{options}\n\
+        "[sctp.default]\nreceive_buffer = 131072\n{options}\n\
          [[association]]\nname = \"x\"\nclient = \"client\"\nserver = \"server\"\n\
          client_addresses = [\"10.0.1.1\", \"10.0.2.1\", \"10.0.3.1\"]\n\
          server_addresses = [\"10.1.1.1\", \"10.1.2.1\", \"10.1.3.1\"]\nsctp = \"default\"\n\

@@ -1,5 +1,8 @@
-//! msctp in its mobile profile. It follows the interfaces itself and receives no hint.
+//! msctp in its mobile profile, encrypted. It follows the interfaces itself and receives no hint.
 
+use std::sync::Arc;
+
+use msctp::security::{AnyPeer, Identity, Tls, provider};
 use msctp::{Config, DEFAULT_PORT, Endpoint, EndpointOptions, Mobility, Peer};
 use msctp_schemes::policies::{PolicyConfig, policy};
 
@@ -8,7 +11,9 @@ use crate::Failure;
 use crate::arrivals::Log;
 
 fn config(name: Option<&str>) -> Result<Config, Failure> {
-    let mut config = Config::mobile();
+    let identity = Identity::self_signed(provider(), &Identity::generate_key()?)?;
+    let protection = Tls::new(identity.config(Arc::new(AnyPeer))?).required();
+    let mut config = Config { protection, ..Config::mobile() };
     if let Some(name) = name {
         config.handover_policy = policy(name, &PolicyConfig::default())?;
     }

@@ -21,7 +21,18 @@ pub struct Stack {
 
 /// All stacks, in the order of the table.
 pub const STACKS: &[Stack] = &[
-    Stack { name: "msctp", title: "**msctp**", server: msctp::server, client: msctp::client },
+    Stack {
+        name: "msctp",
+        title: "**msctp** (encrypts)",
+        server: |job| msctp::server(job, true),
+        client: |job| msctp::client(job, true),
+    },
+    Stack {
+        name: "msctp-clear",
+        title: "**msctp**, in clear",
+        server: |job| msctp::server(job, false),
+        client: |job| msctp::client(job, false),
+    },
     Stack {
         name: "rtc",
         title: "rtc-sctp, GSO in the driver",
@@ -79,11 +90,18 @@ pub fn client(name: &str, job: &Job) -> Result<(), String> {
 }
 
 /// Stacks measured with many associations. Their `len` is the number of associations.
-pub const MANY: [&str; 3] = ["msctp", "rtc", "sctp-proto"];
+pub const MANY: [&str; 5] = ["msctp", "quinn", "msctp-clear", "rtc", "sctp-proto"];
+
+/// Returns the title of a stack, with its version.
+pub fn title(name: &str) -> &'static str {
+    STACKS.iter().find(|stack| stack.name == name).map_or("?", |stack| stack.title)
+}
 
 pub fn hold(name: &str, job: &Job) -> Result<(), String> {
     match name {
-        "msctp" => msctp::hold(job),
+        "msctp" => msctp::hold(job, true),
+        "msctp-clear" => msctp::hold(job, false),
+        "quinn" => quic::hold(job),
         "rtc" => sans_io::rtc_hold(job),
         "sctp-proto" => sans_io::proto_hold(job),
         _ => Err(format!("no stack {name}: there are {}", MANY.join(" "))),
@@ -92,7 +110,9 @@ pub fn hold(name: &str, job: &Job) -> Result<(), String> {
 
 pub fn open(name: &str, job: &Job) -> Result<(), String> {
     match name {
-        "msctp" => msctp::open(job),
+        "msctp" => msctp::open(job, true),
+        "msctp-clear" => msctp::open(job, false),
+        "quinn" => quic::open(job),
         "rtc" => sans_io::rtc_open(job),
         "sctp-proto" => sans_io::proto_open(job),
         _ => Err(format!("no stack {name}: there are {}", MANY.join(" "))),

@@ -1,24 +1,35 @@
-//! The project's asynchronous crate, as `msctp perf` uses it.
+//! The project's asynchronous crate, as `msctp perf` uses it: encrypted with keys from TLS 1.3, or in clear.
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use msctp::{Pmtu, Association, Config, DEFAULT_PORT, Endpoint, EndpointOptions};
+use msctp::security::{AnyPeer, Identity, Tls, provider};
+use msctp::{Association, Config, DEFAULT_PORT, Endpoint, EndpointOptions, Pmtu};
 use tokio::task::{JoinSet, LocalSet};
 
 use crate::job::{AT_ONCE, Job, MESSAGES, MTU, SMALL, STEADY, Tally, block_on, failed, pause, ready};
 
-fn config() -> Config {
-    Config { pmtu: Pmtu::UpTo(MTU), ..Config::mobile() }
+/// Returns the options of an end. `encrypted`: with a new key of its own, for a peer with any key.
+fn config(encrypted: bool) -> Result<Arc<Config>, String> {
+    let mut config = Config { pmtu: Pmtu::UpTo(MTU), ..Config::mobile() };
+    if encrypted {
+        let key = Identity::generate_key().map_err(|e| failed("key")(&e))?;
+        let identity = Identity::self_signed(provider(), &key).map_err(|e| failed("key")(&e))?;
+        config.protection =
+            Tls::new(identity.config(Arc::new(AnyPeer)).map_err(|e| failed("key")(&e))?).required();
+    }
+    Ok(Arc::new(config))
 }
 
-pub fn server(job: &Job) -> Result<(), String> {
+pub fn server(job: &Job, encrypted: bool) -> Result<(), String> {
+    let config = config(encrypted)?;
     block_on(async {
         let endpoint =
             Endpoint::bind(&EndpointOptions::new([job.address])).map_err(|e| failed("bind")(&e))?;
-        endpoint.listen(DEFAULT_PORT, config()).map_err(|e| failed("listen")(&e))?;
+        endpoint.listen(DEFAULT_PORT, config).map_err(|e| failed("listen")(&e))?;
         ready();
         let association = endpoint.accept(DEFAULT_PORT).await.ok_or("the endpoint has ended")?;
         let mut tally = Tally::default();
@@ -32,11 +43,12 @@ pub fn server(job: &Job) -> Result<(), String> {
     })
 }
 
-pub fn client(job: &Job) -> Result<(), String> {
+pub fn client(job: &Job, encrypted: bool) -> Result<(), String> {
+    let config = config(encrypted)?;
     block_on(async {
         let endpoint = Endpoint::bind(&EndpointOptions::new([job.own()])).map_err(|e| failed("bind")(&e))?;
         let association =
-            endpoint.connect(job.address, config()).await.map_err(|e| failed("connecting")(&e))?;
+            endpoint.connect(job.address, config).await.map_err(|e| failed("connecting")(&e))?;
         let message = Bytes::from(vec![0x5a; job.len]);
         let begin = Instant::now();
         while begin.elapsed() < job.time {
@@ -47,13 +59,15 @@ pub fn client(job: &Job) -> Result<(), String> {
 }
 
 /// Accepts `len` associations, each read by its own task.
-pub fn hold(job: &Job) -> Result<(), String> {
+pub fn hold(job: &Job, encrypted: bool) -> Result<(), String> {
+    let config = config(encrypted)?;
     let tally = Rc::new(RefCell::new(Tally::default()));
     let readers = LocalSet::new();
     block_on(readers.run_until(async {
-        let endpoint =
-            Endpoint::bind(&EndpointOptions::new([job.address])).map_err(|e| failed("bind")(&e))?;
-        endpoint.listen(DEFAULT_PORT, config()).map_err(|e| failed("listen")(&e))?;
+        let mut options = EndpointOptions::new([job.address]);
+        options.core.max_associations_per_peer = options.core.max_associations;
+        let endpoint = Endpoint::bind(&options).map_err(|e| failed("bind")(&e))?;
+        endpoint.listen(DEFAULT_PORT, config).map_err(|e| failed("listen")(&e))?;
         ready();
         for _ in 0..job.len {
             let association = endpoint.accept(DEFAULT_PORT).await.ok_or("the endpoint has ended")?;
@@ -71,12 +85,13 @@ pub fn hold(job: &Job) -> Result<(), String> {
 }
 
 /// Sets up `len` associations, sends small messages over all of them in turn, and ends them.
-pub fn open(job: &Job) -> Result<(), String> {
+pub fn open(job: &Job, encrypted: bool) -> Result<(), String> {
+    let config = config(encrypted)?;
     block_on(async {
         let endpoint = Endpoint::bind(&EndpointOptions::new([job.own()])).map_err(|e| failed("bind")(&e))?;
         pause("begin", 0)?;
         let begin = Instant::now();
-        let associations = set_up(&endpoint, job).await?;
+        let associations = set_up(&endpoint, job, &config).await?;
         pause("opened", begin.elapsed().as_nanos())?;
         let sent = send_in_turn(&associations).await?;
         pause("sent", u128::from(sent))?;
@@ -87,12 +102,12 @@ pub fn open(job: &Job) -> Result<(), String> {
     })
 }
 
-async fn set_up(endpoint: &Endpoint, job: &Job) -> Result<Vec<Association>, String> {
+async fn set_up(endpoint: &Endpoint, job: &Job, config: &Arc<Config>) -> Result<Vec<Association>, String> {
     let (mut begun, mut up) = (JoinSet::new(), Vec::with_capacity(job.len));
     while up.len() < job.len {
         while begun.len() < AT_ONCE && up.len() + begun.len() < job.len {
-            let (endpoint, address) = (endpoint.clone(), job.address);
-            begun.spawn(async move { endpoint.connect(address, config()).await });
+            let (endpoint, address, config) = (endpoint.clone(), job.address, Arc::clone(config));
+            begun.spawn(async move { endpoint.connect(address, config).await });
         }
         let Some(connected) = begun.join_next().await else { break };
         up.push(connected.map_err(|e| failed("connecting")(&e))?.map_err(|e| failed("connecting")(&e))?);

@@ -1,15 +1,18 @@
 //! quinn with one stream; a write stands for a message. Encrypts.
 
+use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use quinn::rustls::RootCertStore;
 use quinn::rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
-use quinn::{ClientConfig, Endpoint, ServerConfig, TransportConfig, VarInt};
+use quinn::{ClientConfig, Connection, Endpoint, ServerConfig, TransportConfig, VarInt};
+use tokio::task::{JoinSet, LocalSet};
 
-use crate::job::{Job, Tally, block_on, failed, ready};
+use crate::job::{AT_ONCE, Job, MESSAGES, SMALL, STEADY, Tally, block_on, failed, pause, ready};
 
 const NAME: &str = "localhost";
 /// The larger windows, in bytes.
@@ -30,15 +33,20 @@ fn transport(large: bool) -> Arc<TransportConfig> {
     Arc::new(transport)
 }
 
-pub fn server(job: &Job, large: bool) -> Result<(), String> {
+/// Makes a certificate, stores it for the client, and returns a server's options.
+fn server_config(job: &Job, large: bool) -> Result<ServerConfig, String> {
     let made =
         rcgen::generate_simple_self_signed([NAME.to_owned()]).map_err(|e| failed("certificate")(&e))?;
-    let file = certificate_file(job.address);
-    std::fs::write(&file, made.cert.der()).map_err(|e| failed("certificate")(&e))?;
+    std::fs::write(certificate_file(job.address), made.cert.der()).map_err(|e| failed("certificate")(&e))?;
     let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
     let mut config = ServerConfig::with_single_cert(vec![made.cert.der().clone()], key.into())
         .map_err(|e| failed("certificate")(&e))?;
     config.transport_config(transport(large));
+    Ok(config)
+}
+
+pub fn server(job: &Job, large: bool) -> Result<(), String> {
+    let config = server_config(job, large)?;
     block_on(async {
         let endpoint = Endpoint::server(config, job.address).map_err(|e| failed("bind")(&e))?;
         ready();
@@ -54,18 +62,23 @@ pub fn server(job: &Job, large: bool) -> Result<(), String> {
         tally.report();
         connection.close(0_u32.into(), b"");
         endpoint.wait_idle().await;
-        let _ = std::fs::remove_file(file);
+        let _ = std::fs::remove_file(certificate_file(job.address));
         Ok(())
     })
 }
 
-pub fn client(job: &Job, large: bool) -> Result<(), String> {
+fn client_config(job: &Job, large: bool) -> Result<ClientConfig, String> {
     let certificate = std::fs::read(certificate_file(job.address)).map_err(|e| failed("certificate")(&e))?;
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from(certificate)).map_err(|e| failed("certificate")(&e))?;
     let mut config =
         ClientConfig::with_root_certificates(Arc::new(roots)).map_err(|e| failed("certificate")(&e))?;
     config.transport_config(transport(large));
+    Ok(config)
+}
+
+pub fn client(job: &Job, large: bool) -> Result<(), String> {
+    let config = client_config(job, large)?;
     block_on(async {
         let endpoint = Endpoint::client(job.own()).map_err(|e| failed("bind")(&e))?;
         let connecting =
@@ -81,4 +94,87 @@ pub fn client(job: &Job, large: bool) -> Result<(), String> {
         connection.closed().await;
         Ok(())
     })
+}
+
+/// Accepts `len` connections, each read by its own task.
+pub fn hold(job: &Job) -> Result<(), String> {
+    let config = server_config(job, false)?;
+    let tally = Rc::new(RefCell::new(Tally::default()));
+    block_on(LocalSet::new().run_until(async {
+        let endpoint = Endpoint::server(config, job.address).map_err(|e| failed("bind")(&e))?;
+        ready();
+        let mut connected = JoinSet::new();
+        for _ in 0..job.len {
+            let incoming = endpoint.accept().await.ok_or("the endpoint has ended")?;
+            let tally = Rc::clone(&tally);
+            connected.spawn_local(async move {
+                let Ok(connection) = incoming.await else { return };
+                while let Ok(mut stream) = connection.accept_uni().await {
+                    while let Ok(Some(chunk)) = stream.read_chunk(usize::MAX, true).await {
+                        tally.borrow_mut().add(chunk.bytes.len());
+                    }
+                }
+            });
+        }
+        while connected.join_next().await.is_some() {}
+        endpoint.wait_idle().await;
+        tally.borrow().report();
+        let _ = std::fs::remove_file(certificate_file(job.address));
+        Ok(())
+    }))
+}
+
+/// Sets up `len` connections, sends small messages over all of them in turn on a stream of each, and ends
+/// them.
+pub fn open(job: &Job) -> Result<(), String> {
+    let config = client_config(job, false)?;
+    block_on(async {
+        let mut endpoint = Endpoint::client(job.own()).map_err(|e| failed("bind")(&e))?;
+        endpoint.set_default_client_config(config);
+        pause("begin", 0)?;
+        let begin = Instant::now();
+        let connections = set_up(&endpoint, job).await?;
+        pause("opened", begin.elapsed().as_nanos())?;
+        let sent = send_in_turn(&connections).await?;
+        pause("sent", u128::from(sent))?;
+        let begin = Instant::now();
+        for connection in &connections {
+            connection.close(0_u32.into(), b"");
+        }
+        drop(connections);
+        endpoint.wait_idle().await;
+        pause("closed", begin.elapsed().as_nanos())
+    })
+}
+
+async fn set_up(endpoint: &Endpoint, job: &Job) -> Result<Vec<Connection>, String> {
+    let (mut begun, mut up) = (JoinSet::new(), Vec::with_capacity(job.len));
+    while up.len() < job.len {
+        while begun.len() < AT_ONCE && up.len() + begun.len() < job.len {
+            let connecting = endpoint.connect(job.address, NAME).map_err(|e| failed("connecting")(&e))?;
+            begun.spawn(connecting);
+        }
+        let Some(connected) = begun.join_next().await else { break };
+        up.push(connected.map_err(|e| failed("connecting")(&e))?.map_err(|e| failed("connecting")(&e))?);
+    }
+    Ok(up)
+}
+
+async fn send_in_turn(connections: &[Connection]) -> Result<u32, String> {
+    let message = [0x5a; SMALL];
+    let mut streams = Vec::with_capacity(connections.len());
+    for connection in connections {
+        streams.push(connection.open_uni().await.map_err(|e| failed("stream")(&e))?);
+    }
+    let (begin, mut sent, mut next) = (Instant::now(), 0, 0);
+    while begin.elapsed() < STEADY {
+        let due = (begin.elapsed().as_secs_f64() * f64::from(MESSAGES)) as u32;
+        while sent < due {
+            streams[next].write_all(&message).await.map_err(|e| failed("writing")(&e))?;
+            next = (next + 1) % streams.len();
+            sent += 1;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    Ok(sent)
 }

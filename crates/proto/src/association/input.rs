@@ -423,10 +423,6 @@ impl Association {
         if seen.marked {
             self.note_mark(now, at, seen);
         }
-        if self.inbound.is_tuned() {
-            let rtt = self.path_of(at).and_then(|path| self.paths.get(path)).and_then(|path| path.rtt.srtt());
-            self.inbound.tune(now, rtt);
-        }
         self.output.sack_to = Some(at);
         self.answer_data_by_shutdown();
         if self.reconfig.has_deferred() {

@@ -38,8 +38,6 @@ pub struct Config {
     /// HB.interval, 30 s; [`Span::ZERO`] sends no heartbeats but those that confirm an address (RFC 9260
     /// §8.3).
     pub hb_interval: Span,
-    /// HB.Max.Burst, 1: heartbeats per RTO that confirm addresses (RFC 9260 §5.4).
-    pub hb_max_burst: u32,
     /// Path.Max.Retrans, 5 (RFC 9260 §8.2).
     pub path_max_retrans: u32,
     /// Failover from a path that stops answering (RFC 7829).
@@ -77,10 +75,6 @@ pub struct Config {
     /// A queued message and a sent chunk count as at least 256 bytes, about their cost in memory: 8192
     /// messages of one byte fit.
     pub send_buffer: u32,
-    /// Largest size in bytes to which the receive buffer grows (dynamic right-sizing), at least
-    /// `receive_buffer`. It grows when the application read more than half of it in a round trip. `None`, the
-    /// default: it does not grow.
-    pub max_receive_buffer: Option<u32>,
     /// The PMTU of each path: discovered (RFC 8899) up to 1500 bytes, or fixed.
     pub pmtu: Pmtu,
     /// Max.Burst, 4 packets; 0 means no limit (RFC 9260 §6.1 rule D).
@@ -148,7 +142,6 @@ impl Default for Config {
             rto_min: Span::from_secs(1),
             rto_max: Span::from_secs(60),
             hb_interval: Span::from_secs(30),
-            hb_max_burst: 1,
             path_max_retrans: 5,
             failover: FailoverConfig::default(),
             moves: Moves::Standard,
@@ -161,7 +154,6 @@ impl Default for Config {
             max_gap_blocks: u32::MAX,
             receive_buffer: 1 << 20,
             send_buffer: 2 << 20,
-            max_receive_buffer: None,
             pmtu: Pmtu::default(),
             max_burst: 4,
             retransmission_path: RetransmissionPath::Alternate,
@@ -280,13 +272,6 @@ impl Config {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
         //# The Advertised Receiver Window Credit MUST NOT be smaller than 1500.
         within("receive_buffer", self.receive_buffer, 1500.., " bytes")?;
-        let max = self.max_receive_buffer.unwrap_or(self.receive_buffer);
-        check(
-            max >= self.receive_buffer,
-            "max_receive_buffer",
-            max,
-            format_args!("at least receive_buffer ({})", self.receive_buffer),
-        )?;
         within("send_buffer", self.send_buffer, 1500.., " bytes")?;
         within("pmtu", self.pmtu.max(), MIN_PMTU..=MAX_PMTU, " bytes")?;
         // RFC 9260 §3.3.2: a value of 0 MUST NOT be used
@@ -315,7 +300,7 @@ impl From<&Config> for PathsConfig {
                 ..RtoConfig::default()
             },
             hb_interval: config.hb_interval,
-            hb_max_burst: config.hb_max_burst,
+            hb_max_burst: config.moves.hb_max_burst(),
             path_max_retrans: config.path_max_retrans,
             failover: config.failover,
             overlap: config.moves.is_fast(),
@@ -351,7 +336,6 @@ impl From<&Config> for InboundConfig {
     fn from(config: &Config) -> Self {
         Self {
             receive_buffer: config.receive_buffer,
-            max_receive_buffer: config.max_receive_buffer,
             pmtu: config.pmtu.max(),
             sack_delay: config.sack_delay,
             sack_frequency: config.sack_frequency,
@@ -366,7 +350,7 @@ mod tests {
 
     /// Maximum number of options of an association. Each is a liability: merge or remove one before adding
     /// another.
-    const MOST_OPTIONS: usize = 47;
+    const MOST_OPTIONS: usize = 45;
 
     /// Returns the names of the options: the fields of `Config` and of the structs nested in it that group
     /// options.

@@ -34,7 +34,6 @@ impl Config {
     ///   soon detected.
     /// - HB.interval is 10 s: an idle path is known to work, and NATs that forget a mapping after 15 s keep
     ///   it.
-    /// - HB.Max.Burst is 4: a few new addresses are confirmed in one round trip.
     /// - Association.Max.Retrans is 40: the association survives minutes without a network. Failover at the
     ///   first timeout makes several paths count errors, but RFC 9260's limit of 10 assumes one path.
     /// - Each path sends at its delivery rate (BBR), and Startup ends when the round trip shows a queue. Slow
@@ -60,7 +59,6 @@ impl Config {
             rto_min: Span::from_millis(400),
             rto_max: Span::from_secs(10),
             hb_interval: Span::from_secs(10),
-            hb_max_burst: 4,
             assoc_max_retrans: 40,
             spurious_timeouts: SpuriousTimeouts::Undo,
             ..Self::default()

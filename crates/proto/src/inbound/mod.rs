@@ -18,7 +18,6 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod tsn_map;
-mod tuning;
 mod window;
 
 use msctp_units::{Span, Time};
@@ -81,8 +80,6 @@ pub(crate) struct SackSummary {
 pub(crate) struct InboundConfig {
     /// Bytes for data received and not yet read.
     pub receive_buffer: u32,
-    /// Size to which the receive buffer may grow, in bytes; `None`: it does not grow.
-    pub max_receive_buffer: Option<u32>,
     /// Largest IP packet in bytes, header included.
     pub pmtu: u32,
     /// SACK.Delay.
@@ -119,14 +116,10 @@ impl Inbound {
     pub(crate) fn new(config: &InboundConfig, initial_tsn: Tsn, streams: u16) -> Self {
         Self {
             map: TsnMap::new(initial_tsn),
-            window: ReceiveWindow::new(
-                config.receive_buffer,
-                config.max_receive_buffer,
-                config.pmtu.saturating_sub(PACKET_OVERHEAD),
-            ),
+            window: ReceiveWindow::new(config.receive_buffer, config.pmtu.saturating_sub(PACKET_OVERHEAD)),
             reassembly: Rare::default(),
             ordering: Ordering::new(),
-            slab: Slab::new(config.max_receive_buffer.unwrap_or(config.receive_buffer) as usize),
+            slab: Slab::new(config.receive_buffer as usize),
             clock: SackClock::new(config.sack_delay, config.sack_frequency),
             duplicates: Vec::new(),
             max_gap_blocks: usize::try_from(config.max_gap_blocks).unwrap_or(usize::MAX),
@@ -315,17 +308,6 @@ impl Inbound {
             }
         };
         self.ordering.arrive(arrived, last <= self.map.cum_tsn_ack())
-    }
-
-    /// Returns whether the receive buffer may grow: the caller then calls [`tune`](Self::tune).
-    pub(crate) fn is_tuned(&self) -> bool {
-        self.window.is_tuned()
-    }
-
-    /// Grows the receive buffer if it limits the sender (`BufferConfig::max_receive_buffer`). Call this after
-    /// a packet with DATA. `rtt`: of its path, if known.
-    pub(crate) fn tune(&mut self, now: Time, rtt: Option<Span>) {
-        self.window.tune(now, rtt);
     }
 
     /// Delivers a message in part (RFC 9260 §11.1.7), when nothing can be read and no more can be held.

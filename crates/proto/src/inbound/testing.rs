@@ -81,7 +81,6 @@ impl Receiver {
         let buffer = [1500, 4000, 20_000, 65_536][usize::from(setup >> 1 & 3)];
         let config = InboundConfig {
             receive_buffer: buffer,
-            max_receive_buffer: None,
             pmtu: 1500,
             sack_delay: Span::from_millis(200),
             sack_frequency: 2,

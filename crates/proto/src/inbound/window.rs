@@ -1,8 +1,5 @@
 //! [`ReceiveWindow`]: the value of a_rwnd (RFC 9260 §6.2 A to D). Counts bytes, holds none.
 
-use msctp_units::{Span, Time};
-
-use super::tuning::Tuning;
 use crate::message::MIN_CHARGE;
 
 /// Multiple of the buffer that may be held for chunks that fill holes, and for one message.
@@ -26,16 +23,14 @@ pub(super) struct ReceiveWindow {
     stretched: bool,
     /// The edge announced then.
     stretched_edge: u64,
-    /// Grows the buffer with the path's bandwidth-delay product; `None` if the size is fixed.
-    tuning: Option<Box<Tuning>>,
     /// The association's share of `EndpointConfig::receive_memory`.
     share: u64,
 }
 
 impl ReceiveWindow {
-    /// Creates the window. `size`: receive buffer in bytes, announced in INIT or INIT ACK; it may grow to
-    /// `max`. `packet`: user bytes of a full packet.
-    pub(super) fn new(size: u32, max: Option<u32>, packet: u32) -> Self {
+    /// Creates the window. `size`: receive buffer in bytes, announced in INIT or INIT ACK. `packet`:
+    /// user bytes of a full packet.
+    pub(super) fn new(size: u32, packet: u32) -> Self {
         let size = u64::from(size);
         Self {
             size,
@@ -48,7 +43,6 @@ impl ReceiveWindow {
             closed: false,
             stretched: false,
             stretched_edge: 0,
-            tuning: max.map(|max| Box::new(Tuning::new(max))),
             share: u64::MAX,
         }
     }
@@ -129,28 +123,9 @@ impl ReceiveWindow {
     /// Notes that a SACK with this [`a_rwnd`](Self::a_rwnd) was sent.
     pub(super) fn announce(&mut self, a_rwnd: u32) {
         self.closed = a_rwnd == 0;
-        let before = self.edge;
         self.edge = self.next_edge();
         if self.stretched {
             self.stretched_edge = self.edge;
-        }
-        if let Some(tuning) = &mut self.tuning
-            && self.edge > before
-        {
-            tuning.on_announced(before);
-        }
-    }
-
-    /// Returns whether the buffer may grow: the caller then calls [`tune`](Self::tune).
-    pub(super) fn is_tuned(&self) -> bool {
-        self.tuning.is_some()
-    }
-
-    /// Grows the buffer if the application reads faster than the buffer lets the peer send. Call this after a
-    /// packet with data. `rtt`: of its path, if known.
-    pub(super) fn tune(&mut self, now: Time, rtt: Option<Span>) {
-        if let Some(tuning) = &mut self.tuning {
-            self.size = tuning.on_data(now, self.received, rtt, self.size);
         }
     }
 
@@ -181,9 +156,6 @@ impl ReceiveWindow {
     /// Notes that the application read `len` bytes of `chunks` chunks.
     pub(super) fn release(&mut self, len: usize, chunks: u32) {
         debug_assert!(self.held_bytes >= len as u64 && self.held_chunks >= u64::from(chunks));
-        if let Some(tuning) = &mut self.tuning {
-            tuning.on_read(len);
-        }
         self.held_bytes = self.held_bytes.saturating_sub(len as u64);
         self.held_chunks = self.held_chunks.saturating_sub(u64::from(chunks));
     }
@@ -211,7 +183,7 @@ mod tests {
 
     #[test]
     fn rfc9260_6_2_b_and_c() {
-        let mut window = ReceiveWindow::new(65_536, None, 1432);
+        let mut window = ReceiveWindow::new(65_536, 1432);
         assert_eq!(window.a_rwnd(), 65_536);
         window.hold(1452);
         assert_eq!(window.a_rwnd(), 65_536 - 1452);
@@ -226,7 +198,7 @@ mod tests {
     //# window syndrome (SWS)
     #[test]
     fn rfc9260_6_2_silly_window_syndrome() {
-        let mut window = ReceiveWindow::new(4000, None, 1000);
+        let mut window = ReceiveWindow::new(4000, 1000);
         for _ in 0..4 {
             window.hold(1000);
         }
@@ -244,7 +216,7 @@ mod tests {
     //# them.
     #[test]
     fn rfc9260_6_2_update_after_a_quarter() {
-        let mut window = ReceiveWindow::new(8000, None, 1000);
+        let mut window = ReceiveWindow::new(8000, 1000);
         for _ in 0..8 {
             window.hold(1000);
         }
@@ -259,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_buffer_full_of_one_message_is_stretched_and_granted_data_is_accepted() {
-        let mut window = ReceiveWindow::new(8000, None, 1000);
+        let mut window = ReceiveWindow::new(8000, 1000);
         for _ in 0..7 {
             window.hold(1000);
             window.stretch(true);
@@ -285,7 +257,7 @@ mod tests {
     #[test]
     fn many_tiny_chunks_close_the_window() {
         let size = 100 * MIN_CHARGE;
-        let mut window = ReceiveWindow::new(size as u32, None, 1000);
+        let mut window = ReceiveWindow::new(size as u32, 1000);
         for _ in 0..99 {
             window.hold(1);
         }
@@ -297,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_window_that_tiny_chunks_closed_is_opened_by_a_sack_of_its_own() {
-        let mut window = ReceiveWindow::new(20 * MIN_CHARGE as u32, None, 1000);
+        let mut window = ReceiveWindow::new(20 * MIN_CHARGE as u32, 1000);
         for _ in 0..20 {
             window.hold(1);
         }
@@ -312,7 +284,7 @@ mod tests {
     #[test]
     fn the_edge_never_moves_back() {
         let size = 200 * MIN_CHARGE as u32;
-        let mut window = ReceiveWindow::new(size, None, 1000);
+        let mut window = ReceiveWindow::new(size, 1000);
         // 100 chunks of 1 byte are charged half the buffer
         for _ in 0..100 {
             window.hold(1);
@@ -325,26 +297,5 @@ mod tests {
         assert_eq!(window.a_rwnd(), size - 150);
         window.release(1, 1);
         assert_eq!(window.a_rwnd(), size - 150);
-    }
-
-    #[test]
-    fn a_buffer_that_grows_only_moves_the_edge_forward() {
-        let mut window = ReceiveWindow::new(64_000, Some(1 << 20), 1000);
-        let (mut edge, mut sent) = (64_000, 0);
-        for round in 0..20u64 {
-            let now = Time::ZERO + Span::from_millis(100 * round);
-            // The sender uses up what it was granted; all is read but for what the last packet brought.
-            while sent + 1000 <= edge {
-                sent += 1000;
-                window.hold(1000);
-                window.tune(now, Some(Span::from_millis(100)));
-                window.release(1000, 1);
-            }
-            window.announce(window.a_rwnd());
-            let next = sent + u64::from(window.a_rwnd());
-            assert!(next >= edge, "{next} after {edge}");
-            edge = next;
-        }
-        assert_eq!(window.a_rwnd(), 1 << 20);
     }
 }

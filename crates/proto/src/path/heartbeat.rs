@@ -359,7 +359,7 @@ impl Paths {
             schedule.burst = 0;
             schedule.burst_until = now + rto;
         }
-        let pass = schedule.burst < self.config.hb_max_burst.max(1);
+        let pass = schedule.burst < self.config.hb_max_burst;
         schedule.burst += u32::from(pass);
         pass
     }

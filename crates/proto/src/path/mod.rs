@@ -70,7 +70,7 @@ pub(crate) struct PathsConfig {
     pub rto: RtoConfig,
     /// HB.interval; [`Span::ZERO`] limits heartbeats to verification and requests (RFC 9260 §8.3).
     pub hb_interval: Span,
-    /// HB.Max.Burst: verification heartbeats per RTO over all paths, at least 1 (RFC 9260 §5.4).
+    /// HB.Max.Burst: verification heartbeats per RTO over all paths (RFC 9260 §5.4).
     pub hb_max_burst: u32,
     /// Path.Max.Retrans (RFC 9260 §8.2).
     pub path_max_retrans: u32,

@@ -153,8 +153,6 @@ pub(crate) struct Tuning {
     pub(crate) initial_ssthresh: u32,
     pub(crate) outbound_streams: u16,
     pub(crate) max_inbound_streams: u16,
-    /// Largest factor by which the receive buffer grows; 0: fixed.
-    pub(crate) buffer_growth: u32,
     /// The peer must also sign data and SACKs.
     pub(crate) demands_data: bool,
     /// RACK-TLP and PRR.
@@ -203,7 +201,6 @@ impl Tuning {
         initial_ssthresh: 0,
         outbound_streams: 10,
         max_inbound_streams: u16::MAX,
-        buffer_growth: 0,
         demands_data: false,
         rack: false,
         prr: false,
@@ -257,7 +254,6 @@ impl Tuning {
             outbound_streams: self.outbound_streams,
             max_inbound_streams: self.max_inbound_streams,
             max_segments: self.max_segments,
-            max_receive_buffer: (self.buffer_growth > 0).then(|| self.max_receive_buffer()),
             protection: setup.protection(),
             auth: if plain {
                 AuthConfig::without()
@@ -291,10 +287,6 @@ impl Tuning {
             },
             ..Config::default()
         }
-    }
-
-    pub(crate) fn max_receive_buffer(&self) -> u32 {
-        self.receive_buffer * self.buffer_growth.max(1)
     }
 
     /// Returns the options that differ from `DEFAULT`, as Rust code.

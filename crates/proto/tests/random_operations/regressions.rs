@@ -681,7 +681,6 @@ fn messages_longer_than_the_buffer_arrive_at_the_rate_of_the_path() {
             rto_max_ms: 3000,
             hb_interval_ms: 500,
             receive_buffer: 65536,
-            buffer_growth: 64,
             interleaving: true,
             ..Tuning::DEFAULT
         },

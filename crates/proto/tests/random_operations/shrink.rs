@@ -238,7 +238,6 @@ const TUNING_CHANGES: &[fn(&mut Tuning)] = &[
     |t| t.initial_ssthresh = Tuning::DEFAULT.initial_ssthresh,
     |t| t.outbound_streams = Tuning::DEFAULT.outbound_streams,
     |t| t.max_inbound_streams = Tuning::DEFAULT.max_inbound_streams,
-    |t| t.buffer_growth = Tuning::DEFAULT.buffer_growth,
     |t| t.demands_data = Tuning::DEFAULT.demands_data,
     |t| t.rack = Tuning::DEFAULT.rack,
     |t| t.prr = Tuning::DEFAULT.prr,

@@ -142,7 +142,7 @@ impl Watch {
         Self {
             flows: Default::default(),
             pmtu: Side::BOTH.map(|side| of(side).pmtu as usize),
-            receive_buffer: Side::BOTH.map(|side| u64::from(of(side).max_receive_buffer())),
+            receive_buffer: Side::BOTH.map(|side| u64::from(of(side).receive_buffer)),
             disturbed: false,
             seen: Seen::default(),
             hash: 0,

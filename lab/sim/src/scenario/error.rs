@@ -84,6 +84,8 @@ const REMOVED_KEYS: &[(&str, &str)] = &[
     ("pmtu_base", "discovery begins with 1200 bytes, 1280 on IPv6"),
     ("pmtu_raise_interval", "a new search follows 600s after one that ended below `pmtu`"),
     ("prr", "set `loss_recovery` to \"prr\" or \"rack-prr\""),
+    ("hb_max_burst", "`moves = \"fast\"` has HB.Max.Burst 4, `moves = \"standard\"` 1"),
+    ("max_receive_buffer", "set `receive_buffer`: memory is taken as data arrives"),
     ("qos", "`policy.qos.delay` is `policy.qos_delay`; `policy.qos.raise_rto` is gone"),
 ];
 

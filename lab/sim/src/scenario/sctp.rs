@@ -121,7 +121,6 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
     if let Some(ssthresh) = section.integer("initial_ssthresh", 1, i128::from(i64::MAX))? {
         config.controller = config.controller.with_initial_ssthresh(ssthresh);
     }
-    config.max_receive_buffer = section.integer("max_receive_buffer", 0, i128::from(u32::MAX))?;
     policy::read(&section, &mut config)?;
     Ok(SctpProfile { name, config })
 }
@@ -206,7 +205,6 @@ fn numbers(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem
         ("receive_buffer", &mut config.receive_buffer),
         ("send_buffer", &mut config.send_buffer),
         ("max_burst", &mut config.max_burst),
-        ("hb_max_burst", &mut config.hb_max_burst),
     ] {
         if let Some(number) = section.integer(key, 0, i128::from(u32::MAX))? {
             *field = number;

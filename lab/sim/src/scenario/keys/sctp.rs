@@ -171,13 +171,6 @@ pub(in crate::scenario) const SCTP: Table = Table {
             "Inbound streams to accept at most.",
         ),
         key(
-            "hb_max_burst",
-            Kind::Integer("heartbeats", 0, U32),
-            "1",
-            "4",
-            "HB.Max.Burst: heartbeats per RTO that confirm addresses.",
-        ),
-        key(
             "controller",
             Kind::Names(controller_names),
             "\"rfc9260\"",
@@ -273,13 +266,6 @@ pub(in crate::scenario) const SCTP: Table = Table {
             "\"rfc9260\"",
             "\"rack\"",
             "Detection of lost chunks (RFC 8985, RFC 9937).",
-        ),
-        may(
-            "max_receive_buffer",
-            Kind::Integer("bytes", 1500, U32),
-            "it does not grow",
-            "4194304",
-            "Size to which the receive buffer grows.",
         ),
     ],
 };
