@@ -37,7 +37,8 @@ const MESSAGE: usize = 64 << 10;
 ///
 /// SCTP has one receive window for all streams of an association. A stream that is not read therefore stops
 /// the others in the end: when 256 KiB wait here for all readers together and as much as the receive buffer
-/// (`Config::receive_buffer`) waits in the core. Read every stream that the peer may send on, drop its [`RecvStream`], or shut down.
+/// (`Config::receive_buffer`) waits in the core. Read every stream that the peer may send on, drop its
+/// [`RecvStream`], or shut down.
 #[derive(Debug)]
 pub struct Stream {
     // Dropped first: messages that nobody read go to `recv`.
