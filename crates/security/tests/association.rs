@@ -11,10 +11,10 @@ use std::sync::Arc;
 use msctp_protection::{Direction, Ring};
 use msctp_proto::{AbortReason, CallError, Event, KeyManagement, OutMessage, Protection, SendError};
 use msctp_security::{Agreed, AnyPeer, Config, Error, KeyManager, METHOD, Output, PPID};
-use msctp_units::{Ecn, Span};
+use msctp_units::{Ecn, Rate, Span};
 use msctp_wire::param::DtlsRoles;
 use msctp_wire::{Data, DataFlags, EncodeChunk, ForwardTsn, KeyManagementId, List, Ppid, Ssn, StreamId, Tsn};
-use network::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk, text_message};
+use network::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk, message, text_message};
 
 const DTLS: u8 = 0x41;
 
@@ -399,4 +399,28 @@ fn key_messages_pass_unread_messages_and_are_the_key_managers_alone() {
         }
     });
     assert_eq!(read, [&b"unread"[..], b"elsewhere"]);
+}
+
+/// The send buffers of both ends hold half a minute of user data for a slow link.
+#[test]
+fn keys_are_replaced_before_the_user_data_in_the_send_buffer() {
+    let mut secured = Secured::new();
+    secured.run_for(Span::from_secs(3));
+    secured.pair.rate = Some(Rate::from_mbps(1));
+    for side in [Side::A, Side::B] {
+        let buffered = secured.pair.with(side, |one, now| {
+            while one.send(now, message(0, vec![7; 10_000])).is_ok() {}
+            one.unsent()
+        });
+        assert!(buffered > 3_500_000, "{buffered}");
+    }
+    secured.run_for(Span::from_secs(2));
+    secured.rekey(Side::A);
+    let begun = secured.pair.now;
+    while secured.ends.iter().any(|end| end.epochs.last() != Some(&4)) {
+        secured.run_for(Span::from_millis(100));
+        assert!(secured.pair.now.since(begun) < Span::from_secs(5), "{:?}", secured.ends[0].epochs);
+    }
+    let unsent = secured.pair.with(Side::A, |one, _| one.unsent());
+    assert!(unsent > 2_000_000, "{unsent}");
 }

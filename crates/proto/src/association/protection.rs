@@ -271,7 +271,8 @@ impl Association {
     }
 
     /// Queues a message of a key management method outside of the core, even if the send buffer is full. It
-    /// leaves behind what is queued on stream 0, and in clear until send keys are established.
+    /// leaves before all user data except the message that is being sent, and in clear until send keys are
+    /// established.
     ///
     /// # Errors
     ///
@@ -282,7 +283,7 @@ impl Association {
             return Err(SendError::KeyManagement);
         }
         let ppid = Ppid::DTLS_KEY_MANAGEMENT.get();
-        self.outbound.enqueue_unlimited(OutMessage { ppid, data, ..OutMessage::default() })?;
+        self.outbound.enqueue_urgent(OutMessage { ppid, data, ..OutMessage::default() })?;
         self.after_enqueue();
         Ok(())
     }

@@ -312,17 +312,17 @@ impl Outbound {
         Ok(())
     }
 
-    /// Queues a message without regard to the send buffer's size.
+    /// Queues a message before all user data that was not begun, without regard to the send buffer's size.
     ///
     /// # Errors
     ///
     /// An empty message or an invalid stream.
-    pub(crate) fn enqueue_unlimited(&mut self, message: OutMessage) -> Result<(), SendError> {
+    pub(crate) fn enqueue_urgent(&mut self, message: OutMessage) -> Result<(), SendError> {
         if message.data.is_empty() {
             return Err(SendError::Empty);
         }
         self.check_stream(message.stream)?;
-        self.queue.push(message, 0);
+        self.queue.push_urgent(message);
         Ok(())
     }
 

@@ -3,7 +3,8 @@
 //! Messages are queued by stream; the [scheduler](super::scheduler) chooses the next stream. Without
 //! interleaving a message that was begun is sent to its end first, because its fragments need consecutive
 //! TSNs. With interleaving (RFC 8260 §2) the scheduler may choose another stream after each chunk. Messages
-//! of one stream stay in order. The queue does not depend on TSNs.
+//! of one stream stay in order, but for urgent ones, which precede all that was not begun. The queue does not
+//! depend on TSNs.
 
 use core::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -68,6 +69,47 @@ impl Queued {
         }
     }
 
+    /// Cuts its next chunk of at most `max` user bytes (RFC 9260 §6.9). `next`: the identifiers of the next
+    /// ordered and the next unordered message of its stream.
+    #[inline(always)]
+    fn cut(&mut self, next: [&mut u32; 2], max: usize, interleaved: bool) -> Piece {
+        let begun = self.begun.unwrap_or_else(|| {
+            // RFC 9260 §6.5, §6.6: unordered messages do not change the stream sequence number.
+            // RFC 8260 §2.1: they have their own counter.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.5
+            //# The Stream Sequence Number in all the outgoing streams MUST start from 0 when the association
+            //# is established.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.5
+            //# The Stream Sequence Number of an outgoing stream MUST be incremented by 1 for each ordered
+            //# user message sent on that outgoing stream.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.5
+            //# For unordered user messages, the Stream Sequence Number MUST NOT be changed.
+            let [ordered, unordered] = next;
+            let next = if self.message.unordered { unordered } else { ordered };
+            let mid = *next;
+            *next = mid.wrapping_add(1);
+            Begun { mid, fsn: 0, sent: 0 }
+        });
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6
+        //# an endpoint MUST fragment large user messages into multiple DATA chunks.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
+        //# The data sender MUST break the user message into a series of DATA chunks.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
+        //# The transmitter MUST also set the B/E bits of the first DATA chunk in the series to 10, the B/E
+        //# bits of the last DATA chunk in the series to 01
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
+        //# An unfragmented user message MUST have both the B and E bits set to
+        let end = self.message.data.len() <= max;
+        let data =
+            if end { core::mem::take(&mut self.message.data) } else { self.message.data.split_to(max) };
+        let piece = self.piece(begun, end, interleaved, data);
+        if !end {
+            let sent = begun.sent + max as u64;
+            self.begun = Some(Begun { fsn: begun.fsn.wrapping_add(1), sent, ..begun });
+        }
+        piece
+    }
+
     /// Returns the chunk that ends a message of which part was sent, without data; `None` if nothing was.
     pub(super) fn ending(&self, interleaved: bool) -> Option<Piece> {
         self.begun.map(|begun| self.piece(begun, true, interleaved, Bytes::new()))
@@ -113,6 +155,8 @@ struct OutStream {
 pub(super) struct SendQueue {
     scheduler: Box<dyn Scheduler>,
     streams: StreamTable<OutStream>,
+    /// Messages that precede those of all streams, except one that was begun.
+    urgent: VecDeque<Queued>,
     /// The stream with the lowest rank.
     first: Option<(Rank, u16)>,
     /// The other ready streams. An entry is stale if its stream has another rank.
@@ -137,6 +181,7 @@ impl SendQueue {
         Self {
             scheduler,
             streams: StreamTable::new(),
+            urgent: VecDeque::new(),
             first: None,
             ready: BinaryHeap::new(),
             serving: None,
@@ -222,6 +267,52 @@ impl SendQueue {
         id
     }
 
+    /// Queues a message before all that were not begun, and behind earlier urgent ones.
+    pub(super) fn push_urgent(&mut self, message: OutMessage) {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.bytes += message.data.len() as u64;
+        self.messages += 1;
+        // `selected` finds the stream.
+        self.streams.entry(message.stream).stream_queue.get_or_insert_default();
+        self.urgent.push_back(Queued { message, id, partial: 0, begun: None });
+        self.update_front();
+    }
+
+    /// Returns true if the next chunk is one of an urgent message.
+    #[inline]
+    fn is_urgent_next(&self) -> bool {
+        !self.urgent.is_empty() && self.may_take_urgent()
+    }
+
+    /// Returns true if the first urgent message was begun, or may begin: not between the fragments of
+    /// another message, which need consecutive TSNs without interleaving, and with it the order of the
+    /// stream.
+    #[cold]
+    fn may_take_urgent(&self) -> bool {
+        let Some(queued) = self.urgent.front() else { return false };
+        let number = queued.message.stream;
+        let between = if self.interleaving { Some(number) } else { self.serving };
+        let paused = self.all_paused || self.queue_of(number).is_some_and(|stream_queue| stream_queue.paused);
+        queued.begun.is_some() || !paused && !between.is_some_and(|number| self.is_head_begun(number))
+    }
+
+    /// Cuts the next chunk of an urgent message.
+    #[cold]
+    fn take_urgent(&mut self, max: usize) -> Option<Piece> {
+        let queued = self.urgent.front_mut()?;
+        let stream = self.streams.entry(queued.message.stream);
+        let next = [&mut stream.next_ordered, &mut stream.next_unordered];
+        let piece = queued.cut(next, max, self.interleaving);
+        if piece.flags.end {
+            self.messages -= 1;
+            self.urgent.pop_front();
+        }
+        self.bytes -= piece.len();
+        self.update_front();
+        Some(piece)
+    }
+
     /// Adds a stream that became ready.
     #[inline]
     fn add_ready(&mut self, rank: Rank, number: u16) {
@@ -258,7 +349,8 @@ impl SendQueue {
 
     /// Returns the number of queued messages of a stream, a partly sent one included.
     pub(super) fn len_of(&self, number: u16) -> usize {
-        self.queue_of(number).map_or(0, |stream_queue| stream_queue.messages.len())
+        let urgent = self.urgent.iter().filter(|queued| queued.message.stream == number).count();
+        urgent + self.queue_of(number).map_or(0, |stream_queue| stream_queue.messages.len())
     }
 
     #[inline]
@@ -308,6 +400,9 @@ impl SendQueue {
     #[inline]
     pub(super) fn take(&mut self, max: usize) -> Option<Piece> {
         debug_assert!(max > 0, "a chunk holds at least one byte");
+        if self.is_urgent_next() {
+            return self.take_urgent(max);
+        }
         let number = self.next()?;
         if self.serving.is_none() {
             self.first = None;
@@ -318,42 +413,12 @@ impl SendQueue {
         let state = self.streams.entry(number);
         let stream_queue = state.stream_queue.as_deref_mut()?;
         let queued = stream_queue.messages.front_mut()?;
-        let begun = queued.begun.unwrap_or_else(|| {
-            // RFC 9260 §6.5, §6.6: unordered messages do not change the stream sequence number.
-            // RFC 8260 §2.1: they have their own counter.
-            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.5
-            //# The Stream Sequence Number in all the outgoing streams MUST start from 0 when the association
-            //# is established.
-            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.5
-            //# The Stream Sequence Number of an outgoing stream MUST be incremented by 1 for each ordered
-            //# user message sent on that outgoing stream.
-            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.5
-            //# For unordered user messages, the Stream Sequence Number MUST NOT be changed.
-            let next =
-                if queued.message.unordered { &mut state.next_unordered } else { &mut state.next_ordered };
-            let mid = *next;
-            *next = mid.wrapping_add(1);
-            Begun { mid, fsn: 0, sent: 0 }
-        });
-        //= https://www.rfc-editor.org/rfc/rfc9260#section-6
-        //# an endpoint MUST fragment large user messages into multiple DATA chunks.
-        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
-        //# The data sender MUST break the user message into a series of DATA chunks.
-        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
-        //# The transmitter MUST also set the B/E bits of the first DATA chunk in the series to 10, the B/E
-        //# bits of the last DATA chunk in the series to 01
-        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
-        //# An unfragmented user message MUST have both the B and E bits set to
-        let end = queued.message.data.len() <= max;
-        let data =
-            if end { core::mem::take(&mut queued.message.data) } else { queued.message.data.split_to(max) };
-        let piece = queued.piece(begun, end, self.interleaving, data);
+        let next = [&mut state.next_ordered, &mut state.next_unordered];
+        let piece = queued.cut(next, max, self.interleaving);
+        let end = piece.flags.end;
         if end {
             self.messages -= 1;
             stream_queue.messages.pop_front();
-        } else {
-            let sent = begun.sent + max as u64;
-            queued.begun = Some(Begun { fsn: begun.fsn.wrapping_add(1), sent, ..begun });
         }
         let len = piece.len();
         stream_queue.served += len;
@@ -377,6 +442,9 @@ impl SendQueue {
                 self.first = stream_queue.rank.map(|rank| (rank, number));
                 self.serving = None;
                 self.front_len = rest;
+                if !self.urgent.is_empty() {
+                    self.update_front();
+                }
             } else {
                 self.end_service(number);
             }
@@ -427,8 +495,12 @@ impl SendQueue {
 
     #[inline]
     fn update_front(&mut self) {
-        let stream_queue = self.next().and_then(|number| self.queue_of(number));
-        let front = stream_queue.and_then(|stream_queue| stream_queue.messages.front());
+        let front = if self.is_urgent_next() {
+            self.urgent.front()
+        } else {
+            let stream_queue = self.next().and_then(|number| self.queue_of(number));
+            stream_queue.and_then(|stream_queue| stream_queue.messages.front())
+        };
         self.front_len = front.map_or(0, |queued| queued.message.data.len());
     }
 
@@ -488,6 +560,12 @@ impl SendQueue {
 
     /// Returns true if a message of the stream is partly sent.
     pub(super) fn is_begun(&self, number: u16) -> bool {
+        let urgent =
+            self.urgent.front().is_some_and(|head| head.message.stream == number && head.begun.is_some());
+        urgent || self.is_head_begun(number)
+    }
+
+    fn is_head_begun(&self, number: u16) -> bool {
         let head = self.queue_of(number).and_then(|stream_queue| stream_queue.messages.front());
         head.is_some_and(|head| head.begun.is_some())
     }
@@ -509,6 +587,10 @@ impl SendQueue {
                 out.extend(stream_queue.messages.drain(..));
             }
         });
+        let (kept, failed) =
+            self.urgent.drain(..).partition(|queued: &Queued| queued.message.stream < streams);
+        self.urgent = kept;
+        out.extend::<VecDeque<_>>(failed);
         self.serving = self.serving.filter(|&number| number < streams);
         self.messages -= out.len();
         self.bytes -= out.iter().map(|queued| queued.message.data.len() as u64).sum::<u64>();
@@ -527,6 +609,7 @@ impl SendQueue {
                 out.extend(stream_queue.messages.drain(..));
             }
         });
+        out.extend(self.urgent.drain(..));
         self.ready.clear();
         self.first = None;
         self.serving = None;

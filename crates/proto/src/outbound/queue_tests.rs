@@ -257,3 +257,75 @@ proptest! {
         prop_assert_eq!(queue.bytes(), 0);
     }
 }
+
+#[test]
+fn urgent_messages_precede_all_that_were_not_begun() {
+    for scheduler in scheduler::schedulers().iter().map(|info| info.name) {
+        for interleaving in [false, true] {
+            let mut queue = queue(scheduler, interleaving);
+            queue.push(message(0, 250, false), 0);
+            queue.push(message(1, 100, false), 0);
+            queue.push(message(0, 100, false), 0);
+            queue.begin_packet();
+            let first = queue.take(100).unwrap();
+            assert_eq!((first.stream, first.mid), (0, 0));
+            queue.push_urgent(message(0, 150, false));
+            queue.push_urgent(message(0, 50, false));
+            queue.end_packet();
+            assert_eq!((queue.len(), queue.len_of(0), queue.bytes()), (5, 4, 550));
+            let rest = order(&mut queue, 1).concat();
+            let of_begun = rest.iter().rposition(|piece| (piece.0, piece.1) == (0, 0)).unwrap();
+            // With interleaving streams alternate until the message of the same stream is complete.
+            assert!(interleaving || of_begun == 1, "{scheduler} {rest:?}");
+            assert_eq!(rest[of_begun + 1..][..3], [(0, 1, 0), (0, 1, 1), (0, 2, 0)], "{scheduler} {rest:?}");
+            assert!(rest.contains(&(1, 0, 0)) && rest.contains(&(0, 3, 0)), "{scheduler} {rest:?}");
+            assert_eq!((queue.bytes(), queue.len(), queue.is_idle()), (0, 0, true));
+        }
+    }
+}
+
+#[test]
+fn an_urgent_message_overtakes_the_begun_ones_of_other_streams_only_with_interleaving() {
+    for interleaving in [false, true] {
+        let mut queue = queue(scheduler::DEFAULT, interleaving);
+        queue.push(message(1, 300, false), 0);
+        queue.take(100).unwrap();
+        queue.push_urgent(message(0, 150, false));
+        let expected = if interleaving {
+            [(0, 0, 0), (0, 0, 1), (1, 0, 1), (1, 0, 2)]
+        } else {
+            [(1, 0, 1), (1, 0, 2), (0, 0, 0), (0, 0, 1)]
+        };
+        assert_eq!(order(&mut queue, 1).concat(), expected);
+    }
+}
+
+#[test]
+fn urgent_messages_wait_while_their_stream_is_reset_and_fail_with_it() {
+    let mut queue = queue(scheduler::DEFAULT, false);
+    queue.push(message(1, 100, false), 0);
+    queue.push_urgent(message(0, 150, false));
+    queue.pause(0);
+    assert_eq!(queue.take(100).map(|piece| piece.stream), Some(1));
+    assert!(queue.is_idle() && !queue.is_empty());
+    queue.resume(0);
+    assert!(!queue.is_begun(0));
+    assert_eq!(queue.take(100).map(|piece| (piece.stream, piece.mid)), Some((0, 0)));
+    assert!(queue.is_begun(0));
+    queue.pause(0);
+    assert_eq!(queue.take(100).map(|piece| piece.fsn), Some(1), "a begun one continues");
+    queue.reset_numbers(0);
+    queue.push_urgent(message(0, 10, false));
+    queue.all_paused = true;
+    queue.selected(&[]).into_iter().for_each(|stream| queue.resume(stream));
+    assert!(queue.is_idle());
+    queue.all_paused = false;
+    queue.selected(&[]).into_iter().for_each(|stream| queue.resume(stream));
+    assert_eq!(queue.take(100).map(|piece| piece.mid), Some(0));
+    queue.push_urgent(message(2, 10, false));
+    queue.push_urgent(message(0, 10, false));
+    assert_eq!(queue.fail_beyond(1).len(), 1);
+    assert_eq!((queue.len(), queue.bytes()), (1, 10));
+    assert_eq!(queue.drain().len(), 1);
+    assert!(queue.is_empty() && queue.is_idle() && queue.bytes() == 0);
+}
