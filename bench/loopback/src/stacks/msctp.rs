@@ -13,7 +13,7 @@ use tokio::task::{JoinSet, LocalSet};
 use crate::job::{AT_ONCE, Job, MESSAGES, MTU, SMALL, STEADY, Tally, block_on, failed, pause, ready};
 
 /// Returns the options of an end. `encrypted`: with a new key of its own, for a peer with any key.
-fn config(encrypted: bool) -> Result<Arc<Config>, String> {
+fn config(encrypted: bool) -> Result<Config, String> {
     let mut config = Config { pmtu: Pmtu::UpTo(MTU), ..Config::mobile() };
     if encrypted {
         let key = Identity::generate_key().map_err(|e| failed("key")(&e))?;
@@ -21,7 +21,7 @@ fn config(encrypted: bool) -> Result<Arc<Config>, String> {
         config.protection =
             Tls::new(identity.config(Arc::new(AnyPeer)).map_err(|e| failed("key")(&e))?).required();
     }
-    Ok(Arc::new(config))
+    Ok(config)
 }
 
 pub fn server(job: &Job, encrypted: bool) -> Result<(), String> {
@@ -102,11 +102,11 @@ pub fn open(job: &Job, encrypted: bool) -> Result<(), String> {
     })
 }
 
-async fn set_up(endpoint: &Endpoint, job: &Job, config: &Arc<Config>) -> Result<Vec<Association>, String> {
+async fn set_up(endpoint: &Endpoint, job: &Job, config: &Config) -> Result<Vec<Association>, String> {
     let (mut begun, mut up) = (JoinSet::new(), Vec::with_capacity(job.len));
     while up.len() < job.len {
         while begun.len() < AT_ONCE && up.len() + begun.len() < job.len {
-            let (endpoint, address, config) = (endpoint.clone(), job.address, Arc::clone(config));
+            let (endpoint, address, config) = (endpoint.clone(), job.address, config.clone());
             begun.spawn(async move { endpoint.connect(address, config).await });
         }
         let Some(connected) = begun.join_next().await else { break };
