@@ -3,7 +3,6 @@
 
 pub mod afif;
 pub mod fu_atiquzzaman;
-pub mod park_jang;
 
 use std::fmt;
 
@@ -46,7 +45,7 @@ impl fmt::Debug for Experiment {
     }
 }
 
-/// Returns the entry of an experiment that is a bundled sweep with a part on real stacks.
+/// Returns the entry of an experiment that is a bundled sweep, with its part on real stacks if it has one.
 macro_rules! sweep {
     ($name:literal, $file:literal, $summary:literal) => {
         Experiment {
@@ -58,11 +57,17 @@ macro_rules! sweep {
                 let done = sweep.run(execution)?;
                 Ok(done.report(&effort.command($name), env!("CARGO_PKG_VERSION")))
             },
+            emulated: None,
+        }
+    };
+    ($name:literal, $file:literal, $summary:literal, emulated) => {
+        Experiment {
             emulated: Some(Emulated {
                 plan: |effort, repetitions| real::plan($file, effort, repetitions),
                 simulated: |effort, repetitions| real::simulated($file, effort, repetitions),
                 carry_out: |effort, worlds| real::carry_out($file, effort, worlds),
             }),
+            ..sweep!($name, $file, $summary)
         }
     };
 }
@@ -72,7 +77,8 @@ macro_rules! sweep {
 const EKLUND: Experiment = sweep!(
     "eklund",
     "scenarios/eklund/paper.toml",
-    "A large initial congestion window after mSCTP handover (Eklund, Grinnemo and Brunstrom, 2012)"
+    "A large initial congestion window after mSCTP handover (Eklund, Grinnemo and Brunstrom, 2012)",
+    emulated
 );
 
 /// Kim & Koh (2009), "Adaptive Congestion Control of mSCTP for Vertical Handover": three schemes, two
@@ -80,12 +86,21 @@ const EKLUND: Experiment = sweep!(
 const KIM_KOH: Experiment = sweep!(
     "kim-koh",
     "scenarios/kim-koh/paper.toml",
-    "Adaptive congestion control of mSCTP for vertical handover (Kim and Koh, 2009)"
+    "Adaptive congestion control of mSCTP for vertical handover (Kim and Koh, 2009)",
+    emulated
+);
+
+/// Park & Jang, "TCP Throughput Improvement over Vertical Handover between 3G LTE and WLAN": classification
+/// of losses by the round-trip time and detection of spurious timeouts, for TCP and SCTP.
+const PARK_JANG: Experiment = sweep!(
+    "park-jang",
+    "scenarios/park-jang/paper.toml",
+    "TCP with loss differentiation across LTE and WLAN (Park and Jang)"
 );
 
 /// All experiments.
 pub const EXPERIMENTS: &[Experiment] =
-    &[KIM_KOH, fu_atiquzzaman::EXPERIMENT, afif::EXPERIMENT, EKLUND, park_jang::EXPERIMENT];
+    &[KIM_KOH, fu_atiquzzaman::EXPERIMENT, afif::EXPERIMENT, EKLUND, PARK_JANG];
 
 /// Finds the experiment called `name`.
 #[must_use]

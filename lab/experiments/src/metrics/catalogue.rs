@@ -2,7 +2,9 @@
 
 use msctp_proto::TraceKind;
 
-use super::{Compute, Metric, Probe, Subject, Unit, When, associations, curves, handovers, network, paths};
+use super::{
+    Compute, Metric, Probe, Subject, Unit, When, associations, curves, flow, handovers, network, paths,
+};
 
 /// Returns a metric of associations that adds up a counter of both directions.
 macro_rules! counter {
@@ -133,6 +135,62 @@ pub const METRICS: &[Metric] = &[
     counter!("tcp.fast_retransmits", TIMES, "times fast recovery was entered", Tcp, associations::tcp_sum,
         |flow| flow.fast_retransmits),
 
+    counter!("tcp.duplicate_acks", Unit::Count("acks"), "duplicate acknowledgments received", Tcp, associations::tcp_sum,
+        |flow| flow.duplicate_acks),
+
+    metric!("flow.bytes", Unit::Bytes, "user bytes delivered in the direction that carries more", Flow, Never, None,
+        |results, wanted| Ok(flow::totals(results, wanted)?.bytes as f64)),
+    metric!("flow.ended", TIMES, "1 if the flow ended before the run did, or was never up", Flow, Never, None,
+        |results, wanted| Ok(f64::from(u8::from(flow::totals(results, wanted)?.ended)))),
+    metric!("flow.retransmitted", PACKETS, "segments or DATA chunks retransmitted", Flow, Never, None,
+        |results, wanted| Ok(flow::totals(results, wanted)?.retransmitted as f64)),
+    metric!("flow.timeouts", TIMES, "expirations of the sender's retransmission timer (in the range), all paths", Flow, Range,
+        Trace, |results, wanted| flow::count(results, wanted, |flow| &flow.timeouts)),
+    metric!("flow.spurious_timeouts", TIMES, "expirations that the sender found to be spurious (in the range)", Flow, Range,
+        Trace, |results, wanted| flow::count(results, wanted, |flow| &flow.spurious)),
+    metric!("flow.fast_retransmits", TIMES, "fast retransmits (begun in the range), all paths", Flow, Range, Trace,
+        |results, wanted| flow::count(results, wanted, |flow| &flow.fast_retransmits)),
+    metric!("flow.rtt.max", Unit::Seconds, "longest round trip that the sender measured (in the range)", Flow, Range, Trace,
+        flow::longest_rtt),
+    metric!("flow.cwnd.before_timeout", Unit::Bytes, "congestion window before the first expiration of the retransmission timer",
+        Flow, Never, Trace, flow::window_before_timeout),
+    metric!("flow.cwnd.after_timeouts", Unit::Bytes, "congestion window when the last expiration was found to be spurious, else \
+        after the last one", Flow, Never, Trace, flow::window_after_timeouts),
+    metric!("flow.restarts", TIMES, "restarts of the sender's round-trip statistics after a spurious timeout", Flow, Never, Trace,
+        flow::restarts),
+    metric!("flow.restart.rtt", Unit::Seconds, "round trip measured at the last of these restarts", Flow, Never, Trace,
+        |results, wanted| flow::restart(results, wanted, |sample, _| sample)),
+    metric!("flow.restart.least", Unit::Seconds, "least round trip of the statistics after it", Flow, Never, Trace,
+        |results, wanted| flow::restart(results, wanted, |_, times| times.least)),
+    metric!("flow.restart.average", Unit::Seconds, "average round trip of the statistics after it", Flow, Never, Trace,
+        |results, wanted| flow::restart(results, wanted, |_, times| times.average)),
+    metric!("flow.restart.deviation", Unit::Seconds, "deviation of the statistics after it", Flow, Never, Trace,
+        |results, wanted| flow::restart(results, wanted, |_, times| times.deviation)),
+    metric!("flow.duplicate.first", Unit::Seconds, "time of the first duplicate acknowledgment", Flow, Never, Chunks,
+        |results, wanted| flow::duplicate(results, wanted, 0)),
+    metric!("flow.duplicate.third", Unit::Seconds, "time of the third duplicate acknowledgment", Flow, Never, Chunks,
+        |results, wanted| flow::duplicate(results, wanted, 2)),
+    metric!("flow.duplicate.rtt", Unit::Seconds, "round trip measured last before the first duplicate acknowledgment", Flow, Never,
+        Chunks, flow::rtt_before_duplicate),
+    metric!("flow.retransmission", Unit::Seconds, "time of the first retransmission", Flow, Never, Chunks,
+        flow::first_retransmission),
+    metric!("flow.wireless_as_wireless", PACKETS, "packets lost on a radio link that the loss classifier called wireless", Flow,
+        Never, None, |results, wanted| flow::verdicts(results, wanted, |verdicts| verdicts.wireless_as_wireless)),
+    metric!("flow.wireless_as_congestion", PACKETS, "packets lost on a radio link that the loss classifier called congestion",
+        Flow, Never, None, |results, wanted| flow::verdicts(results, wanted, |verdicts| verdicts.wireless_as_congestion)),
+    metric!("flow.congestion_as_wireless", PACKETS, "packets lost to congestion that the loss classifier called wireless", Flow,
+        Never, None, |results, wanted| flow::verdicts(results, wanted, |verdicts| verdicts.congestion_as_wireless)),
+    metric!("flow.congestion_as_congestion", PACKETS, "packets lost to congestion that the loss classifier called congestion",
+        Flow, Never, None, |results, wanted| flow::verdicts(results, wanted, |verdicts| verdicts.congestion_as_congestion)),
+    metric!("flow.misjudged", PACKETS, "packets that the loss classifier judged and that were not lost", Flow, Never, None,
+        |results, wanted| flow::verdicts(results, wanted, |v| v.unknown_as_wireless + v.unknown_as_congestion)),
+    curve!("flow.sent.curve", PACKETS, "packets sent for the first time, as the number of their data; a point each", Flow, Chunks,
+        "time (s)", |results, wanted| flow::sent(results, wanted, |sent| !sent.again)),
+    curve!("flow.retransmitted.curve", PACKETS, "packets retransmitted, as the number of their data; a point each", Flow, Chunks,
+        "time (s)", |results, wanted| flow::sent(results, wanted, |sent| sent.again)),
+    curve!("flow.acknowledged.curve", PACKETS, "acknowledgments that reached the sender, as the first number that they do not \
+        acknowledge", Flow, Chunks, "time (s)", flow::acknowledged),
+
     metric!("others.goodput", Unit::Rate, "bytes of cbr applications on the wire and user bytes of TCP connections delivered since \
         the start of the run", Other, Never, None, network::others_goodput),
     metric!("others.loss", Unit::Ratio, "share of the packets of cbr applications that were lost and of TCP segments to the server \
@@ -167,6 +225,8 @@ pub const METRICS: &[Metric] = &[
     counter!("link.drops", PACKETS, "packets dropped by the queue", Link, network::sum, |link| link.queue_drops),
     counter!("link.marked", PACKETS, "packets marked with Congestion Experienced", Link, network::sum, |link| link.marked),
     counter!("link.losses", PACKETS, "packets lost by the loss process", Link, network::sum, |link| link.losses),
+    counter!("link.lost", PACKETS, "packets lost for any reason", Link, network::sum,
+        |link| link.queue_drops + link.losses + link.down_drops + link.too_big),
     counter!("link.down_drops", PACKETS, "packets lost because the link was down", Link, network::sum, |link| link.down_drops),
     counter!("link.resent", Unit::Count("blocks"), "blocks or frames that the link layer retransmitted", Link, network::sum,
         |link| link.resent),

@@ -7,6 +7,7 @@
 mod associations;
 mod catalogue;
 mod curves;
+mod flow;
 mod handovers;
 mod network;
 mod paths;
@@ -68,6 +69,8 @@ pub enum Subject {
     Video,
     /// A `cbr` application or a TCP connection.
     Other,
+    /// An SCTP association or a TCP connection.
+    Flow,
 }
 
 impl Subject {
@@ -81,6 +84,7 @@ impl Subject {
             Self::Link => "link",
             Self::Video => "video application",
             Self::Other => "cbr application or tcp connection",
+            Self::Flow => "association or tcp connection",
         }
     }
 
@@ -101,6 +105,7 @@ impl Subject {
             }
             Self::Video => apps(|kind| matches!(kind, AppKind::Video { .. })).collect(),
             Self::Other => apps(|kind| matches!(kind, AppKind::Cbr { .. })).chain(tcp()).collect(),
+            Self::Flow => scenario.associations.iter().map(|a| a.name.clone()).chain(tcp()).collect(),
         }
     }
 }
@@ -125,6 +130,8 @@ pub enum Probe {
     Throughput,
     /// Windows, round trips and primary switches of the associations.
     Trace,
+    /// The same, and every packet.
+    Chunks,
     /// Samples of the queues.
     Queues,
     /// The messages of the video applications.
@@ -267,6 +274,7 @@ impl Wanted {
             Probe::None => {}
             Probe::Throughput => drop(probes.throughput.get_or_insert(INTERVAL)),
             Probe::Trace => probes.trace = true,
+            Probe::Chunks => (probes.trace, probes.chunks) = (true, true),
             Probe::Queues => drop(probes.queues.get_or_insert(INTERVAL)),
             Probe::Messages => probes.messages = true,
         }

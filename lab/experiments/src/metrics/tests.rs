@@ -184,3 +184,50 @@ fn curves_have_a_point_for_each_message_interval_or_tenth_of_a_second_of_their_r
     let tcp = curves(scenario_file!("tcp.toml"), &["tcp.goodput.curve"]);
     assert!(tcp[0].iter().any(|(_, rate)| *rate > 0.0));
 }
+
+#[test]
+fn a_flow_has_the_events_of_its_sender_over_tcp_and_over_sctp() {
+    let texts = |flow: &str| {
+        [
+            "bytes",
+            "ended",
+            "duplicate.first",
+            "duplicate.third",
+            "duplicate.rtt",
+            "retransmission",
+            "retransmitted",
+        ]
+        .map(|name| format!("flow.{name}:{flow}"))
+    };
+    for (flow, set) in [
+        ("transfer", &[][..]),
+        ("sctp-transfer", &["association.sctp-transfer.start=0s", "tcp.transfer.start=10s"]),
+    ] {
+        let texts = texts(flow);
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let values = values(scenario_file!("park-jang/microscope.toml"), set, &texts);
+        let values: Vec<f64> = values.into_iter().map(Result::unwrap).collect();
+        let [bytes, ended, first, third, rtt, again, retransmitted] = values[..] else {
+            panic!("{values:?}")
+        };
+        assert!(bytes > 100_000.0 && ended == 0.0, "{flow}: {bytes} {ended}");
+        assert!(
+            first < third && third <= again && again < first + 2.0 * rtt,
+            "{flow}: {first} {third} {again} {rtt}"
+        );
+        assert_eq!(retransmitted, 1.0, "{flow}: the one that was lost");
+    }
+    let handover =
+        ["timeouts", "spurious_timeouts", "restarts", "restart.rtt", "restart.least", "restart.deviation"];
+    let handover = handover.map(|name| format!("flow.{name}:transfer"));
+    let handover: Vec<&str> = handover.iter().map(String::as_str).collect();
+    let set = ["tcp-profile.sender.frto=true", "tcp-profile.sender.restart_rtt_after_spurious=true"];
+    let values = values(scenario_file!("park-jang/handover.toml"), &set, &handover);
+    let values: Vec<f64> = values.into_iter().map(Result::unwrap).collect();
+    let [timeouts, spurious, restarts, rtt, least, deviation] = values[..] else { panic!("{values:?}") };
+    assert_eq!([timeouts, spurious, restarts], [1.0; 3], "two seconds of silence");
+    assert!(
+        rtt > 0.04 && (least - rtt).abs() < 1e-6 && (deviation - rtt / 2.0).abs() < 1e-6,
+        "{rtt} {least} {deviation}"
+    );
+}

@@ -7,7 +7,7 @@ use crate::reproduce::Effort;
 use crate::scenario_file::{ScenarioFile, scenario_file};
 
 /// The files of the bundled sweeps.
-const FILES: [ScenarioFile; 10] = [
+const FILES: [ScenarioFile; 16] = [
     scenario_file!("compare/policies.toml"),
     scenario_file!("compare/two-paths.toml"),
     scenario_file!("kim-koh/3g-to-wlan.toml"),
@@ -18,6 +18,12 @@ const FILES: [ScenarioFile; 10] = [
     scenario_file!("kim-koh/paper.toml"),
     scenario_file!("kim-koh/estimation-wlan.toml"),
     scenario_file!("kim-koh/estimation-3g.toml"),
+    scenario_file!("park-jang/paper.toml"),
+    scenario_file!("park-jang/plain.toml"),
+    scenario_file!("park-jang/recovering-wlan.toml"),
+    scenario_file!("park-jang/recovering-lte.toml"),
+    scenario_file!("park-jang/microscope.toml"),
+    scenario_file!("park-jang/handover.toml"),
 ];
 
 /// Returns the sweep `path`, as `scenarios/eklund/paper.toml`.

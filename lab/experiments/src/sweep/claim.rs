@@ -21,7 +21,12 @@ impl Relation {
             Self::Level => format!("no significant difference from {other}"),
             Self::AtLeast => format!("at least {share}{other} in the mean"),
             Self::AtMost => format!("at most {share}{other} in the mean"),
+            Self::NotBelow => format!("not significantly below {other}"),
+            Self::NotAbove => format!("not significantly above {other}"),
             Self::MostlyAbove => format!("above {other} in most runs"),
+            Self::RarelyAbove if margin == 0.0 => format!("above {other} in no run"),
+            Self::RarelyAbove => format!("above {other} in at most {percent} % of the runs"),
+            Self::Agrees => format!("not above zero where that of {other} is below, nor the other way round"),
         }
     }
 
@@ -40,8 +45,11 @@ impl Relation {
             Self::Level => found.order == Order::Level,
             Self::AtLeast => mean >= margin * found.base,
             Self::AtMost => mean <= margin * found.base,
-            // Decided by the number of runs, see `Outcome::mostly`.
-            Self::MostlyAbove => false,
+            Self::NotBelow => found.order != Order::Below,
+            Self::NotAbove => found.order != Order::Above,
+            // Decided by the number of runs, see `Outcome::counted`, and by two orders, see
+            // `Outcome::agrees`.
+            Self::MostlyAbove | Self::RarelyAbove | Self::Agrees => false,
         }
     }
 }
@@ -115,8 +123,9 @@ impl Outcome<'_> {
     /// Judges a claim under each value of the axis that is judged separately: under the first always, under
     /// the others if they have runs.
     fn judgements(&self, claim: &ClaimSpec) -> Vec<Judgement> {
-        let Some(axis) = self.sweep.judged else {
-            return vec![judge("every condition", self.checks(claim, &Selector::new()))];
+        let Some(axis) = self.sweep.judged.filter(|_| claim.conditions.is_empty()) else {
+            let conditions = if claim.conditions.is_empty() { "every condition" } else { &claim.conditions };
+            return vec![judge(conditions, self.checks(claim, &Selector::new()))];
         };
         let has_runs = |value: usize| {
             let is_it = |cell: usize| self.sweep.cells[cell].values[axis] == value;
@@ -135,12 +144,14 @@ impl Outcome<'_> {
     fn checks(&self, claim: &ClaimSpec, conditions: &Selector) -> Vec<Check> {
         let several = claim.checks.len() > 1;
         let all = claim.checks.iter().flat_map(|check| {
-            let free: Vec<usize> = match &check.what {
-                Wants::Relation { a, over, .. } => a.iter().chain(over).map(|(axis, _)| *axis).collect(),
-                Wants::Best { a, .. } | Wants::Nearer { a, .. } => a.iter().map(|(axis, _)| *axis).collect(),
-                Wants::Linear { .. } | Wants::Lowest { .. } => Vec::new(),
+            let own: Selector = match &check.what {
+                Wants::Relation { a, over, .. } => a.iter().chain(over).cloned().collect(),
+                Wants::Best { a, .. } | Wants::Nearer { a, .. } => a.clone(),
+                Wants::Linear { .. } | Wants::Lowest { .. } => Selector::new(),
             };
-            let at: Selector = check.at.iter().chain(conditions).cloned().collect();
+            let free: Vec<usize> = own.iter().map(|(axis, _)| *axis).collect();
+            let at = check.at.iter().chain(conditions).filter(|(axis, _)| !free.contains(axis)).cloned();
+            let at: Selector = at.chain(own).collect();
             let combinations = self.sweep.combinations(&at, &free);
             combinations.into_iter().map(move |at| self.check(check, &at, several)).collect::<Vec<_>>()
         });
@@ -191,15 +202,26 @@ impl Outcome<'_> {
         let whose = if several && !own.is_empty() { format!("{own} ") } else { String::new() };
         let none = if sides.over.is_empty() { "" } else { ", and nowhere the contrary" };
         let want = format!("{label}{whose}{}{none}", relation.words(&other, margin));
+        let chosen = self.chosen(at, a, sides.over);
+        match (relation, sides.against) {
+            (Relation::MostlyAbove | Relation::RarelyAbove, Against::Constant(limit)) => {
+                let share = (relation == Relation::RarelyAbove).then_some(margin);
+                return self.counted(want, &format!("{place}{label}"), &chosen, (sides.of, *limit), share);
+            }
+            (Relation::MostlyAbove | Relation::RarelyAbove, Against::Cells(_)) => {
+                return Check::missing(want, "want a number");
+            }
+            (Relation::Agrees, Against::Cells(other)) => {
+                return self.agrees(want, &place, &chosen, (sides.of, other));
+            }
+            _ => {}
+        }
         let mut found = Vec::new();
-        for values in self.chosen(at, a, sides.over) {
+        for values in chosen {
             match self.compared(&values, sides) {
                 Ok(comparison) => found.push((values, comparison)),
                 Err(why) => return Check::missing(want, format!("{place}{why}")),
             }
-        }
-        if relation == Relation::MostlyAbove {
-            return self.mostly(want, &format!("{place}{label}"), &found, sides);
         }
         let contrary: Vec<String> =
             found.iter().flat_map(|(values, _)| self.contrary(values, relation, sides)).collect();
@@ -253,25 +275,67 @@ impl Outcome<'_> {
         .collect()
     }
 
-    /// Checks that more than half of the runs are above a constant.
-    fn mostly(
+    /// Checks the number of runs above a constant: more than half of those with a value, or at most a share.
+    fn counted(
         &self,
         want: String,
         place: &str,
-        found: &[(Vec<usize>, Comparison)],
-        sides: &Sides<'_>,
+        chosen: &[Vec<usize>],
+        (of, constant): (Quantity, f64),
+        at_most: Option<f64>,
     ) -> Check {
-        let Against::Constant(constant) = sides.against else {
-            return Check::missing(want, "want a number");
+        let cells: Vec<usize> = chosen.iter().filter_map(|values| self.sweep.cell(values)).collect();
+        if cells.len() < chosen.len()
+            || cells.iter().any(|&cell| self.of_cell(cell).count() < self.sweep.seeds.len())
+        {
+            return Check::missing(want, format!("{place}not every run completed"));
+        }
+        let values: Vec<f64> = cells.into_iter().flat_map(|cell| self.values(of, cell)).collect();
+        let Some(mean) = Mean::of(&values) else {
+            return Check::missing(want, format!("{place}no run has a value"));
         };
-        let values = |values: &Vec<usize>| {
-            self.sweep.cell(values).map_or_else(Vec::new, |cell| self.values(sides.of, cell))
+        let above = values.iter().filter(|value| **value > constant).count();
+        let unit = self.sweep.unit(of);
+        let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let measured = format!(
+            "{place}above {} in {above} of {}; {} in the mean, {} at most",
+            text::value(unit, constant),
+            counted(values.len() as u64, "run"),
+            text::value(unit, mean.mean),
+            text::value(unit, most)
+        );
+        let holds = match at_most {
+            None => 2 * above > values.len(),
+            Some(share) => above as f64 <= share * values.len() as f64,
         };
-        let values: Vec<f64> = found.iter().flat_map(|(cell, _)| values(cell)).collect();
-        let above = values.iter().filter(|value| *value > constant).count();
-        let limit = text::value(self.sweep.unit(sides.of), *constant);
-        let measured = format!("{place}above {limit} in {above} of {}", counted(values.len() as u64, "run"));
-        Check::new(want, measured, 2 * above > values.len())
+        Check::new(want, measured, holds)
+    }
+
+    /// Checks that a quantity is not above zero in a cell and below in another, nor the other way round.
+    fn agrees(
+        &self,
+        want: String,
+        place: &str,
+        chosen: &[Vec<usize>],
+        (of, other): (Quantity, &Selector),
+    ) -> Check {
+        let (zero, none) = (Against::Constant(0.0), Selector::new());
+        let sides = Sides { of, than: of, against: &zero, over: &none };
+        let mut holds = !chosen.is_empty();
+        let mut texts = Vec::new();
+        for values in chosen {
+            let both = [values.clone(), moved(values, other)].map(|values| self.compared(&values, &sides));
+            let [Ok(own), Ok(other)] = both else {
+                return Check::missing(want, format!("{place}not all seeds have both values"));
+            };
+            holds &= !matches!(
+                (own.order, other.order),
+                (Order::Above, Order::Below) | (Order::Below, Order::Above)
+            );
+            let text = |found: &Comparison| text::difference(self.sweep.unit(of), &found.difference);
+            texts.push(format!("{} and {}", text(&own), text(&other)));
+        }
+        Check::new(want, format!("{place}{}: {}", self.sweep.label(of), texts.join("; ")), holds)
     }
 
     /// Checks that a cell is above at least one of those with another value of an axis, and below none.

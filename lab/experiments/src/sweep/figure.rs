@@ -10,13 +10,17 @@ use crate::words::counted;
 /// Characters of all places of an axis together, from which they are numbered instead.
 const MOST_NAMES: usize = 48;
 
-/// A table of cells, by index.
+/// A cell by index, if it is run, and what a table shows of it.
+type Place = (Option<usize>, Quantity);
+
+/// A table of cells.
 pub(super) struct Cells {
     pub(super) caption: String,
     /// Head of the rows' names.
     pub(super) head: String,
     pub(super) columns: Vec<String>,
-    pub(super) rows: Vec<(String, Vec<Option<usize>>)>,
+    /// Each with its name, and the cell and quantity in each column.
+    pub(super) rows: Vec<(String, Vec<Place>)>,
 }
 
 impl Outcome<'_> {
@@ -24,24 +28,54 @@ impl Outcome<'_> {
     /// nor its columns.
     pub(super) fn grids(&self, spec: &TableSpec) -> Vec<Cells> {
         let sweep = self.sweep;
-        let axes: Vec<usize> = spec.rows.into_iter().chain(spec.columns).collect();
-        let names = |axis: Option<usize>, alone: &str| match axis {
-            Some(axis) => sweep.axes[axis].values.iter().map(|value| value.name.clone()).collect(),
-            None => vec![alone.to_owned()],
+        let axes: Vec<usize> = spec.rows.iter().copied().chain(spec.columns).collect();
+        // The columns: the values of an axis, or the quantities.
+        type Column = (String, Option<(usize, usize)>, Quantity);
+        let columns: Vec<Column> = match spec.columns {
+            Some(axis) => {
+                let column = |value: usize| {
+                    (sweep.axes[axis].values[value].name.clone(), Some((axis, value)), spec.cells[0])
+                };
+                let at = spec.at.iter().find(|(of, _)| *of == axis).map(|(_, values)| values.clone());
+                let values = at.unwrap_or_else(|| (0..sweep.axes[axis].values.len()).collect());
+                values.into_iter().map(column).collect()
+            }
+            None => spec.cells.iter().map(|&cells| (sweep.label(cells).to_owned(), None, cells)).collect(),
         };
-        let (rows, columns) = (names(spec.rows, "all"), names(spec.columns, sweep.label(spec.cells)));
+        let free: Vec<usize> = (0..sweep.axes.len()).filter(|axis| !spec.rows.contains(axis)).collect();
         let grid = |others: &Selector| {
-            let at = |row: usize, column: usize| {
-                let mut values = moved(&vec![0; sweep.axes.len()], others);
-                let own = [spec.rows.map(|axis| (axis, row)), spec.columns.map(|axis| (axis, column))];
-                for (axis, value) in own.into_iter().flatten() {
-                    values[axis] = value;
-                }
-                sweep.cell(&values)
+            let at: Selector = spec.at.iter().filter(|(axis, _)| spec.rows.contains(axis)).cloned().collect();
+            let mut rows = match spec.rows.len() {
+                0 => vec![Selector::new()],
+                _ => sweep.combinations(&at, &free),
             };
-            let row = |(number, name): (usize, &String)| {
-                (name.clone(), (0..columns.len()).map(|column| at(number, column)).collect())
+            // In the order of the axes of the table.
+            let place = |row: &Selector| {
+                let value = |axis| row.iter().find(|(of, _)| of == axis).map(|(_, values)| values[0]);
+                spec.rows.iter().map(value).collect::<Vec<_>>()
             };
+            rows.sort_by_key(place);
+            let row = |row: &Selector| {
+                let values = moved(&moved(&vec![0; sweep.axes.len()], others), row);
+                let cell = |(_, column, of): &Column| {
+                    let own: Selector = column.iter().map(|&(axis, value)| (axis, vec![value])).collect();
+                    (sweep.cell(&moved(&values, &own)), *of)
+                };
+                let name = match &row[..] {
+                    [] => "all".to_owned(),
+                    [(axis, value)] => sweep.axes[*axis].values[value[0]].name.clone(),
+                    _ => {
+                        let ordered = spec.rows.iter().zip(place(row));
+                        ordered
+                            .map(|(&axis, value)| sweep.word(axis, value.unwrap_or(0)))
+                            .collect::<Vec<_>>()
+                            .join(", ")
+                    }
+                };
+                (name, columns.iter().map(cell).collect::<Vec<_>>())
+            };
+            let several = spec.cells.len() > 1;
+            let rows = rows.iter().map(row);
             Cells {
                 caption: captioned(&spec.title, &sweep.selected(others)),
                 head: axes
@@ -49,11 +83,14 @@ impl Outcome<'_> {
                     .map(|&axis| sweep.axes[axis].label.as_str())
                     .collect::<Vec<_>>()
                     .join(" \\ "),
-                columns: columns.clone(),
-                rows: rows.iter().enumerate().map(row).collect(),
+                columns: columns.iter().map(|(name, ..)| name.clone()).collect(),
+                // A row of a list that has no run is left out.
+                rows: rows
+                    .filter(|(_, cells)| !several || cells.iter().any(|(cell, _)| cell.is_some()))
+                    .collect(),
             }
         };
-        sweep.combinations(&spec.at, &axes).iter().map(grid).collect()
+        sweep.combinations(&spec.at, &axes).iter().map(grid).filter(|grid| !grid.rows.is_empty()).collect()
     }
 
     /// Returns the tables and figures for a page.
@@ -81,18 +118,20 @@ impl Outcome<'_> {
             rows: cells
                 .rows
                 .into_iter()
-                .map(|(name, row)| (name, row.into_iter().map(|cell| self.page_cell(spec, cell)).collect()))
+                .map(|(name, row)| {
+                    (name, row.into_iter().map(|(cell, of)| self.page_cell(spec, cell, of)).collect())
+                })
                 .collect(),
         };
         self.grids(spec).into_iter().map(grid).collect()
     }
 
-    fn page_cell(&self, spec: &TableSpec, cell: Option<usize>) -> Cell {
+    fn page_cell(&self, spec: &TableSpec, cell: Option<usize>, of: Quantity) -> Cell {
         let shown = |quantity: Quantity| {
             let mean = cell.and_then(|cell| self.mean(quantity, cell));
             (mean, mean.map(|mean| text::mean(self.sweep.unit(quantity), &mean)))
         };
-        let (mean, text) = shown(spec.cells);
+        let (mean, text) = shown(of);
         let (judged, note) = spec.note.map_or((mean, None), shown);
         let tone = match (spec.tones, judged) {
             (Some((good, bad)), Some(Mean { mean, .. })) => tone(mean, good, bad),
@@ -116,11 +155,12 @@ impl Outcome<'_> {
             (!panels.is_empty()).then(|| (named.map(|name| name.to_owned().into()), panels))
         };
         let groups: Vec<_> = conditions.into_iter().filter_map(group).collect();
-        (!groups.is_empty()).then(|| Figure {
+        let grids: Vec<Grid> = spec.tables.iter().flat_map(|table| self.page_grids(table)).collect();
+        (!groups.is_empty() || !grids.is_empty()).then(|| Figure {
             label: spec.label.clone(),
             title: spec.title.clone(),
             caption: spec.caption.clone(),
-            grids: Vec::new(),
+            grids,
             groups,
         })
     }
@@ -163,7 +203,7 @@ impl Outcome<'_> {
                     slug.push_str(&format!("-{named}"));
                 }
                 let mut words = sweep.selected(&open);
-                if let (Drawn::Over { x, .. }, Some(group)) = (spec.draw, group) {
+                if let (&Drawn::Over { x, .. }, Some(group)) = (&spec.draw, group) {
                     let group = &sweep.axes[x].groups[group];
                     slug.push_str(&format!("-{}", file_name(&group.name)));
                     words = [words, group.label.clone()]
@@ -191,17 +231,17 @@ impl Outcome<'_> {
     /// Returns what a chart shows, in words.
     fn what(&self, spec: &PanelSpec, chart: &Chart) -> String {
         let sweep = self.sweep;
-        match spec.draw {
-            Drawn::Over { x, y } => {
+        match &spec.draw {
+            &Drawn::Over { x, y } => {
                 format!("{} over {}{}", sweep.label(y), sweep.axes[x].label, self.numbered(x))
             }
-            Drawn::Curve { curve, .. } => {
-                format!(
-                    "{} over {}, mean of {}",
-                    sweep.curves[curve].label,
-                    chart.x.label,
-                    counted(sweep.seeds.len() as u64, "run")
-                )
+            Drawn::Curve { curves, seed, .. } => {
+                let labels: Vec<&str> = curves.iter().map(|&curve| &*sweep.curves[curve].label).collect();
+                let runs = match seed {
+                    Some(seed) => format!("seed {seed}"),
+                    None => format!("mean of {}", counted(sweep.seeds.len() as u64, "run")),
+                };
+                format!("{} over {}, {runs}", labels.join(", "), chart.x.label)
             }
         }
     }
@@ -229,10 +269,10 @@ struct Drawing<'d> {
 
 impl Drawing<'_> {
     fn chart(&self) -> Option<Chart> {
-        let mut chart = match self.spec.draw {
-            Drawn::Over { x, y } => self.over(x, y)?,
-            Drawn::Curve { curve, dots, intervals, one_run } => {
-                self.curves(curve, (dots, one_run), intervals)?
+        let mut chart = match &self.spec.draw {
+            &Drawn::Over { x, y } => self.over(x, y)?,
+            Drawn::Curve { curves, dots, intervals, one_run, seed } => {
+                self.curves(curves, (*dots, *one_run, *seed), *intervals)?
             }
         };
         let marker = |(label, x): &(String, f64)| Marker { x: *x, label: label.clone() };
@@ -280,17 +320,21 @@ impl Drawing<'_> {
         };
         // A value without any run, or of another group, has no place.
         let chosen = self.at.iter().find(|(of, _)| *of == x).map(|(_, values)| values);
-        let places: Vec<usize> = (0..axis.values.len())
+        let mut places: Vec<usize> = (0..axis.values.len())
             .filter(|place| chosen.is_none_or(|chosen| chosen.contains(place)))
             .filter(|&place| self.group.is_none() || axis.values[place].group == self.group)
             .filter(|&place| {
                 sweep.paper.is_none() || lines.iter().any(|(line, _)| mean(line, place).is_some())
             })
             .collect();
+        let number = |place: &usize| axis.values[*place].number;
+        if places.iter().all(|place| number(place).is_some()) {
+            places.sort_by(|a, b| number(a).partial_cmp(&number(b)).unwrap_or(std::cmp::Ordering::Equal));
+        }
         let means: Vec<Vec<Option<Mean>>> =
             lines.iter().map(|(line, _)| places.iter().map(|&place| mean(line, place)).collect()).collect();
-        let numbers: Option<Vec<f64>> = places.iter().map(|&place| axis.values[place].number).collect();
-        let numbers = numbers.filter(|numbers| numbers.len() > 1 && numbers.is_sorted());
+        let numbers: Option<Vec<f64>> = places.iter().map(number).collect();
+        let numbers = numbers.filter(|numbers| numbers.len() > 1);
         let scale = sweep.unit(y).scale(most(means.iter().flatten().flatten()));
         let point = |(place, mean): (usize, &Option<Mean>)| {
             Some(point(
@@ -314,22 +358,29 @@ impl Drawing<'_> {
         (!places.is_empty()).then(|| Chart { x, y: y_axis(label, &series), series, ..Chart::default() })
     }
 
-    /// Draws the mean curves.
-    fn curves(&self, curve: usize, (dots, one_run): (bool, bool), intervals: Intervals) -> Option<Chart> {
-        let (outcome, sweep) = (self.outcome, self.outcome.sweep);
-        let column = &sweep.curves[curve];
+    /// Returns a curve of each line: its name and its points.
+    fn points(&self, curve: usize, one_run: bool, seed: Option<u64>) -> Vec<(String, Vec<(f64, Mean)>)> {
+        let outcome = self.outcome;
         let [from, to] = self.spec.range.unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);
         let shown = |points: Vec<(f64, Mean)>| -> Vec<(f64, Mean)> {
             points.into_iter().filter(|(x, _)| (from..to).contains(x)).collect()
         };
+        let of_run = |cell: Option<usize>, seed: Option<u64>| {
+            let mut runs = cell.into_iter().flat_map(|cell| outcome.of_cell(cell));
+            let run = runs.find(|(key, _)| seed.is_none_or(|seed| seed == key.seed));
+            let points = run.map_or(&[][..], |(_, values)| &values.curves[curve]);
+            let mean = |&(x, y): &(f64, f64)| Some((x, Mean::of(&[y])?));
+            shown(points.iter().filter_map(mean).collect())
+        };
         let mut lines: Vec<(String, Vec<(f64, Mean)>)> = Vec::new();
         for (line, name) in self.lines() {
             let cell = self.cell(&line, None);
+            if seed.is_some() {
+                lines.push((name, of_run(cell, seed)));
+                continue;
+            }
             if one_run {
-                let first = cell.and_then(|cell| outcome.of_cell(cell).next());
-                let points = first.map_or(&[][..], |(_, values)| &values.curves[curve]);
-                let mean = |&(x, y): &(f64, f64)| Some((x, Mean::of(&[y])?));
-                lines.push(("one run".to_owned(), shown(points.iter().filter_map(mean).collect())));
+                lines.push(("one run".to_owned(), of_run(cell, None)));
             }
             let points = cell.map_or_else(Vec::new, |cell| outcome.curve(curve, cell));
             match self.base(cell) {
@@ -338,12 +389,35 @@ impl Drawing<'_> {
                 Some(base) => lines.push((name, shown(less(&points, &outcome.curve(curve, base))))),
             }
         }
+        lines
+    }
+
+    /// Draws curves: their means, or those of one seed.
+    fn curves(
+        &self,
+        curves: &[usize],
+        (dots, one_run, seed): (bool, bool, Option<u64>),
+        intervals: Intervals,
+    ) -> Option<Chart> {
+        let sweep = self.outcome.sweep;
+        let mut lines = Vec::new();
+        for &curve in curves {
+            let column = &sweep.curves[curve];
+            let named = |name: String| match (curves.len(), name.is_empty()) {
+                (_, true) => column.label.clone(),
+                (1, false) => name,
+                (_, false) => format!("{}, {name}", column.label),
+            };
+            let of = self.points(curve, one_run, seed);
+            lines.extend(of.into_iter().map(|(name, points)| (named(name), points, column.mark)));
+        }
+        let column = &sweep.curves[*curves.first()?];
         let scale =
-            column.unit.scale(most(lines.iter().flat_map(|(_, points)| points).map(|(_, mean)| mean)));
+            column.unit.scale(most(lines.iter().flat_map(|(_, points, _)| points).map(|(_, mean)| mean)));
         let count = lines.len();
         let series = lines.into_iter().enumerate().zip(Style::MEASURED.into_iter().cycle());
         let series: Vec<Series> = series
-            .map(|((number, (name, points)), style)| {
+            .map(|((number, (name, points, mark)), style)| {
                 let step =
                     points.first().zip(points.get(1)).map_or(0.0, |(first, second)| second.0 - first.0);
                 // Dots and intervals stand side by side, not on top of each other.
@@ -359,10 +433,10 @@ impl Drawing<'_> {
                     Point { half_width: point.half_width.filter(|_| shows(place)), ..point }
                 };
                 Series {
-                    name: if name.is_empty() { column.label.clone() } else { name },
+                    name,
                     style,
                     points: points.iter().enumerate().map(of).collect(),
-                    mark: if dots { Mark::LineAndDots } else { Mark::Line },
+                    mark: if dots { Mark::LineAndDots } else { mark },
                 }
             })
             .filter(|series| !series.points.is_empty())
@@ -373,8 +447,15 @@ impl Drawing<'_> {
         };
         let [from, to] = self.spec.range.unwrap_or([ends(f64::min)?, ends(f64::max)?]);
         let x = chart::Axis::new(column.x, from, to);
-        let label = Shown::named(&column.label, scale);
-        Some(Chart { x, y: y_axis(label, &series), series, ..Chart::default() })
+        let label = Shown::named(if curves.len() > 1 { "" } else { &column.label }, scale);
+        let mut y = y_axis(label.trim().to_owned(), &series);
+        // A part of curves far above zero does not begin at zero.
+        let values = || series.iter().flat_map(|series| &series.points).map(|point| point.y);
+        let least = values().fold(f64::INFINITY, f64::min);
+        if self.spec.range.is_some_and(|[from, _]| from > 0.0) && seed.is_some() && least > 0.3 * y.to {
+            y.from = least - 0.05 * (y.to - least);
+        }
+        Some(Chart { x, y, series, ..Chart::default() })
     }
 }
 

@@ -1,7 +1,8 @@
 //! Metrics computed from other metrics of the same run: `is = "least / first"`, `is = "max(a, b)"`.
 //!
-//! A formula has numbers, rates and times with a unit, names of metrics, `+ - * /`, brackets, and the
-//! functions `sum`, `mean`, `min`, `max` and `positive` (how many are), which leave out what has no value.
+//! A formula has numbers, rates and times with a unit, names of metrics, `+ - * / %` (remainder), brackets,
+//! and the functions `sum`, `mean`, `min`, `max` and `positive` (how many are), which leave out what has no
+//! value.
 
 use msctp_schemes::catalogue::suggest;
 use msctp_units::{Rate, Span};
@@ -45,7 +46,7 @@ impl Formula {
         let formula = parser.sum()?;
         match parser.rest.trim_start() {
             "" => Ok(formula),
-            rest => Err(format!("\"{rest}\" is left over: want an operator, + - * or /, before it")),
+            rest => Err(format!("\"{rest}\" is left over: want an operator, + - * / or %, before it")),
         }
     }
 
@@ -60,6 +61,7 @@ impl Formula {
                     '+' => a + b,
                     '-' => a - b,
                     '*' => a * b,
+                    '%' => a.rem_euclid(b),
                     _ => a / b,
                 };
                 if value.is_finite() { Ok(value) } else { Err("divides by zero".to_owned()) }
@@ -100,7 +102,7 @@ impl Parser<'_> {
     }
 
     fn product(&mut self) -> Result<Formula, String> {
-        self.chain(&['*', '/'], Self::operand)
+        self.chain(&['*', '/', '%'], Self::operand)
     }
 
     fn chain(
@@ -179,6 +181,7 @@ mod tests {
         assert_eq!(value("first - least * 3 - 1"), Ok(1.0));
         assert_eq!(value("(first - least) / 3"), Ok(2.0));
         assert_eq!(value("2Mbps * 33ms"), Ok(66_000.0));
+        assert_eq!(value("(first - 9) % 3 + 1"), Ok(3.0));
         assert_eq!(value("max(first, least, none) + min(first, least)"), Ok(10.0));
         assert_eq!(value("mean(first, none, least)"), Ok(5.0));
         assert_eq!(value("sum(first, least)"), Ok(10.0));
@@ -193,7 +196,7 @@ mod tests {
             ("first / (least - 2)", "divides by zero"),
             ("frist / 2", "there is no [metric.frist] above this one; did you mean \"first\"?"),
             ("maximum(first)", "there is no function \"maximum\"; want one of sum, mean, min, max, positive"),
-            ("first least", "\"least\" is left over: want an operator, + - * or /, before it"),
+            ("first least", "\"least\" is left over: want an operator, + - * / or %, before it"),
             ("(first", "want ) at the end"),
             ("first * 3xyz", "\"3xyz\" is no number: want one, a rate as 2Mbps or a time as 30ms"),
             ("first *", "want a metric or a number before \"\""),

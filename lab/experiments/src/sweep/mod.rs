@@ -28,6 +28,7 @@ pub use self::outcome::Outcome;
 use self::real::Real;
 pub use self::record::Record;
 use self::text::Shown;
+use crate::figure::Mark;
 use crate::metrics::{Unit, Wanted};
 use crate::paper::Paper;
 use crate::report::Source;
@@ -130,23 +131,36 @@ impl Value {
     }
 }
 
-/// An override of a time that every seed draws anew.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An override of a time that differs from seed to seed.
+#[derive(Clone, Debug, PartialEq)]
 struct Draw {
     key: String,
-    from: Span,
-    to: Span,
-    /// The label of its random stream.
-    stream: String,
+    time: DrawnTime,
+}
+
+/// The time of a seed.
+#[derive(Clone, Debug, PartialEq)]
+enum DrawnTime {
+    /// Uniform between two times, drawn from a random stream of this label.
+    Uniform { from: Span, to: Span, stream: String },
+    /// A formula of the seed.
+    Formula(Formula),
 }
 
 impl Draw {
-    /// Returns the override of a seed: uniform between the ends, to the millisecond.
+    /// Returns the override of a seed, to the millisecond.
     fn set(&self, seed: u64) -> String {
-        let draw = component_seed(seed, &self.stream);
-        let share = f64::from(u32::from_be_bytes([draw[0], draw[1], draw[2], draw[3]])) / 4_294_967_296.0;
         let ms = |span: Span| span.as_secs_f64() * 1000.0;
-        format!("{}={:.0}ms", self.key, ms(self.from) + share * (ms(self.to) - ms(self.from)))
+        let time = match &self.time {
+            DrawnTime::Uniform { from, to, stream } => {
+                let draw = component_seed(seed, stream);
+                let share = u32::from_be_bytes([draw[0], draw[1], draw[2], draw[3]]);
+                ms(*from) + f64::from(share) / 4_294_967_296.0 * (ms(*to) - ms(*from))
+            }
+            // Its one operand, the seed, has a value; a division by zero gives the start of the run.
+            DrawnTime::Formula(formula) => formula.value(&|_| Ok(seed as f64)).map_or(0.0, |s| s * 1000.0),
+        };
+        format!("{}={time:.0}ms", self.key)
     }
 }
 
@@ -165,6 +179,8 @@ pub struct Column {
     x: &'static str,
     /// Length in seconds of the parts of a curve that are averaged; zero: the curve as it is.
     every: f64,
+    /// How a curve is drawn.
+    mark: Mark,
     unit: Shown,
     /// Range outside of which a run is not the experiment and fails.
     between: Option<[String; 2]>,
@@ -262,9 +278,10 @@ enum Quantity {
 #[derive(Clone, Debug)]
 struct TableSpec {
     title: String,
-    rows: Option<usize>,
+    rows: Vec<usize>,
     columns: Option<usize>,
-    cells: Quantity,
+    /// With several, each is a column.
+    cells: Vec<Quantity>,
     note: Option<Quantity>,
     /// Values of the note (of the cell, without one) from which it is good and bad; the order of the two
     /// says whether less or more is better.
@@ -278,6 +295,7 @@ struct FigureSpec {
     label: String,
     title: String,
     caption: String,
+    tables: Vec<TableSpec>,
     panels: Vec<PanelSpec>,
 }
 
@@ -301,18 +319,20 @@ struct PanelSpec {
 }
 
 /// What a chart draws.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Drawn {
     /// A quantity over an axis' values.
     Over { x: usize, y: Quantity },
     /// Curves, the means over the seeds.
     Curve {
-        curve: usize,
+        curves: Vec<usize>,
         /// Draw dots, those of the curves side by side.
         dots: bool,
         intervals: Intervals,
         /// Draw the first seed's curve too.
         one_run: bool,
+        /// Draw the curve of this seed instead of the mean.
+        seed: Option<u64>,
     },
 }
 
@@ -349,8 +369,16 @@ enum Relation {
     AtLeast,
     /// The mean is at most that.
     AtMost,
+    /// Not below.
+    NotBelow,
+    /// Not above.
+    NotAbove,
     /// More than half of the runs are above.
     MostlyAbove,
+    /// At most a share of the runs is above.
+    RarelyAbove,
+    /// This side is not above zero where the other is below, nor the other way round.
+    Agrees,
 }
 
 #[derive(Clone, Debug)]
@@ -358,6 +386,8 @@ struct ClaimSpec {
     id: String,
     figure: String,
     says: String,
+    /// The conditions in words, of a claim that is judged once; empty: judged under each value of `judged`.
+    conditions: String,
     checks: Vec<CheckSpec>,
 }
 
@@ -511,5 +541,7 @@ impl Sweep {
     }
 }
 
+#[cfg(test)]
+mod papers_tests;
 #[cfg(test)]
 mod tests;

@@ -213,7 +213,7 @@ fn faults_are_named_with_their_line_their_key_and_the_remedy() {
         (
             "above = ",
             "margin = ",
-            "24: claim.0: want exactly one of below, above, within, near, level, at_least, at_most, mostly_above, as below = { policy = \"inherit\" }",
+            "24: claim.0: want exactly one of below, above, within, near, level, at_least, at_most, not_below, not_above, mostly_above, rarely_above, agrees, as below = { policy = \"inherit\" }",
         ),
         ("id = \"H2\"", "id = \"H1\"", "31: claim.1.id: \"H1\" is used twice: want ids that differ"),
         (
@@ -291,7 +291,7 @@ fn eklunds_cells_are_the_papers_with_two_competitors_and_pacing() {
 }
 
 /// Returns an outcome with metrics that a function of axes' value names and seeds gives.
-fn synthetic<'s>(sweep: &'s Sweep, value: impl Fn(&[&str], &str, u64) -> f64) -> Outcome<'s> {
+pub(super) fn synthetic<'s>(sweep: &'s Sweep, value: impl Fn(&[&str], &str, u64) -> f64) -> Outcome<'s> {
     let values = |key: &Key| {
         let of = &sweep.cells[key.cell].values;
         let names: Vec<&str> =

@@ -157,13 +157,13 @@ impl Outcome<'_> {
         let mut grids = Vec::new();
         for grid in self.grids(spec) {
             let beside = grid.columns.len() <= 4;
-            let cell = |cell: Option<usize>| {
+            let cell = |(cell, of): (Option<usize>, Quantity)| {
                 let text = |quantity: Quantity| {
                     let unit = self.sweep.unit(quantity);
                     let found = cell.and_then(|cell| self.mean(quantity, cell));
                     found.map_or_else(|| "–".to_owned(), |of| mean(unit, &of))
                 };
-                [Some(spec.cells), spec.note].into_iter().flatten().map(text).collect::<Vec<_>>()
+                [Some(of), spec.note].into_iter().flatten().map(text).collect::<Vec<_>>()
             };
             let mut rows = Vec::new();
             if beside {

@@ -6,7 +6,8 @@ use msctp_units::Span;
 use toml::de::DeValue;
 
 use super::quantities::selector_of;
-use crate::sweep::{Axis, Draw, Group, Sweep, Value};
+use crate::sweep::formula::Formula;
+use crate::sweep::{Axis, Draw, DrawnTime, Group, Sweep, Value};
 
 pub(super) fn axes(top: &Section<'_, '_>) -> Result<Vec<Axis>, Problem> {
     let mut axes = Vec::new();
@@ -104,11 +105,19 @@ fn draws(section: &Section<'_, '_>, value: &Value) -> Result<Vec<Draw>, Problem>
         let problem = |why: String| Problem::new(format!("{}.{key}", section.key("draw")), why);
         let texts: Vec<String> = super::list(ends.get_ref()).into_iter().map(plain_text).collect();
         let (from, to, stream) = match &texts[..] {
+            [formula] => {
+                let formula = replace(formula, &value.with).map_err(problem)?;
+                let time = DrawnTime::Formula(Formula::parse(&formula, &["seed"]).map_err(problem)?);
+                let keys = expanded(key).map_err(problem)?;
+                draws.extend(keys.into_iter().map(|(key, _)| Draw { key, time: time.clone() }));
+                continue;
+            }
             [from, to] => (from, to, key.as_ref()),
             [from, to, stream] => (from, to, stream.as_str()),
             _ => {
                 return Err(problem(format!(
-                    "want two times, and a stream if another draws too, as {example}"
+                    "want two times, and a stream if another draws too, as {example}, or a formula of the seed, as \"30s + \
+                     137ms * seed\""
                 )));
             }
         };
@@ -122,15 +131,20 @@ fn draws(section: &Section<'_, '_>, value: &Value) -> Result<Vec<Draw>, Problem>
         }
         for (key, i) in expanded(key).map_err(problem)? {
             let stream = if stream == name.get_ref() { key.clone() } else { stream.replace("{i}", &i) };
-            draws.push(Draw { key, from, to, stream });
+            draws.push(Draw { key, time: DrawnTime::Uniform { from, to, stream } });
         }
     }
     Ok(draws)
 }
 
-/// Expands `app.video-{2..5}.start` to a key for each number, with the number.
+/// Expands `app.video-{2..5}.start` to a key for each number, with the number. A `{name}` stays.
 fn expanded(key: &str) -> Result<Vec<(String, String)>, String> {
-    let Some((before, rest)) = key.split_once('{') else { return Ok(vec![(key.to_owned(), String::new())]) };
+    let inside = key.split_once('{').and_then(|(before, rest)| Some((before, rest, rest.split_once('}')?.0)));
+    let (before, rest) = match inside {
+        Some((before, rest, range)) if !is_name(range) => (before, rest),
+        None if key.contains('{') => return Err(format!("\"{key}\" has a {{ without }}")),
+        _ => return Ok(vec![(key.to_owned(), String::new())]),
+    };
     let range = rest.split_once('}').and_then(|(range, after)| {
         let (from, to) = range.split_once("..")?;
         Some((from.trim().parse::<u32>().ok()?, to.trim().parse::<u32>().ok()?, after))
@@ -141,6 +155,12 @@ fn expanded(key: &str) -> Result<Vec<(String, String)>, String> {
         }
         _ => Err(format!("\"{key}\" has no range of numbers: want one, as app.video-{{2..5}}.start")),
     }
+}
+
+/// Returns true for a name, which a value's `with` replaces.
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// Replaces each `{name}` in a text by what the values of a cell give it.

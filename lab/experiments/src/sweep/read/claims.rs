@@ -7,7 +7,7 @@ use super::quantities::{axis, constant, quantity, selector};
 use crate::sweep::{Against, CheckSpec, ClaimSpec, Relation, Selector, Sweep, Wants};
 
 /// Where a relation is written.
-type Relations = [(&'static str, Relation); 8];
+type Relations = [(&'static str, Relation); 12];
 
 const RELATIONS: Relations = [
     ("below", Relation::Below),
@@ -17,11 +17,15 @@ const RELATIONS: Relations = [
     ("level", Relation::Level),
     ("at_least", Relation::AtLeast),
     ("at_most", Relation::AtMost),
+    ("not_below", Relation::NotBelow),
+    ("not_above", Relation::NotAbove),
     ("mostly_above", Relation::MostlyAbove),
+    ("rarely_above", Relation::RarelyAbove),
+    ("agrees", Relation::Agrees),
 ];
 
 /// The keys of a check.
-const CHECK: [&str; 21] = [
+const CHECK: [&str; 25] = [
     "metric",
     "a",
     "below",
@@ -31,7 +35,11 @@ const CHECK: [&str; 21] = [
     "level",
     "at_least",
     "at_most",
+    "not_below",
+    "not_above",
     "mostly_above",
+    "rarely_above",
+    "agrees",
     "than",
     "margin",
     "at",
@@ -48,7 +56,7 @@ const CHECK: [&str; 21] = [
 pub(super) fn claims(top: &Section<'_, '_>, sweep: &Sweep) -> Result<Vec<ClaimSpec>, Problem> {
     let mut claims: Vec<ClaimSpec> = Vec::new();
     for (path, table) in top.items("claim")? {
-        let own = ["id", "figure", "says", "check"];
+        let own = ["id", "figure", "says", "conditions", "check"];
         let section = Section::open(table, path.clone(), &[&own[..], &CHECK].concat())?;
         let id = section.required("id", section.text("id")?, "\"H1\"")?.to_owned();
         if claims.iter().any(|other| other.id == id) {
@@ -69,6 +77,7 @@ pub(super) fn claims(top: &Section<'_, '_>, sweep: &Sweep) -> Result<Vec<ClaimSp
             id,
             figure: section.text("figure")?.unwrap_or_default().to_owned(),
             says,
+            conditions: section.text("conditions")?.unwrap_or_default().to_owned(),
             checks,
         });
     }

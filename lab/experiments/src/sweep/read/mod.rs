@@ -80,9 +80,9 @@ impl Sweep {
         if self.tables.is_empty() {
             let table = |cells| TableSpec {
                 title: self.label(cells).to_owned(),
-                rows: (!self.axes.is_empty()).then_some(0),
+                rows: (0..self.axes.len().min(1)).collect(),
                 columns: (self.axes.len() > 1).then_some(1),
-                cells,
+                cells: vec![cells],
                 note: None,
                 tones: None,
                 at: Selector::new(),
@@ -181,8 +181,10 @@ impl Reader<'_> {
             let name = top.required("scenario", own.or(default), example)?;
             let set = base.iter().chain(chosen().flat_map(|value| &value.set));
             let set = set.map(|set| fill_known(set, sweep, values)).collect();
-            let draws = chosen().flat_map(|value| value.draws.iter().cloned()).collect();
-            cells.push(self.cell(sweep, values, name, (set, draws))?);
+            let drawn = |draw: &Draw| Draw { key: fill_known(&draw.key, sweep, values), ..draw.clone() };
+            let draws = chosen().flat_map(|value| value.draws.iter().map(drawn)).collect();
+            let name = fill_known(name, sweep, values);
+            cells.push(self.cell(sweep, values, &name, (set, draws))?);
         }
         Ok(cells)
     }

@@ -8,6 +8,7 @@ use toml::de::DeValue;
 
 use super::axes::plain_text;
 use super::list;
+use crate::figure::Mark;
 use crate::metrics::{Unit, Wanted};
 use crate::sweep::formula::Formula;
 use crate::sweep::text::Shown;
@@ -19,7 +20,7 @@ pub(super) fn columns(top: &Section<'_, '_>, kind: &str, sweep: &Sweep) -> Resul
     for (name, table) in top.named(kind)? {
         let keys: &[&str] = match kind {
             "metric" => &["of", "is", "label", "unit", "between", "grain", "only"],
-            _ => &["of", "label", "unit", "only", "every"],
+            _ => &["of", "label", "unit", "only", "every", "mark"],
         };
         let section = Section::open(table, format!("{kind}.{name}"), keys)?;
         let column = match section.text("is")? {
@@ -99,7 +100,10 @@ fn column(
     let label = section.text("label")?.unwrap_or(label).to_owned();
     let (name, written, meaning) = (name.to_owned(), written.to_owned(), meaning.to_owned());
     let every = section.span("every")?.map_or(0.0, Span::as_secs_f64);
-    Ok(Column { name, label, of, written, meaning, x, every, unit, between, grain, only: Selector::new() })
+    let marks = [("line", Mark::Line), ("steps", Mark::Steps), ("dots", Mark::Dots)];
+    let mark = section.choice("mark", &marks)?.unwrap_or_default();
+    let only = Selector::new();
+    Ok(Column { name, label, of, written, meaning, x, every, mark, unit, between, grain, only })
 }
 
 pub(super) fn contrasts(top: &Section<'_, '_>, sweep: &Sweep) -> Result<Vec<Contrast>, Problem> {
@@ -144,14 +148,18 @@ pub(super) fn quantity(
     key: &str,
     sweep: &Sweep,
 ) -> Result<Option<Quantity>, Problem> {
-    let Some(name) = section.text(key)? else { return Ok(None) };
+    section.text(key)?.map(|name| named_quantity(section.key(key), name, sweep)).transpose()
+}
+
+/// Finds the metric or comparison of this name.
+pub(super) fn named_quantity(key: String, name: &str, sweep: &Sweep) -> Result<Quantity, Problem> {
     let metrics = || sweep.metrics.iter().map(|metric| metric.name.as_str());
     let contrasts = || sweep.contrasts.iter().map(|contrast| contrast.name.as_str());
     let metric = metrics().position(|known| known == name).map(Quantity::Metric);
     let contrast = contrasts().position(|known| known == name).map(Quantity::Contrast);
-    metric.or(contrast).map(Some).ok_or_else(|| {
+    metric.or(contrast).ok_or_else(|| {
         let remedy = suggest(name, metrics().chain(contrasts()));
-        Problem::new(section.key(key), format!("there is no metric or comparison \"{name}\"{remedy}"))
+        Problem::new(key, format!("there is no metric or comparison \"{name}\"{remedy}"))
     })
 }
 

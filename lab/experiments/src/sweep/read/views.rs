@@ -4,14 +4,20 @@ use msctp_sim::scenario::Problem;
 use msctp_sim::scenario::document::Section;
 use toml::de::{DeTable, DeValue};
 
-use super::quantities::{axis, find_axis, quantity, selector};
+use super::quantities::{axis, find_axis, named_quantity, quantity, selector};
 use super::{axes::plain_text, list};
 use crate::sweep::{Drawn, FigureSpec, Intervals, PanelSpec, Quantity, Sweep, TableSpec};
 
 pub(super) fn table(table: &DeTable<'_>, path: String, sweep: &Sweep) -> Result<TableSpec, Problem> {
     let keys = ["title", "rows", "columns", "cells", "note", "good", "bad", "at"];
     let section = Section::open(table, path, &keys)?;
-    let cells = section.required("cells", quantity(&section, "cells", sweep)?, "\"a metric's name\"")?;
+    let cells = quantities(&section, "cells", sweep)?;
+    let cells =
+        section.required("cells", Some(cells).filter(|all| !all.is_empty()), "\"a metric's name\"")?;
+    if cells.len() > 1 && section.has("columns") {
+        let message = "several cells are the columns: want no other";
+        return Err(Problem::new(section.key("columns"), message));
+    }
     let tones = match (section.number("good")?, section.number("bad")?) {
         (Some(good), Some(bad)) if good != bad => Some((good, bad)),
         (None, None) => None,
@@ -21,8 +27,8 @@ pub(super) fn table(table: &DeTable<'_>, path: String, sweep: &Sweep) -> Result<
         }
     };
     Ok(TableSpec {
-        title: section.text("title")?.unwrap_or(sweep.label(cells)).to_owned(),
-        rows: axis(&section, "rows", sweep)?,
+        title: section.text("title")?.unwrap_or(sweep.label(cells[0])).to_owned(),
+        rows: axes(&section, "rows", sweep)?,
         columns: axis(&section, "columns", sweep)?,
         cells,
         note: quantity(&section, "note", sweep)?,
@@ -31,9 +37,34 @@ pub(super) fn table(table: &DeTable<'_>, path: String, sweep: &Sweep) -> Result<
     })
 }
 
+/// Reads the names of quantities, one or a list.
+fn quantities(section: &Section<'_, '_>, key: &str, sweep: &Sweep) -> Result<Vec<Quantity>, Problem> {
+    let names = section.value(key).map(list).unwrap_or_default();
+    names.into_iter().map(|name| named_quantity(section.key(key), &plain_text(name), sweep)).collect()
+}
+
+/// Reads the names of axes, one or a list.
+fn axes(section: &Section<'_, '_>, key: &str, sweep: &Sweep) -> Result<Vec<usize>, Problem> {
+    let names = section.value(key).map(list).unwrap_or_default();
+    names.into_iter().map(|name| find_axis(section.key(key), &plain_text(name), &sweep.axes)).collect()
+}
+
 /// The keys of a chart.
-const CHART: [&str; 12] =
-    ["slug", "x", "y", "series", "at", "range", "marks", "dots", "intervals", "one_run", "against", "true"];
+const CHART: [&str; 13] = [
+    "slug",
+    "x",
+    "y",
+    "series",
+    "at",
+    "range",
+    "marks",
+    "dots",
+    "intervals",
+    "one_run",
+    "seed",
+    "against",
+    "true",
+];
 
 pub(super) fn figure(
     table: &DeTable<'_>,
@@ -41,31 +72,39 @@ pub(super) fn figure(
     number: usize,
     sweep: &Sweep,
 ) -> Result<FigureSpec, Problem> {
-    let own = ["label", "title", "caption", "panel"];
+    let own = ["label", "title", "caption", "panel", "table"];
     let section = Section::open(table, path, &[&own[..], &CHART].concat())?;
     let label = section.text("label")?.map_or_else(|| format!("Figure {number}"), str::to_owned);
     let slug = match section.has("label") {
         true => label.to_lowercase().chars().filter(char::is_ascii_alphanumeric).collect(),
         false => format!("figure-{number}"),
     };
+    let mut tables = Vec::new();
+    for (path, inner) in section.items("table")? {
+        tables.push(self::table(inner, path, sweep)?);
+    }
     let mut panels = Vec::new();
     if section.has("panel") {
         for (inside, (path, table)) in section.items("panel")?.into_iter().enumerate() {
             let panel = Section::open(table, path, &[&["caption"][..], &CHART].concat())?;
             panels.push(chart(&panel, panel.text("caption")?, format!("{slug}-{}", inside + 1), sweep)?);
         }
-    } else {
+    } else if tables.is_empty() || section.has("y") {
         panels.push(chart(&section, None, slug, sweep)?);
     }
-    let first = match panels.first().map(|panel| panel.draw) {
-        Some(Drawn::Over { y, .. }) => sweep.label(y),
-        Some(Drawn::Curve { curve, .. }) => &sweep.curves[curve].label,
-        None => return Err(Problem::new(section.key("panel"), "is empty: want at least one panel")),
+    let first = match (panels.first().map(|panel| &panel.draw), tables.first()) {
+        (Some(Drawn::Over { y, .. }), _) => sweep.label(*y),
+        (Some(Drawn::Curve { curves, .. }), _) => &sweep.curves[curves[0]].label,
+        (None, Some(table)) => &table.title,
+        (None, None) => {
+            return Err(Problem::new(section.key("panel"), "is empty: want at least one panel"));
+        }
     };
     Ok(FigureSpec {
         title: section.text("title")?.unwrap_or(first).to_owned(),
         caption: section.text("caption")?.unwrap_or("Means with their 95 % confidence intervals.").to_owned(),
         label,
+        tables,
         panels,
     })
 }
@@ -77,27 +116,26 @@ fn chart(
     sweep: &Sweep,
 ) -> Result<PanelSpec, Problem> {
     let curves = || sweep.curves.iter().map(|curve| curve.name.as_str());
-    let y = section.text("y")?.unwrap_or_default();
-    let draw = match curves().position(|name| name == y) {
-        Some(curve) if !section.has("x") => {
+    let names: Vec<String> =
+        section.value("y").map(list).unwrap_or_default().into_iter().map(plain_text).collect();
+    let all: Option<Vec<usize>> =
+        names.iter().map(|y| curves().position(|name| name == y.as_str())).collect();
+    let draw = match all.filter(|all| !all.is_empty()) {
+        Some(curves) if !section.has("x") => {
             let dots = section.flag("dots")?.unwrap_or(false);
             let one_run = section.flag("one_run")?.unwrap_or(false);
-            Drawn::Curve { curve, dots, intervals: intervals(section)?, one_run }
+            let seed = section.integer("seed", 0, i128::from(u64::MAX))?;
+            Drawn::Curve { curves, dots, intervals: intervals(section)?, one_run, seed }
         }
         Some(_) => {
-            return Err(Problem::new(
-                section.key("x"),
-                format!("{y} is a curve, which has its own x: want none"),
-            ));
+            let message = format!("{} is a curve, which has its own x: want none", names[0]);
+            return Err(Problem::new(section.key("x"), message));
         }
         None => Drawn::Over {
             y: section.required("y", quantity(section, "y", sweep)?, "\"a metric's name\"")?,
             x: section.required("x", axis(section, "x", sweep)?, "\"an axis\"")?,
         },
     };
-    let series = section.value("series").map(list).unwrap_or_default();
-    let series =
-        series.into_iter().map(|name| find_axis(section.key("series"), &plain_text(name), &sweep.axes));
     let range = match section.numbers("range")?.as_deref() {
         None => None,
         Some(&[from, to]) if from < to => Some([from, to]),
@@ -112,7 +150,7 @@ fn chart(
         slug: section.text("slug")?.map_or(slug, str::to_owned),
         caption: caption.unwrap_or_default().to_owned(),
         draw,
-        series: series.collect::<Result<_, _>>()?,
+        series: axes(section, "series", sweep)?,
         at: selector(section, "at", sweep)?.unwrap_or_default(),
         range,
         marks: marks(section)?,
@@ -196,6 +234,7 @@ impl Sweep {
             label: format!("Figure {number}"),
             title: self.label(y).to_owned(),
             caption: "Means with their 95 % confidence intervals.".to_owned(),
+            tables: Vec::new(),
             panels: vec![panel],
         }
     }

@@ -1,0 +1,269 @@
+//! Metrics of one flow, an association or a TCP connection alike: its sending end's events in one form.
+
+use msctp_congestion::{LossKind, RoundTrips};
+use msctp_lab_tcp::TraceKind as Tcp;
+use msctp_proto::{Direction, TraceKind as Sctp};
+use msctp_sim::series::{TcpTraceSeries, TraceSeries};
+use msctp_sim::summary::VerdictSummary;
+use msctp_units::{Span, Time};
+
+use super::{Points, Results, Wanted, largest};
+
+/// The counters of a flow, from the summary.
+pub(super) struct Totals {
+    /// User bytes that the receiver's application got.
+    pub(super) bytes: u64,
+    pub(super) retransmitted: u64,
+    /// The flow ended before the run did, or was never up.
+    pub(super) ended: bool,
+    pub(super) verdicts: Option<VerdictSummary>,
+    name: String,
+    /// The end that sends: `client` or `server`.
+    sender: &'static str,
+}
+
+/// Returns the counters of the flow that the metric covers; without a subject, of the first one.
+pub(super) fn totals(results: &Results<'_>, wanted: &Wanted) -> Result<Totals, String> {
+    let side = |to_client: u64, to_server: u64| if to_client > to_server { "server" } else { "client" };
+    let summary = results.summary;
+    if let Some(found) = summary.associations.iter().find(|association| wanted.covers(&association.name)) {
+        let sender = side(found.to_client.bytes, found.to_server.bytes);
+        let flow = if sender == "server" { &found.to_client } else { &found.to_server };
+        return Ok(Totals {
+            bytes: flow.bytes,
+            retransmitted: flow.retransmitted,
+            ended: found.ended.is_some() || found.established.is_none(),
+            verdicts: flow.verdicts,
+            name: found.name.clone(),
+            sender,
+        });
+    }
+    let found = summary.tcp.iter().find(|connection| wanted.covers(&connection.name));
+    let found = found.ok_or("there is no flow")?;
+    let sender = side(found.to_client.bytes, found.to_server.bytes);
+    let flow = if sender == "server" { &found.to_client } else { &found.to_server };
+    Ok(Totals {
+        bytes: flow.bytes,
+        retransmitted: flow.retransmitted,
+        ended: found.ended.is_some() || found.established.is_none(),
+        verdicts: flow.verdicts,
+        name: found.name.clone(),
+        sender,
+    })
+}
+
+/// Returns a number of the loss classifier's verdicts.
+pub(super) fn verdicts(
+    results: &Results<'_>,
+    wanted: &Wanted,
+    of: fn(&VerdictSummary) -> u64,
+) -> Result<f64, String> {
+    let verdicts = totals(results, wanted)?.verdicts;
+    Ok(verdicts.map_or(0.0, |verdicts| of(&verdicts) as f64))
+}
+
+/// A packet of the sender, by the number of its data from 0.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Sent {
+    pub(super) at: Time,
+    pub(super) number: u64,
+    pub(super) again: bool,
+}
+
+/// An acknowledgment that reached the sender.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Ack {
+    pub(super) at: Time,
+    /// The first number that it does not acknowledge.
+    pub(super) next: u64,
+    pub(super) duplicate: bool,
+}
+
+/// The events at a sender, by time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Flow {
+    pub(super) timeouts: Vec<Time>,
+    /// Timeouts found to be spurious.
+    pub(super) spurious: Vec<Time>,
+    pub(super) fast_retransmits: Vec<Time>,
+    /// Restarts of the round-trip statistics: the measurement, and the statistics after it.
+    pub(super) restarts: Vec<(Span, RoundTrips)>,
+    /// Congestion windows.
+    pub(super) windows: Vec<(Time, u64)>,
+    pub(super) round_trips: Vec<(Time, Span)>,
+    /// Segments or DATA chunks, if each was recorded.
+    pub(super) sent: Vec<Sent>,
+    pub(super) acks: Vec<Ack>,
+}
+
+impl Flow {
+    /// Extracts the flow that the metric covers.
+    pub(super) fn of(results: &Results<'_>, wanted: &Wanted) -> Result<Self, String> {
+        let Totals { name, sender, .. } = totals(results, wanted)?;
+        let series = results.series;
+        let sctp = series.traces.iter().find(|trace| trace.association == name && trace.side == sender);
+        let tcp = || series.tcp.iter().find(|trace| trace.connection == name && trace.side == sender);
+        match sctp {
+            Some(trace) => Ok(Self::of_sctp(trace)),
+            None => tcp().map(Self::of_tcp).ok_or_else(|| format!("{name} has no trace")),
+        }
+    }
+
+    fn of_sctp(trace: &TraceSeries) -> Self {
+        let mut flow = Self {
+            windows: trace.window.at.iter().copied().zip(trace.window.cwnd.iter().copied()).collect(),
+            round_trips: trace.rtt.at.iter().copied().zip(trace.rtt.sample.iter().copied()).collect(),
+            ..Self::default()
+        };
+        for mark in &trace.marks {
+            match &mark.kind {
+                Sctp::T3Timeout { .. } => flow.timeouts.push(mark.at),
+                Sctp::SpuriousTimeout { .. } => flow.spurious.push(mark.at),
+                Sctp::FastRetransmit { .. } => flow.fast_retransmits.push(mark.at),
+                Sctp::RttStartedOver { sample, times, .. } => flow.restarts.push((*sample, *times)),
+                _ => {}
+            }
+        }
+        let mut first = None;
+        for event in &trace.chunks {
+            match event.kind {
+                Sctp::Data { direction: Direction::Out, tsn, again, .. } => {
+                    let number = u64::from(tsn.wrapping_sub(*first.get_or_insert(tsn)));
+                    flow.sent.push(Sent { at: event.at, number, again });
+                }
+                Sctp::Sack { direction: Direction::In, cum_tsn_ack, gap_blocks, .. } => {
+                    let next = cum_tsn_ack.wrapping_sub(first.unwrap_or(cum_tsn_ack)).wrapping_add(1);
+                    let before = flow.acks.last().map(|ack| ack.next);
+                    let duplicate = gap_blocks > 0 && before == Some(u64::from(next));
+                    flow.acks.push(Ack { at: event.at, next: u64::from(next), duplicate });
+                }
+                _ => {}
+            }
+        }
+        flow
+    }
+
+    fn of_tcp(trace: &TcpTraceSeries) -> Self {
+        let mut flow = Self {
+            windows: trace.window.iter().map(|&(at, cwnd, ..)| (at, cwnd)).collect(),
+            round_trips: trace.rtt.iter().map(|&(at, sample, ..)| (at, sample)).collect(),
+            ..Self::default()
+        };
+        for mark in &trace.marks {
+            match &mark.kind {
+                Tcp::Timeout { .. } => flow.timeouts.push(mark.at),
+                Tcp::SpuriousTimeout => flow.spurious.push(mark.at),
+                Tcp::Loss { kind: LossKind::Gap, .. } => flow.fast_retransmits.push(mark.at),
+                Tcp::RttStartedOver { sample, times } => flow.restarts.push((*sample, *times)),
+                _ => {}
+            }
+        }
+        let length = |event: &msctp_lab_tcp::TraceEvent| match event.kind {
+            Tcp::Sent { len, .. } => u64::from(len),
+            _ => 0,
+        };
+        // A full segment is the unit of the numbers. The first byte has offset 1.
+        let unit = trace.segments.iter().map(length).max().unwrap_or_default().max(1);
+        let number = |offset: u64| offset.saturating_sub(1) / unit;
+        for event in &trace.segments {
+            match event.kind {
+                Tcp::Sent { offset, len, retransmission } if len > 0 => {
+                    flow.sent.push(Sent { at: event.at, number: number(offset), again: retransmission });
+                }
+                Tcp::AckReceived { ack, duplicate, .. } => {
+                    flow.acks.push(Ack { at: event.at, next: number(ack), duplicate });
+                }
+                _ => {}
+            }
+        }
+        flow
+    }
+
+    /// Returns the window at the last change before an instant, or up to it.
+    fn window(&self, at: Time, included: bool) -> Option<f64> {
+        let before = |&&(time, _): &&(Time, u64)| if included { time <= at } else { time < at };
+        self.windows.iter().rfind(before).map(|&(_, cwnd)| cwnd as f64)
+    }
+
+    /// Returns the time of a duplicate acknowledgment, counted from 0.
+    fn duplicate(&self, number: usize) -> Result<Time, String> {
+        let all = || self.acks.iter().filter(|ack| ack.duplicate);
+        let count = all().count();
+        all().nth(number).map(|ack| ack.at).ok_or_else(|| format!("{count} duplicate acknowledgments"))
+    }
+}
+
+/// Counts the events of a kind in the metric's range.
+pub(super) fn count(
+    results: &Results<'_>,
+    wanted: &Wanted,
+    of: fn(&Flow) -> &Vec<Time>,
+) -> Result<f64, String> {
+    let (flow, range) = (Flow::of(results, wanted)?, wanted.range());
+    Ok(of(&flow).iter().filter(|at| range.contains(at)).count() as f64)
+}
+
+pub(super) fn longest_rtt(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
+    let (flow, range) = (Flow::of(results, wanted)?, wanted.range());
+    let samples = flow.round_trips.iter().filter(|(at, _)| range.contains(at));
+    largest(samples.map(|(_, sample)| sample.as_secs_f64()), "no round trip was measured")
+}
+
+pub(super) fn window_before_timeout(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
+    let flow = Flow::of(results, wanted)?;
+    let first = *flow.timeouts.first().ok_or("no timer expired")?;
+    flow.window(first, false).ok_or_else(|| "there was no window before".to_owned())
+}
+
+pub(super) fn window_after_timeouts(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
+    let flow = Flow::of(results, wanted)?;
+    let last = *flow.timeouts.last().ok_or("no timer expired")?;
+    let at = flow.spurious.last().copied().unwrap_or(last);
+    flow.window(at, true).ok_or_else(|| "there was no window after".to_owned())
+}
+
+/// Returns a value of the last restart of the round-trip statistics.
+pub(super) fn restart(
+    results: &Results<'_>,
+    wanted: &Wanted,
+    of: fn(Span, &RoundTrips) -> Span,
+) -> Result<f64, String> {
+    let flow = Flow::of(results, wanted)?;
+    let (sample, times) = flow.restarts.last().ok_or("the statistics did not restart")?;
+    Ok(of(*sample, times).as_secs_f64())
+}
+
+pub(super) fn restarts(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
+    Ok(Flow::of(results, wanted)?.restarts.len() as f64)
+}
+
+/// Returns the time of a duplicate acknowledgment, counted from 0.
+pub(super) fn duplicate(results: &Results<'_>, wanted: &Wanted, number: usize) -> Result<f64, String> {
+    Ok(Flow::of(results, wanted)?.duplicate(number)?.as_secs_f64())
+}
+
+pub(super) fn rtt_before_duplicate(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
+    let flow = Flow::of(results, wanted)?;
+    let first = flow.duplicate(0)?;
+    let before = flow.round_trips.iter().rfind(|(at, _)| *at <= first);
+    before.map(|(_, sample)| sample.as_secs_f64()).ok_or_else(|| "no round trip was measured".to_owned())
+}
+
+pub(super) fn first_retransmission(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
+    let flow = Flow::of(results, wanted)?;
+    let first = flow.sent.iter().find(|sent| sent.again);
+    first.map(|sent| sent.at.as_secs_f64()).ok_or_else(|| "nothing was retransmitted".to_owned())
+}
+
+/// Returns the packets that `of` chooses, by time, as the numbers of their data.
+pub(super) fn sent(results: &Results<'_>, wanted: &Wanted, of: fn(&Sent) -> bool) -> Points {
+    let (flow, range) = (Flow::of(results, wanted)?, wanted.range());
+    let chosen = flow.sent.iter().filter(|sent| range.contains(&sent.at) && of(sent));
+    Ok(chosen.map(|sent| (sent.at.as_secs_f64(), sent.number as f64)).collect())
+}
+
+pub(super) fn acknowledged(results: &Results<'_>, wanted: &Wanted) -> Points {
+    let (flow, range) = (Flow::of(results, wanted)?, wanted.range());
+    let chosen = flow.acks.iter().filter(|ack| range.contains(&ack.at));
+    Ok(chosen.map(|ack| (ack.at.as_secs_f64(), ack.next as f64)).collect())
+}

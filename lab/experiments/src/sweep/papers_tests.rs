@@ -1,0 +1,132 @@
+//! The claims of the papers hold for values that the papers describe, and each part fails for its contrary.
+
+use super::tests::synthetic;
+use super::*;
+use crate::claims::Verdict;
+
+/// A change: the value of each of some axes, by index, a metric, what is added to it, and the claims that
+/// then fail.
+type Change = (&'static [(usize, &'static str)], &'static str, f64, &'static [&'static str]);
+
+/// Checks that every claim is reproduced with the values, and that each change makes its claims fail.
+fn check(file: &str, seeds: u64, value: &dyn Fn(&[&str], &str, u64) -> f64, changes: &[Change]) {
+    let sweep = bundled(file).unwrap().reduced(&Effort { quick: false, seeds: Some(seeds) });
+    for claim in synthetic(&sweep, value).ledger() {
+        assert_eq!(claim.verdict, Verdict::Reproduced, "{}: {:#?}", claim.id, claim.judgements[0].checks);
+    }
+    for (at, metric, by, fail) in changes {
+        let changed = |names: &[&str], of: &str, seed: u64| {
+            let is_it = of == *metric && at.iter().all(|&(axis, name)| names[axis] == name);
+            value(names, of, seed) + if is_it { *by } else { 0.0 }
+        };
+        let ledger = synthetic(&sweep, changed).ledger();
+        let failed = ledger.iter().filter(|claim| claim.verdict == Verdict::NotReproduced);
+        let failed: Vec<&str> = failed.map(|claim| &*claim.id).collect();
+        assert_eq!(failed, *fail, "{metric} {by:+} at {at:?}");
+    }
+    // Without runs nothing is judged.
+    let none = crate::plan::Outcomes { done: Vec::new(), failed: Vec::new(), skipped: Vec::new() };
+    for claim in (Outcome { sweep: &sweep, runs: none }).ledger() {
+        assert_eq!(claim.verdict, Verdict::OutOfReach, "{}", claim.id);
+        assert!(!claim.measured.is_empty(), "{}: says what is missing", claim.id);
+    }
+}
+
+/// Park and Jang's values: loss differentiation gains, most with the proposed scheme.
+fn park_jang(names: &[&str], metric: &str, seed: u64) -> f64 {
+    let (place, scheme) = (names[1], names[3]);
+    let gain = if place.ends_with("congestion") { 1.05 } else { 1.3 };
+    let noise = 1.0 + 0.05 * (seed as f64 - 3.0);
+    let frto = scheme == "f-rto";
+    match (metric, scheme) {
+        ("throughput", "standard") => 1e6 * noise,
+        ("throughput", "previous") => 9e5 * gain * noise,
+        ("throughput", _) => 1e6 * gain * noise,
+        ("after_third", _) => 0.0,
+        ("after_first", "proposed") => 2.0,
+        ("after_first", _) => 20.0,
+        ("resent", _) if place == "lte-errors" => 100.0,
+        ("longest", _) => (if place == "lte-errors" { 0.6 } else { 0.5 }) + 1e-3 * noise,
+        ("needless", _) if !frto => 1.0,
+        _ => 0.0,
+    }
+}
+
+#[test]
+fn park_and_jangs_claims_hold_for_the_papers_values_and_each_fails_for_its_contrary() {
+    let changes: &[Change] = &[
+        (
+            &[(0, "plain"), (1, "lte-mixed"), (2, "sack"), (3, "proposed")],
+            "throughput",
+            -0.4e6,
+            &["PJ1", "PJ5"],
+        ),
+        (&[(0, "plain"), (2, "reno"), (3, "previous")], "throughput", 0.4e6, &["PJ1"]),
+        (&[(2, "reno"), (3, "proposed")], "after_third", 3.0, &["PJ2"]),
+        (&[(2, "reno"), (3, "proposed")], "after_third", -1.0, &["PJ2"]),
+        (&[(2, "sack"), (3, "previous")], "after_first", -10.0, &["PJ2"]),
+        (&[(2, "sack"), (3, "previous")], "after_first", 5.0, &["PJ2"]),
+        (&[(2, "sack"), (3, "proposed")], "after_first", 2.0, &["PJ2"]),
+        (&[(1, "lte-errors"), (2, "sack")], "resent", -100.0, &["PJ3"]),
+        (&[(1, "lte-errors"), (2, "sack")], "lost", 1.0, &["PJ3"]),
+        (&[(1, "lte-errors"), (2, "sack")], "duplicates", 1.0, &["PJ3"]),
+        (&[(1, "lte-errors"), (2, "reno")], "fast_retransmits", 1.0, &["PJ3"]),
+        (&[(1, "lte-errors"), (2, "reno")], "longest", -0.1, &["PJ3"]),
+        (&[(1, "wlan-to-lte"), (2, "sack"), (3, "f-rto")], "missed", 1.0, &["PJ4"]),
+        (&[(1, "wlan-to-lte"), (2, "sack"), (3, "f-rto")], "lost", 1.0, &["PJ4"]),
+        (&[(1, "lte-to-wlan"), (2, "reno"), (3, "f-rto")], "shrunk", 1460.0, &["PJ4"]),
+        (&[(2, "reno"), (3, "f-rto")], "needless", 1.0, &["PJ4"]),
+        (&[(2, "reno"), (3, "f-rto")], "unset", 1.0, &["PJ4"]),
+        (&[(2, "reno"), (3, "f-rto")], "off", 0.5, &["PJ4"]),
+        (&[(2, "sack"), (3, "f-rto")], "too_short", 0.01, &["PJ4"]),
+        (&[(0, "plain"), (1, "lte-wireless"), (2, "sctp"), (3, "proposed")], "throughput", -0.3e6, &["PJ5"]),
+        (&[(0, "plain"), (1, "lte-mixed"), (2, "sctp"), (3, "proposed")], "throughput", -0.8e6, &["PJ5"]),
+        (&[(1, "wlan-to-lte"), (2, "sctp"), (3, "f-rto")], "missed", 1.0, &["PJ5"]),
+    ];
+    check("scenarios/park-jang/paper.toml", 5, &park_jang, changes);
+}
+
+#[test]
+fn the_models_of_the_air_are_judged_apart_and_the_first_decides() {
+    let sweep = bundled("scenarios/park-jang/paper.toml").unwrap();
+    let turned = |names: &[&str], metric: &str, seed: u64| {
+        let lost = names[0] == "recovering" && metric == "throughput" && names[3] == "proposed";
+        park_jang(names, metric, seed) * if lost { 0.5 } else { 1.0 }
+    };
+    let ledger = synthetic(&sweep, turned).ledger();
+    let verdicts: Vec<Verdict> = ledger[0].judgements.iter().map(|judgement| judgement.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Reproduced, Verdict::NotReproduced]);
+    assert_eq!(ledger[0].verdict, Verdict::Reproduced);
+    assert_eq!(ledger[3].judgements.len(), 1);
+    assert_eq!(ledger[3].judgements[0].conditions, "handovers");
+}
+
+#[test]
+fn handovers_have_the_times_and_silences_of_their_seeds() {
+    let sweep = bundled("scenarios/park-jang/paper.toml").unwrap();
+    let cell = sweep.cells.iter().find(|cell| cell.path.ends_with("handover.toml")).unwrap();
+    let times = |seed| cell.overrides(seed).into_iter().filter(|set| set.ends_with("ms")).collect::<Vec<_>>();
+    let with = |at: u64, then: u64| [format!("action.0.at={at}ms"), format!("action.1.at={then}ms")];
+    assert!(times(1).ends_with(&with(30_137, 30_637)), "{:?}", times(1));
+    assert!(times(6).ends_with(&with(30_822, 33_822)), "{:?}", times(6));
+    assert!(times(7).ends_with(&with(30_959, 31_459)), "{:?}", times(7));
+}
+
+#[test]
+fn every_claims_figure_is_in_the_report() {
+    for file in
+        ["scenarios/kim-koh/paper.toml", "scenarios/eklund/paper.toml", "scenarios/park-jang/paper.toml"]
+    {
+        let sweep = bundled(file).unwrap().reduced(&Effort { quick: true, seeds: Some(2) });
+        let report = synthetic(&sweep, |_, _, seed| seed as f64).report("msctp", "0.1.0");
+        for claim in &report.ledger {
+            let is_it = |figure: &&crate::report::Figure| figure.label == claim.figure;
+            assert!(report.figures.iter().any(|figure| is_it(&figure)), "{file}: {}", claim.id);
+        }
+        let slugs =
+            || report.figures.iter().flat_map(|f| &f.groups).flat_map(|(_, panels)| panels).map(|p| &p.slug);
+        for (number, slug) in slugs().enumerate() {
+            assert!(slugs().take(number).all(|other| other != slug), "{file}: {slug} is there twice");
+        }
+    }
+}
