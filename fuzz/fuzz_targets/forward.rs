@@ -2,12 +2,12 @@
 #![no_main]
 
 use msctp_forward::frame::kind;
-use msctp_forward::proxy::{parse_greeting, parse_socks};
+use msctp_forward::proxy::{parse_datagram, parse_greeting, parse_socks};
 use msctp_forward::{Event, Limits, Mux, Read, Role, Rules};
 use msctp_units::Time;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let _ = (parse_greeting(bytes), parse_socks(bytes));
+    let _ = (parse_greeting(bytes), parse_socks(bytes), parse_datagram(bytes));
     let _ = std::str::from_utf8(bytes).map(Rules::parse);
     let mut mux = Mux::new(Role::Server, Limits::default());
     let mut rest = bytes;
@@ -15,7 +15,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     while let [stream, letter, len, tail @ ..] = rest {
         let (data, tail) = tail.split_at(usize::from(*len).min(tail.len()));
         rest = tail;
-        let ppid = kind(b"OADEC?"[usize::from(letter % 6)]);
+        let ppid = kind(b"OADECU?"[usize::from(letter % 7)]);
         if mux.handle(Time::ZERO, u16::from(stream % 8), ppid, data.to_vec().into()).is_err() {
             return;
         }

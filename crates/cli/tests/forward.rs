@@ -607,6 +607,74 @@ fn a_proxy_takes_socks5_and_http_on_one_port() {
     }
 }
 
+#[test]
+fn a_proxy_relays_datagrams_to_targets_that_the_rules_allow() {
+    use std::net::UdpSocket;
+    let echo = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let at = echo.local_addr().unwrap();
+    thread::spawn(move || {
+        let mut buffer = vec![0; 65_536];
+        while let Ok((len, from)) = echo.recv_from(&mut buffer) {
+            let _ = echo.send_to(&buffer[..len], from);
+        }
+    });
+    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let forbidden = UdpSocket::bind("127.0.0.1:0").unwrap();
+    forbidden.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    let mut server = serve(&[&at.to_string(), &format!("localhost:{}", at.port())]);
+    let forward = Forward::start(&server.at, &["-D", "0"]);
+    let associate = || {
+        let client = forward.connect(0);
+        assert_eq!(ask(&client, &[5, 1, 0], 2), [5, 0]);
+        let answer = ask(&client, &[5, 3, 0, 1, 0, 0, 0, 0, 0, 0], 10);
+        assert_eq!(answer[..4], [5, 0, 0, 1]);
+        let relay = SocketAddr::from(([127, 0, 0, 1], u16::from_be_bytes([answer[8], answer[9]])));
+        (client, relay)
+    };
+    let (client, relay) = associate();
+    let program = UdpSocket::bind("127.0.0.1:0").unwrap();
+    program.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let port = |at: SocketAddr| at.port().to_be_bytes();
+    let by_address =
+        |to: SocketAddr, data: &[u8]| [&[0, 0, 0, 1, 127, 0, 0, 1], &port(to)[..], data].concat();
+    let mut buffer = vec![0; 65_536];
+    let mut receive = || {
+        let (len, from) = program.recv_from(&mut buffer).unwrap();
+        assert_eq!(from, relay);
+        buffer[..len].to_vec()
+    };
+    for data in [&b"first"[..], &bytes(60_000)] {
+        program.send_to(&by_address(at, data), relay).unwrap();
+        assert!(receive() == by_address(at, data));
+    }
+    // By name; the answer has the address.
+    let named = [&[0, 0, 0, 3, 9], &b"localhost"[..], &port(at), b"named"].concat();
+    program.send_to(&named, relay).unwrap();
+    assert_eq!(receive(), by_address(at, b"named"));
+    // Dropped: a fragment, a target without a rule, a datagram of another program.
+    let mut fragment = by_address(at, b"fragment");
+    fragment[2] = 1;
+    program.send_to(&fragment, relay).unwrap();
+    program.send_to(&by_address(forbidden.local_addr().unwrap(), b"no"), relay).unwrap();
+    stranger.send_to(&by_address(at, b"stranger"), relay).unwrap();
+    program.send_to(&by_address(at, b"last"), relay).unwrap();
+    assert_eq!(receive(), by_address(at, b"last"));
+    assert!(forbidden.recv_from(&mut [0; 9]).is_err(), "no rule allows it");
+    let mut line = String::new();
+    while !line.contains("no rule allows it") {
+        line.clear();
+        assert!(server.errors.read_line(&mut line).unwrap() > 0);
+    }
+    assert!(line.contains(&format!(" to UDP {}: ", forbidden.local_addr().unwrap())), "{line}");
+    // It ends with the TCP connection; another one begins anew.
+    drop(client);
+    let (_client, relay) = associate();
+    stranger.send_to(&by_address(at, b"mine"), relay).unwrap();
+    stranger.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let (len, _) = stranger.recv_from(&mut buffer).unwrap();
+    assert_eq!(buffer[..len], by_address(at, b"mine"));
+}
+
 /// The resident memory of a process in bytes.
 #[cfg(target_os = "linux")]
 fn resident(child: &Child) -> i64 {

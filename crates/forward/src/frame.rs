@@ -8,6 +8,7 @@
 //! | [`OPENED`] | the connection's | version (1) |
 //! | [`DATA`] | the connection's | bytes |
 //! | [`END`] | the connection's | reason (1), connection (4), text |
+//! | [`DATAGRAM`] | the connection's | connection (4), port (2), length of the host (1), host, data |
 //! | [`CREDIT`] | [`CONTROL`] | connection (4), consumed (8), window (4); repeated |
 //!
 //! Numbers are in network byte order.
@@ -34,6 +35,8 @@ pub const OPENED: u32 = kind(b'A');
 pub const DATA: u32 = kind(b'D');
 /// The sender's direction ends.
 pub const END: u32 = kind(b'E');
+/// A UDP datagram, as an unordered message that may be dropped.
+pub const DATAGRAM: u32 = kind(b'U');
 /// Raises limits of connections.
 pub const CREDIT: u32 = kind(b'C');
 
@@ -41,12 +44,16 @@ pub const CREDIT: u32 = kind(b'C');
 pub const MAX_HOST: usize = 253;
 /// Longest text of an end in bytes.
 pub const MAX_TEXT: usize = 200;
+/// Largest number of data bytes in a datagram, UDP's limit over IPv4.
+pub const MAX_DATAGRAM: usize = 65_507;
 /// Largest number of credits in a frame.
 pub const MAX_CREDITS: usize = 64;
 
 const CREDIT_LEN: usize = 16;
+const DATAGRAM_HEAD: usize = 7;
 const HOST: u8 = 0;
 const LISTENER: u8 = 1;
+const UDP: u8 = 2;
 
 /// Returns a payload protocol identifier of ours.
 pub const fn kind(letter: u8) -> u32 {
@@ -91,6 +98,8 @@ pub enum Target {
     },
     /// The target that the peer has for a listener of its own, by the listener's number.
     Listener(u16),
+    /// A UDP socket of the server, whose datagrams name their own targets.
+    Udp,
 }
 
 impl Target {
@@ -116,6 +125,7 @@ impl fmt::Display for Target {
             Self::Host { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
             Self::Host { host, port } => write!(f, "{host}:{port}"),
             Self::Listener(number) => write!(f, "listener {number}"),
+            Self::Udp => f.write_str("UDP"),
         }
     }
 }
@@ -153,6 +163,7 @@ impl Open {
         let (kind, port, host) = match &self.target {
             Target::Host { host, port } => (HOST, *port, host.as_str()),
             Target::Listener(number) => (LISTENER, *number, ""),
+            Target::Udp => (UDP, 0, ""),
         };
         out.put_u8(kind);
         out.put_u32(self.connection);
@@ -177,10 +188,58 @@ impl Open {
         let target = match head[1] {
             HOST => Target::host(core::str::from_utf8(host).map_err(|_| FrameError::Host)?, port)?,
             LISTENER if host.is_empty() => Target::Listener(port),
-            LISTENER => return Err(FrameError::Length(bytes.len())),
+            UDP if host.is_empty() && port == 0 => Target::Udp,
+            LISTENER | UDP => return Err(FrameError::Length(bytes.len())),
             other => return Err(FrameError::Target(other)),
         };
         Ok(Self { connection, target })
+    }
+}
+
+/// A UDP datagram.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// Number of the connection, which its end may overtake: another one may use the stream already.
+    pub connection: u32,
+    /// The target, or the source of a datagram to the client: an IP address or a name.
+    pub host: String,
+    /// Its UDP port.
+    pub port: u16,
+    /// The data, at most [`MAX_DATAGRAM`] bytes.
+    pub data: Bytes,
+}
+
+impl Datagram {
+    /// Encodes a datagram whose host is at most [`MAX_HOST`] bytes long.
+    pub fn encode(&self) -> Bytes {
+        debug_assert!(self.host.len() <= MAX_HOST, "checked by Target::host");
+        let mut out = Vec::with_capacity(DATAGRAM_HEAD + self.host.len() + self.data.len());
+        out.put_u32(self.connection);
+        out.put_u16(self.port);
+        out.put_u8(self.host.len().min(MAX_HOST) as u8);
+        out.put_slice(&self.host.as_bytes()[..self.host.len().min(MAX_HOST)]);
+        out.put_slice(&self.data);
+        out.into()
+    }
+
+    /// Decodes a datagram.
+    ///
+    /// # Errors
+    ///
+    /// It is too short or too long, or its host or port is invalid.
+    pub fn decode(mut bytes: Bytes) -> Result<Self, FrameError> {
+        let len = bytes.len();
+        let &[a, b, c, d, high, low, host_len] =
+            bytes.first_chunk::<DATAGRAM_HEAD>().ok_or(FrameError::Length(len))?;
+        let end = DATAGRAM_HEAD + usize::from(host_len);
+        if end > len || len - end > MAX_DATAGRAM {
+            return Err(FrameError::Length(len));
+        }
+        let data = bytes.split_off(end);
+        let host = core::str::from_utf8(&bytes[DATAGRAM_HEAD..]).map_err(|_| FrameError::Host)?;
+        let port = u16::from_be_bytes([high, low]);
+        Target::host(host, port)?;
+        Ok(Self { connection: u32::from_be_bytes([a, b, c, d]), host: host.to_owned(), port, data })
     }
 }
 
@@ -372,9 +431,24 @@ mod tests {
         assert_eq!(&open.encode()[..], b"\x01\x00\x01\x02\x03\x04\x01\xbba.b");
         let listener = Open { connection: 1, target: Target::Listener(7) };
         assert_eq!(&listener.encode()[..], b"\x01\x01\x00\x00\x00\x01\x00\x07");
+        let udp = Open { connection: 2, target: Target::Udp };
+        assert_eq!(&udp.encode()[..], b"\x01\x02\x00\x00\x00\x02\x00\x00");
+        assert_eq!(Open::decode(&udp.encode()), Ok(udp));
+        assert_eq!(Open::decode(b"\x01\x02\0\0\0\0\0\x01"), Err(FrameError::Length(8)));
+        let data = Bytes::from_static(b"xyz");
+        let datagram = Datagram { connection: 5, host: "a.b".to_owned(), port: 53, data };
+        assert_eq!(&datagram.encode()[..], b"\0\0\0\x05\0\x35\x03a.bxyz");
+        assert_eq!(Datagram::decode(datagram.encode()), Ok(datagram));
+        let decode = |bytes: &'static [u8]| Datagram::decode(Bytes::from_static(bytes));
+        assert_eq!(decode(b"\0\0\0\x05\0\x35"), Err(FrameError::Length(6)));
+        assert_eq!(decode(b"\0\0\0\x05\0\x35\x04a.b"), Err(FrameError::Length(10)));
+        assert_eq!(decode(b"\0\0\0\x05\0\0\x01a"), Err(FrameError::Port));
+        assert_eq!(decode(b"\0\0\0\x05\0\x35\0data"), Err(FrameError::Host));
+        let long = [&b"\0\0\0\x05\0\x35\x01a"[..], &[0; MAX_DATAGRAM + 1]].concat();
+        assert_eq!(Datagram::decode(long.into()), Err(FrameError::Length(MAX_DATAGRAM + 9)));
         assert_eq!(Open::decode(b"\x02"), Err(FrameError::Version(2)));
         assert_eq!(Open::decode(b"\x01\x00\0\0\0\0\0\0a"), Err(FrameError::Port));
-        assert_eq!(Open::decode(b"\x01\x02\0\0\0\0\0\0"), Err(FrameError::Target(2)));
+        assert_eq!(Open::decode(b"\x01\x03\0\0\0\0\0\0"), Err(FrameError::Target(3)));
         assert_eq!(Open::decode(b"\x01\x00\0\0\0\0\0"), Err(FrameError::Length(7)));
         assert_eq!(Open::decode(b"\x01\x00\0\0\0\0\0\x01\xff"), Err(FrameError::Host));
         assert_eq!(End::new(Reason::Reset, "ü".repeat(150)).text.len(), MAX_TEXT);
@@ -394,6 +468,9 @@ mod tests {
             if let Ok(credits) = Credit::decode(&bytes) {
                 let credits: Vec<_> = credits.collect();
                 prop_assert_eq!(&Credit::encode(&credits)[..], &bytes[..]);
+            }
+            if let Ok(datagram) = Datagram::decode(bytes.clone().into()) {
+                prop_assert_eq!(&datagram.encode()[..], &bytes[..]);
             }
             if let Ok((connection, end)) = End::decode(&bytes) {
                 let again = End::new(end.reason, end.text);

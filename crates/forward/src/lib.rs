@@ -6,7 +6,8 @@
 //! unread connection must not block the others.
 //!
 //! [`Rules`] decides which addresses and ports a client may reach. [`proxy`] parses the requests of programs
-//! that use a proxy.
+//! that use a proxy. A SOCKS client's UDP datagrams are unordered messages on the stream of a connection that
+//! carries nothing else.
 
 pub mod frame;
 mod inbox;
@@ -15,7 +16,7 @@ pub mod proxy;
 mod rules;
 mod window;
 
-pub use frame::{End, Reason, Target};
+pub use frame::{Datagram, End, Reason, Target};
 pub use mux::{Class, Event, Frame, Limits, MAX_DATA, Mux, Read, Role, Violation};
 pub use rules::{RuleError, Rules, Verdict};
 pub use window::{INITIAL_WINDOW, MAX_WINDOW};

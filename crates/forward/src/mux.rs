@@ -15,7 +15,7 @@ use self::connection::Connection;
 pub use self::limits::Limits;
 use self::limits::OpenRate;
 use self::streams::Streams;
-use crate::frame::{self, CONTROL, Credit, End, FrameError, Open, Reason, Target};
+use crate::frame::{self, CONTROL, Credit, Datagram, End, FrameError, Open, Reason, Target};
 use crate::window::INITIAL_WINDOW;
 
 /// Largest number of bytes in a frame of data.
@@ -69,6 +69,8 @@ pub enum Event {
     Readable(u32),
     /// [`Mux::room`] has something new.
     Writable(u32),
+    /// A datagram arrived for a connection of kind [`Target::Udp`].
+    Datagram(Datagram),
 }
 
 /// Result of [`Mux::read`].
@@ -170,7 +172,7 @@ impl Mux {
         }
         let number = self.next_number;
         self.next_number = number.wrapping_add(2);
-        let mut connection = Connection::new(number, stream, true);
+        let mut connection = Connection::new(number, stream, true, target == Target::Udp);
         connection.push(frame::OPEN, Open { connection: number, target }.encode());
         self.by_stream.insert(stream, number);
         self.connections.insert(number, connection);
@@ -191,6 +193,15 @@ impl Mux {
     /// Returns whether the peer has accepted the connection that this end opened.
     pub fn is_open(&self, number: u32) -> bool {
         self.connections.get(&number).is_some_and(|connection| connection.opened)
+    }
+
+    /// Returns the stream for the [datagrams](Datagram) of a connection of kind [`Target::Udp`], which the
+    /// caller sends as unordered messages. `None` if it was not accepted yet or has ended: an unordered
+    /// message could overtake the request.
+    pub fn datagram_stream(&self, number: u32) -> Option<u16> {
+        let connection = self.connections.get(&number)?;
+        let accepted = if connection.ours { connection.opened } else { !connection.unanswered };
+        (connection.udp && accepted && !connection.ended_out).then_some(connection.stream)
     }
 
     /// Ends a connection in both directions and drops its data; refuses one that was not accepted yet.
@@ -299,6 +310,10 @@ impl Mux {
             }
             frame::OPEN => return self.on_open(now, stream, &Open::decode(&data)?),
             frame::END => return self.on_end(stream, &data),
+            frame::DATAGRAM => {
+                self.on_datagram(stream, Datagram::decode(data)?);
+                return Ok(());
+            }
             frame::OPENED | frame::DATA => {}
             other => return Err(Violation::Unknown(other)),
         }
@@ -313,6 +328,20 @@ impl Mux {
         }
         self.events.push_back(Event::Readable(number));
         Ok(())
+    }
+
+    /// Takes a datagram. One of a connection that has ended is dropped: the end may have overtaken it.
+    fn on_datagram(&mut self, stream: u16, datagram: Datagram) {
+        let connection = self.connections.get(&datagram.connection);
+        let current = |connection: &Connection| {
+            connection.udp
+                && connection.stream == stream
+                && !connection.ended_in
+                && connection.failed.is_none()
+        };
+        if connection.is_some_and(current) {
+            self.events.push_back(Event::Datagram(datagram));
+        }
     }
 
     fn on_end(&mut self, stream: u16, data: &[u8]) -> Result<(), Violation> {
@@ -357,7 +386,7 @@ impl Mux {
         } else {
             None
         };
-        let mut connection = Connection::new(number, stream, false);
+        let mut connection = Connection::new(number, stream, false, open.target == Target::Udp);
         self.by_stream.insert(stream, number);
         self.theirs += 1;
         match limited {

@@ -1,7 +1,7 @@
 //! Requests to a proxy, in SOCKS5 (RFC 1928) or HTTP (CONNECT); the first byte distinguishes them. Keeps no
 //! state: the caller gathers bytes and parses them from the beginning.
 
-use core::net::{Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::frame::{Reason, Target};
 
@@ -12,6 +12,8 @@ pub const MAX_REQUEST: usize = 8 << 10;
 const MAX_HEADERS: usize = 64;
 
 const SOCKS5: u8 = 5;
+const CONNECT: u8 = 1;
+const ASSOCIATE: u8 = 3;
 
 /// The result of parsing the bytes received so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,16 +87,42 @@ fn parse_connect(bytes: &[u8]) -> Parsed<Greeting> {
         .map_or(Parsed::Invalid(HTTP_BAD_REQUEST), |target| Parsed::Complete(Greeting::Connect(target), len))
 }
 
-/// Parses the request of SOCKS5 after the greeting (RFC 1928, section 4). Only CONNECT is supported.
-pub fn parse_socks(bytes: &[u8]) -> Parsed<Target> {
+/// A request of SOCKS5.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SocksRequest {
+    /// CONNECT.
+    Connect(Target),
+    /// UDP ASSOCIATE: answer with [`associated`], then [`parse_datagram`].
+    Associate,
+}
+
+/// Parses the request of SOCKS5 after the greeting (RFC 1928, section 4). BIND is not supported.
+pub fn parse_socks(bytes: &[u8]) -> Parsed<SocksRequest> {
     let (command, kind, rest) = match bytes {
         [SOCKS5, command, _, kind, rest @ ..] => (*command, *kind, rest),
         [] | [SOCKS5] | [SOCKS5, _] | [SOCKS5, _, _] => return Parsed::Incomplete,
         _ => return Parsed::Invalid(&[]),
     };
-    if command != 1 {
+    if command != CONNECT && command != ASSOCIATE {
         return Parsed::Invalid(SOCKS_NOT_SUPPORTED);
     }
+    let (host, port, len) = match parse_address(kind, rest) {
+        Parsed::Complete((host, port), len) => (host, port, 4 + len),
+        Parsed::Incomplete => return Parsed::Incomplete,
+        Parsed::Invalid(answer) => return Parsed::Invalid(answer),
+    };
+    if command == ASSOCIATE {
+        // The address that the client will send from is usually 0.0.0.0:0, unknown yet (RFC 1928, section 4).
+        return Parsed::Complete(SocksRequest::Associate, len);
+    }
+    let target = host.and_then(|host| Target::host(&host, port).ok());
+    // General failure: the host or the port is invalid.
+    const GENERAL: &[u8] = &[SOCKS5, 1, 0, 1, 0, 0, 0, 0, 0, 0];
+    target.map_or(Parsed::Invalid(GENERAL), |target| Parsed::Complete(SocksRequest::Connect(target), len))
+}
+
+/// Parses an address of SOCKS5 behind its type: the host, `None` if it is not UTF-8, and the port.
+fn parse_address(kind: u8, rest: &[u8]) -> Parsed<(Option<String>, u16)> {
     let (start, len) = match (kind, rest) {
         (1, _) => (0, 4),
         (4, _) => (0, 16),
@@ -111,10 +139,45 @@ pub fn parse_socks(bytes: &[u8]) -> Parsed<Target> {
         4 => host.try_into().map(|octets: [u8; 16]| Ipv6Addr::from(octets).to_string()).ok(),
         _ => core::str::from_utf8(host).map(str::to_owned).ok(),
     };
-    let target = host.and_then(|host| Target::host(&host, u16::from_be_bytes([high, low])).ok());
-    // General failure: the host or the port is invalid.
-    const GENERAL: &[u8] = &[SOCKS5, 1, 0, 1, 0, 0, 0, 0, 0, 0];
-    target.map_or(Parsed::Invalid(GENERAL), |target| Parsed::Complete(target, 4 + end + 2))
+    Parsed::Complete((host, u16::from_be_bytes([high, low])), end + 2)
+}
+
+/// Parses a datagram of a client (RFC 1928, section 7): host, port and data. `None`: to be dropped, as it is
+/// invalid or a fragment.
+pub fn parse_datagram(bytes: &[u8]) -> Option<(String, u16, &[u8])> {
+    let [0, 0, 0, kind, rest @ ..] = bytes else { return None };
+    let Parsed::Complete((host, port), len) = parse_address(*kind, rest) else { return None };
+    let host = host.filter(|host| Target::host(host, port).is_ok())?;
+    Some((host, port, &rest[len..]))
+}
+
+/// Returns a datagram from an address in the form for a client (RFC 1928, section 7).
+pub fn wrap_datagram(from: SocketAddr, data: &[u8]) -> Vec<u8> {
+    let mut out = vec![0, 0, 0];
+    push_address(&mut out, from);
+    out.extend_from_slice(data);
+    out
+}
+
+/// Returns the answer to UDP ASSOCIATE: where the proxy takes datagrams.
+pub fn associated(at: SocketAddr) -> Vec<u8> {
+    let mut out = vec![SOCKS5, 0, 0];
+    push_address(&mut out, at);
+    out
+}
+
+fn push_address(out: &mut Vec<u8>, address: SocketAddr) {
+    match address.ip() {
+        IpAddr::V4(ip) => {
+            out.push(1);
+            out.extend_from_slice(&ip.octets());
+        }
+        IpAddr::V6(ip) => {
+            out.push(4);
+            out.extend_from_slice(&ip.octets());
+        }
+    }
+    out.extend_from_slice(&address.port().to_be_bytes());
 }
 
 impl Greeting {
@@ -175,9 +238,10 @@ mod tests {
             (b"\x05\x01\x00\x03\x0bexample.net\x01\xbb", host("example.net", 443)),
             (b"\x05\x01\x00\x04\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x01\x00\x16", host("2001:db8::1", 22)),
         ] {
-            assert_eq!(parse_socks(request), Parsed::Complete(target.clone(), request.len()));
+            let connect = Parsed::Complete(SocksRequest::Connect(target), request.len());
+            assert_eq!(parse_socks(request), connect);
             let behind = [request, b"data"].concat();
-            assert_eq!(parse_socks(&behind), Parsed::Complete(target, request.len()));
+            assert_eq!(parse_socks(&behind), connect);
             for len in 0..request.len() {
                 assert_eq!(parse_socks(&request[..len]), Parsed::Incomplete, "{len}");
             }
@@ -186,11 +250,36 @@ mod tests {
             Parsed::Invalid(answer) => answer.get(1).copied(),
             other => panic!("{other:?}"),
         };
-        assert_eq!(invalid(b"\x05\x03\x00\x01\x0a\x00\x00\x01\x00\x50"), Some(7), "UDP ASSOCIATE");
+        assert_eq!(invalid(b"\x05\x02\x00\x01\x0a\x00\x00\x01\x00\x50"), Some(7), "BIND");
+        let associate = b"\x05\x03\x00\x01\0\0\0\0\0\0";
+        assert_eq!(parse_socks(associate), Parsed::Complete(SocksRequest::Associate, 10));
         assert_eq!(invalid(b"\x05\x01\x00\x02\x0a"), Some(8));
         assert_eq!(invalid(b"\x05\x01\x00\x03\x03a b\x00\x50"), Some(1));
         assert_eq!(invalid(b"\x05\x01\x00\x01\x0a\x00\x00\x01\x00\x00"), Some(1), "port 0");
         assert_eq!(invalid(b"\x04\x01"), None);
+    }
+
+    #[test]
+    fn datagrams_have_their_address_before_the_data() {
+        let at = "192.0.2.1:53".parse().unwrap();
+        assert_eq!(associated(at), b"\x05\0\0\x01\xc0\0\x02\x01\0\x35");
+        let wrapped = wrap_datagram(at, b"data");
+        assert_eq!(wrapped, b"\0\0\0\x01\xc0\0\x02\x01\0\x35data");
+        assert_eq!(parse_datagram(&wrapped), Some(("192.0.2.1".to_owned(), 53, &b"data"[..])));
+        let six = wrap_datagram("[2001:db8::1]:443".parse().unwrap(), b"");
+        assert_eq!(parse_datagram(&six), Some(("2001:db8::1".to_owned(), 443, &b""[..])));
+        let named = b"\0\0\0\x03\x03a.b\0\x35x";
+        assert_eq!(parse_datagram(named), Some(("a.b".to_owned(), 53, &b"x"[..])));
+        for dropped in [
+            &b"\0\0\x01\x01\xc0\0\x02\x01\0\x35data"[..],
+            b"\0\0\0\x01\xc0\0\x02\x01\0\0data",
+            b"\0\0\0\x03\x03a b\0\x35x",
+            b"\0\0\0\x05\x03a.b\0\x35x",
+            b"\0\0\0\x01\xc0\0\x02",
+            b"",
+        ] {
+            assert_eq!(parse_datagram(dropped), None, "{dropped:?}");
+        }
     }
 
     #[test]
@@ -246,13 +335,11 @@ mod tests {
         #[test]
         fn every_input_is_parsed_within_its_bounds(bytes in prop::collection::vec(any::<u8>(), 0..600), socks: bool) {
             let bytes = if socks { [&b"\x05\x01\x00"[..], &bytes].concat() } else { bytes };
-            for parsed in [parse_socks(&bytes), match parse_greeting(&bytes) {
-                Parsed::Complete(_, len) => Parsed::Complete(host("a", 1), len),
-                _ => Parsed::Incomplete,
-            }] {
-                if let Parsed::Complete(_, len) = parsed {
-                    prop_assert!(len <= bytes.len());
-                }
+            let socks = if let Parsed::Complete(_, len) = parse_socks(&bytes) { len } else { 0 };
+            let greeting = if let Parsed::Complete(_, len) = parse_greeting(&bytes) { len } else { 0 };
+            prop_assert!(socks.max(greeting) <= bytes.len());
+            if let Some((_, _, data)) = parse_datagram(&bytes) {
+                prop_assert!(data.len() < bytes.len());
             }
         }
     }

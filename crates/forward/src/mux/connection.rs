@@ -22,6 +22,8 @@ pub(super) struct Connection {
     pub(super) stream: u16,
     /// This end opened it.
     pub(super) ours: bool,
+    /// It carries datagrams.
+    pub(super) udp: bool,
     /// The peer opened it, and this end has not answered yet.
     pub(super) unanswered: bool,
     /// The peer accepted it.
@@ -57,11 +59,12 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(number: u32, stream: u16, ours: bool) -> Self {
+    pub(super) fn new(number: u32, stream: u16, ours: bool, udp: bool) -> Self {
         Self {
             number,
             stream,
             ours,
+            udp,
             unanswered: !ours,
             opened: false,
             out: VecDeque::new(),
@@ -84,7 +87,7 @@ impl Connection {
     }
 
     pub(super) fn class(&self) -> Class {
-        if self.burst > BURST { Class::Bulk } else { Class::Interactive }
+        if self.udp || self.burst > BURST { Class::Bulk } else { Class::Interactive }
     }
 
     pub(super) fn push(&mut self, ppid: u32, data: Bytes) {

@@ -77,6 +77,51 @@ impl Pair {
 }
 
 #[test]
+fn datagrams_are_taken_while_their_connection_is_up() {
+    let mut ends = [Role::Client, Role::Server].map(|role| Mux::new(role, limits()));
+    let [client, server] = &mut ends;
+    let number = client.open(Target::Udp, STREAMS).unwrap();
+    let deliver = |from: &mut Mux, to: &mut Mux| {
+        while let Some(frame) = from.poll_transmit() {
+            to.handle(Time::ZERO, frame.stream, frame.ppid, frame.data).unwrap();
+        }
+    };
+    let datagram = |connection| {
+        let data = Bytes::from_static(b"x");
+        Datagram { connection, host: "192.0.2.1".to_owned(), port: 53, data }
+    };
+    let handle = |mux: &mut Mux, stream, datagram: Datagram| {
+        mux.handle(Time::ZERO, stream, frame::DATAGRAM, datagram.encode()).unwrap();
+        std::iter::from_fn(|| mux.poll_event()).filter(|event| matches!(event, Event::Datagram(_))).count()
+    };
+    assert_eq!(client.datagram_stream(number), None, "a datagram could overtake the request");
+    deliver(client, server);
+    assert_eq!(server.poll_event(), Some(Event::Open(number, Target::Udp)));
+    server.accept(number);
+    deliver(server, client);
+    let stream = client.datagram_stream(number).unwrap();
+    assert_eq!(server.datagram_stream(number), Some(stream));
+    assert_eq!(handle(server, stream, datagram(number)), 1);
+    assert_eq!(handle(client, stream, datagram(number)), 1);
+    assert_eq!(handle(server, stream + 2, datagram(number)), 0, "another stream");
+    assert_eq!(handle(server, stream, datagram(number + 2)), 0, "no such connection");
+    let bytes = Bytes::from_static(b"\0\0");
+    assert!(server.handle(Time::ZERO, stream, frame::DATAGRAM, bytes).is_err());
+    client.release(number);
+    assert_eq!(client.datagram_stream(number), None);
+    deliver(client, server);
+    assert_eq!(handle(server, stream, datagram(number)), 0, "behind the end");
+    // A connection of another kind on the same stream takes none.
+    server.release(number);
+    deliver(server, client);
+    let next = client.open(target(), STREAMS).unwrap();
+    deliver(client, server);
+    server.accept(next);
+    assert_eq!(server.datagram_stream(next), None);
+    assert_eq!((handle(server, stream, datagram(next)), handle(server, stream, datagram(number))), (0, 0));
+}
+
+#[test]
 fn data_rides_with_the_request_and_each_direction_ends_by_itself() {
     let mut pair = Pair::new(limits());
     let number = pair.ends[0].open(target(), STREAMS).unwrap();

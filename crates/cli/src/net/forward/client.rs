@@ -6,7 +6,7 @@ use std::time::Duration;
 use msctp::{Association, Endpoint};
 use msctp_forward::frame::VERSION;
 use msctp_forward::proxy::{
-    Greeting, MAX_REQUEST, Parsed, SOCKS_NO_AUTHENTICATION, parse_greeting, parse_socks,
+    Greeting, MAX_REQUEST, Parsed, SOCKS_NO_AUTHENTICATION, SocksRequest, parse_greeting, parse_socks,
 };
 use msctp_forward::{End, Limits, Reason, Role, Target};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -19,6 +19,7 @@ use super::link::{Connection, Link, Opening};
 use super::remote::{connect_back, read_answer, request};
 use super::report::{Happened, Report};
 use super::specs::{Local, Remote};
+use super::udp::associate;
 use super::{Args, Control, tune};
 use crate::Failure;
 use crate::net::options::NetArgs;
@@ -38,7 +39,7 @@ const REQUEST: Duration = Duration::from_secs(30);
 pub(super) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The link that is up, if one is.
-type Links = watch::Receiver<Option<Arc<Link>>>;
+pub(super) type Links = watch::Receiver<Option<Arc<Link>>>;
 
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let report = Report { json: args.json, quiet: args.quiet || args.stdio.is_some() };
@@ -159,7 +160,7 @@ async fn accept(listener: TcpListener, local: Local, links: Links, report: Repor
 }
 
 /// Waits for a link and opens a connection.
-async fn open(target: &Target, mut links: Links, timeout: Duration) -> Result<Connection, End> {
+pub(super) async fn open(target: &Target, mut links: Links, timeout: Duration) -> Result<Connection, End> {
     let link = tokio::time::timeout(timeout, links.wait_for(Option::is_some)).await;
     let link = link.ok().and_then(Result::ok).and_then(|link| link.clone());
     link.ok_or_else(|| End::new(Reason::Reset, "no association with the server"))?.open(target.clone())
@@ -208,6 +209,9 @@ impl Client {
         let Ok(Some((greeting, target))) = request else {
             return self.tell_failed("the proxy", &End::new(Reason::Reset, "no valid request"));
         };
+        if target == Target::Udp {
+            return associate(self.stream, &greeting, links, timeout, &self.name, self.report).await;
+        }
         let opened = async {
             let connection = open(&target, links, timeout).await?;
             connection.opened().await.map(|()| connection)
@@ -235,7 +239,10 @@ impl Client {
             Greeting::Connect(target) => target.clone(),
             Greeting::Socks => {
                 self.stream.write_all(SOCKS_NO_AUTHENTICATION).await.ok()?;
-                self.gather(received, parse_socks).await?
+                match self.gather(received, parse_socks).await? {
+                    SocksRequest::Connect(target) => target,
+                    SocksRequest::Associate => Target::Udp,
+                }
             }
         };
         Some((greeting, target))

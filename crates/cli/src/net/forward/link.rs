@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use msctp::{Association, Message, OutMessage, SendError};
-use msctp_forward::{Class, End, Event, Frame, Limits, MAX_DATA, Mux, Read, Reason, Role, Target, Violation};
+use msctp::{Association, Message, OutMessage, Reliability, SendError};
+use msctp_forward::{
+    Class, Datagram, End, Event, Frame, Limits, MAX_DATA, Mux, Read, Reason, Role, Target, Violation,
+};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
@@ -47,11 +49,19 @@ pub(crate) struct Opening {
     pub(crate) target: Target,
 }
 
+/// Datagrams of a connection that wait for its task; further ones are dropped.
+const DATAGRAMS: usize = 64;
+
+/// Lifetime of a datagram in the send buffer and on the way: the application has retransmitted it by then.
+const LIFETIME: msctp::Span = msctp::Span::from_secs(1);
+
 /// Wakes the two tasks of a connection.
 #[derive(Default)]
 struct Wakes {
     readable: Notify,
     writable: Notify,
+    /// Where its datagrams go, if it takes any.
+    datagrams: OnceLock<mpsc::Sender<Datagram>>,
 }
 
 /// A connection of a link. Dropping it releases it, and resets it if it has not ended.
@@ -142,6 +152,14 @@ impl Link {
                     drop(state);
                     drop(unread);
                     state = lock(&self.state);
+                    continue;
+                }
+                Event::Datagram(datagram) => {
+                    let wakes = state.wakes.get(&datagram.connection);
+                    if let Some(sender) = wakes.and_then(|wakes| wakes.datagrams.get()) {
+                        // Dropped if the queue is full, as a router does.
+                        let _ = sender.try_send(datagram);
+                    }
                     continue;
                 }
                 Event::Readable(number) => (number, |wakes| &wakes.readable),
@@ -304,6 +322,25 @@ impl Connection {
     /// Ends both directions; refuses a connection that was not accepted.
     pub(crate) fn fail(&self, end: End) {
         self.update(|mux, number| mux.fail(number, end));
+    }
+
+    /// Returns the queue of received datagrams. To be called once, before the connection is opened or accepted.
+    pub(super) fn datagrams(&self) -> mpsc::Receiver<Datagram> {
+        let (sender, receiver) = mpsc::channel(DATAGRAMS);
+        let _ = self.wakes.datagrams.set(sender);
+        receiver
+    }
+
+    /// Sends a datagram, unless there is no room or the connection has ended.
+    pub(super) fn send_datagram(&self, host: String, port: u16, data: Bytes) {
+        let stream = lock(&self.link.state).mux.datagram_stream(self.number);
+        let Some(stream) = stream else { return };
+        let data = Datagram { connection: self.number, host, port, data }.encode();
+        let (ppid, reliability) = (msctp_forward::frame::DATAGRAM, Reliability::Lifetime(LIFETIME));
+        let message =
+            OutMessage { stream, ppid, data, unordered: true, reliability, ..OutMessage::default() };
+        // It may be lost on the way as well.
+        let _ = self.link.association.try_send(&message);
     }
 
     /// Returns the bytes sent and received.

@@ -9,6 +9,7 @@ mod report;
 mod resolve;
 mod server;
 mod specs;
+mod udp;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -54,7 +55,7 @@ pub(crate) struct Args {
     /// repeatable.
     #[arg(short = 'L', value_name = "[BIND:]PORT:HOST:HOSTPORT", value_parser = parse_local)]
     local: Vec<Local>,
-    /// Listen here as a proxy, SOCKS5 and HTTP CONNECT on the same port; repeatable.
+    /// Listen here as a proxy, SOCKS5 (TCP and UDP) and HTTP CONNECT on the same port; repeatable.
     #[arg(short = 'D', value_name = "[BIND:]PORT", value_parser = parse_dynamic)]
     dynamic: Vec<Local>,
     /// Let the server listen, on its loopback unless BIND says otherwise, and connect to HOST:HOSTPORT from

@@ -85,7 +85,7 @@ pub(super) async fn connect_back(opening: Opening, remotes: Arc<[Remote]>, repor
     let Opening { connection, target } = opening;
     let remote = match target {
         Target::Listener(number) => remotes.get(usize::from(number)),
-        Target::Host { .. } => None,
+        Target::Host { .. } | Target::Udp => None,
     };
     let Some(remote) = remote else {
         return connection.fail(End::new(Reason::Forbidden, "no -R has this target"));

@@ -16,6 +16,7 @@ use super::link::{Link, Opening};
 use super::remote::Listeners;
 use super::report::{Happened, Report};
 use super::resolve::{RESOLVERS, Resolver};
+use super::udp::relay;
 use super::{dial, greet, tune};
 use crate::Failure;
 use crate::net::block_on_with;
@@ -148,6 +149,9 @@ async fn client(
 /// Connects to the target of a client's connection, and carries it.
 async fn connect(opening: Opening, rules: Arc<Rules>, resolver: Resolver, client: String, report: Report) {
     let Opening { connection, target } = opening;
+    if target == Target::Udp {
+        return relay(&connection, &rules, &resolver, &client, report).await;
+    }
     let to = target.to_string();
     let reached = tokio::select! {
         reached = reach(&rules, &resolver, &target) => reached,

@@ -1,0 +1,239 @@
+//! UDP datagrams of SOCKS5 (RFC 1928, section 7): [`associate`] at the client, [`relay`] at the server.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use bytes::Bytes;
+use msctp_forward::frame::MAX_DATAGRAM;
+use msctp_forward::proxy::{Greeting, associated, parse_datagram, wrap_datagram};
+use msctp_forward::{Datagram, End, Reason, Rules, Target, Verdict};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UdpSocket};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::client::{Links, open};
+use super::link::{Connection, Direction};
+use super::report::{Happened, Report};
+use super::resolve::Resolver;
+use crate::system::os_error;
+
+/// Bytes before the data of a client's datagram, at most: a host name of 255 bytes.
+const MAX_HEADER: usize = 4 + 1 + 255 + 2;
+
+/// Addresses that a client may exchange datagrams with at a time; the lowest is dropped for another.
+const PEERS: usize = 256;
+
+/// Names of a client whose addresses are kept, and for how long.
+const NAMES: usize = 64;
+const NAME_KEPT: Duration = Duration::from_secs(60);
+
+/// Names that are resolved at a time for a client's datagrams. Further datagrams are dropped meanwhile.
+const RESOLVING: usize = 8;
+
+/// Serves UDP ASSOCIATE until the client closes its TCP connection.
+pub(super) async fn associate(
+    mut stream: TcpStream,
+    greeting: &Greeting,
+    links: Links,
+    timeout: Duration,
+    name: &str,
+    report: Report,
+) {
+    let target = Target::Udp.to_string();
+    let client = name.to_owned();
+    let made = async {
+        let connection = open(&Target::Udp, links, timeout).await?;
+        let datagrams = connection.datagrams();
+        connection.opened().await?;
+        let failed = |error: io::Error| End::new(Reason::Unreachable, os_error(&error));
+        let own = stream.local_addr().map_err(failed)?;
+        let socket = UdpSocket::bind(SocketAddr::new(own.ip(), 0)).await.map_err(failed)?;
+        let at = socket.local_addr().map_err(failed)?;
+        Ok((connection, datagrams, socket, at))
+    };
+    let (connection, mut datagrams, socket, at) = match made.await {
+        Ok(made) => made,
+        Err(end) => {
+            let end: End = end;
+            report.tell(&Happened::Failed { client, target, why: end.to_string() });
+            let _ = stream.write_all(&greeting.failure(end.reason)).await;
+            let _ = stream.shutdown().await;
+            return;
+        }
+    };
+    if stream.write_all(&associated(at)).await.is_err() {
+        return;
+    }
+    report.tell(&Happened::Opened { client: client.clone(), target: target.clone() });
+    let allowed = stream.peer_addr().map(|peer| peer.ip()).ok();
+    let (mut program, mut sent, mut received): (Option<SocketAddr>, u64, u64) = (None, 0, 0);
+    let (mut buffer, mut byte) = (vec![0; MAX_HEADER + MAX_DATAGRAM], [0; 1]);
+    let result = loop {
+        tokio::select! {
+            got = socket.recv_from(&mut buffer) => {
+                // An ICMP error of an earlier datagram ends nothing.
+                let Ok((len, from)) = got else { continue };
+                // The first source has the association: other programs of the host may not use it.
+                if Some(from.ip()) != allowed || program.is_some_and(|program| program != from) {
+                    continue;
+                }
+                program = Some(from);
+                if let Some((host, port, data)) = parse_datagram(&buffer[..len]) {
+                    sent += data.len() as u64;
+                    connection.send_datagram(host, port, Bytes::copy_from_slice(data));
+                }
+            }
+            Some(Datagram { host, port, data, .. }) = datagrams.recv() => {
+                if let (Some(program), Ok(ip)) = (program, host.parse()) {
+                    received += data.len() as u64;
+                    let _ = socket.send_to(&wrap_datagram(SocketAddr::new(ip, port), &data), program).await;
+                }
+            }
+            // RFC 1928: the association ends with the TCP connection, on which nothing else is expected.
+            _ = stream.read(&mut byte) => break Ok(()),
+            end = connection.failure(Direction::Inward) => break Err(end),
+        }
+    };
+    report.tell(&Happened::end(name, &target, &result, (sent, received)));
+}
+
+/// The server's end of a client's UDP association.
+struct Relay<'a> {
+    rules: &'a Rules,
+    v4: UdpSocket,
+    /// None where the host has no IPv6.
+    v6: Option<UdpSocket>,
+    /// Addresses that the client has sent to: only they may answer.
+    peers: BTreeSet<SocketAddr>,
+    names: BTreeMap<String, (Instant, Vec<IpAddr>)>,
+    sent: u64,
+    received: u64,
+}
+
+/// Exchanges a client's datagrams with the targets that the rules allow, until the connection ends.
+pub(super) async fn relay(
+    connection: &Connection,
+    rules: &Rules,
+    resolver: &Resolver,
+    client: &str,
+    report: Report,
+) {
+    let (client, target) = (client.to_owned(), Target::Udp.to_string());
+    let mut datagrams = connection.datagrams();
+    let mut relay = match Relay::new(rules).await {
+        Ok(relay) => relay,
+        Err(error) => {
+            let end = End::new(Reason::Unreachable, os_error(&error));
+            report.tell(&Happened::Failed { client, target, why: end.to_string() });
+            return connection.fail(end);
+        }
+    };
+    connection.accept();
+    report.tell(&Happened::Opened { client: client.clone(), target: target.clone() });
+    let (mut resolving, mut told) = (JoinSet::new(), false);
+    let (mut four, mut six) = (vec![0; MAX_DATAGRAM], vec![0; MAX_DATAGRAM]);
+    loop {
+        let outcome = tokio::select! {
+            Some(datagram) = datagrams.recv() => match relay.known(&datagram) {
+                Some(addresses) => relay.send(&datagram, &addresses).await,
+                None if !rules.may_allow(&datagram.host, datagram.port) => Err(datagram),
+                None => {
+                    if resolving.len() < RESOLVING {
+                        let resolver = resolver.clone();
+                        resolving.spawn(async move {
+                            let found = resolver.resolve(&datagram.host).await.unwrap_or_default();
+                            (datagram, found)
+                        });
+                    }
+                    Ok(())
+                }
+            },
+            Some(Ok((datagram, found))) = resolving.join_next() => {
+                relay.keep(&datagram.host, &found);
+                relay.send(&datagram, &found).await
+            }
+            Ok((len, from)) = relay.v4.recv_from(&mut four) => {
+                relay.answer(connection, from, &four[..len]);
+                Ok(())
+            }
+            Ok((len, from)) = receive(relay.v6.as_ref(), &mut six) => {
+                relay.answer(connection, from, &six[..len]);
+                Ok(())
+            }
+            _ = connection.failure(Direction::Inward) => break,
+        };
+        if let Err(datagram) = outcome
+            && !std::mem::replace(&mut told, true)
+        {
+            let target = format!("UDP {}:{}", datagram.host, datagram.port);
+            let why = format!("{}: {}", Reason::Forbidden, Verdict::Denied);
+            report.tell(&Happened::Failed { client: client.clone(), target, why });
+        }
+    }
+    report.tell(&Happened::end(&client, &target, &Ok(()), (relay.sent, relay.received)));
+}
+
+/// Receives from a socket, if there is one.
+async fn receive(socket: Option<&UdpSocket>, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+    match socket {
+        Some(socket) => socket.recv_from(buffer).await,
+        None => std::future::pending().await,
+    }
+}
+
+impl<'a> Relay<'a> {
+    async fn new(rules: &'a Rules) -> io::Result<Self> {
+        let v4 = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).await?;
+        let v6 = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).await.ok();
+        let (peers, names) = (BTreeSet::new(), BTreeMap::new());
+        Ok(Self { rules, v4, v6, peers, names, sent: 0, received: 0 })
+    }
+
+    /// Returns the addresses of a datagram's host, if they are known.
+    fn known(&self, datagram: &Datagram) -> Option<Vec<IpAddr>> {
+        if let Ok(address) = datagram.host.parse() {
+            return Some(vec![address]);
+        }
+        let (since, addresses) = self.names.get(&datagram.host)?;
+        (since.elapsed() < NAME_KEPT).then(|| addresses.clone())
+    }
+
+    /// Keeps the addresses of a name.
+    fn keep(&mut self, host: &str, addresses: &[IpAddr]) {
+        if self.names.len() >= NAMES {
+            self.names.pop_first();
+        }
+        self.names.insert(host.to_owned(), (Instant::now(), addresses.to_vec()));
+    }
+
+    /// Sends a datagram to the first address that the rules allow. Returns it if they allow none.
+    async fn send(&mut self, datagram: &Datagram, addresses: &[IpAddr]) -> Result<(), Datagram> {
+        let (host, port) = (datagram.host.as_str(), datagram.port);
+        let allowed = |address: &&IpAddr| self.rules.check(host, **address, port) == Verdict::Allowed;
+        let Some(address) = addresses.iter().find(allowed) else { return Err(datagram.clone()) };
+        let to = SocketAddr::new(address.to_canonical(), port);
+        if self.peers.len() >= PEERS && !self.peers.contains(&to) {
+            self.peers.pop_first();
+        }
+        self.peers.insert(to);
+        let socket = if to.is_ipv4() { Some(&self.v4) } else { self.v6.as_ref() };
+        if let Some(socket) = socket {
+            self.sent += datagram.data.len() as u64;
+            // Lost, as datagrams may be: unreachable, or too large.
+            let _ = socket.send_to(&datagram.data, to).await;
+        }
+        Ok(())
+    }
+
+    /// Passes an answer on to the client, if it has sent to that address.
+    fn answer(&mut self, connection: &Connection, from: SocketAddr, data: &[u8]) {
+        let from = SocketAddr::new(from.ip().to_canonical(), from.port());
+        if self.peers.contains(&from) {
+            self.received += data.len() as u64;
+            connection.send_datagram(from.ip().to_string(), from.port(), Bytes::copy_from_slice(data));
+        }
+    }
+}
