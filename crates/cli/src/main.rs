@@ -8,14 +8,18 @@
 
 mod bench;
 mod compare;
+mod completions;
 #[cfg(feature = "net")]
 mod decrypt;
+#[cfg(feature = "net")]
+mod doctor;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod fit;
 #[cfg(feature = "net")]
 mod identity;
 mod interrupt;
+mod man;
 mod metrics;
 #[cfg(feature = "net")]
 mod net;
@@ -82,6 +86,10 @@ enum Command {
     Identity(identity::Args),
     #[cfg(feature = "net")]
     Decrypt(decrypt::Args),
+    #[cfg(feature = "net")]
+    Doctor(doctor::Args),
+    Completions(completions::Args),
+    Man(man::Args),
 }
 
 /// The failure of a subcommand.
@@ -159,6 +167,10 @@ fn main() -> ExitCode {
         Command::Identity(args) => identity::run(&args),
         #[cfg(feature = "net")]
         Command::Decrypt(args) => decrypt::run(&args),
+        #[cfg(feature = "net")]
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

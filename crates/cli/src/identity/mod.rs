@@ -114,6 +114,18 @@ pub(crate) fn own() -> Result<Identity, Failure> {
     key::load_or_generate(&Files::new()?.key)
 }
 
+/// Loads this user's key as [`own`] does. Returns its fingerprint and its file.
+pub(crate) fn own_and_file() -> Result<(Fingerprint, PathBuf), Failure> {
+    let path = Files::new()?.key;
+    Ok((key::load_or_generate(&path)?.fingerprint(), path))
+}
+
+/// Reads the known hosts. Returns their number and the file.
+pub(crate) fn known_hosts() -> Result<(usize, PathBuf), Failure> {
+    let path = Files::new()?.known_hosts;
+    Ok((KnownHosts::read(&path)?.iter().count(), path))
+}
+
 /// Compares the key that a host presents with the known one. A host that is not known may have any.
 pub(crate) fn check(host: &str, fingerprint: Fingerprint) -> Result<(), Failure> {
     KnownHosts::read(&Files::new()?.known_hosts)?.check(host, fingerprint).map(drop)

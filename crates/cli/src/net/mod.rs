@@ -11,8 +11,8 @@ pub(crate) mod serve;
 mod exchange;
 mod moves;
 mod open;
-mod options;
-mod security;
+pub(crate) mod options;
+pub(crate) mod security;
 mod server;
 mod service;
 mod text;
@@ -21,7 +21,7 @@ mod transfer;
 use msctp::{AssociationError, LossReason, SendError};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use self::open::Open;
+pub(crate) use self::open::Open;
 use crate::Failure;
 
 /// Limit of blocking threads, which read standard input and write standard output. The runtime starts another
@@ -30,7 +30,7 @@ const POOL: usize = 4;
 
 /// Runs a command's work on one thread until it is done or a signal arrives, then aborts the associations
 /// that are still up.
-fn block_on(work: impl AsyncFnOnce(&Open) -> Result<(), Failure>) -> Result<(), Failure> {
+pub(crate) fn block_on(work: impl AsyncFnOnce(&Open) -> Result<(), Failure>) -> Result<(), Failure> {
     block_on_with(POOL, work)
 }
 

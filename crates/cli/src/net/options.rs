@@ -166,7 +166,11 @@ impl NetArgs {
     }
 
     /// Binds an endpoint for connections to peers of this address family.
-    fn client(&self, remote: IpAddr, idle_timeout: Option<Duration>) -> Result<Endpoint, BindError> {
+    pub(crate) fn client(
+        &self,
+        remote: IpAddr,
+        idle_timeout: Option<Duration>,
+    ) -> Result<Endpoint, BindError> {
         let every = if remote.is_ipv4() {
             IpAddr::V4(Ipv4Addr::UNSPECIFIED)
         } else {

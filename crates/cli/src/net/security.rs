@@ -114,6 +114,15 @@ impl Secured {
     }
 }
 
+impl std::fmt::Display for Secured {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.peer_key {
+            Some(key) => write!(f, "security {}, key {key}", self.security),
+            None => write!(f, "security {}", self.security),
+        }
+    }
+}
+
 impl SecurityArgs {
     const fn name(&self) -> &'static str {
         match (&self.code, &self.psk, self.insecure, &self.key) {

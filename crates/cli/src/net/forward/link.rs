@@ -324,7 +324,7 @@ impl Connection {
         self.update(|mux, number| mux.fail(number, end));
     }
 
-    /// Returns the queue of received datagrams. To be called once, before the connection is opened or accepted.
+    /// Returns the queue of received datagrams. To be called once, before the connection is open.
     pub(super) fn datagrams(&self) -> mpsc::Receiver<Datagram> {
         let (sender, receiver) = mpsc::channel(DATAGRAMS);
         let _ = self.wakes.datagrams.set(sender);

@@ -1,0 +1,209 @@
+//! `msctp doctor`: checks what works on this machine, and towards a server.
+
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+
+use msctp::ENCAPSULATION_PORT;
+use serde::Serialize;
+use tokio::time::Instant;
+
+use crate::net::options::{NetArgs, PeerArgs, parse_timeout};
+use crate::net::security::Secured;
+use crate::net::{Open, block_on};
+use crate::running::print;
+use crate::system::os_error;
+use crate::{Failure, identity};
+
+/// Check what works on this machine, and whether a server can be reached.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  msctp doctor
+  msctp doctor 192.0.2.1 --json
+  msctp doctor example.net:9900 --psk FILE                 with the options of the command that fails
+
+The server gets an association that ends at once: `msctp serve` without --keep ends with it, and it uses a --code up.
+
+Exit codes: 0 no check failed, 1 one failed, 2 invalid arguments, 130 Ctrl-C, 143 SIGTERM.")]
+pub(crate) struct Args {
+    /// Server to connect to, as 192.0.2.1, [2001:db8::1]:9899 or example.net.
+    #[arg(value_name = "HOST[:PORT]")]
+    host: Option<String>,
+    /// Time to wait for the server's answer.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = parse_timeout)]
+    timeout: u64,
+    /// Print the checks as JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    net: NetArgs,
+}
+
+/// How a check ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Ok,
+    /// It limits what can be done, or how fast.
+    Note,
+    Failed,
+}
+
+/// A check and its result.
+#[derive(Serialize)]
+struct Check {
+    check: &'static str,
+    state: State,
+    what: String,
+}
+
+impl Check {
+    fn of(check: &'static str, result: Result<String, Failure>) -> Self {
+        match result {
+            Ok(what) => Self { check, state: State::Ok, what },
+            Err(failure) => Self { check, state: State::Failed, what: failure.to_string() },
+        }
+    }
+
+    fn note(check: &'static str, result: Result<String, String>) -> Self {
+        match result {
+            Ok(what) => Self { check, state: State::Ok, what },
+            Err(what) => Self { check, state: State::Note, what },
+        }
+    }
+}
+
+/// Runs the checks and prints them.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    // Invalid options are no check that fails.
+    args.net.config()?;
+    let mut checks = vec![
+        Check::of("key", identity::own_and_file().map(|(key, file)| format!("{key} in {}", file.display()))),
+        Check::of("known hosts", known_hosts()),
+        Check::note("server port", server_port()),
+        Check::note("offload", offload()),
+        Check::note("emulator", emulator()),
+    ];
+    block_on(async |open| {
+        checks.push(Check::note("addresses", addresses(&args.net)));
+        if let Some(host) = &args.host {
+            checks.push(Check::of("server", server(args, host, open).await));
+        }
+        Ok(())
+    })?;
+    report(args, &checks)?;
+    let failed: Vec<&str> =
+        checks.iter().filter(|check| check.state == State::Failed).map(|check| check.check).collect();
+    if failed.is_empty() { Ok(()) } else { Err(Failure::Run(format!("failed: {}", failed.join(", ")))) }
+}
+
+fn report(args: &Args, checks: &[Check]) -> Result<(), Failure> {
+    print(|out| {
+        if args.json {
+            serde_json::to_writer_pretty(&mut *out, checks)?;
+            return writeln!(out);
+        }
+        for Check { check, state, what } in checks {
+            let state = match state {
+                State::Ok => "ok",
+                State::Note => "note",
+                State::Failed => "FAILED",
+            };
+            writeln!(out, "{state:6}  {check}: {}", what.replace('\n', "\n        "))?;
+        }
+        Ok(())
+    })
+}
+
+fn known_hosts() -> Result<String, Failure> {
+    let (count, file) = identity::known_hosts()?;
+    Ok(format!("{count} in {}", file.display()))
+}
+
+/// Whether a server can start here.
+fn server_port() -> Result<String, String> {
+    let bound =
+        UdpSocket::bind((Ipv6Addr::UNSPECIFIED, ENCAPSULATION_PORT)).or_else(|error| match error.kind() {
+            ErrorKind::AddrInUse => Err(error),
+            // A host without IPv6.
+            _ => UdpSocket::bind((Ipv4Addr::UNSPECIFIED, ENCAPSULATION_PORT)),
+        });
+    match bound {
+        Ok(_) => Ok(format!("UDP port {ENCAPSULATION_PORT} is free")),
+        Err(error) => Err(format!(
+            "UDP port {ENCAPSULATION_PORT}: {}; a server runs here already, or wants --bind ADDRESS:PORT",
+            os_error(&error)
+        )),
+    }
+}
+
+/// Whether the kernel takes and gives several packets at once.
+fn offload() -> Result<String, String> {
+    #[cfg(target_os = "linux")]
+    {
+        use nix::sys::socket::{setsockopt, sockopt};
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|error| os_error(&error))?;
+        let send = setsockopt(&socket, sockopt::UdpGsoSegment, &1200).is_ok();
+        let receive = setsockopt(&socket, sockopt::UdpGroSegment, &true).is_ok();
+        match (send, receive) {
+            (true, true) => Ok("UDP segmentation offload (GSO, GRO) works".to_owned()),
+            (send, _) => Err(format!(
+                "the kernel has no UDP {}: transfers of more than 1 Gbps take more CPU time; want Linux 5.0",
+                if send { "GRO" } else { "GSO" }
+            )),
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    Err("UDP segmentation offload (GSO, GRO) is used on Linux only".to_owned())
+}
+
+/// Whether `msctp emulate` works.
+fn emulator() -> Result<String, String> {
+    #[cfg(target_os = "linux")]
+    {
+        let checked = msctp_emu::need::check();
+        checked.map(|()| "`msctp emulate` works".to_owned()).map_err(|missing| missing.to_string())
+    }
+    #[cfg(not(target_os = "linux"))]
+    Err("`msctp emulate` works on Linux only".to_owned())
+}
+
+/// The addresses that a client uses.
+fn addresses(net: &NetArgs) -> Result<String, String> {
+    let every: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
+    let mut found: Vec<IpAddr> = every
+        .into_iter()
+        .filter_map(|any| net.client(any, None).ok())
+        .flat_map(|endpoint| endpoint.local_addresses())
+        .map(|address| address.ip())
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    let list = |found: &[IpAddr]| found.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(", ");
+    let (loopback, others): (Vec<IpAddr>, Vec<IpAddr>) = found.into_iter().partition(IpAddr::is_loopback);
+    match (others.len(), loopback.is_empty()) {
+        (0, true) => Err("none: connect this host to a network".to_owned()),
+        (0, false) => Err(format!("{}: loopback only, this host has no network", list(&loopback))),
+        (1, _) => Ok(format!("{}: an association moves when another one comes", list(&others))),
+        _ => Ok(format!("{}: an association moves between them", list(&others))),
+    }
+}
+
+/// Connects to the server, and ends the association.
+async fn server(args: &Args, host: &str, open: &Open) -> Result<String, Failure> {
+    let begin = Instant::now();
+    let connected = PeerArgs::new(host, args.timeout).connect(&args.net, open, None).await;
+    let (_endpoint, association) = connected.map_err(|failure| match failure {
+        Failure::Run(why) if why.contains("no answer for") => Failure::Run(format!(
+            "{why}; a firewall on the way may block UDP: let the server's UDP port through, {ENCAPSULATION_PORT} by default"
+        )),
+        other => other,
+    })?;
+    let took = begin.elapsed().as_secs_f64() * 1e3;
+    let secured = Secured::of(args.net.security(), &association);
+    let path = association.paths().into_iter().find(|path| path.primary);
+    let round_trip =
+        path.and_then(|path| path.srtt).map_or(String::new(), |srtt| format!(", round trip {srtt}"));
+    association.abort("this was `msctp doctor`");
+    Ok(format!("{host} answers over UDP: connected in {took:.0} ms{round_trip}, {secured}"))
+}
