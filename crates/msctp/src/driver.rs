@@ -535,6 +535,7 @@ fn take(
             if let Some((None, reply)) = state.core.poll_transmit_from(now, &mut outbox.bytes) {
                 outbox.push(start, &reply, None, udp_port);
             }
+            state.note_refused(now, datagram.remote);
         }
         DatagramOutcome::Ignored(_) => {}
     }

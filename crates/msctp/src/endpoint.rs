@@ -98,6 +98,8 @@ impl Endpoint {
             queue: VecDeque::new(),
             #[cfg(feature = "tls")]
             rejected: VecDeque::new(),
+            #[cfg(feature = "tls")]
+            refused_at: None,
             wakers: Wakers::default(),
         };
         state.listeners.insert(port, listener);
@@ -146,8 +148,8 @@ impl Endpoint {
         .await
     }
 
-    /// Waits for the next set-up at a port that this end rejected, because of the peer's key or code, or that
-    /// failed in key management. `None` as for [`accept`](Self::accept). Keeps 64; the oldest are dropped
+    /// Waits for the next set-up at a port that this end rejected, because of the peer's key, code or want of
+    /// protection, or that failed in key management. `None` as for [`accept`](Self::accept). Keeps 64; the oldest are dropped
     /// first. Cancel-safe.
     #[cfg(feature = "tls")]
     pub async fn rejected(&self, port: u16) -> Option<crate::tls::Rejected> {
@@ -183,7 +185,8 @@ impl Endpoint {
     pub fn connect(&self, peer: impl Into<Peer>, config: Config) -> Connecting {
         let peer = peer.into();
         let udp_port = peer.udp_port;
-        Connecting::new(self.begin(peer, config), udp_port)
+        let offers = config.protection.keys().is_some();
+        Connecting::new(self.begin(peer, config), udp_port, offers)
     }
 
     fn begin(&self, peer: Peer, config: Config) -> Result<Association, ConnectError> {

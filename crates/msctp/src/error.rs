@@ -59,13 +59,12 @@ pub enum ConnectError {
     /// The peer answered the set-up with an ABORT.
     #[error("the peer refused the association: {0}")]
     Refused(Refusal),
-    /// The ends cannot agree on protection of packets (`Config::protection`), which one of them requires:
-    /// the other does not support it, or has another key management.
-    #[error(
-        "the ends cannot agree on encryption: one requires it, and the other does not support it or is set up \
-         otherwise"
-    )]
-    NoCommonProtection,
+    /// The ends cannot agree on protection of packets (`Config::protection`), which one of them requires.
+    #[error("the ends cannot agree on encryption: {0}")]
+    NoCommonProtection(ProtectionMismatch),
+    /// The peer has another pre-shared key.
+    #[error("the peer has another pre-shared key")]
+    KeysDiffer,
     /// TLS gave no keys: this end refused the peer's key or code, or the handshake failed.
     #[cfg(feature = "tls")]
     #[error(transparent)]
@@ -86,6 +85,38 @@ pub enum ConnectError {
 pub struct CloseError {
     /// Associations that were up and were lost or aborted.
     pub cut_off: u64,
+}
+
+/// Why two ends cannot agree on protection of packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProtectionMismatch {
+    /// This end offers none.
+    #[error("the peer requires it, and this end offers none")]
+    PeerRequires,
+    /// The peer offers none.
+    #[error("this end requires it, and the peer offers none")]
+    PeerLacks,
+    /// One end has a pre-shared key, the other keys of TLS or another kind.
+    #[error("the peer has keys of another kind: a pre-shared key against TLS, or the other way round")]
+    OtherMethod,
+    /// No end can take the role that the other leaves, as when both are TLS clients.
+    #[error("both ends want the same role, as when each connects to the other at once")]
+    Roles,
+}
+
+impl ProtectionMismatch {
+    /// Returns the meaning of an error cause (draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.3) to an end that offers
+    /// protection or not.
+    fn of(cause: u16, offers: bool) -> Option<Self> {
+        Some(match cause {
+            100 if offers => Self::PeerLacks,
+            100 => Self::PeerRequires,
+            101 => Self::OtherMethod,
+            102 | 103 => Self::Roles,
+            _ => return None,
+        })
+    }
 }
 
 /// Error cause of the ABORT by which a peer refused an association.
@@ -299,6 +330,7 @@ fn words(reason: &LossReason) -> String {
         LossReason::PeerLostKeys => {
             "the peer no longer has the association: it restarted, or its idle timeout passed".to_owned()
         }
+        LossReason::KeysDiffer => "the peer has another pre-shared key".to_owned(),
         LossReason::ShutdownTimeout => "the peer did not answer the shutdown".to_owned(),
         LossReason::PeerAborted { cause, reason } => {
             let cause = cause.map_or(String::new(), |cause| format!(" (cause {cause})"));
@@ -311,14 +343,17 @@ fn words(reason: &LossReason) -> String {
 }
 
 impl ConnectError {
-    pub(crate) fn of(error: AssociationError, udp_port: u16) -> Self {
+    pub(crate) fn of(error: AssociationError, udp_port: u16, offers_protection: bool) -> Self {
+        if let AssociationError::Lost(
+            LossReason::ProtocolViolation { cause, .. } | LossReason::PeerAborted { cause: Some(cause), .. },
+        ) = &error
+            && let Some(mismatch) = ProtectionMismatch::of(*cause, offers_protection)
+        {
+            return Self::NoCommonProtection(mismatch);
+        }
         match error {
             AssociationError::Lost(LossReason::SetupTimeout) => Self::Timeout,
-            // draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.3
-            AssociationError::Lost(
-                LossReason::ProtocolViolation { cause: 100..=103, .. }
-                | LossReason::PeerAborted { cause: Some(100..=103), .. },
-            ) => Self::NoCommonProtection,
+            AssociationError::Lost(LossReason::KeysDiffer) => Self::KeysDiffer,
             #[cfg(feature = "tls")]
             AssociationError::Security(error) => Self::Security(error),
             AssociationError::Lost(LossReason::PeerAborted { cause, reason }) => {

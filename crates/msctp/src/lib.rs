@@ -191,8 +191,8 @@ mod wakers;
 pub use association::Association;
 pub use endpoint::Endpoint;
 pub use error::{
-    AssociationError, BindError, CallError, CloseError, ConnectError, FinishError, Refusal, SendError,
-    StreamError,
+    AssociationError, BindError, CallError, CloseError, ConnectError, FinishError, ProtectionMismatch,
+    Refusal, SendError, StreamError,
 };
 pub use mobile::{Mobility, Translation};
 pub use options::{DEFAULT_PORT, EndpointOptions, Peer};
@@ -239,7 +239,7 @@ pub mod protection {
 /// both ends.
 #[cfg(feature = "tls")]
 pub mod security {
-    pub use crate::tls::{Rejected, Tls};
+    pub use crate::tls::{PeerProtection, Rejected, Rejection, Tls};
     /// For configurations with certificates of a CA ([`Config::new`]).
     pub use ::msctp_security::rustls;
     pub use msctp_security::{

@@ -3,14 +3,16 @@
 use std::net::SocketAddr;
 
 use msctp_proto::{AbortReason, Handle};
-use msctp_security::{Error, KeyManager, METHOD};
-use msctp_units::Time;
+use msctp_security::{Error, KeyManager, METHOD, rustls};
+use msctp_units::{Span, Time};
 
-use crate::state::{Phase, State};
-use crate::tls::Rejected;
+use crate::state::{Listener, Phase, State};
+use crate::tls::{PeerProtection, Rejected, Rejection};
 
 /// Failed set-ups that a listener keeps for the application; the oldest are dropped first.
 const MAX_REJECTED: usize = 64;
+/// Minimum interval between reports of set-ups whose source is not verified.
+const REFUSED_INTERVAL: Span = Span::from_secs(1);
 
 /// Returns the reason of the ABORT that an error causes, as the peer reads it.
 fn reason_for_peer(error: &Error) -> String {
@@ -22,8 +24,25 @@ fn reason_for_peer(error: &Error) -> String {
         Error::CodeMissing => "a code is required here".to_owned(),
         Error::CodeExpected => "no code is expected here, or it is used up: connect without one".to_owned(),
         Error::TimedOut => "the TLS handshake took too long".to_owned(),
+        Error::Tls(rustls::Error::InvalidCertificate(_)) => {
+            "your certificate is not accepted here".to_owned()
+        }
+        Error::Tls(rustls::Error::NoCertificatesPresented) | Error::NoCertificate => {
+            "a certificate is required here".to_owned()
+        }
         // In clear: rustls's text may have names of certificates.
         _ => "key management failed".to_owned(),
+    }
+}
+
+impl Listener {
+    /// Keeps a failed set-up for the application.
+    fn reject(&mut self, remote: SocketAddr, error: Rejection) {
+        self.rejected.push_back(Rejected { remote, error });
+        if self.rejected.len() > MAX_REJECTED {
+            self.rejected.pop_front();
+        }
+        self.wakers.wake();
     }
 }
 
@@ -71,11 +90,28 @@ impl State {
             association.abort(now, &AbortReason(reason_for_peer(&error).into()));
         }
         if let (true, Some(remote), Some(listener)) = (set_up, remote, self.listeners.get_mut(&port)) {
-            listener.rejected.push_back(Rejected { remote, error });
-            if listener.rejected.len() > MAX_REJECTED {
-                listener.rejected.pop_front();
-            }
-            listener.wakers.wake();
+            listener.reject(remote, error.into());
+        }
+    }
+
+    /// Reports a set-up that the core refused. Its source may be forged: at most one a second.
+    pub(crate) fn note_refused(&mut self, now: Time, remote: SocketAddr) {
+        let Some(refused) = self.core.take_refused() else { return };
+        let Some(listener) = self.listeners.get_mut(&refused.local_port) else { return };
+        if listener.refused_at.is_some_and(|at| now < at + REFUSED_INTERVAL) {
+            return;
+        }
+        listener.refused_at = Some(now);
+        listener.reject(remote, Rejection::NoCommonProtection(PeerProtection::of(&refused.methods)));
+    }
+
+    /// Reports a set-up that ended because the pre-shared keys differ.
+    pub(crate) fn note_keys_differ(&mut self, handle: Handle) {
+        let remote = self.remote_of(handle);
+        let Some(slot) = self.slots.get(&handle).filter(|slot| slot.unproven.is_some()) else { return };
+        let port = slot.sctp_ports.0;
+        if let (Some(remote), Some(listener)) = (remote, self.listeners.get_mut(&port)) {
+            listener.reject(remote, Rejection::KeysDiffer);
         }
     }
 
@@ -144,5 +180,11 @@ mod tests {
     fn the_peer_reads_no_text_of_rustls() {
         let error = msctp_security::rustls::Error::General("the name inside.example".to_owned());
         assert_eq!(reason_for_peer(&Error::Tls(error)), "key management failed");
+        let context = rustls::CertificateError::NotValidForNameContext {
+            expected: msctp_security::rustls::pki_types::ServerName::try_from("inside.example").unwrap(),
+            presented: vec!["inside.example".to_owned()],
+        };
+        let error = rustls::Error::InvalidCertificate(context);
+        assert_eq!(reason_for_peer(&Error::Tls(error)), "your certificate is not accepted here");
     }
 }

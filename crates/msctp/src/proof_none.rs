@@ -11,5 +11,7 @@ impl State {
     pub(crate) fn close_keys(&mut self, _now: Time, _handle: Handle) {}
     pub(crate) fn expire_keys(&mut self, _now: Time) {}
     pub(crate) fn end_keys(&mut self, _handle: Handle) {}
+    pub(crate) fn note_refused(&mut self, _now: Time, _remote: std::net::SocketAddr) {}
+    pub(crate) fn note_keys_differ(&mut self, _handle: Handle) {}
     pub(crate) fn time_out_keys(&mut self, _now: Time, _handle: Handle) {}
 }

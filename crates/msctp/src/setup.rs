@@ -20,11 +20,13 @@ pub struct Connecting {
     /// `None`: the result was returned.
     begun: Option<Result<Association, ConnectError>>,
     udp_port: u16,
+    /// This end offers protection.
+    offers: bool,
 }
 
 impl Connecting {
-    pub(crate) fn new(begun: Result<Association, ConnectError>, udp_port: u16) -> Self {
-        Self { begun: Some(begun), udp_port }
+    pub(crate) fn new(begun: Result<Association, ConnectError>, udp_port: u16, offers: bool) -> Self {
+        Self { begun: Some(begun), udp_port, offers }
     }
 
     fn association(&self) -> Option<&Association> {
@@ -60,7 +62,8 @@ impl Future for Connecting {
             None => Ok(()),
         };
         let begun = self.begun.take().expect("Connecting is not polled after it was ready");
-        Poll::Ready(result.map_err(|error| ConnectError::of(error, self.udp_port)).and(begun))
+        let result = result.map_err(|error| ConnectError::of(error, self.udp_port, self.offers));
+        Poll::Ready(result.and(begun))
     }
 }
 

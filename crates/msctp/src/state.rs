@@ -114,6 +114,9 @@ pub(crate) struct Listener {
     /// Set-ups that key management rejected.
     #[cfg(feature = "tls")]
     pub(crate) rejected: VecDeque<crate::tls::Rejected>,
+    /// When the last set-up was reported that the core refused.
+    #[cfg(feature = "tls")]
+    pub(crate) refused_at: Option<Time>,
     pub(crate) wakers: Wakers,
 }
 
@@ -638,6 +641,9 @@ impl State {
             Event::Closed | Event::Lost(_) => {
                 if matches!(event, Event::Closed) {
                     self.close_keys(self.now(), handle);
+                }
+                if *event == Event::Lost(msctp_proto::LossReason::KeysDiffer) {
+                    self.note_keys_differ(handle);
                 }
                 self.forget_unproven(handle);
                 self.end_keys(handle);

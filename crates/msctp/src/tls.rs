@@ -48,7 +48,59 @@ pub struct Rejected {
     /// Where it came from.
     pub remote: SocketAddr,
     /// Why it was rejected.
-    pub error: Error,
+    pub error: Rejection,
+}
+
+/// Why this end rejected a set-up.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Rejection {
+    /// TLS gave no keys: this end refused the peer's key or code, or the handshake failed.
+    #[error(transparent)]
+    Security(#[from] Error),
+    /// The peer has another pre-shared key.
+    #[error("the peer has another pre-shared key")]
+    KeysDiffer,
+    /// One end requires protection that the other does not offer. The address may be forged.
+    #[error("the ends cannot agree on encryption: the peer offers {0}")]
+    NoCommonProtection(PeerProtection),
+}
+
+/// The protection that a peer offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PeerProtection {
+    /// None: its packets would be in clear.
+    None,
+    /// A pre-shared key.
+    PreShared,
+    /// Keys of TLS.
+    Tls,
+    /// A method that is unknown here.
+    Unknown,
+}
+
+impl PeerProtection {
+    pub(crate) fn of(methods: &[KeyManagementId]) -> Self {
+        let has = |method: KeyManagementId| methods.contains(&method);
+        match () {
+            () if methods.is_empty() => Self::None,
+            () if has(KeyManagementId::new(msctp_security::METHOD)) => Self::Tls,
+            () if has(KeyManagementId::PRE_SHARED) => Self::PreShared,
+            () => Self::Unknown,
+        }
+    }
+}
+
+impl fmt::Display for PeerProtection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::PreShared => "a pre-shared key",
+            Self::Tls => "TLS",
+            Self::Unknown => "another kind",
+        })
+    }
 }
 
 /// What the key managers of associations need.

@@ -9,10 +9,12 @@ use std::time::Duration;
 
 use common::{bind, options, run};
 use msctp::protection::{CipherSuite, DtlsRoles, KeyManagement, KeyManagementId, Protection, Ring, Secret};
-use msctp::security::{AnyPeer, CheckPeer, Code, Error, Fingerprint, Identity, Pinned, Tls, provider};
+use msctp::security::{
+    AnyPeer, CheckPeer, Code, Error, Fingerprint, Identity, PeerProtection, Pinned, Rejection, Tls, provider,
+};
 use msctp::{
     Association, AssociationError, Config, ConnectError, Endpoint, EndpointOptions, LossReason, OutMessage,
-    Peer, Refusal, SendError, SendRefusal, Span,
+    Peer, ProtectionMismatch, Refusal, SendError, SendRefusal, Span,
 };
 use tokio::net::UdpSocket;
 use tokio::time::timeout;
@@ -195,7 +197,7 @@ fn a_changed_key_is_refused_by_either_end() {
             tokio::join!(connect_to(peer.clone(), any().required()), server.rejected(PORT));
         assert_eq!(refusal(failed), "your key is not accepted here");
         let rejected = rejected.unwrap();
-        assert!(matches!(rejected.error, Error::Refused(_)), "{rejected:?}");
+        assert!(matches!(rejected.error, Rejection::Security(Error::Refused(_))), "{rejected:?}");
         assert!(rejected.remote.ip().is_loopback());
     });
 }
@@ -220,10 +222,10 @@ fn a_code_serves_once_and_a_wrong_one_burns_it() {
         // Who proves nothing leaves the code as it is. A wrong code uses it up.
         let (server, peer) = self::server(any().code(code("7-lamp-cedar")).required());
         assert_eq!(refusal(connect_to(peer.clone(), any().required()).await), "a code is required here");
-        assert_eq!(server.rejected(PORT).await.unwrap().error, Error::CodeMissing);
+        assert_eq!(server.rejected(PORT).await.unwrap().error, Rejection::Security(Error::CodeMissing));
         let wrong = connect_to(peer.clone(), any().code(code("8-lamp-cedar")).required()).await;
         assert_eq!(refusal(wrong), "wrong code: it is used up");
-        assert_eq!(server.rejected(PORT).await.unwrap().error, Error::WrongCode);
+        assert_eq!(server.rejected(PORT).await.unwrap().error, Rejection::Security(Error::WrongCode));
         let right = connect_to(peer.clone(), any().code(code("7-lamp-cedar")).required()).await;
         assert_eq!(refusal(right), "the code is used up");
         // A client's code is used up with the first attempt, too: the server has seen its proof.
@@ -255,7 +257,7 @@ fn a_wrong_code_burns_it_for_set_ups_under_way() {
         }
         let mut wrong = 0;
         while let Ok(Some(rejected)) = timeout(Duration::from_millis(100), server.rejected(PORT)).await {
-            wrong += usize::from(rejected.error == Error::WrongCode);
+            wrong += usize::from(rejected.error == Rejection::Security(Error::WrongCode));
         }
         assert_eq!(connected + wrong, 1, "one proof was looked at");
     });
@@ -270,18 +272,29 @@ fn a_peer_without_the_extension_is_refused_unless_protection_is_only_offered() {
             let keys = KeyManagement::pre_shared(Arc::new(Ring), CipherSuite::Aes128GcmSha256, key).unwrap();
             Protection::Required(Arc::new(keys))
         };
-        for (here, there) in [
-            (any().required(), clear()),
-            (clear(), any().required()),
-            (any().required(), psk()),
-            (psk(), any().required()),
+        use PeerProtection as Theirs;
+        use ProtectionMismatch::{OtherMethod, PeerLacks, PeerRequires};
+        for (here, there, mismatch, seen) in [
+            (any().required(), clear(), PeerLacks, Theirs::Tls),
+            (clear(), any().required(), PeerRequires, Theirs::None),
+            (any().required(), psk(), OtherMethod, Theirs::Tls),
+            (psk(), any().required(), OtherMethod, Theirs::PreShared),
         ] {
-            let there_text = format!("{there:?}");
-            let (_server, peer) = server(there);
-            let case = format!("{here:?} {there_text}");
+            let (server, peer) = server(there);
             let failed = connect_to(peer.clone(), here).await.map(|_| ());
-            assert!(matches!(failed, Err(ConnectError::NoCommonProtection)), "{case}: {failed:?}");
+            let Err(ConnectError::NoCommonProtection(found)) = failed else { panic!("{failed:?}") };
+            assert_eq!(found, mismatch);
+            let rejected = server.rejected(PORT).await.unwrap();
+            assert_eq!(rejected.error, Rejection::NoCommonProtection(seen));
+            assert!(rejected.remote.ip().is_loopback());
         }
+        // The source is not verified: one report a second.
+        let (listening, peer) = server(any().required());
+        for _ in 0..3 {
+            connect_to(peer.clone(), clear()).await.unwrap_err();
+        }
+        listening.rejected(PORT).await.unwrap();
+        assert!(timeout(Duration::from_millis(100), listening.rejected(PORT)).await.is_err());
         for (here, there, protected) in [
             (any().offered(), clear(), false),
             (clear(), any().offered(), false),
@@ -442,7 +455,7 @@ fn a_handshake_that_does_not_end_fails_in_time_and_can_be_cancelled() {
         // The server's time ends first, then the client's: the other end gets an ABORT.
         let failed = connect_to(peer.clone(), any().required()).await;
         assert_eq!(refusal(failed), "the TLS handshake took too long");
-        assert_eq!(server.rejected(PORT).await.unwrap().error, Error::TimedOut);
+        assert_eq!(server.rejected(PORT).await.unwrap().error, Rejection::Security(Error::TimedOut));
         let (patient, slow) = self::server(any().required());
         let relay = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let slow = Peer { udp_port: relay.local_addr().unwrap().port(), ..slow };
@@ -612,6 +625,50 @@ fn hasty() -> Tls {
     Tls::new(config)
 }
 
+/// Both ends say so, in seconds: the client after its first repeated COOKIE ECHO.
+#[test]
+fn another_pre_shared_key_is_reported_at_both_ends() {
+    run(async {
+        let psk = |byte: u8| {
+            let key = Secret::from(&[byte; 32][..]);
+            let keys = KeyManagement::pre_shared(Arc::new(Ring), CipherSuite::Aes128GcmSha256, key).unwrap();
+            Protection::Required(Arc::new(keys))
+        };
+        let (server, peer) = server(psk(7));
+        let begun = std::time::Instant::now();
+        let failed = connect_to(peer.clone(), psk(8)).await.map(|_| ());
+        assert!(matches!(failed, Err(ConnectError::KeysDiffer)), "{failed:?}");
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        let rejected = server.rejected(PORT).await.unwrap();
+        assert_eq!(rejected.error, Rejection::KeysDiffer);
+        assert_eq!(rejected.error.to_string(), "the peer has another pre-shared key");
+        assert!(timeout(Duration::from_millis(100), server.accept(PORT)).await.is_err());
+        let (_client, _association) = connect_to(peer, psk(7)).await.unwrap();
+        server.accept(PORT).await.unwrap();
+    });
+}
+
+/// Each end offers the role of the TLS client only, so that its peer is checked as a server.
+#[test]
+fn two_ends_that_connect_to_each_other_at_once_fail_at_once() {
+    run(async {
+        let (a, b) = (bind(), bind());
+        let to = |endpoint: &Endpoint| Peer {
+            port: PORT,
+            local_port: Some(PORT),
+            ..Peer::new(endpoint.local_addresses()[0])
+        };
+        let begun = std::time::Instant::now();
+        let connect = |from: &Endpoint, peer| from.connect(peer, with(any().required()));
+        let (one, other) = tokio::join!(connect(&a, to(&b)), connect(&b, to(&a)));
+        for failed in [one.map(|_| ()), other.map(|_| ())] {
+            let Err(ConnectError::NoCommonProtection(mismatch)) = failed else { panic!("{failed:?}") };
+            assert_eq!(mismatch, ProtectionMismatch::Roles);
+        }
+        assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    });
+}
+
 /// The peer cannot choose to be checked as a client, whose name nobody verifies.
 #[test]
 fn a_peer_that_takes_the_role_of_the_client_is_refused() {
@@ -630,7 +687,8 @@ fn a_peer_that_takes_the_role_of_the_client_is_refused() {
         });
         let peer = filtered(&peer, at, "127.0.0.1", filter).await;
         let failed = connect_to(peer, hasty().required()).await.map(|_| ());
-        assert!(matches!(failed, Err(ConnectError::NoCommonProtection)), "{failed:?}");
+        let Err(ConnectError::NoCommonProtection(mismatch)) = failed else { panic!("{failed:?}") };
+        assert_eq!(mismatch, ProtectionMismatch::Roles);
     });
 }
 

@@ -143,6 +143,8 @@ pub enum LossReason {
     /// The peer's host answers that it does not know the association, and nothing protected arrived
     /// meanwhile: the peer restarted, or its idle timeout passed.
     PeerLostKeys,
+    /// Set-up failed: the pre-shared keys of both ends differ.
+    KeysDiffer,
     /// This end aborted because the peer violated the protocol.
     ProtocolViolation {
         /// The cause sent in the ABORT (RFC 9260 §3.3.10).

@@ -128,7 +128,7 @@ fn another_key_gives_no_association() {
     pair.send(Side::A, text_message("early"));
     pair.run_for(Span::from_secs(600));
     assert!(!pair.a.saw(|event| matches!(event, Event::Connected { .. } | Event::Protected)));
-    assert!(pair.a.saw(|event| *event == Event::Lost(LossReason::SetupTimeout)));
+    assert!(pair.a.saw(|event| *event == Event::Lost(LossReason::KeysDiffer)));
     assert!(pair.b.received.is_empty() && !pair.b.saw(|event| *event == Event::Protected));
 }
 
@@ -301,4 +301,53 @@ fn options_that_cannot_be_combined_are_rejected() {
     assert_eq!(error.field, "auth.keys");
     let short = KeyManagement::pre_shared(Arc::new(Ring), SUITE, Secret::from(&[1; 15][..])).unwrap_err();
     assert_eq!(short.len, 15);
+}
+
+/// With early data the listener says so at once, else the client notices at its second COOKIE ECHO.
+#[test]
+fn keys_that_differ_end_a_set_up_at_both_ends() {
+    for (early, most) in [(true, Span::from_millis(200)), (false, Span::from_secs(2))] {
+        let mut pair = Pair::new(protected(), vec![b_ip(0)]);
+        let other = Config { protection: Protection::Required(keys(8)), ..Config::default() };
+        pair.connect(other, vec![a_ip(0)], vec![b_ip(0)]);
+        if early {
+            pair.send(Side::A, text_message("early"));
+        }
+        let differ = |event: &Event| *event == Event::Lost(LossReason::KeysDiffer);
+        let both = |pair: &mut Pair| pair.a.saw(differ) && pair.b.saw(differ);
+        assert!(pair.run_until(most, both), "{early} {:?} {:?}", pair.a.events, pair.b.events);
+        assert!(pair.b.received.is_empty() && !pair.b.saw(|event| *event == Event::Protected));
+    }
+}
+
+/// Forged packets end no association whose peer has proved its key, and no set-up before it is repeated.
+#[test]
+fn packets_that_cannot_be_opened_end_no_association_with_a_peer_that_proved_its_key() {
+    let mut pair = up(protected());
+    let tags = [pair.tag_of(Side::A), pair.tag_of(Side::B)];
+    for _ in 0..100 {
+        for (side, tag) in [(Side::A, tags[0]), (Side::B, tags[1])] {
+            pair.inject(side, Pair::at(side), &forged(side, tag));
+        }
+    }
+    pair.transfer(Side::A, 20, 100, Span::from_secs(5));
+    let mut pair = Pair::new(protected(), vec![b_ip(0)]);
+    pair.log = Some(Vec::new());
+    // A gets one forged packet before the COOKIE ACK, which is late.
+    pair.filter =
+        Box::new(|flight| if flight.has(DTLS) { Fate::Late(Span::from_millis(100)) } else { Fate::Pass });
+    pair.connect(protected(), vec![a_ip(0)], vec![b_ip(0)]);
+    assert!(pair.run_until(Span::from_secs(1), |pair| pair.log.as_ref().unwrap().len() >= 3));
+    let tag = pair.tag_of(Side::A);
+    pair.inject(Side::A, Pair::at(Side::A), &forged(Side::A, tag));
+    pair.transfer(Side::A, 20, 100, Span::from_secs(5));
+}
+
+/// A packet with a DTLS chunk of epoch 3 that no key opens.
+fn forged(to: Side, tag: u32) -> Vec<u8> {
+    let mut bytes = support::packet(to, tag, &[]);
+    bytes.extend([DTLS, 0, 0, 64, 0, 0b0010_1111]);
+    bytes.resize(12 + 64, 0x5a);
+    support::reseal(&mut bytes);
+    bytes
 }

@@ -313,7 +313,7 @@ async fn connect_once(
             error @ ConnectError::NoLocalAddress(_) => Unconnected::NoNetwork(error.to_string()),
             // The error names the address.
             error @ ConnectError::PortUnreachable(_) => Unconnected::Failed(Failure::Run(format!("{error}; {SERVERS}"))),
-            ConnectError::NoCommonProtection => Unconnected::Failed(Failure::Run(format!(
+            ConnectError::NoCommonProtection(_) => Unconnected::Failed(Failure::Run(format!(
                 "{address}: the ends cannot agree on encryption: {}; want the same of --psk, --code, --insecure or \
                  none of them at both ends",
                 net.security.describe_both()

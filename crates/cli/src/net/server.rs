@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use msctp::security::{Error, Rejected};
+use msctp::security::{Error, Rejected, Rejection};
 use msctp::{Association, Config, Endpoint, Incoming};
 
 use super::Open;
@@ -99,7 +99,7 @@ impl Server {
 
     fn report(&self, rejected: &Rejected) -> Result<(), Failure> {
         eprintln!("msctp: {}: rejected: {}", rejected.remote, escape(&rejected.error.to_string()));
-        if rejected.error == Error::WrongCode {
+        if rejected.error == Rejection::Security(Error::WrongCode) {
             self.with_security(ServerSecurity::note_wrong_code)?;
             self.listen_again()?;
         }

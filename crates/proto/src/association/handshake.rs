@@ -37,7 +37,7 @@ pub(super) struct Setup {
     pub(super) due: bool,
     /// A protected packet with data may follow the COOKIE ECHO on this path.
     pub(super) early: Option<PathId>,
-    retransmissions: u32,
+    pub(super) retransmissions: u32,
     /// Path of the next one.
     path: Option<PathId>,
     /// Time at which the last one was sent.

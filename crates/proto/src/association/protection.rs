@@ -8,7 +8,8 @@ use bytes::Bytes;
 use msctp_protection::{KeyMaterial, NegotiationError, OpenError, ReceiveUsage, SendUsage};
 use msctp_units::{Ecn, Time};
 use msctp_wire::{
-    Checksum, Chunk, ChunkType, CommonHeader, Fragment, Packet, PacketBuilder, Ppid, VerificationTag,
+    Abort, Cause, Checksum, Chunk, ChunkType, CommonHeader, Fragment, Packet, PacketBuilder, Ppid,
+    VerificationTag,
 };
 
 use super::Association;
@@ -206,6 +207,7 @@ impl Association {
                     // RFC 9147 §4.5.3
                     self.abort_with(now, &[], LossReason::KeysUsedUp);
                 }
+                self.note_unopened(now);
                 return false;
             }
         };
@@ -220,6 +222,38 @@ impl Association {
         let Ok(packet) = Packet::parse(inner, Checksum::Skip) else { return false };
         self.begin_credit(at, len);
         self.take_packet(now, at, ecn, &packet, (jar, None), (true, len))
+    }
+
+    /// Ends a set-up in which the pre-shared keys do not open the peer's packets.
+    ///
+    /// This tells nobody more about a key than the packets themselves do. Only who knows the tags of the
+    /// set-up, which is in clear, can forge such a packet, and could prevent it otherwise.
+    #[cold]
+    fn note_unopened(&mut self, now: Time) {
+        let unopened = self.protection.as_mut().map_or(0, |protection| protection.count_unopened());
+        match self.state {
+            _ if unopened == 0 => {}
+            // The answers to two COOKIE ECHOs. The peer cannot open the ABORT, and so notices too.
+            State::CookieEchoed if unopened >= 2 && self.setup.retransmissions > 0 => {
+                self.abort_with(now, &[], LossReason::KeysDiffer);
+            }
+            State::CookieEchoed => {}
+            // The first protected packet after its COOKIE ECHO. The peer reads an ABORT in clear only.
+            _ => {
+                let (at, tag) = (self.data_addr(), self.tags.peer_tag);
+                self.control.clear();
+                self.output.clear();
+                if let Some(at) = at {
+                    let causes = [Cause::UserInitiatedAbort(b"the pre-shared keys differ")];
+                    self.control.push_clear(
+                        at,
+                        tag,
+                        &Abort { tag_reflected: false, causes: (&causes).into() },
+                    );
+                }
+                self.close(now, Some(LossReason::KeysDiffer));
+            }
+        }
     }
 
     /// Returns whether a packet in clear may be processed: always without protection, else only what a set-up

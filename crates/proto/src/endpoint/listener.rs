@@ -7,10 +7,10 @@ use std::sync::Arc;
 use msctp_units::{Span, Time};
 use msctp_wire::{Abort, Cause, Causes, Chunk, ChunkType, Error, Init, Packet, Tsn};
 
-use super::{DatagramOutcome, Endpoint, IgnoreReason};
+use super::{DatagramOutcome, Endpoint, IgnoreReason, RefusedSetUp};
 use crate::addr::PathAddr;
 use crate::association::auth::random_number;
-use crate::association::negotiate::{Answer, Offer, answer_room};
+use crate::association::negotiate::{Answer, Offer, OfferFault, answer_room};
 use crate::association::{Association, stale_cookie};
 use crate::auth::{Authentication, RANDOM_LEN, Verdict};
 use crate::config::Config;
@@ -61,6 +61,10 @@ impl Endpoint {
             return DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue);
         };
         if let Err(fault) = offer.check(&listener.config) {
+            if let OfferFault::Protection(error) = fault {
+                let methods = offer.protection.as_ref().map_or_else(Vec::new, ProtectionOffer::methods);
+                self.refused = Some(RefusedSetUp { at, local_port, error, methods });
+            }
             return self.refuse_init(now, at, ports, offer.tag, fault.cause().as_slice());
         }
         let theirs = offer.protection.as_ref();

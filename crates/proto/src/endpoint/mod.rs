@@ -11,8 +11,11 @@ use core::net::IpAddr;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use msctp_protection::NegotiationError;
 use msctp_units::{Ecn, Time};
-use msctp_wire::{ChunkType, EncodeChunk, Packet, PacketBuilder, PacketError, VerificationTag};
+use msctp_wire::{
+    ChunkType, EncodeChunk, KeyManagementId, Packet, PacketBuilder, PacketError, VerificationTag,
+};
 
 use self::demux::{Demux, Keys};
 use self::listener::Listener;
@@ -84,6 +87,19 @@ pub enum IgnoreReason {
     ReplyRate,
 }
 
+/// A set-up that a listener refused because the ends cannot agree on protection (`Config::protection`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedSetUp {
+    /// Addresses of the INIT, whose source may be forged.
+    pub at: PathAddr,
+    /// The listener's SCTP port.
+    pub local_port: u16,
+    /// Why.
+    pub error: NegotiationError,
+    /// Key management methods that the peer offers; empty if it offers no protection.
+    pub methods: Vec<KeyManagementId>,
+}
+
 /// An association and its bookkeeping.
 #[derive(Debug)]
 struct Entry {
@@ -134,6 +150,8 @@ pub struct Endpoint {
     memory: u64,
     demux: Demux,
     schedule: Schedule,
+    /// The last refused set-up that was not taken.
+    refused: Option<RefusedSetUp>,
     /// Associations that may have something to send.
     dirty: VecDeque<u32>,
     /// Associations that may have events.
@@ -172,6 +190,7 @@ impl Endpoint {
             memory: 0,
             demux: Demux::default(),
             schedule: Schedule::default(),
+            refused: None,
             dirty: VecDeque::new(),
             eventful: VecDeque::new(),
             traced: VecDeque::new(),
@@ -456,6 +475,12 @@ impl Endpoint {
             entry.keys = keys_of(&entry.association, begun);
             self.demux.insert(slot, &entry.keys);
         }
+    }
+
+    /// Takes the last set-up that a listener refused because of its protection, after
+    /// [`DatagramOutcome::Replied`]. Anyone can forge one: report them at a limited rate.
+    pub fn take_refused(&mut self) -> Option<RefusedSetUp> {
+        self.refused.take()
     }
 
     /// Appends the next packet to `out`; returns `None` when there is nothing to send. Call it until it

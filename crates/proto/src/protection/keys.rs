@@ -76,6 +76,8 @@ pub(crate) struct PacketProtection {
     enforced: bool,
     /// A packet of the peer was opened.
     proven: bool,
+    /// Packets with pre-shared keys that could not be opened before any was.
+    unopened: u32,
     /// A check whether the peer lost its keys.
     pub(crate) peer_check: Option<PeerCheck>,
 }
@@ -92,6 +94,7 @@ impl PacketProtection {
             schedule: None,
             enforced: false,
             proven: false,
+            unopened: 0,
             peer_check: None,
         }
     }
@@ -133,7 +136,7 @@ impl PacketProtection {
             return Ok(());
         }
         (self.sealer, self.opener) = (Sealer::new(), Opener::default());
-        (self.enforced, self.proven) = (false, false);
+        (self.enforced, self.proven, self.unopened) = (false, false, 0);
         (self.agreed, self.schedule) = (None, None);
         let agreed = agreed?;
         self.schedule = self.derive(&agreed);
@@ -268,6 +271,18 @@ impl PacketProtection {
     /// Notes that a packet of the peer was opened; returns true for the first one.
     pub(crate) fn note_proven(&mut self) -> bool {
         !core::mem::replace(&mut self.proven, true)
+    }
+
+    /// Counts a packet that could not be opened; returns how many there were in a set-up with pre-shared
+    /// keys, 0 otherwise.
+    pub(crate) fn count_unopened(&mut self) -> u32 {
+        self.unopened += u32::from(self.schedule.is_some() && !self.proven);
+        self.unopened_in_set_up()
+    }
+
+    /// Returns the number of packets that could not be opened in a set-up with pre-shared keys.
+    pub(crate) fn unopened_in_set_up(&self) -> u32 {
+        if self.proven { 0 } else { self.unopened }
     }
 
     /// Seals a packet; `bytes` follow the common header.

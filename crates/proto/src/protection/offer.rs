@@ -3,7 +3,7 @@
 
 use msctp_protection::{Negotiated, NegotiationError, negotiate};
 use msctp_wire::param::DtlsKeyManagement;
-use msctp_wire::{Param, Tlv};
+use msctp_wire::{KeyManagementId, Param, Tlv};
 use smallvec::SmallVec;
 
 use super::config::KeyManagement;
@@ -49,6 +49,11 @@ impl ProtectionOffer {
         self.param().map(Param::DtlsKeyManagement)
     }
 
+    /// Returns its key management methods.
+    pub(crate) fn methods(&self) -> Vec<KeyManagementId> {
+        self.param().map_or_else(Vec::new, |param| param.methods.iter().collect())
+    }
+
     /// Returns whether a cookie can hold it. With more methods, none counts as common.
     pub(crate) fn fits_cookie(&self) -> bool {
         self.0.len() <= FIXED + MAX_METHODS
@@ -87,7 +92,6 @@ mod tests {
     use std::sync::Arc;
 
     use msctp_protection::Ring;
-    use msctp_wire::KeyManagementId;
     use msctp_wire::param::DtlsRoles;
 
     use super::*;
