@@ -149,8 +149,8 @@ impl Endpoint {
     }
 
     /// Waits for the next set-up at a port that this end rejected, because of the peer's key, code or want of
-    /// protection, or that failed in key management. `None` as for [`accept`](Self::accept). Keeps 64; the oldest are dropped
-    /// first. Cancel-safe.
+    /// protection, or that failed in key management. `None` as for [`accept`](Self::accept). Keeps 64; the
+    /// oldest are dropped first. Cancel-safe.
     #[cfg(feature = "tls")]
     pub async fn rejected(&self, port: u16) -> Option<crate::tls::Rejected> {
         poll_fn(|cx| {

@@ -17,7 +17,7 @@ use msctp::{
     Peer, ProtectionMismatch, Refusal, SendError, SendRefusal, Span,
 };
 use tokio::net::UdpSocket;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 const PORT: u16 = 9;
 /// The type of a DTLS chunk.
@@ -635,7 +635,7 @@ fn another_pre_shared_key_is_reported_at_both_ends() {
             Protection::Required(Arc::new(keys))
         };
         let (server, peer) = server(psk(7));
-        let begun = std::time::Instant::now();
+        let begun = Instant::now();
         let failed = connect_to(peer.clone(), psk(8)).await.map(|_| ());
         assert!(matches!(failed, Err(ConnectError::KeysDiffer)), "{failed:?}");
         assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
@@ -658,7 +658,7 @@ fn two_ends_that_connect_to_each_other_at_once_fail_at_once() {
             local_port: Some(PORT),
             ..Peer::new(endpoint.local_addresses()[0])
         };
-        let begun = std::time::Instant::now();
+        let begun = Instant::now();
         let connect = |from: &Endpoint, peer| from.connect(peer, with(any().required()));
         let (one, other) = tokio::join!(connect(&a, to(&b)), connect(&b, to(&a)));
         for failed in [one.map(|_| ()), other.map(|_| ())] {

@@ -1,6 +1,8 @@
 //! Two key managers with the keys that they establish, joined by queues of messages.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+pub(crate) mod play;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
