@@ -78,6 +78,8 @@ enum Command {
     Forward(Box<net::forward::Args>),
     #[cfg(feature = "net")]
     Perf(net::perf::Args),
+    #[cfg(all(feature = "net", target_os = "linux"))]
+    Tunnel(Box<net::tunnel::Args>),
     #[cfg(feature = "net")]
     Send(net::send::Args),
     #[cfg(feature = "net")]
@@ -159,6 +161,8 @@ fn main() -> ExitCode {
         Command::Forward(args) => net::forward::run(&args),
         #[cfg(feature = "net")]
         Command::Perf(args) => net::perf::run(&args),
+        #[cfg(all(feature = "net", target_os = "linux"))]
+        Command::Tunnel(args) => net::tunnel::run(&args),
         #[cfg(feature = "net")]
         Command::Send(args) => net::send::run(&args),
         #[cfg(feature = "net")]

@@ -22,6 +22,9 @@ pub struct Mobility {
     pub prefer: Vec<String>,
     /// Uses only interfaces whose names begin with one of these prefixes; empty, the default: all.
     pub only: Vec<String>,
+    /// Never uses interfaces whose names begin with one of these prefixes, as a tunnel's that the association
+    /// itself carries. None.
+    pub except: Vec<String>,
     /// Time to measure a working new path before data moves to it, if the old one still works. `None`, the
     /// default: 300 ms with a handover policy that measures (`adaptive`), else none. If the peer is the
     /// sender its policy counts: set the time here.
@@ -87,6 +90,7 @@ impl Default for Mobility {
         Self {
             prefer: ["en", "eth", "wl"].map(str::to_owned).to_vec(),
             only: Vec::new(),
+            except: Vec::new(),
             probe: None,
             hold: Duration::from_secs(1),
             calm: Duration::from_secs(30),
@@ -162,7 +166,8 @@ impl Follower {
 
     fn wanted(&self, address: &LocalAddress) -> bool {
         let named = |begin: &String| address.interface.starts_with(begin.as_str());
-        let interface = self.options.only.is_empty() || self.options.only.iter().any(named);
+        let Mobility { only, except, .. } = &self.options;
+        let interface = (only.is_empty() || only.iter().any(named)) && !except.iter().any(named);
         // A link-local address names another host on the next link.
         interface && !address.link_local && (self.options.loopback || !address.loopback)
     }
@@ -392,6 +397,14 @@ mod tests {
         assert!(of("fd00::2", "2001:db8::1") && !of("2001:db8::2", "2001:db8::1"));
         let public = "203.0.113.9".parse().unwrap();
         assert!(Translation::Always.of(public, []) && !Translation::Never.of(ip(1), []));
+    }
+
+    #[test]
+    fn excepted_interfaces_are_never_used() {
+        let except = vec!["tun".to_owned()];
+        let mut follower = Follower::new(Mobility { except, ..Mobility::default() });
+        assert_eq!(up(&mut follower, 0, 1, "tun0"), []);
+        assert_eq!(up(&mut follower, 0, 2, "wlan0"), [Step::Use(address(2, "wlan0"))]);
     }
 
     #[test]

@@ -7,6 +7,8 @@ pub(crate) mod perf;
 pub(crate) mod recv;
 pub(crate) mod send;
 pub(crate) mod serve;
+#[cfg(target_os = "linux")]
+pub(crate) mod tunnel;
 
 mod exchange;
 mod moves;

@@ -1,11 +1,32 @@
 //! Reports an association's path changes to the user.
 
+use std::time::Duration;
+
 use msctp::{AddressRequest, Association, Event, PathState};
+use tokio::time::Instant;
+
+/// How often to look for packets of the peer.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Time without a packet, while data waits for acknowledgement, after which the user is told. The core itself
+/// needs longer to declare a path inactive.
+const SILENCE: Duration = Duration::from_secs(3);
 
 /// Reports every path change until the association ends. Returns the number of changes of the primary path.
 pub(crate) async fn report_moves(association: &Association, say: impl Fn(String)) -> u32 {
-    let (mut switches, mut last) = (0, None);
-    while let Some(event) = association.event().await {
+    let (mut switches, mut last, mut silence) = (0, None, Silence::default());
+    loop {
+        let event = match tokio::time::timeout(LOOK, association.event()).await {
+            Ok(Some(event)) => event,
+            Ok(None) => break,
+            Err(_) => {
+                if silence.begins(association) {
+                    let seconds = SILENCE.as_secs();
+                    say(format!("nothing received for {seconds} s: waiting for a network, or for the peer"));
+                }
+                continue;
+            }
+        };
         let at = |id| association.paths().into_iter().find(|path| path.id == id).map(|path| path.at);
         match event {
             // After the loss of a link, the event may confirm a path that carries the data already.
@@ -33,4 +54,28 @@ pub(crate) async fn report_moves(association: &Association, say: impl Fn(String)
         }
     }
     switches
+}
+
+/// Since when the peer sends nothing.
+#[derive(Default)]
+struct Silence {
+    /// Packets received, and when that was first seen.
+    last: Option<(u64, Instant)>,
+    reported: bool,
+}
+
+impl Silence {
+    /// Returns whether the peer has been silent for [`SILENCE`] now, and was not before.
+    fn begins(&mut self, association: &Association) -> bool {
+        let received = association.paths().iter().map(|path| path.packets_received).sum();
+        match self.last {
+            Some((last, since)) if last == received && association.buffered() > 0 => {
+                since.elapsed() >= SILENCE && !std::mem::replace(&mut self.reported, true)
+            }
+            _ => {
+                *self = Self { last: Some((received, Instant::now())), reported: false };
+                false
+            }
+        }
+    }
 }

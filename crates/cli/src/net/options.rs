@@ -1,6 +1,7 @@
 //! Shared arguments of the commands for real networks.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
@@ -58,6 +59,9 @@ pub(crate) struct NetArgs {
     /// Changes of the association's options that the command needs.
     #[arg(skip)]
     tune: Option<fn(&mut Config)>,
+    /// An interface that the association must not use.
+    #[arg(skip)]
+    except: Vec<String>,
 }
 
 /// Describes `--policy`, with all names.
@@ -104,6 +108,22 @@ impl NetArgs {
         Self { tune: Some(tune), ..self.clone() }
     }
 
+    /// Returns these options for an association that must not use an interface.
+    ///
+    /// # Errors
+    ///
+    /// The association does not follow the interfaces: its packets would take any route.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn without_interface(&self, name: &str) -> Result<Self, Failure> {
+        if self.mobility().is_none() {
+            let given = if self.fixed { "--fixed" } else { "--bind" };
+            return Err(Failure::Input(format!(
+                "{given}: the association's own packets would enter the tunnel; want --only or --prefer, or neither"
+            )));
+        }
+        Ok(Self { except: vec![name.to_owned()], ..self.clone() })
+    }
+
     /// Builds the association's options, but for protection.
     pub(crate) fn config(&self) -> Result<Config, Failure> {
         let mut config = Config { pmtu: Pmtu::UpTo(self.mtu), ..Config::mobile() };
@@ -141,7 +161,8 @@ impl NetArgs {
             Nat::Always => Translation::Always,
             Nat::Never => Translation::Never,
         };
-        let mut mobility = Mobility { only: self.only.clone(), translation, ..Mobility::default() };
+        let (only, except) = (self.only.clone(), self.except.clone());
+        let mut mobility = Mobility { only, except, translation, ..Mobility::default() };
         if !self.prefer.is_empty() {
             mobility.prefer.clone_from(&self.prefer);
         }
@@ -208,6 +229,9 @@ pub(crate) struct PeerArgs {
     /// Time to wait for a network, and for the server's answer.
     #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = parse_timeout)]
     timeout: u64,
+    /// The address to use instead of resolving the name.
+    #[arg(skip)]
+    resolved: OnceLock<SocketAddr>,
 }
 
 /// The remedy in errors about a server that does not answer.
@@ -237,7 +261,15 @@ enum Unconnected {
 impl PeerArgs {
     /// Creates the arguments for a command with flags of its own.
     pub(crate) fn new(host: &str, timeout: u64) -> Self {
-        Self { host: host.to_owned(), timeout }
+        Self { host: host.to_owned(), timeout, resolved: OnceLock::new() }
+    }
+
+    /// Keeps the address of the server for later attempts: its name may be out of reach by then.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn keep_address(&self, association: &Association) {
+        if let Some(&address) = association.remote_addresses().first() {
+            let _ = self.resolved.set(address);
+        }
     }
 
     /// Returns the time to wait for an answer.
@@ -260,7 +292,10 @@ impl PeerArgs {
         let mut reported = false;
         loop {
             let attempt = async {
-                let address = target.address().await?;
+                let address = match self.resolved.get() {
+                    Some(&address) => address,
+                    None => target.address().await?,
+                };
                 connect_once(&self.host, address, net, &config, open, idle_timeout).await
             };
             let why = match tokio::time::timeout_at(deadline, attempt).await {

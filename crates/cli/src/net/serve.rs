@@ -20,6 +20,7 @@ Examples:
   msctp serve --keep > log                       receive from one client after another
   msctp serve --allow localhost:22               let `msctp forward` reach the SSH server here
   msctp serve --rules rules.txt                  let it reach what a file allows
+  sudo msctp serve --tunnel 10.7.0.1/24          carry the packets of `msctp tunnel`
 
 Each direction ends by itself: the end of standard input ends only this side's direction, and the command exits when the \
 peer's has ended too. If standard input is a terminal and standard output is not, standard input is not read.
@@ -27,6 +28,9 @@ peer's has ended too. If standard input is a terminal and standard output is not
 With --allow or --rules it serves `msctp forward`, any number of clients at once, until a signal ends it. A rule is \
 `allow HOST:PORTS`, `deny HOST:PORTS` or a comment behind `#`, the first that matches decides, and nothing else can be reached. \
 HOST is a name, *.NAME, an address, a network as 10.0.0.0/8 or [2001:db8::]/32, or *; PORTS is 22, 80,443, 8000-8099 or *.
+
+With --tunnel it serves `msctp tunnel` until a signal ends it, with a TUN device that has the given address. Clients get \
+addresses of that network. What they reach through this host, its own routes, NAT and firewall decide.
 
 Everything is encrypted, and the server prints the fingerprint of its key. Without --only-clients, --code or --psk, anyone who can \
 reach the port can connect.
@@ -38,6 +42,9 @@ pub(crate) struct Args {
     keep: bool,
     #[command(flatten)]
     forward: forward::ServerArgs,
+    #[cfg(target_os = "linux")]
+    #[command(flatten)]
+    tunnel: super::tunnel::TunnelArgs,
     #[command(flatten)]
     clients: ClientsArgs,
     #[command(flatten)]
@@ -45,6 +52,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    #[cfg(target_os = "linux")]
+    if args.tunnel.is_wanted() {
+        return super::tunnel::serve(&args.tunnel, &args.clients, &args.net);
+    }
     if args.forward.is_wanted() {
         return forward::serve(&args.forward, &args.clients, &args.net);
     }

@@ -36,6 +36,8 @@ pub(crate) enum Service {
     Perf,
     /// `forward` and `serve --allow`.
     Forward,
+    /// `tunnel` and `serve --tunnel`.
+    Tunnel,
 }
 
 impl Service {
@@ -46,6 +48,7 @@ impl Service {
             Self::Files => u32::from_be_bytes(*b"msFI"),
             Self::Perf => u32::from_be_bytes(*b"msPE"),
             Self::Forward => msctp_forward::frame::kind(b'J'),
+            Self::Tunnel => u32::from_be_bytes(*b"msTU"),
         }
     }
 
@@ -55,6 +58,7 @@ impl Service {
             Self::Files => "msctp send",
             Self::Perf => "msctp perf",
             Self::Forward => "msctp forward",
+            Self::Tunnel => "msctp tunnel",
         }
     }
 
@@ -64,6 +68,7 @@ impl Service {
             Self::Files => "msctp recv",
             Self::Perf => "msctp perf --server",
             Self::Forward => "msctp serve --allow",
+            Self::Tunnel => "msctp serve --tunnel",
         }
     }
 
@@ -72,7 +77,7 @@ impl Service {
         if msctp_forward::frame::is_ours(message.ppid) {
             return Self::Forward;
         }
-        let controls = [Self::Files, Self::Perf];
+        let controls = [Self::Files, Self::Perf, Self::Tunnel];
         controls.into_iter().find(|service| service.is_control(message)).unwrap_or(Self::Bytes)
     }
 

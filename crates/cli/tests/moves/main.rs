@@ -7,6 +7,7 @@ mod forward;
 mod nat;
 mod net;
 mod soak;
+mod tunnel;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -194,6 +195,27 @@ fn a_send_without_a_network_waits_for_one() {
     net.carrier("cell0", false);
     let late = finish(spawn(&net.mobile, &["connect", SERVER, "--timeout", "1"]), Duration::from_secs(20));
     assert_eq!(late.status.code(), Some(1), "{}", String::from_utf8_lossy(&late.stderr));
+}
+
+#[test]
+fn an_outage_of_every_network_is_reported() {
+    if net::missing().is_some() {
+        return;
+    }
+    let net = Net::new();
+    let (_receiver, file, arrived) = wildcard_receiver("moves-outage", &net);
+    fs::write(&file, vec![7; 8_000_000]).expect("written");
+    net.carrier("cell0", true);
+    let sender = spawn(&net.mobile, &["send", file.to_str().expect("UTF-8"), SERVER, "--timeout", "30"]);
+    std::thread::sleep(Duration::from_millis(1500));
+    net.carrier("cell0", false);
+    std::thread::sleep(Duration::from_secs(6));
+    net.carrier("cell0", true);
+    let sent = finish(sender, Duration::from_secs(60));
+    let errors = String::from_utf8_lossy(&sent.stderr);
+    assert_eq!(sent.status.code(), Some(0), "{errors}");
+    assert!(errors.contains("nothing received for 3 s: waiting for a network, or for the peer"), "{errors}");
+    assert!(fs::read(arrived).expect("it arrived") == vec![7; 8_000_000]);
 }
 
 #[test]

@@ -1,0 +1,121 @@
+//! The client: a TUN device, whose packets go over an association that it sets up again when it is lost.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use msctp::{Association, Endpoint};
+
+use super::device::Device;
+use super::outbound::Outbound;
+use super::packet::addresses;
+use super::{Args, Control, VERSION, receive, tune};
+use crate::Failure;
+use crate::net::options::NetArgs;
+use crate::net::service::{END_TIMEOUT, Service};
+use crate::net::text::escape;
+use crate::net::{Open, block_on, moves};
+use crate::system::os_error;
+
+/// The longest pause between attempts to connect.
+const MAX_PAUSE: Duration = Duration::from_secs(30);
+
+/// An association, and this end's addresses in the tunnel.
+struct Connected {
+    endpoint: Endpoint,
+    association: Association,
+    addresses: Vec<IpNet>,
+}
+
+pub(super) fn run(args: &Args) -> Result<(), Failure> {
+    block_on(async |open| {
+        let device = Device::create()?;
+        // The association's own packets must not enter the tunnel.
+        let net = args.net.tuned(tune).without_interface(device.name())?;
+        let mut connected = connect(args, &net, open, None).await?;
+        args.peer.keep_address(&connected.association);
+        loop {
+            let Connected { endpoint, association, addresses } = connected;
+            device.configure(&addresses, &routes(args, &addresses))?;
+            let own: Vec<String> = addresses.iter().map(|own| own.addr().to_string()).collect();
+            eprintln!("{}: {}", device.name(), own.join(", "));
+            let watched = association.clone();
+            let watch =
+                tokio::spawn(async move { moves::report_moves(&watched, |text| eprintln!("{text}")).await });
+            let result = carry(&association, &device, &addresses).await;
+            watch.abort();
+            let why = result.err().map_or("the server ended the association".to_owned(), |e| e.to_string());
+            eprintln!("association lost: {}", escape(&why));
+            // Closes the sockets.
+            let _ = tokio::time::timeout(END_TIMEOUT, endpoint.abort(why)).await;
+            connected = reconnect(args, &net, open, addresses.first().map(IpNet::addr)).await;
+        }
+    })
+}
+
+/// Connects, and gets addresses.
+async fn connect(args: &Args, net: &NetArgs, open: &Open, had: Option<IpAddr>) -> Result<Connected, Failure> {
+    let (endpoint, association) = args.peer.connect(net, open, None).await?;
+    Service::Tunnel.send(&association, &Control::Hello { version: VERSION, had }).await?;
+    match Service::Tunnel.receive_answer(&association, args.peer.timeout()).await? {
+        Control::Addresses { addresses } if !addresses.is_empty() => {
+            Ok(Connected { endpoint, association, addresses })
+        }
+        Control::Refused { why } => Err(Failure::Run(format!("refused: {}", escape(&why)))),
+        _ => Err(Failure::Run("the server sent an unexpected control message".to_owned())),
+    }
+}
+
+/// Connects with growing pauses. The device and its routes stay: nothing leaves another way meanwhile.
+async fn reconnect(args: &Args, net: &NetArgs, open: &Open, had: Option<IpAddr>) -> Connected {
+    let mut pause = Duration::from_secs(1);
+    loop {
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(MAX_PAUSE);
+        match connect(args, net, open, had).await {
+            Ok(connected) => return connected,
+            Err(failure) => {
+                eprintln!("cannot connect: {failure}; trying again in {} s", pause.as_secs());
+            }
+        }
+    }
+}
+
+/// Returns the networks to route: those of --route, else everything, as two halves that precede a default
+/// route without replacing it.
+fn routes(args: &Args, addresses: &[IpNet]) -> Vec<IpNet> {
+    const HALVES: [[&str; 2]; 2] = [["0.0.0.0/1", "128.0.0.0/1"], ["::/1", "8000::/1"]];
+    let has = |v4: bool| addresses.iter().any(|own| own.addr().is_ipv4() == v4);
+    if !args.routes.is_empty() {
+        return args.routes.clone();
+    }
+    let [four, six] = HALVES.map(|halves| halves.map(|half| half.parse::<IpNet>().expect("a network")));
+    four.into_iter().filter(|_| has(true)).chain(six.into_iter().filter(|_| has(false))).collect()
+}
+
+/// Carries packets until the association is over.
+async fn carry(association: &Association, device: &Device, own: &[IpNet]) -> Result<(), Failure> {
+    let outbound = Outbound::new(association.clone(), u64::from(std::process::id()));
+    let read = async {
+        let outbound = Arc::clone(&outbound);
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            let len = device.read(&mut buffer).await;
+            let len =
+                len.map_err(|error| Failure::Run(format!("{}: {}", device.name(), os_error(&error))))?;
+            // Others are the kernel's own, as link-local ones, which the server would drop.
+            let ours = |(source, _): (IpAddr, IpAddr)| own.iter().any(|own| own.addr() == source);
+            if addresses(&buffer[..len]).is_some_and(ours) {
+                outbound.push(buffer[..len].to_vec());
+            }
+        }
+    };
+    // The kernel drops packets that are not for this host, unless it is set up as a router.
+    let accepts = |packet: &[u8]| addresses(packet).is_some();
+    tokio::select! {
+        result = receive(association, device, accepts) => result,
+        () = outbound.run() => Ok(()),
+        result = read => result,
+    }
+}

@@ -1,0 +1,112 @@
+//! `msctp tunnel` and `msctp serve --tunnel`: IP packets over an association, between TUN devices.
+
+mod client;
+mod device;
+mod outbound;
+mod packet;
+mod pool;
+mod queue;
+mod server;
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use msctp::{Config, Message, Span};
+use serde::{Deserialize, Serialize};
+
+pub(crate) use self::server::{TunnelArgs, serve};
+use super::options::{NetArgs, PeerArgs};
+use crate::Failure;
+
+/// MTU of the devices: with all headers such a packet fits into 1500 bytes, also over IPv6. On a path with a
+/// smaller MTU it is fragmented into two chunks.
+const MTU: u16 = 1380;
+
+/// Payload protocol identifier of packets; not registered with IANA.
+const PACKET: u32 = u32::from_be_bytes(*b"msTP");
+
+/// The version of the protocol.
+const VERSION: u8 = 1;
+
+/// Route IP packets through `msctp serve --tunnel` across network changes.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  sudo msctp tunnel 192.0.2.1                          everything, over any network of this host
+  sudo msctp tunnel 192.0.2.1 --route 10.20.0.0/16     this network only; repeatable
+  sudo msctp serve --tunnel 10.7.0.1/24 --tunnel fd07::1/64    on the server
+
+The server gives this host an address of its --tunnel networks. TCP connections and calls go on while the host moves between \
+networks. While the server cannot be reached, nothing leaves through another interface; the routes go when the command ends.
+
+It needs Linux, root or CAP_NET_ADMIN, /dev/net/tun and iproute2.
+
+Exit codes: 0 never, as a signal ends it, 1 no answer or no TUN device, 2 invalid arguments, 130 Ctrl-C, 143 SIGTERM.")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    peer: PeerArgs,
+    /// Route this network, as 10.20.0.0/16 or an address, instead of everything; repeatable.
+    #[arg(long = "route", value_name = "CIDR", value_parser = parse_network)]
+    routes: Vec<IpNet>,
+    #[command(flatten)]
+    net: NetArgs,
+}
+
+fn parse_network(text: &str) -> Result<IpNet, String> {
+    let network = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
+    network
+        .map(|network| network.trunc())
+        .map_err(|_| "want a network as 10.20.0.0/16 or 2001:db8::/32, or an address".to_owned())
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    client::run(args)
+}
+
+/// Changes the options of an association that carries packets.
+fn tune(config: &mut Config) {
+    // An outage of a few minutes ends no connection within.
+    config.idle_timeout = Some(Span::from_secs(600));
+    config.assoc_max_retrans = 100;
+}
+
+/// A control message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+enum Control {
+    /// The client's first message.
+    Hello {
+        /// The version of the protocol.
+        version: u8,
+        /// An address of its last association, which it would like to keep.
+        had: Option<IpAddr>,
+    },
+    /// The server's answer: the client's addresses, with the length of the network's prefix.
+    Addresses {
+        /// At most one of each family.
+        addresses: Vec<IpNet>,
+    },
+    /// The server has no address.
+    Refused {
+        /// The reason.
+        why: String,
+    },
+}
+
+/// Takes packets of the association that `accepts` accepts, until it is over.
+async fn receive(
+    association: &msctp::Association,
+    device: &device::Device,
+    accepts: impl Fn(&[u8]) -> bool,
+) -> Result<(), Failure> {
+    let received = |error: msctp::AssociationError| super::failed("receiving")(&error);
+    while let Some(Message { ppid, data, begin, end, .. }) = association.recv().await.map_err(received)? {
+        if ppid != PACKET || !begin || !end {
+            return Err(Failure::Run("the peer sent something else than packets".to_owned()));
+        }
+        if accepts(&data) {
+            device.write(&data);
+        }
+    }
+    Ok(())
+}

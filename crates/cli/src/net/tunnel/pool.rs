@@ -1,0 +1,139 @@
+//! [`Pool`]: the addresses of a server's networks, and who has them. Keeps state.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::IpNet;
+
+/// Clients at a time.
+const CLIENTS: u128 = 4096;
+
+/// Each client has one place: the same offset in every network. `T` is the client.
+pub(super) struct Pool<T> {
+    /// With the server's own address.
+    networks: Vec<IpNet>,
+    clients: BTreeMap<u128, T>,
+}
+
+impl<T> Pool<T> {
+    /// Creates a pool without clients. `networks`: at most one of each family, with the server's address.
+    pub(super) fn new(networks: &[IpNet]) -> Self {
+        Self { networks: networks.to_vec(), clients: BTreeMap::new() }
+    }
+
+    /// Takes a place for a client: that of the address `had`, if it is free or `replaces` its client, else the
+    /// lowest free one. Returns the place, its addresses, and the client that was replaced.
+    pub(super) fn take(
+        &mut self,
+        had: Option<IpAddr>,
+        replaces: impl Fn(&T) -> bool,
+        client: T,
+    ) -> Option<(u128, Vec<IpNet>, Option<T>)> {
+        let wanted = had.and_then(|address| self.place(address));
+        let wanted = wanted.filter(|place| self.clients.get(place).is_none_or(replaces));
+        let free = || (1..=CLIENTS).find(|&place| !self.clients.contains_key(&place) && self.fits(place));
+        let place = wanted.or_else(free)?;
+        let replaced = self.clients.insert(place, client);
+        Some((place, self.addresses(place), replaced))
+    }
+
+    /// Frees a place, if it is still that of this client.
+    pub(super) fn free(&mut self, place: u128, is_it: impl Fn(&T) -> bool) {
+        if self.clients.get(&place).is_some_and(is_it) {
+            self.clients.remove(&place);
+        }
+    }
+
+    /// Returns the client that has an address.
+    pub(super) fn find(&self, address: IpAddr) -> Option<&T> {
+        self.clients.get(&self.place(address)?)
+    }
+
+    /// Returns the place of an address of the networks that a client may have.
+    fn place(&self, address: IpAddr) -> Option<u128> {
+        let network = self.networks.iter().find(|network| network.contains(&address))?;
+        let place = number(address) - number(network.network());
+        ((1..=CLIENTS).contains(&place) && self.fits(place)).then_some(place)
+    }
+
+    /// Returns whether a client may have this place in every network: not the server's address, and not the
+    /// broadcast address.
+    fn fits(&self, place: u128) -> bool {
+        self.networks.iter().all(|network| {
+            let address = number(network.network()) + place;
+            let last = number(network.broadcast());
+            let free = if network.addr().is_ipv4() { address < last } else { address <= last };
+            free && address != number(network.addr())
+        })
+    }
+
+    fn addresses(&self, place: u128) -> Vec<IpNet> {
+        let address = |network: &IpNet| {
+            let number = number(network.network()) + place;
+            let address = match network {
+                IpNet::V4(_) => IpAddr::from(Ipv4Addr::from(number as u32)),
+                IpNet::V6(_) => Ipv6Addr::from(number).into(),
+            };
+            IpNet::new_assert(address, network.prefix_len())
+        };
+        self.networks.iter().map(address).collect()
+    }
+}
+
+fn number(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(v4) => u32::from(v4).into(),
+        IpAddr::V6(v6) => v6.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pool(networks: &[&str]) -> Pool<u8> {
+        Pool::new(&networks.iter().map(|network| network.parse().unwrap()).collect::<Vec<_>>())
+    }
+
+    fn take(pool: &mut Pool<u8>, had: Option<&str>, client: u8) -> Option<String> {
+        let had = had.map(|address| address.parse().unwrap());
+        let (_, addresses, _) = pool.take(had, |old| *old == client, client)?;
+        Some(addresses.iter().map(IpNet::to_string).collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn clients_get_the_same_place_in_both_networks() {
+        let mut pool = pool(&["10.7.0.1/24", "fd07::1/64"]);
+        assert_eq!(take(&mut pool, None, 1).unwrap(), "10.7.0.2/24 fd07::2/64");
+        assert_eq!(take(&mut pool, None, 2).unwrap(), "10.7.0.3/24 fd07::3/64");
+        let find = |pool: &Pool<u8>, address: &str| pool.find(address.parse().unwrap()).copied();
+        assert_eq!((find(&pool, "10.7.0.3"), find(&pool, "fd07::2")), (Some(2), Some(1)));
+        for other in ["10.7.0.1", "10.7.0.4", "10.7.0.255", "10.8.0.2", "fd07::1", "fd07:0:0:1::2"] {
+            assert_eq!(find(&pool, other), None, "{other}");
+        }
+        pool.free(2, |client| *client == 9);
+        assert_eq!(find(&pool, "10.7.0.2"), Some(1), "another client's");
+        pool.free(2, |client| *client == 1);
+        assert_eq!(take(&mut pool, None, 3).unwrap(), "10.7.0.2/24 fd07::2/64");
+    }
+
+    #[test]
+    fn a_client_keeps_its_address_and_takes_no_other_clients() {
+        let mut pool = pool(&["10.7.0.254/24"]);
+        assert_eq!(take(&mut pool, Some("10.7.0.9"), 1).unwrap(), "10.7.0.9/24");
+        assert_eq!(take(&mut pool, Some("10.7.0.9"), 1).unwrap(), "10.7.0.9/24", "it came again");
+        assert_eq!(take(&mut pool, Some("10.7.0.9"), 2).unwrap(), "10.7.0.1/24");
+        for never in ["10.7.0.254", "10.7.0.255", "10.7.0.0", "10.9.0.1", "fd07::2"] {
+            assert_ne!(take(&mut pool, Some(never), 3).unwrap(), format!("{never}/24"));
+        }
+    }
+
+    #[test]
+    fn a_small_network_is_full_soon() {
+        let mut pool = pool(&["10.7.0.1/30"]);
+        assert_eq!(
+            (take(&mut pool, None, 1), take(&mut pool, None, 2)),
+            (Some("10.7.0.2/30".to_owned()), None)
+        );
+    }
+}

@@ -1,0 +1,182 @@
+//! The server: one TUN device for all clients, each with an address of its networks.
+
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ipnet::IpNet;
+use msctp::Association;
+use msctp::security::Fingerprint;
+use tokio::task::JoinSet;
+
+use super::device::Device;
+use super::outbound::Outbound;
+use super::packet::addresses;
+use super::pool::Pool;
+use super::{Control, VERSION, receive, tune};
+use crate::Failure;
+use crate::net::block_on;
+use crate::net::options::NetArgs;
+use crate::net::security::ClientsArgs;
+use crate::net::server::Server;
+use crate::net::service::Service;
+use crate::net::text::escape;
+use crate::system::os_error;
+
+/// Options of `msctp serve` for tunnels.
+#[derive(clap::Args, Clone, Debug)]
+#[command(next_help_heading = "Tunnel options")]
+pub(crate) struct TunnelArgs {
+    /// Carry the packets of `msctp tunnel`: this end's address in the network that clients get addresses of,
+    /// as 10.7.0.1/24 or fd07::1/64; once for each family.
+    #[arg(long, value_name = "ADDRESS/LENGTH", value_parser = parse_tunnel, conflicts_with_all = ["keep", "allow", "rules"])]
+    tunnel: Vec<IpNet>,
+}
+
+fn parse_tunnel(text: &str) -> Result<IpNet, String> {
+    let network = text.parse::<IpNet>().ok().filter(|network| {
+        let hosts = if network.addr().is_ipv4() { 2..=30 } else { 2..=126 };
+        hosts.contains(&network.prefix_len()) && network.addr() != network.network()
+    });
+    network
+        .ok_or_else(|| "want an address and a length of the prefix, as 10.7.0.1/24 or fd07::1/64".to_owned())
+}
+
+impl TunnelArgs {
+    /// Returns whether the server carries packets.
+    pub(crate) fn is_wanted(&self) -> bool {
+        !self.tunnel.is_empty()
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        match &self.tunnel[..] {
+            [a, b] if a.addr().is_ipv4() == b.addr().is_ipv4() => Err(Failure::Input(format!(
+                "--tunnel {a} --tunnel {b}: want at most one IPv4 and one IPv6 network"
+            ))),
+            [_, _, third, ..] => {
+                Err(Failure::Input(format!("--tunnel {third}: want at most one IPv4 and one IPv6 network")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A client: where its packets go, and its key.
+#[derive(Clone)]
+struct Client {
+    outbound: Arc<Outbound>,
+    key: Option<Fingerprint>,
+}
+
+impl Client {
+    fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.outbound, &other.outbound)
+    }
+}
+
+/// The device and the clients.
+struct Hub {
+    device: Device,
+    pool: Mutex<Pool<Client>>,
+}
+
+impl Hub {
+    fn pool(&self) -> MutexGuard<'_, Pool<Client>> {
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Passes packets of the device on to their clients.
+    async fn distribute(&self) -> Result<(), Failure> {
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            let len = self.device.read(&mut buffer).await;
+            let len =
+                len.map_err(|error| Failure::Run(format!("{}: {}", self.device.name(), os_error(&error))))?;
+            let Some((_, to)) = addresses(&buffer[..len]) else { continue };
+            let client = self.pool().find(to).cloned();
+            if let Some(client) = client {
+                client.outbound.push(buffer[..len].to_vec());
+            }
+        }
+    }
+}
+
+/// Serves `msctp tunnel` until a signal comes.
+pub(crate) fn serve(args: &TunnelArgs, accepted: &ClientsArgs, net: &NetArgs) -> Result<(), Failure> {
+    args.check()?;
+    let net = net.tuned(tune);
+    block_on(async |open| {
+        let device = Device::create()?;
+        device.configure(&args.tunnel, &[])?;
+        let may = "send packets through this host";
+        let server = Server::start(&net, accepted, open, None, may)?;
+        let networks: Vec<String> = args.tunnel.iter().map(IpNet::to_string).collect();
+        eprintln!("{}: {}", device.name(), networks.join(", "));
+        let hub = Arc::new(Hub { device, pool: Mutex::new(Pool::new(&args.tunnel)) });
+        let mut clients = JoinSet::new();
+        let mut distribute = std::pin::pin!(hub.distribute());
+        loop {
+            tokio::select! {
+                incoming = server.incoming() => {
+                    clients.spawn(client(incoming?.accept(), Arc::clone(&hub)));
+                }
+                Some(_) = clients.join_next(), if !clients.is_empty() => {}
+                result = &mut distribute => return result,
+            }
+        }
+    })
+}
+
+/// Serves a client until its association is over.
+async fn client(association: Association, hub: Arc<Hub>) {
+    let from = association.remote_addresses().first().map_or("client".to_owned(), ToString::to_string);
+    match carry(&association, &hub, &from).await {
+        Ok(()) => eprintln!("{from}: the client ended the association"),
+        Err(failure) => {
+            eprintln!("{from}: {}", escape(&failure.to_string()));
+            association.abort(failure.to_string());
+        }
+    }
+}
+
+async fn carry(association: &Association, hub: &Hub, from: &str) -> Result<(), Failure> {
+    let had = match Service::Tunnel.receive_first(association).await? {
+        Control::Hello { version: VERSION, had } => had,
+        Control::Hello { version, .. } => {
+            return Err(Failure::Run(format!(
+                "the client speaks version {version} of the tunnel protocol, this end {VERSION}: update the older end"
+            )));
+        }
+        _ => return Err(Failure::Run("the client sent a control message of servers".to_owned())),
+    };
+    let key = association.peer_identity().map(|peer| peer.fingerprint);
+    // Addresses and hash seeds of clients need not be secret, only different in each run.
+    let seed = u64::from(std::process::id()) << 32 | u64::from(association.remote_port());
+    let own = Client { outbound: Outbound::new(association.clone(), seed), key };
+    let same_key = |old: &Client| key.is_some() && old.key == key;
+    let taken = hub.pool().take(had, same_key, own.clone());
+    let Some((place, addresses_of_client, replaced)) = taken else {
+        let why = "all addresses of the server's --tunnel network are in use".to_owned();
+        Service::Tunnel.send(association, &Control::Refused { why: why.clone() }).await?;
+        return Err(Failure::Run(why));
+    };
+    if let Some(old) = replaced {
+        old.outbound.association().abort("the same client connected again");
+    }
+    let list: Vec<IpAddr> = addresses_of_client.iter().map(IpNet::addr).collect();
+    let shown: Vec<String> = list.iter().map(ToString::to_string).collect();
+    eprintln!("{from} has {}", shown.join(", "));
+    let answer = Control::Addresses { addresses: addresses_of_client };
+    let result = match Service::Tunnel.send(association, &answer).await {
+        Ok(()) => {
+            // A client may send only from its own addresses.
+            let accepts = |packet: &[u8]| addresses(packet).is_some_and(|(source, _)| list.contains(&source));
+            tokio::select! {
+                result = receive(association, &hub.device, accepts) => result,
+                () = own.outbound.run() => Ok(()),
+            }
+        }
+        Err(failure) => Err(failure),
+    };
+    hub.pool().free(place, |client| client.is(&own));
+    result
+}

@@ -1,0 +1,107 @@
+//! `msctp tunnel`: the kernel's TCP and ping go on while the mobile changes its network.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::net::{self, Net, SERVER};
+use super::{Guard, Moments, Move, spawn};
+
+/// A network behind the server.
+const BEHIND: &str = "10.50.0.1";
+
+/// Bytes of the download: 4 s at the slower link's rate.
+const LEN: usize = 8_000_000;
+
+/// Answers datagrams at an address of the server. Returns where.
+fn echo(net: &Net, at: &str) -> SocketAddr {
+    let socket = net.server.within(|| UdpSocket::bind((at, 0)).expect("bound"));
+    let at = socket.local_addr().expect("an address");
+    thread::spawn(move || {
+        let mut buffer = [0; 2048];
+        while let Ok((len, from)) = socket.recv_from(&mut buffer) {
+            let _ = socket.send_to(&buffer[..len], from);
+        }
+    });
+    at
+}
+
+/// Whether the server answers to a datagram of so many bytes from an address of the mobile.
+fn answers(net: &Net, from: &str, to: SocketAddr, len: usize) -> bool {
+    let socket = net.mobile.within(|| UdpSocket::bind((from, 0)).expect("bound"));
+    socket.set_read_timeout(Some(Duration::from_secs(2))).expect("set");
+    socket.send_to(&vec![1; len], to).expect("sent");
+    let mut buffer = [0; 2048];
+    socket.recv(&mut buffer).is_ok_and(|got| buffer[..got] == vec![1; len])
+}
+
+#[test]
+fn packets_of_other_programs_survive_moves() {
+    if net::missing().is_some() {
+        return;
+    }
+    let net = Net::new();
+    net.carrier("cell0", true);
+    net.server.run(&format!("ip address add {BEHIND}/32 dev lo"));
+    let args = ["serve", "--bind", SERVER, "--tunnel", "10.7.0.1/24", "--tunnel", "fd07::1/64"];
+    let mut server = Guard(spawn(&net.server, &args));
+    let mut errors = BufReader::new(server.0.stderr.take().expect("piped")).lines();
+    let line = errors.next().expect("a line").expect("UTF-8");
+    assert!(line.starts_with("listening at "), "{line}");
+    let mut client = Guard(spawn(&net.mobile, &["tunnel", SERVER, "--route", "10.50.0.0/24"]));
+    let mut lines = BufReader::new(client.0.stderr.take().expect("piped")).lines();
+    let mut line_with = |text: &str| loop {
+        let line = lines.next().expect("a line").expect("UTF-8");
+        if line.contains(text) {
+            break line;
+        }
+    };
+    assert!(line_with(": 10.7.0.2").ends_with("10.7.0.2, fd07::2"));
+    let links = net.mobile.command("ip", &["link", "show", "msctp0"]).output().expect("ip runs").stdout;
+    assert!(String::from_utf8_lossy(&links).contains(" mtu 1380 "));
+    // Packets of exactly the MTU, over IPv4 and IPv6, and to the network behind the server.
+    let (four, six, behind) = (echo(&net, "10.7.0.1"), echo(&net, "fd07::1"), echo(&net, BEHIND));
+    assert!(answers(&net, "10.7.0.2", four, 1380 - 28));
+    assert!(answers(&net, "fd07::2", six, 1380 - 48));
+    assert!(answers(&net, "0.0.0.0", behind, 100));
+    // Packets in fragments.
+    assert!(answers(&net, "10.7.0.2", four, 2000));
+    // The server drops packets from another source than the client's own addresses, as the client does.
+    net.mobile.run("ip address add 10.7.0.77/24 dev msctp0");
+    assert!(!answers(&net, "10.7.0.77", four, 100), "another source");
+    let listener = net.server.within(|| TcpListener::bind((BEHIND, 0)).expect("bound"));
+    let at = listener.local_addr().expect("an address");
+    let byte = |n: usize| (n as u32).wrapping_mul(2_654_435_761).to_be_bytes()[0];
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("accepted");
+        let data: Vec<u8> = (0..LEN).map(byte).collect();
+        let _ = stream.write_all(&data);
+    });
+    let mut stream = net.mobile.within(|| TcpStream::connect(at).expect("connected"));
+    stream.set_read_timeout(Some(Duration::from_secs(30))).expect("set");
+    let reader = thread::spawn(move || {
+        let mut got = Vec::with_capacity(LEN);
+        let result = stream.read_to_end(&mut got);
+        (result.map_err(|error| error.to_string()), got)
+    });
+    let (mut current, mut other) = ("cell0", "wlan0");
+    let mut moments = Moments(11);
+    for kind in [Move::MakeBeforeBreak, Move::BreakBeforeMake] {
+        thread::sleep(Duration::from_millis(600));
+        kind.make(&net.server, current, other, &mut moments);
+        std::mem::swap(&mut current, &mut other);
+    }
+    let (result, got) = reader.join().expect("no panic");
+    assert_eq!(result, Ok(LEN));
+    assert!(got.iter().enumerate().all(|(n, &got)| got == byte(n)), "other bytes arrived");
+    // After a restart of the server the client has the same address; until then nothing leaves another way.
+    drop(server);
+    let mut server = Guard(spawn(&net.server, &args));
+    let mut lines = BufReader::new(server.0.stderr.take().expect("piped")).lines();
+    let begin = Instant::now();
+    while !answers(&net, "10.7.0.2", four, 100) {
+        assert!(begin.elapsed() < Duration::from_secs(60), "it connects again");
+    }
+    assert!(lines.any(|line| line.expect("UTF-8").ends_with(" has 10.7.0.2, fd07::2")));
+}
