@@ -47,24 +47,41 @@ impl fmt::Debug for Code {
 
 /// The exchange of a one-time code.
 pub(crate) struct Exchange {
-    /// `None` after the peer's element came.
+    /// The code, until this end computes its element: the server does when the client's comes.
+    code: Option<(Zeroizing<String>, &'static dyn SecureRandom)>,
+    /// `None` before that, and after the peer's element came.
     state: Option<Spake2<Ed25519Group>>,
+    /// This end's element; empty before it is computed.
     share: Vec<u8>,
     /// The key that both ends share if they know the same code.
     key: Option<Secret>,
 }
 
 impl Exchange {
-    pub(crate) fn new(code: &Code, end: End, random: &dyn SecureRandom) -> Result<Self, Error> {
+    /// Begins the exchange. The server computes nothing before the client does: anyone can set up an
+    /// association.
+    pub(crate) fn new(code: &Code, end: End, random: &'static dyn SecureRandom) -> Result<Self, Error> {
+        let mut new =
+            Self { code: Some((code.0.clone(), random)), state: None, share: Vec::new(), key: None };
+        if end == End::Client {
+            new.start(end)?;
+        }
+        Ok(new)
+    }
+
+    /// Computes this end's element, once.
+    fn start(&mut self, end: End) -> Result<(), Error> {
+        let Some((code, random)) = self.code.take() else { return Ok(()) };
         let mut scalar = Scalar(Zeroizing::new([0; 64]), 0);
         random.fill(&mut *scalar.0).map_err(|_| rustls::Error::FailedToGetRandomBytes)?;
-        let password = Password::new(code.0.as_bytes());
+        let password = Password::new(code.as_bytes());
         let (client, server) = (Identity::new(b"msctp client"), Identity::new(b"msctp server"));
         let (state, share) = match end {
             End::Client => Spake2::start_a_with_rng(&password, &client, &server, &mut scalar),
             End::Server => Spake2::start_b_with_rng(&password, &client, &server, &mut scalar),
         };
-        Ok(Self { state: Some(state), share, key: None })
+        (self.state, self.share) = (Some(state), share);
+        Ok(())
     }
 
     /// Returns this end's element.
@@ -72,8 +89,9 @@ impl Exchange {
         &self.share
     }
 
-    /// Takes the peer's element.
+    /// Takes the peer's element. Computes the server's, if it is its turn.
     pub(crate) fn receive_share(&mut self, share: &[u8]) -> Result<(), Error> {
+        self.start(End::Server)?;
         let state = self.state.take().ok_or(Error::Unexpected("a second SPAKE2 element"))?;
         let mut key = state.finish(share).map_err(|_| Error::Malformed("its SPAKE2 element is invalid"))?;
         self.key = Some(Secret::from(&key[..]));
@@ -155,9 +173,11 @@ mod tests {
 
     fn exchanges(client: &str, server: &str) -> (Exchange, Exchange) {
         let make = |code: &str, end, seed| {
-            Exchange::new(&Code::new(code).unwrap(), end, &Fixed(seed)).expect("an exchange")
+            let random = if seed == 1 { &Fixed(1) } else { &Fixed(2) };
+            Exchange::new(&Code::new(code).unwrap(), end, random).expect("an exchange")
         };
         let (mut client, mut server) = (make(client, End::Client, 1), make(server, End::Server, 2));
+        assert!(server.share().is_empty(), "the server computes nothing before the client does");
         server.receive_share(client.share()).unwrap();
         client.receive_share(server.share()).unwrap();
         (client, server)
