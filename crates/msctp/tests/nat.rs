@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use msctp::protection::{CipherSuite, KeyManagement, Protection, Ring, Secret};
 use msctp::{Association, Config, Endpoint, EndpointOptions, PathId, Peer, Span};
 use tokio::net::UdpSocket;
 use tokio::time::{Instant, timeout};
@@ -76,13 +77,27 @@ async fn exchange(from: &Association, to: &Association) {
     assert_eq!(got.unwrap().unwrap().data, sent);
 }
 
+/// Returns these options in clear and under a pre-shared key.
+fn in_clear_and_protected(config: Config) -> [Config; 2] {
+    let key = Secret::from(&[7; 32][..]);
+    let keys = KeyManagement::pre_shared(Arc::new(Ring), CipherSuite::Aes128GcmSha256, key).unwrap();
+    [config.clone(), Config { protection: Protection::Required(Arc::new(keys)), ..config }]
+}
+
 #[tokio::test]
 async fn a_rebinding_is_survived_and_a_forged_packet_changes_nothing() {
+    for config in in_clear_and_protected(Config::default()) {
+        rebind(config).await;
+    }
+}
+
+async fn rebind(config: Config) {
     let (server, client) = (endpoint(), endpoint());
-    server.listen(7, Config::default()).unwrap();
+    server.listen(7, config.clone()).unwrap();
     let nat = Nat::new(server.local_addresses()[0]).await;
     let peer = Peer { port: 7, local_port: Some(CLIENT_PORT), ..Peer::new(nat.inner.local_addr().unwrap()) };
-    let association = client.connect(peer, Config::default()).await.unwrap();
+    let protected = matches!(config.protection, Protection::Required(_));
+    let association = client.connect(peer, config).await.unwrap();
     let accepted = server.accept(7).await.unwrap();
     exchange(&association, &accepted).await;
     exchange(&accepted, &association).await;
@@ -102,10 +117,11 @@ async fn a_rebinding_is_survived_and_a_forged_packet_changes_nothing() {
         packet[8..12].copy_from_slice(&checksum.to_le_bytes());
         attacker.send_to(&packet, server.local_addresses()[0]).await.unwrap();
         if tag == 0 {
-            // The INIT is answered, and to where it came from; the association goes on where it was.
+            // The INIT is answered, and to where it came from; the association goes on where it was. Under
+            // protection it is a restart that is refused.
             let mut answer = [0; 2048];
             let answered = timeout(Duration::from_secs(5), attacker.recv_from(&mut answer)).await;
-            assert_eq!(answer[12], 2, "INIT ACK, {answered:?}");
+            assert_eq!(answer[12], if protected { 6 } else { 2 }, "ABORT or INIT ACK, {answered:?}");
         }
     }
     exchange(&accepted, &association).await;
@@ -128,7 +144,10 @@ async fn an_idle_path_is_kept_open_by_heartbeats() {
     let config =
         Config { hb_interval: Span::from_millis(250), rto_initial: rto, rto_min: rto, ..Config::mobile() };
     let silent = Config { hb_interval: Span::from_secs(60), ..config.clone() };
-    for (config, kept) in [(config, true), (silent, false)] {
+    let cases = [(config, true), (silent, false)];
+    for (config, kept) in
+        cases.into_iter().flat_map(|(config, kept)| in_clear_and_protected(config).map(|one| (one, kept)))
+    {
         let (server, client) = (endpoint(), endpoint());
         server.listen(7, Config { hb_interval: Span::from_secs(60), ..config.clone() }).unwrap();
         let nat = Nat::forgetful(server.local_addresses()[0], forgets).await;

@@ -201,7 +201,7 @@ impl World {
         // If the peer has lost the association, it may only end by errors: of data by its timeouts; without a
         // confirmed address for data, of verification at the rate of heartbeats, which are HB.interval and up
         // to one and a half RTOs apart (RFC 9260 §5.4, §8.3).
-        // Under protection, the ABORT of a peer that has forgotten the association is not believed.
+        // Under protection, the ABORT of a peer that has forgotten the association is not believed at once.
         let forgets = self.was_restarted() || self.is_disturbed() || self.setup.is_protected();
         let forgotten = if forgets {
             let hb = Config::default().hb_interval.as_millis().max(hb);
@@ -470,7 +470,7 @@ impl World {
         let text = || format!("{side:?} lost the association at {at:?}, healed at {healed:?}: {reason:?}");
         // A restart with an address that the peer does not list (any more) is rejected (RFC 9260 §5.2.2), and
         // its old association is left to the peer.
-        // Under protection, an ABORT that the network lost is not repeated in a form that is believed.
+        // Under protection, an ABORT that the network lost is not repeated in a form that is believed at once.
         let left = (self.was_restarted() || self.setup.is_protected()) && other.ended.is_some();
         match reason {
             LossReason::Aborted => assert!(host.aborted, "{}", text()),
@@ -485,6 +485,9 @@ impl World {
             LossReason::PeerAborted { .. } => {
                 let gone = other.aborted || other.ended.is_some() || self.was_restarted();
                 assert!(gone || disturbed, "{}", text());
+            }
+            LossReason::PeerLostKeys => {
+                assert!(other.aborted || other.ended.is_some(), "{}", text());
             }
             LossReason::ProtocolViolation { .. } => {
                 assert!(disturbed, "{}", text());
