@@ -21,8 +21,8 @@ impl<T> Pool<T> {
         Self { networks: networks.to_vec(), clients: BTreeMap::new() }
     }
 
-    /// Takes a place for a client: that of the address `had`, if it is free or `replaces` its client, else the
-    /// lowest free one. Returns the place, its addresses, and the client that was replaced.
+    /// Takes a place for a client: that of the address `had`, if it is free or `replaces` its client, else
+    /// the lowest free one. Returns the place, its addresses, and the client that was replaced.
     pub(super) fn take(
         &mut self,
         had: Option<IpAddr>,

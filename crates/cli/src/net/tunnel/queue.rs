@@ -137,8 +137,8 @@ impl Flow {
         (Some(packet), now >= since)
     }
 
-    /// Returns the next packet that is not dropped (RFC 8289, section 5.5). Marks instead of dropping where the flow
-    /// supports ECN.
+    /// Returns the next packet that is not dropped (RFC 8289, section 5.5). Marks instead of dropping where
+    /// the flow supports ECN.
     fn dequeue(&mut self, now: Time) -> Option<Vec<u8>> {
         let (mut packet, mut may_drop) = self.head(now);
         if !self.codel.dropping {
@@ -219,7 +219,7 @@ mod tests {
         assert!((195..=205).contains(&second), "{second}");
     }
 
-    /// Fills the queue with two packets a millisecond and takes one. Returns how many were dropped and marked.
+    /// Fills the queue with two packets a millisecond and takes one. Returns those dropped and those marked.
     fn overload(ecn: u8) -> (usize, usize) {
         let (mut queue, mut pushed, mut out, mut marked) = (FairQueue::new(1), 0, 0, 0);
         for ms in 0..600 {
