@@ -1,7 +1,6 @@
 //! The experiments, one folder per paper: its plan of runs, measurements, claims and figures. A new
 //! experiment is a folder and an entry of [`EXPERIMENTS`].
 
-pub mod afif;
 pub mod fu_atiquzzaman;
 
 use std::fmt;
@@ -98,9 +97,16 @@ const PARK_JANG: Experiment = sweep!(
     "TCP with loss differentiation across LTE and WLAN (Park and Jang)"
 );
 
+/// Afif, Martins, Tabbane, Godlewski, "SCTP-Cross Layer Mechanism Performance For EGPRS Data Handover in
+/// Variable Radio Transmission Conditions": a download over EGPRS, with and without QoS_Measurement.
+const AFIF: Experiment = sweep!(
+    "afif",
+    "scenarios/afif/paper.toml",
+    "SCTP with QoS_Measurement over EGPRS in variable radio conditions (Afif and others)"
+);
+
 /// All experiments.
-pub const EXPERIMENTS: &[Experiment] =
-    &[KIM_KOH, fu_atiquzzaman::EXPERIMENT, afif::EXPERIMENT, EKLUND, PARK_JANG];
+pub const EXPERIMENTS: &[Experiment] = &[KIM_KOH, fu_atiquzzaman::EXPERIMENT, AFIF, EKLUND, PARK_JANG];
 
 /// Finds the experiment called `name`.
 #[must_use]

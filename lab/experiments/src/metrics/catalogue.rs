@@ -1,6 +1,7 @@
 //! The registry: every metric with its unit, its meaning and its function.
 
 use msctp_proto::TraceKind;
+use msctp_schemes::policies::note;
 
 use super::{
     Compute, Metric, Probe, Subject, Unit, When, associations, curves, flow, handovers, network, paths,
@@ -76,6 +77,14 @@ pub const METRICS: &[Metric] = &[
         |results, wanted| paths::fall(results, wanted, |fall| fall.at)),
     metric!("handover.fall_timeouts", TIMES, "T3-rtx expirations at the time of handover.fall", Association, Range, Trace,
         |results, wanted| paths::fall(results, wanted, |fall| f64::from(u8::from(fall.by_timeout)))),
+    metric!("handover.slow_start", TIMES, "1 if the new path begins in slow start (cwnd at most ssthresh); mean of the associations",
+        Association, Range, Trace, paths::slow_start),
+    metric!("handover.old.cwnd", Unit::Bytes, "congestion window of the old path just before that change; mean of the associations",
+        Association, Range, Trace, |results, wanted| paths::left(results, wanted, |cwnd, _| cwnd as f64)),
+    metric!("handover.old.slow_start", TIMES, "1 if the old path was in slow start just before that change", Association, Range,
+        Trace, |results, wanted| paths::left(results, wanted, |cwnd, ssthresh| f64::from(u8::from(cwnd <= ssthresh)))),
+    metric!("handover.reported_bdp", Unit::Bytes, "rate of the last report of the radio link (policy qos-measurement) before that \
+        change, times the least round trip measured by then", Association, Range, Trace, paths::reported_bdp),
     metric!("handover.count", TIMES, "changes of the sender's primary path later than 2 s (or in the range)",
         Association, Range, None, handovers::count),
 
@@ -101,6 +110,12 @@ pub const METRICS: &[Metric] = &[
         |flow| flow.spurious_timeouts),
     counter!("association.fast_retransmits", TIMES, "fast retransmits, on the paths that exist at the end", Association,
         associations::sum, |flow| flow.fast_retransmits),
+    metric!("association.reports_sent", TIMES, "reports of the radio link that the policy qos-measurement sent", Association, Never,
+        Trace, |results, wanted| Ok(paths::notes(results, wanted, note::SENT))),
+    metric!("association.reports_accepted", TIMES, "reports of the radio link that the policy qos-measurement accepted",
+        Association, Never, Trace, |results, wanted| Ok(paths::notes(results, wanted, note::RECEIVED))),
+    metric!("association.errors", CHUNKS, "ERROR chunks sent by both ends", Association, Never, Chunks,
+        |results, wanted| Ok(paths::errors(results, wanted))),
     counter!("association.sacks", CHUNKS, "SACK chunks sent", Association, associations::sum, |flow| flow.sacks),
 
     metric!("path.cwnd", Unit::Bytes, "congestion window of the sender's primary path at the instant; mean of the associations",
@@ -150,6 +165,10 @@ pub const METRICS: &[Metric] = &[
         Trace, |results, wanted| flow::count(results, wanted, |flow| &flow.spurious)),
     metric!("flow.fast_retransmits", TIMES, "fast retransmits (begun in the range), all paths", Flow, Range, Trace,
         |results, wanted| flow::count(results, wanted, |flow| &flow.fast_retransmits)),
+    metric!("flow.stall", Unit::Seconds, "longest time between two packets sent for the first time, or from the last one to the \
+        end", Flow, Never, Chunks, flow::stall),
+    metric!("flow.acknowledged", PACKETS, "packets acknowledged without a gap by the instant", Flow, Instant, Chunks,
+        flow::acknowledged_at),
     metric!("flow.rtt.max", Unit::Seconds, "longest round trip that the sender measured (in the range)", Flow, Range, Trace,
         flow::longest_rtt),
     metric!("flow.cwnd.before_timeout", Unit::Bytes, "congestion window before the first expiration of the retransmission timer",
@@ -184,6 +203,12 @@ pub const METRICS: &[Metric] = &[
         Flow, Never, None, |results, wanted| flow::verdicts(results, wanted, |verdicts| verdicts.congestion_as_congestion)),
     metric!("flow.misjudged", PACKETS, "packets that the loss classifier judged and that were not lost", Flow, Never, None,
         |results, wanted| flow::verdicts(results, wanted, |v| v.unknown_as_wireless + v.unknown_as_congestion)),
+    curve!("flow.sent_count.curve", PACKETS, "packets sent for the first time so far, second by second", Flow, Chunks, "time (s)",
+        flow::sent_count),
+    curve!("flow.acknowledged_count.curve", PACKETS, "packets acknowledged without a gap so far, second by second", Flow, Chunks,
+        "time (s)", flow::acknowledged_count),
+    curve!("flow.timeouts.curve", TIMES, "expirations of the sender's retransmission timer, a point at zero each", Flow, Trace,
+        "time (s)", flow::timeouts),
     curve!("flow.sent.curve", PACKETS, "packets sent for the first time, as the number of their data; a point each", Flow, Chunks,
         "time (s)", |results, wanted| flow::sent(results, wanted, |sent| !sent.again)),
     curve!("flow.retransmitted.curve", PACKETS, "packets retransmitted, as the number of their data; a point each", Flow, Chunks,
@@ -218,6 +243,13 @@ pub const METRICS: &[Metric] = &[
         sender", Association, Trace, "time (s)", curves::estimate),
     curve!("path.cwnd.curve", Unit::Bytes, "congestion window of the sender's primary path, ten times a second; of the first \
         association", Association, Trace, "time (s)", curves::cwnd),
+
+    curve!("path.ssthresh.curve", Unit::Bytes, "slow-start threshold of the sender's primary path, ten times a second; of the first \
+        association", Association, Trace, "time (s)", curves::ssthresh),
+    curve!("link.blocks.curve", Unit::Count("blocks"), "radio data blocks sent for the first time so far, at each sample of the \
+        queue", Link, Queues, "time (s)", network::blocks),
+    metric!("link.blocks.stall", Unit::Seconds, "longest time without a new radio data block after the set-up, by samples of the \
+        queue", Link, Never, Queues, network::block_stall),
 
     counter!("link.offered", PACKETS, "packets offered to the link", Link, network::sum, |link| link.offered),
     counter!("link.delivered", PACKETS, "packets delivered", Link, network::sum, |link| link.delivered),

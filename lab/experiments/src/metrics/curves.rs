@@ -53,27 +53,36 @@ pub(super) fn tcp_goodput(results: &Results<'_>, wanted: &Wanted) -> Points {
 }
 
 pub(super) fn cwnd(results: &Results<'_>, wanted: &Wanted) -> Points {
+    windows(results, wanted, |cwnd, _| cwnd as f64)
+}
+
+pub(super) fn ssthresh(results: &Results<'_>, wanted: &Wanted) -> Points {
+    windows(results, wanted, |_, ssthresh| if ssthresh == u64::MAX { f64::NAN } else { ssthresh as f64 })
+}
+
+/// Returns a value of the primary path's window and threshold, ten times a second.
+fn windows(results: &Results<'_>, wanted: &Wanted, of: fn(u64, u64) -> f64) -> Points {
     let trace = senders(results, wanted).into_iter().next().ok_or("no association has a trace")?;
     let columns = &trace.window;
-    let mut changes: Vec<(Time, PathId, u64)> =
-        (0..columns.at.len()).map(|i| (columns.at[i], columns.path[i], columns.cwnd[i])).collect();
+    let entry = |i: usize| (columns.at[i], columns.path[i], of(columns.cwnd[i], columns.ssthresh[i]));
+    let mut changes: Vec<(Time, PathId, f64)> = (0..columns.at.len()).map(entry).collect();
     changes.extend(trace.marks.iter().filter_map(|mark| match mark.kind {
-        TraceKind::StartState { path, cwnd, .. } => Some((mark.at, path, cwnd)),
+        TraceKind::StartState { path, cwnd, ssthresh } => Some((mark.at, path, of(cwnd, ssthresh))),
         _ => None,
     }));
     changes.sort_by_key(|&(at, path, _)| (at, path));
     let mut next = changes.into_iter().peekable();
-    let mut windows: BTreeMap<PathId, u64> = BTreeMap::new();
+    let mut windows: BTreeMap<PathId, f64> = BTreeMap::new();
     let range = wanted.range();
     let steps = (results.summary.duration / STEP.as_secs_f64()).round() as u64;
     let mut points = Vec::new();
     for at in (0..steps).map(|step| Time::ZERO + STEP * step).take_while(|at| *at < range.end) {
-        while let Some((_, path, cwnd)) = next.next_if(|change| change.0 <= at) {
-            windows.insert(path, cwnd);
+        while let Some((_, path, value)) = next.next_if(|change| change.0 <= at) {
+            windows.insert(path, value);
         }
         if range.contains(&at) {
-            let cwnd = primary(trace, at).and_then(|path| windows.get(&path)).copied().unwrap_or(0);
-            points.push((at.as_secs_f64(), cwnd as f64));
+            let value = primary(trace, at).and_then(|path| windows.get(&path)).copied().unwrap_or(0.0);
+            points.push((at.as_secs_f64(), value));
         }
     }
     Ok(points)

@@ -255,6 +255,75 @@ pub(super) fn first_retransmission(results: &Results<'_>, wanted: &Wanted) -> Re
     first.map(|sent| sent.at.as_secs_f64()).ok_or_else(|| "nothing was retransmitted".to_owned())
 }
 
+/// Returns the longest time between two packets sent for the first time, or from the last one to the end.
+pub(super) fn stall(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
+    let flow = Flow::of(results, wanted)?;
+    let sent = flow.sent.iter().filter(|sent| !sent.again).map(|sent| sent.at.as_secs_f64());
+    Ok(longest_pause(sent, results.summary.duration))
+}
+
+/// Returns the longest time between two of the instants, which ascend, or from the last one to the end.
+pub(super) fn longest_pause(instants: impl Iterator<Item = f64>, end: f64) -> f64 {
+    let mut instants = instants.peekable();
+    let mut longest = 0.0_f64;
+    while let Some(at) = instants.next() {
+        longest = longest.max(instants.peek().copied().unwrap_or(end) - at);
+    }
+    longest
+}
+
+impl Flow {
+    /// Returns how many packets had been sent for the first time, by time.
+    fn counts_sent(&self) -> Vec<(Time, f64)> {
+        let first = self.sent.iter().filter(|sent| !sent.again);
+        first.map(|sent| (sent.at, sent.number as f64 + 1.0)).collect()
+    }
+
+    /// Returns how many had been acknowledged without a gap, by time. An acknowledgment out of order is left
+    /// out.
+    fn counts_acknowledged(&self) -> Vec<(Time, f64)> {
+        let all = self.sent.iter().map(|sent| sent.number + 1).max().unwrap_or_default();
+        let mut counts: Vec<(Time, f64)> = Vec::new();
+        for ack in &self.acks {
+            let before = counts.last().map_or(0.0, |&(_, count)| count);
+            if (1..=all).contains(&ack.next) && ack.next as f64 > before {
+                counts.push((ack.at, ack.next as f64));
+            }
+        }
+        counts
+    }
+}
+
+/// Returns a step function's value at each second of the metric's range.
+fn by_second(results: &Results<'_>, wanted: &Wanted, steps: &[(Time, f64)]) -> Vec<(f64, f64)> {
+    let range = wanted.range();
+    let seconds = (0..results.summary.duration as u64).map(|second| Time::ZERO + Span::from_secs(second));
+    let value =
+        |now: Time| steps[..steps.partition_point(|&(at, _)| at <= now)].last().map_or(0.0, |step| step.1);
+    seconds.filter(|at| range.contains(at)).map(|at| (at.as_secs_f64(), value(at))).collect()
+}
+
+pub(super) fn sent_count(results: &Results<'_>, wanted: &Wanted) -> Points {
+    Ok(by_second(results, wanted, &Flow::of(results, wanted)?.counts_sent()))
+}
+
+pub(super) fn acknowledged_count(results: &Results<'_>, wanted: &Wanted) -> Points {
+    Ok(by_second(results, wanted, &Flow::of(results, wanted)?.counts_acknowledged()))
+}
+
+/// Returns how many packets had been acknowledged without a gap at the metric's instant.
+pub(super) fn acknowledged_at(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
+    let at = wanted.from.unwrap_or_default();
+    let counts = Flow::of(results, wanted)?.counts_acknowledged();
+    Ok(counts[..counts.partition_point(|&(time, _)| time <= at)].last().map_or(0.0, |count| count.1))
+}
+
+/// Returns the expirations of the retransmission timer, at zero.
+pub(super) fn timeouts(results: &Results<'_>, wanted: &Wanted) -> Points {
+    let (flow, range) = (Flow::of(results, wanted)?, wanted.range());
+    Ok(flow.timeouts.iter().filter(|at| range.contains(at)).map(|at| (at.as_secs_f64(), 0.0)).collect())
+}
+
 /// Returns the packets that `of` chooses, by time, as the numbers of their data.
 pub(super) fn sent(results: &Results<'_>, wanted: &Wanted, of: fn(&Sent) -> bool) -> Points {
     let (flow, range) = (Flow::of(results, wanted)?, wanted.range());

@@ -4,7 +4,8 @@ use msctp_sim::series::MessageSeries;
 use msctp_sim::summary::{LinkSummary, VideoSummary};
 use msctp_units::Time;
 
-use super::{Results, Wanted, largest, mean};
+use super::flow::longest_pause;
+use super::{Points, Results, Wanted, largest, mean};
 
 fn directions<'r>(results: &Results<'r>, wanted: &Wanted) -> impl Iterator<Item = &'r LinkSummary> {
     results.summary.links.iter().filter(|link| wanted.covers_direction(&link.name))
@@ -26,6 +27,24 @@ pub(super) fn mean_queue(results: &Results<'_>, wanted: &Wanted) -> Result<f64, 
         mean(&packets, "").ok()
     });
     largest(means, "the queues were not sampled")
+}
+
+/// Returns the radio blocks of a direction by time.
+pub(super) fn blocks(results: &Results<'_>, wanted: &Wanted) -> Points {
+    let found = results.series.queues.iter().find(|queue| wanted.covers_direction(&queue.direction));
+    let queue = found.ok_or("the queues were not sampled")?;
+    let points = queue.at.iter().zip(&queue.blocks).map(|(at, &blocks)| (at.as_secs_f64(), blocks as f64));
+    let points: Vec<(f64, f64)> = points.collect();
+    if points.is_empty() { Err("the link has no blocks".to_owned()) } else { Ok(points) }
+}
+
+/// Returns the longest time without a new radio block from the first one after the set-up on.
+pub(super) fn block_stall(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
+    let blocks = blocks(results, wanted)?;
+    let up = results.summary.associations.iter().filter_map(|association| association.established);
+    let up = up.fold(0.0, f64::max);
+    let new = blocks.windows(2).filter(|pair| pair[1].0 >= up && pair[1].1 > pair[0].1).map(|pair| pair[1].0);
+    Ok(longest_pause(new, results.summary.duration))
 }
 
 pub(super) fn others_goodput(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {

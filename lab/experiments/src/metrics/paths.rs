@@ -1,10 +1,11 @@
 //! Metrics of the path in use at an instant, from the trace of the end that sends.
 
-use msctp_proto::{PathId, TraceKind};
+use msctp_proto::{Direction, PathId, TraceKind};
+use msctp_schemes::policies::note;
 use msctp_sim::nearest_rank;
 use msctp_sim::series::TraceSeries;
 use msctp_sim::summary::AssociationSummary;
-use msctp_units::{Span, Time};
+use msctp_units::{Rate, Span, Time};
 
 use super::{Results, Wanted, associations, handovers, mean};
 
@@ -124,12 +125,12 @@ fn path_of(kind: TraceKind) -> Option<PathId> {
     }
 }
 
-/// Returns time, path and first window of the new path at a handover: what the handover policy set, else what
-/// the path had.
-fn new_path(trace: &TraceSeries, handover: f64) -> Option<(Time, PathId, u64)> {
+/// Returns time, path, first window and threshold of the new path at a handover: what the handover policy
+/// set, else what the path had.
+fn new_path(trace: &TraceSeries, handover: f64) -> Option<(Time, PathId, u64, u64)> {
     let after = || trace.marks.iter().filter(|mark| mark.at.as_secs_f64() >= handover - 1e-9);
     let given = after().find_map(|mark| match mark.kind {
-        TraceKind::StartState { path, cwnd, .. } => Some((mark.at, path, cwnd)),
+        TraceKind::StartState { path, cwnd, ssthresh } => Some((mark.at, path, cwnd, ssthresh)),
         _ => None,
     });
     let left = || {
@@ -139,7 +140,7 @@ fn new_path(trace: &TraceSeries, handover: f64) -> Option<(Time, PathId, u64)> {
         });
         let (at, path) = moved?;
         let first = trace.window.path.iter().position(|of| *of == path)?;
-        Some((at, path, trace.window.cwnd[first]))
+        Some((at, path, trace.window.cwnd[first], trace.window.ssthresh[first]))
     };
     given.or_else(left)
 }
@@ -147,9 +148,78 @@ fn new_path(trace: &TraceSeries, handover: f64) -> Option<(Time, PathId, u64)> {
 /// Returns the first window of the new path; mean of the associations.
 pub(super) fn start_cwnd(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
     let first = handovers::at(results, wanted)?;
-    let cwnd = |trace: &&TraceSeries| new_path(trace, first).map(|(.., cwnd)| cwnd as f64);
+    let cwnd = |trace: &&TraceSeries| new_path(trace, first).map(|(_, _, cwnd, _)| cwnd as f64);
     let values: Vec<f64> = senders(results, wanted).iter().filter_map(cwnd).collect();
     mean(&values, "the new path had no window")
+}
+
+/// Returns 1 if the new path begins in slow start: cwnd ≤ ssthresh (RFC 9260 §7.2.1).
+pub(super) fn slow_start(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
+    let first = handovers::at(results, wanted)?;
+    let slow = |trace: &&TraceSeries| {
+        new_path(trace, first).map(|(_, _, cwnd, ssthresh)| f64::from(u8::from(cwnd <= ssthresh)))
+    };
+    let values: Vec<f64> = senders(results, wanted).iter().filter_map(slow).collect();
+    mean(&values, "the new path had no window")
+}
+
+/// Returns a value of the old path's window and threshold just before the handover.
+pub(super) fn left(results: &Results<'_>, wanted: &Wanted, of: fn(u64, u64) -> f64) -> Result<f64, String> {
+    let first = handovers::at(results, wanted)?;
+    let value = |trace: &&TraceSeries| {
+        let mut switches = trace.marks.iter().filter(|mark| mark.at.as_secs_f64() >= first - 1e-9);
+        let (at, old) = switches.find_map(|mark| match mark.kind {
+            TraceKind::Primary { from, .. } => Some((mark.at, from)),
+            _ => None,
+        })?;
+        let window = &trace.window;
+        let last = (0..window.at.len()).rfind(|&i| window.path[i] == old && window.at[i] < at)?;
+        Some(of(window.cwnd[last], window.ssthresh[last]))
+    };
+    let values: Vec<f64> = senders(results, wanted).iter().filter_map(value).collect();
+    mean(&values, "the old path had no window")
+}
+
+/// Returns the rate of the last report of the radio link times the least round trip of the new path, or of
+/// the old one before the new has one.
+pub(super) fn reported_bdp(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
+    let first = handovers::at(results, wanted)?;
+    let value = |trace: &&TraceSeries| {
+        let mut switches = trace.marks.iter().filter(|mark| mark.at.as_secs_f64() >= first - 1e-9);
+        let (at, from, to) = switches.find_map(|mark| match mark.kind {
+            TraceKind::Primary { from, to, .. } => Some((mark.at, from, to)),
+            _ => None,
+        })?;
+        let rate = trace.marks.iter().rev().find_map(|mark| match mark.kind {
+            TraceKind::PolicyNote { name: note::RATE, value, .. } if mark.at <= at => {
+                Some(Rate::from_bps(value))
+            }
+            _ => None,
+        })?;
+        let rtt = &trace.rtt;
+        let least = |path: PathId| {
+            (0..rtt.at.len()).filter(|&i| rtt.path[i] == path && rtt.at[i] <= at).map(|i| rtt.sample[i]).min()
+        };
+        Some(rate.bytes_in(least(to).or_else(|| least(from))?) as f64)
+    };
+    let values: Vec<f64> = senders(results, wanted).iter().filter_map(value).collect();
+    mean(&values, "no report and round trip before the handover")
+}
+
+/// Counts the notes of this name that the policies of both ends made.
+pub(super) fn notes(results: &Results<'_>, wanted: &Wanted, name: &str) -> f64 {
+    let covered = results.series.traces.iter().filter(|trace| wanted.covers(&trace.association));
+    let is_it = |kind| matches!(kind, TraceKind::PolicyNote { name: of, .. } if of == name);
+    covered.flat_map(|trace| &trace.marks).filter(|mark| is_it(mark.kind)).count() as f64
+}
+
+/// Counts the ERROR chunks that both ends sent.
+pub(super) fn errors(results: &Results<'_>, wanted: &Wanted) -> f64 {
+    const ERROR: u8 = 9;
+    let covered = results.series.traces.iter().filter(|trace| wanted.covers(&trace.association));
+    let is_it =
+        |kind| matches!(kind, TraceKind::Control { direction: Direction::Out, chunk_type: ERROR, .. });
+    covered.flat_map(|trace| &trace.chunks).filter(|event| is_it(event.kind)).count() as f64
 }
 
 /// The first fall of a new path's window.
@@ -166,7 +236,8 @@ pub(super) fn fall(results: &Results<'_>, wanted: &Wanted, of: fn(&Fall) -> f64)
     let end = Fall { at: results.summary.duration, by_timeout: false };
     let value = |trace: &TraceSeries| {
         let start = new_path(trace, first)?;
-        Some(first_fall(trace, start).map_or_else(|| of(&end), |fall| of(&fall)))
+        let (at, path, cwnd, _) = start;
+        Some(first_fall(trace, (at, path, cwnd)).map_or_else(|| of(&end), |fall| of(&fall)))
     };
     let values: Vec<f64> = senders(results, wanted).into_iter().filter_map(value).collect();
     mean(&values, "the new path had no window")

@@ -34,7 +34,16 @@ fn every_metric_has_a_value_in_a_run_that_has_its_subject() {
     let moves: Vec<String> = METRICS
         .iter()
         .filter(|metric| matches!(metric.subject, Subject::Association | Subject::Link | Subject::Run))
-        .filter(|metric| !["association.completed", "path.ssthresh", "path.estimate"].contains(&metric.name))
+        .filter(|metric| {
+            ![
+                "association.completed",
+                "path.ssthresh",
+                "path.estimate",
+                "handover.reported_bdp",
+                "link.blocks.stall",
+            ]
+            .contains(&metric.name)
+        })
         .filter(|metric| !metric.is_curve())
         .map(|metric| {
             let subject = if metric.name == "run.fairness" { ":wlan" } else { "" };
@@ -230,4 +239,36 @@ fn a_flow_has_the_events_of_its_sender_over_tcp_and_over_sctp() {
         rtt > 0.04 && (least - rtt).abs() < 1e-6 && (deviation - rtt / 2.0).abs() < 1e-6,
         "{rtt} {least} {deviation}"
     );
+}
+
+#[test]
+fn a_radio_link_that_reports_has_blocks_and_a_window_by_its_formula() {
+    let set = ["sctp.server.handover_policy=qos-measurement", "link.cell.report_quality=true"];
+    let texts = [
+        "handover.reported_bdp",
+        "handover.old.cwnd",
+        "handover.cwnd",
+        "handover.old.slow_start",
+        "handover.slow_start",
+        "association.reports_sent",
+        "association.reports_accepted",
+        "association.errors",
+        "link.blocks.stall:cell/forward",
+        "flow.stall",
+        "flow.acknowledged@899s",
+        "association.bytes",
+    ];
+    let values = values(scenario_file!("afif/deterministic.toml"), &set, &texts);
+    let values: Vec<f64> = values.into_iter().map(Result::unwrap).collect();
+    let [bdp, old, first, was_slow, slow, sent, accepted, errors, blocks, stall, acknowledged, bytes] =
+        values[..]
+    else {
+        panic!("{values:?}")
+    };
+    assert_eq!(first, bdp.min(old).max(1468.0), "{bdp} {old}");
+    assert_eq!([was_slow, slow, sent, accepted, errors], [0.0, 0.0, 5.0, 5.0, 0.0]);
+    // Samples are a second apart.
+    assert!((1.0..20.0).contains(&blocks) && (0.5..20.0).contains(&stall), "{blocks} {stall}");
+    let delivered = bytes / 1452.0;
+    assert!((acknowledged - delivered).abs() < 50.0, "{acknowledged} {delivered}");
 }

@@ -7,7 +7,7 @@ use crate::reproduce::Effort;
 use crate::scenario_file::{ScenarioFile, scenario_file};
 
 /// The files of the bundled sweeps.
-const FILES: [ScenarioFile; 16] = [
+const FILES: [ScenarioFile; 19] = [
     scenario_file!("compare/policies.toml"),
     scenario_file!("compare/two-paths.toml"),
     scenario_file!("kim-koh/3g-to-wlan.toml"),
@@ -18,6 +18,9 @@ const FILES: [ScenarioFile; 16] = [
     scenario_file!("kim-koh/paper.toml"),
     scenario_file!("kim-koh/estimation-wlan.toml"),
     scenario_file!("kim-koh/estimation-3g.toml"),
+    scenario_file!("afif/paper.toml"),
+    scenario_file!("afif/deterministic.toml"),
+    scenario_file!("afif/random.toml"),
     scenario_file!("park-jang/paper.toml"),
     scenario_file!("park-jang/plain.toml"),
     scenario_file!("park-jang/recovering-wlan.toml"),

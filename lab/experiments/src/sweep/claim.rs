@@ -146,7 +146,7 @@ impl Outcome<'_> {
         let all = claim.checks.iter().flat_map(|check| {
             let own: Selector = match &check.what {
                 Wants::Relation { a, over, .. } => a.iter().chain(over).cloned().collect(),
-                Wants::Best { a, .. } | Wants::Nearer { a, .. } => a.clone(),
+                Wants::Best { a, .. } | Wants::Nearer { a, .. } | Wants::NotBehind { a, .. } => a.clone(),
                 Wants::Linear { .. } | Wants::Lowest { .. } => Selector::new(),
             };
             let free: Vec<usize> = own.iter().map(|(axis, _)| *axis).collect();
@@ -171,6 +171,9 @@ impl Outcome<'_> {
     fn check(&self, check: &CheckSpec, at: &Selector, several: bool) -> Check {
         match &check.what {
             Wants::Linear { curve, from, share } => self.linear(check, at, (*curve, *from, *share)),
+            Wants::NotBehind { curve, a, behind, from, every } => {
+                self.not_behind(check, at, (*curve, *from, *every), [a, behind])
+            }
             Wants::Lowest { curve, from, to } => self.lowest(check, at, (*curve, *from, *to)),
             Wants::Best { of, a, axis } => self.best(check, at, (*of, a, *axis)),
             Wants::Nearer { of, a, to, than_to } => self.nearer(check, at, (*of, a, [to, than_to])),
@@ -250,7 +253,7 @@ impl Outcome<'_> {
     }
 
     /// Returns the combinations that a check chooses with `a`, each with the first value of `over`.
-    fn chosen(&self, at: &Selector, a: &Selector, over: &Selector) -> Vec<Vec<usize>> {
+    pub(super) fn chosen(&self, at: &Selector, a: &Selector, over: &Selector) -> Vec<Vec<usize>> {
         let mut all: Selector = at.iter().chain(a).chain(over).cloned().collect();
         all.sort_unstable();
         let chosen = self.sweep.grid.iter().filter(|values| contains(&all, values));
@@ -286,7 +289,7 @@ impl Outcome<'_> {
     ) -> Check {
         let cells: Vec<usize> = chosen.iter().filter_map(|values| self.sweep.cell(values)).collect();
         if cells.len() < chosen.len()
-            || cells.iter().any(|&cell| self.of_cell(cell).count() < self.sweep.seeds.len())
+            || cells.iter().any(|&cell| self.of_cell(cell).count() < self.sweep.seeds_of(cell).len())
         {
             return Check::missing(want, format!("{place}not every run completed"));
         }
@@ -401,7 +404,7 @@ impl Outcome<'_> {
     /// Compares a quantity in a cell with the other side, seed by seed.
     fn compared(&self, values: &[usize], sides: &Sides<'_>) -> Result<Comparison, String> {
         let sweep = self.sweep;
-        let wanted = sweep.seeds.len();
+        let wanted = sweep.cell(values).map_or(sweep.seeds.len(), |cell| sweep.seeds_of(cell).len());
         let a = self.averaged(sides.of, values, sides.over);
         let pairs: Vec<(f64, f64)> = match sides.against {
             Against::Constant(constant) => a.into_iter().map(|(_, a)| (a, *constant)).collect(),

@@ -1,8 +1,11 @@
 //! Mean curves over the runs of a cell, and the checks on them.
 
-use super::{CheckSpec, Outcome, Selector, text};
-use crate::claims::Check;
+use super::{CheckSpec, Key, Outcome, Selector, moved, text};
+use crate::claims::{Check, Comparison, Order};
 use crate::stats::Mean;
+
+/// The points of a run's curve.
+type Points = [(f64, f64)];
 
 impl Outcome<'_> {
     /// Returns the mean curve of a cell: the points that every run has.
@@ -15,6 +18,77 @@ impl Outcome<'_> {
             Some((runs.first()?[place].0, Mean::of(&values)?))
         };
         (0..length).filter_map(at).collect()
+    }
+
+    /// Returns the difference of two cells' curves, seed by seed, at the points that every run has.
+    pub(super) fn curve_difference(&self, curve: usize, cell: usize, base: usize) -> Vec<(f64, Mean)> {
+        let pairs = self.curve_pairs(curve, cell, base);
+        let length = pairs.iter().map(|(a, b)| a.len().min(b.len())).min().unwrap_or(0);
+        let at = |place: usize| {
+            let differences: Vec<f64> = pairs.iter().map(|(a, b)| a[place].1 - b[place].1).collect();
+            Some((pairs.first()?.0[place].0, Mean::of(&differences)?))
+        };
+        (0..length).filter_map(at).collect()
+    }
+
+    /// Returns the curves of the seeds that two cells have.
+    fn curve_pairs(&self, curve: usize, cell: usize, base: usize) -> Vec<(&Points, &Points)> {
+        let other = |key: &Key| {
+            let mut others = self.of_cell(base);
+            others.find(|(other, _)| other.seed == key.seed).map(|(_, values)| &*values.curves[curve])
+        };
+        self.of_cell(cell).filter_map(|(key, own)| Some((&*own.curves[curve], other(key)?))).collect()
+    }
+
+    /// Checks that a curve is nowhere significantly below that of another cell, from `from` on at points
+    /// `every` apart.
+    pub(super) fn not_behind(
+        &self,
+        check: &CheckSpec,
+        at: &Selector,
+        (curve, from, every): (usize, f64, f64),
+        [a, behind]: [&Selector; 2],
+    ) -> Check {
+        let sweep = self.sweep;
+        let column = &sweep.curves[curve];
+        let place = self.place(check, at);
+        let (own, other) = (sweep.selected(a), sweep.selected(behind));
+        let want =
+            format!("from {from} on {} of {own} nowhere significantly below that of {other}", column.label);
+        let values = self.chosen(at, a, &Selector::new());
+        let cell = |values: &Vec<usize>| {
+            let wanted = sweep.cell(values)?;
+            let pairs = self.curve_pairs(curve, wanted, sweep.cell(&moved(values, behind))?);
+            (pairs.len() == sweep.seeds_of(wanted).len()).then_some(pairs)
+        };
+        let Some(pairs) = values.first().and_then(cell) else {
+            return Check::missing(want, format!("{place}not every run completed"));
+        };
+        let length = pairs.iter().map(|(a, b)| a.len().min(b.len())).min().unwrap_or(0);
+        let (mut all, mut below) = (0, Vec::new());
+        let mut next = from;
+        for point in 0..length {
+            let x = pairs[0].0[point].0;
+            if x < next {
+                continue;
+            }
+            next = x + every;
+            let (own, other): (Vec<f64>, Vec<f64>) =
+                pairs.iter().map(|(a, b)| (a[point].1, b[point].1)).unzip();
+            let Some(found) = Comparison::of(&own, &other, column.grain) else {
+                return Check::missing(want, format!("{place}{} is not finite at {x}", column.label));
+            };
+            all += 1;
+            if found.order == Order::Below {
+                below.push(x);
+            }
+        }
+        let measured = match below.first() {
+            _ if all == 0 => return Check::missing(want, format!("{place}no complete {}", column.label)),
+            None => format!("{place}below at none of {all} points"),
+            Some(first) => format!("{place}below at {} of {all} points, first at {first}", below.len()),
+        };
+        Check::new(want, measured, below.is_empty())
     }
 
     /// Checks that a mean curve rises from `from` on, and that a straight line explains a share of its

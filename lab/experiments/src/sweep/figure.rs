@@ -386,7 +386,10 @@ impl Drawing<'_> {
             match self.base(cell) {
                 None => lines.push((name, shown(points))),
                 Some(base) if Some(base) == cell => {}
-                Some(base) => lines.push((name, shown(less(&points, &outcome.curve(curve, base))))),
+                Some(base) => {
+                    let points = cell.map(|cell| outcome.curve_difference(curve, cell, base));
+                    lines.push((name, shown(points.unwrap_or_default())));
+                }
             }
         }
         lines
@@ -477,14 +480,6 @@ impl Drawing<'_> {
             mark: Mark::Line,
         })
     }
-}
-
-/// Subtracts a mean curve from another, without intervals.
-fn less(curve: &[(f64, Mean)], base: &[(f64, Mean)]) -> Vec<(f64, Mean)> {
-    let pairs = curve.iter().zip(base);
-    let difference =
-        |own: &Mean, base: &Mean| Mean { mean: own.mean - base.mean, half_width: f64::INFINITY, ..*own };
-    pairs.map(|((x, own), (_, base))| (*x, difference(own, base))).collect()
 }
 
 /// Returns the largest size of a value with its interval.

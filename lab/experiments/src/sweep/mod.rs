@@ -18,6 +18,7 @@ mod text;
 use std::collections::BTreeSet;
 use std::fmt;
 
+use msctp_link::egprs::{CodingConfig, CodingProcess};
 use msctp_sim::random::component_seed;
 use msctp_sim::scenario::Scenario;
 use msctp_units::Span;
@@ -26,7 +27,7 @@ pub use self::bundled::{bundled, compare};
 use self::formula::Formula;
 pub use self::outcome::Outcome;
 use self::real::Real;
-pub use self::record::Record;
+pub use self::record::{Record, Recorded};
 use self::text::Shown;
 use crate::figure::Mark;
 use crate::metrics::{Unit, Wanted};
@@ -116,6 +117,8 @@ pub struct Value {
     with: Vec<(String, String)>,
     /// The values of other axes with which it is combined; the axes that are not named: all.
     only: Selector,
+    /// Its cells run under the first so many seeds; `None`: under all.
+    seeds: Option<usize>,
     group: Option<usize>,
 }
 
@@ -145,6 +148,23 @@ enum DrawnTime {
     Uniform { from: Span, to: Span, stream: String },
     /// A formula of the seed.
     Formula(Formula),
+    /// Some time after the change of cell of an EGPRS link's radio conditions, which the seed decides.
+    Handover { link: String, plus: Span, process: Option<CodingConfig> },
+}
+
+/// Returns the time of the change of cell of a link's radio conditions, in seconds; zero without one.
+fn cell_change(link: &str, process: &CodingConfig, seed: u64) -> f64 {
+    // The stream is the simulator's own.
+    let stream = component_seed(seed, &format!("link/{link}/coding"));
+    let Ok(mut process) = CodingProcess::new(process.clone(), stream) else { return 0.0 };
+    while let Some(at) = process.next_change() {
+        while let Some(change) = process.change(at) {
+            if change.handover {
+                return at.as_secs_f64();
+            }
+        }
+    }
+    0.0
 }
 
 impl Draw {
@@ -158,6 +178,10 @@ impl Draw {
                 ms(*from) + f64::from(share) / 4_294_967_296.0 * (ms(*to) - ms(*from))
             }
             // Its one operand, the seed, has a value; a division by zero gives the start of the run.
+            DrawnTime::Handover { link, plus, process } => {
+                let change = process.as_ref().map_or(0.0, |process| cell_change(link, process, seed));
+                (change + plus.as_secs_f64()) * 1000.0
+            }
             DrawnTime::Formula(formula) => formula.value(&|_| Ok(seed as f64)).map_or(0.0, |s| s * 1000.0),
         };
         format!("{}={time:.0}ms", self.key)
@@ -206,6 +230,8 @@ pub struct Cell {
     pub values: Vec<usize>,
     /// The overrides of the scenario file that do not depend on the seed.
     pub overrides: Vec<String>,
+    /// The largest number of its seeds.
+    seeds: usize,
     draws: Vec<Draw>,
     /// Path of the scenario file.
     pub path: String,
@@ -420,6 +446,8 @@ enum Wants {
     Nearer { of: Quantity, a: Selector, to: Selector, than_to: Selector },
     /// The mean curve has its least value between two x, and below its value at its begin.
     Lowest { curve: usize, from: f64, to: f64 },
+    /// From one x on, at points so far apart, the curve of no cell is significantly below another's.
+    NotBehind { curve: usize, a: Selector, behind: Selector, from: f64, every: f64 },
     /// From this x on the mean curve rises, and a straight line explains this share of its variance.
     Linear { curve: usize, from: f64, share: f64 },
 }
@@ -468,7 +496,14 @@ impl Sweep {
                 if named.is_empty() { format!("seed {seed}") } else { format!("{named}, seed {seed}") };
             Key { cell, seed, name }
         };
-        (0..self.cells.len()).flat_map(|cell| self.seeds.iter().map(move |&seed| key(cell, seed))).collect()
+        (0..self.cells.len())
+            .flat_map(|cell| self.seeds_of(cell).iter().map(move |&seed| key(cell, seed)))
+            .collect()
+    }
+
+    /// Returns the seeds of a cell.
+    fn seeds_of(&self, cell: usize) -> &[u64] {
+        &self.seeds[..self.seeds.len().min(self.cells[cell].seeds)]
     }
 
     /// Returns the values of a cell in words, as `policy adaptive, loss 0.01`.

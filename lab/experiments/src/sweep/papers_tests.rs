@@ -114,9 +114,12 @@ fn handovers_have_the_times_and_silences_of_their_seeds() {
 
 #[test]
 fn every_claims_figure_is_in_the_report() {
-    for file in
-        ["scenarios/kim-koh/paper.toml", "scenarios/eklund/paper.toml", "scenarios/park-jang/paper.toml"]
-    {
+    for file in [
+        "scenarios/kim-koh/paper.toml",
+        "scenarios/eklund/paper.toml",
+        "scenarios/park-jang/paper.toml",
+        "scenarios/afif/paper.toml",
+    ] {
         let sweep = bundled(file).unwrap().reduced(&Effort { quick: true, seeds: Some(2) });
         let report = synthetic(&sweep, |_, _, seed| seed as f64).report("msctp", "0.1.0");
         for claim in &report.ledger {

@@ -47,8 +47,8 @@ pub(super) fn axes(top: &Section<'_, '_>) -> Result<Vec<Axis>, Problem> {
 /// The keys of a group, which a value has too.
 const SHARED: [&str; 6] = ["name", "label", "scenario", "set", "draw", "with"];
 /// The keys of a value.
-const VALUE: [&str; 10] =
-    ["name", "label", "scenario", "set", "draw", "with", "about", "short", "only", "group"];
+const VALUE: [&str; 11] =
+    ["name", "label", "scenario", "set", "draw", "with", "about", "short", "only", "seeds", "group"];
 
 fn sections<'d, 't>(top: &Section<'d, 't>) -> Result<Vec<(String, Section<'d, 't>)>, Problem> {
     let keys = ["label", "set", "values", "value", "group"];
@@ -103,6 +103,15 @@ fn draws(section: &Section<'_, '_>, value: &Value) -> Result<Vec<Draw>, Problem>
     for (name, ends) in table {
         let key = name.get_ref();
         let problem = |why: String| Problem::new(format!("{}.{key}", section.key("draw")), why);
+        if let DeValue::Table(table) = ends.get_ref() {
+            let inner =
+                Section::open(table, format!("{}.{key}", section.key("draw")), &["handover", "plus"])?;
+            let link = inner.required("handover", inner.text("handover")?, "\"a link's name\"")?.to_owned();
+            let time =
+                DrawnTime::Handover { link, plus: inner.span("plus")?.unwrap_or(Span::ZERO), process: None };
+            draws.push(Draw { key: key.to_string(), time });
+            continue;
+        }
         let texts: Vec<String> = super::list(ends.get_ref()).into_iter().map(plain_text).collect();
         let (from, to, stream) = match &texts[..] {
             [formula] => {
@@ -245,6 +254,7 @@ fn tabled(section: &Section<'_, '_>, groups: &[(Group, Value)]) -> Result<Vec<Va
         let mut value = shared(&inner, group.map_or_else(Value::default, |group| groups[group].1.clone()))?;
         value.group = group;
         value.number = value.name.parse().ok();
+        value.seeds = inner.integer("seeds", 1, i128::from(u32::MAX))?;
         value.about = inner.text("about")?.unwrap_or_default().to_owned();
         value.short = inner.text("short")?.unwrap_or_default().to_owned();
         values.push(value);

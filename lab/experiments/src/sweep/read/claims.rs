@@ -25,7 +25,7 @@ const RELATIONS: Relations = [
 ];
 
 /// The keys of a check.
-const CHECK: [&str; 25] = [
+const CHECK: [&str; 26] = [
     "metric",
     "a",
     "below",
@@ -51,6 +51,7 @@ const CHECK: [&str; 25] = [
     "linear",
     "from",
     "lowest",
+    "every",
 ];
 
 pub(super) fn claims(top: &Section<'_, '_>, sweep: &Sweep) -> Result<Vec<ClaimSpec>, Problem> {
@@ -130,7 +131,8 @@ fn check(section: &Section<'_, '_>, outer: &Selector, sweep: &Sweep) -> Result<C
     Ok(CheckSpec { at, what: Wants::Relation { of, a, relation, than, against, margin, over } })
 }
 
-/// Reads `curve = "transfer"` with `from = 30` and `linear = "80%"`, or with `lowest = [33, 37]`.
+/// Reads `curve = "transfer"` with `from = 30` and `linear = "80%"`, with `lowest = [33, 37]`, or with `a`,
+/// `not_below` and `every`.
 fn of_curve(section: &Section<'_, '_>, sweep: &Sweep) -> Result<Wants, Problem> {
     let name = section.text("curve")?.unwrap_or_default();
     let curve = sweep.curves.iter().position(|curve| curve.name == name);
@@ -139,9 +141,16 @@ fn of_curve(section: &Section<'_, '_>, sweep: &Sweep) -> Result<Wants, Problem> 
     if let Some(&[from, to]) = section.numbers("lowest")?.as_deref() {
         return Ok(Wants::Lowest { curve, from, to });
     }
+    let from = section.number("from")?.unwrap_or(0.0);
+    if let Some(behind) = selector(section, "not_below", sweep)? {
+        let a = section.required("a", selector(section, "a", sweep)?, "{ policy = \"adaptive\" }")?;
+        let every = section.number("every")?.filter(|every| *every > 0.0);
+        let every = section.required("every", every, "10")?;
+        return Ok(Wants::NotBehind { curve, a, behind, from, every });
+    }
     let share = percent(section, "linear")?;
     let share = section.required("linear", share, "\"80%\"")?;
-    Ok(Wants::Linear { curve, from: section.number("from")?.unwrap_or(0.0), share })
+    Ok(Wants::Linear { curve, from, share })
 }
 
 /// Reads `margin = "2%"`.

@@ -20,7 +20,7 @@ use self::axes::{axes, fill, fill_known, overrides};
 use self::claims::claims;
 pub(super) use self::quantities::selector;
 use self::quantities::{columns, contrasts};
-use super::{Cell, Column, Draw, Of, Quantity, Selector, Sweep, TableSpec, contains};
+use super::{Cell, Column, Draw, DrawnTime, Of, Quantity, Selector, Sweep, TableSpec, contains};
 use crate::metrics::Wanted;
 use crate::paper::Paper;
 use crate::report::Source;
@@ -209,6 +209,7 @@ impl Reader<'_> {
             let named = sweep.named(values);
             if named.is_empty() { why } else { format!("with {named}: {why}") }
         };
+        let draws = timed(draws, &|| Scenario::from_toml_and_files(&text, &path, &overrides, &open))?;
         let first: Vec<String> =
             overrides.iter().cloned().chain(draws.iter().map(|draw| draw.set(sweep.seeds[0]))).collect();
         let mut scenario = Scenario::from_toml_and_files(&text, &path, &first, &open)
@@ -236,7 +237,10 @@ impl Reader<'_> {
         );
         let values = values.to_vec();
         let hash = hex(hash.as_bytes());
-        Ok(Cell { values, overrides, draws, path, scenario, metrics, ranges, curves, formulas, hash })
+        let seeds =
+            sweep.axes.iter().zip(&values).filter_map(|(axis, &value)| axis.values[value].seeds).min();
+        let seeds = seeds.unwrap_or(usize::MAX);
+        Ok(Cell { values, overrides, seeds, draws, path, scenario, metrics, ranges, curves, formulas, hash })
     }
 
     /// Returns the metric or curve of the registry in a cell; `None`: it is not computed there.
@@ -268,6 +272,26 @@ impl Reader<'_> {
         self.sources.borrow_mut().push(source(path, &text));
         Ok(text)
     }
+}
+
+/// Gives each draw that follows a change of cell the process of its link. `scenario` reads the scenario
+/// without draws.
+fn timed(
+    mut draws: Vec<Draw>,
+    scenario: &dyn Fn() -> Result<Scenario, ScenarioError>,
+) -> Result<Vec<Draw>, Problem> {
+    for draw in &mut draws {
+        let DrawnTime::Handover { link, process, .. } = &mut draw.time else { continue };
+        let scenario = scenario().map_err(|error| Problem::new("scenario", error.to_string()))?;
+        let found = scenario.links.into_iter().find(|known| known.name == *link);
+        let coding = found.and_then(|link| link.coding).map(|coding| coding.process);
+        let coding = coding.ok_or_else(|| {
+            let message = format!("the scenario has no link \"{link}\" with a coding process");
+            Problem::new("draw", message)
+        })?;
+        *process = Some(coding);
+    }
+    Ok(draws)
 }
 
 /// Returns the path of a file that another file names.

@@ -20,7 +20,7 @@ pub(super) fn columns(top: &Section<'_, '_>, kind: &str, sweep: &Sweep) -> Resul
     for (name, table) in top.named(kind)? {
         let keys: &[&str] = match kind {
             "metric" => &["of", "is", "label", "unit", "between", "grain", "only"],
-            _ => &["of", "label", "unit", "only", "every", "mark"],
+            _ => &["of", "label", "unit", "only", "every", "mark", "grain"],
         };
         let section = Section::open(table, format!("{kind}.{name}"), keys)?;
         let column = match section.text("is")? {
