@@ -1,6 +1,8 @@
 //! `run.json`: everything that a sweep's numbers depend on, so that they can be computed again.
 
-use serde::Serialize;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 
 use super::{Outcome, Sweep};
 use crate::report::Source;
@@ -50,6 +52,71 @@ struct Cell<'s> {
     values: serde_json::Map<String, serde_json::Value>,
     scenario: &'s str,
     overrides: &'s [String],
+}
+
+/// The parts of a record from which its sweep is run again.
+#[derive(Debug, Deserialize)]
+pub struct Recorded {
+    /// Version of msctp.
+    pub version: String,
+    /// Commit that msctp was built from.
+    pub commit: String,
+    /// The command.
+    pub command: String,
+    seeds: Vec<u64>,
+    files: Vec<RecordedFile>,
+    cells: Vec<RecordedCell>,
+}
+
+#[derive(Debug, Deserialize)]
+struct RecordedFile {
+    path: String,
+    text: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct RecordedCell {
+    values: BTreeMap<String, String>,
+}
+
+impl Recorded {
+    /// Parses `run.json`.
+    ///
+    /// # Errors
+    /// It is no record of a sweep.
+    pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    /// Returns the sweep with the recorded files, cells and seeds.
+    ///
+    /// # Errors
+    /// A fault of a file, or other cells than the recorded ones.
+    pub fn sweep(&self) -> Result<Sweep, String> {
+        let open = |path: &str| {
+            let file = self.files.iter().find(|file| file.path == path);
+            file.map(|file| file.text.clone()).ok_or_else(|| format!("{path} is not in the record"))
+        };
+        let first = self.files.first().ok_or("the record has no file")?;
+        let mut sweep = Sweep::read(&first.text, &first.path, &open).map_err(|error| error.to_string())?;
+        let known = |values: &[usize]| {
+            let named = |(name, value): (&String, &String)| {
+                let axis = sweep.axes.iter().position(|axis| axis.name == *name);
+                axis.is_some_and(|axis| sweep.axes[axis].values[values[axis]].name == *value)
+            };
+            self.cells.iter().any(|cell| cell.values.iter().all(named))
+        };
+        let kept: Vec<bool> = sweep.cells.iter().map(|cell| known(&cell.values)).collect();
+        let mut kept = kept.into_iter();
+        sweep.cells.retain(|_| kept.next() == Some(true));
+        if sweep.cells.len() != self.cells.len() {
+            let (found, all) = (sweep.cells.len(), self.cells.len());
+            return Err(format!("{found} of the recorded {all} cells are those of its files"));
+        }
+        sweep.reduced = self.seeds.len() < sweep.seeds.len() || sweep.cells.len() < sweep.grid.len();
+        sweep.seeds.clone_from(&self.seeds);
+        Ok(sweep)
+    }
 }
 
 impl<'s> Outcome<'s> {

@@ -147,6 +147,27 @@ fn the_report_has_a_table_and_a_figure_of_each_metric_and_the_record_its_sources
 }
 
 #[test]
+fn a_record_gives_its_sweep_again() {
+    let whole = sweep();
+    let quick = sweep().reduced(&Effort { quick: true, seeds: Some(2) });
+    for sweep in [whole, quick] {
+        let outcome = run(&sweep, 2, None);
+        let text = serde_json::to_string(&outcome.record("msctp sweep try.toml", "0.1.0", "abc")).unwrap();
+        let recorded = Recorded::parse(&text).unwrap();
+        assert_eq!((&*recorded.command, &*recorded.commit), ("msctp sweep try.toml", "abc"));
+        let again = recorded.sweep().unwrap();
+        assert_eq!(again.keys(), sweep.keys());
+        assert_eq!(again.reduced, sweep.reduced);
+        assert_eq!(run(&again, 1, None).json().unwrap(), outcome.json().unwrap());
+        let other = Recorded::parse(&text.replace("\"inherit\"", "\"other\"")).unwrap();
+        assert_eq!(other.sweep().unwrap_err(), "2 of the recorded 4 cells are those of its files");
+        let gone = Recorded::parse(&text.replacen("folder/walk.toml", "folder/gone.toml", 1)).unwrap();
+        assert!(gone.sweep().unwrap_err().contains("is not in the record"), "{:?}", gone.sweep().err());
+    }
+    assert!(Recorded::parse("{}").unwrap_err().to_string().contains("missing field"));
+}
+
+#[test]
 fn a_changed_claim_repeats_no_run_and_a_changed_override_its_own() {
     let root = std::env::temp_dir().join(format!("msctp-sweep-store-{}", std::process::id()));
     let first = sweep();
@@ -298,7 +319,7 @@ pub(super) fn synthetic<'s>(sweep: &'s Sweep, value: impl Fn(&[&str], &str, u64)
             sweep.axes.iter().zip(of).map(|(axis, &value)| axis.values[value].name.as_str()).collect();
         let metric = |column: &Column| Ok(value(&names, &column.name, key.seed));
         let curve = |column: &Column| {
-            (0..60).map(|n| (f64::from(n), value(&names, &column.name, key.seed) + f64::from(n))).collect()
+            (0..300).map(|n| (f64::from(n), value(&names, &column.name, key.seed) + f64::from(n))).collect()
         };
         outcome::Values {
             metrics: sweep.metrics.iter().map(metric).collect(),
