@@ -470,7 +470,7 @@ impl World {
         let text = || format!("{side:?} lost the association at {at:?}, healed at {healed:?}: {reason:?}");
         // A restart with an address that the peer does not list (any more) is rejected (RFC 9260 §5.2.2), and
         // its old association is left to the peer.
-        // Under protection, an ABORT that the network lost is repeated in clear, which is not believed at once.
+        // Under protection, an ABORT that the network lost is repeated in clear and not believed at once.
         let left = (self.was_restarted() || self.setup.is_protected()) && other.ended.is_some();
         match reason {
             LossReason::Aborted => assert!(host.aborted, "{}", text()),

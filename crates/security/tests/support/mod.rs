@@ -9,16 +9,16 @@ use std::sync::Arc;
 use msctp_protection::{
     Direction, End, HEADER_LEN, KeyContext, Opener, ReceiveUsage, Ring, Sealer, SendUsage, TRAILER_LEN,
 };
+use msctp_security::rustls::crypto::{CryptoProvider, ring};
 use msctp_security::{Agreed, AnyPeer, CheckPeer, Config, Error, Identity, KeyManager, Output, Peer};
 use msctp_units::{Span, Time};
-use rustls::crypto::CryptoProvider;
 
 /// DTLS Key Management parameters: both roles and only the server's, one method.
 pub(crate) const CLIENT_PARAMETER: &[u8] = &[0x80, 0x06, 0, 10, 1, 2, 3, 4, 0x01, 192];
 pub(crate) const SERVER_PARAMETER: &[u8] = &[0x80, 0x06, 0, 10, 9, 8, 7, 6, 0x02, 192];
 
 pub(crate) fn provider() -> Arc<CryptoProvider> {
-    Arc::new(rustls::crypto::ring::default_provider())
+    Arc::new(ring::default_provider())
 }
 
 pub(crate) fn identity() -> Identity {
