@@ -1,5 +1,5 @@
 //! A peer that lost its keys: it restarted, or its idle timeout passed. It answers protected packets with an
-//! ABORT in clear (RFC 9260 §8.4), which ends nothing by itself but makes this end check the peer.
+//! ABORT in clear (RFC 9260 §8.4), which ends nothing by itself but makes the end that connected check it.
 
 use msctp_units::{Span, Time};
 use msctp_wire::{Chunk, Packet};
@@ -24,7 +24,7 @@ impl Association {
             return;
         }
         let answer = self.answer_time();
-        let Some(protection) = self.protection.as_mut().filter(|protection| protection.is_enforced()) else {
+        let Some(protection) = self.protection.as_mut().filter(|protection| protection.checks_peer()) else {
             return;
         };
         match &mut protection.peer_check {

@@ -226,6 +226,9 @@ impl Association {
         let handover = Handover::new(&config);
         let random = cookie.auth.as_ref().map(|auth| auth.random);
         let mut new = Self::with(config, handover, tags, AssociationState::Established, rng, random);
+        if let Some(protection) = &mut new.protection {
+            protection.ignore_clear_aborts();
+        }
         new.begin_from_cookie(now, local, cookie);
         new.announce_connected(now);
         new.after_change(now);

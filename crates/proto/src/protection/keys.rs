@@ -78,7 +78,9 @@ pub(crate) struct PacketProtection {
     proven: bool,
     /// Packets with pre-shared keys that could not be opened before any was.
     unopened: u32,
-    /// A check whether the peer lost its keys.
+    /// ABORTs in clear make this end check whether the peer lost its keys.
+    checks_peer: bool,
+    /// Such a check in progress.
     pub(crate) peer_check: Option<PeerCheck>,
 }
 
@@ -95,8 +97,23 @@ impl PacketProtection {
             enforced: false,
             proven: false,
             unopened: 0,
+            checks_peer: true,
             peer_check: None,
         }
+    }
+
+    /// Ignores ABORTs in clear: this end accepted the association.
+    ///
+    /// Its peer may be without a network for minutes. An observer of the network that the peer left could
+    /// then end the association. A peer that lost its keys connects again; its old association ends by the
+    /// idle timeout.
+    pub(crate) fn ignore_clear_aborts(&mut self) {
+        self.checks_peer = false;
+    }
+
+    /// Returns whether an ABORT in clear makes this end check the peer.
+    pub(crate) fn checks_peer(&self) -> bool {
+        self.checks_peer && self.enforced
     }
 
     /// Returns the parameter of our INIT or INIT ACK.
