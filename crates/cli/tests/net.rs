@@ -192,7 +192,7 @@ fn key_file(file: &std::path::Path, text: &str, mode: u32) -> String {
 }
 
 #[test]
-fn a_pre_shared_key_protects_and_a_wrong_one_gets_no_answer() {
+fn a_pre_shared_key_protects_and_a_wrong_one_is_reported() {
     let folder = folder("net-psk");
     let key = |name: &str, text: &str, mode| key_file(&folder.join(name), text, mode);
     let right = key("right", "0123456789abcdef0123456789abcdef\n", 0o600);
@@ -215,7 +215,7 @@ fn a_pre_shared_key_protects_and_a_wrong_one_gets_no_answer() {
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(
         stderr(&output)
-            .contains("no answer for 1 s; if a server runs there, its --psk has another key; want"),
+            .contains(": the --psk file there has another key; want the same content at both ends"),
         "{}",
         stderr(&output)
     );

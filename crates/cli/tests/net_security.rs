@@ -188,11 +188,28 @@ fn clear_and_encrypted_ends_refuse_each_other() {
     let psk: &[&str] = &["--psk", psk.to_str().unwrap()];
     let insecure: &[&str] = &["--insecure"];
     for (there, here) in [(insecure, &[][..]), (&[], insecure), (psk, &[]), (&[], psk)] {
-        let server = user.serve(&[&["serve", "--keep"][..], there].concat());
+        let mut server = user.serve(&[&["serve", "--keep"][..], there].concat());
         let refused = user.connect(&server, here);
         fails(&refused, &format!("{}: the ends cannot agree on encryption: this end ", server.at));
-        let other = if there.is_empty() { "or neither" } else { there[0] };
-        assert!(stderr(&refused).contains(other), "{}", stderr(&refused));
+        let other = match there {
+            ["--insecure"] => "and the other end has --insecure",
+            _ if here == insecure => "and the other end encrypts",
+            ["--psk", _] => "and the other end has --psk",
+            _ => "and the other end has no --psk",
+        };
+        assert!(stderr(&refused).contains(other), "{other}: {}", stderr(&refused));
+        let rejected = loop {
+            let line = line(&mut server);
+            assert!(!line.is_empty(), "the server says that it rejected the client");
+            if line.contains("rejected: ") {
+                break line;
+            }
+        };
+        assert!(
+            rejected.contains("cannot agree on encryption: the peer offers ")
+                && rejected.contains("; this end "),
+            "{rejected}"
+        );
         assert!(
             stderr(&refused)
                 .contains("want the same of --psk, --code, --insecure or none of them at both ends")

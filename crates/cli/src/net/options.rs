@@ -348,10 +348,13 @@ async fn connect_once(
             error @ ConnectError::NoLocalAddress(_) => Unconnected::NoNetwork(error.to_string()),
             // The error names the address.
             error @ ConnectError::PortUnreachable(_) => Unconnected::Failed(Failure::Run(format!("{error}; {SERVERS}"))),
-            ConnectError::NoCommonProtection(_) => Unconnected::Failed(Failure::Run(format!(
+            ConnectError::NoCommonProtection(mismatch) => Unconnected::Failed(Failure::Run(format!(
                 "{address}: the ends cannot agree on encryption: {}; want the same of --psk, --code, --insecure or \
                  none of them at both ends",
-                net.security.describe_both()
+                net.security.describe_both(mismatch)
+            ))),
+            ConnectError::KeysDiffer => Unconnected::Failed(Failure::Run(format!(
+                "{address}: the --psk file there has another key; want the same content at both ends"
             ))),
             error @ ConnectError::Refused(_) if net.security.is_code_used() => {
                 let why = "the code of --code is used up by the first association; if the server has a new one, \

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use msctp::protection::{CipherSuite, KeyManagement, Protection, Ring, Secret};
 use msctp::security::rustls::KeyLogFile;
 use msctp::security::{AnyPeer, CheckPeer, Code, Fingerprint, Pinned, Refused, Tls, provider};
-use msctp::{Association, AuthConfig, SharedKey};
+use msctp::{Association, AuthConfig, ProtectionMismatch, SharedKey};
 use msctp_experiments::words::counted;
 use serde::Serialize;
 use zeroize::Zeroizing;
@@ -144,13 +144,25 @@ impl SecurityArgs {
         }
     }
 
-    /// Describes how this end encrypts, and how an end that cannot agree with it does.
-    pub(crate) const fn describe_both(&self) -> &'static str {
+    /// Describes how this end encrypts, and how an end does that cannot agree with it.
+    pub(crate) fn describe_both(&self, mismatch: ProtectionMismatch) -> String {
+        let other = match (mismatch, &self.psk) {
+            (ProtectionMismatch::PeerLacks, _) => "the other end has --insecure",
+            (ProtectionMismatch::PeerRequires, _) => "the other end encrypts",
+            (ProtectionMismatch::OtherMethod, Some(_)) => "the other end has no --psk",
+            (ProtectionMismatch::OtherMethod, None) => "the other end has --psk",
+            (other, _) => return format!("this end {}: {other}", self.describe()),
+        };
+        format!("this end {}, and {other}", self.describe())
+    }
+
+    /// Describes how this end encrypts: what follows "this end".
+    pub(crate) const fn describe(&self) -> &'static str {
         match (&self.code, &self.psk, self.insecure) {
-            (_, Some(_), _) => "this end has --psk, and the other end --insecure or neither",
-            (_, _, true) => "this end has --insecure, and the other end --psk or neither",
-            (Some(_), ..) => "this end has --code, and the other end --psk or --insecure",
-            _ => "this end uses TLS, and the other end --psk or --insecure",
+            (_, Some(_), _) => "has --psk",
+            (_, _, true) => "has --insecure",
+            (Some(_), ..) => "has --code",
+            _ => "uses TLS",
         }
     }
 
@@ -296,6 +308,11 @@ impl ServerSecurity {
         };
         let own = if tls { Some(identity::own()?.fingerprint()) } else { None };
         Ok(Self { args: args.clone(), accepted: clients.accepted()?, phrase, wrong: 0, own })
+    }
+
+    /// Describes how this end encrypts: what follows "this end".
+    pub(crate) const fn describe(&self) -> &'static str {
+        self.args.describe()
     }
 
     /// Returns the protection of the next associations.

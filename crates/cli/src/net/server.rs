@@ -98,7 +98,13 @@ impl Server {
     }
 
     fn report(&self, rejected: &Rejected) -> Result<(), Failure> {
-        eprintln!("msctp: {}: rejected: {}", rejected.remote, escape(&rejected.error.to_string()));
+        let own = match rejected.error {
+            Rejection::NoCommonProtection(_) => {
+                self.with_security(|security| format!("; this end {}", security.describe()))
+            }
+            _ => String::new(),
+        };
+        eprintln!("msctp: {}: rejected: {}{own}", rejected.remote, escape(&rejected.error.to_string()));
         if rejected.error == Rejection::Security(Error::WrongCode) {
             self.with_security(ServerSecurity::note_wrong_code)?;
             self.listen_again()?;
