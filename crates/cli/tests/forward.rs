@@ -666,8 +666,15 @@ fn a_proxy_relays_datagrams_to_targets_that_the_rules_allow() {
         assert!(server.errors.read_line(&mut line).unwrap() > 0);
     }
     assert!(line.contains(&format!(" to UDP {}: ", forbidden.local_addr().unwrap())), "{line}");
+    // Each takes sockets of the server, so their number is limited.
+    let more: Vec<_> = (1..64).map(|_| associate()).collect();
+    let refused = forward.connect(0);
+    ask(&refused, &[5, 1, 0], 2);
+    assert_eq!(ask(&refused, &[5, 3, 0, 1, 0, 0, 0, 0, 0, 0], 2), [5, 1]);
+    drop(more);
     // It ends with the TCP connection; another one begins anew.
     drop(client);
+    thread::sleep(Duration::from_millis(500));
     let (_client, relay) = associate();
     stranger.send_to(&by_address(at, b"mine"), relay).unwrap();
     stranger.set_read_timeout(Some(Duration::from_secs(20))).unwrap();

@@ -108,20 +108,22 @@ impl NetArgs {
         Self { tune: Some(tune), ..self.clone() }
     }
 
-    /// Returns these options for an association that must not use an interface.
-    ///
-    /// # Errors
-    ///
-    /// The association does not follow the interfaces: its packets would take any route.
+    /// Returns these options for associations that never use an interface, if they follow the interfaces.
     #[cfg(target_os = "linux")]
-    pub(crate) fn without_interface(&self, name: &str) -> Result<Self, Failure> {
+    pub(crate) fn without_interface(&self, name: &str) -> Self {
+        Self { except: vec![name.to_owned()], ..self.clone() }
+    }
+
+    /// Checks that the association follows the interfaces. Otherwise its packets take any route.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn check_follows(&self) -> Result<(), Failure> {
         if self.mobility().is_none() {
             let given = if self.fixed { "--fixed" } else { "--bind" };
             return Err(Failure::Input(format!(
                 "{given}: the association's own packets would enter the tunnel; want --only or --prefer, or neither"
             )));
         }
-        Ok(Self { except: vec![name.to_owned()], ..self.clone() })
+        Ok(())
     }
 
     /// Builds the association's options, but for protection.

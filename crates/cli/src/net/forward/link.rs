@@ -21,6 +21,10 @@ use crate::net::service::Service;
 /// How often windows learn the round trip.
 const ROUND_TRIP: Duration = Duration::from_millis(200);
 
+/// Bytes of the buffer for reads: the largest datagram fits, with the header of SOCKS5.
+const SCRATCH: usize = 1 << 16;
+const _: () = assert!(SCRATCH >= MAX_DATA && SCRATCH >= msctp_forward::frame::MAX_DATAGRAM);
+
 /// An association and its connections.
 pub(crate) struct Link {
     association: Association,
@@ -104,7 +108,7 @@ impl Link {
             state: Mutex::new(State { mux, wakes: BTreeMap::new(), opens, lost: false }),
             output: Notify::new(),
             empty: Notify::new(),
-            scratch: Mutex::new(vec![0; MAX_DATA].into_boxed_slice()),
+            scratch: Mutex::new(vec![0; SCRATCH].into_boxed_slice()),
         };
         (Arc::new(link), opened)
     }

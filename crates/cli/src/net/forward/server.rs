@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use msctp::Association;
 use msctp_forward::{End, Limits, Reason, Role, Rules, Target, Verdict};
 use tokio::net::TcpStream;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 use super::carry::carry_tcp;
@@ -16,7 +16,7 @@ use super::link::{Link, Opening};
 use super::remote::Listeners;
 use super::report::{Happened, Report};
 use super::resolve::{RESOLVERS, Resolver};
-use super::udp::relay;
+use super::udp::{ASSOCIATIONS, relay};
 use super::{dial, greet, tune};
 use crate::Failure;
 use crate::net::block_on_with;
@@ -112,6 +112,7 @@ async fn client(
     let listeners = Listeners::new(&link, Arc::clone(&rules), limits.connections, &name, report);
     let (requests, mut requested) = mpsc::channel(REQUESTS);
     let resolver = Resolver::new();
+    let associations = Arc::new(Semaphore::new(ASSOCIATIONS));
     let greeted = AtomicBool::new(false);
     let mut run = std::pin::pin!(link.run(|message| {
         greeted.store(true, Ordering::Relaxed);
@@ -129,7 +130,17 @@ async fn client(
         tokio::select! {
             result = &mut run => break result,
             Some(opening) = opens.recv() => {
-                connections.spawn(connect(opening, Arc::clone(&rules), resolver.clone(), name.clone(), report));
+                let place = (opening.target == Target::Udp).then(|| Arc::clone(&associations).try_acquire_owned());
+                if let Some(Err(_)) = place {
+                    let limit = format!("{ASSOCIATIONS} UDP associations");
+                    opening.connection.fail(End::new(Reason::Limit, limit));
+                    continue;
+                }
+                let connect = connect(opening, Arc::clone(&rules), resolver.clone(), name.clone(), report);
+                connections.spawn(async move {
+                    connect.await;
+                    drop(place);
+                });
             }
             Some((number, at)) = requested.recv() => {
                 connections.spawn(listeners.clone().listen(number, at));

@@ -6,7 +6,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use bytes::Bytes;
-use msctp_forward::frame::MAX_DATAGRAM;
 use msctp_forward::proxy::{Greeting, associated, parse_datagram, wrap_datagram};
 use msctp_forward::{Datagram, End, Reason, Rules, Target, Verdict};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -20,8 +19,8 @@ use super::report::{Happened, Report};
 use super::resolve::Resolver;
 use crate::system::os_error;
 
-/// Bytes before the data of a client's datagram, at most: a host name of 255 bytes.
-const MAX_HEADER: usize = 4 + 1 + 255 + 2;
+/// UDP associations that a client of the server may have at a time: each has two sockets.
+pub(super) const ASSOCIATIONS: usize = 64;
 
 /// Addresses that a client may exchange datagrams with at a time; the lowest is dropped for another.
 const PEERS: usize = 256;
@@ -70,20 +69,20 @@ pub(super) async fn associate(
     report.tell(&Happened::Opened { client: client.clone(), target: target.clone() });
     let allowed = stream.peer_addr().map(|peer| peer.ip()).ok();
     let (mut program, mut sent, mut received): (Option<SocketAddr>, u64, u64) = (None, 0, 0);
-    let (mut buffer, mut byte) = (vec![0; MAX_HEADER + MAX_DATAGRAM], [0; 1]);
+    let mut byte = [0; 1];
     let result = loop {
         tokio::select! {
-            got = socket.recv_from(&mut buffer) => {
+            got = receive(&connection, Some(&socket)) => {
                 // An ICMP error of an earlier datagram ends nothing.
-                let Ok((len, from)) = got else { continue };
+                let Ok((datagram, from)) = got else { continue };
                 // The first source has the association: other programs of the host may not use it.
                 if Some(from.ip()) != allowed || program.is_some_and(|program| program != from) {
                     continue;
                 }
                 program = Some(from);
-                if let Some((host, port, data)) = parse_datagram(&buffer[..len]) {
+                if let Some((host, port, data)) = parse_datagram(&datagram) {
                     sent += data.len() as u64;
-                    connection.send_datagram(host, port, Bytes::copy_from_slice(data));
+                    connection.send_datagram(host, port, datagram.slice_ref(data));
                 }
             }
             Some(Datagram { host, port, data, .. }) = datagrams.recv() => {
@@ -134,7 +133,6 @@ pub(super) async fn relay(
     connection.accept();
     report.tell(&Happened::Opened { client: client.clone(), target: target.clone() });
     let (mut resolving, mut told) = (JoinSet::new(), false);
-    let (mut four, mut six) = (vec![0; MAX_DATAGRAM], vec![0; MAX_DATAGRAM]);
     loop {
         let outcome = tokio::select! {
             Some(datagram) = datagrams.recv() => match relay.known(&datagram) {
@@ -155,12 +153,12 @@ pub(super) async fn relay(
                 relay.keep(&datagram.host, &found);
                 relay.send(&datagram, &found).await
             }
-            Ok((len, from)) = relay.v4.recv_from(&mut four) => {
-                relay.answer(connection, from, &four[..len]);
+            Ok((data, from)) = receive(connection, Some(&relay.v4)) => {
+                relay.answer(connection, from, data);
                 Ok(())
             }
-            Ok((len, from)) = receive(relay.v6.as_ref(), &mut six) => {
-                relay.answer(connection, from, &six[..len]);
+            Ok((data, from)) = receive(connection, relay.v6.as_ref()) => {
+                relay.answer(connection, from, data);
                 Ok(())
             }
             _ = connection.failure(Direction::Inward) => break,
@@ -176,11 +174,19 @@ pub(super) async fn relay(
     report.tell(&Happened::end(&client, &target, &Ok(()), (relay.sent, relay.received)));
 }
 
-/// Receives from a socket, if there is one.
-async fn receive(socket: Option<&UdpSocket>, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-    match socket {
-        Some(socket) => socket.recv_from(buffer).await,
-        None => std::future::pending().await,
+/// Receives from a socket, if there is one, through the link's buffer: an idle association takes no memory.
+async fn receive(connection: &Connection, socket: Option<&UdpSocket>) -> io::Result<(Bytes, SocketAddr)> {
+    let Some(socket) = socket else { return std::future::pending().await };
+    loop {
+        socket.readable().await?;
+        let received = connection.with_scratch(|scratch| {
+            let (len, from) = socket.try_recv_from(scratch)?;
+            Ok((Bytes::copy_from_slice(&scratch[..len]), from))
+        });
+        match received {
+            Err(error) if io::Error::kind(&error) == io::ErrorKind::WouldBlock => {}
+            received => return received,
+        }
     }
 }
 
@@ -229,11 +235,11 @@ impl<'a> Relay<'a> {
     }
 
     /// Passes an answer on to the client, if it has sent to that address.
-    fn answer(&mut self, connection: &Connection, from: SocketAddr, data: &[u8]) {
+    fn answer(&mut self, connection: &Connection, from: SocketAddr, data: Bytes) {
         let from = SocketAddr::new(from.ip().to_canonical(), from.port());
         if self.peers.contains(&from) {
             self.received += data.len() as u64;
-            connection.send_datagram(from.ip().to_string(), from.port(), Bytes::copy_from_slice(data));
+            connection.send_datagram(from.ip().to_string(), from.port(), data);
         }
     }
 }

@@ -29,10 +29,11 @@ struct Connected {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
+    args.net.check_follows()?;
     block_on(async |open| {
         let device = Device::create()?;
         // The association's own packets must not enter the tunnel.
-        let net = args.net.tuned(tune).without_interface(device.name())?;
+        let net = args.net.tuned(tune).without_interface(device.name());
         let mut connected = connect(args, &net, open, None).await?;
         args.peer.keep_address(&connected.association);
         loop {

@@ -103,12 +103,13 @@ impl Hub {
 /// Serves `msctp tunnel` until a signal comes.
 pub(crate) fn serve(args: &TunnelArgs, accepted: &ClientsArgs, net: &NetArgs) -> Result<(), Failure> {
     args.check()?;
-    let net = net.tuned(tune);
     block_on(async |open| {
         let device = Device::create()?;
-        device.configure(&args.tunnel, &[])?;
         let may = "send packets through this host";
+        let net = net.tuned(tune).without_interface(device.name());
+        // Before the device has addresses, which are not to be announced to clients: they would lead nowhere.
         let server = Server::start(&net, accepted, open, None, may)?;
+        device.configure(&args.tunnel, &[])?;
         let networks: Vec<String> = args.tunnel.iter().map(IpNet::to_string).collect();
         eprintln!("{}: {}", device.name(), networks.join(", "));
         let hub = Arc::new(Hub { device, pool: Mutex::new(Pool::new(&args.tunnel)) });
