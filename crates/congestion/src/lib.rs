@@ -8,12 +8,13 @@
 //! All windows are in bytes of DATA chunks as RFC 9260 §7.2 counts them: chunk header, user data and padding,
 //! no packet header. All arithmetic is integer.
 
-pub mod amount;
+mod amount;
 mod bbr;
 pub mod classifier;
 mod composed;
 mod controller;
 mod cubic;
+mod delay_bound;
 mod delivery;
 pub mod estimator;
 mod factory;
@@ -32,6 +33,7 @@ pub use controller::{
     Ack, Controller, ControllerConfig, InitialWindow, IpVersion, Loss, LossKind, Measured, StartState, Window,
 };
 pub use cubic::{Cubic, CubicConfig, CubicCurve};
+pub use delay_bound::{DelayBound, DelayBoundConfig};
 pub use delivery::{DeliveryRate, DeliverySample, LostPacket};
 pub use factory::{ControllerFactory, Factory, Make};
 pub use pacer::Pacer;

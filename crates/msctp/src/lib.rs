@@ -208,9 +208,9 @@ pub mod congestion {
     pub use msctp_congestion::classifier::{Cause, ClassifierFactory, Evidence, LossClassifier};
     pub use msctp_congestion::estimator::{BandwidthEstimator, Estimate};
     pub use msctp_congestion::{
-        Ack, BbrConfig, Controller, ControllerConfig, ControllerFactory, CubicConfig, DeliverySample,
-        Factory, InitialWindow, IpVersion, Loss, LossKind, LostPacket, Make, Measured, RenoConfig,
-        Rfc9260Config, RoundTrips, StartState, Window,
+        Ack, BbrConfig, Controller, ControllerConfig, ControllerFactory, CubicConfig, DelayBoundConfig,
+        DeliverySample, Factory, InitialWindow, IpVersion, Loss, LossKind, LostPacket, Make, Measured,
+        RenoConfig, Rfc9260Config, RoundTrips, StartState, Window,
     };
 }
 

@@ -75,7 +75,7 @@ fn policies_help() -> String {
 /// Describes `--controller`, with all names.
 fn controllers_help() -> String {
     let names: Vec<&str> = controllers().iter().map(|info| info.name).collect();
-    format!("Congestion controller: {} [default: bbr]", names.join(", "))
+    format!("Congestion controller: {} [default: delay-bound]", names.join(", "))
 }
 
 /// [`Translation`] in its form on the command line.

@@ -1,6 +1,6 @@
 //! Sets of options for a purpose, with their differences from [`Config::default`], which is RFC 9260.
 
-use msctp_congestion::{BbrConfig, InitialWindow};
+use msctp_congestion::{DelayBoundConfig, InitialWindow};
 use msctp_units::Span;
 
 use super::{Config, Moves};
@@ -36,9 +36,10 @@ impl Config {
     ///   it.
     /// - Association.Max.Retrans is 40: the association survives minutes without a network. Failover at the
     ///   first timeout makes several paths count errors, but RFC 9260's limit of 10 assumes one path.
-    /// - Each path sends at its delivery rate (BBR), and Startup ends when the round trip shows a queue. Slow
-    ///   start overfills a new path's queue, and each loss there blocks delivery for a round trip with a full
-    ///   queue.
+    /// - Each path sends with a small queue of bounded delay (`DelayBound`). Slow start overfills a new path's
+    ///   queue, and each loss there blocks delivery for a round trip with a full queue. The rate of a radio
+    ///   link changes by factors within a second: a controller that probes for bandwidth every few seconds
+    ///   leaves a part of it unused.
     /// - RACK-TLP (RFC 8985) detects lost retransmissions by time. RFC 9260's fast retransmit, once per
     ///   chunk, leaves them to T3-rtx.
     /// - Spurious timeouts are detected and undone (RFC 5682), because radio links stall.
@@ -49,7 +50,7 @@ impl Config {
                 silence: Some(Span::from_millis(100)),
                 ..FailoverConfig::default()
             },
-            controller: BbrConfig { hystart: true }.into(),
+            controller: DelayBoundConfig.into(),
             initial_window: InitialWindow::Packets(10),
             receive_buffer: 4 << 20,
             send_buffer: 4 << 20,

@@ -1,12 +1,12 @@
 //! Congestion controllers by name. A new controller is one file and one line here.
 
 use msctp_congestion::{
-    Bbr, BbrConfig, ControllerConfig, ControllerFactory, Cubic, CubicConfig, IpVersion, Reno, RenoConfig,
-    Rfc9260, Rfc9260Config,
+    Bbr, BbrConfig, ControllerConfig, ControllerFactory, Cubic, CubicConfig, DelayBound, DelayBoundConfig,
+    IpVersion, Reno, RenoConfig, Rfc9260, Rfc9260Config,
 };
 
 use super::{Entry, OptionInfo, Options, UnknownName};
-use crate::controllers::{DelayBound, DelayBoundConfig, Rfc4960, Rfc4960Config};
+use crate::controllers::{Rfc4960, Rfc4960Config};
 
 /// A controller by name; makes the factory that the core takes.
 pub type ControllerEntry = Entry<fn(&Options) -> ControllerFactory>;

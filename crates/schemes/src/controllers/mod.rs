@@ -1,7 +1,5 @@
-//! Congestion controllers of our own and for comparison.
+//! Congestion controllers for comparison.
 
-mod delay_bound;
 mod rfc4960;
 
-pub use delay_bound::{DelayBound, DelayBoundConfig};
 pub use rfc4960::{Rfc4960, Rfc4960Config};

@@ -1,7 +1,7 @@
 //! `delay-bound` fills a path with a bounded queue whatever the buffer, also where packets are lost at
 //! random.
 
-use msctp_schemes::controllers::DelayBoundConfig;
+use msctp_congestion::DelayBoundConfig;
 
 use crate::bbr::{path, run};
 

@@ -45,7 +45,7 @@ struct CoreProfile {
 
 const PROFILES: [CoreProfile; 3] = [
     CoreProfile { name: "rfc9260", config: rfc9260, controller: ("rfc9260", &[]) },
-    CoreProfile { name: "mobile", config: Config::mobile, controller: ("bbr", &[("hystart", 1)]) },
+    CoreProfile { name: "mobile", config: Config::mobile, controller: ("delay-bound", &[]) },
     CoreProfile { name: "webrtc", config: webrtc, controller: ("rfc9260", &[]) },
 ];
 

@@ -2,7 +2,7 @@
 
 use msctp_units::{Span, Time};
 
-use msctp_congestion::DeliverySample;
+use crate::DeliverySample;
 
 /// The least round trip is that of one to two windows of this length: routes and cells change.
 const BASE_WINDOW: Span = Span::from_secs(10);

@@ -12,13 +12,13 @@ mod tests;
 
 use msctp_units::{Rate, Span, Time};
 
-use allowance::Allowance;
-use contest::{Contest, End};
-use msctp_congestion::amount::{off_wire, on_wire, over, per_second, permille};
-use msctp_congestion::{
+use crate::amount::{off_wire, on_wire, over, per_second, permille};
+use crate::{
     Ack, Controller, ControllerConfig, DeliverySample, Loss, LossKind, LostPacket, Make, Measured,
     StartState, Window,
 };
+use allowance::Allowance;
+use contest::{Contest, End};
 use path::PathModel;
 
 /// Options of [`DelayBound`]: none.
@@ -71,7 +71,7 @@ const AFTER_ECN: u64 = 850;
 /// [`Cubic`], until a later drain finds the queue gone. A drain lasts a few round trips with three quarters
 /// of the bandwidth-delay product, and measures the least round trip again.
 ///
-/// [`Cubic`]: msctp_congestion::Cubic
+/// [`Cubic`]: crate::Cubic
 #[derive(Clone, Debug)]
 pub struct DelayBound {
     config: ControllerConfig,

@@ -3,8 +3,8 @@
 use msctp_units::{Span, Time};
 
 use super::path::Round;
-use msctp_congestion::amount::{over, permille};
-use msctp_congestion::{Ack, Controller, ControllerConfig, Cubic, Loss};
+use crate::amount::{over, permille};
+use crate::{Ack, Controller, ControllerConfig, Cubic, Loss};
 
 /// Rounds in a row above the target after which the path is drained for a look, at most once per
 /// [`DRAIN_INTERVAL`].

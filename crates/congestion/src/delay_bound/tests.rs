@@ -4,8 +4,8 @@ use msctp_units::{Rate, Span, Time};
 
 use super::allowance::Allowance;
 use super::{DelayBound, DelayBoundConfig};
-use msctp_congestion::amount::over;
-use msctp_congestion::{
+use crate::amount::over;
+use crate::{
     Ack, Controller, ControllerConfig, ControllerFactory, DeliverySample, IpVersion, Loss, LossKind,
     LostPacket, Measured, StartState,
 };

@@ -2,8 +2,8 @@
 
 use msctp_units::{Span, Time};
 
-use msctp_congestion::LostPacket;
-use msctp_congestion::amount::{over, permille};
+use crate::LostPacket;
+use crate::amount::{over, permille};
 
 /// The queueing delay at [`REFERENCE_RATE`].
 const TARGET: Span = Span::from_millis(15);
