@@ -97,13 +97,13 @@ pub struct Config {
     /// Congestion controller of each path; RFC 9260's by default.
     //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2
     //= type=exception
-    //= reason=option `controller`, rfc9260 by default: others (CUBIC, DelayBound in `Config::mobile`) control the
+    //= reason=option `controller`, rfc9260 by default: others (DelayBound in `Config::mobile`) control the
     //= reason=window by their own rules
     //# The slow-start and congestion avoidance algorithms MUST be used by an endpoint to control the amount
     //# of data being injected into the network.
     //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2
     //= type=exception
-    //= reason=option `controller`, rfc9260 by default: others (CUBIC, DelayBound in `Config::mobile`) control the
+    //= reason=option `controller`, rfc9260 by default: others (DelayBound in `Config::mobile`) control the
     //= reason=window by their own rules
     //# an SCTP sender MUST NOT be more aggressive than the following algorithms allow.
     pub controller: ControllerFactory,

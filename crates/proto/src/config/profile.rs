@@ -36,10 +36,10 @@ impl Config {
     ///   it.
     /// - Association.Max.Retrans is 40: the association survives minutes without a network. Failover at the
     ///   first timeout makes several paths count errors, but RFC 9260's limit of 10 assumes one path.
-    /// - Each path sends with a small queue of bounded delay (`DelayBound`). Slow start overfills a new path's
-    ///   queue, and each loss there blocks delivery for a round trip with a full queue. The rate of a radio
-    ///   link changes by factors within a second: a controller that probes for bandwidth every few seconds
-    ///   leaves a part of it unused.
+    /// - Each path sends with a small queue of bounded delay (`DelayBound`). Slow start overfills a new
+    ///   path's queue, and each loss there blocks delivery for a round trip with a full queue. The rate of a
+    ///   radio link changes by factors within a second: a controller that probes for bandwidth every few
+    ///   seconds leaves a part of it unused.
     /// - RACK-TLP (RFC 8985) detects lost retransmissions by time. RFC 9260's fast retransmit, once per
     ///   chunk, leaves them to T3-rtx.
     /// - Spurious timeouts are detected and undone (RFC 5682), because radio links stall.
