@@ -2,8 +2,14 @@
 //! on (null key), so that mutants reach code after authentication. Combines all extensions, policies and
 //! controllers. Shared by the tests here and the fuzz target `session`.
 
+use std::sync::Arc;
+
 use hmac::{Hmac, KeyInit, Mac};
-use msctp_proto::{Config, LocalAddrs, PathAddr, PathUse, RemoteAddrs, StreamRequest, StreamsConfig};
+use msctp_protection::{CipherSuite, Ring, Secret};
+use msctp_proto::{
+    Config, KeyManagement, LocalAddrs, PathAddr, PathUse, Protection, RemoteAddrs, StreamRequest,
+    StreamsConfig,
+};
 use msctp_schemes::catalogue::{Options, controllers};
 use msctp_schemes::policies::{PolicyConfig, policies, policy};
 use msctp_units::{Ecn, Span};
@@ -33,10 +39,18 @@ fn config(n: u8) -> Config {
         controller: (controllers[(n / 3) % controllers.len()].make)(&Options::new()),
         receive_buffer: 40_000,
         paths: if n % 8 == 6 { PathUse::Aggregate } else { PathUse::One },
+        protection: if n % 8 == 5 { protection() } else { Protection::Off },
         trace: n % 5 == 0,
         max_segments: 1 + (n as u32 % 4) * 3,
         ..base
     }
+}
+
+/// Under protection mutants reach the set-up, and the checks of packets in clear and of records.
+fn protection() -> Protection {
+    let key = Secret::from(&[7; 32][..]);
+    let keys = KeyManagement::pre_shared(Arc::new(Ring), CipherSuite::Aes128GcmSha256, key).unwrap();
+    Protection::Required(Arc::new(keys))
 }
 
 /// Returns the key of the association whose set-up is in the log (RFC 4895 §6.1); empty without one.
