@@ -107,9 +107,8 @@ pub(crate) fn serve(args: &TunnelArgs, accepted: &ClientsArgs, net: &NetArgs) ->
         let device = Device::create()?;
         let may = "send packets through this host";
         let net = net.tuned(tune).without_interface(device.name());
-        // Before the device has addresses, which are not to be announced to clients: they would lead nowhere.
-        let server = Server::start(&net, accepted, open, None, may)?;
         device.configure(&args.tunnel, &[])?;
+        let server = Server::start(&net, accepted, open, None, may)?;
         let networks: Vec<String> = args.tunnel.iter().map(IpNet::to_string).collect();
         eprintln!("{}: {}", device.name(), networks.join(", "));
         let hub = Arc::new(Hub { device, pool: Mutex::new(Pool::new(&args.tunnel)) });
