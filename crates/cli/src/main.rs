@@ -25,6 +25,7 @@ mod metrics;
 mod net;
 mod output;
 mod reproduce;
+mod rerun;
 mod running;
 mod scenario;
 mod sim;
@@ -65,6 +66,7 @@ enum Command {
     Bench(bench::Args),
     Sweep(sweep::Args),
     Compare(compare::Args),
+    Rerun(rerun::Args),
     Metrics(metrics::Args),
     Scenario(scenario::Args),
     Reproduce(reproduce::Args),
@@ -148,6 +150,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Rerun(args) => rerun::run(&args),
         Command::Scenario(args) => scenario::run(&args),
         Command::Metrics(args) => metrics::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),

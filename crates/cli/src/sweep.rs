@@ -81,7 +81,7 @@ pub(crate) fn carry_out(sweep: &Sweep, out: &Path, how: &How) -> Result<(), Fail
     let done = sweep.run(&execution).map_err(|e| Failure::Run(e.to_string()))?;
     let elapsed = progress.elapsed();
     progress.finish_and_clear();
-    let page = publish(out, done.complete(), |dir| write(dir, &done, how)).map_err(unwritten)?;
+    let page = publish(out, done.complete(), |dir| write(dir, &done, &how.command)).map_err(unwritten)?;
     say_extent(done.runs.done.len(), &store, elapsed);
     if how.json {
         let json = done.json().and_then(|json| serde_json::to_string_pretty(&json));
@@ -95,11 +95,11 @@ pub(crate) fn carry_out(sweep: &Sweep, out: &Path, how: &How) -> Result<(), Fail
 }
 
 /// Writes the report and `run.json`.
-fn write(dir: &Path, done: &Outcome<'_>, how: &How) -> Result<(), ReportError> {
+pub(crate) fn write(dir: &Path, done: &Outcome<'_>, command: &str) -> Result<(), ReportError> {
     let version = env!("CARGO_PKG_VERSION");
-    done.report(&how.command, version).write(dir)?;
+    done.report(command, version).write(dir)?;
     let path = dir.join("run.json");
-    let mut text = serde_json::to_string_pretty(&done.record(&how.command, version, env!("MSCTP_COMMIT")))?;
+    let mut text = serde_json::to_string_pretty(&done.record(command, version, env!("MSCTP_COMMIT")))?;
     text.push('\n');
     write_file(&path, text.as_bytes()).map_err(|source| ReportError::File { path, source })
 }

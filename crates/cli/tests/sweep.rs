@@ -149,3 +149,34 @@ fn an_interrupted_sweep_exits_with_130_and_resumes() {
     assert!(done.status.success());
     assert!(text(&done.stderr).contains("more came from the run before"), "{}", text(&done.stderr));
 }
+
+#[test]
+fn rerun_finds_the_same_files_and_names_those_that_differ() {
+    let dir = folder(&tutorial().replace("seeds = \"1..20\"", "seeds = \"1..2\""));
+    let first = sweep(dir.path(), &["walk-policies.toml", "--out", "first"]);
+    assert!(first.status.success(), "{}", text(&first.stderr));
+    let temporary = dir.path().join("temporary");
+    fs::create_dir(&temporary).unwrap();
+    let rerun = |threads: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_msctp"));
+        command.env("TMPDIR", &temporary);
+        command.args(["rerun", "first", "--threads", threads]).current_dir(dir.path()).output().unwrap()
+    };
+    // The scenario is taken from the record.
+    fs::remove_dir_all(dir.path().join("scenarios")).unwrap();
+    let again = rerun("1");
+    assert!(again.status.success(), "{}", text(&again.stderr));
+    assert!(text(&again.stdout).contains("files are the same"), "{}", text(&again.stdout));
+    let runs = dir.path().join("first/data/runs.csv");
+    fs::write(&runs, read(&runs).replacen('1', "2", 1)).unwrap();
+    fs::remove_file(dir.path().join("first/claims.json")).unwrap();
+    let again = rerun("2");
+    assert_eq!(again.status.code(), Some(1));
+    let error = text(&again.stderr);
+    assert!(error.contains("2 of ") && error.contains("differ: claims.json, data/runs.csv"), "{error}");
+    fs::write(dir.path().join("first/run.json"), "{}").unwrap();
+    let again = rerun("1");
+    assert_eq!(again.status.code(), Some(2));
+    assert!(text(&again.stderr).contains("first/run.json: missing field"), "{}", text(&again.stderr));
+    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0, "nothing is left");
+}

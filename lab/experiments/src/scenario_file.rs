@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::report::Source;
 use crate::table::Table;
-use crate::world::{Simulator, World, carry_out};
+use crate::world::{Simulator, carry_out};
 
 /// A scenario file of the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,33 +54,14 @@ impl ScenarioFile {
         command(self.path, seed, overrides)
     }
 
-    /// Returns the command that runs the scenario on real stacks.
-    #[must_use]
-    pub fn emulation(&self, seed: u64, overrides: &[String]) -> String {
-        emulation(self.path, seed, overrides)
-    }
-
     /// Runs the scenario to its end, as `msctp sim` does.
     ///
     /// # Errors
     /// The scenario is invalid, or an action was refused, so that the run is not the experiment.
     pub fn simulate(&self, overrides: &[String], seed: u64) -> Result<(Summary, Series), String> {
-        self.carry_out(&Simulator, overrides, seed)
-    }
-
-    /// Runs the scenario in any world.
-    ///
-    /// # Errors
-    /// As [`simulate`](Self::simulate), and those of the world.
-    pub fn carry_out(
-        &self,
-        world: &dyn World,
-        overrides: &[String],
-        seed: u64,
-    ) -> Result<(Summary, Series), String> {
         let scenario =
             Scenario::from_toml(self.text, self.path, overrides).map_err(|error| error.to_string())?;
-        carry_out(world, &scenario, seed)
+        carry_out(&Simulator, &scenario, seed)
     }
 }
 

@@ -43,6 +43,11 @@ impl Outcome<'_> {
             None => spec.cells.iter().map(|&cells| (sweep.label(cells).to_owned(), None, cells)).collect(),
         };
         let free: Vec<usize> = (0..sweep.axes.len()).filter(|axis| !spec.rows.contains(axis)).collect();
+        // The caption leaves out what the table itself fixes.
+        let open = |others: &Selector| -> Selector {
+            let fixed = |axis: usize| spec.at.iter().any(|(of, values)| *of == axis && values.len() == 1);
+            others.iter().filter(|(axis, _)| !fixed(*axis)).cloned().collect()
+        };
         let grid = |others: &Selector| {
             let at: Selector = spec.at.iter().filter(|(axis, _)| spec.rows.contains(axis)).cloned().collect();
             let mut rows = match spec.rows.len() {
@@ -77,7 +82,7 @@ impl Outcome<'_> {
             let several = spec.cells.len() > 1;
             let rows = rows.iter().map(row);
             Cells {
-                caption: captioned(&spec.title, &sweep.selected(others)),
+                caption: captioned(&spec.title, &sweep.selected(&open(others))),
                 head: axes
                     .iter()
                     .map(|&axis| sweep.axes[axis].label.as_str())
