@@ -1,5 +1,5 @@
-//! The experiments, one folder per paper: its plan of runs, measurements, claims and figures. A new
-//! experiment is a folder and an entry of [`EXPERIMENTS`].
+//! The papers' experiments: bundled sweeps, and one in Rust. A new experiment is a file
+//! `scenarios/NAME/paper.toml`, named in the bundle of sweeps, and an entry of [`EXPERIMENTS`].
 
 pub mod fu_atiquzzaman;
 
