@@ -19,7 +19,7 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-/// Writes the script.
+/// Prints the completion script.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut script = Vec::new();
     generate(args.shell, &mut crate::program(), "msctp", &mut script);

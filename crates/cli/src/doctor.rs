@@ -1,4 +1,4 @@
-//! `msctp doctor`: checks what works on this machine, and towards a server.
+//! `msctp doctor`: checks this machine's set-up and the connection to a server.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
@@ -14,7 +14,7 @@ use crate::running::print;
 use crate::system::os_error;
 use crate::{Failure, identity};
 
-/// Check what works on this machine, and whether a server can be reached.
+/// Check this machine's set-up, and whether a server can be reached.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -39,12 +39,12 @@ pub(crate) struct Args {
     net: NetArgs,
 }
 
-/// How a check ended.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum State {
     Ok,
-    /// It limits what can be done, or how fast.
+    /// A limitation of function or speed.
     Note,
     Failed,
 }
@@ -75,7 +75,7 @@ impl Check {
 
 /// Runs the checks and prints them.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    // Invalid options are no check that fails.
+    // Invalid options end the command; they are not a failed check.
     args.net.config()?;
     let mut checks = vec![
         Check::of("key", identity::own_and_file().map(|(key, file)| format!("{key} in {}", file.display()))),
@@ -120,7 +120,7 @@ fn known_hosts() -> Result<String, Failure> {
     Ok(format!("{count} in {}", file.display()))
 }
 
-/// Whether a server can start here.
+/// Checks whether a server can bind the default port.
 fn server_port() -> Result<String, String> {
     let bound =
         UdpSocket::bind((Ipv6Addr::UNSPECIFIED, ENCAPSULATION_PORT)).or_else(|error| match error.kind() {
@@ -131,13 +131,13 @@ fn server_port() -> Result<String, String> {
     match bound {
         Ok(_) => Ok(format!("UDP port {ENCAPSULATION_PORT} is free")),
         Err(error) => Err(format!(
-            "UDP port {ENCAPSULATION_PORT}: {}; a server runs here already, or wants --bind ADDRESS:PORT",
+            "UDP port {ENCAPSULATION_PORT}: {}; if no server runs here already, start one with --bind ADDRESS:PORT",
             os_error(&error)
         )),
     }
 }
 
-/// Whether the kernel takes and gives several packets at once.
+/// Checks the kernel's UDP segmentation offload (GSO and GRO).
 fn offload() -> Result<String, String> {
     #[cfg(target_os = "linux")]
     {
@@ -148,7 +148,7 @@ fn offload() -> Result<String, String> {
         match (send, receive) {
             (true, true) => Ok("UDP segmentation offload (GSO, GRO) works".to_owned()),
             (send, _) => Err(format!(
-                "the kernel has no UDP {}: transfers of more than 1 Gbps take more CPU time; want Linux 5.0",
+                "the kernel has no UDP {}: transfers of more than 1 Gbps take more CPU time; use Linux 5.0 or later",
                 if send { "GRO" } else { "GSO" }
             )),
         }
@@ -157,7 +157,7 @@ fn offload() -> Result<String, String> {
     Err("UDP segmentation offload (GSO, GRO) is used on Linux only".to_owned())
 }
 
-/// Whether `msctp emulate` works.
+/// Checks whether `msctp emulate` works.
 fn emulator() -> Result<String, String> {
     #[cfg(target_os = "linux")]
     {
@@ -168,7 +168,7 @@ fn emulator() -> Result<String, String> {
     Err("`msctp emulate` works on Linux only".to_owned())
 }
 
-/// The addresses that a client uses.
+/// Lists the addresses that a client uses.
 fn addresses(net: &NetArgs) -> Result<String, String> {
     let every: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
     let mut found: Vec<IpAddr> = every
@@ -184,7 +184,7 @@ fn addresses(net: &NetArgs) -> Result<String, String> {
     match (others.len(), loopback.is_empty()) {
         (0, true) => Err("none: connect this host to a network".to_owned()),
         (0, false) => Err(format!("{}: loopback only, this host has no network", list(&loopback))),
-        (1, _) => Ok(format!("{}: an association moves when another one comes", list(&others))),
+        (1, _) => Ok(format!("{}: an association moves when another one appears", list(&others))),
         _ => Ok(format!("{}: an association moves between them", list(&others))),
     }
 }

@@ -16,7 +16,7 @@ use crate::system::{cannot_read, read, read_text};
 /// Repeat the runs of a sweep's report, and compare every file of it byte by byte.
 ///
 /// Takes files, cells and seeds from DIR/run.json, which `msctp sweep` and `msctp compare` write, and nothing
-/// else from this machine. Another build of msctp may give other results: it is named.
+/// else from this machine. Warns if another build of msctp wrote the report: its results may differ.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

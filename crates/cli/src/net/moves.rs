@@ -5,10 +5,10 @@ use std::time::Duration;
 use msctp::{AddressRequest, Association, Event, PathState};
 use tokio::time::Instant;
 
-/// How often to look for packets of the peer.
+/// Interval at which the count of received packets is polled.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Time without a packet, while data waits for acknowledgement, after which the user is told. The core itself
+/// Time without a received packet, while data is outstanding, after which a notice is printed. The transport
 /// needs longer to declare a path inactive.
 const SILENCE: Duration = Duration::from_secs(3);
 
@@ -56,7 +56,7 @@ pub(crate) async fn report_moves(association: &Association, say: impl Fn(String)
     switches
 }
 
-/// Since when the peer sends nothing.
+/// Detects that the peer has become silent.
 #[derive(Default)]
 struct Silence {
     /// Packets received, and when that was first seen.

@@ -108,13 +108,13 @@ impl NetArgs {
         Self { tune: Some(tune), ..self.clone() }
     }
 
-    /// Returns these options for associations that never use an interface, if they follow the interfaces.
+    /// Returns these options with an interface excluded. It has no effect with --bind and --fixed.
     #[cfg(target_os = "linux")]
     pub(crate) fn without_interface(&self, name: &str) -> Self {
         Self { except: vec![name.to_owned()], ..self.clone() }
     }
 
-    /// Checks that the association follows the interfaces. Otherwise its packets take any route.
+    /// Rejects --bind and --fixed: their sockets are not bound to interfaces, so packets take any route.
     #[cfg(target_os = "linux")]
     pub(crate) fn check_follows(&self) -> Result<(), Failure> {
         if self.mobility().is_none() {
@@ -266,7 +266,7 @@ impl PeerArgs {
         Self { host: host.to_owned(), timeout, resolved: OnceLock::new() }
     }
 
-    /// Keeps the address of the server for later attempts: its name may be out of reach by then.
+    /// Caches the server's address for later attempts, when its name may no longer resolve.
     #[cfg(target_os = "linux")]
     pub(crate) fn keep_address(&self, association: &Association) {
         if let Some(&address) = association.remote_addresses().first() {

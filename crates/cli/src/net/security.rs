@@ -134,7 +134,7 @@ impl SecurityArgs {
         }
     }
 
-    /// Returns which key a server that does not answer may have or lack, for the error.
+    /// Returns a hint about keys for the error about a server that does not answer.
     pub(crate) const fn key_remedy(&self) -> &'static str {
         match (&self.psk, &self.key, self.insecure) {
             (Some(_), ..) => "if a server runs there, its --psk has another key; ",
@@ -382,7 +382,7 @@ fn parse_code(phrase: &str) -> Result<Code, Failure> {
     Code::new(phrase).map_err(|error| Failure::Input(format!("--code: {error}; want the server's phrase")))
 }
 
-/// Least length of a phrase that a server is given, in characters. One wrong code ends such a server.
+/// Minimum length of a server's phrase, in characters. One wrong code ends such a server.
 const MIN_PHRASE: usize = 8;
 
 fn long_enough(phrase: &str) -> Result<String, Failure> {

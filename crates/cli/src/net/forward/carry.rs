@@ -13,8 +13,8 @@ use tokio::net::TcpStream;
 use super::link::{Connection, Direction};
 use crate::system::os_error;
 
-/// Carries a TCP connection until both directions ended, and closes it. It is reset if either end fails, and
-/// if the caller stops before the end. `ahead`: bytes that were read from it before.
+/// Carries a TCP connection until both directions have ended, and closes it. Resets it if either end fails or
+/// the future is dropped. `ahead`: bytes already read from it.
 ///
 /// # Errors
 ///
@@ -33,8 +33,8 @@ pub(crate) async fn carry_tcp(
     Ok(())
 }
 
-/// Lets the kernel send a RST when the socket is closed: by an error, by a signal that cancels its task, or
-/// by the end of the process. Otherwise the program at its other end reads the end of the data there.
+/// Makes the kernel send a RST when the socket is dropped: by an error, a signal, or the end of the process.
+/// With a FIN, the program at the other end would mistake truncated data for complete data.
 pub(crate) fn reset_when_dropped(stream: &TcpStream) {
     let _ = stream.set_zero_linger();
 }

@@ -53,7 +53,7 @@ pub(crate) struct Opening {
     pub(crate) target: Target,
 }
 
-/// Datagrams of a connection that wait for its task; further ones are dropped.
+/// Received datagrams queued for each connection; further ones are dropped.
 const DATAGRAMS: usize = 64;
 
 /// Lifetime of a datagram in the send buffer and on the way: the application has retransmitted it by then.
@@ -64,7 +64,7 @@ const LIFETIME: msctp::Span = msctp::Span::from_secs(1);
 struct Wakes {
     readable: Notify,
     writable: Notify,
-    /// Where its datagrams go, if it takes any.
+    /// Queue of its received datagrams, if it is a UDP association.
     datagrams: OnceLock<mpsc::Sender<Datagram>>,
 }
 
@@ -328,7 +328,7 @@ impl Connection {
         self.update(|mux, number| mux.fail(number, end));
     }
 
-    /// Returns the queue of received datagrams. To be called once, before the connection is open.
+    /// Returns the queue of received datagrams. Call it once, before the connection is open.
     pub(super) fn datagrams(&self) -> mpsc::Receiver<Datagram> {
         let (sender, receiver) = mpsc::channel(DATAGRAMS);
         let _ = self.wakes.datagrams.set(sender);

@@ -42,7 +42,7 @@ Examples:
   ssh -o ProxyCommand='msctp forward -W localhost:22 %h' user@192.0.2.1
 
 The server must allow the target: `msctp serve --allow localhost:22`; for -R a `listen` rule of its --rules file. It resolves \
-names, but those of -R. The connections survive changes of \
+names; this host resolves those of -R. The connections survive changes of \
 the network; when the association is lost, they are reset, and the command connects again until a signal ends it.
 
 Everything is encrypted. The server's key is remembered when it is new, and must stay the same.

@@ -141,7 +141,7 @@ impl Listeners {
         let place = Arc::clone(&self.free).try_acquire_owned();
         let bound = match &place {
             Ok(_) => self.bind(at).await,
-            Err(_) => Err(format!("{LISTENERS} listeners are as many as a client may have")),
+            Err(_) => Err(format!("the client has {LISTENERS} listeners, the maximum; want fewer -R")),
         };
         let answer = match &bound {
             Ok((_, at)) => Control::Listening { number, at: *at },

@@ -22,10 +22,10 @@ use crate::system::os_error;
 /// UDP associations that a client of the server may have at a time: each has two sockets.
 pub(super) const ASSOCIATIONS: usize = 64;
 
-/// Addresses that a client may exchange datagrams with at a time; the lowest is dropped for another.
+/// Addresses that a client may exchange datagrams with at a time. The lowest is evicted for a new one.
 const PEERS: usize = 256;
 
-/// Names of a client whose addresses are kept, and for how long.
+/// Size and lifetime of the cache of a client's resolved names.
 const NAMES: usize = 64;
 const NAME_KEPT: Duration = Duration::from_secs(60);
 
@@ -103,7 +103,7 @@ pub(super) async fn associate(
 struct Relay<'a> {
     rules: &'a Rules,
     v4: UdpSocket,
-    /// None where the host has no IPv6.
+    /// `None` if the host has no IPv6.
     v6: Option<UdpSocket>,
     /// Addresses that the client has sent to: only they may answer.
     peers: BTreeSet<SocketAddr>,
@@ -198,7 +198,7 @@ impl<'a> Relay<'a> {
         Ok(Self { rules, v4, v6, peers, names, sent: 0, received: 0 })
     }
 
-    /// Returns the addresses of a datagram's host, if they are known.
+    /// Returns the addresses of a datagram's host if it is an address or a cached name.
     fn known(&self, datagram: &Datagram) -> Option<Vec<IpAddr>> {
         if let Ok(address) = datagram.host.parse() {
             return Some(vec![address]);
@@ -207,7 +207,7 @@ impl<'a> Relay<'a> {
         (since.elapsed() < NAME_KEPT).then(|| addresses.clone())
     }
 
-    /// Keeps the addresses of a name.
+    /// Caches the addresses of a name.
     fn keep(&mut self, host: &str, addresses: &[IpAddr]) {
         if self.names.len() >= NAMES {
             self.names.pop_first();

@@ -1,4 +1,4 @@
-//! The client: a TUN device, whose packets go over an association that it sets up again when it is lost.
+//! The client: carries the packets of a TUN device over an association, and reconnects when it is lost.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     })
 }
 
-/// Connects, and gets addresses.
+/// Connects, and requests the addresses.
 async fn connect(args: &Args, net: &NetArgs, open: &Open, had: Option<IpAddr>) -> Result<Connected, Failure> {
     let (endpoint, association) = args.peer.connect(net, open, None).await?;
     Service::Tunnel.send(&association, &Control::Hello { version: VERSION, had }).await?;
@@ -68,7 +68,7 @@ async fn connect(args: &Args, net: &NetArgs, open: &Open, had: Option<IpAddr>) -
     }
 }
 
-/// Connects with growing pauses. The device and its routes stay: nothing leaves another way meanwhile.
+/// Reconnects with exponential back-off. The device and its routes stay, so no packet bypasses the tunnel.
 async fn reconnect(args: &Args, net: &NetArgs, open: &Open, had: Option<IpAddr>) -> Connected {
     let mut pause = Duration::from_secs(1);
     loop {
@@ -105,7 +105,7 @@ async fn carry(association: &Association, device: &Device, own: &[IpNet]) -> Res
             let len = device.read(&mut buffer).await;
             let len =
                 len.map_err(|error| Failure::Run(format!("{}: {}", device.name(), os_error(&error))))?;
-            // Others are the kernel's own, as link-local ones, which the server would drop.
+            // Skips the kernel's own packets, such as link-local ones, which the server would drop.
             let ours = |(source, _): (IpAddr, IpAddr)| own.iter().any(|own| own.addr() == source);
             if addresses(&buffer[..len]).is_some_and(ours) {
                 outbound.push(buffer[..len].to_vec());

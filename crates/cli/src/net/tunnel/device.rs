@@ -1,4 +1,4 @@
-//! [`Device`]: a TUN device. Its addresses and routes are set with iproute2, and go when it does.
+//! [`Device`]: a TUN device. iproute2 sets its addresses and routes; the kernel removes them with it.
 
 use std::io::{self, ErrorKind, Write};
 use std::process::{Command, Stdio};
@@ -47,7 +47,7 @@ impl Device {
         let name = &self.name;
         let mut lines = format!("address flush dev {name}\nlink set {name} mtu {MTU} up\n");
         for address in addresses {
-            // Nobody else is on this link, so nothing is to be detected.
+            // No other host is on this link, so duplicate address detection is not needed.
             let nodad = if address.addr().is_ipv6() { " nodad" } else { "" };
             lines += &format!("address add {address} dev {name}{nodad}\n");
         }
@@ -83,7 +83,7 @@ impl Device {
         }
     }
 
-    /// Writes a packet. One that the kernel does not take is dropped, as a router does.
+    /// Writes a packet. Drops it if the kernel rejects it, as a router does.
     pub(super) fn write(&self, packet: &[u8]) {
         let _ = self.device.get_ref().send(packet);
     }

@@ -63,9 +63,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     client::run(args)
 }
 
-/// Changes the options of an association that carries packets.
+/// Sets the options of an association that carries packets.
 fn tune(config: &mut Config) {
-    // An outage of a few minutes ends no connection within.
+    // Connections in the tunnel survive an outage of a few minutes.
     config.idle_timeout = Some(Span::from_secs(600));
     config.assoc_max_retrans = 100;
 }
@@ -78,7 +78,7 @@ enum Control {
     Hello {
         /// The version of the protocol.
         version: u8,
-        /// An address of its last association, which it would like to keep.
+        /// An address of its last association, which it requests again.
         had: Option<IpAddr>,
     },
     /// The server's answer: the client's addresses, with the length of the network's prefix.
@@ -93,7 +93,7 @@ enum Control {
     },
 }
 
-/// Takes packets of the association that `accepts` accepts, until it is over.
+/// Writes the received packets that `accepts` returns true for to the device, until the association ends.
 async fn receive(
     association: &msctp::Association,
     device: &device::Device,

@@ -12,17 +12,17 @@ use super::PACKET;
 use super::queue::FairQueue;
 use crate::net::service::DATA;
 
-/// Lifetime of a packet in the association. A lost one is retransmitted meanwhile; a longer time helps no
-/// application that has an own retransmission.
+/// Lifetime of a packet in the association, within which a lost one is retransmitted. After it, the
+/// application's own retransmission is earlier.
 const LIFETIME: Span = Span::from_millis(500);
 
-/// Bytes that wait in the association at least: what a path sends in a few round trips of the timer.
+/// Minimum of the unsent bytes in the association: what a path sends in a few polling intervals.
 const ROOM: u64 = 32 << 10;
 
-/// How often to look for room.
+/// Polling interval for room in the association.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// Time for which the association has bytes to send: that of several looks.
+/// Milliseconds of data to keep queued in the association: several polling intervals.
 const AHEAD: u64 = 4;
 
 pub(super) struct Outbound {
@@ -84,8 +84,7 @@ impl Outbound {
         }
     }
 
-    /// Returns the bytes that the association may get now: what it sends in a few milliseconds, without those
-    /// that it has not sent yet.
+    /// Returns the bytes to pass to the association now: what it sends in `AHEAD` ms, less its unsent bytes.
     fn room(&self) -> u64 {
         let paths = self.association.paths();
         let in_flight: u64 = paths.iter().map(|path| path.flight_size).sum();

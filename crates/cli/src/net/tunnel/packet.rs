@@ -1,4 +1,4 @@
-//! What a tunnel reads of an IP packet: addresses, the flow, ECN. Keeps no state.
+//! Parses IP packets for the tunnel: addresses, flow hash and ECN. Keeps no state.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -52,7 +52,7 @@ pub(super) fn flow_hash(packet: &[u8], seed: u64) -> u64 {
     let bytes = flow(packet).into_iter().flatten().flatten();
     let hash =
         bytes.fold(0xcbf2_9ce4_8422_2325 ^ seed, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
-    // The high bits are the best.
+    // FNV-1a mixes the high bits best, and the caller uses the low ones.
     hash ^ hash >> 32
 }
 

@@ -1,11 +1,11 @@
-//! [`Pool`]: the addresses of a server's networks, and who has them. Keeps state.
+//! [`Pool`]: assigns the addresses of a server's networks to clients. Keeps state.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 
-/// Clients at a time.
+/// Maximum number of clients.
 const CLIENTS: u128 = 4096;
 
 /// Each client has one place: the same offset in every network. `T` is the client.

@@ -11,13 +11,13 @@ use super::packet::{flow_hash, mark_congestion};
 const FLOWS: usize = 256;
 /// Bytes that a flow may send in its turn: a packet of the device's MTU.
 const QUANTUM: i64 = super::MTU as i64;
-/// Bytes queued at most.
+/// Maximum number of queued bytes.
 const LIMIT: usize = 4 << 20;
-/// Standing delay that is accepted (RFC 8289, section 4.3).
+/// Accepted standing queue delay (RFC 8289, section 4.3).
 const TARGET: Span = Span::from_millis(5);
-/// Time for which it is accepted (RFC 8289, section 4.2).
+/// Time the delay may exceed [`TARGET`] before CoDel drops (RFC 8289, section 4.2).
 const INTERVAL: Span = Span::from_millis(100);
-/// A packet that is older is of no use: no network worked meanwhile.
+/// Maximum age of a queued packet; an older one waited through an outage and is dropped.
 const MAX_AGE: Span = Span::from_secs(1);
 
 #[derive(Debug)]
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_queued_is_bounded_and_old_packets_are_dropped() {
+    fn the_queue_is_bounded_and_old_packets_are_dropped() {
         let mut queue = FairQueue::new(1);
         for _ in 0..10_000 {
             queue.push(at(0), udp(1, 1200, 0));

@@ -60,7 +60,7 @@ impl TunnelArgs {
     }
 }
 
-/// A client: where its packets go, and its key.
+/// A client: the queue of its packets, and its key.
 #[derive(Clone)]
 struct Client {
     outbound: Arc<Outbound>,
