@@ -199,7 +199,7 @@ impl Open {
 /// A UDP datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// Number of the connection, which its end may overtake: another one may use the stream already.
+    /// Number of the connection. Another connection may use the stream already: its end may overtake this.
     pub connection: u32,
     /// The target, or the source of a datagram to the client: an IP address or a name.
     pub host: String,
@@ -226,7 +226,7 @@ impl Datagram {
     ///
     /// # Errors
     ///
-    /// It is too short or too long, or its host or port is invalid.
+    /// Rejects a datagram that is too short or too long, or whose host or port is invalid.
     pub fn decode(mut bytes: Bytes) -> Result<Self, FrameError> {
         let len = bytes.len();
         let &[a, b, c, d, high, low, host_len] =

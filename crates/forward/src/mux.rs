@@ -330,7 +330,7 @@ impl Mux {
         Ok(())
     }
 
-    /// Takes a datagram. One of a connection that has ended is dropped: the end may have overtaken it.
+    /// Handles a datagram. Drops it if its connection has ended: the end may have overtaken it.
     fn on_datagram(&mut self, stream: u16, datagram: Datagram) {
         let connection = self.connections.get(&datagram.connection);
         let current = |connection: &Connection| {

@@ -142,8 +142,8 @@ fn parse_address(kind: u8, rest: &[u8]) -> Parsed<(Option<String>, u16)> {
     Parsed::Complete((host, u16::from_be_bytes([high, low])), end + 2)
 }
 
-/// Parses a datagram of a client (RFC 1928, section 7): host, port and data. `None`: to be dropped, as it is
-/// invalid or a fragment.
+/// Parses a client's datagram into host, port and data (RFC 1928, section 7). Returns `None` for an invalid
+/// one and for a fragment: drop them.
 pub fn parse_datagram(bytes: &[u8]) -> Option<(String, u16, &[u8])> {
     let [0, 0, 0, kind, rest @ ..] = bytes else { return None };
     let Parsed::Complete((host, port), len) = parse_address(*kind, rest) else { return None };
@@ -151,7 +151,7 @@ pub fn parse_datagram(bytes: &[u8]) -> Option<(String, u16, &[u8])> {
     Some((host, port, &rest[len..]))
 }
 
-/// Returns a datagram from an address in the form for a client (RFC 1928, section 7).
+/// Encodes a datagram from an address for a client (RFC 1928, section 7).
 pub fn wrap_datagram(from: SocketAddr, data: &[u8]) -> Vec<u8> {
     let mut out = vec![0, 0, 0];
     push_address(&mut out, from);
@@ -159,7 +159,7 @@ pub fn wrap_datagram(from: SocketAddr, data: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Returns the answer to UDP ASSOCIATE: where the proxy takes datagrams.
+/// Returns the answer to UDP ASSOCIATE, with the address at which the proxy receives datagrams.
 pub fn associated(at: SocketAddr) -> Vec<u8> {
     let mut out = vec![SOCKS5, 0, 0];
     push_address(&mut out, at);

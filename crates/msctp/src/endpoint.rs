@@ -148,7 +148,7 @@ impl Endpoint {
         .await
     }
 
-    /// Waits for the next set-up at a port that this end rejected, because of the peer's key, code or want of
+    /// Waits for the next set-up at a port that this end rejected for the peer's key, code or missing
     /// protection, or that failed in key management. `None` as for [`accept`](Self::accept). Keeps 64; the
     /// oldest are dropped first. Cancel-safe.
     #[cfg(feature = "tls")]

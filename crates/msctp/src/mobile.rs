@@ -22,8 +22,8 @@ pub struct Mobility {
     pub prefer: Vec<String>,
     /// Uses only interfaces whose names begin with one of these prefixes; empty, the default: all.
     pub only: Vec<String>,
-    /// Never uses interfaces whose names begin with one of these prefixes, as a tunnel's that the association
-    /// itself carries. None.
+    /// Never uses interfaces whose names begin with one of these prefixes, such as that of a tunnel over this
+    /// association. Default: none.
     pub except: Vec<String>,
     /// Time to measure a working new path before data moves to it, if the old one still works. `None`, the
     /// default: 300 ms with a handover policy that measures (`adaptive`), else none. If the peer is the

@@ -36,7 +36,7 @@ fn reason_for_peer(error: &Error) -> String {
 }
 
 impl Listener {
-    /// Keeps a failed set-up for the application.
+    /// Queues a failed set-up for [`Endpoint::rejected`](crate::Endpoint::rejected).
     fn reject(&mut self, remote: SocketAddr, error: Rejection) {
         self.rejected.push_back(Rejected { remote, error });
         if self.rejected.len() > MAX_REJECTED {
@@ -94,7 +94,7 @@ impl State {
         }
     }
 
-    /// Reports a set-up that the core refused. Its source may be forged: at most one a second.
+    /// Reports a set-up that the core refused, at most one a second: its source may be forged.
     pub(crate) fn note_refused(&mut self, now: Time, remote: SocketAddr) {
         let Some(refused) = self.core.take_refused() else { return };
         let Some(listener) = self.listeners.get_mut(&refused.local_port) else { return };

@@ -20,7 +20,7 @@ pub struct Connecting {
     /// `None`: the result was returned.
     begun: Option<Result<Association, ConnectError>>,
     udp_port: u16,
-    /// This end offers protection.
+    /// True if this end offers protection.
     offers: bool,
 }
 

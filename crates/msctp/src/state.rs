@@ -114,7 +114,7 @@ pub(crate) struct Listener {
     /// Set-ups that key management rejected.
     #[cfg(feature = "tls")]
     pub(crate) rejected: VecDeque<crate::tls::Rejected>,
-    /// When the last set-up was reported that the core refused.
+    /// Time of the last report of a set-up that the core refused.
     #[cfg(feature = "tls")]
     pub(crate) refused_at: Option<Time>,
     pub(crate) wakers: Wakers,

@@ -76,7 +76,7 @@ pub enum PeerProtection {
     PreShared,
     /// Keys of TLS.
     Tls,
-    /// A method that is unknown here.
+    /// A method that this version does not know.
     Unknown,
 }
 

@@ -140,8 +140,8 @@ pub enum LossReason {
     /// The keys that protect packets may not be used further, and no others were established (RFC 9147
     /// §4.5.3).
     KeysUsedUp,
-    /// The peer's host answers that it does not know the association, and nothing protected arrived
-    /// meanwhile: the peer restarted, or its idle timeout passed.
+    /// The peer lost its keys: it restarted, or its idle timeout passed. Its host answered several probes
+    /// with ABORTs in clear, and no protected packet arrived.
     PeerLostKeys,
     /// Set-up failed: the pre-shared keys of both ends differ.
     KeysDiffer,

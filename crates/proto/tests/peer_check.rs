@@ -1,5 +1,5 @@
-//! A peer that lost its keys answers protected packets with an ABORT in clear. It is noticed in seconds, and
-//! nobody who forges that ABORT can end an association.
+//! Detection of a peer that lost its keys. It answers protected packets with an ABORT in clear and is
+//! detected in seconds; a forged ABORT ends no association.
 
 mod support;
 
@@ -45,7 +45,7 @@ fn is_lost(event: &Event) -> bool {
 }
 
 #[test]
-fn a_restarted_peer_is_noticed_in_seconds() {
+fn a_restarted_peer_is_detected_in_seconds() {
     for (delay, most) in [(1, 3), (20, 3), (60, 3), (200, 4)] {
         let mut pair = up(Span::from_millis(delay));
         restart(&mut pair);
@@ -60,7 +60,7 @@ fn a_restarted_peer_is_noticed_in_seconds() {
 }
 
 #[test]
-fn a_peer_whose_abort_was_lost_is_noticed_in_spite_of_losses() {
+fn a_peer_without_keys_is_detected_in_spite_of_losses() {
     let mut pair = up(Span::from_millis(20));
     pair.drop_if(|_| true);
     pair.with(Side::B, |b, now| b.abort(now, &msctp_proto::AbortReason::default()));
@@ -93,7 +93,7 @@ fn forged_aborts_end_no_association_and_cost_few_packets() {
         }
         assert_eq!(pair.a.state(), Some(AssociationState::Established), "{loss}");
         assert_eq!(pair.b.state(), Some(AssociationState::Established), "{loss}");
-        // Of the end that connected eight probes a second, and as many answers.
+        // The end that connected sends eight probes a second; its peer answers each.
         let sent = pair.log_len() - sent;
         assert!((480..=2 * 8 * 60 + 20).contains(&sent), "{sent}");
         pair.pass_all();

@@ -15,7 +15,7 @@ use tokio::task::{JoinSet, LocalSet};
 use crate::job::{AT_ONCE, Job, MESSAGES, SMALL, STEADY, Tally, block_on, failed, pause, ready};
 
 const NAME: &str = "localhost";
-/// Time after the first end of a connection at which the others are dropped.
+/// Time after the first connection ended at which the remaining ones are dropped.
 const LOST: Duration = Duration::from_secs(5);
 /// The larger windows, in bytes.
 const LARGE: u32 = 16 << 20;

@@ -22,7 +22,7 @@ pub(super) struct Connection {
     pub(super) stream: u16,
     /// This end opened it.
     pub(super) ours: bool,
-    /// It carries datagrams.
+    /// True if the connection carries datagrams.
     pub(super) udp: bool,
     /// The peer opened it, and this end has not answered yet.
     pub(super) unanswered: bool,

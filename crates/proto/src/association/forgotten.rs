@@ -1,5 +1,5 @@
-//! A peer that lost its keys: it restarted, or its idle timeout passed. It answers protected packets with an
-//! ABORT in clear (RFC 9260 §8.4), which ends nothing by itself but makes the end that connected check it.
+//! Detects a peer that lost its keys, by a restart or its idle timeout. It answers protected packets with an
+//! ABORT in clear (RFC 9260 §8.4). That ABORT only makes the end that connected probe the peer.
 
 use msctp_units::{Span, Time};
 use msctp_wire::{Chunk, Packet};
@@ -36,14 +36,14 @@ impl Association {
         }
     }
 
-    /// Probes every path: any of them may bring the answer.
+    /// Sends a HEARTBEAT on every path: the answer may arrive on any of them.
     fn probe_peer(&mut self, now: Time) {
         self.paths.request_heartbeats();
         self.after_change(now);
     }
 
-    /// Returns the time within which each confirmed path brings an answer: its RTO without back-off and
-    /// without RTO.Min (RFC 9260 §6.3.1).
+    /// Returns the largest RTO of the confirmed paths, without back-off and RTO.Min (RFC 9260 §6.3.1). A live
+    /// peer answers within it.
     fn answer_time(&self) -> Span {
         let of = |path: &Path| match (path.rtt.srtt(), path.rtt.rttvar()) {
             (Some(srtt), Some(rttvar)) => srtt + rttvar * 4,
@@ -53,7 +53,7 @@ impl Association {
         confirmed.map(of).max().unwrap_or_default()
     }
 
-    /// Returns when the check of the peer continues.
+    /// Returns the timeout of the peer check, if one is in progress.
     pub(super) fn peer_check_timeout(&self) -> Option<Time> {
         self.protection.as_ref()?.peer_check.as_ref().map(PeerCheck::due)
     }

@@ -224,10 +224,10 @@ impl Association {
         self.take_packet(now, at, ecn, &packet, (jar, None), (true, len))
     }
 
-    /// Ends a set-up in which the pre-shared keys do not open the peer's packets.
+    /// Ends a set-up if the pre-shared keys do not decrypt the peer's packets.
     ///
-    /// This tells nobody more about a key than the packets themselves do. Only who knows the tags of the
-    /// set-up, which is in clear, can forge such a packet, and could prevent it otherwise.
+    /// This reveals no more about a key than the packets themselves. To forge such a packet, an attacker must
+    /// know the tags of the set-up; such an attacker can also prevent the set-up by other means.
     #[cold]
     fn note_unopened(&mut self, now: Time) {
         let unopened = self.protection.as_mut().map_or(0, |protection| protection.count_unopened());

@@ -150,7 +150,7 @@ pub struct Endpoint {
     memory: u64,
     demux: Demux,
     schedule: Schedule,
-    /// The last refused set-up that was not taken.
+    /// The last refused set-up, until the caller takes it.
     refused: Option<RefusedSetUp>,
     /// Associations that may have something to send.
     dirty: VecDeque<u32>,

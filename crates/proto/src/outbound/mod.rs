@@ -312,7 +312,7 @@ impl Outbound {
         Ok(())
     }
 
-    /// Queues a message before all user data that was not begun, without regard to the send buffer's size.
+    /// Queues a message before all user data of which no fragment was sent, beyond the send buffer's size.
     ///
     /// # Errors
     ///

@@ -155,7 +155,7 @@ struct OutStream {
 pub(super) struct SendQueue {
     scheduler: Box<dyn Scheduler>,
     streams: StreamTable<OutStream>,
-    /// Messages that precede those of all streams, except one that was begun.
+    /// Messages that precede those of all streams, except one of which a fragment was sent.
     urgent: VecDeque<Queued>,
     /// The stream with the lowest rank.
     first: Option<(Rank, u16)>,
@@ -267,7 +267,7 @@ impl SendQueue {
         id
     }
 
-    /// Queues a message before all that were not begun, and behind earlier urgent ones.
+    /// Queues a message before all of which no fragment was sent, and behind earlier urgent ones.
     pub(super) fn push_urgent(&mut self, message: OutMessage) {
         let id = self.next_id;
         self.next_id += 1;

@@ -76,11 +76,11 @@ pub(crate) struct PacketProtection {
     enforced: bool,
     /// A packet of the peer was opened.
     proven: bool,
-    /// Packets with pre-shared keys that could not be opened before any was.
+    /// Number of packets that pre-shared keys could not decrypt, before the first that they could.
     unopened: u32,
-    /// ABORTs in clear make this end check whether the peer lost its keys.
+    /// True if an ABORT in clear makes this end check whether the peer lost its keys.
     checks_peer: bool,
-    /// Such a check in progress.
+    /// The check in progress.
     pub(crate) peer_check: Option<PeerCheck>,
 }
 

@@ -1,5 +1,5 @@
-//! [`PeerCheck`]: decides whether a peer lost its keys, after an ABORT in clear said that nobody knows the
-//! association (RFC 9260 §8.4).
+//! [`PeerCheck`]: decides whether a peer lost its keys, after an ABORT in clear (RFC 9260 §8.4).
+//! Its sender claims not to know the association.
 //!
 //! Anyone who sees the packets can send that ABORT, so it is only a hint: it makes this end probe the peer.
 //! A peer that has the keys answers a probe with a protected packet, which ends the check. Without keys its
@@ -7,17 +7,17 @@
 
 use msctp_units::{Span, Time};
 
-/// Intervals with a probe and an ABORT, and without a protected packet, after which the peer has lost its
-/// keys. So many that even if 30 % of the packets are lost, a live peer answers none in 1 of 40,000 checks.
+/// Intervals with an ABORT and without a protected packet after which the peer has lost its keys. At 30 %
+/// packet loss, a live peer fails to answer in 1 of 40,000 checks.
 const REFUSED: u32 = 16;
 /// Intervals in a row with neither, after which the check ends: the peer is silent, not without keys.
 const SILENT: u32 = 8;
-/// Probes within the time that an answer takes.
+/// Number of probes per expected answer time.
 const PER_ANSWER: u64 = 4;
 /// Minimum interval between two probes.
 const MIN_INTERVAL: Span = Span::from_millis(125);
 
-/// What is due when the interval after a probe has passed.
+/// The action after an interval has passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The peer must be probed again.
@@ -35,11 +35,11 @@ pub(crate) struct PeerCheck {
     /// End of the present interval.
     due: Time,
     interval: Span,
-    /// An ABORT arrived since the last probe.
+    /// True if an ABORT arrived since the last probe.
     hinted: bool,
     /// Intervals in which an ABORT arrived.
     refused: u32,
-    /// The last intervals, in which nothing arrived.
+    /// Consecutive latest intervals in which nothing arrived.
     silent: u32,
 }
 
@@ -51,7 +51,7 @@ impl PeerCheck {
         Self { begun: now, due: now + interval, interval, hinted: false, refused: 0, silent: 0 }
     }
 
-    /// Notes another ABORT: one per interval counts.
+    /// Records another ABORT; one per interval counts.
     pub(crate) fn note_abort(&mut self) {
         self.hinted = true;
     }
