@@ -178,14 +178,17 @@ fn a_network_that_dies_costs_two_round_trips_of_the_other() {
     }
 }
 
+/// 2 % is also what `delay-bound` takes for an overflow. It judges each round, and with both networks a round
+/// of the longer one is shorter, because its SACKs come back over the other: fewer packets, more rounds above
+/// 2 % by chance. The window of that network is then smaller than alone; the scheduler holds nothing back.
 #[test]
 fn loss_on_one_network_does_not_slow_the_other() {
-    for lossy in 0..2 {
+    for (lossy, least) in [(0, 0.93), (1, 0.83)] {
         let mut networks = PAIR;
         networks[lossy].loss = 0.02;
         let (singles, both) = (alone(&networks, ""), together(&networks, ""));
         println!("loss on net{lossy}: {both:.0} of {singles:.0?}");
-        assert!(both >= 0.8 * singles.iter().sum::<f64>(), "net{lossy}: {both} of {singles:?}");
+        assert!(both >= least * singles.iter().sum::<f64>(), "net{lossy}: {both} of {singles:?}");
     }
 }
 
