@@ -1,4 +1,4 @@
-//! Metrics of one flow, an association or a TCP connection alike: its sending end's events in one form.
+//! Metrics of one flow, from the events of its sender: the same for an association and a TCP connection.
 
 use msctp_congestion::{LossKind, RoundTrips};
 use msctp_lab_tcp::TraceKind as Tcp;
@@ -11,10 +11,10 @@ use super::{Points, Results, Wanted, largest};
 
 /// The counters of a flow, from the summary.
 pub(super) struct Totals {
-    /// User bytes that the receiver's application got.
+    /// User bytes delivered to the receiver's application.
     pub(super) bytes: u64,
     pub(super) retransmitted: u64,
-    /// The flow ended before the run did, or was never up.
+    /// True if the flow ended before the run, or was never set up.
     pub(super) ended: bool,
     pub(super) verdicts: Option<VerdictSummary>,
     name: String,
@@ -74,7 +74,7 @@ pub(super) struct Sent {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Ack {
     pub(super) at: Time,
-    /// The first number that it does not acknowledge.
+    /// The cumulative acknowledgment: the first number not acknowledged.
     pub(super) next: u64,
     pub(super) duplicate: bool,
 }
@@ -273,14 +273,13 @@ pub(super) fn longest_pause(instants: impl Iterator<Item = f64>, end: f64) -> f6
 }
 
 impl Flow {
-    /// Returns how many packets had been sent for the first time, by time.
+    /// Returns the number of packets sent for the first time, by time.
     fn counts_sent(&self) -> Vec<(Time, f64)> {
         let first = self.sent.iter().filter(|sent| !sent.again);
         first.map(|sent| (sent.at, sent.number as f64 + 1.0)).collect()
     }
 
-    /// Returns how many had been acknowledged without a gap, by time. An acknowledgment out of order is left
-    /// out.
+    /// Returns the number of cumulatively acknowledged packets, by time. Skips acknowledgments out of order.
     fn counts_acknowledged(&self) -> Vec<(Time, f64)> {
         let all = self.sent.iter().map(|sent| sent.number + 1).max().unwrap_or_default();
         let mut counts: Vec<(Time, f64)> = Vec::new();
@@ -311,7 +310,7 @@ pub(super) fn acknowledged_count(results: &Results<'_>, wanted: &Wanted) -> Poin
     Ok(by_second(results, wanted, &Flow::of(results, wanted)?.counts_acknowledged()))
 }
 
-/// Returns how many packets had been acknowledged without a gap at the metric's instant.
+/// Returns the number of cumulatively acknowledged packets at the metric's instant.
 pub(super) fn acknowledged_at(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
     let at = wanted.from.unwrap_or_default();
     let counts = Flow::of(results, wanted)?.counts_acknowledged();

@@ -130,7 +130,7 @@ pub enum Probe {
     Throughput,
     /// Windows, round trips and primary switches of the associations.
     Trace,
-    /// The same, and every packet.
+    /// An SCTP association or a TCP connection, with every packet recorded.
     Chunks,
     /// Samples of the queues.
     Queues,

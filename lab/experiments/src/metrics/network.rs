@@ -38,7 +38,7 @@ pub(super) fn blocks(results: &Results<'_>, wanted: &Wanted) -> Points {
     if points.is_empty() { Err("the link has no blocks".to_owned()) } else { Ok(points) }
 }
 
-/// Returns the longest time without a new radio block from the first one after the set-up on.
+/// Returns the longest time without a new radio block, beginning with the first block after the set-up.
 pub(super) fn block_stall(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
     let blocks = blocks(results, wanted)?;
     let up = results.summary.associations.iter().filter_map(|association| association.established);

@@ -125,8 +125,8 @@ fn path_of(kind: TraceKind) -> Option<PathId> {
     }
 }
 
-/// Returns time, path, first window and threshold of the new path at a handover: what the handover policy
-/// set, else what the path had.
+/// Returns time, path, first window and threshold of the new path at a handover. If the handover policy set
+/// none, they are those that the path had.
 fn new_path(trace: &TraceSeries, handover: f64) -> Option<(Time, PathId, u64, u64)> {
     let after = || trace.marks.iter().filter(|mark| mark.at.as_secs_f64() >= handover - 1e-9);
     let given = after().find_map(|mark| match mark.kind {

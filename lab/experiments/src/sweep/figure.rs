@@ -10,7 +10,7 @@ use crate::words::counted;
 /// Characters of all places of an axis together, from which they are numbered instead.
 const MOST_NAMES: usize = 48;
 
-/// A cell by index, if it is run, and what a table shows of it.
+/// A cell by index, if it is run, and the quantity that a table shows of it.
 type Place = (Option<usize>, Quantity);
 
 /// A table of cells.

@@ -1,8 +1,8 @@
 //! Metrics computed from other metrics of the same run: `is = "least / first"`, `is = "max(a, b)"`.
 //!
 //! A formula has numbers, rates and times with a unit, names of metrics, `+ - * / %` (remainder), brackets,
-//! and the functions `sum`, `mean`, `min`, `max` and `positive` (how many are), which leave out what has no
-//! value.
+//! and the functions `sum`, `mean`, `min`, `max` and `positive` (the count of positive ones). The functions
+//! skip operands without a value.
 
 use msctp_schemes::catalogue::suggest;
 use msctp_units::{Rate, Span};

@@ -117,7 +117,7 @@ pub struct Value {
     with: Vec<(String, String)>,
     /// The values of other axes with which it is combined; the axes that are not named: all.
     only: Selector,
-    /// Its cells run under the first so many seeds; `None`: under all.
+    /// Its cells run under this number of the first seeds; `None`: under all.
     seeds: Option<usize>,
     group: Option<usize>,
 }
@@ -148,7 +148,7 @@ enum DrawnTime {
     Uniform { from: Span, to: Span, stream: String },
     /// A formula of the seed.
     Formula(Formula),
-    /// Some time after the change of cell of an EGPRS link's radio conditions, which the seed decides.
+    /// A fixed time after the change of cell of an EGPRS link, whose time the seed decides.
     Handover { link: String, plus: Span, process: Option<CodingConfig> },
 }
 
@@ -446,7 +446,7 @@ enum Wants {
     Nearer { of: Quantity, a: Selector, to: Selector, than_to: Selector },
     /// The mean curve has its least value between two x, and below its value at its begin.
     Lowest { curve: usize, from: f64, to: f64 },
-    /// From one x on, at points so far apart, the curve of no cell is significantly below another's.
+    /// No curve is significantly below another's, at points of equal distance from one x on.
     NotBehind { curve: usize, a: Selector, behind: Selector, from: f64, every: f64 },
     /// From this x on the mean curve rises, and a straight line explains this share of its variance.
     Linear { curve: usize, from: f64, share: f64 },

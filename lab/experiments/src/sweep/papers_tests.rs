@@ -4,8 +4,8 @@ use super::tests::synthetic;
 use super::*;
 use crate::claims::Verdict;
 
-/// A change: the value of each of some axes, by index, a metric, what is added to it, and the claims that
-/// then fail.
+/// A change to the values: some axes' values by index, a metric, the amount added, and the claims that then
+/// fail.
 type Change = (&'static [(usize, &'static str)], &'static str, f64, &'static [&'static str]);
 
 /// Checks that every claim is reproduced with the values, and that each change makes its claims fail.
@@ -24,7 +24,7 @@ fn check(file: &str, seeds: u64, value: &dyn Fn(&[&str], &str, u64) -> f64, chan
         let failed: Vec<&str> = failed.map(|claim| &*claim.id).collect();
         assert_eq!(failed, *fail, "{metric} {by:+} at {at:?}");
     }
-    // Without runs nothing is judged.
+    // Without runs no claim is judged.
     let none = crate::plan::Outcomes { done: Vec::new(), failed: Vec::new(), skipped: Vec::new() };
     for claim in (Outcome { sweep: &sweep, runs: none }).ledger() {
         assert_eq!(claim.verdict, Verdict::OutOfReach, "{}", claim.id);

@@ -83,7 +83,7 @@ impl Recorded {
     /// Parses `run.json`.
     ///
     /// # Errors
-    /// It is no record of a sweep.
+    /// Rejects a text that is not a sweep's record.
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
@@ -91,7 +91,7 @@ impl Recorded {
     /// Returns the sweep with the recorded files, cells and seeds.
     ///
     /// # Errors
-    /// A fault of a file, or other cells than the recorded ones.
+    /// Rejects a faulty file, and files whose cells differ from the recorded ones.
     pub fn sweep(&self) -> Result<Sweep, String> {
         let open = |path: &str| {
             let file = self.files.iter().find(|file| file.path == path);
