@@ -6,8 +6,8 @@
 //! unread connection must not block the others.
 //!
 //! [`Rules`] decides which addresses and ports a client may reach. [`proxy`] parses the requests of programs
-//! that use a proxy. A SOCKS client's UDP datagrams are unordered messages on the stream of a connection of their
-//! own.
+//! that use a proxy. A SOCKS client's UDP datagrams are unordered messages on the
+//! stream of a connection of their own.
 
 pub mod frame;
 mod inbox;
