@@ -637,6 +637,8 @@ fn a_proxy_relays_datagrams_to_targets_that_the_rules_allow() {
     let port = |at: SocketAddr| at.port().to_be_bytes();
     let by_address =
         |to: SocketAddr, data: &[u8]| [&[0, 0, 0, 1, 127, 0, 0, 1], &port(to)[..], data].concat();
+    // An invalid datagram of another program does not take the association.
+    stranger.send_to(b"x", relay).unwrap();
     let mut buffer = vec![0; 65_536];
     let mut receive = || {
         let (len, from) = program.recv_from(&mut buffer).unwrap();

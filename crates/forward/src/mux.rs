@@ -330,12 +330,14 @@ impl Mux {
         Ok(())
     }
 
-    /// Handles a datagram. Drops it if its connection has ended: the end may have overtaken it.
+    /// Handles a datagram. Drops it if its connection is not open yet, or has ended: the end may have
+    /// overtaken it.
     fn on_datagram(&mut self, stream: u16, datagram: Datagram) {
         let connection = self.connections.get(&datagram.connection);
         let current = |connection: &Connection| {
             connection.udp
                 && connection.stream == stream
+                && (connection.opened || !connection.ours)
                 && !connection.ended_in
                 && connection.failed.is_none()
         };

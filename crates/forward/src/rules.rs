@@ -144,13 +144,18 @@ impl Rules {
         false
     }
 
-    /// Checks whether the server may listen at an address for a client.
+    /// Checks whether the server may listen at an address for a client. A listener at the unspecified address
+    /// has all addresses of its family, so a rule that denies any of them denies it.
     pub fn may_listen(&self, address: IpAddr, port: u16) -> bool {
         let address = address.to_canonical();
-        let mut rules = self
-            .rules
-            .iter()
-            .filter(|rule| rule.kind != Kind::Allow && rule.has(port) && rule.host.matches("", address));
+        let concerns = |rule: &&Rule| match (rule.kind, &rule.host) {
+            (Kind::Allow, _) => false,
+            (Kind::Deny, Host::Network(network)) if address.is_unspecified() => {
+                network.addr().is_ipv4() == address.is_ipv4()
+            }
+            (_, host) => host.matches("", address),
+        };
+        let mut rules = self.rules.iter().filter(|rule| rule.has(port)).filter(concerns);
         rules.next().is_some_and(|rule| rule.kind == Kind::Listen)
     }
 }
@@ -430,6 +435,15 @@ mod tests {
         assert!(may("127.0.0.1", 8000) && may("::1", 80) && may("::ffff:127.0.0.1", 8999));
         assert!(!may("127.0.0.1", 80) && !may("0.0.0.0", 8000) && !may("::1", 8000));
         assert!(!allows(&rules, "127.0.0.1", "127.0.0.1", 8000), "to listen is not to reach");
+    }
+
+    #[test]
+    fn a_rule_that_denies_an_address_denies_a_listener_at_all_addresses() {
+        let rules = rules("listen *:79\ndeny 203.0.113.7:70-80\nlisten *:*");
+        let may = |address: &str, port| rules.may_listen(address.parse().unwrap(), port);
+        assert!(!may("0.0.0.0", 80) && !may("::ffff:0.0.0.0", 80) && !may("203.0.113.7", 80));
+        assert!(may("0.0.0.0", 79) && may("0.0.0.0", 81) && may("203.0.113.8", 80));
+        assert!(may("::", 80), "it has no IPv4 address");
     }
 
     #[test]

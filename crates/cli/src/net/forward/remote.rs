@@ -1,13 +1,15 @@
 //! Remote forwarding (-R): the server listens for a client, and the client connects to the targets.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use msctp::Message;
 use msctp_forward::{End, Reason, Rules, Target};
-use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, mpsc};
+use nix::sys::socket::{setsockopt, sockopt};
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 use super::carry::{carry_tcp, reset_when_dropped};
@@ -136,8 +138,9 @@ impl Listeners {
         Self { link, rules, free, connections, name: name.to_owned(), report }
     }
 
-    /// Answers a request. If the rules allow it, accepts connections until the association is over.
-    pub(super) async fn listen(self, number: u16, at: SocketAddr) {
+    /// Answers a request, which has its place until then. If the rules allow it, accepts connections until
+    /// the association is over.
+    pub(super) async fn listen(self, number: u16, at: SocketAddr, request: OwnedSemaphorePermit) {
         let place = Arc::clone(&self.free).try_acquire_owned();
         let bound = match &place {
             Ok(_) => self.bind(at).await,
@@ -149,6 +152,7 @@ impl Listeners {
         };
         // An association that is over ends this task.
         let _ = Service::Forward.send(self.link.association(), &answer).await;
+        drop(request);
         let Ok((listener, at)) = bound else { return };
         let forward = format!("-R of {}", self.name);
         self.report.tell(&Happened::Listening { forward, at });
@@ -160,7 +164,7 @@ impl Listeners {
         if !self.rules.may_listen(at.ip(), at.port()) {
             return Err(format!("no rule of the server's --rules file allows `listen {at}`"));
         }
-        let listener = TcpListener::bind(at).await.map_err(|error| format!("{at}: {}", os_error(&error)))?;
+        let listener = listen_at(at).map_err(|error| format!("{at}: {}", os_error(&error)))?;
         let at = listener.local_addr().unwrap_or(at);
         Ok((listener, at))
     }
@@ -170,8 +174,6 @@ impl Listeners {
         let mut tasks = JoinSet::new();
         loop {
             while tasks.try_join_next().is_some() {}
-            // A connection beyond the limit waits in the system's queue.
-            let Ok(place) = Arc::clone(&self.connections).acquire_owned().await else { return };
             let (stream, from) = match listener.accept().await {
                 Ok((stream, from)) => (stream, from.to_string()),
                 Err(error) => {
@@ -182,6 +184,9 @@ impl Listeners {
                 }
             };
             reset_when_dropped(&stream);
+            // One connection beyond the limit waits here, further ones in the system's queue. A listener
+            // without connections takes no place.
+            let Ok(place) = Arc::clone(&self.connections).acquire_owned().await else { return };
             let (report, target) = (self.report, target.clone());
             match self.link.open(Target::Listener(number)) {
                 Ok(connection) => {
@@ -195,5 +200,35 @@ impl Listeners {
                 Err(end) => report.tell(&Happened::Failed { client: from, target, why: end.to_string() }),
             }
         }
+    }
+}
+
+/// Listens at an address: at `[::]` for IPv6 only, since the rules were asked for no IPv4 address.
+fn listen_at(at: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if at.is_ipv6() { TcpSocket::new_v6()? } else { TcpSocket::new_v4()? };
+    if at.is_ipv6() {
+        setsockopt(&socket, sockopt::Ipv6V6Only, &true)?;
+    }
+    // As `TcpListener::bind` does.
+    socket.set_reuseaddr(true)?;
+    socket.bind(at)?;
+    socket.listen(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_listener_at_every_ipv6_address_takes_no_ipv4_address() {
+        let Ok(listener) = listen_at((Ipv6Addr::UNSPECIFIED, 0).into()) else {
+            assert!(TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).await.is_err(), "this host has no IPv6");
+            return;
+        };
+        let port = listener.local_addr().unwrap().port();
+        assert!(tokio::net::TcpStream::connect((Ipv6Addr::LOCALHOST, port)).await.is_ok());
+        assert!(listen_at((Ipv4Addr::LOCALHOST, port).into()).is_ok(), "the port of IPv4 is free");
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use msctp_forward::{End, Reason};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 
 use crate::system::os_error;
@@ -25,11 +25,19 @@ const RESOLVE: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub(super) struct Resolver {
     names: Arc<Semaphore>,
+    /// Places for datagrams that wait for a name.
+    held: Arc<Semaphore>,
 }
 
 impl Resolver {
     pub(super) fn new() -> Self {
-        Self { names: Arc::new(Semaphore::new(NAMES)) }
+        Self { names: Arc::new(Semaphore::new(NAMES)), held: Arc::new(Semaphore::new(NAMES)) }
+    }
+
+    /// Takes a place for a datagram that waits for a name: all UDP associations of the client hold few of
+    /// them. `None`: all are taken.
+    pub(super) fn hold(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.held).try_acquire_owned().ok()
     }
 
     /// Returns the addresses of a host, a name or an address.

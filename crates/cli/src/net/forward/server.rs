@@ -111,17 +111,19 @@ async fn client(
     let (link, mut opens) = Link::new(association, Role::Server, limits);
     let listeners = Listeners::new(&link, Arc::clone(&rules), limits.connections, &name, report);
     let (requests, mut requested) = mpsc::channel(REQUESTS);
+    let places = Arc::new(Semaphore::new(REQUESTS));
     let resolver = Resolver::new();
     let associations = Arc::new(Semaphore::new(ASSOCIATIONS));
     let greeted = AtomicBool::new(false);
     let mut run = std::pin::pin!(link.run(|message| {
         greeted.store(true, Ordering::Relaxed);
-        match greet(message)?.map(|request| requests.try_send(request)) {
-            Some(Err(_)) => {
-                Err(Failure::Run(format!("more than {REQUESTS} requests for listeners at a time")))
-            }
-            Some(Ok(())) | None => Ok(()),
-        }
+        let Some(request) = greet(message)? else { return Ok(()) };
+        // A request keeps its place until its answer is in the send buffer: a client that reads no answers
+        // must not make tasks wait without limit.
+        let place = Arc::clone(&places).try_acquire_owned().ok();
+        let taken = place.is_some_and(|place| requests.try_send((request, place)).is_ok());
+        let many = || Failure::Run(format!("more than {REQUESTS} requests for listeners at a time"));
+        taken.then_some(()).ok_or_else(many)
     }));
     let mut late = std::pin::pin!(tokio::time::sleep(FIRST_TIMEOUT));
     // Dropped with the association: connections still being made are abandoned.
@@ -142,8 +144,8 @@ async fn client(
                     drop(place);
                 });
             }
-            Some((number, at)) = requested.recv() => {
-                connections.spawn(listeners.clone().listen(number, at));
+            Some(((number, at), place)) = requested.recv() => {
+                connections.spawn(listeners.clone().listen(number, at, place));
             }
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
             () = &mut late, if !late.is_elapsed() && !greeted.load(Ordering::Relaxed) => {

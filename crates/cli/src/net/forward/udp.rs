@@ -1,6 +1,6 @@
 //! UDP datagrams of SOCKS5 (RFC 1928, section 7): [`associate`] at the client, [`relay`] at the server.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -22,15 +22,13 @@ use crate::system::os_error;
 /// UDP associations that a client of the server may have at a time: each has two sockets.
 pub(super) const ASSOCIATIONS: usize = 64;
 
-/// Addresses that a client may exchange datagrams with at a time. The lowest is evicted for a new one.
+/// Addresses that a client may exchange datagrams with at a time. The one that was sent to longest ago is
+/// evicted for a new one.
 const PEERS: usize = 256;
 
 /// Size and lifetime of the cache of a client's resolved names.
 const NAMES: usize = 64;
 const NAME_KEPT: Duration = Duration::from_secs(60);
-
-/// Names that are resolved at a time for a client's datagrams. Further datagrams are dropped meanwhile.
-const RESOLVING: usize = 8;
 
 /// Serves UDP ASSOCIATE until the client closes its TCP connection.
 pub(super) async fn associate(
@@ -46,7 +44,11 @@ pub(super) async fn associate(
     let made = async {
         let connection = open(&Target::Udp, links, timeout).await?;
         let datagrams = connection.datagrams();
-        connection.opened().await?;
+        let mut byte = [0; 1];
+        tokio::select! {
+            opened = connection.opened() => opened?,
+            _ = stream.read(&mut byte) => return Err(End::new(Reason::Reset, "the program closed it")),
+        }
         let failed = |error: io::Error| End::new(Reason::Unreachable, os_error(&error));
         let own = stream.local_addr().map_err(failed)?;
         let socket = UdpSocket::bind(SocketAddr::new(own.ip(), 0)).await.map_err(failed)?;
@@ -79,8 +81,8 @@ pub(super) async fn associate(
                 if Some(from.ip()) != allowed || program.is_some_and(|program| program != from) {
                     continue;
                 }
-                program = Some(from);
                 if let Some((host, port, data)) = parse_datagram(&datagram) {
+                    program = Some(from);
                     sent += data.len() as u64;
                     connection.send_datagram(host, port, datagram.slice_ref(data));
                 }
@@ -105,8 +107,8 @@ struct Relay<'a> {
     v4: UdpSocket,
     /// `None` if the host has no IPv6.
     v6: Option<UdpSocket>,
-    /// Addresses that the client has sent to: only they may answer.
-    peers: BTreeSet<SocketAddr>,
+    /// Addresses that the client has sent to, and when: only they may answer.
+    peers: BTreeMap<SocketAddr, Instant>,
     names: BTreeMap<String, (Instant, Vec<IpAddr>)>,
     sent: u64,
     received: u64,
@@ -139,10 +141,12 @@ pub(super) async fn relay(
                 Some(addresses) => relay.send(&datagram, &addresses).await,
                 None if !rules.may_allow(&datagram.host, datagram.port) => Err(datagram),
                 None => {
-                    if resolving.len() < RESOLVING {
+                    // Without a place it is dropped.
+                    if let Some(place) = resolver.hold() {
                         let resolver = resolver.clone();
                         resolving.spawn(async move {
                             let found = resolver.resolve(&datagram.host).await.unwrap_or_default();
+                            drop(place);
                             (datagram, found)
                         });
                     }
@@ -190,11 +194,17 @@ async fn receive(connection: &Connection, socket: Option<&UdpSocket>) -> io::Res
     }
 }
 
+/// Removes the entry with the earliest time.
+fn remove_oldest<K: Ord + Clone, V>(map: &mut BTreeMap<K, V>, time: impl Fn(&V) -> Instant) {
+    let oldest = map.iter().min_by_key(|(_, value)| time(value)).map(|(key, _)| key.clone());
+    oldest.and_then(|key| map.remove(&key));
+}
+
 impl<'a> Relay<'a> {
     async fn new(rules: &'a Rules) -> io::Result<Self> {
         let v4 = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).await?;
         let v6 = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).await.ok();
-        let (peers, names) = (BTreeSet::new(), BTreeMap::new());
+        let (peers, names) = (BTreeMap::new(), BTreeMap::new());
         Ok(Self { rules, v4, v6, peers, names, sent: 0, received: 0 })
     }
 
@@ -209,8 +219,8 @@ impl<'a> Relay<'a> {
 
     /// Caches the addresses of a name.
     fn keep(&mut self, host: &str, addresses: &[IpAddr]) {
-        if self.names.len() >= NAMES {
-            self.names.pop_first();
+        if self.names.len() >= NAMES && !self.names.contains_key(host) {
+            remove_oldest(&mut self.names, |(since, _)| *since);
         }
         self.names.insert(host.to_owned(), (Instant::now(), addresses.to_vec()));
     }
@@ -221,10 +231,10 @@ impl<'a> Relay<'a> {
         let allowed = |address: &&IpAddr| self.rules.check(host, **address, port) == Verdict::Allowed;
         let Some(address) = addresses.iter().find(allowed) else { return Err(datagram.clone()) };
         let to = SocketAddr::new(address.to_canonical(), port);
-        if self.peers.len() >= PEERS && !self.peers.contains(&to) {
-            self.peers.pop_first();
+        if self.peers.len() >= PEERS && !self.peers.contains_key(&to) {
+            remove_oldest(&mut self.peers, |used| *used);
         }
-        self.peers.insert(to);
+        self.peers.insert(to, Instant::now());
         let socket = if to.is_ipv4() { Some(&self.v4) } else { self.v6.as_ref() };
         if let Some(socket) = socket {
             self.sent += datagram.data.len() as u64;
@@ -237,7 +247,7 @@ impl<'a> Relay<'a> {
     /// Passes an answer on to the client, if it has sent to that address.
     fn answer(&mut self, connection: &Connection, from: SocketAddr, data: Bytes) {
         let from = SocketAddr::new(from.ip().to_canonical(), from.port());
-        if self.peers.contains(&from) {
+        if self.peers.contains_key(&from) {
             self.received += data.len() as u64;
             connection.send_datagram(from.ip().to_string(), from.port(), data);
         }
