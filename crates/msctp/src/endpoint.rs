@@ -294,16 +294,20 @@ fn free_port(state: &mut State, remote: &RemoteAddrs) -> Result<u16, ConnectErro
     Ok(free.ok_or_else(|| none("fewer than 16384 associations to one peer, or another endpoint"))?)
 }
 
-/// Binds the sockets that the options name.
-fn bind_all(options: &EndpointOptions, host: &[LocalAddress]) -> Result<Vec<Socket>, BindError> {
+/// Returns the addresses that the options name, the best first.
+fn addresses_to_bind(options: &EndpointOptions, host: &[LocalAddress]) -> Vec<SocketAddr> {
     let mut wanted: Vec<SocketAddr> = Vec::new();
+    let follows = |local: &LocalAddress| {
+        local.loopback || options.mobility.as_ref().is_none_or(|mobility| mobility.follows(&local.interface))
+    };
     for &address in &options.bind {
         if !address.ip().is_unspecified() {
             wanted.push(address);
             continue;
         }
-        let of_family =
-            host.iter().filter(|local| local.ip.is_ipv4() == address.is_ipv4() && !local.link_local);
+        let of_family = host
+            .iter()
+            .filter(|local| local.ip.is_ipv4() == address.is_ipv4() && !local.link_local && follows(local));
         wanted.extend(of_family.map(|local| SocketAddr::new(local.ip, address.port())));
     }
     if let Some(mobility) = &options.mobility {
@@ -314,9 +318,14 @@ fn bind_all(options: &EndpointOptions, host: &[LocalAddress]) -> Result<Vec<Sock
         };
         wanted.sort_by_key(rank);
     }
+    wanted
+}
+
+/// Binds the sockets that the options name.
+fn bind_all(options: &EndpointOptions, host: &[LocalAddress]) -> Result<Vec<Socket>, BindError> {
     // RFC 6951 §5.1: one port for all sockets, if the first address leaves the choice to the kernel.
     let mut sockets: Vec<Socket> = Vec::new();
-    for mut address in wanted {
+    for mut address in addresses_to_bind(options, host) {
         if sockets.iter().any(|socket| socket.local().ip() == address.ip()) {
             continue;
         }
@@ -344,6 +353,39 @@ fn bind_all(options: &EndpointOptions, host: &[LocalAddress]) -> Result<Vec<Sock
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Mobility;
+
+    #[test]
+    fn an_unspecified_address_covers_only_the_interfaces_that_are_followed() {
+        let host = |interface: &str, ip: &str, loopback| LocalAddress {
+            ip: ip.parse().unwrap(),
+            interface: interface.to_owned(),
+            index: 1,
+            loopback,
+            link_local: false,
+        };
+        let host = [
+            host("lo", "127.0.0.1", true),
+            host("tun0", "10.7.0.2", false),
+            host("wwan0", "10.2.0.1", false),
+            host("wlan0", "10.1.0.1", false),
+        ];
+        let bound = |mobility: Option<Mobility>| {
+            let mut options = EndpointOptions::new(["0.0.0.0:9899".parse().unwrap()]);
+            options.mobility = mobility;
+            let mut bound = addresses_to_bind(&options, &host);
+            bound.retain(|address| !address.ip().is_loopback());
+            bound.iter().map(|address| address.ip().to_string()).collect::<Vec<_>>()
+        };
+        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        assert_eq!(bound(None), ["10.7.0.2", "10.2.0.1", "10.1.0.1"]);
+        let only = |prefixes| bound(Some(Mobility { only: names(prefixes), ..Mobility::default() }));
+        assert_eq!(only(&[]), ["10.1.0.1", "10.7.0.2", "10.2.0.1"], "WLAN first");
+        assert_eq!(only(&["wwan"]), ["10.2.0.1"]);
+        assert!(only(&["eth"]).is_empty());
+        let except = bound(Some(Mobility { except: names(&["tun0"]), ..Mobility::default() }));
+        assert_eq!(except, ["10.1.0.1", "10.2.0.1"]);
+    }
 
     /// Counts the associations that both endpoints look after while `count` are set up, each sends a little
     /// and waits for the acknowledgement, and all end.

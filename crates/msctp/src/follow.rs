@@ -51,7 +51,10 @@ impl State {
                 slot.moves = Some(Box::new(Moves { peer_primary, ..Moves::default() }));
                 self.name_addresses(handle);
             }
-            Event::PathState { .. } | Event::PrimaryChanged { .. } | Event::PathRemoved { .. } => {}
+            Event::PathState { .. }
+            | Event::PrimaryChanged { .. }
+            | Event::PathRemoved { .. }
+            | Event::Protected => {}
             _ => return,
         }
         self.follow(now, handle);

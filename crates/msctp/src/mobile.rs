@@ -102,6 +102,12 @@ impl Default for Mobility {
 }
 
 impl Mobility {
+    /// Returns whether an interface is used at all, by its name.
+    pub(crate) fn follows(&self, interface: &str) -> bool {
+        let named = |begin: &String| interface.starts_with(begin.as_str());
+        (self.only.is_empty() || self.only.iter().any(named)) && !self.except.iter().any(named)
+    }
+
     /// Returns the rank of an interface by its name; 0 is the best.
     pub(crate) fn rank_of(&self, interface: &str) -> usize {
         self.prefer
@@ -165,11 +171,10 @@ impl Follower {
     }
 
     fn wanted(&self, address: &LocalAddress) -> bool {
-        let named = |begin: &String| address.interface.starts_with(begin.as_str());
-        let Mobility { only, except, .. } = &self.options;
-        let interface = (only.is_empty() || only.iter().any(named)) && !except.iter().any(named);
         // A link-local address names another host on the next link.
-        interface && !address.link_local && (self.options.loopback || !address.loopback)
+        self.options.follows(&address.interface)
+            && !address.link_local
+            && (self.options.loopback || !address.loopback)
     }
 
     pub(crate) fn change(&mut self, now: Time, change: Change) -> Vec<Step> {

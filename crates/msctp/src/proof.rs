@@ -63,19 +63,21 @@ impl State {
         let became_protected = !was_protected && keys.is_protected();
         match result {
             Err(error) => self.fail_keys(now, handle, error),
-            Ok(()) if became_protected => self.note_protected(handle),
+            Ok(()) if became_protected => self.note_protected(now, handle),
             Ok(()) => {}
         }
     }
 
     /// Completes the set-up of an association whose peer is authenticated.
-    fn note_protected(&mut self, handle: Handle) {
+    fn note_protected(&mut self, now: Time, handle: Handle) {
         let Some(slot) = self.slots.get_mut(&handle) else { return };
         if matches!(slot.phase, Phase::Connecting) && slot.streams != (0, 0) {
             slot.phase = Phase::Up;
         }
         slot.watchers.wake();
         self.prove(handle);
+        // Before there were keys the core rejected requests to change addresses.
+        self.follow(now, handle);
     }
 
     /// Aborts an association whose key management failed.

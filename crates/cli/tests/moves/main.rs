@@ -218,6 +218,28 @@ fn an_outage_of_every_network_is_reported() {
     assert!(fs::read(arrived).expect("it arrived") == vec![7; 8_000_000]);
 }
 
+/// With TLS the core rejects requests to add addresses until there are keys.
+#[test]
+fn an_encrypted_association_uses_every_network_that_was_there_before_it() {
+    if net::missing().is_some() {
+        return;
+    }
+    let net = Net::new();
+    let (_receiver, file, arrived) = wildcard_receiver("moves-before", &net);
+    fs::write(&file, vec![7; 8_000_000]).expect("written");
+    for name in ["cell0", "wlan0"] {
+        net.carrier(name, true);
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    let sender = spawn(&net.mobile, &["send", file.to_str().expect("UTF-8"), SERVER, "--timeout", "30"]);
+    let sent = finish(sender, Duration::from_secs(60));
+    let errors = String::from_utf8_lossy(&sent.stderr);
+    assert_eq!(sent.status.code(), Some(0), "{errors}");
+    let works = |local: &str| errors.lines().any(|line| line.starts_with(local) && line.ends_with("works"));
+    assert!(works("10.1.0.2") && works("10.2.0.2"), "{errors}");
+    assert!(fs::read(arrived).expect("it arrived") == vec![7; 8_000_000]);
+}
+
 #[test]
 fn a_wildcard_listener_takes_an_address_that_came_later() {
     if net::missing().is_some() {
