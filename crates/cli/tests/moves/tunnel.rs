@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::net::{self, Net, SERVER};
-use super::{Guard, Moments, Move, spawn};
+use super::{Guard, Moments, Move, finish, spawn};
 
 /// A network behind the server.
 const BEHIND: &str = "10.50.0.1";
@@ -64,6 +64,13 @@ fn packets_of_other_programs_survive_moves() {
     let (four, six, behind) = (echo(&net, "10.7.0.1"), echo(&net, "fd07::1"), echo(&net, BEHIND));
     assert!(answers(&net, "10.7.0.2", four, 1380 - 28));
     assert!(answers(&net, "fd07::2", six, 1380 - 48));
+    assert!(answers(&net, "0.0.0.0", behind, 100));
+    // A second tunnel of the host does not take the routes of the first.
+    let second = spawn(&net.mobile, &["tunnel", SERVER, "--route", "10.50.0.0/24", "--timeout", "5"]);
+    let second = finish(second, Duration::from_secs(20));
+    let why = String::from_utf8_lossy(&second.stderr);
+    assert_eq!(second.status.code(), Some(1), "{why}");
+    assert!(why.contains("end the other tunnel or VPN"), "{why}");
     assert!(answers(&net, "0.0.0.0", behind, 100));
     // Packets in fragments.
     assert!(answers(&net, "10.7.0.2", four, 2000));

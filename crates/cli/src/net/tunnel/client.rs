@@ -36,9 +36,15 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         let net = args.net.tuned(tune).without_interface(device.name());
         let mut connected = connect(args, &net, open, None).await?;
         args.peer.keep_address(&connected.association);
+        let (mut had, mut routed) = (Vec::new(), Vec::new());
         loop {
             let Connected { endpoint, association, addresses } = connected;
-            device.configure(&addresses, &routes(args, &addresses))?;
+            device.configure(&addresses, &had)?;
+            had.clone_from(&addresses);
+            let mut missing = routes(args, &addresses);
+            missing.retain(|route| !routed.contains(route));
+            device.add_routes(&missing)?;
+            routed.extend(missing);
             let own: Vec<String> = addresses.iter().map(|own| own.addr().to_string()).collect();
             eprintln!("{}: {}", device.name(), own.join(", "));
             let watched = association.clone();

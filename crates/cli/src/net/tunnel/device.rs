@@ -42,18 +42,38 @@ impl Device {
         &self.name
     }
 
-    /// Replaces the addresses, and routes networks through the device.
-    pub(super) fn configure(&self, addresses: &[IpNet], routes: &[IpNet]) -> Result<(), Failure> {
+    /// Routes networks through the device, which must be up. Fails if another device has such a route: a
+    /// second tunnel would take it from the first one, and remove it at its end.
+    pub(super) fn add_routes(&self, routes: &[IpNet]) -> Result<(), Failure> {
         let name = &self.name;
-        let mut lines = format!("address flush dev {name}\nlink set {name} mtu {MTU} up\n");
+        let lines: String = routes.iter().map(|route| format!("route add {route} dev {name}\n")).collect();
+        self.batch(&lines).map_err(|failure| match failure {
+            Failure::Run(why) if why.contains("File exists") => Failure::Run(format!(
+                "{why}; end the other tunnel or VPN, or give other networks with --route"
+            )),
+            failure => failure,
+        })
+    }
+
+    /// Sets the addresses in place of those `before`.
+    pub(super) fn configure(&self, addresses: &[IpNet], before: &[IpNet]) -> Result<(), Failure> {
+        let name = &self.name;
+        let mut lines = format!("link set {name} mtu {MTU} up\n");
         for address in addresses {
             // No other host is on this link, so duplicate address detection is not needed.
             let nodad = if address.addr().is_ipv6() { " nodad" } else { "" };
-            lines += &format!("address add {address} dev {name}{nodad}\n");
+            lines += &format!("address replace {address} dev {name}{nodad}\n");
         }
-        for route in routes {
-            lines += &format!("route replace {route} dev {name}\n");
+        // Last: the kernel deletes the routes of a device without addresses.
+        for old in before.iter().filter(|old| !addresses.contains(old)) {
+            lines += &format!("address del {old} dev {name}\n");
         }
+        self.batch(&lines)
+    }
+
+    /// Runs commands of `ip`, one per line.
+    fn batch(&self, lines: &str) -> Result<(), Failure> {
+        let name = &self.name;
         let failed = |why: &str| Failure::Run(format!("cannot configure {name} with `ip -batch`: {why}"));
         let started = Command::new("ip")
             .args(["-batch", "-"])
