@@ -272,9 +272,10 @@ impl Controller for DelayBound {
         let known = self.path.base().is_some();
         match self.sample.take() {
             // Karn: data first sent on another path measures no round trip here. Until a sample comes, use
-            // the one of HEARTBEATs.
+            // the one of HEARTBEATs, which the peer may have answered over another path.
             Some(sample) => {
-                self.take_sample(&sample, ack.rtt.or(ack.srtt.filter(|_| !known)), ack.answered_elsewhere);
+                let rtt = ack.rtt.or(ack.srtt.filter(|_| !known));
+                self.take_sample(&sample, rtt, ack.answered_elsewhere || ack.rtt.is_none());
             }
             // Without samples the window grows as in slow start.
             None if !ack.in_fast_recovery && !known => {

@@ -209,6 +209,17 @@ fn a_round_trip_that_a_path_resumed_at_counts_for_four_rounds() {
     assert_eq!(rounds.controller.path.base(), Some(BASE));
 }
 
+/// After a silent failure only retransmissions are acknowledged at first, and the peer may have answered the
+/// HEARTBEATs of the path over a shorter one.
+#[test]
+fn a_round_trip_of_heartbeats_counts_only_until_data_measures_one() {
+    let mut rounds = Rounds::new();
+    rounds.acknowledged(RATE, BASE - ms(20), 0, false, None);
+    assert_eq!(rounds.controller.path.base(), Some(BASE - ms(20)));
+    rounds.round(RATE, ms(0));
+    assert_eq!(rounds.controller.path.base(), Some(BASE));
+}
+
 /// The rate of a limited application says nothing about the path.
 #[test]
 fn an_unused_window_stays() {
