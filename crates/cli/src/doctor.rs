@@ -203,8 +203,9 @@ async fn server(args: &Args, host: &str, open: &Open) -> Result<String, Failure>
     let took = begin.elapsed().as_secs_f64() * 1e3;
     let secured = Secured::of(args.net.security(), &association);
     let path = association.paths().into_iter().find(|path| path.primary);
-    let round_trip =
-        path.and_then(|path| path.srtt).map_or(String::new(), |srtt| format!(", round trip {srtt}"));
+    let round_trip = path
+        .and_then(|path| path.srtt)
+        .map_or(String::new(), |srtt| format!(", round trip {:.1} ms", srtt.as_secs_f64() * 1e3));
     association.abort("this was `msctp doctor`");
     Ok(format!("{host} answers over UDP: connected in {took:.0} ms{round_trip}, {secured}"))
 }
