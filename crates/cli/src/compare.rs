@@ -12,8 +12,9 @@ use crate::sweep::{How, carry_out};
 /// Compare all handover policies on the papers' handovers.
 ///
 /// Every policy runs every handover with the same seeds. Its regret is the throughput lost in the 5 s
-/// after the switch against an oracle that knows the available bandwidth of the new path. It is the sweep
-/// scenarios/compare/policies.toml, and resumes as one.
+/// after the switch against an oracle that knows the available bandwidth of the new path. A second table has
+/// the share of the physical optimum that it used, and the harm to other traffic beside one CUBIC flow. It is
+/// the sweep scenarios/compare/policies.toml, and resumes as one.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

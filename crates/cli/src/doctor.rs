@@ -174,7 +174,7 @@ fn addresses(net: &NetArgs) -> Result<String, String> {
     let every: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
     let mut found: Vec<IpAddr> = every
         .into_iter()
-        .filter_map(|any| net.client(any, None).ok())
+        .filter_map(|any| net.client(any, None, None).ok())
         .flat_map(|endpoint| endpoint.local_addresses())
         .map(|address| address.ip())
         .collect();

@@ -87,6 +87,10 @@ enum Command {
     #[cfg(feature = "net")]
     Recv(net::recv::Args),
     #[cfg(feature = "net")]
+    Status(net::status::Args),
+    #[cfg(feature = "net")]
+    Top(net::top::Args),
+    #[cfg(feature = "net")]
     Identity(identity::Args),
     #[cfg(feature = "net")]
     Decrypt(decrypt::Args),
@@ -130,6 +134,8 @@ impl std::fmt::Display for Failure {
 /// Returns the arguments of the program.
 fn program() -> clap::Command {
     Cli::command().mut_subcommands(|subcommand| {
+        #[cfg(feature = "net")]
+        let subcommand = net::config_file::add(subcommand);
         // A subcommand's --version is that of the program, and says so.
         subcommand.display_name("msctp").mut_args(|argument| {
             // A negative number gets the error about its range, not one about an unknown flag.
@@ -139,11 +145,58 @@ fn program() -> clap::Command {
     })
 }
 
+/// Why the arguments cannot be used.
+enum Unusable {
+    /// The command line, or a request for help.
+    Usage(clap::Error),
+    /// The file of --config.
+    #[cfg_attr(not(feature = "net"), expect(dead_code, reason = "only commands for networks have the file"))]
+    File(Failure),
+}
+
+/// Parses the arguments of this process, and of its configuration file.
+fn parse() -> Result<Cli, Unusable> {
+    let (mut program, arguments) = (program(), std::env::args_os().collect());
+    #[cfg(feature = "net")]
+    let arguments = net::config_file::expand(&program, arguments).map_err(Unusable::File)?;
+    let matches = program.try_get_matches_from_mut::<Vec<_>, _>(arguments).map_err(Unusable::Usage)?;
+    Cli::from_arg_matches(&matches).map_err(|error| Unusable::Usage(error.format(&mut program)))
+}
+
+/// Returns the arguments of `serve`, with the file of --config as it is now.
+#[cfg(feature = "net")]
+fn serve_arguments() -> Result<net::serve::Args, Failure> {
+    let cli = parse().map_err(|unusable| match unusable {
+        Unusable::Usage(error) => {
+            let text = error.to_string();
+            let first = text.split("\n\n").next().unwrap_or_default();
+            Failure::Input(first.split_whitespace().collect::<Vec<_>>().join(" "))
+        }
+        Unusable::File(failure) => failure,
+    })?;
+    match cli.command {
+        Command::Serve(args) => Ok(args),
+        _ => Err(Failure::Input("this process is no `msctp serve`".to_owned())),
+    }
+}
+
 fn main() -> ExitCode {
-    let mut program = program();
-    let arguments = program.get_matches_mut();
-    let cli = Cli::from_arg_matches(&arguments).unwrap_or_else(|error| error.format(&mut program).exit());
-    let result = match cli.command {
+    let result = match parse() {
+        Ok(cli) => run(cli),
+        Err(Unusable::Usage(error)) => error.exit(),
+        Err(Unusable::File(failure)) => Err(failure),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("msctp: {failure}");
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<(), Failure> {
+    match cli.command {
         Command::Sim(args) => sim::run(&args),
         #[cfg(target_os = "linux")]
         Command::Emulate(args) => emulate::run(&args),
@@ -171,6 +224,10 @@ fn main() -> ExitCode {
         #[cfg(feature = "net")]
         Command::Recv(args) => net::recv::run(&args),
         #[cfg(feature = "net")]
+        Command::Status(args) => net::status::run(&args),
+        #[cfg(feature = "net")]
+        Command::Top(args) => net::top::run(&args),
+        #[cfg(feature = "net")]
         Command::Identity(args) => identity::run(&args),
         #[cfg(feature = "net")]
         Command::Decrypt(args) => decrypt::run(&args),
@@ -178,12 +235,5 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("msctp: {failure}");
-            ExitCode::from(failure.exit_code())
-        }
     }
 }

@@ -2,8 +2,7 @@
 
 use std::io;
 
-use msctp_experiments::metrics::{METRICS, Metric, Subject, When};
-use serde::Serialize;
+use msctp_experiments::metrics::{Entry, METRICS, Metric, Subject, When};
 
 use crate::Failure;
 use crate::running::print;
@@ -26,35 +25,9 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// A metric in JSON.
-#[derive(Serialize)]
-struct Entry {
-    name: &'static str,
-    unit: &'static str,
-    /// Kind of thing that `:SUBJECT` names; empty: the metric has no subject.
-    subject: &'static str,
-    /// `never`, `instant` (required) or `range` (optional).
-    time: &'static str,
-    /// The x axis of a curve; empty: the metric is a number.
-    x: &'static str,
-    meaning: &'static str,
-}
-
-impl Entry {
-    fn of(metric: &'static Metric) -> Self {
-        let time = match metric.when {
-            When::Never => "never",
-            When::Instant => "instant",
-            When::Range => "range",
-        };
-        let Metric { name, unit, subject, meaning, .. } = metric;
-        Self { name, unit: unit.symbol(), subject: subject.word(), time, x: metric.x(), meaning }
-    }
-}
-
 /// Prints the list.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let entries: Vec<Entry> = METRICS.iter().map(Entry::of).collect();
+    let entries: Vec<Entry> = METRICS.iter().map(Metric::entry).collect();
     print(|out| {
         if args.json {
             return serde_json::to_writer_pretty(&mut *out, &entries)

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use msctp_experiments::input::ScenarioText;
 use msctp_experiments::topology;
 use msctp_experiments::words::counted;
 use msctp_sim::Simulation;
@@ -10,7 +11,7 @@ use msctp_sim::scenario::{Scenario, keys};
 use crate::Failure;
 use crate::output::Output;
 use crate::running::print;
-use crate::sim::{Source, warn_of_unused};
+use crate::sim::warn_of_unused;
 
 /// Check or draw a scenario file, or explain its keys.
 #[derive(clap::Args)]
@@ -105,10 +106,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 /// Reads a scenario, and builds its simulation to check the rest.
 fn read(of: &Of) -> Result<Scenario, Failure> {
-    let source = Source::read(&of.scenario)?;
-    let open = |name: &str| source.open(name);
-    let scenario = Scenario::from_toml_and_files(&source.text, &source.file, &of.set, &open)
-        .map_err(|e| Failure::Input(e.to_string()))?;
+    let source = ScenarioText::read(&of.scenario).map_err(Failure::Input)?;
+    let scenario = source.scenario(&of.set).map_err(|e| Failure::Input(e.to_string()))?;
     Simulation::new(&scenario, None).map_err(|e| Failure::Input(format!("{}: {e}", source.file)))?;
     Ok(scenario)
 }

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use msctp_experiments::metrics::{INTERVAL, Results, Wanted};
+use msctp_experiments::input::ScenarioText;
+use msctp_experiments::metrics::{INTERVAL, Results, Wanted, enable_series};
 use msctp_sim::scenario::Scenario;
 use msctp_sim::{Series, Simulation};
 use msctp_units::{Span, Time};
@@ -15,7 +16,7 @@ use msctp_units::{Span, Time};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::running::print;
-use crate::system::{cannot_write, read_text};
+use crate::system::cannot_write;
 use crate::{Failure, sim_text};
 
 /// Simulate a scenario in virtual time and print a summary.
@@ -32,6 +33,7 @@ Examples:
   msctp sim scenarios/handover.toml --metric handover.gap --metric path.cwnd@31s
   msctp sim scenarios/handover.toml --series plots --hash
   msctp sim scenarios/handover.toml --events events.jsonl && jq -c 'select(.event == \"primary\")' events.jsonl
+  msctp sim scenarios/handover.toml --qlog handover.sqlog
 
 Output files are complete when they appear, at the end of the run. Until then an existing file of that name stays. \
 A signal ends the run early and writes them too.
@@ -59,6 +61,10 @@ pub(crate) struct Args {
     /// handover decisions (docs/events.md).
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
+    /// Write the associations' events to this file (.sqlog) as qlog, which qvis and other viewers draw
+    /// (docs/events.md).
+    #[arg(long, value_name = "FILE")]
+    qlog: Option<PathBuf>,
     /// Print the summary as JSON.
     #[arg(long)]
     json: bool,
@@ -74,21 +80,14 @@ pub(crate) struct Args {
     series: Option<PathBuf>,
 }
 
-/// Number of pieces of a run. Between them the progress bar moves and a signal takes effect.
-const PIECES: u64 = 1000;
-
 /// Reads the scenario, simulates it and prints the summary.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let source = Source::read(&args.scenario)?;
-    let mut scenario =
-        Scenario::from_toml_and_files(&source.text, &source.file, &args.set, &|name| source.open(name))
-            .map_err(|e| Failure::Input(e.to_string()))?;
+    let source = ScenarioText::read(&args.scenario).map_err(Failure::Input)?;
+    let mut scenario = source.scenario(&args.set).map_err(|e| Failure::Input(e.to_string()))?;
     scenario.probes.throughput.get_or_insert(INTERVAL);
-    scenario.probes.trace |= args.events.is_some();
+    scenario.probes.trace |= args.events.is_some() || args.qlog.is_some();
     if args.series.is_some() {
-        scenario.probes.trace = true;
-        scenario.probes.messages = true;
-        scenario.probes.queues.get_or_insert(INTERVAL);
+        enable_series(&mut scenario);
     }
     let wanted = metrics(args, &mut scenario)?;
     warn_of_unused(&scenario);
@@ -170,6 +169,7 @@ pub(crate) fn warn_of_unused(scenario: &Scenario) {
 struct Outputs {
     pcap: Option<Output>,
     events: Option<Output>,
+    qlog: Option<Output>,
     series: Option<SeriesFiles>,
 }
 
@@ -179,6 +179,7 @@ impl Outputs {
         let outputs = Self {
             pcap: Output::open_optional("--pcap", args.pcap.as_deref())?,
             events: Output::open_optional("--events", args.events.as_deref())?,
+            qlog: Output::open_optional("--qlog", args.qlog.as_deref())?,
             series: args.series.as_deref().map(|dir| SeriesFiles::open(dir, &SERIES)).transpose()?,
         };
         if let Some(pcap) = &outputs.pcap {
@@ -189,6 +190,9 @@ impl Outputs {
         }
         if let Some(events) = &outputs.events {
             simulation.write_events(Box::new(events.writer()?));
+        }
+        if let Some(qlog) = &outputs.qlog {
+            simulation.write_qlog(&args.scenario.display().to_string(), Box::new(qlog.writer()?));
         }
         Ok(outputs)
     }
@@ -202,32 +206,10 @@ impl Outputs {
         };
         let pcap = finish(self.pcap, simulation.finish());
         let events = finish(self.events, simulation.finish_events());
+        let qlog = finish(self.qlog, simulation.finish_qlog());
         let series = simulation.into_series();
         let written = self.series.map_or(Ok(()), |files| files.write(&series));
-        (pcap.and(events).and(written), series)
-    }
-}
-
-/// A scenario file, read.
-pub(crate) struct Source {
-    /// Its path, for errors.
-    pub(crate) file: String,
-    pub(crate) text: String,
-    folder: PathBuf,
-}
-
-impl Source {
-    /// Reads the scenario file.
-    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let file = path.display().to_string();
-        let text = read_text(&file, path)?;
-        Ok(Self { file, text, folder: path.parent().unwrap_or_else(|| Path::new("")).to_owned() })
-    }
-
-    /// Reads a file that the scenario names by a path relative to its own folder.
-    pub(crate) fn open(&self, name: &str) -> Result<String, String> {
-        let path = self.folder.join(name);
-        read_text(path.display(), &path).map_err(|failure| failure.to_string())
+        (pcap.and(events).and(qlog).and(written), series)
     }
 }
 
@@ -246,22 +228,23 @@ pub(crate) fn positive(text: &str) -> Result<Span, String> {
 
 /// Runs to `end` or until `stop`. Returns whether it reached `end`.
 fn run_in_pieces(simulation: &mut Simulation, end: Time, stop: &AtomicBool) -> bool {
-    let bar = if io::stderr().is_terminal() { ProgressBar::new(PIECES) } else { ProgressBar::hidden() };
+    let bar =
+        if io::stderr().is_terminal() { ProgressBar::new(Simulation::PIECES) } else { ProgressBar::hidden() };
     bar.set_style(
         ProgressStyle::with_template("{bar:40} {percent}% of {msg}, {eta} left")
             .unwrap_or_else(|_| ProgressStyle::default_bar()),
     );
     bar.set_message(format!("{}", end.since(Time::ZERO)));
-    for piece in 1..=PIECES {
-        if stop.load(Ordering::Relaxed) {
-            bar.abandon();
-            return false;
-        }
-        simulation.run_until(Time::ZERO + end.since(Time::ZERO).mul_ratio(piece, PIECES));
+    let complete = simulation.run_in_pieces(end, |piece| {
         bar.set_position(piece);
+        !stop.load(Ordering::Relaxed)
+    });
+    if complete {
+        bar.finish_and_clear();
+    } else {
+        bar.abandon();
     }
-    bar.finish_and_clear();
-    true
+    complete
 }
 
 /// A time series file and the function that writes it.

@@ -24,9 +24,9 @@ use crate::system::read_text;
 Examples:
   msctp sweep scenarios/sweeps/walk.toml --quick
   msctp sweep walk.toml --out report
-  msctp sweep walk.toml --json | jq '.claims[] | {id, verdict}'
+  msctp sweep walk.toml --json | jq '.claims[] | {id, grade, effect}'
 
-Exit codes: 0 every run completed, whatever the verdicts, 1 a run failed, 2 invalid arguments or file, 130 Ctrl-C, \
+Exit codes: 0 every run completed, whatever the grades, 1 a run failed, 2 invalid arguments or file, 130 Ctrl-C, \
 143 SIGTERM.")]
 pub(crate) struct Args {
     /// The sweep file (TOML).

@@ -1,58 +1,14 @@
-//! Errors of the operating system in the user's words: the operation, its object, the cause, the remedy.
+//! Errors of the operating system in the user's words, as failures of the command.
 
 use std::fmt::Display;
-use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+#[cfg(feature = "net")]
+use std::io::ErrorKind;
 use std::path::Path;
 
+use msctp_experiments::input;
+pub(crate) use msctp_experiments::input::{cannot_read, cannot_write, os_error, without_number};
+
 use crate::Failure;
-
-/// The longest input file in bytes: `/dev/zero` is rejected instead of filling the memory.
-const MAX_INPUT: u64 = 64 << 20;
-
-/// Formats an error of the operating system without its number.
-pub(crate) fn os_error(error: &io::Error) -> String {
-    without_number(&error.to_string())
-}
-
-/// Removes the number of an operating system's error from a message.
-pub(crate) fn without_number(message: &str) -> String {
-    let mut out = String::with_capacity(message.len());
-    let mut rest = message;
-    while let Some((before, after)) = rest.split_once(" (os error ") {
-        let end = after.find(')').filter(|&end| after[..end].bytes().all(|byte| byte.is_ascii_digit()));
-        let Some(end) = end else { break };
-        out.push_str(before);
-        rest = &after[end + 1..];
-    }
-    out + rest
-}
-
-/// Describes a file that cannot be read: `what` is the path, after its flag if it has one.
-pub(crate) fn cannot_read(what: impl Display, error: &io::Error) -> String {
-    let remedy = match error.kind() {
-        ErrorKind::NotFound => "; want the path of a file",
-        ErrorKind::PermissionDenied => "; want a file that you may read",
-        ErrorKind::IsADirectory => "; want a file",
-        ErrorKind::InvalidData => "; want a text file",
-        _ => "",
-    };
-    format!("cannot read {what}: {}{remedy}", os_error(error))
-}
-
-/// Describes a file or folder that cannot be written: `what` is the path, after its flag if it has one.
-pub(crate) fn cannot_write(what: impl Display, error: &io::Error) -> String {
-    let remedy = match error.kind() {
-        ErrorKind::NotFound => "; make its folder first, or name another",
-        ErrorKind::NotADirectory | ErrorKind::AlreadyExists => "; want a path in a folder",
-        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "; name a place where you may write",
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-            "; make room, or name another place"
-        }
-        _ => "",
-    };
-    format!("cannot write {what}: {}{remedy}", os_error(error))
-}
 
 /// Returns whether there is no such file. A file that may not be read, and a link to an absent file, are not
 /// absent: reading them gives an error.
@@ -63,57 +19,10 @@ pub(crate) fn is_absent(path: &Path) -> bool {
 
 /// Reads an input file; `what` names it in errors.
 pub(crate) fn read(what: impl Display, path: &Path) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(MAX_INPUT + 1).read_to_end(&mut bytes))
-        .map_err(|error| Failure::Input(cannot_read(&what, &error)))?;
-    if bytes.len() as u64 > MAX_INPUT {
-        let most = MAX_INPUT >> 20;
-        return Err(Failure::Input(format!(
-            "cannot read {what}: longer than {most} MiB; want a smaller file"
-        )));
-    }
-    Ok(bytes)
+    input::read(what, path).map_err(Failure::Input)
 }
 
 /// Reads a text file; `what` names it in errors.
 pub(crate) fn read_text(what: impl Display, path: &Path) -> Result<String, Failure> {
-    let bytes = read(&what, path)?;
-    String::from_utf8(bytes)
-        .map_err(|_| Failure::Input(format!("cannot read {what}: not UTF-8; want a text file")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn system_errors_lose_their_number() {
-        let error = io::Error::from_raw_os_error(21);
-        assert_eq!(os_error(&error), "Is a directory");
-        assert_eq!(os_error(&io::Error::other("no number")), "no number");
-        assert_eq!(
-            without_number("a: No such file or directory (os error 2); b (os error x)"),
-            "a: No such file or directory; b (os error x)"
-        );
-    }
-
-    #[test]
-    fn errors_name_the_operation_and_the_remedy() {
-        let error = io::Error::from_raw_os_error(13);
-        assert_eq!(
-            cannot_read("x", &error),
-            "cannot read x: Permission denied; want a file that you may read"
-        );
-        assert_eq!(
-            cannot_write("--pcap x", &error),
-            "cannot write --pcap x: Permission denied; name a place where you may write"
-        );
-    }
-
-    #[test]
-    fn an_endless_input_is_refused() {
-        let refused = read_text("--key /dev/zero", Path::new("/dev/zero")).unwrap_err().to_string();
-        assert_eq!(refused, "cannot read --key /dev/zero: longer than 64 MiB; want a smaller file");
-    }
+    input::read_text(what, path).map_err(Failure::Input)
 }

@@ -289,6 +289,34 @@ fn a_file_arrives_whole_and_an_interrupted_transfer_resumes() {
 }
 
 #[test]
+fn both_ends_of_a_transfer_write_a_qlog() {
+    let folder = folder("net-qlog");
+    let (file, out) = (folder.join("a file"), folder.join("out"));
+    fs::create_dir(&out).unwrap();
+    fs::write(&file, vec![7; 100_000]).unwrap();
+    let logs = ["client", "server"].map(|side| folder.join(format!("{side}.sqlog")).display().to_string());
+    let out = out.to_str().unwrap();
+    let server =
+        Server::start(&["recv", "--out", out, "--once", "--bind", "127.0.0.1:0", "--qlog", &logs[1]]);
+    let output = run(&["send", file.to_str().unwrap(), &server.at, "--qlog", &logs[0]]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let (code, _, errors) = server.output();
+    assert_eq!(code, Some(0), "{errors}");
+    for (log, side) in logs.iter().zip(["client", "server"]) {
+        let text = fs::read_to_string(log).unwrap();
+        let records: Vec<serde_json::Value> =
+            text.split('\u{1e}').skip(1).map(|record| serde_json::from_str(record).expect(record)).collect();
+        assert_eq!(records[0]["trace"]["vantage_point"]["type"], side);
+        for name in ["transport:packet_sent", "transport:packet_received", "recovery:metrics_updated"] {
+            assert!(records.iter().any(|record| record["name"] == name), "no {name} in {log}");
+        }
+        let times: Vec<f64> = records[1..].iter().map(|record| record["time"].as_f64().unwrap()).collect();
+        assert!(times.is_sorted(), "{log}");
+        assert_eq!(records[1]["group_id"], "1.0");
+    }
+}
+
+#[test]
 fn a_receiver_refuses_to_overwrite_and_a_wrong_part_is_thrown_away() {
     let folder = folder("net-refuse");
     let (file, out) = (folder.join("x"), folder.join("out"));

@@ -215,6 +215,18 @@ fn a_client_of_another_service_gets_an_error_that_names_it() {
 }
 
 #[test]
+fn a_connect_that_sends_nothing_to_another_service_gets_an_error_that_names_it() {
+    let server = Server::start(&["serve", "--allow", "localhost:22", LOOPBACK[0], LOOPBACK[1]]);
+    let mut child = msctp(&["connect", &server.at]).stdin(Stdio::piped()).spawn().unwrap();
+    let input = child.stdin.take();
+    let output = finish(child);
+    drop(input);
+    assert_eq!(output.status.code(), Some(1));
+    let words = "this is `msctp serve --allow`, and it received nothing for 15 s; `msctp connect` wants `msctp serve`";
+    assert!(stderr(&output).contains(words), "{}", stderr(&output));
+}
+
+#[test]
 fn a_busy_perf_server_rejects_another_client() {
     let server = Server::start(&["perf", "--server", LOOPBACK[0], LOOPBACK[1]]);
     let mut first = msctp(&["perf", &server.at, "--time", "600", "--interval", "0.1"]).spawn().unwrap();

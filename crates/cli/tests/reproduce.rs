@@ -41,8 +41,14 @@ fn the_report_is_whole_repeats_and_does_not_depend_on_threads() {
     for (claim, number) in claims.iter().zip(1..) {
         assert_eq!(claim["id"], format!("KK{number}"));
         assert_eq!(claim["paper"], "kim-koh");
-        for key in ["statement", "measured", "verdict"] {
+        for key in ["statement", "measured", "grade"] {
             assert!(!claim[key].as_str().unwrap().is_empty(), "{key} of {}", claim["id"]);
+        }
+        let effects =
+            claim["judgements"][0]["checks"].as_array().unwrap().iter().map(|check| &check["effect"]);
+        for effect in effects.filter(|effect| !effect.is_null()) {
+            assert!(effect["interval"][0].as_f64() <= effect["effect"].as_f64(), "{effect}");
+            assert!(effect["seeds"].as_u64() > Some(1), "{effect}");
         }
     }
 
@@ -216,5 +222,42 @@ fn wrong_arguments_are_refused_with_code_2() {
         let done = msctp(dir.path(), arguments);
         assert_eq!(done.status.code(), Some(2), "{arguments:?}: {}", text(&done.stderr));
         assert!(!done.stderr.is_empty());
+    }
+}
+
+#[test]
+fn an_atlas_says_the_share_and_repeats_on_any_number_of_threads() {
+    let atlas = |threads: &str| {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("atlas");
+        let done = msctp(
+            dir.path(),
+            &[
+                "reproduce",
+                "fu-atiquzzaman",
+                "--atlas",
+                "--quick",
+                "--threads",
+                threads,
+                "--out",
+                out.to_str().unwrap(),
+            ],
+        );
+        assert!(done.status.success(), "{}", text(&done.stderr));
+        let said = text(&done.stdout);
+        assert!(said.contains("FA4 is reproduced at "), "{said}");
+        assert!(out.join("fa4.svg").exists(), "no map of FA4");
+        read(&out.join("atlas.json"))
+    };
+    let once = atlas("1");
+    assert_eq!(once, atlas("2"));
+
+    let claims: Value = serde_json::from_str(&once).unwrap();
+    let claims = claims.as_array().unwrap();
+    assert_eq!(claims.len(), 1);
+    for claim in claims {
+        let share = claim["share_of_box"].as_f64().expect("a share");
+        assert!(claim["interval"][0].as_f64().unwrap() <= share, "{claim}");
+        assert!(share <= claim["interval"][1].as_f64().unwrap(), "{claim}");
     }
 }

@@ -139,6 +139,7 @@ fn an_output_that_cannot_be_written_is_refused_before_the_run_by_its_flag() {
     for (flag, place, why) in [
         ("--pcap", "/nowhere/file.pcapng", missing),
         ("--events", "/nowhere/file.jsonl", missing),
+        ("--qlog", "/nowhere/file.sqlog", missing),
         ("--series", "/dev/null", "File exists; want a path in a folder\n"),
         ("--series", "/proc/series", missing),
     ] {
@@ -158,11 +159,14 @@ fn a_signal_leaves_a_valid_capture_and_its_exit_code() {
     for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
         let file = temporary(&format!("interrupted{signal}.pcapng"));
         std::fs::write(&file, "old").expect("written");
+        let qlog = temporary(&format!("interrupted{signal}.sqlog"));
         let child = Command::new(env!("CARGO_BIN_EXE_msctp"))
             .arg("sim")
             .arg(scenario("bulk-wlan.toml"))
             .args(["--set", "duration=1000000s", "--pcap-link", "wlan/reverse", "--pcap"])
             .arg(&file)
+            .arg("--qlog")
+            .arg(&qlog)
             .stdout(std::process::Stdio::piped())
             .stderr(std::process::Stdio::piped())
             .spawn()
@@ -183,6 +187,11 @@ fn a_signal_leaves_a_valid_capture_and_its_exit_code() {
         assert!(text(&out.stdout).starts_with("bulk-wlan: "), "{}", text(&out.stdout));
         assert!(!part.exists());
         assert_whole_capture(&std::fs::read(file).expect("written"));
+        let log = std::fs::read_to_string(qlog).expect("written");
+        assert!(log.ends_with('\n') && log.matches('\u{1e}').count() > 1000, "{} bytes", log.len());
+        for record in log.split('\u{1e}').skip(1) {
+            serde_json::from_str::<serde_json::Value>(record).expect(record);
+        }
     }
 }
 

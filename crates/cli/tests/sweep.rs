@@ -40,12 +40,13 @@ fn tutorial() -> String {
     block.expect("a block of TOML").to_owned()
 }
 
-/// Replaces numbers and verdicts, which change with the core: the tutorial shows those of its day.
+/// Replaces numbers and grades, which change with the core: the tutorial shows those of its day.
 fn without_results(line: &str) -> String {
-    let line = ["HOLDS", "DOES NOT HOLD", "NOT JUDGED"].iter().fold(line.to_owned(), |line, verdict| {
-        if line.trim_start().starts_with(verdict) { line.replacen(verdict, "VERDICT", 1) } else { line }
+    let grades = ["HOLDS", "DIRECTION AGREES, UNRESOLVED", "NO EFFECT", "CONTRADICTED", "NOT DECIDED"];
+    let line = grades.iter().fold(line.to_owned(), |line, grade| {
+        if line.trim_start().starts_with(grade) { line.replacen(grade, "GRADE", 1) } else { line }
     });
-    let words = line.split_whitespace().filter(|word| !["+", "-", "±"].contains(word));
+    let words = line.split_whitespace().filter(|word| !["✓", "~", "=", "✗", "–", "±"].contains(word));
     let number = |word: &str| word.contains(|c: char| c.is_ascii_digit()) && !word.starts_with('T');
     words.map(|word| if number(word) { "N" } else { word }).collect::<Vec<_>>().join(" ")
 }

@@ -5,7 +5,8 @@
 
 use msctp_units::{Rate, Time};
 
-use crate::controller::{Ack, Controller, ControllerConfig, Loss, LossKind, StartState, Window};
+use crate::careful_resume::{CarefulResume, Resumed};
+use crate::controller::{Ack, Controller, ControllerConfig, Loss, LossKind, Measured, StartState, Window};
 use crate::precise::Precise;
 use crate::slow_start::SlowStart;
 
@@ -71,6 +72,8 @@ pub struct Composed<A: WindowAdjustment> {
     after_timeout: bool,
     /// The state to restore after a spurious timeout.
     before_timeout: Option<State<A>>,
+    /// A jump that is not validated yet.
+    resume: Option<CarefulResume>,
 }
 
 #[derive(Clone, Debug)]
@@ -110,6 +113,7 @@ impl<A: WindowAdjustment> Composed<A> {
             initial: true,
             after_timeout: false,
             before_timeout: None,
+            resume: None,
         }
     }
 
@@ -144,6 +148,32 @@ impl<A: WindowAdjustment> Composed<A> {
         self.state.adjustment.reduce(loss, loss.flight_size.min(cwnd), cwnd)
     }
 
+    /// Leaves Safe Retreat with PipeSize `pipe_size`, in bytes.
+    ///
+    /// RFC 9959: ssthresh is no larger than PipeSize times Beta, the controller's factor after a loss.
+    fn retreated(&mut self, now: Time, pipe_size: u64) {
+        let loss = Loss { now, kind: LossKind::Gap, flight_size: pipe_size };
+        self.state.ssthresh = self.state.adjustment.reduce(&loss, pipe_size, pipe_size).max(self.packets(2));
+    }
+
+    /// Handles a loss or mark while a jump is not validated.
+    fn retreat(&mut self, mut resume: CarefulResume, loss: &Loss) {
+        let least = self.packets(1);
+        let cwnd = resume.on_congestion(loss.flight_size).clamp(least, self.state.cwnd.bytes());
+        self.state.cwnd = Precise::new(cwnd);
+        self.state.ssthresh = cwnd;
+        self.before_timeout = None;
+        self.pacing_rate = None;
+        match loss.kind {
+            LossKind::Gap | LossKind::Ecn => self.resume = Some(resume),
+            LossKind::Timeout => {
+                self.retreated(loss.now, resume.pipe_size());
+                self.state.cwnd = Precise::new(least);
+                self.after_timeout = true;
+            }
+        }
+    }
+
     fn packets(&self, packets: u64) -> u64 {
         self.config.pmdcs.saturating_mul(packets)
     }
@@ -172,7 +202,16 @@ impl<A: WindowAdjustment> Controller for Composed<A> {
         }
         self.initial = false;
         self.after_timeout = false;
-        self.pacing_rate = None;
+        match CarefulResume::on_ack(&mut self.resume, ack) {
+            Resumed::Hold => return,
+            Resumed::Set(cwnd) => {
+                self.state.cwnd = Precise::new(cwnd.max(self.config.pmdcs));
+                self.pacing_rate = None;
+                return;
+            }
+            Resumed::Grow => self.pacing_rate = None,
+            Resumed::Retreated(pipe_size) => self.retreated(ack.now, pipe_size),
+        }
         if ack.in_fast_recovery {
             return;
         }
@@ -191,6 +230,11 @@ impl<A: WindowAdjustment> Controller for Composed<A> {
 
     fn on_loss(&mut self, loss: &Loss) {
         self.initial = false;
+        if let Some(resume) = self.resume.take() {
+            self.retreat(resume, loss);
+            self.state.slow_start.on_loss(loss.kind);
+            return;
+        }
         let floor = self.packets(2);
         match loss.kind {
             LossKind::Gap | LossKind::Ecn => {
@@ -222,8 +266,11 @@ impl<A: WindowAdjustment> Controller for Composed<A> {
         self.state.slow_start.on_loss(loss.kind);
     }
 
-    fn on_recovery_exit(&mut self, _now: Time) {
+    fn on_recovery_exit(&mut self, now: Time) {
         // RFC 5681 §3.2 (6): cwnd is ssthresh, where on_loss put it.
+        if let Some(pipe_size) = CarefulResume::on_recovery_exit(&mut self.resume) {
+            self.retreated(now, pipe_size);
+        }
     }
 
     fn on_spurious_timeout(&mut self, _now: Time) {
@@ -240,6 +287,7 @@ impl<A: WindowAdjustment> Controller for Composed<A> {
             self.state.cwnd = restart;
             self.state.adjustment.restart();
             self.before_timeout = None;
+            self.resume = None;
         }
     }
 
@@ -253,12 +301,19 @@ impl<A: WindowAdjustment> Controller for Composed<A> {
         self.initial = false;
     }
 
+    fn resume(&mut self, measured: &Measured, flight_size: u64) {
+        let (resume, start) = CarefulResume::jump(measured, flight_size, self.config.initial_cwnd());
+        self.start(&start);
+        self.resume = resume;
+    }
+
     fn adjust(&mut self, cwnd: u64, ssthresh: u64) {
         self.state.cwnd = Precise::new(cwnd.max(self.config.pmdcs));
         self.state.ssthresh = ssthresh;
         // The history of the old window does not apply to this one.
         self.state.adjustment.restart();
         self.before_timeout = None;
+        self.resume = None;
         self.initial = false;
     }
 

@@ -87,12 +87,13 @@ pub trait Controller: fmt::Debug + Send {
 
     /// Restarts the path at a bandwidth that was just measured, without searching for it (RFC 9959).
     ///
-    /// The first window is paced and covers one round trip. The measurement is not trusted further: a loss,
-    /// or what the first round trip delivers, replaces it. By default the window and threshold are the
-    /// bandwidth-delay product.
-    fn resume(&mut self, measured: &Measured) {
-        let cwnd = measured.bandwidth.bytes_in(measured.rtt_min);
-        self.start(&StartState { cwnd, ssthresh: Some(cwnd), pacing_rate: Some(measured.bandwidth) });
+    /// `flight_size`: bytes in flight on the path. The first window is paced and covers one round trip. The
+    /// measurement is not trusted further: a loss, or what the first round trip delivers, replaces it. By
+    /// default the window is half of the bandwidth-delay product, which is the threshold.
+    fn resume(&mut self, measured: &Measured, _flight_size: u64) {
+        let saved_cwnd = measured.bandwidth.bytes_in(measured.rtt_min);
+        let pacing_rate = Some(measured.bandwidth.mul_ratio(1, 2));
+        self.start(&StartState { cwnd: saved_cwnd / 2, ssthresh: Some(saved_cwnd), pacing_rate });
     }
 
     /// Sets window and threshold of a running path; recovery, back-off and idle time are kept.
@@ -253,9 +254,9 @@ pub enum InitialWindow {
     /// §7.2.1).
     #[default]
     Rfc9260,
-    /// This many full DATA chunks (the 1 MTU of Kim & Koh, the 3, 10 and 20 segments of Eklund).
+    /// This many full DATA chunks.
     Packets(u64),
-    /// This many bytes (the 50 KB of Eklund).
+    /// This many bytes.
     Bytes(u64),
 }
 

@@ -10,6 +10,7 @@
 
 mod amount;
 mod bbr;
+mod careful_resume;
 pub mod classifier;
 mod composed;
 mod controller;

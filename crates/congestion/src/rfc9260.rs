@@ -2,7 +2,8 @@
 
 use msctp_units::{Rate, Time};
 
-use crate::controller::{Ack, Controller, ControllerConfig, Loss, LossKind, StartState, Window};
+use crate::careful_resume::{CarefulResume, Resumed};
+use crate::controller::{Ack, Controller, ControllerConfig, Loss, LossKind, Measured, StartState, Window};
 use crate::factory::{ControllerFactory, Make};
 use crate::slow_start::SlowStart;
 
@@ -56,6 +57,8 @@ pub struct Rfc9260 {
     after_timeout: bool,
     /// The window before the last T3-rtx expiry, while that may prove spurious.
     before_timeout: Option<Window>,
+    /// A jump that is not validated yet.
+    resume: Option<CarefulResume>,
 }
 
 impl Rfc9260 {
@@ -87,13 +90,38 @@ impl Rfc9260 {
             decaying: false,
             after_timeout: false,
             before_timeout: None,
+            resume: None,
         }
     }
 
-    /// Returns max(cwnd / 2, 4·PMDCS), the window after a loss (RFC 9260 §7.2.3) and after an idle RTO
-    /// (§7.2.1).
-    fn halved(&self) -> u64 {
-        (self.window.cwnd / 2).max(self.config.pmdcs.saturating_mul(4))
+    /// Returns max(bytes / 2, 4·PMDCS): with cwnd, the window after a loss (RFC 9260 §7.2.3) and after an
+    /// idle RTO (§7.2.1).
+    fn half_of(&self, bytes: u64) -> u64 {
+        (bytes / 2).max(self.config.pmdcs.saturating_mul(4))
+    }
+
+    /// Leaves Safe Retreat with PipeSize `pipe_size`, in bytes.
+    ///
+    /// RFC 9959: ssthresh is no larger than PipeSize times Beta, which is a half here (RFC 9260 §7.2.3).
+    fn retreated(&mut self, pipe_size: u64) {
+        self.window.ssthresh = self.half_of(pipe_size);
+    }
+
+    /// Handles a loss or mark while a jump is not validated.
+    fn retreat(&mut self, mut resume: CarefulResume, loss: &Loss) {
+        let least = self.config.pmdcs;
+        self.window.cwnd = resume.on_congestion(loss.flight_size).clamp(least, self.window.cwnd);
+        self.window.ssthresh = self.window.cwnd;
+        self.before_timeout = None;
+        self.pacing_rate = None;
+        match loss.kind {
+            LossKind::Gap | LossKind::Ecn => self.resume = Some(resume),
+            LossKind::Timeout => {
+                self.retreated(resume.pipe_size());
+                self.window.cwnd = least;
+                self.after_timeout = true;
+            }
+        }
     }
 
     fn note_measured(&mut self) {
@@ -110,7 +138,16 @@ impl Rfc9260 {
         if ack.bytes_acked > 0 {
             self.note_measured();
             self.after_timeout = false;
-            self.pacing_rate = None;
+            match CarefulResume::on_ack(&mut self.resume, ack) {
+                Resumed::Hold => return,
+                Resumed::Set(cwnd) => {
+                    self.window.cwnd = cwnd.max(self.config.pmdcs);
+                    self.pacing_rate = None;
+                    return;
+                }
+                Resumed::Grow => self.pacing_rate = None,
+                Resumed::Retreated(pipe_size) => self.retreated(pipe_size),
+            }
         }
         if may_grow {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2
@@ -191,9 +228,14 @@ impl Controller for Rfc9260 {
             LossKind::Timeout if self.after_timeout => {}
             LossKind::Timeout => self.before_timeout = Some(self.window),
         }
-        // RFC 9260 §7.2.3
-        self.window.ssthresh = self.halved();
         self.window.partial_bytes_acked = 0;
+        self.slow_start.on_loss(loss.kind);
+        if let Some(resume) = self.resume.take() {
+            self.retreat(resume, loss);
+            return;
+        }
+        // RFC 9260 §7.2.3
+        self.window.ssthresh = self.half_of(self.window.cwnd);
         match loss.kind {
             LossKind::Gap => self.window.cwnd = self.window.ssthresh,
             // The minimum of four packets is for losses: a mark opens no window.
@@ -205,11 +247,13 @@ impl Controller for Rfc9260 {
                 self.after_timeout = true;
             }
         }
-        self.slow_start.on_loss(loss.kind);
     }
 
     fn on_recovery_exit(&mut self, _now: Time) {
         // RFC 9260 §7.2.4 changes no variable here: cwnd is where §7.2.3 put it.
+        if let Some(pipe_size) = CarefulResume::on_recovery_exit(&mut self.resume) {
+            self.retreated(pipe_size);
+        }
     }
 
     fn on_spurious_timeout(&mut self, _now: Time) {
@@ -227,7 +271,7 @@ impl Controller for Rfc9260 {
             return;
         }
         for _ in 0..idle_rtos {
-            let decayed = self.halved();
+            let decayed = self.half_of(self.window.cwnd);
             if decayed >= self.window.cwnd {
                 break;
             }
@@ -238,6 +282,7 @@ impl Controller for Rfc9260 {
                 self.before_timeout = None;
             }
             self.window.cwnd = decayed;
+            self.resume = None;
         }
     }
 
@@ -251,8 +296,17 @@ impl Controller for Rfc9260 {
         self.initial = false;
     }
 
+    fn resume(&mut self, measured: &Measured, flight_size: u64) {
+        let (resume, start) = CarefulResume::jump(measured, flight_size, self.config.initial_cwnd());
+        self.start(&start);
+        // The measurement ages while nothing is sent.
+        self.measured = true;
+        self.resume = resume;
+    }
+
     fn adjust(&mut self, cwnd: u64, ssthresh: u64) {
         self.window = Window { cwnd: cwnd.max(self.config.pmdcs), ssthresh, partial_bytes_acked: 0 };
+        self.resume = None;
         self.initial = false;
     }
 

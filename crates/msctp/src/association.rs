@@ -15,6 +15,7 @@ use msctp_units::Time;
 
 use crate::ending::Progress;
 use crate::error::{AssociationError, CallError, FinishError, SendError, StreamError};
+use crate::history::History;
 use crate::inbox::{Inbox, Item};
 use crate::state::{Last, Phase, Shared, Slot, State};
 
@@ -327,7 +328,8 @@ impl Association {
 
     /// Takes the trace entries since the last call, if `Config::trace` is on: windows, round trips, losses,
     /// the handover policy's decisions. Entries accumulate without bound until they are taken. Times are
-    /// those of [`Endpoint::now`](crate::Endpoint::now).
+    /// those of [`Endpoint::now`](crate::Endpoint::now). There are none if
+    /// [`EndpointOptions::trace`](crate::EndpointOptions::trace) takes them.
     pub fn take_trace(&self, mut take: impl FnMut(TraceEvent)) {
         self.with_core(|association, _| {
             while let Some(event) = association.poll_trace() {
@@ -411,6 +413,19 @@ impl Association {
         self.look(msctp_proto::Association::stats).or_else(|| self.last(|last| last.stats))
     }
 
+    /// Returns when the association came up, and its last moves.
+    pub fn history(&self) -> History {
+        let mut state = self.shared.lock();
+        let now = state.now();
+        slot_of(&mut state, self.handle).record.history(now)
+    }
+
+    /// Returns the association's number, which no other of its endpoint has: as in its trace
+    /// ([`TraceSink`](crate::TraceSink)).
+    pub fn number(&self) -> u64 {
+        self.handle.number()
+    }
+
     /// Returns the peer's addresses with their UDP ports (RFC 6951 §5.1), the primary path's first; after the
     /// end, the last ones.
     pub fn remote_addresses(&self) -> Vec<SocketAddr> {
@@ -483,6 +498,15 @@ impl fmt::Debug for Association {
             .finish_non_exhaustive()
     }
 }
+
+/// Two are equal if they are handles of one association.
+impl PartialEq for Association {
+    fn eq(&self, other: &Self) -> bool {
+        self.handle == other.handle && Arc::ptr_eq(&self.shared, &other.shared)
+    }
+}
+
+impl Eq for Association {}
 
 impl Clone for Association {
     fn clone(&self) -> Self {

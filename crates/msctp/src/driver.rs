@@ -16,7 +16,7 @@ use msctp_udp::{
 use msctp_units::{Ecn, Time};
 use tokio::time::Sleep;
 
-use crate::mobile::{Follower, Step};
+use crate::mobile::{Follower, Step, begins_with_one_of};
 use crate::state::{Shared, State};
 
 /// Rounds of receiving and sending before other tasks of the runtime get their turn.
@@ -80,6 +80,8 @@ pub(crate) struct Driver {
     shared: Arc<Shared>,
     lines: BTreeMap<IpAddr, Line>,
     watch: Option<InterfaceWatch>,
+    /// Prefixes of interfaces whose changes are ignored.
+    except: Vec<String>,
     /// The UDP port of sockets bound later (RFC 6951 §5.1: one for all).
     udp_port: u16,
     /// Unspecified addresses that the endpoint was bound to. Each stands for all of its family, later ones
@@ -98,6 +100,7 @@ impl Driver {
         shared: Arc<Shared>,
         sockets: Vec<Socket>,
         watch: Option<InterfaceWatch>,
+        except: Vec<String>,
         udp_port: u16,
         wildcards: Vec<SocketAddr>,
     ) -> Self {
@@ -108,6 +111,7 @@ impl Driver {
             shared,
             lines,
             watch,
+            except,
             udp_port,
             wildcards,
             batch: Batch::default(),
@@ -172,6 +176,11 @@ impl Driver {
     }
 
     fn change(&mut self, change: Change) {
+        if let Change::Up(address) = &change
+            && begins_with_one_of(&address.interface, &self.except)
+        {
+            return;
+        }
         let steps = {
             let mut state = self.shared.lock();
             let now = state.now();
@@ -201,6 +210,9 @@ impl Driver {
                     let mut state = self.shared.lock();
                     state.locals.push(socket.local());
                     state.listen_again();
+                    // The associations of an address that came back use it again.
+                    let now = state.now();
+                    state.notify_links(now, address.ip, true);
                     drop(state);
                     self.lines.insert(address.ip, Line::new(socket));
                 }
@@ -264,6 +276,7 @@ impl Driver {
         // Events can cause calls, and calls packets and events.
         loop {
             drain(&mut state, now, None, &mut self.outbox);
+            state.report_trace();
             let mut any = false;
             state.take_events(|state, handle, event| {
                 any = true;
@@ -353,6 +366,7 @@ impl Driver {
         let now = state.now();
         state.abort_all(now, &AbortReason(Bytes::from_static(RUNTIME_ENDED)));
         drain(&mut state, now, None, &mut self.outbox);
+        state.report_trace();
         drop(state);
         for item in self.outbox.items.drain(..) {
             let bytes = &self.outbox.bytes[item.start..item.start + item.len];
@@ -513,6 +527,7 @@ fn take(
             if last != *before {
                 // Before the COOKIE ECHO leaves, which takes the ClientHello along.
                 state.advance_keys(now, handle);
+                state.note_received(now, handle);
                 let is_path = state.learn_port(handle, at, udp_port);
                 state.touch(handle);
                 // Without a path no port is learned, but answers go back to the packet's origin.

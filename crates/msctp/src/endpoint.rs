@@ -17,7 +17,7 @@ use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::error::{BindError, ConnectError};
 use crate::keys::{Keys, for_role};
-use crate::options::{EndpointOptions, Peer, over_udp};
+use crate::options::{EndpointOptions, Peer};
 use crate::setup::{Connecting, Incoming};
 use crate::state::{Listener, Phase, Shared, Slot, State};
 use crate::wakers::Wakers;
@@ -67,7 +67,8 @@ impl Endpoint {
         let core = Core::new(options.core.clone(), seed)?;
         let locals = sockets.iter().map(Socket::local).collect();
         let shared = Shared::new(core, Clock::start(), locals, options);
-        let driver = Driver::new(Arc::clone(&shared), sockets, watch, udp_port, wildcards);
+        let except = options.except.clone();
+        let driver = Driver::new(Arc::clone(&shared), sockets, watch, except, udp_port, wildcards);
         let _task = runtime.spawn(driver);
         Ok(Self { shared })
     }
@@ -90,7 +91,7 @@ impl Endpoint {
         }
         Keys::check(&config.protection)?;
         let config = Config { protection: for_role(config.protection.clone(), true), ..config };
-        let config = over_udp(config, state.offload, state.idle_timeout);
+        let config = state.adapted(config);
         let addresses = state.local_ips();
         state.core.listen(LocalAddrs { port, addresses }, config.clone())?;
         let listener = Listener {
@@ -234,6 +235,13 @@ impl Endpoint {
         Ok(Association::new(Arc::clone(&self.shared), handle))
     }
 
+    /// Returns the associations that are up, except those that were not accepted yet or that the application
+    /// dropped. As with any handle, an association that only these use shuts down when they are dropped.
+    pub fn associations(&self) -> Vec<Association> {
+        let handles = self.shared.lock().in_use();
+        handles.into_iter().map(|handle| Association::new(Arc::clone(&self.shared), handle)).collect()
+    }
+
     /// Waits until every association of this endpoint is over and the kernel has their last packets. Handles
     /// to them may still be held. [`close`](Self::close) also ends them.
     pub async fn idle(&self) {
@@ -297,9 +305,7 @@ fn free_port(state: &mut State, remote: &RemoteAddrs) -> Result<u16, ConnectErro
 /// Returns the addresses that the options name, the best first.
 fn addresses_to_bind(options: &EndpointOptions, host: &[LocalAddress]) -> Vec<SocketAddr> {
     let mut wanted: Vec<SocketAddr> = Vec::new();
-    let follows = |local: &LocalAddress| {
-        local.loopback || options.mobility.as_ref().is_none_or(|mobility| mobility.follows(&local.interface))
-    };
+    let follows = |local: &LocalAddress| local.loopback || options.follows(&local.interface);
     for &address in &options.bind {
         if !address.ip().is_unspecified() {
             wanted.push(address);
@@ -370,21 +376,23 @@ mod tests {
             host("wwan0", "10.2.0.1", false),
             host("wlan0", "10.1.0.1", false),
         ];
-        let bound = |mobility: Option<Mobility>| {
+        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let bound_except = |mobility: Option<Mobility>, except: &[&str]| {
             let mut options = EndpointOptions::new(["0.0.0.0:9899".parse().unwrap()]);
             options.mobility = mobility;
+            options.except = names(except);
             let mut bound = addresses_to_bind(&options, &host);
             bound.retain(|address| !address.ip().is_loopback());
             bound.iter().map(|address| address.ip().to_string()).collect::<Vec<_>>()
         };
-        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let bound = |mobility| bound_except(mobility, &[]);
         assert_eq!(bound(None), ["10.7.0.2", "10.2.0.1", "10.1.0.1"]);
         let only = |prefixes| bound(Some(Mobility { only: names(prefixes), ..Mobility::default() }));
         assert_eq!(only(&[]), ["10.1.0.1", "10.7.0.2", "10.2.0.1"], "WLAN first");
         assert_eq!(only(&["wwan"]), ["10.2.0.1"]);
         assert!(only(&["eth"]).is_empty());
-        let except = bound(Some(Mobility { except: names(&["tun0"]), ..Mobility::default() }));
-        assert_eq!(except, ["10.1.0.1", "10.2.0.1"]);
+        assert_eq!(bound_except(Some(Mobility::default()), &["tun0"]), ["10.1.0.1", "10.2.0.1"]);
+        assert_eq!(bound_except(None, &["tun0"]), ["10.2.0.1", "10.1.0.1"]);
     }
 
     /// Counts the associations that both endpoints look after while `count` are set up, each sends a little

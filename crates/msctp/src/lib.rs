@@ -167,6 +167,7 @@ mod ending;
 mod endpoint;
 mod error;
 mod follow;
+mod history;
 mod inbox;
 #[cfg(feature = "tls")]
 mod keys;
@@ -186,6 +187,7 @@ mod state;
 mod stream;
 #[cfg(feature = "tls")]
 mod tls;
+mod unproven;
 mod wakers;
 
 pub use association::Association;
@@ -194,8 +196,9 @@ pub use error::{
     AssociationError, BindError, CallError, CloseError, ConnectError, FinishError, ProtectionMismatch,
     Refusal, SendError, StreamError,
 };
+pub use history::{History, Move};
 pub use mobile::{Mobility, Translation};
-pub use options::{DEFAULT_PORT, EndpointOptions, Peer};
+pub use options::{DEFAULT_PORT, EndpointOptions, Peer, TraceSink};
 pub use setup::{Connecting, Incoming};
 pub use stream::{RecvStream, SendStream, Stream};
 

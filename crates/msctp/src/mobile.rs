@@ -22,9 +22,6 @@ pub struct Mobility {
     pub prefer: Vec<String>,
     /// Uses only interfaces whose names begin with one of these prefixes; empty, the default: all.
     pub only: Vec<String>,
-    /// Never uses interfaces whose names begin with one of these prefixes, such as that of a tunnel over this
-    /// association. Default: none.
-    pub except: Vec<String>,
     /// Time to measure a working new path before data moves to it, if the old one still works. `None`, the
     /// default: 300 ms with a handover policy that measures (`adaptive`), else none. If the peer is the
     /// sender its policy counts: set the time here.
@@ -90,7 +87,6 @@ impl Default for Mobility {
         Self {
             prefer: ["en", "eth", "wl"].map(str::to_owned).to_vec(),
             only: Vec::new(),
-            except: Vec::new(),
             probe: None,
             hold: Duration::from_secs(1),
             calm: Duration::from_secs(30),
@@ -104,8 +100,7 @@ impl Default for Mobility {
 impl Mobility {
     /// Returns whether an interface is used at all, by its name.
     pub(crate) fn follows(&self, interface: &str) -> bool {
-        let named = |begin: &String| interface.starts_with(begin.as_str());
-        (self.only.is_empty() || self.only.iter().any(named)) && !self.except.iter().any(named)
+        self.only.is_empty() || begins_with_one_of(interface, &self.only)
     }
 
     /// Returns the rank of an interface by its name; 0 is the best.
@@ -115,6 +110,11 @@ impl Mobility {
             .position(|begin| interface.starts_with(begin.as_str()))
             .unwrap_or(self.prefer.len())
     }
+}
+
+/// Returns whether an interface's name begins with one of these prefixes.
+pub(crate) fn begins_with_one_of(interface: &str, prefixes: &[String]) -> bool {
+    prefixes.iter().any(|begin| interface.starts_with(begin.as_str()))
 }
 
 /// Time until the bandwidth estimator's first estimate, approximately.
@@ -402,14 +402,6 @@ mod tests {
         assert!(of("fd00::2", "2001:db8::1") && !of("2001:db8::2", "2001:db8::1"));
         let public = "203.0.113.9".parse().unwrap();
         assert!(Translation::Always.of(public, []) && !Translation::Never.of(ip(1), []));
-    }
-
-    #[test]
-    fn excepted_interfaces_are_never_used() {
-        let except = vec!["tun".to_owned()];
-        let mut follower = Follower::new(Mobility { except, ..Mobility::default() });
-        assert_eq!(up(&mut follower, 0, 1, "tun0"), []);
-        assert_eq!(up(&mut follower, 0, 2, "wlan0"), [Step::Use(address(2, "wlan0"))]);
     }
 
     #[test]

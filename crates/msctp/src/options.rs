@@ -1,13 +1,15 @@
 //! [`EndpointOptions`], and [`Peer`]: the remote end of a new association.
 
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
-use msctp_proto::{Config, ENCAPSULATION_PORT, EndpointConfig};
+use msctp_proto::{Config, ENCAPSULATION_PORT, EndpointConfig, TraceEvent};
 use msctp_udp::UDP_HEADER;
 use msctp_units::Span;
 
-use crate::mobile::Mobility;
+use crate::mobile::{Mobility, begins_with_one_of};
 
 /// The default SCTP port. Over UDP the UDP port distinguishes the programs of a host.
 pub const DEFAULT_PORT: u16 = ENCAPSULATION_PORT;
@@ -19,6 +21,9 @@ pub struct EndpointOptions {
     /// address of its family on the host, and on Linux also for those that appear later: new associations use
     /// them. Port 0 chooses a free one, the same for all addresses if possible (RFC 6951 §5.1).
     pub bind: Vec<SocketAddr>,
+    /// Never uses interfaces whose names begin with one of these prefixes, such as that of a tunnel over
+    /// this endpoint's associations. Does not apply to addresses that `bind` names. Default: none.
+    pub except: Vec<String>,
     /// Moves associations as the host's interfaces change; `None`: each keeps its first addresses.
     pub mobility: Option<Mobility>,
     /// Passes packets to the kernel in batches (segmentation offload). True. `Config::max_segments`, if it is
@@ -38,6 +43,8 @@ pub struct EndpointOptions {
     /// Associations at one port that may wait for [`Endpoint::accept`](crate::Endpoint::accept), 4096; at
     /// least 1. Further ones are aborted with the reason that the listener's backlog is full.
     pub backlog: usize,
+    /// Receives the trace of every association; sets `Config::trace` of all of them. `None`.
+    pub trace: Option<TraceSink>,
     /// Options of the core: cookies and limits.
     pub core: EndpointConfig,
 }
@@ -47,11 +54,13 @@ impl EndpointOptions {
     pub fn new(bind: impl IntoIterator<Item = SocketAddr>) -> Self {
         Self {
             bind: bind.into_iter().collect(),
+            except: Vec::new(),
             mobility: None,
             offload: true,
             linger: Duration::from_secs(30),
             idle_timeout: Some(Duration::from_secs(60)),
             backlog: 4096,
+            trace: None,
             core: EndpointConfig::default(),
         }
     }
@@ -61,6 +70,61 @@ impl EndpointOptions {
     pub fn mobile(mut self, mobility: Mobility) -> Self {
         self.mobility = Some(mobility);
         self
+    }
+
+    /// Returns whether an interface may be used, by its name.
+    pub(crate) fn follows(&self, interface: &str) -> bool {
+        !begins_with_one_of(interface, &self.except)
+            && self.mobility.as_ref().is_none_or(|mobility| mobility.follows(interface))
+    }
+
+    /// Passes the trace of every association to a function as it is recorded. The crate `msctp-qlog` writes
+    /// it as a qlog file.
+    ///
+    /// ```
+    /// use std::sync::Mutex;
+    ///
+    /// use msctp::{EndpointOptions, TraceSink};
+    /// use msctp_qlog::{Vantage, Writer};
+    ///
+    /// # fn options(file: std::fs::File) -> EndpointOptions {
+    /// let log = Mutex::new(Writer::new(file, "my server", Vantage::Server));
+    /// let sink = TraceSink::new(move |association, event| {
+    ///     log.lock().unwrap().write(&association.to_string(), event);
+    /// });
+    /// EndpointOptions::new(["0.0.0.0:9899".parse().unwrap()]).traced(sink)
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn traced(mut self, sink: TraceSink) -> Self {
+        self.trace = Some(sink);
+        self
+    }
+}
+
+/// A function that receives the trace of an endpoint's associations: windows, round trips, chunks, losses,
+/// paths, the handover policy's decisions.
+#[derive(Clone)]
+pub struct TraceSink(Arc<Report>);
+
+type Report = dyn Fn(u64, &TraceEvent) + Send + Sync;
+
+impl TraceSink {
+    /// Creates a sink. The endpoint's task calls `sink` with the association's number and an event, in the
+    /// order of time. It must not block, and not call the endpoint. The numbers are not reused. Times are
+    /// those of [`Endpoint::now`](crate::Endpoint::now).
+    pub fn new(sink: impl Fn(u64, &TraceEvent) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(sink))
+    }
+
+    pub(crate) fn report(&self, association: u64, event: &TraceEvent) {
+        (self.0)(association, event);
+    }
+}
+
+impl fmt::Debug for TraceSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TraceSink")
     }
 }
 

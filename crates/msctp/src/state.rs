@@ -1,9 +1,8 @@
 //! [`State`]: shared by an endpoint's handles and its task, behind one lock. The lock is never held across a
 //! wait or a system call on a socket.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
@@ -16,11 +15,13 @@ use msctp_units::{Span, Time};
 use crate::clock::Clock;
 use crate::ending::Endings;
 use crate::error::{AssociationError, FinishError};
+use crate::history::Record;
 use crate::inbox::Inbox;
 use crate::keys::{Keys, for_role};
 use crate::log::Log;
 use crate::mobile::{Follower, Moves};
-use crate::options::over_udp;
+use crate::options::{TraceSink, over_udp};
+use crate::unproven::{PROOF_TIME, Unproven};
 use crate::wakers::Wakers;
 
 /// Events kept for the application; the oldest are dropped first.
@@ -28,15 +29,6 @@ const EVENTS: usize = 256;
 
 /// Bytes of undelivered messages in those events.
 const EVENT_BYTES: usize = 1 << 20;
-
-/// Time in which the peer of an association that it set up must prove its keys. As long as TLS has for a
-/// handshake.
-const PROOF_TIME: Span = Span::from_secs(60);
-
-/// Most associations whose peers have not proved their keys: those of a flood end before they hold much
-/// memory. For a further one, the oldest of the source that has most is aborted. Fewer if
-/// `EndpointOptions::backlog` is smaller, or than a quarter of `EndpointConfig::max_associations`.
-const MAX_UNPROVEN: usize = 1024;
 
 /// The state and its lock.
 #[derive(Debug)]
@@ -50,13 +42,10 @@ pub(crate) struct State {
     pub(crate) linger: Span,
     pub(crate) offload: bool,
     pub(crate) idle_timeout: Option<Span>,
+    trace: Option<TraceSink>,
     backlog: usize,
-    /// Most associations in `unproven`.
-    max_unproven: usize,
-    /// Associations whose peers have not proved their keys, with the time to abort them.
-    unproven: BTreeSet<(Time, Handle)>,
-    /// How many of them each source has.
-    sources: BTreeMap<IpAddr, usize>,
+    /// Associations whose peers have not proved their keys.
+    pub(crate) unproven: Unproven,
     /// Associations whose key managers want to be called at a time.
     pub(crate) keys_at: BTreeSet<(Time, Handle)>,
     /// The open sockets in order of preference: associations begin at the first.
@@ -140,7 +129,7 @@ pub(crate) struct Slot {
     pub(crate) queued: bool,
     /// The peer has not proved its keys yet: it is not offered to `accept` (`Config::protection`). When to
     /// abort it, and its source.
-    pub(crate) unproven: Option<(Time, IpAddr)>,
+    pub(crate) unproven: Option<Time>,
     /// Key management by TLS.
     pub(crate) keys: Option<Box<Keys>>,
     /// Outbound, inbound.
@@ -165,6 +154,8 @@ pub(crate) struct Slot {
     pub(crate) flushers: Wakers,
     /// Changes of addresses under way; `None` until the endpoint follows its interfaces.
     pub(crate) moves: Option<Box<Moves>>,
+    /// When it came up, and its moves.
+    pub(crate) record: Record,
     log: Log,
 }
 
@@ -191,6 +182,7 @@ impl Slot {
             watchers: Wakers::default(),
             flushers: Wakers::default(),
             moves: None,
+            record: Record::default(),
             log: Log::none(),
         }
     }
@@ -247,14 +239,6 @@ impl Slot {
     }
 }
 
-/// Returns what counts as one source of set-ups: an IPv4 address, or the 64-bit prefix of an IPv6 address.
-fn source_of(remote: IpAddr) -> IpAddr {
-    match remote.to_canonical() {
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
-        address => address,
-    }
-}
-
 /// Returns the bytes of the message that an event carries.
 fn payload(event: &Event) -> usize {
     match event {
@@ -283,10 +267,9 @@ impl Shared {
             linger: crate::clock::span(options.linger),
             offload: options.offload,
             idle_timeout: options.idle_timeout.map(crate::clock::span),
+            trace: options.trace.clone(),
             backlog: options.backlog,
-            max_unproven: options.backlog.min(options.core.max_associations.div_ceil(4)).min(MAX_UNPROVEN),
-            unproven: BTreeSet::new(),
-            sources: BTreeMap::new(),
+            unproven: Unproven::new(options.backlog.min(options.core.max_associations.div_ceil(4))),
             keys_at: BTreeSet::new(),
             locals,
             one_by_one: options.mobility.is_some(),
@@ -326,6 +309,12 @@ impl State {
         self.clock.now()
     }
 
+    /// Adapts options to UDP and to the endpoint's own.
+    pub(crate) fn adapted(&self, config: Config) -> Config {
+        let config = over_udp(config, self.offload, self.idle_timeout);
+        Config { trace: config.trace || self.trace.is_some(), ..config }
+    }
+
     /// Returns an association's options, adapted to UDP.
     pub(crate) fn used_options(&mut self, given: Config) -> Arc<Config> {
         match &self.options {
@@ -333,7 +322,7 @@ impl State {
             _ => {
                 let config =
                     Config { protection: for_role(given.protection.clone(), false), ..given.clone() };
-                let used = Arc::new(over_udp(config, self.offload, self.idle_timeout));
+                let used = Arc::new(self.adapted(config));
                 self.options = Some((given, Arc::clone(&used)));
                 used
             }
@@ -376,15 +365,10 @@ impl State {
         }
         // Anyone can send a COOKIE ECHO: the peer is accepted when it has proved its keys.
         let deadline = now + PROOF_TIME;
-        let source = source_of(remote.ip());
-        slot.unproven = Some((deadline, source));
+        slot.unproven = Some(deadline);
         slot.keys = self.listeners.get(&port).and_then(|listener| Keys::of(&listener.config.protection));
         self.insert_slot(handle, slot);
-        self.unproven.insert((deadline, handle));
-        *self.sources.entry(source).or_default() += 1;
-        if self.unproven.len() > self.max_unproven
-            && let Some(oldest) = self.oldest_of_largest_source()
-        {
+        if let Some(oldest) = self.unproven.insert(deadline, handle, remote.ip()) {
             self.abort_unproven(now, oldest, "too many set-ups at a time");
         }
         self.advance_keys(now, handle);
@@ -399,25 +383,8 @@ impl State {
 
     /// Removes an association from those whose peers have not proved their keys. Returns whether it was one.
     fn forget_unproven(&mut self, handle: Handle) -> bool {
-        let unproven = self.slots.get_mut(&handle).and_then(|slot| slot.unproven.take());
-        let Some((deadline, source)) = unproven else { return false };
-        if let Entry::Occupied(mut count) = self.sources.entry(source) {
-            *count.get_mut() -= 1;
-            if *count.get() == 0 {
-                count.remove();
-            }
-        }
-        self.unproven.remove(&(deadline, handle))
-    }
-
-    /// Returns the oldest association whose peer has not proved its keys, of the source with most of them.
-    fn oldest_of_largest_source(&self) -> Option<Handle> {
-        let most = self.sources.values().max()?;
-        let of_largest = |&&(_, handle): &&(Time, Handle)| {
-            let source = self.slots.get(&handle).and_then(|slot| slot.unproven);
-            source.is_some_and(|(_, source)| self.sources.get(&source) == Some(most))
-        };
-        self.unproven.iter().find(of_largest).map(|&(_, handle)| handle)
+        let deadline = self.slots.get_mut(&handle).and_then(|slot| slot.unproven.take());
+        deadline.is_some_and(|deadline| self.unproven.remove(deadline, handle))
     }
 
     /// Aborts an association whose peer has not proved its keys.
@@ -430,7 +397,7 @@ impl State {
 
     /// Aborts the associations whose peers have not proved their keys in time.
     pub(crate) fn expire_unproven(&mut self, now: Time) {
-        while let Some(&(deadline, handle)) = self.unproven.first()
+        while let Some((deadline, handle)) = self.unproven.first()
             && deadline <= now
         {
             self.time_out_keys(now, handle);
@@ -440,8 +407,8 @@ impl State {
 
     /// Returns when key management must be called next.
     pub(crate) fn next_keys(&self) -> Option<Time> {
-        let firsts = [self.keys_at.first(), self.unproven.first()];
-        firsts.into_iter().flatten().map(|(due, _)| *due).min()
+        let firsts = [self.keys_at.first().copied(), self.unproven.first()];
+        firsts.into_iter().flatten().map(|(due, _)| due).min()
     }
 
     /// Offers an association of a peer to the application that accepts, or aborts it.
@@ -496,6 +463,17 @@ impl State {
         live.map(|(&handle, _)| handle).collect()
     }
 
+    /// Returns the associations that are up and have a handle, which gets another one.
+    pub(crate) fn in_use(&mut self) -> Vec<Handle> {
+        let up =
+            self.slots.iter_mut().filter(|(_, slot)| matches!(slot.phase, Phase::Up) && slot.handles > 0);
+        up.map(|(&handle, slot)| {
+            slot.handles += 1;
+            handle
+        })
+        .collect()
+    }
+
     /// Aborts an association at `deadline` if it is not over by then. It can be read until then.
     pub(crate) fn abort_at(&mut self, handle: Handle, deadline: Time) {
         self.abort_at.insert((deadline, handle));
@@ -534,6 +512,13 @@ impl State {
         self.flushing.insert(handle);
     }
 
+    /// Notes that a verified packet arrived.
+    pub(crate) fn note_received(&mut self, now: Time, handle: Handle) {
+        if let Some(slot) = self.slots.get_mut(&handle) {
+            slot.record.receive(now);
+        }
+    }
+
     /// Learns the UDP port of a verified packet if the association has a path there (RFC 6951 §5.4). Returns
     /// whether it has.
     pub(crate) fn learn_port(&mut self, handle: Handle, at: PathAddr, udp_port: u16) -> bool {
@@ -570,7 +555,7 @@ impl State {
         // Another listener's options may accept other peers.
         let now = self.now();
         let of_port = |handle: &Handle| self.slots.get(handle).is_some_and(|slot| slot.sctp_ports.0 == port);
-        let handles: Vec<_> = self.unproven.iter().map(|&(_, handle)| handle).filter(of_port).collect();
+        let handles: Vec<_> = self.unproven.handles().filter(of_port).collect();
         for handle in handles {
             self.abort_unproven(now, handle, "nobody accepts associations any more");
         }
@@ -595,6 +580,16 @@ impl State {
         self.follow_at.retain(|(_, waiting)| *waiting != handle);
     }
 
+    /// Reports the core's trace, in the order of time. Call it when the core has nothing more to send.
+    pub(crate) fn report_trace(&mut self) {
+        let Some(sink) = &self.trace else { return };
+        let mut events: Vec<_> = std::iter::from_fn(|| self.core.poll_trace()).collect();
+        events.sort_by_key(|(_, event)| event.at);
+        for (handle, event) in &events {
+            sink.report(handle.number(), event);
+        }
+    }
+
     /// Forwards the core's events. Call it when the core has nothing more to send.
     pub(crate) fn take_events(&mut self, mut moved: impl FnMut(&mut Self, Handle, &Event)) {
         while let Some((handle, event)) = self.core.poll_event() {
@@ -606,6 +601,11 @@ impl State {
             let Some(slot) = self.slots.get_mut(&handle) else { continue };
             let (was_up, was_over) = (matches!(slot.phase, Phase::Up), matches!(slot.phase, Phase::Over(_)));
             slot.log.event(&self.core, handle, &event);
+            let primary = || {
+                let path = self.core.association(handle)?.paths().find(|path| path.primary)?;
+                Some((path.id, path.at))
+            };
+            slot.record.note(self.clock.now(), &event, primary);
             slot.note(event);
             if !was_over && matches!(slot.phase, Phase::Over(_)) {
                 self.live -= 1;

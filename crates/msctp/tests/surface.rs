@@ -215,3 +215,22 @@ fn events_show_the_length_of_a_message_and_keep_a_bounded_number_of_bytes() {
         assert!(bytes <= 1 << 20, "{bytes} bytes");
     });
 }
+
+#[test]
+fn an_endpoint_lists_the_associations_in_use_and_their_history() {
+    run(async {
+        let (server, peer) = server(9);
+        let client = bind();
+        let association = client.connect(peer, Config::default()).await.unwrap();
+        assert!(server.associations().is_empty(), "it was not accepted");
+        let accepted = server.accept(9).await.unwrap();
+        assert_eq!(server.associations(), std::slice::from_ref(&accepted));
+        assert_eq!(client.associations(), std::slice::from_ref(&association));
+        assert_ne!(association, accepted);
+        let history = association.history();
+        assert!(history.up_at.is_some_and(|up| up <= client.now()), "{history:?}");
+        assert_eq!((history.move_count, history.moves.len()), (0, 0));
+        association.shutdown().await.unwrap();
+        assert!(client.associations().is_empty(), "it is over");
+    });
+}

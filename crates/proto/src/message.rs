@@ -50,6 +50,9 @@ pub struct OutMessage {
     /// Ask the peer to acknowledge the end of this message without delay (RFC 7053 §5.1): the application
     /// waits for it.
     pub sack_immediately: bool,
+    /// Send copies over the other networks too, within the limit of
+    /// [`PathUse::Redundant`](crate::PathUse::Redundant), which sets this for small messages.
+    pub redundant: bool,
 }
 
 /// A message that could not be delivered.
@@ -117,6 +120,7 @@ impl fmt::Debug for OutMessage {
             .field("context", &self.context)
             .field("reliability", &self.reliability)
             .field("sack_immediately", &self.sack_immediately)
+            .field("redundant", &self.redundant)
             .finish()
     }
 }

@@ -206,7 +206,8 @@ pub struct AssociationStats {
     pub data_chunks_sent: u64,
     /// DATA chunks retransmitted.
     pub data_chunks_retransmitted: u64,
-    /// DATA chunks sent in copy on a second path (bicasting).
+    /// DATA chunks sent in copy on another path: bicasting, and
+    /// [`PathUse::Redundant`](crate::PathUse::Redundant).
     pub data_chunks_copied: u64,
     /// DATA chunks received for the first time.
     pub data_chunks_received: u64,

@@ -266,17 +266,24 @@ fn either_end_rekeys_and_old_packets_are_opened_until_they_drain() {
     }
 }
 
+/// Lets the client rekey until the server has the new keys, and does not deliver the server's confirmation.
+/// Returns the time.
+fn rekey_without_confirmation(pair: &mut Pair) -> Time {
+    let now = pair.now;
+    pair.client.call(|manager| manager.rekey(now));
+    for end in [End::Server, End::Client, End::Server] {
+        pair.deliver(end);
+    }
+    now
+}
+
 /// §6.2.3: as long as the peer may be without the new keys, the old ones stay for the time in which the
 /// association would fail.
 #[test]
 fn old_keys_stay_while_the_client_may_not_have_the_new_ones() {
     let mut pair = Pair::any();
     pair.run();
-    let now = pair.now;
-    pair.client.call(|manager| manager.rekey(now));
-    pair.deliver(End::Server);
-    pair.deliver(End::Client);
-    pair.deliver(End::Server);
+    let now = rekey_without_confirmation(&mut pair);
     assert_eq!(pair.server.retired, [(FIRST_EPOCH + 1, now + Span::from_secs(303))]);
     assert_eq!(pair.client.retired, []);
     // The client still sends by the old keys, the server by the new ones, and both are opened.
@@ -474,11 +481,7 @@ fn client_hellos_in_a_row_are_answered_once() {
 fn the_server_may_take_long_to_confirm_new_keys() {
     let mut pair = Pair::any();
     pair.run();
-    let now = pair.now;
-    pair.client.call(|manager| manager.rekey(now));
-    pair.deliver(End::Server);
-    pair.deliver(End::Client);
-    pair.deliver(End::Server);
+    let now = rekey_without_confirmation(&mut pair);
     let later = now + Span::from_secs(600);
     pair.client.call(|manager| manager.handle_timeout(later));
     pair.now = later;

@@ -18,21 +18,21 @@ struct Link {
 
 #[derive(Debug)]
 struct Entry {
-    index: u32,
     /// Duplicate address detection is over.
     valid: bool,
     link_local: bool,
-    /// [`Change::Up`] was the last change reported.
-    told_up: bool,
 }
 
 /// All links and addresses.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     links: BTreeMap<u32, Link>,
-    addresses: BTreeMap<IpAddr, Entry>,
+    /// Several interfaces may have the same address.
+    addresses: BTreeMap<(IpAddr, u32), Entry>,
+    /// The interface of each address whose last reported change is [`Change::Up`].
+    reported: BTreeMap<IpAddr, u32>,
     /// Addresses from before a dump that it has not listed yet; those left at its end are removed.
-    unseen: Vec<IpAddr>,
+    unseen: Vec<(IpAddr, u32)>,
 }
 
 impl Table {
@@ -44,7 +44,7 @@ impl Table {
     /// Ends a dump.
     pub(crate) fn end_again(&mut self) -> Vec<Change> {
         let unseen = std::mem::take(&mut self.unseen);
-        unseen.into_iter().filter_map(|ip| self.remove(ip)).collect()
+        unseen.into_iter().flat_map(|(ip, index)| self.remove(ip, index)).collect()
     }
 
     /// Applies a message; returns the changes, none if it repeats what is known.
@@ -57,7 +57,8 @@ impl Table {
             }
             RouteNetlinkMessage::NewAddress(address) => self.set_address(address),
             RouteNetlinkMessage::DelAddress(address) => {
-                address_of(address).and_then(|ip| self.remove(ip)).into_iter().collect()
+                let ip = address_of(address);
+                ip.map(|ip| self.remove(ip, address.header.index)).unwrap_or_default()
             }
             _ => Vec::new(),
         }
@@ -86,56 +87,77 @@ impl Table {
         });
         let flags = flags.unwrap_or(AddressFlags::from_bits_retain(message.header.flags.bits().into()));
         let unusable = AddressFlags::Tentative | AddressFlags::Dadfailed;
-        self.unseen.retain(|unseen| *unseen != ip);
         let index = message.header.index;
-        let entry = self.addresses.entry(ip).or_insert(Entry {
-            index,
-            valid: false,
-            link_local: false,
-            told_up: false,
-        });
-        entry.index = index;
-        entry.valid = !flags.intersects(unusable) || flags.contains(AddressFlags::Optimistic);
-        entry.link_local = message.header.scope == AddressScope::Link;
-        self.report_changes(index)
+        self.unseen.retain(|unseen| *unseen != (ip, index));
+        let valid = !flags.intersects(unusable) || flags.contains(AddressFlags::Optimistic);
+        let link_local = message.header.scope == AddressScope::Link;
+        self.addresses.insert((ip, index), Entry { valid, link_local });
+        self.report_change(ip)
     }
 
-    fn remove(&mut self, ip: IpAddr) -> Option<Change> {
-        self.addresses.remove(&ip).map(|_| Change::Gone(ip))
+    fn remove(&mut self, ip: IpAddr, index: u32) -> Vec<Change> {
+        if self.addresses.remove(&(ip, index)).is_none() {
+            return Vec::new();
+        }
+        if self.holders(ip).next().is_none() {
+            self.reported.remove(&ip);
+            return vec![Change::Gone(ip)];
+        }
+        self.report_change(ip)
+    }
+
+    /// Returns the interfaces that have an address, and whether it works there.
+    fn holders(&self, ip: IpAddr) -> impl Iterator<Item = (u32, bool)> {
+        let entries = self.addresses.range((ip, 0)..=(ip, u32::MAX));
+        entries.map(|(&(_, index), entry)| {
+            (index, entry.valid && self.links.get(&index).is_some_and(|link| link.up))
+        })
     }
 
     /// Returns the changes of a link's addresses.
     fn report_changes(&mut self, index: u32) -> Vec<Change> {
-        let link = self.links.get(&index);
-        let mut changes = Vec::new();
-        for (&ip, entry) in self.addresses.iter_mut().filter(|(_, entry)| entry.index == index) {
-            let up = entry.valid && link.is_some_and(|link| link.up);
-            if std::mem::replace(&mut entry.told_up, up) == up {
-                continue;
-            }
-            changes.push(match link {
-                Some(link) if up => Change::Up(local_address(ip, entry, link)),
-                _ => Change::Down(ip),
-            });
+        let of_link = |(ip, at): &(IpAddr, u32)| (*at == index).then_some(*ip);
+        let ips: Vec<IpAddr> = self.addresses.keys().filter_map(of_link).collect();
+        ips.into_iter().flat_map(|ip| self.report_change(ip)).collect()
+    }
+
+    /// Returns the changes of an address. If it works only at another interface than the reported one, it
+    /// first goes: its sockets may be bound to that interface.
+    fn report_change(&mut self, ip: IpAddr) -> Vec<Change> {
+        let before = self.reported.get(&ip).copied();
+        let working: Vec<u32> =
+            self.holders(ip).filter(|(_, works)| *works).map(|(index, _)| index).collect();
+        if before.is_some_and(|index| working.contains(&index)) {
+            return Vec::new();
         }
-        changes
+        let now = working.first().copied();
+        let up = now.and_then(|index| self.local_address(ip, index));
+        match now {
+            Some(index) => self.reported.insert(ip, index),
+            None => self.reported.remove(&ip),
+        };
+        match (before, up) {
+            (None, None) => Vec::new(),
+            (None, Some(up)) => vec![Change::Up(up)],
+            (Some(_), None) => vec![Change::Down(ip)],
+            (Some(_), Some(up)) => vec![Change::Gone(ip), Change::Up(up)],
+        }
     }
 
     /// Returns the usable addresses.
     pub(crate) fn usable(&self) -> impl Iterator<Item = LocalAddress> {
-        self.addresses.iter().filter(|(_, entry)| entry.told_up).filter_map(|(&ip, entry)| {
-            self.links.get(&entry.index).map(|link| local_address(ip, entry, link))
-        })
+        self.reported.iter().filter_map(|(&ip, &index)| self.local_address(ip, index))
     }
-}
 
-fn local_address(ip: IpAddr, entry: &Entry, link: &Link) -> LocalAddress {
-    LocalAddress {
-        ip,
-        interface: link.name.clone(),
-        index: entry.index,
-        loopback: link.loopback,
-        link_local: entry.link_local,
+    fn local_address(&self, ip: IpAddr, index: u32) -> Option<LocalAddress> {
+        let (entry, link) = (self.addresses.get(&(ip, index))?, self.links.get(&index)?);
+        Some(LocalAddress {
+            ip,
+            interface: link.name.clone(),
+            index,
+            loopback: link.loopback,
+            link_local: entry.link_local,
+        })
     }
 }
 
@@ -228,6 +250,30 @@ mod tests {
             table.apply(&RouteNetlinkMessage::DelLink(message)),
             [Change::Down("10.0.0.2".parse().unwrap())]
         );
+    }
+
+    #[test]
+    fn an_address_of_two_interfaces_stays_while_one_has_it() {
+        let mut table = Table::default();
+        table.apply(&link(2, UP));
+        table.apply(&link(3, UP));
+        let ip: IpAddr = "10.0.0.2".parse().unwrap();
+        let remove = |index| {
+            let message = message(index, "10.0.0.2", AddressFlags::Permanent);
+            RouteNetlinkMessage::DelAddress(message)
+        };
+        assert_eq!(table.apply(&address(2, "10.0.0.2")), [up(2, "10.0.0.2")]);
+        assert_eq!(table.apply(&address(3, "10.0.0.2")), [], "reported already");
+        assert_eq!(table.apply(&remove(3)), [], "the first still has it");
+        assert_eq!(table.usable().count(), 1);
+        table.apply(&address(3, "10.0.0.2"));
+        // As an interface that becomes a bridge's port loses its address to the bridge.
+        assert_eq!(table.apply(&remove(2)), [Change::Gone(ip), up(3, "10.0.0.2")]);
+        table.apply(&address(2, "10.0.0.2"));
+        assert_eq!(table.apply(&link(3, LinkFlags::Up)), [Change::Gone(ip), up(2, "10.0.0.2")]);
+        assert_eq!(table.apply(&link(2, LinkFlags::Up)), [Change::Down(ip)]);
+        assert_eq!(table.apply(&remove(2)), []);
+        assert_eq!(table.apply(&remove(3)), [Change::Gone(ip)]);
     }
 
     #[test]

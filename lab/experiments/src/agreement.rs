@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use crate::claims::{Claim, Verdict};
+use crate::claims::{Claim, Grade};
 use crate::report::{Cell, Data, Figure, Grid, Tone};
 use crate::stats::{Mean, Ratio};
 use crate::table::Table;
@@ -145,15 +145,15 @@ impl Agreement {
         let judged: Vec<_> = self.judged().collect();
         if !judged.is_empty() {
             let rows = judged.into_iter().map(|(simulated, real)| {
-                let verdict = |claim: &Claim| Cell {
-                    tone: match claim.verdict {
-                        Verdict::Reproduced => Tone::Good,
-                        Verdict::NotReproduced => Tone::Bad,
-                        Verdict::OutOfReach => Tone::Plain,
+                let grade = |claim: &Claim| Cell {
+                    tone: match claim.grade {
+                        Grade::Reproduced => Tone::Good,
+                        Grade::Contradicted | Grade::NoEffect => Tone::Bad,
+                        Grade::Unresolved | Grade::OutOfReach => Tone::Plain,
                     },
-                    ..cell(claim.verdict.words(&claim.paper).to_owned())
+                    ..cell(claim.grade.words(&claim.paper).to_owned())
                 };
-                (real.id.to_string(), vec![verdict(simulated), verdict(real)])
+                (real.id.to_string(), vec![grade(simulated), grade(real)])
             });
             grids.push(Grid {
                 caption: "The claims, by the same predicates, over these conditions".to_owned(),
@@ -188,7 +188,7 @@ impl Agreement {
 
     /// Returns the claims for which the runs on real stacks suffice.
     fn judged(&self) -> impl Iterator<Item = &(Claim, Claim)> {
-        self.claims.iter().filter(|(_, real)| real.verdict != Verdict::OutOfReach)
+        self.claims.iter().filter(|(_, real)| real.is_judged())
     }
 
     /// Returns all values as a table for `data/`.
@@ -241,8 +241,8 @@ impl Agreement {
                 out,
                 "| {} | {} | {} |",
                 real.id,
-                simulated.verdict.words(&simulated.paper),
-                real.verdict.words(&real.paper)
+                simulated.grade.words(&simulated.paper),
+                real.grade.words(&real.paper)
             );
         }
         out

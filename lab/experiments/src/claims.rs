@@ -1,44 +1,19 @@
-//! Claims of a paper or a sweep, and their verdicts from our measurements.
+//! Claims of a paper or a sweep, and their grades from our measurements.
 //!
-//! A claim's predicate consists of [`Check`]s, each with its requirement, its figures and its result. Each
-//! experiment has its predicates; this module has their shared functions ([`judge`], the comparisons) and the
-//! ledger.
+//! A claim's predicate consists of [`Check`]s, each with its requirement, its figures and its grade. Each
+//! experiment has its predicates; this module has their shared functions ([`judge`], the comparisons, the
+//! tests of effects) and the ledger.
+
+mod grade;
 
 use std::borrow::Cow;
 
 use serde::Serialize;
 
+pub use grade::{Effect, Grade, LEVEL, Share, Test};
+
 use crate::stats::{Mean, paired_difference};
-
-/// The verdict on a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// Every check of its predicate held.
-    Reproduced,
-    /// At least one check did not hold.
-    NotReproduced,
-    /// The runs, or the data of the paper, do not suffice.
-    OutOfReach,
-}
-
-impl Verdict {
-    /// All verdicts.
-    pub const ALL: [Self; 3] = [Self::Reproduced, Self::NotReproduced, Self::OutOfReach];
-
-    /// Returns the text for readers: of a claim of a paper, or of a sweep's own.
-    #[must_use]
-    pub fn words(self, paper: &str) -> &'static str {
-        match (self, paper.is_empty()) {
-            (Self::Reproduced, false) => "reproduced",
-            (Self::NotReproduced, false) => "not reproduced",
-            (Self::OutOfReach, false) => "out of reach",
-            (Self::Reproduced, true) => "holds",
-            (Self::NotReproduced, true) => "does not hold",
-            (Self::OutOfReach, true) => "not judged",
-        }
-    }
-}
+use crate::words::counted;
 
 /// One part of a claim's predicate, evaluated.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -47,48 +22,78 @@ pub struct Check {
     pub want: String,
     /// The measurement.
     pub measured: String,
-    /// Whether it held; `None` without the measurements.
-    pub holds: Option<bool>,
+    /// The grade; [`Grade::OutOfReach`] without the measurements.
+    pub grade: Grade,
+    /// The effect; `None` without measurements, or without a spread between runs.
+    pub effect: Option<Effect>,
+    /// The test behind the grade; `None` without measurements.
+    #[serde(skip)]
+    test: Option<Test>,
 }
 
 impl Check {
-    /// Creates a check with measurements.
+    /// Creates a check of measurements without chance, as of an invariant.
     pub fn new(want: impl Into<String>, measured: impl Into<String>, holds: bool) -> Self {
-        Self { want: want.into(), measured: measured.into(), holds: Some(holds) }
+        Self::tested(want, measured, Test::exact(holds), None)
+    }
+
+    /// Creates a check of an effect.
+    pub fn tested(
+        want: impl Into<String>,
+        measured: impl Into<String>,
+        test: Test,
+        effect: Option<Effect>,
+    ) -> Self {
+        let (want, measured) = (want.into(), measured.into());
+        Self { want, measured, grade: test.grade, effect, test: Some(test) }
     }
 
     /// Creates a check without measurements, and names those that are missing.
     pub fn missing(want: impl Into<String>, what: impl Into<String>) -> Self {
-        Self { want: want.into(), measured: what.into(), holds: None }
+        let (want, measured) = (want.into(), what.into());
+        Self { want, measured, grade: Grade::OutOfReach, effect: None, test: None }
+    }
+
+    /// Returns true if there were measurements.
+    #[must_use]
+    pub fn is_measured(&self) -> bool {
+        self.test.is_some()
     }
 }
 
-/// The checks of one claim under one set of conditions, and the verdict that follows from them.
+/// The checks of one claim under one set of conditions, and the grade that follows from them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judgement {
     /// The conditions, as `rwnd 65,536 B`.
     pub conditions: String,
     /// The figures of all checks as one text.
     pub measured: String,
-    /// The verdict.
-    pub verdict: Verdict,
+    /// The grade.
+    pub grade: Grade,
+    /// The effect of the check that decides: the first with the claim's grade.
+    pub effect: Option<Effect>,
     /// The checks.
     pub checks: Vec<Check>,
 }
 
-/// Returns the verdict of the checks. It is not reproduced if a check fails, else out of reach if a check
-/// lacks measurements or there are no checks, else reproduced.
+/// Returns the judgement of the checks: the greatest of their grades, adjusted for their number (Holm). Out
+/// of reach without checks.
 #[must_use]
-pub fn judge(conditions: &str, checks: Vec<Check>) -> Judgement {
-    let verdict = if checks.iter().any(|check| check.holds == Some(false)) {
-        Verdict::NotReproduced
-    } else if checks.is_empty() || checks.iter().any(|check| check.holds.is_none()) {
-        Verdict::OutOfReach
-    } else {
-        Verdict::Reproduced
-    };
+pub fn judge(conditions: &str, mut checks: Vec<Check>) -> Judgement {
+    let measured: Vec<usize> = (0..checks.len()).filter(|&check| checks[check].is_measured()).collect();
+    let mut tests: Vec<Test> = measured.iter().filter_map(|&check| checks[check].test).collect();
+    let changed = grade::holm(&mut tests);
+    for ((&check, test), _) in measured.iter().zip(&tests).zip(&changed).filter(|(_, changed)| **changed) {
+        let check = &mut checks[check];
+        check.grade = test.grade;
+        check.test = Some(*test);
+        check.measured.push_str(&format!(" (not significant among {} checks)", tests.len()));
+    }
+    let grade = checks.iter().map(|check| check.grade).max().unwrap_or(Grade::OutOfReach);
+    let deciding = |check: &&Check| check.grade == grade && check.effect.is_some();
+    let effect = checks.iter().find(deciding).and_then(|check| check.effect.clone());
     let measured = checks.iter().map(|check| check.measured.as_str()).collect::<Vec<_>>().join("; ");
-    Judgement { conditions: conditions.to_owned(), measured, verdict, checks }
+    Judgement { conditions: conditions.to_owned(), measured, grade, effect, checks }
 }
 
 /// A claim in the ledger.
@@ -104,9 +109,11 @@ pub struct Claim {
     pub statement: Cow<'static, str>,
     /// The figures under the primary conditions.
     pub measured: String,
-    /// The verdict under the primary conditions.
-    pub verdict: Verdict,
-    /// Each set of conditions with its own checks and verdict, the primary one first.
+    /// The grade under the primary conditions.
+    pub grade: Grade,
+    /// The effect that decides it.
+    pub effect: Option<Effect>,
+    /// Each set of conditions with its own checks and grade, the primary one first.
     pub judgements: Vec<Judgement>,
 }
 
@@ -120,24 +127,21 @@ impl Claim {
         statement: impl Into<Cow<'static, str>>,
         judgements: Vec<Judgement>,
     ) -> Self {
-        let (measured, verdict) = judgements
-            .first()
-            .map_or((String::new(), Verdict::OutOfReach), |first| (first.measured.clone(), first.verdict));
+        let first = judgements.first();
+        let measured = first.map_or_else(String::new, |first| first.measured.clone());
+        let grade = first.map_or(Grade::OutOfReach, |first| first.grade);
+        let effect = first.and_then(|first| first.effect.clone());
         let (id, statement) = (id.into(), statement.into());
         let (paper, figure) = (paper.into(), figure.into());
-        Self { id, paper, figure, statement, measured, verdict, judgements }
+        Self { id, paper, figure, statement, measured, grade, effect, judgements }
     }
-}
 
-/// The result of a comparison of two treatments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// The first is above the second: the interval of the paired difference lies above zero.
-    Above,
-    /// The interval contains zero, or the difference is below the resolution of the measurement.
-    Level,
-    /// The first is below the second.
-    Below,
+    /// Returns true if the claim was judged under the primary conditions: no missing value leaves it open.
+    #[must_use]
+    pub fn is_judged(&self) -> bool {
+        let complete = |first: &Judgement| first.checks.iter().all(Check::is_measured);
+        self.grade != Grade::OutOfReach || self.judgements.first().is_some_and(complete)
+    }
 }
 
 /// Two treatments of the same seeds compared.
@@ -147,27 +151,13 @@ pub struct Comparison {
     pub difference: Mean,
     /// Mean of `b`.
     pub base: f64,
-    /// The result.
-    pub order: Order,
 }
 
 impl Comparison {
-    /// Compares `a` with `b`, value by value. `grain` is the resolution of the measurement: two treatments
-    /// whose means differ by less are level, however small the spread. `None` as in [`paired_difference`].
+    /// Compares `a` with `b`, value by value. `None` as in [`paired_difference`].
     #[must_use]
-    pub fn of(a: &[f64], b: &[f64], grain: f64) -> Option<Self> {
-        let difference = paired_difference(a, b)?;
-        let base = Mean::of(b)?.mean;
-        let order = if difference.mean.abs() < grain {
-            Order::Level
-        } else if difference.low() > 0.0 {
-            Order::Above
-        } else if difference.high() < 0.0 {
-            Order::Below
-        } else {
-            Order::Level
-        };
-        Some(Self { difference, base, order })
+    pub fn of(a: &[f64], b: &[f64]) -> Option<Self> {
+        Some(Self { difference: paired_difference(a, b)?, base: Mean::of(b)?.mean })
     }
 
     /// Returns the mean difference relative to `b`'s mean; zero if both are zero.
@@ -175,16 +165,10 @@ impl Comparison {
     pub fn relative(&self) -> f64 {
         if self.difference.mean == 0.0 { 0.0 } else { self.difference.mean / self.base }
     }
-
-    /// Returns true if the means differ by at most `margin` of `b`'s mean.
-    #[must_use]
-    pub fn within(&self, margin: f64) -> bool {
-        self.relative().abs() <= margin
-    }
 }
 
-/// Formats the ledger for a terminal of `width` columns: a block per claim, a line per verdict, and its
-/// figures below.
+/// Formats the ledger for a terminal of `width` columns: a block per claim, a line per grade with the
+/// effect that decides it, and the figures below.
 #[must_use]
 pub fn render(ledger: &[Claim], width: usize) -> String {
     let mut text = String::new();
@@ -194,31 +178,27 @@ pub fn render(ledger: &[Claim], width: usize) -> String {
         text.push_str(&wrapped(&format!("{head} "), &claim.statement, width));
         for (number, judgement) in claim.judgements.iter().enumerate() {
             let decides = if number == 0 && claim.judgements.len() > 1 { ", decides" } else { "" };
-            let verdict = judgement.verdict.words(&claim.paper).to_uppercase();
-            text.push_str(&format!("     {verdict} ({}{decides})\n", judgement.conditions));
+            let grade = judgement.grade.words(&claim.paper).to_uppercase();
+            let effect =
+                judgement.effect.as_ref().map_or(String::new(), |effect| format!(": {}", said(effect)));
+            let line = format!("{grade} ({}{decides}){effect}", judgement.conditions);
+            text.push_str(&wrapped("     ", &line, width));
             for check in &judgement.checks {
-                let mark = match check.holds {
-                    Some(true) => "+",
-                    Some(false) => "-",
-                    None => "?",
-                };
-                text.push_str(&wrapped(&format!("       {mark} "), &check.measured, width));
+                text.push_str(&wrapped(&format!("       {} ", check.grade.mark()), &check.measured, width));
             }
         }
         text.push('\n');
     }
     let paper = ledger.first().map_or("", |claim| &*claim.paper);
-    let verdicts = Verdict::ALL.map(|verdict| {
-        let count = ledger.iter().filter(|claim| claim.verdict == verdict).count();
-        let words = match (verdict, paper.is_empty()) {
-            (Verdict::Reproduced, true) => "hold",
-            (Verdict::NotReproduced, true) => "do not hold",
-            _ => verdict.words(paper),
-        };
-        format!("{count} {words}")
-    });
-    text.push_str(&format!("{} claims: {}\n", ledger.len(), verdicts.join(", ")));
+    let of = |grade| ledger.iter().filter(|claim| claim.grade == grade).count();
+    let grades = Grade::ALL.map(|grade| format!("{} {}", of(grade), grade.words(paper)));
+    text.push_str(&format!("{} claims: {}\n", ledger.len(), grades.join(" · ")));
     text
+}
+
+/// Formats an effect with its number of seeds.
+pub(crate) fn said(effect: &Effect) -> String {
+    format!("{}, {}", effect.text, counted(effect.seeds as u64, "seed"))
 }
 
 /// Wraps `text` after `head` into lines of at most `width` characters. Further lines are indented to the end
@@ -251,32 +231,42 @@ mod tests {
     use super::*;
 
     fn check(holds: Option<bool>) -> Check {
-        Check { want: "x".into(), measured: "y".into(), holds }
+        holds.map_or_else(|| Check::missing("x", "y"), |holds| Check::new("x", "y", holds))
+    }
+
+    fn effect(mean: f64, half_width: f64) -> Check {
+        let mean = Mean { n: 10, mean, half_width };
+        Check::tested("x", "y", Test::above(&mean, 0.0, 0.0), Some(Effect::new(&mean, "bit/s", "e")))
     }
 
     #[test]
-    fn one_failed_check_fails_the_claim_and_a_missing_one_leaves_it_open() {
-        let verdict = |checks: &[Option<bool>]| judge("", checks.iter().map(|&c| check(c)).collect()).verdict;
-        assert_eq!(verdict(&[Some(true), Some(true)]), Verdict::Reproduced);
-        assert_eq!(verdict(&[Some(true), Some(false), None]), Verdict::NotReproduced);
-        assert_eq!(verdict(&[Some(true), None]), Verdict::OutOfReach);
-        assert_eq!(verdict(&[]), Verdict::OutOfReach);
+    fn a_claim_has_the_greatest_grade_of_its_checks() {
+        let grade = |checks: Vec<Check>| judge("", checks).grade;
+        assert_eq!(grade(vec![check(Some(true)), effect(5.0, 4.0)]), Grade::Reproduced);
+        assert_eq!(grade(vec![check(Some(true)), effect(5.0, 6.0)]), Grade::Unresolved);
+        assert_eq!(grade(vec![effect(5.0, 6.0), check(None)]), Grade::OutOfReach);
+        assert_eq!(grade(vec![effect(-5.0, 1.0), check(None)]), Grade::Contradicted);
+        assert_eq!(grade(vec![check(Some(true)), check(Some(false)), check(None)]), Grade::Contradicted);
+        assert_eq!(grade(vec![check(Some(true)), check(None)]), Grade::OutOfReach);
+        assert_eq!(grade(vec![]), Grade::OutOfReach);
     }
 
     #[test]
-    fn above_needs_an_interval_without_zero_and_more_than_the_grain() {
-        let order = |a: &[f64], b: &[f64]| Comparison::of(a, b, 1.0).unwrap().order;
-        assert_eq!(order(&[12.0, 13.0, 12.5], &[10.0, 11.0, 10.5]), Order::Above);
-        assert_eq!(order(&[10.0, 11.0, 10.5], &[12.0, 13.0, 12.5]), Order::Below);
-        assert_eq!(order(&[12.0, 9.0, 13.0], &[10.0, 11.0, 10.5]), Order::Level, "zero lies in the interval");
-        assert_eq!(order(&[10.5, 11.5, 11.0], &[10.0, 11.0, 10.5]), Order::Level, "below the grain");
+    fn the_contrary_must_be_significant_among_the_checks() {
+        // One-sided p of some 0.02.
+        let chance = || effect(-5.0, 4.8);
+        assert_eq!(judge("", vec![chance()]).grade, Grade::Contradicted);
+        let many = judge("", vec![effect(5.0, 1.0), chance(), effect(5.0, 1.0)]);
+        assert_eq!(many.grade, Grade::OutOfReach);
+        assert_eq!(many.checks[1].measured, "y (not significant among 3 checks)");
+        assert_eq!(judge("", vec![effect(5.0, 1.0), effect(-5.0, 1.0)]).grade, Grade::Contradicted);
     }
 
     #[test]
-    fn a_relative_margin_refers_to_the_second_mean() {
-        let comparison = Comparison::of(&[104.0, 104.0], &[100.0, 100.0], 0.0).unwrap();
-        assert!(comparison.within(0.05) && !comparison.within(0.03));
-        assert!(Comparison::of(&[0.0, 0.0], &[0.0, 0.0], 0.0).unwrap().within(0.01));
+    fn the_effect_is_that_of_the_check_that_decides() {
+        let judged = judge("", vec![effect(5.0, 4.0), effect(6.0, 7.0), effect(7.0, 9.0)]);
+        let effect = judged.effect.unwrap();
+        assert_eq!((effect.effect, effect.interval, effect.seeds), (6.0, [-1.0, 13.0], 10));
     }
 
     #[test]
@@ -290,26 +280,37 @@ mod tests {
             "eleven words that do not fit on a line of thirty",
             judgements,
         );
-        let text = render(&[claim], 30);
-        assert!(text.lines().take(3).all(|line| line.chars().count() <= 30), "{text}");
-        assert!(text.contains("NOT REPRODUCED (rwnd 64 KiB, decides)\n       + y\n       - y\n"), "{text}");
-        assert!(text.contains("OUT OF REACH (1 MiB)"), "{text}");
-        assert!(text.ends_with("1 claims: 0 reproduced, 1 not reproduced, 0 out of reach\n"), "{text}");
+        let text = render(std::slice::from_ref(&claim), 30);
+        assert!(text.lines().take(5).all(|line| line.chars().count() <= 30), "{text}");
+        let unwrapped = render(&[claim], 90);
+        let part =
+            "     CONTRADICTED (rwnd 64 KiB, decides)\n       ✓ y\n       ✗ y\n     OUT OF REACH (1 MiB)\n";
+        assert!(unwrapped.contains(part), "{unwrapped}");
+        let end = "1 claims: 0 reproduced · 0 direction agrees, unresolved · 0 no effect · 1 contradicted · 0 out of reach\n";
+        assert!(text.ends_with(end), "{text}");
         assert_eq!(wrapped("a: ", "bb cc dd", 8), "a: bb cc\n   dd\n");
     }
 
     #[test]
     fn the_ledger_has_its_documented_keys() {
-        let claim = Claim::new("KK0", "kim-koh", "Fig. 0", "s", vec![judge("c", vec![check(Some(true))])]);
+        let checks = vec![check(Some(true)), effect(5.0, 6.0)];
+        let claim = Claim::new("KK0", "kim-koh", "Fig. 0", "s", vec![judge("c", checks)]);
+        assert!(render(std::slice::from_ref(&claim), 90).contains("UNRESOLVED (c): e, 10 seeds\n"));
         let json = serde_json::to_value([claim]).unwrap();
         for (key, value) in [
             ("id", "KK0"),
             ("paper", "kim-koh"),
             ("statement", "s"),
-            ("measured", "y"),
-            ("verdict", "reproduced"),
+            ("measured", "y; y"),
+            ("grade", "unresolved"),
         ] {
             assert_eq!(json[0][key], value);
         }
+        let effect = serde_json::json!({
+            "effect": 5.0, "interval": [-1.0, 11.0], "seeds": 10, "unit": "bit/s", "text": "e"
+        });
+        assert_eq!(json[0]["effect"], effect);
+        assert_eq!(json[0]["judgements"][0]["checks"][1]["grade"], "unresolved");
+        assert_eq!(json[0]["judgements"][0]["checks"][0]["effect"], serde_json::Value::Null);
     }
 }

@@ -4,9 +4,11 @@
 //! Depends on the simulator and may use files and threads; the core below may not.
 
 pub mod agreement;
+pub mod atlas;
 pub mod claims;
 pub mod experiments;
 pub mod figure;
+pub mod input;
 pub mod leaderboard;
 pub mod metrics;
 pub mod output;

@@ -1,4 +1,4 @@
-//! The texts of a reproduction: the publication, the terms of its verdicts, its set-up, its claims, and what
+//! The texts of a reproduction: the publication, the terms of its grades, its set-up, its claims, and what
 //! was found about claims that do not hold. They are in the experiment's TOML file.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use msctp_sim::scenario::compose::Text;
 use msctp_sim::scenario::document::{Document, Section};
 use msctp_sim::scenario::{Problem, ScenarioError};
 
-use crate::claims::{Claim, Judgement, Verdict};
+use crate::claims::{Check, Claim, Grade, Judgement};
 use crate::plan::Outcomes;
 use crate::report::{Data, Figure, Finding, Provenance, Report, SetUp};
 use crate::scenario_file::ScenarioFile;
@@ -35,7 +35,7 @@ pub struct Note {
     pub claim: String,
     /// The observation and its cause.
     pub text: String,
-    /// Shown beside every verdict: the verdict is a narrow one.
+    /// Shown beside every grade: the claim is a narrow one.
     pub always: bool,
 }
 
@@ -96,27 +96,68 @@ impl Paper {
             });
         }
         for (path, table) in top.items("finding")? {
-            let finding = Section::open(table, path, &["claim", "text", "always"])?;
+            let finding = Section::open(table, path, &FINDING)?;
+            let text = owned(&finding, "text", "\"…\"")?;
+            if let Some(number) = typed_number(&text) {
+                let message = format!(
+                    "has the number \"{number}\": want it from the runs, as {{gap, policy = adaptive}}, or from the set-up, as \
+                     {{queue = short}}"
+                );
+                return Err(Problem::new(finding.key("text"), message));
+            }
             paper.findings.push(Note {
                 claim: owned(&finding, "claim", "\"H1\"")?,
-                text: owned(&finding, "text", "\"…\"")?,
+                text,
                 always: finding.flag("always")?.unwrap_or(false),
             });
         }
         Ok(Some(paper))
     }
 
-    /// Returns the findings about claims that do not hold under some set of conditions.
-    #[must_use]
-    pub fn about(&self, ledger: &[Claim]) -> Vec<Finding> {
+    /// Returns the findings about claims that do not hold under some set of conditions, by their number.
+    pub fn about(&self, ledger: &[Claim]) -> Vec<(usize, Finding)> {
         let open = |claim: &Claim| {
-            claim.judgements.iter().any(|judgement| judgement.verdict == Verdict::NotReproduced)
+            let fails = |judgement: &Judgement| {
+                judgement.grade != Grade::Reproduced && judgement.checks.iter().any(Check::is_measured)
+            };
+            claim.judgements.iter().any(fails)
         };
         let shown =
-            |note: &&Note| ledger.iter().any(|claim| claim.id == note.claim && (note.always || open(claim)));
+            |note: &Note| ledger.iter().any(|claim| claim.id == note.claim && (note.always || open(claim)));
         let finding = |note: &Note| Finding { id: note.claim.clone(), text: note.text.clone() };
-        self.findings.iter().filter(shown).map(finding).collect()
+        let all = self.findings.iter().enumerate().filter(|(_, note)| shown(note));
+        all.map(|(number, note)| (number, finding(note))).collect()
     }
+}
+
+/// The keys of a finding.
+pub(crate) const FINDING: [&str; 4] = ["claim", "text", "always", "check"];
+
+/// Returns the first number of a text that is not part of a reference or name, as `Table V`, `KK8` and `3G`
+/// are. What is in braces comes from the runs.
+fn typed_number(text: &str) -> Option<String> {
+    let mut plain = String::new();
+    let mut depth = 0;
+    for c in text.chars() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ if depth == 0 => plain.push(c),
+            _ => {}
+        }
+    }
+    let mut before = "";
+    for word in plain.split_whitespace() {
+        let bare = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '§');
+        let reference = ["RFC", "Table", "Tables", "Fig.", "Figs", "eq."].contains(&before);
+        let name =
+            bare.starts_with(|c: char| c.is_uppercase() || c == '§') || bare == "3G" || bare == "802.11";
+        if bare.contains(|c: char| c.is_ascii_digit()) && !reference && !name {
+            return Some(bare.to_owned());
+        }
+        before = word.trim_start_matches(|c: char| !c.is_alphanumeric());
+    }
+    None
 }
 
 impl Texts {
@@ -165,7 +206,7 @@ impl Texts {
             title: self.title.clone(),
             question: self.question.clone(),
             extent,
-            findings: self.paper.about(&ledger),
+            findings: self.paper.about(&ledger).into_iter().map(|(_, finding)| finding).collect(),
             terms: self.paper.terms.clone(),
             ledger,
             figures,
@@ -197,5 +238,29 @@ impl Provenance {
         self.failed.extend(outcomes.failures());
         self.skipped += outcomes.skipped.len();
         outcomes.done.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_findings_are_names_or_refused() {
+        for text in [
+            "(RFC 9260 §6.4) in Table V, Fig. 12 and KK8: SACK1 on 3G, T3-rtx",
+            "the lead is {lead, load = 80} with {queue = 10}",
+        ] {
+            assert_eq!(typed_number(text), None, "{text}");
+        }
+        for (text, number) in [
+            ("with 46 packets", "46"),
+            ("by −21 ± 3 kbps", "21"),
+            ("{lead}, some 3.5 s", "3.5"),
+            ("of 0.5–3", "0.5–3"),
+            ("Table V has 66", "66"),
+        ] {
+            assert_eq!(typed_number(text).as_deref(), Some(number), "{text}");
+        }
     }
 }

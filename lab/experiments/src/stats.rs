@@ -34,6 +34,15 @@ impl Mean {
         Some(Self { n, mean, half_width })
     }
 
+    /// Computes the interval of a statistic of all runs from its values `without` one run each (jackknife).
+    /// `None` without values or if one is not finite.
+    #[must_use]
+    pub fn jackknife(whole: f64, without: &[f64]) -> Option<Self> {
+        let spread = Self::of(without).filter(|_| whole.is_finite())?;
+        // The variance of the mean of n values, times (n − 1)²: each of them leaves out a single run.
+        Some(Self { mean: whole, ..spread.scaled((spread.n as f64 - 1.0).max(1.0)) })
+    }
+
     /// Returns the lower end of the interval.
     #[must_use]
     pub fn low(&self) -> f64 {
@@ -44,6 +53,25 @@ impl Mean {
     #[must_use]
     pub fn high(&self) -> f64 {
         self.mean + self.half_width
+    }
+
+    /// Returns the one-sided p-value of the hypothesis that the mean is `value` or less.
+    #[must_use]
+    pub fn p_above(&self, value: f64) -> f64 {
+        if self.half_width == 0.0 {
+            return if self.mean >= value { 0.0 } else { 1.0 };
+        }
+        if self.n < 2 {
+            return 1.0;
+        }
+        let t = (self.mean - value) * t_975(self.n - 1) / self.half_width;
+        StudentsT::new(0.0, 1.0, (self.n - 1) as f64).map_or(1.0, |student| student.sf(t))
+    }
+
+    /// Returns the one-sided p-value of the hypothesis that the mean is `value` or more.
+    #[must_use]
+    pub fn p_below(&self, value: f64) -> f64 {
+        self.scaled(-1.0).p_above(-value)
     }
 
     /// Converts the mean to another unit: mean and half-width times `factor`.
@@ -132,6 +160,28 @@ mod tests {
         assert_eq!(mean.mean, 5.0);
         assert!((mean.half_width - 4.1085).abs() < 1e-3, "{mean:?}");
         assert!((mean.low() - 0.8915).abs() < 1e-3);
+    }
+
+    #[test]
+    fn the_jackknife_of_a_mean_is_its_interval() {
+        let values = [2.0, 4.0, 6.0, 9.0];
+        let without: Vec<f64> = values.iter().map(|value| (21.0 - value) / 3.0).collect();
+        let (mean, jackknife) = (Mean::of(&values).unwrap(), Mean::jackknife(5.25, &without).unwrap());
+        assert_eq!((jackknife.n, jackknife.mean), (4, mean.mean));
+        assert!((jackknife.half_width - mean.half_width).abs() < 1e-9, "{jackknife:?} {mean:?}");
+        assert_eq!(Mean::jackknife(5.0, &[5.0]).unwrap().half_width, f64::INFINITY);
+        assert_eq!(Mean::jackknife(5.0, &[]), None);
+    }
+
+    #[test]
+    fn the_p_value_is_that_of_the_interval() {
+        let mean = Mean::of(&[2.0, 4.0, 6.0, 8.0]).unwrap();
+        assert!((mean.p_above(mean.low()) - 0.025).abs() < 1e-6, "the interval ends at 2.5 %");
+        assert!((mean.p_below(mean.high()) - 0.025).abs() < 1e-6);
+        // t = 5 / 1.2910 = 3.873 with 3 degrees of freedom
+        assert!((mean.p_above(0.0) - 0.01523).abs() < 1e-4, "{}", mean.p_above(0.0));
+        assert_eq!(Mean::of(&[7.0; 3]).unwrap().p_above(6.0), 0.0);
+        assert_eq!(Mean::of(&[7.0]).unwrap().p_above(6.0), 1.0);
     }
 
     #[test]

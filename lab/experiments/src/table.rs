@@ -7,7 +7,8 @@ use std::sync::Arc;
 use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
+use parquet::file::FOOTER_SIZE;
+use parquet::file::metadata::{FooterTail, KeyValue, ParquetMetaDataReader};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
@@ -111,6 +112,11 @@ impl Table {
         self.columns.first().map_or(0, |(_, values)| values.len())
     }
 
+    /// Returns the columns with their names.
+    pub fn into_columns(self) -> impl Iterator<Item = (String, Values)> {
+        self.columns.into_iter()
+    }
+
     /// Formats the table as CSV (RFC 4180, but lines end with a line feed): a header with the names, an empty
     /// field for a missing value.
     #[must_use]
@@ -149,16 +155,21 @@ impl Table {
     /// # Errors
     /// The file system or the Parquet writer fails; the error has the path.
     pub fn write_parquet(&self, path: &Path, notes: &[(&str, &str)]) -> Result<(), TableError> {
-        let mut bytes = Vec::new();
-        self.parquet_into(&mut bytes, notes)
+        let bytes = self
+            .to_parquet(notes)
             .map_err(|source| TableError::Parquet { path: path.display().to_string(), source })?;
         write_file(path, &bytes).map_err(|source| file_error(path, source))
     }
 
-    fn parquet_into(&self, out: &mut Vec<u8>, notes: &[(&str, &str)]) -> Result<(), ParquetError> {
+    /// Returns the file that [`write_parquet`](Self::write_parquet) writes: the same bytes each time.
+    ///
+    /// # Errors
+    /// The Parquet writer fails.
+    pub fn to_parquet(&self, notes: &[(&str, &str)]) -> Result<Vec<u8>, ParquetError> {
+        let mut out = Vec::new();
         let notes = notes.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), (*value).to_owned()));
         let properties = WriterProperties::builder().set_key_value_metadata(Some(notes.collect())).build();
-        let mut writer = SerializedFileWriter::new(out, Arc::new(self.schema()?), Arc::new(properties))?;
+        let mut writer = SerializedFileWriter::new(&mut out, Arc::new(self.schema()?), Arc::new(properties))?;
         let mut group = writer.next_row_group()?;
         for (_, values) in &self.columns {
             let Some(mut column) = group.next_column()? else { break };
@@ -180,7 +191,7 @@ impl Table {
         }
         group.close()?;
         writer.close()?;
-        Ok(())
+        Ok(out)
     }
 
     fn schema(&self) -> Result<Type, ParquetError> {
@@ -194,6 +205,17 @@ impl Table {
         }
         Type::group_type_builder("table").with_fields(fields).build()
     }
+}
+
+/// Returns a note of a Parquet file; `None` if it has no such note, or is no Parquet file.
+#[must_use]
+pub fn parquet_note(file: &[u8], name: &str) -> Option<String> {
+    let (body, tail) = file.split_at_checked(file.len().checked_sub(FOOTER_SIZE)?)?;
+    let tail = FooterTail::try_from(tail).ok()?;
+    let metadata = &body[body.len().checked_sub(tail.metadata_length())?..];
+    let metadata = ParquetMetaDataReader::decode_metadata(metadata).ok()?;
+    let notes = metadata.file_metadata().key_value_metadata()?;
+    notes.iter().find(|note| note.key == name)?.value.clone()
 }
 
 /// Returns the present values, and for each row whether it has a value (Parquet's definition levels).
@@ -235,8 +257,10 @@ mod tests {
 
     #[test]
     fn parquet_reads_back_with_its_notes() {
-        let mut bytes = Vec::new();
-        table().parquet_into(&mut bytes, &[("version", "0.1.0")]).unwrap();
+        let bytes = table().to_parquet(&[("version", "0.1.0")]).unwrap();
+        assert_eq!(parquet_note(&bytes, "version").as_deref(), Some("0.1.0"));
+        assert_eq!(parquet_note(&bytes, "commit"), None);
+        assert_eq!(parquet_note(&bytes[..bytes.len() - 1], "version"), None, "truncated");
         let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
         let metadata = reader.metadata().file_metadata();
         let note = &metadata.key_value_metadata().unwrap()[0];

@@ -6,10 +6,9 @@ use std::fmt;
 use std::io::{self, Write};
 
 use msctp_proto::{PathAddr, PathId, TraceEvent, TraceKind};
+use msctp_qlog::fields::{self, Value};
 use msctp_units::Time;
 use serde::ser::{Serialize, SerializeMap, Serializer};
-
-use crate::event_fields::{self, Value};
 
 /// Writer of the lines.
 pub(crate) struct EventLines {
@@ -72,9 +71,9 @@ impl Serialize for Line<'_> {
         map.serialize_entry("time_ns", &self.event.at.since(Time::ZERO).as_nanos())?;
         map.serialize_entry("association", association)?;
         map.serialize_entry("side", side)?;
-        map.serialize_entry("event", event_fields::name(&self.event.kind))?;
+        map.serialize_entry("event", fields::name(&self.event.kind))?;
         let mut result = Ok(());
-        event_fields::fields(&self.event.kind, |name, value| {
+        fields::fields(&self.event.kind, |name, value| {
             if result.is_err() {
                 return;
             }

@@ -1,10 +1,11 @@
 //! Observers of a run: captures and the trace hash observe links, event lines associations. They do not
 //! affect the run.
 
-use std::io;
+use std::io::{self, Write};
 use std::net::IpAddr;
 
 use msctp_proto::TraceEvent;
+use msctp_qlog::Writer;
 use msctp_units::Time;
 
 use crate::capture::Capture;
@@ -30,6 +31,7 @@ pub(crate) struct Observer {
     hash: Option<TraceHash>,
     tap: Option<Tap>,
     events: Option<EventLines>,
+    qlog: Option<Writer<Box<dyn Write + Send>>>,
 }
 
 impl Observer {
@@ -48,11 +50,19 @@ impl Observer {
         self.events = Some(lines);
     }
 
+    /// Starts to write events as qlog.
+    pub(crate) fn write_qlog(&mut self, log: Writer<Box<dyn Write + Send>>) {
+        self.qlog = Some(log);
+    }
+
     /// Records an event of an end of an association.
     #[inline]
     pub(crate) fn event(&mut self, source: Source<'_>, event: &TraceEvent) {
         if let Some(lines) = &mut self.events {
             lines.write(source, event);
+        }
+        if let Some(log) = &mut self.qlog {
+            log.write(&format!("{}/{}", source.association, source.side), event);
         }
     }
 
@@ -84,6 +94,11 @@ impl Observer {
     /// Ends the event lines.
     pub(crate) fn finish_events(&mut self) -> io::Result<()> {
         self.events.take().map_or(Ok(()), EventLines::finish)
+    }
+
+    /// Ends the qlog.
+    pub(crate) fn finish_qlog(&mut self) -> io::Result<()> {
+        self.qlog.take().map_or(Ok(()), Writer::finish)
     }
 
     /// Ends the capture.

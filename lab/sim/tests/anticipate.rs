@@ -158,6 +158,17 @@ fn a_network_that_lies_is_left_and_not_entered() {
     assert!(delivered(&never) > 16e6, "{}", delivered(&never));
 }
 
+/// HARQ holds packets back and releases a train at once: trains measure up to 22 Gbps.
+#[test]
+fn an_lte_cell_that_releases_trains_at_once_is_seldom_entered() {
+    let lte = "type = \"lte\"\nrate = \"10Mbps\"\ndelay = \"15ms\"\nbler = 0.1\nqueue = { packets = 200 }";
+    let (summary, _) = Download::new(PLAIN, lte).run("anticipate");
+    // Once in and out again in 30 s.
+    assert!(moves(&summary).len() <= 2, "{:?}", moves(&summary));
+    // 30 s of 20 Mbps are 75 MB.
+    assert!(delivered(&summary) > 66e6, "{}", delivered(&summary));
+}
+
 /// An idle network that costs money carries what the budget allows, and HEARTBEATs.
 #[test]
 fn measuring_stays_within_the_budget() {

@@ -4,24 +4,22 @@ use std::io;
 use std::path::Path;
 
 use msctp_emu::need;
+use msctp_experiments::input::ScenarioText;
 use msctp_experiments::metrics::INTERVAL;
 use msctp_live::{Error, Live, Options};
-use msctp_sim::scenario::Scenario;
 
 use super::Args;
 use super::outputs::Outputs;
 use crate::Failure;
 use crate::interrupt::Interrupt;
 use crate::running::print;
-use crate::sim::{SERIES, Source, warn_of_unused};
+use crate::sim::{SERIES, warn_of_unused};
 use crate::sim_text;
 
 /// Reads the scenario, checks the requirements, runs it and prints the summary.
 pub(super) fn run(args: &Args, path: &Path) -> Result<(), Failure> {
-    let source = Source::read(path)?;
-    let mut scenario =
-        Scenario::from_toml_and_files(&source.text, &source.file, &args.set, &|name| source.open(name))
-            .map_err(|e| Failure::Input(e.to_string()))?;
+    let source = ScenarioText::read(path).map_err(Failure::Input)?;
+    let mut scenario = source.scenario(&args.set).map_err(|e| Failure::Input(e.to_string()))?;
     scenario.probes.throughput.get_or_insert(INTERVAL);
     if args.series.is_some() {
         scenario.probes.trace = true;

@@ -9,6 +9,7 @@ use std::sync::mpsc::channel;
 use msctp_emu::contain::{self, Role};
 use msctp_emu::session::{Ended, Note, Task};
 use msctp_emu::{Emulation, Error, Options, need};
+use msctp_experiments::input::ScenarioText;
 use msctp_experiments::metrics::INTERVAL;
 use msctp_schemes::catalogue::suggest;
 use msctp_sim::Series;
@@ -17,15 +18,15 @@ use msctp_sim::scenario::{NodeKind, Scenario, WithOutsideHosts};
 use super::outputs::Outputs;
 use super::{Args, text};
 use crate::Failure;
-use crate::sim::{Column, Source};
+use crate::sim::Column;
 
 /// The time series of an emulation of commands.
 const QUEUES: Column = ("queue.csv", Series::write_queue_csv);
 
 /// Reads the scenario, checks the requirements, and emulates it in a process of its own.
 pub(super) fn run(args: &Args, path: &Path) -> Result<(), Failure> {
-    let source = Source::read(path)?;
-    let Source { file, text, .. } = &source;
+    let source = ScenarioText::read(path).map_err(Failure::Input)?;
+    let ScenarioText { file, text, .. } = &source;
     let open = |name: &str| source.open(name);
     let WithOutsideHosts { mut scenario, left_out } =
         Scenario::from_toml_with_outside_hosts(text, file, &args.set, &open)

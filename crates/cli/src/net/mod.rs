@@ -1,6 +1,7 @@
 //! The commands for real networks, a file each, and their shared parts: endpoints, connecting, exit codes.
 //! Contains no protocol logic.
 
+pub(crate) mod config_file;
 pub(crate) mod connect;
 pub(crate) mod forward;
 pub(crate) mod perf;
@@ -10,15 +11,25 @@ pub(crate) mod serve;
 #[cfg(target_os = "linux")]
 pub(crate) mod tunnel;
 
+pub(crate) mod drain;
 mod exchange;
 mod moves;
+mod notify;
 mod open;
 pub(crate) mod options;
+mod outage;
+mod qlog;
+mod reload;
 pub(crate) mod security;
 mod server;
 mod service;
+pub(crate) mod status;
+mod tcp;
 mod text;
+pub(crate) mod top;
 mod transfer;
+
+use std::time::Duration;
 
 use msctp::{AssociationError, LossReason, SendError};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -29,6 +40,9 @@ use crate::Failure;
 /// Limit of blocking threads, which read standard input and write standard output. The runtime starts another
 /// whenever none is idle, so without a limit their number grows over hours.
 const POOL: usize = 4;
+
+/// How often a process that drains looks for connections.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Runs a command's work on one thread until it is done or a signal arrives, then aborts the associations
 /// that are still up.
@@ -49,10 +63,10 @@ fn block_on_with(pool: usize, work: impl AsyncFnOnce(&Open) -> Result<(), Failur
         let open = Open::default();
         let result = tokio::select! {
             result = work(&open) => result,
-            signal = signals.receive() => Err(signal),
+            signal = signals.end(&open) => Err(signal),
         };
-        open.close(&result).await;
-        result
+        let logged = open.close(&result).await;
+        result.and(logged)
     });
     // A read of standard input cannot be cancelled, so do not wait for it.
     runtime.shutdown_background();
@@ -73,6 +87,31 @@ impl Signals {
             interrupt: registered(SignalKind::interrupt())?,
             terminate: registered(SignalKind::terminate())?,
         })
+    }
+
+    /// Waits for a signal, and after SIGTERM until the connections have ended, if --drain says so.
+    async fn end(&mut self, open: &Open) -> Failure {
+        let signal = self.receive().await;
+        let limit = open.drain_limit();
+        if limit.is_zero()
+            || !matches!(signal, Failure::Signal(number, _) if i32::from(number) == SignalKind::terminate().as_raw_value())
+        {
+            return signal;
+        }
+        let (monitor, seconds) = (open.monitor(), limit.as_secs());
+        monitor.start_draining();
+        eprintln!("terminated: waiting at most {seconds} s until {} connections end", monitor.connections());
+        let ended = async {
+            while monitor.connections() > 0 {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        tokio::select! {
+            () = ended => open.shut_down().await,
+            () = tokio::time::sleep(limit) => {}
+            second = self.receive() => return second,
+        }
+        signal
     }
 
     /// Waits for one of the signals.

@@ -1,30 +1,98 @@
-//! [`Open`] aborts the endpoints of a command when the command ends, so that no peer waits for it.
+//! [`Open`] aborts the endpoints of a command when the command ends, so that no peer waits for it, and
+//! completes its qlog.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
-use msctp::Endpoint;
+use msctp::{Endpoint, TraceSink};
+use msctp_qlog::Vantage;
 
+use tokio::task::JoinSet;
+
+use super::qlog::{Qlog, QlogArgs};
+use super::service::END_TIMEOUT;
+use super::status::Monitor;
 use crate::Failure;
 
 /// Time for which to wait until the kernel accepts the ABORTs.
 const LEAVE: Duration = Duration::from_secs(1);
 
+/// Time for a relay of this process to pass the last packets on.
+const RELAY: Duration = Duration::from_millis(100);
+
 /// The endpoints that a command has bound.
 #[derive(Default)]
-pub(crate) struct Open(RefCell<Vec<Endpoint>>);
+pub(crate) struct Open {
+    monitor: Monitor,
+    /// Tasks that end with the command.
+    tasks: RefCell<JoinSet<()>>,
+    qlog: RefCell<Option<Qlog>>,
+    drain: Cell<Duration>,
+    relayed: Cell<bool>,
+}
 
 impl Open {
     /// Registers an endpoint to abort when the command ends, whether it succeeds, fails or gets a signal.
     pub(crate) fn add(&self, endpoint: &Endpoint) {
-        self.0.borrow_mut().push(endpoint.clone());
+        self.monitor.add(endpoint);
     }
 
-    /// Aborts the associations that are still up. The reason is the error that ended the command.
-    pub(crate) async fn close(&self, result: &Result<(), Failure>) {
+    /// Returns the status of this process, which has its endpoints.
+    pub(crate) const fn monitor(&self) -> &Monitor {
+        &self.monitor
+    }
+
+    /// Notes that a task of this process relays packets.
+    pub(crate) fn note_relay(&self) {
+        self.relayed.set(true);
+    }
+
+    /// Lets SIGTERM wait at most this time for connections.
+    pub(crate) fn drain_within(&self, limit: Duration) {
+        self.drain.set(limit);
+    }
+
+    /// Returns the time for which SIGTERM waits for connections.
+    pub(crate) const fn drain_limit(&self) -> Duration {
+        self.drain.get()
+    }
+
+    /// Shuts every association down, so that the peers get all data and learn of the end.
+    pub(crate) async fn shut_down(&self) {
+        for endpoint in self.monitor.take_endpoints() {
+            let _ = tokio::time::timeout(END_TIMEOUT, endpoint.close()).await;
+            let _ = tokio::time::timeout(LEAVE, endpoint.abort("the command is over")).await;
+        }
+    }
+
+    /// Runs a task until the command ends.
+    pub(crate) fn keep(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.borrow_mut().spawn(task);
+    }
+
+    /// Opens the qlog of the endpoints that are bound from now on, if the arguments ask for one.
+    pub(crate) fn log(&self, args: &QlogArgs, vantage: Vantage) -> Result<(), Failure> {
+        *self.qlog.borrow_mut() = Qlog::open(args, vantage)?;
+        Ok(())
+    }
+
+    /// Returns the trace sink of the endpoint that is bound next.
+    pub(crate) fn trace(&self) -> Option<TraceSink> {
+        self.qlog.borrow_mut().as_mut().map(Qlog::sink)
+    }
+
+    /// Aborts the associations that are still up, and completes the qlog. The reason is the error that ended
+    /// the command.
+    pub(crate) async fn close(&self, result: &Result<(), Failure>) -> Result<(), Failure> {
         let reason = result.as_ref().err().map_or("the command is over".to_owned(), ToString::to_string);
-        for endpoint in self.0.take() {
+        self.tasks.take().shutdown().await;
+        for endpoint in self.monitor.take_endpoints() {
             let _ = tokio::time::timeout(LEAVE, endpoint.abort(reason.clone())).await;
         }
+        if self.relayed.get() {
+            // The relay has the ABORTs then.
+            tokio::time::sleep(RELAY).await;
+        }
+        self.qlog.take().map_or(Ok(()), Qlog::finish)
     }
 }

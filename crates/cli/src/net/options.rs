@@ -1,5 +1,6 @@
 //! Shared arguments of the commands for real networks.
 
+use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -7,15 +8,15 @@ use std::time::Duration;
 use clap::builder::NonEmptyStringValueParser;
 use msctp::{
     Association, BindError, Config, ConfigError, ConnectError, DEFAULT_PORT, ENCAPSULATION_PORT, Endpoint,
-    EndpointOptions, Mobility, PathUse, Peer, Pmtu, Translation,
+    EndpointOptions, Mobility, PathUse, Peer, Pmtu, TraceSink, Translation,
 };
 use msctp_schemes::catalogue::{Options, controllers, find_controller};
 use msctp_schemes::policies::{PolicyConfig, policies, policy};
 use tokio::time::Instant;
 
-use super::Open;
 use super::security::SecurityArgs;
 use super::text::escape;
+use super::{Open, tcp};
 use crate::Failure;
 use crate::system::os_error;
 
@@ -45,7 +46,8 @@ pub(crate) struct NetArgs {
     policy: Option<String>,
     #[arg(long, value_name = "NAME", help = controllers_help())]
     controller: Option<String>,
-    /// Networks that carry this end's data: one at a time, or all at once (aggregate).
+    /// Networks that carry this end's data: one at a time, all at once (aggregate), or one at a time with
+    /// copies of small messages on the others (redundant).
     #[arg(long, value_name = "HOW", value_enum, default_value_t = PathsArg::One)]
     paths: PathsArg,
     /// SCTP port of the server, 1 to 65535.
@@ -91,6 +93,7 @@ enum Nat {
 enum PathsArg {
     One,
     Aggregate,
+    Redundant,
 }
 
 impl NetArgs {
@@ -108,10 +111,20 @@ impl NetArgs {
         Self { tune: Some(tune), ..self.clone() }
     }
 
-    /// Returns these options with an interface excluded. It has no effect with --bind and --fixed.
+    /// Returns these options with an interface excluded. It has no effect on the addresses of --bind.
     #[cfg(target_os = "linux")]
     pub(crate) fn without_interface(&self, name: &str) -> Self {
         Self { except: vec![name.to_owned()], ..self.clone() }
+    }
+
+    /// Returns whether TCP may carry the packets if UDP does not: it takes any route.
+    fn falls_back(&self) -> bool {
+        self.bind.is_empty() && self.only.is_empty() && self.except.is_empty()
+    }
+
+    /// Returns these options for an endpoint whose packets a relay on loopback carries.
+    fn relayed(&self) -> Self {
+        Self { bind: vec![(Ipv4Addr::LOCALHOST.into(), None)], prefer: Vec::new(), ..self.clone() }
     }
 
     /// Rejects --bind and --fixed: their sockets are not bound to interfaces, so packets take any route.
@@ -148,6 +161,7 @@ impl NetArgs {
         config.paths = match self.paths {
             PathsArg::One => PathUse::One,
             PathsArg::Aggregate => PathUse::Aggregate,
+            PathsArg::Redundant => PathUse::Redundant,
         };
         config.validate().map_err(|error| refused(&error))?;
         Ok(config)
@@ -163,8 +177,7 @@ impl NetArgs {
             Nat::Always => Translation::Always,
             Nat::Never => Translation::Never,
         };
-        let (only, except) = (self.only.clone(), self.except.clone());
-        let mut mobility = Mobility { only, except, translation, ..Mobility::default() };
+        let mut mobility = Mobility { only: self.only.clone(), translation, ..Mobility::default() };
         if !self.prefer.is_empty() {
             mobility.prefer.clone_from(&self.prefer);
         }
@@ -181,8 +194,10 @@ impl NetArgs {
         let bind = self.bind_or(&every, ENCAPSULATION_PORT);
         let mut options = EndpointOptions::new(bind);
         // A server's associations do not move unless the options name interfaces to follow.
+        options.except.clone_from(&self.except);
         options.mobility = self.mobility().filter(|_| !self.prefer.is_empty() || !self.only.is_empty());
         options.idle_timeout = idle_timeout.or(options.idle_timeout);
+        options.trace = open.trace();
         let endpoint = Endpoint::bind(&options).map_err(|error| self.unbound(error))?;
         open.add(&endpoint);
         Ok(endpoint)
@@ -193,6 +208,7 @@ impl NetArgs {
         &self,
         remote: IpAddr,
         idle_timeout: Option<Duration>,
+        trace: Option<TraceSink>,
     ) -> Result<Endpoint, BindError> {
         let every = if remote.is_ipv4() {
             IpAddr::V4(Ipv4Addr::UNSPECIFIED)
@@ -200,8 +216,10 @@ impl NetArgs {
             IpAddr::V6(Ipv6Addr::UNSPECIFIED)
         };
         let mut options = EndpointOptions::new(self.bind_or(&[every], 0));
+        options.except.clone_from(&self.except);
         options.mobility = self.mobility();
         options.idle_timeout = idle_timeout.or(options.idle_timeout);
+        options.trace = trace;
         Endpoint::bind(&options)
     }
 
@@ -257,6 +275,8 @@ enum Unconnected {
     NoNetwork(String),
     /// The host got an address that it did not have at the start of the attempt.
     NewAddress,
+    /// The host answers that nobody listens.
+    Unreachable(Failure),
     Failed(Failure),
 }
 
@@ -293,22 +313,28 @@ impl PeerArgs {
         let deadline = Instant::now() + self.timeout();
         let mut reported = false;
         loop {
+            let resolved = Cell::new(false);
             let attempt = async {
                 let address = match self.resolved.get() {
                     Some(&address) => address,
                     None => target.address().await?,
                 };
-                connect_once(&self.host, address, net, &config, open, idle_timeout).await
+                resolved.set(true);
+                let of_udp = (self.timeout() / 3).min(UDP_ALONE);
+                connect_by_any(&self.host, address, net, &config, open, (idle_timeout, of_udp)).await
             };
             let why = match tokio::time::timeout_at(deadline, attempt).await {
                 Ok(Ok(connected)) => {
                     net.security.note_server(&name, &connected.1)?;
                     return Ok(connected);
                 }
-                Ok(Err(Unconnected::Failed(failure))) => return Err(failure),
+                Ok(Err(Unconnected::Failed(failure) | Unconnected::Unreachable(failure))) => {
+                    return Err(failure);
+                }
                 Ok(Err(Unconnected::NewAddress)) => continue,
                 Ok(Err(Unconnected::NoNetwork(why))) => why,
-                Err(_) => return Err(self.no_answer(net)),
+                Err(_) if resolved.get() => return Err(self.no_answer(net)),
+                Err(_) => return Err(self.unresolved()),
             };
             if net.mobility().is_none() || Instant::now() + LOOK >= deadline {
                 return Err(Failure::Run(why));
@@ -320,10 +346,66 @@ impl PeerArgs {
         }
     }
 
+    fn unresolved(&self) -> Failure {
+        let Self { host, timeout, .. } = self;
+        Failure::Run(format!(
+            "{host}: the name was not resolved within {timeout} s: this host's name servers do not answer; want a network \
+             whose name servers do, or the server's address in place of its name"
+        ))
+    }
+
     fn no_answer(&self, net: &NetArgs) -> Failure {
         let key = net.security.key_remedy();
         Failure::Run(format!("{}: no answer for {} s; {key}{SERVERS}", self.host, self.timeout))
     }
+}
+
+/// The longest time for which a client waits for an answer over UDP before it tries TCP as well.
+const UDP_ALONE: Duration = Duration::from_secs(5);
+
+/// Connects over UDP, or over TCP if UDP gives no answer within `of_udp`.
+async fn connect_by_any(
+    host: &str,
+    address: SocketAddr,
+    net: &NetArgs,
+    config: &Config,
+    open: &Open,
+    (idle_timeout, of_udp): (Option<Duration>, Duration),
+) -> Result<(Endpoint, Association), Unconnected> {
+    let mut udp = std::pin::pin!(connect_once(host, address, net, config, open, idle_timeout));
+    if !net.falls_back() {
+        return udp.await;
+    }
+    let failed = tokio::select! {
+        result = &mut udp => match result {
+            Err(Unconnected::Unreachable(failure)) => Some(failure),
+            result => return result,
+        },
+        () = tokio::time::sleep(of_udp) => None,
+    };
+    let net = net.relayed();
+    let tcp = async {
+        let Ok(at) = tcp::relay(address).await else { return None };
+        open.note_relay();
+        Some(connect_once(host, at, &net, config, open, idle_timeout).await)
+    };
+    let mut tcp = std::pin::pin!(tcp);
+    let why = if failed.is_some() { "the UDP port is closed" } else { "no answer over UDP" };
+    let connected = match failed {
+        Some(failure) => tcp.await.unwrap_or(Err(Unconnected::Unreachable(failure))),
+        None => tokio::select! {
+            result = &mut udp => match result {
+                // Hosts limit how often they say so: it may come late.
+                Err(Unconnected::Unreachable(failure)) => tcp.await.unwrap_or(Err(Unconnected::Unreachable(failure))),
+                result => return result,
+            },
+            result = &mut tcp => match result {
+                Some(result) => result,
+                None => return udp.await,
+            }
+        },
+    };
+    connected.inspect(|_| eprintln!("{host}: {why}; connected over TCP"))
 }
 
 /// Connects once, from the addresses that this host has now.
@@ -335,7 +417,7 @@ async fn connect_once(
     open: &Open,
     idle_timeout: Option<Duration>,
 ) -> Result<(Endpoint, Association), Unconnected> {
-    let endpoint = net.client(address.ip(), idle_timeout).map_err(|error| match error {
+    let endpoint = net.client(address.ip(), idle_timeout, open.trace()).map_err(|error| match error {
         BindError::NoAddress => Unconnected::NoNetwork("this host has no address".to_owned()),
         error => Unconnected::Failed(net.unbound(error)),
     })?;
@@ -349,7 +431,7 @@ async fn connect_once(
             }
             error @ ConnectError::NoLocalAddress(_) => Unconnected::NoNetwork(error.to_string()),
             // The error names the address.
-            error @ ConnectError::PortUnreachable(_) => Unconnected::Failed(Failure::Run(format!("{error}; {SERVERS}"))),
+            error @ ConnectError::PortUnreachable(_) => Unconnected::Unreachable(Failure::Run(format!("{error}; {SERVERS}"))),
             ConnectError::NoCommonProtection(mismatch) => Unconnected::Failed(Failure::Run(format!(
                 "{address}: the ends cannot agree on encryption: {}; want the same of --psk, --code, --insecure or \
                  none of them at both ends",
@@ -369,6 +451,7 @@ async fn connect_once(
         () = new_address(&endpoint, address.ip()), if net.mobility().is_some() => return Err(Unconnected::NewAddress),
     };
     open.add(&endpoint);
+    open.monitor().note_association();
     Ok((endpoint, association))
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::net::SocketAddr;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,15 +56,27 @@ pub(crate) struct ClientsArgs {
     /// `msctp identity` shows a client's.
     #[arg(long, value_name = "FINGERPRINT|FILE", conflicts_with_all = ["psk", "insecure", "code"])]
     only_clients: Vec<String>,
+    /// Serve clients on networks without UDP over TCP as well, at this port or address. Clients
+    /// fall back to it if the TCP port equals the UDP port (9899).
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = super::tcp::parse_address, help_heading = "Network options")]
+    tcp: Option<SocketAddr>,
 }
 
 impl ClientsArgs {
     /// Rejects the options where this end is the client.
     pub(crate) fn check_unused(&self) -> Result<(), Failure> {
+        if let Some(tcp) = self.tcp {
+            return Err(Failure::Input(format!("--tcp {tcp}: want it with --server only")));
+        }
         match self.only_clients.first() {
             None => Ok(()),
             Some(given) => Err(Failure::Input(format!("--only-clients {given}: want it with --server only"))),
         }
+    }
+
+    /// Returns where to serve clients over TCP.
+    pub(crate) const fn tcp(&self) -> Option<SocketAddr> {
+        self.tcp
     }
 
     /// Returns the keys that are accepted; `None`: all.
@@ -124,7 +137,8 @@ impl std::fmt::Display for Secured {
 }
 
 impl SecurityArgs {
-    const fn name(&self) -> &'static str {
+    /// Returns the name of the kind of encryption: "tls", "code", "psk", "signed" or "none".
+    pub(crate) const fn name(&self) -> &'static str {
         match (&self.code, &self.psk, self.insecure, &self.key) {
             (Some(_), ..) => "code",
             (_, Some(_), ..) => "psk",
@@ -325,6 +339,38 @@ impl ServerSecurity {
             (_, None) => self.args.tls(AnyPeer)?.required(),
             (_, Some(phrase)) => self.args.tls(AnyPeer)?.code(parse_code(phrase)?).required(),
         })
+    }
+
+    /// Takes the keys of clients, or the pre-shared key, as they are in the files now.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be used, or the kind of encryption is another.
+    pub(crate) fn reload(&mut self, args: &SecurityArgs, clients: &ClientsArgs) -> Result<(), Failure> {
+        if args.name() != self.args.name() {
+            return Err(Failure::Input(format!(
+                "security {}: want {} as before, or a restart",
+                args.name(),
+                self.args.name()
+            )));
+        }
+        // The key that proved a code is not in the files.
+        let accepted = if self.args.code.is_some() { self.accepted.clone() } else { clients.accepted()? };
+        let next = Self {
+            args: args.clone(),
+            accepted,
+            phrase: self.phrase.clone(),
+            wrong: self.wrong,
+            own: self.own,
+        };
+        next.protection()?;
+        *self = next;
+        Ok(())
+    }
+
+    /// Returns whether clients with this key may connect.
+    pub(crate) fn accepts(&self, key: Fingerprint) -> bool {
+        self.accepted.as_ref().is_none_or(|accepted| accepted.contains(&key))
     }
 
     /// Notes that a client was accepted. Returns whether the protection of the next ones is another: the

@@ -10,9 +10,11 @@ use bytes::Bytes;
 use indicatif::{ProgressBar, ProgressStyle};
 use msctp::{Association, AssociationState};
 use msctp_experiments::words::counted;
+use msctp_qlog::Vantage;
 use serde::Serialize;
 
 use super::options::{NetArgs, PeerArgs};
+use super::qlog::QlogArgs;
 use super::security::Secured;
 use super::service::{CLIENT_GONE, DATA, END_TIMEOUT, Service};
 use super::text::escape;
@@ -52,6 +54,8 @@ pub(crate) struct Args {
     quiet: bool,
     #[command(flatten)]
     net: NetArgs,
+    #[command(flatten)]
+    qlog: QlogArgs,
 }
 
 /// The result of a transfer.
@@ -92,6 +96,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (hash, size) = Hash::of_file(&args.file, || ()).map_err(unreadable)?;
     let offer = Offer { path: &args.file, name: name.to_owned(), size, sha256: hash.text() };
     block_on(async |open| {
+        open.log(&args.qlog, Vantage::Client)?;
         let bar = progress(args.quiet, size);
         let mut summary = Summary { bytes: size, sha256: offer.sha256.clone(), ..Summary::default() };
         let begin = tokio::time::Instant::now();

@@ -5,6 +5,7 @@ use super::exchange::{Input, exchange};
 use super::options::NetArgs;
 use super::security::ClientsArgs;
 use super::server::Server;
+use super::status::StatusArgs;
 use super::{block_on, forward};
 use crate::Failure;
 
@@ -41,25 +42,28 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["allow", "rules"])]
     keep: bool,
     #[command(flatten)]
-    forward: forward::ServerArgs,
+    pub(crate) forward: forward::ServerArgs,
     #[cfg(target_os = "linux")]
     #[command(flatten)]
     tunnel: super::tunnel::TunnelArgs,
     #[command(flatten)]
-    clients: ClientsArgs,
+    pub(crate) clients: ClientsArgs,
     #[command(flatten)]
-    net: NetArgs,
+    status: StatusArgs,
+    #[command(flatten)]
+    pub(crate) net: NetArgs,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     #[cfg(target_os = "linux")]
     if args.tunnel.is_wanted() {
-        return super::tunnel::serve(&args.tunnel, &args.clients, &args.net);
+        return super::tunnel::serve(&args.tunnel, &args.clients, &args.status, &args.net);
     }
     if args.forward.is_wanted() {
-        return forward::serve(&args.forward, &args.clients, &args.net);
+        return forward::serve(&args.forward, &args.clients, &args.status, &args.net);
     }
     block_on(async |open| {
+        args.status.serve(open, "serve", args.net.security()).await?;
         let server = Server::start(&args.net, &args.clients, open, None, "connect")?;
         loop {
             let association = server.accept().await?;

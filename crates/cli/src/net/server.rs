@@ -6,10 +6,11 @@ use std::time::Duration;
 use msctp::security::{Error, Rejected, Rejection};
 use msctp::{Association, Config, Endpoint, Incoming};
 
-use super::Open;
 use super::options::{NetArgs, refused};
-use super::security::{ClientsArgs, ServerSecurity};
+use super::security::{ClientsArgs, SecurityArgs, ServerSecurity};
+use super::status::Monitor;
 use super::text::escape;
+use super::{Open, notify, tcp};
 use crate::Failure;
 
 /// An endpoint that listens, and who may connect to it.
@@ -19,6 +20,7 @@ pub(crate) struct Server {
     port: u16,
     config: Config,
     security: Arc<Mutex<ServerSecurity>>,
+    monitor: Monitor,
 }
 
 impl Server {
@@ -35,12 +37,26 @@ impl Server {
         let endpoint = net.server_endpoint(open, idle_timeout)?;
         let security = ServerSecurity::new(net.security(), clients)?;
         let port = net.sctp_port();
-        let server = Self { endpoint, port, config, security: Arc::new(Mutex::new(security)) };
+        let server = Self {
+            endpoint,
+            port,
+            config,
+            security: Arc::new(Mutex::new(security)),
+            monitor: open.monitor().clone(),
+        };
         server.listen()?;
         let addresses: Vec<String> =
             server.endpoint.local_addresses().iter().map(ToString::to_string).collect();
         eprintln!("listening at {}, SCTP port {port}", addresses.join(", "));
         server.with_security(|security| security.announce(may));
+        if let Some(tcp) = clients.tcp()
+            && let Some(within) = tcp::within(&server.endpoint.local_addresses())
+        {
+            open.note_relay();
+            // It passes the ABORTs on when the command ends, so it must not end first.
+            tokio::spawn(tcp::serve(tcp::listen(tcp)?, within));
+        }
+        notify::ready();
         Ok(server)
     }
 
@@ -56,6 +72,11 @@ impl Server {
 
     pub(crate) const fn endpoint(&self) -> &Endpoint {
         &self.endpoint
+    }
+
+    /// Returns the status of this process.
+    pub(crate) const fn monitor(&self) -> &Monitor {
+        &self.monitor
     }
 
     /// Takes no more clients.
@@ -82,6 +103,7 @@ impl Server {
                     if self.with_security(|security| security.note_client(key)) {
                         self.listen_again()?;
                     }
+                    self.monitor.note_association();
                     return Ok(incoming);
                 }
                 rejected = self.endpoint.rejected(self.port) => {
@@ -97,6 +119,24 @@ impl Server {
         self.listen()
     }
 
+    /// Accepts the clients that the arguments name now. Associations go on, except those of clients whose key
+    /// is no longer accepted.
+    ///
+    /// # Errors
+    ///
+    /// The keys cannot be used: the old ones stay.
+    pub(crate) fn reload(&self, security: &SecurityArgs, clients: &ClientsArgs) -> Result<(), Failure> {
+        self.with_security(|own| own.reload(security, clients))?;
+        self.listen_again()?;
+        for association in self.endpoint.associations() {
+            let key = association.peer_identity().map(|peer| peer.fingerprint);
+            if key.is_some_and(|key| !self.with_security(|own| own.accepts(key))) {
+                association.abort("this server no longer accepts the client's key");
+            }
+        }
+        Ok(())
+    }
+
     fn report(&self, rejected: &Rejected) -> Result<(), Failure> {
         let own = match rejected.error {
             Rejection::NoCommonProtection(_) => {
@@ -104,11 +144,24 @@ impl Server {
             }
             _ => String::new(),
         };
+        self.monitor.note_refused(reason(&rejected.error));
         eprintln!("msctp: {}: rejected: {}{own}", rejected.remote, escape(&rejected.error.to_string()));
         if rejected.error == Rejection::Security(Error::WrongCode) {
             self.with_security(ServerSecurity::note_wrong_code)?;
             self.listen_again()?;
         }
         Ok(())
+    }
+}
+
+/// Returns the reason of a rejected set-up for the status.
+const fn reason(rejection: &Rejection) -> &'static str {
+    match rejection {
+        Rejection::Security(Error::WrongCode) => "wrong code",
+        Rejection::Security(Error::Refused(_)) => "key not allowed",
+        Rejection::Security(_) => "handshake failed",
+        Rejection::KeysDiffer => "other pre-shared key",
+        Rejection::NoCommonProtection(_) => "other encryption",
+        _ => "rejected",
     }
 }

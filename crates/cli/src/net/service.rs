@@ -97,6 +97,18 @@ impl Service {
         Failure::Run(format!("rejected: it is `{}`, which wants `{}`", wanted.client(), wanted.server()))
     }
 
+    /// Aborts the association of a client that sent nothing for [`FIRST_TIMEOUT`]: only `msctp connect` waits
+    /// for its user.
+    pub(crate) fn abort_silent(self, association: &Association) {
+        let (seconds, other) = (FIRST_TIMEOUT.as_secs(), Self::Bytes);
+        association.abort(format!(
+            "this is `{}`, and it received nothing for {seconds} s; `{}` wants `{}` there",
+            self.server(),
+            other.client(),
+            other.server()
+        ));
+    }
+
     /// Sends a control message.
     pub(crate) async fn send(
         self,
@@ -150,9 +162,8 @@ impl Service {
         association: &Association,
     ) -> Result<T, Failure> {
         let Ok(message) = tokio::time::timeout(FIRST_TIMEOUT, association.recv()).await else {
+            self.abort_silent(association);
             let seconds = FIRST_TIMEOUT.as_secs();
-            association
-                .abort(format!("this is `{}`, and it received nothing for {seconds} s", self.server()));
             return Err(Failure::Run(format!("rejected: the client sent nothing for {seconds} s")));
         };
         let message = message.map_err(|e| super::failed("receiving")(&e))?;

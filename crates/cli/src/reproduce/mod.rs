@@ -1,5 +1,6 @@
 //! `msctp reproduce`: runs a paper's experiment, judges its claims and writes the report.
 
+mod atlas;
 #[cfg(all(feature = "net", target_os = "linux"))]
 mod emulated;
 
@@ -33,7 +34,7 @@ Examples:
   msctp reproduce kim-koh --seeds 30
   sudo msctp reproduce kim-koh --emulated     also on real stacks over emulated links
 
-Exit codes: 0 every run completed, whatever the verdicts, 1 a run failed, 2 invalid arguments, 130 Ctrl-C, 143 SIGTERM.")]
+Exit codes: 0 every run completed, whatever the grades, 1 a run failed, 2 invalid arguments, 130 Ctrl-C, 143 SIGTERM.")]
 pub(crate) struct Args {
     /// Paper to reproduce [default: all, in one report].
     #[arg(value_parser = papers())]
@@ -50,13 +51,17 @@ pub(crate) struct Args {
     /// Threads [default: one per core]; they do not change the result.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
-    /// Print the claims and verdicts as JSON.
+    /// Print the claims and grades as JSON.
     #[arg(long)]
     json: bool,
+    /// Judge the claims over the whole box of what the paper leaves open instead: where do they hold, and
+    /// which parameter decides?
+    #[arg(long, requires = "paper", conflicts_with_all = ["seeds", "json"])]
+    atlas: bool,
     /// Also run it on real stacks over emulated links, in real time, and add both to the report. For eklund
     /// and kim-koh, on Linux, as root.
     #[cfg(all(feature = "net", target_os = "linux"))]
-    #[arg(long, requires = "paper")]
+    #[arg(long, requires = "paper", conflicts_with = "atlas")]
     emulated: bool,
     /// Runs of each condition on real stacks, 2 to 100.
     #[cfg(all(feature = "net", target_os = "linux"))]
@@ -78,8 +83,11 @@ fn papers() -> PossibleValuesParser {
     EXPERIMENTS.iter().map(|experiment| PossibleValue::new(experiment.name).help(experiment.summary)).into()
 }
 
-/// Runs the experiment, or all. Succeeds if every run completed, whatever the verdicts.
+/// Runs the experiment, or all. Succeeds if every run completed, whatever the grades.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if args.atlas {
+        return atlas::run(args);
+    }
     let effort = Effort { quick: args.quick, seeds: args.seeds };
     let one = args.paper.as_deref().and_then(experiments::find);
     let chosen: Vec<&Experiment> = one.map_or_else(|| EXPERIMENTS.iter().collect(), |one| vec![one]);
@@ -129,7 +137,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     });
     let page = page.map_err(unwritten)?;
     update(args, agreements.as_ref().filter(|_| complete))?;
-    say_extent(runs + compared - failed.len() - skipped, &store, elapsed);
+    let done: usize = overview.reports.iter().map(|report| report.provenance.runs).sum();
+    let compared = comparison.as_ref().map_or(0, |comparison| comparison.runs.done.len());
+    say_extent(done + compared, &store, elapsed);
     if complete {
         done_with(store, &out)?;
     }

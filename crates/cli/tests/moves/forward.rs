@@ -1,7 +1,9 @@
 //! Connections of `msctp forward` survive moves, and keystrokes do not wait for a download.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -88,4 +90,88 @@ fn a_download_and_a_session_survive_moves_and_the_session_stays_quick() {
     let got = reader.join().expect("no panic");
     assert!(got.len() == LEN && got.iter().enumerate().all(|(n, is)| *is == byte(n)), "{} bytes", got.len());
     key("after the download");
+}
+
+#[test]
+fn datagrams_and_connections_share_the_rate() {
+    if net::missing().is_some() {
+        return;
+    }
+    let net = Net::new();
+    net.mobile.run("ip link set lo up");
+    net.carrier("cell0", true);
+    let uploaded = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&uploaded);
+    let sink = target(&net, move |mut stream| {
+        let mut buffer = vec![0; 1 << 16];
+        while let Ok(len @ 1..) = stream.read(&mut buffer) {
+            count.fetch_add(len as u64, Ordering::Relaxed);
+        }
+    });
+    let echo = net.server.within(|| UdpSocket::bind("127.0.0.1:0").expect("bound"));
+    let port = echo.local_addr().expect("an address").port();
+    thread::spawn(move || {
+        let mut buffer = [0; 2048];
+        while let Ok((len, from)) = echo.recv_from(&mut buffer) {
+            // The flood is not echoed.
+            if len < 1000 {
+                let _ = echo.send_to(&buffer[..len], from);
+            }
+        }
+    });
+    let mut server = Guard(spawn(&net.server, &["serve", "--bind", SERVER, "--allow", "127.0.0.1:*"]));
+    let mut errors = BufReader::new(server.0.stderr.take().expect("piped"));
+    errors.read_line(&mut String::new()).expect("it listens");
+    let args = ["forward", "-L", &format!("0:{sink}"), "-D", "0", SERVER];
+    let mut forward = Guard(spawn(&net.mobile, &args));
+    let mut lines = BufReader::new(forward.0.stderr.take().expect("piped")).lines();
+    let mut at = || {
+        let mut lines = lines.by_ref().map(|line| line.expect("UTF-8"));
+        let line = lines.find(|line| line.contains(": listening at ")).expect("a line");
+        line.split_once(": listening at ")
+            .expect("it has an address")
+            .1
+            .parse::<SocketAddr>()
+            .expect("it is one")
+    };
+    let (upload_at, proxy_at) = (at(), at());
+    let over = Arc::new(AtomicBool::new(false));
+    let mut upload = net.mobile.within(|| TcpStream::connect(upload_at).expect("connected"));
+    let ended = Arc::clone(&over);
+    thread::spawn(move || while !ended.load(Ordering::Relaxed) && upload.write_all(&[1; 4096]).is_ok() {});
+    let mut proxy = net.mobile.within(|| TcpStream::connect(proxy_at).expect("connected"));
+    proxy.set_read_timeout(Some(Duration::from_secs(20))).expect("set");
+    proxy.write_all(&[5, 1, 0, 5, 3, 0, 1, 0, 0, 0, 0, 0, 0]).expect("written");
+    let mut answer = [0; 12];
+    proxy.read_exact(&mut answer).expect("an answer");
+    let relay = SocketAddr::from(([127, 0, 0, 1], u16::from_be_bytes([answer[10], answer[11]])));
+    let program = net.mobile.within(|| UdpSocket::bind("127.0.0.1:0").expect("bound"));
+    program.connect(relay).expect("connected");
+    program.set_nonblocking(true).expect("set");
+    let wrap = |data: &[u8]| [&[0, 0, 0, 1, 127, 0, 0, 1], &port.to_be_bytes()[..], data].concat();
+    let answers = || std::iter::from_fn(|| program.recv(&mut [0; 2048]).ok()).count();
+    thread::sleep(Duration::from_secs(2));
+    // A call beside the upload.
+    let mut echoed = 0;
+    for _ in 0..150 {
+        program.send(&wrap(&[2; 200])).expect("sent");
+        thread::sleep(Duration::from_millis(20));
+        echoed += answers();
+    }
+    thread::sleep(Duration::from_secs(1));
+    echoed += answers();
+    // The upload beside a flood of twice the rate.
+    let before = uploaded.load(Ordering::Relaxed);
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(4) {
+        for _ in 0..20 {
+            let _ = program.send(&wrap(&[3; 1200]));
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    let share = (uploaded.load(Ordering::Relaxed) - before) * 8 / 4;
+    over.store(true, Ordering::Relaxed);
+    eprintln!("echoed {echoed} of 150; the upload beside the flood: {share} bit/s of 16 Mbit/s");
+    assert!(echoed >= 135, "{echoed} of 150");
+    assert!(share > 4_000_000, "{share} bit/s");
 }

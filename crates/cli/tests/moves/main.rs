@@ -119,12 +119,10 @@ fn transfer(name: &str, len: u32, moves: &[Move], seed: u64) -> (serde_json::Val
         kind.make(&net.server, current, other, &mut moments);
         std::mem::swap(&mut current, &mut other);
     }
-    let sent = finish(sender, Duration::from_secs(180));
-    let text = String::from_utf8_lossy(&sent.stderr);
-    assert_eq!(sent.status.code(), Some(0), "{text}");
+    let (sent, text) = finish_well(sender, Duration::from_secs(180));
     let received = finish_guarded(receiver, errors);
     assert!(fs::read(out.join("file")).expect("it arrived") == bytes, "another file arrived");
-    let sent: serde_json::Value = serde_json::from_slice(&sent.stdout).expect("JSON");
+    let sent: serde_json::Value = serde_json::from_str(&sent).expect("JSON");
     eprintln!("{name}: {sent} {received}\n{text}");
     (sent, received)
 }
@@ -140,6 +138,14 @@ fn finish(mut child: Child, within: Duration) -> Output {
         std::thread::sleep(Duration::from_millis(20));
     }
     child.wait_with_output().expect("its output")
+}
+
+/// Returns what a program that ended with exit code 0 wrote: its standard output and its errors.
+fn finish_well(child: Child, within: Duration) -> (String, String) {
+    let ended = finish(child, within);
+    let [out, errors] = [ended.stdout, ended.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert_eq!(ended.status.code(), Some(0), "{errors}");
+    (out, errors)
 }
 
 fn finish_guarded(mut child: Guard, mut errors: impl Read) -> serde_json::Value {
@@ -186,9 +192,7 @@ fn a_send_without_a_network_waits_for_one() {
     std::thread::sleep(Duration::from_secs(1));
     assert!(sender.try_wait().expect("its state").is_none(), "it waits");
     net.carrier("cell0", true);
-    let sent = finish(sender, Duration::from_secs(60));
-    let errors = String::from_utf8_lossy(&sent.stderr);
-    assert_eq!(sent.status.code(), Some(0), "{errors}");
+    let errors = finish_well(sender, Duration::from_secs(60)).1;
     assert!(errors.contains("waiting for a network for up to 60 s"), "{errors}");
     assert_eq!(fs::read(arrived).expect("it arrived"), b"contents");
     // The wait for a network is bounded.
@@ -211,9 +215,7 @@ fn an_outage_of_every_network_is_reported() {
     net.carrier("cell0", false);
     std::thread::sleep(Duration::from_secs(6));
     net.carrier("cell0", true);
-    let sent = finish(sender, Duration::from_secs(60));
-    let errors = String::from_utf8_lossy(&sent.stderr);
-    assert_eq!(sent.status.code(), Some(0), "{errors}");
+    let errors = finish_well(sender, Duration::from_secs(60)).1;
     assert!(errors.contains("nothing received for 3 s: waiting for a network, or for the peer"), "{errors}");
     assert!(fs::read(arrived).expect("it arrived") == vec![7; 8_000_000]);
 }
@@ -232,9 +234,7 @@ fn an_encrypted_association_uses_every_network_that_was_there_before_it() {
     }
     std::thread::sleep(Duration::from_millis(500));
     let sender = spawn(&net.mobile, &["send", file.to_str().expect("UTF-8"), SERVER, "--timeout", "30"]);
-    let sent = finish(sender, Duration::from_secs(60));
-    let errors = String::from_utf8_lossy(&sent.stderr);
-    assert_eq!(sent.status.code(), Some(0), "{errors}");
+    let errors = finish_well(sender, Duration::from_secs(60)).1;
     let works = |local: &str| errors.lines().any(|line| line.starts_with(local) && line.ends_with("works"));
     assert!(works("10.1.0.2") && works("10.2.0.2"), "{errors}");
     assert!(fs::read(arrived).expect("it arrived") == vec![7; 8_000_000]);
@@ -250,9 +250,42 @@ fn a_wildcard_listener_takes_an_address_that_came_later() {
     // The server's end of the link and its address come up.
     net.carrier("cell0", true);
     let args = ["send", file.to_str().expect("UTF-8"), "10.2.0.1", "--timeout", "30"];
+    finish_well(spawn(&net.mobile, &args), Duration::from_secs(60));
+    assert_eq!(fs::read(arrived).expect("it arrived"), b"contents");
+}
+
+#[test]
+fn a_wildcard_listener_keeps_an_address_that_another_interface_loses() {
+    if net::missing().is_some() {
+        return;
+    }
+    let net = Net::new();
+    let (_receiver, file, arrived) = wildcard_receiver("moves-same-address", &net);
+    net.carrier("cell0", true);
+    net.server.run(&format!("ip address add {SERVER}/32 dev cell0"));
+    net.server.run(&format!("ip address del {SERVER}/32 dev cell0"));
+    std::thread::sleep(Duration::from_millis(300));
+    let args = ["send", file.to_str().expect("UTF-8"), SERVER, "--timeout", "10"];
     let sent = finish(spawn(&net.mobile, &args), Duration::from_secs(60));
     assert_eq!(sent.status.code(), Some(0), "{}", String::from_utf8_lossy(&sent.stderr));
     assert_eq!(fs::read(arrived).expect("it arrived"), b"contents");
+}
+
+#[test]
+fn the_doctor_blames_the_name_servers_that_do_not_answer() {
+    if net::missing().is_some() {
+        return;
+    }
+    let net = Net::new();
+    net.carrier("cell0", true);
+    // Queries are lost behind the server.
+    net.mobile.run("ip route add default via 10.2.0.1 dev cell0");
+    let args = ["doctor", "example.net", "--timeout", "2"];
+    let output = finish(spawn(&net.mobile, &args), Duration::from_secs(30));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("FAILED  server: example.net: ") && text.contains("name"), "{text}");
+    assert!(!text.contains("firewall") && !text.contains("no answer"), "{text}");
 }
 
 /// Sends a file through ten handovers of both kinds, in both directions. `MSCTP_MB` sets its size in

@@ -11,6 +11,11 @@ pub(crate) fn config_home() -> (&'static str, String) {
     ("XDG_CONFIG_HOME", format!("{}/config-{}", env!("CARGO_TARGET_TMPDIR"), std::process::id()))
 }
 
+/// The folder of the status sockets, one for each test process.
+pub(crate) fn runtime_dir() -> String {
+    format!("{}/run-{}", env!("CARGO_TARGET_TMPDIR"), std::process::id())
+}
+
 /// Returns whether a line says that a client remembers a server's key.
 pub(crate) fn is_new_host(line: &str) -> bool {
     line.contains(" is new: its key SHA256:")
@@ -19,7 +24,7 @@ pub(crate) fn is_new_host(line: &str) -> bool {
 pub(crate) fn msctp(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_msctp"));
     let (name, folder) = config_home();
-    command.env(name, folder).args(args);
+    command.env(name, folder).env("XDG_RUNTIME_DIR", runtime_dir()).args(args);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

@@ -376,7 +376,7 @@ impl Controller for Bbr {
         self.initial = false;
     }
 
-    fn resume(&mut self, measured: &Measured) {
+    fn resume(&mut self, measured: &Measured, _flight_size: u64) {
         *self = Self::with(&self.config, self.options);
         self.initial = false;
         self.model.resume(off_wire(measured.bandwidth, &self.config), measured.rtt_min);

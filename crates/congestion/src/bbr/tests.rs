@@ -419,7 +419,7 @@ fn startup_losses_do_not_count_for_a_probe() {
 fn resumed() -> Rounds {
     let mut rounds = Rounds::new();
     let bandwidth = Rate::from_bps(1_000_000 * 8 * (PACKET + 32) / PACKET);
-    rounds.bbr.resume(&Measured { bandwidth, rtt_min: RTT });
+    rounds.bbr.resume(&Measured { bandwidth, rtt_min: RTT }, 0);
     rounds
 }
 

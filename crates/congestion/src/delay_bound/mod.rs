@@ -330,7 +330,7 @@ impl Controller for DelayBound {
         self.initial = false;
     }
 
-    fn resume(&mut self, measured: &Measured) {
+    fn resume(&mut self, measured: &Measured, _flight_size: u64) {
         *self = Self::new(&self.config);
         let rate = off_wire(measured.bandwidth, &self.config);
         self.path.resume(rate, measured.rtt_min);

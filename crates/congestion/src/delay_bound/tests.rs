@@ -187,7 +187,7 @@ fn retransmissions_open_the_window_by_their_rate() {
 fn a_resumed_path_begins_at_the_measured_rate_and_keeps_its_round_trip() {
     let mut rounds = Rounds::new();
     let bandwidth = Rate::from_bps(RATE * 8 * (PACKET + 32) / PACKET);
-    rounds.controller.resume(&Measured { bandwidth, rtt_min: BASE });
+    rounds.controller.resume(&Measured { bandwidth, rtt_min: BASE }, 0);
     assert_eq!(rounds.cwnd(), over(RATE, BASE) + TARGET);
     assert_eq!(rounds.controller.pacing_rate(), Some(bandwidth));
     assert!(!rounds.controller.is_starting());
@@ -201,7 +201,7 @@ fn a_resumed_path_begins_at_the_measured_rate_and_keeps_its_round_trip() {
 fn a_round_trip_that_a_path_resumed_at_counts_for_four_rounds() {
     let mut rounds = Rounds::new();
     let bandwidth = Rate::from_bps(RATE * 8);
-    rounds.controller.resume(&Measured { bandwidth, rtt_min: BASE - ms(30) });
+    rounds.controller.resume(&Measured { bandwidth, rtt_min: BASE - ms(30) }, 0);
     for _ in 0..4 {
         assert_eq!(rounds.controller.path.base(), Some(BASE - ms(30)));
         rounds.round(RATE, ms(0));

@@ -8,7 +8,7 @@ use msctp_wire::{Cwr, Ecne, PacketBuilder, Sack, Tsn};
 use smallvec::SmallVec;
 
 use super::Association;
-use super::input::Seen;
+use super::chunks::Seen;
 use crate::addr::{PathAddr, PathId};
 use crate::extensions::Extensions;
 use crate::outbound::Echoed;

@@ -5,7 +5,7 @@ use msctp_units::Time;
 use msctp_wire::ChunkType;
 
 use super::Association;
-use super::input::Seen;
+use super::chunks::Seen;
 use super::output::packet_room;
 use crate::event::Event;
 use crate::extensions::Extensions;

@@ -499,42 +499,18 @@ impl Association {
             self.control.push_clear(at, offer.tag, &abort);
             return;
         }
-        // RFC 9260 §5.2.1: in a collision tag and TSN are those of our INIT; §5.2.2: else the tag is new
-        let (local_tag, local_initial_tsn) = if colliding {
-            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.1
-            //# Upon receipt of an INIT chunk in the COOKIE-WAIT state, an endpoint MUST respond with an INIT
-            //# ACK chunk using the same parameters
-            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.1
-            //# Upon receipt of an INIT chunk in the COOKIE-ECHOED state, an endpoint MUST respond with an
-            //# INIT ACK chunk using the same parameters it sent in its original INIT chunk
-            (self.tags.local_tag, self.tags.local_initial_tsn)
-        } else {
-            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.2
-            //# And the INIT ACK chunk MUST contain a new Initiate Tag
-            (self.rng.next_tag(), msctp_wire::Tsn::new(self.rng.next_tag()))
-        };
+        let tags = self.answer_tags(colliding);
         // RFC 4895 §6.1: the Random Number follows the pattern of the tag
         let random = match self.auth.random().filter(|_| colliding) {
             Some(random) => random,
             None => self.rng.with(|rng| random_number(&self.config.auth, rng)),
         };
         let protection = self.offer_protection(colliding, offer.protection.as_ref());
-        // RFC 9260 §5.2.2: no Tie-Tags in COOKIE-WAIT
-        let (local_tie_tag, peer_tie_tag) = if self.state == State::CookieWait {
-            (0, 0)
-        } else {
-            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.1
-            //# it MUST populate its Tie-Tags within both the association TCB and inside the State Cookie
-            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.2
-            //# the endpoint MUST copy its current Tie-Tags to a reserved place within the State Cookie and
-            //# the association's TCB.
-            (self.tags.local_tie_tag, self.tags.peer_tie_tag)
-        };
         let local_addresses = self.listed_addresses();
         let answer = Answer {
             config: &self.config,
             local_addresses: &local_addresses,
-            tags: Tags { local_tag, local_initial_tsn, local_tie_tag, peer_tie_tag, ..self.tags.clone() },
+            tags,
             collision: colliding,
             random,
             protection,
@@ -557,6 +533,37 @@ impl Association {
         //# the endpoint MUST take no further actions, i.e., the existing association, including its current
         //# state, and the corresponding TCB MUST NOT be changed.
         answer.give(now, &offer, jar, |ack| control.push_clear(at, offer.tag, ack));
+    }
+
+    /// Returns the tags and the TSN of the INIT ACK and its cookie. `colliding`: it answers an INIT that
+    /// crossed ours.
+    fn answer_tags(&mut self, colliding: bool) -> Tags {
+        // RFC 9260 §5.2.1: in a collision tag and TSN are those of our INIT; §5.2.2: else the tag is new
+        let (local_tag, local_initial_tsn) = if colliding {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.1
+            //# Upon receipt of an INIT chunk in the COOKIE-WAIT state, an endpoint MUST respond with an INIT
+            //# ACK chunk using the same parameters
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.1
+            //# Upon receipt of an INIT chunk in the COOKIE-ECHOED state, an endpoint MUST respond with an
+            //# INIT ACK chunk using the same parameters it sent in its original INIT chunk
+            (self.tags.local_tag, self.tags.local_initial_tsn)
+        } else {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.2
+            //# And the INIT ACK chunk MUST contain a new Initiate Tag
+            (self.rng.next_tag(), msctp_wire::Tsn::new(self.rng.next_tag()))
+        };
+        // RFC 9260 §5.2.2: no Tie-Tags in COOKIE-WAIT
+        let (local_tie_tag, peer_tie_tag) = if self.state == State::CookieWait {
+            (0, 0)
+        } else {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.1
+            //# it MUST populate its Tie-Tags within both the association TCB and inside the State Cookie
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.2
+            //# the endpoint MUST copy its current Tie-Tags to a reserved place within the State Cookie and
+            //# the association's TCB.
+            (self.tags.local_tie_tag, self.tags.peer_tie_tag)
+        };
+        Tags { local_tag, local_initial_tsn, local_tie_tag, peer_tie_tag, ..self.tags.clone() }
     }
 
     /// Answers an INIT that adds addresses by an ABORT that lists them (RFC 9260 §5.2.1, §5.2.2).

@@ -4,7 +4,9 @@
 mod addresses;
 pub(crate) mod auth;
 mod calls;
+mod chunks;
 mod control;
+mod copies;
 mod departed;
 mod ecn;
 mod events;

@@ -488,37 +488,11 @@ impl Answer<'_> {
             our_offer(&self.config.auth, self.random).filter(|_| offer.auth.is_some() && !offer.protected);
         let listed = |ours: &IpAddr| self.config.offer.list_addresses && offer.can_use(ours, &self.at.remote);
         let usable = self.local_addresses.iter().copied().filter(listed);
-        let mut cookie = Cookie {
-            created: now,
-            life: jar.life(offer.preservative),
-            tags: Tags {
-                peer_tag: offer.tag,
-                outbound_streams,
-                inbound_streams,
-                extensions: self.config.extensions().agreed(
-                    self.config.auth.policy,
-                    offer.protected,
-                    offer.extensions,
-                ),
-                ..self.tags.clone()
-            },
-            peer_initial_tsn: offer.initial_tsn.get(),
-            peer_a_rwnd: offer.a_rwnd,
-            auth: offer
-                .auth
-                .clone()
-                .filter(|_| ours.is_some())
-                .map(|peer| CookieAuth { random: self.random, peer }),
-            protection: self
-                .protection
-                .clone()
-                .zip(offer.protection.clone())
-                .map(|(ours, theirs)| CookieProtection { ours, theirs }),
-            at: self.at,
-            addresses: offer.all_addresses(self.at.remote).into_iter().skip(1).collect(),
-            lists_addresses: true,
-            collision: self.collision,
-        };
+        let mut cookie =
+            self.cookie(now, jar.life(offer.preservative), offer, (outbound_streams, inbound_streams));
+        if ours.is_none() {
+            cookie.auth = None;
+        }
         let mut signed = Vec::with_capacity(256);
         let chunk_types = self.config.extensions().chunk_types();
         let auth: ParamList<'_> = ours.iter().flat_map(AuthOffer::params).collect();
@@ -566,5 +540,42 @@ impl Answer<'_> {
             initial_tsn: self.tags.local_initial_tsn,
             params: (&params[..]).into(),
         });
+    }
+
+    /// Returns the cookie of an association with what both ends offered.
+    fn cookie(
+        &self,
+        now: Time,
+        life: Span,
+        offer: &Offer<'_>,
+        (outbound_streams, inbound_streams): (u16, u16),
+    ) -> Cookie {
+        Cookie {
+            created: now,
+            life,
+            tags: Tags {
+                peer_tag: offer.tag,
+                outbound_streams,
+                inbound_streams,
+                extensions: self.config.extensions().agreed(
+                    self.config.auth.policy,
+                    offer.protected,
+                    offer.extensions,
+                ),
+                ..self.tags.clone()
+            },
+            peer_initial_tsn: offer.initial_tsn.get(),
+            peer_a_rwnd: offer.a_rwnd,
+            auth: offer.auth.clone().map(|peer| CookieAuth { random: self.random, peer }),
+            protection: self
+                .protection
+                .clone()
+                .zip(offer.protection.clone())
+                .map(|(ours, theirs)| CookieProtection { ours, theirs }),
+            at: self.at,
+            addresses: offer.all_addresses(self.at.remote).into_iter().skip(1).collect(),
+            lists_addresses: true,
+            collision: self.collision,
+        }
     }
 }

@@ -4,15 +4,17 @@
 use msctp_units::{Ecn, Time};
 use msctp_wire::{
     ChunkType, CommonHeader, CookieEcho, EncodeChunk, Error, Heartbeat, PacketBuilder, Pad, Param, Params,
-    Sack, Tsn, VerificationTag,
+    Sack, VerificationTag,
 };
 
 use super::Association;
 use super::control::Waiting;
+use super::copies::Copies;
 use crate::addr::{PathAddr, PathId};
 use crate::extensions::Extensions;
 use crate::message::Transmit;
 use crate::path::Path;
+use crate::rare::Rare;
 use crate::stats::AssociationState as State;
 use crate::trace::{Direction, TraceKind};
 
@@ -25,8 +27,8 @@ pub(super) struct Output {
     pub(super) credit: u32,
     /// The packet that was filled last may be sent ECT.
     ect: bool,
-    /// Chunks to be sent in copy: path, first TSN, number.
-    copies: Option<(PathId, Tsn, u32)>,
+    /// Chunks to be sent in copy on other paths.
+    pub(super) copies: Rare<Copies>,
     /// Something other than data transfer happened: heartbeats, probes or address requests may be due. DATA
     /// and SACKs, which are most packets, change none of these.
     pub(super) upkeep_due: bool,
@@ -37,7 +39,7 @@ pub(super) struct Output {
 impl Output {
     /// Clears all pending output.
     pub(super) fn clear(&mut self) {
-        self.copies = None;
+        self.copies = Rare::default();
     }
 }
 
@@ -67,7 +69,7 @@ impl Association {
             && self.outbound.is_drained()
             && !self.inbound.sack_due(now)
             && self.control.is_empty()
-            && self.output.copies.is_none()
+            && self.output.copies.queue.is_empty()
             && !self.outbound.may_forward()
     }
 
@@ -121,7 +123,7 @@ impl Association {
         while count < self.config.max_segments && self.control.is_empty() && self.may_send_data() {
             let Some(path) = transmit.path else { break };
             if self.inbound.sack_due(now)
-                || self.output.copies.is_some()
+                || !self.output.copies.queue.is_empty()
                 || self.outbound.next_path(now, &mut self.paths) != Some(path)
                 // All segments have one codepoint.
                 || transmit.ecn.is_capable() && !self.outbound.would_be_ect(path, &self.paths)
@@ -360,11 +362,8 @@ impl Association {
         if filled.again > 0 {
             self.stats.data_chunks_retransmitted += u64::from(filled.again);
         }
-        if let Some((from, to)) = self.handover.bicast
-            && from == path
-            && filled.new > 0
-        {
-            self.output.copies = Some((to, self.outbound.next_tsn() - filled.new, filled.new));
+        if filled.redundant || self.handover.bicast.is_some() {
+            self.queue_copies(path, &filled);
         }
         !filled.is_empty()
     }
@@ -466,7 +465,7 @@ impl Association {
         if let Some(path) = self.begin_shutdown_chunk(now) {
             return self.send_shutdown(now, path, out);
         }
-        if let Some(transmit) = self.send_copies(out) {
+        if let Some(transmit) = self.send_copies(now, out) {
             return Some(transmit);
         }
         if self.output.upkeep_due {
@@ -608,27 +607,6 @@ impl Association {
         }
         builder.push(&chunk).ok()?;
         self.trace_control(now, Direction::Out, Some(path), &chunk);
-        Some(Transmit::new(Some(path), at, self.seal(builder)))
-    }
-
-    /// Sends copies of chunks on a second path (bicasting). They are not counted as in flight.
-    fn send_copies(&mut self, out: &mut Vec<u8>) -> Option<Transmit> {
-        let (path, mut tsn, mut left) = self.output.copies.take()?;
-        let entry = self.paths.get(path).filter(|entry| entry.is_usable())?;
-        let (at, room) = (entry.addr(), packet_room(entry));
-        let mut builder = self.builder(out, self.tags.peer_tag, room);
-        let signed = self.begin_auth(&mut builder);
-        while signed && left > 0 && self.outbound.copy_chunk(tsn, &mut builder) {
-            self.stats.data_chunks_copied += 1;
-            tsn += 1;
-            left -= 1;
-        }
-        if builder.is_empty() {
-            return None;
-        }
-        if left > 0 {
-            self.output.copies = Some((path, tsn, left));
-        }
         Some(Transmit::new(Some(path), at, self.seal(builder)))
     }
 }

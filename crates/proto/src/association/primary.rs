@@ -102,7 +102,7 @@ impl Association {
     /// Restarts a path's controller at a measurement of the policy.
     pub(super) fn resume_path(&mut self, now: Time, path: PathId, measured: &Measured) {
         let Some(path) = self.paths.get_mut(path).filter(|_| !measured.bandwidth.is_zero()) else { return };
-        path.controller.resume(measured);
+        path.controller.resume(measured, path.flight_size);
         let window = path.controller.window();
         let (path, cwnd, ssthresh) = (path.id(), window.cwnd, window.ssthresh);
         self.tracer.push(now, TraceKind::StartState { path, cwnd, ssthresh });

@@ -321,6 +321,7 @@ impl<'a> From<&'a Config> for OutboundConfig<'a> {
             send_buffer: config.send_buffer,
             max_burst: config.max_burst,
             full_packets: config.max_segments > 1,
+            copies_small: config.paths == PathUse::Redundant,
             retransmission_path: config.retransmission_path,
             loss_recovery: config.loss_recovery,
             spurious_timeouts: config.spurious_timeouts,

@@ -46,6 +46,14 @@ pub struct Handle {
     generation: u32,
 }
 
+impl Handle {
+    /// Returns a number that no other association of the endpoint has, small while few have ended.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.slot)
+    }
+}
+
 /// Outcome of a received datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatagramOutcome {

@@ -26,6 +26,8 @@ pub(crate) struct Filled {
     pub bytes: u64,
     /// The packet may be sent ECT: ECN was negotiated and all DATA in it is new (RFC 3168 §6.1.5).
     pub ect: bool,
+    /// A new chunk is to be copied to the other networks.
+    pub redundant: bool,
 }
 
 impl Filled {
@@ -391,9 +393,8 @@ impl Outbound {
             {
                 break;
             }
-            if !self.send_new(now, max, path, builder) {
-                break;
-            }
+            let Some(redundant) = self.send_new(now, max, path, builder) else { break };
+            filled.redundant |= redundant;
             filled.new += 1;
             filled.bytes += len as u64;
             self.zero_window_probe =
@@ -441,10 +442,18 @@ impl Outbound {
         amdcs.saturating_sub(overhead(self.interleaving)).max(1)
     }
 
-    /// Sends one new chunk; returns false if it did not fit.
+    /// Sends one new chunk; returns whether it is to be copied, and `None` if none fitted.
     #[inline]
-    fn send_new(&mut self, now: Time, max: usize, path: &mut Path, builder: &mut PacketBuilder<'_>) -> bool {
-        let Some(mut piece) = self.queue.take(max) else { return false };
+    fn send_new(
+        &mut self,
+        now: Time,
+        max: usize,
+        path: &mut Path,
+        builder: &mut PacketBuilder<'_>,
+    ) -> Option<bool> {
+        let mut piece = self.queue.take(max)?;
+        piece.redundant |= self.copies_small && piece.flags.begin && piece.flags.end;
+        let redundant = piece.redundant;
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
         //# The transmitter MUST then assign, in sequence, a separate TSN to each of the DATA chunks in the
         //# series.
@@ -473,7 +482,7 @@ impl Outbound {
             path.rtt_slot = Some(RttSlot { tsn: tsn.tsn().get(), sent: now });
         }
         self.trace_data(path.id(), tsn, len, false);
-        true
+        Some(redundant)
     }
 
     /// Retransmits the lowest marked chunk of a path; returns `None` if there is none or it does not fit.
@@ -536,7 +545,12 @@ impl Outbound {
         }
     }
 
-    /// Writes a copy of an outstanding chunk for a second path (bicasting); the copy counts in no window.
+    /// Returns true if a chunk is outstanding and to be copied to the other networks.
+    pub(crate) fn is_redundant(&self, tsn: Tsn) -> bool {
+        self.sent.at(self.sent.first().nearest(tsn)).is_some_and(|chunk| chunk.piece.redundant)
+    }
+
+    /// Writes a copy of an outstanding chunk for a second path; the copy counts in no window.
     ///
     /// Returns false if the chunk is acknowledged, was never sent, or does not fit.
     pub(crate) fn copy_chunk(&mut self, tsn: Tsn, builder: &mut PacketBuilder<'_>) -> bool {

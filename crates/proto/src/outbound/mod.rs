@@ -47,6 +47,7 @@ use self::aggregate::Aggregation;
 use self::chunk::{Fate, Outstanding};
 use self::detector::LossDetector;
 use self::ecn::EcnSender;
+pub(crate) use self::fill::Filled;
 use self::forward::Forward;
 use self::gaps::Gaps;
 use self::partial::PartialStore;
@@ -111,6 +112,8 @@ pub(crate) struct Outbound {
     max_burst: u32,
     /// Cuts fragments so that packets are full. Several packets then leave in one batch of equal lengths.
     full_packets: bool,
+    /// Messages that fit one packet are sent in copy (`PathUse::Redundant`).
+    copies_small: bool,
     retransmission_path: RetransmissionPath,
     /// Detects lost chunks.
     losses: LossDetector,
@@ -157,6 +160,7 @@ impl Outbound {
             resetting: false,
             max_burst: config.max_burst,
             full_packets: config.full_packets,
+            copies_small: config.copies_small,
             retransmission_path: config.retransmission_path,
             losses: LossDetector::new(config),
             silence: config.silence,
@@ -488,9 +492,29 @@ impl Outbound {
         failures
     }
 
-    /// Marks a chunk for retransmission on `target`. The caller subtracts it from the flight size of its
-    /// previous path.
+    /// Marks a chunk that was lost for retransmission on `target`. The caller subtracts it from the flight
+    /// size of its previous path.
     fn mark(&mut self, tsn: LongTsn, target: PathId, paths: &mut Paths) {
+        let Some(chunk) = self.sent.at(tsn) else { return };
+        let (from, number, wire_len) = (chunk.path, chunk.number, chunk.wire_len());
+        if let Some(path) = paths.get_mut(from) {
+            path.flow.note_lost(number, wire_len);
+        }
+        self.requeue(tsn, target, paths);
+    }
+
+    /// Like [`mark`](Self::mark), for a chunk that may still arrive over its previous path: to the controller
+    /// there it is no loss.
+    fn mark_unacked(&mut self, tsn: LongTsn, target: PathId, paths: &mut Paths) {
+        let Some(chunk) = self.sent.at(tsn) else { return };
+        let (from, number) = (chunk.path, chunk.number);
+        if let Some(path) = paths.get_mut(from) {
+            path.flow.note_moved(number);
+        }
+        self.requeue(tsn, target, paths);
+    }
+
+    fn requeue(&mut self, tsn: LongTsn, target: PathId, paths: &mut Paths) {
         let Some(chunk) = self.sent.at_mut(tsn) else { return };
         debug_assert_eq!(chunk.fate, Fate::InFlight);
         chunk.fate = Fate::Marked;
@@ -499,10 +523,6 @@ impl Outbound {
         // RFC 9260 §6.2.1 C
         self.in_flight -= chunk.len();
         self.partial.on_marked(chunk.piece.partial, tsn);
-        let (from, number, wire_len) = (chunk.path, chunk.number, chunk.wire_len());
-        if let Some(path) = paths.get_mut(from) {
-            path.flow.note_lost(number, wire_len);
-        }
         if let Some(path) = paths.get_mut(target) {
             path.flow.mark(tsn);
         }

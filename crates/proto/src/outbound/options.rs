@@ -14,6 +14,8 @@ pub(crate) struct OutboundConfig<'a> {
     pub max_burst: u32,
     /// Cuts fragments so that packets are full: several then leave in one batch of equal lengths.
     pub full_packets: bool,
+    /// Send messages that fit one packet in copy on other networks.
+    pub copies_small: bool,
     /// Path of retransmissions after a timeout.
     pub retransmission_path: RetransmissionPath,
     /// Detection of lost chunks.

@@ -20,6 +20,8 @@ pub(super) struct Piece {
     pub(super) stream: u16,
     /// It is an I-DATA chunk (RFC 8260).
     pub(super) interleaved: bool,
+    /// It is sent in copy on the other networks.
+    pub(super) redundant: bool,
     pub(super) flags: DataFlags,
 }
 

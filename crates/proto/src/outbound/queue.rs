@@ -48,7 +48,7 @@ impl Queued {
     /// Returns its next chunk.
     #[inline]
     fn piece(&self, begun: Begun, end: bool, interleaved: bool, data: Bytes) -> Piece {
-        let OutMessage { stream, ppid, unordered, context, sack_immediately, .. } = self.message;
+        let OutMessage { stream, ppid, unordered, context, sack_immediately, redundant, .. } = self.message;
         // RFC 7053 §5.1: the last fragment requests the SACK
         let (begin, immediate) = (self.begun.is_none(), end && sack_immediately);
         Piece {
@@ -60,6 +60,7 @@ impl Queued {
             fsn: begun.fsn,
             stream,
             interleaved,
+            redundant,
             //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
             //# the U flag of each DATA chunk of the user message MUST be set to 1.
             //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1

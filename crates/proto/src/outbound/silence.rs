@@ -25,7 +25,7 @@ use msctp_units::{Span, Time};
 use super::Outbound;
 use crate::addr::PathId;
 use crate::long_tsn::LongTsn;
-use crate::path::{Path, Paths, SilenceDetector, SilenceProbe};
+use crate::path::{PROBE_MIN_FRACTION, Path, Paths, SilenceDetector, SilenceProbe};
 use crate::trace::TraceKind;
 
 /// Full packets in flight required: a working path does not lose that many by chance.
@@ -79,7 +79,9 @@ impl Outbound {
             return None;
         }
         let [probe_after, _] = detector.limits(least)?;
+        let second = self.second_ack_due(detector, path).map(|due| due + least / PROBE_MIN_FRACTION);
         let at = (self.ack_due(detector, path)? + probe_after).max(detector.known_from);
+        let at = second.map_or(at, |second| second.max(at));
         let first = path.t3_rtx.is_some_and(|t3_rtx| at < t3_rtx);
         (first && other_path(path.id(), paths).is_some()).then_some(at)
     }
@@ -87,8 +89,19 @@ impl Outbound {
     /// Returns when the acknowledgement of the oldest chunk in flight is due, or the last sign of life if
     /// that is later.
     fn ack_due(&self, detector: &SilenceDetector, path: &Path) -> Option<Time> {
-        let oldest = self.sent.in_flight(&path.flow).next()?;
-        let sent = self.sent.at(oldest)?.sent;
+        self.sent.in_flight(&path.flow).next().and_then(|oldest| self.due(oldest, detector, path))
+    }
+
+    /// Returns when the acknowledgement of the second chunk in flight is due, as [`ack_due`](Self::ack_due).
+    ///
+    /// The peer acknowledges every second packet at once, and delays the SACK of a single one (RFC 9260
+    /// §6.2). After a pause of the sender that SACK waits for the second packet.
+    fn second_ack_due(&self, detector: &SilenceDetector, path: &Path) -> Option<Time> {
+        self.sent.in_flight(&path.flow).nth(1).and_then(|second| self.due(second, detector, path))
+    }
+
+    fn due(&self, tsn: LongTsn, detector: &SilenceDetector, path: &Path) -> Option<Time> {
+        let sent = self.sent.at(tsn)?.sent;
         let usual = sent + path.rtt.srtt()? + path.rtt.rttvar()?;
         let clocked = detector.last_ack.map(|(before, acked)| acked + sent.since(before));
         Some(clocked.map_or(usual, |clocked| clocked.min(usual)).max(detector.last_sign))
@@ -164,7 +177,7 @@ impl Outbound {
         let moved = chosen.iter().map(chunk_len).sum::<u64>();
         paths.get_mut(id)?.flight_size -= moved;
         for &tsn in &chosen {
-            self.mark(tsn, by, paths);
+            self.mark_unacked(tsn, by, paths);
         }
         // RFC 7053 §5.1: the SACKs of a single packet and of the last one would be delayed.
         for &tsn in [chosen.first()?, chosen.last()?] {

@@ -55,7 +55,7 @@ pub(crate) struct Flow {
     pub(crate) queue: VecDeque<LongTsn>,
     /// Number of chunks marked for retransmission on this path.
     pub(crate) marked: u32,
-    /// Number of chunks last sent on this path and declared lost.
+    /// Number of chunks last sent on this path and declared lost, or retransmitted on another one.
     pub(crate) lost: u64,
     /// Number of chunks retransmitted on this path.
     pub(crate) resent: u64,
@@ -118,6 +118,14 @@ impl Flow {
         }
     }
 
+    /// Counts a chunk last sent on this path as retransmitted on another one before it was declared lost.
+    pub(crate) fn note_moved(&mut self, number: SendNumber) {
+        self.lost += 1;
+        if let Some(delivery) = &mut self.delivery {
+            delivery.on_abandoned(number);
+        }
+    }
+
     /// Restores the log entries of chunks that the peer reneged on. Returns the number of entries moved.
     pub(crate) fn relog(&mut self, mut back: Vec<Sending>) -> u64 {
         back.sort_unstable_by_key(|sending| sending.number);
@@ -135,5 +143,25 @@ impl Flow {
         }
         self.log.extend(behind);
         moved
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The congestion control of a path is notified of losses, not of chunks that a silence probe moved.
+    #[test]
+    fn a_chunk_moved_before_it_was_lost_is_no_loss_to_the_controller() {
+        let mut flow = Flow { delivery: Some(Box::default()), ..Flow::default() };
+        let delivery = |flow: &mut Flow| flow.delivery.as_mut().and_then(|delivery| delivery.take_lost());
+        for number in 1..=2 {
+            flow.delivery.as_mut().unwrap().on_sent(Time::ZERO, number, 1, (0, 1000));
+        }
+        flow.note_moved(1);
+        assert_eq!(delivery(&mut flow), None);
+        flow.note_lost(2, 1000);
+        assert_eq!(delivery(&mut flow).map(|lost| lost.bytes), Some(1000));
+        assert_eq!(flow.lost, 2);
     }
 }

@@ -54,7 +54,7 @@ pub use pmtu::{MAX_PMTU, MIN_PMTU, Pmtu};
 pub(crate) use rack::{DUP_THRESH, Rack, TailLossProbe};
 pub use set::AddressError;
 pub(crate) use set::{Added, Paths, SetPrimaryError};
-pub(crate) use silence::{SilenceDetector, SilenceProbe};
+pub(crate) use silence::{PROBE_MIN_FRACTION, SilenceDetector, SilenceProbe};
 
 /// Bytes of the SCTP common header (RFC 9260 §3.1).
 const COMMON_HEADER: u32 = 12;

@@ -181,7 +181,7 @@ impl Paths {
         if !self.config.aggregate {
             return;
         }
-        let joined = self.apart();
+        let joined = self.data_path.map(|id| self.apart(id)).unwrap_or_default();
         // One path alone is the data path.
         self.joined = if joined.len() > 1 { joined.len() as u8 } else { 0 };
         for path in &mut self.list {
@@ -189,10 +189,18 @@ impl Paths {
         }
     }
 
-    /// Returns the usable paths that share no address: the data path first, then the others by id.
-    fn apart(&self) -> SmallVec<[PathId; 4]> {
+    /// Returns the usable paths of other networks than that of `path`, one each, by id.
+    pub(crate) fn other_networks(&self, path: PathId) -> SmallVec<[PathId; 4]> {
+        let mut paths = self.apart(path);
+        paths.retain(|id| *id != path);
+        paths
+    }
+
+    /// Returns the usable paths that share no address: `first`, then the others by id. None if `first` is not
+    /// usable.
+    fn apart(&self, first: PathId) -> SmallVec<[PathId; 4]> {
         let mut chosen: SmallVec<[&Path; 4]> = SmallVec::new();
-        let Some(first) = self.data_path.and_then(|id| self.get(id)).filter(|path| path.is_usable()) else {
+        let Some(first) = self.get(first).filter(|path| path.is_usable()) else {
             return SmallVec::new();
         };
         let usable = || self.list.iter().filter(|path| path.is_usable() && path.confirmed);

@@ -13,7 +13,7 @@ const MIN_SIGNS: u32 = 8;
 /// Half intervals of silence before the first silence probe; each unnecessary silence probe adds one.
 const PROBE_HALF_INTERVALS: u64 = 3;
 /// The first silence probe waits for at least this fraction of `FailoverConfig::silence`.
-const PROBE_MIN_FRACTION: u64 = 4;
+pub(crate) const PROBE_MIN_FRACTION: u64 = 4;
 /// Intervals of silence after which the path fails.
 const FAILURE_INTERVALS: u64 = 3;
 /// Maximum of these intervals after repeated failures.

@@ -82,6 +82,7 @@ impl Outbox {
             data: payload(id, len),
             context: u64::from(id),
             reliability,
+            redundant: id.is_multiple_of(5),
             ..OutMessage::default()
         }
     }

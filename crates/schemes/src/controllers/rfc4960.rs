@@ -2,7 +2,7 @@
 //! implementations of RFC 4960 (docs/validation-reasons.md). Everything but the condition is [`Rfc9260`]'s.
 
 use msctp_congestion::{
-    Ack, Controller, ControllerConfig, Loss, Make, Rfc9260, Rfc9260Config, StartState, Window,
+    Ack, Controller, ControllerConfig, Loss, Make, Measured, Rfc9260, Rfc9260Config, StartState, Window,
 };
 use msctp_units::{Rate, Time};
 
@@ -71,6 +71,10 @@ impl Controller for Rfc4960 {
 
     fn start(&mut self, start: &StartState) {
         self.0.start(start);
+    }
+
+    fn resume(&mut self, measured: &Measured, flight_size: u64) {
+        self.0.resume(measured, flight_size);
     }
 
     fn adjust(&mut self, cwnd: u64, ssthresh: u64) {

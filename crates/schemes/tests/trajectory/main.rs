@@ -6,6 +6,7 @@
 mod bbr;
 mod delay_bound;
 mod path;
+mod resume;
 
 use std::fmt::Write;
 

@@ -4,7 +4,8 @@ use msctp_proto::TraceKind;
 use msctp_schemes::policies::note;
 
 use super::{
-    Compute, Metric, Probe, Subject, Unit, When, associations, curves, flow, handovers, network, paths,
+    Compute, Metric, Probe, Subject, Unit, When, associations, curves, flow, handovers, network, optimum,
+    paths,
 };
 
 /// Returns a metric of associations that adds up a counter of both directions.
@@ -68,6 +69,16 @@ pub const METRICS: &[Metric] = &[
         handed over", Association, Range, Throughput, handovers::before),
     metric!("handover.share", Unit::Ratio, "handover.after divided by handover.before", Association, Range, Throughput,
         handovers::share),
+    metric!("handover.optimum", Unit::Rate, "user bytes that the new path could deliver in the 5 s after that change: the slowest \
+        link's rate, minus constant-rate traffic, divided equally with TCP transfers, from the arrival of a first packet on; mean \
+        of the associations that handed over", Association, Range, Throughput,
+        |results, wanted| optimum::rate(results, wanted, 5)),
+    metric!("handover.used", Unit::Ratio, "share of handover.optimum that was delivered in those 5 s; data from the old path counts \
+        too", Association, Range, Throughput, |results, wanted| optimum::used(results, wanted, 5)),
+    metric!("handover.optimum.30s", Unit::Rate, "as handover.optimum, in the 30 s after that change", Association, Range,
+        Throughput, |results, wanted| optimum::rate(results, wanted, 30)),
+    metric!("handover.used.30s", Unit::Ratio, "share of handover.optimum.30s that was delivered in those 30 s", Association, Range,
+        Throughput, |results, wanted| optimum::used(results, wanted, 30)),
     metric!("handover.at", Unit::Seconds, "time of that change; the earliest association's", Association, Range, None,
         handovers::at),
     metric!("handover.cwnd", Unit::Bytes, "first congestion window of the new path, as the handover policy set it at that change; mean of the \
@@ -193,6 +204,8 @@ pub const METRICS: &[Metric] = &[
         Chunks, flow::rtt_before_duplicate),
     metric!("flow.retransmission", Unit::Seconds, "time of the first retransmission", Flow, Never, Chunks,
         flow::first_retransmission),
+    metric!("flow.repair", Unit::Seconds, "time from the first retransmission to the first one of the packet that was retransmitted \
+        last (in the range)", Flow, Range, Chunks, flow::repair),
     metric!("flow.wireless_as_wireless", PACKETS, "packets lost on a radio link that the loss classifier called wireless", Flow,
         Never, None, |results, wanted| flow::verdicts(results, wanted, |verdicts| verdicts.wireless_as_wireless)),
     metric!("flow.wireless_as_congestion", PACKETS, "packets lost on a radio link that the loss classifier called congestion",

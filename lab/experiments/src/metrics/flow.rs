@@ -1,5 +1,7 @@
 //! Metrics of one flow, from the events of its sender: the same for an association and a TCP connection.
 
+use std::collections::BTreeSet;
+
 use msctp_congestion::{LossKind, RoundTrips};
 use msctp_lab_tcp::TraceKind as Tcp;
 use msctp_proto::{Direction, TraceKind as Sctp};
@@ -253,6 +255,19 @@ pub(super) fn first_retransmission(results: &Results<'_>, wanted: &Wanted) -> Re
     let flow = Flow::of(results, wanted)?;
     let first = flow.sent.iter().find(|sent| sent.again);
     first.map(|sent| sent.at.as_secs_f64()).ok_or_else(|| "nothing was retransmitted".to_owned())
+}
+
+/// Returns the time from the first retransmission to the last packet's first retransmission (in the range).
+pub(super) fn repair(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
+    let (flow, range) = (Flow::of(results, wanted)?, wanted.range());
+    let mut known = BTreeSet::new();
+    let again = flow.sent.iter().filter(|sent| sent.again && range.contains(&sent.at));
+    let firsts: Vec<Time> = again.filter(|sent| known.insert(sent.number)).map(|sent| sent.at).collect();
+    match firsts[..] {
+        [] => Err("nothing was retransmitted".to_owned()),
+        [first, .., last] => Ok(last.as_secs_f64() - first.as_secs_f64()),
+        [_] => Ok(0.0),
+    }
 }
 
 /// Returns the longest time between two packets sent for the first time, or from the last one to the end.

@@ -8,7 +8,7 @@ use super::{Results, Wanted, associations, largest, mean};
 /// Time in seconds before which a change of the primary path is part of the set-up.
 const SETTLED: f64 = 2.0;
 
-const NONE: &str = "no association handed over in this time";
+pub(super) const NONE: &str = "no association handed over in this time";
 
 /// Returns the sender's handovers of an association in the metric's range.
 fn handovers<'r>(
@@ -25,12 +25,20 @@ fn handovers<'r>(
 fn firsts<'r>(results: &Results<'r>, wanted: &Wanted) -> Result<Vec<&'r HandoverSummary>, String> {
     let mut firsts = Vec::new();
     for association in associations(results, wanted) {
-        if let Some(why) = &association.ended {
-            return Err(format!("{}: the association ended: {why}", association.name));
-        }
-        firsts.extend(handovers(association, wanted).next());
+        firsts.extend(first(association, wanted)?);
     }
     Ok(firsts)
+}
+
+/// Returns the first handover of an association; an error if the association ended.
+pub(super) fn first<'r>(
+    association: &'r AssociationSummary,
+    wanted: &Wanted,
+) -> Result<Option<&'r HandoverSummary>, String> {
+    match &association.ended {
+        Some(why) => Err(format!("{}: the association ended: {why}", association.name)),
+        None => Ok(handovers(association, wanted).next()),
+    }
 }
 
 fn rates(

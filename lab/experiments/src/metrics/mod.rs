@@ -10,6 +10,7 @@ mod curves;
 mod flow;
 mod handovers;
 mod network;
+mod optimum;
 mod paths;
 
 use std::fmt;
@@ -19,11 +20,21 @@ use msctp_sim::scenario::{AppKind, Scenario};
 use msctp_sim::summary::AssociationSummary;
 use msctp_sim::{Series, Summary};
 use msctp_units::{Span, Time};
+use serde::Serialize;
 
 pub use self::catalogue::METRICS;
 
 /// Interval of the throughput series of a run whose scenario sets none: short enough to show a handover.
 pub const INTERVAL: Span = Span::from_millis(100);
+
+/// Enables the probes of every time series but single chunks. None of them changes the run.
+pub fn enable_series(scenario: &mut Scenario) {
+    let probes = &mut scenario.probes;
+    probes.throughput.get_or_insert(INTERVAL);
+    probes.queues.get_or_insert(INTERVAL);
+    probes.trace = true;
+    probes.messages = true;
+}
 
 /// The unit of a metric, as its symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,6 +164,23 @@ pub struct Metric {
     /// The series it needs.
     pub probe: Probe,
     compute: Compute,
+}
+
+/// A metric as `msctp metrics --json` lists it.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Entry {
+    /// Its name.
+    pub name: &'static str,
+    /// Symbol of its unit.
+    pub unit: &'static str,
+    /// Kind of thing that `:SUBJECT` names; empty: the metric has no subject.
+    pub subject: &'static str,
+    /// `never`, `instant` (required) or `range` (optional).
+    pub time: &'static str,
+    /// The x axis of a curve; empty: the metric is a number.
+    pub x: &'static str,
+    /// Its meaning.
+    pub meaning: &'static str,
 }
 
 /// How a metric is computed.
@@ -328,6 +356,18 @@ impl Wanted {
 }
 
 impl Metric {
+    /// Returns the metric for lists.
+    #[must_use]
+    pub fn entry(&self) -> Entry {
+        let time = match self.when {
+            When::Never => "never",
+            When::Instant => "instant",
+            When::Range => "range",
+        };
+        let &Self { name, unit, subject, meaning, .. } = self;
+        Entry { name, unit: unit.symbol(), subject: subject.word(), time, x: self.x(), meaning }
+    }
+
     /// Returns true if the metric is a curve, for `[curve.NAME]` of a sweep.
     #[must_use]
     pub fn is_curve(&self) -> bool {

@@ -94,6 +94,23 @@ fn values_agree_with_the_summary_and_with_each_other() {
 }
 
 #[test]
+fn the_optimum_is_what_the_new_path_leaves_free() {
+    let texts =
+        ["handover.optimum", "handover.used", "handover.optimum.30s", "handover.used.30s", "handover.after"];
+    let values = values(scenario_file!("compare/two-paths.toml"), &[], &texts);
+    let values: Vec<f64> = values.into_iter().map(Result::unwrap).collect();
+    let [optimum, used, long, used_long, after] = values[..] else { panic!("{values:?}") };
+    // 10 Mbps, 1452 user bytes of each 1500; a first packet takes 22.212 ms.
+    let user = 10e6 * 1452.0 / 1500.0;
+    assert!((optimum - user * (5.0 - 0.022_212) / 5.0).abs() < 10.0, "{optimum}");
+    // The switch is a one-way delay later than the action: less than 30 s are left.
+    assert!((long - user * (29.7 - 0.022_212) / 29.7).abs() < 1e4, "{long}");
+    // handover.after counts whole intervals of 100 ms.
+    assert!((used - after / optimum).abs() < 0.03, "{used} {after} {optimum}");
+    assert!(used > 0.5 && used < used_long && used_long <= 1.0, "{used} {used_long}");
+}
+
+#[test]
 fn the_window_is_that_of_the_primary_path_at_the_instant() {
     let texts = ["path.cwnd@29s", "path.cwnd@30.2s", "path.srtt@29s", "path.srtt@35s"];
     let values: Vec<f64> =

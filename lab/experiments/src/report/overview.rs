@@ -1,4 +1,4 @@
-//! The overview of several reports: every paper, every claim with its verdict, and the commands that repeat
+//! The overview of several reports: every paper, every claim with its grade, and the commands that repeat
 //! single runs.
 
 use std::path::{Path, PathBuf};
@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use maud::{Markup, html};
 use serde::Serialize;
 
-use super::page::{document, figure, footer, tight, verdict};
+use super::page::{document, effect, figure, footer, grade, tight};
 use super::{Data, Figure, Report, ReportError, folder, json, put, write_data, write_figures};
-use crate::claims::{Claim, Verdict};
+use crate::claims::{Claim, Grade};
 
 /// The reports of several papers.
 #[derive(Debug)]
@@ -81,8 +81,8 @@ impl Overview {
         }
     }
 
-    fn count(&self, wanted: Verdict) -> usize {
-        self.claims().filter(|claim| claim.verdict == wanted).count()
+    fn count(&self, wanted: Grade) -> usize {
+        self.claims().filter(|claim| claim.grade == wanted).count()
     }
 
     fn html(&self) -> Result<Markup, ReportError> {
@@ -108,9 +108,7 @@ impl Overview {
             }
             main {
                 ul.tally {
-                    li { b { (self.count(Verdict::Reproduced)) } "claims reproduced" }
-                    li { b { (self.count(Verdict::NotReproduced)) } "not reproduced" }
-                    li { b { (self.count(Verdict::OutOfReach)) } "out of reach" }
+                    @for grade in Grade::ALL { li { b { (self.count(grade)) } (grade.words("paper")) } }
                 }
                 @if whole.skipped > 0 || !whole.failed.is_empty() {
                     div.note {
@@ -123,7 +121,7 @@ impl Overview {
                 h2 #papers { "Papers" }
                 @for report in &self.reports { (paper(report)) }
                 h2 #claims { "All claims" }
-                p.quiet { "One verdict each, under the conditions that decide; the paper’s page has every check, other conditions and our findings." }
+                p.quiet { "One grade each, under the conditions that decide; the paper’s page has every check, other conditions and our findings." }
                 (claims(&self.reports))
                 @if !figures.is_empty() {
                     h2 #across { "Across the papers" }
@@ -157,7 +155,7 @@ impl Overview {
 }
 
 fn paper(report: &Report) -> Markup {
-    let count = |wanted| report.ledger.iter().filter(|claim| claim.verdict == wanted).count();
+    let count = |wanted| report.ledger.iter().filter(|claim| claim.grade == wanted).count();
     let place = format!("{}/index.html", report.paper);
     html! {
         section {
@@ -165,7 +163,7 @@ fn paper(report: &Report) -> Markup {
             p.cite { (report.citation) }
             p { (tight(&report.question)) }
             p {
-                b { (count(Verdict::Reproduced)) " of " (report.ledger.len()) " claims reproduced" }
+                b { (count(Grade::Reproduced)) " of " (report.ledger.len()) " claims reproduced" }
                 ", " (report.provenance.runs) " runs. "
                 a href=(place) { "The ledger, the figures, the set-up" }
             }
@@ -182,7 +180,7 @@ fn claims(reports: &[Report]) -> Markup {
                     tr {
                         td { a.id href={ (report.paper) "/index.html#" (claim.id) } { (claim.id) } br; span.quiet { (report.paper) } }
                         td.says { (tight(&claim.statement)) }
-                        td data-name="Measured" { (verdict(claim.verdict, &claim.paper)) p.quiet { (tight(&claim.measured)) } }
+                        td data-name="Measured" { (grade(claim.grade, &claim.paper)) (effect(claim.effect.as_ref())) p.quiet { (tight(&claim.measured)) } }
                     }
                 }
             }

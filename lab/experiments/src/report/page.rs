@@ -4,7 +4,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::style::PAGE;
 use super::{Cell, Figure, Grid, Panel, Report, ReportError, SetUp, Tone};
-use crate::claims::{Check, Claim, Judgement, Verdict};
+use crate::claims::{Check, Claim, Effect, Grade, Judgement, said};
 use crate::figure::{FigureError, STYLESHEET};
 
 pub(super) fn html(report: &Report) -> Result<String, ReportError> {
@@ -101,18 +101,18 @@ fn judgement(claim: &Claim, column: usize) -> Option<&Judgement> {
 }
 
 fn tally(report: &Report) -> Markup {
-    let count = |column, verdict| {
+    let count = |column, grade| {
         let judged = report.ledger.iter().filter_map(|claim| judgement(claim, column));
-        judged.filter(|judgement| judgement.verdict == verdict).count()
+        judged.filter(|judgement| judgement.grade == grade).count()
     };
     html! {
         @if !report.ledger.is_empty() { ul.tally {
             @for (column, conditions) in conditions(&report.ledger).into_iter().enumerate() {
                 li {
-                    b { (count(column, Verdict::Reproduced)) " of " (report.ledger.len()) }
+                    b { (count(column, Grade::Reproduced)) " of " (report.ledger.len()) }
                     "claims " (claimed(&report.paper)) ", " (conditions)
-                    @if count(column, Verdict::OutOfReach) > 0 {
-                        br; span.quiet { (count(column, Verdict::OutOfReach)) " " (Verdict::OutOfReach.words(&report.paper)) }
+                    @for other in Grade::ALL.into_iter().filter(|&grade| grade != Grade::Reproduced && count(column, grade) > 0) {
+                        br; span.quiet { (count(column, other)) " " (other.words(&report.paper)) }
                     }
                 }
             }
@@ -186,34 +186,42 @@ fn judgements(claim: &Claim, conditions: &[&str]) -> Markup {
     html! {
         @for judgement in &claim.judgements {
             td.set colspan=[single.then_some(conditions.len())] data-name=(judgement.conditions) {
-                (verdict(judgement.verdict, &claim.paper))
+                (grade(judgement.grade, &claim.paper))
+                (effect(judgement.effect.as_ref()))
                 ul.checks { @for check in &judgement.checks { (self::check(check)) } }
             }
         }
     }
 }
 
-pub(super) fn verdict(verdict: Verdict, paper: &str) -> Markup {
-    let (class, mark) = match verdict {
-        Verdict::Reproduced => ("verdict reproduced", "✓ "),
-        Verdict::NotReproduced => ("verdict not-reproduced", "✗ "),
-        Verdict::OutOfReach => ("verdict out-of-reach", "– "),
-    };
-    html! { span class=(class) { (mark) (verdict.words(paper)) } }
+pub(super) fn grade(grade: Grade, paper: &str) -> Markup {
+    html! { span class={ "verdict " (grade.class()) } { (grade.mark()) " " (grade.words(paper)) } }
+}
+
+/// Formats the effect that decides a grade, with its interval and the number of seeds.
+pub(super) fn effect(effect: Option<&Effect>) -> Markup {
+    html! { @if let Some(effect) = effect { p.effect { (tight(&said(effect))) } } }
 }
 
 fn check(check: &Check) -> Markup {
-    let (class, mark) = match check.holds {
-        Some(true) => ("mark yes", "✓"),
-        Some(false) => ("mark no", "✗"),
-        None => ("mark none", "–"),
-    };
-    html! { li { span class=(class) { (mark) } span.found { (tight(&check.measured)) } span.want { "wanted: " (tight(&check.want)) } } }
+    html! {
+        li {
+            span class={ "mark " (check.grade.class()) } title=(check.grade.words("")) { (check.grade.mark()) }
+            span.found { (tight(&check.measured)) }
+            span.want { "wanted: " (tight(&check.want)) }
+        }
+    }
 }
 
 fn terms(report: &Report) -> Markup {
     html! {
-        h3 { "How the verdicts are found" }
+        h3 { "How the grades are found" }
+        p.quiet {
+            "Reproduced: the 95 % interval excludes the contrary of each check. Direction agrees, unresolved: the mean is where the claim has it, the \
+             interval reaches beyond. No effect: the interval lies inside what counts as no difference. Contradicted: the interval excludes the claim, \
+             with Holm’s adjustment for the number of its checks. Out of reach: values are missing, or the mean is elsewhere and the interval does \
+             not exclude the claim. Behind a grade stand the effect that decides it, with its interval, and the number of seeds."
+        }
         dl {
             @for (term, meaning) in &report.terms { dt { (tight(term)) } dd { (tight(meaning)) } }
         }

@@ -36,14 +36,15 @@ td:last-child,th:last-child{padding-right:0}
 .ledger .says{width:24%}
 .verdict{display:inline-block;border-radius:999px;padding:2px 11px;font-size:.85rem;font-weight:600;white-space:nowrap}
 .reproduced{color:var(--good);background:var(--good-bg)}
-.not-reproduced{color:var(--bad);background:var(--bad-bg)}
-.out-of-reach{color:var(--open);background:var(--open-bg)}
+.contradicted,.no-effect{color:var(--bad);background:var(--bad-bg)}
+.unresolved,.out-of-reach{color:var(--open);background:var(--open-bg)}
 .checks{list-style:none;margin:8px 0 0;padding:0;font-size:.87rem;line-height:1.45}
 .checks li{padding:4px 0 4px 22px;position:relative}
 .checks .mark{position:absolute;left:0;font-weight:700}
 .checks .want{display:block;color:var(--quiet)}
 .checks .found{font-variant-numeric:tabular-nums}
-.yes{color:var(--good)}.no{color:var(--bad)}.none{color:var(--open)}
+.checks .mark{background:none}
+.effect{margin:6px 0 0;font-size:.9rem;font-variant-numeric:tabular-nums}
 .finding td{background:var(--soft);font-size:.9rem;padding:10px 14px}
 .cards .finding td:last-child{padding:10px 14px}
 .scroll{overflow-x:auto;max-width:100%}

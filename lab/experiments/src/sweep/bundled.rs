@@ -1,13 +1,13 @@
 //! The sweeps that are compiled in: the policy comparison, and the papers that are data alone.
 
-use msctp_sim::scenario::ScenarioError;
+use msctp_sim::scenario::{ScenarioError, Schemes};
 
-use super::Sweep;
+use super::{Part, Sweep};
 use crate::reproduce::Effort;
 use crate::scenario_file::{ScenarioFile, scenario_file};
 
 /// The files of the bundled sweeps.
-const FILES: [ScenarioFile; 19] = [
+const FILES: [ScenarioFile; 22] = [
     scenario_file!("compare/policies.toml"),
     scenario_file!("compare/two-paths.toml"),
     scenario_file!("kim-koh/3g-to-wlan.toml"),
@@ -15,6 +15,9 @@ const FILES: [ScenarioFile; 19] = [
     scenario_file!("eklund/paper.toml"),
     scenario_file!("eklund/lc.toml"),
     scenario_file!("eklund/hc.toml"),
+    scenario_file!("fu-atiquzzaman/repair.toml"),
+    scenario_file!("fu-atiquzzaman/microscope.toml"),
+    scenario_file!("fu-atiquzzaman/microscope-tcp.toml"),
     scenario_file!("kim-koh/paper.toml"),
     scenario_file!("kim-koh/estimation-wlan.toml"),
     scenario_file!("kim-koh/estimation-3g.toml"),
@@ -34,6 +37,11 @@ const FILES: [ScenarioFile; 19] = [
 /// # Errors
 /// The path is not bundled, or a fault of the file; a test excludes both.
 pub fn bundled(path: &str) -> Result<Sweep, ScenarioError> {
+    bundled_part(path, &Part::default())
+}
+
+/// Returns a part of the sweep `path`.
+pub(crate) fn bundled_part(path: &str, part: &Part<'_>) -> Result<Sweep, ScenarioError> {
     let open = |path: &str| {
         let file = FILES.iter().find(|file| file.path == path);
         file.map(|file| file.text.to_owned()).ok_or_else(|| format!("{path} is not compiled in"))
@@ -44,7 +52,7 @@ pub fn bundled(path: &str) -> Result<Sweep, ScenarioError> {
         key: String::new(),
         message,
     })?;
-    Sweep::read(&text, path, &open)
+    Sweep::read_part(&text, path, &open, part, Schemes::none())
 }
 
 /// Returns `scenarios/compare/policies.toml`: every handover policy on the papers' handovers.

@@ -3,7 +3,7 @@
 use super::{
     Against, CheckSpec, ClaimSpec, Outcome, Quantity, Relation, Selector, Sweep, Wants, contains, moved, text,
 };
-use crate::claims::{Check, Claim, Comparison, Judgement, Order, judge};
+use crate::claims::{Check, Claim, Comparison, Effect, Grade, Judgement, Share, Test, judge};
 use crate::stats::Mean;
 use crate::words::{counted, signed};
 
@@ -17,12 +17,11 @@ impl Relation {
             Self::Below => format!("below {other}{by}, with the whole interval"),
             Self::Above => format!("above {other}{by}, with the whole interval"),
             Self::Within => format!("within {percent} % of {other}, with the whole interval"),
-            Self::Near => format!("within {percent} % of {other} in the mean"),
-            Self::Level => format!("no significant difference from {other}"),
-            Self::AtLeast => format!("at least {share}{other} in the mean"),
-            Self::AtMost => format!("at most {share}{other} in the mean"),
-            Self::NotBelow => format!("not significantly below {other}"),
-            Self::NotAbove => format!("not significantly above {other}"),
+            Self::Level => format!("no difference from {other} that counts, with the whole interval"),
+            Self::AtLeast => format!("at least {share}{other}, with the whole interval"),
+            Self::AtMost => format!("at most {share}{other}, with the whole interval"),
+            Self::NotBelow => format!("not below {other}, with the whole interval"),
+            Self::NotAbove => format!("not above {other}, with the whole interval"),
             Self::MostlyAbove => format!("above {other} in most runs"),
             Self::RarelyAbove if margin == 0.0 => format!("above {other} in no run"),
             Self::RarelyAbove => format!("above {other} in at most {percent} % of the runs"),
@@ -30,27 +29,28 @@ impl Relation {
         }
     }
 
-    /// Returns true if a comparison of `a` with the other side has the relation.
-    fn holds(self, found: &Comparison, margin: f64) -> bool {
-        let relative = found.relative();
-        let mean = found.base + found.difference.mean;
+    /// Tests a comparison of `a` with the other side, of which [`of`](Self::of) has the share.
+    fn test(self, found: &Comparison, margin: f64, grain: f64) -> Test {
+        let (up, down) = (found.difference, found.difference.scaled(-1.0));
+        let by = margin * found.base.abs();
         match self {
-            Self::Below => found.order == Order::Below && -relative >= margin,
-            Self::Above => found.order == Order::Above && relative >= margin,
-            Self::Within => {
-                let margin = margin * found.base.abs();
-                found.difference.low() >= -margin && found.difference.high() <= margin
-            }
-            Self::Near => found.within(margin),
-            Self::Level => found.order == Order::Level,
-            Self::AtLeast => mean >= margin * found.base,
-            Self::AtMost => mean <= margin * found.base,
-            Self::NotBelow => found.order != Order::Below,
-            Self::NotAbove => found.order != Order::Above,
+            Self::Below => Test::above(&down, by, grain),
+            Self::Above => Test::above(&up, by, grain),
+            Self::Within => Test::equivalent(&up, by, 0.0),
+            Self::Level => Test::equivalent(&up, by, grain),
+            Self::AtLeast => Test::not_below(&up, 0.0, 0.0),
+            Self::AtMost => Test::not_below(&down, 0.0, 0.0),
+            Self::NotBelow => Test::not_below(&up, by, grain),
+            Self::NotAbove => Test::not_below(&down, by, grain),
             // Decided by the number of runs, see `Outcome::counted`, and by two orders, see
             // `Outcome::agrees`.
-            Self::MostlyAbove | Self::RarelyAbove | Self::Agrees => false,
+            Self::MostlyAbove | Self::RarelyAbove | Self::Agrees => Test::exact(false),
         }
+    }
+
+    /// Returns the share of the other side that the relation is about.
+    fn of(self, margin: f64) -> f64 {
+        if matches!(self, Self::AtLeast | Self::AtMost) { margin } else { 1.0 }
     }
 }
 
@@ -86,6 +86,14 @@ struct Sides<'s> {
     than: Quantity,
     against: &'s Against,
     over: &'s Selector,
+    /// The share of the other side that is compared.
+    share: f64,
+}
+
+impl<'s> Sides<'s> {
+    fn new(of: Quantity, against: &'s Against, over: &'s Selector) -> Self {
+        Self { of, than: of, against, over, share: 1.0 }
+    }
 }
 
 impl Sweep {
@@ -125,7 +133,7 @@ impl Outcome<'_> {
     fn judgements(&self, claim: &ClaimSpec) -> Vec<Judgement> {
         let Some(axis) = self.sweep.judged.filter(|_| claim.conditions.is_empty()) else {
             let conditions = if claim.conditions.is_empty() { "every condition" } else { &claim.conditions };
-            return vec![judge(conditions, self.checks(claim, &Selector::new()))];
+            return vec![judge(conditions, self.checks(&claim.checks, &Selector::new()))];
         };
         let has_runs = |value: usize| {
             let is_it = |cell: usize| self.sweep.cells[cell].values[axis] == value;
@@ -134,16 +142,21 @@ impl Outcome<'_> {
         let values = (0..self.sweep.axes[axis].values.len()).filter(|&value| has_runs(value));
         let judged = |value: usize| {
             let conditions = self.sweep.axes[axis].values[value].label();
-            let checks = self.checks(claim, &vec![(axis, vec![value])]);
+            let checks = self.checks(&claim.checks, &vec![(axis, vec![value])]);
             // A claim about cells that another value excludes is judged without it.
             (value == 0 || !checks.is_empty()).then(|| judge(conditions, checks))
         };
         values.filter_map(judged).collect()
     }
 
-    fn checks(&self, claim: &ClaimSpec, conditions: &Selector) -> Vec<Check> {
-        let several = claim.checks.len() > 1;
-        let all = claim.checks.iter().flat_map(|check| {
+    /// Judges the checks of a finding.
+    pub(super) fn judged(&self, checks: &[CheckSpec]) -> Judgement {
+        judge("", self.checks(checks, &Selector::new()))
+    }
+
+    fn checks(&self, checks: &[CheckSpec], conditions: &Selector) -> Vec<Check> {
+        let several = checks.len() > 1;
+        let all = checks.iter().flat_map(|check| {
             let own: Selector = match &check.what {
                 Wants::Relation { a, over, .. } => a.iter().chain(over).cloned().collect(),
                 Wants::Best { a, .. } | Wants::Nearer { a, .. } | Wants::NotBehind { a, .. } => a.clone(),
@@ -178,7 +191,8 @@ impl Outcome<'_> {
             Wants::Best { of, a, axis } => self.best(check, at, (*of, a, *axis)),
             Wants::Nearer { of, a, to, than_to } => self.nearer(check, at, (*of, a, [to, than_to])),
             Wants::Relation { of, a, relation, than, against, margin, over } => {
-                let sides = Sides { of: *of, than: *than, against, over };
+                let sides =
+                    Sides { than: *than, share: relation.of(*margin), ..Sides::new(*of, against, over) };
                 self.relation(check, at, (a, *relation, *margin, &sides), several)
             }
         }
@@ -220,17 +234,22 @@ impl Outcome<'_> {
             _ => {}
         }
         let mut found = Vec::new();
+        let whole = Sides { share: 1.0, ..*sides };
         for values in chosen {
-            match self.compared(&values, sides) {
-                Ok(comparison) => found.push((values, comparison)),
-                Err(why) => return Check::missing(want, format!("{place}{why}")),
+            match (self.compared(&values, sides), self.compared(&values, &whole)) {
+                (Ok(part), Ok(whole)) => {
+                    let test = relation.test(&part, margin, sweep.grain(sides.of));
+                    found.push((values, whole, test));
+                }
+                (Err(why), _) | (_, Err(why)) => return Check::missing(want, format!("{place}{why}")),
             }
         }
-        let contrary: Vec<String> =
-            found.iter().flat_map(|(values, _)| self.contrary(values, relation, sides)).collect();
-        let all = found.iter().all(|(_, found)| relation.holds(found, margin));
-        let holds = !found.is_empty() && all && contrary.is_empty();
-        let one = |(values, found): &(Vec<usize>, Comparison)| {
+        let contrary: Vec<_> =
+            found.iter().flat_map(|(values, ..)| self.contrary(values, relation, sides)).collect();
+        let tests: Vec<Test> = found.iter().map(|(.., test)| *test).collect();
+        let against: Vec<Test> = contrary.iter().map(|(_, test)| *test).collect();
+        let test = Test::all(&[tests.clone(), against].concat());
+        let one = |(values, found, _): &(Vec<usize>, Comparison, Test)| {
             let named: Selector = a.iter().map(|(axis, _)| (*axis, vec![values[*axis]])).collect();
             let named = if several || a.iter().any(|(_, values)| values.len() > 1) {
                 sweep.selected(&named)
@@ -239,17 +258,37 @@ impl Outcome<'_> {
             };
             self.found(&named, sides.of, sides.against, found)
         };
-        let size = |(_, found): &&(Vec<usize>, Comparison)| found.relative().abs();
+        let size = |(_, found, _): &&(Vec<usize>, Comparison, Test)| found.relative().abs();
         let largest = found.iter().max_by(|a, b| size(a).total_cmp(&size(b)));
         let text = match largest {
             // Of several that are near, the farthest says enough.
-            Some(largest) if relation == Relation::Near && found.len() > 1 => {
+            Some(largest) if relation == Relation::Within && found.len() > 1 => {
                 format!("farthest {}", one(largest))
             }
             _ => found.iter().map(one).collect::<Vec<_>>().join("; "),
         };
-        let contrary = contrary.iter().map(|text| format!(", contrary at {text}")).collect::<String>();
-        Check::new(want, format!("{place}{label}{text}{contrary}"), holds)
+        let reversed = contrary.iter().filter_map(|(text, _)| text.as_ref());
+        let reversed = reversed.map(|text| format!(", contrary at {text}")).collect::<String>();
+        let worst = tests.iter().map(|test| test.grade).max();
+        let deciding = found.iter().find(|(.., test)| Some(test.grade) == worst);
+        let effect = deciding.map(|(_, found, _)| self.effect(sides.of, sides.against, found));
+        Check::tested(want, format!("{place}{label}{text}{reversed}"), test, effect)
+    }
+
+    /// Returns the effect of a comparison: the difference, or the value that is compared with a number.
+    fn effect(&self, of: Quantity, against: &Against, found: &Comparison) -> Effect {
+        let unit = self.sweep.unit(of);
+        let symbol = unit.unit.symbol();
+        match against {
+            Against::Cells(_) => {
+                let text = text::difference(unit, &found.difference);
+                Effect::new(&found.difference, symbol, text)
+            }
+            Against::Constant(_) => {
+                let value = Mean { mean: found.base + found.difference.mean, ..found.difference };
+                Effect::new(&value, symbol, text::mean(unit, &value))
+            }
+        }
     }
 
     /// Returns the combinations that a check chooses with `a`, each with the first value of `over`.
@@ -260,20 +299,26 @@ impl Outcome<'_> {
         chosen.filter(|values| moved(values, over) == **values).cloned().collect()
     }
 
-    /// Returns the values of `over` at which a relation is significantly reversed.
-    fn contrary(&self, values: &[usize], relation: Relation, sides: &Sides<'_>) -> Vec<String> {
-        let reversed = match relation {
-            Relation::Above => Order::Below,
-            Relation::Below => Order::Above,
-            _ => return Vec::new(),
-        };
+    /// Tests whether a relation is significantly reversed at a value of `over`: for each its test, with a
+    /// text where it is.
+    fn contrary(
+        &self,
+        values: &[usize],
+        relation: Relation,
+        sides: &Sides<'_>,
+    ) -> Vec<(Option<String>, Test)> {
+        if !matches!(relation, Relation::Above | Relation::Below) || sides.over.is_empty() {
+            return Vec::new();
+        }
         let none = Selector::new();
         let alone = Sides { over: &none, ..*sides };
-        let each = self.sweep.spread(values, sides.over).into_iter().filter(|_| !sides.over.is_empty());
+        let each = self.sweep.spread(values, sides.over).into_iter();
         each.filter_map(|values| {
-            let found = self.compared(&values, &alone).ok().filter(|found| found.order == reversed)?;
+            let found = self.compared(&values, &alone).ok()?;
+            let test = relation.test(&found, 0.0, self.sweep.grain(sides.of)).unless_contradicted();
             let named: Selector = sides.over.iter().map(|(axis, _)| (*axis, vec![values[*axis]])).collect();
-            Some(format!("{} ({} %)", self.sweep.selected(&named), signed(found.relative() * 100.0)))
+            let text = || format!("{} ({} %)", self.sweep.selected(&named), signed(found.relative() * 100.0));
+            Some(((test.grade == Grade::Contradicted).then(text), test))
         })
         .collect()
     }
@@ -307,14 +352,13 @@ impl Outcome<'_> {
             text::value(unit, mean.mean),
             text::value(unit, most)
         );
-        let holds = match at_most {
-            None => 2 * above > values.len(),
-            Some(share) => above as f64 <= share * values.len() as f64,
-        };
-        Check::new(want, measured, holds)
+        let share = Share { those: above, of: values.len() };
+        let test = at_most.map_or_else(|| Test::mostly(share), |most| Test::rarely(share, most));
+        Check::tested(want, measured, test, Some(share.effect()))
     }
 
-    /// Checks that a quantity is not above zero in a cell and below in another, nor the other way round.
+    /// Checks that a quantity is not above zero in a cell and below in another, nor the other way round: that
+    /// both are on the same side, or one of them is zero. Unresolved while an interval leaves its side open.
     fn agrees(
         &self,
         want: String,
@@ -323,36 +367,42 @@ impl Outcome<'_> {
         (of, other): (Quantity, &Selector),
     ) -> Check {
         let (zero, none) = (Against::Constant(0.0), Selector::new());
-        let sides = Sides { of, than: of, against: &zero, over: &none };
-        let mut holds = !chosen.is_empty();
-        let mut texts = Vec::new();
+        let sides = Sides::new(of, &zero, &none);
+        let grain = self.sweep.grain(of);
+        let (mut tests, mut texts, mut effect) = (Vec::new(), Vec::new(), None);
         for values in chosen {
             let both = [values.clone(), moved(values, other)].map(|values| self.compared(&values, &sides));
             let [Ok(own), Ok(other)] = both else {
                 return Check::missing(want, format!("{place}not all seeds have both values"));
             };
-            holds &= !matches!(
-                (own.order, other.order),
-                (Order::Above, Order::Below) | (Order::Below, Order::Above)
-            );
+            let side = if other.difference.mean < 0.0 { -1.0 } else { 1.0 };
+            let [a, b] = [&own, &other].map(|found| found.difference.scaled(side));
+            tests.push(match (Test::above(&a, 0.0, grain).grade, Test::above(&b, 0.0, grain).grade) {
+                (_, Grade::NoEffect) | (Grade::NoEffect, _) => Test::exact(true),
+                (_, Grade::Reproduced) => Test::not_below(&a, 0.0, grain),
+                (Grade::Reproduced, _) => Test::not_below(&b, 0.0, grain),
+                _ => Test::unresolved(a.mean >= 0.0),
+            });
+            effect.get_or_insert_with(|| self.effect(of, &zero, &own));
             let text = |found: &Comparison| text::difference(self.sweep.unit(of), &found.difference);
             texts.push(format!("{} and {}", text(&own), text(&other)));
         }
-        Check::new(want, format!("{place}{}: {}", self.sweep.label(of), texts.join("; ")), holds)
+        let measured = format!("{place}{}: {}", self.sweep.label(of), texts.join("; "));
+        Check::tested(want, measured, Test::all(&tests), effect)
     }
 
-    /// Checks that a cell is above at least one of those with another value of an axis, and below none.
+    /// Checks that a cell is above each of those with another value of an axis.
     fn best(&self, check: &CheckSpec, at: &Selector, (of, a, axis): (Quantity, &Selector, usize)) -> Check {
         let sweep = self.sweep;
         let place = self.place(check, at);
-        let want = format!("{} of {} above one other and below none", sweep.label(of), sweep.selected(a));
+        let want = format!("{} of {} above each other", sweep.label(of), sweep.selected(a));
         let none = Selector::new();
         let mut found = Vec::new();
         for values in self.chosen(at, a, &none) {
             for other in (0..sweep.axes[axis].values.len()).filter(|&other| other != values[axis]) {
                 let other = Selector::from([(axis, vec![other])]);
                 let against = Against::Cells(other.clone());
-                match self.compared(&values, &Sides { of, than: of, against: &against, over: &none }) {
+                match self.compared(&values, &Sides::new(of, &against, &none)) {
                     Ok(comparison) => found.push((sweep.selected(&other), comparison)),
                     Err(why) => return Check::missing(want, format!("{place}{why}")),
                 }
@@ -363,9 +413,13 @@ impl Outcome<'_> {
             format!("against {other} {}", self.found("", of, &against, found))
         };
         let texts: Vec<String> = found.iter().map(text).collect();
-        let holds = found.iter().any(|(_, found)| found.order == Order::Above)
-            && found.iter().all(|(_, found)| found.order != Order::Below);
-        Check::new(want, format!("{place}{}: {}", sweep.label(of), texts.join("; ")), holds)
+        let test = |(_, found): &(String, Comparison)| Relation::Above.test(found, 0.0, sweep.grain(of));
+        let tests: Vec<Test> = found.iter().map(test).collect();
+        let worst = tests.iter().map(|test| test.grade).max();
+        let deciding = found.iter().zip(&tests).find(|(_, test)| Some(test.grade) == worst);
+        let effect = deciding.map(|((_, found), _)| self.effect(of, &against, found));
+        let measured = format!("{place}{}: {}", sweep.label(of), texts.join("; "));
+        Check::tested(want, measured, Test::all(&tests), effect)
     }
 
     /// Checks that the mean of a cell is nearer to that of one than to that of another.
@@ -381,24 +435,35 @@ impl Outcome<'_> {
         let want =
             format!("{} of {} nearer to that of {near} than of {far}", sweep.label(of), sweep.selected(a));
         let none = Selector::new();
-        let distance = |values: &[usize], other: &Selector| {
-            let against = Against::Cells(other.clone());
-            let found = self.compared(values, &Sides { of, than: of, against: &against, over: &none });
-            found.map(|found| found.difference.mean.abs())
-        };
-        let mut holds = true;
-        let mut texts = Vec::new();
+        let (mut tests, mut texts, mut effect) = (Vec::new(), Vec::new(), None);
         for values in self.chosen(at, a, &none) {
-            match (distance(&values, others[0]), distance(&values, others[1])) {
-                (Ok(own), Ok(other)) => {
-                    holds &= own < other;
-                    let show = |value: f64| text::value(sweep.unit(of), value);
-                    texts.push(format!("{} from {near}, {} from {far}", show(own), show(other)));
-                }
-                (Err(why), _) | (_, Err(why)) => return Check::missing(want, format!("{place}{why}")),
-            }
+            let against = others.map(|other| Against::Cells(other.clone()));
+            let found = [0, 1].map(|other| self.compared(&values, &Sides::new(of, &against[other], &none)));
+            let [Ok(to), Ok(from)] = found else {
+                let why = found.into_iter().find_map(Result::err).unwrap_or_default();
+                return Check::missing(want, format!("{place}{why}"));
+            };
+            // The distance beyond the middle of the two, towards the near one: linear in each seed's values.
+            let side = if to.base < from.base { -1.0 } else { 1.0 };
+            let cells = [values.clone(), moved(&values, others[0]), moved(&values, others[1])];
+            let [own, near_to, far_from] = cells.map(|values| self.averaged(of, &values, &none));
+            let all = own.iter().zip(&near_to).zip(&far_from);
+            let beyond: Vec<f64> = all
+                .map(|(((_, own), (_, to)), (_, from))| side * (own - f64::midpoint(*to, *from)))
+                .collect();
+            let Some(beyond) = Mean::of(&beyond) else {
+                return Check::missing(want, format!("{place}a value is not finite"));
+            };
+            tests.push(Test::above(&beyond, 0.0, 0.0));
+            let unit = sweep.unit(of);
+            effect.get_or_insert_with(|| {
+                let text = format!("{} beyond the middle", text::difference(unit, &beyond));
+                Effect::new(&beyond, unit.unit.symbol(), text)
+            });
+            let show = |found: &Comparison| text::value(unit, found.difference.mean.abs());
+            texts.push(format!("{} from {near}, {} from {far}", show(&to), show(&from)));
         }
-        Check::new(want, format!("{place}{}", texts.join("; ")), holds && !texts.is_empty())
+        Check::tested(want, format!("{place}{}", texts.join("; ")), Test::all(&tests), effect)
     }
 
     /// Compares a quantity in a cell with the other side, seed by seed.
@@ -419,9 +484,8 @@ impl Outcome<'_> {
             let both = if matches!(sides.against, Against::Cells(_)) { "both values" } else { "a value" };
             return Err(format!("{all} of {wanted} seeds have {both}: want all, and at least 2"));
         }
-        let (a, b): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
-        let grain = sweep.grain(sides.of);
-        Comparison::of(&a, &b, grain).ok_or_else(|| "a value is not finite".to_owned())
+        let (a, b): (Vec<f64>, Vec<f64>) = pairs.into_iter().map(|(a, b)| (a, sides.share * b)).unzip();
+        Comparison::of(&a, &b).ok_or_else(|| "a value is not finite".to_owned())
     }
 
     /// Returns a quantity by seed, as the mean over the values of `over` that are run.

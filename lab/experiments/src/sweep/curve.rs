@@ -1,7 +1,7 @@
 //! Mean curves over the runs of a cell, and the checks on them.
 
 use super::{CheckSpec, Key, Outcome, Selector, moved, text};
-use crate::claims::{Check, Comparison, Order};
+use crate::claims::{Check, Comparison, Effect, Grade, Test};
 use crate::stats::Mean;
 
 /// The points of a run's curve.
@@ -40,7 +40,7 @@ impl Outcome<'_> {
         self.of_cell(cell).filter_map(|(key, own)| Some((&*own.curves[curve], other(key)?))).collect()
     }
 
-    /// Checks that a curve is nowhere significantly below that of another cell, from `from` on at points
+    /// Checks that a curve is nowhere below that of another cell, from `from` on at points
     /// `every` apart.
     pub(super) fn not_behind(
         &self,
@@ -53,8 +53,10 @@ impl Outcome<'_> {
         let column = &sweep.curves[curve];
         let place = self.place(check, at);
         let (own, other) = (sweep.selected(a), sweep.selected(behind));
-        let want =
-            format!("from {from} on {} of {own} nowhere significantly below that of {other}", column.label);
+        let want = format!(
+            "from {from} on {} of {own} nowhere below that of {other}, with the whole interval",
+            column.label
+        );
         let values = self.chosen(at, a, &Selector::new());
         let cell = |values: &Vec<usize>| {
             let wanted = sweep.cell(values)?;
@@ -65,7 +67,7 @@ impl Outcome<'_> {
             return Check::missing(want, format!("{place}not every run completed"));
         };
         let length = pairs.iter().map(|(a, b)| a.len().min(b.len())).min().unwrap_or(0);
-        let (mut all, mut below) = (0, Vec::new());
+        let (mut tests, mut below, mut least) = (Vec::new(), Vec::new(), None::<Mean>);
         let mut next = from;
         for point in 0..length {
             let x = pairs[0].0[point].0;
@@ -75,20 +77,30 @@ impl Outcome<'_> {
             next = x + every;
             let (own, other): (Vec<f64>, Vec<f64>) =
                 pairs.iter().map(|(a, b)| (a[point].1, b[point].1)).unzip();
-            let Some(found) = Comparison::of(&own, &other, column.grain) else {
+            let Some(found) = Comparison::of(&own, &other) else {
                 return Check::missing(want, format!("{place}{} is not finite at {x}", column.label));
             };
-            all += 1;
-            if found.order == Order::Below {
+            let test = Test::not_below(&found.difference, 0.0, column.grain);
+            tests.push(test);
+            if test.grade == Grade::Contradicted {
                 below.push(x);
             }
+            let is_less = least.is_none_or(|least| found.difference.low() < least.low());
+            least = if is_less { Some(found.difference) } else { least };
         }
+        let all = tests.len();
         let measured = match below.first() {
             _ if all == 0 => return Check::missing(want, format!("{place}no complete {}", column.label)),
-            None => format!("{place}below at none of {all} points"),
-            Some(first) => format!("{place}below at {} of {all} points, first at {first}", below.len()),
+            None => format!("{place}significantly below at none of {all} points"),
+            Some(first) => {
+                format!("{place}significantly below at {} of {all} points, first at {first}", below.len())
+            }
         };
-        Check::new(want, measured, below.is_empty())
+        let effect = least.map(|least| {
+            let text = format!("{} at the least", text::difference(column.unit, &least));
+            Effect::new(&least, column.unit.unit.symbol(), text)
+        });
+        Check::tested(want, measured, Test::all(&tests), effect)
     }
 
     /// Checks that a mean curve rises from `from` on, and that a straight line explains a share of its

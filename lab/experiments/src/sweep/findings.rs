@@ -3,43 +3,52 @@
 use msctp_sim::scenario::Problem;
 
 use super::{Outcome, Quantity, Sweep, text};
-use crate::claims::Claim;
+use crate::claims::{Claim, Grade};
 use crate::report::Finding;
 
 /// A part of a finding's text.
-enum Part<'t> {
-    Text(&'t str),
+enum Part {
+    Text(String),
     /// A quantity, and the cell of its value.
     Value(Quantity, Vec<usize>),
 }
 
 impl Sweep {
-    /// Splits a finding at its `{quantity, axis = value, …}`. A cell has the first value of an axis that is
-    /// not named.
-    fn parts<'t>(&self, text: &'t str) -> Result<Vec<Part<'t>>, String> {
+    /// Parses `axis = value`.
+    fn value_of(&self, word: &str) -> Option<(usize, usize)> {
+        let (axis, value) = word.split_once('=')?;
+        let axis = self.axes.iter().position(|known| known.name == axis.trim())?;
+        let known = &self.axes[axis].values;
+        Some((axis, known.iter().position(|known| known.name == value.trim())?))
+    }
+
+    /// Splits a finding at its `{quantity, axis = value, …}` and `{axis = value}`. A cell has the first value
+    /// of an axis that is not named.
+    fn parts(&self, text: &str) -> Result<Vec<Part>, String> {
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once('{') {
             let (inside, next) = after.split_once('}').ok_or("a { has no }")?;
             let mut words = inside.split(',').map(str::trim);
+            if let Some((axis, value)) = self.value_of(inside) {
+                parts.extend([Part::Text(before.to_owned()), Part::Text(self.word(axis, value))]);
+                rest = next;
+                continue;
+            }
             let name = words.next().unwrap_or_default();
             let quantity = self.quantities().find(|(known, _)| *known == name).map(|(_, quantity)| quantity);
             let quantity = quantity.ok_or_else(|| format!("there is no metric or comparison \"{name}\""))?;
             let mut values = vec![0; self.axes.len()];
             for word in words {
-                let found = word.split_once('=').and_then(|(axis, value)| {
-                    let axis = self.axes.iter().position(|known| known.name == axis.trim())?;
-                    let known = &self.axes[axis].values;
-                    Some((axis, known.iter().position(|known| known.name == value.trim())?))
-                });
+                let found = self.value_of(word);
                 let (axis, value) =
                     found.ok_or_else(|| format!("{{{inside}}}: \"{word}\" is no axis = value"))?;
                 values[axis] = value;
             }
-            parts.extend([Part::Text(before), Part::Value(quantity, values)]);
+            parts.extend([Part::Text(before.to_owned()), Part::Value(quantity, values)]);
             rest = next;
         }
-        parts.push(Part::Text(rest));
+        parts.push(Part::Text(rest.to_owned()));
         Ok(parts)
     }
 
@@ -58,18 +67,35 @@ impl Sweep {
 }
 
 impl Outcome<'_> {
-    /// Returns the findings about claims that do not hold under some set of conditions, with their numbers.
-    pub(super) fn findings(&self, ledger: &[Claim]) -> Vec<Finding> {
-        let mut findings = self.sweep.paper.as_ref().map_or_else(Vec::new, |paper| paper.about(ledger));
-        findings.iter_mut().for_each(|finding| finding.text = self.filled(&finding.text));
-        findings
+    /// Returns the findings about claims that do not hold under some set of conditions, with their numbers,
+    /// and those that the whole experiment refutes, with their checks. In a part of the experiment, a finding
+    /// whose checks fail is called unresolved.
+    pub(super) fn findings(&self, ledger: &[Claim]) -> (Vec<Finding>, Vec<(String, String)>) {
+        let sweep = self.sweep;
+        let about = sweep.paper.as_ref().map_or_else(Vec::new, |paper| paper.about(ledger));
+        let (mut findings, mut refuted) = (Vec::new(), Vec::new());
+        for (number, mut finding) in about {
+            let judged = self.judged(&sweep.evidence[number]);
+            finding.text = self.filled(&finding.text);
+            if judged.grade != Grade::Reproduced {
+                let failed = judged.checks.iter().filter(|check| check.grade != Grade::Reproduced);
+                let failed = failed.map(|check| format!("want {}; found {}", check.want, check.measured));
+                let failed = failed.collect::<Vec<_>>().join("; ");
+                if !sweep.reduced && self.complete() {
+                    refuted.push((format!("the finding about {}", finding.id), failed.clone()));
+                }
+                finding.text = format!("Unresolved by these runs ({failed}). {}", finding.text);
+            }
+            findings.push(finding);
+        }
+        (findings, refuted)
     }
 
     /// Replaces the `{…}` of a finding by their means, and by a dash without runs.
     fn filled(&self, text: &str) -> String {
         let parts = self.sweep.parts(text).unwrap_or_default();
-        let part = |part: Part<'_>| match part {
-            Part::Text(text) => text.to_owned(),
+        let part = |part: Part| match part {
+            Part::Text(text) => text,
             Part::Value(quantity, values) => {
                 let mean = self.sweep.cell(&values).and_then(|cell| self.mean(quantity, cell));
                 mean.map_or("–".to_owned(), |mean| text::value(self.sweep.unit(quantity), mean.mean))

@@ -20,12 +20,14 @@ use std::fmt;
 
 use msctp_link::egprs::{CodingConfig, CodingProcess};
 use msctp_sim::random::component_seed;
-use msctp_sim::scenario::Scenario;
+use msctp_sim::scenario::{Scenario, Schemes};
 use msctp_units::Span;
 
+pub(crate) use self::bundled::bundled_part;
 pub use self::bundled::{bundled, compare};
 use self::formula::Formula;
-pub use self::outcome::Outcome;
+pub use self::outcome::{Outcome, Values};
+pub(crate) use self::read::Part;
 use self::real::Real;
 pub use self::record::{Record, Recorded};
 use self::text::Shown;
@@ -68,10 +70,14 @@ pub struct Sweep {
     quick: Option<(usize, Selector)>,
     /// The part that runs on real stacks.
     real: Option<Real>,
+    /// The schemes that its scenarios may name.
+    schemes: Schemes,
     contrasts: Vec<Contrast>,
     tables: Vec<TableSpec>,
     figures: Vec<FigureSpec>,
     claims: Vec<ClaimSpec>,
+    /// The checks of each of the publication's findings.
+    evidence: Vec<Vec<CheckSpec>>,
 }
 
 /// A dimension of the sweep.
@@ -85,6 +91,9 @@ pub struct Axis {
     pub values: Vec<Value>,
     /// Groups of its values.
     groups: Vec<Group>,
+    /// Its further values are counterfactuals: where the axis is not named, claims, tables and figures have
+    /// its first value.
+    aside: bool,
 }
 
 /// A group of an axis' values, which share keys and a panel of a figure.
@@ -264,6 +273,15 @@ fn contains(selector: &Selector, values: &[usize]) -> bool {
     selector.iter().all(|(axis, chosen)| chosen.contains(&values[*axis]))
 }
 
+/// Adds the first value of each axis that is aside to a choice that does not name it.
+fn without_asides(at: &mut Selector, axes: &[Axis], named: &[usize]) {
+    let aside = |axis: &usize| axes[*axis].aside && !named.contains(axis);
+    let missing = (0..axes.len()).filter(aside).filter(|axis| at.iter().all(|(of, _)| of != axis));
+    let missing: Vec<_> = missing.map(|axis| (axis, vec![0])).collect();
+    at.extend(missing);
+    at.sort_unstable();
+}
+
 /// Returns a combination with the values of a choice in place of its own.
 fn moved(values: &[usize], selector: &Selector) -> Vec<usize> {
     let mut moved = values.to_vec();
@@ -387,13 +405,11 @@ enum Relation {
     Above,
     /// The whole interval lies inside the margin.
     Within,
-    /// The mean difference lies inside the margin.
-    Near,
-    /// Neither below nor above.
+    /// The whole interval lies inside the margin, or inside the least difference that counts.
     Level,
-    /// The mean is at least that of the other side, or a share of it.
+    /// The whole interval is at least the other side's mean, or a share of it.
     AtLeast,
-    /// The mean is at most that.
+    /// The whole interval is at most that.
     AtMost,
     /// Not below.
     NotBelow,
@@ -440,13 +456,13 @@ enum Wants {
         /// contrary relation.
         over: Selector,
     },
-    /// The cells with this value of an axis are above those with another, and below none.
+    /// The cells with this value of an axis are above those with each other value.
     Best { of: Quantity, a: Selector, axis: usize },
     /// The mean is nearer to that of one cell than to that of another.
     Nearer { of: Quantity, a: Selector, to: Selector, than_to: Selector },
     /// The mean curve has its least value between two x, and below its value at its begin.
     Lowest { curve: usize, from: f64, to: f64 },
-    /// No curve is significantly below another's, at points of equal distance from one x on.
+    /// No curve is below another's, at points of equal distance from one x on.
     NotBehind { curve: usize, a: Selector, behind: Selector, from: f64, every: f64 },
     /// From this x on the mean curve rises, and a straight line explains this share of its variance.
     Linear { curve: usize, from: f64, share: f64 },

@@ -35,7 +35,20 @@ impl Sweep {
     /// # Errors
     /// [`ThreadsError`]. Runs that fail are in [`Outcome::runs`].
     pub fn run(&self, execution: &Execution<'_>) -> Result<Outcome<'_>, ThreadsError> {
-        let runs = self.runs_in(&Simulator, "sweep", self.keys(), execution)?;
+        self.run_in(&Simulator, self.keys(), execution)
+    }
+
+    /// Runs some of the [`keys`](Self::keys) in a world.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_in(
+        &self,
+        world: &dyn World,
+        keys: Vec<Key>,
+        execution: &Execution<'_>,
+    ) -> Result<Outcome<'_>, ThreadsError> {
+        let runs = self.runs_in(world, "sweep", keys, execution)?;
         Ok(Outcome { sweep: self, runs })
     }
 
@@ -52,8 +65,11 @@ impl Sweep {
         execute_stored(keys, execution, stored, |key| self.values(world, key))
     }
 
-    /// Runs once.
-    fn values(&self, world: &dyn World, key: &Key) -> Result<Values, String> {
+    /// Runs one of the [`keys`](Self::keys) in a world.
+    ///
+    /// # Errors
+    /// The run failed, or a value is outside its range; the text says why.
+    pub fn values(&self, world: &dyn World, key: &Key) -> Result<Values, String> {
         let cell = &self.cells[key.cell];
         let drawn = if cell.draws.is_empty() { None } else { Some(self.drawn(cell, key.seed)?) };
         let scenario = drawn.as_ref().unwrap_or(&cell.scenario);
@@ -97,8 +113,9 @@ impl Sweep {
         };
         let open = |name: &str| text(&beside(&cell.path, name));
         let overrides = cell.overrides(seed);
-        let mut scenario = Scenario::from_toml_and_files(&text(&cell.path)?, &cell.path, &overrides, &open)
-            .map_err(|error| error.to_string())?;
+        let mut scenario =
+            Scenario::with_schemes(&text(&cell.path)?, &cell.path, &overrides, &open, &self.schemes)
+                .map_err(|error| error.to_string())?;
         cell.metrics.iter().chain(&cell.curves).flatten().for_each(|wanted| wanted.enable(&mut scenario));
         Ok(scenario)
     }

@@ -2,7 +2,7 @@
 
 use super::tests::synthetic;
 use super::*;
-use crate::claims::Verdict;
+use crate::claims::Grade;
 
 /// A change to the values: some axes' values by index, a metric, the amount added, and the claims that then
 /// fail.
@@ -12,7 +12,7 @@ type Change = (&'static [(usize, &'static str)], &'static str, f64, &'static [&'
 fn check(file: &str, seeds: u64, value: &dyn Fn(&[&str], &str, u64) -> f64, changes: &[Change]) {
     let sweep = bundled(file).unwrap().reduced(&Effort { quick: false, seeds: Some(seeds) });
     for claim in synthetic(&sweep, value).ledger() {
-        assert_eq!(claim.verdict, Verdict::Reproduced, "{}: {:#?}", claim.id, claim.judgements[0].checks);
+        assert_eq!(claim.grade, Grade::Reproduced, "{}: {:#?}", claim.id, claim.judgements[0].checks);
     }
     for (at, metric, by, fail) in changes {
         let changed = |names: &[&str], of: &str, seed: u64| {
@@ -20,14 +20,14 @@ fn check(file: &str, seeds: u64, value: &dyn Fn(&[&str], &str, u64) -> f64, chan
             value(names, of, seed) + if is_it { *by } else { 0.0 }
         };
         let ledger = synthetic(&sweep, changed).ledger();
-        let failed = ledger.iter().filter(|claim| claim.verdict == Verdict::NotReproduced);
+        let failed = ledger.iter().filter(|claim| claim.grade != Grade::Reproduced);
         let failed: Vec<&str> = failed.map(|claim| &*claim.id).collect();
         assert_eq!(failed, *fail, "{metric} {by:+} at {at:?}");
     }
     // Without runs no claim is judged.
     let none = crate::plan::Outcomes { done: Vec::new(), failed: Vec::new(), skipped: Vec::new() };
     for claim in (Outcome { sweep: &sweep, runs: none }).ledger() {
-        assert_eq!(claim.verdict, Verdict::OutOfReach, "{}", claim.id);
+        assert_eq!(claim.grade, Grade::OutOfReach, "{}", claim.id);
         assert!(!claim.measured.is_empty(), "{}: says what is missing", claim.id);
     }
 }
@@ -94,9 +94,9 @@ fn the_models_of_the_air_are_judged_apart_and_the_first_decides() {
         park_jang(names, metric, seed) * if lost { 0.5 } else { 1.0 }
     };
     let ledger = synthetic(&sweep, turned).ledger();
-    let verdicts: Vec<Verdict> = ledger[0].judgements.iter().map(|judgement| judgement.verdict).collect();
-    assert_eq!(verdicts, [Verdict::Reproduced, Verdict::NotReproduced]);
-    assert_eq!(ledger[0].verdict, Verdict::Reproduced);
+    let verdicts: Vec<Grade> = ledger[0].judgements.iter().map(|judgement| judgement.grade).collect();
+    assert_eq!(verdicts, [Grade::Reproduced, Grade::Contradicted]);
+    assert_eq!(ledger[0].grade, Grade::Reproduced);
     assert_eq!(ledger[3].judgements.len(), 1);
     assert_eq!(ledger[3].judgements[0].conditions, "handovers");
 }

@@ -48,6 +48,7 @@ impl Outcome<'_> {
         let paper = sweep.paper.as_ref();
         let text = |of: fn(&Paper) -> &String| paper.map_or(String::new(), |paper| of(paper).clone());
         let ledger = self.ledger();
+        let (findings, refuted) = self.findings(&ledger);
         let terms = match paper {
             Some(paper) => paper.terms.clone(),
             None if sweep.claims.is_empty() => Vec::new(),
@@ -60,7 +61,7 @@ impl Outcome<'_> {
             question: sweep.description.clone(),
             extent,
             terms,
-            findings: self.findings(&ledger),
+            findings,
             ledger,
             figures: self.figures(),
             set_up: paper.map_or_else(Vec::new, |paper| paper.set_up.clone()),
@@ -68,7 +69,7 @@ impl Outcome<'_> {
                 version: version.to_owned(),
                 command: command.to_owned(),
                 runs: self.runs.done.len(),
-                failed: self.runs.failures(),
+                failed: self.runs.failures().into_iter().chain(refuted).collect(),
                 skipped: self.runs.skipped.len(),
                 scenarios: sweep.sources.iter().map(|source| self.kept(source)).collect(),
                 examples: example.into_iter().collect(),
@@ -111,7 +112,9 @@ impl Outcome<'_> {
         all
     }
 
-    fn run_table(&self) -> Table {
+    /// Returns every run with its values; a missing value is missing in the table.
+    #[must_use]
+    pub fn run_table(&self) -> Table {
         let sweep = self.sweep;
         let keys = || self.runs.done.iter().map(|(key, _)| key);
         let cell = |key: &Key| &sweep.cells[key.cell];
@@ -147,7 +150,9 @@ impl Outcome<'_> {
             .real("value", points().map(|(.., point)| point.1))
     }
 
-    fn cell_table(&self) -> Table {
+    /// Returns every cell with its means, the half-widths of their 95 % intervals and the numbers of values.
+    #[must_use]
+    pub fn cell_table(&self) -> Table {
         let cells = || 0..self.sweep.cells.len();
         let mut table = self.coordinates(&cells().collect::<Vec<_>>());
         for (name, quantity) in self.sweep.quantities() {

@@ -128,6 +128,12 @@ impl Schedule {
         Self::new(instants, period).map_err(|e| InvalidTrace { line: last_line, ..e })
     }
 
+    /// Returns the instants of the first period.
+    #[must_use]
+    pub fn instants(&self) -> &[Span] {
+        &self.instants
+    }
+
     /// Returns the time after which the schedule repeats.
     #[must_use]
     pub fn period(&self) -> Span {

@@ -16,6 +16,7 @@ mod outside;
 mod policy;
 mod read;
 mod routes;
+mod schemes;
 mod sctp;
 mod tcp;
 mod usage;
@@ -38,6 +39,7 @@ pub use msctp_link::{LossConfig, QueueLimit};
 pub use node::{MiddleboxSpec, MobileSpec, NodeKind, NodeSpec};
 pub use outside::WithOutsideHosts;
 pub(crate) use routes::{DirectionIndex, Interface, NO_ROUTE, Routes};
+pub use schemes::Schemes;
 pub use sctp::SctpProfile;
 pub use tcp::{TcpProfile, TcpSpec};
 
@@ -138,7 +140,21 @@ impl Scenario {
         overrides: &[String],
         open: &dyn Fn(&str) -> Result<String, String>,
     ) -> Result<Self, ScenarioError> {
-        read::scenario(text, file, overrides, open, Ok)
+        Self::with_schemes(text, file, overrides, open, &Schemes::none())
+    }
+
+    /// Same as [`from_toml_and_files`](Self::from_toml_and_files), for a scenario that may name `schemes`.
+    ///
+    /// # Errors
+    /// As [`from_toml_and_files`](Self::from_toml_and_files).
+    pub fn with_schemes(
+        text: &str,
+        file: &str,
+        overrides: &[String],
+        open: &dyn Fn(&str) -> Result<String, String>,
+        schemes: &Schemes,
+    ) -> Result<Self, ScenarioError> {
+        read::scenario(text, file, overrides, (open, schemes), Ok)
     }
 
     /// Returns the core's options of a profile. The trace is enabled if a probe needs it. Over UDP the path

@@ -8,6 +8,7 @@ use msctp_schemes::catalogue::{
 };
 use msctp_units::Span;
 
+use super::Schemes;
 use super::document::Section;
 use super::error::Problem;
 
@@ -35,16 +36,29 @@ fn read_over(
     Ok(())
 }
 
+/// A controller of the catalogue or of the caller's.
+#[derive(Clone, Copy)]
+enum Chosen<'s> {
+    Known(&'static ControllerEntry),
+    Own(&'s ControllerFactory),
+}
+
 /// Reads `controller` and `controller_options` of a profile; `default` applies without `controller`.
 pub(super) fn controller(
     profile: &Section<'_, '_>,
     known: impl Iterator<Item = &'static ControllerEntry>,
     (default, set): (&str, &[(&str, u64)]),
+    schemes: &Schemes,
 ) -> Result<ControllerFactory, Problem> {
-    let known: Vec<_> = known.map(|entry| (entry.name, entry)).collect();
+    let known = known.map(|entry| (entry.name, Chosen::Known(entry)));
+    let own = schemes.controllers().map(|(name, factory)| (name, Chosen::Own(factory)));
     let mut options = Options::new();
-    let entry = match profile.choice("controller", &known)? {
-        Some(entry) => entry,
+    let entry = match profile.choice("controller", &known.chain(own).collect::<Vec<_>>())? {
+        Some(Chosen::Known(entry)) => entry,
+        Some(Chosen::Own(factory)) => {
+            read_over(profile, "controller_options", &[], &mut options)?;
+            return Ok(factory.clone());
+        }
         None => {
             let entry = find_controller(default).expect("a default in the catalogue");
             for &(name, value) in set {

@@ -40,7 +40,9 @@ impl Scenario {
         overrides: &[String],
         open: &dyn Fn(&str) -> Result<String, String>,
     ) -> Result<WithOutsideHosts, ScenarioError> {
-        super::read::scenario(text, file, overrides, open, |scenario| split(&scenario))
+        super::read::scenario(text, file, overrides, (open, &super::Schemes::none()), |scenario| {
+            split(&scenario)
+        })
     }
 }
 

@@ -9,19 +9,21 @@ use msctp_schemes::wbest::WBestConfig;
 
 use super::document::Section;
 use super::error::Problem;
-use super::keys;
+use super::{Schemes, keys};
 
 /// Reads `handover_policy` and the table `policy` of a profile. A policy's private chunks are authenticated
 /// if the profile demands it of address changes.
-pub(super) fn read(profile: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem> {
+pub(super) fn read(profile: &Section<'_, '_>, config: &mut Config, schemes: &Schemes) -> Result<(), Problem> {
     let options = options(profile)?;
-    let names: Vec<_> = policies().iter().map(|info| (info.name, info.name)).collect();
-    let name = profile.choice("handover_policy", &names)?;
-    if name.is_some() || options != PolicyConfig::default() {
-        let name = name.unwrap_or(policies()[0].name);
-        let factory = policy(name, &options);
-        config.handover_policy =
-            factory.map_err(|error| Problem::new(profile.key("policy"), error.to_string()))?;
+    let known = policies().iter().map(|info| (info.name, (info.name, None)));
+    let own = schemes.policies().map(|(name, factory)| (name, (name, Some(factory))));
+    let chosen = profile.choice("handover_policy", &known.chain(own).collect::<Vec<_>>())?;
+    if chosen.is_some() || options != PolicyConfig::default() {
+        config.handover_policy = match chosen.unwrap_or((policies()[0].name, None)) {
+            (_, Some(own)) => own.clone(),
+            (name, None) => policy(name, &options)
+                .map_err(|error| Problem::new(profile.key("policy"), error.to_string()))?,
+        };
         if config.auth.policy == AuthPolicy::Required {
             let private = config.handover_policy.make().private_chunks();
             config.auth.chunks.extend(private.iter().map(|chunk_type| chunk_type.0));

@@ -1,19 +1,16 @@
 //! SCTP profiles of a scenario: named sets of the core's options, by the core's own names.
 
-use std::sync::{Arc, OnceLock};
-
 use toml::de::DeTable;
 
-use msctp_protection::{CipherSuite, Ring, Secret};
 use msctp_proto::{
-    AuthPolicy, Config, KeyManagement, LossRecovery, Moves, PathUse, Pmtu, Protection, Reconfiguration,
-    RetransmissionPath, SpuriousTimeouts, schedulers,
+    AuthPolicy, Config, LossRecovery, Moves, PathUse, Pmtu, Protection, Reconfiguration, RetransmissionPath,
+    SpuriousTimeouts, schedulers,
 };
 use msctp_schemes::catalogue::controllers;
 
 use super::document::Section;
 use super::error::Problem;
-use super::{keys, options, policy};
+use super::{Schemes, keys, options, policy};
 
 /// A named set of SCTP options.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,7 +48,7 @@ const PROFILES: [CoreProfile; 3] = [
 
 /// Reads `[sctp.NAME]`. A key left out has the value of its `profile`: RFC 9260's defaults, or another set of
 /// the core's.
-pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Problem> {
+pub(super) fn read(table: &DeTable<'_>, name: String, schemes: &Schemes) -> Result<SctpProfile, Problem> {
     let section = Section::open(table, format!("sctp.{name}"), &keys::SCTP.names())?;
     let profiles = PROFILES.map(|profile| (profile.name, profile));
     let profile = section.choice("profile", &profiles)?.unwrap_or(PROFILES[0]);
@@ -65,9 +62,8 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
     if let Some(moves) = section.choice("moves", &[("standard", Moves::Standard), ("fast", Moves::Fast)])? {
         config.moves = moves;
     }
-    if let Some(paths) =
-        section.choice("paths", &[("one", PathUse::One), ("aggregate", PathUse::Aggregate)])?
-    {
+    let uses = [("one", PathUse::One), ("aggregate", PathUse::Aggregate), ("redundant", PathUse::Redundant)];
+    if let Some(paths) = section.choice("paths", &uses)? {
         config.paths = paths;
     }
     let reconfiguration =
@@ -99,7 +95,7 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
     config.pmtu = pmtu(&section, config.pmtu)?;
     config.auth.policy = auth_policy(&section, config.auth.policy)?;
     if section.choice("protection", &[("off", false), ("psk", true)])?.unwrap_or(false) {
-        config.protection = protection();
+        config.protection = protection().map_err(|why| Problem::new(section.key("protection"), why))?;
     }
     config.spurious_timeouts = spurious_timeouts(&section, config.spurious_timeouts)?;
     for (key, field) in [
@@ -113,7 +109,7 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
     if let Some(least) = section.span("silence")? {
         config.failover.silence = Some(least);
     }
-    config.controller = options::controller(&section, controllers().iter(), profile.controller)?;
+    config.controller = options::controller(&section, controllers().iter(), profile.controller, schemes)?;
     names(&section, &mut config)?;
     if let Some(window) = policy::initial_window(&section, "initial_window")? {
         config.initial_window = window;
@@ -121,7 +117,7 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
     if let Some(ssthresh) = section.integer("initial_ssthresh", 1, i128::from(i64::MAX))? {
         config.controller = config.controller.with_initial_ssthresh(ssthresh);
     }
-    policy::read(&section, &mut config)?;
+    policy::read(&section, &mut config, schemes)?;
     Ok(SctpProfile { name, config })
 }
 
@@ -146,14 +142,26 @@ fn auth_policy(section: &Section<'_, '_>, default: AuthPolicy) -> Result<AuthPol
 
 /// Returns protection by the DTLS chunk under one key that all associations of all scenarios share, so that
 /// runs are repeatable.
-fn protection() -> Protection {
+#[cfg(not(target_arch = "wasm32"))]
+fn protection() -> Result<Protection, &'static str> {
+    use std::sync::{Arc, OnceLock};
+
+    use msctp_protection::{CipherSuite, Ring, Secret};
+    use msctp_proto::KeyManagement;
+
     static KEYS: OnceLock<Arc<KeyManagement>> = OnceLock::new();
     let keys = KEYS.get_or_init(|| {
         let key = Secret::from(&[0; 32][..]);
         let keys = KeyManagement::pre_shared(Arc::new(Ring), CipherSuite::Aes128GcmSha256, key);
         Arc::new(keys.expect("a key of 32 bytes"))
     });
-    Protection::Required(Arc::clone(keys))
+    Ok(Protection::Required(Arc::clone(keys)))
+}
+
+/// A build for the browser has no cryptography.
+#[cfg(target_arch = "wasm32")]
+fn protection() -> Result<Protection, &'static str> {
+    Err("\"psk\" is not available in a browser; use \"off\", or run the scenario with msctp sim")
 }
 
 /// Reads `frto` and `restart_rtt_after_spurious`.
@@ -239,7 +247,7 @@ mod tests {
     fn a_profile_has_the_controller_of_the_core() {
         for profile in PROFILES {
             let text = format!("profile = {:?}", profile.name);
-            let read = read(DeTable::parse(&text).unwrap().get_ref(), "x".to_owned());
+            let read = read(DeTable::parse(&text).unwrap().get_ref(), "x".to_owned(), &Schemes::none());
             let read = read.unwrap_or_else(|_| panic!("{}", profile.name));
             assert_eq!(read.config, (profile.config)(), "{}", profile.name);
         }

@@ -14,7 +14,7 @@ use super::check::{Check, Context, fail};
 use super::document::Section;
 use super::error::{Problem, suggest};
 use super::read::SIDES;
-use super::{AppKind, NodeKind, Side, keys, options, policy};
+use super::{AppKind, NodeKind, Schemes, Side, keys, options, policy};
 
 /// A named set of TCP options.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,7 +86,7 @@ pub(super) fn profile(table: &DeTable<'_>, name: String) -> Result<TcpProfile, P
     if let Some(limit) = sack_limit(&section)? {
         config.sack_limit = limit;
     }
-    config.controller = options::controller(&section, window_controllers(), ("reno", &[]))?;
+    config.controller = options::controller(&section, window_controllers(), ("reno", &[]), &Schemes::none())?;
     config.loss_classifier = options::classifier(&section)?;
     config.initial_window = policy::initial_window(&section, "initial_window")?;
     config.initial_ssthresh = section.integer("initial_ssthresh", 1, i128::from(i64::MAX))?;

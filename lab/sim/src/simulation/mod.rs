@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::net::IpAddr;
 
+use msctp_qlog::{Vantage, Writer};
 use msctp_units::{Ecn, Time};
 
 use crate::action::Plan;
@@ -85,6 +86,9 @@ pub struct Simulation {
 }
 
 impl Simulation {
+    /// Number of pieces of [`run_in_pieces`](Self::run_in_pieces).
+    pub const PIECES: u64 = 1000;
+
     /// Returns the virtual time.
     #[must_use]
     pub fn now(&self) -> Time {
@@ -126,6 +130,20 @@ impl Simulation {
     /// The first error met in writing.
     pub fn finish_events(&mut self) -> io::Result<()> {
         self.observer.finish_events()
+    }
+
+    /// Starts to write the associations' events as a qlog file with this title (docs/events.md). The scenario
+    /// must set `probes.trace`.
+    pub fn write_qlog(&mut self, title: &str, out: Box<dyn Write + Send>) {
+        self.observer.write_qlog(Writer::new(out, title, Vantage::Unknown));
+    }
+
+    /// Ends the qlog; call after the last run.
+    ///
+    /// # Errors
+    /// The first error met in writing.
+    pub fn finish_qlog(&mut self) -> io::Result<()> {
+        self.observer.finish_qlog()
     }
 
     /// Starts to capture link directions; `names` are links (`wlan`) or directions (`wlan/forward`), none
@@ -186,6 +204,21 @@ impl Simulation {
             }
         }
         self.now = until;
+    }
+
+    /// Runs until `until` in [`PIECES`](Self::PIECES) pieces of equal virtual time. Before each, and after
+    /// the last, calls `go_on` with the number of complete pieces; the run stops when it returns false.
+    /// Returns whether the run reached `until`.
+    pub fn run_in_pieces(&mut self, until: Time, mut go_on: impl FnMut(u64) -> bool) -> bool {
+        for piece in 0..Self::PIECES {
+            if !go_on(piece) {
+                return false;
+            }
+            let part = until.since(Time::ZERO).mul_ratio(piece + 1, Self::PIECES);
+            self.run_until(Time::ZERO + part);
+        }
+        go_on(Self::PIECES);
+        true
     }
 
     /// Delivers the packets that arrived at the far end of a link.

@@ -7,8 +7,10 @@ use std::task::Poll;
 
 use bytes::Bytes;
 use msctp_forward::{End, Reason};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest, ReadBuf, Stdout};
 use tokio::net::TcpStream;
+use tokio::net::tcp::WriteHalf;
+use tokio::sync::watch;
 
 use super::link::{Connection, Direction};
 use crate::system::os_error;
@@ -46,6 +48,31 @@ fn close(stream: TcpStream) {
     drop(stream);
 }
 
+/// The writing half of a local socket or standard output.
+pub(crate) trait Writer: AsyncWrite {
+    /// Waits until the peer has reset the socket.
+    async fn reset(&self) -> io::Error;
+}
+
+impl Writer for WriteHalf<'_> {
+    async fn reset(&self) -> io::Error {
+        if let Err(error) = self.ready(Interest::ERROR).await {
+            return error;
+        }
+        match self.as_ref().take_error() {
+            Ok(Some(error)) | Err(error) => error,
+            // A write has it.
+            Ok(None) => std::future::pending().await,
+        }
+    }
+}
+
+impl Writer for Stdout {
+    async fn reset(&self) -> io::Error {
+        std::future::pending().await
+    }
+}
+
 /// Copies data in both directions until both have ended.
 ///
 /// # Errors
@@ -54,10 +81,17 @@ fn close(stream: TcpStream) {
 pub(crate) async fn carry(
     connection: &Connection,
     reader: impl AsyncRead,
-    writer: impl AsyncWrite,
+    writer: impl Writer,
 ) -> Result<(), End> {
     let (reader, writer) = (pin!(reader), pin!(writer));
-    tokio::try_join!(outward(connection, reader), inward(connection, writer)).map(|_| ())
+    // Behind the last byte no read reports a reset.
+    let (read_all, mut is_read) = watch::channel(false);
+    let outward = async {
+        outward(connection, reader).await?;
+        read_all.send_replace(true);
+        Ok(())
+    };
+    tokio::try_join!(outward, inward(connection, writer, &mut is_read)).map(|_| ())
 }
 
 fn broken(connection: &Connection, error: &io::Error) -> End {
@@ -106,8 +140,23 @@ async fn read(
     .await
 }
 
-async fn inward(connection: &Connection, mut writer: Pin<&mut impl AsyncWrite>) -> Result<(), End> {
-    while let Some(mut data) = connection.read().await? {
+/// Writes what the connection receives. Once everything `is_read` from the socket, watches it for a reset.
+async fn inward(
+    connection: &Connection,
+    mut writer: Pin<&mut impl Writer>,
+    is_read: &mut watch::Receiver<bool>,
+) -> Result<(), End> {
+    loop {
+        let reset = async {
+            let _ = is_read.wait_for(|is_read| *is_read).await;
+            writer.as_ref().get_ref().reset().await
+        };
+        let received = tokio::select! {
+            biased;
+            received = connection.read() => received?,
+            error = reset => return Err(broken(connection, &error)),
+        };
+        let Some(mut data) = received else { break };
         while !data.is_empty() {
             let written = tokio::select! {
                 biased;

@@ -25,12 +25,10 @@ use crate::Failure;
 use crate::net::options::NetArgs;
 use crate::net::security::Secured;
 use crate::net::service::{END_TIMEOUT, Service};
+use crate::net::status::Monitor;
 use crate::net::text::escape;
-use crate::net::{Open, block_on, moves};
+use crate::net::{Open, block_on, moves, notify, outage};
 use crate::system::os_error;
-
-/// The longest pause between attempts to connect.
-pub(super) const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 /// Time for a client of the proxy to send its request.
 const REQUEST: Duration = Duration::from_secs(30);
@@ -44,9 +42,13 @@ pub(super) type Links = watch::Receiver<Option<Arc<Link>>>;
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let report = Report { json: args.json, quiet: args.quiet || args.stdio.is_some() };
     let net = args.net.tuned(tune);
-    block_on(async |open| match &args.stdio {
-        Some(target) => stdio(args, &net, open, target, report).await,
-        None => forward(args, &net, open, report).await,
+    block_on(async |open| {
+        args.status.serve(open, "forward", net.security()).await?;
+        open.drain_within(args.drain.limit());
+        match &args.stdio {
+            Some(target) => stdio(args, &net, open, target, report).await,
+            None => forward(args, &net, open, report).await,
+        }
     })
 }
 
@@ -62,7 +64,7 @@ async fn carry_all(
     link: &Arc<Link>,
     mut opens: mpsc::UnboundedReceiver<Opening>,
     remotes: &Arc<[Remote]>,
-    report: Report,
+    (report, monitor): (Report, &Monitor),
 ) -> Result<(), Failure> {
     let association = link.association().clone();
     let watch = tokio::spawn(async move {
@@ -77,6 +79,10 @@ async fn carry_all(
             result = &mut run => break result,
             () = &mut request, if requesting => requesting = false,
             Some(opening) = opens.recv() => {
+                if monitor.is_draining() {
+                    opening.connection.fail(End::new(Reason::Limit, "the client is about to end"));
+                    continue;
+                }
                 connections.spawn(connect_back(opening, Arc::clone(remotes), report));
             }
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
@@ -100,16 +106,24 @@ async fn forward(args: &Args, net: &NetArgs, open: &Open, report: Report) -> Res
     for (local, listener) in listeners {
         let at = listener.local_addr().unwrap_or(local.bind);
         report.tell(&Happened::Listening { forward: local.to_string(), at });
-        tokio::spawn(accept(listener, local, links.clone(), report, args.peer.timeout()));
+        tokio::spawn(accept(
+            listener,
+            local,
+            links.clone(),
+            (report, open.monitor().clone()),
+            args.peer.timeout(),
+        ));
     }
+    notify::ready();
     loop {
         let (endpoint, association) = connected;
         let servers: Vec<_> = association.remote_addresses().iter().map(ToString::to_string).collect();
         let secured = Secured::of(net.security(), &association);
         report.tell(&Happened::Connected { server: servers.join(", "), secured });
         let (link, opens) = Link::new(association, Role::Client, Limits::default());
+        link.show(open.monitor());
         sender.send_replace(Some(Arc::clone(&link)));
-        let result = carry_all(&link, opens, &remotes, report).await;
+        let result = carry_all(&link, opens, &remotes, (report, open.monitor())).await;
         sender.send_replace(None);
         drop(link);
         let why =
@@ -117,29 +131,28 @@ async fn forward(args: &Args, net: &NetArgs, open: &Open, report: Report) -> Res
         report.tell(&Happened::Lost { why: why.clone() });
         // Closes the sockets.
         let _ = tokio::time::timeout(END_TIMEOUT, endpoint.abort(why)).await;
-        connected = reconnect(args, net, open, report).await;
+        connected = outage::reconnect(
+            async || connect(args, net, open).await,
+            |failure, seconds| report.tell(&Happened::Retrying { why: failure.to_string(), seconds }),
+        )
+        .await;
     }
 }
 
-/// Connects with growing pauses.
-async fn reconnect(args: &Args, net: &NetArgs, open: &Open, report: Report) -> (Endpoint, Association) {
-    let mut pause = Duration::from_secs(1);
+/// Accepts the connections of a listener until the process drains.
+async fn accept(
+    listener: TcpListener,
+    local: Local,
+    links: Links,
+    (report, monitor): (Report, Monitor),
+    timeout: Duration,
+) {
     loop {
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(MAX_PAUSE);
-        match connect(args, net, open).await {
-            Ok(connected) => return connected,
-            Err(failure) => {
-                report.tell(&Happened::Retrying { why: failure.to_string(), seconds: pause.as_secs() });
-            }
-        }
-    }
-}
-
-/// Accepts the connections of a listener.
-async fn accept(listener: TcpListener, local: Local, links: Links, report: Report, timeout: Duration) {
-    loop {
-        match listener.accept().await {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = monitor.draining() => return,
+        };
+        match accepted {
             Ok((stream, from)) => {
                 let (target, links) = (local.target.clone(), links.clone());
                 let client = Client { stream, name: from.to_string(), report };
@@ -281,6 +294,7 @@ async fn stdio(
 ) -> Result<(), Failure> {
     let (_endpoint, association) = connect(args, net, open).await?;
     let (link, opens) = Link::new(association, Role::Client, Limits::default());
+    link.show(open.monitor());
     let none = Arc::default();
     let work = async {
         let refused = |end: End| Failure::Run(format!("{target}: {}", escape(&end.to_string())));
@@ -303,7 +317,7 @@ async fn stdio(
     tokio::select! {
         biased;
         result = work => result,
-        result = carry_all(&link, opens, &none, report) => {
+        result = carry_all(&link, opens, &none, (report, open.monitor())) => {
             result?;
             Err(Failure::Run("the server ended the association".to_owned()))
         }

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use crate::Failure;
 use crate::net::failed;
 use crate::net::service::Service;
+use crate::net::status::{Connections, Monitor};
 
 /// How often windows learn the round trip.
 const ROUND_TRIP: Duration = Duration::from_millis(200);
@@ -115,6 +116,12 @@ impl Link {
 
     pub(crate) fn association(&self) -> &Association {
         &self.association
+    }
+
+    /// Shows the number of connections in the status.
+    pub(crate) fn show(self: &Arc<Self>, monitor: &Monitor) {
+        let carrier = Arc::downgrade(self);
+        monitor.add_carrier(carrier);
     }
 
     /// Returns whether the association is over.
@@ -280,6 +287,16 @@ impl Link {
                 self.update(|mux| mux.set_round_trip(srtt));
             }
         }
+    }
+}
+
+impl Connections for Link {
+    fn association(&self) -> &Association {
+        &self.association
+    }
+
+    fn count(&self) -> usize {
+        lock(&self.state).mux.len()
     }
 }
 

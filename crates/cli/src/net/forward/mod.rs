@@ -14,7 +14,7 @@ mod udp;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use msctp::{Config, Message, Span};
+use msctp::{Config, Message};
 use msctp_forward::frame::VERSION;
 use msctp_forward::{End, Reason, Target};
 use serde::{Deserialize, Serialize};
@@ -22,8 +22,11 @@ use tokio::net::{TcpStream, ToSocketAddrs};
 
 pub(crate) use self::server::{ServerArgs, serve};
 use self::specs::{Local, Remote, parse_dynamic, parse_local, parse_remote, parse_stdio};
+use super::drain::DrainArgs;
 use super::options::{NetArgs, PeerArgs};
+use super::outage;
 use super::service::Service;
+use super::status::StatusArgs;
 use crate::Failure;
 use crate::system::os_error;
 
@@ -74,6 +77,10 @@ pub(crate) struct Args {
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
+    drain: DrainArgs,
+    #[command(flatten)]
+    status: StatusArgs,
+    #[command(flatten)]
     net: NetArgs,
 }
 
@@ -86,9 +93,7 @@ fn tune(config: &mut Config) {
     config.outbound_streams = STREAMS;
     config.streams.scheduler = "priority".to_owned();
     config.streams.interleaving = true;
-    // An outage of a few minutes ends no connection.
-    config.idle_timeout = Some(Span::from_secs(600));
-    config.assoc_max_retrans = 100;
+    outage::survive(config);
 }
 
 /// A control message, besides the frames of `msctp-forward`.

@@ -1,25 +1,29 @@
 //! Remote forwarding (-R): the server listens for a client, and the client connects to the targets.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use msctp::Message;
-use msctp_forward::{End, Reason, Rules, Target};
+use msctp::{Association, Message};
+use msctp_forward::{End, Reason, Target};
 use nix::sys::socket::{setsockopt, sockopt};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 use super::carry::{carry_tcp, reset_when_dropped};
-use super::client::{ACCEPT_PAUSE, MAX_PAUSE};
+use super::client::ACCEPT_PAUSE;
 use super::link::{Link, Opening};
 use super::report::{Happened, Report};
+use super::server::Access;
 use super::specs::Remote;
 use super::{Control, dial};
 use crate::Failure;
+use crate::net::outage;
 use crate::net::service::Service;
+use crate::net::status::Monitor;
 use crate::net::text::escape;
 use crate::system::os_error;
 
@@ -55,7 +59,7 @@ pub(super) async fn request(
     report: Report,
 ) {
     let mut wanted: Vec<u16> = (0..).take(remotes.len()).collect();
-    let (mut pause, mut first) = (Duration::from_secs(1), true);
+    let (mut pause, mut first) = (outage::FIRST_PAUSE, true);
     while !wanted.is_empty() {
         for &number in &wanted {
             let at = remotes[usize::from(number)].bind;
@@ -78,7 +82,7 @@ pub(super) async fn request(
         }
         first = false;
         tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(MAX_PAUSE);
+        pause = outage::longer(pause);
     }
 }
 
@@ -111,11 +115,68 @@ pub(super) async fn connect_back(opening: Opening, remotes: Arc<[Remote]>, repor
     }
 }
 
+/// Time for a client to acknowledge a HEARTBEAT when its listener's port is requested anew.
+const ANSWER: Duration = Duration::from_secs(3);
+
+/// Time for a listener of an aborted association to close.
+const CLOSE: Duration = Duration::from_secs(1);
+
+/// How often to check whether one of these happened.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The links of all clients that have listeners, by the listeners' addresses.
+#[derive(Clone, Default)]
+pub(super) struct Holders(Arc<Mutex<BTreeMap<SocketAddr, Arc<Link>>>>);
+
+impl Holders {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SocketAddr, Arc<Link>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the link whose listener has the port at this address.
+    fn holder(&self, at: SocketAddr) -> Option<Arc<Link>> {
+        let conflicts = |held: &SocketAddr| {
+            let any = held.ip().is_unspecified() || at.ip().is_unspecified();
+            held.port() == at.port() && held.is_ipv4() == at.is_ipv4() && (any || held.ip() == at.ip())
+        };
+        self.lock().iter().find(|(held, _)| conflicts(held)).map(|(_, link)| Arc::clone(link))
+    }
+}
+
+/// A listener's entry among the [`Holders`].
+struct Held {
+    holders: Holders,
+    at: SocketAddr,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.holders.lock().remove(&self.at);
+    }
+}
+
+/// Returns whether nothing comes from the peer for [`ANSWER`], although each path gets a HEARTBEAT.
+async fn is_silent(association: &Association) -> bool {
+    let received = || association.paths().iter().map(|path| path.packets_received).sum::<u64>();
+    let before = received();
+    for path in association.paths() {
+        // A path that was removed meanwhile needs none.
+        let _ = association.request_heartbeat(path.id);
+    }
+    let answered = async {
+        while received() == before {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    tokio::time::timeout(ANSWER, answered).await.is_err()
+}
+
 /// The listeners of a server for one client.
 #[derive(Clone)]
 pub(super) struct Listeners {
     link: Arc<Link>,
-    rules: Arc<Rules>,
+    holders: Holders,
+    access: Access,
     /// Listeners that the client may still have.
     free: Arc<Semaphore>,
     /// Accepted connections that it may still have.
@@ -123,19 +184,31 @@ pub(super) struct Listeners {
     /// The client, for the reports.
     name: String,
     report: Report,
+    monitor: Monitor,
 }
 
 impl Listeners {
     pub(super) fn new(
         link: &Arc<Link>,
-        rules: Arc<Rules>,
+        holders: Holders,
+        access: Access,
         connections: usize,
         name: &str,
         report: Report,
+        monitor: &Monitor,
     ) -> Self {
         let connections = Arc::new(Semaphore::new(connections));
         let (link, free) = (Arc::clone(link), Arc::new(Semaphore::new(LISTENERS)));
-        Self { link, rules, free, connections, name: name.to_owned(), report }
+        Self {
+            link,
+            holders,
+            access,
+            free,
+            connections,
+            name: name.to_owned(),
+            report,
+            monitor: monitor.clone(),
+        }
     }
 
     /// Answers a request, which has its place until then. If the rules allow it, accepts connections until
@@ -148,12 +221,17 @@ impl Listeners {
         };
         let answer = match &bound {
             Ok((_, at)) => Control::Listening { number, at: *at },
-            Err(why) => Control::Refused { number, why: why.clone() },
+            Err(why) => {
+                self.monitor.note_refused("listener");
+                Control::Refused { number, why: why.clone() }
+            }
         };
         // An association that is over ends this task.
         let _ = Service::Forward.send(self.link.association(), &answer).await;
         drop(request);
         let Ok((listener, at)) = bound else { return };
+        let held = Held { holders: self.holders.clone(), at };
+        held.holders.lock().insert(at, Arc::clone(&self.link));
         let forward = format!("-R of {}", self.name);
         self.report.tell(&Happened::Listening { forward, at });
         self.accept(number, at, listener).await;
@@ -161,12 +239,36 @@ impl Listeners {
 
     async fn bind(&self, at: SocketAddr) -> Result<(TcpListener, SocketAddr), String> {
         let at = SocketAddr::new(at.ip().to_canonical(), at.port());
-        if !self.rules.may_listen(at.ip(), at.port()) {
+        if !self.access.rules().may_listen(at.ip(), at.port()) {
             return Err(format!("no rule of the server's --rules file allows `listen {at}`"));
         }
-        let listener = listen_at(at).map_err(|error| format!("{at}: {}", os_error(&error)))?;
+        let listener = match listen_at(at) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && self.replace_holder(at).await => {
+                listen_at(at)
+            }
+            result => result,
+        };
+        let listener = listener.map_err(|error| format!("{at}: {}", os_error(&error)))?;
         let at = listener.local_addr().unwrap_or(at);
         Ok((listener, at))
+    }
+
+    /// Ends the association whose listener has the address, if it is an earlier one of the same client that
+    /// does not answer: the client was killed, and connected again. Returns whether it ended.
+    async fn replace_holder(&self, at: SocketAddr) -> bool {
+        let key = |of: &Link| of.association().peer_identity().map(|peer| peer.fingerprint);
+        let Some(holder) = self.holders.holder(at) else { return false };
+        let earlier = !Arc::ptr_eq(&holder, &self.link) && key(&holder) == key(&self.link);
+        if !earlier || !is_silent(holder.association()).await {
+            return false;
+        }
+        holder.association().abort("the same client connected again");
+        let closed = async {
+            while self.holders.holder(at).is_some() {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        tokio::time::timeout(CLOSE, closed).await.is_ok()
     }
 
     async fn accept(&self, number: u16, at: SocketAddr, listener: TcpListener) {
@@ -174,7 +276,15 @@ impl Listeners {
         let mut tasks = JoinSet::new();
         loop {
             while tasks.try_join_next().is_some() {}
-            let (stream, from) = match listener.accept().await {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                () = self.monitor.draining() => {
+                    drop(listener);
+                    while tasks.join_next().await.is_some() {}
+                    return;
+                }
+            };
+            let (stream, from) = match accepted {
                 Ok((stream, from)) => (stream, from.to_string()),
                 Err(error) => {
                     let (client, why) = (at.to_string(), format!("cannot accept: {}", os_error(&error)));

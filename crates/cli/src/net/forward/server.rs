@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use msctp::Association;
 use msctp_forward::{End, Limits, Reason, Role, Rules, Target, Verdict};
@@ -13,17 +13,20 @@ use tokio::task::JoinSet;
 
 use super::carry::carry_tcp;
 use super::link::{Link, Opening};
-use super::remote::Listeners;
+use super::remote::{Holders, Listeners};
 use super::report::{Happened, Report};
 use super::resolve::{RESOLVERS, Resolver};
-use super::udp::{ASSOCIATIONS, relay};
+use super::udp::{ASSOCIATIONS, IDLE, relay};
 use super::{dial, greet, tune};
 use crate::Failure;
 use crate::net::block_on_with;
+use crate::net::drain::DrainArgs;
 use crate::net::options::NetArgs;
+use crate::net::reload::{self, Hangups};
 use crate::net::security::{ClientsArgs, Secured, SecurityArgs};
 use crate::net::server::Server;
-use crate::net::service::FIRST_TIMEOUT;
+use crate::net::service::{FIRST_TIMEOUT, Service};
+use crate::net::status::{Monitor, StatusArgs};
 use crate::system::read_text;
 
 /// Clients at a time.
@@ -48,6 +51,8 @@ pub(crate) struct ServerArgs {
     /// Print the events of forwarding as JSON, one a line.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    drain: DrainArgs,
 }
 
 fn parse_connections(text: &str) -> Result<usize, String> {
@@ -76,23 +81,71 @@ impl ServerArgs {
     }
 }
 
+/// The rules that hold now.
+#[derive(Clone)]
+pub(super) struct Access(Arc<Mutex<Arc<Rules>>>);
+
+impl Access {
+    pub(super) fn new(rules: Rules) -> Self {
+        Self(Arc::new(Mutex::new(Arc::new(rules))))
+    }
+
+    /// Returns the rules.
+    pub(super) fn rules(&self) -> Arc<Rules> {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn replace(&self, rules: Rules) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
+    }
+}
+
 /// Serves `msctp forward` until a signal comes.
-pub(crate) fn serve(args: &ServerArgs, accepted: &ClientsArgs, net: &NetArgs) -> Result<(), Failure> {
-    let rules = Arc::new(args.rules()?);
+pub(crate) fn serve(
+    args: &ServerArgs,
+    accepted: &ClientsArgs,
+    status: &StatusArgs,
+    net: &NetArgs,
+) -> Result<(), Failure> {
+    let access = Access::new(args.rules()?);
     let report = Report { json: args.json, quiet: false };
     let limits = Limits { connections: args.max_connections, ..Limits::default() };
     let net = net.tuned(tune);
     block_on_with(RESOLVERS, async |open| {
+        status.serve(open, "serve", net.security()).await?;
+        let mut hangups = Hangups::register()?;
+        open.drain_within(args.drain.limit());
         let server = Server::start(&net, accepted, open, None, "connect to what the rules allow")?;
-        let mut clients = JoinSet::new();
+        let (mut clients, holders) = (JoinSet::new(), Holders::default());
         loop {
-            let incoming = server.incoming().await?;
+            let incoming = tokio::select! {
+                incoming = server.incoming() => incoming?,
+                again = hangups.next() => {
+                    let again = again?;
+                    reload::report(again.and_then(|again| {
+                        let rules = again.forward.rules()?;
+                        server.reload(again.net.security(), &again.clients)?;
+                        access.replace(rules);
+                        Ok(())
+                    }));
+                    continue;
+                }
+                () = server.monitor().draining() => {
+                    server.stop();
+                    // The connections end in their own tasks.
+                    while clients.join_next().await.is_some() {}
+                    return std::future::pending().await;
+                }
+            };
             while clients.try_join_next().is_some() {}
             if clients.len() >= CLIENTS {
+                server.monitor().note_refused("too many clients");
                 incoming.refuse(format!("this server has {CLIENTS} clients, as many as it takes"));
             } else {
                 let security = net.security().clone();
-                clients.spawn(client(incoming.accept(), security, Arc::clone(&rules), limits, report));
+                let (access, holders) = (access.clone(), holders.clone());
+                let monitor = server.monitor().clone();
+                clients.spawn(client(incoming.accept(), security, access, holders, limits, report, monitor));
             }
         }
     })
@@ -102,14 +155,18 @@ pub(crate) fn serve(args: &ServerArgs, accepted: &ClientsArgs, net: &NetArgs) ->
 async fn client(
     association: Association,
     security: SecurityArgs,
-    rules: Arc<Rules>,
+    access: Access,
+    holders: Holders,
     limits: Limits,
     report: Report,
+    monitor: Monitor,
 ) {
     let name = association.remote_addresses().first().map_or("client".to_owned(), SocketAddr::to_string);
     report.tell(&Happened::Client { client: name.clone(), secured: Secured::of(&security, &association) });
     let (link, mut opens) = Link::new(association, Role::Server, limits);
-    let listeners = Listeners::new(&link, Arc::clone(&rules), limits.connections, &name, report);
+    link.show(&monitor);
+    let listeners =
+        Listeners::new(&link, holders, access.clone(), limits.connections, &name, report, &monitor);
     let (requests, mut requested) = mpsc::channel(REQUESTS);
     let places = Arc::new(Semaphore::new(REQUESTS));
     let resolver = Resolver::new();
@@ -132,13 +189,18 @@ async fn client(
         tokio::select! {
             result = &mut run => break result,
             Some(opening) = opens.recv() => {
+                if monitor.is_draining() {
+                    opening.connection.fail(End::new(Reason::Limit, "the server is about to end"));
+                    continue;
+                }
                 let place = (opening.target == Target::Udp).then(|| Arc::clone(&associations).try_acquire_owned());
                 if let Some(Err(_)) = place {
+                    monitor.note_refused("too many UDP associations");
                     let limit = format!("{ASSOCIATIONS} UDP associations");
                     opening.connection.fail(End::new(Reason::Limit, limit));
                     continue;
                 }
-                let connect = connect(opening, Arc::clone(&rules), resolver.clone(), name.clone(), report);
+                let connect = connect(opening, access.clone(), resolver.clone(), name.clone(), report, monitor.clone());
                 connections.spawn(async move {
                     connect.await;
                     drop(place);
@@ -149,8 +211,7 @@ async fn client(
             }
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
             () = &mut late, if !late.is_elapsed() && !greeted.load(Ordering::Relaxed) => {
-                let seconds = FIRST_TIMEOUT.as_secs();
-                link.association().abort(format!("this is `msctp serve --allow`, and it received nothing for {seconds} s"));
+                Service::Forward.abort_silent(link.association());
             }
         }
     };
@@ -160,12 +221,20 @@ async fn client(
 }
 
 /// Connects to the target of a client's connection, and carries it.
-async fn connect(opening: Opening, rules: Arc<Rules>, resolver: Resolver, client: String, report: Report) {
+async fn connect(
+    opening: Opening,
+    access: Access,
+    resolver: Resolver,
+    client: String,
+    report: Report,
+    monitor: Monitor,
+) {
     let Opening { connection, target } = opening;
     if target == Target::Udp {
-        return relay(&connection, &rules, &resolver, &client, report).await;
+        return relay(&connection, &access, &resolver, IDLE, &client, report).await;
     }
     let to = target.to_string();
+    let rules = access.rules();
     let reached = tokio::select! {
         reached = reach(&rules, &resolver, &target) => reached,
         end = connection.failure(super::link::Direction::Inward) => Err(end),
@@ -173,6 +242,9 @@ async fn connect(opening: Opening, rules: Arc<Rules>, resolver: Resolver, client
     let stream = match reached {
         Ok(stream) => stream,
         Err(end) => {
+            if end.reason == Reason::Forbidden {
+                monitor.note_refused("target not allowed");
+            }
             report.tell(&Happened::Failed { client, target: to, why: end.to_string() });
             return connection.fail(end);
         }

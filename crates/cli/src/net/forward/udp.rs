@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use msctp_forward::proxy::{Greeting, associated, parse_datagram, wrap_datagram};
-use msctp_forward::{Datagram, End, Reason, Rules, Target, Verdict};
+use msctp_forward::{Datagram, End, Reason, Target, Verdict};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::task::JoinSet;
@@ -17,6 +17,7 @@ use super::client::{Links, open};
 use super::link::{Connection, Direction};
 use super::report::{Happened, Report};
 use super::resolve::Resolver;
+use super::server::Access;
 use crate::system::os_error;
 
 /// UDP associations that a client of the server may have at a time: each has two sockets.
@@ -25,6 +26,10 @@ pub(super) const ASSOCIATIONS: usize = 64;
 /// Addresses that a client may exchange datagrams with at a time. The one that was sent to longest ago is
 /// evicted for a new one.
 const PEERS: usize = 256;
+
+/// Time without a datagram after which the server ends a UDP association (RFC 4787 §4.3 recommends 5 minutes
+/// for NATs): a program that keeps its TCP connection and sends nothing takes one of the client's places.
+pub(super) const IDLE: Duration = Duration::from_secs(300);
 
 /// Size and lifetime of the cache of a client's resolved names.
 const NAMES: usize = 64;
@@ -103,28 +108,32 @@ pub(super) async fn associate(
 
 /// The server's end of a client's UDP association.
 struct Relay<'a> {
-    rules: &'a Rules,
+    access: &'a Access,
     v4: UdpSocket,
     /// `None` if the host has no IPv6.
     v6: Option<UdpSocket>,
     /// Addresses that the client has sent to, and when: only they may answer.
     peers: BTreeMap<SocketAddr, Instant>,
     names: BTreeMap<String, (Instant, Vec<IpAddr>)>,
+    /// When the last datagram passed.
+    used: Instant,
     sent: u64,
     received: u64,
 }
 
-/// Exchanges a client's datagrams with the targets that the rules allow, until the connection ends.
+/// Exchanges a client's datagrams with the targets that the rules allow, until the connection ends or was
+/// `idle` for too long.
 pub(super) async fn relay(
     connection: &Connection,
-    rules: &Rules,
+    access: &Access,
     resolver: &Resolver,
+    idle: Duration,
     client: &str,
     report: Report,
 ) {
     let (client, target) = (client.to_owned(), Target::Udp.to_string());
     let mut datagrams = connection.datagrams();
-    let mut relay = match Relay::new(rules).await {
+    let mut relay = match Relay::new(access).await {
         Ok(relay) => relay,
         Err(error) => {
             let end = End::new(Reason::Unreachable, os_error(&error));
@@ -135,24 +144,27 @@ pub(super) async fn relay(
     connection.accept();
     report.tell(&Happened::Opened { client: client.clone(), target: target.clone() });
     let (mut resolving, mut told) = (JoinSet::new(), false);
-    loop {
+    let result = loop {
         let outcome = tokio::select! {
-            Some(datagram) = datagrams.recv() => match relay.known(&datagram) {
-                Some(addresses) => relay.send(&datagram, &addresses).await,
-                None if !rules.may_allow(&datagram.host, datagram.port) => Err(datagram),
-                None => {
-                    // Without a place it is dropped.
-                    if let Some(place) = resolver.hold() {
-                        let resolver = resolver.clone();
-                        resolving.spawn(async move {
-                            let found = resolver.resolve(&datagram.host).await.unwrap_or_default();
-                            drop(place);
-                            (datagram, found)
-                        });
+            Some(datagram) = datagrams.recv() => {
+                relay.used = Instant::now();
+                match relay.known(&datagram) {
+                    Some(addresses) => relay.send(&datagram, &addresses).await,
+                    None if !access.rules().may_allow(&datagram.host, datagram.port) => Err(datagram),
+                    None => {
+                        // Without a place it is dropped.
+                        if let Some(place) = resolver.hold() {
+                            let resolver = resolver.clone();
+                            resolving.spawn(async move {
+                                let found = resolver.resolve(&datagram.host).await.unwrap_or_default();
+                                drop(place);
+                                (datagram, found)
+                            });
+                        }
+                        Ok(())
                     }
-                    Ok(())
                 }
-            },
+            }
             Some(Ok((datagram, found))) = resolving.join_next() => {
                 relay.keep(&datagram.host, &found);
                 relay.send(&datagram, &found).await
@@ -165,7 +177,12 @@ pub(super) async fn relay(
                 relay.answer(connection, from, data);
                 Ok(())
             }
-            _ = connection.failure(Direction::Inward) => break,
+            _ = connection.failure(Direction::Inward) => break Ok(()),
+            () = tokio::time::sleep_until(relay.used + idle) => {
+                let end = End::new(Reason::Limit, format!("{} s without a datagram", idle.as_secs()));
+                connection.fail(end.clone());
+                break Err(end);
+            }
         };
         if let Err(datagram) = outcome
             && !std::mem::replace(&mut told, true)
@@ -174,8 +191,8 @@ pub(super) async fn relay(
             let why = format!("{}: {}", Reason::Forbidden, Verdict::Denied);
             report.tell(&Happened::Failed { client: client.clone(), target, why });
         }
-    }
-    report.tell(&Happened::end(&client, &target, &Ok(()), (relay.sent, relay.received)));
+    };
+    report.tell(&Happened::end(&client, &target, &result, (relay.sent, relay.received)));
 }
 
 /// Receives from a socket, if there is one, through the link's buffer: an idle association takes no memory.
@@ -201,11 +218,11 @@ fn remove_oldest<K: Ord + Clone, V>(map: &mut BTreeMap<K, V>, time: impl Fn(&V) 
 }
 
 impl<'a> Relay<'a> {
-    async fn new(rules: &'a Rules) -> io::Result<Self> {
+    async fn new(access: &'a Access) -> io::Result<Self> {
         let v4 = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).await?;
         let v6 = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).await.ok();
         let (peers, names) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Self { rules, v4, v6, peers, names, sent: 0, received: 0 })
+        Ok(Self { access, v4, v6, peers, names, used: Instant::now(), sent: 0, received: 0 })
     }
 
     /// Returns the addresses of a datagram's host if it is an address or a cached name.
@@ -228,7 +245,8 @@ impl<'a> Relay<'a> {
     /// Sends a datagram to the first address that the rules allow. Returns it if they allow none.
     async fn send(&mut self, datagram: &Datagram, addresses: &[IpAddr]) -> Result<(), Datagram> {
         let (host, port) = (datagram.host.as_str(), datagram.port);
-        let allowed = |address: &&IpAddr| self.rules.check(host, **address, port) == Verdict::Allowed;
+        let rules = self.access.rules();
+        let allowed = |address: &&IpAddr| rules.check(host, **address, port) == Verdict::Allowed;
         let Some(address) = addresses.iter().find(allowed) else { return Err(datagram.clone()) };
         let to = SocketAddr::new(address.to_canonical(), port);
         if self.peers.len() >= PEERS && !self.peers.contains_key(&to) {
@@ -248,8 +266,60 @@ impl<'a> Relay<'a> {
     fn answer(&mut self, connection: &Connection, from: SocketAddr, data: Bytes) {
         let from = SocketAddr::new(from.ip().to_canonical(), from.port());
         if self.peers.contains_key(&from) {
+            self.used = Instant::now();
             self.received += data.len() as u64;
             connection.send_datagram(from.ip().to_string(), from.port(), data);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use msctp::{Config, Endpoint, EndpointOptions, Peer};
+    use msctp_forward::{Limits, Role, Rules};
+
+    use super::super::link::Link;
+    use super::*;
+
+    #[tokio::test]
+    async fn an_association_without_datagrams_ends_after_the_idle_limit() {
+        const LIMIT: Duration = Duration::from_millis(800);
+        let options = EndpointOptions::new(["127.0.0.1:0".parse().unwrap()]);
+        let (here, there) = (Endpoint::bind(&options).unwrap(), Endpoint::bind(&options).unwrap());
+        there.listen(7, Config::mobile()).unwrap();
+        let peer = Peer { port: 7, ..Peer::new(there.local_addresses()[0]) };
+        let association = here.connect(peer, Config::mobile()).await.unwrap();
+        let accepted = there.accept(7).await.unwrap();
+        let (client, _) = Link::new(association, Role::Client, Limits::default());
+        let (server, mut opens) = Link::new(accepted, Role::Server, Limits::default());
+        let target = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let port = target.local_addr().unwrap().port();
+        let mut rules = Rules::default();
+        rules.allow("127.0.0.1:*").unwrap();
+        let connection = client.open(Target::Udp).unwrap();
+        let program = async {
+            connection.opened().await.unwrap();
+            let begin = Instant::now();
+            for _ in 0..15 {
+                connection.send_datagram("127.0.0.1".to_owned(), port, Bytes::from_static(b"x"));
+                tokio::time::sleep(LIMIT / 8).await;
+            }
+            let end = connection.failure(Direction::Inward).await;
+            assert_eq!((end.reason, end.text.as_str()), (Reason::Limit, "0 s without a datagram"));
+            assert!(begin.elapsed() > LIMIT * 2, "datagrams keep it");
+        };
+        let relayed = async {
+            let Some(opening) = opens.recv().await else { return };
+            let report = Report { json: false, quiet: true };
+            relay(&opening.connection, &Access::new(rules), &Resolver::new(), LIMIT, "client", report).await;
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = program => {}
+            () = relayed => panic!("the client opens it"),
+            result = client.run(|_| Ok(())) => panic!("{result:?}"),
+            result = server.run(|_| Ok(())) => panic!("{result:?}"),
+            () = tokio::time::sleep(Duration::from_secs(30)) => panic!("it ends"),
         }
     }
 }

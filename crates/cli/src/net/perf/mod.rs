@@ -8,12 +8,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use msctp::Association;
+use msctp_qlog::Vantage;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use self::measure::{Interval, Meter, Report, Side, cpu_seconds, head, row};
 use self::wire::Message;
 use super::options::{NetArgs, PeerArgs, parse_timeout};
+use super::qlog::QlogArgs;
 use super::security::{ClientsArgs, Secured};
 use super::server::Server;
 use super::service::{CLIENT_GONE, CONTROL, DATA, END_TIMEOUT, Service, drain};
@@ -65,6 +67,8 @@ pub(crate) struct Args {
     clients: ClientsArgs,
     #[command(flatten)]
     net: NetArgs,
+    #[command(flatten)]
+    qlog: QlogArgs,
 }
 
 /// The server to measure with; not needed by a server.
@@ -90,6 +94,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.clients.check_unused()?;
     let peer = PeerArgs::new(host, args.peer.timeout);
     block_on(async |open| {
+        open.log(&args.qlog, Vantage::Client)?;
         let (_endpoint, association) = peer.connect(&args.net, open, None).await?;
         let report = measure(args, &association, peer.timeout()).await?;
         print(|out| {
@@ -107,6 +112,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 async fn serve(args: &Args, open: &Open) -> Result<(), Failure> {
+    open.log(&args.qlog, Vantage::Server)?;
     let server = Server::start(&args.net, &args.clients, open, Some(CLIENT_GONE), "measure with it")?;
     let mut running: Option<Running> = None;
     let mut rejected = JoinSet::new();

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use msctp::Association;
 use msctp_experiments::words::counted;
+use msctp_qlog::Vantage;
 use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -18,9 +19,11 @@ use tokio::time::Instant;
 use self::store::{Part, Store, There};
 use self::turns::{Turn, Turns};
 use super::options::NetArgs;
+use super::qlog::QlogArgs;
 use super::security::{ClientsArgs, Secured, SecurityArgs};
 use super::server::Server;
 use super::service::{CLIENT_GONE, DATA, END_TIMEOUT, Service, drain};
+use super::status::StatusArgs;
 use super::text::escape;
 use super::transfer::{Control, check_name};
 use super::{block_on, failed};
@@ -59,7 +62,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     clients: ClientsArgs,
     #[command(flatten)]
+    status: StatusArgs,
+    #[command(flatten)]
     net: NetArgs,
+    #[command(flatten)]
+    qlog: QlogArgs,
 }
 
 /// A received file.
@@ -87,6 +94,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return Err(Failure::Input(cannot_write(format!("--out {}", args.out.display()), &error)));
     }
     block_on(async |open| {
+        open.log(&args.qlog, Vantage::Server)?;
+        args.status.serve(open, "recv", args.net.security()).await?;
         let server = Server::start(&args.net, &args.clients, open, Some(CLIENT_GONE), "send files here")?;
         let (results, mut finished) = mpsc::channel(16);
         // Dropping it at the end cancels all transfers.
@@ -138,12 +147,16 @@ async fn accept(server: Server, security: SecurityArgs, store: Store, results: m
             }
         };
         let secured = Secured::of(&security, &association);
+        let monitor = server.monitor().clone();
         let (turns, store, results) = (turns.clone(), store.clone(), results.clone());
         tasks.spawn(async move {
             let from =
                 association.paths().first().map_or("peer".to_owned(), |path| path.at.remote.to_string());
             let result = take(&association, &store, &turns).await;
             let result = result.map(|received| Received { secured: Some(secured), ..received });
+            if matches!(result, Err(Fault::Refused(_))) {
+                monitor.note_refused("file");
+            }
             let last = match &result {
                 Ok(_) => "the file is there".to_owned(),
                 Err(fault) => fault.to_string(),

@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use ipnet::IpNet;
 use msctp::{Association, Endpoint};
@@ -10,16 +9,12 @@ use msctp::{Association, Endpoint};
 use super::device::Device;
 use super::outbound::Outbound;
 use super::packet::addresses;
-use super::{Args, Control, VERSION, receive, tune};
+use super::{Args, Control, VERSION, receive};
 use crate::Failure;
 use crate::net::options::NetArgs;
 use crate::net::service::{END_TIMEOUT, Service};
 use crate::net::text::escape;
-use crate::net::{Open, block_on, moves};
-use crate::system::os_error;
-
-/// The longest pause between attempts to connect.
-const MAX_PAUSE: Duration = Duration::from_secs(30);
+use crate::net::{Open, block_on, moves, notify, outage};
 
 /// An association, and this end's addresses in the tunnel.
 struct Connected {
@@ -31,20 +26,22 @@ struct Connected {
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
     args.net.check_follows()?;
     block_on(async |open| {
+        args.status.serve(open, "tunnel", args.net.security()).await?;
         let device = Device::create()?;
         // The association's own packets must not enter the tunnel.
-        let net = args.net.tuned(tune).without_interface(device.name());
+        let net = args.net.tuned(outage::survive).without_interface(device.name());
         let mut connected = connect(args, &net, open, None).await?;
         args.peer.keep_address(&connected.association);
-        let (mut had, mut routed) = (Vec::new(), Vec::new());
+        let (mut set, mut routed) = (Vec::new(), Vec::new());
         loop {
             let Connected { endpoint, association, addresses } = connected;
-            device.configure(&addresses, &had)?;
-            had.clone_from(&addresses);
+            device.configure(&addresses, &set)?;
+            set.clone_from(&addresses);
             let mut missing = routes(args, &addresses);
             missing.retain(|route| !routed.contains(route));
             device.add_routes(&missing)?;
             routed.extend(missing);
+            notify::ready();
             let own: Vec<String> = addresses.iter().map(|own| own.addr().to_string()).collect();
             eprintln!("{}: {}", device.name(), own.join(", "));
             let watched = association.clone();
@@ -56,7 +53,13 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             eprintln!("association lost: {}", escape(&why));
             // Closes the sockets.
             let _ = tokio::time::timeout(END_TIMEOUT, endpoint.abort(why)).await;
-            connected = reconnect(args, &net, open, addresses.first().map(IpNet::addr)).await;
+            // The device and its routes stay, so no packet bypasses the tunnel.
+            let had = addresses.first().map(IpNet::addr);
+            connected = outage::reconnect(
+                async || connect(args, &net, open, had).await,
+                |failure, seconds| eprintln!("cannot connect: {failure}; trying again in {seconds} s"),
+            )
+            .await;
         }
     })
 }
@@ -74,28 +77,15 @@ async fn connect(args: &Args, net: &NetArgs, open: &Open, had: Option<IpAddr>) -
     }
 }
 
-/// Reconnects with exponential back-off. The device and its routes stay, so no packet bypasses the tunnel.
-async fn reconnect(args: &Args, net: &NetArgs, open: &Open, had: Option<IpAddr>) -> Connected {
-    let mut pause = Duration::from_secs(1);
-    loop {
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(MAX_PAUSE);
-        match connect(args, net, open, had).await {
-            Ok(connected) => return connected,
-            Err(failure) => {
-                eprintln!("cannot connect: {failure}; trying again in {} s", pause.as_secs());
-            }
-        }
-    }
-}
-
 /// Returns the networks to route: those of --route, else everything, as two halves that precede a default
 /// route without replacing it.
 fn routes(args: &Args, addresses: &[IpNet]) -> Vec<IpNet> {
     const HALVES: [[&str; 2]; 2] = [["0.0.0.0/1", "128.0.0.0/1"], ["::/1", "8000::/1"]];
     let has = |v4: bool| addresses.iter().any(|own| own.addr().is_ipv4() == v4);
     if !args.routes.is_empty() {
-        return args.routes.clone();
+        // The device's addresses bring the routes of their own networks.
+        let own = |route: &IpNet| addresses.iter().any(|own| own.trunc() == route.trunc());
+        return args.routes.iter().filter(|route| !own(route)).copied().collect();
     }
     let [four, six] = HALVES.map(|halves| halves.map(|half| half.parse::<IpNet>().expect("a network")));
     four.into_iter().filter(|_| has(true)).chain(six.into_iter().filter(|_| has(false))).collect()
@@ -108,9 +98,7 @@ async fn carry(association: &Association, device: &Device, own: &[IpNet]) -> Res
         let outbound = Arc::clone(&outbound);
         let mut buffer = vec![0; 1 << 16];
         loop {
-            let len = device.read(&mut buffer).await;
-            let len =
-                len.map_err(|error| Failure::Run(format!("{}: {}", device.name(), os_error(&error))))?;
+            let len = device.read(&mut buffer).await?;
             // Skips the kernel's own packets, such as link-local ones, which the server would drop.
             let ours = |(source, _): (IpAddr, IpAddr)| own.iter().any(|own| own.addr() == source);
             if addresses(&buffer[..len]).is_some_and(ours) {

@@ -94,11 +94,12 @@ impl Device {
     }
 
     /// Reads a packet.
-    pub(super) async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+    pub(super) async fn read(&self, buffer: &mut [u8]) -> Result<usize, Failure> {
+        let failed = |error: io::Error| Failure::Run(format!("{}: {}", self.name, os_error(&error)));
         loop {
-            let mut ready = self.device.readable().await?;
+            let mut ready = self.device.readable().await.map_err(failed)?;
             if let Ok(result) = ready.try_io(|device| device.get_ref().recv(buffer)) {
-                return result;
+                return result.map_err(failed);
             }
         }
     }

@@ -11,11 +11,12 @@ mod server;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use msctp::{Config, Message, Span};
+use msctp::Message;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::server::{TunnelArgs, serve};
 use super::options::{NetArgs, PeerArgs};
+use super::status::StatusArgs;
 use crate::Failure;
 
 /// MTU of the devices: with all headers such a packet fits into 1500 bytes, also over IPv6. On a path with a
@@ -49,6 +50,8 @@ pub(crate) struct Args {
     #[arg(long = "route", value_name = "CIDR", value_parser = parse_network)]
     routes: Vec<IpNet>,
     #[command(flatten)]
+    status: StatusArgs,
+    #[command(flatten)]
     net: NetArgs,
 }
 
@@ -61,13 +64,6 @@ fn parse_network(text: &str) -> Result<IpNet, String> {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     client::run(args)
-}
-
-/// Sets the options of an association that carries packets.
-fn tune(config: &mut Config) {
-    // Connections in the tunnel survive an outage of a few minutes.
-    config.idle_timeout = Some(Span::from_secs(600));
-    config.assoc_max_retrans = 100;
 }
 
 /// A control message.

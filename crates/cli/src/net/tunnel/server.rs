@@ -12,15 +12,16 @@ use super::device::Device;
 use super::outbound::Outbound;
 use super::packet::addresses;
 use super::pool::Pool;
-use super::{Control, VERSION, receive, tune};
+use super::{Control, VERSION, receive};
 use crate::Failure;
-use crate::net::block_on;
 use crate::net::options::NetArgs;
+use crate::net::reload::{self, Hangups};
 use crate::net::security::ClientsArgs;
 use crate::net::server::Server;
 use crate::net::service::Service;
+use crate::net::status::{Monitor, StatusArgs};
 use crate::net::text::escape;
-use crate::system::os_error;
+use crate::net::{block_on, outage};
 
 /// Options of `msctp serve` for tunnels.
 #[derive(clap::Args, Clone, Debug)]
@@ -88,9 +89,7 @@ impl Hub {
     async fn distribute(&self) -> Result<(), Failure> {
         let mut buffer = vec![0; 1 << 16];
         loop {
-            let len = self.device.read(&mut buffer).await;
-            let len =
-                len.map_err(|error| Failure::Run(format!("{}: {}", self.device.name(), os_error(&error))))?;
+            let len = self.device.read(&mut buffer).await?;
             let Some((_, to)) = addresses(&buffer[..len]) else { continue };
             let client = self.pool().find(to).cloned();
             if let Some(client) = client {
@@ -101,23 +100,33 @@ impl Hub {
 }
 
 /// Serves `msctp tunnel` until a signal comes.
-pub(crate) fn serve(args: &TunnelArgs, accepted: &ClientsArgs, net: &NetArgs) -> Result<(), Failure> {
+pub(crate) fn serve(
+    args: &TunnelArgs,
+    accepted: &ClientsArgs,
+    status: &StatusArgs,
+    net: &NetArgs,
+) -> Result<(), Failure> {
     args.check()?;
     block_on(async |open| {
+        status.serve(open, "serve", net.security()).await?;
         let device = Device::create()?;
         let may = "send packets through this host";
-        let net = net.tuned(tune).without_interface(device.name());
+        let net = net.tuned(outage::survive).without_interface(device.name());
         device.configure(&args.tunnel, &[])?;
         let server = Server::start(&net, accepted, open, None, may)?;
         let networks: Vec<String> = args.tunnel.iter().map(IpNet::to_string).collect();
         eprintln!("{}: {}", device.name(), networks.join(", "));
         let hub = Arc::new(Hub { device, pool: Mutex::new(Pool::new(&args.tunnel)) });
-        let mut clients = JoinSet::new();
+        let (mut clients, mut hangups) = (JoinSet::new(), Hangups::register()?);
         let mut distribute = std::pin::pin!(hub.distribute());
         loop {
             tokio::select! {
                 incoming = server.incoming() => {
-                    clients.spawn(client(incoming?.accept(), Arc::clone(&hub)));
+                    clients.spawn(client(incoming?.accept(), Arc::clone(&hub), server.monitor().clone()));
+                }
+                again = hangups.next() => {
+                    let again = again?;
+                    reload::report(again.and_then(|again| server.reload(again.net.security(), &again.clients)));
                 }
                 Some(_) = clients.join_next(), if !clients.is_empty() => {}
                 result = &mut distribute => return result,
@@ -127,9 +136,9 @@ pub(crate) fn serve(args: &TunnelArgs, accepted: &ClientsArgs, net: &NetArgs) ->
 }
 
 /// Serves a client until its association is over.
-async fn client(association: Association, hub: Arc<Hub>) {
+async fn client(association: Association, hub: Arc<Hub>, monitor: Monitor) {
     let from = association.remote_addresses().first().map_or("client".to_owned(), ToString::to_string);
-    match carry(&association, &hub, &from).await {
+    match carry(&association, &hub, &from, &monitor).await {
         Ok(()) => eprintln!("{from}: the client ended the association"),
         Err(failure) => {
             eprintln!("{from}: {}", escape(&failure.to_string()));
@@ -138,7 +147,7 @@ async fn client(association: Association, hub: Arc<Hub>) {
     }
 }
 
-async fn carry(association: &Association, hub: &Hub, from: &str) -> Result<(), Failure> {
+async fn carry(association: &Association, hub: &Hub, from: &str, monitor: &Monitor) -> Result<(), Failure> {
     let had = match Service::Tunnel.receive_first(association).await? {
         Control::Hello { version: VERSION, had } => had,
         Control::Hello { version, .. } => {
@@ -155,6 +164,7 @@ async fn carry(association: &Association, hub: &Hub, from: &str) -> Result<(), F
     let same_key = |old: &Client| key.is_some() && old.key == key;
     let taken = hub.pool().take(had, same_key, own.clone());
     let Some((place, addresses_of_client, replaced)) = taken else {
+        monitor.note_refused("no address left");
         let why = "all addresses of the server's --tunnel network are in use".to_owned();
         Service::Tunnel.send(association, &Control::Refused { why: why.clone() }).await?;
         return Err(Failure::Run(why));

@@ -23,8 +23,8 @@ pub(super) struct Known {
     pub(super) id: PathId,
     /// Bytes acknowledged up to certain times, while the path carries data; the oldest first.
     carried: VecDeque<(Time, u64)>,
-    /// Results of trains, the oldest first.
-    trains: VecDeque<(Time, Rate)>,
+    /// Measured rates, the oldest first.
+    measured: VecDeque<Sample>,
     pub(super) last_train: Option<Time>,
     /// A train is in flight.
     pub(super) measuring: bool,
@@ -32,11 +32,20 @@ pub(super) struct Known {
     budget: (u64, Time),
 }
 
+/// One measured rate.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    at: Time,
+    rate: Rate,
+    /// The path carried it, as no train: data shows what it bears.
+    carried: bool,
+}
+
 impl Known {
     /// Returns the state of a new path.
     pub(super) fn new(id: PathId, now: Time) -> Self {
-        let (carried, trains) = (VecDeque::new(), VecDeque::new());
-        Self { id, carried, trains, last_train: None, measuring: false, budget: (u64::MAX, now) }
+        let (carried, measured) = (VecDeque::new(), VecDeque::new());
+        Self { id, carried, measured, last_train: None, measuring: false, budget: (u64::MAX, now) }
     }
 
     /// Records the bytes that the path has carried up to now.
@@ -52,9 +61,9 @@ impl Known {
     pub(super) fn on_left(&mut self, now: Time, path: &PathView) {
         let rate = self.rate_over(now, Span::from_secs(1), path);
         self.carried.clear();
-        self.trains.clear();
+        self.measured.clear();
         if let Some(rate) = rate {
-            self.trains.push_back((now, rate));
+            self.measured.push_back(Sample { at: now, rate, carried: true });
         }
     }
 
@@ -78,29 +87,41 @@ impl Known {
     /// Records the result of a train.
     pub(super) fn on_train(&mut self, now: Time, rate: Rate) {
         self.measuring = false;
-        self.trains.push_back((now, rate));
-        while self.trains.front().is_some_and(|(at, _)| now.since(*at) > MEMORY * 2) {
-            self.trains.pop_front();
+        self.measured.push_back(Sample { at: now, rate, carried: false });
+        while self.measured.front().is_some_and(|sample| now.since(sample.at) > MEMORY * 2) {
+            self.measured.pop_front();
         }
     }
 
     /// The latest result, if it is at most `age` old.
     pub(super) fn latest(&self, now: Time, age: Span) -> Option<Rate> {
-        self.trains.back().filter(|(at, _)| now.since(*at) <= age).map(|(_, rate)| *rate)
+        self.measured.back().filter(|sample| now.since(sample.at) <= age).map(|sample| sample.rate)
     }
 
-    /// The mean of the recent results and their number.
-    pub(super) fn mean_measured(&self, now: Time) -> Option<(Rate, usize)> {
-        let recent = || self.trains.iter().filter(|(at, _)| now.since(*at) <= MEMORY + SLOWEST / 8);
-        let count = recent().count();
-        let sum: u128 = recent().map(|(_, rate)| u128::from(rate.as_bps())).sum();
-        let mean = sum.checked_div(count as u128)?;
-        Some((Rate::from_bps(u64::try_from(mean).unwrap_or(u64::MAX)), count))
+    fn recent(&self, now: Time) -> impl Iterator<Item = &Sample> {
+        self.measured.iter().filter(move |sample| now.since(sample.at) <= MEMORY + SLOWEST / 8)
+    }
+
+    /// The median of the recent results; the lower one of an even number. A train that the link held back and
+    /// released at once measures far too much, however many others do not.
+    pub(super) fn typical(&self, now: Time) -> Option<Rate> {
+        let mut rates: Vec<Rate> = self.recent(now).map(|sample| sample.rate).collect();
+        rates.sort_unstable();
+        rates.get(rates.len().checked_sub(1)? / 2).copied()
+    }
+
+    /// The rate that the path offers, from its typical result and the latest one, if that is at most `age`
+    /// old. `None` after a single train.
+    pub(super) fn promise(&self, now: Time, age: Span) -> Option<Rate> {
+        let (latest, typical) = (self.latest(now, age)?, self.typical(now)?);
+        let mut recent = self.recent(now);
+        let confirmed = recent.next()?.carried || recent.next().is_some();
+        confirmed.then(|| typical.min(latest.mul_ratio(3, 2)))
     }
 
     /// Packets of the next train: more where they pass quickly.
     pub(super) fn train_packets(&self) -> u64 {
-        match self.trains.back().map(|(_, rate)| rate.as_bps()) {
+        match self.measured.back().map(|sample| sample.rate.as_bps()) {
             Some(bps) if bps < 1_000_000 => 2,
             Some(bps) if bps < 8_000_000 => 4,
             _ => 8,
@@ -111,12 +132,12 @@ impl Known {
     /// enough.
     pub(super) fn spend(&mut self, now: Time, packets: u64, bytes: u64, per_minute: u64) -> bool {
         let cost = packets * (bytes + ANSWER);
-        let mean = self.mean_measured(now).map_or(per_minute, |(rate, _)| {
+        let typical = self.typical(now).map_or(per_minute, |rate| {
             // A path that carried little is asked again, rarely.
             let least = cost * 60_000 / SLOWEST.as_millis();
             (rate.bytes_in(Span::from_secs(60)) / COST).max(least)
         });
-        let per_minute = per_minute.min(mean);
+        let per_minute = per_minute.min(typical);
         let earned =
             u128::from(per_minute) * u128::from(now.since(self.budget.1).as_nanos()) / 60_000_000_000;
         let earned = u64::try_from(earned).unwrap_or(u64::MAX);

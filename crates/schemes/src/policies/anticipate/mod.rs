@@ -43,10 +43,11 @@ const RESENDING: Span = Span::from_secs(3);
 /// Moves when another path would carry more than the primary one, and starts there at its measured rate.
 ///
 /// While this end sends data, every idle path is measured by [`Train`]s, within
-/// [`PolicyConfig::probe_budget`]. The primary path's rate is what is acknowledged there. Data moves
+/// [`PolicyConfig::probe_budget`]. The primary path's rate is what is acknowledged there. Another path
+/// promises the median of its measurements, of two trains at least. Data moves
 ///
-/// - when the primary path carries less than a fifth of the rate just measured on another one;
-/// - when the mean of another path's measurements promises a quarter more, twice confirmed;
+/// - when the primary path carries less than a fifth of what another one promises;
+/// - when another path promises a quarter more;
 /// - when the primary path fails, or its link is reported down, to the path that promises most.
 ///
 /// It stays while the application, not the path, limits the rate, and while the receiver's window is closed.
@@ -128,8 +129,10 @@ impl Anticipate {
     /// Measures the idle paths whose last measurement is older than `interval`.
     fn measure_all(&mut self, interval: Span, view: &View<'_>, actions: &mut Vec<Action>) {
         for path in view.paths {
-            let last = self.known(path.id, view.now).last_train;
-            if last.is_none_or(|at| view.now.since(at) >= interval) {
+            let known = self.known(path.id, view.now);
+            // A single train promises nothing.
+            let interval = if known.promise(view.now, FRESH).is_none() { URGENT_TRAINS } else { interval };
+            if known.last_train.is_none_or(|at| view.now.since(at) >= interval) {
                 self.measure(path, view, actions);
             }
         }
@@ -163,20 +166,15 @@ impl Anticipate {
         };
         let age = now.since(self.since);
         if age >= STARTED.max(window)
-            && let Some((path, rate)) = self.best(view, |known| known.latest(now, FRESH))
+            && let Some((path, rate)) = self.best(view, |known| known.promise(now, FRESH))
             && percent(recent, 100) < percent(rate, STANDSTILL)
         {
             self.switch(path, Reason::Standstill, actions);
             return;
         }
-        let promise = |known: &Known| {
-            let (mean, count) = known.mean_measured(now)?;
-            let latest = known.latest(now, FRESH)?;
-            (count >= 2).then(|| mean.min(latest.mul_ratio(3, 2)))
-        };
         if age >= SETTLED
             && now >= self.hold
-            && let Some((path, rate)) = self.best(view, promise)
+            && let Some((path, rate)) = self.best(view, |known| known.promise(now, FRESH))
             && percent(rate, CARRIED) > percent(mean.max(recent), BETTER)
         {
             self.switch(path, Reason::Better, actions);
@@ -305,15 +303,15 @@ impl HandoverPolicy for Anticipate {
         self.left = Some((old.id, now));
         let known = self.known(new.id, now);
         let latest = known.latest(now, FRESH).filter(|rate| !rate.is_zero());
-        let mean = known.mean_measured(now).map(|(rate, _)| rate);
+        let promise = known.promise(now, FRESH);
         known.on_entered();
         known.on_tick(now, new);
         if known.measuring {
             known.measuring = false;
             actions.push(Action::StopProbing { path: new.id });
         }
-        if let (Some(latest), Some(mean), Some(rtt_min)) = (latest, mean, new.rtt_min) {
-            let measured = Measured { bandwidth: latest.min(mean.max(latest.mul_ratio(1, 2))), rtt_min };
+        if let (Some(latest), Some(promise), Some(rtt_min)) = (latest, promise, new.rtt_min) {
+            let measured = Measured { bandwidth: latest.min(promise), rtt_min };
             actions.push(Action::Resume { path: new.id, measured });
         }
         if reason == Some(Reason::Standstill) || reason.is_some() && stands_in_queue(old, Span::ZERO) {

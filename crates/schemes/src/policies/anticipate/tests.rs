@@ -154,3 +154,15 @@ fn the_new_path_resumes_at_the_measured_rate() {
     let measured = Measured { bandwidth: Rate::from_kbps(18_000), rtt_min: Span::from_millis(40) };
     assert_eq!(shown(&bench.actions), shown(&[Action::Resume { path: new.id, measured }]));
 }
+
+/// A link that holds packets back, as an LTE cell does for a retransmission, releases a train at once.
+#[test]
+fn a_train_that_arrives_at_once_moves_nothing() {
+    let mut bench = Bench::new(&PolicyConfig::default());
+    // The very first train, and then one in four.
+    for normal in [3700, 3000, 3000, 3000] {
+        bench.run(if normal == 3700 { 200 } else { 900 }, [20_000, 22_000_000]);
+        bench.run(normal, [20_000, 10_000]);
+    }
+    assert_eq!(bench.moves, []);
+}

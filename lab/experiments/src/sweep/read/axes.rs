@@ -32,7 +32,8 @@ pub(super) fn axes(top: &Section<'_, '_>) -> Result<Vec<Axis>, Problem> {
         }
         let label = section.text("label")?.unwrap_or(&name).to_owned();
         let groups = groups.into_iter().map(|(group, _)| group).collect();
-        axes.push(Axis { name, label, values, groups });
+        let aside = section.flag("aside")?.unwrap_or(false);
+        axes.push(Axis { name, label, values, groups, aside });
     }
     // The values that `only` names are known now.
     for (number, (_, section)) in sections(top)?.into_iter().enumerate() {
@@ -51,7 +52,7 @@ const VALUE: [&str; 11] =
     ["name", "label", "scenario", "set", "draw", "with", "about", "short", "only", "seeds", "group"];
 
 fn sections<'d, 't>(top: &Section<'d, 't>) -> Result<Vec<(String, Section<'d, 't>)>, Problem> {
-    let keys = ["label", "set", "values", "value", "group"];
+    let keys = ["label", "set", "values", "value", "group", "aside"];
     let open = |(name, table): (String, _)| {
         let section = Section::open(table, format!("axis.{name}"), &keys)?;
         Ok((name, section))

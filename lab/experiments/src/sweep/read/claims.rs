@@ -4,16 +4,16 @@ use msctp_sim::scenario::Problem;
 use msctp_sim::scenario::document::Section;
 
 use super::quantities::{axis, constant, quantity, selector};
-use crate::sweep::{Against, CheckSpec, ClaimSpec, Relation, Selector, Sweep, Wants};
+use crate::paper::FINDING;
+use crate::sweep::{Against, CheckSpec, ClaimSpec, Relation, Selector, Sweep, Wants, without_asides};
 
 /// Where a relation is written.
-type Relations = [(&'static str, Relation); 12];
+type Relations = [(&'static str, Relation); 11];
 
 const RELATIONS: Relations = [
     ("below", Relation::Below),
     ("above", Relation::Above),
     ("within", Relation::Within),
-    ("near", Relation::Near),
     ("level", Relation::Level),
     ("at_least", Relation::AtLeast),
     ("at_most", Relation::AtMost),
@@ -25,13 +25,12 @@ const RELATIONS: Relations = [
 ];
 
 /// The keys of a check.
-const CHECK: [&str; 26] = [
+const CHECK: [&str; 25] = [
     "metric",
     "a",
     "below",
     "above",
     "within",
-    "near",
     "level",
     "at_least",
     "at_most",
@@ -85,7 +84,39 @@ pub(super) fn claims(top: &Section<'_, '_>, sweep: &Sweep) -> Result<Vec<ClaimSp
     Ok(claims)
 }
 
+/// Reads the checks of the findings, by finding.
+pub(super) fn evidence(top: &Section<'_, '_>, sweep: &Sweep) -> Result<Vec<Vec<CheckSpec>>, Problem> {
+    let mut evidence = Vec::new();
+    for (path, table) in top.items("finding")? {
+        let section = Section::open(table, path, &FINDING)?;
+        let mut checks = Vec::new();
+        for (path, table) in section.items("check")? {
+            checks.push(check(&Section::open(table, path, &CHECK)?, &Selector::new(), sweep)?);
+        }
+        if checks.is_empty() {
+            let message = "missing: want a [[finding.check]], a relation that fails if the finding is wrong";
+            return Err(Problem::new(section.key("check"), message));
+        }
+        evidence.push(checks);
+    }
+    Ok(evidence)
+}
+
+/// Reads a check. Of an axis aside that it does not name it has the first value.
 fn check(section: &Section<'_, '_>, outer: &Selector, sweep: &Sweep) -> Result<CheckSpec, Problem> {
+    let mut check = check_of(section, outer, sweep)?;
+    let named = match &check.what {
+        Wants::Relation { a, over, .. } => a.iter().chain(over).map(|(axis, _)| *axis).collect(),
+        Wants::Best { a, .. } | Wants::Nearer { a, .. } | Wants::NotBehind { a, .. } => {
+            a.iter().map(|(axis, _)| *axis).collect()
+        }
+        Wants::Linear { .. } | Wants::Lowest { .. } => Vec::new(),
+    };
+    without_asides(&mut check.at, &sweep.axes, &named);
+    Ok(check)
+}
+
+fn check_of(section: &Section<'_, '_>, outer: &Selector, sweep: &Sweep) -> Result<CheckSpec, Problem> {
     let mut at = selector(section, "at", sweep)?.unwrap_or_default();
     at.extend(
         outer.iter().filter(|(axis, _)| at.iter().all(|(own, _)| own != axis)).cloned().collect::<Vec<_>>(),
@@ -125,7 +156,7 @@ fn check(section: &Section<'_, '_>, outer: &Selector, sweep: &Sweep) -> Result<C
     }
     let shares = matches!(relation, Relation::AtLeast | Relation::AtMost);
     let margin = margin(section, if shares { 1.0 } else { 0.0 })?;
-    if matches!(relation, Relation::Within | Relation::Near) && margin == 0.0 {
+    if relation == Relation::Within && margin == 0.0 {
         return Err(Problem::new(section.key("margin"), format!("missing: want margin = \"5%\" with {key}")));
     }
     Ok(CheckSpec { at, what: Wants::Relation { of, a, relation, than, against, margin, over } })

@@ -11,16 +11,19 @@ use std::path::Path;
 
 use msctp_sim::scenario::compose::{self, Text};
 use msctp_sim::scenario::document::{Document, Section};
-use msctp_sim::scenario::{Problem, Scenario, ScenarioError};
+use msctp_sim::scenario::{Problem, Scenario, ScenarioError, Schemes};
 use sha2::{Digest, Sha256};
 use toml::de::{DeTable, DeValue};
 
 pub(super) use self::axes::plain_text;
 use self::axes::{axes, fill, fill_known, overrides};
-use self::claims::claims;
+use self::claims::{claims, evidence};
 pub(super) use self::quantities::selector;
 use self::quantities::{columns, contrasts};
-use super::{Cell, Column, Draw, DrawnTime, Of, Quantity, Selector, Sweep, TableSpec, contains};
+use super::{
+    Cell, CheckSpec, ClaimSpec, Column, Draw, Drawn, DrawnTime, Of, Quantity, Selector, Sweep, TableSpec,
+    Wants, contains, without_asides,
+};
 use crate::metrics::Wanted;
 use crate::paper::Paper;
 use crate::report::Source;
@@ -62,15 +65,81 @@ impl Sweep {
     /// # Errors
     /// The first fault, with its line, its key and what is allowed.
     pub fn read(text: &str, file: &str, open: &Open<'_>) -> Result<Self, ScenarioError> {
+        Self::with_schemes(text, file, open, Schemes::none())
+    }
+
+    /// As [`read`](Self::read), for scenarios that may name `schemes`. A store knows them by name alone: use
+    /// none for schemes that change.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn with_schemes(
+        text: &str,
+        file: &str,
+        open: &Open<'_>,
+        schemes: Schemes,
+    ) -> Result<Self, ScenarioError> {
+        Self::read_part(text, file, open, &Part::default(), schemes)
+    }
+
+    /// Reads a part of a sweep file.
+    pub(super) fn read_part(
+        text: &str,
+        file: &str,
+        open: &Open<'_>,
+        part: &Part<'_>,
+        schemes: Schemes,
+    ) -> Result<Self, ScenarioError> {
         let alone = Text::new(text, file);
         let document = Document::parse(&alone)?;
-        let sweep =
-            Reader { file, open, sources: RefCell::new(vec![source(file, text)]) }.sweep(&document.root);
+        let sources = RefCell::new(vec![source(file, text)]);
+        let sweep = Reader { file, open, part, schemes, sources }.sweep(&document.root);
         sweep.map_err(|problem| document.locate(problem))
+    }
+
+    /// Returns true if a claim concerns a cell, under the conditions that decide.
+    fn concerns(&self, claim: &ClaimSpec, values: &[usize]) -> bool {
+        let of_check = |check: &CheckSpec| {
+            let (a, over) = match &check.what {
+                Wants::Relation { a, over, .. } => (Some(a), Some(over)),
+                Wants::Best { a, .. } | Wants::Nearer { a, .. } | Wants::NotBehind { a, .. } => {
+                    (Some(a), None)
+                }
+                Wants::Linear { .. } | Wants::Lowest { .. } => (None, None),
+            };
+            let free = |axis: usize| a.is_some_and(|a| a.iter().any(|(of, _)| *of == axis));
+            let fixed = check.at.iter().filter(|(axis, _)| !free(*axis));
+            fixed.chain(over.into_iter().flatten()).all(|(axis, chosen)| chosen.contains(&values[*axis]))
+        };
+        self.judged.is_none_or(|axis| values[axis] == 0) && claim.checks.iter().any(of_check)
     }
 }
 
+/// The part of a sweep that is read: some claims with their cells, and further overrides of every cell.
+#[derive(Debug, Default)]
+pub(crate) struct Part<'p> {
+    /// The claims; empty: everything.
+    pub(crate) claims: &'p [String],
+    /// The overrides, in the form of `--set`, after those of the file.
+    pub(crate) overrides: &'p [String],
+}
+
 impl Sweep {
+    /// Restricts tables and figures to the first value of an axis aside, unless they name the axis.
+    fn only_first_aside(&mut self) {
+        let Self { tables, figures, axes, .. } = self;
+        let of_figures = figures.iter_mut().flat_map(|figure| &mut figure.tables);
+        for table in tables.iter_mut().chain(of_figures) {
+            let named: Vec<usize> = table.rows.iter().copied().chain(table.columns).collect();
+            without_asides(&mut table.at, axes, &named);
+        }
+        for panel in self.figures.iter_mut().flat_map(|figure| &mut figure.panels) {
+            let x = if let Drawn::Over { x, .. } = panel.draw { Some(x) } else { None };
+            let named: Vec<usize> = panel.series.iter().copied().chain(x).collect();
+            without_asides(&mut panel.at, &self.axes, &named);
+        }
+    }
+
     /// Adds a table and a figure of every metric if the file has none and is no publication's.
     fn add_defaults(&mut self) {
         if self.paper.is_some() {
@@ -115,6 +184,8 @@ fn hex(bytes: &[u8]) -> String {
 struct Reader<'r> {
     file: &'r str,
     open: &'r Open<'r>,
+    schemes: Schemes,
+    part: &'r Part<'r>,
     /// The files read so far.
     sources: RefCell<Vec<Source>>,
 }
@@ -140,10 +211,12 @@ impl Reader<'_> {
             paper: Paper::read(&top)?,
             quick: None,
             real: None,
+            schemes: self.schemes.clone(),
             contrasts: Vec::new(),
             tables: Vec::new(),
             figures: Vec::new(),
             claims: Vec::new(),
+            evidence: Vec::new(),
         };
         sweep.grid = grid(&sweep)?;
         sweep.judged = quantities::axis(&top, "judged", &sweep)?;
@@ -163,8 +236,13 @@ impl Reader<'_> {
             sweep.figures.push(views::figure(table, path, number + 1, &sweep)?);
         }
         sweep.add_defaults();
+        sweep.only_first_aside();
         sweep.claims = claims(&top, &sweep)?;
+        sweep.evidence = evidence(&top, &sweep)?;
         sweep.check_findings()?;
+        if !self.part.claims.is_empty() {
+            sweep.claims.retain(|claim| self.part.claims.contains(&claim.id));
+        }
         sweep.cells = self.cells(&top, &sweep)?;
         sweep.sources = self.sources.into_inner();
         Ok(sweep)
@@ -174,13 +252,17 @@ impl Reader<'_> {
         let default = top.text("scenario")?;
         let base = overrides(top, "set")?;
         let mut cells = Vec::with_capacity(sweep.grid.len());
-        for values in &sweep.grid {
+        let part = &self.part.claims;
+        let wanted = |values: &Vec<usize>| {
+            part.is_empty() || sweep.claims.iter().any(|claim| sweep.concerns(claim, values))
+        };
+        for values in sweep.grid.iter().filter(|values| wanted(values)) {
             let chosen = || sweep.axes.iter().zip(values).map(|(axis, &value)| &axis.values[value]);
             let own = chosen().filter_map(|value| value.scenario.as_deref()).next_back();
             let example = "\"walk.toml\", or one in every value of an axis";
             let name = top.required("scenario", own.or(default), example)?;
             let set = base.iter().chain(chosen().flat_map(|value| &value.set));
-            let set = set.map(|set| fill_known(set, sweep, values)).collect();
+            let set = set.chain(self.part.overrides).map(|set| fill_known(set, sweep, values)).collect();
             let drawn = |draw: &Draw| Draw { key: fill_known(&draw.key, sweep, values), ..draw.clone() };
             let draws = chosen().flat_map(|value| value.draws.iter().map(drawn)).collect();
             let name = fill_known(name, sweep, values);
@@ -209,11 +291,13 @@ impl Reader<'_> {
             let named = sweep.named(values);
             if named.is_empty() { why } else { format!("with {named}: {why}") }
         };
-        let draws = timed(draws, &|| Scenario::from_toml_and_files(&text, &path, &overrides, &open))?;
+        let read =
+            |overrides: &[String]| Scenario::with_schemes(&text, &path, overrides, &open, &self.schemes);
+        let draws = timed(draws, &|| read(&overrides))?;
         let first: Vec<String> =
             overrides.iter().cloned().chain(draws.iter().map(|draw| draw.set(sweep.seeds[0]))).collect();
-        let mut scenario = Scenario::from_toml_and_files(&text, &path, &first, &open)
-            .map_err(|error| Problem::new("scenario", within(error.to_string())))?;
+        let mut scenario =
+            read(&first).map_err(|error| Problem::new("scenario", within(error.to_string())))?;
         let wanted = |kind: &str, columns: &[Column]| {
             let one = |column: &Column| self.wanted(sweep, values, column, &scenario, kind);
             columns.iter().map(one).collect::<Result<Vec<_>, Problem>>()

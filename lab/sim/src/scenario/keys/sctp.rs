@@ -83,10 +83,10 @@ pub(in crate::scenario) const SCTP: Table = Table {
         ),
         key(
             "paths",
-            Kind::Words(&["one", "aggregate"]),
+            Kind::Words(&["one", "aggregate", "redundant"]),
             "\"one\"",
             "\"aggregate\"",
-            "Data on one path at a time, or on all of them at once.",
+            "Data on one path at a time, on all of them at once, or small messages in copy on all.",
         ),
         key(
             "assoc_max_retrans",

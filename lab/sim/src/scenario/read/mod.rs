@@ -13,17 +13,17 @@ use toml::de::DeTable;
 use super::compose;
 use super::document::{Document, Section};
 use super::error::{Problem, ScenarioError};
-use super::{ProbeSpec, Scenario, Side, UDP_HEADER, check, keys, link, sctp, tcp};
+use super::{ProbeSpec, Scenario, Schemes, Side, UDP_HEADER, check, keys, link, sctp, tcp};
 
 /// Returns the text of another file that a scenario names, or the reason why it cannot be read.
 pub(super) type Open<'f> = dyn Fn(&str) -> Result<String, String> + 'f;
 
-/// Reads and checks a scenario file, and converts it with `then`.
+/// Reads and checks a scenario file that may name `schemes`, and converts it with `then`.
 pub(super) fn scenario<T>(
     text: &str,
     file: &str,
     overrides: &[String],
-    open: &Open<'_>,
+    (open, schemes): (&Open<'_>, &Schemes),
     then: impl FnOnce(Scenario) -> Result<T, Problem>,
 ) -> Result<T, ScenarioError> {
     let texts = compose::texts(text, file, open)?;
@@ -33,16 +33,16 @@ pub(super) fn scenario<T>(
     // Before the profiles: an override of a mistyped one would be reported as an unknown key of a new
     // profile.
     scenario.check_overrides(overrides, |key| document.is_written(key))?;
-    profiles(&document.root, &mut scenario).map_err(located)?;
+    profiles(&document.root, schemes, &mut scenario).map_err(located)?;
     check::scenario(&scenario).map_err(located)?;
     then(scenario).map_err(located)
 }
 
 /// Reads the profiles into the scenario.
-fn profiles(root: &DeTable<'_>, scenario: &mut Scenario) -> Result<(), Problem> {
+fn profiles(root: &DeTable<'_>, schemes: &Schemes, scenario: &mut Scenario) -> Result<(), Problem> {
     let top = Section::open(root, String::new(), &keys::SCENARIO.names())?;
     for (name, table) in top.named("sctp")? {
-        scenario.sctp.push(sctp::read(table, name)?);
+        scenario.sctp.push(sctp::read(table, name, schemes)?);
     }
     for (name, table) in top.named("tcp-profile")? {
         scenario.tcp_profiles.push(tcp::profile(table, name)?);

@@ -10,14 +10,15 @@
 //! - *usually increases*, *saturates*: see `USUALLY` and `SATURATED`.
 
 use super::predicted::table;
-use crate::claims::{Check, Claim, Comparison, Order, judge};
+use crate::claims::{Check, Claim, Comparison, Effect, Grade, Share, Test, judge};
 use crate::experiments::fu_atiquzzaman::grid::{GridKey, LossSet, MicroscopeKey, Protocol, kbps};
 use crate::experiments::fu_atiquzzaman::measure::{GridRun, Handover, Measured, Microscope};
 use crate::experiments::fu_atiquzzaman::paper::{WIRED, WIRELESS, cell};
 use crate::paper::Texts;
-use crate::stats::{Mean, median};
+use crate::stats::{Mean, Ratio, median};
 use crate::words::{interval, number, signed};
 use Protocol::{Reno, Sack, Sctp};
+use std::collections::BTreeSet;
 
 /// Least significant difference in delivered segments.
 const GRAIN: f64 = 1.0;
@@ -43,13 +44,30 @@ const CARRIES_OVER: f64 = 1.5;
 
 /// The segments delivered in the runs of the grid.
 #[derive(Clone, Copy, Debug)]
-pub struct Runs<'a>(pub &'a Measured);
+pub struct Runs<'a> {
+    measured: &'a Measured,
+    /// A seed that is left out.
+    without: Option<u64>,
+}
 
 impl<'a> Runs<'a> {
+    /// Takes all runs.
+    #[must_use]
+    pub fn new(measured: &'a Measured) -> Self {
+        Self { measured, without: None }
+    }
+
+    /// Computes a statistic of all runs with its interval, from its values without one seed each.
+    fn interval(&self, statistic: impl Fn(&Self) -> Option<f64>) -> Option<Mean> {
+        let without = |seed| statistic(&Self { without: Some(seed), ..*self });
+        let without: Option<Vec<f64>> = self.seeds().into_iter().map(without).collect();
+        Mean::jackknife(statistic(self)?, &without?)
+    }
+
     /// Returns the seeds that every cell has for every protocol.
     #[must_use]
     pub fn seeds(&self) -> Vec<u64> {
-        let all = self.0.grid.keys();
+        let all = self.measured.grid.keys();
         let first = all.clone().next().map(|key| (key.wired, key.wireless, key.protocol));
         let seeds =
             all.filter(|key| Some((key.wired, key.wireless, key.protocol)) == first).map(|key| key.seed);
@@ -58,20 +76,21 @@ impl<'a> Runs<'a> {
                 Protocol::ALL.into_iter().all(|protocol| self.run(wired, wireless, protocol, *seed).is_some())
             })
         };
-        seeds.filter(everywhere).collect()
+        seeds.filter(everywhere).filter(|seed| Some(*seed) != self.without).collect()
     }
 
     /// Returns a run.
     #[must_use]
     pub fn run(&self, wired: u32, wireless: u32, protocol: Protocol, seed: u64) -> Option<&'a GridRun> {
-        self.0.grid.get(&GridKey { wired, wireless, protocol, seed })
+        self.measured.grid.get(&GridKey { wired, wireless, protocol, seed })
     }
 
     /// Returns the segments delivered in each run of a cell, by seed.
     #[must_use]
     pub fn delivered(&self, wired: u32, wireless: u32, protocol: Protocol) -> Vec<f64> {
         let key = |seed| GridKey { wired, wireless, protocol, seed };
-        self.0.grid.range(key(0)..=key(u64::MAX)).map(|(_, run)| run.delivered as f64).collect()
+        let runs = self.measured.grid.range(key(0)..=key(u64::MAX));
+        runs.filter(|(key, _)| Some(key.seed) != self.without).map(|(_, run)| run.delivered as f64).collect()
     }
 
     /// Computes mean and interval of a cell; `None` without runs.
@@ -125,11 +144,11 @@ impl<'a> Runs<'a> {
     }
 
     fn compare(&self, cells: &[(u32, u32)], a: Protocol, b: Protocol) -> Option<Comparison> {
-        Comparison::of(&self.over(cells, a), &self.over(cells, b), GRAIN)
+        Comparison::of(&self.over(cells, a), &self.over(cells, b))
     }
 
     fn handovers(&self, protocol: Protocol) -> impl Iterator<Item = (&'a GridKey, &'a Handover)> {
-        self.0
+        self.measured
             .grid
             .iter()
             .filter(move |(key, _)| key.protocol == protocol)
@@ -180,35 +199,44 @@ fn fa1(runs: &Runs<'_>) -> Vec<Check> {
                     interval(&found.difference),
                     percent(found.relative())
                 );
-                Check::new(want, text, found.order == Order::Above)
+                let effect = segments(&found.difference);
+                Check::tested(want, text, Test::above(&found.difference, 0.0, GRAIN), Some(effect))
             }
         }
     };
     let want = "SCTP below Reno in none of the slow cells";
     let each: Option<Vec<_>> =
         region.iter().map(|&(w, r)| Some(((w, r), runs.compare(&[(w, r)], Sctp, Reno)?))).collect();
+    let not_below = |found: &Comparison| Test::not_below(&found.difference, 0.0, GRAIN);
     let nowhere = match each {
         None => Check::missing(want, NO_GRID),
         Some(each) => {
             let below: Vec<String> = each
                 .iter()
-                .filter(|(_, found)| found.order == Order::Below)
+                .filter(|(_, found)| not_below(found).grade == Grade::Contradicted)
                 .map(|&((w, r), found)| format!("{} ({})", at(w, r), percent(found.relative())))
                 .collect();
             let text = if below.is_empty() {
-                format!("SCTP below Reno in none of {} slow cells", each.len())
+                format!("SCTP significantly below Reno in none of {} slow cells", each.len())
             } else {
                 format!(
-                    "SCTP below Reno in {} of {} slow cells: {}",
+                    "SCTP significantly below Reno in {} of {} slow cells: {}",
                     below.len(),
                     each.len(),
                     below.join("; ")
                 )
             };
-            Check::new(want, text, below.is_empty())
+            let tests: Vec<Test> = each.iter().map(|(_, found)| not_below(found)).collect();
+            let least = each.iter().map(|(_, found)| found.difference);
+            let least = least.min_by(|a, b| a.low().total_cmp(&b.low()));
+            Check::tested(want, text, Test::all(&tests), least.as_ref().map(segments))
         }
     };
     vec![mean(Sctp, Sack), mean(Sack, Reno), nowhere]
+}
+
+fn segments(difference: &Mean) -> Effect {
+    Effect::new(difference, "segments", format!("{} segments", interval(difference)))
 }
 
 /// The axis of one of the two rates.
@@ -284,8 +312,22 @@ fn rises_and_saturates(runs: &Runs<'_>, protocol: Protocol, axis: Axis) -> Check
         kbps(axis.from),
         format!("{beyond:.2}").replace("-0.00", "0.00").replace('-', "−")
     );
-    let usually = up as f64 >= USUALLY * all as f64;
-    Check::new(want, text, usually && beyond <= SATURATED && beyond < before)
+    let exponent = |runs: &Runs<'_>, rates| axis.exponent(runs, protocol, rates);
+    let steps = runs.interval(|runs| {
+        let (all, up) = axis.steps(runs, protocol)?;
+        Some(up as f64 / all as f64 - USUALLY)
+    });
+    let flat = runs.interval(|runs| exponent(runs, (axis.from, last)));
+    let less =
+        runs.interval(|runs| Some(exponent(runs, (first, axis.from))? - exponent(runs, (axis.from, last))?));
+    let (Some(steps), Some(flat), Some(less)) = (steps, flat, less) else {
+        return Check::missing(want, NO_GRID);
+    };
+    let room = Mean { mean: SATURATED - flat.mean, ..flat };
+    let tests =
+        [Test::not_below(&steps, 0.0, 0.0), Test::not_below(&room, 0.0, 0.0), Test::above(&less, 0.0, 0.0)];
+    let shown = format!("e = {:.2} ± {:.2} beyond", flat.mean, flat.half_width).replace('-', "−");
+    Check::tested(want, text, Test::all(&tests), Some(Effect::new(&flat, "", shown)))
 }
 
 /// FA3: SCTP's gain over either TCP falls as r grows, and depends more on r than on w.
@@ -299,13 +341,22 @@ fn gain_falls(runs: &Runs<'_>, over: Protocol) -> Check {
         "mean gain over {} at r = 150 and 200 above that at 384, that at 384 above that at 1000 and 2000 kbps",
         over.words()
     );
-    let zone = |from: u32, to: u32| {
+    let zone = |runs: &Runs<'_>, from: u32, to: u32| {
         let cells: Vec<_> = cells().filter(|&(_, r)| r >= from && r <= to).collect();
         let gains: Option<Vec<f64>> = cells.iter().map(|&(w, r)| runs.gain(w, r, over)).collect();
         gains.and_then(|gains| Mean::of(&gains)).map(|mean| mean.mean)
     };
-    let zones = (zone(150_000, 200_000), zone(384_000, 384_000), zone(1_000_000, 2_000_000));
-    let (Some(slow), Some(middle), Some(fast)) = zones else { return Check::missing(want, NO_GRID) };
+    let slow = |runs: &Runs<'_>| zone(runs, 150_000, 200_000);
+    let middle = |runs: &Runs<'_>| zone(runs, 384_000, 384_000);
+    let fast = |runs: &Runs<'_>| zone(runs, 1_000_000, 2_000_000);
+    let falls = [
+        runs.interval(|runs| Some(slow(runs)? - middle(runs)?)),
+        runs.interval(|runs| Some(middle(runs)? - fast(runs)?)),
+    ];
+    let [Some(first), Some(second)] = falls else { return Check::missing(want, NO_GRID) };
+    let (Some(slow), Some(middle), Some(fast)) = (slow(runs), middle(runs), fast(runs)) else {
+        return Check::missing(want, NO_GRID);
+    };
     let text = format!(
         "gain over {}: {} at r = 150 and 200, {} at 384, {} at 1000 and 2000 kbps",
         over.words(),
@@ -313,13 +364,20 @@ fn gain_falls(runs: &Runs<'_>, over: Protocol) -> Check {
         percent(middle),
         percent(fast)
     );
-    Check::new(want, text, slow > middle && middle > fast)
+    let least = if first.low() < second.low() { first } else { second };
+    let tests = [first, second].map(|fall| Test::above(&fall, 0.0, 0.0));
+    Check::tested(want, text, Test::all(&tests), Some(points(&least)))
+}
+
+/// Returns a difference of gains as an effect.
+fn points(difference: &Mean) -> Effect {
+    Effect::new(difference, "", format!("{} points", interval(&difference.scaled(100.0))))
 }
 
 /// Checks the spread (mean square) of the gain's means over the columns against that over the rows.
 fn gain_depends(runs: &Runs<'_>, over: Protocol) -> Check {
     let want = format!("the gain over {} varies more with r than with w", over.words());
-    let spread = |axis: &Axis| {
+    let spread = |runs: &Runs<'_>, axis: &Axis| {
         let mean = |rate: &u32| {
             let gains: Option<Vec<f64>> =
                 axis.cells(*rate).into_iter().map(|(w, r)| runs.gain(w, r, over)).collect();
@@ -331,15 +389,17 @@ fn gain_depends(runs: &Runs<'_>, over: Protocol) -> Check {
         let square = means.iter().map(|mean| (mean - centre).powi(2)).sum::<f64>() / means.len() as f64;
         Some(square.sqrt())
     };
-    let [by_r, by_w] = [spread(&AXES[0]), spread(&AXES[1])];
-    let (Some(by_r), Some(by_w)) = (by_r, by_w) else { return Check::missing(want, NO_GRID) };
+    let more = runs.interval(|runs| Some(spread(runs, &AXES[0])? - spread(runs, &AXES[1])?));
+    let (Some(by_r), Some(by_w), Some(more)) = (spread(runs, &AXES[0]), spread(runs, &AXES[1]), more) else {
+        return Check::missing(want, NO_GRID);
+    };
     let text = format!(
         "gain over {}: spread {:.1} points with r, {:.1} with w",
         over.words(),
         by_r * 100.0,
         by_w * 100.0
     );
-    Check::new(want, text, by_r > by_w)
+    Check::tested(want, text, Test::above(&more, 0.0, 0.0), Some(points(&more)))
 }
 
 /// FA4: six non-consecutive losses in one window.
@@ -410,13 +470,17 @@ fn lost_as_wanted(run: &Microscope, protocol: Protocol) -> bool {
 fn fa5(runs: &Runs<'_>) -> Vec<Check> {
     let all: Vec<(&GridKey, &Handover)> =
         runs.handovers(Reno).filter(|(_, handover)| handover.lost > 0).collect();
+    let seeds = all.iter().map(|(key, _)| key.seed).collect::<BTreeSet<_>>().len();
     let share = |want: &str, what: &str, class: &[&Handover], is: &dyn Fn(&Handover) -> bool| {
         if class.is_empty() {
             return Check::missing(want, format!("no handovers {what}"));
         }
         let those = class.iter().filter(|handover| is(handover)).count();
         let text = format!("handovers {what}: {those} of {} so", class.len());
-        Check::new(want, text, those * 2 > class.len())
+        let share = Share { those, of: class.len() };
+        let effect = share.effect();
+        let effect = Effect { text: format!("handovers: {}", effect.text), seeds, ..effect };
+        Check::tested(want, text, Test::mostly(share), Some(effect))
     };
     let of = |is: &dyn Fn(&GridKey, &Handover) -> bool| -> Vec<&Handover> {
         all.iter().filter(|(key, handover)| is(key, handover)).map(|&(_, handover)| handover).collect()
@@ -424,18 +488,28 @@ fn fa5(runs: &Runs<'_>) -> Vec<Check> {
     let longer = of(&|_, handover| handover.outage > handover.rto);
     let slow = of(&|key, _| key.wired == WIRED[0]);
     let fast = of(&|key, _| key.wired >= SATURATES_FROM.0 && key.wireless >= SATURATES_FROM.1);
-    let rto = |class: &[&Handover]| Mean::of(&class.iter().map(|handover| handover.rto).collect::<Vec<_>>());
+    let rto = |class: &[&Handover]| class.iter().map(|handover| handover.rto).collect::<Vec<_>>();
     let want =
         "the RTO at the handover is larger at w = 28.8 than at w ≥ 500 and r ≥ 1000 kbps, more than twice";
-    let larger = match (rto(&slow), rto(&fast)) {
-        (Some(slow), Some(fast)) => Check::new(
-            want,
-            format!(
+    let (of_slow, of_fast) = (rto(&slow), rto(&fast));
+    let larger = match (Mean::of(&of_slow), Mean::of(&of_fast), Ratio::of(&of_slow, &of_fast)) {
+        (Some(slow), Some(fast), Some(found)) => {
+            let text = format!(
                 "RTO at the handover: {:.1} s at w = 28.8, {:.1} s at w ≥ 500 and r ≥ 1000 kbps",
                 slow.mean, fast.mean
-            ),
-            slow.mean > 2.0 * fast.mean,
-        ),
+            );
+            // The interval of a ratio is symmetric on the logarithmic scale.
+            let beyond = Mean {
+                n: slow.n.min(fast.n),
+                mean: libm::log(found.ratio / 2.0),
+                half_width: libm::log(found.high / found.ratio),
+            };
+            let (low, high) = (found.low, found.high);
+            let shown = format!("{:.1} times the RTO ({low:.1} to {high:.1})", found.ratio);
+            let interval = [low, high];
+            let effect = Effect { effect: found.ratio, interval, seeds, unit: "", text: shown };
+            Check::tested(want, text, Test::above(&beyond, 0.0, 0.0), Some(effect))
+        }
         _ => Check::missing(want, "no handovers with losses at one of these rates"),
     };
     vec![
@@ -457,14 +531,28 @@ fn fa5(runs: &Runs<'_>) -> Vec<Check> {
     ]
 }
 
-/// FA6: the error of the 60 predicted cells, compared with that of the 30 fitted ones.
+/// Computes the error of the null model: the paper's Table V as the prediction of Tables VI and VII, which
+/// knows nothing of what SACK and SCTP add.
+fn null_error() -> Option<f64> {
+    let error = |protocol, (wired, wireless)| {
+        let of = |protocol| cell(table(protocol), wired, wireless).map(f64::from);
+        Some((of(Reno)? / of(protocol)? - 1.0).abs())
+    };
+    let errors = [Sack, Sctp].into_iter().flat_map(|protocol| cells().map(move |at| error(protocol, at)));
+    median(&errors.collect::<Option<Vec<f64>>>()?)
+}
+
+/// FA6: the error of the 60 predicted cells, compared with that of the 30 fitted ones and of the null model.
 fn fa6(runs: &Runs<'_>) -> Vec<Check> {
     let want = format!(
         "median relative error of the 60 predicted cells at most {CARRIES_OVER} times that of the 30 fitted ones"
     );
     let error = |protocols: &[Protocol]| runs.median_error(protocols);
-    let (Some(reno), Some(sack), Some(sctp), Some(both)) =
-        (error(&[Reno]), error(&[Sack]), error(&[Sctp]), error(&[Sack, Sctp]))
+    let room = runs.interval(|runs| {
+        Some(CARRIES_OVER * runs.median_error(&[Reno])? - runs.median_error(&[Sack, Sctp])?)
+    });
+    let (Some(reno), Some(sack), Some(sctp), Some(both), Some(room)) =
+        (error(&[Reno]), error(&[Sack]), error(&[Sctp]), error(&[Sack, Sctp]), room)
     else {
         return vec![Check::missing(want, NO_GRID)];
     };
@@ -475,7 +563,22 @@ fn fa6(runs: &Runs<'_>) -> Vec<Check> {
         sack * 100.0,
         sctp * 100.0
     );
-    vec![Check::new(want, text, both <= CARRIES_OVER * reno)]
+    let effect = Effect { text: format!("{} below the bound", points(&room).text), ..points(&room) };
+    let carries_over = Check::tested(want, text, Test::not_below(&room, 0.0, 0.0), Some(effect));
+    let want = "skill: that error is below the one of the paper's Table V as the prediction of the other two";
+    let skill = runs.interval(|runs| Some(null_error()? - runs.median_error(&[Sack, Sctp])?));
+    let (Some(null), Some(skill)) = (null_error(), skill) else {
+        return vec![carries_over, Check::missing(want, NO_GRID)];
+    };
+    let test = Test::above(&skill, 0.0, 0.0);
+    let text = format!(
+        "{}: median relative error {:.1} % of the 60 cells, {:.1} % with Table V as their prediction",
+        if test.grade == Grade::Reproduced { "skill" } else { "no skill" },
+        both * 100.0,
+        null * 100.0
+    );
+    let effect = Effect { text: format!("{} better than Table V", points(&skill).text), ..points(&skill) };
+    vec![carries_over, Check::tested(want, text, test, Some(effect))]
 }
 
 /// The conditions of the verdicts.
@@ -484,7 +587,7 @@ const CONDITIONS: &str = "free parameters fitted to Table V alone";
 /// Returns all six claims, judged.
 #[must_use]
 pub fn ledger(texts: &Texts, measured: &Measured) -> Vec<Claim> {
-    let runs = Runs(measured);
+    let runs = Runs::new(measured);
     texts.ledger(|id| {
         let checks = match id {
             "FA1" => fa1(&runs),

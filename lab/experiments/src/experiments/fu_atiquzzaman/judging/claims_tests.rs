@@ -2,7 +2,7 @@
 
 use super::claims::*;
 use super::predicted::table;
-use crate::claims::{Claim, Verdict};
+use crate::claims::{Claim, Grade};
 use crate::experiments::fu_atiquzzaman::grid::{Extent, GridKey, LossSet, MicroscopeKey, Protocol};
 use crate::experiments::fu_atiquzzaman::measure::{GridRun, Handover, Measured, Microscope, Sent};
 use crate::experiments::fu_atiquzzaman::paper::{WIRED, cell};
@@ -13,10 +13,15 @@ const SEEDS: u64 = 5;
 /// Returns runs whose segments follow from the cell, with a spread common to all protocols and a small one
 /// per protocol.
 fn grid(delivered: impl Fn(u32, u32, Protocol) -> f64) -> Measured {
+    spread(1.0, delivered)
+}
+
+/// The same with this much of the spread.
+fn spread(much: f64, delivered: impl Fn(u32, u32, Protocol) -> f64) -> Measured {
     let mut measured = Measured::default();
     for key in (Extent { seeds: SEEDS }).grid() {
-        let shared = 1.0 + 0.03 * (key.seed as f64 - 3.0);
-        let own = 1.0 + 0.0005 * ((key.seed + key.protocol as u64) % 3) as f64;
+        let shared = 1.0 + much * 0.03 * (key.seed as f64 - 3.0);
+        let own = 1.0 + much * 0.0005 * ((key.seed + key.protocol as u64) % 3) as f64;
         let segments = delivered(key.wired, key.wireless, key.protocol) * shared * own;
         measured.grid.insert(key, GridRun { delivered: segments.round() as u64, ..GridRun::default() });
     }
@@ -44,15 +49,15 @@ fn claim(measured: &Measured, id: &str) -> Claim {
     ledger(&texts(), measured).into_iter().find(|claim| claim.id == id).unwrap()
 }
 
-fn verdict(measured: &Measured, id: &str) -> Verdict {
-    claim(measured, id).verdict
+fn verdict(measured: &Measured, id: &str) -> Grade {
+    claim(measured, id).grade
 }
 
 /// Asserts that the claim holds for the smooth model, and fails after `change`.
 fn fails_after(id: &str, change: impl Fn(u32, u32, Protocol, f64) -> f64) {
-    assert_eq!(verdict(&grid(smooth), id), Verdict::Reproduced, "{:?}", claim(&grid(smooth), id));
+    assert_eq!(verdict(&grid(smooth), id), Grade::Reproduced, "{:?}", claim(&grid(smooth), id));
     let changed = grid(|w, r, protocol| change(w, r, protocol, smooth(w, r, protocol)));
-    assert_eq!(verdict(&changed, id), Verdict::NotReproduced, "{:?}", claim(&changed, id));
+    assert_eq!(verdict(&changed, id), Grade::Contradicted, "{:?}", claim(&changed, id));
 }
 
 #[test]
@@ -61,7 +66,7 @@ fn without_runs_every_claim_is_out_of_reach() {
     assert_eq!(ledger.len(), 6);
     for (claim, number) in ledger.iter().zip(1..) {
         assert_eq!(claim.id, format!("FA{number}"));
-        assert_eq!(claim.verdict, Verdict::OutOfReach, "{}", claim.id);
+        assert_eq!(claim.grade, Grade::OutOfReach, "{}", claim.id);
         assert!(!claim.measured.is_empty(), "{}: says what is missing", claim.id);
     }
 }
@@ -71,17 +76,16 @@ fn a_missing_cell_leaves_the_claims_about_tables_open() {
     let mut measured = grid(smooth);
     measured.grid.retain(|key, _| (key.wired, key.wireless, key.protocol) != (54_000, 384_000, Sack));
     for id in ["FA1", "FA2", "FA3", "FA6"] {
-        assert_ne!(verdict(&measured, id), Verdict::Reproduced, "{id}");
+        assert_ne!(verdict(&measured, id), Grade::Reproduced, "{id}");
     }
 }
 
 /// The paper's claims about its tables hold for these tables.
 #[test]
 fn the_papers_own_tables_support_its_claims() {
-    let measured = grid(paper);
     for id in ["FA1", "FA2", "FA3", "FA6"] {
-        let claim = claim(&measured, id);
-        assert_eq!(claim.verdict, Verdict::Reproduced, "{id}: {}", claim.measured);
+        let claim = claim(&spread(if id == "FA6" { 0.0 } else { 1.0 }, paper), id);
+        assert_eq!(claim.grade, Grade::Reproduced, "{id}: {}", claim.measured);
     }
 }
 
@@ -103,7 +107,7 @@ fn fa1_ignores_the_fast_cells() {
         let lost = if protocol == Sctp && !is_slow(w, r) { 0.5 } else { 1.0 };
         smooth(w, r, protocol) * lost
     });
-    assert_eq!(verdict(&measured, "FA1"), Verdict::Reproduced);
+    assert_eq!(verdict(&measured, "FA1"), Grade::Reproduced);
     let slow = WIRED.into_iter().flat_map(|w| [150_000, 1_000_000].map(|r| is_slow(w, r)));
     assert_eq!(slow.filter(|&slow| slow).count(), 8);
 }
@@ -161,7 +165,7 @@ fn six_losses(change: impl Fn(Protocol, &mut Microscope)) -> Measured {
 #[test]
 fn fa4_requires_sctp_in_half_the_time_and_a_timeout_of_reno_only() {
     let verdict = |measured: &Measured| verdict(measured, "FA4");
-    assert_eq!(verdict(&six_losses(|_, _| ())), Verdict::Reproduced);
+    assert_eq!(verdict(&six_losses(|_, _| ())), Grade::Reproduced);
     let only = |wanted: Protocol, change: fn(&mut Microscope)| {
         six_losses(|protocol, run| {
             if protocol == wanted {
@@ -179,10 +183,10 @@ fn fa4_requires_sctp_in_half_the_time_and_a_timeout_of_reno_only() {
         (Sack, |run| run.acknowledged.truncate(1)),
     ];
     for (number, (protocol, change)) in worse.into_iter().enumerate() {
-        assert_eq!(verdict(&only(protocol, change)), Verdict::NotReproduced, "{number}");
+        assert_eq!(verdict(&only(protocol, change)), Grade::Contradicted, "{number}");
     }
     // A timeout before or after the repair does not count.
-    assert_eq!(verdict(&only(Sctp, |run| run.timeouts = vec![100.0, 190.0])), Verdict::Reproduced);
+    assert_eq!(verdict(&only(Sctp, |run| run.timeouts = vec![100.0, 190.0])), Grade::Reproduced);
 }
 
 // FA5
@@ -214,34 +218,67 @@ fn fa5_requires_timeouts_where_the_rto_is_short_and_fast_retransmits_where_it_is
         ..Handover::default()
     };
     let verdict = |slow: Handover, fast: Handover| verdict(&handovers(&slow, &fast), "FA5");
-    assert_eq!(verdict(slow.clone(), fast.clone()), Verdict::Reproduced);
+    assert_eq!(verdict(slow.clone(), fast.clone()), Grade::Reproduced);
     let timed_out = Handover { timeouts: 1, ..slow.clone() };
-    assert_eq!(
-        verdict(timed_out, fast.clone()),
-        Verdict::NotReproduced,
-        "a timeout behind the slow bottleneck"
-    );
+    assert_eq!(verdict(timed_out, fast.clone()), Grade::Contradicted, "a timeout behind the slow bottleneck");
     let lucky = Handover { timeouts: 0, window_after_timeout: None, ..fast.clone() };
-    assert_eq!(verdict(slow.clone(), lucky), Verdict::NotReproduced, "longer than the RTO without a timeout");
+    assert_eq!(verdict(slow.clone(), lucky), Grade::Contradicted, "longer than the RTO without a timeout");
     let kept = Handover { window_after_timeout: Some(10.0), ..fast.clone() };
-    assert_eq!(verdict(slow.clone(), kept), Verdict::NotReproduced, "no slow start");
+    assert_eq!(verdict(slow.clone(), kept), Grade::Contradicted, "no slow start");
     let same = Handover { rto: 7.0, outage: 8.0, ..fast.clone() };
-    assert_eq!(verdict(slow.clone(), same), Verdict::NotReproduced, "the RTO is as large");
+    assert_eq!(verdict(slow.clone(), same), Grade::Contradicted, "the RTO is as large");
     let short = Handover { outage: 1.0, ..fast };
-    assert_eq!(verdict(slow, short), Verdict::OutOfReach, "no handover was longer than the RTO");
+    assert_eq!(verdict(slow, short), Grade::OutOfReach, "no handover was longer than the RTO");
 }
 
 // FA6
 
 #[test]
 fn fa6_requires_predictions_about_as_good_as_the_fit() {
-    let off =
-        |factor: fn(Protocol) -> f64| grid(move |w, r, protocol| paper(w, r, protocol) * factor(protocol));
+    let off = |much: f64, factor: fn(Protocol) -> f64| {
+        spread(much, move |w, r, protocol| paper(w, r, protocol) * factor(protocol))
+    };
     let verdict = |measured: &Measured| verdict(measured, "FA6");
-    assert_eq!(verdict(&off(|protocol| if protocol == Reno { 1.2 } else { 0.75 })), Verdict::Reproduced);
-    assert_eq!(verdict(&off(|protocol| if protocol == Reno { 1.1 } else { 0.8 })), Verdict::NotReproduced);
-    let text = claim(&off(|protocol| if protocol == Reno { 1.2 } else { 0.75 }), "FA6").measured;
-    assert!(text.contains("20.") && text.contains("2"), "{text}");
+    let good = |protocol| if protocol == Reno { 1.06 } else { 0.93 };
+    assert_eq!(verdict(&off(0.0, good)), Grade::Reproduced);
+    assert_eq!(verdict(&off(1.0, good)), Grade::Unresolved, "the seeds differ by more than the room");
+    let no_skill = claim(&off(0.0, |protocol| if protocol == Reno { 1.2 } else { 0.75 }), "FA6");
+    assert_eq!(no_skill.judgements[0].checks[0].grade, Grade::Reproduced);
+    assert_eq!(no_skill.grade, Grade::Contradicted);
+    let said = "no skill: median relative error 25.0 % of the 60 cells, 11.3 % with Table V";
+    assert!(no_skill.measured.contains(said), "{}", no_skill.measured);
+    assert_eq!(verdict(&off(0.0, |protocol| if protocol == Reno { 1.1 } else { 0.8 })), Grade::Contradicted);
+    let text = claim(&off(0.0, good), "FA6").measured;
+    assert!(text.contains("6.0 % of 30 fitted") && text.contains("; skill: "), "{text}");
+}
+
+// Null models
+
+/// No protocol differs from another, no rate from another, no handover from another.
+#[test]
+fn no_claim_is_reproduced_by_its_null_model() {
+    let alike = grid(|w, r, _| smooth(w, r, Reno));
+    let flat = grid(|_, _, _| 2_000.0);
+    let table_v = grid(|w, r, _| paper(w, r, Reno));
+    let same = six_losses(|protocol, run| {
+        let mut as_sctp = microscope(protocol, [172.5, 173.0, 174.0, 175.0, 175.5, 176.0], &[]);
+        std::mem::swap(run, &mut as_sctp);
+    });
+    let handover = Handover { outage: 3.0, rto: 2.0, lost: 6, timeouts: 1, ..Handover::default() };
+    let handovers = handovers(&handover, &handover);
+    let nulls = [
+        ("FA1", alike.clone()),
+        ("FA2", flat),
+        ("FA3", alike),
+        ("FA4", same),
+        ("FA5", handovers),
+        ("FA6", table_v),
+    ];
+    for (id, null) in &nulls {
+        let claim = claim(null, id);
+        assert_ne!(claim.grade, Grade::Reproduced, "{id}: {}", claim.measured);
+        assert!(claim.is_judged(), "{id}: {}", claim.measured);
+    }
 }
 
 fn texts() -> crate::paper::Texts {

@@ -14,7 +14,7 @@ use Protocol::{Reno, Sack, Sctp};
 /// Returns every figure that has runs.
 #[must_use]
 pub fn all(measured: &Measured) -> Vec<Figure> {
-    let runs = Runs(measured);
+    let runs = Runs::new(measured);
     let figures = [
         tables(&runs),
         gains(&runs),
@@ -71,7 +71,7 @@ fn tables(runs: &Runs<'_>) -> Option<Figure> {
             Cell { text: whole(mean.mean), note: format!("{paper}, {}", points(error)), ..Cell::default() }
         })
     };
-    (!runs.0.grid.is_empty()).then(|| Figure {
+    (!runs.seeds().is_empty()).then(|| Figure {
         label: "Tables V–VII".to_owned(),
         title: "Segments delivered in 200 s".to_owned(),
         caption: "Mean over the seeds; under it the paper’s number and our difference from it. Only Table V was looked at when the \

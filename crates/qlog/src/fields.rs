@@ -10,7 +10,7 @@ use msctp_wire::ChunkType;
 
 /// The value of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Value {
+pub enum Value {
     /// A count, or a quantity in the unit that the field's name ends with: `_ns`, `_bps`, `_ppm`, else bytes.
     Number(u64),
     /// Yes or no.
@@ -94,7 +94,7 @@ fn unknown<T>(kind: &TraceKind, value: T) -> T {
 }
 
 /// Returns the name of the kind in files.
-pub(crate) fn name(kind: &TraceKind) -> &'static str {
+pub fn name(kind: &TraceKind) -> &'static str {
     match kind {
         TraceKind::State { .. } => "state",
         TraceKind::Window { .. } => "window",
@@ -127,7 +127,7 @@ pub(crate) fn name(kind: &TraceKind) -> &'static str {
 }
 
 /// Visits every field by name, in a fixed order.
-pub(crate) fn fields(kind: &TraceKind, mut give: impl FnMut(&'static str, Value)) {
+pub fn fields(kind: &TraceKind, mut give: impl FnMut(&'static str, Value)) {
     match kind {
         TraceKind::State { from, to } => fields!(give; from: text(from), to: text(to)),
         TraceKind::Window { path, cwnd, ssthresh, flight_size, partial_bytes_acked } => {

@@ -1,0 +1,26 @@
+//! `--drain`: a process that SIGTERM ends lets its connections end first.
+
+use std::time::Duration;
+
+use super::options::MAX_TIMEOUT;
+
+/// How long a process that SIGTERM ends waits for its connections.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub(crate) struct DrainArgs {
+    /// On SIGTERM accept no new connections, and wait at most this time until those that are open end. A
+    /// second signal ends the command at once.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = parse_drain)]
+    drain: u64,
+}
+
+fn parse_drain(text: &str) -> Result<u64, String> {
+    let seconds = text.parse().ok().filter(|seconds| *seconds <= MAX_TIMEOUT);
+    seconds.ok_or_else(|| format!("want 0 to {MAX_TIMEOUT} seconds, without a fraction"))
+}
+
+impl DrainArgs {
+    /// Returns the time to wait.
+    pub(crate) const fn limit(self) -> Duration {
+        Duration::from_secs(self.drain)
+    }
+}

@@ -1,0 +1,39 @@
+//! What commands that outlive outages share: the patience of an association, and attempts to connect again.
+
+use std::time::Duration;
+
+use msctp::{Config, Span};
+
+use crate::Failure;
+
+/// The first pause before another attempt.
+pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause between attempts.
+const MAX_PAUSE: Duration = Duration::from_secs(30);
+
+/// Makes an association survive an outage of a few minutes.
+pub(super) fn survive(config: &mut Config) {
+    config.idle_timeout = Some(Span::from_secs(600));
+    config.assoc_max_retrans = 100;
+}
+
+/// Returns the pause after this one (exponential back-off).
+pub(super) fn longer(pause: Duration) -> Duration {
+    (pause * 2).min(MAX_PAUSE)
+}
+
+/// Connects again with growing pauses. `failed` gets each error, and the seconds until the next attempt.
+pub(super) async fn reconnect<T>(
+    connect: impl AsyncFn() -> Result<T, Failure>,
+    failed: impl Fn(&Failure, u64),
+) -> T {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        tokio::time::sleep(pause).await;
+        pause = longer(pause);
+        match connect().await {
+            Ok(connected) => return connected,
+            Err(failure) => failed(&failure, pause.as_secs()),
+        }
+    }
+}

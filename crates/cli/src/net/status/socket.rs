@@ -1,0 +1,164 @@
+//! The status socket of a process: a Unix socket that answers each connection with one JSON document.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::net::{UnixListener, UnixSocket};
+use tokio::sync::Semaphore;
+
+use super::monitor::Monitor;
+use crate::Failure;
+use crate::system::os_error;
+
+/// Time for a reader to take the document.
+const WRITE: Duration = Duration::from_secs(5);
+
+/// Readers at a time.
+const READERS: usize = 16;
+
+/// Pause after a failed accept, usually because there are too many open files.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The folder of services, and of processes without `$XDG_RUNTIME_DIR`.
+const SYSTEM: &str = "/run/msctp";
+
+/// Returns the folder of this process's socket: `$RUNTIME_DIRECTORY` of a systemd service,
+/// `$XDG_RUNTIME_DIR/msctp`, else [`SYSTEM`].
+fn folder() -> PathBuf {
+    absolute("RUNTIME_DIRECTORY").or_else(of_user).unwrap_or_else(|| PathBuf::from(SYSTEM))
+}
+
+fn of_user() -> Option<PathBuf> {
+    absolute("XDG_RUNTIME_DIR").map(|runtime| runtime.join("msctp"))
+}
+
+fn absolute(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// Returns the sockets of all processes that this user may see, and the folders that were searched: this
+/// user's, and those of services with their subfolders, one for each instance.
+pub(super) fn find() -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let mut folders: Vec<_> = of_user().into_iter().chain([PathBuf::from(SYSTEM)]).collect();
+    let searched = folders.clone();
+    for entry in fs::read_dir(SYSTEM).into_iter().flatten().flatten() {
+        folders.push(entry.path());
+    }
+    (folders.iter().flat_map(|folder| sockets(folder)).collect(), searched)
+}
+
+/// A socket in the file system, removed when dropped.
+pub(super) struct Socket {
+    listener: UnixListener,
+    _file: File,
+}
+
+/// The socket's file.
+struct File {
+    path: PathBuf,
+    /// Device and number: another process may have replaced it.
+    inode: (u64, u64),
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        if inode(&self.path).is_ok_and(|now| now == self.inode) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn inode(path: &Path) -> io::Result<(u64, u64)> {
+    fs::symlink_metadata(path).map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+impl Socket {
+    /// Opens the socket that `--status` names.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be created, or another process answers there.
+    pub(super) fn open_at(path: &Path) -> Result<Self, Failure> {
+        let named = |why: String| Failure::Run(format!("--status {}: {why}", path.display()));
+        replace_stale(path).map_err(named)?;
+        Self::bind(path).map_err(|error| named(os_error(&error)))
+    }
+
+    /// Opens a socket in [`folder`]; `None`: that is not possible for this user. Removes those of processes
+    /// that were killed.
+    pub(super) fn open(command: &str) -> Option<Self> {
+        let folder = folder();
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder).ok()?;
+        for path in sockets(&folder) {
+            let _ = replace_stale(&path);
+        }
+        Self::bind(&folder.join(format!("{command}-{}.sock", std::process::id()))).ok()
+    }
+
+    fn bind(path: &Path) -> io::Result<Self> {
+        let socket = UnixSocket::new_stream()?;
+        socket.bind(path)?;
+        let file = File { path: path.to_owned(), inode: inode(path)? };
+        // Nobody can connect before `listen`.
+        fs::set_permissions(path, Permissions::from_mode(0o600))?;
+        Ok(Self { listener: socket.listen(64)?, _file: file })
+    }
+
+    /// Answers until it is dropped.
+    pub(super) async fn serve(self, monitor: Monitor) {
+        let places = Arc::new(Semaphore::new(READERS));
+        loop {
+            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+            let Ok((mut stream, _)) = self.listener.accept().await else {
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            };
+            let monitor = monitor.clone();
+            tokio::spawn(async move {
+                let Ok(text) = serde_json::to_vec(&monitor.document().await) else { return };
+                // A reader that is gone or does not read is ignored.
+                let _ = tokio::time::timeout(WRITE, stream.write_all(&text)).await;
+                drop(place);
+            });
+        }
+    }
+}
+
+/// Returns the sockets in a folder, sorted.
+fn sockets(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut found: Vec<_> =
+        entries.filter(|path| path.extension().is_some_and(|end| end == "sock")).collect();
+    found.sort();
+    found
+}
+
+/// Removes the socket of a process that was killed.
+///
+/// # Errors
+///
+/// Another process answers there, or the file is no socket.
+fn replace_stale(path: &Path) -> Result<(), String> {
+    match fs::symlink_metadata(path) {
+        Err(_) => return Ok(()),
+        Ok(metadata) if !metadata.file_type().is_socket() => {
+            return Err("the file exists and is no socket; want another path".to_owned());
+        }
+        Ok(_) => {}
+    }
+    match UnixStream::connect(path) {
+        Ok(_) => Err("another process answers there; want another path".to_owned()),
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+            fs::remove_file(path).map_err(|error| os_error(&error))
+        }
+        // It is gone meanwhile, or another user's.
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(os_error(&error)),
+    }
+}

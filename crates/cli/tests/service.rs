@@ -1,0 +1,372 @@
+//! Commands as services: `--config`, SIGHUP, `--drain`, as processes.
+#![cfg(feature = "net")]
+#![expect(clippy::disallowed_methods, reason = "real connections in real time")]
+
+#[expect(dead_code, reason = "the other tests use the rest of it")]
+mod process;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use process::{Server, folder, is_new_host, msctp, run, stderr};
+
+/// A target on loopback that echoes.
+fn echo() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let stream = stream.unwrap();
+            thread::spawn(move || {
+                let _ = std::io::copy(&mut &stream, &mut &stream);
+                let _ = stream.shutdown(Shutdown::Write);
+            });
+        }
+    });
+    at
+}
+
+/// A client that is ended with the test.
+struct Forward(Child);
+
+impl Drop for Forward {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Forward {
+    /// Starts `msctp forward`; returns where it listens, too.
+    fn start(args: &[&str]) -> (Self, Vec<SocketAddr>) {
+        let mut child = msctp(&[&["forward"], args].concat()).spawn().unwrap();
+        let (mut errors, mut at) = (BufReader::new(child.stderr.take().unwrap()), Vec::new());
+        loop {
+            let mut line = String::new();
+            assert!(errors.read_line(&mut line).unwrap() > 0, "the end, before it was connected");
+            if let Some((_, address)) = line.trim_end().split_once(": listening at ") {
+                at.push(address.parse().unwrap());
+            } else if !is_new_host(&line) {
+                assert!(line.starts_with("connected to "), "{line}");
+                break;
+            }
+        }
+        thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink()));
+        (Self(child), at)
+    }
+}
+
+fn connect(at: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(at).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream
+}
+
+/// Returns whether the connection echoes.
+fn echoes(mut stream: &TcpStream) -> bool {
+    let mut answer = [0; 4];
+    stream.write_all(b"ping").is_ok() && stream.read_exact(&mut answer).is_ok() && &answer == b"ping"
+}
+
+fn signal(child: &Child, name: &str) {
+    let status = std::process::Command::new("kill").args([name, &child.id().to_string()]).status();
+    assert!(status.unwrap().success());
+}
+
+/// Returns the next line of a server with this text.
+fn line_with(server: &mut Server, text: &str) -> String {
+    loop {
+        let mut line = String::new();
+        assert!(server.errors.read_line(&mut line).unwrap() > 0, "the end, before {text:?}");
+        if line.contains(text) {
+            return line;
+        }
+    }
+}
+
+#[test]
+fn a_file_has_the_options_of_the_command_line_which_overrides_it() {
+    let (folder, echo) = (folder("service-config"), echo());
+    let write = |name: &str, text: &str| {
+        let path = folder.join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let text = format!("# a server\nbind = [\"127.0.0.1:0\"]\nallow = [\"{echo}\"]\nmax-connections = 1\n");
+    let serve = write("serve.toml", &text);
+    let server = Server::start(&["serve", "--config", &serve]);
+    let client = format!("host = \"{}\"\nL = [\"0:{echo}\"]\ntimeout = 5\nnat = \"never\"\n", server.at);
+    let (_forward, at) = Forward::start(&["--config", &write("forward.toml", &client)]);
+    let first = connect(at[0]);
+    assert!(echoes(&first));
+    assert!(!echoes(&connect(at[0])), "max-connections = 1");
+    drop(server);
+    // The command line has more connections, and another target, which excludes that of the file.
+    let server = Server::start(&["serve", &format!("--config={serve}"), "--max-connections", "9"]);
+    let (_forward, at) = Forward::start(&[&server.at, "-L", &format!("0:{echo}")]);
+    let streams = [connect(at[0]), connect(at[0])];
+    assert!(streams.iter().all(echoes));
+    let client = format!("host = \"127.0.0.1:1\"\nL = \"0:{echo}\"\n");
+    let client = write("client.toml", &client);
+    let output = run(&["forward", "--config", &client, "-W", "127.0.0.1:1", &server.at]);
+    assert_eq!(stderr(&output), "msctp: 127.0.0.1:1: forbidden by the server's rules: no rule allows it\n");
+}
+
+#[test]
+fn a_file_that_cannot_be_used_is_refused_with_its_line() {
+    let path = folder("service-errors").join("msctp.toml");
+    for (command, text, want) in [
+        (
+            "serve",
+            "\nmax-conections = 5",
+            "2: max-conections: unknown key; did you mean \"max-connections\"?",
+        ),
+        ("serve", "[serve]\nkeep = true", "1: serve: unknown key"),
+        ("serve", "config = \"a\"", "1: config: unknown key"),
+        ("serve", "# a\nmtu = \"1280\"", "2: mtu: this is a string: want a whole number"),
+        ("serve", "keep = 1", "1: keep: this is a whole number: want true or false"),
+        ("serve", "bind = true", "1: bind: this is true or false: want a string in quotes"),
+        ("serve", "bind = [1.5]", "1: bind: this is a fraction: want a string in quotes"),
+        ("serve", "psk = [\"a\"]", "1: psk: this is a list: want a string in quotes"),
+        (
+            "serve",
+            "nat = \"x\"",
+            "1: nat: invalid value 'x' for '--nat <WHEN>' [possible values: auto, always, never]",
+        ),
+        ("serve", "\n\nsctp-port = 0", "3: sctp-port: invalid value '0' for '--sctp-port <PORT>'"),
+        ("serve", "keep = true\nkeep = true", "2: not TOML: duplicate key"),
+        ("serve", "keep =", "1: not TOML: "),
+        ("forward", "L = \"80:x\"", "1: L: invalid value '80:x' for '-L <[BIND:]PORT:HOST:HOSTPORT>'"),
+        ("forward", "host = \"--quiet\"", "1: host: \"--quiet\" begins with \"-\": want a host"),
+        ("forward", "metrics = \"x\"", "1: metrics: invalid value 'x'"),
+    ] {
+        fs::write(&path, text).unwrap();
+        let path = path.to_str().unwrap();
+        let output = run(&[command, "--config", path]);
+        let errors = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{text}: {errors}");
+        assert!(errors.starts_with(&format!("msctp: {path}:{want}")), "{text}: {errors}");
+    }
+    let output = run(&["serve", "--config", "/no/such/file"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("cannot read --config /no/such/file: No such file"));
+    // What is wrong with several options together, and what the file leaves out.
+    fs::write(&path, "insecure = true\npsk = \"key\"\n").unwrap();
+    assert!(stderr(&run(&["serve", "--config", path.to_str().unwrap()])).contains("cannot be used with"));
+    fs::write(&path, "quiet = true\n").unwrap();
+    assert!(stderr(&run(&["forward", "--config", path.to_str().unwrap()])).contains("HOST[:PORT]"));
+}
+
+#[test]
+fn sighup_reads_rules_and_keys_again_and_connections_stay() {
+    let (folder, first, second) = (folder("service-reload"), echo(), echo());
+    let [rules, keys, config] = ["rules", "keys", "serve.toml"].map(|name| folder.join(name));
+    let identity = String::from_utf8(run(&["identity"]).stdout).unwrap();
+    let own = identity.split_whitespace().find(|word| word.starts_with("SHA256:")).unwrap();
+    let other = "SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+    fs::write(&rules, format!("allow {first}\n")).unwrap();
+    fs::write(&keys, own).unwrap();
+    let text = format!("bind = \"127.0.0.1:0\"\nrules = {rules:?}\nonly-clients = [{keys:?}]\n");
+    fs::write(&config, &text).unwrap();
+    let mut server = Server::start(&["serve", "--config", config.to_str().unwrap()]);
+    let (_forward, at) =
+        Forward::start(&[&server.at, "-L", &format!("0:{first}"), "-L", &format!("0:{second}")]);
+    let open = connect(at[0]);
+    assert!(echoes(&open) && !echoes(&connect(at[1])));
+    let mut reload = |want: &str| {
+        signal(&server.child, "-HUP");
+        line_with(&mut server, want);
+    };
+    fs::write(&rules, format!("allow {second}\n")).unwrap();
+    reload("SIGHUP: rules and keys are read again");
+    assert!(echoes(&open), "a connection that was open goes on");
+    assert!(!echoes(&connect(at[0])) && echoes(&connect(at[1])));
+    // Files that cannot be used change nothing.
+    fs::write(&rules, format!("allow {first}\npermit all\n")).unwrap();
+    reload("rules:2: \"permit\" is no rule");
+    fs::write(&rules, format!("allow {first}\n")).unwrap();
+    fs::write(&keys, "SHA256:short").unwrap();
+    reload("; rules and keys stay as they were");
+    fs::write(&keys, own).unwrap();
+    fs::write(&config, format!("{text}alow = \"{first}\"\n")).unwrap();
+    reload("serve.toml:4: alow: unknown key; did you mean \"allow\"?");
+    assert!(echoes(&open) && !echoes(&connect(at[0])) && echoes(&connect(at[1])));
+    // A rule of the file of --config; the key of a client goes.
+    fs::write(&config, format!("{text}allow = \"{second}\"\n")).unwrap();
+    reload("SIGHUP: rules and keys are read again");
+    assert!(echoes(&connect(at[0])) && echoes(&connect(at[1])));
+    fs::write(&keys, other).unwrap();
+    reload("SIGHUP: rules and keys are read again");
+    let begin = Instant::now();
+    assert!(!echoes(&open), "the client's key is no longer accepted");
+    assert!(begin.elapsed() < Duration::from_secs(15), "not only a timeout");
+    let refused = run(&["forward", "-W", &first.to_string(), &server.at]);
+    assert_eq!(refused.status.code(), Some(1), "{}", stderr(&refused));
+}
+
+#[test]
+fn sigterm_lets_connections_end_before_the_server_does() {
+    let echo = echo();
+    let args = ["serve", "--bind", "127.0.0.1:0", "--allow", &echo.to_string(), "--drain", "60"];
+    let mut server = Server::start(&args);
+    let (_forward, at) = Forward::start(&[&server.at, "-L", &format!("0:{echo}")]);
+    let open = connect(at[0]);
+    assert!(echoes(&open));
+    let begin = Instant::now();
+    signal(&server.child, "-TERM");
+    line_with(&mut server, "terminated: waiting at most 60 s until 1 connections end");
+    assert!(!echoes(&connect(at[0])), "no new connections");
+    assert!(echoes(&open));
+    // All of it arrives, the last bytes included.
+    let data = vec![7; 3_000_000];
+    let got = thread::scope(|scope| {
+        let (mut writer, data) = (&open, &data);
+        scope.spawn(move || {
+            writer.write_all(data).unwrap();
+            writer.shutdown(Shutdown::Write).unwrap();
+        });
+        let mut got = Vec::new();
+        open.try_clone().unwrap().read_to_end(&mut got).unwrap();
+        got
+    });
+    assert!(got == data);
+    assert_eq!(server.child.wait().unwrap().code(), Some(143));
+    assert!(begin.elapsed() < Duration::from_secs(50));
+}
+
+#[test]
+fn a_drain_is_bounded_and_a_second_signal_ends_it() {
+    let echo = echo();
+    for (drain, second) in [("1", false), ("3600", true)] {
+        let mut server = Server::start(&[
+            "serve",
+            "--bind",
+            "127.0.0.1:0",
+            "--allow",
+            &echo.to_string(),
+            "--drain",
+            drain,
+        ]);
+        let (_forward, at) = Forward::start(&[&server.at, "-L", &format!("0:{echo}")]);
+        let open = connect(at[0]);
+        assert!(echoes(&open));
+        signal(&server.child, "-TERM");
+        line_with(&mut server, "terminated: waiting at most");
+        if second {
+            signal(&server.child, "-TERM");
+        }
+        assert_eq!(server.child.wait().unwrap().code(), Some(143));
+        // The client learns of it, and resets the connection.
+        let begin = Instant::now();
+        assert!(!echoes(&open) && begin.elapsed() < Duration::from_secs(15), "not only a timeout");
+    }
+}
+
+#[test]
+fn a_client_that_drains_listens_no_more() {
+    let echo = echo();
+    let server = Server::start(&["serve", "--bind", "127.0.0.1:0", "--allow", &echo.to_string()]);
+    let (mut forward, at) = Forward::start(&[&server.at, "-L", &format!("0:{echo}"), "--drain", "60"]);
+    let open = connect(at[0]);
+    assert!(echoes(&open));
+    signal(&forward.0, "-TERM");
+    let begin = Instant::now();
+    while TcpStream::connect(at[0]).is_ok() {
+        assert!(begin.elapsed() < Duration::from_secs(10), "it listens on");
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert!(echoes(&open));
+    drop(open);
+    assert_eq!(forward.0.wait().unwrap().code(), Some(143));
+}
+
+/// The repository's folder of packaging.
+fn packaging() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging")
+}
+
+#[test]
+fn systemd_takes_the_units() {
+    let folder = folder("service-units");
+    let verify = |units: &[PathBuf]| {
+        let mut command = std::process::Command::new("systemd-analyze");
+        command.args(["verify", "--man=no", "--recursive-errors=no"]).args(units).output()
+    };
+    let mut units = Vec::new();
+    for entry in fs::read_dir(packaging().join("systemd")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        // Each option that a unit names is one of the command.
+        let line = text.lines().find_map(|line| line.strip_prefix("ExecStart=/usr/bin/msctp ")).unwrap();
+        let command = line.split(' ').next().unwrap();
+        let help = String::from_utf8(run(&[command, "--help"]).stdout).unwrap();
+        assert!(
+            line.split(' ').filter(|word| word.starts_with("--")).all(|word| help.contains(word)),
+            "{line}"
+        );
+        let unit = folder.join(path.file_name().unwrap().to_str().unwrap().replace('@', "@office"));
+        fs::write(&unit, text.replace("/usr/bin/msctp", env!("CARGO_BIN_EXE_msctp"))).unwrap();
+        units.push(unit);
+    }
+    assert_eq!(units.len(), 3);
+    let Ok(output) = verify(&units) else { return eprintln!("left out: no systemd-analyze") };
+    let errors = stderr(&output);
+    let ours: Vec<_> = errors.lines().filter(|line| line.contains("msctp")).collect();
+    assert!(output.status.success() && ours.is_empty(), "{errors}");
+    // It reports a line that it does not know.
+    let text = fs::read_to_string(&units[0]).unwrap();
+    fs::write(&units[0], text.replace("[Install]", "ProtectSistem=yes\n[Install]")).unwrap();
+    assert!(stderr(&verify(&units[..1]).unwrap()).contains("ProtectSistem"));
+}
+
+#[test]
+fn the_examples_of_the_packages_are_taken() {
+    let folder = folder("service-examples");
+    let examples = packaging().join("examples");
+    fs::write(folder.join("clients"), "SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n").unwrap();
+    fs::copy(examples.join("rules"), folder.join("rules")).unwrap();
+    let serve = fs::read_to_string(examples.join("serve.toml")).unwrap();
+    let serve = serve.replace("/etc/msctp", folder.to_str().unwrap());
+    let path = folder.join("serve.toml");
+    fs::write(&path, serve).unwrap();
+    Server::start(&["serve", "--config", path.to_str().unwrap(), "--bind", "127.0.0.1:0"]);
+    // Nobody answers at a port of loopback; the options are taken.
+    for (command, file) in [("forward", "forward-office.toml"), ("tunnel", "tunnel-office.toml")] {
+        let path = folder.join(file);
+        let text = fs::read_to_string(examples.join(file)).unwrap();
+        fs::write(&path, text.replace("192.0.2.1", "127.0.0.1:9").replace("2222:", "0:")).unwrap();
+        let output = run(&[command, "--config", path.to_str().unwrap(), "--timeout", "1"]);
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn systemd_learns_when_a_service_is_ready() {
+    use std::os::unix::net::UnixDatagram;
+    let path = folder("service-notify").join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let ready = || {
+        let mut buffer = [0; 64];
+        let len = socket.recv(&mut buffer).unwrap();
+        assert_eq!(&buffer[..len], b"READY=1");
+    };
+    let with = |args: &[&str]| {
+        let mut command = msctp(args);
+        command.env("NOTIFY_SOCKET", &path);
+        command
+    };
+    let server = Server::start_as(with(&["serve", "--bind", "127.0.0.1:0", "--allow", "127.0.0.1:1"]));
+    ready();
+    let _forward = Forward(with(&["forward", "-L", "0:127.0.0.1:1", &server.at]).spawn().unwrap());
+    ready();
+    // A socket that is gone is no reason to fail.
+    fs::remove_file(&path).unwrap();
+    let mut server = Server::start_as(with(&["serve", "--bind", "127.0.0.1:0", "--allow", "127.0.0.1:1"]));
+    line_with(&mut server, "NOTIFY_SOCKET");
+}

@@ -1,0 +1,204 @@
+//! Packets over TCP where UDP does not arrive: `serve --tcp`, as processes on loopback.
+#![cfg(all(feature = "net", target_os = "linux"))]
+#![expect(clippy::disallowed_methods, reason = "real connections in real time")]
+
+#[expect(dead_code, reason = "the other tests use the rest of it")]
+mod process;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::process::Child;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use process::{Server, is_new_host, msctp, run, stderr};
+
+fn echo() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let stream = stream.unwrap();
+            thread::spawn(move || {
+                let _ = std::io::copy(&mut &stream, &mut &stream);
+                let _ = stream.shutdown(Shutdown::Write);
+            });
+        }
+    });
+    at
+}
+
+/// Starts a server whose UDP port is at another address than its TCP port. Returns that of TCP, too.
+fn serve(target: SocketAddr) -> (Server, SocketAddr) {
+    let (target, tcp) = (target.to_string(), "127.0.0.2:0");
+    let mut server = Server::start(&["serve", "--bind", "127.0.0.1:0", "--allow", &target, "--tcp", tcp]);
+    loop {
+        let mut line = String::new();
+        assert!(server.errors.read_line(&mut line).unwrap() > 0, "the end");
+        if let Some((_, at)) = line.trim_end().split_once("TCP for networks without UDP at ") {
+            return (server, at.parse().unwrap());
+        }
+    }
+}
+
+struct Forward(Child, SocketAddr, Vec<String>);
+
+impl Drop for Forward {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn forward(server: SocketAddr, target: SocketAddr) -> Forward {
+    let args = ["forward", &server.to_string(), "-L", &format!("0:{target}"), "--timeout", "12"];
+    let mut child = msctp(&args).spawn().unwrap();
+    let (mut errors, mut at, mut lines) = (BufReader::new(child.stderr.take().unwrap()), None, Vec::new());
+    loop {
+        let mut line = String::new();
+        assert!(errors.read_line(&mut line).unwrap() > 0, "the end: {lines:?}");
+        if let Some((_, address)) = line.trim_end().split_once(": listening at ") {
+            at = Some(address.parse().unwrap());
+        } else if line.starts_with("connected to ") {
+            break;
+        } else if !is_new_host(&line) {
+            lines.push(line);
+        }
+    }
+    thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink()));
+    Forward(child, at.unwrap(), lines)
+}
+
+fn connect(at: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(at).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream
+}
+
+fn echoes(mut stream: &TcpStream, data: &[u8]) -> bool {
+    thread::scope(|scope| {
+        let mut writer = stream;
+        scope.spawn(move || writer.write_all(data));
+        let mut answer = vec![0; data.len()];
+        stream.read_exact(&mut answer).is_ok() && answer == data
+    })
+}
+
+#[test]
+fn a_client_without_udp_connects_over_tcp() {
+    let echo = echo();
+    let (server, tcp) = serve(echo);
+    let data: Vec<u8> = (0..2_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    // The host answers that nobody listens.
+    let client = forward(tcp, echo);
+    let notice = format!("{tcp}: the UDP port is closed; connected over TCP\n");
+    assert!(client.2.iter().eq([&notice]), "{:?}", client.2);
+    assert!(echoes(&connect(client.1), &data));
+    // A network drops the packets.
+    let silent = UdpSocket::bind(tcp).unwrap();
+    let begin = Instant::now();
+    let other = forward(tcp, echo);
+    let notice = format!("{tcp}: no answer over UDP; connected over TCP\n");
+    assert!(other.2.iter().eq([&notice]), "{:?}", other.2);
+    assert!(begin.elapsed() >= Duration::from_secs(4), "UDP has its time");
+    silent.set_nonblocking(true).unwrap();
+    assert!(silent.recv(&mut [0; 2000]).is_ok(), "it tried UDP");
+    assert!(echoes(&connect(other.1), &data) && echoes(&connect(client.1), &data));
+    // Each end learns of the other's end.
+    let open = connect(client.1);
+    assert!(echoes(&open, b"x"));
+    let status = std::process::Command::new("kill").args(["-TERM", &server.child.id().to_string()]).status();
+    assert!(status.unwrap().success());
+    let begin = Instant::now();
+    assert!(!echoes(&open, b"y") && begin.elapsed() < Duration::from_secs(25));
+}
+
+#[test]
+fn without_tcp_there_the_error_is_that_of_udp() {
+    let output = run(&["forward", "127.0.0.1:9", "-W", "127.0.0.1:1", "--timeout", "3"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("want `msctp serve`"), "{}", stderr(&output));
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let at = silent.local_addr().unwrap().to_string();
+    let output = run(&["forward", &at, "-W", "127.0.0.1:1", "--timeout", "3"]);
+    assert!(stderr(&output).contains("no answer for 3 s"), "{}", stderr(&output));
+}
+
+#[test]
+fn an_association_survives_the_end_of_its_tcp_connection() {
+    let echo = echo();
+    let (_server, tcp) = serve(echo);
+    let middle = TcpListener::bind("127.0.0.3:0").unwrap();
+    let at = middle.local_addr().unwrap();
+    let streams = Arc::new(Mutex::new(Vec::new()));
+    let cut = Arc::clone(&streams);
+    thread::spawn(move || {
+        for near in middle.incoming() {
+            let (near, far) = (near.unwrap(), TcpStream::connect(tcp).unwrap());
+            let both =
+                [(&near, &far), (&far, &near)].map(|(a, b)| (a.try_clone().unwrap(), b.try_clone().unwrap()));
+            streams.lock().unwrap().extend([near, far]);
+            for (mut from, mut to) in both {
+                thread::spawn(move || std::io::copy(&mut from, &mut to));
+            }
+        }
+    });
+    let client = forward(at, echo);
+    let open = connect(client.1);
+    assert!(echoes(&open, b"before"));
+    for stream in cut.lock().unwrap().drain(..) {
+        let _ = stream.shutdown(Shutdown::Both);
+    }
+    assert!(echoes(&open, b"after"));
+    assert!(!cut.lock().unwrap().is_empty(), "another TCP connection");
+}
+
+#[test]
+fn hostile_connections_end_and_harm_no_other() {
+    let echo = echo();
+    let (_server, tcp) = serve(echo);
+    let is_closed = |mut stream: &TcpStream| match stream.read(&mut [0; 1]) {
+        Ok(len) => len == 0,
+        Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
+    };
+    let send = |data: &[u8]| {
+        let mut stream = connect(tcp);
+        stream.write_all(data).unwrap();
+        stream
+    };
+    // Another protocol, and an empty frame.
+    assert!(is_closed(&send(b"GET / HTTP/1.1\r\n\r\n")));
+    assert!(is_closed(&send(b"msctp/1\0\0")));
+    // Garbage in valid frames is dropped as over UDP; an unfinished frame waits.
+    let mut garbage = b"msctp/1".to_vec();
+    for len in [1_u16, 12, 100, 65_535] {
+        garbage.extend(len.to_be_bytes());
+        garbage.extend(vec![0xff; usize::from(len)]);
+    }
+    let held = [send(&garbage), send(b"msctp/1\xff\xffunfinished"), send(b"msc")];
+    let client = forward(tcp, echo);
+    assert!(echoes(&connect(client.1), b"beside"));
+    // One source has 32 places, of which the client has one. Without the preface each is free after 5 s.
+    let mut more: Vec<TcpStream> = (0..40).map(|_| connect(tcp)).collect();
+    let open = |stream: &TcpStream| {
+        stream.set_nonblocking(true).unwrap();
+        let mut stream = stream;
+        matches!(stream.read(&mut [0; 1]), Err(error) if error.kind() == std::io::ErrorKind::WouldBlock)
+    };
+    let begin = Instant::now();
+    let left = || more.iter().filter(|stream| open(stream)).count();
+    while left() >= 32 {
+        assert!(begin.elapsed() < Duration::from_secs(4), "{} connections of one source", left());
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert!(echoes(&connect(client.1), b"beside"));
+    while !more.is_empty() {
+        assert!(begin.elapsed() < Duration::from_secs(30), "{} without a preface stay", more.len());
+        thread::sleep(Duration::from_millis(100));
+        more.retain(|stream| open(stream));
+    }
+    let other = forward(tcp, echo);
+    assert!(echoes(&connect(other.1), b"another"));
+    drop(held);
+}

@@ -1,0 +1,342 @@
+//! The atlas of a paper: over the box of what the paper leaves open, where does each claim hold, and which
+//! parameter decides?
+//!
+//! A box is declared in a TOML file beside the paper's, an axis for each open parameter with the reason. The
+//! claims are judged at the points of a Halton sequence, which fills the box evenly and is always the same.
+
+mod decide;
+mod page;
+
+use msctp_sim::scenario::compose::Text;
+use msctp_sim::scenario::document::{Document, Section};
+use msctp_sim::scenario::{Problem, ScenarioError};
+use serde::Serialize;
+use toml::de::DeValue;
+
+pub use self::decide::Deciding;
+use crate::claims::{Grade, Share};
+use crate::plan::Execution;
+use crate::reproduce::ReproduceError;
+use crate::scenario_file::{ScenarioFile, scenario_file};
+use crate::sweep::{Part, bundled_part};
+
+/// The atlases that are compiled in: the paper, its sweep and its boxes.
+const FILES: [(&str, &str, ScenarioFile); 5] = [
+    ("afif", "scenarios/afif/paper.toml", scenario_file!("afif/atlas.toml")),
+    ("eklund", "scenarios/eklund/paper.toml", scenario_file!("eklund/atlas.toml")),
+    ("fu-atiquzzaman", "scenarios/fu-atiquzzaman/repair.toml", scenario_file!("fu-atiquzzaman/atlas.toml")),
+    ("kim-koh", "scenarios/kim-koh/paper.toml", scenario_file!("kim-koh/atlas.toml")),
+    ("park-jang", "scenarios/park-jang/paper.toml", scenario_file!("park-jang/atlas.toml")),
+];
+
+/// Points of a box in `--quick`, and their seeds.
+const QUICK: (usize, u64) = (6, 3);
+
+/// The papers that have an atlas.
+#[must_use]
+pub fn papers() -> Vec<&'static str> {
+    FILES.iter().map(|(paper, ..)| *paper).collect()
+}
+
+/// The boxes of a paper.
+#[derive(Clone, Debug)]
+pub struct Atlas {
+    sweep: &'static str,
+    points: usize,
+    seeds: u64,
+    boxes: Vec<Region>,
+}
+
+/// A box, and the claims that are judged over it.
+#[derive(Clone, Debug)]
+struct Region {
+    claims: Vec<String>,
+    axes: Vec<Dimension>,
+}
+
+/// A parameter that the paper leaves open.
+#[derive(Clone, Debug)]
+struct Dimension {
+    name: String,
+    label: String,
+    /// The overrides, with `{}` for the value.
+    set: Vec<String>,
+    why: String,
+    range: Range,
+}
+
+/// The values of a parameter.
+#[derive(Clone, Debug)]
+enum Range {
+    /// Whole numbers between two, evenly by their logarithms if `log`.
+    Numbers { from: f64, to: f64, log: bool },
+    /// One of several.
+    Choice(Vec<String>),
+}
+
+impl Range {
+    /// Returns the value at a place from 0 to 1, below 1: as a number (of a choice: its index), and as text.
+    fn at(&self, place: f64) -> (f64, String) {
+        match self {
+            Self::Numbers { from, to, log } => {
+                let value = if *log {
+                    libm::exp(libm::log(*from) + place * (libm::log(*to) - libm::log(*from)))
+                } else {
+                    from + place * (to - from)
+                };
+                let value = libm::round(value);
+                (value, format!("{value:.0}"))
+            }
+            Self::Choice(values) => {
+                let index = ((place * values.len() as f64) as usize).min(values.len() - 1);
+                (index as f64, values[index].clone())
+            }
+        }
+    }
+}
+
+/// Returns the coordinate of a point of the Halton sequence, from 0 to 1, below 1.
+fn halton(mut number: usize, base: usize) -> f64 {
+    let (mut place, mut share) = (0.0, 1.0);
+    while number > 0 {
+        share /= base as f64;
+        place += share * (number % base) as f64;
+        number /= base;
+    }
+    place
+}
+
+/// The bases of the sequence: the primes. A box has at most as many axes.
+const BASES: [usize; 8] = [2, 3, 5, 7, 11, 13, 17, 19];
+
+/// A claim over its box.
+#[derive(Clone, Debug, Serialize)]
+pub struct Mapped {
+    /// As `KK8`.
+    pub claim: String,
+    /// The claim in short.
+    pub statement: String,
+    /// Points where it is reproduced.
+    pub holds: usize,
+    /// All points.
+    pub points: usize,
+    /// Share of the box where it is reproduced.
+    pub share_of_box: f64,
+    /// The 95 % interval of the share (Wilson).
+    pub interval: [f64; 2],
+    /// The parameter that best separates where it holds, if it does in some points and not in others.
+    pub deciding: Option<Deciding>,
+    /// Every point: its values on the axes, and the grade there.
+    pub at: Vec<Place>,
+    #[serde(skip)]
+    axes: Vec<Dimension>,
+}
+
+/// A point of a box.
+#[derive(Clone, Debug, Serialize)]
+pub struct Place {
+    /// The overrides.
+    pub set: Vec<String>,
+    /// The grade.
+    pub grade: Grade,
+    #[serde(skip)]
+    values: Vec<f64>,
+}
+
+/// The claims of a paper over their boxes.
+#[derive(Clone, Debug)]
+pub struct Charted {
+    /// The claims.
+    pub claims: Vec<Mapped>,
+    /// The seeds at each point.
+    pub seeds: u64,
+    /// The runs that failed, with the reason, and the number of those not started.
+    pub failed: Vec<(String, String)>,
+    /// The runs that were not started.
+    pub skipped: usize,
+    /// The runs that completed.
+    pub runs: usize,
+}
+
+impl Atlas {
+    /// Reads the atlas of a paper; `None` if it has none.
+    ///
+    /// # Errors
+    /// A fault of its file; a test excludes it.
+    pub fn of(paper: &str, quick: bool) -> Result<Option<Self>, ScenarioError> {
+        let Some((_, sweep, file)) = FILES.iter().find(|(name, ..)| *name == paper) else { return Ok(None) };
+        let alone = Text::new(file.text, file.path);
+        let document = Document::parse(&alone)?;
+        let read = || -> Result<Self, Problem> {
+            let top = Section::open(&document.root, String::new(), &["points", "seeds", "axis", "box"])?;
+            let points = top.required("points", top.integer("points", 2, 10_000)?, "32")?;
+            let seeds = top.required("seeds", top.integer("seeds", 2, 1000)?, "10")?;
+            let axes = top.items("axis")?.into_iter().map(|(path, table)| {
+                let keys = ["name", "label", "from", "to", "scale", "values", "set", "why"];
+                dimension(&Section::open(table, path, &keys)?)
+            });
+            let axes = axes.collect::<Result<Vec<_>, Problem>>()?;
+            let boxes = top
+                .items("box")?
+                .into_iter()
+                .map(|(path, table)| region(&Section::open(table, path, &["claims", "axes"])?, &axes));
+            Ok(Self { sweep, points, seeds, boxes: boxes.collect::<Result<_, _>>()? })
+        };
+        let mut atlas = read().map_err(|problem| document.locate(problem))?;
+        if quick {
+            (atlas.points, atlas.seeds) = (QUICK.0.min(atlas.points), QUICK.1.min(atlas.seeds));
+        }
+        Ok(Some(atlas))
+    }
+
+    /// Returns the points of a box: the values and the overrides.
+    fn places(&self, region: &Region) -> Vec<(Vec<f64>, Vec<String>)> {
+        let place = |number: usize| {
+            let each = region.axes.iter().zip(BASES);
+            let values = each.map(|(axis, base)| axis.range.at(halton(number, base)));
+            let (numbers, texts): (Vec<f64>, Vec<String>) = values.unzip();
+            let set = region.axes.iter().zip(&texts);
+            let set = set.flat_map(|(axis, text)| axis.set.iter().map(|set| set.replace("{}", text)));
+            (numbers, set.collect())
+        };
+        (1..=self.points).map(place).collect()
+    }
+
+    /// Returns the number of runs.
+    ///
+    /// # Errors
+    /// An override is no key of a scenario; a test excludes it.
+    pub fn size(&self) -> Result<usize, ScenarioError> {
+        let mut runs = 0;
+        for region in &self.boxes {
+            let places = self.places(region);
+            let first = places.first().map_or(&[][..], |(_, set)| set);
+            let part = bundled_part(self.sweep, &Part { claims: &region.claims, overrides: first })?;
+            runs += part.cells.len() * places.len() * self.seeds as usize;
+        }
+        Ok(runs)
+    }
+
+    /// Judges every claim at every point of its box.
+    ///
+    /// # Errors
+    /// Threads cannot start, or an override is faulty. Runs that fail are in the result.
+    pub fn chart(&self, execution: &Execution<'_>) -> Result<Charted, ReproduceError> {
+        let mut charted =
+            Charted { claims: Vec::new(), seeds: self.seeds, failed: Vec::new(), skipped: 0, runs: 0 };
+        for region in &self.boxes {
+            let mut found: Vec<(String, String, Vec<Place>)> = Vec::new();
+            for (values, set) in self.places(region) {
+                let mut sweep = bundled_part(self.sweep, &Part { claims: &region.claims, overrides: &set })?;
+                sweep.seeds = (1..=self.seeds).collect();
+                let outcome = sweep.run(execution)?;
+                charted.runs += outcome.runs.done.len();
+                charted.skipped += outcome.runs.skipped.len();
+                charted.failed.extend(outcome.runs.failures());
+                for (number, claim) in outcome.ledger().into_iter().enumerate() {
+                    if found.len() == number {
+                        found.push((claim.id.to_string(), claim.statement.to_string(), Vec::new()));
+                    }
+                    let place = Place { set: set.clone(), grade: claim.grade, values: values.clone() };
+                    found[number].2.push(place);
+                }
+            }
+            charted.claims.extend(found.into_iter().map(|(claim, statement, at)| {
+                let holds = at.iter().filter(|place| place.grade == Grade::Reproduced).count();
+                let points = at.len();
+                let interval = Share { those: holds, of: points }.interval();
+                let deciding = decide::deciding(&region.axes, &at).into_iter().next();
+                let share_of_box = holds as f64 / points as f64;
+                let axes = region.axes.clone();
+                Mapped { claim, statement, holds, points, share_of_box, interval, deciding, at, axes }
+            }));
+        }
+        Ok(charted)
+    }
+}
+
+/// Reads an axis of a box.
+fn dimension(section: &Section<'_, '_>) -> Result<Dimension, Problem> {
+    let owned = |key: &str| section.required(key, section.text(key)?, "\"…\"").map(str::to_owned);
+    let range = match texts(section, "values")? {
+        values if values.len() > 1 => Range::Choice(values),
+        _ => {
+            let from = section.required("from", section.number("from")?, "5")?;
+            let to = section.required("to", section.number("to")?, "100")?;
+            let log = section.choice("scale", &[("log", true), ("linear", false)])?.unwrap_or(false);
+            if from >= to || (log && from <= 0.0) {
+                let message =
+                    format!("{to} is not above from = {from}: want a range, above zero if scale = \"log\"");
+                return Err(Problem::new(section.key("to"), message));
+            }
+            Range::Numbers { from, to, log }
+        }
+    };
+    let set = texts(section, "set")?;
+    if set.is_empty() || set.iter().any(|set| !set.contains("{}")) {
+        let message = "want overrides with {} for the value, as [\"link.wlan.queue={}\"]";
+        return Err(Problem::new(section.key("set"), message));
+    }
+    Ok(Dimension { name: owned("name")?, label: owned("label")?, set, why: owned("why")?, range })
+}
+
+/// Reads a box.
+fn region(section: &Section<'_, '_>, axes: &[Dimension]) -> Result<Region, Problem> {
+    let claims = texts(section, "claims")?;
+    let names = texts(section, "axes")?;
+    let find = |name: &String| {
+        axes.iter().find(|axis| axis.name == *name).cloned().ok_or_else(|| {
+            Problem::new(section.key("axes"), format!("there is no [[axis]] with name = \"{name}\""))
+        })
+    };
+    let chosen = names.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+    if claims.is_empty() || !(2..=BASES.len()).contains(&chosen.len()) {
+        let message = format!("want one or more claims, and 2 to {} axes", BASES.len());
+        return Err(Problem::new(section.path(), message));
+    }
+    Ok(Region { claims, axes: chosen })
+}
+
+/// Reads a list of strings; empty without the key.
+fn texts(section: &Section<'_, '_>, key: &str) -> Result<Vec<String>, Problem> {
+    let Some(value) = section.value(key) else { return Ok(Vec::new()) };
+    let wrong = || section.wrong_type(key, value, "a list of strings");
+    let DeValue::Array(items) = value else { return Err(wrong()) };
+    let text = |item: &toml::Spanned<DeValue<'_>>| match item.get_ref() {
+        DeValue::String(text) => Ok(text.to_string()),
+        _ => Err(wrong()),
+    };
+    items.iter().map(text).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sequence_is_haltons() {
+        let places: Vec<f64> = (1..=4).map(|number| halton(number, 2)).collect();
+        assert_eq!(places, [0.5, 0.25, 0.75, 0.125]);
+        assert!((halton(5, 3) - 7.0 / 9.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn every_point_of_every_box_is_valid_and_names_the_files_claims() {
+        for paper in papers() {
+            let atlas = Atlas::of(paper, false).unwrap().unwrap();
+            for region in &atlas.boxes {
+                for (_, set) in atlas.places(region) {
+                    let part = Part { claims: &region.claims, overrides: &set };
+                    let sweep = bundled_part(atlas.sweep, &part).unwrap();
+                    assert!(!sweep.cells.is_empty());
+                    assert!(sweep.cells.iter().all(|cell| cell.overrides.ends_with(&set)), "the box decides");
+                }
+                let alone = |claim: &String| {
+                    bundled_part(atlas.sweep, &Part { claims: std::slice::from_ref(claim), overrides: &[] })
+                        .unwrap()
+                };
+                assert!(region.claims.iter().all(|claim| !alone(claim).cells.is_empty()), "{paper}");
+            }
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The atlas as text and as maps.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use super::{Charted, Deciding, Dimension, Mapped, Range, decide};
+use crate::claims::Grade;
+use crate::figure::{Axis, Chart, Mark, Point, Series, Style};
+use crate::output::write_file;
+use crate::report::ReportError;
+
+impl Mapped {
+    /// Returns the sentence that follows from the points.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let [low, high] = self.interval.map(|end| end * 100.0);
+        let share = format!(
+            "{} is reproduced at {} of {} points of its box: {:.0} % of it ({low:.0} to {high:.0} %)",
+            self.claim,
+            self.holds,
+            self.points,
+            self.share_of_box * 100.0
+        );
+        match &self.deciding {
+            None => format!("{share}."),
+            Some(Deciding { axis, split, below, above, explains, .. }) => format!(
+                "{share}. Of the parameters, {axis} separates best: up to {split} it is at {} of {} points, beyond at {} of {}, \
+                 which explains {:.0} % of the variation.",
+                below[0],
+                below[1],
+                above[0],
+                above[1],
+                explains * 100.0
+            ),
+        }
+    }
+
+    /// Returns the map over the two axes that separate best.
+    #[must_use]
+    pub fn map(&self) -> Chart {
+        let mut axes: Vec<usize> =
+            decide::deciding(&self.axes, &self.at).iter().map(|split| split.number).collect();
+        axes.extend((0..self.axes.len()).filter(|axis| !axes.contains(axis)).collect::<Vec<_>>());
+        let (x, y) = (axes[0], axes[1]);
+        let grades = Grade::ALL.into_iter().zip(Style::MEASURED);
+        let series = grades.filter_map(|(grade, style)| {
+            let places = self.at.iter().filter(|place| place.grade == grade);
+            let mut points: Vec<Point> =
+                places.map(|place| Point::new(place.values[x], place.values[y])).collect();
+            points.sort_by(|a, b| a.x.total_cmp(&b.x));
+            let name = grade.words("paper").to_owned();
+            (!points.is_empty()).then_some(Series { name, style, points, mark: Mark::Dots })
+        });
+        Chart {
+            title: format!("{}: where it holds", self.claim),
+            x: axis(&self.axes[x]),
+            y: axis(&self.axes[y]),
+            series: series.collect(),
+            markers: Vec::new(),
+        }
+    }
+}
+
+/// Returns the axis of a map.
+fn axis(of: &Dimension) -> Axis {
+    match &of.range {
+        Range::Numbers { from, to, .. } => Axis::new(&of.label, *from, *to),
+        Range::Choice(values) => Axis { label: of.label.clone(), ..Axis::named("", values.clone()) },
+    }
+}
+
+impl Charted {
+    /// Returns the atlas as Markdown.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for claim in &self.claims {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "## {}\n\n{}\n\n{}\n", claim.claim, claim.statement, claim.sentence());
+            let of = |grade| claim.at.iter().filter(|place| place.grade == grade).count();
+            let grades = Grade::ALL.map(|grade| format!("{} {}", of(grade), grade.words("paper")));
+            let _ = writeln!(text, "Points, with {} seeds each: {}.\n", self.seeds, grades.join(" · "));
+            let _ = writeln!(text, "| parameter | range | why it is open |\n|---|---|---|");
+            for axis in &claim.axes {
+                let range = match &axis.range {
+                    Range::Numbers { from, to, .. } => format!("{from} to {to}"),
+                    Range::Choice(values) => values.join(", "),
+                };
+                let _ = writeln!(text, "| {}: {} | {range} | {} |", axis.name, axis.label, axis.why);
+            }
+            text.push('\n');
+        }
+        text
+    }
+
+    /// Writes `atlas.md`, `atlas.json` and a map of each claim into a folder.
+    ///
+    /// # Errors
+    /// The file system fails.
+    pub fn write(&self, dir: &Path) -> Result<(), ReportError> {
+        let keep = |name: String, text: &str| {
+            let path = dir.join(name);
+            write_file(&path, text.as_bytes()).map_err(|source| ReportError::File { path, source })
+        };
+        keep("atlas.md".to_owned(), &self.text())?;
+        keep("atlas.json".to_owned(), &serde_json::to_string_pretty(&self.claims)?)?;
+        for claim in &self.claims {
+            keep(format!("{}.svg", claim.claim.to_lowercase()), &claim.map().to_svg_file()?)?;
+        }
+        Ok(())
+    }
+}

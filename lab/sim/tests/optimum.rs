@@ -1,0 +1,70 @@
+//! The optimum after a switch, against values computed by hand.
+
+use msctp_sim::optimum;
+use msctp_sim::scenario::Scenario;
+use msctp_units::{Span, Time};
+
+/// 10 Mbps with 20 ms behind 1 Gbps with 1 ms; two TCP transfers and a constant rate may share the slow link.
+const TOPOLOGY: &str = include_str!("../../../scenarios/compare/two-paths.toml");
+
+/// The optimum of the 5 s from 30 s on, in user bytes.
+fn after_30(set: &[&str], more: &str) -> Result<u64, String> {
+    let set: Vec<String> = set.iter().map(|&set| set.to_owned()).collect();
+    let scenario = Scenario::from_toml(&format!("{TOPOLOGY}{more}"), "two-paths.toml", &set)
+        .unwrap_or_else(|error| panic!("{error}"));
+    let address = |text: &str| text.parse().unwrap();
+    let at = Time::ZERO + Span::from_secs(30);
+    optimum(&scenario, address("10.0.0.1"), address("10.0.2.2"), at, Span::from_secs(5))
+}
+
+/// Returns the user bytes of these bytes on the wire: 1452 of each 1500.
+fn user(wire: f64) -> f64 {
+    wire * 1452.0 / 1500.0
+}
+
+/// The first packet takes 1 ms + 12 µs, and 20 ms + 1.2 ms.
+const FIRST: f64 = 0.022_212;
+
+#[track_caller]
+fn is(value: Result<u64, String>, bytes: f64) {
+    let value = value.unwrap() as f64;
+    assert!((value - bytes).abs() <= 2.0, "{value} instead of {bytes}");
+}
+
+#[test]
+fn an_idle_path_delivers_at_its_slowest_links_rate_after_the_first_flight() {
+    is(after_30(&[], ""), user(1.25e6 * (5.0 - FIRST)));
+    // The slower of the two is now the first one: 5 Mbps, on which a packet takes 2.4 ms.
+    is(after_30(&["link.core.rate=5Mbps"], ""), user(625e3 * (5.0 - 0.0246)));
+}
+
+#[test]
+fn constant_rates_are_subtracted_while_they_run_and_transfers_share_equally() {
+    let noise = "[[app]]\nname = \"noise\"\ntype = \"cbr\"\nfrom = \"10.0.3.1\"\nto = \"10.0.2.2\"\n\
+                 rate = \"4Mbps\"\nstart = \"32s\"\nstop = \"34s\"\n";
+    is(after_30(&[], noise), user(1.25e6 * (5.0 - FIRST) - 2.0 * 500e3));
+    is(after_30(&["app.first-file.start=5s"], ""), user(625e3 * (5.0 - FIRST)));
+    // Three flows; during the noise they share 6 Mbps.
+    let three = ["app.first-file.start=5s", "app.second-file.start=5s"];
+    is(after_30(&three, noise), user(1.25e6 / 3.0 * (3.0 - FIRST) + 250e3 * 2.0));
+}
+
+#[test]
+fn changes_of_the_link_count_from_their_time_on() {
+    let slower = "[[action]]\nat = \"33s\"\ndo = \"set-link\"\nlink = \"new\"\nrate = \"2Mbps\"\n";
+    is(after_30(&[], slower), user(1.25e6 * (3.0 - FIRST) + 250e3 * 2.0));
+    // The reverse direction carries no data.
+    let reverse = slower.replace("rate =", "direction = \"reverse\"\nrate =");
+    is(after_30(&[], &reverse), user(1.25e6 * (5.0 - FIRST)));
+    let down = "[[action]]\nat = \"31s\"\ndo = \"link-down\"\nlink = \"new\"\n\
+                [[action]]\nat = \"34s\"\ndo = \"link-up\"\nlink = \"new\"\n";
+    is(after_30(&[], down), user(1.25e6 * (2.0 - FIRST)));
+}
+
+#[test]
+fn a_path_without_a_constant_rate_or_a_route_has_no_optimum() {
+    let scenario = Scenario::from_toml(TOPOLOGY, "two-paths.toml", &[]).unwrap();
+    let (here, nowhere) = ("10.0.0.1".parse().unwrap(), "10.9.9.9".parse().unwrap());
+    let nothing = optimum(&scenario, here, nowhere, Time::ZERO, Span::from_secs(5));
+    assert_eq!(nothing, Err("there is no route from 10.0.0.1 to 10.9.9.9".to_owned()));
+}
