@@ -1,0 +1,51 @@
+"""The repository, and the command that results are compared with."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Paths in messages and files are relative to the repository, as on the command line."""
+    monkeypatch.chdir(ROOT)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C raises KeyboardInterrupt, also where the tests were started with SIGINT ignored (in the background)."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+class Command:
+    """The command ``msctp``."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __call__(self, *arguments: str) -> str:
+        """Run it and return what it prints."""
+        return subprocess.run([self.path, *arguments], check=True, capture_output=True, text=True).stdout
+
+    def refuse(self, *arguments: str) -> str:
+        """Run it, expect exit code 2 and return the error without its prefix."""
+        done = subprocess.run([self.path, *arguments], check=False, capture_output=True, text=True)
+        assert done.returncode == 2, done
+        return done.stderr.removeprefix("msctp: ").rstrip("\n")
+
+
+@pytest.fixture(scope="session")
+def command() -> Command:
+    """The command of the same sources: ``MSCTP_COMMAND``, else that of a debug build."""
+    path = os.environ.get("MSCTP_COMMAND", str(ROOT / "target/debug/msctp"))
+    if not Path(path).exists():
+        pytest.fail(f"there is no {path}: build it with `cargo build`, or name another in MSCTP_COMMAND")
+    return Command(path)

@@ -1,0 +1,100 @@
+"""Sweeps and reproductions are the command's."""
+
+import json
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+from conftest import Command
+
+import msctp
+
+RATES = """
+title = "Rates of the new network"
+scenario = "{scenario}"
+seeds = "1..4"
+set = {{ "duration" = "45s" }}
+
+[axis.rate]
+set = "link.wlan.rate"
+values = ["1Mbps", "8Mbps"]
+
+[metric.goodput]
+of = "association.goodput"
+
+[metric.gap]
+of = "handover.gap"
+
+[comparison.gain]
+metric = "goodput"
+against = {{ rate = "1Mbps" }}
+as = "relative"
+
+[[claim]]
+id = "C1"
+says = "A faster network carries more."
+metric = "goodput"
+a = {{ rate = "8Mbps" }}
+above = {{ rate = "1Mbps" }}
+"""
+
+
+@pytest.fixture
+def rates(tmp_path: Path) -> str:
+    """A small sweep."""
+    path = tmp_path / "rates.toml"
+    path.write_text(RATES.format(scenario=Path("scenarios/handover.toml").resolve()))
+    return str(path)
+
+
+def test_a_sweep_is_the_commands(command: Command, rates: str, tmp_path: Path) -> None:
+    done = msctp.sweep(rates, quick=True, threads=2)
+    printed = json.loads(command("sweep", rates, "--quick", "--json", "--out", str(tmp_path / "out")))
+    claims = [{key: value for key, value in claim.items() if key != "paper"} for claim in printed["claims"]]
+    assert [vars(claim) for claim in done.claims] == claims
+    assert [claim.grade for claim in done.claims] == ["reproduced"]
+    assert done.failed == []
+    assert done.cells["rate"].tolist() == [cell["rate"] for cell in printed["cells"]] == ["1Mbps", "8Mbps"]
+    for column, quantity in [("goodput_bps", "goodput"), ("gap_s", "gap"), ("gain", "gain")]:
+        for row, cell in enumerate(printed["cells"]):
+            mean = [done.cells[column + part][row] for part in ("", "_half_width", "_n")]
+            assert mean == [cell[quantity]["mean"], cell[quantity]["half_width"], cell[quantity]["n"]]
+    assert done.runs["seed"].tolist() == [1, 2, 3, 1, 2, 3]
+    mean = done.runs["goodput_bps"][:3].mean()
+    assert mean == pytest.approx(done.cells["goodput_bps"][0])
+
+
+def test_a_sweeps_run_is_a_run(rates: str) -> None:
+    runs = msctp.sweep(rates, seeds=1).runs
+    scenario = msctp.Scenario.load("scenarios/handover.toml")
+    for rate, goodput in zip(runs["rate"].tolist(), runs["goodput_bps"]):
+        sets = {"duration": "45s", "link.wlan.rate": rate}
+        assert scenario.update(sets).run(seed=1).metric("association.goodput") == goodput
+
+
+def test_a_papers_claims_are_the_commands(command: Command, tmp_path: Path) -> None:
+    done = msctp.reproduce("kim-koh", quick=True, seeds=1)
+    printed = json.loads(
+        command("reproduce", "kim-koh", "--quick", "--seeds", "1", "--json", "--out", str(tmp_path))
+    )
+    assert [{**vars(claim), "paper": "kim-koh"} for claim in done.claims] == printed
+    assert done.runs > 0
+    assert done.failed == []
+
+
+def test_unknown_papers_and_files_are_named() -> None:
+    with pytest.raises(msctp.InputError, match='there is no paper "kim-ko"; did you mean "kim-koh"'):
+        msctp.reproduce("kim-ko")
+    with pytest.raises(msctp.InputError, match="cannot read nowhere.toml"):
+        msctp.sweep("nowhere.toml")
+
+
+def test_ctrl_c_stops_a_sweep() -> None:
+    timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            msctp.reproduce("kim-koh")
+    finally:
+        timer.cancel()
