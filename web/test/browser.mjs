@@ -1,0 +1,305 @@
+// The page in headless Chromium: it plays a handover, its hash is that of `msctp sim`, the console has no errors.
+//
+//   node web/test/browser.mjs PROGRAM [FOLDER]     FOLDER gets screenshots; scripts/playground has run
+
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { served } from "./served.mjs";
+import { ROOT } from "./simulator.mjs";
+
+const [program, pictures] = process.argv.slice(2);
+const folder = mkdtempSync(join(tmpdir(), "msctp-playground-"));
+const chromium = spawn("chromium", [
+  "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", `--user-data-dir=${folder}`, "about:blank",
+], { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
+
+// The DevTools protocol over the pipe: JSON texts that end with a zero byte.
+const faults = [];
+const waiting = new Map();
+let rest = "";
+let requests = 0;
+chromium.stdio[4].setEncoding("utf8").on("data", (text) => {
+  const messages = (rest + text).split("\0");
+  rest = messages.pop();
+  for (const message of messages.map((text) => JSON.parse(text))) {
+    if (message.id) {
+      const { resolve, reject } = waiting.get(message.id);
+      message.error ? reject(new Error(message.error.message)) : resolve(message.result);
+    } else if (message.method === "Runtime.exceptionThrown") {
+      faults.push(message.params.exceptionDetails.exception?.description ?? message.params.exceptionDetails.text);
+    } else if (message.method === "Log.entryAdded" && ["error", "warning"].includes(message.params.entry.level)) {
+      faults.push(message.params.entry.text);
+    } else if (message.method === "Runtime.consoleAPICalled" && ["error", "warning"].includes(message.params.type)) {
+      faults.push(JSON.stringify(message.params.args));
+    }
+  }
+});
+let session;
+const send = (method, params = {}) => new Promise((resolve, reject) => {
+  waiting.set(++requests, { resolve, reject });
+  chromium.stdio[3].write(`${JSON.stringify({ id: requests, method, params, sessionId: session })}\0`);
+});
+async function evaluate(expression) {
+  const { result, exceptionDetails } = await send("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true });
+  assert.equal(exceptionDetails, undefined, exceptionDetails?.exception?.description);
+  return result.value;
+}
+async function until(what, expression, seconds = 30) {
+  const end = Date.now() + seconds * 1000;
+  while (!(await evaluate(expression))) {
+    assert.ok(Date.now() < end, `${what}: not after ${seconds} s; faults: ${faults.join("; ")}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+const FILE = `file://${ROOT}/target/playground/index.html`;
+async function open(hash = "", ready = "runs.length > 0", address = FILE) {
+  await send("Page.navigate", { url: "about:blank" });
+  await send("Page.navigate", { url: `${address}${hash}` });
+  await until("the page runs", `typeof runs !== "undefined" && ${ready}`);
+}
+const size = (width, height) =>
+  send("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor: 1, mobile: width < 600 });
+const theme = (value) => send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value }] });
+async function picture(name) {
+  if (!pictures) return;
+  const { data } = await send("Page.captureScreenshot", { format: "png", captureBeyondViewport: true });
+  writeFileSync(join(pictures, `${name}.png`), data, "base64");
+}
+async function key(name, code) {
+  for (const type of ["keyDown", "keyUp"]) {
+    await send("Input.dispatchKeyEvent", { type, key: name, code: name, windowsVirtualKeyCode: code });
+  }
+}
+
+async function choose(id, file) {
+  const { root } = await send("DOM.getDocument");
+  const { nodeId } = await send("DOM.querySelector", { nodeId: root.nodeId, selector: `#${id}` });
+  await send("DOM.setFileInputFiles", { nodeId, files: [file] });
+}
+// The hash that `msctp sim` prints for what the page offers for download.
+async function hashOfDownload() {
+  const files = await evaluate(`Promise.all([...document.querySelectorAll("#download, #traces a")].map(async (link) =>
+    [link.download, await (await fetch(link.href)).text()]))`);
+  for (const [name, text] of files) writeFileSync(join(folder, name), text);
+  return JSON.parse(execFileSync(program, ["sim", join(folder, files[0][0]), "--json", "--hash"])).trace_hash;
+}
+const shownHash = () => evaluate("document.getElementById('hash').textContent");
+
+try {
+  const { targetId } = await send("Target.createTarget", { url: "about:blank" });
+  session = (await send("Target.attachToTarget", { targetId, flatten: true })).sessionId;
+  for (const domain of ["Page", "Runtime", "Log"]) await send(`${domain}.enable`);
+
+  // It plays by itself and begins at most a second before the switch.
+  await size(1280, 900);
+  await open();
+  const start = await evaluate("({ time, playing, speed: document.getElementById('speed').value, at: runs[0].switches[0] })");
+  assert.ok(start.playing && start.speed === "1" && start.at - start.time <= 1.01, JSON.stringify(start));
+  await until("the switch is played", "time > runs[0].switches[0]", 30);
+  const after = await evaluate("performance.now()");
+  await until("the text names the new network", "document.getElementById('now').textContent.includes('over LTE')", 5);
+  console.log(`the switch was played ${Math.round(after)} ms after the page was opened`);
+  console.log(await evaluate("document.getElementById('state').textContent"));
+
+  // The download has the page's hash.
+  const there = await hashOfDownload();
+  assert.equal(await shownHash(), there);
+
+  // On a web server the page has its module beside it.
+  const { address, stop } = await served();
+  await open("", "runs.length > 0", address);
+  assert.equal(await evaluate("document.getElementById('hash').textContent"), there);
+  stop();
+  await open();
+
+  // Keys: the scrub bar stops the play and moves time; a slider runs the experiment again and enters the address.
+  await evaluate("document.getElementById('scrub').focus()");
+  const before = await evaluate("time");
+  await key("ArrowLeft", 37);
+  assert.ok(await evaluate(`!playing && time < ${before} + 0.5`));
+  await evaluate("document.getElementById('wifi-rate').focus()");
+  await key("Home", 36);
+  await until("the run with the slider's rate", `document.getElementById('hash').textContent !== "${there}"`);
+  assert.match(await evaluate("decodeURIComponent(location.hash)"), /link\.wifi\.rate="100kbps"/);
+  const changed = await evaluate("[location.hash, document.getElementById('hash').textContent]");
+  await open(changed[0]);
+  assert.equal(await evaluate("document.getElementById('hash').textContent"), changed[1], "the address holds the experiment");
+
+  // Background traffic, by a slider; recorded rates, from a file that the link holds. The download has both.
+  await open("#story=walk&policies=conservative");
+  await evaluate("document.getElementById('wifi-background').focus()");
+  await key("End", 35);
+  await until("the run with background traffic", `document.getElementById('hash').textContent !== "${there}"`);
+  const loaded = await shownHash();
+  assert.equal(await hashOfDownload(), loaded);
+  await choose("lte-trace", join(ROOT, "scenarios/traces/sample-two-networks.csv"));
+  await until("the run with the trace", `document.getElementById('hash').textContent !== "${loaded}"`);
+  assert.ok(await evaluate("document.getElementById('lte-rate') === null && document.getElementById('lte-delay') !== null"));
+  const first = await shownHash();
+  assert.equal(await hashOfDownload(), first);
+  await evaluate("document.getElementById('lte-trace-column').value = 'lte'; document.getElementById('lte-trace-column').onchange()");
+  await until("the run with the other column", `document.getElementById('hash').textContent !== "${first}"`);
+  const column = [await evaluate("location.hash"), await shownHash()];
+  await picture("trace");
+  await open(column[0]);
+  assert.equal(await shownHash(), column[1], "the address holds the trace");
+  const long = join(folder, "long.trace");
+  writeFileSync(long, Array.from({ length: 9000 }, (_, i) => `${i + 1}\n`).join(""));
+  await choose("lte-trace", long);
+  await until("the page says that the link lacks the trace", "document.getElementById('beside').textContent.includes('The link does not hold')");
+  assert.doesNotMatch(await evaluate("location.hash"), /trace/);
+  const bad = join(folder, "bad.trace");
+  writeFileSync(bad, "4\nx\n");
+  await choose("lte-trace", bad);
+  await until("the fault of the trace", "!document.getElementById('error').hidden");
+  assert.match(await evaluate("document.getElementById('error').textContent"), /bad\.trace:.*2/);
+
+  // The map: a drag and the arrow keys change the walk, and with it the run, the address and the download.
+  await open("#story=map");
+  const plain = await shownHash();
+  const box = await evaluate("(() => { const { left, top, width, height } = map.svg.getBoundingClientRect(); return { left, top, width, height }; })()");
+  const spot = ([x, y]) => ({ x: box.left + (x + 90) / 360 * box.width, y: box.top + (105 - y) / 210 * box.height });
+  const mouse = (type, place) => send("Input.dispatchMouseEvent", { type, ...spot(place), button: "left", buttons: 1, clickCount: 1 });
+  await mouse("mousePressed", [20, 20]);
+  for (let k = 0; k <= 10; k++) await mouse("mouseMoved", [20, 20 + k * 7]);
+  await mouse("mouseReleased", [20, 90]);
+  const drawn = await evaluate("experiment.walk.points");
+  assert.ok(drawn.length === 2 && drawn[1][1] >= 80 && drawn[1][1] <= 90, JSON.stringify(drawn));
+  await until("the run with the walk", `document.getElementById('hash').textContent !== "${plain}"`);
+  const dragged = await shownHash();
+  await evaluate("map.svg.focus()");
+  await key("ArrowRight", 39);
+  await key("ArrowRight", 39);
+  await key("ArrowDown", 40);
+  await key("Backspace", 8);
+  const [x, y] = drawn[1];
+  assert.deepEqual(await evaluate("experiment.walk.points"), [...drawn, [x + 20, y]]);
+  await until("the run with the keys' walk", `document.getElementById('hash').textContent !== "${dragged}"`);
+  // The keys come one after the other, and each starts a run: the last one's counts.
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  await until("the end of the runs", "!document.getElementById('state').textContent.includes('simulating')");
+  const walked = [await evaluate("location.hash"), await shownHash()];
+  assert.equal(await hashOfDownload(), walked[1]);
+  await picture("map");
+  await open(walked[0]);
+  assert.equal(await shownHash(), walked[1], "the address holds the walk");
+  await evaluate("document.querySelector('#map button').click()");
+  await until("the story's walk again", `document.getElementById('hash').textContent === "${plain}"`);
+
+  // Packets in flight: a chunk's head moves along its link with time, both ways, and stays where it is when it was lost.
+  await open("#story=walk&policies=conservative&link.wifi.loss=0.03");
+  await evaluate("setPlaying(false); document.getElementById('speed').value = '0.05'; document.getElementById('speed').onchange()");
+  const heads = async (at) => {
+    await evaluate(`seek(${at})`);
+    return evaluate("ladder.drawn");
+  };
+  const moved = { phone: 0, server: 0 };
+  for (let at = 3; at < 3.4; at += 0.02) {
+    const earlier = await heads(at);
+    const later = await heads(at + 0.004);
+    for (const head of earlier.filter(({ over }) => !over)) {
+      const then = later.find((other) => ["network", "kind", "towards", "number"].every((key) => other[key] === head[key]));
+      if (!then) continue;
+      assert.ok(head.towards === "phone" ? then.x > head.x : then.x < head.x, JSON.stringify([head, then]));
+      moved[head.towards]++;
+    }
+  }
+  assert.ok(moved.phone > 3 && moved.server > 1, JSON.stringify(moved));
+  const shapes = await evaluate("[...KINDS, LOST].map(({ shape }) => shape)");
+  assert.equal(new Set(shapes).size, shapes.length, "every kind has a shape of its own");
+  const lost = await evaluate(`(() => {
+    const { from, to } = runs[0].networks[0].ways.find(({ lists }) => lists[0].towards === "phone").lists[KINDS.length];
+    return { count: from.length, at: to[0] };
+  })()`);
+  assert.ok(lost.count > 30, JSON.stringify(lost));
+  const crosses = (await heads(lost.at + 0.01)).filter(({ kind, over }) => kind === "lost" && over);
+  assert.ok(crosses.length > 0, "the loss is drawn");
+  await picture("flight");
+  const moves = (await heads(await evaluate("runs[0].switches[0] + 0.03"))).map(({ kind }) => kind);
+  assert.ok(moves.includes("ASCONF") && moves.includes("SACK"), `at the move: ${[...new Set(moves)]}`);
+  // Bounded work: ten times the rate draws no more lines, and the page says so.
+  await open("#story=walk&policies=conservative&link.wifi.rate=%22100000kbps%22");
+  await evaluate("setPlaying(false)");
+  const many = await heads(5);
+  assert.ok(many.length <= 14 * 121 * 2 && many.length > 50, `${many.length} lines`);
+  assert.match(await evaluate("document.getElementById('flight').textContent"), /drawn: 1 of \d+ DATA/);
+  const spent = await evaluate(`(() => { const start = performance.now(); for (let i = 0; i < 50; i++) ladder.draw(5 + i / 50, 1);
+    return (performance.now() - start) / 50; })()`);
+  console.log(`a frame of the sequence diagram takes ${spent.toFixed(2)} ms, with ${many.length} lines`);
+
+  // Who asks for reduced motion is shown a page that stands still.
+  await send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-reduced-motion", value: "reduce" }] });
+  await open();
+  assert.equal(await evaluate("playing"), false);
+  await evaluate("setPlaying(true)");
+  const seen = await evaluate(`new Promise((resolve) => {
+    const times = new Set();
+    const { draw } = ladder;
+    ladder.draw = function (at, speed) { times.add(at); return draw.call(this, at, speed); };
+    setTimeout(() => { ladder.draw = draw; resolve(times.size); }, 1500);
+  })`);
+  assert.ok(seen >= 1 && seen <= 5, `${seen} pictures in 1.5 s`);
+  await send("Emulation.setEmulatedMedia", { features: [] });
+
+  // The qlog viewer finds every path and every move of a log, and says what is wrong with other files.
+  const log = join(folder, "handover.sqlog");
+  execFileSync(program, ["sim", join(ROOT, "scenarios/handover.toml"), "--qlog", log]);
+  const records = readFileSync(log, "utf8").split("\n").filter(Boolean).map((line) => JSON.parse(line.slice(1)));
+  await send("Page.navigate", { url: FILE.replace("index.html", "viewer.html") });
+  await until("the viewer", "typeof openFile !== 'undefined'");
+  await choose("file", log);
+  await until("the log is shown", "!document.getElementById('log').hidden && document.getElementById('state').textContent.includes('events')");
+  const texts = (id) => evaluate(`[...document.querySelectorAll("#${id} tr")].map((row) => [...row.cells].map((cell) => cell.textContent))`);
+  const groups = await evaluate("ends.map(({ group }) => group)");
+  assert.deepEqual(groups.sort(), ["download/client", "download/server"]);
+  for (const [i, group] of (await evaluate("ends.map(({ group }) => group)")).entries()) {
+    await evaluate(`document.getElementById("end").value = ${i}; document.getElementById("end").onchange()`);
+    const own = records.filter(({ group_id }) => group_id === group);
+    const tuples = own.filter(({ name }) => name === "connectivity:tuple_assigned").map(({ tuple }) => tuple);
+    assert.equal(tuples.length, 2);
+    assert.deepEqual((await texts("paths")).map(([path]) => path), tuples);
+    const moves = own.filter(({ name }) => name === "msctp:primary")
+      .map(({ time, data }) => [data.to, `${(time / 1000).toFixed(3)} s`, data.from, data.cause]);
+    assert.ok(moves.length > 0);
+    assert.deepEqual(await texts("moves"), moves);
+  }
+  await evaluate("document.getElementById('end').value = ends.findIndex(({ group }) => group.endsWith('server')); document.getElementById('end').onchange()");
+  const top = await evaluate("charts.map(({ plot }) => Math.max(...plot.data.slice(1).flat().filter((value) => value !== null)))");
+  assert.ok(top[0] > 20 && top[1] > 100 && top[2] > 1, `window, round trip, rate: ${top}`);
+  await picture("viewer");
+  await choose("file", join(ROOT, "scenarios/walk.toml"));
+  await until("the fault is shown", "!document.getElementById('error').hidden");
+  assert.match(await evaluate("document.getElementById('error').textContent"), /^walk\.toml: line 1 is not JSON/);
+
+  // A value that the simulator rejects is shown.
+  await open("#story=walk&link.wifi.rate=%22-5%22", "!document.getElementById('error').hidden");
+  assert.match(await evaluate("document.getElementById('error').textContent"), /link\.wifi\.rate/);
+  await evaluate("document.getElementById('play').click()");
+
+  // Nothing is wider than the page at any size; every story plays; screenshots to look at.
+  for (const [name, width, height, scheme] of [["desktop", 1280, 900, "light"], ["tablet", 820, 1180, "dark"], ["phone", 375, 812, "light"]]) {
+    await size(width, height);
+    await theme(scheme);
+    for (const story of await evaluate("STORIES.map((story) => story.id)")) {
+      await open(`#story=${story}`);
+      await until(`${story} plays past its switch`, "time > runs[0].switches[0] + 1.2", 10);
+      await evaluate("setPlaying(false)");
+      assert.ok(await evaluate("document.documentElement.scrollWidth <= innerWidth"), `${story} overflows at ${width} pixels`);
+      await picture(`${name}-${story}`);
+    }
+  }
+  const unlabelled = await evaluate(`[...document.querySelectorAll("input, select, button, canvas, [role=region]")]
+    .filter((element) => !element.closest("[aria-hidden]"))
+    .filter((element) => !(element.labels?.length || element.textContent.trim() || element.ariaLabel)).map((element) => element.id)`);
+  assert.deepEqual(unlabelled, [], "every control has a label");
+  assert.deepEqual(faults, [], "the console has no errors");
+  console.log("the page plays every story at three sizes; the console has no errors");
+} finally {
+  chromium.kill();
+  await new Promise((resolve) => chromium.once("exit", resolve));
+  rmSync(folder, { recursive: true, force: true });
+}
