@@ -2,6 +2,7 @@
 //! links, in turn. See README.md.
 
 mod arrivals;
+mod capture;
 mod case;
 mod measure;
 mod one;
@@ -52,6 +53,9 @@ enum What {
         round: u32,
         #[arg(long)]
         result: PathBuf,
+        /// File for the capture of both ends.
+        #[arg(long)]
+        qlog: Option<PathBuf>,
     },
     /// The sender of a run (used by `one`).
     #[command(hide = true)]
@@ -60,6 +64,8 @@ enum What {
         end: End,
         #[arg(long)]
         folder: PathBuf,
+        #[command(flatten)]
+        capture: capture::Wanted,
     },
     /// The receiver of a run (used by `one`).
     #[command(hide = true)]
@@ -75,6 +81,8 @@ enum What {
         time: f64,
         #[arg(long)]
         log: PathBuf,
+        #[command(flatten)]
+        capture: capture::Wanted,
     },
 }
 
@@ -91,14 +99,20 @@ fn main() -> ExitCode {
     let done = match Args::parse().what {
         What::Measure(args) => measure::run(&args),
         What::Report { results, into } => measure::read(&results).and_then(|runs| into.write(&runs)),
-        What::One { route, kind, end, round, result } => {
-            one::run(Case { route, kind }, end.stack, round, end.policy.as_deref(), &result)
+        What::One { route, kind, end, round, result, qlog } => {
+            let case = Case { route, kind };
+            one::run(case, end.stack, round, end.policy.as_deref(), &result, qlog.as_deref())
         }
-        What::Serve { end, folder } => stacks::serve(end.stack, &folder, end.policy.as_deref()),
-        What::Receive { end, folder, prefer, time, log } => {
+        What::Serve { end, folder, capture } => {
+            stacks::serve(end.stack, &folder, end.policy.as_deref(), &capture)
+        }
+        What::Receive { end, folder, prefer, time, log, capture } => {
             let prefer = vec![prefer];
             let time = Duration::from_secs_f64(time);
-            stacks::receive(end.stack, &stacks::Receiver { prefer, time, log, folder, policy: end.policy })
+            stacks::receive(
+                end.stack,
+                &stacks::Receiver { prefer, time, log, folder, policy: end.policy, capture },
+            )
         }
     };
     match done {

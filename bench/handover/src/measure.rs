@@ -34,6 +34,10 @@ pub struct Args {
     /// msctp's handover policy, by its name in scenario files; else that of its mobile profile.
     #[arg(long)]
     policy: Option<String>,
+    /// Folder for a qlog capture of each run of msctp, ROUTE-KIND-ROUND.sqlog. Captures slow the programs down:
+    /// do not compare the results with others.
+    #[arg(long, value_name = "DIR")]
+    qlog: Option<PathBuf>,
     /// File for the results.
     #[arg(long, default_value = "results.json")]
     results: PathBuf,
@@ -65,6 +69,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .collect();
     let folder = std::env::temp_dir().join(format!("handover-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
+    if let Some(folder) = &args.qlog {
+        fs::create_dir_all(folder).map_err(|error| format!("--qlog {}: {error}", folder.display()))?;
+    }
     let (mut slow, mut fast) = (VecDeque::new(), VecDeque::new());
     for round in 0..args.rounds {
         for case in Case::all().filter(wanted) {
@@ -78,7 +85,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     for (todo, jobs) in [(slow, args.jobs.max(1)), (fast, 1)] {
         work(&Mutex::new(todo), jobs, |job, (case, stack, round)| {
             let result = folder.join(format!("{job}.json"));
-            match one(case, stack, round, args.policy.as_deref(), &result) {
+            match one(args, case, stack, round, &result) {
                 Ok(run) => {
                     let mut runs = runs.lock().unwrap_or_else(PoisonError::into_inner);
                     runs.push(run.clone());
@@ -116,12 +123,16 @@ fn work<T: Send>(todo: &Mutex<VecDeque<T>>, jobs: usize, do_it: impl Fn(usize, T
     });
 }
 
-fn one(case: Case, stack: Stack, round: u32, policy: Option<&str>, result: &Path) -> Result<Run, Failure> {
+fn one(args: &Args, case: Case, stack: Stack, round: u32, result: &Path) -> Result<Run, Failure> {
     let word = |value: &dyn erased::Word| value.word();
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["one", "--round", &round.to_string(), "--route", &word(&case.route)]);
     command.args(["--kind", &word(&case.kind), "--stack", &word(&stack), "--result"]).arg(result);
-    command.args(policy.iter().flat_map(|policy| ["--policy", policy]));
+    command.args(args.policy.iter().flat_map(|policy| ["--policy", policy]));
+    if let Some(folder) = args.qlog.as_ref().filter(|_| stack == Stack::Msctp) {
+        let name = format!("{}-{}-{round}.sqlog", word(&case.route), word(&case.kind));
+        command.arg("--qlog").arg(folder.join(name));
+    }
     let status = command.status()?;
     if !status.success() {
         return Err(format!("the run ended with {status}").into());

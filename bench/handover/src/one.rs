@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use msctp_emu::contain::{self, Role};
 use msctp_emu::session::{self, Ended, Note, Task};
@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Failure;
 use crate::arrivals::{Log, Measured, monotonic};
+use crate::capture;
 use crate::case::{AFTER, Case, Stack};
 use crate::stacks::quinn::certify;
 
@@ -36,8 +37,15 @@ pub struct Run {
     pub late_ms: f64,
 }
 
-/// Executes a run and writes its metrics to `result`.
-pub fn run(case: Case, stack: Stack, round: u32, policy: Option<&str>, result: &Path) -> Result<(), Failure> {
+/// Executes a run and writes its metrics to `result`, and msctp's capture to `qlog`.
+pub fn run(
+    case: Case,
+    stack: Stack,
+    round: u32,
+    policy: Option<&str>,
+    result: &Path,
+    qlog: Option<&Path>,
+) -> Result<(), Failure> {
     need::check()?;
     if let Role::Outer(status) = contain::enter()? {
         std::process::exit(contain::code(status).into());
@@ -66,19 +74,29 @@ pub fn run(case: Case, stack: Stack, round: u32, policy: Option<&str>, result: &
             .collect(),
         reads_input: false,
     };
-    let time = case.route.switch() + AFTER + 0.4 - SETTLE;
-    let log_name = log.display().to_string();
-    let receiver = task(
-        "mobile",
-        "receive",
-        &["--prefer", case.preferred(), "--time", &time.to_string(), "--log", &log_name],
-    );
-    let servers = [task("server", "serve", &[])];
     let mptcp = (stack == Stack::Mptcp).then_some(Mptcp::Handover);
     let emulation =
         Emulation::start(&scenario, Options { seed: Some(u64::from(round)), mptcp, ..Options::default() })?;
     // Both clocks are the monotonic one.
     let origin = monotonic()? - emulation.clock().now().as_nanos();
+    let captures = ["mobile.sqlog", "server.sqlog"].map(|name| folder.join(name).display().to_string());
+    let origin_text = origin.to_string();
+    let captured = |file| match qlog {
+        Some(_) => vec!["--qlog", file, "--origin", &origin_text],
+        None => Vec::new(),
+    };
+    let time = case.route.switch() + AFTER + 0.4 - SETTLE;
+    let log_name = log.display().to_string();
+    let receiver = task(
+        "mobile",
+        "receive",
+        &[
+            &["--prefer", case.preferred(), "--time", &time.to_string(), "--log", &log_name],
+            &captured(&captures[0])[..],
+        ]
+        .concat(),
+    );
+    let servers = [task("server", "serve", &captured(&captures[1]))];
     let settle = Span::from_nanos((SETTLE * 1e9) as u64);
     let ended = session::run(&emulation, &servers, Some(&receiver), settle, |note| match note {
         Note::Failed(why) => eprintln!("{why}"),
@@ -93,6 +111,10 @@ pub fn run(case: Case, stack: Stack, round: u32, policy: Option<&str>, result: &
     let switch = origin + (case.route.switch() * 1e9) as u64;
     let measured = Measured::of(&Log::read(&log)?, switch, case);
     let run = Run { case, stack, round, measured, late_ms: summary.lateness.p99 * 1e3 };
+    if let Some(qlog) = qlog {
+        let [mobile, server] = captures.map(PathBuf::from);
+        capture::join(&server, &mobile, qlog)?;
+    }
     fs::write(result, serde_json::to_vec(&run)?)?;
     fs::remove_dir_all(folder)?;
     Ok(())

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::Failure;
+use crate::capture::{Capture, Wanted};
 use crate::case::{SERVER, Stack};
 
 /// UDP or TCP port of every server.
@@ -38,6 +39,8 @@ pub struct Receiver {
     pub folder: PathBuf,
     /// Handover policy of msctp, else its mobile profile's.
     pub policy: Option<String>,
+    /// Capture of msctp.
+    pub capture: Wanted,
 }
 
 fn server() -> Result<SocketAddr, Failure> {
@@ -45,9 +48,14 @@ fn server() -> Result<SocketAddr, Failure> {
 }
 
 /// Serves until it is stopped.
-pub fn serve(stack: Stack, folder: &std::path::Path, policy: Option<&str>) -> Result<(), Failure> {
+pub fn serve(
+    stack: Stack,
+    folder: &std::path::Path,
+    policy: Option<&str>,
+    capture: &Wanted,
+) -> Result<(), Failure> {
     match stack {
-        Stack::Msctp => runtime()?.block_on(msctp::serve(policy)),
+        Stack::Msctp => runtime()?.block_on(msctp::serve(policy, capture)),
         Stack::Mptcp => mptcp::serve(),
         Stack::Quinn => runtime()?.block_on(quinn::serve(folder)),
     }
@@ -59,7 +67,11 @@ pub fn receive(stack: Stack, receiver: &Receiver) -> Result<(), Failure> {
     let end = tokio::time::Instant::now() + receiver.time;
     let ended = match stack {
         Stack::Msctp => runtime()?.block_on(async {
-            tokio::time::timeout_at(end, msctp::receive(receiver, &mut log)).await.unwrap_or(Ok(()))
+            let capture = receiver.capture.open("mobile")?;
+            let received = msctp::receive(receiver, capture.as_ref(), &mut log);
+            let ended = tokio::time::timeout_at(end, received).await.unwrap_or(Ok(()));
+            capture.map_or(Ok(()), Capture::finish)?;
+            ended
         }),
         Stack::Mptcp => mptcp::receive(end.into_std(), &mut log),
         Stack::Quinn => runtime()?.block_on(async {

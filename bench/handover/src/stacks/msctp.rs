@@ -5,10 +5,12 @@ use std::sync::Arc;
 use msctp::security::{AnyPeer, Identity, Tls, provider};
 use msctp::{Config, DEFAULT_PORT, Endpoint, EndpointOptions, Mobility, Peer};
 use msctp_schemes::policies::{PolicyConfig, policy};
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::{MESSAGE, Receiver, server};
 use crate::Failure;
 use crate::arrivals::Log;
+use crate::capture::{Capture, Wanted};
 
 fn config(name: Option<&str>) -> Result<Config, Failure> {
     let identity = Identity::self_signed(provider(), &Identity::generate_key()?)?;
@@ -20,8 +22,27 @@ fn config(name: Option<&str>) -> Result<Config, Failure> {
     Ok(config)
 }
 
-pub(super) async fn serve(policy: Option<&str>) -> Result<(), Failure> {
-    let endpoint = Endpoint::bind(&EndpointOptions::new([server()?]))?;
+/// Serves until it is stopped, or the receiver is gone.
+pub(super) async fn serve(policy: Option<&str>, capture: &Wanted) -> Result<(), Failure> {
+    let mut stop = signal(SignalKind::terminate())?;
+    let capture = capture.open("server")?;
+    let ended = tokio::select! {
+        ended = send(policy, capture.as_ref()) => ended,
+        _ = stop.recv() => Ok(()),
+    };
+    capture.map_or(Ok(()), Capture::finish)?;
+    ended
+}
+
+fn traced(options: EndpointOptions, capture: Option<&Capture>) -> EndpointOptions {
+    match capture {
+        Some(capture) => options.traced(capture.sink()),
+        None => options,
+    }
+}
+
+async fn send(policy: Option<&str>, capture: Option<&Capture>) -> Result<(), Failure> {
+    let endpoint = Endpoint::bind(&traced(EndpointOptions::new([server()?]), capture))?;
     endpoint.listen(DEFAULT_PORT, config(policy)?)?;
     let association = endpoint.accept(DEFAULT_PORT).await.ok_or("the endpoint has ended")?;
     let message = vec![0x5a; MESSAGE];
@@ -30,9 +51,14 @@ pub(super) async fn serve(policy: Option<&str>) -> Result<(), Failure> {
     }
 }
 
-pub(super) async fn receive(receiver: &Receiver, log: &mut Log) -> Result<(), Failure> {
+pub(super) async fn receive(
+    receiver: &Receiver,
+    capture: Option<&Capture>,
+    log: &mut Log,
+) -> Result<(), Failure> {
     let mobility = Mobility { prefer: receiver.prefer.clone(), ..Mobility::default() };
-    let endpoint = Endpoint::bind(&EndpointOptions::new(["0.0.0.0:0".parse()?]).mobile(mobility))?;
+    let options = EndpointOptions::new(["0.0.0.0:0".parse()?]).mobile(mobility);
+    let endpoint = Endpoint::bind(&traced(options, capture))?;
     let association = endpoint.connect(Peer::new(server()?), config(receiver.policy.as_deref())?).await?;
     while let Some(message) = association.recv().await? {
         log.add(message.data.len())?;
