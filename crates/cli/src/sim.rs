@@ -61,7 +61,7 @@ pub(crate) struct Args {
     /// handover decisions (docs/events.md).
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
-    /// Write the associations' events to this file (.sqlog) as qlog, which qvis and other viewers draw
+    /// Write the associations' events to this file (.sqlog) as qlog, the format of qvis and other viewers
     /// (docs/events.md).
     #[arg(long, value_name = "FILE")]
     qlog: Option<PathBuf>,

@@ -191,6 +191,51 @@ fn a_command_sees_its_hosts_addresses_and_the_summary_counts_arrivals() {
     assert!(err.contains("not run, because your commands replace them: association \"download\""), "{err}");
 }
 
+/// The records of a qlog: the header, then the events.
+fn records(path: &Path) -> Vec<serde_json::Value> {
+    let text = fs::read_to_string(path).expect("written");
+    text.split('\u{1e}').skip(1).map(|record| serde_json::from_str(record).expect("JSON")).collect()
+}
+
+#[test]
+fn the_scenarios_own_associations_are_logged_as_by_the_simulator() {
+    if !can() {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("made");
+    let logs = ["emulated", "simulated"].map(|name| dir.path().join(format!("{name}.sqlog")));
+    let set = ["duration=4s", "action.0.at=1500ms", "action.1.at=1500ms"];
+    let set: Vec<&str> = set.iter().flat_map(|set| ["--set", set]).collect();
+    for (command, more, log) in
+        [("emulate", &["--applications", "--quiet"][..], &logs[0]), ("sim", &[], &logs[1])]
+    {
+        let mut run = Command::new(env!("CARGO_BIN_EXE_msctp"));
+        run.args([command, SCENARIO]).args(more).args(&set).arg("--qlog").arg(log);
+        let output = run.output().expect("starts");
+        assert!(output.status.success(), "{command}: {}", text(&output.stderr));
+    }
+    let [emulated, simulated] = logs.map(|log| records(&log));
+    assert_eq!(emulated[0], simulated[0], "the header");
+    // The same ends report the same kinds of events about the same paths.
+    let kinds = |records: &[serde_json::Value]| -> BTreeSet<String> {
+        let wanted = ["connectivity:", "msctp:primary", "recovery:metrics", "transport:packet_"];
+        let event = |event: &serde_json::Value| {
+            let name = event["name"].as_str().expect("a name");
+            let key = format!("{name} {} {}", event["group_id"], event["tuple"]);
+            wanted.iter().any(|wanted| name.starts_with(wanted)).then_some(key)
+        };
+        records[1..].iter().filter_map(event).collect()
+    };
+    assert_eq!(kinds(&emulated), kinds(&simulated));
+    let moved = emulated.iter().find(|event| event["name"] == "msctp:primary").expect("a move");
+    assert!(moved["time"].as_f64() >= Some(1500.0), "{moved}");
+    let times: Vec<_> = emulated[1..].iter().map(|event| event["time"].as_f64().expect("a time")).collect();
+    assert!(times.is_sorted(), "in order of time");
+    let alone = run(&["--qlog", "x.sqlog", "--", "true"]);
+    assert_eq!(alone.status.code(), Some(2));
+    assert!(text(&alone.stderr).contains("--applications"), "{}", text(&alone.stderr));
+}
+
 #[test]
 fn invalid_input_is_rejected_before_any_set_up() {
     let refused = |output: Output, words: &[&str]| {

@@ -6,14 +6,14 @@
 mod process;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use process::{Server, folder, is_new_host, msctp, run, stderr};
+use process::{Errors, Server, end, folder, is_new_host, msctp, run, stderr};
 
 /// A target on loopback that echoes.
 fn echo() -> SocketAddr {
@@ -45,7 +45,7 @@ impl Forward {
     /// Starts `msctp forward`; returns where it listens, too.
     fn start(args: &[&str]) -> (Self, Vec<SocketAddr>) {
         let mut child = msctp(&[&["forward"], args].concat()).spawn().unwrap();
-        let (mut errors, mut at) = (BufReader::new(child.stderr.take().unwrap()), Vec::new());
+        let (mut errors, mut at) = (Errors::of(&mut child), Vec::new());
         loop {
             let mut line = String::new();
             assert!(errors.read_line(&mut line).unwrap() > 0, "the end, before it was connected");
@@ -56,7 +56,6 @@ impl Forward {
                 break;
             }
         }
-        thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink()));
         (Self(child), at)
     }
 }
@@ -64,6 +63,7 @@ impl Forward {
 fn connect(at: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(at).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
     stream
 }
 
@@ -235,7 +235,7 @@ fn sigterm_lets_connections_end_before_the_server_does() {
         got
     });
     assert!(got == data);
-    assert_eq!(server.child.wait().unwrap().code(), Some(143));
+    assert_eq!(end(&mut server.child).code(), Some(143));
     assert!(begin.elapsed() < Duration::from_secs(50));
 }
 
@@ -260,7 +260,7 @@ fn a_drain_is_bounded_and_a_second_signal_ends_it() {
         if second {
             signal(&server.child, "-TERM");
         }
-        assert_eq!(server.child.wait().unwrap().code(), Some(143));
+        assert_eq!(end(&mut server.child).code(), Some(143));
         // The client learns of it, and resets the connection.
         let begin = Instant::now();
         assert!(!echoes(&open) && begin.elapsed() < Duration::from_secs(15), "not only a timeout");
@@ -282,7 +282,7 @@ fn a_client_that_drains_listens_no_more() {
     }
     assert!(echoes(&open));
     drop(open);
-    assert_eq!(forward.0.wait().unwrap().code(), Some(143));
+    assert_eq!(end(&mut forward.0).code(), Some(143));
 }
 
 /// The repository's folder of packaging.

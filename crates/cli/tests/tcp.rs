@@ -5,14 +5,14 @@
 #[expect(dead_code, reason = "the other tests use the rest of it")]
 mod process;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::Child;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use process::{Server, is_new_host, msctp, run, stderr};
+use process::{Errors, Server, is_new_host, msctp, run, stderr};
 
 fn echo() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -54,7 +54,7 @@ impl Drop for Forward {
 fn forward(server: SocketAddr, target: SocketAddr) -> Forward {
     let args = ["forward", &server.to_string(), "-L", &format!("0:{target}"), "--timeout", "12"];
     let mut child = msctp(&args).spawn().unwrap();
-    let (mut errors, mut at, mut lines) = (BufReader::new(child.stderr.take().unwrap()), None, Vec::new());
+    let (mut errors, mut at, mut lines) = (Errors::of(&mut child), None, Vec::new());
     loop {
         let mut line = String::new();
         assert!(errors.read_line(&mut line).unwrap() > 0, "the end: {lines:?}");
@@ -66,13 +66,13 @@ fn forward(server: SocketAddr, target: SocketAddr) -> Forward {
             lines.push(line);
         }
     }
-    thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink()));
     Forward(child, at.unwrap(), lines)
 }
 
 fn connect(at: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(at).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream.set_write_timeout(Some(Duration::from_secs(30))).unwrap();
     stream
 }
 

@@ -1,7 +1,7 @@
 //! [`run`] carries out a scenario in real time.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -27,6 +27,9 @@ pub struct Options<'a> {
     pub seed: Option<u64>,
     /// Capture what these links deliver (none: all of them) as pcapng.
     pub capture: Option<(Vec<String>, Box<dyn Write + Send>)>,
+    /// Write the associations' events as a qlog file with this title (docs/events.md). The scenario must set
+    /// `probes.trace`.
+    pub qlog: Option<(String, Box<dyn Write + Send>)>,
     /// Cancels the run when it becomes true.
     pub cancel: &'a AtomicBool,
 }
@@ -46,6 +49,9 @@ pub enum Error {
     /// The emulation failed.
     #[error(transparent)]
     Emulator(#[from] msctp_emu::Error),
+    /// The qlog could not be written.
+    #[error("cannot write the qlog: {0}")]
+    Qlog(io::Error),
     /// A host failed to execute the scenario.
     #[error("{0}")]
     Host(String),
@@ -75,6 +81,9 @@ pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<Live, Error> {
     let links = scenario.with_outside_hosts()?.scenario;
     let mut books = RealStackRun::new(scenario, options.seed)?;
     let (sctp, tcp) = (books.take_sctp(), books.take_tcp());
+    if let Some((title, out)) = options.qlog {
+        books.write_qlog(&title, out);
+    }
     let emulator = msctp_emu::Options {
         seed: options.seed,
         capture: options.capture,
@@ -139,6 +148,7 @@ pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<Live, Error> {
             books.record(at.min(end), what);
         }
     }
+    books.finish_qlog().map_err(Error::Qlog)?;
     let (summary, series) = books.finish(end, emulation.links.clone(), emulation.cbr.clone());
     Ok(Live { summary, series, emulation })
 }

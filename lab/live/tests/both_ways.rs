@@ -119,7 +119,7 @@ fn real(scenario: &Scenario) -> Option<Result<Live, Error>> {
         eprintln!("left out: {missing}");
         return None;
     }
-    Some(run(scenario, Options { seed: None, capture: None, cancel: &AtomicBool::new(false) }))
+    Some(run(scenario, Options { seed: None, capture: None, qlog: None, cancel: &AtomicBool::new(false) }))
 }
 
 #[track_caller]
@@ -167,6 +167,7 @@ fn a_cancelled_run_returns_an_error() {
     if msctp_emu::need::check().is_err() {
         return;
     }
-    let done = run(&scenario(), Options { seed: None, capture: None, cancel: &AtomicBool::new(true) });
+    let done =
+        run(&scenario(), Options { seed: None, capture: None, qlog: None, cancel: &AtomicBool::new(true) });
     assert!(matches!(done, Err(Error::Interrupted)), "{done:?}");
 }

@@ -1,10 +1,11 @@
 //! [`RealStackRun`]: a scenario whose associations, TCP connections and applications run on real stacks in
 //! the emulator's hosts. It provides the jobs of each end ([`RealStackRun::take_sctp`],
 //! [`RealStackRun::take_tcp`]) and records the reported events ([`RealStackRun::record`]). Summary and series
-//! come from the code that a run in virtual time uses.
+//! come from the code that a run in virtual time uses, and so does a qlog ([`RealStackRun::write_qlog`]).
 //!
 //! The applications are the simulator's own. May not touch clocks or sockets: the caller supplies the time.
 
+use std::io::{self, Write};
 use std::net::IpAddr;
 
 use msctp_proto::{AssociationStats, Config, OutMessage, PathAddr, PathStats, PrimaryCause, TraceEvent};
@@ -14,6 +15,7 @@ use msctp_units::{Span, Time};
 use crate::action::Act;
 use crate::app::source::Source;
 use crate::event::Target;
+use crate::event_lines::Source as TraceSource;
 use crate::line::{Handover, Last};
 use crate::scenario::{AppKind, Scenario, ScenarioError, Side, TcpSpec, When};
 use crate::series::Series;
@@ -316,9 +318,23 @@ impl RealStackRun {
         std::mem::take(&mut self.tcp)
     }
 
+    /// Starts to write the recorded traces as a qlog file with this title (docs/events.md). The scenario must
+    /// set `probes.trace`.
+    pub fn write_qlog(&mut self, title: &str, out: Box<dyn Write + Send>) {
+        self.simulation.write_qlog(title, out);
+    }
+
+    /// Ends the qlog; call after the last event.
+    ///
+    /// # Errors
+    /// The first error met in writing.
+    pub fn finish_qlog(&mut self) -> io::Result<()> {
+        self.simulation.finish_qlog()
+    }
+
     /// Records an event at `at`, which is not before the last call's.
     pub fn record(&mut self, at: Time, what: StackEvent) {
-        let Simulation { now, lines, tcp, plan, scenario, apps, .. } = &mut self.simulation;
+        let Simulation { now, lines, tcp, plan, scenario, apps, observer, .. } = &mut self.simulation;
         debug_assert!(at >= *now, "time went back");
         *now = at;
         match what {
@@ -346,6 +362,9 @@ impl RealStackRun {
                 lines[association].end_mut(side).handovers.push(handover);
             }
             StackEvent::Trace { association, side, event } => {
+                let name = &scenario.associations[association].name;
+                let source = TraceSource { number: association, association: name, side: side.word() };
+                observer.event(source, &event);
                 if let Some(trace) = &mut lines[association].end_mut(side).trace {
                     trace.add(*event, scenario.probes.chunks);
                 }

@@ -150,6 +150,44 @@ fn the_record_of_a_simulations_events_gives_its_summary() {
     assert_eq!(done(&summary), [Some(1.0), Some(1.5), Some(2.5)]);
 }
 
+/// A file of which the test keeps a copy.
+#[derive(Clone, Default)]
+struct Shared(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn recorded_traces_are_written_as_qlog() {
+    use msctp_proto::{AssociationState, TraceKind};
+    let mut books = RealStackRun::new(&scenario(), None).unwrap();
+    let file = Shared::default();
+    books.write_qlog("both ends", Box::new(file.clone()));
+    for (ms, side) in [(100, Side::Client), (150, Side::Server)] {
+        let kind = TraceKind::State { from: AssociationState::Closed, to: AssociationState::Established };
+        let event = Box::new(TraceEvent { at: at(ms), kind });
+        books.record(at(ms), StackEvent::Trace { association: 0, side, event });
+    }
+    books.finish_qlog().unwrap();
+    let text = String::from_utf8(file.0.lock().unwrap().clone()).unwrap();
+    let records: Vec<serde_json::Value> =
+        text.split('\u{1e}').skip(1).map(|record| serde_json::from_str(record).unwrap()).collect();
+    assert_eq!(records[0]["title"], "both ends");
+    let events = records[1..].iter().map(|event| (event["time"].as_f64(), event["group_id"].as_str()));
+    assert_eq!(
+        events.collect::<Vec<_>>(),
+        [(Some(100.0), Some("session/client")), (Some(150.0), Some("session/server"))]
+    );
+}
+
 fn span(seconds: Option<f64>) -> Span {
     Span::from_nanos((seconds.unwrap() * 1e9).round() as u64)
 }

@@ -21,6 +21,7 @@ pub(super) fn run(args: &Args, path: &Path) -> Result<(), Failure> {
     let source = ScenarioText::read(path).map_err(Failure::Input)?;
     let mut scenario = source.scenario(&args.set).map_err(|e| Failure::Input(e.to_string()))?;
     scenario.probes.throughput.get_or_insert(INTERVAL);
+    scenario.probes.trace |= args.qlog.is_some();
     if args.series.is_some() {
         scenario.probes.trace = true;
         scenario.probes.messages = true;
@@ -29,9 +30,12 @@ pub(super) fn run(args: &Args, path: &Path) -> Result<(), Failure> {
     warn_of_unused(&scenario);
     let outputs = Outputs::open(args, &SERIES)?;
     let interrupt = Interrupt::watch()?;
-    let mut options = Options { seed: args.seed, capture: None, cancel: interrupt.flag() };
+    let mut options = Options { seed: args.seed, capture: None, qlog: None, cancel: interrupt.flag() };
     if let Some(pcap) = &outputs.pcap {
         options.capture = Some((args.pcap_link.clone(), Box::new(pcap.writer()?)));
+    }
+    if let Some(qlog) = &outputs.qlog {
+        options.qlog = Some((path.display().to_string(), Box::new(qlog.writer()?)));
     }
     if !args.quiet {
         eprintln!("{}: {} in real time", scenario.name, scenario.duration);
@@ -41,6 +45,7 @@ pub(super) fn run(args: &Args, path: &Path) -> Result<(), Failure> {
         Error::Emulator(msctp_emu::Error::System(e)) if e.kind() == io::ErrorKind::InvalidInput => {
             Failure::Input(format!("--pcap-link: {e}"))
         }
+        Error::Qlog(e) => outputs.qlog.as_ref().map_or(Failure::Run(e.to_string()), |qlog| qlog.failure(&e)),
         Error::Emulator(e) => interrupt.failure(format!("cannot emulate the scenario: {e}")),
         e => interrupt.failure(e.to_string()),
     })?;

@@ -28,7 +28,7 @@ Examples:
   sudo msctp emulate scenarios/wifi-lte.toml --in server 'iperf3 -s' -- iperf3 -c 10.0.0.1 -R -t 25
   sudo msctp emulate scenarios/wifi-lte.toml --mptcp handover --in server 'mptcpize run iperf3 -s' -- mptcpize run iperf3 -c 10.0.0.1 -R
   sudo msctp emulate scenarios/wifi-lte.toml --set duration=3600s -- bash
-  sudo msctp emulate scenarios/handover.toml --applications
+  sudo msctp emulate scenarios/handover.toml --applications --qlog handover.sqlog
   sudo msctp emulate scenarios/wifi-lte.toml --pcap run.pcapng --in server 'nc -l -p 80' --in mobile 'nc 10.0.0.1 80'
 
 The emulation ends with COMMAND, at the scenario's end, or with Ctrl-C. Without COMMAND it ends when every --in command \
@@ -81,6 +81,11 @@ pub(crate) struct Args {
     /// Capture only this link or direction of a link (wlan, wlan/forward); repeatable [default: all links].
     #[arg(long, value_name = "LINK", requires = "pcap")]
     pcap_link: Vec<String>,
+    /// Write the events of the scenario's own associations to this file (.sqlog) as qlog, for viewers
+    /// (docs/events.md). Needs --applications.
+    #[cfg(feature = "net")]
+    #[arg(long, value_name = "FILE")]
+    qlog: Option<PathBuf>,
     /// Write the summary to this file as JSON.
     #[arg(long, value_name = "FILE")]
     summary: Option<PathBuf>,
@@ -117,6 +122,11 @@ impl From<MptcpMode> for Mptcp {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.self_test {
         return self_test::run(args.each, args.json);
+    }
+    #[cfg(feature = "net")]
+    if args.qlog.is_some() && !args.applications {
+        let why = "--qlog: only the scenario's own associations have events: want --applications in place of commands";
+        return Err(Failure::Input(why.to_owned()));
     }
     match &args.scenario {
         #[cfg(feature = "net")]

@@ -11,6 +11,8 @@ use msctp_sim::Series;
 /// Output files, opened before the emulation.
 pub(super) struct Outputs {
     pub(super) pcap: Option<Output>,
+    #[cfg(feature = "net")]
+    pub(super) qlog: Option<Output>,
     series: Option<SeriesFiles>,
     summary: Option<Output>,
 }
@@ -20,15 +22,21 @@ impl Outputs {
     pub(super) fn open(args: &Args, columns: &[Column]) -> Result<Self, Failure> {
         Ok(Self {
             pcap: Output::open_optional("--pcap", args.pcap.as_deref())?,
+            #[cfg(feature = "net")]
+            qlog: Output::open_optional("--qlog", args.qlog.as_deref())?,
             series: args.series.as_deref().map(|dir| SeriesFiles::open(dir, columns)).transpose()?,
             summary: Output::open_optional("--summary", args.summary.as_deref())?,
         })
     }
 
-    /// Writes all files and renames them into place. The capture was written already.
+    /// Writes all files and renames them into place. The capture and the qlog were written already.
     pub(super) fn write(self, series: &Series, summary: &impl Serialize) -> Result<(), Failure> {
         if let Some(pcap) = self.pcap {
             pcap.commit()?;
+        }
+        #[cfg(feature = "net")]
+        if let Some(qlog) = self.qlog {
+            qlog.commit()?;
         }
         if let Some(files) = self.series {
             files.write(series)?;

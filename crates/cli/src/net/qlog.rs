@@ -16,7 +16,7 @@ use crate::output::Output;
 /// The option of commands that can write a qlog.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct QlogArgs {
-    /// Write the associations' events to this file (.sqlog) as qlog, which qvis and other viewers draw
+    /// Write the associations' events to this file (.sqlog) as qlog, the format of qvis and other viewers
     /// (docs/events.md). The file appears when the command ends.
     #[arg(long, value_name = "FILE", help_heading = "Network options")]
     qlog: Option<PathBuf>,

@@ -29,7 +29,7 @@ pub(super) struct RealStacks<'a> {
 
 impl World for RealStacks<'_> {
     fn carry_out(&self, scenario: &Scenario, seed: u64) -> Result<(Summary, Series), String> {
-        let options = Options { seed: Some(seed), capture: None, cancel: self.cancel };
+        let options = Options { seed: Some(seed), capture: None, qlog: None, cancel: self.cancel };
         let done = msctp_live::run(scenario, options).map_err(|e| e.to_string())?;
         self.late.lock().unwrap_or_else(PoisonError::into_inner).push(done.emulation.lateness);
         Ok((done.summary, done.series))

@@ -54,8 +54,8 @@ pub(crate) struct Args {
     /// Print the claims and grades as JSON.
     #[arg(long)]
     json: bool,
-    /// Judge the claims over the whole box of what the paper leaves open instead: where do they hold, and
-    /// which parameter decides?
+    /// Judge the claims over the whole box of what the paper leaves open instead, and print where they hold
+    /// and which parameter decides.
     #[arg(long, requires = "paper", conflicts_with_all = ["seeds", "json"])]
     atlas: bool,
     /// Also run it on real stacks over emulated links, in real time, and add both to the report. For eklund

@@ -1,9 +1,15 @@
 //! The command as a process: servers that end with the test, folders, hashes by another program.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::PathBuf;
-use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The longest wait for a line or for the end of a command.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The variable with the folder of the key and the known hosts, one for each test process: servers of other
 /// processes have other keys at the same ports.
@@ -30,13 +36,77 @@ pub(crate) fn msctp(args: &[&str]) -> Command {
 }
 
 pub(crate) fn run(args: &[&str]) -> Output {
-    msctp(args).output().expect("msctp runs")
+    let mut child = msctp(args).spawn().expect("msctp runs");
+    let (out, errors) = (read(child.stdout.take()), read(child.stderr.take()));
+    let status = end(&mut child);
+    Output { status, stdout: out.join().expect("read"), stderr: errors.join().expect("read") }
+}
+
+/// Reads a pipe to its end.
+fn read(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        pipe.map(|mut pipe| pipe.read_to_end(&mut bytes).expect("a pipe"));
+        bytes
+    })
+}
+
+/// Waits for the end of a command; kills it and fails if it takes too long.
+pub(crate) fn end(child: &mut Child) -> ExitStatus {
+    let begin = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().expect("a child") {
+            return status;
+        }
+        if begin.elapsed() > PATIENCE {
+            let _ = child.kill();
+            panic!("process {} has not ended after {PATIENCE:?}", child.id());
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The lines of a command's standard error. Reads fail with [`io::ErrorKind::TimedOut`] if they take too long;
+/// the command never waits for the test to read.
+pub(crate) struct Errors(Receiver<String>);
+
+impl Errors {
+    pub(crate) fn of(child: &mut Child) -> Self {
+        let (sender, lines) = channel();
+        let mut pipe: BufReader<ChildStderr> = BufReader::new(child.stderr.take().expect("piped"));
+        thread::spawn(move || {
+            let mut line = String::new();
+            while let Ok(1..) = pipe.read_line(&mut line) {
+                // Without a reader the rest is thrown away.
+                let _ = sender.send(std::mem::take(&mut line));
+            }
+        });
+        Self(lines)
+    }
+
+    /// Appends the next line; 0 at the end, as [`BufRead::read_line`].
+    pub(crate) fn read_line(&mut self, line: &mut String) -> io::Result<usize> {
+        match self.0.recv_timeout(PATIENCE) {
+            Ok(next) => {
+                line.push_str(&next);
+                Ok(next.len())
+            }
+            Err(RecvTimeoutError::Disconnected) => Ok(0),
+            Err(RecvTimeoutError::Timeout) => Err(io::ErrorKind::TimedOut.into()),
+        }
+    }
+
+    pub(crate) fn read_to_string(&mut self, text: &mut String) -> io::Result<usize> {
+        let before = text.len();
+        while self.read_line(text)? > 0 {}
+        Ok(text.len() - before)
+    }
 }
 
 /// A server that is ended with the test.
 pub(crate) struct Server {
     pub(crate) child: Child,
-    pub(crate) errors: BufReader<ChildStderr>,
+    pub(crate) errors: Errors,
     /// Where it listens, as HOST:PORT.
     pub(crate) at: String,
 }
@@ -49,7 +119,7 @@ impl Server {
     /// Starts a server with an environment of its own.
     pub(crate) fn start_as(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).spawn().expect("msctp runs");
-        let mut errors = BufReader::new(child.stderr.take().expect("piped"));
+        let mut errors = Errors::of(&mut child);
         let mut line = String::new();
         errors.read_line(&mut line).expect("a line");
         let at = line.strip_prefix("listening at ").and_then(|rest| rest.split(',').next());
@@ -67,7 +137,7 @@ impl Server {
         let (mut out, mut errors) = (String::new(), String::new());
         self.child.stdout.take().expect("piped").read_to_string(&mut out).expect("UTF-8");
         self.errors.read_to_string(&mut errors).expect("UTF-8");
-        (self.child.wait().expect("it ends").code(), out, errors)
+        (end(&mut self.child).code(), out, errors)
     }
 }
 

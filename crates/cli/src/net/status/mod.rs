@@ -94,7 +94,8 @@ const ANSWER: Duration = Duration::from_secs(5);
 const LONGEST: u64 = 64 << 20;
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let documents = read(args.process.as_deref())?;
+    let documents: Vec<_> =
+        read(args.process.as_deref())?.into_iter().map(|(_, document)| document).collect();
     print(|out| {
         if args.prometheus {
             return out.write_all(prometheus::text(&documents).as_bytes());
@@ -114,17 +115,17 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     })
 }
 
-/// Reads the status of one process, or of all.
+/// Reads the status of one process, or of all, each with its socket.
 ///
 /// # Errors
 ///
 /// None answers.
-pub(crate) fn read(process: Option<&str>) -> Result<Vec<Document>, Failure> {
+pub(crate) fn read(process: Option<&str>) -> Result<Vec<(PathBuf, Document)>, Failure> {
     let (answers, folders) = read_each(process);
     let (mut documents, mut failures) = (Vec::new(), Vec::new());
     for (path, answer) in answers {
         match answer {
-            Ok(document) => documents.push(document),
+            Ok(document) => documents.push((path, document)),
             Err(why) => failures.push(format!("{}: {why}", path.display())),
         }
     }

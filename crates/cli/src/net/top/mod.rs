@@ -4,6 +4,7 @@ mod frame;
 mod screen;
 
 use std::io::{IsTerminal, stdout};
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -55,7 +56,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let can_draw = stdout().is_terminal() && std::io::stdin().is_terminal();
     if !can_draw || std::env::var_os("TERM").is_none_or(|term| term == "dumb") {
         return print(|out| {
-            let lines = first.iter().flat_map(|document| frame::process(document, PRINT_WIDTH));
+            let lines = first.iter().flat_map(|(_, document)| frame::process(document, PRINT_WIDTH));
             lines.map(|line| line.text).try_for_each(|line| writeln!(out, "{line}"))
         });
     }
@@ -67,8 +68,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     ended.map_or(Ok(()), |line| print(|out| writeln!(out, "{line}")))
 }
 
-/// Results of a reading.
-type Reading = Vec<Result<Document, Unread>>;
+/// Results of a reading, by socket.
+type Reading = Vec<(PathBuf, Result<Document, Unread>)>;
 
 /// Reads the processes again and again, in a thread of its own: a process that hangs does not delay keys.
 #[expect(clippy::disallowed_methods, reason = "real processes in real time")]
@@ -78,8 +79,7 @@ fn start_reader(args: &Args) -> Receiver<Reading> {
     std::thread::spawn(move || {
         loop {
             let begin = Instant::now();
-            let reading = status::read_each(process.as_deref()).0;
-            if sender.send(reading.into_iter().map(|(_, document)| document).collect()).is_err() {
+            if sender.send(status::read_each(process.as_deref()).0).is_err() {
                 return;
             }
             std::thread::sleep(interval.saturating_sub(begin.elapsed()));
@@ -93,12 +93,20 @@ struct Top {
     /// The command names one process: there is no list.
     is_single: bool,
     view: View,
+    /// The socket of each of the view's documents.
+    sockets: Vec<PathBuf>,
+    /// The processes that ended, until the next key.
+    ended: Vec<String>,
+    /// The sockets that gave no answer in the last reading, with the cause.
+    unanswered: Vec<String>,
 }
 
 impl Top {
-    fn new(is_single: bool, documents: Vec<Document>) -> Self {
+    fn new(is_single: bool, documents: Vec<(PathBuf, Document)>) -> Self {
+        let (sockets, documents): (Vec<_>, Vec<_>) = documents.into_iter().unzip();
         let open = (documents.len() == 1).then(|| documents[0].pid);
-        Self { is_single, view: View { documents, open, ..View::default() } }
+        let view = View { documents, open, ..View::default() };
+        Self { is_single, view, sockets, ended: Vec::new(), unanswered: Vec::new() }
     }
 
     /// Draws until a key, a signal or the end of the processes. Returns a last line for that.
@@ -133,6 +141,9 @@ impl Top {
     }
 
     fn press(&mut self, key: Key) {
+        // Whoever presses a key has seen the note.
+        self.ended.clear();
+        self.write_note();
         let view = &mut self.view;
         let last = view.documents.len().saturating_sub(1);
         match (key, view.open) {
@@ -151,34 +162,52 @@ impl Top {
 
     /// Takes a reading. Returns a line if there is nothing left to show.
     fn update(&mut self, reading: Reading) -> Option<String> {
+        let name = |document: &Document| format!("process {} (msctp {})", document.pid, document.command);
+        let chosen = self.view.documents.get(self.view.selected).map(|document| document.pid);
+        let mut before: Vec<_> = self.sockets.drain(..).zip(self.view.documents.drain(..)).collect();
+        self.unanswered.clear();
+        for (socket, result) in reading {
+            let known = before.iter().position(|(of, _)| *of == socket);
+            let known = known.map(|place| before.remove(place).1);
+            let shown = match (result, known) {
+                (Ok(document), known) => {
+                    // Another process has taken the socket.
+                    let replaced = known.filter(|old| old.pid != document.pid);
+                    before.extend(replaced.map(|old| (socket.clone(), old)));
+                    document
+                }
+                // A process that does not answer now may do so later: its last status stays.
+                (Err(Unread::Failed(why)), Some(last)) => {
+                    self.unanswered.push(format!("{}: {why}", name(&last)));
+                    last
+                }
+                (Err(Unread::Failed(why)), None) => {
+                    self.unanswered.push(format!("{}: {why}", socket.display()));
+                    continue;
+                }
+                (Err(Unread::Ended(_)), known) => {
+                    before.extend(known.map(|last| (socket, last)));
+                    continue;
+                }
+            };
+            self.sockets.push(socket);
+            self.view.documents.push(shown);
+        }
+        if !before.is_empty() {
+            self.ended = before.iter().map(|(_, last)| format!("{} has ended", name(last))).collect();
+        }
+        self.write_note();
         let view = &mut self.view;
-        let (mut found, mut failed) = (Vec::new(), Vec::new());
-        for result in reading {
-            match result {
-                Ok(document) => found.push(document),
-                Err(Unread::Failed(why)) => failed.push(why),
-                Err(Unread::Ended(_)) => {}
-            }
+        if before.iter().any(|(_, last)| view.open == Some(last.pid)) {
+            view.open = view.documents.first().map(|new| new.pid).filter(|_| self.is_single);
         }
-        if found.is_empty() && !failed.is_empty() {
-            // A process that does not answer now may do so later: its last status stays.
-            view.note = failed.join("; ");
-            return None;
-        }
-        let gone: Vec<_> =
-            view.documents.iter().filter(|old| !found.iter().any(|new| new.pid == old.pid)).collect();
-        let line = |old: &&Document| format!("process {} (msctp {}) has ended", old.pid, old.command);
-        let lines: Vec<_> = gone.iter().map(line).collect();
-        let chosen = view.documents.get(view.selected).map(|document| document.pid);
-        if gone.iter().any(|old| view.open == Some(old.pid)) {
-            view.open = None;
-        }
-        if !lines.is_empty() || !failed.is_empty() {
-            view.note = [lines.clone(), failed].concat().join("; ");
-        }
-        view.selected = found.iter().position(|document| Some(document.pid) == chosen).unwrap_or(0);
-        view.documents = found;
-        view.documents.is_empty().then(|| lines.join("\n"))
+        view.selected = view.documents.iter().position(|new| Some(new.pid) == chosen).unwrap_or(0);
+        view.documents.is_empty().then(|| self.ended.join("\n"))
+    }
+
+    fn write_note(&mut self) {
+        let parts: Vec<&str> = self.ended.iter().chain(&self.unanswered).map(String::as_str).collect();
+        self.view.note = parts.join("; ");
     }
 }
 
@@ -187,29 +216,78 @@ mod tests {
     use super::*;
     use crate::net::top::frame::tests::document;
 
+    /// A process and its socket.
+    fn known(pid: u32) -> (PathBuf, Document) {
+        (PathBuf::from(format!("serve-{pid}.sock")), document(pid))
+    }
+
+    fn answers(pid: u32) -> (PathBuf, Result<Document, Unread>) {
+        let (socket, document) = known(pid);
+        (socket, Ok(document))
+    }
+
+    fn hangs(pid: u32) -> (PathBuf, Result<Document, Unread>) {
+        (known(pid).0, Err(Unread::Failed("no answer for 5 s".to_owned())))
+    }
+
+    fn pids(top: &Top) -> Vec<u32> {
+        top.view.documents.iter().map(|document| document.pid).collect()
+    }
+
     #[test]
-    fn a_process_that_ends_goes_from_the_list_with_a_note() {
-        let mut top = Top::new(false, vec![document(1), document(2)]);
+    fn a_process_that_ends_goes_from_the_list_with_a_note_until_a_key() {
+        let mut top = Top::new(false, vec![known(1), known(2)]);
         assert_eq!(top.view.open, None, "several processes begin with a list");
         top.press(Key::Down);
         top.press(Key::Enter);
         assert_eq!(top.view.open, Some(2));
-        assert_eq!(top.update(vec![Ok(document(1)), Err(Unread::Failed("2: no answer".to_owned()))]), None);
-        assert_eq!(top.update(vec![Ok(document(1))]), None);
+        let killed = (known(2).0, Err(Unread::Ended("the process was killed".to_owned())));
+        assert_eq!(top.update(vec![answers(1), killed]), None);
         assert_eq!((top.view.open, top.view.selected), (None, 0));
-        assert!(top.view.frame((60, 10)).iter().all(|line| !line.text.contains("  2  serve")));
+        assert_eq!(pids(&top), [1]);
+        assert_eq!(top.update(vec![answers(1)]), None);
+        assert_eq!(top.view.note, "process 2 (msctp serve) has ended");
+        top.press(Key::Down);
+        assert_eq!(top.view.note, "");
         assert_eq!(top.update(vec![]).as_deref(), Some("process 1 (msctp serve) has ended"));
     }
 
     #[test]
-    fn a_process_that_hangs_keeps_its_last_status() {
-        let mut top = Top::new(true, vec![document(1)]);
-        assert_eq!(top.update(vec![Err(Unread::Failed("no answer for 5 s".to_owned()))]), None);
-        let frame = top.view.frame((80, 20));
-        assert!(frame.iter().any(|line| line.text.contains("no answer for 5 s")));
-        assert!(frame.iter().any(|line| line.text.contains("process 1")));
-        top.press(Key::Back);
-        assert_eq!(top.view.open, Some(1), "there is no list");
+    fn a_process_that_hangs_keeps_its_last_status_until_it_answers() {
+        for is_single in [true, false] {
+            let mut top = Top::new(is_single, vec![known(1)]);
+            assert_eq!(top.update(vec![hangs(1)]), None);
+            let frame = top.view.frame((80, 20));
+            assert!(frame.iter().any(|line| line.text == "process 1 (msctp serve): no answer for 5 s"));
+            assert!(frame.iter().any(|line| line.text.contains("msctp serve, process 1, up")));
+            assert_eq!(top.update(vec![answers(1)]), None);
+            assert_eq!(top.view.note, "");
+            top.press(Key::Back);
+            assert_eq!(top.view.open.is_some(), is_single, "one process alone has no list");
+        }
+    }
+
+    #[test]
+    fn a_process_that_hangs_beside_others_has_not_ended() {
+        let mut top = Top::new(false, vec![known(1), known(2), known(3)]);
+        top.press(Key::Down);
+        top.press(Key::Enter);
+        let stranger = (PathBuf::from("other.sock"), Err(Unread::Failed("not a status".to_owned())));
+        assert_eq!(top.update(vec![answers(1), hangs(2), answers(3), stranger]), None);
+        assert_eq!((top.view.open, top.view.selected), (Some(2), 1));
+        assert_eq!(pids(&top), [1, 2, 3]);
+        assert_eq!(top.view.note, "process 2 (msctp serve): no answer for 5 s; other.sock: not a status");
+        assert_eq!(top.update(vec![answers(1), answers(2)]), None);
+        assert_eq!(top.view.note, "process 3 (msctp serve) has ended");
+        assert_eq!(pids(&top), [1, 2]);
+    }
+
+    #[test]
+    fn another_process_at_the_same_socket_replaces_the_one_that_ended() {
+        let mut top = Top::new(true, vec![known(1)]);
+        assert_eq!(top.update(vec![(known(1).0, Ok(document(2)))]), None);
+        assert_eq!((pids(&top), top.view.open), (vec![2], Some(2)));
+        assert_eq!(top.view.note, "process 1 (msctp serve) has ended");
     }
 
     #[test]
