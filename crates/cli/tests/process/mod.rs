@@ -67,8 +67,8 @@ pub(crate) fn end(child: &mut Child) -> ExitStatus {
     }
 }
 
-/// The lines of a command's standard error. Reads fail with [`io::ErrorKind::TimedOut`] if they take too long;
-/// the command never waits for the test to read.
+/// The lines of a command's standard error. Reads fail with [`io::ErrorKind::TimedOut`] if they take too
+/// long; the command never waits for the test to read.
 pub(crate) struct Errors(Receiver<String>);
 
 impl Errors {
