@@ -73,7 +73,7 @@ async function runAll({ restart }) {
       byId("error").hidden = true;
       runs = [...results];
       shown = Math.min(shown, runs.length - 1);
-      if (first) time = Math.max(0, (runs[0].switches[0] ?? 0) - LEAD);
+      if (first) time = experiment.story.from ?? Math.max(0, (runs[0].switches[0] ?? 0) - LEAD);
       showRuns();
       if (first) setPlaying(!stillness.matches);
     }
@@ -95,38 +95,72 @@ function showError(error) {
 
 async function runOne(policy) {
   const { story } = experiment;
+  const variant = variantOf(story, policy);
   const edited = await ask({ call: "edit", text: scenarioText(story.file), values: valuesOf(experiment, policy) });
   const answer = await ask({ call: "run", text: edited.done, file: "scenario.toml", files: filesOf(experiment) });
-  return { policy, text: edited.done, traces: [...experiment.traces.values()], ms: answer.ms, ...curvesOf(answer.done, story) };
+  const traces = [...experiment.traces.values()];
+  return { policy: variant.label, text: edited.done, traces, ms: answer.ms, ...curvesOf(answer.done, story, variant) };
+}
+
+// The mobile's stays in the cells of Mobile IP agents: when they begin, and with which agent.
+const staysOf = (summary) => (summary.mobile_ip?.mobiles[0].handovers ?? []).map(({ at, to }) => ({ at, agent: to }));
+
+// The part of a path's journeys that departed while `present` is true.
+function during(path, present) {
+  const some = { ...path, sent: [], took: [], kinds: "" };
+  let [at, before] = [0, 0];
+  path.sent.forEach((since, i) => {
+    at += since;
+    if (!present(at / 1e6)) return;
+    some.sent.push(at - before);
+    some.took.push(path.took[i]);
+    some.kinds += path.kinds[i];
+    before = at;
+  });
+  return some;
 }
 
 // What the page shows of a run.
-function curvesOf({ interval, summary, delivery, traces, queues, journeys }, story) {
-  const sender = traces.find(({ side }) => side === story.sender);
-  const received = delivery.find(({ side }) => side !== story.sender);
-  const switches = sender.marks.filter(({ event }) => event === "primary");
+function curvesOf({ interval, summary, delivery, traces, queues, journeys, messages }, story, variant) {
+  const flow = variant.flow ?? story.flow ?? summary.associations[0].name;
+  const sender = traces.find(({ association, side }) => association === flow && side === story.sender);
+  const received = delivery.find(({ association, side }) => association === flow && side !== story.sender);
   const every = Math.max(1, Math.round(BIN / interval));
   const times = merged(received.bytes, every, () => 0).map((_, i) => i * every * interval);
   const rates = (bytes) => merged(bytes, every, (few) => sum(few) * 8 / (few.length * interval) / 1e6);
+  const sampled = (values, merge, scale = 1) =>
+    merged(values, every, merge).slice(0, times.length).map((value) => (value === null ? null : value * scale));
+  const stays = staysOf(summary);
+  const primaries = sender.marks.filter(({ event }) => event === "primary");
+  const switches = story.networks[0].agent ? stays : primaries;
   const networks = story.networks.map((network, number) => {
-    const paths = received.paths.filter(({ local }) => local === network.address);
-    const bytes = received.bytes.map((_, i) => sum(paths.map((path) => path.bytes[i] ?? 0)));
-    const sent = sender.paths.filter(({ remote }) => remote === network.address);
-    const samples = (name) => received.bytes.map((_, i) => largest(sent.map((path) => path[name][i])));
-    const downlink = summary.links.filter(({ name }) => name.split("/")[0] === network.link)
+    const own = ({ local, remote }) => network.agent !== undefined || [local, remote].includes(network.address);
+    // Is this where the sender sends? Before the first switch it sends over the first network.
+    const primaryAt = (at) => {
+      const latest = switches.filter((mark) => mark.at <= at).pop();
+      if (latest === undefined) return number === 0 && (network.agent !== undefined || sender.paths.some(own));
+      return network.agent ? latest.agent === network.agent : own(latest);
+    };
+    // A flow has the same addresses in every agent's cell: it is shown in the cell where the mobile is.
+    const present = network.agent ? primaryAt : () => true;
+    const masked = (values, absent) => values.map((value, i) => (present(i * interval) ? value : absent));
+    const bytes = masked(received.bytes.map((_, i) => sum(received.paths.filter(own).map((path) => path.bytes[i] ?? 0))), 0);
+    const sent = sender.paths.filter(own);
+    const samples = (name) => masked(received.bytes.map((_, i) => largest(sent.map((path) => path[name][i]))), null);
+    const direction = summary.links.filter(({ name }) => name.split("/")[0] === (network.queue ?? network.link))
       .reduce((a, b) => (b.delivered_bytes > a.delivered_bytes ? b : a)).name;
-    const queue = queues.find(({ direction }) => direction === downlink).packets;
+    const packets = queues.find((queue) => queue.direction === direction).packets;
+    // Networks may have a queue in common: each shows it while data is sent over it.
+    const queue = network.queue ? packets.map((length, i) => (primaryAt(i * interval) ? length : null)) : packets;
     const rate = rates(bytes);
     return {
-      name: network.name, bytes, queue, rate,
-      ways: journeys.filter(({ local, remote }) => [local, remote].includes(network.address))
-        .map((path) => waysOf(path, path.side === story.sender ? "phone" : "server")),
-      cwnd: merged(samples("cwnd"), every, (few) => last(few)).map((cwnd) => cwnd === null ? null : cwnd / 1000),
-      rtt: merged(samples("rtt"), every, largest).map((rtt) => rtt === null ? null : rtt * 1000),
-      queued: merged(queue, every, largest).slice(0, times.length),
+      name: network.name, bytes, queue, rate, primaryAt,
+      ways: journeys.filter((path) => path.association === flow && own(path))
+        .map((path) => waysOf(during(path, present), path.side === "server" ? "phone" : "server")),
+      cwnd: sampled(samples("cwnd"), last, 1e-3),
+      rtt: sampled(samples("rtt"), largest, 1e3),
+      queued: sampled(queue, largest),
       rateAt: (at) => 1e6 * rate[Math.min(Math.floor(at / (every * interval)), rate.length - 1)],
-      primaryAt: (at) => (switches.filter((mark) => mark.at <= at).pop()?.to ?? story.networks[0].address) ===
-        story.networks[number].address,
     };
   });
   let silence = 0;
@@ -134,18 +168,40 @@ function curvesOf({ interval, summary, delivery, traces, queues, journeys }, sto
   const total = rates(received.bytes);
   // Not the fastest moment: data that waited for a retransmission is delivered at once.
   const usual = [...total].sort((a, b) => a - b)[Math.floor(total.length * 0.95)];
+  const { to_client, to_server } = [...summary.associations, ...(summary.tcp ?? [])].find(({ name }) => name === flow);
   return {
     interval, times, networks, total, duration: summary.duration,
+    sender: story.sender,
+    tcp: !summary.associations.some(({ name }) => name === flow),
     hash: summary.trace_hash,
     // About 80 dots a second.
     dot: Math.max(1, usual * 1e6 / 8 / 80),
-    gap: merged(gaps, every, largest).map((gap) => gap * 1000),
+    gap: sampled(gaps, largest, 1e3),
+    cwnd: times.map((at, i) => (networks.find(({ primaryAt }) => primaryAt(at)) ?? networks[0]).cwnd[i] ?? null),
+    delay: delaysOf(messages.find(({ app }) => app === story.video), times),
     switches: switches.map(({ at }) => at),
-    flow: summary.associations[0][story.sender === "server" ? "to_client" : "to_server"],
+    flow: story.sender === "server" ? to_client : to_server,
   };
 }
 
+// The longest delay in ms of the messages that were generated in each interval and delivered.
+function delaysOf(messages, times) {
+  const delays = times.map(() => null);
+  messages?.generated.forEach((at, i) => {
+    const bin = Math.min(times.length - 1, Math.floor(at / times[1]));
+    if (messages.took[i] !== null) delays[bin] = Math.max(delays[bin] ?? 0, messages.took[i] * 1000);
+  });
+  return delays;
+}
+
 // Showing ------------------------------------------------------------------------------------------------------------
+
+const COMPARED = {
+  total: { title: "Data delivered in each run", unit: "Mbps" },
+  gap: { title: "Time since the last delivery in each run", unit: "ms" },
+  cwnd: { title: "Congestion window in each run", unit: "kB" },
+  delay: { title: "Delay of the messages in each run", unit: "ms" },
+};
 
 function showRuns() {
   const run = runs[shown];
@@ -156,19 +212,22 @@ function showRuns() {
   const common = { times: run.times, marks: run.switches, height: innerWidth < 600 ? 150 : 170 };
   const perNetwork = (of, more = {}) => run.networks.map((network, i) => (
     { label: network.name, values: network[of], colour: `--network-${i + 1}`, dash: DASHES[i], ...more }));
+  const receiver = run.sender === "server" ? "phone" : "server";
   const list = [
-    { title: "Data delivered to the phone", unit: "Mbps", curves: perNetwork("rate", { fill: true }) },
+    { title: `Data delivered to the ${receiver}`, unit: "Mbps", curves: perNetwork("rate", { fill: true }) },
     { title: "Congestion window", unit: "kB", curves: perNetwork("cwnd") },
     { title: "Round-trip time", unit: "ms", curves: perNetwork("rtt", { spanGaps: true }) },
-    { title: "Queue towards the phone", unit: "packets", curves: perNetwork("queued") },
+    { title: `Queue towards the ${receiver}`, unit: "packets", curves: perNetwork("queued") },
     { title: "Time since the last delivery", unit: "ms", curves: [{ label: run.policy, values: run.gap, colour: `--policy-${shown + 1}`, dash: [] }] },
   ];
-  if (runs.length > 1) {
-    list.splice(1, 0, {
-      title: "The same with each policy", unit: "Mbps",
-      curves: runs.map((other, i) => ({ label: other.policy, values: other.total, colour: `--policy-${i + 1}`, dash: DASHES[i] })),
-    });
-  }
+  // The curves that are drawn for all runs follow the first chart; what one run can show alone is not drawn twice.
+  const { story } = experiment;
+  const compared = (story.compare ?? ["total"]).filter((curve) => runs.length > 1 || curve === "delay");
+  list.splice(1, 0, ...compared.map((curve) => ({
+    ...COMPARED[curve],
+    curves: runs.map((other, i) => ({ label: other.policy, values: other[curve], colour: `--policy-${i + 1}`, dash: DASHES[i], spanGaps: true })),
+  })));
+  if (compared.includes("gap")) list.pop();
   charts = list.map((chart) => new Chart(parent, { ...common, ...chart }));
   for (const chart of charts) chart.resize(); // the first was measured before the others took their columns
   byId("scrub").max = run.duration;
@@ -238,7 +297,8 @@ function seek(to) {
   for (const chart of charts) chart.seek(to);
   const active = run.networks.find((network) => network.primaryAt(to));
   const total = sum(run.networks.map((network) => network.rateAt(to)));
-  byId("now").textContent = `${run.policy}: the server sends over ${active?.name ?? "no network"}; ${showRate(total)} are delivered.`;
+  byId("now").textContent = `${run.policy}: the ${run.sender === "server" ? "server" : "phone"} sends over ` +
+    `${active?.name ?? "no network"}; ${showRate(total)} are delivered.`;
 }
 
 // Playing ------------------------------------------------------------------------------------------------------------
@@ -267,16 +327,17 @@ function setPlaying(on) {
 // Controls -----------------------------------------------------------------------------------------------------------
 
 function showStories() {
-  byId("stories").replaceChildren(make("legend", { textContent: "Story" }), ...STORIES.map((story) => {
-    const choose = make("input", { type: "radio", name: "story", id: `story-${story.id}`, checked: story === experiment.story });
-    choose.onchange = () => {
-      experiment = freshExperiment(story);
-      shown = 0;
-      showExperiment();
-      runAll({ restart: true });
-    };
-    return make("span", { className: "choice" }, choose, make("label", { htmlFor: choose.id, textContent: story.title }));
-  }));
+  for (const [id, paper, legend] of [["stories", false, "Story"], ["papers", true, "A paper's figure"]]) {
+    byId(id).replaceChildren(make("legend", { textContent: legend }), make("div", { className: "row" },
+      ...STORIES.filter((story) => Boolean(story.paper) === paper).map((story) => {
+        const choose = make("input", { type: "radio", name: "story", id: `story-${story.id}`, checked: story === experiment.story });
+        choose.onchange = () => {
+          experiment = freshExperiment(story);
+          start(false);
+        };
+        return make("span", { className: "choice" }, choose, make("label", { htmlFor: choose.id, textContent: story.title }));
+      })));
+  }
 }
 
 let controls = 0;
@@ -284,6 +345,9 @@ async function showExperiment() {
   const mine = ++controls;
   const { story } = experiment;
   byId("about").textContent = story.about;
+  const word = story.word ?? "policy";
+  byId("results").textContent = `Each ${word} with the same seed`;
+  byId("word").textContent = word;
   map.show(experiment);
   byId("seed").value = experiment.seed;
   showPolicies();
@@ -377,8 +441,8 @@ function runSoon() {
 }
 
 function showPolicies() {
-  byId("policies").replaceChildren(make("legend", { textContent: `Policies, up to ${MOST_POLICIES}` }),
-    ...policiesOf(experiment.story).map(([name, about]) => {
+  byId("policies").replaceChildren(make("legend", { textContent: `Side by side, up to ${MOST_POLICIES}` }),
+    ...variantsOf(experiment.story).map(({ id: name, label, about }) => {
       const choose = make("input", { type: "checkbox", id: `policy-${name}`, checked: experiment.policies.includes(name) });
       choose.onchange = () => {
         const others = experiment.policies.filter((policy) => policy !== name);
@@ -391,7 +455,7 @@ function showPolicies() {
         runAll({ restart: false });
       };
       return make("div", { className: "policy" }, choose,
-        make("label", { htmlFor: choose.id }, make("b", { textContent: name }), ` ${about}`));
+        make("label", { htmlFor: choose.id }, make("b", { textContent: label }), ` ${about}`));
     }));
 }
 
@@ -403,7 +467,7 @@ byId("scrub").oninput = () => {
 };
 byId("speed").onchange = () => {
   byId("scrub").step = Math.max(0.0005, Number(byId("speed").value) / 20);
-  if (runs.length > 0) seek(time);
+  if (runs.length > 0) seek(Math.min(time, runs[shown].duration));
 };
 byId("seed").onchange = () => {
   const seed = Number(byId("seed").value);
@@ -433,8 +497,12 @@ addEventListener("resize", () => {
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => runs.length > 0 && showRuns());
 
-function start() {
-  showStories();
+// Shows and runs a new experiment. The stories' own controls stay if one of them started it: it keeps the focus.
+function start(withStories = true) {
+  shown = 0;
+  if (withStories) showStories();
+  byId("speed").value = experiment.story.speed ?? "1";
+  byId("scrub").step = Math.max(0.0005, Number(byId("speed").value) / 20);
   runAll({ restart: true });
   showExperiment().catch(() => {}); // runAll shows the fault
 }

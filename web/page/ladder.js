@@ -5,9 +5,9 @@
 
 // Shapes in a square of side 2 around the origin: told apart without colour.
 const KINDS = [
-  { letters: "d", name: "DATA", colour: null, shape: "M-.8-.8H.8V.8H-.8Z" },
-  { letters: "r", name: "DATA, retransmitted", colour: null, shape: "M-1-1H1V1H-1ZM-.5-.5V.5H.5V-.5Z" },
-  { letters: "s", name: "SACK", colour: "--chunk-sack", shape: "M-.8 0A.8.8 0 1 0 .8 0A.8.8 0 1 0-.8 0Z" },
+  { letters: "d", name: "DATA", tcp: "segment", colour: null, shape: "M-.8-.8H.8V.8H-.8Z" },
+  { letters: "r", name: "DATA, retransmitted", tcp: "segment, retransmitted", colour: null, shape: "M-1-1H1V1H-1ZM-.5-.5V.5H.5V-.5Z" },
+  { letters: "s", name: "SACK", tcp: "ACK", colour: "--chunk-sack", shape: "M-.8 0A.8.8 0 1 0 .8 0A.8.8 0 1 0-.8 0Z" },
   { letters: "a", name: "ASCONF", colour: "--chunk-asconf", shape: "M0-1.3L1.3 0L0 1.3L-1.3 0Z" },
   { letters: "h", name: "HEARTBEAT", colour: "--chunk-heartbeat", shape: "M0-1.2L1.2 .9H-1.2Z" },
   { letters: "o", name: "other", colour: "--soft", shape: "M-1.1-.4H1.1V.4H-1.1Z" },
@@ -48,19 +48,26 @@ class Ladder {
     this.drawn = [];
     const all = [...KINDS, LOST];
     for (const kind of all) kind.path = new Path2D(kind.shape);
-    legend.replaceChildren(...all.map(({ name, colour, shape }) => {
+    this.labels = [];
+    legend.replaceChildren(...all.map(({ name, tcp, colour, shape }) => {
       const item = document.createElement("li");
       item.innerHTML = `<svg viewBox="-1.5 -1.5 3 3" width="14" height="14" aria-hidden="true"><path fill-rule="evenodd"/></svg> `;
       item.querySelector("path").setAttribute("d", shape);
       item.querySelector("path").style.fill = `var(${colour ?? "--text"})`;
-      item.append(name);
+      const label = document.createTextNode(name);
+      this.labels.push({ item, label, name, tcp, always: shape === LOST.shape });
+      item.append(label);
       return item;
     }));
   }
 
-  // `run`: {networks: [{name, ways}]}
+  // `run`: {tcp, networks: [{name, ways}]}
   show(run) {
     this.run = run;
+    for (const { item, label, name, tcp, always } of this.labels) {
+      item.hidden = run.tcp && !tcp && !always;
+      label.data = run.tcp && tcp ? tcp : name;
+    }
   }
 
   draw(time, speed) {
@@ -81,13 +88,14 @@ class Ladder {
       const shares = new Map(); // by kind: how many chunks one that is drawn stands for
       for (const list of network.ways.flatMap(({ lists }) => lists)) {
         const share = this.list(context, list, i, area);
-        shares.set(list.kind.name, Math.max(share, shares.get(list.kind.name) ?? 1));
+        const name = run.tcp && list.kind.tcp ? list.kind.tcp : list.kind.name;
+        shares.set(name, Math.max(share, shares.get(name) ?? 1));
       }
       const under = sum(network.ways.map(({ departures, arrivals }) => firstAtLeast(departures, time) - firstAtLeast(arrivals, time)));
       const sampled = [...shares].filter(([, share]) => share > 1).map(([name, share]) => `1 of ${share} ${name}`);
       return `${network.name}: ${under} under way${sampled.length > 0 ? ` (drawn: ${sampled.join(", ")})` : ""}`;
     });
-    this.note.textContent = `Chunks of the last ${history < 1 ? `${Math.round(history * 1000)} ms` : "second"}. ${notes.join("; ")}.`;
+    this.note.textContent = `${run.tcp ? "Segments" : "Chunks"} of the last ${history < 1 ? `${Math.round(history * 1000)} ms` : "second"}. ${notes.join("; ")}.`;
   }
 
   frame(context, network, i, { left, right, top, bottom, history }) {

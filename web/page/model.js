@@ -40,9 +40,10 @@ const SCALES = {
   },
 };
 
-// A link's trace takes the place of its rate and losses.
+// The sliders of a network. A link's trace takes the place of its rate and losses.
+const slidersOf = ({ sliders }) => sliders ?? Object.keys(SCALES);
 const scalesOf = (experiment, network) =>
-  Object.keys(SCALES).filter((scale) => !experiment.traces.has(network.link) || !["rate", "loss"].includes(scale));
+  slidersOf(network).filter((scale) => !experiment.traces.has(network.link) || !["rate", "loss"].includes(scale));
 
 const backgroundOf = (network) => `app.background-${network.link}`;
 
@@ -55,11 +56,16 @@ function keysOf(network, scale) {
 
 const storyOf = (id) => STORIES.find((story) => story.id === id);
 
-// The policies that a story's scenario can run.
-const policiesOf = ({ choices }) => POLICIES.filter(([name]) => choices === undefined || choices.includes(name));
+// What a story offers side by side: its variants, or the handover policies that its scenario can run.
+const variantsOf = ({ variants, choices, policy }) => variants ?? POLICIES
+  .filter(([name]) => choices === undefined || choices.includes(name))
+  .map(([name, about]) => ({ id: name, label: name, about, values: [[policy, `"${name}"`]] }));
+const variantOf = (story, id) => variantsOf(story).find((variant) => variant.id === id);
+
+const seedOf = (story) => story.seed ?? 1;
 
 function freshExperiment(story) {
-  return { story, seed: 1, policies: [...story.policies], edits: new Map(), traces: new Map(), walk: story.map?.walk };
+  return { story, seed: seedOf(story), policies: [...story.policies], edits: new Map(), traces: new Map(), walk: story.map?.walk };
 }
 
 // A trace: the name of the file beside the scenario, its text and the column that the link follows, if it has columns.
@@ -158,15 +164,15 @@ function walkFromHash({ area }, part) {
 function experimentFromHash(hash) {
   const parts = new URLSearchParams(hash.replace(/^#/, ""));
   const experiment = freshExperiment(storyOf(parts.get("story")) ?? STORIES[0]);
-  const seed = Number(parts.get("seed") ?? 1);
+  const seed = Number(parts.get("seed") ?? experiment.seed);
   if (Number.isSafeInteger(seed) && seed >= 0) experiment.seed = seed;
-  const known = policiesOf(experiment.story).map(([name]) => name);
+  const known = variantsOf(experiment.story).map(({ id }) => id);
   const policies = (parts.get("policies") ?? "").split(",").filter((name) => known.includes(name));
   if (policies.length > 0) experiment.policies = [...new Set(policies)].slice(0, MOST_POLICIES);
   const allowed = experiment.story.networks.flatMap((network) =>
-    Object.keys(SCALES).flatMap((scale) => keysOf(network, scale)));
+    slidersOf(network).flatMap((scale) => keysOf(network, scale)));
   for (const [key, value] of parts) if (allowed.includes(key)) experiment.edits.set(key, value);
-  for (const { link } of experiment.story.networks) {
+  for (const { link } of experiment.story.networks.filter(({ trace }) => trace !== false)) {
     const trace = traceFromHash(link, parts.get(`trace.${link}`));
     if (trace) experiment.traces.set(link, trace);
   }
@@ -187,8 +193,9 @@ function hashOf(experiment) {
   return `#${parts}`;
 }
 
-// The values to set in the story's scenario for a policy; without one those of the networks alone. Null removes a value.
-function valuesOf(experiment, policy) {
+// The values to set in the story's scenario for a policy or variant; without one those of the networks alone. Null removes a
+// value.
+function valuesOf(experiment, id) {
   const { story, edits, traces } = experiment;
   const values = [...story.values];
   for (const network of story.networks) {
@@ -203,8 +210,7 @@ function valuesOf(experiment, policy) {
   }
   if (experiment.walk !== story.map?.walk) values.push(...valuesOfWalk(story.map, experiment.walk));
   if (experiment.seed !== 1) values.push(["seed", String(experiment.seed)]);
-  if (policy) values.push([story.policy, `"${policy}"`]);
-  return values;
+  return id ? [...values, ...variantOf(story, id).values] : values;
 }
 
 // The files that the scenario names, by their names.

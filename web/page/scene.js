@@ -37,14 +37,14 @@ class Scene {
     context.clearRect(0, 0, width, height);
     const narrow = width < 520;
     const [from, to] = [narrow ? 62 : 96, width - (narrow ? 50 : 84)];
-    const rows = [height * 0.3, height * 0.74];
+    const rows = run.networks.length === 1 ? [height * 0.52] : [height * 0.3, height * 0.74];
     const active = run.networks.findIndex((network) => network.primaryAt(time));
     this.bar = narrow ? 40 : 60;
     this.side += ((active === 1 ? 1 : 0) - this.side) * 0.25;
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) this.side = active === 1 ? 1 : 0;
     run.networks.forEach((network, i) => this.network(context, network, i, time, from, to, rows[i], active === i));
     this.server(context, from, height / 2, rows);
-    this.phone(context, to + (narrow ? 24 : 40), rows[0] + (rows[1] - rows[0]) * this.side);
+    this.phone(context, to + (narrow ? 24 : 40), rows[0] + (rows.at(-1) - rows[0]) * this.side);
   }
 
   network(context, network, i, time, from, to, y, active) {
@@ -59,7 +59,8 @@ class Scene {
     context.fillStyle = colour;
     const begin = firstAtLeast(network.dots, time);
     for (let k = begin; k < network.dots.length && network.dots[k] < time + TRAVEL; k++) {
-      const x = to - (network.dots[k] - time) / TRAVEL * (to - from);
+      const left = (network.dots[k] - time) / TRAVEL; // the share of its way that is before it
+      const x = this.run.sender === "server" ? to - left * (to - from) : from + left * (to - from);
       context.beginPath();
       context.arc(x, y + ((k * 7) % 13 - 6), 3, 0, 2 * Math.PI);
       context.fill();

@@ -1,7 +1,18 @@
 "use strict";
 
-// The stories: a scenario of the repository each, the values that the story changes in it, and what the page's controls
-// set. `policy` is the key of the sender's handover policy; a slider sets every key of its list.
+// The stories. Each runs a scenario of the repository as it is, with the story's `values` set in it.
+//
+// file        the scenario
+// policy      the key of the sender's handover policy, which the page offers; `choices` limits the policies
+// variants    instead of `policy`: what the page offers side by side, each with the values that it sets
+// policies    the names of the policies or variants that run first
+// flow        the association or TCP connection that is shown, of the story or of a variant; the first association
+// sender      the flow's end that sends: `server`, or the phone as `client`
+// networks    the links that are shown. A network has the flow's paths of an address, or is the cell of a Mobile IP agent.
+//             `sliders` limits its controls, a slider for losses sets every key of `loss`, `queue` names the link whose queue
+//             is shown while data is sent over the network
+// from, speed the time at which the page starts to play instead of a second before the switch, and its speed
+// compare     the curves that are drawn for all runs: `total`, `gap`, `cwnd`, `delay` (of the messages of `video`)
 const STORIES = [
   {
     id: "walk",
@@ -67,20 +78,28 @@ const STORIES = [
     ],
   },
   {
-    id: "kim-koh",
-    title: "Kim and Koh: a measured window",
-    about: "From WLAN to 3G at 30 s, without background traffic, as in the paper's Fig. 10. Look at the seconds after the move: adaptive, " +
-      "which measured 3G before, fills it at once, while conservative starts with one packet.",
-    file: "scenarios/kim-koh/wlan-to-3g.toml",
-    values: [["app.background.start", "\"action\""]],
-    policy: "sctp.cn.handover_policy",
-    choices: ["conservative", "inherit", "adaptive"], // the scenario has options of adaptive
-    policies: ["adaptive", "conservative"],
+    id: "tcp",
+    title: "Why TCP dies",
+    about: "The same walk out of Wi-Fi. TCP knows only the phone's address on Wi-Fi: at 12 s it stops, and each of its timeouts is twice as long as " +
+      "the last. SCTP has the address on LTE too, and goes on.",
+    file: "scenarios/walk-tcp.toml",
+    values: [],
+    word: "transport",
+    variants: [
+      { id: "sctp", label: "SCTP", about: "moves to the second address at 10 s", values: [], flow: "download" },
+      {
+        id: "tcp", label: "TCP", about: "has one address (CUBIC, SACK)", flow: "download-tcp",
+        values: [["association.download.start", "\"20s\""], ["tcp.download-tcp.start", "\"0s\""], ["action.move", null]],
+      },
+    ],
+    policies: ["tcp", "sctp"],
     sender: "server",
     networks: [
-      { name: "WLAN", link: "wlan", address: "10.0.2.2", loss: ["link.wlan.loss"] },
-      { name: "3G", link: "3g", address: "10.0.1.2", loss: ["link.3g.loss"] },
+      { name: "Wi-Fi", link: "wifi", address: "10.0.1.2", loss: ["link.wifi.loss"] },
+      { name: "LTE", link: "lte", address: "10.0.2.2", loss: ["link.lte.bler"], lossName: "radio blocks lost" },
     ],
+    from: 9,
+    compare: ["total", "gap"],
   },
   {
     id: "useless",
@@ -120,6 +139,140 @@ const STORIES = [
       walk: { speed: 6, points: [[20, 20], [160, 20]] },
     },
   },
+  {
+    id: "kim-koh",
+    paper: true,
+    title: "Kim, Koh: a measured window",
+    about: "From WLAN to 3G at 30 s, without background traffic, as in the paper's Fig. 10. Look at the seconds after the move: adaptive, " +
+      "which measured 3G before, fills it at once, while conservative starts with one packet.",
+    file: "scenarios/kim-koh/wlan-to-3g.toml",
+    values: [["app.background.start", "\"action\""]],
+    policy: "sctp.cn.handover_policy",
+    choices: ["conservative", "inherit", "adaptive"], // the scenario has options of adaptive
+    policies: ["adaptive", "conservative"],
+    sender: "server",
+    networks: [
+      { name: "WLAN", link: "wlan", address: "10.0.2.2", loss: ["link.wlan.loss"] },
+      { name: "3G", link: "3g", address: "10.0.1.2", loss: ["link.3g.loss"] },
+    ],
+  },
+  {
+    id: "fu-atiquzzaman",
+    paper: true,
+    title: "Fu, Atiquzzaman: Mobile IP",
+    about: "An upload over Mobile IP: the phone walks from its home agent's cell to a foreign agent's. Each loses packets near its edge, " +
+      "several of one window. Look at the window and the timeouts at the move, at about 65 s: SCTP's SACK reports every gap, TCP's three at most, Reno's none.",
+    file: "scenarios/fu-atiquzzaman/mobile-ip.toml",
+    values: [],
+    seed: 4,
+    word: "transport",
+    variants: [
+      { id: "sctp", label: "SCTP", about: "reports every gap", values: [], flow: "sctp" },
+      {
+        id: "sack", label: "TCP SACK", about: "reports at most three blocks", flow: "sack",
+        values: [["association.sctp.start", "\"200s\""], ["tcp.sack.start", "\"0s\""]],
+      },
+      {
+        id: "reno", label: "TCP Reno", about: "reports no gap", flow: "reno",
+        values: [["association.sctp.start", "\"200s\""], ["tcp.reno.start", "\"0s\""]],
+      },
+    ],
+    policies: ["sctp", "sack", "reno"],
+    sender: "client",
+    networks: [
+      { name: "Home cell", link: "cell-ha", agent: "ha", sliders: ["rate"], trace: false },
+      { name: "Foreign cell", link: "cell-fa", agent: "fa", sliders: ["rate"], trace: false },
+    ],
+    from: 60,
+    speed: "2",
+    compare: ["total", "cwnd"],
+  },
+  {
+    id: "afif",
+    paper: true,
+    title: "Afif and others: the radio reports",
+    about: "A download over EGPRS, whose coding gets slower at 200, 400 and 600 s; at 700 s the phone changes its cell. Look at the window: with the " +
+      "chunk QoS_Measurement it follows the radio's bandwidth-delay product, without it the window grows on in a queue of many seconds.",
+    file: "scenarios/afif/deterministic.toml",
+    values: [],
+    word: "sender",
+    variants: [
+      {
+        id: "extended", label: "QoS_Measurement", about: "the phone reports its radio link",
+        values: [["sctp.server.handover_policy", "\"qos-measurement\""], ["link.cell.report_quality", "true"]],
+      },
+      { id: "standard", label: "standard SCTP", about: "knows nothing of the radio", values: [] },
+    ],
+    policies: ["extended", "standard"],
+    sender: "server",
+    networks: [
+      { name: "First SGSN", link: "gb-1", address: "10.0.0.1", queue: "cell", sliders: ["rate", "delay"], trace: false },
+      { name: "Second SGSN", link: "gb-2", address: "10.0.1.1", queue: "cell", sliders: ["rate", "delay"], trace: false },
+    ],
+    from: 590,
+    speed: "20",
+    compare: ["cwnd", "total"],
+  },
+  {
+    id: "eklund",
+    paper: true,
+    title: "Eklund and others: video",
+    about: "Live video moves at 60 s to a slower path, where a TCP flow is at work. Look at the delay of the messages after the move: " +
+      "with a first window of 3 packets they wait for seconds, with a larger one less.",
+    file: "scenarios/eklund/lc.toml",
+    // One video and one TCP flow.
+    values: [["app.video-2.start", "\"action\""], ["app.bulk-2.start", "\"action\""]],
+    word: "first window",
+    variants: [
+      ["packets-3", "3 packets", "RFC 9260 has about as much", "{ packets = 3 }"],
+      ["packets-10", "10 packets", "the paper's proposal", "{ packets = 10 }"],
+      ["packets-20", "20 packets", "the paper's proposal", "{ packets = 20 }"],
+      ["no-limit", "50 kB", "hardly a limit", "{ bytes = 50000 }"],
+    ].map(([id, label, about, window]) => ({ id, label, about, values: [["sctp.cn.policy.initial_window", window]] })),
+    policies: ["packets-3", "packets-10", "no-limit"],
+    sender: "server",
+    flow: "session-1",
+    video: "video-1",
+    networks: [
+      { name: "Old path", link: "path-1", address: "10.0.1.2", loss: ["link.path-1.loss"], sliders: ["rate", "delay", "loss", "background"] },
+      { name: "New path", link: "target", address: "10.0.2.2", loss: ["link.target.loss"], sliders: ["rate", "delay", "loss", "background"] },
+    ],
+    compare: ["delay", "total"],
+  },
+  ...[
+    {
+      id: "park-jang-wlan", name: "WLAN", radio: [],
+      about: "A download over WLAN, which loses 1 % of the packets, and not for congestion.",
+    },
+    {
+      id: "park-jang-lte", name: "LTE",
+      radio: [["link.radio.rate", "\"1Mbps\""], ["link.radio.delay", "\"200ms\""], ["link.radio.forward.loss", "0.05"]],
+      about: "A download over LTE, as the paper has it: 1 Mbps, and 5 % of the packets lost on the air.",
+    },
+  ].map(({ id, name, radio, about }) => ({
+    id,
+    paper: true,
+    title: `Park, Jang: losses on ${name}`,
+    about: `${about} Look at the window: Reno halves it for each loss; the sender that judges losses by the round-trip time before them ` +
+      "keeps it, and delivers more.",
+    file: "scenarios/park-jang/plain.toml",
+    values: [["duration", "\"60s\""], ["association.sctp-transfer.start", "\"60s\""], ["tcp.competitor.start", "\"60s\""], ...radio],
+    word: "sender",
+    variants: [
+      {
+        id: "told-apart", label: "losses told apart", about: "Park and Jang's classification, with F-RTO",
+        values: [["loss_classifier", "\"park-jang\""], ["frto", "true"], ["restart_rtt_after_spurious", "true"]]
+          .map(([key, value]) => [`tcp-profile.sender.${key}`, value]),
+      },
+      { id: "standard", label: "TCP Reno", about: "takes each loss for congestion", values: [] },
+    ],
+    policies: ["told-apart", "standard"],
+    sender: "server",
+    flow: "transfer",
+    networks: [{ name, link: "radio", address: "10.0.1.2", loss: ["link.radio.forward.loss"], trace: false }],
+    from: 20,
+    compare: ["total", "cwnd"],
+  })),
 ];
 
 // The server's address in every story, from which the background traffic comes.

@@ -1,18 +1,20 @@
-//! The chunks' journeys from one end of an association to the other: a DATA, SACK or control chunk that one
-//! end reports as sent is matched with the one that the other end reports as received.
+//! The journeys of chunks and TCP segments from one end to the other: a DATA, SACK or control chunk, a segment or
+//! an ACK that one end reports as sent is matched with the one that the other end reports as received.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
-use msctp_proto::{Direction, PathId, TraceEvent, TraceKind};
-use msctp_sim::series::TraceSeries;
+use msctp_lab_tcp::TraceKind as TcpKind;
+use msctp_proto::{Direction, PathAddr, PathId, TraceEvent, TraceKind};
+use msctp_sim::series::{TcpTraceSeries, TraceSeries};
 use msctp_units::{Span, Time};
 use msctp_wire::ChunkType;
 use serde::Serialize;
 
-/// The chunks that one end sent on one path, in the order of sending.
+/// The chunks or segments that one end sent on one path, in the order of sending.
 #[derive(Debug, Serialize)]
 pub(crate) struct Journeys {
+    /// The association or TCP connection.
     association: String,
     /// `client` or `server`: the end that sent them.
     side: &'static str,
@@ -32,6 +34,8 @@ enum Key {
     Data(u32),
     Sack { cum_tsn_ack: u32, a_rwnd: u32, gap_blocks: u16, duplicates: u16 },
     Control { chunk_type: u8, len: u16 },
+    Segment(u64),
+    Ack { ack: u64, blocks: u32 },
 }
 
 /// A chunk that one end reports.
@@ -44,12 +48,12 @@ struct Report {
 }
 
 /// Returns the kind as the page names it: `d`ata, data `r`etransmitted, `s`ack, `h`eartbeat, `a`sconf,
-/// `o`ther.
+/// `o`ther. A TCP segment is `d` or `r`, an ACK `s`.
 fn letter(key: Key, again: bool) -> char {
     match key {
-        Key::Data(_) if again => 'r',
-        Key::Data(_) => 'd',
-        Key::Sack { .. } => 's',
+        Key::Data(_) | Key::Segment(_) if again => 'r',
+        Key::Data(_) | Key::Segment(_) => 'd',
+        Key::Sack { .. } | Key::Ack { .. } => 's',
         Key::Control { chunk_type, .. } => match ChunkType(chunk_type) {
             ChunkType::HEARTBEAT | ChunkType::HEARTBEAT_ACK => 'h',
             ChunkType::ASCONF | ChunkType::ASCONF_ACK => 'a',
@@ -125,18 +129,53 @@ pub(crate) fn journeys(ends: &[&TraceSeries; 2], end: Time) -> Vec<Journeys> {
         let received = collect(to, Direction::In);
         for ((local, remote), mut sent) in collect(from, Direction::Out) {
             match_up(&mut sent, received.get(&(local, remote)).map_or(&[], Vec::as_slice));
-            all.push(Journeys {
-                association: from.association.clone(),
-                side: from.side,
-                local: local.to_string(),
-                remote: remote.to_string(),
-                sent: departures(&sent),
-                took: durations(&sent, end),
-                kinds: sent.iter().map(|report| report.letter).collect(),
-            });
+            all.push(Journeys::new(&from.association, from.side, (local, remote), &sent, end));
         }
     }
     all
+}
+
+/// Returns the journeys of a TCP connection's segments and ACKs, given its two ends; `path` is as the first sees it.
+pub(crate) fn tcp_journeys(ends: &[&TcpTraceSeries; 2], path: PathAddr, end: Time) -> Vec<Journeys> {
+    let at = [(path.local, path.remote), (path.remote, path.local)];
+    let directions = [(ends[0], ends[1], at[0]), (ends[1], ends[0], at[1])];
+    let journeys = directions.map(|(from, to, at)| {
+        let mut sent = segments(from, Direction::Out);
+        match_up(&mut sent, &segments(to, Direction::In));
+        Journeys::new(&from.connection, from.side, at, &sent, end)
+    });
+    journeys.into_iter().filter(|journeys| !journeys.sent.is_empty()).collect()
+}
+
+/// Collects the segments and ACKs that an end sent or received.
+fn segments(series: &TcpTraceSeries, wanted: Direction) -> Vec<Report> {
+    let report = |event: &msctp_lab_tcp::TraceEvent| {
+        let (direction, key, again) = match event.kind {
+            TcpKind::Sent { offset, retransmission, .. } => {
+                (Direction::Out, Key::Segment(offset), retransmission)
+            }
+            TcpKind::Received { offset, .. } => (Direction::In, Key::Segment(offset), false),
+            TcpKind::AckSent { ack, blocks } => (Direction::Out, Key::Ack { ack, blocks }, false),
+            TcpKind::AckReceived { ack, blocks, .. } => (Direction::In, Key::Ack { ack, blocks }, false),
+            _ => return None,
+        };
+        (direction == wanted).then(|| Report { at: event.at, key, letter: letter(key, again), arrived: None })
+    };
+    series.segments.iter().filter_map(report).collect()
+}
+
+impl Journeys {
+    fn new(name: &str, side: &'static str, at: (IpAddr, IpAddr), sent: &[Report], end: Time) -> Self {
+        Self {
+            association: name.to_owned(),
+            side,
+            local: at.0.to_string(),
+            remote: at.1.to_string(),
+            sent: departures(sent),
+            took: durations(sent, end),
+            kinds: sent.iter().map(|report| report.letter).collect(),
+        }
+    }
 }
 
 fn departures(sent: &[Report]) -> Vec<u64> {

@@ -119,7 +119,10 @@ mod tests {
         }
         assert_eq!(done["summary"]["trace_hash"].as_str().map(str::len), Some(64));
         let marks = done["traces"][1]["marks"].as_array().expect("marks");
-        assert!(marks.iter().any(|mark| mark["event"] == "primary" && mark["to"] == "10.0.2.2"), "{marks:?}");
+        assert!(
+            marks.iter().any(|mark| mark["event"] == "primary" && mark["remote"] == "10.0.2.2"),
+            "{marks:?}"
+        );
         assert!(done["traces"][1]["paths"][0]["cwnd"].as_array().is_some_and(|cwnd| cwnd.len() == 1000));
     }
 

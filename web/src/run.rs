@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use msctp_lab_tcp::TraceKind as TcpKind;
 use msctp_proto::{PathAddr, PathId, TraceKind};
-use msctp_sim::scenario::Scenario;
-use msctp_sim::series::{DeliverySeries, QueueSeries, TraceSeries};
+use msctp_sim::scenario::{Scenario, TcpSpec};
+use msctp_sim::series::{Bins, DeliverySeries, MessageSeries, QueueSeries, TcpTraceSeries, TraceSeries};
 use msctp_sim::{Simulation, Summary};
 use msctp_units::{Span, Time};
 use serde::Serialize;
 
-use crate::journeys::{Journeys, journeys};
+use crate::journeys::{Journeys, journeys, tcp_journeys};
 
 /// The series' interval: fine enough for a delivery gap of a fast network.
 const INTERVAL: Span = Span::from_millis(20);
@@ -27,11 +28,13 @@ pub(crate) struct Outcome {
     traces: Vec<Trace>,
     queues: Vec<Queue>,
     journeys: Vec<Journeys>,
+    messages: Vec<Messages>,
 }
 
-/// User bytes that an end of an association received.
+/// User bytes that an end of an association or TCP connection received.
 #[derive(Serialize)]
 struct Delivery {
+    /// The association or TCP connection.
     association: String,
     side: &'static str,
     /// Bytes per interval.
@@ -46,9 +49,10 @@ struct PathDelivery {
     bytes: Vec<u64>,
 }
 
-/// What an end of an association sends by.
+/// The sending state of an end of an association or TCP connection.
 #[derive(Serialize)]
 struct Trace {
+    /// The association or TCP connection.
     association: String,
     side: &'static str,
     paths: Vec<PathTrace>,
@@ -71,8 +75,27 @@ struct PathTrace {
 struct Mark {
     at: f64,
     event: &'static str,
-    /// The peer's address of the path concerned.
-    to: String,
+    /// The addresses of the path concerned.
+    local: String,
+    remote: String,
+}
+
+impl Mark {
+    fn new(at: Time, event: &'static str, path: Option<&PathAddr>) -> Self {
+        let [local, remote] =
+            path.map(|path| [path.local, path.remote].map(|ip| ip.to_string())).unwrap_or_default();
+        Self { at: seconds(at), event, local, remote }
+    }
+}
+
+/// The messages of a video application, by message number.
+#[derive(Serialize)]
+struct Messages {
+    app: String,
+    /// Seconds at which the message was generated.
+    generated: Vec<f64>,
+    /// Seconds from generation to delivery; none if it was not delivered.
+    took: Vec<Option<f64>>,
 }
 
 /// Queued packets of a link direction at the start of each interval.
@@ -97,6 +120,7 @@ pub(crate) fn run(
     scenario.probes.queues = Some(interval);
     scenario.probes.trace = true;
     scenario.probes.chunks = true;
+    scenario.probes.messages = true;
     let mut simulation = Simulation::new(&scenario, seed).map_err(|e| format!("{file}: {e}"))?;
     simulation.hash_trace();
     simulation.run();
@@ -105,29 +129,61 @@ pub(crate) fn run(
     let count = duration.as_nanos().div_ceil(interval.as_nanos()) as usize;
     let clock = Clock { interval, count };
     // The two ends of an association follow each other.
+    let end = Time::ZERO + duration;
     let ends = series.traces.chunks_exact(2);
-    let journeys = ends.flat_map(|ends| journeys(&[&ends[0], &ends[1]], Time::ZERO + duration)).collect();
+    let of_sctp = ends.flat_map(|ends| journeys(&[&ends[0], &ends[1]], end));
+    // So do those of a TCP connection, in the order of the scenario.
+    let connections: Vec<_> = scenario.tcp.iter().zip(series.tcp.chunks_exact(2)).collect();
+    let of_tcp = connections
+        .iter()
+        .flat_map(|(spec, ends)| tcp_journeys(&[&ends[0], &ends[1]], path_of(spec, "client"), end));
+    let traces = series.traces.iter().map(|trace| clock.trace(trace));
+    let tcp_traces = connections
+        .iter()
+        .flat_map(|(spec, ends)| ends.iter().map(|end| clock.tcp_trace(end, path_of(spec, end.side))));
     Ok(Outcome {
         interval: interval.as_secs_f64(),
         summary,
-        delivery: series.delivery.iter().map(delivery).collect(),
-        traces: series.traces.iter().map(|trace| clock.trace(trace)).collect(),
+        delivery: series.delivery.iter().map(|series| delivery(series, &scenario.tcp)).collect(),
+        traces: traces.chain(tcp_traces).collect(),
         queues: series.queues.into_iter().map(queue).collect(),
-        journeys,
+        journeys: of_sctp.chain(of_tcp).collect(),
+        messages: series.messages.iter().map(messages).collect(),
     })
 }
 
-fn delivery(series: &DeliverySeries) -> Delivery {
-    let path = |(at, bins): &(PathAddr, msctp_sim::series::Bins)| PathDelivery {
+/// Returns the only path of a TCP connection as one side sees it.
+fn path_of(spec: &TcpSpec, side: &str) -> PathAddr {
+    let (client, server) = (spec.client_address, spec.server_address);
+    let (local, remote) = if side == "client" { (client, server) } else { (server, client) };
+    PathAddr { local, remote }
+}
+
+/// A TCP connection has no series by path: its one path delivers everything.
+fn delivery(series: &DeliverySeries, connections: &[TcpSpec]) -> Delivery {
+    let path = |(at, bins): &(PathAddr, Bins)| PathDelivery {
         local: at.local.to_string(),
         remote: at.remote.to_string(),
         bytes: bins.sums.clone(),
     };
+    let tcp = connections.iter().find(|spec| spec.name == series.association);
     Delivery {
         association: series.association.clone(),
         side: series.side,
         bytes: series.total.sums.clone(),
-        paths: series.per_path.iter().map(path).collect(),
+        paths: match tcp {
+            Some(spec) => vec![path(&(path_of(spec, series.side), series.total.clone()))],
+            None => series.per_path.iter().map(path).collect(),
+        },
+    }
+}
+
+fn messages(series: &MessageSeries) -> Messages {
+    let pairs = || series.generated.iter().zip(&series.delivered);
+    Messages {
+        app: series.app.clone(),
+        generated: series.generated.iter().map(|&at| seconds(at)).collect(),
+        took: pairs().map(|(&from, to)| to.map(|to| to.since(from).as_secs_f64())).collect(),
     }
 }
 
@@ -153,11 +209,10 @@ impl Clock {
                 }
                 TraceKind::PathRemoved { path } => ("path-removed", path),
                 TraceKind::Primary { to, .. } => ("primary", to),
-                TraceKind::T3Timeout { path, .. } => ("t3-timeout", path),
+                TraceKind::T3Timeout { path, .. } => ("timeout", path),
                 _ => continue,
             };
-            let to = paths.get(&path).map(|at| at.remote.to_string()).unwrap_or_default();
-            marks.push(Mark { at: seconds(event.at), event: name, to });
+            marks.push(Mark::new(event.at, name, paths.get(&path)));
         }
         let path = |(&id, at): (&PathId, &PathAddr)| PathTrace {
             local: at.local.to_string(),
@@ -169,12 +224,33 @@ impl Clock {
         Trace { association: series.association.clone(), side: series.side, paths, marks }
     }
 
-    /// Samples a path's window; it lasts until it changes.
+    fn tcp_trace(&self, series: &TcpTraceSeries, at: PathAddr) -> Trace {
+        let timeouts = series.marks.iter().filter(|event| matches!(event.kind, TcpKind::Timeout { .. }));
+        let mut rtt = vec![None; self.count];
+        for &(at, sample, ..) in &series.rtt {
+            rtt[self.number(at)] = Some(sample.as_secs_f64());
+        }
+        let path = PathTrace {
+            local: at.local.to_string(),
+            remote: at.remote.to_string(),
+            cwnd: self.windows(series.window.iter().map(|&(at, cwnd, ..)| (at, cwnd))),
+            rtt,
+        };
+        let marks = timeouts.map(|event| Mark::new(event.at, "timeout", Some(&at))).collect();
+        Trace { association: series.connection.clone(), side: series.side, paths: vec![path], marks }
+    }
+
     fn cwnd(&self, series: &TraceSeries, id: PathId) -> Vec<Option<u64>> {
         let window = &series.window;
+        let own = window.path.iter().enumerate().filter(|&(_, &path)| path == id);
+        self.windows(own.map(|(i, _)| (window.at[i], window.cwnd[i])))
+    }
+
+    /// Samples windows; each lasts until the next.
+    fn windows(&self, changes: impl Iterator<Item = (Time, u64)>) -> Vec<Option<u64>> {
         let mut samples = vec![None; self.count];
-        for (i, _) in window.path.iter().enumerate().filter(|&(_, &path)| path == id) {
-            samples[self.number(window.at[i])] = Some(window.cwnd[i]);
+        for (at, cwnd) in changes {
+            samples[self.number(at)] = Some(cwnd);
         }
         let mut last = None;
         for sample in &mut samples {

@@ -29,5 +29,5 @@ export function model() {
   globalThis.sum = (values) => values.reduce((a, b) => a + b, 0);
   script("stories.js");
   script("model.js");
-  return runInThisContext("({ STORIES, experimentFromHash, hashOf, freshExperiment, valuesOf, filesOf, keysOf, traceOf, tracesFit, positionAt, SCALES })");
+  return runInThisContext("({ STORIES, experimentFromHash, hashOf, freshExperiment, valuesOf, variantsOf, variantOf, slidersOf, filesOf, keysOf, traceOf, tracesFit, positionAt, SCALES })");
 }
