@@ -163,8 +163,8 @@ function curvesOf({ interval, summary, delivery, traces, queues, journeys, messa
       rateAt: (at) => 1e6 * rate[Math.min(Math.floor(at / (every * interval)), rate.length - 1)],
     };
   });
-  let silence = 0;
-  const gaps = received.bytes.map((bytes) => (silence = bytes > 0 ? 0 : silence + interval));
+  let silence = null; // before the first delivery
+  const gaps = received.bytes.map((bytes) => (silence = bytes > 0 ? 0 : silence === null ? null : silence + interval));
   const total = rates(received.bytes);
   // Not the fastest moment: data that waited for a retransmission is delivered at once.
   const usual = [...total].sort((a, b) => a - b)[Math.floor(total.length * 0.95)];
@@ -337,6 +337,9 @@ function showStories() {
         };
         return make("span", { className: "choice" }, choose, make("label", { htmlFor: choose.id, textContent: story.title }));
       })));
+    // The list scrolls on a phone.
+    const chosen = byId(`story-${experiment.story.id}`)?.closest(".choice");
+    if (chosen) chosen.parentElement.scrollLeft = chosen.offsetLeft - chosen.parentElement.offsetLeft - 40;
   }
 }
 

@@ -37,7 +37,7 @@ class Scene {
     context.clearRect(0, 0, width, height);
     const narrow = width < 520;
     const [from, to] = [narrow ? 62 : 96, width - (narrow ? 50 : 84)];
-    const rows = run.networks.length === 1 ? [height * 0.52] : [height * 0.3, height * 0.74];
+    const rows = run.networks.length === 1 ? [height * 0.52] : [height * 0.31, height * 0.73];
     const active = run.networks.findIndex((network) => network.primaryAt(time));
     this.bar = narrow ? 40 : 60;
     this.side += ((active === 1 ? 1 : 0) - this.side) * 0.25;

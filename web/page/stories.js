@@ -191,8 +191,8 @@ const STORIES = [
     id: "afif",
     paper: true,
     title: "Afif and others: the radio reports",
-    about: "A download over EGPRS, whose coding gets slower at 200, 400 and 600 s; at 700 s the phone changes its cell. Look at the window: with the " +
-      "chunk QoS_Measurement it follows the radio's bandwidth-delay product, without it the window grows on in a queue of many seconds.",
+    about: "A download over EGPRS; at 700 s the phone changes its cell, and two seconds later its path. Look at the window then: with the chunk " +
+      "QoS_Measurement it keeps to the radio's bandwidth-delay product, without it it doubles and fills the queue. Both deliver about as much.",
     file: "scenarios/afif/deterministic.toml",
     values: [],
     word: "sender",
@@ -209,8 +209,8 @@ const STORIES = [
       { name: "First SGSN", link: "gb-1", address: "10.0.0.1", queue: "cell", sliders: ["rate", "delay"], trace: false },
       { name: "Second SGSN", link: "gb-2", address: "10.0.1.1", queue: "cell", sliders: ["rate", "delay"], trace: false },
     ],
-    from: 590,
-    speed: "20",
+    from: 690,
+    speed: "5",
     compare: ["cwnd", "total"],
   },
   {
@@ -218,7 +218,7 @@ const STORIES = [
     paper: true,
     title: "Eklund and others: video",
     about: "Live video moves at 60 s to a slower path, where a TCP flow is at work. Look at the delay of the messages after the move: " +
-      "with a first window of 3 packets they wait for seconds, with a larger one less.",
+      "up to 2.5 s with a first window of 3 packets, 1.6 s with 10, half a second with 50 kB.",
     file: "scenarios/eklund/lc.toml",
     // One video and one TCP flow.
     values: [["app.video-2.start", "\"action\""], ["app.bulk-2.start", "\"action\""]],

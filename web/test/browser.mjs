@@ -3,83 +3,16 @@
 //   node web/test/browser.mjs PROGRAM [FOLDER]     FOLDER gets screenshots; scripts/playground has run
 
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { FILE, choose, evaluate, faults, folder, key, open, picture, send, size, stop, theme, until, workerSeconds } from "./chromium.mjs";
 import { served } from "./served.mjs";
 import { ROOT } from "./simulator.mjs";
 
-const [program, pictures] = process.argv.slice(2);
-const folder = mkdtempSync(join(tmpdir(), "msctp-playground-"));
-const chromium = spawn("chromium", [
-  "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", `--user-data-dir=${folder}`, "about:blank",
-], { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
+const program = process.argv[2];
 
-// The DevTools protocol over the pipe: JSON texts that end with a zero byte.
-const faults = [];
-const waiting = new Map();
-let rest = "";
-let requests = 0;
-chromium.stdio[4].setEncoding("utf8").on("data", (text) => {
-  const messages = (rest + text).split("\0");
-  rest = messages.pop();
-  for (const message of messages.map((text) => JSON.parse(text))) {
-    if (message.id) {
-      const { resolve, reject } = waiting.get(message.id);
-      message.error ? reject(new Error(message.error.message)) : resolve(message.result);
-    } else if (message.method === "Runtime.exceptionThrown") {
-      faults.push(message.params.exceptionDetails.exception?.description ?? message.params.exceptionDetails.text);
-    } else if (message.method === "Log.entryAdded" && ["error", "warning"].includes(message.params.entry.level)) {
-      faults.push(message.params.entry.text);
-    } else if (message.method === "Runtime.consoleAPICalled" && ["error", "warning"].includes(message.params.type)) {
-      faults.push(JSON.stringify(message.params.args));
-    }
-  }
-});
-let session;
-const send = (method, params = {}) => new Promise((resolve, reject) => {
-  waiting.set(++requests, { resolve, reject });
-  chromium.stdio[3].write(`${JSON.stringify({ id: requests, method, params, sessionId: session })}\0`);
-});
-async function evaluate(expression) {
-  const { result, exceptionDetails } = await send("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true });
-  assert.equal(exceptionDetails, undefined, exceptionDetails?.exception?.description);
-  return result.value;
-}
-async function until(what, expression, seconds = 30) {
-  const end = Date.now() + seconds * 1000;
-  while (!(await evaluate(expression))) {
-    assert.ok(Date.now() < end, `${what}: not after ${seconds} s; faults: ${faults.join("; ")}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
-const FILE = `file://${ROOT}/target/playground/index.html`;
-async function open(hash = "", ready = "runs.length > 0", address = FILE) {
-  await send("Page.navigate", { url: "about:blank" });
-  await send("Page.navigate", { url: `${address}${hash}` });
-  await until("the page runs", `typeof runs !== "undefined" && ${ready}`);
-}
-const size = (width, height) =>
-  send("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor: 1, mobile: width < 600 });
-const theme = (value) => send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value }] });
-async function picture(name) {
-  if (!pictures) return;
-  const { data } = await send("Page.captureScreenshot", { format: "png", captureBeyondViewport: true });
-  writeFileSync(join(pictures, `${name}.png`), data, "base64");
-}
-async function key(name, code) {
-  for (const type of ["keyDown", "keyUp"]) {
-    await send("Input.dispatchKeyEvent", { type, key: name, code: name, windowsVirtualKeyCode: code });
-  }
-}
-
-async function choose(id, file) {
-  const { root } = await send("DOM.getDocument");
-  const { nodeId } = await send("DOM.querySelector", { nodeId: root.nodeId, selector: `#${id}` });
-  await send("DOM.setFileInputFiles", { nodeId, files: [file] });
-}
 // The hash that `msctp sim` prints for what the page offers for download.
 async function hashOfDownload() {
   const files = await evaluate(`Promise.all([...document.querySelectorAll("#download, #traces a")].map(async (link) =>
@@ -89,32 +22,7 @@ async function hashOfDownload() {
 }
 const shownHash = () => evaluate("document.getElementById('hash').textContent");
 
-// Processor seconds of the page's worker thread since it started; undefined where there is no /proc. Unlike the wall clock it
-// does not depend on what else the machine does.
-function workerSeconds() {
-  const stat = (path) => readFileSync(`${path}/stat`, "utf8").replace(/^.*\) /s, "").split(" ");
-  const ofChromium = (pid) => pid === chromium.pid || (pid > 1 && ofChromium(Number(stat(`/proc/${pid}`)[1])));
-  let ticks;
-  for (const pid of process.platform === "linux" ? readdirSync("/proc").filter((name) => /^\d+$/.test(name)) : []) {
-    try {
-      if (!ofChromium(Number(pid))) continue;
-      for (const task of readdirSync(`/proc/${pid}/task`).map((id) => `/proc/${pid}/task/${id}`)) {
-        if (!readFileSync(`${task}/comm`, "utf8").startsWith("DedicatedWorker")) continue;
-        const [user, system] = stat(task).slice(11, 13).map(Number);
-        ticks = (ticks ?? 0) + user + system;
-      }
-    } catch {
-      // A process that ended meanwhile.
-    }
-  }
-  return ticks === undefined ? undefined : ticks / 100;
-}
-
 try {
-  const { targetId } = await send("Target.createTarget", { url: "about:blank" });
-  session = (await send("Target.attachToTarget", { targetId, flatten: true })).sessionId;
-  for (const domain of ["Page", "Runtime", "Log"]) await send(`${domain}.enable`);
-
   // It plays by itself and begins at most a second before the switch.
   await size(1280, 900);
   await open();
@@ -131,10 +39,10 @@ try {
   assert.equal(await shownHash(), there);
 
   // On a web server the page has its module beside it.
-  const { address, stop } = await served();
+  const { address, stop: stopServer } = await served();
   await open("", "runs.length > 0", address);
   assert.equal(await evaluate("document.getElementById('hash').textContent"), there);
-  stop();
+  stopServer();
   await open();
 
   // Keys: the scrub bar stops the play and moves time; a slider runs the experiment again and enters the address.
@@ -266,36 +174,6 @@ try {
   assert.ok(seen >= 1 && seen <= 5, `${seen} pictures in 1.5 s`);
   await send("Emulation.setEmulatedMedia", { features: [] });
 
-  // The qlog viewer finds every path and every move of a log, and says what is wrong with other files.
-  const log = join(folder, "handover.sqlog");
-  execFileSync(program, ["sim", join(ROOT, "scenarios/handover.toml"), "--qlog", log]);
-  const records = readFileSync(log, "utf8").split("\n").filter(Boolean).map((line) => JSON.parse(line.slice(1)));
-  await send("Page.navigate", { url: FILE.replace("index.html", "viewer.html") });
-  await until("the viewer", "typeof openFile !== 'undefined'");
-  await choose("file", log);
-  await until("the log is shown", "!document.getElementById('log').hidden && document.getElementById('state').textContent.includes('events')");
-  const texts = (id) => evaluate(`[...document.querySelectorAll("#${id} tr")].map((row) => [...row.cells].map((cell) => cell.textContent))`);
-  const groups = await evaluate("ends.map(({ group }) => group)");
-  assert.deepEqual(groups.sort(), ["download/client", "download/server"]);
-  for (const [i, group] of (await evaluate("ends.map(({ group }) => group)")).entries()) {
-    await evaluate(`document.getElementById("end").value = ${i}; document.getElementById("end").onchange()`);
-    const own = records.filter(({ group_id }) => group_id === group);
-    const tuples = own.filter(({ name }) => name === "connectivity:tuple_assigned").map(({ tuple }) => tuple);
-    assert.equal(tuples.length, 2);
-    assert.deepEqual((await texts("paths")).map(([path]) => path), tuples);
-    const moves = own.filter(({ name }) => name === "msctp:primary")
-      .map(({ time, data }) => [data.to, `${(time / 1000).toFixed(3)} s`, data.from, data.cause]);
-    assert.ok(moves.length > 0);
-    assert.deepEqual(await texts("moves"), moves);
-  }
-  await evaluate("document.getElementById('end').value = ends.findIndex(({ group }) => group.endsWith('server')); document.getElementById('end').onchange()");
-  const top = await evaluate("charts.map(({ plot }) => Math.max(...plot.data.slice(1).flat().filter((value) => value !== null)))");
-  assert.ok(top[0] > 20 && top[1] > 100 && top[2] > 1, `window, round trip, rate: ${top}`);
-  await picture("viewer");
-  await choose("file", join(ROOT, "scenarios/walk.toml"));
-  await until("the fault is shown", "!document.getElementById('error').hidden");
-  assert.match(await evaluate("document.getElementById('error').textContent"), /^walk\.toml: line 1 is not JSON/);
-
   // A value that the simulator rejects is shown.
   await open("#story=walk&link.wifi.rate=%22-5%22", "!document.getElementById('error').hidden");
   assert.match(await evaluate("document.getElementById('error').textContent"), /link\.wifi\.rate/);
@@ -336,7 +214,7 @@ try {
       await until(`${story} has run`, "document.getElementById('state').textContent.includes('simulated in')", 120);
       await evaluate(`setPlaying(false); seek(Math.min(runs[0].duration, ${begins} + 2.2 * Number(document.getElementById("speed").value)))`);
       assert.ok(await evaluate("document.documentElement.scrollWidth <= innerWidth"), `${story} overflows at ${width} pixels`);
-      const clipped = await evaluate(`[...document.querySelectorAll("main *")].filter((element) => !element.closest(".wide, svg, [hidden]"))
+      const clipped = await evaluate(`[...document.querySelectorAll("main *")].filter((element) => !element.closest(".wide, .stories .row, svg, [hidden]"))
         .filter((element) => { const box = element.getBoundingClientRect(); return box.width > 0 && (box.right > innerWidth + 0.5 || box.left < -0.5); })
         .map((element) => element.id || element.className || element.tagName)`);
       assert.deepEqual(clipped, [], `${story} is clipped at ${width} pixels`);
@@ -350,7 +228,5 @@ try {
   assert.deepEqual(faults, [], "the console has no errors");
   console.log("the page plays every story at three sizes; the console has no errors");
 } finally {
-  chromium.kill();
-  await new Promise((resolve) => chromium.once("exit", resolve));
-  rmSync(folder, { recursive: true, force: true });
+  await stop();
 }
