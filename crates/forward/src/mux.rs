@@ -133,6 +133,9 @@ pub struct Mux {
     pending: usize,
     /// Bytes of windows beyond the initial ones.
     grown: u64,
+    /// Bytes that a bulk connection has sent by now if it always had some to send (virtual time of start-time
+    /// fair queueing).
+    turn: u64,
 }
 
 impl Mux {
@@ -155,6 +158,7 @@ impl Mux {
             theirs: 0,
             pending: 0,
             grown: 0,
+            turn: 0,
         }
     }
 
@@ -172,7 +176,7 @@ impl Mux {
         }
         let number = self.next_number;
         self.next_number = number.wrapping_add(2);
-        let mut connection = Connection::new(number, stream, true, target == Target::Udp);
+        let mut connection = Connection::new(number, stream, (true, target == Target::Udp), self.turn);
         connection.push(frame::OPEN, Open { connection: number, target }.encode());
         self.by_stream.insert(stream, number);
         self.connections.insert(number, connection);
@@ -241,7 +245,7 @@ impl Mux {
     /// Notes that the application has nothing to write now.
     pub fn idle(&mut self, number: u32) {
         if let Some(connection) = self.connections.get_mut(&number) {
-            connection.note_idle();
+            connection.note_idle(self.turn);
         }
     }
 
@@ -388,7 +392,7 @@ impl Mux {
         } else {
             None
         };
-        let mut connection = Connection::new(number, stream, false, open.target == Target::Udp);
+        let mut connection = Connection::new(number, stream, (false, open.target == Target::Udp), self.turn);
         self.by_stream.insert(stream, number);
         self.theirs += 1;
         match limited {
@@ -411,7 +415,7 @@ impl Mux {
     fn on_credit(&mut self, credit: Credit) {
         // A connection that has ended here may still get credits.
         let Some(connection) = self.connections.get_mut(&credit.connection) else { return };
-        if connection.on_credit(credit) {
+        if connection.on_credit(credit, self.turn) {
             self.events.push_back(Event::Writable(credit.connection));
         }
     }
@@ -457,6 +461,9 @@ impl Mux {
             }
         };
         let class = connection.class();
+        if class == Class::Bulk && ppid == frame::DATA {
+            self.turn = connection.take_turn(self.turn, data.len());
+        }
         let reclassified = connection.announced_class.replace(class) != Some(class);
         let frame =
             Frame { stream: connection.stream, ppid, data, class, reclassified, connection: Some(number) };
@@ -484,6 +491,9 @@ impl Mux {
         // The unsent data of a failed connection is dropped.
         if connection.failed.is_some() && frame.ppid == frame::DATA {
             return;
+        }
+        if frame.ppid == frame::DATA && frame.class == Class::Bulk {
+            connection.give_turn_back(frame.data.len());
         }
         connection.out.push_front((frame.ppid, frame.data));
         self.bulk.retain(|&other| other != number);

@@ -38,8 +38,12 @@ pub(super) struct Connection {
     limit: u64,
     /// Bytes that the peer's application took.
     peer_consumed: u64,
-    /// Bytes sent since the application last had nothing to write.
+    /// Bytes sent beyond those of a bulk connection, since the application last had nothing to write.
     burst: u64,
+    /// [`Mux::turn`](super::Mux::turn) when `burst` was last reduced.
+    reduced_at: u64,
+    /// The turn after its last frame of class `Bulk` (the finish tag of start-time fair queueing).
+    finish: u64,
     idle: bool,
     /// The class that the association's scheduler knows.
     pub(super) announced_class: Option<Class>,
@@ -59,7 +63,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(number: u32, stream: u16, ours: bool, udp: bool) -> Self {
+    pub(super) fn new(number: u32, stream: u16, (ours, udp): (bool, bool), turn: u64) -> Self {
         Self {
             number,
             stream,
@@ -73,6 +77,8 @@ impl Connection {
             limit: INITIAL_WINDOW.into(),
             peer_consumed: 0,
             burst: 0,
+            reduced_at: turn,
+            finish: turn,
             idle: false,
             announced_class: None,
             ended_out: false,
@@ -117,23 +123,38 @@ impl Connection {
     }
 
     /// Notes that the application has nothing to write.
-    pub(super) fn note_idle(&mut self) {
+    pub(super) fn note_idle(&mut self, turn: u64) {
         self.idle = true;
-        self.forgive();
+        self.forgive(turn);
     }
 
-    /// Makes an idle connection interactive again when little of its data is in flight.
-    fn forgive(&mut self) {
+    /// Makes an idle connection interactive again when little of its data is in flight, and bulk connections
+    /// had as much since. Otherwise connections whose application is a little late, one after another, would
+    /// always precede those whose application is not.
+    fn forgive(&mut self, turn: u64) {
         if self.idle && self.sent.saturating_sub(self.peer_consumed) <= DRAINED {
-            self.burst = 0;
+            self.burst = self.burst.saturating_sub(turn - self.reduced_at);
+            self.reduced_at = turn;
         }
     }
 
+    /// Counts a sent frame of class `Bulk`. Returns the turn in which it is.
+    pub(super) fn take_turn(&mut self, turn: u64, len: usize) -> u64 {
+        let turn = turn.max(self.finish);
+        self.finish = turn + len as u64;
+        turn
+    }
+
+    /// Takes a frame of [`take_turn`](Self::take_turn) back.
+    pub(super) fn give_turn_back(&mut self, len: usize) {
+        self.finish -= len as u64;
+    }
+
     /// Raises the limit. Returns whether more may be written.
-    pub(super) fn on_credit(&mut self, credit: Credit) -> bool {
+    pub(super) fn on_credit(&mut self, credit: Credit, turn: u64) -> bool {
         self.limit = self.limit.max(credit.consumed.saturating_add(credit.window.into()));
         self.peer_consumed = self.peer_consumed.max(credit.consumed);
-        self.forgive();
+        self.forgive(turn);
         self.room() > 0
     }
 

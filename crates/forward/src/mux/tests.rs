@@ -340,14 +340,54 @@ fn an_interactive_connection_precedes_bulk_ones_which_take_turns() {
     let order: Vec<_> =
         std::iter::from_fn(|| pair.ends[0].poll_transmit()).map(|frame| frame.stream).collect();
     assert_eq!(order, [1, 2, 3].map(|index: usize| stream(numbers[index])));
-    // One that was silent is interactive again when the peer has its data.
+    // One that was silent is interactive again when the peer has its data,
     pair.ends[0].idle(numbers[1]);
     assert_eq!(pair.ends[0].connections[&numbers[1]].class(), Class::Bulk);
     let sent = pair.ends[0].counts(numbers[1]).0;
     pair.ends[0].on_credit(Credit { connection: numbers[1], consumed: sent - 1000, window: INITIAL_WINDOW });
+    assert_eq!(pair.ends[0].connections[&numbers[1]].class(), Class::Bulk, "the others had less");
+    // and the others had as much.
+    for _ in 0..4 {
+        let room = pair.ends[0].room(numbers[2]).unwrap();
+        pair.ends[0].write(numbers[2], vec![7; room].into());
+        pair.run();
+        pair.read(1, numbers[2]);
+        pair.run();
+    }
+    pair.ends[0].idle(numbers[1]);
     pair.ends[0].write(numbers[1], Bytes::from_static(b"key"));
     let frame = pair.ends[0].poll_transmit().unwrap();
     assert_eq!((frame.stream, frame.class, frame.reclassified), (next.stream, Class::Interactive, true));
+}
+
+/// A busy machine runs applications late: a connection has nothing to send for a moment, and goes on.
+#[test]
+fn connections_that_pause_for_a_moment_get_no_more_than_those_that_never_do() {
+    let mut pair = Pair::new(limits());
+    let numbers: Vec<u32> = (0..8).map(|_| pair.ends[0].open(target(), STREAMS).unwrap()).collect();
+    let (late, busy) = numbers.split_at(6);
+    for _ in 0..4_000 {
+        for &number in &numbers {
+            let room = pair.ends[0].room(number).unwrap();
+            if room > 0 {
+                pair.ends[0].write(number, vec![7; room].into());
+            }
+        }
+        // The link carries a frame, and the credits of what its application took.
+        pair.send(0);
+        while pair.deliver(0, 0) {}
+        for &number in &numbers {
+            pair.read(1, number);
+        }
+        while pair.send(1) || pair.deliver(1, 0) {}
+        late.iter().for_each(|&number| pair.ends[0].idle(number));
+    }
+    let sent = |numbers: &[u32]| numbers.iter().map(|&n| pair.ends[0].counts(n).0).collect::<Vec<_>>();
+    let (late, busy) = (sent(late), sent(busy));
+    let mean = (late.iter().sum::<u64>() + busy.iter().sum::<u64>()) / 8;
+    for share in late.iter().chain(&busy) {
+        assert!(share * 10 >= mean * 9 && share * 10 <= mean * 11, "late {late:?}, busy {busy:?}");
+    }
 }
 
 /// An operation at one end on the connection at a place among the known ones.
