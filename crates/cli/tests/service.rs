@@ -210,6 +210,50 @@ fn sighup_reads_rules_and_keys_again_and_connections_stay() {
 }
 
 #[test]
+fn sighup_reads_the_shared_key_again_and_connections_stay() {
+    let (folder, echo) = (folder("service-reload-key"), echo());
+    let [first, second] = ["first", "second"].map(|name| {
+        let path = folder.join(name);
+        fs::write(&path, format!("{name} key of the service tests")).unwrap();
+        path
+    });
+    let key = folder.join("key");
+    fs::copy(&first, &key).unwrap();
+    let allow = echo.to_string();
+    let bind = ["serve", "--bind", "127.0.0.1:0", "--allow", &allow, "--insecure", "--key"];
+    let mut server = Server::start(&[&bind[..], &[key.to_str().unwrap()]].concat());
+    let to = format!("0:{echo}");
+    let with = |file: &Path| {
+        [&server.at, "-L", &to, "--insecure", "--key", file.to_str().unwrap()].map(String::from)
+    };
+    let (old, new) = (with(&first), with(&second));
+    let (old, new) = (old.each_ref().map(String::as_str), new.each_ref().map(String::as_str));
+    let (_forward, at) = Forward::start(&old);
+    let open = connect(at[0]);
+    assert!(echoes(&open));
+    // A key that is too short changes nothing.
+    fs::write(&key, "short").unwrap();
+    signal(&server.child, "-HUP");
+    line_with(&mut server, "key: 5 bytes; want at least 16; rules and keys stay as they were");
+    let (_another, at) = Forward::start(&old);
+    assert!(echoes(&connect(at[0])) && echoes(&open));
+    fs::copy(&second, &key).unwrap();
+    signal(&server.child, "-HUP");
+    line_with(&mut server, "SIGHUP: rules and keys are read again");
+    let (_next, at) = Forward::start(&new);
+    assert!(echoes(&connect(at[0])) && echoes(&open), "the association under the first key goes on");
+    let refused = run(&[&["forward", "--timeout", "3"], &old[..]].concat());
+    assert_eq!(refused.status.code(), Some(1), "{}", stderr(&refused));
+}
+
+#[test]
+fn a_drain_without_connections_to_wait_for_is_refused() {
+    let output = run(&["serve", "--bind", "127.0.0.1:0", "--drain", "30"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(stderr(&output), "msctp: --drain 30: want it with --allow or --rules\n");
+}
+
+#[test]
 fn sigterm_lets_connections_end_before_the_server_does() {
     let echo = echo();
     let args = ["serve", "--bind", "127.0.0.1:0", "--allow", &echo.to_string(), "--drain", "60"];

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::options::MAX_TIMEOUT;
+use crate::Failure;
 
 /// How long a process that SIGTERM ends waits for its connections.
 #[derive(clap::Args, Clone, Copy, Debug)]
@@ -22,5 +23,17 @@ impl DrainArgs {
     /// Returns the time to wait.
     pub(crate) const fn limit(self) -> Duration {
         Duration::from_secs(self.drain)
+    }
+
+    /// Rejects the option where there are no connections to wait for.
+    ///
+    /// # Errors
+    ///
+    /// It was given; the message says what it `wants`.
+    pub(crate) fn check_unused(self, wants: &str) -> Result<(), Failure> {
+        match self.drain {
+            0 => Ok(()),
+            seconds => Err(Failure::Input(format!("--drain {seconds}: want it with {wants}"))),
+        }
     }
 }

@@ -32,6 +32,7 @@ mod transfer;
 use std::time::Duration;
 
 use msctp::{AssociationError, LossReason, SendError};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 pub(crate) use self::open::Open;
@@ -52,6 +53,7 @@ pub(crate) fn block_on(work: impl AsyncFnOnce(&Open) -> Result<(), Failure>) -> 
 
 /// As [`block_on`], with another limit of blocking threads.
 fn block_on_with(pool: usize, work: impl AsyncFnOnce(&Open) -> Result<(), Failure>) -> Result<(), Failure> {
+    raise_descriptor_limit();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(pool)
@@ -71,6 +73,21 @@ fn block_on_with(pool: usize, work: impl AsyncFnOnce(&Open) -> Result<(), Failur
     // A read of standard input cannot be cancelled, so do not wait for it.
     runtime.shutdown_background();
     result
+}
+
+/// The most descriptors that a process asks for: 1024 clients with 1024 connections each.
+const DESCRIPTORS: u64 = 1 << 20;
+
+/// Raises the soft limit of open files to the hard one: a connection takes one, and the usual soft limit is
+/// 1024.
+fn raise_descriptor_limit() {
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let wanted = hard.min(DESCRIPTORS);
+        if soft < wanted {
+            // It goes on with fewer, and says so where a descriptor is missing.
+            let _ = setrlimit(Resource::RLIMIT_NOFILE, wanted, hard);
+        }
+    }
 }
 
 /// SIGINT and SIGTERM.

@@ -12,13 +12,11 @@ use tokio::task::JoinSet;
 use super::qlog::{Qlog, QlogArgs};
 use super::service::END_TIMEOUT;
 use super::status::Monitor;
+use super::tcp::{Ending, Relays};
 use crate::Failure;
 
 /// Time for which to wait until the kernel accepts the ABORTs.
 const LEAVE: Duration = Duration::from_secs(1);
-
-/// Time for a relay of this process to pass the last packets on.
-const RELAY: Duration = Duration::from_millis(100);
 
 /// The endpoints that a command has bound.
 #[derive(Default)]
@@ -28,7 +26,7 @@ pub(crate) struct Open {
     tasks: RefCell<JoinSet<()>>,
     qlog: RefCell<Option<Qlog>>,
     drain: Cell<Duration>,
-    relayed: Cell<bool>,
+    relays: RefCell<Relays>,
 }
 
 impl Open {
@@ -42,9 +40,9 @@ impl Open {
         &self.monitor
     }
 
-    /// Notes that a task of this process relays packets.
-    pub(crate) fn note_relay(&self) {
-        self.relayed.set(true);
+    /// Adds a relay of packets, which learns of the command's end.
+    pub(crate) fn add_relay(&self) -> Ending {
+        self.relays.borrow().add()
     }
 
     /// Lets SIGTERM wait at most this time for connections.
@@ -89,10 +87,7 @@ impl Open {
         for endpoint in self.monitor.take_endpoints() {
             let _ = tokio::time::timeout(LEAVE, endpoint.abort(reason.clone())).await;
         }
-        if self.relayed.get() {
-            // The relay has the ABORTs then.
-            tokio::time::sleep(RELAY).await;
-        }
+        self.relays.take().finish().await;
         self.qlog.take().map_or(Ok(()), Qlog::finish)
     }
 }

@@ -385,8 +385,7 @@ async fn connect_by_any(
     };
     let net = net.relayed();
     let tcp = async {
-        let Ok(at) = tcp::relay(address).await else { return None };
-        open.note_relay();
+        let Ok(at) = tcp::relay(address, open.add_relay()).await else { return None };
         Some(connect_once(host, at, &net, config, open, idle_timeout).await)
     };
     let mut tcp = std::pin::pin!(tcp);

@@ -341,12 +341,13 @@ impl ServerSecurity {
         })
     }
 
-    /// Takes the keys of clients, or the pre-shared key, as they are in the files now.
+    /// Returns the security with the keys of clients, the pre-shared key and the shared key as they are in
+    /// the files now.
     ///
     /// # Errors
     ///
     /// They cannot be used, or the kind of encryption is another.
-    pub(crate) fn reload(&mut self, args: &SecurityArgs, clients: &ClientsArgs) -> Result<(), Failure> {
+    pub(crate) fn reloaded(&self, args: &SecurityArgs, clients: &ClientsArgs) -> Result<Self, Failure> {
         if args.name() != self.args.name() {
             return Err(Failure::Input(format!(
                 "security {}: want {} as before, or a restart",
@@ -356,16 +357,18 @@ impl ServerSecurity {
         }
         // The key that proved a code is not in the files.
         let accepted = if self.args.code.is_some() { self.accepted.clone() } else { clients.accepted()? };
-        let next = Self {
+        Ok(Self {
             args: args.clone(),
             accepted,
             phrase: self.phrase.clone(),
             wrong: self.wrong,
             own: self.own,
-        };
-        next.protection()?;
-        *self = next;
-        Ok(())
+        })
+    }
+
+    /// Returns the authentication of the next associations.
+    pub(crate) fn authentication(&self) -> Result<AuthConfig, Failure> {
+        self.args.authentication()
     }
 
     /// Returns whether clients with this key may connect.

@@ -55,6 +55,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if !args.forward.is_wanted() {
+        args.forward.check_unused()?;
+    }
     #[cfg(target_os = "linux")]
     if args.tunnel.is_wanted() {
         return super::tunnel::serve(&args.tunnel, &args.clients, &args.status, &args.net);

@@ -18,7 +18,8 @@ use crate::Failure;
 pub(crate) struct Server {
     endpoint: Endpoint,
     port: u16,
-    config: Config,
+    /// The options with which the endpoint listens.
+    config: Arc<Mutex<Config>>,
     security: Arc<Mutex<ServerSecurity>>,
     monitor: Monitor,
 }
@@ -40,11 +41,11 @@ impl Server {
         let server = Self {
             endpoint,
             port,
-            config,
+            config: Arc::new(Mutex::new(config)),
             security: Arc::new(Mutex::new(security)),
             monitor: open.monitor().clone(),
         };
-        server.listen()?;
+        server.listen(server.with_security(|security| server.config_with(security))?)?;
         let addresses: Vec<String> =
             server.endpoint.local_addresses().iter().map(ToString::to_string).collect();
         eprintln!("listening at {}, SCTP port {port}", addresses.join(", "));
@@ -52,9 +53,7 @@ impl Server {
         if let Some(tcp) = clients.tcp()
             && let Some(within) = tcp::within(&server.endpoint.local_addresses())
         {
-            open.note_relay();
-            // It passes the ABORTs on when the command ends, so it must not end first.
-            tokio::spawn(tcp::serve(tcp::listen(tcp)?, within));
+            tokio::spawn(tcp::serve(tcp::listen(tcp)?, within, open.add_relay()));
         }
         notify::ready();
         Ok(server)
@@ -64,10 +63,21 @@ impl Server {
         f(&mut self.security.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn listen(&self) -> Result<(), Failure> {
-        let protection = self.with_security(|security| security.protection())?;
-        let config = Config { protection, ..self.config.clone() };
-        self.endpoint.listen(self.port, config).map_err(|error| refused(&error))
+    fn config(&self) -> Config {
+        self.config.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Listens with these keys.
+    fn listen(&self, config: Config) -> Result<(), Failure> {
+        self.endpoint.listen(self.port, config.clone()).map_err(|error| refused(&error))?;
+        *self.config.lock().unwrap_or_else(PoisonError::into_inner) = config;
+        Ok(())
+    }
+
+    /// Returns the options with the keys as the files have them now.
+    fn config_with(&self, security: &ServerSecurity) -> Result<Config, Failure> {
+        let (protection, auth) = (security.protection()?, security.authentication()?);
+        Ok(Config { protection, auth, ..self.config() })
     }
 
     pub(crate) const fn endpoint(&self) -> &Endpoint {
@@ -115,8 +125,9 @@ impl Server {
 
     /// Listens with another key or code. Associations that are up go on.
     fn listen_again(&self) -> Result<(), Failure> {
+        let config = self.with_security(|security| self.config_with(security))?;
         self.endpoint.stop_listening(self.port);
-        self.listen()
+        self.listen(config)
     }
 
     /// Accepts the clients that the arguments name now. Associations go on, except those of clients whose key
@@ -124,10 +135,20 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The keys cannot be used: the old ones stay.
+    /// The keys cannot be used: the endpoint listens with the old ones.
     pub(crate) fn reload(&self, security: &SecurityArgs, clients: &ClientsArgs) -> Result<(), Failure> {
-        self.with_security(|own| own.reload(security, clients))?;
-        self.listen_again()?;
+        self.with_security(|own| {
+            let next = own.reloaded(security, clients)?;
+            let config = self.config_with(&next)?;
+            let old = self.config();
+            self.endpoint.stop_listening(self.port);
+            if let Err(failure) = self.listen(config) {
+                self.listen(old)?;
+                return Err(failure);
+            }
+            *own = next;
+            Ok(())
+        })?;
         for association in self.endpoint.associations() {
             let key = association.peer_identity().map(|peer| peer.fingerprint);
             if key.is_some_and(|key| !self.with_security(|own| own.accepts(key))) {

@@ -11,11 +11,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-#[cfg(target_os = "linux")]
-use nix::sys::socket::{setsockopt, sockopt};
+use socket2::{Domain, SockRef, Socket, Type};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::tcp::OwnedReadHalf;
-use tokio::net::{TcpListener, TcpSocket, TcpStream, UdpSocket};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
 
 use super::outage;
@@ -34,6 +34,17 @@ const IDLE: Duration = Duration::from_secs(120);
 
 /// Time for the peer to acknowledge what was sent (RFC 5482), before the connection counts as broken.
 const STUCK: Duration = Duration::from_secs(10);
+
+/// Bytes that TCP queues and has not sent. More would only wait: the association has its own send buffer.
+#[cfg(target_os = "linux")]
+const UNSENT: u32 = 16 << 10;
+
+/// Time without a packet after which a relay that ends has all: the kernel passes them on by itself, soon
+/// after the endpoint has sent them.
+const SETTLED: Duration = Duration::from_millis(5);
+
+/// Time for the relays of a command that ends.
+const FINISH: Duration = Duration::from_secs(1);
 
 /// Time for a TCP connection to the server.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -55,10 +66,16 @@ pub(crate) fn parse_address(text: &str) -> Result<SocketAddr, String> {
 /// Listens at the address of --tcp, and says where.
 pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
     let bind = |address: SocketAddr| {
-        let socket = if address.is_ipv6() { TcpSocket::new_v6()? } else { TcpSocket::new_v4()? };
-        socket.set_reuseaddr(true)?;
-        socket.bind(address)?;
-        socket.listen(1024)
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+        socket.set_nonblocking(true)?;
+        if address.is_ipv6() {
+            // `[::]` takes IPv4, whatever the system's default is.
+            socket.set_only_v6(false)?;
+        }
+        socket.set_reuse_address(true)?;
+        socket.bind(&address.into())?;
+        socket.listen(1024)?;
+        TcpListener::from_std(socket.into())
     };
     let any = address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED);
     // A host without IPv6.
@@ -114,29 +131,85 @@ impl Drop for Place {
     }
 }
 
-/// Relays between TCP connections and the server's endpoint, until it is dropped.
-pub(crate) async fn serve(listener: TcpListener, endpoint: SocketAddr) {
+/// The relays of a command, which pass the last packets on before the command ends.
+#[derive(Debug)]
+pub(crate) struct Relays {
+    ending: watch::Sender<bool>,
+    running: mpsc::Sender<()>,
+    ended: mpsc::Receiver<()>,
+}
+
+/// What a relay has of the [`Relays`].
+#[derive(Clone, Debug)]
+pub(crate) struct Ending {
+    ending: watch::Receiver<bool>,
+    /// Dropped when the relay has ended.
+    _running: mpsc::Sender<()>,
+}
+
+impl Default for Relays {
+    fn default() -> Self {
+        let (running, ended) = mpsc::channel(1);
+        Self { ending: watch::Sender::new(false), running, ended }
+    }
+}
+
+impl Relays {
+    /// Adds a relay.
+    pub(crate) fn add(&self) -> Ending {
+        Ending { ending: self.ending.subscribe(), _running: self.running.clone() }
+    }
+
+    /// Waits until the relays have passed on the packets that their endpoints have sent, and their peers have
+    /// them. Call it when the endpoints have ended.
+    pub(crate) async fn finish(self) {
+        let Self { ending, running, mut ended } = self;
+        ending.send_replace(true);
+        drop(running);
+        let _ = timeout(FINISH, ended.recv()).await;
+    }
+}
+
+impl Ending {
+    /// Waits until the command ends.
+    async fn wait(&self) {
+        // The sender is dropped only after its last value.
+        let _ = self.ending.clone().wait_for(|ending| *ending).await;
+    }
+}
+
+/// Relays between TCP connections and the server's endpoint until the command ends.
+pub(crate) async fn serve(listener: TcpListener, endpoint: SocketAddr, ending: Ending) {
     let sources = Sources::default();
     let mut connections = tokio::task::JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}
-        let Ok((stream, from)) = listener.accept().await else {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = ending.wait() => break,
+        };
+        let Ok((stream, from)) = accepted else {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
         // Without a place it is closed.
         let Some(place) = sources.take(from.ip()) else { continue };
+        let ending = ending.clone();
         connections.spawn(async move {
             // A client that breaks the framing, or is gone, ends only its connection.
-            let _ = serve_client(stream, endpoint).await;
+            let _ = serve_client(stream, endpoint, &ending).await;
             drop(place);
         });
     }
+    connections.join_all().await;
 }
 
-async fn serve_client(mut stream: TcpStream, endpoint: SocketAddr) -> io::Result<()> {
+async fn serve_client(mut stream: TcpStream, endpoint: SocketAddr, ending: &Ending) -> io::Result<()> {
     let mut preface = [0; PREFACE.len()];
-    timeout(GREETING, stream.read_exact(&mut preface)).await??;
+    tokio::select! {
+        read = timeout(GREETING, stream.read_exact(&mut preface)) => read??,
+        () = ending.wait() => return Ok(()),
+    };
     if preface != *PREFACE {
         return Err(io::ErrorKind::InvalidData.into());
     }
@@ -144,7 +217,7 @@ async fn serve_client(mut stream: TcpStream, endpoint: SocketAddr) -> io::Result
     let local = if endpoint.ip().is_loopback() { local } else { endpoint.ip() };
     let socket = UdpSocket::bind((local, 0)).await?;
     socket.connect(endpoint).await?;
-    carry(stream, &socket).await
+    carry(stream, &socket, ending).await
 }
 
 /// Returns where the relay reaches an endpoint that has these addresses.
@@ -158,20 +231,22 @@ pub(crate) fn within(addresses: &[SocketAddr]) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, address.port()))
 }
 
-/// Makes a connection to a peer that is gone fail after [`STUCK`].
-fn set_timeout(stream: &TcpStream) -> io::Result<()> {
+/// Makes a connection to a peer that is gone fail after [`STUCK`], and bounds its queue.
+fn set_options(stream: &TcpStream) -> io::Result<()> {
     #[cfg(target_os = "linux")]
-    setsockopt(stream, sockopt::TcpUserTimeout, &(STUCK.as_millis() as u32))?;
+    SockRef::from(stream).set_tcp_notsent_lowat(UNSENT)?;
+    #[cfg(target_os = "linux")]
+    SockRef::from(stream).set_tcp_user_timeout(Some(STUCK))?;
     stream.set_nodelay(true)
 }
 
-/// Carries packets between a TCP connection and a connected UDP socket until it is idle.
+/// Carries packets between a TCP connection and a connected UDP socket until it is idle, or the command ends.
 ///
 /// # Errors
 ///
 /// The connection ended, or its peer breaks the framing.
-async fn carry(stream: TcpStream, socket: &UdpSocket) -> io::Result<()> {
-    set_timeout(&stream)?;
+async fn carry(stream: TcpStream, socket: &UdpSocket, ending: &Ending) -> io::Result<()> {
+    set_options(&stream)?;
     let (reader, mut writer) = stream.into_split();
     let (begin, last) = (Instant::now(), std::sync::atomic::AtomicU64::new(0));
     let used = || last.store(begin.elapsed().as_millis() as u64, std::sync::atomic::Ordering::Relaxed);
@@ -187,7 +262,14 @@ async fn carry(stream: TcpStream, socket: &UdpSocket) -> io::Result<()> {
     let outward = async {
         let mut frame = vec![0; 2 + usize::from(u16::MAX)];
         loop {
-            let len = match socket.recv(&mut frame[2..]).await {
+            let received = tokio::select! {
+                biased;
+                received = socket.recv(&mut frame[2..]) => received,
+                () = async { ending.wait().await; tokio::time::sleep(SETTLED).await } => {
+                    return writer.shutdown().await;
+                }
+            };
+            let len = match received {
                 // An ICMP error of an earlier packet.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
                 received => received?,
@@ -208,11 +290,14 @@ async fn carry(stream: TcpStream, socket: &UdpSocket) -> io::Result<()> {
             tokio::time::sleep_until(quiet).await;
         }
     };
+    let mut inward = std::pin::pin!(inward);
     tokio::select! {
-        result = inward => result,
-        result = outward => result,
-        result = idle => result,
+        result = &mut inward => return result,
+        result = outward => result?,
+        result = idle => return result,
     }
+    // The peer closes when it has read all. To close first would drop what it has not read yet.
+    inward.await
 }
 
 /// Reads a frame. An empty one breaks the framing.
@@ -232,14 +317,18 @@ async fn read_frame(reader: &mut BufReader<OwnedReadHalf>, packet: &mut Vec<u8>)
 /// # Errors
 ///
 /// No server answers over TCP.
-pub(crate) async fn relay(server: SocketAddr) -> io::Result<SocketAddr> {
+pub(crate) async fn relay(server: SocketAddr, ending: Ending) -> io::Result<SocketAddr> {
     let stream = connect(server).await?;
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let at = socket.local_addr()?;
     tokio::spawn(async move {
         // The endpoint's first packet says where it is; the socket takes no others' from then on.
         let mut first = [0; 1];
-        let Ok(Ok((_, endpoint))) = timeout(IDLE, socket.peek_from(&mut first)).await else { return };
+        let peeked = tokio::select! {
+            peeked = timeout(IDLE, socket.peek_from(&mut first)) => peeked,
+            () = ending.wait() => return,
+        };
+        let Ok(Ok((_, endpoint))) = peeked else { return };
         if socket.connect(endpoint).await.is_err() {
             return;
         }
@@ -248,19 +337,29 @@ pub(crate) async fn relay(server: SocketAddr) -> io::Result<SocketAddr> {
         loop {
             if let Some(stream) = stream.take() {
                 let begin = Instant::now();
-                if carry(stream, &socket).await.is_ok() {
+                let result = carry(stream, &socket, &ending).await;
+                if result.is_ok() || *ending.ending.borrow() {
                     return;
                 }
                 if begin.elapsed() > pause {
                     pause = outage::FIRST_PAUSE;
                 }
             }
-            tokio::time::sleep(pause).await;
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                // No connection takes the last packets.
+                () = ending.wait() => return,
+            }
             pause = outage::longer(pause);
             // An endpoint that is gone sends nothing more.
             while socket.try_recv(&mut first).is_ok() {}
-            if timeout(IDLE, socket.peek(&mut first)).await.is_err() {
-                return;
+            tokio::select! {
+                peeked = timeout(IDLE, socket.peek(&mut first)) => {
+                    if peeked.is_err() {
+                        return;
+                    }
+                }
+                () = ending.wait() => return,
             }
             stream = connect(server).await.ok();
         }

@@ -66,6 +66,15 @@ impl ServerArgs {
         !self.allow.is_empty() || self.rules.is_some()
     }
 
+    /// Rejects options of connections where the server forwards none.
+    ///
+    /// # Errors
+    ///
+    /// One was given.
+    pub(crate) fn check_unused(&self) -> Result<(), Failure> {
+        self.drain.check_unused("--allow or --rules")
+    }
+
     fn rules(&self) -> Result<Rules, Failure> {
         let mut rules = Rules::default();
         if let Some(path) = &self.rules {
