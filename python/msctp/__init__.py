@@ -11,7 +11,7 @@ A run is deterministic: the same scenario, overrides and seed give the same pack
 from . import schemes
 from ._native import InputError, RunError, __version__
 from .laboratory import Claim, Metric, Reproduction, Sweep, metrics, reproduce, sweep
-from .schemes import Controller, Policy, StartState
+from .schemes import Controller, LinkModel, Policy, StartState
 from .simulation import SERIES, Run, Scenario
 from .table import Table
 from .trace import Trace, traces
@@ -21,6 +21,7 @@ __all__ = [
     "Claim",
     "Controller",
     "InputError",
+    "LinkModel",
     "Metric",
     "Policy",
     "Reproduction",

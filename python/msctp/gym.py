@@ -1,41 +1,48 @@
-"""Environments of gymnasium in which an agent learns a congestion controller.
+"""Environments of gymnasium in which an agent learns a congestion controller or a handover policy.
 
 >>> import msctp.gym
 >>> env = msctp.gym.WindowEnv("scenarios/bulk-wlan.toml", {"link.wlan.loss": 0.01})
 >>> observation, info = env.reset(seed=1)
 >>> observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
 
-An episode is a run. The agent changes a path's window once in an interval of virtual time, while the run waits.
-:func:`controller` makes a class of an agent, which scenarios and sweeps take as any other. Needs ``msctp[gym]``.
+An episode is a run, which waits at each decision. In :class:`WindowEnv` the agent sets congestion windows, in
+:class:`PathEnv` it chooses the primary path. :func:`controller` and :func:`policy` make a class of an agent, which
+scenarios and sweeps take like any other scheme. Needs ``msctp[gym]``.
 """
 
 from __future__ import annotations
 
 import math
 import os
-import queue
-import threading
-import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, SupportsFloat, Union
+from typing import Any, ClassVar, Union
 
-import gymnasium
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from ._episode import FLOOR, EpisodeEnv, Observation, period
 from ._native import InputError
+from ._paths import PATH_OBSERVATION, PathAgent, PathEnv, policy
 from .schemes import Ack, Controller, Loss, PathConfig
-from .simulation import Run, Scenario, Value
+from .simulation import Scenario, Value
 
-__all__ = ["OBSERVATION", "Action", "Agent", "Observation", "WindowEnv", "controller"]
-
-Observation = NDArray[np.float32]
-"""What an agent sees: the values of :data:`OBSERVATION`."""
+__all__ = [
+    "OBSERVATION",
+    "PATH_OBSERVATION",
+    "Action",
+    "Agent",
+    "Observation",
+    "PathAgent",
+    "PathEnv",
+    "WindowEnv",
+    "controller",
+    "policy",
+]
 
 Action = NDArray[np.float32]
-"""One number from -1 to 1: the binary logarithm of the factor by which the window changes."""
+"""An action: one number from -1 to 1. The window is multiplied by 2 to the power of it."""
 
 Agent = Callable[[Observation], Union[Action, float]]
 """A deterministic function from observations to actions."""
@@ -57,8 +64,6 @@ OBSERVATION = {
 
 _LOW = np.array([low for low, _, _ in OBSERVATION.values()], dtype=np.float32)
 _HIGH = np.array([high for _, high, _ in OBSERVATION.values()], dtype=np.float32)
-_FLOOR = 0.01
-"""Least rate in Mbit/s in a reward, whose logarithm is bounded by it."""
 
 
 @dataclass
@@ -140,12 +145,6 @@ class _Windowed(Controller):
         self.cwnd = int(self.exact)
 
 
-def _period(interval: float) -> float:
-    if not 0.001 <= interval <= 60:
-        raise InputError(f"interval is {interval}; want 0.001 to 60 seconds")
-    return float(interval)
-
-
 def controller(agent: Agent, interval: float = 0.1, name: str = "Learned") -> type[Controller]:
     """Return a controller that asks an agent, as :class:`WindowEnv` does.
 
@@ -168,52 +167,10 @@ def controller(agent: Agent, interval: float = 0.1, name: str = "Learned") -> ty
     InputError
         The interval is out of range.
     """
-    return type(name, (_Windowed,), {"interval": _period(interval), "decide": staticmethod(agent)})
+    return type(name, (_Windowed,), {"interval": period(interval), "decide": staticmethod(agent)})
 
 
-class _Closed(BaseException):
-    """Ends a run whose environment was closed."""
-
-
-class _Episode:
-    """A run on a thread of its own, which waits at each decision."""
-
-    def __init__(self) -> None:
-        self.asked: queue.SimpleQueue[Observation | Run | BaseException] = queue.SimpleQueue()
-        self.answers: queue.SimpleQueue[Action | None] = queue.SimpleQueue()
-        self.thread: threading.Thread | None = None
-
-    def decide(self, observation: Observation) -> Action:
-        """Hand an observation over and wait for the action; called on the run's thread."""
-        if threading.current_thread() is not self.thread:
-            raise RuntimeError("an environment's controller ran outside of an episode")
-        self.asked.put(observation)
-        action = self.answers.get()
-        if action is None:
-            raise _Closed
-        return action
-
-    def begin(self, scenario: Scenario, seed: int) -> None:
-        """Start the run."""
-
-        def work() -> None:
-            try:
-                self.asked.put(scenario.run(seed))
-            except BaseException as error:  # noqa: BLE001 - raised on the caller's thread
-                self.asked.put(error)
-
-        self.thread = threading.Thread(target=work, name="msctp.gym", daemon=True)
-        self.thread.start()
-
-    def close(self) -> None:
-        """End the run, if it goes on, and wait for its thread."""
-        if self.thread is not None:
-            self.answers.put(None)
-            self.thread.join()
-            self.thread = None
-
-
-class WindowEnv(gymnasium.Env[Observation, Action]):
+class WindowEnv(EpisodeEnv[Action]):
     """A run of a scenario in which an agent sets congestion windows.
 
     Observations are described by :data:`OBSERVATION`; an action is one number from -1 to 1: the window doubles
@@ -256,96 +213,17 @@ class WindowEnv(gymnasium.Env[Observation, Action]):
         self.observation_space = spaces.Box(_LOW, _HIGH, dtype=np.float32)
         self.action_space = spaces.Box(-1.0, 1.0, (1,), np.float32)
         self._delay_weight = delay_weight
-        self._class: Any = controller(lambda _: 0.0, interval)
-        values = {**(overrides or {}), f"sctp.{profile}.controller": f"python:{self._class.__name__}"}
-        self._scenario = Scenario.load(path, [self._class]).update(values)
-        self._episode = _Episode()
-        self._observation = _LOW
-        self._over = True
-        self._finish = weakref.finalize(self, _Episode.close, self._episode)
+        cls: Any = controller(lambda _: 0.0, interval)
+        values = {**(overrides or {}), f"sctp.{profile}.controller": f"python:{cls.__name__}"}
+        super().__init__(Scenario.load(path, [cls]).update(values), cls)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observation, dict[str, Any]]:
-        """Begin a run and return the first observation.
-
-        Parameters
-        ----------
-        seed
-            Seed of the run. Episodes after it draw their seeds from it.
-        options
-            Not used.
-
-        Returns
-        -------
-        tuple
-            The observation, and an empty dict.
-
-        Raises
-        ------
-        InputError
-            The run acknowledges no data.
-        """
-        super().reset(seed=seed)
-        self.close()
-        self._episode = _Episode()
-        self._finish = weakref.finalize(self, _Episode.close, self._episode)
-        self._class.decide = staticmethod(self._episode.decide)
-        drawn = int(self.np_random.integers(1 << 32)) if seed is None else seed
-        self._episode.begin(self._scenario, drawn)
-        found = self._next()
-        if isinstance(found, Run):
-            raise InputError(f"{self._scenario.name} acknowledges no data under the learning controller")
-        self._over = False
-        self._observation = found
-        return found.copy(), {}
-
-    def step(self, action: Action) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Change the window, and run to the next decision.
-
-        Parameters
-        ----------
-        action
-            One number from -1 to 1; others are clipped.
-
-        Returns
-        -------
-        tuple
-            The observation, the reward, False, whether the run has ended, and its results.
-
-        Raises
-        ------
-        InputError
-            There is no episode: it has ended, or has not begun.
-        """
-        if self._over:
-            raise InputError("the episode is over; call reset first")
+    def _checked(self, action: Action) -> Action:
         chosen = np.asarray(action, dtype=np.float32)
         if chosen.size != 1 or not np.isfinite(chosen).all():
             raise InputError(f"the action is {action!r}; want one number from -1 to 1")
-        self._episode.answers.put(chosen)
-        found = self._next()
-        if isinstance(found, Run):
-            self._over = True
-            results = {"hash": found.hash, "goodput": found.metric("association.goodput")}
-            return self._observation.copy(), 0.0, False, True, results
-        self._observation = found
-        return found.copy(), self._reward(found), False, False, {}
-
-    def close(self) -> None:
-        """End the run, if one goes on, and its thread."""
-        self._over = True
-        self._finish()
-
-    def _next(self) -> Observation | Run:
-        """Wait for the next decision or the end of the run."""
-        found = self._episode.asked.get()
-        if isinstance(found, BaseException):
-            self.close()
-            raise found
-        return found
+        return chosen
 
     def _reward(self, observation: Observation) -> float:
         _, delivered, rtt, rtt_min, _, _, elapsed = (float(value) for value in observation)
         delay = math.log(rtt / rtt_min) if rtt_min > 0 and rtt > rtt_min else 0.0
-        return elapsed * (math.log(max(delivered, _FLOOR)) - self._delay_weight * delay)
+        return elapsed * (math.log(max(delivered, FLOOR)) - self._delay_weight * delay)

@@ -113,8 +113,8 @@ def sweep(
     path
         The sweep file (TOML).
     schemes
-        Subclasses of :class:`msctp.Policy` and :class:`msctp.Controller` that the file and its scenarios may
-        name: ``Mine`` as ``python:Mine``. A run whose scheme raises an exception is in ``failed``, with the
+        Subclasses of :class:`msctp.Policy`, :class:`msctp.Controller` and :class:`msctp.LinkModel` that the
+        file and its scenarios may name: ``Mine`` as ``python:Mine``. A run whose scheme raises an exception is in ``failed``, with the
         traceback.
     quick
         Run the part that the file's ``[quick]`` names, else the first 3 seeds.
@@ -188,7 +188,7 @@ def reproduce(
 ) -> Reproduction:
     """Reproduce a paper, as ``msctp reproduce`` does.
 
-    Ctrl-C stops it after the runs that have started. Results are not stored for resuming.
+    Ctrl-C stops it at once. Results are not stored for resuming.
 
     Parameters
     ----------

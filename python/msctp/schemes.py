@@ -1,8 +1,8 @@
-"""Handover policies and congestion controllers as Python classes.
+"""Handover policies, congestion controllers and link models as Python classes.
 
 A scenario names the class ``Mine`` as ``python:Mine``, once it was passed to :meth:`msctp.Scenario.load` or
-:func:`msctp.sweep`. The callbacks are those of the Rust traits ``HandoverPolicy`` and ``Controller``. Times are
-seconds of virtual time, sizes bytes, rates bit/s.
+:func:`msctp.sweep`. The callbacks are those of the Rust traits ``HandoverPolicy``, ``Controller`` and ``LinkModel``.
+Times are seconds of virtual time, sizes bytes, rates bit/s.
 
 A scheme must be deterministic: use no clock, no global random numbers and no state outside of the instance.
 An exception in a callback ends the run with that exception.
@@ -19,17 +19,34 @@ from pathlib import Path
 from typing import ClassVar, Literal, Union
 
 from . import _native
-from ._native import Ack, Delivery, Estimate, InputError, LinkEvent, Loss, PathConfig, PathView, View
+from ._native import (
+    Ack,
+    Delivery,
+    Estimate,
+    InputError,
+    LinkChange,
+    LinkConfig,
+    LinkEvent,
+    Loss,
+    PathConfig,
+    PathView,
+    View,
+)
 
 __all__ = [
     "Ack",
     "Action",
     "Adjust",
+    "Conditions",
     "Controller",
     "Delivery",
     "Estimate",
+    "LinkChange",
+    "LinkConfig",
     "LinkEvent",
+    "LinkModel",
     "Loss",
+    "Lost",
     "Note",
     "PathConfig",
     "PathState",
@@ -356,7 +373,128 @@ class Controller(ABC):
         self.pmdcs = pmdcs
 
 
-Scheme = Union[type[Policy], type[Controller]]
+@dataclass(frozen=True)
+class Lost:
+    """A packet that leaves a link without arriving."""
+
+    packet: int
+    """Its number."""
+    reason: Literal["channel", "link-down"] = "channel"
+    """The loss process dropped it, or the link went down with it inside."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Conditions of a radio link in one direction, as a modem reports them."""
+
+    rate: int
+    """Rate without errors in bit/s."""
+    block_errors: float = 0.0
+    """Share of the radio blocks in error, 0 to 1."""
+    one_way: float = 0.0
+    """Least time from the beginning of a block to its use at the other side, in seconds."""
+    handovers: int = 0
+    """Changes of cell so far."""
+
+
+class LinkModel(ABC):
+    """One direction of a link: one instance per direction.
+
+    A scenario's link has it as ``type = "python:Mine"``. It may have the keys ``rate``, ``delay``, ``queue`` and
+    ``loss`` of a plain link, which are in :attr:`config`; what they mean is up to the model. Actions change
+    ``rate`` and ``delay``, and take the link up and down.
+
+    Packets are numbers. Each packet that :meth:`offer` accepts must leave by :meth:`deliver` exactly once, and
+    the numbers say in which order packets were offered. After each of :meth:`offer`, :meth:`deliver` and
+    :meth:`change` the simulator calls :meth:`next_delivery`, and rounds the time to nanoseconds. ``now`` never
+    goes back, and is in :meth:`deliver` at least what :meth:`next_delivery` returned.
+
+    Parameters
+    ----------
+    config
+        The link's keys.
+    """
+
+    rate: int | None
+    """Transmission rate in bit/s; None: not given."""
+    delay: float | None
+    """Propagation delay in seconds; None: not given."""
+    up: bool = True
+    """The link is up. One that the scenario begins down is taken down at time 0."""
+
+    def __init__(self, config: LinkConfig) -> None:
+        self.config = config
+        self.rate = config.rate
+        self.delay = config.delay
+
+    @abstractmethod
+    def offer(self, now: float, packet: int, size: int) -> Literal["queue-full", "link-down"] | None:
+        """Take a packet at the entrance of the link.
+
+        Parameters
+        ----------
+        now
+            Virtual time in seconds.
+        packet
+            Its number: 0 for the first packet of the direction, then 1.
+        size
+            Its length in bytes on the wire, IP header included.
+
+        Returns
+        -------
+        str or None
+            None: the packet is in the link. A text: the reason why it was dropped.
+        """
+
+    @abstractmethod
+    def next_delivery(self) -> float | None:
+        """Return the time in seconds at which :meth:`deliver` has work; None: nothing happens by itself."""
+
+    @abstractmethod
+    def deliver(self, now: float) -> int | Lost | None:
+        """Return the next packet that has left the link by ``now``, in order of leaving.
+
+        Returns
+        -------
+        int, Lost or None
+            The number of a packet that arrives; a packet that is lost; None: no packet has left, and
+            :meth:`next_delivery` is later now.
+        """
+
+    def change(self, now: float, change: LinkChange) -> None:
+        """Change a property of the link: :attr:`rate`, :attr:`delay` or :attr:`up`.
+
+        A model that loses its packets when it goes down must let :meth:`deliver` return each as :class:`Lost`.
+        """
+        if change.kind == "rate":
+            self.rate = change.rate
+        elif change.kind == "delay":
+            self.delay = change.delay
+        else:
+            self.up = change.kind == "up"
+
+    def queue_len(self, now: float) -> tuple[int, int]:
+        """Return packets and bytes that wait, without the packet in transmission.
+
+        The default counts all packets in the link. The simulator asks after each accepted packet, and where a
+        link marks packets (``mark``) or a probe records queues.
+        """
+        raise NotImplementedError("the simulator counts the packets of a model without queue_len")
+
+    def blocks_sent(self) -> int | None:
+        """Return the radio blocks sent for the first time so far; None: the link has no blocks."""
+        return None
+
+    def resent(self) -> int:
+        """Return the blocks or frames that the link layer retransmitted by itself."""
+        return 0
+
+    def conditions(self) -> Conditions | None:
+        """Return the radio conditions now; None: this is no radio link."""
+        return None
+
+
+Scheme = Union[type[Policy], type[Controller], type[LinkModel]]
 """A class of schemes."""
 
 
@@ -364,7 +502,7 @@ Scheme = Union[type[Policy], type[Controller]]
 class Described:
     """A class of schemes, as the native module takes it."""
 
-    kind: Literal["policy", "controller"]
+    kind: Literal["policy", "controller", "link"]
     name: str
     cls: Scheme
     methods: list[str]
@@ -373,12 +511,13 @@ class Described:
 
 
 def _described(cls: Scheme) -> Described:
-    if not isinstance(cls, type) or not issubclass(cls, (Policy, Controller)):
-        raise InputError(f"{cls!r} is no scheme; want a subclass of msctp.Policy or msctp.Controller")
+    if not isinstance(cls, type) or not issubclass(cls, (Policy, Controller, LinkModel)):
+        want = "msctp.Policy, msctp.Controller or msctp.LinkModel"
+        raise InputError(f"{cls!r} is no scheme; want a subclass of {want}")
     missing = sorted(getattr(cls, "__abstractmethods__", ()))
     if missing:
         raise InputError(f"{cls.__name__} has no {' and no '.join(missing)}; want every abstract method")
-    base = Policy if issubclass(cls, Policy) else Controller
+    base = next(base for base in (Policy, Controller, LinkModel) if issubclass(cls, base))
     own = [name for name in vars(base) if getattr(cls, name) is not getattr(base, name)]
     methods = [name for name in own if not name.startswith("_") and callable(getattr(cls, name))]
     name = f"python:{cls.__name__}"
@@ -388,6 +527,8 @@ def _described(cls: Scheme) -> Described:
             if not isinstance(chunk, int) or not 0 <= chunk <= 255:
                 raise InputError(f"{cls.__name__}.private_chunks has {chunk!r}; want integers from 0 to 255")
         return Described("policy", name, cls, methods, chunks, bool(cls.measures))
+    if issubclass(cls, LinkModel):
+        return Described("link", name, cls, methods, [], False)
     return Described("controller", name, cls, methods, [], bool(cls.models_delivery))
 
 
@@ -397,7 +538,7 @@ def described(schemes: Iterable[Scheme]) -> list[Described]:
     Parameters
     ----------
     schemes
-        Subclasses of :class:`Policy` and :class:`Controller`.
+        Subclasses of :class:`Policy`, :class:`Controller` and :class:`LinkModel`.
 
     Returns
     -------

@@ -50,8 +50,8 @@ class Scenario:
         path
             The file (TOML). Files that it names are relative to its folder.
         schemes
-            Subclasses of :class:`msctp.Policy` and :class:`msctp.Controller` that the scenario may name:
-            ``Mine`` as ``python:Mine``.
+            Subclasses of :class:`msctp.Policy`, :class:`msctp.Controller` and :class:`msctp.LinkModel` that the
+            scenario may name: ``Mine`` as ``python:Mine``.
 
         Returns
         -------

@@ -26,19 +26,25 @@ const RESULT: &str = "msctp.result";
 #[pyclass(frozen, module = "msctp._native")]
 pub(crate) struct Folder {
     sweep: Arc<Sweep>,
+    keys: Arc<[Key]>,
     path: PathBuf,
     digest: String,
 }
 
 impl Folder {
     /// Opens or creates a folder. `program` says which program and schemes run the sweep.
-    pub(crate) fn open(sweep: &Arc<Sweep>, path: PathBuf, program: &str) -> PyResult<Self> {
+    pub(crate) fn open(
+        sweep: &Arc<Sweep>,
+        keys: &Arc<[Key]>,
+        path: PathBuf,
+        program: &str,
+    ) -> PyResult<Self> {
         let shown = path.display().to_string();
         let named = || format!("folder {shown}");
         fs::create_dir_all(&path).map_err(|error| input_error(cannot_write(named(), &error)))?;
         let sources = sweep.sources.iter().map(|source| format!("{} {}\n", source.sha256, source.path));
         let digest = hex(sources.chain([program.to_owned()]).collect::<String>().as_bytes());
-        let folder = Self { sweep: Arc::clone(sweep), path, digest };
+        let folder = Self { sweep: Arc::clone(sweep), keys: Arc::clone(keys), path, digest };
         let entries =
             fs::read_dir(&folder.path).map_err(|error| input_error(format!("{}: {error}", named())))?;
         for entry in
@@ -96,7 +102,7 @@ impl Folder {
     /// Returns the result of a run as `Plan.run_one` does; `None` if there is none, or it is damaged.
     #[pyo3(name = "load")]
     fn load_number<'py>(&self, py: Python<'py>, number: usize) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let key = keyed(&self.sweep, number)?;
+        let key = keyed(&self.keys, number)?;
         let Some(values) = py.detach(|| self.load(&key)) else { return Ok(None) };
         let bytes = postcard::to_allocvec(&Ok::<_, String>(values)).map_err(run_error)?;
         Ok(Some(PyBytes::new(py, &bytes)))
@@ -105,7 +111,7 @@ impl Folder {
     /// Writes the result of `Plan.run_one`. That of a run that failed is not written.
     #[pyo3(name = "keep")]
     fn keep_number(&self, py: Python<'_>, number: usize, result: &[u8]) -> PyResult<()> {
-        let key = keyed(&self.sweep, number)?;
+        let key = keyed(&self.keys, number)?;
         let Ok(values) = postcard::from_bytes::<Result<Values, String>>(result).map_err(run_error)? else {
             return Ok(());
         };

@@ -25,7 +25,7 @@ use crate::{input_error, run_error};
 /// Time between two checks for signals.
 const BETWEEN: Duration = Duration::from_millis(20);
 
-/// What Python is told of the work, and how it stops it.
+/// Progress of the work, which the waiting thread reads, and the flag by which that thread cancels it.
 struct Watch<'w> {
     cancel: &'w AtomicBool,
     progress: &'w ProgressBar,
@@ -74,8 +74,10 @@ fn interruptible<T: Send>(
 }
 
 /// Returns a run of a sweep.
-pub(crate) fn keyed(sweep: &Sweep, number: usize) -> PyResult<Key> {
-    sweep.keys().into_iter().nth(number).ok_or_else(|| run_error("there is no such run"))
+pub(crate) fn keyed(keys: &[Key], number: usize) -> PyResult<Key> {
+    keys.get(number)
+        .cloned()
+        .ok_or_else(|| run_error(format!("there is no run {number}; want a number below {}", keys.len())))
 }
 
 /// A sweep's runs and cells as columns, its claims as JSON, and the runs that failed, with the reason.
@@ -89,7 +91,11 @@ fn swept(done: &Outcome<'_>) -> PyResult<Swept> {
 
 /// A sweep file, read and checked, whose runs may be run one by one and on other machines.
 #[pyclass(frozen, module = "msctp._native")]
-pub(crate) struct Plan(Arc<Sweep>);
+pub(crate) struct Plan {
+    sweep: Arc<Sweep>,
+    /// The sweep's keys in order: listing them takes time in proportion to their number.
+    keys: Arc<[Key]>,
+}
 
 #[pymethods]
 impl Plan {
@@ -113,22 +119,23 @@ impl Plan {
             forget();
             let sweep = Sweep::with_schemes(&text, &file, &open, schemes);
             raised()?;
-            Ok(Self(Arc::new(sweep.map_err(input_error)?.reduced(&Effort { quick, seeds }))))
+            let sweep = sweep.map_err(input_error)?.reduced(&Effort { quick, seeds });
+            Ok(Self { keys: sweep.keys().into(), sweep: Arc::new(sweep) })
         })
     }
 
     /// Returns the texts of the files that the runs depend on, by path.
     fn files(&self) -> BTreeMap<String, String> {
-        self.0.sources.iter().map(|source| (source.path.clone(), source.text.clone())).collect()
+        self.sweep.sources.iter().map(|source| (source.path.clone(), source.text.clone())).collect()
     }
 
     fn __len__(&self) -> usize {
-        self.0.keys().len()
+        self.keys.len()
     }
 
     /// Opens a folder of results.
     fn folder(&self, py: Python<'_>, path: PathBuf, program: &str) -> PyResult<Folder> {
-        py.detach(|| Folder::open(&self.0, path, program))
+        py.detach(|| Folder::open(&self.sweep, &self.keys, path, program))
     }
 
     /// Runs all on this machine, but those whose results are in the folder.
@@ -143,14 +150,14 @@ impl Plan {
             let execution = Execution { threads, cancel, progress, store: None };
             let world = WithSchemes(cancel);
             let Some(folder) = folder else {
-                return swept(&self.0.run_in(&world, self.0.keys(), &execution).map_err(run_error)?);
+                return swept(&self.sweep.run_in(&world, self.keys.to_vec(), &execution).map_err(run_error)?);
             };
             let unwritten = Mutex::new(None);
-            let runs = execute("sweep", self.0.keys(), &execution, |key| {
+            let runs = execute("sweep", self.keys.to_vec(), &execution, |key| {
                 if let Some(values) = folder.load(key) {
                     return Ok(values);
                 }
-                let values = self.0.values(&world, key)?;
+                let values = self.sweep.values(&world, key)?;
                 folder.keep(key, &values).inspect_err(|error| {
                     *unwritten.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone());
                     cancel.store(true, Ordering::Relaxed);
@@ -159,7 +166,7 @@ impl Plan {
             });
             match unwritten.into_inner().unwrap_or_else(PoisonError::into_inner) {
                 Some(error) => Err(run_error(error)),
-                None => swept(&Outcome { sweep: &self.0, runs: runs.map_err(run_error)? }),
+                None => swept(&Outcome { sweep: &self.sweep, runs: runs.map_err(run_error)? }),
             }
         })
     }
@@ -168,8 +175,8 @@ impl Plan {
     fn run_one<'py>(&self, py: Python<'py>, number: usize) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = interruptible(py, None, |&Watch { cancel, progress }| {
             let execution = Execution { threads: NonZeroUsize::new(1), cancel, progress, store: None };
-            let key = keyed(&self.0, number)?;
-            let done = self.0.run_in(&WithSchemes(cancel), vec![key], &execution).map_err(run_error)?;
+            let key = keyed(&self.keys, number)?;
+            let done = self.sweep.run_in(&WithSchemes(cancel), vec![key], &execution).map_err(run_error)?;
             let Outcomes { mut done, mut failed, .. } = done.runs;
             let result = match (done.pop(), failed.pop()) {
                 (Some((_, values)), _) => Ok(values),
@@ -185,13 +192,13 @@ impl Plan {
     fn collect(&self, py: Python<'_>, results: Vec<Vec<u8>>) -> PyResult<Swept> {
         py.detach(|| {
             let mut runs = Outcomes { done: Vec::new(), failed: Vec::new(), skipped: Vec::new() };
-            for (key, bytes) in self.0.keys().into_iter().zip(results) {
+            for (key, bytes) in self.keys.iter().cloned().zip(results) {
                 match postcard::from_bytes::<Result<Values, String>>(&bytes).map_err(run_error)? {
                     Ok(values) => runs.done.push((key, values)),
                     Err(reason) => runs.failed.push((key, reason)),
                 }
             }
-            swept(&Outcome { sweep: &self.0, runs })
+            swept(&Outcome { sweep: &self.sweep, runs })
         })
     }
 }

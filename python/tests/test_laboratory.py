@@ -3,12 +3,14 @@
 import json
 import signal
 import threading
+import time
 from pathlib import Path
 
 import pytest
 from conftest import Command
 
 import msctp
+from msctp._native import Plan
 
 RATES = """
 title = "Rates of the new network"
@@ -90,11 +92,41 @@ def test_unknown_papers_and_files_are_named() -> None:
         msctp.sweep("nowhere.toml")
 
 
-def test_ctrl_c_stops_a_sweep() -> None:
-    timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
+LONG = """
+scenario = "{scenario}"
+seeds = "1..20000"
+set = {{ "duration" = "1s" }}
+[axis.rate]
+set = "link.wlan.rate"
+values = ["1Mbps"]
+[metric.goodput]
+of = "association.goodput"
+"""
+
+
+def test_the_keys_of_twenty_thousand_runs_are_listed_once(tmp_path: Path) -> None:
+    """Loading each run's partition took 20,000 × 20,000 names: minutes. Listed once, it takes seconds at most."""
+    path = tmp_path / "long.toml"
+    path.write_text(LONG.format(scenario=Path("scenarios/bulk-wlan.toml").resolve()))
+    plan = Plan.read(path, {}, [], False, None)
+    folder = plan.folder(tmp_path / "runs", "test")
+    begin = time.process_time()
+    assert len(plan) == 20_000
+    assert [folder.load(number) for number in range(len(plan))] == [None] * 20_000
+    assert time.process_time() - begin < 20
+    with pytest.raises(msctp.RunError, match="there is no run 20000; want a number below 20000"):
+        folder.load(20_000)
+
+
+@pytest.mark.parametrize("paper", ["kim-koh", "fu-atiquzzaman", "afif"])
+def test_ctrl_c_stops_a_reproduction_in_its_runs(paper: str) -> None:
+    """The runs that have started stop too; the bound is loose for a busy machine."""
+    timer = threading.Timer(1, signal.raise_signal, [signal.SIGINT])
+    begin = time.monotonic()
     timer.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            msctp.reproduce("kim-koh")
+            msctp.reproduce(paper)
     finally:
         timer.cancel()
+    assert time.monotonic() - begin < 15

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::report::Source;
 use crate::table::Table;
-use crate::world::{Simulator, carry_out};
+use crate::world::{World, carry_out};
 
 /// A scenario file of the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,14 +54,19 @@ impl ScenarioFile {
         command(self.path, seed, overrides)
     }
 
-    /// Runs the scenario to its end, as `msctp sim` does.
+    /// Runs the scenario to its end in a world, as `msctp sim` does.
     ///
     /// # Errors
     /// The scenario is invalid, or an action was refused, so that the run is not the experiment.
-    pub fn simulate(&self, overrides: &[String], seed: u64) -> Result<(Summary, Series), String> {
+    pub fn simulate(
+        &self,
+        world: &dyn World,
+        overrides: &[String],
+        seed: u64,
+    ) -> Result<(Summary, Series), String> {
         let scenario =
             Scenario::from_toml(self.text, self.path, overrides).map_err(|error| error.to_string())?;
-        carry_out(&Simulator, &scenario, seed)
+        carry_out(world, &scenario, seed)
     }
 }
 

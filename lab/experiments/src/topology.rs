@@ -131,6 +131,7 @@ fn described(link: &LinkSpec) -> String {
         DirectionSpec::Egprs(_) => "egprs".to_owned(),
         DirectionSpec::Lte(_) => "lte".to_owned(),
         DirectionSpec::Trace(_) => "trace".to_owned(),
+        DirectionSpec::Own(own) => own.name.clone(),
     };
     let (forward, reverse) = (one(&link.forward), one(&link.reverse));
     if forward == reverse { forward } else { format!("{forward} / {reverse}") }

@@ -53,7 +53,7 @@ pub struct LinkStats {
 
 impl LinkStats {
     /// Counts a packet that left the link.
-    pub(crate) fn count<P>(&mut self, delivery: &Delivery<P>) {
+    pub fn count<P>(&mut self, delivery: &Delivery<P>) {
         let count = match delivery.outcome {
             Outcome::Arrived => &mut self.delivered,
             Outcome::Lost(LossReason::Channel) => &mut self.lost,
@@ -63,7 +63,7 @@ impl LinkStats {
     }
 
     /// Records the queue's length.
-    pub(crate) fn saw_queue(&mut self, waiting: QueueLen) {
+    pub fn saw_queue(&mut self, waiting: QueueLen) {
         self.max_queue_packets = self.max_queue_packets.max(waiting.packets);
         self.max_queue_bytes = self.max_queue_bytes.max(waiting.bytes);
     }

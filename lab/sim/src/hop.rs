@@ -52,6 +52,7 @@ impl Model {
                 let loss = loss_process(&trace.loss, label, seed);
                 Self::Other(Box::new(TraceLink::new(trace.config.clone(), loss)))
             }
+            DirectionSpec::Own(own) => Self::Other(link_models::own(own, label, seed)),
             DirectionSpec::Plain(plain) => {
                 let config = LinkConfig {
                     rate: plain.rate,

@@ -8,7 +8,7 @@ use msctp_link::{LinkModel, LossConfig, LossProcess};
 
 use crate::packet::PacketId;
 use crate::random::component_seed;
-use crate::scenario::{EgprsSpec, LteSpec};
+use crate::scenario::{EgprsSpec, LteSpec, OwnLink, OwnSpec};
 
 /// The panic message of constructors whose options the scenario has checked.
 pub(crate) const CHECKED: &str = "the scenario's checks let nothing else through";
@@ -26,6 +26,18 @@ pub(crate) fn lte(spec: &LteSpec, label: impl Display, seed: u64) -> Box<dyn Lin
     let stream = |part| component_seed(seed, &format!("{label}/{part}"));
     let errors = spec.block_errors(stream("blocks")).expect(CHECKED);
     Box::new(LteLink::new(spec.config, errors, stream("harq"), stream("statuses")).expect(CHECKED))
+}
+
+/// Creates a direction whose model is the caller's. Its own stream is `LABEL/model`.
+pub(crate) fn own(spec: &OwnSpec, label: impl Display, seed: u64) -> Box<dyn LinkModel<PacketId>> {
+    spec.factory.make(OwnLink {
+        label: label.to_string(),
+        rate: spec.rate,
+        delay: spec.delay,
+        queue: spec.queue,
+        loss: loss_process(&spec.loss, &label, seed),
+        seed: component_seed(seed, &format!("{label}/model")),
+    })
 }
 
 /// Creates the loss process of a direction, at the start of the stream `LABEL/loss`.

@@ -6,11 +6,8 @@
 use msctp_units::Ecn;
 
 use crate::ip_ecn;
+pub(crate) use crate::packet_id::PacketId;
 use crate::scenario::Side;
-
-/// A packet in the [`PacketPool`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PacketId(u32);
 
 /// An address of the scenario: an index into the network's address table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

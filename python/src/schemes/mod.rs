@@ -1,9 +1,10 @@
-//! Handover policies and controllers that are Python classes.
+//! Handover policies, controllers and link models that are Python classes.
 //!
 //! An exception in a callback is kept for the thread of the run, which stops at its next piece and raises it.
 //! Until then the scheme does nothing.
 
 mod controller;
+mod link;
 mod policy;
 mod values;
 
@@ -14,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use msctp_congestion::ControllerFactory;
 use msctp_experiments::world::World;
 use msctp_proto::handover::PolicyFactory;
-use msctp_sim::scenario::{Scenario, Schemes};
+use msctp_sim::scenario::{LinkFactory, Scenario, Schemes};
 use msctp_sim::{Series, Simulation, Summary};
 use msctp_wire::ChunkType;
 use pyo3::exceptions::PyTypeError;
@@ -22,6 +23,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use self::controller::PythonController;
+use self::link::PythonLink;
 use self::policy::PythonPolicy;
 pub(crate) use self::values::register;
 
@@ -43,6 +45,13 @@ pub(crate) fn raised() -> PyResult<()> {
 /// Returns whether a callback on this thread raised an exception.
 pub(crate) fn has_raised() -> bool {
     RAISED.with_borrow(Option::is_some)
+}
+
+/// Keeps an exception unless there is one already.
+fn raise(error: PyErr) {
+    if !has_raised() {
+        RAISED.set(Some(error));
+    }
 }
 
 /// Calls Python, and keeps an exception. After the first exception of a run nothing is called.
@@ -141,12 +150,20 @@ pub(crate) fn schemes(described: Vec<Described>) -> Schemes {
             chunks: kept_chunks(&one.chunks),
             measures: one.measures,
         });
-        if one.kind == "policy" {
-            let make = move || Box::new(PythonPolicy::new(&class)) as Box<_>;
-            schemes.with_policy(&one.name, PolicyFactory::new(make))
-        } else {
-            let factory = ControllerFactory::new(move |path| Box::new(PythonController::new(&class, path)));
-            schemes.with_controller(&one.name, factory)
+        match one.kind.as_str() {
+            "policy" => {
+                let make = move || Box::new(PythonPolicy::new(&class)) as Box<_>;
+                schemes.with_policy(&one.name, PolicyFactory::new(make))
+            }
+            "link" => {
+                let factory = LinkFactory::new(move |from| Box::new(PythonLink::new(&class, from)));
+                schemes.with_link(&one.name, factory)
+            }
+            _ => {
+                let factory =
+                    ControllerFactory::new(move |path| Box::new(PythonController::new(&class, path)));
+                schemes.with_controller(&one.name, factory)
+            }
         }
     })
 }

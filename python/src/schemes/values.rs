@@ -14,6 +14,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use super::link::{LinkChange, LinkConfig};
 use super::{kept, wrong};
 
 /// Adds the classes to the module.
@@ -22,6 +23,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PathView>()?;
     module.add_class::<Estimate>()?;
     module.add_class::<LinkEvent>()?;
+    module.add_class::<LinkChange>()?;
+    module.add_class::<LinkConfig>()?;
     module.add_class::<PathConfig>()?;
     module.add_class::<Ack>()?;
     module.add_class::<Loss>()?;

@@ -9,7 +9,7 @@ use super::{Cell, Column, How, Key, Quantity, Sweep, contains, moved, text};
 use crate::metrics::{Results, Wanted};
 use crate::plan::{Execution, Outcomes, ThreadsError, execute_stored};
 use crate::stats::Mean;
-use crate::world::{Simulator, World, carry_out};
+use crate::world::{Cancellable, World, carry_out};
 
 /// A run's results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,12 +30,12 @@ pub struct Outcome<'s> {
 }
 
 impl Sweep {
-    /// Runs every cell with every seed.
+    /// Runs every cell with every seed. Cancelled, the runs that have started stop too.
     ///
     /// # Errors
     /// [`ThreadsError`]. Runs that fail are in [`Outcome::runs`].
     pub fn run(&self, execution: &Execution<'_>) -> Result<Outcome<'_>, ThreadsError> {
-        self.run_in(&Simulator, self.keys(), execution)
+        self.run_in(&Cancellable(execution.cancel), self.keys(), execution)
     }
 
     /// Runs some of the [`keys`](Self::keys) in a world.

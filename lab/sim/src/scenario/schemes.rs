@@ -1,15 +1,20 @@
-//! [`Schemes`]: handover policies and controllers of the caller's, by name in a scenario.
+//! [`Schemes`]: handover policies, controllers and link models of the caller's, by name in a scenario.
 
 use msctp_congestion::ControllerFactory;
 use msctp_proto::handover::PolicyFactory;
 
-/// Handover policies and congestion controllers that a scenario may name besides those of the catalogue.
+use super::LinkFactory;
+
+/// Handover policies, congestion controllers and link models that a scenario may name besides those of the
+/// catalogue.
 ///
 /// An own scheme has no options. It ignores those of `[sctp.NAME.policy]`, and rejects `controller_options`.
+/// An own link model has the keys of a plain link.
 #[derive(Clone, Debug, Default)]
 pub struct Schemes {
     policies: Vec<(String, PolicyFactory)>,
     controllers: Vec<(String, ControllerFactory)>,
+    links: Vec<(String, LinkFactory)>,
 }
 
 impl Schemes {
@@ -33,6 +38,13 @@ impl Schemes {
         self
     }
 
+    /// Adds a link model for a link's `type = "NAME"`. A name of the simulator stays the simulator's.
+    #[must_use]
+    pub fn with_link(mut self, name: &str, factory: LinkFactory) -> Self {
+        self.links.push((name.to_owned(), factory));
+        self
+    }
+
     /// Returns the policies with their names.
     pub(super) fn policies(&self) -> impl Iterator<Item = (&str, &PolicyFactory)> {
         self.policies.iter().map(|(name, factory)| (name.as_str(), factory))
@@ -41,6 +53,11 @@ impl Schemes {
     /// Returns the controllers with their names.
     pub(super) fn controllers(&self) -> impl Iterator<Item = (&str, &ControllerFactory)> {
         self.controllers.iter().map(|(name, factory)| (name.as_str(), factory))
+    }
+
+    /// Returns the link models with their names.
+    pub(super) fn links(&self) -> impl Iterator<Item = (&str, &LinkFactory)> {
+        self.links.iter().map(|(name, factory)| (name.as_str(), factory))
     }
 }
 

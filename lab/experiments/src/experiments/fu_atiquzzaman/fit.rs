@@ -11,6 +11,7 @@ use super::parameters::{FitRecord, Frozen, Parameters};
 use super::run;
 use crate::plan::{Execution, ThreadsError, execute};
 use crate::stats::median;
+use crate::world::Cancellable;
 
 /// The budget of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,7 +202,9 @@ fn table(
         }
     }
     let plan = format!("fu-atiquzzaman fit {parameters:?}");
-    let outcomes = execute(&plan, keys, execution, |key| run::delivered(key, parameters))?;
+    let outcomes = execute(&plan, keys, execution, |key| {
+        run::delivered(&Cancellable(execution.cancel), key, parameters)
+    })?;
     if let Some((key, reason)) = outcomes.failed.first() {
         return Err(FitError::Run(format!("{key} with {parameters:?}: {reason}")));
     }

@@ -19,6 +19,7 @@ use crate::paper::{Results, Texts};
 use crate::plan::{Execution, execute};
 use crate::report::{Data, Provenance, Report};
 use crate::scenario_file::{ScenarioFile, scenario_file};
+use crate::world::Cancellable;
 
 /// The texts of the report.
 const TEXTS: ScenarioFile = scenario_file!("fu-atiquzzaman/paper.toml");
@@ -45,9 +46,13 @@ pub fn reproduce(
 ) -> Result<Report, ReproduceError> {
     let texts = Texts::read(&TEXTS)?;
     let mut provenance = Provenance::new(command, &run::SCENARIOS);
-    let grid = execute("fu-atiquzzaman grid", extent.grid(), execution, run::grid)?;
-    let microscope = execute("fu-atiquzzaman microscope", extent.microscope(), execution, run::microscope)?;
-    let blocks = execute("fu-atiquzzaman blocks", extent.blocks(), execution, run::blocks)?;
+    let world = Cancellable(execution.cancel);
+    let grid = execute("fu-atiquzzaman grid", extent.grid(), execution, |key| run::grid(&world, key))?;
+    let microscope = execute("fu-atiquzzaman microscope", extent.microscope(), execution, |key| {
+        run::microscope(&world, key)
+    })?;
+    let blocks =
+        execute("fu-atiquzzaman blocks", extent.blocks(), execution, |key| run::blocks(&world, key))?;
     let measured = &Measured {
         grid: provenance.take(grid),
         microscope: provenance.take(microscope),

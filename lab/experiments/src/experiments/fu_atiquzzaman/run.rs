@@ -8,6 +8,7 @@ use super::grid::{Blocks, BlocksKey, GridKey, MicroscopeKey, PLOTTED, Protocol};
 use super::measure::{GridRun, Handover, Microscope, SEGMENT_BYTES};
 use super::parameters::{FILE, Frozen, Parameters};
 use crate::scenario_file::{ScenarioFile, scenario_file};
+use crate::world::World;
 
 /// The grid: a mobile that changes its agent twice.
 pub const MOBILE_IP: ScenarioFile = scenario_file!("fu-atiquzzaman/mobile-ip.toml");
@@ -40,8 +41,8 @@ pub fn grid_overrides(key: &GridKey, parameters: &Parameters) -> Vec<String> {
 ///
 /// # Errors
 /// The scenario is invalid.
-pub fn delivered(key: &GridKey, parameters: &Parameters) -> Result<u64, String> {
-    let (summary, _) = MOBILE_IP.simulate(&grid_overrides(key, parameters), key.seed)?;
+pub fn delivered(world: &dyn World, key: &GridKey, parameters: &Parameters) -> Result<u64, String> {
+    let (summary, _) = MOBILE_IP.simulate(world, &grid_overrides(key, parameters), key.seed)?;
     segments_of(&summary, key.protocol.slug())
 }
 
@@ -57,11 +58,11 @@ fn segments_of(summary: &Summary, name: &str) -> Result<u64, String> {
 ///
 /// # Errors
 /// The scenario is invalid, or the transfer did not last to the end.
-pub fn grid(key: &GridKey) -> Result<GridRun, String> {
+pub fn grid(world: &dyn World, key: &GridKey) -> Result<GridRun, String> {
     let frozen = Frozen::committed()?;
     let mut overrides = grid_overrides(key, &frozen.parameters);
     overrides.extend(["probes.trace=true".to_owned(), "probes.chunks=true".to_owned()]);
-    let (summary, series) = MOBILE_IP.simulate(&overrides, key.seed)?;
+    let (summary, series) = MOBILE_IP.simulate(world, &overrides, key.seed)?;
     let flow = Flow::of(key.protocol.slug(), &summary, &series)?;
     let mobile = summary.mobile_ip.as_ref().and_then(|world| world.mobiles.first());
     let mobile = mobile.ok_or("the scenario has no mobile")?;
@@ -161,9 +162,9 @@ pub fn microscope_scenario(key: &MicroscopeKey) -> (ScenarioFile, Vec<String>) {
 ///
 /// # Errors
 /// As [`grid`].
-pub fn microscope(key: &MicroscopeKey) -> Result<Microscope, String> {
+pub fn microscope(world: &dyn World, key: &MicroscopeKey) -> Result<Microscope, String> {
     let (file, overrides) = microscope_scenario(key);
-    let (summary, series) = file.simulate(&overrides, 1)?;
+    let (summary, series) = file.simulate(world, &overrides, 1)?;
     Ok(microscope_of(Flow::of("upload", &summary, &series)?))
 }
 
@@ -186,9 +187,9 @@ pub fn blocks_scenario(key: &BlocksKey) -> (ScenarioFile, Vec<String>) {
 ///
 /// # Errors
 /// As [`grid`].
-pub fn blocks(key: &BlocksKey) -> Result<u64, String> {
+pub fn blocks(world: &dyn World, key: &BlocksKey) -> Result<u64, String> {
     let (file, overrides) = blocks_scenario(key);
-    let (summary, _) = file.simulate(&overrides, key.seed)?;
+    let (summary, _) = file.simulate(world, &overrides, key.seed)?;
     segments_of(&summary, "upload")
 }
 
@@ -198,6 +199,7 @@ mod tests {
 
     use super::super::grid::{Extent, LossSet};
     use super::*;
+    use crate::world::Simulator;
 
     #[test]
     fn all_protocols_of_a_cell_have_the_parameters_of_the_fit() {
@@ -217,10 +219,10 @@ mod tests {
     fn a_cell_runs_under_every_protocol_and_changes_the_agent_twice() {
         for protocol in Protocol::ALL {
             let key = GridKey { wired: 54_000, wireless: 1_000_000, protocol, seed: 1 };
-            let run = grid(&key).unwrap();
+            let run = grid(&Simulator, &key).unwrap();
             assert!(run.delivered > 100, "{key}: {run:?}");
             assert_eq!(
-                delivered(&key, &Frozen::committed().unwrap().parameters).unwrap(),
+                delivered(&Simulator, &key, &Frozen::committed().unwrap().parameters).unwrap(),
                 run.delivered,
                 "{key}"
             );
@@ -231,7 +233,7 @@ mod tests {
     #[test]
     fn the_microscope_loses_exactly_the_six() {
         for key in Extent::QUICK.microscope() {
-            let run = microscope(&key).unwrap();
+            let run = microscope(&Simulator, &key).unwrap();
             let wanted = key.losses.offsets(key.protocol).map(|offset| FIRST_LOST + offset);
             assert_eq!(run.lost, wanted, "{key}");
             assert!(run.repair().is_some(), "{key}");
@@ -261,7 +263,7 @@ mod tests {
     fn acknowledgments_obey_the_limit_of_blocks() {
         for (protocol, most) in [(Protocol::Sack, 3), (Protocol::Sctp, 5)] {
             let key = MicroscopeKey { losses: LossSet::Same, protocol };
-            assert_eq!(microscope(&key).unwrap().most_blocks, most, "{key}");
+            assert_eq!(microscope(&Simulator, &key).unwrap().most_blocks, most, "{key}");
         }
     }
 }

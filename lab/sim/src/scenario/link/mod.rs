@@ -4,6 +4,7 @@
 mod coding;
 mod egprs;
 mod lte;
+mod own;
 mod plain;
 mod radio;
 mod trace;
@@ -16,6 +17,7 @@ use msctp_link::QueueLimit;
 
 use toml::de::DeTable;
 
+use super::Schemes;
 use super::document::Section;
 use super::error::{Problem, suggest};
 use super::keys;
@@ -25,6 +27,7 @@ pub use coding::CodingSpec;
 pub(super) use coding::{CARRIES, INTERRUPTION};
 pub use egprs::EgprsSpec;
 pub use lte::LteSpec;
+pub use own::{LinkFactory, OwnLink, OwnSpec};
 pub use plain::PlainSpec;
 pub(super) use plain::{check_loss, loss};
 pub(super) use radio::probability;
@@ -98,6 +101,8 @@ pub enum DirectionSpec {
     Lte(Box<LteSpec>),
     /// Transmission opportunities from a trace.
     Trace(Box<TraceSpec>),
+    /// A model of the caller's.
+    Own(Box<OwnSpec>),
 }
 
 impl DirectionSpec {
@@ -106,7 +111,7 @@ impl DirectionSpec {
     pub fn plain(&self) -> Option<&PlainSpec> {
         match self {
             Self::Plain(plain) => Some(plain),
-            Self::Wlan(_) | Self::Egprs(_) | Self::Lte(_) | Self::Trace(_) => None,
+            Self::Wlan(_) | Self::Egprs(_) | Self::Lte(_) | Self::Trace(_) | Self::Own(_) => None,
         }
     }
 
@@ -114,18 +119,19 @@ impl DirectionSpec {
     pub fn plain_mut(&mut self) -> Option<&mut PlainSpec> {
         match self {
             Self::Plain(plain) => Some(plain),
-            Self::Wlan(_) | Self::Egprs(_) | Self::Lte(_) | Self::Trace(_) => None,
+            Self::Wlan(_) | Self::Egprs(_) | Self::Lte(_) | Self::Trace(_) | Self::Own(_) => None,
         }
     }
 
     /// Returns the word of the key `type`, and the properties that an action can set.
-    pub(super) fn can_set(&self) -> (&'static str, &'static [&'static str]) {
+    pub(super) fn can_set(&self) -> (&str, &'static [&'static str]) {
         match self {
             Self::Plain(_) => ("plain", &["rate", "delay", "loss"]),
             Self::Wlan(_) => ("wlan", &[]),
             Self::Egprs(_) => ("egprs", &["scheme", "bler", "delay"]),
             Self::Lte(_) => ("lte", &["rate", "bler", "delay"]),
             Self::Trace(_) => ("trace", &["delay"]),
+            Self::Own(own) => (&own.name, &["rate", "delay"]),
         }
     }
 
@@ -142,6 +148,7 @@ impl DirectionSpec {
             Self::Egprs(egprs) => egprs.check(),
             Self::Lte(lte) => lte.check(),
             Self::Trace(trace) => trace.check(),
+            Self::Own(own) => own.check(),
         }
     }
 }
@@ -215,20 +222,35 @@ impl<'l, 'd, 't> Layers<'l, 'd, 't> {
 }
 
 /// Reads one `[[link]]`.
-pub(super) fn read(table: &DeTable<'_>, path: String, open: &Open<'_>) -> Result<LinkSpec, Problem> {
+pub(super) fn read(
+    table: &DeTable<'_>,
+    path: String,
+    (open, schemes): (&Open<'_>, &Schemes),
+) -> Result<LinkSpec, Problem> {
     let word = table.get("type").and_then(|value| value.get_ref().as_str());
     let kind = TYPES.iter().find(|kind| word.is_none_or(|word| word == kind.word));
-    let Some(kind) = kind else { return Err(unknown_type(table, &path)) };
-    not_of_another_type(table, &path, kind)?;
+    let own = schemes.links().find(|&(name, _)| kind.is_none() && word == Some(name));
+    // A model of the caller's has the keys of a plain link.
+    let Some(kind) = kind.or_else(|| own.map(|_| &TYPES[0])) else {
+        return Err(unknown_type(table, &path, schemes));
+    };
+    not_of_another_type(table, &path, kind, own.map_or(kind.word, |(name, _)| name))?;
     let section = Section::open(table, path, &keys::names(&[&keys::LINK, &kind.keys, &kind.shared]))?;
     section.text("type")?;
     let end = |key| section.required(key, section.text(key)?, "\"a node's name\"").map(str::to_owned);
-    let own = [kind.keys.names(), vec!["mark"]].concat();
-    let forward = section.section("forward", &own)?;
-    let reverse = section.section("reverse", &own)?;
+    let of_direction = [kind.keys.names(), vec!["mark"]].concat();
+    let forward = section.section("forward", &of_direction)?;
+    let reverse = section.section("reverse", &of_direction)?;
     let mark = |own: &Option<Section<'_, '_>>| {
         let layers = Layers { link: &section, own: own.as_ref(), open };
         plain::limit(layers.at("mark"), "mark", "{ packets = 20 }")
+    };
+    let direction = |keys: &Option<Section<'_, '_>>| {
+        let layers = Layers { link: &section, own: keys.as_ref(), open };
+        match own {
+            Some(own) => own::read(&layers, own).map(|spec| DirectionSpec::Own(Box::new(spec))),
+            None => (kind.read)(&layers),
+        }
     };
     Ok(LinkSpec {
         name: section.required("name", section.text("name")?, "\"…\"")?.to_owned(),
@@ -242,13 +264,13 @@ pub(super) fn read(table: &DeTable<'_>, path: String, open: &Open<'_>) -> Result
         mark: [mark(&forward)?, mark(&reverse)?],
         coding: CodingSpec::read(&section)?,
         report_quality: section.flag("report_quality")?.unwrap_or(true),
-        forward: (kind.read)(&Layers { link: &section, own: forward.as_ref(), open })?,
-        reverse: (kind.read)(&Layers { link: &section, own: reverse.as_ref(), open })?,
+        forward: direction(&forward)?,
+        reverse: direction(&reverse)?,
     })
 }
 
 /// Rejects a key that only links of other types have, and names them.
-fn not_of_another_type(table: &DeTable<'_>, path: &str, kind: &LinkType) -> Result<(), Problem> {
+fn not_of_another_type(table: &DeTable<'_>, path: &str, kind: &LinkType, word: &str) -> Result<(), Problem> {
     let has = |kind: &LinkType, key: &str| kind.keys.has(key) || kind.shared.has(key);
     let inner = |way: &str| Some((format!("{path}.{way}"), table.get(way)?.get_ref().as_table()?));
     let tables = [Some((path.to_owned(), table)), inner("forward"), inner("reverse")];
@@ -257,7 +279,7 @@ fn not_of_another_type(table: &DeTable<'_>, path: &str, kind: &LinkType) -> Resu
             let others: Vec<_> =
                 TYPES.iter().filter(|other| has(other, key)).map(|other| other.word).collect();
             if !keys::LINK.has(key) && !has(kind, key) && !others.is_empty() {
-                let (word, others) = (kind.word, others.join("\" or \""));
+                let others = others.join("\" or \"");
                 let message =
                     format!("links of type {word} have no {key}: remove it, or use type = \"{others}\"");
                 return Err(Problem::new(format!("{path}.{key}"), message));
@@ -267,8 +289,9 @@ fn not_of_another_type(table: &DeTable<'_>, path: &str, kind: &LinkType) -> Resu
     Ok(())
 }
 
-fn unknown_type(table: &DeTable<'_>, path: &str) -> Problem {
+fn unknown_type(table: &DeTable<'_>, path: &str, schemes: &Schemes) -> Problem {
     let given = table.get("type").and_then(|value| value.get_ref().as_str()).unwrap_or_default();
-    let known = TYPES.iter().map(|kind| kind.word);
+    let own = schemes.links().map(|(name, _)| name);
+    let known = TYPES.iter().map(|kind| kind.word).chain(own);
     Problem::new(format!("{path}.type"), format!("\"{given}\" is unknown{}", suggest(given, known)))
 }

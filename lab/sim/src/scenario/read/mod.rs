@@ -29,7 +29,7 @@ pub(super) fn scenario<T>(
     let texts = compose::texts(text, file, open)?;
     let document = Document::compose(&texts, overrides)?;
     let located = |problem| document.locate(problem);
-    let mut scenario = without_profiles(&document.root, open).map_err(located)?;
+    let mut scenario = without_profiles(&document.root, open, schemes).map_err(located)?;
     // Before the profiles: an override of a mistyped one would be reported as an unknown key of a new
     // profile.
     scenario.check_overrides(overrides, |key| document.is_written(key))?;
@@ -54,7 +54,7 @@ fn profiles(root: &DeTable<'_>, schemes: &Schemes, scenario: &mut Scenario) -> R
 const MESSAGE: u32 = 1452;
 
 /// Reads a scenario except its profiles.
-fn without_profiles(root: &DeTable<'_>, open: &Open<'_>) -> Result<Scenario, Problem> {
+fn without_profiles(root: &DeTable<'_>, open: &Open<'_>, schemes: &Schemes) -> Result<Scenario, Problem> {
     let top = Section::open(root, String::new(), &keys::SCENARIO.names())?;
     let duration = top.required("duration", top.span("duration")?, "\"60s\"")?;
     let mut scenario = Scenario::empty(top.text("name")?.unwrap_or("scenario"), duration, 1);
@@ -66,7 +66,7 @@ fn without_profiles(root: &DeTable<'_>, open: &Open<'_>) -> Result<Scenario, Pro
         scenario.nodes.push(node::read(table, path)?);
     }
     for (path, table) in top.items("link")? {
-        scenario.links.push(link::read(table, path, open)?);
+        scenario.links.push(link::read(table, path, (open, schemes))?);
     }
     for (path, table) in top.items("association")? {
         scenario.associations.push(association::read(table, path)?);
