@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use msctp_experiments::input::ScenarioText;
-use msctp_experiments::metrics::{INTERVAL, Results, Wanted, enable_series};
+use msctp_experiments::metrics::{INTERVAL, Results, enable_series};
+use msctp_experiments::sweep::Expression;
 use msctp_sim::scenario::Scenario;
 use msctp_sim::{Series, Simulation};
 use msctp_units::{Span, Time};
@@ -69,7 +70,8 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     /// Print this metric's value instead of the summary, as handover.gap or link.drops:wlan (`msctp metrics`
-    /// lists them); repeatable. With --json, one object with a member for each.
+    /// lists them), or of a formula over metrics in braces, as "8 * {flow.bytes:file} / 20s"; repeatable.
+    /// With --json, one object with a member for each. A curve, which stands alone, prints lines x,value.
     #[arg(long = "metric", value_name = "NAME")]
     metrics: Vec<String>,
     /// Print a SHA-256 of all delivered packets, to compare runs.
@@ -103,6 +105,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let summary = simulation.summary();
     let (written, series) = outputs.finish(simulation);
     let results = Results { scenario: &scenario, summary: &summary, series: &series };
+    if let Some(curve) = wanted.iter().find_map(Expression::curve) {
+        let points = curve.curve(&results);
+        written?;
+        let points = points.map_err(|why| Failure::Run(format!("--metric {why}")))?;
+        print(|out| points.iter().try_for_each(|(x, value)| writeln!(out, "{x},{value}")))?;
+        return if complete { Ok(()) } else { Err(cut_short(&interrupt, summary.duration)) };
+    }
     let values: Vec<_> = wanted.iter().map(|wanted| (wanted, wanted.value(&results))).collect();
     print(|mut out| {
         if !values.is_empty() {
@@ -116,18 +125,20 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     })?;
     written?;
     if !complete {
-        return Err(interrupt.failure(format!("interrupted at {} s", simulation_time(summary.duration))));
+        return Err(cut_short(&interrupt, summary.duration));
     }
     let missing = values.into_iter().find_map(|(_, value)| value.err());
     missing.map_or(Ok(()), |why| Err(Failure::Run(format!("--metric {why}"))))
 }
 
 /// Parses the metrics and enables the probes that they need.
-fn metrics(args: &Args, scenario: &mut Scenario) -> Result<Vec<Wanted>, Failure> {
+fn metrics(args: &Args, scenario: &mut Scenario) -> Result<Vec<Expression>, Failure> {
     let parse = |text: &String| {
-        let wanted = Wanted::parse(text)?;
-        wanted.check(scenario)?;
-        wanted.enable(scenario);
+        let wanted = Expression::parse(text)?;
+        wanted.prepare(scenario)?;
+        if wanted.curve().is_some() && (args.metrics.len() > 1 || args.json) {
+            return Err(format!("{wanted} is a curve: want it alone, without --json"));
+        }
         Ok(wanted)
     };
     let wanted: Result<_, String> = args.metrics.iter().map(parse).collect();
@@ -137,11 +148,11 @@ fn metrics(args: &Args, scenario: &mut Scenario) -> Result<Vec<Wanted>, Failure>
 /// Prints the values of the metrics: a number alone if there is one, else a line for each with its unit.
 fn write_metrics(
     out: &mut dyn Write,
-    values: &[(&Wanted, Result<f64, String>)],
+    values: &[(&Expression, Result<f64, String>)],
     json: bool,
 ) -> io::Result<()> {
     if json {
-        let member = |(wanted, value): &(&Wanted, Result<f64, String>)| {
+        let member = |(wanted, value): &(&Expression, Result<f64, String>)| {
             (wanted.to_string(), value.as_ref().ok().copied().into())
         };
         let object: serde_json::Map<_, _> = values.iter().map(member).collect();
@@ -151,7 +162,7 @@ fn write_metrics(
     for (wanted, value) in values {
         match value {
             Ok(value) if values.len() == 1 => writeln!(out, "{value}")?,
-            Ok(value) => writeln!(out, "{wanted} {value} {}", wanted.metric.unit.symbol())?,
+            Ok(value) => writeln!(out, "{}", format!("{wanted} {value} {}", wanted.unit()).trim_end())?,
             Err(_) => {}
         }
     }
@@ -213,8 +224,8 @@ impl Outputs {
     }
 }
 
-fn simulation_time(seconds: f64) -> String {
-    format!("{seconds:.3}")
+fn cut_short(interrupt: &Interrupt, seconds: f64) -> Failure {
+    interrupt.failure(format!("interrupted at {seconds:.3} s"))
 }
 
 /// Parses a time of more than 0.

@@ -1,5 +1,7 @@
 //! `msctp reproduce` from outside: what it prints, what it writes, and that its runs can be repeated by hand.
 
+mod points;
+
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -73,6 +75,8 @@ fn the_report_is_whole_repeats_and_does_not_depend_on_threads() {
     }
 
     repeat_by_hand(&report);
+    // A mean, a paired difference, a mean of each second of a curve, a difference of two curves.
+    points::repeat(&report, &report, &["END { printf", "echo $(msctp", "NR == 1", "sed 's/^/-,/'"]);
 }
 
 #[test]

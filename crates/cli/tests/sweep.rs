@@ -1,5 +1,7 @@
 //! `msctp sweep` from outside: the tutorial's experiment, what is refused, interruption, and what is kept.
 
+mod points;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -106,6 +108,44 @@ fn the_experiment_of_the_tutorial_prints_what_it_shows_and_writes_a_whole_report
     let json: Value = serde_json::from_slice(&again.stdout).unwrap();
     assert_eq!(json["cells"][5]["policy"], "inherit");
     assert_eq!(json["cells"][5]["after"]["n"], 20);
+}
+
+#[test]
+fn a_point_of_a_figure_opens_as_the_command_that_prints_its_value() {
+    let dir = folder(
+        r#"
+        title = "Points"
+        scenario = "scenarios/walk.toml"
+        seeds = "1..2"
+        set = { duration = "20s" }
+        [[axis.when.value]]
+        name = "fixed"
+        [[axis.when.value]]
+        name = "drawn"
+        draw = { "duration" = ["15s", "20s"] }
+        [metric]
+        bytes = { of = "association.bytes", unit = "kB" }
+        rate = { is = "8 * bytes / 20s", unit = "kbps" }
+        [curve.goodput]
+        of = "association.goodput.curve"
+        [[figure]]
+        label = "Fig. 1"
+        title = "One"
+        x = "when"
+        y = "rate"
+        [[figure]]
+        label = "Fig. 2"
+        title = "Two"
+        y = "goodput"
+        seed = 1
+        "#,
+    );
+    let done = sweep(dir.path(), &["walk-policies.toml", "--out", "report"]);
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    // A formula over seeds, overrides that differ from seed to seed, a curve of one run.
+    let texts =
+        ["--metric '(8 * {association.bytes}) / 20'", "--seed $run", "--metric association.goodput.curve"];
+    points::repeat(&dir.path().join("report"), dir.path(), &texts);
 }
 
 #[test]

@@ -73,9 +73,18 @@ impl ScenarioFile {
 /// Returns the command that repeats a run of the scenario file at `path`.
 #[must_use]
 pub fn command(path: &str, seed: u64, overrides: &[String]) -> String {
+    with(format!("msctp sim {} --seed {seed}", quoted_path(path)), overrides)
+}
+
+/// Returns the part of the command before the seed, which a shell's loop sets.
+#[must_use]
+pub(crate) fn without_seed(path: &str, overrides: &[String]) -> String {
+    with(format!("msctp sim {}", quoted_path(path)), overrides)
+}
+
+fn quoted_path(path: &str) -> String {
     let quoted = path.contains(|c: char| !(c.is_ascii_alphanumeric() || "._-/+".contains(c)));
-    let path = if quoted { format!("'{path}'") } else { path.to_owned() };
-    with(format!("msctp sim {path} --seed {seed}"), overrides)
+    if quoted { format!("'{path}'") } else { path.to_owned() }
 }
 
 /// Returns the command that runs the scenario file at `path` on real stacks.
@@ -97,7 +106,7 @@ pub fn provenance(table: Table, runs: &[(&str, u64, Vec<String>, String)]) -> Ta
 }
 
 /// Formats a command with its overrides.
-fn with(mut command: String, overrides: &[String]) -> String {
+pub(crate) fn with(mut command: String, overrides: &[String]) -> String {
     for set in overrides {
         let quoted = set.contains(|c: char| !(c.is_ascii_alphanumeric() || "._-=/:,+%".contains(c)));
         let _ = if quoted { write!(command, " --set '{set}'") } else { write!(command, " --set {set}") };

@@ -49,7 +49,13 @@ impl Mapped {
                 places.map(|place| Point::new(place.values[x], place.values[y])).collect();
             points.sort_by(|a, b| a.x.total_cmp(&b.x));
             let name = grade.words("paper").to_owned();
-            (!points.is_empty()).then_some(Series { name, style, points, mark: Mark::Dots })
+            (!points.is_empty()).then_some(Series {
+                name,
+                style,
+                points,
+                mark: Mark::Dots,
+                ..Series::default()
+            })
         });
         Chart {
             title: format!("{}: where it holds", self.claim),

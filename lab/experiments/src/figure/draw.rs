@@ -15,6 +15,12 @@ const TEXT: u32 = 15;
 /// Height of the legend's first row, and of each further row.
 const LEGEND: u32 = 28;
 const LEGEND_ROW: u32 = 20;
+/// Margins of the plot, and the room of its labels.
+const RIGHT: u32 = 14;
+const LEFT: u32 = 4;
+const BOTTOM: u32 = 2;
+const X_LABELS: u32 = 46;
+const Y_LABELS: u32 = 62;
 /// Mean width of a legend character, for the layout of entries. Sans-serif glyphs are about half as wide as
 /// high.
 const CHARACTER: f64 = 7.6;
@@ -39,18 +45,42 @@ pub(super) fn svg(chart: &Chart) -> Result<String, FigureError> {
     Ok(accessible(&with_variables(&svg), &chart.title))
 }
 
+/// Returns the margin above the plot.
+fn top(legend_rows: u32) -> u32 {
+    LEGEND + LEGEND_ROW * (legend_rows - 1) + 6
+}
+
+fn legend_rows(entries: &[Entry]) -> u32 {
+    1 + entries.last().map_or(0, |entry| entry.row)
+}
+
+/// Returns where the drawing has the points of a series.
+pub(super) fn places(chart: &Chart, series: &Series) -> Vec<(i32, i32)> {
+    let rows = legend_rows(&entries(chart));
+    let offset = if series.mark == Mark::Bars { bar_offset(series, chart) } else { 0.0 };
+    let (left, top) = (f64::from(LEFT + Y_LABELS), f64::from(top(rows)));
+    let (width, height) =
+        (f64::from(WIDTH - RIGHT) - left, f64::from(HEIGHT - LEGEND - 6 - X_LABELS - BOTTOM));
+    let share = |axis: &Axis, value: f64| ((value - axis.from) / (axis.to - axis.from)).clamp(0.0, 1.0);
+    let place = |point: &super::Point| {
+        let (x, y) = (share(&chart.x, point.x + offset), share(&chart.y, point.y));
+        (libm::round(left + x * width) as i32, libm::round(top + (1.0 - y) * height) as i32)
+    };
+    series.points.iter().map(place).collect()
+}
+
 fn drawing(chart: &Chart, svg: &mut String) -> Drawn {
     let entries = entries(chart);
-    let rows = 1 + entries.last().map_or(0, |entry| entry.row);
+    let rows = legend_rows(&entries);
     let size = (WIDTH, HEIGHT + LEGEND_ROW * (rows - 1));
     let root = SVGBackend::with_string(svg, size).into_drawing_area();
     let mut plot = ChartBuilder::on(&root)
-        .margin_top(LEGEND + LEGEND_ROW * (rows - 1) + 6)
-        .margin_right(14)
-        .margin_left(4)
-        .margin_bottom(2)
-        .x_label_area_size(46)
-        .y_label_area_size(62)
+        .margin_top(top(rows))
+        .margin_right(RIGHT)
+        .margin_left(LEFT)
+        .margin_bottom(BOTTOM)
+        .x_label_area_size(X_LABELS)
+        .y_label_area_size(Y_LABELS)
         .build_cartesian_2d(chart.x.from..chart.x.to, chart.y.from..chart.y.to)?;
     mesh(chart, &mut plot)?;
     markers(chart, &mut plot)?;

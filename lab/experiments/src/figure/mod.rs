@@ -76,7 +76,7 @@ impl Point {
 }
 
 /// A curve.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
     /// Name in the legend.
     pub name: String,
@@ -86,6 +86,9 @@ pub struct Series {
     pub points: Vec<Point>,
     /// How points are drawn.
     pub mark: Mark,
+    /// The shell commands that repeat the series: none, one that prints every point as `x,y`, or one for each
+    /// point that prints its y.
+    pub commands: Vec<String>,
 }
 
 /// How points are drawn.
@@ -161,15 +164,40 @@ impl Chart {
             table.text(&self.x.label, points().map(|(_, point)| self.x.place(point.x)))
         };
         let table = table.real(&self.y.label, points().map(|(_, point)| point.y));
-        if points().any(|(_, point)| point.half_width.is_some()) {
+        let table = if points().any(|(_, point)| point.half_width.is_some()) {
             table.real(
                 "half-width of the 95 % interval",
                 points().map(|(_, point)| point.half_width.unwrap_or(f64::NAN)),
             )
         } else {
             table
+        };
+        if self.series.iter().all(|series| series.commands.is_empty()) {
+            return table;
         }
+        // The command of a whole series is in its first row.
+        let command = |series: &Series, point: usize| series.commands.get(point).cloned().unwrap_or_default();
+        let commands = self
+            .series
+            .iter()
+            .flat_map(|series| (0..series.points.len()).map(move |point| command(series, point)));
+        table.text("command", commands)
     }
+
+    /// Returns where the drawing has the points of a series, in its own coordinates.
+    pub(crate) fn places(&self, series: &Series) -> Vec<(i32, i32)> {
+        draw::places(self, series)
+    }
+
+    /// Returns a place of the horizontal axis as it is written there.
+    pub(crate) fn x_text(&self, x: f64) -> String {
+        if self.x.places.is_empty() { shortest(x) } else { self.x.place(x).to_owned() }
+    }
+}
+
+/// Formats a number with six digits.
+pub(crate) fn shortest(value: f64) -> String {
+    format!("{value:.5e}").parse::<f64>().unwrap_or(value).to_string()
 }
 
 /// Returns the least of 1, 2, 2.5, 5 and 10 times a power of ten that is at least `value`: a round end for an
@@ -198,6 +226,7 @@ mod tests {
             style,
             points: vec![Point { x: 0.0, y: 1.0, half_width }, Point { x: 10.0, y: 2.0, half_width }],
             mark: Mark::LineAndDots,
+            commands: Vec::new(),
         };
         Chart {
             title: "Window <over> time".into(),
@@ -234,6 +263,29 @@ mod tests {
         );
         assert_eq!(csv.lines().count(), 5);
         assert!(csv.ends_with("c,10,2,\n"));
+    }
+
+    #[test]
+    fn the_table_has_the_commands_of_points_or_of_a_series() {
+        let mut chart = chart();
+        chart.series[0].commands = vec!["one".to_owned(), "two".to_owned()];
+        chart.series[1].commands = vec!["both".to_owned()];
+        let csv = chart.table().to_csv();
+        let commands: Vec<_> = csv.lines().map(|line| line.rsplit(',').next().unwrap()).collect();
+        assert_eq!(commands, ["command", "one", "two", "both", ""]);
+    }
+
+    #[test]
+    fn places_are_those_of_the_drawing() {
+        let chart = chart();
+        let svg = chart.to_svg().unwrap();
+        for series in &chart.series {
+            for (x, y) in chart.places(series) {
+                let near = (-2..=2).flat_map(|dx| (-2..=2).map(move |dy| (x + dx, y + dy)));
+                let drawn = |(x, y)| svg.contains(&format!("<circle cx=\"{x}\" cy=\"{y}\""));
+                assert!(near.into_iter().any(drawn), "{}: {x}, {y} in {svg}", series.name);
+            }
+        }
     }
 
     #[test]

@@ -7,9 +7,10 @@ use plotters::style::RGBColor;
 
 /// Colour and dashes of a curve. The hues are distinguishable with the common colour blindnesses (after Okabe
 /// and Ito), the dashes without any colour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
     /// Orange, in long dashes.
+    #[default]
     First,
     /// Blue, in short dashes.
     Second,

@@ -54,7 +54,7 @@ impl Course {
         let curve = |name: &str, style, rates: &[f64]| {
             let point = |(step, &rate): (usize, &f64)| Point::new((step * STEP) as f64 * BIN, rate);
             let points = rates.iter().enumerate().map(point).collect();
-            Series { name: name.to_owned(), style, points, mark: Mark::Steps }
+            Series { name: name.to_owned(), style, points, mark: Mark::Steps, ..Series::default() }
         };
         let capacities = networks.iter().zip(&self.capacities);
         let mut series: Vec<Series> = [Style::First, Style::Second]
@@ -148,6 +148,7 @@ impl Leaderboard {
                 style,
                 points: points.collect(),
                 mark: Mark::Line,
+                ..Series::default()
             }
         };
         let series: Vec<Series> = rows.zip(styles).map(curve).collect();

@@ -4,6 +4,7 @@
 
 mod overview;
 mod page;
+mod points;
 mod publish;
 mod sheet;
 mod style;

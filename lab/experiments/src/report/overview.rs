@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use maud::{Markup, html};
 use serde::Serialize;
 
-use super::page::{document, effect, figure, footer, grade, tight};
+use super::page::{document, effect, figure, footer, grade, how_to_repeat, tight};
+use super::points;
 use super::{Data, Figure, Report, ReportError, folder, json, put, write_data, write_figures};
 use crate::claims::{Claim, Grade};
 
@@ -87,6 +88,7 @@ impl Overview {
 
     fn html(&self) -> Result<Markup, ReportError> {
         let figures = self.figures.iter().map(figure).collect::<Result<Vec<_>, _>>()?;
+        let script = points::script(&self.figures)?;
         let papers = if self.reports.len() == 1 { "paper" } else { "papers" };
         let title = format!("{} {papers} on one transport", in_words(self.reports.len()));
         let whole = self.whole();
@@ -125,12 +127,14 @@ impl Overview {
                 (claims(&self.reports))
                 @if !figures.is_empty() {
                     h2 #across { "Across the papers" }
+                    @if !script.0.is_empty() { (how_to_repeat("in the repository")) }
                     @for figure in &figures { (figure) }
                 }
                 h2 #again { "Repeat the runs" }
                 (self.commands())
             }
             (footer(&self.version))
+            (script)
         };
         Ok(document(&title, &body))
     }

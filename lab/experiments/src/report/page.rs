@@ -2,6 +2,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use super::points;
 use super::style::PAGE;
 use super::{Cell, Figure, Grid, Panel, Report, ReportError, SetUp, Tone};
 use crate::claims::{Check, Claim, Effect, Grade, Judgement, said};
@@ -9,6 +10,7 @@ use crate::figure::{FigureError, STYLESHEET};
 
 pub(super) fn html(report: &Report) -> Result<String, ReportError> {
     let figures = report.figures.iter().map(figure).collect::<Result<Vec<_>, _>>()?;
+    let script = points::script(&report.figures)?;
     let page = document(
         &report.title,
         &html! {
@@ -25,6 +27,7 @@ pub(super) fn html(report: &Report) -> Result<String, ReportError> {
                     p.quiet {
                         "Each chart is beside this page as SVG, and its numbers as CSV. All curves are from runs of this report."
                     }
+                    @if !script.0.is_empty() { (how_to_repeat(if report.paper.is_empty() { "where the sweep ran" } else { "in this folder or in the repository" })) }
                     @for figure in &figures { (figure) }
                     @if !report.set_up.is_empty() {
                         h2 #set-up { "Set-up" }
@@ -34,9 +37,20 @@ pub(super) fn html(report: &Report) -> Result<String, ReportError> {
                     (provenance(report))
                 }
                 (footer(&report.provenance.version))
+                (script)
         },
     );
     Ok(page.into_string())
+}
+
+/// Explains the commands of points, which run `place`.
+pub(super) fn how_to_repeat(place: &str) -> Markup {
+    html! {
+        p.quiet {
+            "Choose a point of a chart for the command that repeats it: the command prints the point’s value. It runs in sh, with awk, "
+            (place) "."
+        }
+    }
 }
 
 /// Formats a self-contained page.
@@ -285,6 +299,7 @@ fn panel(panel: &Panel) -> Result<Markup, FigureError> {
                 a href={ "figures/" (panel.slug) ".csv" } { "CSV" } " "
                 a href={ "figures/" (panel.slug) ".svg" } { "SVG" }
             }
+            (points::place(panel))
         }
     })
 }

@@ -6,6 +6,7 @@ use maud::html;
 use serde::Serialize;
 
 use super::page::{document, figure, footer, tight};
+use super::points;
 use super::{Data, Figure, ReportError, folder, json, put, write_data, write_figures};
 
 /// A page of figures with the numbers behind them.
@@ -49,6 +50,7 @@ impl Sheet {
         write_figures(&self.figures, &dir)?;
         write_data(&self.data, &dir, &[("msctp version", &self.version), ("command", &self.command)])?;
         let figures = self.figures.iter().map(figure).collect::<Result<Vec<_>, _>>()?;
+        let script = points::script(&self.figures)?;
         let body = html! {
             header { h1 { (self.title) } p.lead { (tight(&self.lead)) } }
             main {
@@ -68,6 +70,7 @@ impl Sheet {
                 }
             }
             (footer(&self.version))
+            (script)
         };
         let Self { version, command, failed, skipped, .. } = self;
         put(&dir.join("provenance.json"), &json(&Origin { version, command, failed, skipped: *skipped })?)?;

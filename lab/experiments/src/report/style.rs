@@ -61,6 +61,13 @@ figure svg{display:block;width:100%;height:auto}
 figure svg text{font-family:inherit}
 figcaption{font-size:.87rem;line-height:1.4;color:var(--quiet);padding:2px 4px}
 figcaption a{white-space:nowrap}
+svg.choose{cursor:pointer}
+.ring{fill:none;stroke:var(--ink);stroke-width:2}
+.points{font-size:.87rem;padding:0 4px}
+.points summary{color:var(--link);cursor:pointer;width:max-content}
+.points select{font:inherit;max-width:calc(100% - 8em)}
+.points button{font:inherit;margin-left:8px}
+.points pre{margin:6px 0;max-height:16em;overflow-y:auto}
 dl{max-width:80ch}
 dt{font-weight:600;margin-top:8px}
 dd{margin:0 0 6px}
@@ -81,5 +88,5 @@ h1{font-size:1.5rem}
 .cards td{border:0;padding:3px 0}
 .cards td[data-name]::before{content:attr(data-name);display:block;font-size:.8rem;font-weight:600;color:var(--quiet);margin-top:6px}
 }
-@media print{nav{display:none}h2{break-after:avoid}figure,tr{break-inside:avoid}}
+@media print{nav,.points:not([open]),.points select,.points button{display:none}.points pre{max-height:none}h2{break-after:avoid}figure,tr{break-inside:avoid}}
 ";

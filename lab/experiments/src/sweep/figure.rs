@@ -1,5 +1,6 @@
 //! Draws the tables and figures of a sweep.
 
+use super::repeat::CurveRuns;
 use super::text::{self, Shown};
 use super::{Drawn, FigureSpec, Intervals, Outcome, PanelSpec, Quantity, Selector, TableSpec, Value, moved};
 use crate::figure::{self as chart, Chart, Mark, Marker, Point, Series, Style, round_up};
@@ -262,6 +263,14 @@ impl Outcome<'_> {
     }
 }
 
+/// A curve of a chart.
+struct Curve {
+    name: String,
+    points: Vec<(f64, Mean)>,
+    /// `None`: it has no cell.
+    runs: Option<CurveRuns>,
+}
+
 /// The parts of one chart.
 struct Drawing<'d> {
     outcome: &'d Outcome<'d>,
@@ -348,8 +357,16 @@ impl Drawing<'_> {
             ))
         };
         let series = lines.iter().zip(&means).zip(Style::MEASURED.into_iter().cycle());
+        // The command of each point that is drawn.
+        let commands = |line: &Selector, means: &[Option<Mean>]| -> Vec<String> {
+            let drawn = places.iter().zip(means).filter(|(_, mean)| mean.is_some());
+            let cells = drawn.map(|(&place, _)| self.cell(line, Some((x, place))));
+            let all: Option<Vec<_>> = cells.map(|cell| outcome.repeat(y, cell?, scale.factor)).collect();
+            all.unwrap_or_default()
+        };
         let series: Vec<Series> = series
-            .map(|(((_, name), means), style)| Series {
+            .map(|(((line, name), means), style)| Series {
+                commands: commands(line, means),
                 name: if name.is_empty() { sweep.label(y).to_owned() } else { name.clone() },
                 style,
                 points: means.iter().enumerate().filter_map(point).collect(),
@@ -363,8 +380,8 @@ impl Drawing<'_> {
         (!places.is_empty()).then(|| Chart { x, y: y_axis(label, &series), series, ..Chart::default() })
     }
 
-    /// Returns a curve of each line: its name and its points.
-    fn points(&self, curve: usize, one_run: bool, seed: Option<u64>) -> Vec<(String, Vec<(f64, Mean)>)> {
+    /// Returns a curve of each line.
+    fn points(&self, curve: usize, one_run: bool, seed: Option<u64>) -> Vec<Curve> {
         let outcome = self.outcome;
         let [from, to] = self.spec.range.unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);
         let shown = |points: Vec<(f64, Mean)>| -> Vec<(f64, Mean)> {
@@ -377,23 +394,36 @@ impl Drawing<'_> {
             let mean = |&(x, y): &(f64, f64)| Some((x, Mean::of(&[y])?));
             shown(points.iter().filter_map(mean).collect())
         };
-        let mut lines: Vec<(String, Vec<(f64, Mean)>)> = Vec::new();
+        let seeds = |cell: usize| outcome.of_cell(cell).map(|(key, _)| key.seed).collect::<Vec<_>>();
+        let behind = |cell: Option<usize>, base: Option<usize>, of: &dyn Fn(u64) -> bool| {
+            let seeds = cell.map(seeds)?.into_iter().filter(|&seed| of(seed));
+            Some(CurveRuns { cell: cell?, base, seeds: seeds.collect() })
+        };
+        let mut lines: Vec<Curve> = Vec::new();
         for (line, name) in self.lines() {
             let cell = self.cell(&line, None);
             if seed.is_some() {
-                lines.push((name, of_run(cell, seed)));
+                let runs = behind(cell, None, &|of| Some(of) == seed);
+                lines.push(Curve { name, points: of_run(cell, seed), runs });
                 continue;
             }
             if one_run {
-                lines.push(("one run".to_owned(), of_run(cell, None)));
+                let first = cell.and_then(|cell| seeds(cell).first().copied());
+                let runs = behind(cell, None, &|of| Some(of) == first);
+                lines.push(Curve { name: "one run".to_owned(), points: of_run(cell, None), runs });
             }
             let points = cell.map_or_else(Vec::new, |cell| outcome.curve(curve, cell));
             match self.base(cell) {
-                None => lines.push((name, shown(points))),
+                None => {
+                    let runs = behind(cell, None, &|_| true);
+                    lines.push(Curve { name, points: shown(points), runs });
+                }
                 Some(base) if Some(base) == cell => {}
                 Some(base) => {
                     let points = cell.map(|cell| outcome.curve_difference(curve, cell, base));
-                    lines.push((name, shown(points.unwrap_or_default())));
+                    let others = seeds(base);
+                    let runs = behind(cell, Some(base), &|seed| others.contains(&seed));
+                    lines.push(Curve { name, points: shown(points.unwrap_or_default()), runs });
                 }
             }
         }
@@ -417,15 +447,17 @@ impl Drawing<'_> {
                 (_, false) => format!("{}, {name}", column.label),
             };
             let of = self.points(curve, one_run, seed);
-            lines.extend(of.into_iter().map(|(name, points)| (named(name), points, column.mark)));
+            lines.extend(of.into_iter().map(|of| (Curve { name: named(of.name), ..of }, curve)));
         }
         let column = &sweep.curves[*curves.first()?];
         let scale =
-            column.unit.scale(most(lines.iter().flat_map(|(_, points, _)| points).map(|(_, mean)| mean)));
+            column.unit.scale(most(lines.iter().flat_map(|(of, _)| &of.points).map(|(_, mean)| mean)));
         let count = lines.len();
         let series = lines.into_iter().enumerate().zip(Style::MEASURED.into_iter().cycle());
         let series: Vec<Series> = series
-            .map(|((number, (name, points, mark)), style)| {
+            .map(|((number, (Curve { name, points, runs }, curve)), style)| {
+                let mark = sweep.curves[curve].mark;
+                let command = |runs| self.outcome.repeat_curve(curve, &runs, scale.factor);
                 let step =
                     points.first().zip(points.get(1)).map_or(0.0, |(first, second)| second.0 - first.0);
                 // Dots and intervals stand side by side, not on top of each other.
@@ -445,6 +477,7 @@ impl Drawing<'_> {
                     style,
                     points: points.iter().enumerate().map(of).collect(),
                     mark: if dots { Mark::LineAndDots } else { mark },
+                    commands: runs.and_then(command).into_iter().collect(),
                 }
             })
             .filter(|series| !series.points.is_empty())
@@ -483,6 +516,7 @@ impl Drawing<'_> {
             style: Style::Reference,
             points: points.collect(),
             mark: Mark::Line,
+            ..Series::default()
         })
     }
 }

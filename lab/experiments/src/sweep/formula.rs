@@ -83,6 +83,29 @@ impl Formula {
     }
 }
 
+impl Formula {
+    /// Writes the formula with `metric` for its operands, in the form that [`parse`](Self::parse) reads;
+    /// `None`: an operand is missing. Functions leave those out.
+    pub(super) fn text(&self, metric: &dyn Fn(usize) -> Option<String>) -> Option<String> {
+        match self {
+            Self::Number(number) => Some(number.to_string()),
+            Self::Metric(index) => metric(*index),
+            Self::Binary(operator, a, b) => {
+                let inner = |part: &Self| {
+                    let text = part.text(metric)?;
+                    Some(if matches!(part, Self::Binary(..)) { format!("({text})") } else { text })
+                };
+                Some(format!("{} {operator} {}", inner(a)?, inner(b)?))
+            }
+            Self::Call(function, arguments) => {
+                let arguments: Vec<String> = arguments.iter().filter_map(|part| part.text(metric)).collect();
+                let (name, _) = FUNCTIONS.iter().find(|(_, known)| known == function)?;
+                (!arguments.is_empty()).then(|| format!("{name}({})", arguments.join(", ")))
+            }
+        }
+    }
+}
+
 struct Parser<'p> {
     rest: &'p str,
     known: &'p [&'p str],
@@ -186,6 +209,22 @@ mod tests {
         assert_eq!(value("mean(first, none, least)"), Ok(5.0));
         assert_eq!(value("sum(first, least)"), Ok(10.0));
         assert_eq!(value("positive(first, least, least - first)"), Ok(2.0));
+    }
+
+    #[test]
+    fn a_formula_is_written_as_it_is_read() {
+        let known = ["first", "least", "none"];
+        let parse = |text: &str| Formula::parse(text, &known).unwrap();
+        let name =
+            |index: usize| known.get(index).filter(|name| **name != "none").map(|name| (*name).to_owned());
+        for text in
+            ["first - least * 3 - 1", "8 * first / 200s", "1 - mean(first, least - first) % 2", "2Mbps"]
+        {
+            let formula = parse(text);
+            assert_eq!(parse(&formula.text(&name).unwrap()), formula, "{text}");
+        }
+        assert_eq!(parse("max(none, first)").text(&name).as_deref(), Some("max(first)"));
+        assert_eq!(parse("none + first").text(&name), None);
     }
 
     #[test]

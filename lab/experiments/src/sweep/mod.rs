@@ -5,6 +5,7 @@
 mod bundled;
 mod claim;
 mod curve;
+mod expression;
 mod figure;
 mod findings;
 mod formula;
@@ -12,6 +13,7 @@ mod outcome;
 mod read;
 pub(crate) mod real;
 mod record;
+mod repeat;
 mod report;
 mod text;
 
@@ -25,6 +27,7 @@ use msctp_units::Span;
 
 pub(crate) use self::bundled::bundled_part;
 pub use self::bundled::{bundled, compare};
+pub use self::expression::Expression;
 use self::formula::Formula;
 pub use self::outcome::{Outcome, Values};
 pub(crate) use self::read::Part;

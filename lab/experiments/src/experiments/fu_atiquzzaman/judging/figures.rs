@@ -153,7 +153,7 @@ fn gain_panel(
             .enumerate()
             .filter_map(|(place, wired)| Some(Point::new(place as f64, gain(wired, wireless)? * 100.0)));
         let name = format!("r = {}", kbps(wireless));
-        Series { name, style, points: points.collect(), mark: Mark::LineAndDots }
+        Series { name, style, points: points.collect(), mark: Mark::LineAndDots, ..Series::default() }
     });
     let from = if least < 0.0 { -round_up(-least * 1.04) } else { 0.0 };
     Panel {
@@ -245,6 +245,7 @@ fn losses(measured: &Measured) -> Option<Figure> {
         style: Style::First,
         points: points.map(|(second, &count)| Point::new(second as f64 + 0.5, count)).collect(),
         mark: Mark::Dots,
+        ..Series::default()
     };
     let markers = [(50.0, "leaves"), (150.0, "comes back")];
     Some(Figure {
@@ -301,6 +302,7 @@ fn blocks(measured: &Measured) -> Option<Figure> {
                 })
                 .collect(),
             mark: Mark::LineAndDots,
+            ..Series::default()
         })
         .collect();
     let highest = series

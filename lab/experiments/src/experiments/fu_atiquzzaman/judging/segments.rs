@@ -137,6 +137,7 @@ fn segment_chart(run: &Microscope, (zero, first): (f64, u64), window: (f64, f64)
             .map(|sent| point(sent.at, sent.segment))
             .collect(),
         mark: Mark::Dots,
+        ..Series::default()
     };
     let lost = |sent: &Sent| !sent.retransmission && run.lost.contains(&sent.segment);
     let acknowledged = Series {
@@ -149,6 +150,7 @@ fn segment_chart(run: &Microscope, (zero, first): (f64, u64), window: (f64, f64)
             .map(|&(at, next)| point(at, next))
             .collect(),
         mark: Mark::Steps,
+        ..Series::default()
     };
     let series = vec![
         dots("sent", Style::Second, &|sent| !sent.retransmission && !lost(sent)),
