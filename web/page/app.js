@@ -213,7 +213,7 @@ function showRuns() {
   const perNetwork = (of, more = {}) => run.networks.map((network, i) => (
     { label: network.name, values: network[of], colour: `--network-${i + 1}`, dash: DASHES[i], ...more }));
   const receiver = run.sender === "server" ? "phone" : "server";
-  const list = [
+  let list = [
     { title: `Data delivered to the ${receiver}`, unit: "Mbps", curves: perNetwork("rate", { fill: true }) },
     { title: "Congestion window", unit: "kB", curves: perNetwork("cwnd") },
     { title: "Round-trip time", unit: "ms", curves: perNetwork("rtt", { spanGaps: true }) },
@@ -228,6 +228,7 @@ function showRuns() {
     curves: runs.map((other, i) => ({ label: other.policy, values: other[curve], colour: `--policy-${i + 1}`, dash: DASHES[i], spanGaps: true })),
   })));
   if (compared.includes("gap")) list.pop();
+  if (compared.includes("cwnd") && run.networks.length === 1) list = list.filter(({ title }) => title !== "Congestion window");
   charts = list.map((chart) => new Chart(parent, { ...common, ...chart }));
   for (const chart of charts) chart.resize(); // the first was measured before the others took their columns
   byId("scrub").max = run.duration;

@@ -98,7 +98,7 @@ const STORIES = [
       { name: "Wi-Fi", link: "wifi", address: "10.0.1.2", loss: ["link.wifi.loss"] },
       { name: "LTE", link: "lte", address: "10.0.2.2", loss: ["link.lte.bler"], lossName: "radio blocks lost" },
     ],
-    from: 9,
+    from: 11,
     compare: ["total", "gap"],
   },
   {
