@@ -43,6 +43,7 @@ fn the_report_is_whole_repeats_and_does_not_depend_on_threads() {
     for (claim, number) in claims.iter().zip(1..) {
         assert_eq!(claim["id"], format!("KK{number}"));
         assert_eq!(claim["paper"], "kim-koh");
+        assert!(claim["box"].is_null(), "there is no atlas beside the report");
         for key in ["statement", "measured", "grade"] {
             assert!(!claim[key].as_str().unwrap().is_empty(), "{key} of {}", claim["id"]);
         }
@@ -51,6 +52,9 @@ fn the_report_is_whole_repeats_and_does_not_depend_on_threads() {
         for effect in effects.filter(|effect| !effect.is_null()) {
             assert!(effect["interval"][0].as_f64() <= effect["effect"].as_f64(), "{effect}");
             assert!(effect["seeds"].as_u64() > Some(1), "{effect}");
+            let power = effect["power"].as_f64();
+            assert_eq!(power.is_some(), effect["relevant"].is_number(), "{effect}");
+            assert!(power.is_none_or(|power| (0.0..=1.0).contains(&power)), "{effect}");
         }
     }
 
@@ -230,6 +234,35 @@ fn wrong_arguments_are_refused_with_code_2() {
 }
 
 #[test]
+fn a_page_of_a_faulty_atlas_says_which_one_and_is_not_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let report = |paper: &str| {
+        for folder in [paper.to_owned(), format!("{paper}-atlas")] {
+            let dir = dir.path().join("msctp-report").join(folder);
+            std::fs::create_dir_all(&dir).unwrap();
+            for (file, text) in [
+                ("claims.json", "[]"),
+                ("provenance.json", r#"{"command": "", "runs": 0}"#),
+                ("atlas.json", "[]"),
+            ] {
+                std::fs::write(dir.join(file), text).unwrap();
+            }
+        }
+    };
+    for paper in ["kim-koh", "fu-atiquzzaman", "afif", "eklund", "park-jang"] {
+        report(paper);
+    }
+    let done = msctp(dir.path(), &["reproduce", "--page", "docs/page.md", "--quick"]);
+    assert_eq!(done.status.code(), Some(2), "{}", text(&done.stderr));
+    let said = text(&done.stderr);
+    assert!(
+        said.contains("kim-koh-atlas/atlas.json") && said.contains("is no atlas of this version"),
+        "{said}"
+    );
+    assert!(!dir.path().join("docs/page.md").exists());
+}
+
+#[test]
 fn an_atlas_says_the_share_and_repeats_on_any_number_of_threads() {
     let atlas = |threads: &str| {
         let dir = tempfile::tempdir().unwrap();
@@ -256,8 +289,9 @@ fn an_atlas_says_the_share_and_repeats_on_any_number_of_threads() {
     let once = atlas("1");
     assert_eq!(once, atlas("2"));
 
-    let claims: Value = serde_json::from_str(&once).unwrap();
-    let claims = claims.as_array().unwrap();
+    let charted: Value = serde_json::from_str(&once).unwrap();
+    assert_eq!((&charted["paper"], &charted["quick"]), (&"fu-atiquzzaman".into(), &true.into()));
+    let claims = charted["claims"].as_array().unwrap();
     assert_eq!(claims.len(), 1);
     for claim in claims {
         let share = claim["share_of_box"].as_f64().expect("a share");

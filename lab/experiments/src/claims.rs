@@ -5,12 +5,16 @@
 //! tests of effects) and the ledger.
 
 mod grade;
+mod power;
+mod region;
 
 use std::borrow::Cow;
 
 use serde::Serialize;
 
 pub use grade::{Effect, Grade, LEVEL, Share, Test};
+pub use power::Power;
+pub use region::{Boxed, Deciding};
 
 use crate::stats::{Mean, paired_difference};
 use crate::words::counted;
@@ -115,6 +119,11 @@ pub struct Claim {
     pub effect: Option<Effect>,
     /// Each set of conditions with its own checks and grade, the primary one first.
     pub judgements: Vec<Judgement>,
+    /// The share of what the paper leaves open where it is reproduced; `None` without an atlas.
+    #[serde(rename = "box")]
+    pub region: Option<Boxed>,
+    /// Our findings about it: why it is not reproduced, or what its grade rests on.
+    pub findings: Vec<String>,
 }
 
 impl Claim {
@@ -133,7 +142,18 @@ impl Claim {
         let effect = first.and_then(|first| first.effect.clone());
         let (id, statement) = (id.into(), statement.into());
         let (paper, figure) = (paper.into(), figure.into());
-        Self { id, paper, figure, statement, measured, grade, effect, judgements }
+        Self {
+            id,
+            paper,
+            figure,
+            statement,
+            measured,
+            grade,
+            effect,
+            judgements,
+            region: None,
+            findings: Vec::new(),
+        }
     }
 
     /// Returns true if the claim was judged under the primary conditions: no missing value leaves it open.
@@ -307,7 +327,8 @@ mod tests {
             assert_eq!(json[0][key], value);
         }
         let effect = serde_json::json!({
-            "effect": 5.0, "interval": [-1.0, 11.0], "seeds": 10, "unit": "bit/s", "text": "e"
+            "effect": 5.0, "interval": [-1.0, 11.0], "seeds": 10, "unit": "bit/s", "text": "e",
+            "relevant": null, "power": null
         });
         assert_eq!(json[0]["effect"], effect);
         assert_eq!(json[0]["judgements"][0]["checks"][1]["grade"], "unresolved");

@@ -14,6 +14,7 @@ pub mod metrics;
 pub mod output;
 pub mod paper;
 pub mod plan;
+pub mod reexamination;
 pub mod report;
 pub mod reproduce;
 pub mod scenario_file;

@@ -10,7 +10,7 @@ use msctp_sim::scenario::{Problem, ScenarioError};
 
 use crate::claims::{Check, Claim, Grade, Judgement};
 use crate::plan::Outcomes;
-use crate::report::{Data, Figure, Finding, Provenance, Report, SetUp};
+use crate::report::{Data, Figure, Finding, Provenance, Report, SetUp, attach};
 use crate::scenario_file::ScenarioFile;
 
 /// The publication that an experiment reproduces.
@@ -199,14 +199,16 @@ impl Texts {
     /// Returns the report.
     #[must_use]
     pub fn report(&self, found: Results) -> Report {
-        let Results { extent, ledger, figures, data, provenance } = found;
+        let Results { extent, mut ledger, figures, data, provenance } = found;
+        let findings: Vec<_> = self.paper.about(&ledger).into_iter().map(|(_, finding)| finding).collect();
+        attach(&mut ledger, &findings);
         Report {
             paper: self.paper.name.clone(),
             citation: self.paper.citation.clone(),
             title: self.title.clone(),
             question: self.question.clone(),
             extent,
-            findings: self.paper.about(&ledger).into_iter().map(|(_, finding)| finding).collect(),
+            findings,
             terms: self.paper.terms.clone(),
             ledger,
             figures,

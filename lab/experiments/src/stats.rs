@@ -138,7 +138,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
 }
 
 /// Returns the 97.5 % point of Student's t with `freedom` degrees of freedom (at least 1).
-fn t_975(freedom: usize) -> f64 {
+pub(crate) fn t_975(freedom: usize) -> f64 {
     StudentsT::new(0.0, 1.0, freedom as f64).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975))
 }
 

@@ -3,6 +3,7 @@
 mod atlas;
 #[cfg(all(feature = "net", target_os = "linux"))]
 mod emulated;
+mod page;
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 #[cfg(all(feature = "net", target_os = "linux"))]
 use msctp_experiments::agreement::Agreement;
+use msctp_experiments::atlas::Charted;
 use msctp_experiments::claims::{Claim, render};
 use msctp_experiments::experiments::{self, EXPERIMENTS, Effort, Experiment};
 #[cfg(all(feature = "net", target_os = "linux"))]
@@ -26,12 +28,14 @@ use crate::{Failure, compare};
 ///
 /// Without a paper it reproduces all of them and compares the handover policies. An interrupted reproduction
 /// resumes when the same command runs again.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 #[command(after_help = "\
 Examples:
   msctp reproduce --quick                     every paper, in under a minute each
   msctp reproduce kim-koh                     one paper, every seed and condition
   msctp reproduce kim-koh --seeds 30
+  msctp reproduce kim-koh --atlas             where do its claims hold?
+  msctp reproduce --page docs/re-examination.md --quick
   sudo msctp reproduce kim-koh --emulated     also on real stacks over emulated links
 
 Exit codes: 0 every run completed, whatever the grades, 1 a run failed, 2 invalid arguments, 130 Ctrl-C, 143 SIGTERM.")]
@@ -58,6 +62,10 @@ pub(crate) struct Args {
     /// and which parameter decides.
     #[arg(long, requires = "paper", conflicts_with_all = ["seeds", "json"])]
     atlas: bool,
+    /// Write the re-examination of all papers into this Markdown file, its figures into `images` beside it
+    /// (docs/re-examination.md). Reports and atlases that are not below --out are made first.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["paper", "atlas", "seeds", "json"])]
+    page: Option<PathBuf>,
     /// Also run it on real stacks over emulated links, in real time, and add both to the report. For eklund
     /// and kim-koh, on Linux, as root.
     #[cfg(all(feature = "net", target_os = "linux"))]
@@ -85,9 +93,17 @@ fn papers() -> PossibleValuesParser {
 
 /// Runs the experiment, or all. Succeeds if every run completed, whatever the grades.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if let Some(page) = &args.page {
+        return page::run(args, page);
+    }
     if args.atlas {
         return atlas::run(args);
     }
+    report(args)
+}
+
+/// Reproduces one paper, or all, and writes the report.
+fn report(args: &Args) -> Result<(), Failure> {
     let effort = Effort { quick: args.quick, seeds: args.seeds };
     let one = args.paper.as_deref().and_then(experiments::find);
     let chosen: Vec<&Experiment> = one.map_or_else(|| EXPERIMENTS.iter().collect(), |one| vec![one]);
@@ -111,6 +127,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         progress.set_message(format!("{}, ", experiment.name));
         reports.push((experiment.reproduce)(&effort, &execution).map_err(|e| Failure::Run(e.to_string()))?);
     }
+    add_atlases(&mut reports, &out, one.is_some())?;
     let agreements = beside(args, one, &effort, &execution, &mut reports)?;
     let comparison = sweep.as_ref().map(|sweep| {
         progress.set_message("comparison, ");
@@ -146,6 +163,20 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     print_ledger(&overview.claims().cloned().collect::<Vec<_>>(), args.json)?;
     eprintln!("Report: {}", page.display());
     outcome(&failed, skipped, &page, &interrupt)
+}
+
+/// Adds to the claims what the atlases beside the reports say: `OUT-atlas` of one paper, `OUT/PAPER-atlas`.
+fn add_atlases(reports: &mut [Report], out: &Path, one: bool) -> Result<(), Failure> {
+    for report in reports {
+        let dir = match one {
+            true => PathBuf::from(format!("{}-atlas", out.display())),
+            false => out.join(format!("{}-atlas", report.paper)),
+        };
+        if let Some(atlas) = Charted::read(&dir).map_err(|e| Failure::Input(e.to_string()))? {
+            atlas.add_to(&mut report.ledger);
+        }
+    }
+    Ok(())
 }
 
 /// Announces the runs of `--emulated`. Returns their number, in both worlds.

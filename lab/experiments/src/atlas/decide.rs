@@ -1,53 +1,72 @@
 //! The parameter that decides where a claim holds.
 
-use serde::Serialize;
+use msctp_sim::random::component_seed;
 
 use super::{Dimension, Place, Range};
-use crate::claims::Grade;
+use crate::claims::{Deciding, Grade};
 
-/// An axis and the value that best separates the points where a claim holds from the others.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Deciding {
-    /// The axis.
-    pub axis: String,
-    /// The largest value of the lower side.
-    pub split: String,
-    /// Points of the lower side where the claim holds, and all of them.
-    pub below: [usize; 2],
-    /// The same of the upper side.
-    pub above: [usize; 2],
-    /// The impurity (Gini) that the split removes, from 0 to 1 of what there is.
-    pub explains: f64,
-    #[serde(skip)]
-    pub(super) number: usize,
+/// The level below which a split is more than chance.
+pub(super) const CHANCE: f64 = 0.05;
+
+/// Permutations behind [`Deciding::chance`], the points' own order among them.
+const PERMUTATIONS: u64 = 1000;
+
+/// Returns the best split of each axis, the best first: between the points where the claim is reproduced and
+/// the others, or, if there are not both, where it is contradicted. Empty if there are not both of these.
+pub(super) fn deciding(axes: &[Dimension], at: &[Place]) -> Vec<Deciding> {
+    let varies = |grade: &Grade| {
+        let those = at.iter().filter(|place| place.grade == *grade).count();
+        (1..at.len()).contains(&those)
+    };
+    let Some(grade) = [Grade::Reproduced, Grade::Contradicted].into_iter().find(varies) else {
+        return Vec::new();
+    };
+    let those: Vec<bool> = at.iter().map(|place| place.grade == grade).collect();
+    let mut all = splits(axes, at, &those, grade);
+    let Some(best) = all.first().map(|best| best.explains) else { return all };
+    let as_good = |permutation: &u64| {
+        let shuffled = shuffled(&those, *permutation);
+        // Rounding must not make an equal split a worse one.
+        splits(axes, at, &shuffled, grade).first().is_some_and(|split| split.explains >= best - 1e-9)
+    };
+    let chance = (1 + (1..PERMUTATIONS).filter(as_good).count()) as f64 / PERMUTATIONS as f64;
+    all.iter_mut().for_each(|split| split.chance = chance);
+    all
 }
 
-/// Returns the best split of each axis, the best first; empty if the claim holds everywhere or nowhere.
-pub(super) fn deciding(axes: &[Dimension], at: &[Place]) -> Vec<Deciding> {
-    let holds = |place: &&Place| place.grade == Grade::Reproduced;
-    let count = |places: &[&Place]| [places.iter().copied().filter(holds).count(), places.len()];
+/// Permutes the points' marks, the same in every run.
+fn shuffled(those: &[bool], permutation: u64) -> Vec<bool> {
+    let key = |point: usize| component_seed(permutation, &format!("atlas/{point}"));
+    let mut order: Vec<_> = those.iter().enumerate().map(|(point, &is)| (key(point), is)).collect();
+    order.sort_unstable();
+    order.into_iter().map(|(_, is)| is).collect()
+}
+
+/// Returns the best split of each axis, the best first.
+fn splits(axes: &[Dimension], at: &[Place], those: &[bool], grade: Grade) -> Vec<Deciding> {
+    let count = |side: &dyn Fn(&Place) -> bool| {
+        let on_it = || at.iter().zip(those).filter(|(place, _)| side(place));
+        [on_it().filter(|(_, is)| **is).count(), on_it().count()]
+    };
     let impurity = |[those, of]: [usize; 2]| {
         let share = those as f64 / of as f64;
         share * (1.0 - share) * of as f64
     };
-    let whole = impurity(count(&at.iter().collect::<Vec<_>>()));
-    if at.is_empty() || whole <= 0.0 {
-        return Vec::new();
-    }
+    let whole = impurity(count(&|_| true));
     let best = |(number, axis): (usize, &Dimension)| {
-        let mut values: Vec<f64> = at.iter().map(|place| place.values[number]).collect();
+        let mut values: Vec<f64> = at.iter().map(|place| axis.range.value(place.values[number])).collect();
         values.sort_by(f64::total_cmp);
         values.dedup();
         let split = |value: &f64| {
-            let (low, high): (Vec<&Place>, Vec<&Place>) =
-                at.iter().partition(|place| place.values[number] <= *value);
-            let (below, above) = (count(&low), count(&high));
+            let low = |place: &Place| axis.range.value(place.values[number]) <= *value;
+            let (below, above) = (count(&low), count(&|place| !low(place)));
             let explains = 1.0 - (impurity(below) + impurity(above)) / whole;
             let split = match &axis.range {
                 Range::Numbers { .. } => format!("{value:.0}"),
                 Range::Choice(names) => names[*value as usize].clone(),
             };
-            Deciding { axis: axis.name.clone(), split, below, above, explains, number }
+            let (axis, label) = (axis.name.clone(), axis.label.clone());
+            Deciding { axis, label, grade, split, below, above, explains, chance: 1.0, number }
         };
         let splits = values.iter().take(values.len().saturating_sub(1)).map(split);
         splits.reduce(|best, next| if next.explains > best.explains { next } else { best })
@@ -61,25 +80,51 @@ pub(super) fn deciding(axes: &[Dimension], at: &[Place]) -> Vec<Deciding> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_axis_that_separates_the_points_decides() {
-        let axis = |name: &str| Dimension {
+    fn axis(name: &str) -> Dimension {
+        Dimension {
             name: name.to_owned(),
             label: String::new(),
             set: Vec::new(),
             why: String::new(),
             range: Range::Numbers { from: 0.0, to: 10.0, log: false },
-        };
-        let axes = [axis("noise"), axis("queue")];
+        }
+    }
+
+    fn places(grade: impl Fn(u32) -> Grade) -> Vec<Place> {
         let place = |n: u32| {
-            let grade = if n < 4 { Grade::Reproduced } else { Grade::Contradicted };
-            Place { set: Vec::new(), grade, values: vec![f64::from(n * 7 % 10), f64::from(n)] }
+            let values = vec![f64::from(n * 7 % 10), f64::from(n)];
+            Place { set: Vec::new(), grade: grade(n), values }
         };
-        let at: Vec<Place> = (0..10).map(place).collect();
+        (0..10).map(place).collect()
+    }
+
+    #[test]
+    fn the_axis_that_separates_the_points_decides() {
+        let axes = [axis("noise"), axis("queue")];
+        let at = places(|n| if n < 4 { Grade::Reproduced } else { Grade::Contradicted });
         let all = deciding(&axes, &at);
         assert_eq!((all[0].axis.as_str(), all[0].split.as_str()), ("queue", "3"));
-        assert_eq!((all[0].below, all[0].above), ([4, 4], [0, 6]));
+        assert_eq!((all[0].below, all[0].above, all[0].grade), ([4, 4], [0, 6], Grade::Reproduced));
         assert!((all[0].explains - 1.0).abs() < 1e-12 && all[1].explains < 0.9);
         assert!(deciding(&axes, &at[..4]).is_empty(), "holds everywhere");
+    }
+
+    #[test]
+    fn where_a_claim_never_holds_the_contradictions_are_separated() {
+        let at = places(|n| if n < 5 { Grade::Unresolved } else { Grade::Contradicted });
+        let all = deciding(&[axis("noise"), axis("queue")], &at);
+        assert_eq!((all[0].axis.as_str(), all[0].grade), ("queue", Grade::Contradicted));
+        assert_eq!((all[0].below, all[0].above), ([0, 5], [5, 5]));
+    }
+
+    #[test]
+    fn a_split_of_few_points_is_told_from_chance() {
+        let axes = [axis("noise"), axis("queue")];
+        let half = places(|n| if n < 5 { Grade::Reproduced } else { Grade::Contradicted });
+        // Of 252 orders of five and five, two are sorted along an axis, and there are two axes.
+        let clear = deciding(&axes, &half)[0].chance;
+        assert!((0.005..0.04).contains(&clear), "{clear}");
+        let few = deciding(&axes, &half[3..7])[0].chance;
+        assert!(few > 0.3, "two and two: {few}");
     }
 }

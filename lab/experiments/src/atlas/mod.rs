@@ -10,11 +10,10 @@ mod page;
 use msctp_sim::scenario::compose::Text;
 use msctp_sim::scenario::document::{Document, Section};
 use msctp_sim::scenario::{Problem, ScenarioError};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use toml::de::DeValue;
 
-pub use self::decide::Deciding;
-use crate::claims::{Grade, Share};
+use crate::claims::{Deciding, Grade, Share};
 use crate::plan::Execution;
 use crate::reproduce::ReproduceError;
 use crate::scenario_file::{ScenarioFile, scenario_file};
@@ -41,6 +40,8 @@ pub fn papers() -> Vec<&'static str> {
 /// The boxes of a paper.
 #[derive(Clone, Debug)]
 pub struct Atlas {
+    paper: &'static str,
+    quick: bool,
     sweep: &'static str,
     points: usize,
     seeds: u64,
@@ -55,7 +56,7 @@ struct Region {
 }
 
 /// A parameter that the paper leaves open.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Dimension {
     name: String,
     label: String,
@@ -66,7 +67,8 @@ struct Dimension {
 }
 
 /// The values of a parameter.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 enum Range {
     /// Whole numbers between two, evenly by their logarithms if `log`.
     Numbers { from: f64, to: f64, log: bool },
@@ -75,7 +77,8 @@ enum Range {
 }
 
 impl Range {
-    /// Returns the value at a place from 0 to 1, below 1: as a number (of a choice: its index), and as text.
+    /// Returns the value at a place from 0 to 1, below 1: as a number and as text. The number of a choice is
+    /// its index, moved by up to 0.3 with the place: points with the same value do not coincide on a map.
     fn at(&self, place: f64) -> (f64, String) {
         match self {
             Self::Numbers { from, to, log } => {
@@ -89,8 +92,19 @@ impl Range {
             }
             Self::Choice(values) => {
                 let index = ((place * values.len() as f64) as usize).min(values.len() - 1);
-                (index as f64, values[index].clone())
+                let inside = place * values.len() as f64 - index as f64;
+                (index as f64 + 0.6 * (inside - 0.5), values[index].clone())
             }
+        }
+    }
+}
+
+impl Range {
+    /// Returns the value of a number of [`at`](Self::at): of a choice, its index.
+    fn value(&self, number: f64) -> f64 {
+        match self {
+            Self::Numbers { .. } => number,
+            Self::Choice(_) => libm::round(number),
         }
     }
 }
@@ -110,7 +124,7 @@ fn halton(mut number: usize, base: usize) -> f64 {
 const BASES: [usize; 8] = [2, 3, 5, 7, 11, 13, 17, 19];
 
 /// A claim over its box.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Mapped {
     /// As `KK8`.
     pub claim: String,
@@ -128,24 +142,28 @@ pub struct Mapped {
     pub deciding: Option<Deciding>,
     /// Every point: its values on the axes, and the grade there.
     pub at: Vec<Place>,
-    #[serde(skip)]
     axes: Vec<Dimension>,
 }
 
 /// A point of a box.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Place {
     /// The overrides.
     pub set: Vec<String>,
     /// The grade.
     pub grade: Grade,
-    #[serde(skip)]
     values: Vec<f64>,
 }
 
 /// The claims of a paper over their boxes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Charted {
+    /// The paper, as `kim-koh`.
+    pub paper: String,
+    /// Whether only some points and seeds were run.
+    pub quick: bool,
+    /// Version of msctp.
+    pub version: String,
     /// The claims.
     pub claims: Vec<Mapped>,
     /// The seeds at each point.
@@ -164,7 +182,9 @@ impl Atlas {
     /// # Errors
     /// A fault of its file; a test excludes it.
     pub fn of(paper: &str, quick: bool) -> Result<Option<Self>, ScenarioError> {
-        let Some((_, sweep, file)) = FILES.iter().find(|(name, ..)| *name == paper) else { return Ok(None) };
+        let Some((name, sweep, file)) = FILES.iter().find(|(name, ..)| *name == paper) else {
+            return Ok(None);
+        };
         let alone = Text::new(file.text, file.path);
         let document = Document::parse(&alone)?;
         let read = || -> Result<Self, Problem> {
@@ -180,7 +200,8 @@ impl Atlas {
                 .items("box")?
                 .into_iter()
                 .map(|(path, table)| region(&Section::open(table, path, &["claims", "axes"])?, &axes));
-            Ok(Self { sweep, points, seeds, boxes: boxes.collect::<Result<_, _>>()? })
+            let boxes = boxes.collect::<Result<_, _>>()?;
+            Ok(Self { paper: *name, quick, sweep, points, seeds, boxes })
         };
         let mut atlas = read().map_err(|problem| document.locate(problem))?;
         if quick {
@@ -217,13 +238,41 @@ impl Atlas {
         Ok(runs)
     }
 
+    /// Returns the atlas without claims.
+    fn empty(&self) -> Charted {
+        Charted {
+            paper: self.paper.to_owned(),
+            quick: self.quick,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            claims: Vec::new(),
+            seeds: self.seeds,
+            failed: Vec::new(),
+            skipped: 0,
+            runs: 0,
+        }
+    }
+
+    /// Returns the atlas with grades that follow from the place on the first axis, without a run.
+    #[cfg(test)]
+    pub(crate) fn drawn(&self, grade: impl Fn(f64) -> Grade) -> Charted {
+        let mut charted = self.empty();
+        for region in &self.boxes {
+            let places = self.places(region).into_iter().enumerate();
+            let place =
+                |(number, (values, set))| Place { set, grade: grade(halton(number + 1, BASES[0])), values };
+            let at: Vec<Place> = places.map(place).collect();
+            let mapped = |claim: &String| region.mapped(claim.clone(), String::new(), at.clone());
+            charted.claims.extend(region.claims.iter().map(mapped));
+        }
+        charted
+    }
+
     /// Judges every claim at every point of its box.
     ///
     /// # Errors
     /// Threads cannot start, or an override is faulty. Runs that fail are in the result.
     pub fn chart(&self, execution: &Execution<'_>) -> Result<Charted, ReproduceError> {
-        let mut charted =
-            Charted { claims: Vec::new(), seeds: self.seeds, failed: Vec::new(), skipped: 0, runs: 0 };
+        let mut charted = self.empty();
         for region in &self.boxes {
             let mut found: Vec<(String, String, Vec<Place>)> = Vec::new();
             for (values, set) in self.places(region) {
@@ -241,17 +290,23 @@ impl Atlas {
                     found[number].2.push(place);
                 }
             }
-            charted.claims.extend(found.into_iter().map(|(claim, statement, at)| {
-                let holds = at.iter().filter(|place| place.grade == Grade::Reproduced).count();
-                let points = at.len();
-                let interval = Share { those: holds, of: points }.interval();
-                let deciding = decide::deciding(&region.axes, &at).into_iter().next();
-                let share_of_box = holds as f64 / points as f64;
-                let axes = region.axes.clone();
-                Mapped { claim, statement, holds, points, share_of_box, interval, deciding, at, axes }
-            }));
+            let mapped = found.into_iter().map(|(claim, says, at)| region.mapped(claim, says, at));
+            charted.claims.extend(mapped);
         }
         Ok(charted)
+    }
+}
+
+impl Region {
+    /// Summarises the points of a claim.
+    fn mapped(&self, claim: String, statement: String, at: Vec<Place>) -> Mapped {
+        let holds = at.iter().filter(|place| place.grade == Grade::Reproduced).count();
+        let points = at.len();
+        let interval = Share { those: holds, of: points }.interval();
+        let deciding = decide::deciding(&self.axes, &at).into_iter().next();
+        let share_of_box = holds as f64 / points as f64;
+        let axes = self.axes.clone();
+        Mapped { claim, statement, holds, points, share_of_box, interval, deciding, at, axes }
     }
 }
 

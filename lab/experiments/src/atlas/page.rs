@@ -2,14 +2,67 @@
 
 use std::fmt::Write;
 use std::path::Path;
+use std::{fs, io};
 
-use super::{Charted, Deciding, Dimension, Mapped, Range, decide};
-use crate::claims::Grade;
+use super::{Charted, Dimension, Mapped, Range, decide};
+use crate::claims::{Boxed, Claim, Deciding, Grade};
 use crate::figure::{Axis, Chart, Mark, Point, Series, Style};
 use crate::output::write_file;
 use crate::report::ReportError;
 
+/// The atlas as data, in its folder.
+const JSON: &str = "atlas.json";
+
+impl Deciding {
+    /// Returns the split in words.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let Self { axis, split, below, above, explains, chance, .. } = self;
+        let of = self.grade.words("paper");
+        let explains = explains * 100.0;
+        let sides = format!(
+            "up to {split} it is {of} at {} of {} points, beyond at {} of {}",
+            below[0], below[1], above[0], above[1]
+        );
+        match self.is_chance() {
+            false => format!(
+                "Of the parameters, {axis} separates best: {sides}, which explains {explains:.0} % of the variation (p = {chance:.3})."
+            ),
+            true => format!(
+                "No parameter separates the points better than chance; the best is {axis}: {sides} (p = {chance:.2})."
+            ),
+        }
+    }
+
+    /// Returns true if points with permuted grades are separated as well too often.
+    #[must_use]
+    pub fn is_chance(&self) -> bool {
+        self.chance > decide::CHANCE
+    }
+}
+
 impl Mapped {
+    /// Returns the number of points with a grade.
+    #[must_use]
+    pub fn count(&self, grade: Grade) -> usize {
+        self.at.iter().filter(|place| place.grade == grade).count()
+    }
+
+    /// Returns the part that `claims.json` has.
+    #[must_use]
+    pub fn summary(&self, seeds: u64, quick: bool) -> Boxed {
+        Boxed {
+            points: self.points,
+            seeds,
+            quick,
+            reproduced: self.holds,
+            contradicted: self.count(Grade::Contradicted),
+            share: self.share_of_box,
+            interval: self.interval,
+            deciding: self.deciding.clone(),
+        }
+    }
+
     /// Returns the sentence that follows from the points.
     #[must_use]
     pub fn sentence(&self) -> String {
@@ -21,17 +74,14 @@ impl Mapped {
             self.points,
             self.share_of_box * 100.0
         );
+        let against = self.count(Grade::Contradicted);
+        let share = match (self.holds, against) {
+            (0, 1..) => format!("{share}, and contradicted at {against}"),
+            _ => share,
+        };
         match &self.deciding {
             None => format!("{share}."),
-            Some(Deciding { axis, split, below, above, explains, .. }) => format!(
-                "{share}. Of the parameters, {axis} separates best: up to {split} it is at {} of {} points, beyond at {} of {}, \
-                 which explains {:.0} % of the variation.",
-                below[0],
-                below[1],
-                above[0],
-                above[1],
-                explains * 100.0
-            ),
+            Some(split) => format!("{share}. {}", split.sentence()),
         }
     }
 
@@ -83,8 +133,7 @@ impl Charted {
         for claim in &self.claims {
             // Writing to a String cannot fail.
             let _ = writeln!(text, "## {}\n\n{}\n\n{}\n", claim.claim, claim.statement, claim.sentence());
-            let of = |grade| claim.at.iter().filter(|place| place.grade == grade).count();
-            let grades = Grade::ALL.map(|grade| format!("{} {}", of(grade), grade.words("paper")));
+            let grades = Grade::ALL.map(|grade| format!("{} {}", claim.count(grade), grade.words("paper")));
             let _ = writeln!(text, "Points, with {} seeds each: {}.\n", self.seeds, grades.join(" · "));
             let _ = writeln!(text, "| parameter | range | why it is open |\n|---|---|---|");
             for axis in &claim.axes {
@@ -99,6 +148,31 @@ impl Charted {
         text
     }
 
+    /// Adds to each claim its share of the box and the parameter that decides.
+    pub fn add_to(&self, ledger: &mut [Claim]) {
+        for claim in ledger {
+            let mapped = self.claims.iter().find(|mapped| mapped.claim == *claim.id);
+            claim.region = mapped.map(|mapped| mapped.summary(self.seeds, self.quick));
+        }
+    }
+
+    /// Reads the `atlas.json` of a folder; `None` if there is none.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no atlas.
+    pub fn read(dir: &Path) -> Result<Option<Self>, ReportError> {
+        let path = dir.join(JSON);
+        match fs::read(&path) {
+            Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(ReportError::File { path, source }),
+            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| {
+                let why =
+                    format!("is no atlas of this version: {error}; remove it, or make it again with --atlas");
+                ReportError::File { path, source: io::Error::new(io::ErrorKind::InvalidData, why) }
+            }),
+        }
+    }
+
     /// Writes `atlas.md`, `atlas.json` and a map of each claim into a folder.
     ///
     /// # Errors
@@ -109,7 +183,7 @@ impl Charted {
             write_file(&path, text.as_bytes()).map_err(|source| ReportError::File { path, source })
         };
         keep("atlas.md".to_owned(), &self.text())?;
-        keep("atlas.json".to_owned(), &serde_json::to_string_pretty(&self.claims)?)?;
+        keep(JSON.to_owned(), &serde_json::to_string_pretty(self)?)?;
         for claim in &self.claims {
             keep(format!("{}.svg", claim.claim.to_lowercase()), &claim.map().to_svg_file()?)?;
         }

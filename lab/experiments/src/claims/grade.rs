@@ -4,9 +4,10 @@
 //! zero: each side at [`LEVEL`]. Equivalence is two one-sided tests at that level (TOST): the interval lies
 //! inside the margin. An interval that contains zero is never taken for the absence of an effect.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal};
 
+use super::Power;
 use crate::stats::Mean;
 
 /// The level of a one-sided test: the two-sided interval is of 95 %.
@@ -17,7 +18,7 @@ const Z: f64 = 1.959_964;
 
 /// What the runs say about a claim. The order is the precedence: a claim has the greatest grade of its
 /// checks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Grade {
     /// The claimed effect is there, and its interval excludes the contrary.
@@ -89,13 +90,31 @@ pub struct Effect {
     pub unit: &'static str,
     /// Effect and interval for readers, as `+77 ± 39 kbps`.
     pub text: String,
+    /// The smallest relevant effect, in `unit`; `None` if the claim states none, and for shares of runs.
+    pub relevant: Option<f64>,
+    /// The power of the test for it: see [`Power`].
+    pub power: Option<f64>,
 }
 
 impl Effect {
     /// Creates an effect from a mean with its interval.
     pub fn new(mean: &Mean, unit: &'static str, text: impl Into<String>) -> Self {
         let interval = [mean.low(), mean.high()];
-        Self { effect: mean.mean, interval, seeds: mean.n, unit, text: text.into() }
+        Self {
+            effect: mean.mean,
+            interval,
+            seeds: mean.n,
+            unit,
+            text: text.into(),
+            relevant: None,
+            power: None,
+        }
+    }
+
+    /// Returns the effect with the power of its test.
+    #[must_use]
+    pub fn powered(self, power: Option<Power>) -> Self {
+        Self { relevant: power.map(|found| found.relevant), power: power.map(|found| found.power), ..self }
     }
 }
 
@@ -132,7 +151,7 @@ impl Share {
         let interval = self.interval();
         let [low, high] = interval.map(|end| end * 100.0);
         let text = format!("{} of {} ({low:.0} to {high:.0} %)", self.those, self.of);
-        Effect { effect: self.share(), interval, seeds: self.of, unit: "", text }
+        Effect { effect: self.share(), interval, seeds: self.of, unit: "", text, relevant: None, power: None }
     }
 
     /// Returns the one-sided p-value of a share this far from `value`, on its own side of it.

@@ -149,6 +149,14 @@ pub struct Finding {
     pub text: String,
 }
 
+/// Gives each claim the texts of the findings about it.
+pub(crate) fn attach(ledger: &mut [Claim], findings: &[Finding]) {
+    for claim in ledger {
+        let own = findings.iter().filter(|finding| finding.id == claim.id);
+        claim.findings = own.map(|finding| finding.text.clone()).collect();
+    }
+}
+
 /// A table for `data/`.
 #[derive(Clone, Debug)]
 pub struct Data {

@@ -1,9 +1,10 @@
 //! Judges the claims of a sweep.
 
 use super::{
-    Against, CheckSpec, ClaimSpec, Outcome, Quantity, Relation, Selector, Sweep, Wants, contains, moved, text,
+    Against, CheckSpec, ClaimSpec, Outcome, Quantity, Relation, Relevant, Selector, Sweep, Wants, contains,
+    moved, text,
 };
-use crate::claims::{Check, Claim, Comparison, Effect, Grade, Judgement, Share, Test, judge};
+use crate::claims::{Check, Claim, Comparison, Effect, Grade, Judgement, Power, Share, Test, judge};
 use crate::stats::Mean;
 use crate::words::{counted, signed};
 
@@ -48,6 +49,26 @@ impl Relation {
         }
     }
 
+    /// Returns the power of the test for the smallest relevant effect.
+    fn power(self, found: &Comparison, margin: f64, grain: f64, relevant: Option<Relevant>) -> Option<Power> {
+        let base = found.base.abs();
+        let by = margin * base;
+        let stated = relevant.map(|relevant| match relevant {
+            Relevant::Share(share) => share * base,
+            Relevant::Value(value) => value,
+        });
+        let or = |other: f64| stated.unwrap_or(other);
+        match self {
+            Self::Below | Self::Above if by > 0.0 => Power::above(&found.difference, or(by), 0.0),
+            Self::Below | Self::Above => Power::above(&found.difference, or(grain), 0.0),
+            Self::Within => Power::inside(&found.difference, by),
+            Self::Level => Power::inside(&found.difference, by.max(grain)),
+            Self::AtLeast | Self::AtMost => Power::above(&found.difference, or(0.0), 0.0),
+            Self::NotBelow | Self::NotAbove => Power::above(&found.difference, 0.0, by.max(grain)),
+            Self::MostlyAbove | Self::RarelyAbove | Self::Agrees => None,
+        }
+    }
+
     /// Returns the share of the other side that the relation is about.
     fn of(self, margin: f64) -> f64 {
         if matches!(self, Self::AtLeast | Self::AtMost) { margin } else { 1.0 }
@@ -88,6 +109,15 @@ struct Sides<'s> {
     over: &'s Selector,
     /// The share of the other side that is compared.
     share: f64,
+}
+
+/// A relation in one of the combinations that a check chooses.
+struct Found {
+    values: Vec<usize>,
+    /// The comparison with the whole other side.
+    whole: Comparison,
+    test: Test,
+    power: Option<Power>,
 }
 
 impl<'s> Sides<'s> {
@@ -238,27 +268,29 @@ impl Outcome<'_> {
         for values in chosen {
             match (self.compared(&values, sides), self.compared(&values, &whole)) {
                 (Ok(part), Ok(whole)) => {
-                    let test = relation.test(&part, margin, sweep.grain(sides.of));
-                    found.push((values, whole, test));
+                    let grain = sweep.grain(sides.of);
+                    let test = relation.test(&part, margin, grain);
+                    let power = relation.power(&part, margin, grain, check.relevant);
+                    found.push(Found { values, whole, test, power });
                 }
                 (Err(why), _) | (_, Err(why)) => return Check::missing(want, format!("{place}{why}")),
             }
         }
         let contrary: Vec<_> =
-            found.iter().flat_map(|(values, ..)| self.contrary(values, relation, sides)).collect();
-        let tests: Vec<Test> = found.iter().map(|(.., test)| *test).collect();
+            found.iter().flat_map(|one| self.contrary(&one.values, relation, sides)).collect();
+        let tests: Vec<Test> = found.iter().map(|one| one.test).collect();
         let against: Vec<Test> = contrary.iter().map(|(_, test)| *test).collect();
         let test = Test::all(&[tests.clone(), against].concat());
-        let one = |(values, found, _): &(Vec<usize>, Comparison, Test)| {
+        let one = |Found { values, whole, .. }: &Found| {
             let named: Selector = a.iter().map(|(axis, _)| (*axis, vec![values[*axis]])).collect();
             let named = if several || a.iter().any(|(_, values)| values.len() > 1) {
                 sweep.selected(&named)
             } else {
                 String::new()
             };
-            self.found(&named, sides.of, sides.against, found)
+            self.found(&named, sides.of, sides.against, whole)
         };
-        let size = |(_, found, _): &&(Vec<usize>, Comparison, Test)| found.relative().abs();
+        let size = |one: &&Found| one.whole.relative().abs();
         let largest = found.iter().max_by(|a, b| size(a).total_cmp(&size(b)));
         let text = match largest {
             // Of several that are near, the farthest says enough.
@@ -270,8 +302,8 @@ impl Outcome<'_> {
         let reversed = contrary.iter().filter_map(|(text, _)| text.as_ref());
         let reversed = reversed.map(|text| format!(", contrary at {text}")).collect::<String>();
         let worst = tests.iter().map(|test| test.grade).max();
-        let deciding = found.iter().find(|(.., test)| Some(test.grade) == worst);
-        let effect = deciding.map(|(_, found, _)| self.effect(sides.of, sides.against, found));
+        let deciding = found.iter().find(|one| Some(one.test.grade) == worst);
+        let effect = deciding.map(|one| self.effect(sides.of, sides.against, &one.whole).powered(one.power));
         Check::tested(want, format!("{place}{label}{text}{reversed}"), test, effect)
     }
 
@@ -417,7 +449,10 @@ impl Outcome<'_> {
         let tests: Vec<Test> = found.iter().map(test).collect();
         let worst = tests.iter().map(|test| test.grade).max();
         let deciding = found.iter().zip(&tests).find(|(_, test)| Some(test.grade) == worst);
-        let effect = deciding.map(|((_, found), _)| self.effect(of, &against, found));
+        let effect = deciding.map(|((_, found), _)| {
+            let power = Relation::Above.power(found, 0.0, sweep.grain(of), check.relevant);
+            self.effect(of, &against, found).powered(power)
+        });
         let measured = format!("{place}{}: {}", sweep.label(of), texts.join("; "));
         Check::tested(want, measured, Test::all(&tests), effect)
     }

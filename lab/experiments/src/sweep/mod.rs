@@ -399,6 +399,15 @@ enum Against {
     Constant(f64),
 }
 
+/// The smallest effect that is relevant to a check.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Relevant {
+    /// A share of the other side's mean.
+    Share(f64),
+    /// A value in the metric's unit.
+    Value(f64),
+}
+
 /// The relation of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Relation {
@@ -441,6 +450,8 @@ struct ClaimSpec {
 struct CheckSpec {
     at: Selector,
     what: Wants,
+    /// The smallest relevant effect; `None`: the margin, else the least difference that counts.
+    relevant: Option<Relevant>,
 }
 
 /// What a check wants.

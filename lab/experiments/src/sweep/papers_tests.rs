@@ -1,6 +1,6 @@
 //! The claims of the papers hold for values that the papers describe, and each part fails for its contrary.
 
-use super::tests::synthetic;
+use super::tests::{papers, synthetic};
 use super::*;
 use crate::claims::Grade;
 
@@ -84,6 +84,55 @@ fn park_and_jangs_claims_hold_for_the_papers_values_and_each_fails_for_its_contr
         (&[(1, "wlan-to-lte"), (2, "sctp"), (3, "f-rto")], "missed", 1.0, &["PJ5"]),
     ];
     check("scenarios/park-jang/paper.toml", 5, &park_jang, changes);
+}
+
+/// Checks that no claim of a set is reproduced by a null model, and that each is judged.
+fn none_holds(file: &str, null: &dyn Fn(&[&str], &str, u64) -> f64, claims: &[&str]) {
+    let sweep = bundled(file).unwrap().reduced(&Effort { quick: false, seeds: Some(6) });
+    let ledger = synthetic(&sweep, null).ledger();
+    let chosen: Vec<_> = ledger.iter().filter(|claim| claims.contains(&&*claim.id)).collect();
+    assert_eq!(chosen.len(), claims.len(), "{file}");
+    for claim in chosen {
+        assert_ne!(claim.grade, Grade::Reproduced, "{}: {:#?}", claim.id, claim.judgements[0].checks);
+        assert!(claim.is_judged(), "{}: {:#?}", claim.id, claim.judgements[0].checks);
+    }
+}
+
+#[test]
+fn no_claim_of_park_and_jang_is_reproduced_by_the_standard_under_every_name() {
+    let null = |names: &[&str], metric: &str, seed: u64| {
+        let place = if names[1] == "lte-errors" { "lte-quiet" } else { names[1] };
+        park_jang(&[names[0], place, names[2], "standard"], metric, seed)
+    };
+    none_holds("scenarios/park-jang/paper.toml", &null, &["PJ1", "PJ2", "PJ3", "PJ4", "PJ5"]);
+}
+
+#[test]
+fn no_claim_of_eklund_is_reproduced_where_the_window_does_nothing_or_costs_a_fifth() {
+    let nothing = |names: &[&str], metric: &str, seed: u64| match metric {
+        "losses" => 0.0,
+        _ => papers(&[names[0], names[1], names[2], "3 MSS"], metric, seed),
+    };
+    let file = "scenarios/eklund/paper.toml";
+    none_holds(file, &nothing, &["EK1", "EK3", "EK4", "EK5", "EK6"]);
+    // EK2 and EK7 are that there is no cost.
+    let costly = |names: &[&str], metric: &str, seed: u64| {
+        let share = if metric.starts_with("tcp") && names[3] != "3 MSS" { 0.8 } else { 1.0 };
+        share * papers(names, metric, seed)
+    };
+    none_holds(file, &costly, &["EK2", "EK7"]);
+}
+
+/// Standard SCTP under every name: the chunk changes nothing, and a peer that does not know it reports, takes
+/// reports and ends with errors like one that does.
+#[test]
+fn no_claim_of_afif_is_reproduced_by_standard_sctp_under_every_name() {
+    let null = |_: &[&str], metric: &str, seed: u64| match metric {
+        "at_change" | "slow" | "accepted" => 1.0,
+        "from_formula" => 1000.0,
+        _ => 10.0 + seed as f64,
+    };
+    none_holds("scenarios/afif/paper.toml", &null, &["AF1", "AF2", "AF3", "AF4", "AF5"]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::{Component, Path};
 use super::{Key, Outcome, Sweep};
 use crate::metrics::Unit;
 use crate::paper::Paper;
-use crate::report::{Data, Provenance, Report, Source};
+use crate::report::{Data, Provenance, Report, Source, attach};
 use crate::scenario_file::{command, provenance};
 use crate::table::Table;
 use crate::words::counted;
@@ -47,8 +47,9 @@ impl Outcome<'_> {
         let example = self.runs.done.first().map(|(key, _)| (format!("{key}:"), sweep.command(key)));
         let paper = sweep.paper.as_ref();
         let text = |of: fn(&Paper) -> &String| paper.map_or(String::new(), |paper| of(paper).clone());
-        let ledger = self.ledger();
+        let mut ledger = self.ledger();
         let (findings, refuted) = self.findings(&ledger);
+        attach(&mut ledger, &findings);
         let terms = match paper {
             Some(paper) => paper.terms.clone(),
             None if sweep.claims.is_empty() => Vec::new(),

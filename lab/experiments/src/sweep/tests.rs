@@ -334,7 +334,7 @@ pub(super) fn synthetic<'s>(sweep: &'s Sweep, value: impl Fn(&[&str], &str, u64)
 }
 
 /// The paper's runs: a delay that the window takes away, unless ten TCP flows lose the first messages.
-fn papers(names: &[&str], metric: &str, seed: u64) -> f64 {
+pub(super) fn papers(names: &[&str], metric: &str, seed: u64) -> f64 {
     let (flows, window) = (names[1], names[3]);
     let noise = 1e-3 * ((seed * 7) % 5) as f64;
     let delay = match window {

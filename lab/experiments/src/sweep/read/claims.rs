@@ -5,7 +5,9 @@ use msctp_sim::scenario::document::Section;
 
 use super::quantities::{axis, constant, quantity, selector};
 use crate::paper::FINDING;
-use crate::sweep::{Against, CheckSpec, ClaimSpec, Relation, Selector, Sweep, Wants, without_asides};
+use crate::sweep::{
+    Against, CheckSpec, ClaimSpec, Relation, Relevant, Selector, Sweep, Wants, without_asides,
+};
 
 /// Where a relation is written.
 type Relations = [(&'static str, Relation); 11];
@@ -25,7 +27,7 @@ const RELATIONS: Relations = [
 ];
 
 /// The keys of a check.
-const CHECK: [&str; 25] = [
+const CHECK: [&str; 26] = [
     "metric",
     "a",
     "below",
@@ -51,6 +53,7 @@ const CHECK: [&str; 25] = [
     "from",
     "lowest",
     "every",
+    "relevant",
 ];
 
 pub(super) fn claims(top: &Section<'_, '_>, sweep: &Sweep) -> Result<Vec<ClaimSpec>, Problem> {
@@ -68,8 +71,9 @@ pub(super) fn claims(top: &Section<'_, '_>, sweep: &Sweep) -> Result<Vec<ClaimSp
         for (path, table) in section.items("check")? {
             checks.push(check(&Section::open(table, path, &CHECK)?, &at, sweep)?);
         }
-        if checks.is_empty() {
-            checks.push(check(&section, &at, sweep)?);
+        match checks.is_empty() {
+            true => checks.push(check(&section, &at, sweep)?),
+            false => share_relevant(&section, sweep, &mut checks)?,
         }
         let says = section.text("says")?.map(str::to_owned);
         let says = says.unwrap_or_else(|| sweep.statement(&checks));
@@ -113,7 +117,41 @@ fn check(section: &Section<'_, '_>, outer: &Selector, sweep: &Sweep) -> Result<C
         Wants::Linear { .. } | Wants::Lowest { .. } => Vec::new(),
     };
     without_asides(&mut check.at, &sweep.axes, &named);
+    check.relevant = relevant(section, sweep, &check.what)?;
     Ok(check)
+}
+
+/// Gives the claim's own `relevant` to the checks that have none and whose unit it fits.
+fn share_relevant(section: &Section<'_, '_>, sweep: &Sweep, checks: &mut [CheckSpec]) -> Result<(), Problem> {
+    let (mut fits, mut fault) = (!section.has("relevant"), None);
+    for check in checks {
+        match relevant(section, sweep, &check.what) {
+            Ok(found) => {
+                fits |= found.is_some();
+                check.relevant = check.relevant.or(found);
+            }
+            Err(problem) => fault = Some(problem),
+        }
+    }
+    fault.filter(|_| !fits).map_or(Ok(()), Err)
+}
+
+/// Reads `relevant`: `"2%"` of the other side's mean where that is a mean, else a value in the metric's unit.
+/// A check without an effect of that kind has none.
+fn relevant(section: &Section<'_, '_>, sweep: &Sweep, what: &Wants) -> Result<Option<Relevant>, Problem> {
+    if !section.has("relevant") {
+        return Ok(None);
+    }
+    let (of, cells) = match what {
+        Wants::Relation { of, against, .. } => (*of, matches!(against, Against::Cells(_))),
+        Wants::Best { of, .. } | Wants::Nearer { of, .. } => (*of, true),
+        Wants::Linear { .. } | Wants::Lowest { .. } | Wants::NotBehind { .. } => return Ok(None),
+    };
+    let is_text = section.is_string("relevant");
+    if cells && is_text && section.text("relevant")?.is_some_and(|text| text.ends_with('%')) {
+        return Ok(percent(section, "relevant")?.map(Relevant::Share));
+    }
+    Ok(Some(Relevant::Value(constant(section, "relevant", sweep.unit(of).unit)?)))
 }
 
 fn check_of(section: &Section<'_, '_>, outer: &Selector, sweep: &Sweep) -> Result<CheckSpec, Problem> {
@@ -123,18 +161,18 @@ fn check_of(section: &Section<'_, '_>, outer: &Selector, sweep: &Sweep) -> Resul
     );
     at.sort_unstable();
     if section.has("curve") {
-        return Ok(CheckSpec { at, what: of_curve(section, sweep)? });
+        return Ok(CheckSpec { at, relevant: None, what: of_curve(section, sweep)? });
     }
     let of = section.required("metric", quantity(section, "metric", sweep)?, "\"a metric's name\"")?;
     let than = quantity(section, "than", sweep)?.unwrap_or(of);
     let a = selector(section, "a", sweep)?.unwrap_or_default();
     if let Some(axis) = axis(section, "best", sweep)? {
-        return Ok(CheckSpec { at, what: Wants::Best { of, a, axis } });
+        return Ok(CheckSpec { at, relevant: None, what: Wants::Best { of, a, axis } });
     }
     if let Some(to) = selector(section, "nearer", sweep)? {
         let than_to = selector(section, "to_than", sweep)?;
         let than_to = section.required("to_than", than_to, "{ policy = \"conservative\" }")?;
-        return Ok(CheckSpec { at, what: Wants::Nearer { of, a, to, than_to } });
+        return Ok(CheckSpec { at, relevant: None, what: Wants::Nearer { of, a, to, than_to } });
     }
     let over = selector(section, "over", sweep)?.unwrap_or_default();
     let given: Vec<_> = RELATIONS.into_iter().filter(|(key, _)| section.has(key)).collect();
@@ -159,7 +197,8 @@ fn check_of(section: &Section<'_, '_>, outer: &Selector, sweep: &Sweep) -> Resul
     if relation == Relation::Within && margin == 0.0 {
         return Err(Problem::new(section.key("margin"), format!("missing: want margin = \"5%\" with {key}")));
     }
-    Ok(CheckSpec { at, what: Wants::Relation { of, a, relation, than, against, margin, over } })
+    let what = Wants::Relation { of, a, relation, than, against, margin, over };
+    Ok(CheckSpec { at, relevant: None, what })
 }
 
 /// Reads `curve = "transfer"` with `from = 30` and `linear = "80%"`, with `lowest = [33, 37]`, or with `a`,

@@ -10,7 +10,7 @@
 //! - *usually increases*, *saturates*: see `USUALLY` and `SATURATED`.
 
 use super::predicted::table;
-use crate::claims::{Check, Claim, Comparison, Effect, Grade, Share, Test, judge};
+use crate::claims::{Check, Claim, Comparison, Effect, Grade, Power, Share, Test, judge};
 use crate::experiments::fu_atiquzzaman::grid::{GridKey, LossSet, MicroscopeKey, Protocol, kbps};
 use crate::experiments::fu_atiquzzaman::measure::{GridRun, Handover, Measured, Microscope};
 use crate::experiments::fu_atiquzzaman::paper::{WIRED, WIRELESS, cell};
@@ -236,7 +236,8 @@ fn fa1(runs: &Runs<'_>) -> Vec<Check> {
 }
 
 fn segments(difference: &Mean) -> Effect {
-    Effect::new(difference, "segments", format!("{} segments", interval(difference)))
+    let effect = Effect::new(difference, "segments", format!("{} segments", interval(difference)));
+    effect.powered(Power::above(difference, GRAIN, 0.0))
 }
 
 /// The axis of one of the two rates.
@@ -507,7 +508,15 @@ fn fa5(runs: &Runs<'_>) -> Vec<Check> {
             let (low, high) = (found.low, found.high);
             let shown = format!("{:.1} times the RTO ({low:.1} to {high:.1})", found.ratio);
             let interval = [low, high];
-            let effect = Effect { effect: found.ratio, interval, seeds, unit: "", text: shown };
+            let effect = Effect {
+                effect: found.ratio,
+                interval,
+                seeds,
+                unit: "",
+                text: shown,
+                relevant: None,
+                power: None,
+            };
             Check::tested(want, text, Test::above(&beyond, 0.0, 0.0), Some(effect))
         }
         _ => Check::missing(want, "no handovers with losses at one of these rates"),

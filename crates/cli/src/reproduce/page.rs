@@ -1,0 +1,45 @@
+//! `msctp reproduce --page FILE`: the re-examination of all papers from their reports and atlases.
+
+use std::path::{Path, PathBuf};
+
+use msctp_experiments::experiments::EXPERIMENTS;
+use msctp_experiments::output::write_file;
+use msctp_experiments::reexamination::Page;
+
+use super::{Args, atlas, report};
+use crate::Failure;
+use crate::system::cannot_write;
+
+/// Makes the reports and atlases that are missing, then the page and its figures.
+pub(super) fn run(args: &Args, page: &Path) -> Result<(), Failure> {
+    let root = args.out.clone().unwrap_or_else(|| PathBuf::from("msctp-report"));
+    let images = page.parent().unwrap_or(Path::new("")).join("images");
+    // Reported before the runs.
+    std::fs::create_dir_all(&images)
+        .map_err(|e| Failure::Input(cannot_write(format!("--page: {}", images.display()), &e)))?;
+    for experiment in EXPERIMENTS {
+        let one = |folder: String| Args {
+            paper: Some(experiment.name.to_owned()),
+            out: Some(root.join(folder)),
+            page: None,
+            ..args.clone()
+        };
+        let atlas_folder = format!("{}-atlas", experiment.name);
+        if !root.join(&atlas_folder).join("atlas.json").is_file() {
+            atlas::run(&one(atlas_folder))?;
+        }
+        if !root.join(experiment.name).join("claims.json").is_file() {
+            report(&one(experiment.name.to_owned()))?;
+        }
+    }
+    let made = Page::of(&root).map_err(|e| Failure::Input(format!("--page: {e}")))?;
+    let keep = |path: PathBuf, text: &str| {
+        write_file(&path, text.as_bytes()).map_err(|e| Failure::Run(cannot_write(path.display(), &e)))
+    };
+    for (name, svg) in &made.figures {
+        keep(images.join(name), svg)?;
+    }
+    keep(page.to_owned(), &made.text)?;
+    eprintln!("Page: {}", page.display());
+    Ok(())
+}

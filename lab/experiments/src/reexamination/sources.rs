@@ -1,0 +1,107 @@
+//! Reads the reports and atlases that the re-examination rests on.
+
+use std::path::Path;
+use std::{fs, io};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::atlas::Charted;
+use crate::claims::Grade;
+use crate::report::ReportError;
+
+/// What is known of all papers.
+#[derive(Debug)]
+pub(super) struct Sources {
+    pub(super) papers: Vec<Paper>,
+}
+
+/// What is known of a paper.
+#[derive(Debug)]
+pub(super) struct Paper {
+    pub(super) name: String,
+    /// The command that judged the claims, and its runs.
+    pub(super) command: String,
+    pub(super) runs: usize,
+    pub(super) claims: Vec<Judged>,
+    pub(super) atlas: Charted,
+}
+
+/// A claim of `claims.json`.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Judged {
+    pub(super) id: String,
+    pub(super) statement: String,
+    pub(super) grade: Grade,
+    pub(super) effect: Option<Shown>,
+    pub(super) findings: Vec<String>,
+}
+
+/// The effect of a claim.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Shown {
+    pub(super) text: String,
+    pub(super) seeds: usize,
+    pub(super) power: Option<f64>,
+}
+
+/// The part of `provenance.json` that is shown.
+#[derive(Deserialize)]
+struct Origin {
+    command: String,
+    runs: usize,
+}
+
+impl Sources {
+    /// Reads `DIR/PAPER` and `DIR/PAPER-atlas` of each paper.
+    pub(super) fn read(dir: &Path, papers: &[&str]) -> Result<Self, ReportError> {
+        let paper = |name: &&str| {
+            let at = dir.join(name);
+            let claims: Vec<Judged> = json(&at.join("claims.json"), &format!("msctp reproduce {name}"))?;
+            let origin: Origin = json(&at.join("provenance.json"), &format!("msctp reproduce {name}"))?;
+            let place = dir.join(format!("{name}-atlas"));
+            let atlas = Charted::read(&place)?.ok_or_else(|| {
+                let why = format!("there is no atlas: make it with msctp reproduce {name} --atlas");
+                ReportError::File { path: place, source: io::Error::new(io::ErrorKind::NotFound, why) }
+            })?;
+            let Origin { command, runs } = origin;
+            Ok(Paper { name: (*name).to_owned(), command, runs, claims, atlas })
+        };
+        papers.iter().map(paper).collect::<Result<_, ReportError>>().map(|papers| Self { papers })
+    }
+}
+
+/// Reads a JSON file that `command` makes.
+fn json<T: DeserializeOwned>(path: &Path, command: &str) -> Result<T, ReportError> {
+    let failed = |source| ReportError::File { path: path.to_owned(), source };
+    let bytes = fs::read(path).map_err(|source| {
+        failed(io::Error::new(source.kind(), format!("{source}: make it with {command}")))
+    })?;
+    serde_json::from_slice(&bytes).map_err(|error| {
+        let why = format!("is not of this version: {error}; make it again with {command}");
+        failed(io::Error::new(io::ErrorKind::InvalidData, why))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_report_and_a_missing_atlas_name_the_command_that_makes_them() {
+        let dir = std::env::temp_dir().join(format!("msctp-reexamination-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        let error = Sources::read(&dir, &["afif"]).unwrap_err().to_string();
+        assert!(error.contains("afif/claims.json") && error.contains("msctp reproduce afif"), "{error}");
+        fs::create_dir_all(dir.join("afif")).unwrap();
+        fs::write(dir.join("afif/claims.json"), "[]").unwrap();
+        fs::write(dir.join("afif/provenance.json"), "{\"command\": \"c\", \"runs\": 3}").unwrap();
+        let error = Sources::read(&dir, &["afif"]).unwrap_err().to_string();
+        assert!(error.contains("afif-atlas") && error.contains("msctp reproduce afif --atlas"), "{error}");
+        fs::create_dir_all(dir.join("afif-atlas")).unwrap();
+        fs::write(dir.join("afif-atlas/atlas.json"), "[]").unwrap();
+        let error = Sources::read(&dir, &["afif"]).unwrap_err().to_string();
+        assert!(error.contains("is no atlas of this version"), "{error}");
+        fs::remove_dir_all(dir).unwrap();
+    }
+}
