@@ -145,10 +145,15 @@ fn verdict(mapped: &crate::atlas::Mapped) -> String {
 
 /// Returns under which values of the box's parameters a claim holds.
 fn wanted(mapped: &crate::atlas::Mapped) -> String {
+    let against = mapped.count(Grade::Contradicted);
     match &mapped.deciding {
         _ if mapped.holds == 0 => {
-            "nothing in the box makes it true; the paper would need a network, or a sender, outside of it."
-                .to_owned()
+            let high = mapped.interval[1] * 100.0;
+            let open = match mapped.points - against {
+                0 => "every one contradicts it".to_owned(),
+                open => format!("{against} contradict it, and at the other {open} the runs do not decide"),
+            };
+            format!("it is at none of the points; {open}. Up to {high:.0} % of the box may lie between them.")
         }
         None => "nothing more than what the paper says; it holds in the whole box.".to_owned(),
         Some(split) if split.is_chance() => {
@@ -321,7 +326,13 @@ mod tests {
         };
         let (verdict, wanted) = of(|_| Grade::Contradicted);
         assert_eq!(verdict, "contradicted at every point");
-        assert!(wanted.starts_with("nothing in the box makes it true"), "{wanted}");
+        assert!(wanted.starts_with("it is at none of the points; every one contradicts it."), "{wanted}");
+        let half = of(|place| if place < 0.5 { Grade::Unresolved } else { Grade::Contradicted });
+        assert!(
+            half.1.contains(" contradict it, and at the other "),
+            "no evidence is no evidence: {}",
+            half.1
+        );
         let (verdict, wanted) = of(|place| if place < 0.5 { Grade::Reproduced } else { Grade::Contradicted });
         assert!(verdict.starts_with("reproduced at ") && verdict.ends_with(" of 32 points"), "{verdict}");
         assert!(wanted.starts_with("queues of the radio links (packets) up to "), "{wanted}");
