@@ -35,6 +35,8 @@ pub struct Delivery<P> {
 pub enum Outcome {
     /// At the other end.
     Arrived,
+    /// At the other end; the queue marks it with Congestion Experienced.
+    Marked,
     /// Lost in flight. Returned when the packet would have arrived, or when the link went down.
     Lost(LossReason),
 }
@@ -44,6 +46,8 @@ pub enum Outcome {
 pub enum LossReason {
     /// The loss process dropped it.
     Channel,
+    /// The queue's discipline dropped it, as CoDel does.
+    Discipline,
     /// The link went down with it inside, or the old cell's link did at a handover.
     LinkDown,
 }

@@ -3,17 +3,20 @@
 //! A [`LinkModel`] takes packets with [`offer`](LinkModel::offer) and gives them back with
 //! [`deliver`](LinkModel::deliver) when they arrive at the other end or are lost on the way. It never looks
 //! inside a packet; how long it is on the wire comes with it. [`Link`] is the plain point-to-point link,
-//! [`wlan`] a wireless hop whose stations share the airtime, [`egprs`] and [`lte`] radio links that
+//! [`ManagedLink`] one with CoDel, FQ-CoDel, jitter or reordering, [`wlan`] a wireless hop whose stations share the airtime, [`egprs`] and [`lte`] radio links that
 //! retransmit lost blocks, [`trace`] one that follows a recording; scope and limits of each are in
 //! `docs/models/`.
 
 pub mod arq;
+pub mod codel;
 mod coding_scheme;
 pub mod egprs;
+pub mod fair_queue;
 mod fate;
 mod link;
 mod loss;
 pub mod lte;
+mod managed;
 mod marking;
 mod model;
 mod queue;
@@ -24,7 +27,8 @@ pub mod wlan;
 pub use fate::{Delivery, DropReason, LossReason, Offer, Outcome};
 pub use link::{Link, LinkConfig, WhenDown};
 pub use loss::{GilbertElliott, InvalidLoss, LossConfig, LossProcess, Probability, Scripted, Uniform};
+pub use managed::{Discipline, ManagedConfig, ManagedLink, Reorder};
 pub use marking::{Judgement, Marking};
-pub use model::{Carries, Change, Conditions, LinkModel, Unsupported};
+pub use model::{Carries, Change, Class, Conditions, LinkModel, Unsupported};
 pub use queue::{QueueLen, QueueLimit};
 pub use stats::{Count, LinkStats};

@@ -37,7 +37,7 @@ pub enum WhenDown {
 }
 
 /// A byte's transmission in bit/s · ns: divided by a rate it gives the time.
-const WORK_PER_BYTE: u128 = 8 * 1_000_000_000;
+pub(crate) const WORK_PER_BYTE: u128 = 8 * 1_000_000_000;
 
 /// A point-to-point link in one direction.
 ///
@@ -129,7 +129,7 @@ impl<P> Link<P> {
 }
 
 /// Returns `work / bps` nanoseconds, rounded to the nearest.
-fn rounded(work: u128, bps: u64) -> Span {
+pub(crate) fn rounded(work: u128, bps: u64) -> Span {
     let ns = (work + u128::from(bps / 2)) / u128::from(bps);
     Span::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
 }

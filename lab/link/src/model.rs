@@ -6,7 +6,7 @@ use msctp_units::{Rate, Span, Time};
 
 use crate::coding_scheme::CodingScheme;
 use crate::fate::{Delivery, Offer};
-use crate::loss::Probability;
+use crate::loss::{LossProcess, Probability};
 use crate::queue::QueueLen;
 use crate::stats::LinkStats;
 
@@ -18,6 +18,12 @@ use crate::stats::LinkStats;
 pub trait LinkModel<P>: fmt::Debug + Send {
     /// Offers a packet of `wire_len` bytes, headers included, to the link.
     fn offer(&mut self, now: Time, packet: P, wire_len: u32) -> Offer<P>;
+
+    /// Same as [`offer`](Self::offer), with what a queue that manages itself looks at. Other models ignore it.
+    fn offer_as(&mut self, now: Time, packet: P, wire_len: u32, class: Class) -> Offer<P> {
+        let _ = class;
+        self.offer(now, packet, wire_len)
+    }
 
     /// Returns the earliest time at which [`deliver`](Self::deliver) has work; `None` while nothing will
     /// happen by itself. In the past if it already has.
@@ -32,6 +38,12 @@ pub trait LinkModel<P>: fmt::Debug + Send {
     /// # Errors
     /// [`Unsupported`] if the model has no such property; it is unchanged then.
     fn change(&mut self, now: Time, change: Change) -> Result<(), Unsupported>;
+
+    /// Replaces the loss process; `None`: nothing is lost on the way. Ignored by models whose losses are not
+    /// a process.
+    fn set_loss(&mut self, loss: Option<Box<dyn LossProcess>>) {
+        let _ = loss;
+    }
 
     /// Returns whether the link is up.
     fn is_up(&self) -> bool;
@@ -57,6 +69,15 @@ pub trait LinkModel<P>: fmt::Debug + Send {
     fn conditions(&self) -> Option<Conditions> {
         None
     }
+}
+
+/// Properties of a packet that a queue may look at, instead of its bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Class {
+    /// Equal for packets of one flow, by addresses, ports and protocol.
+    pub flow: u64,
+    /// It may be marked instead of dropped (RFC 3168 §5).
+    pub ecn_capable: bool,
 }
 
 /// Conditions of a radio link in one direction.

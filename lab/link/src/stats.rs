@@ -39,6 +39,8 @@ pub struct LinkStats {
     pub delivered: Count,
     /// Dropped because the queue was full.
     pub dropped_full: Count,
+    /// Dropped by the queue's discipline: too long in the queue, or the oldest of the longest flow.
+    pub dropped_discipline: Count,
     /// Dropped because the link was down.
     pub dropped_down: Count,
     /// Lost by the loss process.
@@ -55,7 +57,8 @@ impl LinkStats {
     /// Counts a packet that left the link.
     pub fn count<P>(&mut self, delivery: &Delivery<P>) {
         let count = match delivery.outcome {
-            Outcome::Arrived => &mut self.delivered,
+            Outcome::Arrived | Outcome::Marked => &mut self.delivered,
+            Outcome::Lost(LossReason::Discipline) => &mut self.dropped_discipline,
             Outcome::Lost(LossReason::Channel) => &mut self.lost,
             Outcome::Lost(LossReason::LinkDown) => &mut self.lost_down,
         };
@@ -71,7 +74,15 @@ impl LinkStats {
     /// Returns the packets and bytes that entered and did not leave yet.
     pub fn inside(&self) -> Count {
         let mut gone = Count::default();
-        for count in [self.delivered, self.dropped_full, self.dropped_down, self.lost, self.lost_down] {
+        let all = [
+            self.delivered,
+            self.dropped_full,
+            self.dropped_discipline,
+            self.dropped_down,
+            self.lost,
+            self.lost_down,
+        ];
+        for count in all {
             gone += count;
         }
         Count { packets: self.offered.packets - gone.packets, bytes: self.offered.bytes - gone.bytes }

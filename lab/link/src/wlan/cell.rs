@@ -226,14 +226,9 @@ impl<P> Cell<P> {
             return None;
         }
         let Leaving { frame, outcome, .. } = self.leaving.pop_front()?;
-        let stats = &mut self.ports[frame.port].stats;
-        match outcome {
-            Outcome::Arrived => &mut stats.delivered,
-            Outcome::Lost(LossReason::Channel) => &mut stats.lost,
-            Outcome::Lost(LossReason::LinkDown) => &mut stats.lost_down,
-        }
-        .add(frame.wire_len);
-        Some((PortId(frame.port), Delivery { packet: frame.packet, wire_len: frame.wire_len, outcome }))
+        let delivery = Delivery { packet: frame.packet, wire_len: frame.wire_len, outcome };
+        self.ports[frame.port].stats.count(&delivery);
+        Some((PortId(frame.port), delivery))
     }
 
     /// Changes something from the next attempt on: the rate of the cell's data frames, the delay of the

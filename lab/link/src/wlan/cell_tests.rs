@@ -170,6 +170,7 @@ fn the_delay_is_the_sum_over_the_attempts() {
         let k =
             attempts.into_iter().position(|d| offered + d == now).expect("one of the closed form's delays");
         match delivery.outcome {
+            Outcome::Marked => panic!("a cell marks nothing"),
             Outcome::Arrived => after[k] += 1,
             Outcome::Lost(_) => assert_eq!(k, mac.retries as usize, "abandoned after the last attempt"),
         }
