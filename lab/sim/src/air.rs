@@ -179,7 +179,7 @@ impl Air {
         let it = &mut self.cells[cell as usize];
         while let Some((port, Delivery { packet, outcome, .. })) = it.cell.deliver(now) {
             match outcome {
-                Outcome::Arrived => return Some((it.hops[port.index()] as usize, packet)),
+                Outcome::Arrived | Outcome::Marked => return Some((it.hops[port.index()] as usize, packet)),
                 Outcome::Lost(reason) => lost.lose(pool, packet, Some(losses::lost(reason, Cause::Wireless))),
             }
         }

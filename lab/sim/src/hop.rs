@@ -6,8 +6,8 @@ use std::fmt::Display;
 use msctp_congestion::classifier::Cause;
 use msctp_link::trace::TraceLink;
 use msctp_link::{
-    Change, Conditions, Delivery, Judgement, Link, LinkConfig, LinkModel, LinkStats, LossProcess, Marking,
-    Offer, Outcome, QueueLen, Unsupported, WhenDown,
+    Change, Class, Conditions, Delivery, Judgement, Link, LinkConfig, LinkModel, LinkStats, LossProcess,
+    Marking, Offer, Outcome, QueueLen, Unsupported, WhenDown,
 };
 use msctp_units::{Ecn, Time};
 
@@ -54,6 +54,9 @@ impl Model {
             }
             DirectionSpec::Own(own) => Self::Other(link_models::own(own, label, seed)),
             DirectionSpec::Plain(plain) => {
+                if let Some(config) = plain.managed() {
+                    return Self::Other(link_models::managed(config, &plain.loss, label, seed));
+                }
                 let config = LinkConfig {
                     rate: plain.rate,
                     delay: plain.delay,
@@ -66,10 +69,17 @@ impl Model {
     }
 
     #[inline]
-    fn offer(&mut self, now: Time, air: &mut Air, id: PacketId, wire_len: u32) -> Offer<PacketId> {
+    fn offer(
+        &mut self,
+        now: Time,
+        air: &mut Air,
+        id: PacketId,
+        wire_len: u32,
+        class: impl FnOnce() -> Class,
+    ) -> Offer<PacketId> {
         match self {
             Self::Plain(link) => link.offer(now, id, wire_len),
-            Self::Other(model) => model.offer(now, id, wire_len),
+            Self::Other(model) => model.offer_as(now, id, wire_len, class()),
             Self::Air(port) => air.offer(now, *port, id, wire_len),
         }
     }
@@ -178,7 +188,8 @@ impl Hop {
         judgement
     }
 
-    /// Offers a packet to the link. Returns a dropped packet and the cause.
+    /// Offers a packet to the link; `class` is called if the link's queue looks at it. Returns a dropped
+    /// packet and the cause.
     #[inline]
     pub(crate) fn offer(
         &mut self,
@@ -186,12 +197,13 @@ impl Hop {
         air: &mut Air,
         id: PacketId,
         wire_len: u32,
+        class: impl FnOnce() -> Class,
     ) -> Option<(PacketId, Option<Cause>)> {
         if wire_len > self.mtu {
             self.too_big += 1;
             return Some((id, None));
         }
-        self.enter(now, air, id, wire_len)
+        self.enter(now, air, id, wire_len, class)
     }
 
     /// Returns the total length of a packet's fragments, each with an IPv4 header; `None` if it needs no
@@ -216,8 +228,9 @@ impl Hop {
         air: &mut Air,
         id: PacketId,
         wire_len: u32,
+        class: impl FnOnce() -> Class,
     ) -> Option<(PacketId, Option<Cause>)> {
-        match self.link.offer(now, air, id, wire_len) {
+        match self.link.offer(now, air, id, wire_len, class) {
             Offer::Queued => None,
             Offer::Dropped(id, reason) => Some((id, Some(losses::dropped(reason)))),
         }
@@ -252,6 +265,11 @@ impl Hop {
             let delivery = self.link.deliver(now)?;
             match delivery.outcome {
                 Outcome::Arrived => return Some(delivery.packet),
+                Outcome::Marked => {
+                    self.marked += 1;
+                    pool.mark(delivery.packet);
+                    return Some(delivery.packet);
+                }
                 Outcome::Lost(reason) => {
                     lost.lose(pool, delivery.packet, Some(losses::lost(reason, self.channel)));
                 }
@@ -302,12 +320,12 @@ impl Hop {
     }
 
     /// Replaces the loss process of a plain link, or of both directions of one in a cell. Does not change
-    /// other links.
+    /// links whose losses are not a process.
     pub(crate) fn set_loss(&mut self, air: &mut Air, loss: Option<Box<dyn LossProcess>>) {
         match &mut self.link {
             Model::Plain(link) => link.set_loss(loss),
             Model::Air(port) => air.set_loss(*port, loss),
-            Model::Other(_) => {}
+            Model::Other(model) => model.set_loss(loss),
         }
     }
 
@@ -330,7 +348,7 @@ impl Hop {
             offered: stats.offered.packets + self.too_big + self.unmarkable,
             delivered: stats.delivered.packets,
             delivered_bytes: stats.delivered.bytes,
-            queue_drops: stats.dropped_full.packets + self.unmarkable,
+            queue_drops: stats.dropped_full.packets + stats.dropped_discipline.packets + self.unmarkable,
             marked: self.marked,
             losses: stats.lost.packets,
             resent: match &self.link {

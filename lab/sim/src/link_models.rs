@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use msctp_link::egprs::EgprsLink;
 use msctp_link::lte::LteLink;
-use msctp_link::{LinkModel, LossConfig, LossProcess};
+use msctp_link::{LinkModel, LossConfig, LossProcess, ManagedConfig, ManagedLink};
 
 use crate::packet::PacketId;
 use crate::random::component_seed;
@@ -38,6 +38,17 @@ pub(crate) fn own(spec: &OwnSpec, label: impl Display, seed: u64) -> Box<dyn Lin
         loss: loss_process(&spec.loss, &label, seed),
         seed: component_seed(seed, &format!("{label}/model")),
     })
+}
+
+/// Creates a direction whose queue manages itself. Draws from the streams `LABEL/loss` and `LABEL/queue`.
+pub(crate) fn managed(
+    config: ManagedConfig,
+    loss: &LossConfig,
+    label: impl Display,
+    seed: u64,
+) -> Box<dyn LinkModel<PacketId>> {
+    let stream = component_seed(seed, &format!("{label}/queue"));
+    Box::new(ManagedLink::new(config, loss_process(loss, label, seed), stream))
 }
 
 /// Creates the loss process of a direction, at the start of the stream `LABEL/loss`.

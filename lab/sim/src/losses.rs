@@ -31,7 +31,11 @@ pub(crate) fn dropped(reason: DropReason) -> Cause {
 
 /// Returns the cause of a packet lost inside a link. `channel`: the cause that its loss process represents.
 pub(crate) fn lost(reason: LossReason, channel: Cause) -> Cause {
-    if reason == LossReason::Channel { channel } else { Cause::Wireless }
+    match reason {
+        LossReason::Channel => channel,
+        LossReason::Discipline => Cause::Congestion,
+        LossReason::LinkDown => Cause::Wireless,
+    }
 }
 
 /// Returns the verdicts of a loss classifier.

@@ -100,8 +100,10 @@ impl Network {
             }
         }
         let dropped = match link.in_pieces(wire_len) {
-            Some(all) if self.pool.packet(id).may_fragment => link.enter(now, &mut self.air, id, all),
-            _ => link.offer(now, &mut self.air, id, wire_len),
+            Some(all) if self.pool.packet(id).may_fragment => {
+                link.enter(now, &mut self.air, id, all, || self.pool.packet(id).class())
+            }
+            _ => link.offer(now, &mut self.air, id, wire_len, || self.pool.packet(id).class()),
         };
         if let Some((dropped, cause)) = dropped {
             self.lost.lose(&mut self.pool, dropped, cause);

@@ -3,6 +3,7 @@
 //! Links, queues and routers move [`PacketId`]s of four bytes; the packet itself stays where it is until it
 //! is delivered or dropped, and its buffer is then reused. May not touch routes, time or the transports.
 
+use msctp_link::Class;
 use msctp_units::Ecn;
 
 use crate::ip_ecn;
@@ -61,7 +62,33 @@ pub(crate) struct Packet {
 }
 
 impl Packet {
-    /// Returns the ports at the start of a UDP or TCP header; zeros if it is shorter.
+    /// Returns what a queue that manages itself looks at: addresses, ports and protocol are the flow.
+    pub(crate) fn class(&self) -> Class {
+        let (protocol, (from, to)) = match self.body {
+            Body::Outside => Self::protocol_and_ports(&self.bytes),
+            Body::Tcp { .. } => (6, self.ports),
+            Body::Icmp => (1, self.ports),
+            Body::Sctp if self.ports == (0, 0) => (132, Self::ports_of(&self.bytes)),
+            Body::Sctp | Body::Udp | Body::Cbr { .. } => (17, self.ports),
+        };
+        let ports = u32::from(from) << 16 | u32::from(to);
+        // FNV-1a over words; the queue mixes the result with its seed.
+        let words = [self.source.0, self.destination.0, ports, u32::from(protocol)];
+        let flow = words.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, word| {
+            (hash ^ u64::from(word)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
+        Class { flow, ecn_capable: self.ecn.is_capable() }
+    }
+
+    /// Returns the protocol of a whole IP packet, and the ports that its transport header begins with.
+    fn protocol_and_ports(packet: &[u8]) -> (u8, (u16, u16)) {
+        let version_4 = packet.first().is_some_and(|first| first >> 4 == 4);
+        let (protocol, header) = if version_4 { (9, usize::from(packet[0] & 15) * 4) } else { (6, 40) };
+        let ports = packet.get(header..).map_or((0, 0), Self::ports_of);
+        (packet.get(protocol).copied().unwrap_or(0), ports)
+    }
+
+    /// Returns the ports at the start of a UDP, TCP or SCTP header; zeros if it is shorter.
     pub(crate) fn ports_of(header: &[u8]) -> (u16, u16) {
         let ports = header.first_chunk().map(|&[a, b, c, d]| [[a, b], [c, d]].map(u16::from_be_bytes));
         ports.map_or((0, 0), |[source, destination]| (source, destination))
@@ -173,6 +200,21 @@ mod tests {
             ecn: Ecn::NotEct,
             bytes,
         }
+    }
+
+    #[test]
+    fn a_flow_is_addresses_ports_and_protocol() {
+        let flow = |ports: [u8; 4]| packet([&ports[..], &[0; 8]].concat()).class().flow;
+        assert_eq!(flow([0, 1, 0, 2]), flow([0, 1, 0, 2]));
+        assert_ne!(flow([0, 1, 0, 2]), flow([0, 1, 0, 3]));
+        let outside = |protocol, port| {
+            let mut bytes = vec![0; 28];
+            (bytes[0], bytes[9], bytes[23]) = (0x45, protocol, port);
+            Packet { body: Body::Outside, ..packet(bytes) }.class().flow
+        };
+        assert_eq!(outside(6, 7), outside(6, 7));
+        assert!(outside(6, 7) != outside(6, 8) && outside(6, 7) != outside(17, 7));
+        assert_eq!(Packet { body: Body::Outside, ..packet(Vec::new()) }.class().ecn_capable, false);
     }
 
     #[test]

@@ -68,6 +68,8 @@ const BASE: &str = r#"
     loss = { good_to_bad = 0.02, bad_to_good = 0.1 }
     mark = { bytes = 1000 }
     queue = { packets = 10 }
+    discipline = "codel"
+    reorder = { share = 0.02, by = "1ms" }
     [[link]]
     name = "wlan"
     type = "wlan"
@@ -348,7 +350,8 @@ fn places(table: &Table) -> Vec<&'static str> {
         "link" => vec!["link.second.", "link.plain."],
         "link.queue" => vec!["link.channel.queue.", "link.channel.mark."],
         "link.loss" => vec!["link.second.loss.", "link.channel.loss."],
-        "link[type=plain]" => vec!["link.plain."],
+        "link[type=plain]" => vec!["link.plain.", "link.channel."],
+        "link.reorder" => vec!["link.channel.reorder."],
         "link[type=wlan]" => vec!["link.wlan.", "link.quiet."],
         "link.radio" => vec!["link.wlan.radio.", "link.quiet.radio."],
         "link.fading" => vec!["link.wlan.fading.", "link.bare.fading."],

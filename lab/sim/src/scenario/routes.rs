@@ -168,6 +168,9 @@ mod tests {
                 delay: Span::ZERO,
                 queue: QueueLimit::Unbounded,
                 loss: LossConfig::None,
+                discipline: Default::default(),
+                jitter: Span::ZERO,
+                reorder: None,
             });
             let address =
                 |node: &str, end: u8| (!node.starts_with('r')).then(|| [10, 0, i as u8, end].into());

@@ -136,6 +136,51 @@ pub(in crate::scenario) const PLAIN: Table = Table {
         need("delay", Kind::Time, "\"20ms\"", "Propagation delay, one way."),
         QUEUE,
         LOSSES,
+        key(
+            "discipline",
+            Kind::Words(&["drop-tail", "codel", "fq-codel"]),
+            "\"drop-tail\"",
+            "\"fq-codel\"",
+            "Order and drops of the packets that wait: first in, first out; with CoDel (RFC 8289); FQ-CoDel (RFC 8290).",
+        ),
+        may(
+            "target",
+            Kind::Time,
+            "\"5ms\"",
+            "\"20ms\"",
+            "CoDel's target: the accepted standing queue delay.",
+        ),
+        may(
+            "interval",
+            Kind::Time,
+            "\"100ms\"",
+            "\"300ms\"",
+            "CoDel's interval: how long the delay may exceed the target.",
+        ),
+        key(
+            "jitter",
+            Kind::Time,
+            "\"0s\"",
+            "\"4ms\"",
+            "Variation of the delay, uniform from zero; packets stay in order.",
+        ),
+        may(
+            "reorder",
+            Kind::Table(&REORDER),
+            "none",
+            "{ share = 0.01, by = \"5ms\" }",
+            "Packets that take longer and are overtaken.",
+        ),
+    ],
+};
+
+/// Packets that others overtake.
+pub(in crate::scenario) const REORDER: Table = Table {
+    path: "link.reorder",
+    help: "A share of packets takes longer than the others, which overtake it.",
+    keys: &[
+        need("share", Kind::Probability, "0.01", "Share of packets."),
+        need("by", Kind::Time, "\"5ms\"", "Their additional delay."),
     ],
 };
 

@@ -1,6 +1,7 @@
-//! The plain link: rate, delay, queue, losses (`docs/models/link.md`).
+//! The plain link: rate, delay, queue and its discipline, losses (`docs/models/link.md`).
 
-use msctp_link::{LossConfig, QueueLimit};
+use msctp_link::codel::CodelConfig;
+use msctp_link::{Discipline, LossConfig, ManagedConfig, Probability, QueueLimit, Reorder};
 use msctp_units::{Rate, Span};
 
 use super::Layers;
@@ -20,23 +21,88 @@ pub struct PlainSpec {
     pub queue: QueueLimit,
     /// Losses after transmission.
     pub loss: LossConfig,
+    /// Order and drops of the packets that wait.
+    pub discipline: Discipline,
+    /// Variation of the delay, uniform from zero; packets stay in order.
+    pub jitter: Span,
+    /// Packets that others overtake.
+    pub reorder: Option<Reorder>,
 }
 
 pub(super) fn read(layers: &Layers<'_, '_, '_>) -> Result<PlainSpec, Problem> {
     let rate = layers.required("rate", layers.at("rate").rate("rate")?, "\"11Mbps\"")?;
     let delay = layers.required("delay", layers.at("delay").span("delay")?, "\"20ms\"")?;
+    let discipline = discipline(layers)?;
+    let queue = match discipline {
+        // It is full only if CoDel fails: RFC 8290 §5.2.3 has 10,240 packets on fast links.
+        Discipline::Codel(_) | Discipline::FqCodel(_) if !layers.at("queue").has("queue") => {
+            QueueLimit::Packets(1000)
+        }
+        _ => queue(layers.at("queue"))?,
+    };
     Ok(PlainSpec {
         rate,
         delay,
-        queue: queue(layers.at("queue"))?,
+        queue,
         loss: loss(layers.at("loss"))?.unwrap_or(LossConfig::None),
+        discipline,
+        jitter: layers.at("jitter").span("jitter")?.unwrap_or(Span::ZERO),
+        reorder: reorder(layers.at("reorder"))?,
     })
 }
 
+/// Reads the queue's discipline with its parameters.
+fn discipline(layers: &Layers<'_, '_, '_>) -> Result<Discipline, Problem> {
+    let mut codel = CodelConfig::default();
+    let target = layers.at("target").span("target")?;
+    let interval = layers.at("interval").span("interval")?;
+    codel.target = target.unwrap_or(codel.target);
+    codel.interval = interval.unwrap_or(codel.interval);
+    let words = [
+        ("drop-tail", Discipline::DropTail),
+        ("codel", Discipline::Codel(codel)),
+        ("fq-codel", Discipline::FqCodel(codel)),
+    ];
+    let section = layers.at("discipline");
+    let discipline = section.choice("discipline", &words)?.unwrap_or_default();
+    let unused = [("target", target), ("interval", interval)].into_iter().find(|(_, value)| value.is_some());
+    match (discipline, unused) {
+        (Discipline::DropTail, Some((key, _))) => Err(Problem::new(
+            layers.at(key).key(key),
+            "drop-tail has no such parameter: want discipline = \"codel\" or \"fq-codel\" beside it",
+        )),
+        _ => Ok(discipline),
+    }
+}
+
+fn reorder(section: &Section<'_, '_>) -> Result<Option<Reorder>, Problem> {
+    let Some(inner) = section.section("reorder", &keys::REORDER.names())? else { return Ok(None) };
+    let share = inner.required("share", inner.number("share")?, "0.01")?;
+    let by = inner.required("by", inner.span("by")?, "\"5ms\"")?;
+    let share = Probability::new("share", share).map_err(|e| {
+        Problem::new(inner.key("share"), format!("{} is not allowed: want {}", e.value, e.want))
+    })?;
+    Ok(Some(Reorder { share, by }))
+}
+
 impl PlainSpec {
+    /// Returns the properties of the link that takes packets from its queue one by one; `None` if a
+    /// [`Link`](msctp_link::Link) does the same.
+    #[must_use]
+    pub fn managed(&self) -> Option<ManagedConfig> {
+        let &Self { rate, delay, queue, discipline, jitter, reorder, .. } = self;
+        let needed = discipline != Discipline::DropTail || !jitter.is_zero() || reorder.is_some();
+        needed.then_some(ManagedConfig { rate, delay, discipline, queue, jitter, reorder })
+    }
+
     pub(super) fn check(&self) -> Result<(), Problem> {
         if self.rate.is_zero() {
             return Err(Problem::new("rate", "0bps lets nothing pass: want more, or up = false"));
+        }
+        if let Discipline::Codel(codel) | Discipline::FqCodel(codel) = self.discipline
+            && codel.interval < codel.target.max(Span::from_nanos(1))
+        {
+            return Err(Problem::new("interval", "want at least the target, and more than 0s"));
         }
         check_loss(&self.loss)
     }
