@@ -19,10 +19,10 @@ pub trait Queued {
 /// Parameters of CoDel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodelConfig {
-    /// Accepted standing queue delay (RFC 8289 §4.3).
+    /// Accepted standing queue delay (RFC 8289 §4.4).
     pub target: Span,
     /// Time the delay may exceed the target before CoDel drops; about the longest usual round-trip time (RFC
-    /// 8289 §4.2).
+    /// 8289 §4.3).
     pub interval: Span,
     /// Maximum length of a packet in bytes: a queue of at most one such packet is never too long.
     pub max_packet: u32,
@@ -42,7 +42,7 @@ impl Default for CodelConfig {
     }
 }
 
-/// A first-in-first-out queue with CoDel's state (RFC 8289 §5.3). It has no limit: the owner has.
+/// A first-in-first-out queue with CoDel's state (RFC 8289 §5.2). It has no limit: the owner has.
 #[derive(Debug)]
 pub struct CodelQueue<P> {
     packets: VecDeque<(Time, P)>,
@@ -97,7 +97,7 @@ impl<P: Queued> CodelQueue<P> {
         Some((at, packet))
     }
 
-    /// Takes the oldest packet, and whether it may be dropped (RFC 8289 §5.4).
+    /// Takes the oldest packet, and whether it may be dropped (RFC 8289 §5.6).
     fn head(&mut self, now: Time, config: &CodelConfig, dropped: &mut impl FnMut(P)) -> (Option<P>, bool) {
         let next = loop {
             match self.take_aged() {
@@ -168,7 +168,7 @@ impl<P: Queued> CodelQueue<P> {
         self.schedule(config);
     }
 
-    /// Sets the time of the next drop (the control law of RFC 8289 §4.1).
+    /// Sets the time of the next drop (the control law of RFC 8289 §5.6).
     fn schedule(&mut self, config: &CodelConfig) {
         let pause = config.interval.as_nanos() as f64 / libm::sqrt(f64::from(self.count.max(1)));
         self.drop_next += Span::from_nanos(pause as u64);
@@ -219,7 +219,7 @@ mod tests {
         (dropped, marked)
     }
 
-    /// RFC 8289 §4.1: the first drop an interval after the delay came above the target; the n-th next one an
+    /// RFC 8289 §5.6: the first drop an interval after the delay came above the target; the n-th next one an
     /// interval divided by the root of n after the one before.
     #[test]
     fn drops_follow_the_control_law() {

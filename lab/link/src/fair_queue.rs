@@ -11,9 +11,9 @@ use crate::queue::{QueueLen, QueueLimit};
 /// Parameters of [`FairQueue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FairQueueConfig {
-    /// Number of queues; flows are distributed by a hash (RFC 8290 §4.1 has 1,024).
+    /// Number of queues; flows are distributed by a hash (RFC 8290 §5.2.5 has 1,024).
     pub flows: u32,
-    /// Bytes that a flow may send in its turn (RFC 8290 §4.1.1): a packet of the MTU.
+    /// Bytes that a flow may send in its turn (RFC 8290 §5.2.4): a packet of the MTU.
     pub quantum: u32,
     /// Limit of all queues together. Beyond it the longest one loses its oldest packet.
     pub limit: QueueLimit,
@@ -71,7 +71,7 @@ impl<P: Queued> FairQueue<P> {
     }
 
     /// Adds a packet of the flow that `hash` stands for. Packets for which there is no room any more go to
-    /// `dropped`: the oldest of the longest queue.
+    /// `dropped`: the oldest of the longest queue (RFC 8290 §4.1).
     pub fn push(&mut self, now: Time, hash: u64, packet: P, mut dropped: impl FnMut(P)) {
         let index = (mix(hash ^ self.seed) % self.flows.len() as u64) as usize;
         let flow = &mut self.flows[index];

@@ -1,4 +1,4 @@
-//! [`ManagedLink`]: a point-to-point link whose queue manages itself (CoDel, FQ-CoDel) and whose delay varies.
+//! [`ManagedLink`]: a point-to-point link with CoDel or FQ-CoDel, jitter and reordering.
 //!
 //! Packets are taken from the queue when the transmitter is free, so that the queue can decide then; a
 //! [`Link`](crate::Link) knows their times when they enter, and is faster.
@@ -57,7 +57,7 @@ pub struct Reorder {
     pub by: Span,
 }
 
-/// Queues of FQ-CoDel (RFC 8290 §4.1), and the bytes of a turn (§4.1.1: an Ethernet frame).
+/// Queues of FQ-CoDel (RFC 8290 §5.2.5), and the bytes of a turn (§5.2.4: an Ethernet frame).
 const FLOWS: u32 = 1024;
 const QUANTUM: u32 = 1514;
 

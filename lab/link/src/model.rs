@@ -19,7 +19,7 @@ pub trait LinkModel<P>: fmt::Debug + Send {
     /// Offers a packet of `wire_len` bytes, headers included, to the link.
     fn offer(&mut self, now: Time, packet: P, wire_len: u32) -> Offer<P>;
 
-    /// Same as [`offer`](Self::offer), with what a queue that manages itself looks at. Other models ignore it.
+    /// Same as [`offer`](Self::offer), with what CoDel and FQ-CoDel look at. Other models ignore it.
     fn offer_as(&mut self, now: Time, packet: P, wire_len: u32, class: Class) -> Offer<P> {
         let _ = class;
         self.offer(now, packet, wire_len)

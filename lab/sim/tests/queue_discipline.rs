@@ -44,7 +44,7 @@ fn codel_shortens_the_queue_and_fq_codel_protects_the_video() {
     }
 }
 
-/// RFC 8289 §3.3 and RFC 3168 §5: a sender with ECN is slowed down without a loss.
+/// RFC 8290 §5.2.6 and RFC 3168 §5: a sender with ECN is slowed down without a loss.
 #[test]
 fn codel_marks_packets_of_a_sender_with_ecn() {
     let tcp = BUFFERBLOAT.find("[[tcp]]").unwrap()..BUFFERBLOAT.find("[[app]]").unwrap();

@@ -1,191 +1,60 @@
-//! [`FairQueue`]: FQ-CoDel (RFC 8290) before the association, so that a download does not delay a call. Time
-//! is an argument.
-
-use std::collections::VecDeque;
+//! [`FairQueue`]: FQ-CoDel (RFC 8290) before the association, so that a download does not delay a call.
 
 use msctp::{Span, Time};
+use msctp_link::QueueLimit;
+use msctp_link::codel::{CodelConfig, Queued};
+use msctp_link::fair_queue::{self, FairQueueConfig};
 
 use super::packet::{flow_hash, mark_congestion};
 
-/// Queues of flows, by a hash of the packet's addresses and ports (RFC 8290, section 4.1 has 1,024).
-const FLOWS: usize = 256;
-/// Bytes that a flow may send in its turn: a packet of the device's MTU.
-const QUANTUM: i64 = super::MTU as i64;
+/// Number of queues for flows (RFC 8290 §5.2.5 has 1,024).
+const FLOWS: u32 = 256;
 /// Maximum number of queued bytes.
-const LIMIT: usize = 4 << 20;
-/// Accepted standing queue delay (RFC 8289, section 4.3).
-const TARGET: Span = Span::from_millis(5);
-/// Time the delay may exceed [`TARGET`] before CoDel drops (RFC 8289, section 4.2).
-const INTERVAL: Span = Span::from_millis(100);
+const LIMIT: u64 = 4 << 20;
 /// Maximum age of a queued packet; an older one waited through an outage and is dropped.
 const MAX_AGE: Span = Span::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct FairQueue {
+    queue: fair_queue::FairQueue<Packet>,
     seed: u64,
-    flows: Vec<Flow>,
-    /// Flows with packets: those that had none before, and the others, in turn.
-    new: VecDeque<usize>,
-    old: VecDeque<usize>,
-    bytes: usize,
 }
 
-#[derive(Debug, Default)]
-struct Flow {
-    packets: VecDeque<(Time, Vec<u8>)>,
-    bytes: usize,
-    deficit: i64,
-    /// It is in one of the lists.
-    listed: bool,
-    codel: Codel,
-}
+#[derive(Debug)]
+struct Packet(Vec<u8>);
 
-/// The state of CoDel (RFC 8289, section 5.3).
-#[derive(Debug, Default)]
-struct Codel {
-    /// When the delay will have been above the target for an interval.
-    first_above: Option<Time>,
-    dropping: bool,
-    drop_next: Time,
-    count: u32,
-    last_count: u32,
+impl Queued for Packet {
+    fn wire_len(&self) -> u32 {
+        self.0.len() as u32
+    }
+
+    fn mark(&mut self) -> bool {
+        mark_congestion(&mut self.0)
+    }
 }
 
 impl FairQueue {
     /// Creates an empty queue. `seed`: so that nobody can choose ports that share another flow's queue.
     pub(super) fn new(seed: u64) -> Self {
-        let flows = std::iter::repeat_with(Flow::default).take(FLOWS).collect();
-        Self { seed, flows, new: VecDeque::new(), old: VecDeque::new(), bytes: 0 }
+        let quantum = u32::from(super::MTU);
+        let codel = CodelConfig { max_packet: quantum, max_age: Some(MAX_AGE), ..CodelConfig::default() };
+        let config = FairQueueConfig { flows: FLOWS, quantum, limit: QueueLimit::Bytes(LIMIT), codel };
+        Self { queue: fair_queue::FairQueue::new(config, seed), seed }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.bytes == 0
+        self.queue.is_empty()
     }
 
     /// Adds a packet. If the queue is full, the flow with the most bytes loses its oldest packets.
     pub(super) fn push(&mut self, now: Time, packet: Vec<u8>) {
-        let index = (flow_hash(&packet, self.seed) % FLOWS as u64) as usize;
-        let flow = &mut self.flows[index];
-        flow.bytes += packet.len();
-        self.bytes += packet.len();
-        flow.packets.push_back((now, packet));
-        if !std::mem::replace(&mut flow.listed, true) {
-            flow.deficit = QUANTUM;
-            self.new.push_back(index);
-        }
-        while self.bytes > LIMIT {
-            let Some(longest) = self.flows.iter_mut().max_by_key(|flow| flow.bytes) else { return };
-            self.bytes -= longest.take().map_or(0, |(_, packet)| packet.len());
-        }
+        let flow = flow_hash(&packet, self.seed);
+        self.queue.push(now, flow, Packet(packet), drop);
     }
 
-    /// Returns the next packet (RFC 8290, section 4.2).
+    /// Returns the next packet.
     pub(super) fn pop(&mut self, now: Time) -> Option<Vec<u8>> {
-        loop {
-            let is_new = !self.new.is_empty();
-            let list = if is_new { &mut self.new } else { &mut self.old };
-            let index = *list.front()?;
-            let flow = &mut self.flows[index];
-            if flow.deficit <= 0 {
-                flow.deficit += QUANTUM;
-                list.pop_front();
-                self.old.push_back(index);
-                continue;
-            }
-            let before = flow.bytes;
-            let packet = flow.dequeue(now);
-            self.bytes -= before - flow.bytes;
-            if let Some(packet) = packet {
-                flow.deficit -= packet.len() as i64;
-                return Some(packet);
-            }
-            list.pop_front();
-            if is_new {
-                // So that a flow of single packets does not precede the old ones each time.
-                self.old.push_back(index);
-            } else {
-                flow.listed = false;
-            }
-        }
-    }
-}
-
-impl Flow {
-    fn take(&mut self) -> Option<(Time, Vec<u8>)> {
-        let (at, packet) = self.packets.pop_front()?;
-        self.bytes -= packet.len();
-        Some((at, packet))
-    }
-
-    /// Takes the oldest packet, and whether it may be dropped (RFC 8289, section 5.4).
-    fn head(&mut self, now: Time) -> (Option<Vec<u8>>, bool) {
-        let next = loop {
-            match self.take() {
-                Some((at, _)) if now.since(at) > MAX_AGE => {}
-                other => break other,
-            }
-        };
-        let Some((at, packet)) = next else {
-            self.codel.first_above = None;
-            return (None, false);
-        };
-        if now.since(at) < TARGET || self.bytes <= QUANTUM as usize {
-            self.codel.first_above = None;
-            return (Some(packet), false);
-        }
-        let since = *self.codel.first_above.get_or_insert(now + INTERVAL);
-        (Some(packet), now >= since)
-    }
-
-    /// Returns the next packet that is not dropped (RFC 8289, section 5.5). Marks instead of dropping where
-    /// the flow supports ECN.
-    fn dequeue(&mut self, now: Time) -> Option<Vec<u8>> {
-        let (mut packet, mut may_drop) = self.head(now);
-        if !self.codel.dropping {
-            if may_drop {
-                if !packet.as_mut().is_some_and(|packet| mark_congestion(packet)) {
-                    packet = self.head(now).0;
-                }
-                self.codel.start(now);
-            }
-            return packet;
-        }
-        if !may_drop {
-            self.codel.dropping = false;
-        }
-        while self.codel.dropping && now >= self.codel.drop_next {
-            self.codel.count += 1;
-            if packet.as_mut().is_some_and(|packet| mark_congestion(packet)) {
-                self.codel.schedule();
-                return packet;
-            }
-            (packet, may_drop) = self.head(now);
-            if may_drop {
-                self.codel.schedule();
-            } else {
-                self.codel.dropping = false;
-            }
-        }
-        packet
-    }
-}
-
-impl Codel {
-    /// Begins to drop: at the earlier rate, if that was not long ago.
-    fn start(&mut self, now: Time) {
-        self.dropping = true;
-        let recent = self.count - self.last_count;
-        let soon = now.since(self.drop_next) < INTERVAL * 16;
-        self.count = if recent > 1 && soon { recent } else { 1 };
-        self.last_count = self.count;
-        self.drop_next = now;
-        self.schedule();
-    }
-
-    /// Sets the time of the next drop (the control law of RFC 8289, section 4.1).
-    fn schedule(&mut self) {
-        let pause = INTERVAL.as_nanos() as f64 / f64::from(self.count.max(1)).sqrt();
-        self.drop_next += Span::from_nanos(pause as u64);
+        self.queue.pop(now, drop).map(|packet| packet.0)
     }
 }
 
@@ -232,7 +101,7 @@ mod tests {
                 marked += usize::from(packet[1] & 3 == 3);
             }
         }
-        let left: usize = queue.flows.iter().map(|flow| flow.packets.len()).sum();
+        let left = queue.queue.len().packets as usize;
         (pushed - out - left, marked)
     }
 
@@ -250,10 +119,10 @@ mod tests {
         let mut queue = FairQueue::new(1);
         for _ in 0..10_000 {
             queue.push(at(0), udp(1, 1200, 0));
-            assert!(queue.bytes <= LIMIT);
+            assert!(queue.queue.len().bytes <= LIMIT);
         }
         queue.push(at(0), udp(2, 100, 0));
-        assert!(queue.flows.iter().any(|flow| flow.bytes == 100), "the longest flow loses");
+        assert_eq!(queue.queue.len().bytes % 1200, 100, "the longest flow loses");
         assert_eq!(queue.pop(at(1_001)), None, "older than a second");
         assert!(queue.is_empty());
         queue.push(at(2_000), udp(2, 100, 0));
