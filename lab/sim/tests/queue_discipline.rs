@@ -38,7 +38,7 @@ fn codel_shortens_the_queue_and_fq_codel_protects_the_video() {
     assert!(drop_tail > 500.0, "{drop_tail} ms");
     assert!(drops > 0 && codel < 100.0, "{codel} ms, {drops} drops");
     assert!(fair < 40.0 && fair < codel, "{fair} ms");
-    // NewReno's window halves at each drop: with a queue of 5 ms it has three quarters of the rate on average.
+    // NewReno's window halves at each drop: with a short queue it has three quarters of the rate on average.
     for goodput in [most, as_much] {
         assert!(goodput > 0.75 * full, "drop-tail {full}, CoDel {most}, FQ-CoDel {as_much} Mbps");
     }
