@@ -1,11 +1,11 @@
 //! Link models: rate, delay, queue, loss. Sans-IO, one direction each, for any packet type.
 //!
 //! A [`LinkModel`] takes packets with [`offer`](LinkModel::offer) and gives them back with
-//! [`deliver`](LinkModel::deliver) when they arrive at the other end or are lost on the way. It never looks
-//! inside a packet; how long it is on the wire comes with it. [`Link`] is the plain point-to-point link,
-//! [`ManagedLink`] one with CoDel, FQ-CoDel, jitter or reordering, [`wlan`] a wireless hop whose stations
-//! share the airtime, [`egprs`] and [`lte`] radio links that retransmit lost blocks, [`trace`] one that follows
-//! a recording; scope and limits of each are in `docs/models/`.
+//! [`deliver`](LinkModel::deliver) when they arrive at the other end or are lost on the way. It never
+//! looks inside a packet; how long it is on the wire comes with it. [`Link`] is the plain point-to-point
+//! link, [`ManagedLink`] one with CoDel, FQ-CoDel, jitter or reordering, [`wlan`] a wireless hop whose
+//! stations share the airtime, [`egprs`] and [`lte`] radio links that retransmit lost blocks, [`trace`]
+//! one that follows a recording; scope and limits of each are in `docs/models/`.
 
 pub mod arq;
 pub mod codel;
