@@ -30,7 +30,13 @@ pub fn draw(runs: &[Run]) -> Result<String, Failure> {
         };
         let points = run.measured.bins.iter().enumerate().map(rate);
         let points = points.filter(|point| (FROM..TO).contains(&point.x)).collect();
-        series.push(Series { name: stack.to_string(), style, points, mark: Mark::Steps });
+        series.push(Series {
+            name: stack.to_string(),
+            style,
+            points,
+            mark: Mark::Steps,
+            commands: Vec::new(),
+        });
     }
     if series.is_empty() {
         return Err(format!("there are no runs of {}, {}, to draw", DRAWN.route, DRAWN.kind).into());
