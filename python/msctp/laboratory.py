@@ -65,6 +65,11 @@ class Claim:
     """What was measured, under the primary conditions."""
     judgements: list[dict[str, Any]]
     """Each set of conditions with its own checks and grade, the primary one first."""
+    box: dict[str, Any] | None
+    """The share of what the paper leaves open where it is reproduced, with its 95 % interval, and the parameter
+    that decides; None: no atlas lies beside the report."""
+    findings: list[str]
+    """Why it is not reproduced, or what its grade rests on; empty for the claims of a sweep of one's own."""
 
 
 def _claims(text: str) -> list[Claim]:
@@ -114,8 +119,8 @@ def sweep(
         The sweep file (TOML).
     schemes
         Subclasses of :class:`msctp.Policy`, :class:`msctp.Controller` and :class:`msctp.LinkModel` that the
-        file and its scenarios may name: ``Mine`` as ``python:Mine``. A run whose scheme raises an exception is in ``failed``, with the
-        traceback.
+        file and its scenarios may name: ``Mine`` as ``python:Mine``. A run whose scheme raises an exception is
+        in ``failed``, with the traceback.
     quick
         Run the part that the file's ``[quick]`` names, else the first 3 seeds.
     seeds
