@@ -1,9 +1,10 @@
 """The repository, and the command that results are compared with."""
 
+import gc
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,23 @@ def _interruptible() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+def growth(run: Callable[[int], object], warm_up: int, times: int) -> int:
+    """Call ``run`` with seeds: how many bytes the process grows by in ``times`` calls after the warm-up."""
+
+    def resident() -> int:
+        gc.collect()
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+    def repeat(times: int) -> None:
+        for seed in range(times):
+            run(seed)
+
+    repeat(warm_up)
+    before = resident()
+    repeat(times)
+    return resident() - before
 
 
 class Command:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from conftest import growth
 from links import Plain
 
 import msctp
@@ -207,18 +208,7 @@ def test_a_thousand_models_do_not_leak() -> None:
 
     scenario = of(Counted, duration="100ms")
 
-    def resident() -> int:
-        gc.collect()
-        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
-
-    def repeat(scenario: msctp.Scenario, times: int) -> None:
-        for seed in range(times):
-            scenario.run(seed=seed)
-
-    repeat(scenario, 100)
-    before = resident()
-    repeat(scenario, 1000)
-    assert resident() - before < 8 << 20
+    assert growth(scenario.run, 100, 1000) < 8 << 20
     assert made > 2000 and len(living) == 0
     reference = weakref.ref(Counted)
     del scenario, Counted

@@ -1,7 +1,6 @@
 """A run from Python is the command's: the same hash, summary, metrics, series, packets and errors."""
 
 import csv
-import gc
 import hashlib
 import json
 import signal
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Command
+from conftest import Command, growth
 
 import msctp
 
@@ -189,16 +188,4 @@ def test_ctrl_c_stops_a_run_and_other_threads_go_on() -> None:
 def test_a_run_frees_its_memory() -> None:
     scenario = short("scenarios/bulk-wlan.toml").set("duration", "1s")
 
-    def resident() -> int:
-        gc.collect()
-        fields = Path("/proc/self/statm").read_text().split()
-        return int(fields[1]) * 4096
-
-    def repeat(times: int) -> None:
-        for seed in range(times):
-            scenario.run(seed=seed).series("window")
-
-    repeat(20)
-    before = resident()
-    repeat(100)
-    assert resident() - before < 20 << 20
+    assert growth(lambda seed: scenario.run(seed=seed).series("window"), 20, 100) < 20 << 20

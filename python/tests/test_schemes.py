@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from conftest import growth
 
 import msctp
 from msctp import StartState
@@ -328,18 +329,7 @@ def test_a_thousand_runs_do_not_leak() -> None:
     overrides = {"duration": "100ms", "sctp.default.handover_policy": "python:Counted"}
     scenario = msctp.Scenario.load(BULK, [Counted]).update(overrides)
 
-    def resident() -> int:
-        gc.collect()
-        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
-
-    def repeat(scenario: msctp.Scenario, times: int) -> None:
-        for seed in range(times):
-            scenario.run(seed=seed)
-
-    repeat(scenario, 100)
-    before = resident()
-    repeat(scenario, 1000)
-    assert resident() - before < 8 << 20
+    assert growth(scenario.run, 100, 1000) < 8 << 20
     assert made > 1000
     assert len(living) == 0
     reference = weakref.ref(Counted)

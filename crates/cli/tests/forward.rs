@@ -4,6 +4,7 @@
 
 #[expect(dead_code, reason = "the other tests use the rest of it")]
 mod process;
+mod targets;
 
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -13,27 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use process::{Server, config, folder, is_new_host, msctp, run, stderr};
-
-/// A target on loopback: each connection in a thread of its own.
-fn target(serve: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let at = listener.local_addr().unwrap();
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let serve = serve.clone();
-            thread::spawn(move || serve(stream.unwrap()));
-        }
-    });
-    at
-}
-
-/// Echoes at once, and ends when the client does.
-fn echo() -> SocketAddr {
-    target(|stream| {
-        let _ = std::io::copy(&mut &stream, &mut &stream);
-        let _ = stream.shutdown(Shutdown::Write);
-    })
-}
+use targets::{echo, target};
 
 /// Answers with the number of bytes when the client's direction has ended.
 fn count() -> SocketAddr {

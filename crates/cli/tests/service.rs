@@ -4,32 +4,18 @@
 
 #[expect(dead_code, reason = "the other tests use the rest of it")]
 mod process;
+mod targets;
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use process::{Errors, Server, end, folder, is_new_host, msctp, run, stderr};
-
-/// A target on loopback that echoes.
-fn echo() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let at = listener.local_addr().unwrap();
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let stream = stream.unwrap();
-            thread::spawn(move || {
-                let _ = std::io::copy(&mut &stream, &mut &stream);
-                let _ = stream.shutdown(Shutdown::Write);
-            });
-        }
-    });
-    at
-}
+use targets::echo;
 
 /// A client that is ended with the test.
 struct Forward(Child);

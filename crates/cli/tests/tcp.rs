@@ -4,6 +4,7 @@
 
 #[expect(dead_code, reason = "the other tests use the rest of it")]
 mod process;
+mod targets;
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -13,21 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use process::{Errors, Server, is_new_host, msctp, run, stderr};
-
-fn echo() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let at = listener.local_addr().unwrap();
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let stream = stream.unwrap();
-            thread::spawn(move || {
-                let _ = std::io::copy(&mut &stream, &mut &stream);
-                let _ = stream.shutdown(Shutdown::Write);
-            });
-        }
-    });
-    at
-}
+use targets::echo;
 
 /// Starts a server whose UDP port is at another address than its TCP port. Returns that of TCP, too.
 fn serve(target: SocketAddr) -> (Server, SocketAddr) {
