@@ -92,6 +92,72 @@ fn a_download_and_a_session_survive_moves_and_the_session_stays_quick() {
     key("after the download");
 }
 
+/// A bulk connection delays an interactive one by at most 20 ms on a path of 20 Mbps.
+#[test]
+fn a_download_delays_a_session_by_less_than_20_ms_at_20_mbps() {
+    if net::missing().is_some() {
+        return;
+    }
+    let net = Net::new();
+    net.mobile.run("ip link set lo up");
+    for host in [&net.mobile, &net.server] {
+        host.run("tc qdisc replace dev cell0 root tbf rate 20mbit burst 16kb latency 100ms");
+    }
+    net.carrier("cell0", true);
+    let download = target(&net, |mut stream| while stream.write_all(&[7; 16_384]).is_ok() {});
+    let session = target(&net, |stream| {
+        let _ = stream.set_nodelay(true);
+        let _ = std::io::copy(&mut &stream, &mut &stream);
+    });
+    let mut server = Guard(spawn(&net.server, &["serve", "--bind", SERVER, "--allow", "127.0.0.1:*"]));
+    let mut errors = BufReader::new(server.0.stderr.take().expect("piped"));
+    errors.read_line(&mut String::new()).expect("it listens");
+    let (first, second) = (format!("0:{download}"), format!("0:{session}"));
+    let mut forward = Guard(spawn(&net.mobile, &["forward", "-L", &first, "-L", &second, SERVER]));
+    let mut lines = BufReader::new(forward.0.stderr.take().expect("piped")).lines();
+    let mut at = || {
+        let mut lines = lines.by_ref().map(|line| line.expect("UTF-8"));
+        let line = lines.find(|line| line.contains(": listening at ")).expect("a line");
+        line.split_once(": listening at ").expect("its address").1.to_owned()
+    };
+    let (download, session) = (at(), at());
+    let connect = |at: String| net.mobile.within(move || TcpStream::connect(at).expect("connected"));
+    let mut session = connect(session);
+    session.set_nodelay(true).expect("set");
+    session.set_read_timeout(Some(Duration::from_secs(20))).expect("set");
+    let mut delays = || {
+        let mut times: Vec<Duration> = (0..100)
+            .map(|_| {
+                thread::sleep(Duration::from_millis(20));
+                let begin = Instant::now();
+                session.write_all(b"k").expect("written");
+                session.read_exact(&mut [0; 1]).expect("echoed");
+                begin.elapsed()
+            })
+            .collect();
+        times.sort_unstable();
+        (times[49], times[94])
+    };
+    let alone = delays();
+    let mut download = connect(download);
+    let received = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&received);
+    thread::spawn(move || {
+        let mut buffer = vec![0; 1 << 16];
+        while let Ok(len @ 1..) = download.read(&mut buffer) {
+            count.fetch_add(len as u64, Ordering::Relaxed);
+        }
+    });
+    thread::sleep(Duration::from_secs(3));
+    let (before, begin) = (received.load(Ordering::Relaxed), Instant::now());
+    let beside = delays();
+    let rate = (received.load(Ordering::Relaxed) - before) as f64 * 8.0 / begin.elapsed().as_secs_f64();
+    eprintln!("session: median, p95 {alone:?} alone, {beside:?} beside {:.1} Mbit/s", rate / 1e6);
+    assert!(rate > 14e6, "the download fills the path: {rate} bit/s");
+    let added = Duration::from_millis(20);
+    assert!(beside.0 < alone.0 + added && beside.1 < alone.1 + added, "{alone:?} alone, {beside:?} beside");
+}
+
 #[test]
 fn datagrams_and_connections_share_the_rate() {
     if net::missing().is_some() {
