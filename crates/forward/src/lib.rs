@@ -7,11 +7,13 @@
 //!
 //! [`Rules`] decides which addresses and ports a client may reach. [`proxy`] parses the requests of programs
 //! that use a proxy. A SOCKS client's UDP datagrams are unordered messages on the
-//! stream of a connection of their own.
+//! stream of a connection of their own. [`packets`] carries an association's packets over TCP where a network
+//! drops UDP.
 
 pub mod frame;
 mod inbox;
 mod mux;
+pub mod packets;
 pub mod proxy;
 mod rules;
 mod window;

@@ -1,6 +1,5 @@
-//! Packets over TCP, for networks that drop UDP: `serve --tcp` and the clients' fallback. Each TCP
-//! connection begins with [`PREFACE`]; then a frame is a packet behind its length (2 bytes), in both
-//! directions.
+//! Packets over TCP, for networks that drop UDP: `serve --tcp` and the clients' fallback. The framing is
+//! [`msctp_forward::packets`], in both directions.
 //!
 //! Both ends relay between TCP and a UDP socket on loopback, so the association is one over UDP. The DTLS
 //! chunk protects its packets; TCP adds no protection.
@@ -11,9 +10,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use msctp_forward::packets::{FramingError, HEADER, MAX_PACKET, PREFACE, Packets, header};
 use socket2::{Domain, SockRef, Socket, Type};
-use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::tcp::OwnedReadHalf;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
@@ -21,9 +20,6 @@ use tokio::time::{Instant, timeout};
 use super::outage;
 use crate::Failure;
 use crate::system::os_error;
-
-/// The first bytes of a client. Other input closes the connection.
-const PREFACE: &[u8; 7] = b"msctp/1";
 
 /// Time for a client to send the preface.
 const GREETING: Duration = Duration::from_secs(5);
@@ -45,6 +41,9 @@ const SETTLED: Duration = Duration::from_millis(5);
 
 /// Time for the relays of a command that ends.
 const FINISH: Duration = Duration::from_secs(1);
+
+/// Bytes for which a read has room: several packets.
+const READ: usize = 16 << 10;
 
 /// Time for a TCP connection to the server.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -205,19 +204,22 @@ pub(crate) async fn serve(listener: TcpListener, endpoint: SocketAddr, ending: E
 }
 
 async fn serve_client(mut stream: TcpStream, endpoint: SocketAddr, ending: &Ending) -> io::Result<()> {
-    let mut preface = [0; PREFACE.len()];
+    let mut packets = Packets::of_client();
+    let preface = async {
+        while !packets.begin().map_err(invalid)? {
+            read_more(&mut stream, &mut packets).await?;
+        }
+        Ok::<_, io::Error>(())
+    };
     tokio::select! {
-        read = timeout(GREETING, stream.read_exact(&mut preface)) => read??,
+        begun = timeout(GREETING, preface) => begun??,
         () = ending.wait() => return Ok(()),
     };
-    if preface != *PREFACE {
-        return Err(io::ErrorKind::InvalidData.into());
-    }
     let local = if endpoint.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { IpAddr::V6(Ipv6Addr::LOCALHOST) };
     let local = if endpoint.ip().is_loopback() { local } else { endpoint.ip() };
     let socket = UdpSocket::bind((local, 0)).await?;
     socket.connect(endpoint).await?;
-    carry(stream, &socket, ending).await
+    carry(stream, packets, &socket, ending).await
 }
 
 /// Returns where the relay reaches an endpoint that has these addresses.
@@ -245,26 +247,34 @@ fn set_options(stream: &TcpStream) -> io::Result<()> {
 /// # Errors
 ///
 /// The connection ended, or its peer breaks the framing.
-async fn carry(stream: TcpStream, socket: &UdpSocket, ending: &Ending) -> io::Result<()> {
+async fn carry(
+    stream: TcpStream,
+    mut packets: Packets,
+    socket: &UdpSocket,
+    ending: &Ending,
+) -> io::Result<()> {
     set_options(&stream)?;
-    let (reader, mut writer) = stream.into_split();
+    let (mut reader, mut writer) = stream.into_split();
     let (begin, last) = (Instant::now(), std::sync::atomic::AtomicU64::new(0));
     let used = || last.store(begin.elapsed().as_millis() as u64, std::sync::atomic::Ordering::Relaxed);
     let inward = async {
-        let mut reader = BufReader::with_capacity(1 << 16, reader);
-        let mut packet = Vec::new();
         loop {
-            read_frame(&mut reader, &mut packet).await?;
-            // The endpoint may have no room, or may be about to end: a lost packet is retransmitted.
-            let _ = socket.send(&packet).await;
+            while let Some(packet) = packets.next_packet().map_err(invalid)? {
+                // The endpoint may have no room, or may be about to end: a lost packet is retransmitted.
+                let _ = socket.send(&packet).await;
+            }
+            match packets.is_partial() {
+                true => timeout(IDLE, read_more(&mut reader, &mut packets)).await??,
+                false => read_more(&mut reader, &mut packets).await?,
+            }
         }
     };
     let outward = async {
-        let mut frame = vec![0; 2 + usize::from(u16::MAX)];
+        let mut frame = vec![0; HEADER + MAX_PACKET];
         loop {
             let received = tokio::select! {
                 biased;
-                received = socket.recv(&mut frame[2..]) => received,
+                received = socket.recv(&mut frame[HEADER..]) => received,
                 () = async { ending.wait().await; tokio::time::sleep(SETTLED).await } => {
                     return writer.shutdown().await;
                 }
@@ -274,10 +284,10 @@ async fn carry(stream: TcpStream, socket: &UdpSocket, ending: &Ending) -> io::Re
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
                 received => received?,
             };
-            let Ok(length) = u16::try_from(len) else { continue };
-            frame[..2].copy_from_slice(&length.to_be_bytes());
+            let Some(header) = header(&frame[HEADER..HEADER + len]) else { continue };
+            frame[..HEADER].copy_from_slice(&header);
             // While the peer takes nothing, packets wait in the socket, and the system drops further ones.
-            timeout(STUCK, writer.write_all(&frame[..2 + len])).await??;
+            timeout(STUCK, writer.write_all(&frame[..HEADER + len])).await??;
             used();
         }
     };
@@ -300,15 +310,18 @@ async fn carry(stream: TcpStream, socket: &UdpSocket, ending: &Ending) -> io::Re
     inward.await
 }
 
-/// Reads a frame. An empty one breaks the framing.
-async fn read_frame(reader: &mut BufReader<OwnedReadHalf>, packet: &mut Vec<u8>) -> io::Result<()> {
-    let len = reader.read_u16().await?;
-    if len == 0 {
-        return Err(io::ErrorKind::InvalidData.into());
+fn invalid(error: FramingError) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+/// Reads further bytes.
+async fn read_more(reader: &mut (impl AsyncRead + Unpin), packets: &mut Packets) -> io::Result<()> {
+    let buffer = packets.buffer();
+    buffer.reserve(READ);
+    match reader.read_buf(buffer).await? {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        _ => Ok(()),
     }
-    packet.resize(usize::from(len), 0);
-    timeout(IDLE, reader.read_exact(packet)).await??;
-    Ok(())
 }
 
 /// Connects to a server over TCP, and relays for an endpoint that sends to the returned address. When the TCP
@@ -337,7 +350,7 @@ pub(crate) async fn relay(server: SocketAddr, ending: Ending) -> io::Result<Sock
         loop {
             if let Some(stream) = stream.take() {
                 let begin = Instant::now();
-                let result = carry(stream, &socket, &ending).await;
+                let result = carry(stream, Packets::of_server(), &socket, &ending).await;
                 if result.is_ok() || *ending.ending.borrow() {
                     return;
                 }
