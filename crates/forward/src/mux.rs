@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use bytes::Bytes;
 use msctp_units::{Span, Time};
 
-use self::connection::Connection;
+use self::connection::{Connection, Place};
 pub use self::limits::Limits;
 use self::limits::OpenRate;
 use self::streams::Streams;
@@ -123,9 +123,11 @@ pub struct Mux {
     by_stream: BTreeMap<u16, u32>,
     /// Connections with a credit to send.
     credits: BTreeSet<u32>,
-    /// Connections with frames to send, in turn.
+    /// Connections with frames to send: in turn, and by their shares.
     interactive: VecDeque<u32>,
-    bulk: VecDeque<u32>,
+    bulk: BTreeSet<Place>,
+    /// Places given among `bulk` so far.
+    places: u64,
     events: VecDeque<Event>,
     round_trip: Span,
     /// The peer's connections, and those of them that were not answered yet.
@@ -136,7 +138,17 @@ pub struct Mux {
     /// Bytes that a bulk connection has sent by now if it always had some to send (virtual time of start-time
     /// fair queueing).
     turn: u64,
+    /// Bytes by which idle connections may regain precedence beyond their shares.
+    spare: u64,
+    /// Time of the last call that has it.
+    now: Time,
 }
+
+/// One of so many bytes of bulk connections is one by which idle ones may regain precedence.
+const SPARE_OF: u64 = 16;
+
+/// The most bytes by which idle connections may regain precedence at a time.
+const MAX_SPARE: u64 = 64 << 10;
 
 impl Mux {
     /// Creates the state of an association without connections.
@@ -152,13 +164,16 @@ impl Mux {
             by_stream: BTreeMap::new(),
             credits: BTreeSet::new(),
             interactive: VecDeque::new(),
-            bulk: VecDeque::new(),
+            bulk: BTreeSet::new(),
+            places: 0,
             events: VecDeque::new(),
             round_trip: Span::from_millis(100),
             theirs: 0,
             pending: 0,
             grown: 0,
             turn: 0,
+            spare: 0,
+            now: Time::ZERO,
         }
     }
 
@@ -237,6 +252,7 @@ impl Mux {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         debug_assert!(data.len() <= connection.room() || connection.failed.is_some());
         if connection.failed.is_none() && !data.is_empty() {
+            connection.end_idle(self.now, &mut self.spare);
             connection.write(data);
             self.enqueue(number);
         }
@@ -245,7 +261,7 @@ impl Mux {
     /// Notes that the application has nothing to write now.
     pub fn idle(&mut self, number: u32) {
         if let Some(connection) = self.connections.get_mut(&number) {
-            connection.note_idle(self.turn);
+            connection.note_idle(self.now, self.turn);
         }
     }
 
@@ -271,6 +287,7 @@ impl Mux {
 
     /// Notes that the application took bytes that were read.
     pub fn consumed(&mut self, now: Time, number: u32, len: usize) {
+        self.now = now;
         let Some(connection) = self.connections.get_mut(&number) else { return };
         if connection.ended_in || connection.failed.is_some() {
             return;
@@ -305,6 +322,7 @@ impl Mux {
     ///
     /// The peer broke the protocol.
     pub fn handle(&mut self, now: Time, stream: u16, ppid: u32, data: Bytes) -> Result<(), Violation> {
+        self.now = now;
         match ppid {
             frame::CREDIT if stream == CONTROL => {
                 for credit in Credit::decode(&data)? {
@@ -429,7 +447,12 @@ impl Mux {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         if !connection.out.is_empty() && !std::mem::replace(&mut connection.queued, true) {
             match connection.class() {
-                Class::Bulk => self.bulk.push_back(number),
+                Class::Bulk => {
+                    self.places += 1;
+                    let place = (connection.start(self.turn), self.places, number);
+                    connection.place = Some(place);
+                    self.bulk.insert(place);
+                }
                 _ => self.interactive.push_back(number),
             }
         }
@@ -451,10 +474,12 @@ impl Mux {
             return Some(frame);
         }
         let (number, connection, ppid, data) = loop {
-            let number = self.interactive.pop_front().or_else(|| self.bulk.pop_front())?;
+            let bulk = || self.bulk.pop_first().map(|(.., number)| number);
+            let number = self.interactive.pop_front().or_else(bulk)?;
             // A connection may have ended, or dropped its data, since it was queued.
             if let Some(connection) = self.connections.get_mut(&number) {
                 connection.queued = false;
+                connection.place = None;
                 if let Some((ppid, data)) = connection.pop() {
                     break (number, self.connections.get_mut(&number)?, ppid, data);
                 }
@@ -463,6 +488,7 @@ impl Mux {
         let class = connection.class();
         if class == Class::Bulk && ppid == frame::DATA {
             self.turn = connection.take_turn(self.turn, data.len());
+            self.spare = (self.spare + data.len() as u64 / SPARE_OF).min(MAX_SPARE);
         }
         let reclassified = connection.announced_class.replace(class) != Some(class);
         let frame =
@@ -496,10 +522,16 @@ impl Mux {
             connection.give_turn_back(frame.data.len());
         }
         connection.out.push_front((frame.ppid, frame.data));
-        self.bulk.retain(|&other| other != number);
-        self.interactive.retain(|&other| other != number);
+        if let Some(place) = connection.place.take() {
+            self.bulk.remove(&place);
+        } else if connection.queued {
+            self.interactive.retain(|&other| other != number);
+        }
         connection.queued = true;
-        self.bulk.push_front(number);
+        // Before all others: no tag is below the turn, and no other's order is 0.
+        let place = (connection.start(self.turn).min(self.turn), 0, number);
+        connection.place = Some(place);
+        self.bulk.insert(place);
     }
 
     fn credit_frame(&mut self) -> Option<Frame> {

@@ -3,18 +3,24 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
+use msctp_units::Time;
 
 use super::{Class, MAX_DATA};
 use crate::frame::{self, Credit, End, Reason};
 use crate::inbox::Inbox;
 use crate::window::{INITIAL_WINDOW, Window};
 
-/// Bytes that an interactive connection sends before it counts as bulk.
+/// Bytes that an interactive connection sends before it counts as bulk. An idle one regains as much per
+/// second, however many others there are.
 const BURST: u64 = 32 << 10;
 
 /// Bytes that the peer may not have consumed yet when a bulk connection becomes interactive again: they would
 /// precede those of other bulk connections.
 const DRAINED: u64 = 16 << 10;
+
+/// A connection's place among the queued bulk ones: the start tag of its next frame (start-time fair queueing),
+/// the order of equal tags, its number.
+pub(super) type Place = (u64, u64, u32);
 
 #[derive(Debug)]
 pub(super) struct Connection {
@@ -44,7 +50,10 @@ pub(super) struct Connection {
     reduced_at: u64,
     /// The turn after its last frame of class `Bulk` (the finish tag of start-time fair queueing).
     finish: u64,
-    idle: bool,
+    /// When the application had nothing to write, if it still has not.
+    idle_since: Option<Time>,
+    /// Its place among the queued bulk connections.
+    pub(super) place: Option<Place>,
     /// The class that the association's scheduler knows.
     pub(super) announced_class: Option<Class>,
     /// Our end is queued or sent.
@@ -79,7 +88,8 @@ impl Connection {
             burst: 0,
             reduced_at: turn,
             finish: turn,
-            idle: false,
+            idle_since: None,
+            place: None,
             announced_class: None,
             ended_out: false,
             end_sent: false,
@@ -118,29 +128,48 @@ impl Connection {
     pub(super) fn write(&mut self, data: Bytes) {
         self.sent += data.len() as u64;
         self.burst += data.len() as u64;
-        self.idle = false;
         self.push(frame::DATA, data);
     }
 
     /// Notes that the application has nothing to write.
-    pub(super) fn note_idle(&mut self, turn: u64) {
-        self.idle = true;
+    pub(super) fn note_idle(&mut self, now: Time, turn: u64) {
+        self.idle_since.get_or_insert(now);
         self.forgive(turn);
+    }
+
+    /// Ends the idle time of a connection, which regains precedence by it. `spare`: bytes that connections may
+    /// regain so. A connection whose application was a moment late regains next to nothing.
+    pub(super) fn end_idle(&mut self, now: Time, spare: &mut u64) {
+        let Some(since) = self.idle_since.take().filter(|_| self.is_drained()) else { return };
+        let regained = now.since(since).as_nanos().min(1_000_000_000) * BURST / 1_000_000_000;
+        let regained = regained.min(self.burst).min(*spare);
+        self.burst -= regained;
+        *spare -= regained;
+    }
+
+    /// Returns whether little of its data is in flight.
+    fn is_drained(&self) -> bool {
+        self.sent.saturating_sub(self.peer_consumed) <= DRAINED
     }
 
     /// Makes an idle connection interactive again when little of its data is in flight, and bulk connections
     /// had as much since. Otherwise connections whose application is a little late, one after another, would
     /// always precede those whose application is not.
     fn forgive(&mut self, turn: u64) {
-        if self.idle && self.sent.saturating_sub(self.peer_consumed) <= DRAINED {
+        if self.idle_since.is_some() && self.is_drained() {
             self.burst = self.burst.saturating_sub(turn - self.reduced_at);
             self.reduced_at = turn;
         }
     }
 
+    /// Returns the start tag of its next frame.
+    pub(super) fn start(&self, turn: u64) -> u64 {
+        turn.max(self.finish)
+    }
+
     /// Counts a sent frame of class `Bulk`. Returns the turn in which it is.
     pub(super) fn take_turn(&mut self, turn: u64, len: usize) -> u64 {
-        let turn = turn.max(self.finish);
+        let turn = self.start(turn);
         self.finish = turn + len as u64;
         turn
     }

@@ -360,6 +360,75 @@ fn an_interactive_connection_precedes_bulk_ones_which_take_turns() {
     assert_eq!((frame.stream, frame.class, frame.reclassified), (next.stream, Class::Interactive, true));
 }
 
+/// A session prints a screenful beside a thousand downloads, and is idle for a second.
+#[test]
+fn a_session_is_interactive_again_after_a_second_however_many_bulk_connections_there_are() {
+    let mut pair = Pair::new(Limits { connections: 2000, pending: 2000, ..limits() });
+    let numbers: Vec<u32> = (0..1_001).map(|_| pair.ends[0].open(target(), 4_000).unwrap()).collect();
+    let (session, bulk) = (numbers[0], &numbers[1..]);
+    let fill = |pair: &mut Pair| {
+        for &number in bulk {
+            let room = pair.ends[0].room(number).unwrap();
+            pair.ends[0].write(number, vec![7; room].into());
+        }
+    };
+    let carry = |pair: &mut Pair, frames: usize| {
+        for _ in 0..frames {
+            pair.send(0);
+            while pair.deliver(0, 0) {}
+        }
+        numbers.iter().for_each(|&number| drop(pair.read(1, number)));
+        while pair.send(1) || pair.deliver(1, 0) {}
+        fill(pair);
+    };
+    for _ in 0..4 {
+        fill(&mut pair);
+        carry(&mut pair, 1_001);
+    }
+    pair.ends[0].idle(session);
+    // The last of its 48 KiB waits for its turn, 6.6 s at 20 Mbps.
+    for _ in 0..3 {
+        while pair.ends[0].room(session).unwrap() == 0 {
+            carry(&mut pair, 1_001);
+        }
+        pair.ends[0].write(session, vec![7; MAX_DATA].into());
+    }
+    carry(&mut pair, 1_001);
+    assert_eq!(pair.ends[0].connections[&session].class(), Class::Bulk);
+    pair.ends[0].idle(session);
+    let begin = pair.now;
+    // 20 Mbps for a second: one frame of every seventh connection.
+    carry(&mut pair, 150);
+    pair.now = begin + Span::from_secs(1);
+    pair.ends[1].consumed(pair.now, bulk[0], 0);
+    pair.ends[0].consumed(pair.now, bulk[0], 0);
+    pair.ends[0].write(session, vec![7; 2_000].into());
+    assert!(pair.ends[0].is_urgent());
+    assert_eq!(pair.ends[0].poll_transmit().unwrap().class, Class::Interactive);
+}
+
+/// Frames of a connection whose application writes little at a time are small: it gets more of them.
+#[test]
+fn connections_share_bytes_and_not_frames() {
+    let mut pair = Pair::new(limits());
+    let numbers: Vec<u32> = (0..8).map(|_| pair.ends[0].open(target(), STREAMS).unwrap()).collect();
+    for _ in 0..8_000 {
+        for (place, &number) in numbers.iter().enumerate() {
+            let room = pair.ends[0].room(number).unwrap().min(MAX_DATA >> (place / 2));
+            if room > 0 {
+                pair.ends[0].write(number, vec![7; room].into());
+            }
+        }
+        pair.send(0);
+        while pair.deliver(0, 0) {}
+        numbers.iter().for_each(|&number| drop(pair.read(1, number)));
+        while pair.send(1) || pair.deliver(1, 0) {}
+    }
+    let sent: Vec<u64> = numbers.iter().map(|&n| pair.ends[0].counts(n).0).collect();
+    let mean = sent.iter().sum::<u64>() / 8;
+    assert!(sent.iter().all(|share| share * 20 >= mean * 19 && share * 20 <= mean * 21), "{sent:?}");
+}
+
 /// A busy machine runs applications late: a connection has nothing to send for a moment, and goes on.
 #[test]
 fn connections_that_pause_for_a_moment_get_no_more_than_those_that_never_do() {

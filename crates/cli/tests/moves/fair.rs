@@ -1,0 +1,145 @@
+//! Five thousand connections of `msctp forward` share the rate of a path.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+
+use super::net::{self, Host, Net, SERVER};
+use super::{Guard, spawn};
+
+const CONNECTIONS: usize = 5_000;
+
+/// The path's rate. With less, the streams' turns take longer; with more, a processor is what they share.
+const RATE: &str = "300mbit";
+
+/// Bytes that each connection carries on average while they are counted: 15 full frames.
+const EACH: u64 = 250_000;
+
+/// Runs a future in a thread of its own in a host's namespace.
+fn run(host: &Host, future: impl Future<Output = ()> + Send + 'static) {
+    let inside = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(future);
+    };
+    host.within(|| thread::spawn(inside));
+}
+
+/// A target on the server's loopback interface that sends without end.
+fn source(net: &Net) -> SocketAddr {
+    let listener = net.server.within(|| std::net::TcpListener::bind("127.0.0.1:0").expect("bound"));
+    listener.set_nonblocking(true).expect("set");
+    let at = listener.local_addr().expect("an address");
+    run(&net.server, async move {
+        let listener = TcpListener::from_std(listener).expect("a listener");
+        loop {
+            let (mut stream, _) = listener.accept().await.expect("accepted");
+            // With the system's default the connections would take all memory that it has for TCP.
+            socket2::SockRef::from(&stream).set_send_buffer_size(32 << 10).expect("set");
+            tokio::spawn(async move { while stream.write_all(&[7; 16 << 10]).await.is_ok() {} });
+        }
+    });
+    at
+}
+
+/// Reads a connection to its end, and counts its bytes.
+async fn count(stream: TcpStream, count: Arc<AtomicU64>) {
+    let mut buffer = vec![0; 16 << 10];
+    while stream.readable().await.is_ok() {
+        match stream.try_read(&mut buffer) {
+            Ok(0) => return,
+            Ok(len) => drop(count.fetch_add(len as u64, Ordering::Relaxed)),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            // The client ends with the test.
+            Err(_) => return,
+        }
+    }
+}
+
+/// Opens the connections in turn.
+async fn open(at: SocketAddr, counts: Arc<[Arc<AtomicU64>]>) {
+    for (opened, one) in counts.iter().enumerate() {
+        let pending =
+            || counts[..opened].iter().filter(|count| count.load(Ordering::Relaxed) == 0).count() >= 64;
+        // The server takes 500 a second, and 128 whose target has not answered.
+        while pending() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let socket = TcpSocket::new_v4().expect("a socket");
+        // The kernel's buffers hold little beside what is counted.
+        socket.set_recv_buffer_size(16 << 10).expect("set");
+        let stream = socket.connect(at).await.expect("connected");
+        tokio::spawn(count(stream, Arc::clone(one)));
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    std::future::pending::<()>().await;
+}
+
+#[test]
+#[ignore = "slow: a minute"]
+fn slow_five_thousand_connections_share_the_rate_within_ten_per_cent() {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("a limit");
+    if net::missing().is_some() {
+        return;
+    }
+    if hard < 20_000 {
+        assert!(std::env::var_os("MSCTP_NEED_FILES").is_none(), "want a hard limit of 20000 files");
+        return eprintln!("left out: the hard limit of open files is {hard}: want 20000");
+    }
+    let net = Net::new();
+    net.mobile.run("ip link set lo up");
+    for host in [&net.mobile, &net.server] {
+        host.run(&format!("tc qdisc replace dev cell0 root tbf rate {RATE} burst 64kb latency 50ms"));
+    }
+    net.carrier("cell0", true);
+    let source = source(&net);
+    let allow = ["serve", "--bind", SERVER, "--allow", &source.to_string(), "--max-connections", "8000"];
+    let mut server = Guard(spawn(&net.server, &allow));
+    let mut lines = BufReader::new(server.0.stderr.take().expect("piped"));
+    lines.read_line(&mut String::new()).expect("it listens");
+    thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
+    let mut client = Guard(spawn(&net.mobile, &["forward", "-L", &format!("0:{source}"), SERVER]));
+    let mut lines = BufReader::new(client.0.stderr.take().expect("piped"));
+    let at = loop {
+        let mut line = String::new();
+        assert!(lines.read_line(&mut line).expect("a line") > 0, "it listens");
+        if let Some((_, at)) = line.trim_end().split_once(": listening at ") {
+            break at.parse().expect("an address");
+        }
+    };
+    thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
+    // The commands above raise their own limits.
+    setrlimit(Resource::RLIMIT_NOFILE, soft.max(20_000), hard).expect("set");
+    let counts: Arc<[Arc<AtomicU64>]> = (0..CONNECTIONS).map(|_| Arc::default()).collect();
+    run(&net.mobile, open(at, Arc::clone(&counts)));
+    let begin = Instant::now();
+    let wait = |enough: &dyn Fn(&[u64]) -> bool| loop {
+        let now: Vec<u64> = counts.iter().map(|count| count.load(Ordering::Relaxed)).collect();
+        if enough(&now) {
+            return now;
+        }
+        let (least, sum) = (now.iter().min(), now.iter().sum::<u64>());
+        assert!(begin.elapsed() < Duration::from_secs(200), "{least:?} bytes at least, {sum} in all");
+        thread::sleep(Duration::from_millis(10));
+    };
+    // The first bytes of each precede those of the others.
+    let before = wait(&|counts| counts.iter().all(|&count| count > 65_536));
+    let (sum, filled) = (before.iter().sum::<u64>(), begin.elapsed());
+    let after = wait(&|counts| counts.iter().sum::<u64>() > sum + CONNECTIONS as u64 * EACH);
+    let took = begin.elapsed() - filled;
+    let mut shares: Vec<u64> = after.iter().zip(&before).map(|(after, before)| after - before).collect();
+    shares.sort_unstable();
+    let mean = shares.iter().sum::<u64>() / CONNECTIONS as u64;
+    let (least, most) = (shares[0], shares[CONNECTIONS - 1]);
+    let [p1, p99] = [shares[CONNECTIONS / 100], shares[CONNECTIONS - CONNECTIONS / 100]];
+    eprintln!(
+        "mean {mean}, least {least}, 1 % {p1}, 99 % {p99}, most {most}; {filled:.1?} to begin, then {took:.1?}"
+    );
+    assert!(least * 10 >= mean * 9 && most * 10 <= mean * 11, "of {mean} bytes: {least} to {most}");
+}
