@@ -1,5 +1,5 @@
-//! Packets over a byte stream, for networks that drop UDP: a client's [`PREFACE`], then each packet behind its
-//! length in two bytes.
+//! Packets over a byte stream, for networks that drop UDP: a client's [`PREFACE`], then each packet behind
+//! its length in two bytes.
 
 use bytes::{Buf, BytesMut};
 

@@ -18,8 +18,8 @@ const BURST: u64 = 32 << 10;
 /// precede those of other bulk connections.
 const DRAINED: u64 = 16 << 10;
 
-/// A connection's place among the queued bulk ones: the start tag of its next frame (start-time fair queueing),
-/// the order of equal tags, its number.
+/// A connection's place among the queued bulk ones: the start tag of its next frame (start-time fair
+/// queueing), the order of equal tags, its number.
 pub(super) type Place = (u64, u64, u32);
 
 #[derive(Debug)]
@@ -137,8 +137,8 @@ impl Connection {
         self.forgive(turn);
     }
 
-    /// Ends the idle time of a connection, which regains precedence by it. `spare`: bytes that connections may
-    /// regain so. A connection whose application was a moment late regains next to nothing.
+    /// Ends the idle time of a connection, which regains precedence by it. `spare`: bytes that connections
+    /// may regain so. A connection whose application was a moment late regains next to nothing.
     pub(super) fn end_idle(&mut self, now: Time, spare: &mut u64) {
         let Some(since) = self.idle_since.take().filter(|_| self.is_drained()) else { return };
         let regained = now.since(since).as_nanos().min(1_000_000_000) * BURST / 1_000_000_000;
