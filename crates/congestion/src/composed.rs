@@ -7,6 +7,7 @@ use msctp_units::{Rate, Time};
 
 use crate::careful_resume::{CarefulResume, Resumed};
 use crate::controller::{Ack, Controller, ControllerConfig, Loss, LossKind, Measured, StartState, Window};
+use crate::coupled::CoupledPaths;
 use crate::precise::Precise;
 use crate::slow_start::SlowStart;
 
@@ -20,6 +21,8 @@ pub trait WindowAdjustment: Clone + core::fmt::Debug + Send {
     const NAME: &'static str;
     /// The least window after an ECN mark, in full packets; after a loss it is 2.
     const LEAST_AFTER_ECN: u64 = 2;
+    /// Whether growth depends on the association's other paths.
+    const COUPLED: bool = false;
 
     /// Returns the state of a new path and its slow start.
     fn new(options: &Self::Options) -> (Self, SlowStart)
@@ -28,6 +31,9 @@ pub trait WindowAdjustment: Clone + core::fmt::Debug + Send {
 
     /// Handles an acknowledgement in congestion avoidance while the window is fully used.
     fn grow(&mut self, ack: &Ack, cwnd: &mut Precise, pmdcs: u64);
+
+    /// Handles the state of the other paths that carry data, before [`grow`](Self::grow).
+    fn on_other_paths(&mut self, _others: CoupledPaths) {}
 
     /// Handles an acknowledgement in congestion avoidance while the window is not fully used.
     fn not_used(&mut self, _ack: &Ack) {}
@@ -194,6 +200,14 @@ impl<A: WindowAdjustment> Controller for Composed<A> {
 
     fn one_packet_in_flight(&self) -> bool {
         self.after_timeout
+    }
+
+    fn is_coupled(&self) -> bool {
+        A::COUPLED
+    }
+
+    fn on_other_paths(&mut self, others: CoupledPaths) {
+        self.state.adjustment.on_other_paths(others);
     }
 
     fn on_ack(&mut self, ack: &Ack) {

@@ -6,6 +6,7 @@ use core::fmt;
 
 use msctp_units::{Rate, Span, Time};
 
+use crate::coupled::CoupledPaths;
 use crate::delivery::{DeliverySample, LostPacket};
 
 /// The congestion window of one path (RFC 9260 §7). One per (local, remote) address pair.
@@ -52,6 +53,18 @@ pub trait Controller: fmt::Debug + Send {
     /// Called only if the controller [models delivery](Self::models_delivery). [`on_loss`](Self::on_loss)
     /// reports the loss event.
     fn on_packet_lost(&mut self, _now: Time, _lost: &LostPacket) {}
+
+    /// Returns whether growth depends on the association's other paths
+    /// ([`on_other_paths`](Self::on_other_paths)).
+    fn is_coupled(&self) -> bool {
+        false
+    }
+
+    /// Handles the state of the other paths that carry data, before [`on_ack`](Self::on_ack) for the same
+    /// SACK.
+    ///
+    /// Called only if the controller [is coupled](Self::is_coupled).
+    fn on_other_paths(&mut self, _others: CoupledPaths) {}
 
     /// Handles a loss event: data sent on this path was declared lost.
     fn on_loss(&mut self, loss: &Loss);

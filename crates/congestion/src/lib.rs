@@ -14,12 +14,14 @@ mod careful_resume;
 pub mod classifier;
 mod composed;
 mod controller;
+mod coupled;
 mod cubic;
 mod delay_bound;
 mod delivery;
 pub mod estimator;
 mod factory;
 mod hystart;
+mod lia;
 mod pacer;
 mod precise;
 mod prr;
@@ -33,10 +35,12 @@ pub use composed::Composed;
 pub use controller::{
     Ack, Controller, ControllerConfig, InitialWindow, IpVersion, Loss, LossKind, Measured, StartState, Window,
 };
+pub use coupled::CoupledPaths;
 pub use cubic::{Cubic, CubicConfig, CubicCurve};
 pub use delay_bound::{DelayBound, DelayBoundConfig};
 pub use delivery::{DeliveryRate, DeliverySample, LostPacket};
 pub use factory::{ControllerFactory, Factory, Make};
+pub use lia::{Lia, LiaConfig, LinkedIncreases};
 pub use pacer::Pacer;
 pub use prr::{Prr, PrrAck};
 pub use reno::{AdditiveIncrease, Reno, RenoConfig};

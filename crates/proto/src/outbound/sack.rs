@@ -395,6 +395,8 @@ impl Outbound {
         } else {
             processing.advanced
         };
+        paths.couple(index);
+        let path = paths.at_mut(index);
         path.on_ack(processing.now, flight_size_before, advanced, answered_elsewhere);
         if ack.bytes > 0 {
             // RFC 9260 §8.2

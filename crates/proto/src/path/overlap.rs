@@ -4,6 +4,7 @@
 //! previous data path, until the rate of the new one is known. The other is the path that the peer asked for,
 //! within its early allowance before it is confirmed.
 
+use msctp_congestion::CoupledPaths;
 use msctp_units::Span;
 use smallvec::SmallVec;
 
@@ -164,6 +165,20 @@ impl Paths {
     #[inline]
     pub(crate) fn is_aggregating(&self) -> bool {
         self.joined > 1
+    }
+
+    /// Tells a coupled controller what the other paths carry, before it handles a SACK (RFC 6356 §3).
+    #[inline]
+    pub(crate) fn couple(&mut self, index: usize) {
+        if self.config.aggregate && self.list[index].controller.is_coupled() {
+            let carry = |path: &&Path| path.flight_size > 0 || path.flow.ack.bytes > 0;
+            let others = self.list.iter().enumerate().filter(|&(other, _)| other != index);
+            let coupled =
+                others.map(|(_, path)| path).filter(carry).fold(CoupledPaths::default(), |sum, path| {
+                    path.rtt.srtt().map_or(sum, |srtt| sum.with(path.controller.window().cwnd, srtt))
+                });
+            self.list[index].controller.on_other_paths(coupled);
+        }
     }
 
     /// Returns true if chunks of several paths may be outstanding by design: loss recovery then considers

@@ -2,7 +2,7 @@
 
 use msctp_congestion::{
     Bbr, BbrConfig, ControllerConfig, ControllerFactory, Cubic, CubicConfig, DelayBound, DelayBoundConfig,
-    IpVersion, Reno, RenoConfig, Rfc9260, Rfc9260Config,
+    IpVersion, Lia, LiaConfig, Reno, RenoConfig, Rfc9260, Rfc9260Config,
 };
 
 use super::{Entry, OptionInfo, Options, UnknownName};
@@ -122,6 +122,12 @@ const CONTROLLERS: &[ControllerEntry] = &[
         make: cubic,
     },
     ControllerEntry {
+        name: Lia::NAME,
+        summary: "coupled over several paths (LIA, RFC 6356): together they take one flow's share of a common bottleneck",
+        options: &[],
+        make: |_| LiaConfig.into(),
+    },
+    ControllerEntry {
         name: Bbr::NAME,
         summary: "BBR version 3 (draft-ietf-ccwg-bbr): a model of the path's bandwidth and round trip, paced",
         options: &[BBR_HYSTART],
@@ -162,11 +168,12 @@ mod tests {
     #[test]
     fn every_entry_makes_the_controller_of_its_name_with_its_defaults() {
         let path = ControllerConfig::rfc9260(1452, IpVersion::V4);
-        let defaults: [ControllerFactory; 6] = [
+        let defaults: [ControllerFactory; 7] = [
             Rfc9260Config::default().into(),
             Rfc4960Config::default().into(),
             RenoConfig::default().into(),
             CubicConfig::default().into(),
+            LiaConfig.into(),
             BbrConfig::default().into(),
             DelayBoundConfig.into(),
         ];
