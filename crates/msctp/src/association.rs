@@ -77,6 +77,11 @@ impl Association {
         })
     }
 
+    #[cfg(feature = "tls")]
+    pub(crate) fn start_early(&self) {
+        self.shared.lock().start_early(self.handle);
+    }
+
     /// Returns the value of `ready`, or has the slot's watchers wake `cx`.
     fn poll_wait<R>(&self, cx: &Context<'_>, ready: impl FnOnce(&mut Slot) -> Option<R>) -> Poll<R> {
         let mut state = self.shared.lock();

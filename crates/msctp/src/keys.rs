@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use msctp_protection::{Direction, End};
 use msctp_proto::{Association, CallError, ConfigError, KeyAgreement, Protection};
-use msctp_security::{Agreed, Error, KeyManager, Output, Peer};
+use msctp_security::{Agreed, Error, KeyManager, METHOD_FALSE_START, Output, Peer};
 use msctp_units::{Span, Time};
 
 use crate::error::AssociationError;
@@ -25,8 +25,14 @@ pub(crate) struct Keys {
     /// What the manager began with.
     agreement: Option<KeyAgreement>,
     peer: Option<Arc<Peer>>,
+    /// User data may be sent: with False Start before the peer has confirmed the keys.
+    may_send: bool,
+    /// The application takes the association as soon as it may send.
+    pub(crate) starts_early: bool,
     /// The peer seals by the first keys.
     confirmed: bool,
+    /// A packet of the peer was opened.
+    opened: bool,
     pub(crate) failure: Option<Error>,
     /// When the manager wants to be called, as in `State::keys_at`.
     pub(crate) timer: Option<Time>,
@@ -44,7 +50,10 @@ impl Keys {
             manager: None,
             agreement: None,
             peer: None,
+            may_send: false,
+            starts_early: false,
             confirmed: false,
+            opened: false,
             failure: None,
             timer: None,
             usage_at: Time::ZERO,
@@ -62,9 +71,19 @@ impl Keys {
         Err(ConfigError { field: "protection", value: format!("{external:?}"), want })
     }
 
+    /// Returns whether the application can have the association.
+    pub(crate) const fn is_ready(&self) -> bool {
+        self.confirmed || self.starts_early && self.may_send
+    }
+
     /// Returns whether both ends protect what they send and the peer is authenticated.
     pub(crate) const fn is_protected(&self) -> bool {
         self.confirmed
+    }
+
+    /// Notes that a packet of the peer was opened.
+    pub(crate) const fn note_opened(&mut self) {
+        self.opened = true;
     }
 
     pub(crate) const fn peer(&self) -> Option<&Arc<Peer>> {
@@ -113,6 +132,7 @@ impl Keys {
         let agreed = Agreed {
             end: agreement.end,
             restart: false,
+            false_start: agreement.method.get() == METHOD_FALSE_START,
             client_parameter: &agreement.client_parameter,
             server_parameter: &agreement.server_parameter,
         };
@@ -162,8 +182,8 @@ impl Keys {
                 }
                 Output::RequireProtection => association.require_protected(),
                 Output::Retire { before, until } => association.retire_receive_keys(now, before, until),
-                Output::Protected { peer, .. } => {
-                    self.peer = Some(peer);
+                Output::FalseStart { peer } | Output::Protected { peer, .. } => {
+                    (self.peer, self.may_send) = (Some(peer), self.end() == Some(End::Client));
                     Ok(())
                 }
                 // Another attempt follows.
@@ -174,7 +194,13 @@ impl Keys {
                 _ => Error::Failed,
             })?;
         }
-        self.confirmed |= self.manager.as_ref().is_some_and(KeyManager::is_confirmed);
+        let confirmed =
+            |manager: &KeyManager| manager.is_confirmed() || self.opened && manager.epoch().is_some();
+        self.confirmed |= self.manager.as_ref().is_some_and(confirmed);
         Ok(())
+    }
+
+    fn end(&self) -> Option<End> {
+        self.agreement.as_ref().map(|agreement| agreement.end)
     }
 }

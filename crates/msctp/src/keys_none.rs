@@ -20,7 +20,11 @@ impl Keys {
         Err(ConfigError { field: "protection", value: format!("{external:?}"), want })
     }
 
-    pub(crate) const fn is_protected(&self) -> bool {
+    pub(crate) const fn is_ready(&self) -> bool {
+        match *self {}
+    }
+
+    pub(crate) const fn note_opened(&mut self) {
         match *self {}
     }
 

@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 
 use msctp_proto::{AbortReason, Handle};
-use msctp_security::{Error, KeyManager, METHOD, rustls};
+use msctp_security::{Error, KeyManager, rustls};
 use msctp_units::{Span, Time};
 
-use crate::state::{Listener, Phase, State};
-use crate::tls::{PeerProtection, Rejected, Rejection};
+use crate::state::{Listener, Phase, Slot, State};
+use crate::tls::{PeerProtection, Rejected, Rejection, is_tls};
 
 /// Failed set-ups that a listener keeps for the application; the oldest are dropped first.
 const MAX_REJECTED: usize = 64;
@@ -46,13 +46,33 @@ impl Listener {
     }
 }
 
+impl Slot {
+    /// Completes the set-up: the application can have the association.
+    fn complete(&mut self) {
+        if matches!(self.phase, Phase::Connecting) && self.streams != (0, 0) {
+            self.phase = Phase::Up;
+        }
+        self.watchers.wake();
+    }
+}
+
 impl State {
+    /// Completes an association's set-up as soon as data may be sent, with False Start.
+    pub(crate) fn start_early(&mut self, handle: Handle) {
+        let Some(slot) = self.slots.get_mut(&handle) else { return };
+        let Some(keys) = slot.keys.as_deref_mut() else { return };
+        keys.starts_early = true;
+        if keys.is_ready() {
+            slot.complete();
+        }
+    }
+
     /// Proceeds with an association's key management after a packet, an event or a timer.
     pub(crate) fn advance_keys(&mut self, now: Time, handle: Handle) {
         let Some(slot) = self.slots.get_mut(&handle) else { return };
         let Some(keys) = slot.keys.as_deref_mut().filter(|keys| keys.failure.is_none()) else { return };
         let Some(association) = self.core.association_mut(handle) else { return };
-        let was_protected = keys.is_protected();
+        let (was_ready, was_protected) = (keys.is_ready(), keys.is_protected());
         let result = keys.advance(now, association);
         let timer = keys.manager.as_ref().and_then(KeyManager::poll_timeout);
         if timer != keys.timer {
@@ -60,7 +80,11 @@ impl State {
             self.keys_at.extend(timer.map(|timer| (timer, handle)));
             before.map(|before| self.keys_at.remove(&(before, handle)));
         }
+        let became_ready = !was_ready && keys.is_ready();
         let became_protected = !was_protected && keys.is_protected();
+        if became_ready && result.is_ok() {
+            slot.complete();
+        }
         match result {
             Err(error) => self.fail_keys(now, handle, error),
             Ok(()) if became_protected => self.note_protected(now, handle),
@@ -68,13 +92,8 @@ impl State {
         }
     }
 
-    /// Completes the set-up of an association whose peer is authenticated.
+    /// Completes the set-up of an association whose peer has confirmed the keys.
     fn note_protected(&mut self, now: Time, handle: Handle) {
-        let Some(slot) = self.slots.get_mut(&handle) else { return };
-        if matches!(slot.phase, Phase::Connecting) && slot.streams != (0, 0) {
-            slot.phase = Phase::Up;
-        }
-        slot.watchers.wake();
         self.prove(handle);
         // Before there were keys the core rejected requests to change addresses.
         self.follow(now, handle);
@@ -129,7 +148,7 @@ impl State {
     pub(crate) fn restart_keys(&mut self, now: Time, handle: Handle) {
         let in_clear = self.slots.get(&handle).is_some_and(|slot| slot.keys.is_none());
         if let Some(association) = self.core.association_mut(handle).filter(|_| in_clear)
-            && association.key_agreement().is_some_and(|agreement| agreement.method.get() == METHOD)
+            && association.key_agreement().is_some_and(|agreement| is_tls(agreement.method))
         {
             association.abort(now, &AbortReason("the association is in clear: set another one up".into()));
         }

@@ -202,7 +202,7 @@ impl Slot {
             Event::Writable => return self.writers.wake(),
             Event::Connected { outbound_streams, inbound_streams } => {
                 self.streams = (*outbound_streams, *inbound_streams);
-                if self.keys.as_ref().is_none_or(|keys| keys.is_protected()) {
+                if self.keys.as_ref().is_none_or(|keys| keys.is_ready()) {
                     self.phase = Phase::Up;
                 }
             }
@@ -635,6 +635,12 @@ impl State {
                     // Protection was offered, and the peer does not support it.
                     slot.keys = None;
                 }
+            }
+            Event::Protected => {
+                if let Some(keys) = self.slots.get_mut(&handle).and_then(|slot| slot.keys.as_deref_mut()) {
+                    keys.note_opened();
+                }
+                self.advance_keys(self.now(), handle);
             }
             Event::KeyMessage => self.advance_keys(self.now(), handle),
             Event::Restarted => self.restart_keys(self.now(), handle),

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use msctp_protection::{Provider, Ring};
 use msctp_proto::{KeyManagement, Protection};
 use msctp_security::rustls::pki_types::ServerName;
-use msctp_security::{Code, Config, Error};
+use msctp_security::{Code, Config, Error, METHOD, METHOD_FALSE_START};
 use msctp_wire::KeyManagementId;
 use msctp_wire::param::DtlsRoles;
 
@@ -36,6 +36,7 @@ use msctp_wire::param::DtlsRoles;
 pub struct Tls {
     context: Context,
     provider: Arc<dyn Provider>,
+    false_start: bool,
     log: Option<Log>,
 }
 
@@ -85,11 +86,16 @@ impl PeerProtection {
         let has = |method: KeyManagementId| methods.contains(&method);
         match () {
             () if methods.is_empty() => Self::None,
-            () if has(KeyManagementId::new(msctp_security::METHOD)) => Self::Tls,
+            () if methods.iter().any(|&method| is_tls(method)) => Self::Tls,
             () if has(KeyManagementId::PRE_SHARED) => Self::PreShared,
             () => Self::Unknown,
         }
     }
+}
+
+/// Returns whether TLS gives the keys of this key management method.
+pub(crate) fn is_tls(method: KeyManagementId) -> bool {
+    [METHOD, METHOD_FALSE_START].contains(&method.get())
 }
 
 impl fmt::Display for PeerProtection {
@@ -131,7 +137,7 @@ impl Tls {
     /// [`Identity::config`](crate::security::Identity::config), or from rustls's own configurations.
     pub fn new(config: Config) -> Self {
         let context = Context { config: Arc::new(config), server_name: None, code: None };
-        Self { context, provider: Arc::new(Ring), log: None }
+        Self { context, provider: Arc::new(Ring), false_start: true, log: None }
     }
 
     /// Sets the server's name, against which certificates of a CA are verified when this end connects.
@@ -148,6 +154,18 @@ impl Tls {
     #[must_use]
     pub fn code(mut self, code: Code) -> Self {
         self.context.code = Some(Arc::new(OneTime { code, used: Mutex::new(false) }));
+        self
+    }
+
+    /// Offers False Start, the default, or not.
+    ///
+    /// If both ends offer it, the end that connects may send data two round trips after the INIT and not
+    /// three: as soon as the listener is authenticated, together with the last message of the handshake
+    /// ([`Connecting::false_start`](crate::Connecting::false_start)). The listener delivers nothing before it
+    /// has authenticated the client. With a [`code`](Self::code) there is no False Start.
+    #[must_use]
+    pub fn false_start(mut self, offered: bool) -> Self {
+        self.false_start = offered;
         self
     }
 
@@ -179,7 +197,9 @@ impl Tls {
     }
 
     fn keys(&self) -> Arc<KeyManagement> {
-        let methods = vec![KeyManagementId::new(msctp_security::METHOD)];
+        // The listener's preference decides.
+        let methods = [self.false_start.then_some(METHOD_FALSE_START), Some(METHOD)];
+        let methods = methods.into_iter().flatten().map(KeyManagementId::new).collect();
         let both = DtlsRoles { client: true, server: true };
         let keys = KeyManagement::external(Arc::clone(&self.provider), methods, both)
             .with_context(Arc::new(self.context.clone()));

@@ -678,7 +678,7 @@ fn a_peer_that_takes_the_role_of_the_client_is_refused() {
         let filter = Box::new(|by_client: bool, mut bytes: Vec<u8>| {
             // The roles of an INIT ACK's DTLS Key Management parameter: client instead of server.
             if bytes[12] == 2 {
-                let found = bytes.windows(4).position(|window| window == [0x80, 6, 0, 10]).unwrap();
+                let found = bytes.windows(4).position(|window| window == [0x80, 6, 0, 11]).unwrap();
                 assert_eq!(bytes[found + 8], 2);
                 bytes[found + 8] = 1;
                 bytes = packet(&bytes[..8].try_into().unwrap(), &bytes[12..]);

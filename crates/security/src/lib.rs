@@ -14,7 +14,8 @@
 //!
 //! Set-up takes three round trips before the client's data and two and a half before the server's, if the
 //! first message travels with the COOKIE ECHO: INIT; COOKIE ECHO and ClientHello; Certificate to Finished,
-//! which the server answers by *Protection Established*. Rekeying takes two and delays no data.
+//! which the server answers by *Protection Established*. With [`METHOD_FALSE_START`] the client's data leaves
+//! behind its Finished, after two. Rekeying takes two and delays no data.
 
 mod code;
 mod config;
@@ -34,6 +35,6 @@ pub use error::{Error, Fault};
 pub use fingerprint::{Fingerprint, FingerprintError};
 pub use identity::{Identity, IdentityError};
 pub use manager::{Agreed, KeyManager, Output};
-pub use message::{MAX_HANDSHAKE_BYTES, METHOD, PPID};
+pub use message::{MAX_HANDSHAKE_BYTES, METHOD, METHOD_FALSE_START, PPID};
 pub use rustls;
 pub use verify::{AnyPeer, CheckPeer, Pinned, Refused};

@@ -30,6 +30,8 @@ pub struct Agreed<'a> {
     pub end: End,
     /// Both ends support the protected restart: export restart keys as well.
     pub restart: bool,
+    /// The method is [`METHOD_FALSE_START`](crate::METHOD_FALSE_START).
+    pub false_start: bool,
     /// The DTLS Key Management parameter of the end with the role client as on the wire: its header
     /// included, its padding not.
     pub client_parameter: &'a [u8],
@@ -64,6 +66,12 @@ pub enum Output {
         /// When.
         until: Time,
     },
+    /// The client may send user data: the server will have the keys when it has processed the messages sent
+    /// so far. It may still refuse the client. *Protected* follows when the server answers.
+    FalseStart {
+        /// The server, which TLS has authenticated.
+        peer: Arc<Peer>,
+    },
     /// Packets are protected by a new epoch. User data may be sent.
     Protected {
         /// The epoch.
@@ -80,7 +88,7 @@ pub enum Output {
 enum Stage {
     /// TLS is not complete.
     Handshake,
-    /// The client waits for the server's word that it protects its packets.
+    /// The client waits for the server's *Protection Established*.
     AwaitProtection,
     /// The server waits for the client's proof of the one-time code.
     AwaitCode,
@@ -104,6 +112,8 @@ pub struct KeyManager {
     config: Arc<Config>,
     end: End,
     restart: bool,
+    /// The client sends by the first keys before the server's *Protection Established*.
+    false_start: bool,
     /// Both parameters, the client's first: the end of the exporter context.
     parameters: Vec<u8>,
     server_name: ServerName<'static>,
@@ -170,6 +180,7 @@ impl KeyManager {
         let mut manager = Self {
             end: agreed.end,
             restart: agreed.restart,
+            false_start: agreed.false_start,
             parameters: [agreed.client_parameter, agreed.server_parameter].concat(),
             server_name: server_name.unwrap_or_else(nameless),
             code,
@@ -218,7 +229,7 @@ impl KeyManager {
         if agreed.end != self.end || self.epoch != 0 || !begun {
             return Err(Error::Unexpected("another agreement behind the handshake"));
         }
-        self.restart = agreed.restart;
+        (self.restart, self.false_start) = (agreed.restart, agreed.false_start);
         self.parameters = [agreed.client_parameter, agreed.server_parameter].concat();
         Ok(())
     }
@@ -461,8 +472,20 @@ impl KeyManager {
         if let Some(tag) = confirmation {
             self.proved = true;
             self.send(Body::CodeConfirmation(&tag));
+        } else if self.starts_early()
+            && let Some(peer) = &self.peer
+        {
+            let peer = Arc::clone(peer);
+            self.establish(Direction::Send)?;
+            self.output.push_back(Output::FalseStart { peer });
         }
         Ok(())
+    }
+
+    /// Returns whether the client sends by the keys of the handshake in progress before the server's
+    /// *Protection Established*. Not with a one-time code, which authenticates the server only then.
+    const fn starts_early(&self) -> bool {
+        self.false_start && self.epoch == 0 && self.code.is_none() && !self.proved
     }
 
     /// The server has authenticated the client: uses the new keys (§6.1 steps 9 to 11, §6.2 steps 6 and 7).
@@ -495,7 +518,9 @@ impl KeyManager {
         if self.code.is_some() {
             return Err(Error::CodeMissing);
         }
-        self.establish(Direction::Send)?;
+        if !self.starts_early() {
+            self.establish(Direction::Send)?;
+        }
         if self.epoch == 0 {
             self.output.push_back(Output::RequireProtection);
         }

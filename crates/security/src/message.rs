@@ -14,6 +14,9 @@ use crate::error::Error;
 pub const PPID: u32 = 4242;
 /// The identifier of this key management method in the DTLS Key Management parameter.
 pub const METHOD: u8 = 192;
+/// The identifier of the same method with False Start: the client sends user data behind its Finished,
+/// without waiting for *Protection Established*. Ours, not the draft's: IANA has not assigned it.
+pub const METHOD_FALSE_START: u8 = 254;
 /// Bytes of TLS records that are accepted from the peer in one handshake: certificate chains included.
 pub const MAX_HANDSHAKE_BYTES: usize = 64 * 1024;
 

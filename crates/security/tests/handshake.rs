@@ -144,9 +144,8 @@ fn a_certificate_is_the_same_each_time() {
     assert!(Identity::self_signed(provider(), &key[..20]).is_err());
 }
 
-/// Certificates of a CA, with rustls's own verifiers.
-#[test]
-fn certificates_of_a_ca_are_verified_by_name() {
+/// Returns what makes configurations with certificates of one CA, by the name of the end.
+fn authority() -> impl Fn(&str) -> Arc<Config> {
     use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
     let ca_key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::default();
@@ -156,7 +155,7 @@ fn certificates_of_a_ca_are_verified_by_name() {
     let mut roots = rustls::RootCertStore::empty();
     roots.add(ca).unwrap();
     let roots = Arc::new(roots);
-    let config_of = |name: &str| {
+    move |name: &str| {
         let key = KeyPair::generate().unwrap();
         let certificate =
             CertificateParams::new([name.to_owned()]).unwrap().signed_by(&key, &issuer).unwrap();
@@ -178,7 +177,13 @@ fn certificates_of_a_ca_are_verified_by_name() {
             .with_single_cert(certificate(), key())
             .unwrap();
         Arc::new(Config::new(client, server).unwrap())
-    };
+    }
+}
+
+/// Certificates of a CA, with rustls's own verifiers.
+#[test]
+fn certificates_of_a_ca_are_verified_by_name() {
+    let config_of = authority();
     let mut pair = Pair::new(&config_of("client.example"), &config_of("server.example"));
     pair.run();
     pair.assert_protected(FIRST_EPOCH);
@@ -194,6 +199,34 @@ fn certificates_of_a_ca_are_verified_by_name() {
     let mut pair = Pair::new(&config(AnyPeer), &config_of("server.example"));
     pair.run();
     assert_eq!(pair.server.error.expect("no certificate of the CA").fault(), Fault::Identity);
+}
+
+/// The second handshake resumes the first: its flights have no certificates.
+#[test]
+fn false_start_sends_behind_finished_and_resumes() {
+    let config_of = authority();
+    let (client, server) = (config_of("client.example"), config_of("server.example"));
+    let mut flights = Vec::new();
+    for _ in 0..2 {
+        let mut pair = Pair::false_start(&client, &server);
+        pair.deliver(End::Server);
+        pair.deliver(End::Client);
+        assert!(pair.client.starts == 1 && pair.client.protected.is_empty());
+        let finished = pair.client.sent.iter().map(|(message, _)| message.len()).sum::<usize>();
+        assert!(pair.client.sent.iter().all(|(_, sealed)| !sealed), "before the keys");
+        flights.push(finished);
+        // Data leaves with it; the server opens it when it has received the message.
+        let data = pair.client.seal(1);
+        assert!(!pair.server.opens(data.clone(), 1), "no keys yet");
+        pair.deliver(End::Server);
+        assert!(pair.server.opens(data, 1));
+        pair.run();
+        pair.assert_protected(FIRST_EPOCH);
+        rekey(&mut pair, End::Client);
+        pair.assert_protected(FIRST_EPOCH + 1);
+        assert_eq!(pair.client.starts, 1, "not when keys are replaced");
+    }
+    assert!(flights[1] < 100 && flights[0] > 400, "{flights:?}");
 }
 
 #[test]

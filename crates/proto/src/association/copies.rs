@@ -75,6 +75,9 @@ impl Copies {
 impl Association {
     /// Queues the copies of new chunks that left on `path`.
     pub(super) fn queue_copies(&mut self, path: PathId, filled: &Filled) {
+        if self.awaits_proof() {
+            return;
+        }
         let (first, left) = (self.outbound.next_tsn() - filled.new, filled.new);
         let bicast = self.handover.bicast.filter(|&(from, _)| from == path && filled.new > 0);
         if let Some((_, to)) = bicast {

@@ -13,6 +13,7 @@ use super::copies::Copies;
 use crate::addr::{PathAddr, PathId};
 use crate::extensions::Extensions;
 use crate::message::Transmit;
+use crate::outbound::ChunkKind;
 use crate::path::Path;
 use crate::rare::Rare;
 use crate::stats::AssociationState as State;
@@ -123,6 +124,7 @@ impl Association {
         while count < self.config.max_segments && self.control.is_empty() && self.may_send_data() {
             let Some(path) = transmit.path else { break };
             if self.inbound.sack_due(now)
+                || self.awaits_proof()
                 || !self.output.copies.queue.is_empty()
                 || self.outbound.next_path(now, &mut self.paths) != Some(path)
                 // All segments have one codepoint.
@@ -205,6 +207,23 @@ impl Association {
         //# the life time of an association.
         let tag = VerificationTag::new(tags.peer_tag);
         PacketBuilder::new(out, tags.local_port, tags.peer_port, tag, max_len)
+    }
+
+    /// Returns a builder as [`data_builder`](Self::data_builder) for the next DATA chunk on a path, or for a
+    /// SACK alone. While the peer may lack the first keys, key management's chunks and SACKs are in clear.
+    #[inline(always)]
+    fn next_data_builder<'o>(
+        &mut self,
+        out: &'o mut Vec<u8>,
+        max_len: usize,
+        data: Option<PathId>,
+    ) -> PacketBuilder<'o> {
+        if self.awaits_proof()
+            && data.is_none_or(|path| self.outbound.is_key_message_next(path, &mut self.paths))
+        {
+            return self.clear_builder(out, self.tags.peer_tag, max_len);
+        }
+        self.data_builder(out, max_len)
     }
 
     /// Returns whether a packet may leave without a checksum (RFC 9653 §5.2): not with INIT or COOKIE ECHO,
@@ -355,7 +374,9 @@ impl Association {
         if !self.begin_auth(builder) {
             return false;
         }
-        let filled = self.outbound.fill(now, path, &mut self.paths, builder);
+        let kind = if builder.is_enclosed() { ChunkKind::User } else { ChunkKind::KeyMessage };
+        let only = self.awaits_proof().then_some(kind);
+        let filled = self.outbound.fill(now, path, &mut self.paths, only, builder);
         self.output.ect = filled.ect;
         self.stats.data_chunks_sent += u64::from(filled.new);
         // The branch keeps the two sums apart: added as one vector they wait for `filled` to reach memory.
@@ -453,7 +474,7 @@ impl Association {
         }
         let entry = self.paths.get(path)?;
         let (at, room) = (entry.addr(), packet_room(entry));
-        let mut builder = self.data_builder(out, room);
+        let mut builder = self.next_data_builder(out, room, Some(path));
         if !self.fill_data(now, path, &mut builder) {
             return None;
         }
@@ -529,7 +550,7 @@ impl Association {
         if let Some(needed) = oversized {
             room = room.max(needed + self.packet_overhead());
         }
-        let mut builder = self.data_builder(out, room);
+        let mut builder = self.next_data_builder(out, room, data_path.filter(|&data| data == path));
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6
         //# Control chunks MUST come before DATA chunks in the packet.
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.10

@@ -15,7 +15,7 @@ use msctp_wire::{
 use super::Association;
 use crate::addr::PathAddr;
 use crate::call_error::CallError;
-use crate::config::Config;
+use crate::config::{Config, EndpointConfig};
 use crate::cookie::{Cookie, CookieJar};
 use crate::error::SendError;
 use crate::event::{Event, LossReason};
@@ -120,11 +120,17 @@ impl Association {
         self.protection.as_ref().is_some_and(|protection| protection.seals())
     }
 
+    /// Returns whether packets are sealed that the peer may lack the first keys for.
+    #[inline]
+    pub(super) fn awaits_proof(&self) -> bool {
+        self.protection.as_ref().is_some_and(|protection| protection.awaits_proof())
+    }
+
     /// Returns whether both directions are protected, or protection was not agreed on.
     pub(super) fn protects_addresses(&self) -> bool {
-        self.protection
-            .as_ref()
-            .is_none_or(|protection| !protection.is_agreed() || protection.seals() && protection.opens())
+        self.protection.as_ref().is_none_or(|protection| {
+            !protection.is_agreed() || protection.seals() && protection.opens() && !protection.awaits_proof()
+        })
     }
 
     /// Returns the bytes that protection takes of each packet, from the agreement on.
@@ -199,6 +205,10 @@ impl Association {
             return false;
         }
         let Some(protection) = &mut self.protection else { return false };
+        if protection.awaits_receive_keys() {
+            protection.hold(at, ecn, bytes);
+            return false;
+        }
         let chunks = match protection.open(now, &mut bytes[CommonHeader::LEN..]) {
             Ok(chunks) => chunks,
             Err(error) => {
@@ -222,6 +232,21 @@ impl Association {
         let Ok(packet) = Packet::parse(inner, Checksum::Skip) else { return false };
         self.begin_credit(at, len);
         self.take_packet(now, at, ecn, &packet, (jar, None), (true, len))
+    }
+
+    /// Handles the packets that arrived before the keys that open them.
+    #[cold]
+    fn open_held(&mut self, now: Time) {
+        let Some(protection) = &mut self.protection else { return };
+        let held = protection.take_held();
+        if held.is_empty() {
+            return;
+        }
+        // Nothing that the peer seals has a cookie of ours.
+        let mut jar = CookieJar::new(&EndpointConfig::default(), self.rng.next_seed());
+        for mut packet in held {
+            self.input_sealed(now, packet.at, packet.ecn, &mut packet.bytes, &mut jar);
+        }
     }
 
     /// Ends a set-up if the pre-shared keys do not decrypt the peer's packets.
@@ -282,6 +307,9 @@ impl Association {
     /// which protects itself (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §4), and only repeated once packets
     /// can be opened.
     fn admits_in_set_up(&self, chunk: &Chunk<'_>) -> bool {
+        if self.awaits_proof() && !self.admits_before_proof(chunk) {
+            return false;
+        }
         let (tsn, stream, unordered, ppid) = match chunk {
             Chunk::Data(data) => (data.tsn, data.stream, data.flags.unordered, data.ppid),
             Chunk::IData(data) => match data.fragment {
@@ -296,6 +324,24 @@ impl Association {
         let opens = self.protection.as_ref().is_some_and(|protection| protection.opens());
         is_key_management(stream.get(), unordered, ppid.get())
             && (!opens || !self.inbound.cum_tsn_ack().precedes(tsn))
+    }
+
+    /// Returns whether a chunk may be in clear while user data is sealed already: only what a server without
+    /// keys sends. It has opened no user data, so that it acknowledges none. A restart would end protection.
+    fn admits_before_proof(&self, chunk: &Chunk<'_>) -> bool {
+        match chunk {
+            Chunk::Sack(sack) => {
+                let gaps = sack.gap_blocks.iter().map(|block| sack.cum_tsn_ack + u32::from(block.end));
+                !gaps.chain([sack.cum_tsn_ack]).any(|tsn| self.outbound.has_sent_user_data(tsn))
+            }
+            Chunk::Data(_)
+            | Chunk::IData(_)
+            | Chunk::CookieAck(_)
+            | Chunk::Heartbeat(_)
+            | Chunk::HeartbeatAck(_)
+            | Chunk::Abort(_) => true,
+            _ => false,
+        }
     }
 
     /// Returns role, method and parameters that a key management method needs
@@ -359,8 +405,12 @@ impl Association {
         Ok(())
     }
 
-    /// Seals all packets with this key material from now on (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.4). The
-    /// peer must have established its receive keys.
+    /// Seals packets with this key material from now on (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.4).
+    ///
+    /// The server's peer must have established its receive keys. The client may call this earlier, with the
+    /// first keys and once it sent all that the peer needs for them (False Start): user data is then sealed.
+    /// SACKs and key management's messages stay in clear until a packet of the peer was opened. The server
+    /// holds a few sealed packets that arrive before its keys, and handles them in this call.
     ///
     /// # Errors
     ///
@@ -372,6 +422,7 @@ impl Association {
         keys: &KeyMaterial,
     ) -> Result<(), CallError> {
         self.external_keys()?.establish_send(epoch, keys)?;
+        self.open_held(now);
         self.after_change(now);
         Ok(())
     }

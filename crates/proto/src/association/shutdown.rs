@@ -93,6 +93,10 @@ impl Association {
             //# DATA chunks MUST NOT be bundled with ABORT chunks.
             //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.7
             //# but they MUST be placed before the ABORT chunk in the SCTP packet
+            if self.awaits_proof() {
+                // A peer without keys reads this one, a peer with keys only the sealed one.
+                self.control.push_clear(at, self.tags.peer_tag, &abort);
+            }
             self.control.push_alone(at, self.tags.peer_tag, &abort);
         }
         self.close(now, Some(reason));

@@ -15,6 +15,15 @@ use crate::trace::{Direction, TraceKind};
 /// The smallest fragment that is cut to fill a packet, in user bytes.
 const MIN_FRAGMENT: usize = 64;
 
+/// A kind of DATA chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChunkKind {
+    /// A part of a key management message.
+    KeyMessage,
+    /// User data.
+    User,
+}
+
 /// The DATA chunks written into a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Filled {
@@ -217,6 +226,19 @@ impl Outbound {
         self.queue.next_len(self.max_payload(paths)).map(|len| wire_len(len, self.interleaving) as usize)
     }
 
+    /// Returns true if the next chunk that [`fill`](Self::fill) would write is one of key management.
+    pub(crate) fn is_key_message_next(&self, path: PathId, paths: &mut Paths) -> bool {
+        let marked = paths.get_mut(path).filter(|path| self.may_retransmit(path));
+        let marked = marked.and_then(|path| self.sent.at(self.sent.next_marked(path)?));
+        marked.map_or_else(|| self.queue.is_urgent_next(), |chunk| chunk.piece.is_key_management())
+    }
+
+    /// Returns true if this TSN is that of user data in flight, or of none that was sent.
+    pub(crate) fn has_sent_user_data(&self, tsn: Tsn) -> bool {
+        let tsn = self.sent.first().nearest(tsn);
+        tsn >= self.sent.first() && self.sent.at(tsn).is_none_or(|chunk| !chunk.piece.is_key_management())
+    }
+
     #[inline]
     pub(super) fn may_retransmit(&self, path: &Path) -> bool {
         path.flow.marked > 0
@@ -285,12 +307,13 @@ impl Outbound {
     /// Writes the DATA chunks that may be sent on the path now into a packet, and starts T3-rtx.
     ///
     /// Retransmissions come first, then new chunks if this is a data path. Control chunks must be in the
-    /// packet already (RFC 9260 §6.10).
+    /// packet already (RFC 9260 §6.10). `only`: the kind of chunk that the packet takes; `None`: both.
     pub(crate) fn fill(
         &mut self,
         now: Time,
         id: PathId,
         paths: &mut Paths,
+        only: Option<ChunkKind>,
         builder: &mut PacketBuilder<'_>,
     ) -> Filled {
         let mut filled = Filled::default();
@@ -307,7 +330,7 @@ impl Outbound {
         let first_number = self.next_number;
         let mut restart_t3 = false;
         if self.may_retransmit(path) {
-            while let Some(sent) = self.retransmit(now, index, paths, builder) {
+            while let Some(sent) = self.retransmit(now, index, only, paths, builder) {
                 restart_t3 |= sent.was_earliest;
                 filled.again += 1;
                 filled.bytes += sent.bytes;
@@ -331,7 +354,7 @@ impl Outbound {
             && carries
             && (filled.again > 0 || ready_path || self.may_send_new(now, max, path))
         {
-            self.fill_new(now, max, path, builder, &mut filled);
+            self.fill_new(now, max, only, path, builder, &mut filled);
         }
         if filled.is_empty() {
             return filled;
@@ -372,6 +395,7 @@ impl Outbound {
         &mut self,
         now: Time,
         max: usize,
+        only: Option<ChunkKind>,
         path: &mut Path,
         builder: &mut PacketBuilder<'_>,
         filled: &mut Filled,
@@ -380,6 +404,9 @@ impl Outbound {
         self.queue.begin_packet();
         // A packet without room for a header and one byte is full; most packets are after one chunk.
         while builder.remaining() > overhead(self.interleaving) {
+            if only.is_some_and(|only| (only == ChunkKind::KeyMessage) != self.queue.is_urgent_next()) {
+                break;
+            }
             let max = self.fragment_len(max, builder.remaining());
             let Some(len) = self.queue.next_len(max) else { break };
             let closed = self.rwnd() < len as i64;
@@ -490,6 +517,7 @@ impl Outbound {
         &mut self,
         now: Time,
         index: usize,
+        only: Option<ChunkKind>,
         paths: &mut Paths,
         builder: &mut PacketBuilder<'_>,
     ) -> Option<Resent> {
@@ -497,6 +525,9 @@ impl Outbound {
         let id = path.id();
         let tsn = self.sent.next_marked(path)?;
         let chunk = self.sent.at_mut(tsn)?;
+        if only.is_some_and(|only| (only == ChunkKind::KeyMessage) != chunk.piece.is_key_management()) {
+            return None;
+        }
         chunk.piece.push(tsn, builder).ok()?;
         let from = chunk.path;
         chunk.path = id;

@@ -47,7 +47,7 @@ use self::aggregate::Aggregation;
 use self::chunk::{Fate, Outstanding};
 use self::detector::LossDetector;
 use self::ecn::EcnSender;
-pub(crate) use self::fill::Filled;
+pub(crate) use self::fill::{ChunkKind, Filled};
 use self::forward::Forward;
 use self::gaps::Gaps;
 use self::partial::PartialStore;

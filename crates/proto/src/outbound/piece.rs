@@ -4,6 +4,7 @@ use bytes::Bytes;
 use msctp_wire::{Data, DataFlags, Fragment, Full, IData, Mid, PacketBuilder, Ppid, Ssn, StreamId};
 
 use crate::long_tsn::LongTsn;
+use crate::message::is_key_management;
 
 /// The data and header fields of a chunk, except its TSN.
 #[derive(Clone, Debug)]
@@ -48,6 +49,11 @@ impl Piece {
     #[inline]
     pub(super) fn wire_len(&self) -> u64 {
         wire_len(self.data.len(), self.interleaved)
+    }
+
+    /// Returns whether it is a part of a key management message.
+    pub(super) fn is_key_management(&self) -> bool {
+        is_key_management(self.stream, self.flags.unordered, self.ppid)
     }
 
     /// Writes the piece into a packet.

@@ -282,7 +282,7 @@ impl SendQueue {
 
     /// Returns true if the next chunk is one of an urgent message.
     #[inline]
-    fn is_urgent_next(&self) -> bool {
+    pub(super) fn is_urgent_next(&self) -> bool {
         !self.urgent.is_empty() && self.may_take_urgent()
     }
 

@@ -9,12 +9,14 @@ use msctp_protection::{
     Negotiated, NegotiationError, OpenError, Opener, PreShared, ReceiveUsage, SealError, Sealer, SendUsage,
     SetUp, TRAILER_LEN,
 };
-use msctp_units::{Span, Time};
+use msctp_units::{Ecn, Span, Time};
 use msctp_wire::{CommonHeader, KeyManagementId};
 
 use super::config::{KeyManagement, Method};
+use super::held::{HeldPacket, HeldPackets};
 use super::offer::{CookieProtection, ProtectionOffer};
 use super::peer_check::PeerCheck;
+use crate::addr::PathAddr;
 
 /// Bytes before and after the chunks of a protected packet.
 pub(crate) const SPACE: (usize, usize) = (HEADER_LEN, TRAILER_LEN);
@@ -76,6 +78,10 @@ pub(crate) struct PacketProtection {
     enforced: bool,
     /// A packet of the peer was opened.
     proven: bool,
+    /// External send keys were established before a packet of the peer was opened: it may lack the keys.
+    awaits_proof: bool,
+    /// Packets that arrived before the first receive keys.
+    held: HeldPackets,
     /// Number of packets that pre-shared keys could not decrypt, before the first that they could.
     unopened: u32,
     /// True if an ABORT in clear makes this end check whether the peer lost its keys.
@@ -96,6 +102,8 @@ impl PacketProtection {
             schedule: None,
             enforced: false,
             proven: false,
+            awaits_proof: false,
+            held: HeldPackets::default(),
             unopened: 0,
             checks_peer: true,
             peer_check: None,
@@ -154,6 +162,7 @@ impl PacketProtection {
         }
         (self.sealer, self.opener) = (Sealer::new(), Opener::default());
         (self.enforced, self.proven, self.unopened) = (false, false, 0);
+        (self.awaits_proof, self.held) = (false, HeldPackets::default());
         (self.agreed, self.schedule) = (None, None);
         let agreed = agreed?;
         self.schedule = self.derive(&agreed);
@@ -285,8 +294,35 @@ impl PacketProtection {
         self.enforced = true;
     }
 
+    /// Returns whether packets are sealed that the peer may lack the first keys for.
+    #[inline]
+    pub(crate) fn awaits_proof(&self) -> bool {
+        self.awaits_proof
+    }
+
+    /// Returns whether sealed packets may arrive before the first receive keys: this end is the server, whose
+    /// keys come with the client's last message.
+    pub(crate) fn awaits_receive_keys(&self) -> bool {
+        self.is_external() && self.is_end(End::Server) && !self.enforced && !self.opens()
+    }
+
+    fn is_end(&self, end: End) -> bool {
+        self.agreed.as_ref().is_some_and(|agreed| agreed.negotiated.end == end)
+    }
+
+    /// Keeps a sealed packet until there are receive keys, if there is room.
+    pub(crate) fn hold(&mut self, at: PathAddr, ecn: Ecn, bytes: &[u8]) {
+        self.held.push(at, ecn, bytes);
+    }
+
+    /// Takes the packets that were kept.
+    pub(crate) fn take_held(&mut self) -> Vec<HeldPacket> {
+        self.held.take()
+    }
+
     /// Notes that a packet of the peer was opened; returns true for the first one.
     pub(crate) fn note_proven(&mut self) -> bool {
+        self.awaits_proof = false;
         !core::mem::replace(&mut self.proven, true)
     }
 
@@ -337,6 +373,7 @@ impl PacketProtection {
     /// Establishes send keys and logs them.
     pub(crate) fn establish_send(&mut self, epoch: u64, keys: &KeyMaterial) -> Result<(), EpochError> {
         self.sealer.establish(KeyContext::Primary, epoch, keys, &*self.keys.provider)?;
+        self.awaits_proof = self.is_external() && self.is_end(End::Client) && !self.proven;
         self.log(|numbers| numbers.theirs.0, epoch, keys);
         Ok(())
     }

@@ -2,6 +2,7 @@
 //! keys. The records are `msctp_protection`'s. Knows no association and no packet but its bytes.
 
 mod config;
+mod held;
 mod keys;
 mod offer;
 mod peer_check;

@@ -30,7 +30,13 @@ pub(crate) fn config(check: impl CheckPeer + 'static) -> Arc<Config> {
 }
 
 pub(crate) fn agreed(end: End) -> Agreed<'static> {
-    Agreed { end, restart: true, client_parameter: CLIENT_PARAMETER, server_parameter: SERVER_PARAMETER }
+    Agreed {
+        end,
+        restart: true,
+        false_start: false,
+        client_parameter: CLIENT_PARAMETER,
+        server_parameter: SERVER_PARAMETER,
+    }
 }
 
 /// One end of an association: its key manager and the keys that it has established.
@@ -39,6 +45,8 @@ pub(crate) struct Party {
     pub(crate) sealer: Sealer,
     pub(crate) opener: Opener,
     pub(crate) protected: Vec<u64>,
+    /// How often it began to send before the server confirmed the keys.
+    pub(crate) starts: usize,
     pub(crate) peer: Option<Arc<Peer>>,
     pub(crate) required: bool,
     pub(crate) retired: Vec<(u64, Time)>,
@@ -55,6 +63,7 @@ impl Party {
             sealer: Sealer::new(),
             opener: Opener::new(64),
             protected: Vec::new(),
+            starts: 0,
             peer: None,
             required: false,
             retired: Vec::new(),
@@ -67,8 +76,12 @@ impl Party {
     }
 
     pub(crate) fn of(config: &Arc<Config>, end: End) -> Self {
-        let name = (end == End::Client).then(|| "server.example".try_into().expect("a name"));
-        Self::new(KeyManager::new(Arc::clone(config), agreed(end), name, Time::ZERO).expect("a manager"))
+        Self::agreed(config, agreed(end))
+    }
+
+    fn agreed(config: &Arc<Config>, agreed: Agreed<'_>) -> Self {
+        let name = (agreed.end == End::Client).then(|| "server.example".try_into().expect("a name"));
+        Self::new(KeyManager::new(Arc::clone(config), agreed, name, Time::ZERO).expect("a manager"))
     }
 
     fn drain(&mut self) {
@@ -80,6 +93,11 @@ impl Party {
                 }
                 Output::Establish { direction: Direction::Receive, context, epoch, keys } => {
                     self.opener.establish(context, epoch, &keys, &Ring).expect("the next epoch");
+                }
+                Output::FalseStart { peer } => {
+                    assert!(self.sealer.is_ready() && self.opener.is_ready());
+                    self.peer = Some(peer);
+                    self.starts += 1;
                 }
                 Output::RequireProtection => self.required = true,
                 Output::Retire { before, until } => {
@@ -141,6 +159,12 @@ impl Pair {
             server: Party::of(server, End::Server),
             now: Time::ZERO,
         }
+    }
+
+    /// Two ends that agreed on False Start.
+    pub(crate) fn false_start(client: &Arc<Config>, server: &Arc<Config>) -> Self {
+        let party = |config, end| Party::agreed(config, Agreed { false_start: true, ..agreed(end) });
+        Self { client: party(client, End::Client), server: party(server, End::Server), now: Time::ZERO }
     }
 
     /// Two ends that accept anyone.

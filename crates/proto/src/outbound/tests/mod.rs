@@ -149,7 +149,7 @@ impl Sender {
         let max_len = self.out.oversized_packet(path, &mut self.paths).unwrap_or(1480);
         let mut filled = None;
         let bytes = packet_bytes(
-            |builder| filled = Some(self.out.fill(now, path, &mut self.paths, builder)),
+            |builder| filled = Some(self.out.fill(now, path, &mut self.paths, None, builder)),
             max_len,
         );
         let filled = filled.unwrap();

@@ -168,7 +168,7 @@ fn rfc3758_3_5_a3_a_message_is_abandoned_whole_with_its_unsent_part() {
         sender.enqueue(1, 50);
         while let Some(path) = sender.out.next_path(sender.now, &mut sender.paths) {
             let (now, out, paths) = (sender.now, &mut sender.out, &mut sender.paths);
-            packet_bytes(|builder| assert!(!out.fill(now, path, paths, builder).is_empty()), 1480);
+            packet_bytes(|builder| assert!(!out.fill(now, path, paths, None, builder).is_empty()), 1480);
         }
         assert_eq!(sender.out.next_tsn(), Tsn::new(4));
         sender.sack(1, &[(2, 2)]);
@@ -248,7 +248,7 @@ fn rfc8260_2_3_1_unordered_messages_are_named() {
     sender.give(message(5, 10, ONCE)).unwrap();
     sender.give(OutMessage { unordered: true, ..message(5, 10, ONCE) }).unwrap();
     let (now, out, paths) = (sender.now, &mut sender.out, &mut sender.paths);
-    packet_bytes(|builder| assert!(!out.fill(now, P0, paths, builder).is_empty()), 1480);
+    packet_bytes(|builder| assert!(!out.fill(now, P0, paths, None, builder).is_empty()), 1480);
     sender.time_out();
     assert_eq!(forward(&mut sender), Some((3, vec![(5, false, 0), (5, true, 1)])));
 }

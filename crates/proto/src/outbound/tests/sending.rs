@@ -155,7 +155,7 @@ fn rfc9260_6_9_tsns_and_flags_of_fragments() {
     let mut seen = Vec::new();
     while let Some(path) = sender.out.next_path(sender.now, &mut sender.paths) {
         let (now, out, paths) = (sender.now, &mut sender.out, &mut sender.paths);
-        let bytes = packet_bytes(|builder| _ = out.fill(now, path, paths, builder), 1480);
+        let bytes = packet_bytes(|builder| _ = out.fill(now, path, paths, None, builder), 1480);
         with_data(&bytes, |data| {
             let flags = data.flags;
             seen.push((data.tsn.get(), flags.unordered, flags.begin, flags.end));
@@ -179,7 +179,7 @@ fn rfc9260_6_5_the_stream_sequence_number_after_65535_is_0() {
         sender.enqueue(1000, 1);
         while let Some(path) = sender.out.next_path(sender.now, &mut sender.paths) {
             let (now, out, paths) = (sender.now, &mut sender.out, &mut sender.paths);
-            let bytes = packet_bytes(|builder| _ = out.fill(now, path, paths, builder), 1480);
+            let bytes = packet_bytes(|builder| _ = out.fill(now, path, paths, None, builder), 1480);
             with_data(&bytes, |data| ssns.push(data.ssn.get()));
         }
         acked += 1000;
@@ -259,7 +259,7 @@ fn rfc9260_3_3_4_no_more_outstanding_than_gap_blocks_can_report() {
         let (now, paths) = (sender.now, &mut sender.paths);
         let out = &mut sender.out;
         let mut filled = None;
-        packet_bytes(|builder| filled = Some(out.fill(now, path, paths, builder)), 1480);
+        packet_bytes(|builder| filled = Some(out.fill(now, path, paths, None, builder)), 1480);
         sent += filled.unwrap().new;
     }
     assert_eq!(sent, 65_535);

@@ -117,7 +117,7 @@ impl World {
             let limit = self.out.oversized_packet(path, &mut self.paths).unwrap_or(1480);
             let (now, out, paths) = (self.now, &mut self.out, &mut self.paths);
             let mut filled = None;
-            self.data.push_back(packet_bytes(|b| filled = Some(out.fill(now, path, paths, b)), limit));
+            self.data.push_back(packet_bytes(|b| filled = Some(out.fill(now, path, paths, None, b)), limit));
             assert!(!filled.unwrap().is_empty());
         }
         if self.inbound.sack_due(self.now) {
