@@ -39,6 +39,8 @@ pub(crate) struct Keys {
     usage_at: Time,
     /// This association has used the one-time code up.
     pub(crate) proved: bool,
+    /// The reason of the ABORT that follows the TLS alert.
+    pub(crate) abort: Option<String>,
 }
 
 impl Keys {
@@ -58,6 +60,7 @@ impl Keys {
             timer: None,
             usage_at: Time::ZERO,
             proved: false,
+            abort: None,
         }))
     }
 
@@ -93,6 +96,21 @@ impl Keys {
     /// Returns the error that ended the association, if it was key management's.
     pub(crate) fn failure(&self) -> Option<AssociationError> {
         self.failure.clone().map(|error| AssociationError::Security(Arc::new(error)))
+    }
+
+    /// Queues the TLS alert of a failed handshake (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §7). Returns
+    /// whether there is one.
+    ///
+    /// Errors that are not of TLS, such as a refused key, have no alert that says as much as the ABORT.
+    pub(crate) fn send_alert(&mut self, association: &mut Association) -> bool {
+        let (Some(manager), Some(Error::Tls(_))) = (&mut self.manager, &self.failure) else { return false };
+        let mut sent = false;
+        while let Some(output) = manager.poll_output() {
+            if let Output::Send(message) = output {
+                sent |= association.send_key_message(message.into()).is_ok();
+            }
+        }
+        sent
     }
 
     /// Begins, once the peer's parameters are known; does what messages and the time ask for.

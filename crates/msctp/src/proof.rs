@@ -14,6 +14,9 @@ const MAX_REJECTED: usize = 64;
 /// Minimum interval between reports of set-ups whose source is not verified.
 const REFUSED_INTERVAL: Span = Span::from_secs(1);
 
+/// Time for a TLS alert to leave before the ABORT.
+const ALERT_TIME: Span = Span::from_millis(10);
+
 /// Returns the reason of the ABORT that an error causes, as the peer reads it.
 fn reason_for_peer(error: &Error) -> String {
     match error {
@@ -108,7 +111,18 @@ impl State {
         let Some(keys) = slot.keys.as_deref_mut() else { return };
         keys.failure = Some(error.clone());
         if let Some(association) = self.core.association_mut(handle) {
-            association.abort(now, &AbortReason(reason_for_peer(&error).into()));
+            let reason = reason_for_peer(&error);
+            if keys.send_alert(association) {
+                // An ABORT discards what was not sent.
+                let timer = now + ALERT_TIME;
+                keys.abort = Some(reason);
+                if let Some(before) = keys.timer.replace(timer) {
+                    self.keys_at.remove(&(before, handle));
+                }
+                self.keys_at.insert((timer, handle));
+            } else {
+                association.abort(now, &AbortReason(reason.into()));
+            }
         }
         if let (true, Some(remote), Some(listener)) = (set_up, remote, self.listeners.get_mut(&port)) {
             listener.reject(remote, error.into());
@@ -171,6 +185,11 @@ impl State {
             self.keys_at.pop_first();
             if let Some(keys) = self.slots.get_mut(&handle).and_then(|slot| slot.keys.as_deref_mut()) {
                 keys.timer = None;
+                if let (Some(reason), Some(association)) =
+                    (keys.abort.take(), self.core.association_mut(handle))
+                {
+                    association.abort(now, &AbortReason(reason.into()));
+                }
             }
             self.advance_keys(now, handle);
         }

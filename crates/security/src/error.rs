@@ -38,6 +38,10 @@ pub enum Error {
     /// The TLS handshake failed.
     #[error("the TLS handshake failed: {0}")]
     Tls(rustls::Error),
+    /// The peer ended the TLS handshake with this alert. Before the server's first flight an
+    /// attacker can send it, too.
+    #[error("the peer ended the TLS handshake with the alert {0:?}")]
+    Alert(rustls::AlertDescription),
     /// This end's [`CheckPeer`](crate::CheckPeer) refused the peer.
     #[error(transparent)]
     Refused(#[from] Refused),
@@ -88,6 +92,7 @@ impl Error {
             | Self::Unexpected(_)
             | Self::TooLong { .. }
             | Self::NoCertificate
+            | Self::Alert(_)
             | Self::Unsupported(_)
             | Self::TimedOut
             | Self::Expired => Fault::Peer,
@@ -118,6 +123,9 @@ impl From<rustls::Error> for Error {
             && let Some(refused) = other.0.downcast_ref::<Refused>()
         {
             return Self::Refused(refused.clone());
+        }
+        if let rustls::Error::AlertReceived(alert) = error {
+            return Self::Alert(alert);
         }
         Self::Tls(error)
     }

@@ -108,7 +108,7 @@ fn a_pinned_key_is_accepted_and_another_refused() {
     assert_eq!(error.fault(), Fault::Identity);
     let expected = format!("the peer's key is {}, must be {}", server.fingerprint(), other.fingerprint());
     assert_eq!(error.to_string(), expected);
-    assert!(matches!(pair.server.error, Some(Error::Tls(rustls::Error::AlertReceived(_)))), "§7: an alert");
+    assert!(matches!(pair.server.error, Some(Error::Alert(_))), "§7: an alert");
 
     let mut pair = Pair::new(&of(&client, &server), &of(&server, &other));
     pair.run();
@@ -196,9 +196,12 @@ fn certificates_of_a_ca_are_verified_by_name() {
     let mut pair = Pair::new(&config_of("client.example"), &config_of("another.example"));
     pair.run();
     assert_eq!(pair.client.error.expect("another name").fault(), Fault::Identity);
+    let alert = rustls::AlertDescription::BadCertificate;
+    assert_eq!(pair.server.error, Some(Error::Alert(alert)));
     let mut pair = Pair::new(&config(AnyPeer), &config_of("server.example"));
     pair.run();
     assert_eq!(pair.server.error.expect("no certificate of the CA").fault(), Fault::Identity);
+    assert_eq!(pair.client.error, Some(Error::Alert(rustls::AlertDescription::UnknownCA)));
 }
 
 /// The second handshake resumes the first: its flights have no certificates.
