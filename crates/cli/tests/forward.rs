@@ -520,6 +520,9 @@ fn wrong_use_gives_one_clear_error() {
         (&["serve", "--rules", "/no/such/file"], 2, "cannot read --rules /no/such/file: No such file"),
         (&["serve", "--allow", "localhost:22", "--keep"], 2, "cannot be used with"),
         (&["serve", "--allow", "localhost:22", "--max-connections", "0"], 2, "want 1 to 8191"),
+        (&["serve", "--max-connections", "9"], 2, "--max-connections 9: want it with --allow or --rules"),
+        (&["serve", "--json"], 2, "--json: want it with --allow or --rules"),
+        (&["forward", "no-such-host.invalid", "-D", "0"], 1, "no-such-host.invalid"),
     ];
     for (args, code, message) in cases {
         let output = run(args);

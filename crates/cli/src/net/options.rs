@@ -307,6 +307,32 @@ impl PeerArgs {
         open: &Open,
         idle_timeout: Option<Duration>,
     ) -> Result<(Endpoint, Association), Failure> {
+        let (endpoint, association, _) = self.connect_by(net, open, idle_timeout).await?;
+        Ok((endpoint, association))
+    }
+
+    /// Connects over UDP alone, as [`connect`](Self::connect) did before. `None` without an answer within
+    /// [`UDP_ALONE`].
+    pub(crate) async fn connect_by_udp(&self, net: &NetArgs, open: &Open) -> Option<(Endpoint, Association)> {
+        let target = Target::of(&self.host).ok()?;
+        let name = target.known_name();
+        let attempt = async {
+            let config = Config { protection: net.security.for_client(&name).ok()?, ..net.config().ok()? };
+            let address = target.address().await.ok()?;
+            let connected = connect_once(&self.host, address, net, &config, open, None).await.ok()?;
+            net.security.note_server(&name, &connected.1).ok()?;
+            Some(connected)
+        };
+        tokio::time::timeout(UDP_ALONE, attempt).await.ok().flatten()
+    }
+
+    /// Connects as [`connect`](Self::connect), and returns what carries the packets.
+    pub(crate) async fn connect_by(
+        &self,
+        net: &NetArgs,
+        open: &Open,
+        idle_timeout: Option<Duration>,
+    ) -> Result<Carried, Failure> {
         let target = Target::of(&self.host)?;
         let name = target.known_name();
         let config = Config { protection: net.security.for_client(&name)?, ..net.config()? };
@@ -356,12 +382,27 @@ impl PeerArgs {
 
     fn no_answer(&self, net: &NetArgs) -> Failure {
         let key = net.security.key_remedy();
-        Failure::Run(format!("{}: no answer for {} s; {key}{SERVERS}", self.host, self.timeout))
+        let udp = match net.except.is_empty() {
+            true => "",
+            false => "; a tunnel needs UDP: in a network that drops it, `msctp forward` connects over TCP",
+        };
+        Failure::Run(format!("{}: no answer for {} s; {key}{SERVERS}{udp}", self.host, self.timeout))
     }
 }
 
 /// The longest time for which a client waits for an answer over UDP before it tries TCP as well.
 const UDP_ALONE: Duration = Duration::from_secs(5);
+
+/// What carries the packets of an association.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carrier {
+    Udp,
+    /// A relay over TCP.
+    Tcp,
+}
+
+/// An association with its endpoint, and what carries its packets.
+type Carried = (Endpoint, Association, Carrier);
 
 /// Connects over UDP, or over TCP if UDP gives no answer within `of_udp`.
 async fn connect_by_any(
@@ -371,8 +412,10 @@ async fn connect_by_any(
     config: &Config,
     open: &Open,
     (idle_timeout, of_udp): (Option<Duration>, Duration),
-) -> Result<(Endpoint, Association), Unconnected> {
-    let mut udp = std::pin::pin!(connect_once(host, address, net, config, open, idle_timeout));
+) -> Result<Carried, Unconnected> {
+    let over = |carrier| move |(endpoint, association)| (endpoint, association, carrier);
+    let udp = connect_once(host, address, net, config, open, idle_timeout);
+    let mut udp = std::pin::pin!(async { udp.await.map(over(Carrier::Udp)) });
     if !net.falls_back() {
         return udp.await;
     }
@@ -386,7 +429,7 @@ async fn connect_by_any(
     let net = net.relayed();
     let tcp = async {
         let Ok(at) = tcp::relay(address, open.add_relay()).await else { return None };
-        Some(connect_once(host, at, &net, config, open, idle_timeout).await)
+        Some(connect_once(host, at, &net, config, open, idle_timeout).await.map(over(Carrier::Tcp)))
     };
     let mut tcp = std::pin::pin!(tcp);
     let why = if failed.is_some() { "the UDP port is closed" } else { "no answer over UDP" };
@@ -496,7 +539,7 @@ impl Target {
         let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
         match bare.unwrap_or(name).parse::<IpAddr>() {
             Ok(ip) => Ok(Self::Address(SocketAddr::new(ip, port))),
-            Err(_) if bare.is_some() || name.is_empty() || name.contains(':') => {
+            Err(_) if bare.is_some() || name.is_empty() || name.contains([':', ' ']) => {
                 Err(unusable("no address and no name"))
             }
             Err(_) => Ok(Self::Name { name: name.to_owned(), port }),
@@ -519,8 +562,11 @@ impl Target {
             Self::Address(address) => return Ok(*address),
             Self::Name { name, port } => (name, *port),
         };
-        let unknown =
-            |why: &str| Unconnected::Failed(Failure::Input(format!("{name}: {why}; want HOST or HOST:PORT")));
+        let unknown = |why: &str| {
+            Unconnected::Failed(Failure::Run(format!(
+                "{name}: {why}; want a name that resolves, or an address"
+            )))
+        };
         match tokio::net::lookup_host((name.as_str(), port)).await {
             Ok(mut found) => found.next().ok_or_else(|| unknown("this name has no address")),
             // No name server answers: perhaps there is no network.

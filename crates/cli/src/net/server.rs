@@ -126,8 +126,17 @@ impl Server {
     /// Listens with another key or code. Associations that are up go on.
     fn listen_again(&self) -> Result<(), Failure> {
         let config = self.with_security(|security| self.config_with(security))?;
+        self.switch(config)
+    }
+
+    /// Listens with other options, or with the old ones if the endpoint rejects them.
+    fn switch(&self, config: Config) -> Result<(), Failure> {
+        let old = self.config();
         self.endpoint.stop_listening(self.port);
-        self.listen(config)
+        self.listen(config).or_else(|failure| {
+            self.listen(old)?;
+            Err(failure)
+        })
     }
 
     /// Accepts the clients that the arguments name now. Associations go on, except those of clients whose key
@@ -140,12 +149,7 @@ impl Server {
         self.with_security(|own| {
             let next = own.reloaded(security, clients)?;
             let config = self.config_with(&next)?;
-            let old = self.config();
-            self.endpoint.stop_listening(self.port);
-            if let Err(failure) = self.listen(config) {
-                self.listen(old)?;
-                return Err(failure);
-            }
+            self.switch(config)?;
             *own = next;
             Ok(())
         })?;
@@ -184,5 +188,37 @@ const fn reason(rejection: &Rejection) -> &'static str {
         Rejection::KeysDiffer => "other pre-shared key",
         Rejection::NoCommonProtection(_) => "other encryption",
         _ => "rejected",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use msctp::{EndpointOptions, Peer, Pmtu};
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Args {
+        #[command(flatten)]
+        net: NetArgs,
+        #[command(flatten)]
+        clients: ClientsArgs,
+    }
+
+    #[tokio::test]
+    async fn a_server_listens_on_when_the_endpoint_rejects_new_options() {
+        let args = Args::parse_from(["serve", "--bind", "127.0.0.1:0", "--insecure"]);
+        let open = Open::default();
+        let server = Server::start(&args.net, &args.clients, &open, None, "connect").unwrap();
+        let rejected = server.switch(Config { pmtu: Pmtu::UpTo(1), ..server.config() });
+        assert!(rejected.unwrap_err().to_string().starts_with("--mtu 1: want "));
+        let here = Endpoint::bind(&EndpointOptions::new(["127.0.0.1:0".parse().unwrap()])).unwrap();
+        let peer = Peer { port: server.port, ..Peer::new(server.endpoint.local_addresses()[0]) };
+        let protection = args.net.security().for_client("here").unwrap();
+        let config = Config { protection, ..args.net.config().unwrap() };
+        let both = async { tokio::join!(here.connect(peer, config), server.accept()) };
+        let (connected, accepted) = tokio::time::timeout(Duration::from_secs(20), both).await.unwrap();
+        assert!(connected.is_ok() && accepted.is_ok());
     }
 }

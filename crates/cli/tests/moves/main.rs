@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "real links move in real time")]
 
 mod fair;
+mod fallback;
 mod forward;
 mod nat;
 mod net;

@@ -12,7 +12,7 @@ use msctp_forward::{End, Limits, Reason, Role, Target};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 
 use super::carry::{carry, carry_tcp, reset_when_dropped};
 use super::link::{Connection, Link, Opening};
@@ -22,7 +22,7 @@ use super::specs::{Local, Remote};
 use super::udp::associate;
 use super::{Args, Control, tune};
 use crate::Failure;
-use crate::net::options::NetArgs;
+use crate::net::options::{Carrier, NetArgs};
 use crate::net::security::Secured;
 use crate::net::service::{END_TIMEOUT, Service};
 use crate::net::status::Monitor;
@@ -52,19 +52,67 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     })
 }
 
-/// Connects to the server.
-async fn connect(args: &Args, net: &NetArgs, open: &Open) -> Result<(Endpoint, Association), Failure> {
-    let (endpoint, association) = args.peer.connect(net, open, None).await?;
-    Service::Forward.send(&association, &Control::Hello { version: VERSION }).await?;
-    Ok((endpoint, association))
+/// An association with the server.
+struct Connected {
+    endpoint: Endpoint,
+    association: Association,
+    carrier: Carrier,
+    /// It takes the place of one over TCP, which still is up.
+    moved: bool,
 }
 
-/// Carries connections until the association is over.
+/// Connects to the server.
+async fn connect(args: &Args, net: &NetArgs, open: &Open) -> Result<Connected, Failure> {
+    let (endpoint, association, carrier) = args.peer.connect_by(net, open, None).await?;
+    Service::Forward.send(&association, &Control::Hello { version: VERSION }).await?;
+    Ok(Connected { endpoint, association, carrier, moved: false })
+}
+
+/// Pauses between attempts to connect over UDP, while an association over TCP is up.
+const FIRST_PROBE: Duration = Duration::from_secs(10);
+const MAX_PROBE: Duration = Duration::from_secs(300);
+
+/// Waits until an association over UDP is up.
+async fn return_to_udp(args: &Args, net: &NetArgs, open: &Open) -> Connected {
+    let mut pause = FIRST_PROBE;
+    loop {
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(MAX_PROBE);
+        let Some((endpoint, association)) = args.peer.connect_by_udp(net, open).await else { continue };
+        if Service::Forward.send(&association, &Control::Hello { version: VERSION }).await.is_ok() {
+            return Connected { endpoint, association, carrier: Carrier::Udp, moved: true };
+        }
+    }
+}
+
+/// Ends an association over TCP when its last connection has ended.
+async fn retire(link: Arc<Link>, endpoint: Endpoint, carried: JoinHandle<Result<(), Failure>>) {
+    let mut carried = AbortOnDropHandle(carried);
+    tokio::select! {
+        () = link.empty() => {
+            let _ = tokio::time::timeout(END_TIMEOUT, link.association().shutdown()).await;
+        }
+        _ = &mut carried.0 => {}
+    }
+    let _ = tokio::time::timeout(END_TIMEOUT, endpoint.abort("another association took its place")).await;
+}
+
+/// Aborts a task when it is dropped.
+struct AbortOnDropHandle(JoinHandle<Result<(), Failure>>);
+
+impl Drop for AbortOnDropHandle {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Carries connections until the association is over. `moved`: an earlier association of this process may
+/// have the listeners.
 async fn carry_all(
-    link: &Arc<Link>,
+    link: Arc<Link>,
     mut opens: mpsc::UnboundedReceiver<Opening>,
-    remotes: &Arc<[Remote]>,
-    (report, monitor): (Report, &Monitor),
+    (remotes, moved): (Arc<[Remote]>, bool),
+    (report, monitor): (Report, Monitor),
 ) -> Result<(), Failure> {
     let association = link.association().clone();
     let watch = tokio::spawn(async move {
@@ -72,7 +120,7 @@ async fn carry_all(
     });
     let (answers, answered) = mpsc::channel(remotes.len().max(1));
     let mut run = std::pin::pin!(link.run(|message| read_answer(message, remotes.len(), &answers)));
-    let mut request = std::pin::pin!(request(link, remotes, answered, report));
+    let mut request = std::pin::pin!(request(&link, &remotes, moved, answered, report));
     let (mut requesting, mut connections) = (!remotes.is_empty(), JoinSet::new());
     let result = loop {
         tokio::select! {
@@ -83,7 +131,7 @@ async fn carry_all(
                     opening.connection.fail(End::new(Reason::Limit, "the client is about to end"));
                     continue;
                 }
-                connections.spawn(connect_back(opening, Arc::clone(remotes), report));
+                connections.spawn(connect_back(opening, Arc::clone(&remotes), report));
             }
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
         }
@@ -116,14 +164,26 @@ async fn forward(args: &Args, net: &NetArgs, open: &Open, report: Report) -> Res
     }
     notify::ready();
     loop {
-        let (endpoint, association) = connected;
+        let Connected { endpoint, association, carrier, moved } = connected;
         let servers: Vec<_> = association.remote_addresses().iter().map(ToString::to_string).collect();
         let secured = Secured::of(net.security(), &association);
         report.tell(&Happened::Connected { server: servers.join(", "), secured });
         let (link, opens) = Link::new(association, Role::Client, Limits::default());
         link.show(open.monitor());
         sender.send_replace(Some(Arc::clone(&link)));
-        let result = carry_all(&link, opens, &remotes, (report, open.monitor())).await;
+        let (remotes, monitor) = (Arc::clone(&remotes), open.monitor().clone());
+        let carried = carry_all(Arc::clone(&link), opens, (remotes, moved), (report, monitor));
+        let mut carried = tokio::spawn(carried);
+        let result = tokio::select! {
+            result = &mut carried => result.unwrap_or_else(|error| Err(Failure::Run(error.to_string()))),
+            next = return_to_udp(args, net, open), if carrier == Carrier::Tcp => {
+                let what = "UDP works: new connections use it, open ones go on over TCP".to_owned();
+                report.tell(&Happened::Path { what });
+                tokio::spawn(retire(link, endpoint, carried));
+                connected = next;
+                continue;
+            }
+        };
         sender.send_replace(None);
         drop(link);
         let why =
@@ -292,10 +352,9 @@ async fn stdio(
     target: &Target,
     report: Report,
 ) -> Result<(), Failure> {
-    let (_endpoint, association) = connect(args, net, open).await?;
-    let (link, opens) = Link::new(association, Role::Client, Limits::default());
+    let connected = connect(args, net, open).await?;
+    let (link, opens) = Link::new(connected.association.clone(), Role::Client, Limits::default());
     link.show(open.monitor());
-    let none = Arc::default();
     let work = async {
         let refused = |end: End| Failure::Run(format!("{target}: {}", escape(&end.to_string())));
         let connection = link.open(target.clone()).map_err(refused)?;
@@ -317,7 +376,7 @@ async fn stdio(
     tokio::select! {
         biased;
         result = work => result,
-        result = carry_all(&link, opens, &none, (report, open.monitor())) => {
+        result = carry_all(Arc::clone(&link), opens, (Arc::default(), false), (report, open.monitor().clone())) => {
             result?;
             Err(Failure::Run("the server ended the association".to_owned()))
         }

@@ -111,6 +111,9 @@ enum Control {
         number: u16,
         /// Where to listen.
         at: SocketAddr,
+        /// An earlier association of the client may have the listener, and leaves it to this one.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        moved: bool,
     },
     /// The server listens.
     Listening {
@@ -128,14 +131,23 @@ enum Control {
     },
 }
 
+/// A client's request for a listener.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    number: u16,
+    at: SocketAddr,
+    /// An earlier association of the client may have it, and leaves it to this one.
+    moved: bool,
+}
+
 /// Reads a control message of a client. Returns a request for a listener.
-fn greet(message: &Message) -> Result<Option<(u16, SocketAddr)>, Failure> {
+fn greet(message: &Message) -> Result<Option<Wanted>, Failure> {
     match Service::Forward.read(message)? {
         Control::Hello { version: VERSION } => Ok(None),
         Control::Hello { version } => Err(Failure::Run(format!(
             "the client speaks version {version} of the forwarding protocol, this end {VERSION}: update the older end"
         ))),
-        Control::Listen { number, at } => Ok(Some((number, at))),
+        Control::Listen { number, at, moved } => Ok(Some(Wanted { number, at, moved })),
         Control::Listening { .. } | Control::Refused { .. } => {
             Err(Failure::Run("the client sent a control message of servers".to_owned()))
         }

@@ -10,7 +10,7 @@ use msctp::{Association, Message};
 use msctp_forward::{End, Reason, Target};
 use nix::sys::socket::{setsockopt, sockopt};
 use tokio::net::{TcpListener, TcpSocket};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 use super::carry::{carry_tcp, reset_when_dropped};
@@ -19,7 +19,7 @@ use super::link::{Link, Opening};
 use super::report::{Happened, Report};
 use super::server::Access;
 use super::specs::Remote;
-use super::{Control, dial};
+use super::{Control, Wanted, dial};
 use crate::Failure;
 use crate::net::outage;
 use crate::net::service::Service;
@@ -55,6 +55,7 @@ pub(super) fn read_answer(
 pub(super) async fn request(
     link: &Link,
     remotes: &[Remote],
+    moved: bool,
     mut answers: mpsc::Receiver<Answer>,
     report: Report,
 ) {
@@ -63,7 +64,11 @@ pub(super) async fn request(
     while !wanted.is_empty() {
         for &number in &wanted {
             let at = remotes[usize::from(number)].bind;
-            if Service::Forward.send(link.association(), &Control::Listen { number, at }).await.is_err() {
+            if Service::Forward
+                .send(link.association(), &Control::Listen { number, at, moved })
+                .await
+                .is_err()
+            {
                 // The association is over, as its other tasks report.
                 return;
             }
@@ -124,22 +129,29 @@ const CLOSE: Duration = Duration::from_secs(1);
 /// How often to check whether one of these happened.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// The link that has a listener, and how to close the listener alone.
+#[derive(Clone)]
+struct Holder {
+    link: Arc<Link>,
+    close: Arc<Notify>,
+}
+
 /// The links of all clients that have listeners, by the listeners' addresses.
 #[derive(Clone, Default)]
-pub(super) struct Holders(Arc<Mutex<BTreeMap<SocketAddr, Arc<Link>>>>);
+pub(super) struct Holders(Arc<Mutex<BTreeMap<SocketAddr, Holder>>>);
 
 impl Holders {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<SocketAddr, Arc<Link>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SocketAddr, Holder>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the link whose listener has the port at this address.
-    fn holder(&self, at: SocketAddr) -> Option<Arc<Link>> {
+    /// Returns the holder of the listener that has the port at this address.
+    fn holder(&self, at: SocketAddr) -> Option<Holder> {
         let conflicts = |held: &SocketAddr| {
             let any = held.ip().is_unspecified() || at.ip().is_unspecified();
             held.port() == at.port() && held.is_ipv4() == at.is_ipv4() && (any || held.ip() == at.ip())
         };
-        self.lock().iter().find(|(held, _)| conflicts(held)).map(|(_, link)| Arc::clone(link))
+        self.lock().iter().find(|(held, _)| conflicts(held)).map(|(_, holder)| holder.clone())
     }
 }
 
@@ -213,10 +225,11 @@ impl Listeners {
 
     /// Answers a request, which has its place until then. If the rules allow it, accepts connections until
     /// the association is over.
-    pub(super) async fn listen(self, number: u16, at: SocketAddr, request: OwnedSemaphorePermit) {
+    pub(super) async fn listen(self, wanted: Wanted, request: OwnedSemaphorePermit) {
+        let number = wanted.number;
         let place = Arc::clone(&self.free).try_acquire_owned();
         let bound = match &place {
-            Ok(_) => self.bind(at).await,
+            Ok(_) => self.bind(wanted).await,
             Err(_) => Err(format!("the client has {LISTENERS} listeners, the maximum; want fewer -R")),
         };
         let answer = match &bound {
@@ -231,19 +244,23 @@ impl Listeners {
         drop(request);
         let Ok((listener, at)) = bound else { return };
         let held = Held { holders: self.holders.clone(), at };
-        held.holders.lock().insert(at, Arc::clone(&self.link));
+        let close = Arc::<Notify>::default();
+        held.holders.lock().insert(at, Holder { link: Arc::clone(&self.link), close: Arc::clone(&close) });
         let forward = format!("-R of {}", self.name);
         self.report.tell(&Happened::Listening { forward, at });
-        self.accept(number, at, listener).await;
+        self.accept(number, held, listener, &close).await;
     }
 
-    async fn bind(&self, at: SocketAddr) -> Result<(TcpListener, SocketAddr), String> {
-        let at = SocketAddr::new(at.ip().to_canonical(), at.port());
+    async fn bind(&self, wanted: Wanted) -> Result<(TcpListener, SocketAddr), String> {
+        let at = SocketAddr::new(wanted.at.ip().to_canonical(), wanted.at.port());
         if !self.access.rules().may_listen(at.ip(), at.port()) {
             return Err(format!("no rule of the server's --rules file allows `listen {at}`"));
         }
         let listener = match listen_at(at) {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse && self.replace_holder(at).await => {
+            Err(error)
+                if error.kind() == io::ErrorKind::AddrInUse
+                    && self.replace_holder(at, wanted.moved).await =>
+            {
                 listen_at(at)
             }
             result => result,
@@ -253,16 +270,23 @@ impl Listeners {
         Ok((listener, at))
     }
 
-    /// Ends the association whose listener has the address, if it is an earlier one of the same client that
-    /// does not answer: the client was killed, and connected again. Returns whether it ended.
-    async fn replace_holder(&self, at: SocketAddr) -> bool {
+    /// Takes the address from an earlier association of the same client. One that does not answer ends: the
+    /// client was killed, and connected again. One that was `moved` loses only the listener, if the client's
+    /// key proves that it is the same client. Returns whether the address is free.
+    async fn replace_holder(&self, at: SocketAddr, moved: bool) -> bool {
         let key = |of: &Link| of.association().peer_identity().map(|peer| peer.fingerprint);
-        let Some(holder) = self.holders.holder(at) else { return false };
-        let earlier = !Arc::ptr_eq(&holder, &self.link) && key(&holder) == key(&self.link);
-        if !earlier || !is_silent(holder.association()).await {
+        let Some(Holder { link, close }) = self.holders.holder(at) else { return false };
+        let own = key(&self.link);
+        if Arc::ptr_eq(&link, &self.link) || key(&link) != own {
             return false;
         }
-        holder.association().abort("the same client connected again");
+        if moved && own.is_some() {
+            close.notify_one();
+        } else if is_silent(link.association()).await {
+            link.association().abort("the same client connected again");
+        } else {
+            return false;
+        }
         let closed = async {
             while self.holders.holder(at).is_some() {
                 tokio::time::sleep(LOOK).await;
@@ -271,15 +295,18 @@ impl Listeners {
         tokio::time::timeout(CLOSE, closed).await.is_ok()
     }
 
-    async fn accept(&self, number: u16, at: SocketAddr, listener: TcpListener) {
+    /// Accepts connections until the server drains, or `close` is notified.
+    async fn accept(&self, number: u16, held: Held, listener: TcpListener, close: &Notify) {
+        let at = held.at;
         let target = format!("{} through {at}", self.name);
         let mut tasks = JoinSet::new();
         loop {
             while tasks.try_join_next().is_some() {}
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
-                () = self.monitor.draining() => {
+                () = async { tokio::select! { () = self.monitor.draining() => {}, () = close.notified() => {} } } => {
                     drop(listener);
+                    drop(held);
                     while tasks.join_next().await.is_some() {}
                     return;
                 }

@@ -45,14 +45,18 @@ pub(crate) struct ServerArgs {
     /// File with rules, which precede those of --allow.
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
-    /// Connections that a client may have at a time.
-    #[arg(long, value_name = "N", default_value_t = Limits::default().connections, value_parser = parse_connections)]
-    max_connections: usize,
+    #[arg(long, value_name = "N", value_parser = parse_connections, help = max_connections_help())]
+    max_connections: Option<usize>,
     /// Print the events of forwarding as JSON, one a line.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     drain: DrainArgs,
+}
+
+/// Describes `--max-connections`, with its default.
+fn max_connections_help() -> String {
+    format!("Connections that a client may have at a time [default: {}]", Limits::default().connections)
 }
 
 fn parse_connections(text: &str) -> Result<usize, String> {
@@ -72,7 +76,12 @@ impl ServerArgs {
     ///
     /// One was given.
     pub(crate) fn check_unused(&self) -> Result<(), Failure> {
-        self.drain.check_unused("--allow or --rules")
+        let unused = match (self.max_connections, self.json) {
+            (Some(most), _) => format!("--max-connections {most}"),
+            (None, true) => "--json".to_owned(),
+            (None, false) => return self.drain.check_unused("--allow or --rules"),
+        };
+        Err(Failure::Input(format!("{unused}: want it with --allow or --rules")))
     }
 
     fn rules(&self) -> Result<Rules, Failure> {
@@ -118,7 +127,8 @@ pub(crate) fn serve(
 ) -> Result<(), Failure> {
     let access = Access::new(args.rules()?);
     let report = Report { json: args.json, quiet: false };
-    let limits = Limits { connections: args.max_connections, ..Limits::default() };
+    let mut limits = Limits::default();
+    limits.connections = args.max_connections.unwrap_or(limits.connections);
     let net = net.tuned(tune);
     block_on_with(RESOLVERS, async |open| {
         status.serve(open, "serve", net.security()).await?;
@@ -215,8 +225,8 @@ async fn client(
                     drop(place);
                 });
             }
-            Some(((number, at), place)) = requested.recv() => {
-                connections.spawn(listeners.clone().listen(number, at, place));
+            Some((wanted, place)) = requested.recv() => {
+                connections.spawn(listeners.clone().listen(wanted, place));
             }
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
             () = &mut late, if !late.is_elapsed() && !greeted.load(Ordering::Relaxed) => {
