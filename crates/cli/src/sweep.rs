@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let out = args.out.clone().unwrap_or_else(|| Path::new("msctp-report").join(name));
     let quick = if args.quick { " --quick" } else { "" };
     let how = How { command: format!("msctp sweep {file}{quick}"), threads: args.threads, json: args.json };
-    carry_out(&sweep.reduced(&Effort { quick: args.quick, seeds: None }), &out, &how)
+    carry_out(&sweep.reduced(&Effort { quick: args.quick, seeds: None, claims: false }), &out, &how)
 }
 
 /// How a sweep is run and shown.

@@ -237,13 +237,15 @@ fn wrong_arguments_are_refused_with_code_2() {
 fn a_page_of_a_faulty_atlas_says_which_one_and_is_not_written() {
     let dir = tempfile::tempdir().unwrap();
     let report = |paper: &str| {
-        for folder in [paper.to_owned(), format!("{paper}-atlas")] {
+        let others = ["atlas", "seeds", "period"].map(|other| format!("{paper}-{other}"));
+        for folder in [paper.to_owned()].into_iter().chain(others) {
             let dir = dir.path().join("msctp-report").join(folder);
             std::fs::create_dir_all(&dir).unwrap();
             for (file, text) in [
                 ("claims.json", "[]"),
                 ("provenance.json", r#"{"command": "", "runs": 0}"#),
                 ("atlas.json", "[]"),
+                ("grades.json", "[]"),
             ] {
                 std::fs::write(dir.join(file), text).unwrap();
             }
@@ -298,4 +300,40 @@ fn an_atlas_says_the_share_and_repeats_on_any_number_of_threads() {
         assert!(claim["interval"][0].as_f64().unwrap() <= share, "{claim}");
         assert!(share <= claim["interval"][1].as_f64().unwrap(), "{claim}");
     }
+}
+
+#[test]
+fn other_seeds_and_the_stacks_of_the_papers_time_give_grades_that_a_report_shows() {
+    let dir = tempfile::tempdir().unwrap();
+    let again = |other: &str, more: &[&str]| {
+        let args = [&["reproduce", "afif", "--quick", "--seeds", "2", "--again", other][..], more].concat();
+        msctp(dir.path(), &args)
+    };
+    let done = again("seeds", &[]);
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    assert!(text(&done.stdout).ends_with("Seeds 3 to 4.\n"), "{}", text(&done.stdout));
+    let grades = |other: &str| {
+        let path = dir.path().join(format!("msctp-report/afif-{other}/grades.json"));
+        serde_json::from_str::<Value>(&read(&path)).unwrap()
+    };
+    assert_eq!(grades("seeds")["seeds"], serde_json::json!([3, 4]));
+    assert_eq!(grades("seeds")["command"], "msctp reproduce afif --quick --seeds 2 --again seeds");
+    let done = again("period", &["--threads", "1"]);
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    assert_eq!(grades("period")["seeds"], serde_json::json!([1, 2]), "the report's");
+    assert_eq!(grades("period")["claims"].as_array().unwrap().len(), 5);
+
+    let done = msctp(dir.path(), &["reproduce", "afif", "--quick", "--seeds", "2", "--claims", "--json"]);
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    let claims: Value = serde_json::from_str(&text(&done.stdout)).unwrap();
+    for claim in claims.as_array().unwrap() {
+        let (own, other) = (&claim["judgements"][0]["grade"], &claim["again"]["grade"]);
+        let expected = if own == other { own.clone() } else { "unresolved".into() };
+        assert_eq!(claim["grade"], expected, "{claim}");
+        assert!(claim["period"]["grade"].is_string(), "{claim}");
+    }
+
+    let done = msctp(dir.path(), &["reproduce", "eklund", "--again", "period"]);
+    assert_eq!(done.status.code(), Some(2));
+    assert!(text(&done.stderr).contains("ran on real stacks"), "{}", text(&done.stderr));
 }

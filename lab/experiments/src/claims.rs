@@ -10,7 +10,7 @@ mod region;
 
 use std::borrow::Cow;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use grade::{Effect, Grade, LEVEL, Share, Test};
 pub use power::Power;
@@ -100,6 +100,17 @@ pub fn judge(conditions: &str, mut checks: Vec<Check>) -> Judgement {
     Judgement { conditions: conditions.to_owned(), measured, grade, effect, checks }
 }
 
+/// A claim judged again: with other seeds, or with the stacks of the paper's time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repeated {
+    /// The grade.
+    pub grade: Grade,
+    /// The effect that decides it, in words; empty: none.
+    pub effect: String,
+    /// First and last seed.
+    pub seeds: [u64; 2],
+}
+
 /// A claim in the ledger.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Claim {
@@ -122,6 +133,11 @@ pub struct Claim {
     /// The share of what the paper leaves open where it is reproduced; `None` without an atlas.
     #[serde(rename = "box")]
     pub region: Option<Boxed>,
+    /// Its grade with as many other seeds; `None`: not judged with them. Where it is another one, `grade` is
+    /// unresolved.
+    pub again: Option<Repeated>,
+    /// Its grade with the stacks of the paper's time; `None`: not judged with them.
+    pub period: Option<Repeated>,
     /// Our findings about it: why it is not reproduced, or what its grade rests on.
     pub findings: Vec<String>,
 }
@@ -152,6 +168,8 @@ impl Claim {
             effect,
             judgements,
             region: None,
+            again: None,
+            period: None,
             findings: Vec::new(),
         }
     }

@@ -3,6 +3,7 @@
 //!
 //! Depends on the simulator and may use files and threads; the core below may not.
 
+pub mod again;
 pub mod agreement;
 pub mod atlas;
 pub mod claims;

@@ -43,6 +43,8 @@ pub struct Effort {
     pub quick: bool,
     /// Seeds under each condition; `None`: the experiment's own number.
     pub seeds: Option<u64>,
+    /// Make only the runs that the claims and the findings need.
+    pub claims: bool,
 }
 
 impl Effort {
@@ -66,6 +68,9 @@ impl Effort {
         if let Some(seeds) = self.seeds {
             command.push_str(&format!(" --seeds {seeds}"));
         }
+        if self.claims {
+            command.push_str(" --claims");
+        }
         command
     }
 }
@@ -76,7 +81,7 @@ mod tests {
 
     #[test]
     fn the_command_has_the_options_of_the_effort() {
-        let effort = Effort { quick: true, seeds: Some(3) };
+        let effort = Effort { quick: true, seeds: Some(3), claims: false };
         assert_eq!(effort.command("kim-koh"), "msctp reproduce kim-koh --quick --seeds 3");
         assert_eq!(Effort::default().command("afif"), "msctp reproduce afif");
         assert_eq!(effort.command_for_all(), "msctp reproduce --quick --seeds 3");

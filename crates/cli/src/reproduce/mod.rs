@@ -1,5 +1,6 @@
 //! `msctp reproduce`: runs a paper's experiment, judges its claims and writes the report.
 
+mod again;
 mod atlas;
 #[cfg(all(feature = "net", target_os = "linux"))]
 mod emulated;
@@ -9,6 +10,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use msctp_experiments::again::{Grades, Other};
 #[cfg(all(feature = "net", target_os = "linux"))]
 use msctp_experiments::agreement::Agreement;
 use msctp_experiments::atlas::Charted;
@@ -35,6 +37,7 @@ Examples:
   msctp reproduce kim-koh                     one paper, every seed and condition
   msctp reproduce kim-koh --seeds 30
   msctp reproduce kim-koh --atlas             where do its claims hold?
+  msctp reproduce kim-koh --again seeds       do other seeds give the same grades?
   msctp reproduce --page docs/re-examination.md --quick
   sudo msctp reproduce kim-koh --emulated     also on real stacks over emulated links
 
@@ -58,6 +61,13 @@ pub(crate) struct Args {
     /// Print the claims and grades as JSON.
     #[arg(long)]
     json: bool,
+    /// Make only the runs that the claims and findings need: fewer figures, the same grades.
+    #[arg(long, conflicts_with = "atlas")]
+    claims: bool,
+    /// Judge the claims again instead, and print where the grades differ: `seeds`, with as many seeds that the
+    /// report has not; `period`, with the stacks of the paper's simulator.
+    #[arg(long, value_name = "OTHER", requires = "paper", conflicts_with_all = ["atlas", "json"], value_parser = other)]
+    again: Option<Other>,
     /// Judge the claims over the whole box of what the paper leaves open instead, and print where they hold
     /// and which parameter decides.
     #[arg(long, requires = "paper", conflicts_with_all = ["seeds", "json"])]
@@ -86,6 +96,12 @@ pub(crate) struct Args {
     table: Option<PathBuf>,
 }
 
+/// Parses the value of `--again`.
+fn other(text: &str) -> Result<Other, String> {
+    let found = Other::ALL.into_iter().find(|(name, _)| *name == text);
+    found.map(|(_, other)| other).ok_or_else(|| "want seeds or period".to_owned())
+}
+
 /// The experiments as values of the argument.
 fn papers() -> PossibleValuesParser {
     EXPERIMENTS.iter().map(|experiment| PossibleValue::new(experiment.name).help(experiment.summary)).into()
@@ -99,12 +115,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.atlas {
         return atlas::run(args);
     }
+    if let Some(other) = args.again {
+        return again::run(args, other);
+    }
     report(args)
 }
 
 /// Reproduces one paper, or all, and writes the report.
 fn report(args: &Args) -> Result<(), Failure> {
-    let effort = Effort { quick: args.quick, seeds: args.seeds };
+    let effort = Effort { quick: args.quick, seeds: args.seeds, claims: args.claims };
     let one = args.paper.as_deref().and_then(experiments::find);
     let chosen: Vec<&Experiment> = one.map_or_else(|| EXPERIMENTS.iter().collect(), |one| vec![one]);
     let root = PathBuf::from("msctp-report");
@@ -127,7 +146,7 @@ fn report(args: &Args) -> Result<(), Failure> {
         progress.set_message(format!("{}, ", experiment.name));
         reports.push((experiment.reproduce)(&effort, &execution).map_err(|e| Failure::Run(e.to_string()))?);
     }
-    add_atlases(&mut reports, &out, one.is_some())?;
+    add_others(&mut reports, &out, one.is_some())?;
     let agreements = beside(args, one, &effort, &execution, &mut reports)?;
     let comparison = sweep.as_ref().map(|sweep| {
         progress.set_message("comparison, ");
@@ -165,15 +184,24 @@ fn report(args: &Args) -> Result<(), Failure> {
     outcome(&failed, skipped, &page, &interrupt)
 }
 
-/// Adds to the claims what the atlases beside the reports say: `OUT-atlas` of one paper, `OUT/PAPER-atlas`.
-fn add_atlases(reports: &mut [Report], out: &Path, one: bool) -> Result<(), Failure> {
+/// Adds to the claims what the folders beside the reports say: `OUT-atlas` of one paper, `OUT/PAPER-atlas` of
+/// all, and the same with the name of each [`Other`].
+fn add_others(reports: &mut [Report], out: &Path, one: bool) -> Result<(), Failure> {
+    let invalid = |e: ReportError| Failure::Input(e.to_string());
     for report in reports {
-        let dir = match one {
-            true => PathBuf::from(format!("{}-atlas", out.display())),
-            false => out.join(format!("{}-atlas", report.paper)),
+        let beside = |what: &str| match one {
+            true => PathBuf::from(format!("{}-{what}", out.display())),
+            false => out.join(format!("{}-{what}", report.paper)),
         };
-        if let Some(atlas) = Charted::read(&dir).map_err(|e| Failure::Input(e.to_string()))? {
+        if let Some(atlas) = Charted::read(&beside("atlas")).map_err(invalid)? {
             atlas.add_to(&mut report.ledger);
+        }
+        for (name, other) in Other::ALL {
+            match (Grades::read(&beside(name)).map_err(invalid)?, other) {
+                (Some(grades), Other::Seeds) => grades.add_seeds_to(&mut report.ledger),
+                (Some(grades), Other::Period) => grades.add_period_to(&mut report.ledger),
+                (None, _) => {}
+            }
         }
     }
     Ok(())

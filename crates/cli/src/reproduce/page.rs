@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use msctp_experiments::again::Other;
 use msctp_experiments::experiments::EXPERIMENTS;
 use msctp_experiments::output::write_file;
 use msctp_experiments::reexamination::Page;
 
-use super::{Args, atlas, report};
+use super::{Args, again, atlas, report};
 use crate::Failure;
 use crate::system::cannot_write;
 
@@ -14,9 +15,12 @@ use crate::system::cannot_write;
 pub(super) fn run(args: &Args, page: &Path) -> Result<(), Failure> {
     let root = args.out.clone().unwrap_or_else(|| PathBuf::from("msctp-report"));
     let images = page.parent().unwrap_or(Path::new("")).join("images");
+    let results = page.parent().unwrap_or(Path::new("")).join("results");
     // Reported before the runs.
-    std::fs::create_dir_all(&images)
-        .map_err(|e| Failure::Input(cannot_write(format!("--page: {}", images.display()), &e)))?;
+    for folder in [&images, &results] {
+        std::fs::create_dir_all(folder)
+            .map_err(|e| Failure::Input(cannot_write(format!("--page: {}", folder.display()), &e)))?;
+    }
     for experiment in EXPERIMENTS {
         let one = |folder: String| Args {
             paper: Some(experiment.name.to_owned()),
@@ -28,6 +32,12 @@ pub(super) fn run(args: &Args, page: &Path) -> Result<(), Failure> {
         if !root.join(&atlas_folder).join("atlas.json").is_file() {
             atlas::run(&one(atlas_folder))?;
         }
+        for (name, other) in Other::ALL {
+            let folder = format!("{}-{name}", experiment.name);
+            if other.is_of(experiment.name) && !root.join(&folder).join("grades.json").is_file() {
+                again::run(&one(folder), other)?;
+            }
+        }
         if !root.join(experiment.name).join("claims.json").is_file() {
             report(&one(experiment.name.to_owned()))?;
         }
@@ -38,6 +48,9 @@ pub(super) fn run(args: &Args, page: &Path) -> Result<(), Failure> {
     };
     for (name, svg) in &made.figures {
         keep(images.join(name), svg)?;
+    }
+    for (name, text) in &made.tables {
+        keep(results.join(name), text)?;
     }
     keep(page.to_owned(), &made.text)?;
     eprintln!("Page: {}", page.display());

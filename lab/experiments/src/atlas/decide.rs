@@ -14,13 +14,7 @@ const PERMUTATIONS: u64 = 1000;
 /// Returns the best split of each axis, the best first: between the points where the claim is reproduced and
 /// the others, or, if there are not both, where it is contradicted. Empty if there are not both of these.
 pub(super) fn deciding(axes: &[Dimension], at: &[Place]) -> Vec<Deciding> {
-    let varies = |grade: &Grade| {
-        let those = at.iter().filter(|place| place.grade == *grade).count();
-        (1..at.len()).contains(&those)
-    };
-    let Some(grade) = [Grade::Reproduced, Grade::Contradicted].into_iter().find(varies) else {
-        return Vec::new();
-    };
+    let Some(grade) = separable(at.iter().map(|place| place.grade)) else { return Vec::new() };
     let those: Vec<bool> = at.iter().map(|place| place.grade == grade).collect();
     let mut all = splits(axes, at, &those, grade);
     let Some(best) = all.first().map(|best| best.explains) else { return all };
@@ -32,6 +26,17 @@ pub(super) fn deciding(axes: &[Dimension], at: &[Place]) -> Vec<Deciding> {
     let chance = (1 + (1..PERMUTATIONS).filter(as_good).count()) as f64 / PERMUTATIONS as f64;
     all.iter_mut().for_each(|split| split.chance = chance);
     all
+}
+
+/// Returns the grade that some points have and others have not: reproduced, or if there are not both,
+/// contradicted.
+pub(super) fn separable(grades: impl Iterator<Item = Grade>) -> Option<Grade> {
+    let all: Vec<Grade> = grades.collect();
+    let varies = |grade: &Grade| {
+        let those = all.iter().filter(|other| *other == grade).count();
+        (1..all.len()).contains(&those)
+    };
+    [Grade::Reproduced, Grade::Contradicted].into_iter().find(varies)
 }
 
 /// Permutes the points' marks, the same in every run.
@@ -93,7 +98,7 @@ mod tests {
     fn places(grade: impl Fn(u32) -> Grade) -> Vec<Place> {
         let place = |n: u32| {
             let values = vec![f64::from(n * 7 % 10), f64::from(n)];
-            Place { set: Vec::new(), grade: grade(n), values }
+            Place { set: Vec::new(), grade: grade(n), checks: Vec::new(), values }
         };
         (0..10).map(place).collect()
     }

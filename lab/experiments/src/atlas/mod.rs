@@ -6,6 +6,7 @@
 
 mod decide;
 mod page;
+mod rule;
 
 use msctp_sim::scenario::compose::Text;
 use msctp_sim::scenario::document::{Document, Section};
@@ -13,11 +14,12 @@ use msctp_sim::scenario::{Problem, ScenarioError};
 use serde::{Deserialize, Serialize};
 use toml::de::DeValue;
 
-use crate::claims::{Deciding, Grade, Share};
+pub use self::rule::{Rule, RulePart};
+use crate::claims::{Check, Deciding, Grade, Share};
 use crate::plan::Execution;
 use crate::reproduce::ReproduceError;
 use crate::scenario_file::{ScenarioFile, scenario_file};
-use crate::sweep::{Part, bundled_part};
+use crate::sweep::{Part as SweepPart, bundled_part};
 
 /// The atlases that are compiled in: the paper, its sweep and its boxes.
 const FILES: [(&str, &str, ScenarioFile); 5] = [
@@ -46,6 +48,8 @@ pub struct Atlas {
     points: usize,
     seeds: u64,
     boxes: Vec<Region>,
+    /// Claims without a box, and the reason.
+    pub without: Vec<(Vec<String>, String)>,
 }
 
 /// A box, and the claims that are judged over it.
@@ -140,6 +144,9 @@ pub struct Mapped {
     pub interval: [f64; 2],
     /// The parameter that best separates where it holds, if it does in some points and not in others.
     pub deciding: Option<Deciding>,
+    /// The checks of the claim, in words.
+    #[serde(default)]
+    pub checks: Vec<String>,
     /// Every point: its values on the axes, and the grade there.
     pub at: Vec<Place>,
     axes: Vec<Dimension>,
@@ -152,7 +159,19 @@ pub struct Place {
     pub set: Vec<String>,
     /// The grade.
     pub grade: Grade,
+    /// The claim's checks there.
+    #[serde(default)]
+    pub checks: Vec<Part>,
     values: Vec<f64>,
+}
+
+/// A check of a claim at a point.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Part {
+    /// Its grade.
+    pub grade: Grade,
+    /// Its effect; `None` without measurements, or without a spread between runs.
+    pub effect: Option<f64>,
 }
 
 /// The claims of a paper over their boxes.
@@ -188,7 +207,8 @@ impl Atlas {
         let alone = Text::new(file.text, file.path);
         let document = Document::parse(&alone)?;
         let read = || -> Result<Self, Problem> {
-            let top = Section::open(&document.root, String::new(), &["points", "seeds", "axis", "box"])?;
+            let top =
+                Section::open(&document.root, String::new(), &["points", "seeds", "axis", "box", "without"])?;
             let points = top.required("points", top.integer("points", 2, 10_000)?, "32")?;
             let seeds = top.required("seeds", top.integer("seeds", 2, 1000)?, "10")?;
             let axes = top.items("axis")?.into_iter().map(|(path, table)| {
@@ -201,7 +221,13 @@ impl Atlas {
                 .into_iter()
                 .map(|(path, table)| region(&Section::open(table, path, &["claims", "axes"])?, &axes));
             let boxes = boxes.collect::<Result<_, _>>()?;
-            Ok(Self { paper: *name, quick, sweep, points, seeds, boxes })
+            let without = top.items("without")?.into_iter().map(|(path, table)| {
+                let section = Section::open(table, path, &["claims", "why"])?;
+                let why = section.required("why", section.text("why")?, "\"…\"")?;
+                Ok((texts(&section, "claims")?, why.to_owned()))
+            });
+            let without = without.collect::<Result<_, Problem>>()?;
+            Ok(Self { paper: *name, quick, sweep, points, seeds, boxes, without })
         };
         let mut atlas = read().map_err(|problem| document.locate(problem))?;
         if quick {
@@ -232,7 +258,10 @@ impl Atlas {
         for region in &self.boxes {
             let places = self.places(region);
             let first = places.first().map_or(&[][..], |(_, set)| set);
-            let part = bundled_part(self.sweep, &Part { claims: &region.claims, overrides: first })?;
+            let part = bundled_part(
+                self.sweep,
+                &SweepPart { claims: &region.claims, overrides: first, report: false },
+            )?;
             runs += part.cells.len() * places.len() * self.seeds as usize;
         }
         Ok(runs)
@@ -258,10 +287,15 @@ impl Atlas {
         let mut charted = self.empty();
         for region in &self.boxes {
             let places = self.places(region).into_iter().enumerate();
-            let place =
-                |(number, (values, set))| Place { set, grade: grade(halton(number + 1, BASES[0])), values };
+            let place = |(number, (values, set))| Place {
+                set,
+                grade: grade(halton(number + 1, BASES[0])),
+                checks: Vec::new(),
+                values,
+            };
             let at: Vec<Place> = places.map(place).collect();
-            let mapped = |claim: &String| region.mapped(claim.clone(), String::new(), at.clone());
+            let mapped =
+                |claim: &String| region.mapped([claim.clone(), String::new()], Vec::new(), at.clone());
             charted.claims.extend(region.claims.iter().map(mapped));
         }
         charted
@@ -274,23 +308,35 @@ impl Atlas {
     pub fn chart(&self, execution: &Execution<'_>) -> Result<Charted, ReproduceError> {
         let mut charted = self.empty();
         for region in &self.boxes {
-            let mut found: Vec<(String, String, Vec<Place>)> = Vec::new();
+            let mut found: Vec<([String; 2], Vec<String>, Vec<Place>)> = Vec::new();
             for (values, set) in self.places(region) {
-                let mut sweep = bundled_part(self.sweep, &Part { claims: &region.claims, overrides: &set })?;
+                let mut sweep = bundled_part(
+                    self.sweep,
+                    &SweepPart { claims: &region.claims, overrides: &set, report: false },
+                )?;
                 sweep.seeds = (1..=self.seeds).collect();
                 let outcome = sweep.run(execution)?;
                 charted.runs += outcome.runs.done.len();
                 charted.skipped += outcome.runs.skipped.len();
                 charted.failed.extend(outcome.runs.failures());
                 for (number, claim) in outcome.ledger().into_iter().enumerate() {
+                    let judged = claim.judgements.first().map_or(&[][..], |first| &first.checks);
                     if found.len() == number {
-                        found.push((claim.id.to_string(), claim.statement.to_string(), Vec::new()));
+                        let words = [claim.id.to_string(), claim.statement.to_string()];
+                        let wants = judged.iter().map(|check| check.want.clone()).collect();
+                        found.push((words, wants, Vec::new()));
                     }
-                    let place = Place { set: set.clone(), grade: claim.grade, values: values.clone() };
+                    let part = |check: &Check| {
+                        let effect = check.effect.as_ref().map(|effect| effect.effect);
+                        Part { grade: check.grade, effect }
+                    };
+                    let checks = judged.iter().map(part).collect();
+                    let place =
+                        Place { set: set.clone(), grade: claim.grade, checks, values: values.clone() };
                     found[number].2.push(place);
                 }
             }
-            let mapped = found.into_iter().map(|(claim, says, at)| region.mapped(claim, says, at));
+            let mapped = found.into_iter().map(|(words, checks, at)| region.mapped(words, checks, at));
             charted.claims.extend(mapped);
         }
         Ok(charted)
@@ -299,14 +345,14 @@ impl Atlas {
 
 impl Region {
     /// Summarises the points of a claim.
-    fn mapped(&self, claim: String, statement: String, at: Vec<Place>) -> Mapped {
+    fn mapped(&self, [claim, statement]: [String; 2], checks: Vec<String>, at: Vec<Place>) -> Mapped {
         let holds = at.iter().filter(|place| place.grade == Grade::Reproduced).count();
         let points = at.len();
         let interval = Share { those: holds, of: points }.interval();
         let deciding = decide::deciding(&self.axes, &at).into_iter().next();
         let share_of_box = holds as f64 / points as f64;
         let axes = self.axes.clone();
-        Mapped { claim, statement, holds, points, share_of_box, interval, deciding, at, axes }
+        Mapped { claim, statement, holds, points, share_of_box, interval, deciding, checks, at, axes }
     }
 }
 
@@ -353,7 +399,7 @@ fn region(section: &Section<'_, '_>, axes: &[Dimension]) -> Result<Region, Probl
 }
 
 /// Reads a list of strings; empty without the key.
-fn texts(section: &Section<'_, '_>, key: &str) -> Result<Vec<String>, Problem> {
+pub(crate) fn texts(section: &Section<'_, '_>, key: &str) -> Result<Vec<String>, Problem> {
     let Some(value) = section.value(key) else { return Ok(Vec::new()) };
     let wrong = || section.wrong_type(key, value, "a list of strings");
     let DeValue::Array(items) = value else { return Err(wrong()) };
@@ -381,14 +427,17 @@ mod tests {
             let atlas = Atlas::of(paper, false).unwrap().unwrap();
             for region in &atlas.boxes {
                 for (_, set) in atlas.places(region) {
-                    let part = Part { claims: &region.claims, overrides: &set };
+                    let part = SweepPart { claims: &region.claims, overrides: &set, report: false };
                     let sweep = bundled_part(atlas.sweep, &part).unwrap();
                     assert!(!sweep.cells.is_empty());
                     assert!(sweep.cells.iter().all(|cell| cell.overrides.ends_with(&set)), "the box decides");
                 }
                 let alone = |claim: &String| {
-                    bundled_part(atlas.sweep, &Part { claims: std::slice::from_ref(claim), overrides: &[] })
-                        .unwrap()
+                    bundled_part(
+                        atlas.sweep,
+                        &SweepPart { claims: std::slice::from_ref(claim), overrides: &[], report: false },
+                    )
+                    .unwrap()
                 };
                 assert!(region.claims.iter().all(|claim| !alone(claim).cells.is_empty()), "{paper}");
             }

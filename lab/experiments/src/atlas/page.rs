@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::{fs, io};
 
-use super::{Charted, Dimension, Mapped, Range, decide};
+use super::{Charted, Dimension, Mapped, Range, Rule, decide, rule};
 use crate::claims::{Boxed, Claim, Deciding, Grade};
 use crate::figure::{Axis, Chart, Mark, Point, Series, Style};
 use crate::output::write_file;
@@ -60,7 +60,44 @@ impl Mapped {
             share: self.share_of_box,
             interval: self.interval,
             deciding: self.deciding.clone(),
+            rule: self.rule(),
         }
+    }
+
+    /// Returns the rule of two parameters that best separates the points; `None` if they have one grade.
+    #[must_use]
+    pub fn rule(&self) -> Option<Rule> {
+        rule::rule(&self.axes, &self.at)
+    }
+
+    /// Returns how each check fares over the points, the one that fails at most of them first: a line for
+    /// each check that is not reproduced everywhere. Empty for an atlas without checks.
+    #[must_use]
+    pub fn by_check(&self) -> Vec<String> {
+        let grades = |check: usize| self.at.iter().filter_map(move |place| place.checks.get(check));
+        let line = |(number, want): (usize, &String)| {
+            let of = |grade: Grade| grades(number).filter(|part| part.grade == grade).count();
+            let (held, against) = (of(Grade::Reproduced), of(Grade::Contradicted) + of(Grade::NoEffect));
+            let open = self.points - held - against;
+            let rule = rule::rule_of_check(&self.axes, &self.at, number).filter(Rule::predicts);
+            let rule = rule.as_ref().and_then(|rule| Some((rule, rule.best()?)));
+            let rule = rule.map_or(String::new(), |(rule, best)| {
+                format!(
+                    " ({} at {} of {} where {}; this rule explains {:.0} % at points left out)",
+                    rule.grade.words("paper"),
+                    best.those,
+                    best.of,
+                    best.place,
+                    rule.held_out * 100.0
+                )
+            });
+            let words =
+                format!("{want}: reproduced at {held}, contradicted at {against}, undecided at {open}{rule}");
+            (held < self.points).then_some((against, held, words))
+        };
+        let mut lines: Vec<_> = self.checks.iter().enumerate().filter_map(line).collect();
+        lines.sort_by_key(|(against, held, _)| (std::cmp::Reverse(*against), *held));
+        lines.into_iter().map(|(.., words)| words).collect()
     }
 
     /// Returns the sentence that follows from the points.
@@ -79,17 +116,19 @@ impl Mapped {
             (0, 1..) => format!("{share}, and contradicted at {against}"),
             _ => share,
         };
-        match &self.deciding {
-            None => format!("{share}."),
-            Some(split) => format!("{share}. {}", split.sentence()),
-        }
+        let single = self.deciding.as_ref().map(Deciding::sentence);
+        let rule = self.rule().map(|rule| rule.sentence());
+        [Some(format!("{share}.")), single, rule].into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns the map over the two axes that separate best.
+    /// Returns the map over the two axes of the rule; without one over the two that separate best.
     #[must_use]
     pub fn map(&self) -> Chart {
-        let mut axes: Vec<usize> =
-            decide::deciding(&self.axes, &self.at).iter().map(|split| split.number).collect();
+        let mut axes: Vec<usize> = self.rule().map_or_else(Vec::new, |rule| rule.numbers.to_vec());
+        let single = decide::deciding(&self.axes, &self.at);
+        axes.extend(
+            single.iter().map(|split| split.number).filter(|axis| !axes.contains(axis)).collect::<Vec<_>>(),
+        );
         axes.extend((0..self.axes.len()).filter(|axis| !axes.contains(axis)).collect::<Vec<_>>());
         let (x, y) = (axes[0], axes[1]);
         let grades = Grade::ALL.into_iter().zip(Style::MEASURED);

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Grade;
+use crate::atlas::Rule;
 
 /// An axis and the value that best separates the points that have a grade from the others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,4 +47,7 @@ pub struct Boxed {
     pub interval: [f64; 2],
     /// The parameter that decides.
     pub deciding: Option<Deciding>,
+    /// The two parameters that decide together.
+    #[serde(default)]
+    pub rule: Option<Rule>,
 }

@@ -5,11 +5,14 @@ pub mod fu_atiquzzaman;
 
 use std::fmt;
 
+use msctp_sim::scenario::ScenarioError;
+
+use crate::again::{Ledger, Other, of_sweep, size_of_sweep};
 use crate::agreement::Agreement;
 use crate::plan::Execution;
 use crate::report::Report;
 pub use crate::reproduce::{Effort, ReproduceError, Worlds};
-use crate::sweep::{bundled, real};
+use crate::sweep::{Part, Sweep, bundled, bundled_part, real};
 
 /// A paper's experiment.
 #[derive(Clone, Copy)]
@@ -22,6 +25,10 @@ pub struct Experiment {
     pub size: fn(&Effort) -> usize,
     /// Runs the experiment. A run that fails is listed in the report's provenance, not an error.
     pub reproduce: fn(&Effort, &Execution<'_>) -> Result<Report, ReproduceError>,
+    /// Judges the claims again, with other seeds or other stacks: only their runs are made.
+    pub again: fn(Other, &Effort, &Execution<'_>) -> Result<Ledger, ReproduceError>,
+    /// Returns the number of those runs.
+    pub again_size: fn(&Effort) -> usize,
     /// The experiment on real stacks beside the simulator, where it exists.
     pub emulated: Option<Emulated>,
 }
@@ -44,18 +51,29 @@ impl fmt::Debug for Experiment {
     }
 }
 
+/// Reads a bundled sweep, or the part of it that an effort needs.
+fn read(file: &str, effort: &Effort) -> Result<Sweep, ScenarioError> {
+    let whole = bundled(file)?;
+    if !effort.claims {
+        return Ok(whole);
+    }
+    bundled_part(file, &Part { claims: &whole.claim_ids(), overrides: &[], report: true })
+}
+
 /// Returns the entry of an experiment that is a bundled sweep, with its part on real stacks if it has one.
 macro_rules! sweep {
     ($name:literal, $file:literal, $summary:literal) => {
         Experiment {
             name: $name,
             summary: $summary,
-            size: |effort| bundled($file).map_or(0, |sweep| sweep.reduced(effort).keys().len()),
+            size: |effort| read($file, effort).map_or(0, |sweep| sweep.reduced(effort).keys().len()),
             reproduce: |effort, execution| {
-                let sweep = bundled($file)?.reduced(effort);
+                let sweep = read($file, effort)?.reduced(effort);
                 let done = sweep.run(execution)?;
                 Ok(done.report(&effort.command($name), env!("CARGO_PKG_VERSION")))
             },
+            again: |other, effort, execution| of_sweep($file, ($name, other), effort, execution),
+            again_size: |effort| size_of_sweep($file, effort),
             emulated: None,
         }
     };
@@ -123,7 +141,7 @@ mod tests {
         for (number, experiment) in EXPERIMENTS.iter().enumerate() {
             assert!(EXPERIMENTS[..number].iter().all(|other| other.name != experiment.name));
             assert_eq!(find(experiment.name).map(|found| found.name), Some(experiment.name));
-            let size = |quick, seeds| (experiment.size)(&Effort { quick, seeds });
+            let size = |quick, seeds| (experiment.size)(&Effort { quick, seeds, claims: false });
             assert!(size(true, None) < size(false, None), "{}", experiment.name);
             assert!(size(true, Some(1)) < size(true, Some(3)), "{}", experiment.name);
         }

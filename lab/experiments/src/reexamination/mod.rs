@@ -1,13 +1,14 @@
 //! The re-examination of all papers as one Markdown page: a template in the repository, filled from reports
 //! and atlases in a folder.
 
+mod again;
 mod sources;
 
 use std::fmt::Write;
 use std::path::Path;
 
 use self::sources::{Judged, Sources};
-use crate::atlas::Charted;
+use crate::atlas::{Atlas, Charted, Rule, RulePart};
 use crate::claims::Grade;
 use crate::experiments::EXPERIMENTS;
 use crate::figure::{Axis, Chart, Mark, Point, Series, Style};
@@ -15,8 +16,11 @@ use crate::report::ReportError;
 use crate::words::counted;
 
 /// The prose, with the places of what is generated: `{overview}`, `{shares}`, and of a paper or claim
-/// `{basis PAPER}`, `{claims PAPER}`, `{case CLAIM}`.
+/// `{basis PAPER}`, `{claims PAPER}`, `{case CLAIM}`; of all `{seeds}` and `{period}`.
 const TEMPLATE: &str = include_str!("template.md");
+
+/// Parts of a claim that are shown.
+const PARTS: usize = 4;
 
 /// The page, and its figures by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +29,8 @@ pub struct Page {
     pub text: String,
     /// Names of files, for the folder `images` beside the page, with their SVG.
     pub figures: Vec<(String, String)>,
+    /// Names of files, for the folder `results` beside the page, with their Markdown text.
+    pub tables: Vec<(String, String)>,
 }
 
 /// The page could not be made.
@@ -35,7 +41,7 @@ pub enum PageError {
     Report(#[from] ReportError),
     /// The template names what there is not; a test excludes it.
     #[error(
-        "the template of the re-examination: {{{0}}}: want {{overview}}, {{shares}}, {{basis PAPER}}, {{claims PAPER}} or {{case CLAIM}}"
+        "the template of the re-examination: {{{0}}}: want {{overview}}, {{shares}}, {{seeds}}, {{period}}, {{basis PAPER}}, {{claims PAPER}} or {{case CLAIM}}"
     )]
     Place(String),
 }
@@ -51,7 +57,7 @@ impl Page {
     }
 
     fn from(sources: &Sources) -> Result<Self, PageError> {
-        let mut page = Self { text: String::new(), figures: Vec::new() };
+        let mut page = Self { text: String::new(), figures: Vec::new(), tables: Vec::new() };
         let mut rest = TEMPLATE;
         while let Some((before, after)) = rest.split_once('{') {
             let wrong = |place: &str| PageError::Place(place.to_owned());
@@ -61,6 +67,8 @@ impl Page {
             match what {
                 "overview" => page.text.push_str(&overview(sources)),
                 "shares" => page.shares(sources)?,
+                "seeds" => page.text.push_str(&again::seeds(sources)),
+                "period" => page.text.push_str(&again::period(sources).ok_or_else(|| wrong(place))?),
                 "basis" => page.text.push_str(&basis(sources, which).ok_or_else(|| wrong(place))?),
                 "claims" => page.text.push_str(&claims(sources, which).ok_or_else(|| wrong(place))?),
                 "case" => page.case(sources, which).ok_or_else(|| wrong(place))??,
@@ -69,6 +77,7 @@ impl Page {
             rest = next;
         }
         page.text.push_str(rest);
+        page.tables.push(("seeds.md".to_owned(), again::seeds_page(sources)));
         Ok(page)
     }
 
@@ -115,6 +124,14 @@ impl Page {
         let _ = writeln!(self.text, "**{id}: {}.** “{}”\n", verdict(mapped), tight(&claim.statement));
         let _ = writeln!(self.text, "- In the paper’s set-up: {}.", claim.outcome());
         let _ = writeln!(self.text, "- Over its box: {}", mapped.sentence());
+        let parts = mapped.by_check();
+        if parts.len() > 1 {
+            let shown = parts.iter().take(PARTS).cloned().collect::<Vec<_>>();
+            let more = parts.len() - shown.len();
+            let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+            let all = mapped.points;
+            let _ = writeln!(self.text, "- By its parts, of {all} points: {}{more}.", shown.join("; "));
+        }
         let _ = writeln!(self.text, "- What would have to be true: {}", wanted(mapped));
         for finding in &claim.findings {
             let _ = writeln!(self.text, "- Why: {}", tight(finding));
@@ -156,10 +173,11 @@ fn wanted(mapped: &crate::atlas::Mapped) -> String {
             format!("it is at none of the points; {open}. Up to {high:.0} % of the box may lie between them.")
         }
         None => "nothing more than what the paper says; it holds in the whole box.".to_owned(),
-        Some(split) if split.is_chance() => {
-            "the points do not tell; it holds at some of them, and no single parameter separates these."
-                .to_owned()
-        }
+        Some(split) if split.is_chance() => match mapped.rule().filter(Rule::predicts) {
+            Some(rule) => best_part(&rule),
+            None => "the points do not tell; it holds at some of them, and neither one nor two parameters separate these."
+                .to_owned(),
+        },
         Some(split) => {
             let share = |[those, of]: [usize; 2]| those as f64 / of.max(1) as f64;
             let lower = share(split.below) > share(split.above);
@@ -169,6 +187,14 @@ fn wanted(mapped: &crate::atlas::Mapped) -> String {
             format!("{} {side} {}: it holds at {those} of {of} points there{only}.", split.label, split.split)
         }
     }
+}
+
+/// Returns the part of the box in which a rule has the largest share of points.
+fn best_part(rule: &Rule) -> String {
+    rule.best().map_or(String::new(), |RulePart { place, those, of }| {
+        let only = if those < of { ", which is not enough by itself" } else { "" };
+        format!("{place}: it holds at {those} of {of} points there{only}.")
+    })
 }
 
 /// Returns the number of claims of each grade, by paper.
@@ -223,7 +249,16 @@ fn claims(sources: &Sources, name: &str) -> Option<String> {
         });
         let decides = mapped.map_or("–".to_owned(), |mapped| match &mapped.deciding {
             None => "–".to_owned(),
-            Some(split) if split.is_chance() => format!("not told from chance (best: {})", split.axis),
+            Some(split) if split.is_chance() => match mapped.rule().filter(Rule::predicts) {
+                Some(rule) => format!(
+                    "{} and {} together: {:.0} % of the variation, {:.0} % at points left out",
+                    rule.axes[0],
+                    rule.axes[1],
+                    rule.explains * 100.0,
+                    rule.held_out * 100.0
+                ),
+                None => format!("not told from chance (best: {})", split.axis),
+            },
             Some(split) => {
                 let of = split.grade.words("paper");
                 let [[a, b], [c, d]] = [split.below, split.above];
@@ -238,12 +273,21 @@ fn claims(sources: &Sources, name: &str) -> Option<String> {
             claim.outcome()
         );
     }
+    let without = Atlas::of(name, false).ok()?.map_or_else(Vec::new, |atlas| atlas.without);
+    for (ids, why) in without {
+        let _ = write!(text, "\nNo box for {}: {}\n", ids.join(", "), tight(&why));
+    }
     Some(text.trim_end().to_owned())
 }
 
 impl Judged {
     /// Returns the grade with the effect that decides it and the power.
     fn outcome(&self) -> String {
+        if let Some(again) = self.differs() {
+            let [first, last] = again.seeds;
+            let [own, other] = [self.own_grade(), again.grade].map(|grade| grade.words("paper"));
+            return format!("unresolved: {own} with the first seeds, {other} with seeds {first}–{last}");
+        }
         let grade = self.grade.words("paper");
         let Some(effect) = &self.effect else { return grade.to_owned() };
         let power = effect.power.map_or(String::new(), |power| format!(", power {power:.2}"));
@@ -255,7 +299,12 @@ impl Judged {
 mod tests {
     use super::*;
     use crate::atlas::Atlas;
-    use crate::reexamination::sources::{Paper, Shown};
+    use crate::claims::Repeated;
+    use crate::reexamination::sources::{Judgement, Other, Paper, Shown};
+
+    fn repeated(grade: Grade) -> Repeated {
+        Repeated { grade, effect: "e".to_owned(), seeds: [11, 20] }
+    }
 
     /// Reports and atlases of all papers: in half of each box, ordered along the first axis, claims hold.
     fn sources() -> Sources {
@@ -272,9 +321,14 @@ mod tests {
                 grade: Grade::Unresolved,
                 effect: Some(Shown { text: "+1 kbps".to_owned(), seeds: 5, power: Some(0.5) }),
                 findings: vec!["a finding".to_owned()],
+                judgements: vec![Judgement { grade: Grade::Unresolved }],
+                again: Some(repeated(if number == 2 { Grade::Reproduced } else { Grade::Unresolved })),
+                period: Some(repeated(Grade::Reproduced)),
             };
             let command = format!("msctp reproduce {name} --quick");
-            Paper { name: name.to_owned(), command, runs: 7, claims: (1..=9).map(claim).collect(), atlas }
+            let again = Other { command: "again".to_owned(), seeds: [11, 20], runs: 7 };
+            let claims = (1..=9).map(claim).collect();
+            Paper { name: name.to_owned(), command, runs: 7, claims, atlas, again: Some(again) }
         };
         Sources { papers: EXPERIMENTS.iter().map(|experiment| paper(experiment.name)).collect() }
     }
@@ -292,8 +346,15 @@ mod tests {
             );
             assert!(page.text.contains(&format!("(images/{name})")), "{name} is not shown");
         }
-        let said = "| KK2 | a statement | direction agrees, unresolved: +1 kbps, 5 seeds, power 0.50 | ";
+        let said = "| KK1 | a statement | direction agrees, unresolved: +1 kbps, 5 seeds, power 0.50 | ";
         assert!(page.text.contains(said), "{}", page.text);
+        let differ = "| KK2 | a statement | unresolved: direction agrees, unresolved with the first seeds, reproduced with seeds 11–20 | ";
+        assert!(page.text.contains(differ), "{}", page.text);
+        assert!(page.text.contains("40 of 45 claims have the same grade"), "{}", page.text);
+        let (name, table) = &page.tables[0];
+        assert_eq!(name, "seeds.md");
+        assert!(table.contains("| KK2 | ") && table.contains("| no: unresolved |"), "{table}");
+        assert!(page.text.contains("| the stacks decide |"), "{}", page.text);
         assert!(page.text.contains("(quick: 6 points, 3 seeds each)"), "the page says what it rests on");
     }
 

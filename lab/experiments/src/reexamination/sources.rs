@@ -6,8 +6,9 @@ use std::{fs, io};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use crate::again::Grades;
 use crate::atlas::Charted;
-use crate::claims::Grade;
+use crate::claims::{Grade, Repeated};
 use crate::report::ReportError;
 
 /// What is known of all papers.
@@ -25,6 +26,8 @@ pub(super) struct Paper {
     pub(super) runs: usize,
     pub(super) claims: Vec<Judged>,
     pub(super) atlas: Charted,
+    /// `None`: the claims were not judged with other seeds.
+    pub(super) again: Option<Other>,
 }
 
 /// A claim of `claims.json`.
@@ -35,6 +38,26 @@ pub(super) struct Judged {
     pub(super) grade: Grade,
     pub(super) effect: Option<Shown>,
     pub(super) findings: Vec<String>,
+    #[serde(default)]
+    pub(super) judgements: Vec<Judgement>,
+    #[serde(default)]
+    pub(super) again: Option<Repeated>,
+    #[serde(default)]
+    pub(super) period: Option<Repeated>,
+}
+
+/// A claim under one set of conditions.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Judgement {
+    pub(super) grade: Grade,
+}
+
+/// The runs with other seeds.
+#[derive(Clone, Debug)]
+pub(super) struct Other {
+    pub(super) command: String,
+    pub(super) seeds: [u64; 2],
+    pub(super) runs: usize,
 }
 
 /// The effect of a claim.
@@ -65,7 +88,9 @@ impl Sources {
                 ReportError::File { path: place, source: io::Error::new(io::ErrorKind::NotFound, why) }
             })?;
             let Origin { command, runs } = origin;
-            Ok(Paper { name: (*name).to_owned(), command, runs, claims, atlas })
+            let again = Grades::read(&dir.join(format!("{name}-seeds")))?;
+            let again = again.map(|Grades { command, seeds, runs, .. }| Other { command, seeds, runs });
+            Ok(Paper { name: (*name).to_owned(), command, runs, claims, atlas, again })
         };
         papers.iter().map(paper).collect::<Result<_, ReportError>>().map(|papers| Self { papers })
     }

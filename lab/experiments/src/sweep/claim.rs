@@ -187,14 +187,8 @@ impl Outcome<'_> {
     fn checks(&self, checks: &[CheckSpec], conditions: &Selector) -> Vec<Check> {
         let several = checks.len() > 1;
         let all = checks.iter().flat_map(|check| {
-            let own: Selector = match &check.what {
-                Wants::Relation { a, over, .. } => a.iter().chain(over).cloned().collect(),
-                Wants::Best { a, .. } | Wants::Nearer { a, .. } | Wants::NotBehind { a, .. } => a.clone(),
-                Wants::Linear { .. } | Wants::Lowest { .. } => Selector::new(),
-            };
-            let free: Vec<usize> = own.iter().map(|(axis, _)| *axis).collect();
-            let at = check.at.iter().chain(conditions).filter(|(axis, _)| !free.contains(axis)).cloned();
-            let at: Selector = at.chain(own).collect();
+            let free: Vec<usize> = check.own().iter().map(|(axis, _)| *axis).collect();
+            let at = Sweep::at(check, conditions);
             let combinations = self.sweep.combinations(&at, &free);
             combinations.into_iter().map(move |at| self.check(check, &at, several)).collect::<Vec<_>>()
         });

@@ -9,6 +9,7 @@ mod expression;
 mod figure;
 mod findings;
 mod formula;
+mod needed;
 mod outcome;
 mod read;
 pub(crate) mod real;
@@ -515,6 +516,12 @@ impl Sweep {
         }
         self.reduced = self.seeds.len() < all || self.cells.len() < self.grid.len();
         self
+    }
+
+    /// Returns the identifiers of the claims.
+    #[must_use]
+    pub fn claim_ids(&self) -> Vec<String> {
+        self.claims.iter().map(|claim| claim.id.clone()).collect()
     }
 
     /// Returns the runs.

@@ -10,7 +10,7 @@ type Change = (&'static [(usize, &'static str)], &'static str, f64, &'static [&'
 
 /// Checks that every claim is reproduced with the values, and that each change makes its claims fail.
 fn check(file: &str, seeds: u64, value: &dyn Fn(&[&str], &str, u64) -> f64, changes: &[Change]) {
-    let sweep = bundled(file).unwrap().reduced(&Effort { quick: false, seeds: Some(seeds) });
+    let sweep = bundled(file).unwrap().reduced(&Effort { quick: false, seeds: Some(seeds), claims: false });
     for claim in synthetic(&sweep, value).ledger() {
         assert_eq!(claim.grade, Grade::Reproduced, "{}: {:#?}", claim.id, claim.judgements[0].checks);
     }
@@ -88,7 +88,7 @@ fn park_and_jangs_claims_hold_for_the_papers_values_and_each_fails_for_its_contr
 
 /// Checks that no claim of a set is reproduced by a null model, and that each is judged.
 fn none_holds(file: &str, null: &dyn Fn(&[&str], &str, u64) -> f64, claims: &[&str]) {
-    let sweep = bundled(file).unwrap().reduced(&Effort { quick: false, seeds: Some(6) });
+    let sweep = bundled(file).unwrap().reduced(&Effort { quick: false, seeds: Some(6), claims: false });
     let ledger = synthetic(&sweep, null).ledger();
     let chosen: Vec<_> = ledger.iter().filter(|claim| claims.contains(&&*claim.id)).collect();
     assert_eq!(chosen.len(), claims.len(), "{file}");
@@ -169,7 +169,7 @@ fn every_claims_figure_is_in_the_report() {
         "scenarios/park-jang/paper.toml",
         "scenarios/afif/paper.toml",
     ] {
-        let sweep = bundled(file).unwrap().reduced(&Effort { quick: true, seeds: Some(2) });
+        let sweep = bundled(file).unwrap().reduced(&Effort { quick: true, seeds: Some(2), claims: false });
         let report = synthetic(&sweep, |_, _, seed| seed as f64).report("msctp", "0.1.0");
         for claim in &report.ledger {
             let is_it = |figure: &&crate::report::Figure| figure.label == claim.figure;
@@ -180,5 +180,56 @@ fn every_claims_figure_is_in_the_report() {
         for (number, slug) in slugs().enumerate() {
             assert!(slugs().take(number).all(|other| other != slug), "{file}: {slug} is there twice");
         }
+    }
+}
+
+#[test]
+fn a_part_of_the_claims_cells_and_metrics_gives_the_grades_of_the_whole() {
+    for paper in ["kim-koh", "eklund", "park-jang", "afif"] {
+        let file = format!("scenarios/{paper}/paper.toml");
+        let effort = Effort { quick: false, seeds: Some(3), claims: false };
+        let whole = bundled(&file).unwrap().reduced(&effort);
+        let claims = whole.claim_ids();
+        let of = |report| {
+            let part = Part { claims: &claims, overrides: &[], report };
+            bundled_part(&file, &part).unwrap().reduced(&effort)
+        };
+        // Any values: a cell that is missing would change what a check says.
+        let value = |names: &[&str], metric: &str, seed: u64| {
+            let text = format!("{names:?} {metric}");
+            let sum =
+                text.bytes().fold(7_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
+            (sum % 97) as f64 + 0.1 * seed as f64
+        };
+        let checks = |sweep: &Sweep| {
+            let ledger = synthetic(sweep, value).ledger().into_iter();
+            ledger.map(|claim| claim.judgements.into_iter().next().unwrap().checks).collect::<Vec<_>>()
+        };
+        let all = checks(&whole);
+        assert!(all.iter().flatten().all(crate::claims::Check::is_measured), "{paper}");
+        let (alone, report) = (of(false), of(true));
+        assert_eq!(checks(&alone), all, "{paper}");
+        assert_eq!(checks(&report), all, "{paper}");
+        let sizes = [&alone, &report, &whole].map(|sweep| sweep.cells.len());
+        assert!(sizes.is_sorted() && sizes[0] < sizes[2], "{paper}: {sizes:?}");
+        let operands = alone.cells.iter().flat_map(|cell| {
+            let there = |&index: &usize| cell.metrics[index].is_some() || cell.formulas[index].is_some();
+            let formulas = cell.formulas.iter().flatten();
+            formulas.flat_map(move |formula| {
+                let seen = std::cell::RefCell::new(Vec::new());
+                let _ = formula.value(&|index| {
+                    seen.borrow_mut().push(index);
+                    Ok(1.0)
+                });
+                seen.into_inner().into_iter().filter(move |index| !there(index))
+            })
+        });
+        let missing: Vec<&str> = operands.map(|index| alone.metrics[index].name.as_str()).collect();
+        // An operand that the file computes elsewhere only has no value in the whole either.
+        let elsewhere = |name: &&str| {
+            let column = whole.metrics.iter().find(|column| column.name == *name).unwrap();
+            column.only.is_empty()
+        };
+        assert!(!missing.iter().any(elsewhere), "{paper}: {missing:?}");
     }
 }

@@ -14,7 +14,8 @@ mod tables;
 use self::grid::Extent;
 use self::measure::Measured;
 use self::parameters::Frozen;
-use super::{Experiment, ReproduceError};
+use super::{Effort, Experiment, ReproduceError};
+use crate::again::{Ledger, Other, Ways};
 use crate::paper::{Results, Texts};
 use crate::plan::{Execution, execute};
 use crate::report::{Data, Provenance, Report};
@@ -32,6 +33,8 @@ pub const EXPERIMENT: Experiment = Experiment {
     reproduce: |effort, execution| {
         reproduce(&Extent::of(effort), execution, effort.command("fu-atiquzzaman"))
     },
+    again,
+    again_size: |effort| Extent::of(effort).size(),
     emulated: None,
 };
 
@@ -46,18 +49,7 @@ pub fn reproduce(
 ) -> Result<Report, ReproduceError> {
     let texts = Texts::read(&TEXTS)?;
     let mut provenance = Provenance::new(command, &run::SCENARIOS);
-    let world = Cancellable(execution.cancel);
-    let grid = execute("fu-atiquzzaman grid", extent.grid(), execution, |key| run::grid(&world, key))?;
-    let microscope = execute("fu-atiquzzaman microscope", extent.microscope(), execution, |key| {
-        run::microscope(&world, key)
-    })?;
-    let blocks =
-        execute("fu-atiquzzaman blocks", extent.blocks(), execution, |key| run::blocks(&world, key))?;
-    let measured = &Measured {
-        grid: provenance.take(grid),
-        microscope: provenance.take(microscope),
-        blocks: provenance.take(blocks),
-    };
+    let measured = &measured(extent, &Ways::default(), execution, &mut provenance)?;
     provenance.examples = tables::examples(measured);
     let data = |name, about, table, csv| Data { name, about, table, csv };
     Ok(texts.report(Results {
@@ -72,6 +64,39 @@ pub fn reproduce(
         ],
         provenance,
     }))
+}
+
+/// Makes the runs, with the stacks changed by `ways`.
+fn measured(
+    extent: &Extent,
+    ways: &Ways,
+    execution: &Execution<'_>,
+    provenance: &mut Provenance,
+) -> Result<Measured, ReproduceError> {
+    let world = Cancellable(execution.cancel);
+    let plan = |what: &str| format!("fu-atiquzzaman {what}{}", ways.name());
+    let grid = execute(&plan("grid"), extent.grid(), execution, |key| run::grid(&world, key, ways))?;
+    let microscope = execute(&plan("microscope"), extent.microscope(), execution, |key| {
+        run::microscope(&world, key, ways)
+    })?;
+    let blocks = execute(&plan("blocks"), extent.blocks(), execution, |key| run::blocks(&world, key, ways))?;
+    Ok(Measured {
+        grid: provenance.take(grid),
+        microscope: provenance.take(microscope),
+        blocks: provenance.take(blocks),
+    })
+}
+
+/// Judges the claims again, with other seeds or other stacks.
+fn again(other: Other, effort: &Effort, execution: &Execution<'_>) -> Result<Ledger, ReproduceError> {
+    let extent = Extent::of(effort);
+    let (seeds, ways) = other.of("fu-atiquzzaman", &extent.seeds().collect::<Vec<_>>())?;
+    let extent = Extent { first: seeds.first().copied().unwrap_or(1), ..extent };
+    let mut provenance = Provenance::new(String::new(), &run::SCENARIOS);
+    let measured = measured(&extent, &ways, execution, &mut provenance)?;
+    let claims = judging::claims::ledger(&Texts::read(&TEXTS)?, &measured);
+    let Provenance { runs, failed, skipped, .. } = provenance;
+    Ok(Ledger { claims, runs, failed, skipped, seeds })
 }
 
 fn extent_in_words(extent: &Extent) -> String {

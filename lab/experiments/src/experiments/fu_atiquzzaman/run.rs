@@ -7,6 +7,7 @@ use super::flow::Flow;
 use super::grid::{Blocks, BlocksKey, GridKey, MicroscopeKey, PLOTTED, Protocol};
 use super::measure::{GridRun, Handover, Microscope, SEGMENT_BYTES};
 use super::parameters::{FILE, Frozen, Parameters};
+use crate::again::Ways;
 use crate::scenario_file::{ScenarioFile, scenario_file};
 use crate::world::World;
 
@@ -58,10 +59,11 @@ fn segments_of(summary: &Summary, name: &str) -> Result<u64, String> {
 ///
 /// # Errors
 /// The scenario is invalid, or the transfer did not last to the end.
-pub fn grid(world: &dyn World, key: &GridKey) -> Result<GridRun, String> {
+pub fn grid(world: &dyn World, key: &GridKey, ways: &Ways) -> Result<GridRun, String> {
     let frozen = Frozen::committed()?;
     let mut overrides = grid_overrides(key, &frozen.parameters);
     overrides.extend(["probes.trace=true".to_owned(), "probes.chunks=true".to_owned()]);
+    overrides.extend(ways.overrides(MOBILE_IP.path));
     let (summary, series) = MOBILE_IP.simulate(world, &overrides, key.seed)?;
     let flow = Flow::of(key.protocol.slug(), &summary, &series)?;
     let mobile = summary.mobile_ip.as_ref().and_then(|world| world.mobiles.first());
@@ -162,8 +164,9 @@ pub fn microscope_scenario(key: &MicroscopeKey) -> (ScenarioFile, Vec<String>) {
 ///
 /// # Errors
 /// As [`grid`].
-pub fn microscope(world: &dyn World, key: &MicroscopeKey) -> Result<Microscope, String> {
-    let (file, overrides) = microscope_scenario(key);
+pub fn microscope(world: &dyn World, key: &MicroscopeKey, ways: &Ways) -> Result<Microscope, String> {
+    let (file, mut overrides) = microscope_scenario(key);
+    overrides.extend(ways.overrides(file.path));
     let (summary, series) = file.simulate(world, &overrides, 1)?;
     Ok(microscope_of(Flow::of("upload", &summary, &series)?))
 }
@@ -187,8 +190,9 @@ pub fn blocks_scenario(key: &BlocksKey) -> (ScenarioFile, Vec<String>) {
 ///
 /// # Errors
 /// As [`grid`].
-pub fn blocks(world: &dyn World, key: &BlocksKey) -> Result<u64, String> {
-    let (file, overrides) = blocks_scenario(key);
+pub fn blocks(world: &dyn World, key: &BlocksKey, ways: &Ways) -> Result<u64, String> {
+    let (file, mut overrides) = blocks_scenario(key);
+    overrides.extend(ways.overrides(file.path));
     let (summary, _) = file.simulate(world, &overrides, key.seed)?;
     segments_of(&summary, "upload")
 }
@@ -219,7 +223,7 @@ mod tests {
     fn a_cell_runs_under_every_protocol_and_changes_the_agent_twice() {
         for protocol in Protocol::ALL {
             let key = GridKey { wired: 54_000, wireless: 1_000_000, protocol, seed: 1 };
-            let run = grid(&Simulator, &key).unwrap();
+            let run = grid(&Simulator, &key, &Ways::default()).unwrap();
             assert!(run.delivered > 100, "{key}: {run:?}");
             assert_eq!(
                 delivered(&Simulator, &key, &Frozen::committed().unwrap().parameters).unwrap(),
@@ -233,7 +237,7 @@ mod tests {
     #[test]
     fn the_microscope_loses_exactly_the_six() {
         for key in Extent::QUICK.microscope() {
-            let run = microscope(&Simulator, &key).unwrap();
+            let run = microscope(&Simulator, &key, &Ways::default()).unwrap();
             let wanted = key.losses.offsets(key.protocol).map(|offset| FIRST_LOST + offset);
             assert_eq!(run.lost, wanted, "{key}");
             assert!(run.repair().is_some(), "{key}");
@@ -263,7 +267,7 @@ mod tests {
     fn acknowledgments_obey_the_limit_of_blocks() {
         for (protocol, most) in [(Protocol::Sack, 3), (Protocol::Sctp, 5)] {
             let key = MicroscopeKey { losses: LossSet::Same, protocol };
-            assert_eq!(microscope(&Simulator, &key).unwrap().most_blocks, most, "{key}");
+            assert_eq!(microscope(&Simulator, &key, &Ways::default()).unwrap().most_blocks, most, "{key}");
         }
     }
 }

@@ -21,8 +21,7 @@ use self::claims::{claims, evidence};
 pub(super) use self::quantities::selector;
 use self::quantities::{columns, contrasts};
 use super::{
-    Cell, CheckSpec, ClaimSpec, Column, Draw, Drawn, DrawnTime, Of, Quantity, Selector, Sweep, TableSpec,
-    Wants, contains, without_asides,
+    Cell, Column, Draw, Drawn, DrawnTime, Of, Quantity, Selector, Sweep, TableSpec, contains, without_asides,
 };
 use crate::metrics::Wanted;
 use crate::paper::Paper;
@@ -96,23 +95,6 @@ impl Sweep {
         let sweep = Reader { file, open, part, schemes, sources }.sweep(&document.root);
         sweep.map_err(|problem| document.locate(problem))
     }
-
-    /// Returns true if a claim concerns a cell, under the conditions that decide.
-    fn concerns(&self, claim: &ClaimSpec, values: &[usize]) -> bool {
-        let of_check = |check: &CheckSpec| {
-            let (a, over) = match &check.what {
-                Wants::Relation { a, over, .. } => (Some(a), Some(over)),
-                Wants::Best { a, .. } | Wants::Nearer { a, .. } | Wants::NotBehind { a, .. } => {
-                    (Some(a), None)
-                }
-                Wants::Linear { .. } | Wants::Lowest { .. } => (None, None),
-            };
-            let free = |axis: usize| a.is_some_and(|a| a.iter().any(|(of, _)| *of == axis));
-            let fixed = check.at.iter().filter(|(axis, _)| !free(*axis));
-            fixed.chain(over.into_iter().flatten()).all(|(axis, chosen)| chosen.contains(&values[*axis]))
-        };
-        self.judged.is_none_or(|axis| values[axis] == 0) && claim.checks.iter().any(of_check)
-    }
 }
 
 /// The part of a sweep that is read: some claims with their cells, and further overrides of every cell.
@@ -122,6 +104,8 @@ pub(crate) struct Part<'p> {
     pub(crate) claims: &'p [String],
     /// The overrides, in the form of `--set`, after those of the file.
     pub(crate) overrides: &'p [String],
+    /// Whether the findings' checks are read as well, and every metric and curve for a report.
+    pub(crate) report: bool,
 }
 
 impl Sweep {
@@ -242,6 +226,9 @@ impl Reader<'_> {
         sweep.check_findings()?;
         if !self.part.claims.is_empty() {
             sweep.claims.retain(|claim| self.part.claims.contains(&claim.id));
+            if !self.part.report {
+                sweep.only_needed();
+            }
         }
         sweep.cells = self.cells(&top, &sweep)?;
         sweep.sources = self.sources.into_inner();
@@ -252,10 +239,14 @@ impl Reader<'_> {
         let default = top.text("scenario")?;
         let base = overrides(top, "set")?;
         let mut cells = Vec::with_capacity(sweep.grid.len());
-        let part = &self.part.claims;
-        let wanted = |values: &Vec<usize>| {
-            part.is_empty() || sweep.claims.iter().any(|claim| sweep.concerns(claim, values))
-        };
+        let needed = (!self.part.claims.is_empty()).then(|| {
+            let mut cells = sweep.cells_of_claims();
+            if self.part.report {
+                cells.extend(sweep.cells_of_evidence());
+            }
+            cells
+        });
+        let wanted = |values: &Vec<usize>| needed.as_ref().is_none_or(|needed| needed.contains(values));
         for values in sweep.grid.iter().filter(|values| wanted(values)) {
             let chosen = || sweep.axes.iter().zip(values).map(|(axis, &value)| &axis.values[value]);
             let own = chosen().filter_map(|value| value.scenario.as_deref()).next_back();

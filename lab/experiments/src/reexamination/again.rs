@@ -1,0 +1,134 @@
+//! The grades with other seeds, and with the stacks of the papers' time.
+
+use std::fmt::Write;
+
+use super::sources::{Judged, Paper, Sources};
+use crate::again::Ways;
+use crate::claims::{Grade, Repeated};
+use crate::words::counted;
+
+/// Returns seeds in words, as `1–10`.
+fn range([first, last]: [u64; 2]) -> String {
+    format!("{first}–{last}")
+}
+
+/// Returns a grade with its effect.
+fn graded(grade: Grade, effect: &str) -> String {
+    let words = grade.words("paper");
+    if effect.is_empty() { words.to_owned() } else { format!("{words}: {effect}") }
+}
+
+impl Judged {
+    /// Returns the grade of the report's own seeds.
+    pub(super) fn own_grade(&self) -> Grade {
+        self.judgements.first().map_or(self.grade, |first| first.grade)
+    }
+
+    /// Returns the grade with other seeds, if it is another one.
+    pub(super) fn differs(&self) -> Option<&Repeated> {
+        self.again.as_ref().filter(|again| again.grade != self.own_grade())
+    }
+
+    fn own(&self) -> String {
+        let effect = self.effect.as_ref().map_or(String::new(), |effect| {
+            format!("{}, {}", effect.text, counted(effect.seeds as u64, "seed"))
+        });
+        graded(self.own_grade(), &effect)
+    }
+}
+
+/// Returns how many claims have the same grade with other seeds, and names the others.
+pub(super) fn seeds(sources: &Sources) -> String {
+    let claims = || sources.papers.iter().flat_map(|paper| &paper.claims);
+    let judged = claims().filter(|claim| claim.again.is_some()).count();
+    let differ: Vec<String> = claims()
+        .filter_map(|claim| {
+            let again = claim.differs()?;
+            let words = |grade: Grade| grade.words("paper");
+            let text = format!(
+                "{} ({} with the first, {} with seeds {})",
+                claim.id,
+                words(claim.own_grade()),
+                words(again.grade),
+                range(again.seeds)
+            );
+            Some(text)
+        })
+        .collect();
+    let same = judged - differ.len();
+    let mut text = format!(
+        "With as many other seeds, {same} of {} have the same grade",
+        counted(judged as u64, "claim")
+    );
+    match differ.is_empty() {
+        true => text.push('.'),
+        false => {
+            let _ = write!(text, ". The others are graded unresolved: {}.", differ.join("; "));
+        }
+    }
+    text
+}
+
+/// Returns the comparison of all claims' grades with two sets of seeds, as a page of its own.
+pub(super) fn seeds_page(sources: &Sources) -> String {
+    let mut text = format!(
+        "# Grades with two sets of seeds\n\n{} No seed is in both sets of a paper. [The re-examination](../re-examination.md) rests on \
+         the first set.\n",
+        seeds(sources)
+    );
+    for paper in &sources.papers {
+        let Some(again) = &paper.again else { continue };
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "\n## {}\n", paper.name);
+        let runs = counted(again.runs as u64, "run");
+        let _ =
+            writeln!(text, "First set: `{}`. Second set: {runs} of `{}`.\n", paper.command, again.command);
+        let head = format!("| claim | first seeds | seeds {} | the same |", range(again.seeds));
+        let _ = writeln!(text, "{head}\n|---|---|---|---|");
+        for claim in &paper.claims {
+            let Some(other) = &claim.again else { continue };
+            let same = if claim.differs().is_none() { "yes" } else { "no: unresolved" };
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | {same} |",
+                claim.id,
+                claim.own(),
+                graded(other.grade, &other.effect)
+            );
+        }
+    }
+    text
+}
+
+/// Returns the grades by today's RFCs and with the stacks of each paper's time, and what the latter leave
+/// out. `None` if the ways of a paper cannot be read.
+pub(super) fn period(sources: &Sources) -> Option<String> {
+    let mut text = "| claim | today’s RFCs | the stacks of its time | |\n|---|---|---|---|\n".to_owned();
+    let mut notes = String::new();
+    for paper in &sources.papers {
+        let Some(ways) = Ways::of(&paper.name).ok()? else { continue };
+        rows(paper, &mut text);
+        let says = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let _ =
+            writeln!(notes, "- {}: {} No option is: {}", paper.name, says(&ways.says), says(&ways.cannot));
+    }
+    Some(format!("{text}\n{}", notes.trim_end()))
+}
+
+fn rows(paper: &Paper, text: &mut String) {
+    for claim in &paper.claims {
+        let Some(period) = &claim.period else { continue };
+        let about = match (claim.own_grade(), period.grade) {
+            (a, b) if a == b => "",
+            (Grade::Reproduced, _) | (_, Grade::Reproduced) => "the stacks decide",
+            _ => "another grade",
+        };
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {about} |",
+            claim.id,
+            claim.own(),
+            graded(period.grade, &period.effect)
+        );
+    }
+}
