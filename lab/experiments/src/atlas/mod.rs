@@ -165,6 +165,13 @@ pub struct Place {
     values: Vec<f64>,
 }
 
+impl Place {
+    /// Returns the greatest grade of some of the claim's checks; `None` without them.
+    fn grade_of(&self, checks: &[usize]) -> Option<Grade> {
+        checks.iter().filter_map(|&check| self.checks.get(check)).map(|part| part.grade).max()
+    }
+}
+
 /// A check of a claim at a point.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Part {

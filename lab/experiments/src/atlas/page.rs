@@ -71,15 +71,17 @@ impl Mapped {
     }
 
     /// Returns how each check fares over the points, the one that fails at most of them first: a line for
-    /// each check that is not reproduced everywhere. Empty for an atlas without checks.
+    /// each check that is not reproduced everywhere. Checks with the same words count as one. Empty for an
+    /// atlas without checks.
     #[must_use]
     pub fn by_check(&self) -> Vec<String> {
-        let grades = |check: usize| self.at.iter().filter_map(move |place| place.checks.get(check));
-        let line = |(number, want): (usize, &String)| {
-            let of = |grade: Grade| grades(number).filter(|part| part.grade == grade).count();
+        let line = |want: &String| {
+            let same: Vec<usize> = (0..self.checks.len()).filter(|&one| self.checks[one] == *want).collect();
+            let grades: Vec<Grade> = self.at.iter().filter_map(|place| place.grade_of(&same)).collect();
+            let of = |grade: Grade| grades.iter().filter(|other| **other == grade).count();
             let (held, against) = (of(Grade::Reproduced), of(Grade::Contradicted) + of(Grade::NoEffect));
             let open = self.points - held - against;
-            let rule = rule::rule_of_check(&self.axes, &self.at, number).filter(Rule::predicts);
+            let rule = rule::rule_of_checks(&self.axes, &self.at, &same).filter(Rule::predicts);
             let rule = rule.as_ref().and_then(|rule| Some((rule, rule.best()?)));
             let rule = rule.map_or(String::new(), |(rule, best)| {
                 format!(
@@ -95,7 +97,9 @@ impl Mapped {
                 format!("{want}: reproduced at {held}, contradicted at {against}, undecided at {open}{rule}");
             (held < self.points).then_some((against, held, words))
         };
-        let mut lines: Vec<_> = self.checks.iter().enumerate().filter_map(line).collect();
+        let first = |(number, want): &(usize, &String)| !self.checks[..*number].contains(want);
+        let mut lines: Vec<_> =
+            self.checks.iter().enumerate().filter(first).filter_map(|(_, want)| line(want)).collect();
         lines.sort_by_key(|(against, held, _)| (std::cmp::Reverse(*against), *held));
         lines.into_iter().map(|(.., words)| words).collect()
     }
@@ -227,5 +231,31 @@ impl Charted {
             keep(format!("{}.svg", claim.claim.to_lowercase()), &claim.map().to_svg_file()?)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::atlas::{Atlas, Part};
+
+    #[test]
+    fn a_claims_parts_say_where_each_of_them_fails() {
+        let charted = Atlas::of("kim-koh", false).unwrap().unwrap().drawn(|_| Grade::Contradicted);
+        let mut mapped = charted.claims[1].clone();
+        mapped.checks = ["holds", "fails here", "fails here", "fails"].map(str::to_owned).to_vec();
+        for place in &mut mapped.at {
+            let low = place.values[0] < 22.0;
+            let here = if low { Grade::Reproduced } else { Grade::Contradicted };
+            let grades = [Grade::Reproduced, Grade::Reproduced, here, Grade::Contradicted];
+            place.checks = grades.map(|grade| Part { grade, effect: None }).to_vec();
+        }
+        let parts = mapped.by_check();
+        assert_eq!(parts.len(), 2, "what holds everywhere is not named: {parts:?}");
+        assert_eq!(parts[0], "fails: reproduced at 0, contradicted at 32, undecided at 0");
+        assert!(
+            parts[1].starts_with("fails here: reproduced at ") && parts[1].contains("queue ≤ "),
+            "{parts:?}"
+        );
     }
 }

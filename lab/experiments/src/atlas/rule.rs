@@ -221,9 +221,9 @@ pub(super) fn rule(axes: &[Dimension], at: &[Place]) -> Option<Rule> {
     rule_of(axes, at, &|place| Some(place.grade))
 }
 
-/// As [`rule`], of the grade of a check.
-pub(super) fn rule_of_check(axes: &[Dimension], at: &[Place], check: usize) -> Option<Rule> {
-    rule_of(axes, at, &|place| place.checks.get(check).map(|part| part.grade))
+/// As [`rule`], of the greatest grade of some checks.
+pub(super) fn rule_of_checks(axes: &[Dimension], at: &[Place], checks: &[usize]) -> Option<Rule> {
+    rule_of(axes, at, &|place| place.grade_of(checks))
 }
 
 fn rule_of(axes: &[Dimension], at: &[Place], of: &dyn Fn(&Place) -> Option<Grade>) -> Option<Rule> {
