@@ -204,8 +204,8 @@ pub const METRICS: &[Metric] = &[
         Chunks, flow::rtt_before_duplicate),
     metric!("flow.retransmission", Unit::Seconds, "time of the first retransmission", Flow, Never, Chunks,
         flow::first_retransmission),
-    metric!("flow.repair", Unit::Seconds, "time from the first retransmission to the first one of the packet that was retransmitted \
-        last (in the range)", Flow, Range, Chunks, flow::repair),
+    metric!("flow.repair", Unit::Seconds, "time from the first retransmission of a lost packet to the first one of the lost packet \
+        that was retransmitted last (in the range)", Flow, Range, Chunks, flow::repair),
     metric!("flow.wireless_as_wireless", PACKETS, "packets lost on a radio link that the loss classifier called wireless", Flow,
         Never, None, |results, wanted| flow::verdicts(results, wanted, |verdicts| verdicts.wireless_as_wireless)),
     metric!("flow.wireless_as_congestion", PACKETS, "packets lost on a radio link that the loss classifier called congestion",

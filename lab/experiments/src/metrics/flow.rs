@@ -1,6 +1,6 @@
 //! Metrics of one flow, from the events of its sender: the same for an association and a TCP connection.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use msctp_congestion::{LossKind, RoundTrips};
 use msctp_lab_tcp::TraceKind as Tcp;
@@ -96,6 +96,8 @@ pub(super) struct Flow {
     /// Segments or DATA chunks, if each was recorded.
     pub(super) sent: Vec<Sent>,
     pub(super) acks: Vec<Ack>,
+    /// How often each segment or DATA chunk reached the receiver, if its end recorded each.
+    received: BTreeMap<u64, usize>,
 }
 
 impl Flow {
@@ -103,15 +105,26 @@ impl Flow {
     pub(super) fn of(results: &Results<'_>, wanted: &Wanted) -> Result<Self, String> {
         let Totals { name, sender, .. } = totals(results, wanted)?;
         let series = results.series;
-        let sctp = series.traces.iter().find(|trace| trace.association == name && trace.side == sender);
-        let tcp = || series.tcp.iter().find(|trace| trace.connection == name && trace.side == sender);
-        match sctp {
-            Some(trace) => Ok(Self::of_sctp(trace)),
-            None => tcp().map(Self::of_tcp).ok_or_else(|| format!("{name} has no trace")),
+        let receiver = if sender == "client" { "server" } else { "client" };
+        let sctp = |side| series.traces.iter().find(|trace| trace.association == name && trace.side == side);
+        let tcp = |side| series.tcp.iter().find(|trace| trace.connection == name && trace.side == side);
+        match sctp(sender) {
+            Some(trace) => Ok(Self::of_sctp(trace, sctp(receiver))),
+            None => {
+                let trace = tcp(sender).ok_or_else(|| format!("{name} has no trace"))?;
+                Ok(Self::of_tcp(trace, tcp(receiver)))
+            }
         }
     }
 
-    fn of_sctp(trace: &TraceSeries) -> Self {
+    /// Returns true if a transmission of a packet was lost: it reached the receiver less often than it was
+    /// sent. What is in flight at the end counts as lost.
+    fn is_lost(&self, number: u64) -> bool {
+        let sent = self.sent.iter().filter(|sent| sent.number == number).count();
+        self.received.get(&number).copied().unwrap_or_default() < sent
+    }
+
+    fn of_sctp(trace: &TraceSeries, receiver: Option<&TraceSeries>) -> Self {
         let mut flow = Self {
             windows: trace.window.at.iter().copied().zip(trace.window.cwnd.iter().copied()).collect(),
             round_trips: trace.rtt.at.iter().copied().zip(trace.rtt.sample.iter().copied()).collect(),
@@ -142,10 +155,15 @@ impl Flow {
                 _ => {}
             }
         }
+        for event in receiver.map_or(&[][..], |receiver| &receiver.chunks) {
+            if let (Sctp::Data { direction: Direction::In, tsn, .. }, Some(first)) = (&event.kind, first) {
+                *flow.received.entry(u64::from(tsn.wrapping_sub(first))).or_default() += 1;
+            }
+        }
         flow
     }
 
-    fn of_tcp(trace: &TcpTraceSeries) -> Self {
+    fn of_tcp(trace: &TcpTraceSeries, receiver: Option<&TcpTraceSeries>) -> Self {
         let mut flow = Self {
             windows: trace.window.iter().map(|&(at, cwnd, ..)| (at, cwnd)).collect(),
             round_trips: trace.rtt.iter().map(|&(at, sample, ..)| (at, sample)).collect(),
@@ -174,6 +192,14 @@ impl Flow {
                 }
                 Tcp::AckReceived { ack, duplicate, .. } => {
                     flow.acks.push(Ack { at: event.at, next: number(ack), duplicate });
+                }
+                _ => {}
+            }
+        }
+        for event in receiver.map_or(&[][..], |receiver| &receiver.segments) {
+            match event.kind {
+                Tcp::Received { offset, len } if len > 0 => {
+                    *flow.received.entry(number(offset)).or_default() += 1;
                 }
                 _ => {}
             }
@@ -257,14 +283,16 @@ pub(super) fn first_retransmission(results: &Results<'_>, wanted: &Wanted) -> Re
     first.map(|sent| sent.at.as_secs_f64()).ok_or_else(|| "nothing was retransmitted".to_owned())
 }
 
-/// Returns the time from the first retransmission to the last packet's first retransmission (in the range).
+/// Returns the time from the first retransmission of a lost packet to the last lost packet's first one (in the
+/// range). RFC 6675's rescue retransmission of a packet that arrived is none of them.
 pub(super) fn repair(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
     let (flow, range) = (Flow::of(results, wanted)?, wanted.range());
     let mut known = BTreeSet::new();
     let again = flow.sent.iter().filter(|sent| sent.again && range.contains(&sent.at));
-    let firsts: Vec<Time> = again.filter(|sent| known.insert(sent.number)).map(|sent| sent.at).collect();
+    let firsts = again.filter(|sent| known.insert(sent.number) && flow.is_lost(sent.number));
+    let firsts: Vec<Time> = firsts.map(|sent| sent.at).collect();
     match firsts[..] {
-        [] => Err("nothing was retransmitted".to_owned()),
+        [] => Err("no lost packet was retransmitted".to_owned()),
         [first, .., last] => Ok(last.as_secs_f64() - first.as_secs_f64()),
         [_] => Ok(0.0),
     }

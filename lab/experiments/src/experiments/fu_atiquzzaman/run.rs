@@ -199,10 +199,12 @@ pub fn blocks(world: &dyn World, key: &BlocksKey, ways: &Ways) -> Result<u64, St
 
 #[cfg(test)]
 mod tests {
+    use msctp_sim::scenario::Scenario;
     use msctp_sim::summary::MobileHandoverSummary;
 
     use super::super::grid::{Extent, LossSet};
     use super::*;
+    use crate::metrics::{Results, Wanted};
     use crate::world::Simulator;
 
     #[test]
@@ -241,6 +243,21 @@ mod tests {
             let wanted = key.losses.offsets(key.protocol).map(|offset| FIRST_LOST + offset);
             assert_eq!(run.lost, wanted, "{key}");
             assert!(run.repair().is_some(), "{key}");
+        }
+    }
+
+    /// RFC 6675's rescue retransmission, of a segment that arrived, once counted as a repair.
+    #[test]
+    fn the_metric_of_the_atlas_is_the_repair_of_the_report() {
+        for protocol in [Protocol::Sack, Protocol::Sctp] {
+            let key = MicroscopeKey { losses: LossSet::Same, protocol };
+            let (file, overrides) = microscope_scenario(&key);
+            let scenario = Scenario::from_toml(file.text, file.path, &overrides).unwrap();
+            let (summary, series) = file.simulate(&Simulator, &overrides, 1).unwrap();
+            let results = Results { scenario: &scenario, summary: &summary, series: &series };
+            let found = Wanted::parse("flow.repair:upload").unwrap().value(&results).unwrap();
+            let report = microscope(&Simulator, &key, &Ways::default()).unwrap().repair().unwrap().span();
+            assert!((found - report).abs() < 1e-9, "{key}: {found} and {report}");
         }
     }
 
