@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use grade::{Effect, Grade, LEVEL, Share, Test};
 pub use power::Power;
-pub use region::{Boxed, Deciding};
+pub use region::{Boxed, Deciding, Rule, RulePart};
 
 use crate::stats::{Mean, paired_difference};
 use crate::words::counted;

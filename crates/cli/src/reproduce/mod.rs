@@ -64,8 +64,8 @@ pub(crate) struct Args {
     /// Make only the runs that the claims and findings need: fewer figures, the same grades.
     #[arg(long, conflicts_with = "atlas")]
     claims: bool,
-    /// Judge the claims again instead, and print where the grades differ: `seeds`, with as many seeds that the
-    /// report has not; `period`, with the stacks of the paper's simulator.
+    /// Judge the claims again instead, and print their grades: `seeds`, with as many seeds that the report
+    /// has not; `period`, with the stacks of the paper's simulator.
     #[arg(long, value_name = "OTHER", requires = "paper", conflicts_with_all = ["atlas", "json"], value_parser = other)]
     again: Option<Other>,
     /// Judge the claims over the whole box of what the paper leaves open instead, and print where they hold

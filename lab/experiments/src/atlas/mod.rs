@@ -14,7 +14,6 @@ use msctp_sim::scenario::{Problem, ScenarioError};
 use serde::{Deserialize, Serialize};
 use toml::de::DeValue;
 
-pub use self::rule::{Rule, RulePart};
 use crate::claims::{Check, Deciding, Grade, Share};
 use crate::plan::Execution;
 use crate::reproduce::ReproduceError;

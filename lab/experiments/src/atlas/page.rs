@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::path::Path;
 use std::{fs, io};
 
-use super::{Charted, Dimension, Mapped, Range, Rule, decide, rule};
-use crate::claims::{Boxed, Claim, Deciding, Grade};
+use super::{Charted, Dimension, Mapped, Range, decide, rule};
+use crate::claims::{Boxed, Claim, Deciding, Grade, Rule};
 use crate::figure::{Axis, Chart, Mark, Point, Series, Style};
 use crate::output::write_file;
 use crate::report::ReportError;

@@ -1,43 +1,13 @@
 //! A rule of two parameters: a split of one axis, and on each side a split of another.
 
-use serde::{Deserialize, Serialize};
-
 use super::{Dimension, Place, Range, decide};
-use crate::claims::Grade;
+use crate::claims::{Grade, Rule, RulePart};
 
 /// The share of the variation at points held out from which a rule is worth a sentence.
 const WORTH: f64 = 0.1;
 
 /// The fewest points of a part.
 const FEWEST: usize = 2;
-
-/// Where a claim has a grade, by two parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Rule {
-    /// The grade: as that of [`Deciding`](crate::claims::Deciding).
-    pub grade: Grade,
-    /// The two axes.
-    pub axes: [String; 2],
-    /// The parts of the box: two to four.
-    pub parts: Vec<RulePart>,
-    /// The share of the variation of the grades (Gini) that the parts explain.
-    pub explains: f64,
-    /// The same at points that the rule was not made from, each left out once. It can be negative.
-    pub held_out: f64,
-    #[serde(skip)]
-    pub(super) numbers: [usize; 2],
-}
-
-/// A part of a box.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RulePart {
-    /// As `queue ≤ 22, path = same`.
-    pub place: String,
-    /// Points with the grade.
-    pub those: usize,
-    /// Points.
-    pub of: usize,
-}
 
 impl Rule {
     /// Returns true if the rule explains something of points that it was not made from.

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::Grade;
-use crate::atlas::Rule;
 
 /// An axis and the value that best separates the points that have a grade from the others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,6 +25,34 @@ pub struct Deciding {
     pub chance: f64,
     #[serde(skip)]
     pub(crate) number: usize,
+}
+
+/// Where a claim has a grade, by two parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rule {
+    /// The grade: as that of [`Deciding`].
+    pub grade: Grade,
+    /// The two axes.
+    pub axes: [String; 2],
+    /// The parts of the box: two to four.
+    pub parts: Vec<RulePart>,
+    /// The share of the variation of the grades (Gini) that the parts explain.
+    pub explains: f64,
+    /// The same at points that the rule was not made from, each left out once. It can be negative.
+    pub held_out: f64,
+    #[serde(skip)]
+    pub(crate) numbers: [usize; 2],
+}
+
+/// A part of a box.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RulePart {
+    /// As `queue ≤ 22, path = same`.
+    pub place: String,
+    /// Points with the grade.
+    pub those: usize,
+    /// Points.
+    pub of: usize,
 }
 
 /// A claim over its box, as `claims.json` has it.

@@ -283,8 +283,8 @@ pub(super) fn first_retransmission(results: &Results<'_>, wanted: &Wanted) -> Re
     first.map(|sent| sent.at.as_secs_f64()).ok_or_else(|| "nothing was retransmitted".to_owned())
 }
 
-/// Returns the time from the first retransmission of a lost packet to the last lost packet's first one (in the
-/// range). RFC 6675's rescue retransmission of a packet that arrived is none of them.
+/// Returns the time from the first retransmission of a lost packet to the last lost packet's first one (in
+/// the range). RFC 6675's rescue retransmission of a packet that arrived is none of them.
 pub(super) fn repair(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
     let (flow, range) = (Flow::of(results, wanted)?, wanted.range());
     let mut known = BTreeSet::new();

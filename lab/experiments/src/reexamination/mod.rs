@@ -8,8 +8,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use self::sources::{Judged, Sources};
-use crate::atlas::{Atlas, Charted, Rule, RulePart};
-use crate::claims::Grade;
+use crate::atlas::{Atlas, Charted};
+use crate::claims::{Grade, Rule, RulePart};
 use crate::experiments::EXPERIMENTS;
 use crate::figure::{Axis, Chart, Mark, Point, Series, Style};
 use crate::report::ReportError;
