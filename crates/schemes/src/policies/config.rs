@@ -39,7 +39,7 @@ pub struct PolicyConfig {
     /// anticipate: bytes per minute that may be sent on each idle path to measure it, IP packets and answers
     /// together; 0: never. One million, and at most one per cent of what the path was measured to carry.
     pub probe_budget: u64,
-    /// oracle: the true rate and round trip of certain paths; the first entry that matches a path counts.
+    /// oracle, clairvoyant: the true rate and round trip of certain paths; the first entry that matches a path counts.
     /// Empty.
     pub truths: Vec<Truth>,
 }
@@ -110,6 +110,11 @@ impl PolicyConfig {
     pub(super) fn wbest_for(&self, path: &PathView) -> WBestConfig {
         let matching = |rule: &&ProbeRule| rule.address == path.local || rule.address == path.remote;
         self.probe_rules.iter().find(matching).map_or(self.wbest, |rule| rule.wbest)
+    }
+
+    /// Returns the truth about `path`, if one was given.
+    pub(super) fn truth(&self, path: &PathView) -> Option<&Truth> {
+        self.truths.iter().find(|truth| truth.address == path.local || truth.address == path.remote)
     }
 
     /// Returns the start state of `path` with `cwnd` bytes and the threshold of these options.

@@ -2,6 +2,7 @@
 
 mod adaptive;
 mod anticipate;
+mod clairvoyant;
 mod config;
 mod conservative;
 mod inherit;
@@ -15,6 +16,7 @@ pub(crate) mod testing;
 
 pub use adaptive::Adaptive;
 pub use anticipate::Anticipate;
+pub use clairvoyant::Clairvoyant;
 pub use config::{PolicyConfig, ProbeRule, SwitchSsthresh, Truth};
 pub use conservative::Conservative;
 pub use inherit::Inherit;
@@ -40,6 +42,7 @@ const POLICIES: &[PolicyInfo] = &[
     PolicyInfo { name: Anticipate::NAME, summary: "measures every path, moves to a better one and starts at its measured rate", options: &[], make: |c| Box::new(Anticipate::new(c)) },
     PolicyInfo { name: QosMeasurement::NAME, summary: "the window follows the radio link the peer reports (Afif et al.)", options: &[], make: |c| Box::new(QosMeasurement::new(c)) },
     PolicyInfo { name: Oracle::NAME, summary: "the window that is truly free, as told: a yardstick, not a protocol", options: &[], make: |c| Box::new(Oracle::new(c)) },
+    PolicyInfo { name: Clairvoyant::NAME, summary: "the rate that is truly free, as told, a yardstick, with controller held", options: &[], make: |c| Box::new(Clairvoyant::new(c)) },
 ];
 
 /// Returns all policies, in a fixed order, the default first.

@@ -21,8 +21,7 @@ impl StartRule for OracleStart {
     const NAME: &'static str = "oracle";
 
     fn start(config: &PolicyConfig, _old: &PathView, new: &PathView) -> Option<StartState> {
-        let known = |truth: &&super::Truth| truth.address == new.local || truth.address == new.remote;
-        match config.truths.iter().find(known) {
+        match config.truth(new) {
             Some(truth) => {
                 let cwnd = truth.available.bytes_in(truth.rtt).max(new.pmdcs);
                 Some(StartState { cwnd, ssthresh: Some(cwnd), pacing_rate: None })

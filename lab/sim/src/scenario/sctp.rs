@@ -6,11 +6,11 @@ use msctp_proto::{
     AuthPolicy, Config, LossRecovery, Moves, PathUse, Pmtu, Protection, Reconfiguration, RetransmissionPath,
     SpuriousTimeouts, schedulers,
 };
-use msctp_schemes::catalogue::controllers;
 
 use super::document::Section;
 use super::error::Problem;
 use super::{Schemes, keys, options, policy};
+use crate::held::controllers_with_held;
 
 /// A named set of SCTP options.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,7 +109,7 @@ pub(super) fn read(table: &DeTable<'_>, name: String, schemes: &Schemes) -> Resu
     if let Some(least) = section.span("silence")? {
         config.failover.silence = Some(least);
     }
-    config.controller = options::controller(&section, controllers().iter(), profile.controller, schemes)?;
+    config.controller = options::controller(&section, controllers_with_held(), profile.controller, schemes)?;
     names(&section, &mut config)?;
     if let Some(window) = policy::initial_window(&section, "initial_window")? {
         config.initial_window = window;

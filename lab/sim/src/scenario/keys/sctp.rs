@@ -1,13 +1,14 @@
 //! Keys of `[sctp.NAME]` and its tables, by the core's own names.
 
 use msctp_proto::schedulers;
-use msctp_schemes::catalogue::{classifiers, controllers};
+use msctp_schemes::catalogue::classifiers;
 use msctp_schemes::policies::policies;
 
 use super::{I64, Kind, Table, U16, U32, key, may, need};
+use crate::held::controllers_with_held;
 
 pub(super) fn controller_names() -> Vec<&'static str> {
-    controllers().iter().map(|entry| entry.name).collect()
+    controllers_with_held().map(|entry| entry.name).collect()
 }
 
 pub(super) fn classifier_names() -> Vec<&'static str> {
@@ -339,7 +340,13 @@ pub(in crate::scenario) const POLICY: Table = Table {
             "300000",
             "anticipate: bytes that may measure each idle path; 0: none.",
         ),
-        may("truth", Kind::Tables(&TRUTH), "none", "[]", "oracle: the true rate and round trip of paths."),
+        may(
+            "truth",
+            Kind::Tables(&TRUTH),
+            "none",
+            "[]",
+            "oracle, clairvoyant: the true rate and round trip of paths.",
+        ),
     ],
 };
 
