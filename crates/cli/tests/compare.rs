@@ -28,7 +28,8 @@ fn every_policy_meets_every_handover_and_the_oracle_has_no_regret() {
     // On an idle link the window that the oracle receives cannot be beaten by starting with one packet.
     assert!(of("conservative")[0]["regret"]["mean"].as_f64().unwrap() > 0.01);
 
-    // docs/moving.md: the default has 0.95 of the optimum wherever a clairvoyant sender has it, but for one cell.
+    // docs/moving.md: the default has 0.95 of the optimum wherever a clairvoyant sender has it, except in
+    // one cell.
     for (mobile, clairvoyant) in of("mobile").into_iter().zip(of("clairvoyant")) {
         let used = |cell: &Value| cell["used"]["mean"].as_f64().unwrap();
         assert_eq!(mobile["handover"], clairvoyant["handover"]);
