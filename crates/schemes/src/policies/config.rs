@@ -39,8 +39,8 @@ pub struct PolicyConfig {
     /// anticipate: bytes per minute that may be sent on each idle path to measure it, IP packets and answers
     /// together; 0: never. One million, and at most one per cent of what the path was measured to carry.
     pub probe_budget: u64,
-    /// oracle, clairvoyant: the true rate and round trip of certain paths; the first entry that matches a path
-    /// counts. Empty.
+    /// oracle, clairvoyant: the true rate and round trip of certain paths. The first entry that matches a
+    /// path counts. Empty.
     pub truths: Vec<Truth>,
 }
 
