@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn noise_is_fitted_but_does_not_predict() {
         // Marks without a pattern: a bit of the point's number, scrambled.
-        let (axes, at) = places(40, |of| ((of[0] * 7919.0 + of[1] * 104_729.0) as u64 / 3) % 2 == 0);
+        let (axes, at) = places(40, |of| ((of[0] * 7919.0 + of[1] * 104_729.0) as u64 / 3).is_multiple_of(2));
         let rule = rule(&axes, &at).unwrap();
         assert!(rule.explains > 0.1, "{rule:?}");
         assert!(!rule.predicts(), "{rule:?}");
