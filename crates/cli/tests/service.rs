@@ -355,6 +355,34 @@ fn systemd_takes_the_units() {
 }
 
 #[test]
+fn the_container_recipe_copies_what_is_there_and_runs_a_command_that_exists() {
+    let text = fs::read_to_string(packaging().join("Containerfile")).unwrap();
+    let root = packaging().join("..");
+    let copies = text.lines().filter_map(|line| line.strip_prefix("COPY "));
+    let mut copied = Vec::new();
+    for line in copies.filter(|line| !line.starts_with("--from=")) {
+        let mut sources: Vec<&str> = line.split(' ').collect();
+        sources.pop();
+        assert!(!sources.is_empty() && sources.iter().all(|path| root.join(path).exists()), "COPY {line}");
+        copied.extend(sources.into_iter().map(str::to_owned));
+    }
+    // The workspace's members, without which cargo does not read its manifest.
+    for needed in ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "crates", "lab"] {
+        assert!(copied.iter().any(|path| path == needed), "{needed} is not copied");
+    }
+    let toolchain = fs::read_to_string(root.join("rust-toolchain.toml")).unwrap();
+    let image = text.split_once("docker.io/library/rust:").unwrap().1.split_once('-').unwrap().0;
+    assert!(toolchain.contains(&format!("\"{image}\"")), "the image has Rust {image}: {toolchain}");
+    let command = text.lines().find_map(|line| line.strip_prefix("CMD ")).unwrap();
+    let words: Vec<String> = serde_json::from_str(command).unwrap();
+    let help = String::from_utf8(run(&[&words[0], "--help"]).stdout).unwrap();
+    assert!(
+        words.iter().filter(|word| word.starts_with("--")).all(|word| help.contains(word.as_str())),
+        "{command}"
+    );
+}
+
+#[test]
 fn the_examples_of_the_packages_are_taken() {
     let folder = folder("service-examples");
     let examples = packaging().join("examples");
