@@ -211,9 +211,9 @@ pub mod congestion {
     pub use msctp_congestion::classifier::{Cause, ClassifierFactory, Evidence, LossClassifier};
     pub use msctp_congestion::estimator::{BandwidthEstimator, Estimate};
     pub use msctp_congestion::{
-        Ack, BbrConfig, Controller, ControllerConfig, ControllerFactory, CubicConfig, DelayBoundConfig,
-        DeliverySample, Factory, InitialWindow, IpVersion, Loss, LossKind, LostPacket, Make, Measured,
-        RenoConfig, Rfc9260Config, RoundTrips, StartState, Window,
+        Ack, BbrConfig, Controller, ControllerConfig, ControllerFactory, CoupledPaths, CubicConfig,
+        DelayBoundConfig, DeliverySample, Factory, InitialWindow, IpVersion, LiaConfig, Loss, LossKind,
+        LostPacket, Make, Measured, RenoConfig, Rfc9260Config, RoundTrips, StartState, Window,
     };
 }
 

@@ -14,6 +14,7 @@ const ALONE: &[(&str, &str)] = &[
     ("msctp_congestion::BbrConfig", "options of a controller, for `Config::controller`"),
     ("msctp_congestion::CubicConfig", "the same"),
     ("msctp_congestion::DelayBoundConfig", "the same"),
+    ("msctp_congestion::LiaConfig", "the same"),
     ("msctp_congestion::RenoConfig", "the same"),
     ("msctp_congestion::Rfc9260Config", "the same"),
     ("msctp_congestion::Make", "makes a controller from these options"),
