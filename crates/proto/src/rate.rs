@@ -1,6 +1,7 @@
 //! [`RateLimit`]: limits the replies without an association per second.
 
 use core::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use msctp_units::{Span, Time};
 
@@ -10,10 +11,13 @@ use crate::addr::peer_of;
 const GROUPS: usize = 64;
 
 /// A token bucket of one second's replies, and one of half of that for each group of sources. An attacker
-/// with one address, or one IPv6 prefix of 64 bits, can use up only half. Each bucket is stored as the time
-/// at which it is full again.
+/// with one address, or one IPv6 prefix of 64 bits, can use up only half. Clones share the buckets.
+#[derive(Clone, Debug)]
+pub(super) struct RateLimit(Arc<Mutex<Buckets>>);
+
+/// Each bucket is stored as the time at which it is full again.
 #[derive(Debug)]
-pub(super) struct RateLimit {
+struct Buckets {
     full_at: Time,
     each: Span,
     groups: Box<[Time; GROUPS]>,
@@ -27,17 +31,23 @@ impl RateLimit {
     pub(super) fn new(per_second: u32, hash_key: [u8; 32]) -> Self {
         let each = Span::from_nanos(1_000_000_000 / u64::from(per_second.max(1)));
         let word = |at: usize| hash_key[at..at + 8].iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
-        Self {
+        Self(Arc::new(Mutex::new(Buckets {
             full_at: Time::ZERO,
             each,
             groups: Box::new([Time::ZERO; GROUPS]),
             each_of_group: (each * 2).min(Span::from_secs(1)),
             key: (word(0), word(8) | 1),
-        }
+        })))
     }
 
     /// Counts one reply to this source; returns false if that is too many.
-    pub(super) fn take(&mut self, now: Time, source: IpAddr) -> bool {
+    pub(super) fn take(&self, now: Time, source: IpAddr) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take(now, source)
+    }
+}
+
+impl Buckets {
+    fn take(&mut self, now: Time, source: IpAddr) -> bool {
         let group = self.group(source);
         let full_at = self.full_at.max(now) + self.each;
         let group_full_at = self.groups[group].max(now) + self.each_of_group;
@@ -69,30 +79,30 @@ mod tests {
 
     #[test]
     fn the_limit_holds_for_every_second() {
-        let mut limit = RateLimit::new(100, [7; 32]);
-        let count = |limit: &mut RateLimit, from: u64, to: u64| {
+        let limit = RateLimit::new(100, [7; 32]);
+        let count = |from: u64, to: u64| {
             let allowed = |ms: &u64| limit.take(Time::ZERO + Span::from_millis(*ms), source(*ms as u32));
             (from..to).filter(allowed).count()
         };
         let start = Time::ZERO;
         assert_eq!((0..1000).filter(|n| limit.take(start, source(*n))).count(), 100, "at once");
-        assert_eq!(count(&mut limit, 0, 1000), 99);
-        assert_eq!(count(&mut limit, 1000, 3000), 200);
-        let mut one = RateLimit::new(0, [7; 32]);
+        assert_eq!(count(0, 1000), 99);
+        assert_eq!(count(1000, 3000), 200);
+        let one = RateLimit::new(0, [7; 32]);
         assert!(one.take(start, source(1)) && !one.take(start, source(1)));
     }
 
     #[test]
     fn one_source_gets_at_most_half_of_the_limit() {
-        let mut limit = RateLimit::new(100, [7; 32]);
-        let taken =
-            |limit: &mut RateLimit, source| (0..1000).filter(|_| limit.take(Time::ZERO, source)).count();
-        assert_eq!(taken(&mut limit, source(1)), 50);
+        let limit = RateLimit::new(100, [7; 32]);
+        let group = |source| limit.0.lock().unwrap().group(source);
+        let taken = |source| (0..1000).filter(|_| limit.clone().take(Time::ZERO, source)).count();
+        assert_eq!(taken(source(1)), 50);
         let prefix = |n: u16| IpAddr::from([0x2001, 0xdb8, 0, 7, 0, 0, 0, n]);
-        let other = (2..).map(source).find(|other| limit.group(*other) != limit.group(source(1)));
-        assert_eq!(taken(&mut limit, other.unwrap()), 50);
-        assert_eq!(limit.group(prefix(1)), limit.group(prefix(2)), "of one host");
-        let groups: std::collections::BTreeSet<usize> = (0..1000).map(|n| limit.group(source(n))).collect();
+        let other = (2..).map(source).find(|other| group(*other) != group(source(1)));
+        assert_eq!(taken(other.unwrap()), 50);
+        assert_eq!(group(prefix(1)), group(prefix(2)), "of one host");
+        let groups: std::collections::BTreeSet<usize> = (0..1000).map(|n| group(source(n))).collect();
         assert!(groups.len() > GROUPS / 2, "{} groups", groups.len());
     }
 }

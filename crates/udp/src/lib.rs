@@ -11,8 +11,14 @@
 //! One socket for all addresses with packet info would set the address as well. But one blocked interface
 //! would block the others, and packets to an address that the host lost would still arrive. A server is not
 //! bound to interfaces: its packets may arrive through an interface that does not have its address.
+//!
+//! # Several sockets of one address
+//!
+//! [`Socket::bind_group`] binds sockets that share an address and port, so that several threads receive. A
+//! [`Dispatch`] gives each datagram one of them.
 
 mod change;
+mod dispatch;
 mod refusals;
 mod socket;
 
@@ -25,6 +31,7 @@ mod watch;
 mod watch;
 
 pub use change::{Change, LocalAddress};
+pub use dispatch::Dispatch;
 pub use quinn_udp::EcnCodepoint;
 pub use refusals::PortUnreachable;
 pub use socket::{Batch, Datagram, Fragment, Outgoing, Sent, Socket, SocketError, SocketOptions, UDP_HEADER};

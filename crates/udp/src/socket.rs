@@ -11,6 +11,7 @@ use socket2::{Domain, Protocol, Type};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
+use crate::dispatch::Dispatch;
 use crate::refusals::{self, PortUnreachable};
 
 /// Bytes of a UDP header: encapsulation subtracts them from a path's MTU (RFC 6951 §5.6).
@@ -21,7 +22,7 @@ const BUFFER: usize = 1 << 16;
 /// Receive buffers filled by one system call.
 const BUFFERS: usize = 8;
 /// Whether the call fills a buffer for each waiting packet (recvmmsg), so that an unfilled one means that
-/// none is left. RealStackRun it may fill one.
+/// none is left. Elsewhere it may fill one.
 const FILLS_ALL: bool = cfg!(target_os = "linux");
 /// Bytes that one call may pass to segmentation offload: the most that an IPv4 packet with its headers holds.
 const MAX_OFFLOAD: usize = 65_535 - 20 - UDP_HEADER as usize;
@@ -29,7 +30,7 @@ const MAX_OFFLOAD: usize = 65_535 - 20 - UDP_HEADER as usize;
 /// Options of a [`Socket`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SocketOptions {
-    /// The only interface to use; `None`: the routing table decides. Linux only. RealStackRun, and where the
+    /// The only interface to use; `None`: the routing table decides. Linux only. Elsewhere, and where the
     /// kernel does not permit it, the address alone decides.
     pub device: Option<String>,
     /// Bytes of kernel buffer to request in each direction, 4 MiB; the kernel grants what its limits allow.
@@ -135,19 +136,85 @@ impl Socket {
         if address.ip().is_unspecified() {
             return Err(SocketError::Unspecified(address));
         }
-        Self::open(address, options).map_err(|source| SocketError::Io { address, source })
+        let socket =
+            Self::open(address, options, false).and_then(|socket| Self::of(socket, address, options));
+        socket.map_err(|source| SocketError::Io { address, source })
     }
 
-    fn open(address: SocketAddr, options: &SocketOptions) -> io::Result<Self> {
+    /// Binds as many sockets to one address as `dispatch` has, and has the kernel dispatch to them (Linux). A
+    /// datagram may arrive at another socket nevertheless: the kernel may not support the program, and it
+    /// assigns datagrams that it coalesced by the first of them.
+    ///
+    /// Fails if another program has the port. Afterwards, sockets of the same user can join the group if they
+    /// set `SO_REUSEPORT`, and take datagrams from it.
+    ///
+    /// # Errors
+    ///
+    /// As [`bind`](Self::bind). With several sockets also: the options name a device, or the system is not
+    /// Linux.
+    pub fn bind_group(
+        address: SocketAddr,
+        options: &SocketOptions,
+        dispatch: &Dispatch,
+    ) -> Result<Vec<Self>, SocketError> {
+        if dispatch.sockets() == 1 {
+            return Ok(vec![Self::bind(address, options)?]);
+        }
+        if address.ip().is_unspecified() {
+            return Err(SocketError::Unspecified(address));
+        }
+        Self::open_group(address, options, dispatch).map_err(|source| SocketError::Io { address, source })
+    }
+
+    #[cfg(target_os = "linux")]
+    fn open_group(
+        address: SocketAddr,
+        options: &SocketOptions,
+        dispatch: &Dispatch,
+    ) -> io::Result<Vec<Self>> {
+        if options.device.is_some() {
+            let why = "sockets that share an address cannot be bound to an interface";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        // Bound without SO_REUSEPORT: fails if any socket has the port, even one that would share it.
+        let first = Self::open(address, options, false)?;
+        first.set_reuse_port(true)?;
+        let local = first.local_addr()?.as_socket().unwrap_or(address);
+        let mut sockets = vec![first];
+        for _ in 1..dispatch.sockets() {
+            sockets.push(Self::open(local, options, true)?);
+        }
+        // Without the program the kernel dispatches by a hash of its own.
+        let _ = dispatch.attach(&sockets[0]);
+        sockets.into_iter().map(|socket| Self::of(socket, local, options)).collect()
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn open_group(_: SocketAddr, _: &SocketOptions, _: &Dispatch) -> io::Result<Vec<Self>> {
+        let why = "sockets share an address on Linux only: want one";
+        Err(io::Error::new(io::ErrorKind::Unsupported, why))
+    }
+
+    /// Binds a socket. `shared`: sockets of this user that have `SO_REUSEPORT` may have the same address.
+    fn open(address: SocketAddr, options: &SocketOptions, shared: bool) -> io::Result<socket2::Socket> {
         let socket = socket2::Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
         if address.is_ipv6() {
             socket.set_only_v6(true)?;
         }
+        #[cfg(target_os = "linux")]
+        socket.set_reuse_port(shared)?;
+        #[cfg(not(target_os = "linux"))]
+        debug_assert!(!shared, "a group has one socket");
         socket.bind(&address.into())?;
-        let device = options.device.clone().filter(|name| bind_device(&socket, name));
         // A smaller buffer than requested is no error: the association's window then decides.
         let _ = socket.set_recv_buffer_size(options.buffer);
         let _ = socket.set_send_buffer_size(options.buffer);
+        Ok(socket)
+    }
+
+    /// Configures a bound socket and registers it with the runtime.
+    fn of(socket: socket2::Socket, address: SocketAddr, options: &SocketOptions) -> io::Result<Self> {
+        let device = options.device.clone().filter(|name| bind_device(&socket, name));
         // Without it a set-up without a listener ends by timeout, as it does where ICMP is filtered.
         let _ = refusals::enable(&socket, address.is_ipv6());
         socket.set_nonblocking(true)?;
@@ -534,6 +601,67 @@ mod tests {
             );
             assert_eq!(wrong("192.0.2.77:0"), "cannot use 192.0.2.77:0: this host has no such address");
             assert_eq!(wrong("0.0.0.0:0"), "0.0.0.0:0: want one address of this host, not all of them");
+        });
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_kernel_dispatches_to_the_socket_that_the_function_names() {
+        run(async {
+            for (address, sockets) in [("127.0.0.3:0", 2), ("127.0.0.3:0", 3), ("[::1]:0", 8)] {
+                let dispatch = Dispatch::new(sockets, 0x9e37_79b9);
+                let address = address.parse().unwrap();
+                let group = Socket::bind_group(address, &SocketOptions::default(), &dispatch).unwrap();
+                assert_eq!(group.len(), sockets.into());
+                assert!(group.iter().all(|socket| socket.local() == group[0].local()));
+                let (sender, mut batch) =
+                    (bound(if address.is_ipv4() { "127.0.0.2:0" } else { "[::1]:0" }), Batch::default());
+                let mut used = vec![0; group.len()];
+                for n in 0_u32..200 {
+                    let bytes = n.wrapping_mul(2_654_435_761).to_be_bytes();
+                    let packet = Outgoing {
+                        to: group[0].local(),
+                        bytes: &bytes[..if n == 0 { 3 } else { 4 }],
+                        segment_size: None,
+                        ecn: None,
+                        fragment: Fragment::Here,
+                    };
+                    assert_eq!(sender.send(&packet).unwrap().bytes, packet.bytes.len());
+                    let index = dispatch.index_of(packet.bytes);
+                    let got =
+                        tokio::time::timeout(Duration::from_secs(2), receive(&group[index], &mut batch));
+                    let got = got.await.unwrap_or_else(|_| panic!("{packet:?} is not at socket {index}"));
+                    assert_eq!(got[0].2, packet.bytes);
+                    used[index] += 1;
+                }
+                assert!(used.iter().all(|count| *count > 0), "{used:?}");
+            }
+        });
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_group_takes_no_port_from_another_program() {
+        run(async {
+            let dispatch = Dispatch::new(2, 0);
+            let group = |address| {
+                Socket::bind_group(address, &SocketOptions::default(), &dispatch).map(|group| group.len())
+            };
+            let taken = bound("127.0.0.1:0");
+            assert!(group(taken.local()).unwrap_err().to_string().contains("the port is in use"));
+            // One that would share its port, as a second instance of this program.
+            let shared =
+                Socket::bind_group("127.0.0.1:0".parse().unwrap(), &SocketOptions::default(), &dispatch);
+            let shared = shared.unwrap();
+            let address = shared[0].local();
+            assert!(group(address).unwrap_err().to_string().contains("the port is in use"));
+            let error = Socket::bind(address, &SocketOptions::default()).unwrap_err().to_string();
+            assert!(error.contains("the port is in use"), "{error}");
+            drop(shared);
+            assert_eq!(group(address).unwrap(), 2, "free again");
+            let device = SocketOptions { device: Some("lo".to_owned()), ..SocketOptions::default() };
+            let error = Socket::bind_group(address, &device, &dispatch).unwrap_err().to_string();
+            assert!(error.contains("cannot be bound to an interface"), "{error}");
         });
     }
 }

@@ -289,6 +289,11 @@ impl CookieJar {
         }
     }
 
+    /// Returns a jar with secrets of its own that counts its answers together with this one.
+    pub(crate) fn sharing_rate(&self, config: &EndpointConfig, seed: [u8; 32]) -> Self {
+        Self { setup_answers: self.setup_answers.clone(), ..Self::new(config, seed) }
+    }
+
     /// Returns whether the cookie has set up an association, or may have.
     pub(crate) fn is_used(&self, cookie: &Cookie) -> bool {
         self.used.has(cookie)
@@ -308,7 +313,7 @@ impl CookieJar {
 
     /// Counts one answer to an INIT or stale cookie from `source`; false when
     /// `EndpointConfig::max_replies_per_second` is reached.
-    pub(crate) fn may_answer_setup(&mut self, now: Time, source: IpAddr) -> bool {
+    pub(crate) fn may_answer_setup(&self, now: Time, source: IpAddr) -> bool {
         self.setup_answers.take(now, source)
     }
 

@@ -2,11 +2,13 @@
 
 use core::net::{IpAddr, Ipv4Addr};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::limits::Limits;
 use super::tags::{Slot, TagTable, Tagged};
-use crate::addr::peer_of;
 
 /// The keys of one association.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,9 +39,8 @@ pub(super) struct Demux {
     by_v6: BTreeMap<(u128, u32), Slot>,
     /// Associations by addresses of the peer that were never confirmed.
     listed: BTreeMap<(IpAddr, u32), Slot>,
-    /// Associations that each peer set up, wherever they are now. Otherwise an attacker with two addresses
-    /// could begin at one, move to the other (RFC 5061), and begin again.
-    begun: BTreeMap<IpAddr, usize>,
+    /// Counts the confirmed addresses.
+    limits: Arc<Limits>,
 }
 
 /// Combines the local port and the peer's port into one key.
@@ -52,6 +53,10 @@ fn v4_key(ports: u32, address: Ipv4Addr) -> u64 {
 }
 
 impl Demux {
+    pub(super) fn new(limits: Arc<Limits>) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
     /// Finds an association by our verification tag and the ports.
     #[inline]
     pub(super) fn by_tag(&self, tag: u32, local_port: u16, peer_port: u16) -> Option<Slot> {
@@ -77,25 +82,6 @@ impl Demux {
         self.listed.get(&(peer, ports_of(local_port, peer_port))).copied()
     }
 
-    /// Returns whether the peer at this address has at least `most` associations, on any ports: those that it
-    /// set up and those that confirmed it.
-    pub(super) fn has_so_many(&self, peer: IpAddr, most: usize) -> bool {
-        if self.begun.get(&peer_of(peer)).is_some_and(|count| *count >= most) {
-            return true;
-        }
-        let last = most.saturating_sub(1);
-        match peer {
-            IpAddr::V4(peer) => {
-                self.by_v4.range(v4_key(0, peer)..=v4_key(u32::MAX, peer)).nth(last).is_some()
-            }
-            IpAddr::V6(peer) => {
-                let prefix = peer.to_bits() & !u128::from(u64::MAX);
-                let all = (prefix, 0)..=(prefix | u128::from(u64::MAX), u32::MAX);
-                self.by_v6.range(all).nth(last).is_some()
-            }
-        }
-    }
-
     /// Returns whether an association uses this tag.
     pub(super) fn has_tag(&self, tag: u32) -> bool {
         self.by_tag.get(tag).is_some()
@@ -105,16 +91,19 @@ impl Demux {
     pub(super) fn insert(&mut self, slot: Slot, keys: &Keys) {
         let tagged = Tagged { slot, local_port: keys.local_port, peer_port: keys.peer_port };
         self.by_tag.insert(keys.local_tag, tagged);
-        if let Some(begun) = keys.begun {
-            *self.begun.entry(peer_of(begun)).or_default() += 1;
-        }
         let ports = ports_of(keys.local_port, keys.peer_port);
         for &(address, confirmed) in &keys.peer_addresses {
-            match address {
-                _ if !confirmed => self.listed.entry((address, ports)).or_insert(slot),
-                IpAddr::V4(peer) => self.by_v4.entry(v4_key(ports, peer)).or_insert(slot),
-                IpAddr::V6(peer) => self.by_v6.entry((peer.to_bits(), ports)).or_insert(slot),
+            let is_new = match address {
+                _ if !confirmed => {
+                    self.listed.entry((address, ports)).or_insert(slot);
+                    continue;
+                }
+                IpAddr::V4(peer) => insert_new(&mut self.by_v4, v4_key(ports, peer), slot),
+                IpAddr::V6(peer) => insert_new(&mut self.by_v6, (peer.to_bits(), ports), slot),
             };
+            if is_new {
+                self.limits.enter(address);
+            }
         }
     }
 
@@ -123,14 +112,6 @@ impl Demux {
         if self.by_tag.get(keys.local_tag).is_some_and(|found| found.slot == slot) {
             self.by_tag.remove(keys.local_tag);
         }
-        if let Some(begun) = keys.begun.map(peer_of)
-            && let Some(count) = self.begun.get_mut(&begun)
-        {
-            *count -= 1;
-            if *count == 0 {
-                self.begun.remove(&begun);
-            }
-        }
         let ports = ports_of(keys.local_port, keys.peer_port);
         for &(address, confirmed) in &keys.peer_addresses {
             let find = if confirmed { Self::by_address } else { Self::by_listed };
@@ -138,11 +119,26 @@ impl Demux {
                 continue;
             }
             match address {
-                _ if !confirmed => self.listed.remove(&(address, ports)),
+                _ if !confirmed => {
+                    self.listed.remove(&(address, ports));
+                    continue;
+                }
                 IpAddr::V4(peer) => self.by_v4.remove(&v4_key(ports, peer)),
                 IpAddr::V6(peer) => self.by_v6.remove(&(peer.to_bits(), ports)),
             };
+            self.limits.leave(address);
         }
+    }
+}
+
+/// Inserts an entry unless there is one. Returns whether there was none.
+fn insert_new<K: Ord>(map: &mut BTreeMap<K, Slot>, key: K, slot: Slot) -> bool {
+    match map.entry(key) {
+        Entry::Vacant(entry) => {
+            entry.insert(slot);
+            true
+        }
+        Entry::Occupied(_) => false,
     }
 }
 
@@ -198,23 +194,25 @@ mod tests {
     }
 
     #[test]
-    fn associations_of_one_peer_are_counted_by_address_and_prefix() {
-        let mut demux = Demux::default();
-        let (near, far) = (["2001:db8::1", "2001:db8::2", "2001:db8::ffff:0:0:1"], "2001:db8:0:1::1");
-        for (slot, address) in near.into_iter().chain([far, "10.0.0.1", "10.0.0.2"]).enumerate() {
-            demux.insert(slot as Slot, &keys(7 + slot as u32, &[address]));
+    fn each_confirmed_address_counts_once_until_its_owner_is_removed() {
+        let limits = Arc::new(Limits::default());
+        let mut demux = Demux::new(Arc::clone(&limits));
+        let (first, second) = (keys(7, &["10.0.0.1"]), keys(8, &["10.0.0.1"]));
+        let other = Keys { peer_port: 3, ..keys(9, &["10.0.0.1"]) };
+        let count = || {
+            let peer = "10.0.0.1".parse().unwrap();
+            let full = (0..).find(|most| limits.begin(peer, *most)).unwrap();
+            limits.end(peer);
+            full - 1
+        };
+        for (slot, keys) in [&first, &second, &other].into_iter().enumerate() {
+            demux.insert(slot as Slot, keys);
         }
-        for (slot, port) in (10..14).enumerate() {
-            demux.insert(
-                10 + slot as Slot,
-                &Keys { peer_port: port, ..keys(70 + slot as u32, &["10.0.0.1"]) },
-            );
-        }
-        for (address, count) in [(near[0], 3), (far, 1), ("10.0.0.1", 5), ("10.0.0.2", 1), ("10.0.0.3", 0)] {
-            let address = address.parse().unwrap();
-            assert!(count == 0 || demux.has_so_many(address, count), "{address}");
-            assert!(!demux.has_so_many(address, count + 1), "{address}");
-        }
+        assert_eq!(count(), 2, "the second has the ports of the first");
+        demux.remove(1, &second);
+        assert_eq!(count(), 2);
+        demux.remove(0, &first);
+        assert_eq!(count(), 1);
     }
 
     #[test]

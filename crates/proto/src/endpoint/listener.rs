@@ -178,21 +178,34 @@ impl Endpoint {
         }
         // The association that it set up is over: this is a replay, or the peer missed the end.
         let used = self.jar.is_used(&cookie);
-        if used
-            || self.count >= self.config.max_associations
-            || self.demux.has_so_many(cookie.at.remote, self.config.max_associations_per_peer)
-            || self.demux.has_tag(cookie.tags.local_tag)
-        {
+        if used || self.demux.has_tag(cookie.tags.local_tag) || !self.reserve(cookie.at.remote) {
             let causes = [Cause::OutOfResource];
             let causes = if used { Causes::EMPTY } else { Causes::from(&causes) };
             let abort = Abort { tag_reflected: false, causes };
             let auth = config.map(|config| authentication(&config, &cookie));
             return self.reply_signed(now, at, ports, cookie.tags.peer_tag, &abort, auth);
         }
-        self.accept(now, at, packet, &cookie)
+        let outcome = self.accept(now, at, packet, &cookie);
+        if !matches!(outcome, DatagramOutcome::Accepted(_)) {
+            self.limits.end(cookie.at.remote);
+            self.limits.remove_association();
+        }
+        outcome
     }
 
-    /// Creates the association (step 5). The COOKIE ECHO is then a duplicate for it: it sends the COOKIE ACK
+    /// Counts another association that this peer sets up; returns false if that is too many.
+    fn reserve(&self, peer: IpAddr) -> bool {
+        if !self.limits.begin(peer, self.config.max_associations_per_peer) {
+            return false;
+        }
+        let reserved = self.limits.add_association(self.config.max_associations);
+        if !reserved {
+            self.limits.end(peer);
+        }
+        reserved
+    }
+
+    /// Creates the association (step 5), which is counted already. The COOKIE ECHO is then a duplicate for it: it sends the COOKIE ACK
     /// and handles the chunks behind.
     fn accept(&mut self, now: Time, at: PathAddr, packet: &Packet<'_>, cookie: &Cookie) -> DatagramOutcome {
         let seed = self.seed();

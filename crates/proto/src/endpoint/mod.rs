@@ -2,6 +2,7 @@
 //! COOKIE ECHO. Does not touch the internals of an association.
 
 mod demux;
+mod limits;
 mod listener;
 mod out_of_the_blue;
 mod schedule;
@@ -18,11 +19,12 @@ use msctp_wire::{
 };
 
 use self::demux::{Demux, Keys};
+use self::limits::Limits;
 use self::listener::Listener;
 use self::schedule::Schedule;
 use crate::addr::{LocalAddrs, PathAddr, RemoteAddrs};
 use crate::association::{Association, check_addresses};
-use crate::auth::{Authentication, HmacAlgorithm};
+use crate::auth::Authentication;
 use crate::config::{Config, EndpointConfig};
 use crate::cookie::{Cookie, CookieJar};
 use crate::error::{ConfigError, check};
@@ -149,13 +151,11 @@ pub struct Endpoint {
     listeners: BTreeMap<u16, Listener>,
     /// The options validated last: most associations share those of the one before.
     checked: Option<Arc<Config>>,
-    /// The HMAC-ALGO list of the first options that use AUTH (RFC 4895 §6.1).
-    algorithms: Option<Vec<HmacAlgorithm>>,
     slots: Vec<Slot>,
     free: Vec<u32>,
     count: usize,
-    /// Bytes received that all associations hold.
-    memory: u64,
+    /// The counts of this endpoint and its shards.
+    limits: Arc<Limits>,
     demux: Demux,
     schedule: Schedule,
     /// The last refused set-up, until the caller takes it.
@@ -184,19 +184,41 @@ impl Endpoint {
         let mut rng = Rng::new(seed);
         // A separate seed: other random numbers do not depend on it.
         let hash_key = Rng::new(seed.map(|byte| byte ^ 0x5c)).next_seed();
-        Ok(Self {
-            jar: CookieJar::new(&config, rng.next_seed()),
-            reply_rate: RateLimit::new(config.max_replies_per_second, hash_key),
+        let jar = CookieJar::new(&config, rng.next_seed());
+        let reply_rate = RateLimit::new(config.max_replies_per_second, hash_key);
+        Ok(Self::with(config, rng, jar, reply_rate, Arc::default()))
+    }
+
+    /// Creates an empty endpoint that shares this one's limits: `max_associations`,
+    /// `max_associations_per_peer`, `receive_memory`, `max_replies_per_second`, and the HMAC algorithms. The
+    /// two can run on different threads. Each has its own associations, listeners and cookies: give both the
+    /// packets of an association, and those of its set-up, to the same one.
+    #[must_use]
+    pub fn shard(&self, seed: [u8; 32]) -> Self {
+        let mut rng = Rng::new(seed);
+        let jar = self.jar.sharing_rate(&self.config, rng.next_seed());
+        Self::with(self.config.clone(), rng, jar, self.reply_rate.clone(), Arc::clone(&self.limits))
+    }
+
+    fn with(
+        config: EndpointConfig,
+        rng: Rng,
+        jar: CookieJar,
+        reply_rate: RateLimit,
+        limits: Arc<Limits>,
+    ) -> Self {
+        Self {
             config,
             rng,
+            jar,
+            reply_rate,
             listeners: BTreeMap::new(),
             checked: None,
-            algorithms: None,
             slots: Vec::new(),
             free: Vec::new(),
             count: 0,
-            memory: 0,
-            demux: Demux::default(),
+            demux: Demux::new(Arc::clone(&limits)),
+            limits,
             schedule: Schedule::default(),
             refused: None,
             dirty: VecDeque::new(),
@@ -204,7 +226,7 @@ impl Endpoint {
             traced: VecDeque::new(),
             replies: VecDeque::new(),
             spare: Vec::new(),
-        })
+        }
     }
 
     /// Accepts associations on this port from now on, with these addresses and options.
@@ -245,15 +267,29 @@ impl Endpoint {
         remote: RemoteAddrs,
     ) -> Result<Handle, ConfigError> {
         check(
-            self.count < self.config.max_associations,
+            self.limits.add_association(self.config.max_associations),
             "max_associations",
-            self.count,
+            self.limits.associations(),
             "fewer associations, or a higher limit",
         )?;
+        let begun = self.begin(now, config.into(), local, remote);
+        if begun.is_err() {
+            self.limits.remove_association();
+        }
+        begun
+    }
+
+    /// Begins an association that is counted already.
+    fn begin(
+        &mut self,
+        now: Time,
+        config: Arc<Config>,
+        local: LocalAddrs,
+        remote: RemoteAddrs,
+    ) -> Result<Handle, ConfigError> {
         if let Some(address) = self.associated(local.port, &remote) {
             check(false, "remote.addresses", address, "an address without an association at these ports")?;
         }
-        let config = config.into();
         if !self.checked.as_ref().is_some_and(|checked| Arc::ptr_eq(checked, &config)) {
             config.validate()?;
             self.keep_algorithms(&config)?;
@@ -269,12 +305,12 @@ impl Endpoint {
     }
 
     /// Keeps the HMAC algorithms of the first options with AUTH, and rejects others after that.
-    fn keep_algorithms(&mut self, config: &Config) -> Result<(), ConfigError> {
+    fn keep_algorithms(&self, config: &Config) -> Result<(), ConfigError> {
         if !config.auth.policy.speaks() {
             return Ok(());
         }
         let ours = &config.auth.algorithms;
-        let kept = self.algorithms.get_or_insert_with(|| ours.clone());
+        let kept = self.limits.algorithms(ours);
         //= https://www.rfc-editor.org/rfc/rfc4895#section-6.1
         //# An SCTP endpoint MUST NOT change the parameters listed in the HMAC-ALGO parameter during the
         //# lifetime of the endpoint.
@@ -302,7 +338,7 @@ impl Endpoint {
         self.rng.next_seed()
     }
 
-    /// Inserts an association. `begun`: the peer's address from which it set the association up.
+    /// Inserts an association that is counted already. `begun`: the peer's address from which it set the association up.
     fn insert(&mut self, association: Association, begun: Option<IpAddr>) -> Handle {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
@@ -349,7 +385,8 @@ impl Endpoint {
         Some(&mut entry.association)
     }
 
-    /// Returns the number of associations, including closed ones that are not drained.
+    /// Returns the number of associations, including closed ones that are not drained, without those of other
+    /// shards.
     pub fn len(&self) -> usize {
         self.count
     }
@@ -465,7 +502,10 @@ impl Endpoint {
     #[inline]
     fn memory_share(&self) -> u64 {
         let half = self.config.receive_memory / 2;
-        if self.memory <= half { u64::MAX } else { (half / self.count.max(1) as u64).max(LEAST_SHARE) }
+        if self.limits.memory() <= half {
+            return u64::MAX;
+        }
+        (half / self.limits.associations().max(1) as u64).max(LEAST_SHARE)
     }
 
     /// Updates the keys of an association whose addresses or tag changed.
@@ -482,6 +522,8 @@ impl Endpoint {
         if entry.association.state() != AssociationState::Closed {
             entry.keys = keys_of(&entry.association, begun);
             self.demux.insert(slot, &entry.keys);
+        } else if let Some(peer) = begun {
+            self.limits.end(peer);
         }
     }
 
@@ -544,7 +586,7 @@ impl Endpoint {
         entry.dirty = false;
         let Some(Entry { association, memory, .. }) = &mut entry.entry else { return };
         let before = core::mem::replace(memory, association.received_memory());
-        self.memory = self.memory - before + *memory;
+        self.limits.change_memory(before, *memory);
         self.schedule.set(slot, association.poll_timeout());
         if association.has_events() && !core::mem::replace(&mut entry.eventful, true) {
             self.eventful.push_back(slot);
@@ -574,7 +616,9 @@ impl Endpoint {
             !association.has_events() && !association.has_trace() && !association.readable()
         });
         if done {
-            self.memory -= entry.entry.take().map_or(0, |entry| entry.memory);
+            let memory = entry.entry.take().map_or(0, |entry| entry.memory);
+            self.limits.change_memory(memory, 0);
+            self.limits.remove_association();
             entry.generation = entry.generation.wrapping_add(1);
             self.schedule.set(slot, None);
             self.free.push(slot);
