@@ -428,7 +428,7 @@ impl Association {
     /// Returns the association's number, which no other of its endpoint has: as in its trace
     /// ([`TraceSink`](crate::TraceSink)).
     pub fn number(&self) -> u64 {
-        self.handle.number()
+        self.shared.place.number(self.handle)
     }
 
     /// Returns the peer's addresses with their UDP ports (RFC 6951 §5.1), the primary path's first; after the

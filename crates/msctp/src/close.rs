@@ -27,15 +27,15 @@ impl Endpoint {
     ///
     /// Some associations were lost or aborted instead; what was sent on them may not have been delivered.
     pub async fn close(&self) -> Result<(), CloseError> {
-        let before = {
-            let mut state = self.shared.lock();
+        let before = self.shards().each(|state| {
             let now = state.now();
             let before = state.cut_off;
             state.shut_down_all(now);
             before
-        };
+        });
         self.gone().await;
-        match self.shared.lock().cut_off - before {
+        let after = self.shards().each(|state| state.cut_off);
+        match after.iter().sum::<u64>() - before.iter().sum::<u64>() {
             0 => Ok(()),
             cut_off => Err(CloseError { cut_off }),
         }
@@ -48,23 +48,30 @@ impl Endpoint {
     /// For a program that must end at once. Each peer gets one packet; a peer whose packet is lost detects
     /// the end by its idle timeout ([`EndpointOptions::idle_timeout`](crate::EndpointOptions::idle_timeout)).
     pub async fn abort(&self, reason: impl Into<Bytes>) {
-        {
-            let mut state = self.shared.lock();
+        let reason = AbortReason(reason.into());
+        self.shards().each(|state| {
             let now = state.now();
-            state.abort_all(now, &AbortReason(reason.into()));
-        }
+            state.abort_all(now, &reason);
+        });
         self.gone().await;
     }
 
-    /// Waits for the end of the endpoint's task.
+    /// Waits for the end of the endpoint's tasks.
     async fn gone(&self) {
+        self.wait_for(|state| state.gone).await;
+    }
+
+    /// Waits until this is true of all shards at one time.
+    pub(crate) async fn wait_for(&self, is_true: impl Fn(&State) -> bool) {
         poll_fn(|cx| {
-            let mut state = self.shared.lock();
-            if state.gone {
-                return Poll::Ready(());
-            }
-            state.idlers.add(cx);
-            Poll::Pending
+            let done = self.shards().each(|state| {
+                let done = is_true(state);
+                if !done {
+                    state.idlers.add(cx);
+                }
+                done
+            });
+            if done.into_iter().all(|done| done) { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
     }

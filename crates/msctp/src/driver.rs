@@ -1,5 +1,5 @@
-//! [`Driver`]: the task of an endpoint. Receives, runs the core, sends, keeps the timer, follows the
-//! interfaces.
+//! [`Driver`]: the task of a shard of an endpoint. Receives, runs the core, sends, keeps the timer. That of
+//! the first shard also follows the interfaces.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
@@ -11,12 +11,15 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use msctp_proto::{AbortReason, DatagramOutcome, Handle, PathAddr, Transmit};
 use msctp_udp::{
-    Batch, Change, Datagram, EcnCodepoint, Fragment, InterfaceWatch, Outgoing, Socket, SocketOptions,
+    Batch, Change, Datagram, EcnCodepoint, Fragment, InterfaceWatch, Outgoing, PortUnreachable, Socket,
+    SocketOptions,
 };
 use msctp_units::{Ecn, Time};
 use tokio::time::Sleep;
 
+use crate::forward::Forwarded;
 use crate::mobile::{Follower, Step, begins_with_one_of};
+use crate::shards::Shards;
 use crate::state::{Shared, State};
 
 /// Rounds of receiving and sending before other tasks of the runtime get their turn.
@@ -30,6 +33,9 @@ const SMALL: usize = 1200;
 
 /// Upper Layer Abort Reason in the ABORTs of associations that outlive their runtime.
 const RUNTIME_ENDED: &[u8] = b"the program ended without a shutdown";
+
+/// Upper Layer Abort Reason in the ABORTs of a shard's associations if another shard fails.
+const SHARD_FAILED: &[u8] = b"the program failed";
 
 /// A socket and the packets queued for it.
 #[derive(Debug)]
@@ -74,19 +80,17 @@ struct Item {
 /// A packet that was longer than the interface allows: its association, its path, its length in bytes.
 type Refused = (Handle, PathAddr, usize);
 
-/// The task of an endpoint.
+/// The task of a shard.
 #[derive(Debug)]
 pub(crate) struct Driver {
     shared: Arc<Shared>,
+    shards: Arc<Shards>,
+    /// Received for other shards, by their index. Empty if there are none.
+    misplaced: Vec<Vec<Forwarded>>,
+    forwarded: VecDeque<Forwarded>,
     lines: BTreeMap<IpAddr, Line>,
     watch: Option<InterfaceWatch>,
-    /// Prefixes of interfaces whose changes are ignored.
-    except: Vec<String>,
-    /// The UDP port of sockets bound later (RFC 6951 §5.1: one for all).
-    udp_port: u16,
-    /// Unspecified addresses that the endpoint was bound to. Each stands for all of its family, later ones
-    /// included.
-    wildcards: Vec<SocketAddr>,
+    later: Later,
     batch: Batch,
     outbox: Outbox,
     timer: Pin<Box<Sleep>>,
@@ -95,25 +99,39 @@ pub(crate) struct Driver {
     report_flush: bool,
 }
 
+/// How to bind sockets later, when the host gets addresses.
+#[derive(Clone, Debug)]
+pub(crate) struct Later {
+    /// Prefixes of interfaces whose changes are ignored.
+    pub(crate) except: Vec<String>,
+    /// The UDP port of the sockets (RFC 6951 §5.1: one for all).
+    pub(crate) udp_port: u16,
+    /// Unspecified addresses that the endpoint was bound to. Each stands for all of its family, later ones
+    /// included.
+    pub(crate) wildcards: Vec<SocketAddr>,
+}
+
 impl Driver {
+    /// Creates the task of a shard. Only the first has a `watch`: it binds later sockets for all.
     pub(crate) fn new(
         shared: Arc<Shared>,
+        shards: Arc<Shards>,
         sockets: Vec<Socket>,
         watch: Option<InterfaceWatch>,
-        except: Vec<String>,
-        udp_port: u16,
-        wildcards: Vec<SocketAddr>,
+        later: Later,
     ) -> Self {
         let lines = sockets.into_iter().map(|socket| (socket.local().ip(), Line::new(socket))).collect();
         let now = tokio::time::Instant::now();
         let outbox = Outbox { offload: shared.lock().offload, ..Outbox::default() };
+        let others = if shared.place.of > 1 { shared.place.of } else { 0 };
         Self {
             shared,
+            shards,
+            misplaced: (0..others).map(|_| Vec::new()).collect(),
+            forwarded: VecDeque::new(),
             lines,
             watch,
-            except,
-            udp_port,
-            wildcards,
+            later,
             batch: Batch::default(),
             outbox,
             timer: Box::pin(tokio::time::sleep_until(now)),
@@ -134,7 +152,15 @@ impl Driver {
                     let mut state = self.shared.lock();
                     let now = state.now();
                     let mut before = None;
+                    let (dispatch, place) = (&self.shards.dispatch, self.shared.place);
                     for mut datagram in self.batch.datagrams() {
+                        if place.of > 1 {
+                            let index = dispatch.index_of(datagram.bytes);
+                            if index != usize::from(place.index) {
+                                self.misplaced[index].push(Forwarded::of(&datagram));
+                                continue;
+                            }
+                        }
                         take(&mut state, now, &mut datagram, &mut before, &mut self.outbox);
                     }
                 }
@@ -145,6 +171,44 @@ impl Driver {
             self.close(ip);
             any = true;
         }
+        self.forward();
+        any
+    }
+
+    /// Passes to the other shards what arrived here for them.
+    fn forward(&mut self) {
+        for (shard, entries) in self.shards.iter().zip(&mut self.misplaced) {
+            if !entries.is_empty() {
+                shard.forwarded.extend(entries.drain(..));
+            }
+        }
+    }
+
+    /// Handles what other shards received for this one. Returns whether there was anything.
+    fn receive_forwarded(&mut self, cx: &Context<'_>) -> bool {
+        if self.shared.place.of == 1 {
+            return false;
+        }
+        let mut entries = std::mem::take(&mut self.forwarded);
+        self.shared.forwarded.take(cx, &mut entries);
+        let any = !entries.is_empty();
+        let mut before = None;
+        for entry in entries.drain(..) {
+            match entry {
+                Forwarded::Datagram { local, remote, ecn, mut bytes } => {
+                    let mut state = self.shared.lock();
+                    let now = state.now();
+                    let mut datagram = Datagram { local, remote, ecn, bytes: &mut bytes };
+                    take(&mut state, now, &mut datagram, &mut before, &mut self.outbox);
+                }
+                Forwarded::Refused(message) => {
+                    refuse(&mut self.shared.lock(), &message);
+                }
+                Forwarded::Opened(socket) => self.open(*socket),
+                Forwarded::Closed(ip) => self.close(ip),
+            }
+        }
+        self.forwarded = entries;
         any
     }
 
@@ -177,7 +241,7 @@ impl Driver {
 
     fn change(&mut self, change: Change) {
         if let Change::Up(address) = &change
-            && begins_with_one_of(&address.interface, &self.except)
+            && begins_with_one_of(&address.interface, &self.later.except)
         {
             return;
         }
@@ -198,28 +262,42 @@ impl Driver {
     /// Updates the sockets of a wildcard for an endpoint whose associations do not move. Their paths stay;
     /// new associations have the new addresses.
     fn change_wildcards(&mut self, change: Change) {
-        let wildcard = |ip: &IpAddr| self.wildcards.iter().find(|any| any.is_ipv4() == ip.is_ipv4());
+        let wildcard = |ip: &IpAddr| self.later.wildcards.iter().find(|any| any.is_ipv4() == ip.is_ipv4());
         match change {
             Change::Up(address) if !address.link_local && !self.lines.contains_key(&address.ip) => {
-                let port =
-                    wildcard(&address.ip).map(|any| if any.port() == 0 { self.udp_port } else { any.port() });
-                let at = port.map(|port| SocketAddr::new(address.ip, port));
+                let Some(any) = wildcard(&address.ip) else { return };
+                let port = if any.port() == 0 { self.later.udp_port } else { any.port() };
+                let at = SocketAddr::new(address.ip, port);
                 // If another program has the port there, the address is not used.
-                let socket = at.and_then(|at| Socket::bind(at, &SocketOptions::default()).ok());
-                if let Some(socket) = socket {
-                    let mut state = self.shared.lock();
-                    state.locals.push(socket.local());
-                    state.listen_again();
-                    // The associations of an address that came back use it again.
-                    let now = state.now();
-                    state.notify_links(now, address.ip, true);
-                    drop(state);
-                    self.lines.insert(address.ip, Line::new(socket));
+                let group = Socket::bind_group(at, &SocketOptions::default(), &self.shards.dispatch);
+                let mut sockets = group.unwrap_or_default().into_iter();
+                if let Some(own) = sockets.next() {
+                    self.open(own);
+                }
+                for (shard, socket) in self.shards.others(self.shared.place).zip(sockets) {
+                    shard.forwarded.extend([Forwarded::Opened(Box::new(socket))]);
                 }
             }
-            Change::Gone(ip) if wildcard(&ip).is_some() => self.close(ip),
+            Change::Gone(ip) if wildcard(&ip).is_some() => {
+                self.close(ip);
+                for shard in self.shards.others(self.shared.place) {
+                    shard.forwarded.extend([Forwarded::Closed(ip)]);
+                }
+            }
             Change::Up(_) | Change::Down(_) | Change::Gone(_) => {}
         }
+    }
+
+    /// Uses another socket.
+    fn open(&mut self, socket: Socket) {
+        let local = socket.local();
+        self.lines.insert(local.ip(), Line::new(socket));
+        let mut state = self.shared.lock();
+        state.locals.push(local);
+        state.listen_again();
+        // The associations of an address that came back use it again.
+        let now = state.now();
+        state.notify_links(now, local.ip(), true);
     }
 
     fn take_steps(&mut self, steps: Vec<Step>) {
@@ -228,7 +306,9 @@ impl Driver {
                 Step::Use(address) => {
                     if !self.lines.contains_key(&address.ip) {
                         let device = Some(address.interface).filter(|_| !address.loopback);
-                        let Some(socket) = bind_anew(address.ip, self.udp_port, device) else { continue };
+                        let Some(socket) = bind_anew(address.ip, self.later.udp_port, device) else {
+                            continue;
+                        };
                         self.lines.insert(address.ip, Line::new(socket));
                         self.relist();
                     }
@@ -288,7 +368,7 @@ impl Driver {
             }
         }
         self.report_flush = state.wants_flush();
-        if state.endpoints == 0 && state.slots.is_empty() || state.closed && state.is_idle() {
+        if state.dropped && state.slots.is_empty() || state.closed && state.is_idle() {
             return None;
         }
         let follow = state.follow_at.first().map(|(due, _)| *due);
@@ -317,9 +397,18 @@ impl Driver {
     fn take_refused(&mut self) -> bool {
         let mut any = false;
         for message in self.lines.values().flat_map(|line| line.socket.take_refused()) {
-            let mut state = self.shared.lock();
-            let now = state.now();
-            any |= state.core.handle_port_unreachable(now, message.to.ip(), &message.quoted).is_some();
+            // A packet of ours: the ports are the other way round. The kernel gives the message to any socket.
+            let shard = match *message.quoted.as_slice() {
+                [a, b, c, d, ..] => {
+                    self.shards.of_ports(u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
+                }
+                _ => continue,
+            };
+            if shard.place == self.shared.place {
+                any |= refuse(&mut self.shared.lock(), &message);
+            } else {
+                shard.forwarded.extend([Forwarded::Refused(message)]);
+            }
         }
         any
     }
@@ -385,7 +474,7 @@ impl Future for Driver {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let driver = &mut *self;
         for _ in 0..ROUNDS {
-            let received = driver.receive(cx);
+            let received = driver.receive(cx) | driver.receive_forwarded(cx);
             let watched = driver.watch(cx);
             let Some(busy) = driver.work(cx) else {
                 driver.flush(cx);
@@ -405,8 +494,17 @@ impl Future for Driver {
 impl Drop for Driver {
     fn drop(&mut self) {
         self.abort_all();
+        if std::thread::panicking() {
+            // An endpoint without one of its shards would be lost for some peers only.
+            for shard in self.shards.others(self.shared.place) {
+                let mut state = shard.lock();
+                let now = state.now();
+                state.abort_all(now, &AbortReason(Bytes::from_static(SHARD_FAILED)));
+            }
+        }
         // Tasks that wait for the end may bind the ports at once.
         self.lines.clear();
+        self.shared.forwarded.close();
         self.shared.lock().end();
     }
 }
@@ -497,6 +595,12 @@ fn expire(state: &mut State, now: Time) -> Vec<Step> {
         state.follow(now, handle);
     }
     steps
+}
+
+/// Handles an ICMP message "port unreachable". Returns whether it ended or hastened a set-up.
+fn refuse(state: &mut State, message: &PortUnreachable) -> bool {
+    let now = state.now();
+    state.core.handle_port_unreachable(now, message.to.ip(), &message.quoted).is_some()
 }
 
 /// Binds a socket for a new address, at the port of the others if it is free.

@@ -1,41 +1,60 @@
 //! [`Endpoint`]: binds sockets, listens, accepts and connects.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
 
 use msctp_proto::{Config, ConfigError, Endpoint as Core, LocalAddrs, RemoteAddrs};
-use msctp_udp::{InterfaceWatch, LocalAddress, Socket, SocketOptions};
+use msctp_udp::{Dispatch, InterfaceWatch, LocalAddress, Socket, SocketOptions};
 use msctp_units::Time;
 
 use crate::association::Association;
 use crate::clock::Clock;
-use crate::driver::Driver;
+use crate::driver::{Driver, Later};
 use crate::error::{BindError, ConnectError};
 use crate::keys::{Keys, for_role};
+use crate::listener::{Arrivals, Listener};
 use crate::options::{EndpointOptions, Peer};
 use crate::setup::{Connecting, Incoming};
-use crate::state::{Listener, Phase, Shared, Slot, State};
-use crate::wakers::Wakers;
+use crate::shards::{Owned, Place, Shards};
+use crate::state::{Phase, Shared, Slot, State};
 
 /// The first local SCTP port for associations that name none (RFC 6335 §6: dynamic ports).
 const FIRST_DYNAMIC: u16 = 49_152;
 
 /// Sockets for SCTP over UDP and the associations over them. Clones are cheap and share the endpoint.
 ///
-/// One task serves all its associations. It ends when every [`Endpoint`] and [`Association`] was dropped and
-/// the associations have shut down, which takes at most [`EndpointOptions::linger`].
+/// One task serves all its associations, or one for each shard. It ends when every [`Endpoint`] and
+/// [`Association`] was dropped and the associations have shut down, which takes at most
+/// [`EndpointOptions::linger`].
 ///
 /// The task runs on the runtime in which [`bind`](Self::bind) was called, and ends with it. Await
 /// [`close`](Self::close) before `main` returns: the end of the runtime interrupts every delivery. Peers of
 /// associations that are not over then get an ABORT, but not after `std::process::exit`.
+///
+/// # Shards
+///
+/// With [`EndpointOptions::shards`] several tasks share the work: a runtime with threads runs them on several
+/// cores. The two SCTP ports of an association select its shard by a keyed hash, so it keeps its shard when
+/// either end moves or a NAT changes the peer's UDP port. Associations that all have the same two SCTP ports
+/// share one shard: have clients choose their port at random, which is the default ([`Peer::local_port`]).
+///
+/// The kernel gives each datagram to a socket of its shard (`SO_ATTACH_REUSEPORT_CBPF`). A datagram that
+/// arrives at another shard, as it may in a batch with others, takes a copy and a queue of 1 MiB to its own.
+/// The limits of [`EndpointOptions`] hold for all shards together.
+///
+/// `bind` fails if another program has the port. Afterwards a program of the same user can share the port if
+/// it sets `SO_REUSEPORT`, and takes datagrams; programs of other users cannot.
+#[derive(Clone)]
 pub struct Endpoint {
-    pub(crate) shared: Arc<Shared>,
+    owned: Arc<Owned>,
 }
+
+/// The most shards: more than any machine has cores.
+const MAX_SHARDS: u16 = 1024;
 
 impl Endpoint {
     /// Binds the sockets and starts the task. Must be called within a tokio runtime that has its I/O and time
@@ -49,33 +68,39 @@ impl Endpoint {
             let want = "at least 1 association".to_owned();
             return Err(ConfigError { field: "backlog", value: "0".to_owned(), want }.into());
         }
+        check_shards(options)?;
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| BindError::NoRuntime)?;
         let watch = InterfaceWatch::new();
         let host: Vec<LocalAddress> = watch.as_ref().map(InterfaceWatch::usable).unwrap_or_default();
-        let sockets = bind_all(options, &host)?;
-        let udp_port = sockets.first().map(|socket| socket.local().port()).ok_or(BindError::NoAddress)?;
+        let [a, b, c, d, ..] = seed()?;
+        let dispatch = Dispatch::new(options.shards, u32::from_ne_bytes([a, b, c, d]));
+        let mut sockets = bind_all(options, &host, &dispatch)?;
+        let first = sockets[0].first().map(|socket| socket.local().port());
         let wildcards: Vec<SocketAddr> =
             options.bind.iter().filter(|address| address.ip().is_unspecified()).copied().collect();
-        let watch = match (&options.mobility, watch) {
+        let udp_port = first.ok_or(BindError::NoAddress)?;
+        let mut watch = match (&options.mobility, watch) {
             (None, watch) => watch.ok().filter(|_| !wildcards.is_empty()),
             (Some(_), Ok(watch)) => Some(watch),
             (Some(_), Err(source)) => return Err(BindError::System { what: "interfaces", source }),
         };
-        let mut seed = [0; 32];
-        getrandom::fill(&mut seed)
-            .map_err(|error| BindError::System { what: "random numbers", source: io::Error::other(error) })?;
-        let core = Core::new(options.core.clone(), seed)?;
-        let locals = sockets.iter().map(Socket::local).collect();
-        let shared = Shared::new(core, Clock::start(), locals, options);
-        let except = options.except.clone();
-        let driver = Driver::new(Arc::clone(&shared), sockets, watch, except, udp_port, wildcards);
-        let _task = runtime.spawn(driver);
-        Ok(Self { shared })
+        let later = Later { except: options.except.clone(), udp_port, wildcards };
+        let shards = Arc::new(shards_of(options, dispatch, &sockets)?);
+        for (shard, sockets) in shards.iter().zip(sockets.drain(..)) {
+            let driver =
+                Driver::new(Arc::clone(shard), Arc::clone(&shards), sockets, watch.take(), later.clone());
+            let _task = runtime.spawn(driver);
+        }
+        Ok(Self { owned: Arc::new(Owned(shards)) })
+    }
+
+    pub(crate) fn shards(&self) -> &Arc<Shards> {
+        &self.owned.0
     }
 
     /// Returns the addresses and UDP ports of the open sockets.
     pub fn local_addresses(&self) -> Vec<SocketAddr> {
-        self.shared.lock().locals.clone()
+        self.shards().first().lock().locals.clone()
     }
 
     /// Listens for associations at an SCTP port with these options; [`accept`](Self::accept) returns them.
@@ -84,26 +109,13 @@ impl Endpoint {
     ///
     /// An option is invalid, or the endpoint already listens at the port.
     pub fn listen(&self, port: u16, config: Config) -> Result<(), ConfigError> {
-        let mut state = self.shared.lock();
-        if state.closed {
-            let want = "an endpoint that is not closed: bind another".to_owned();
-            return Err(ConfigError { field: "endpoint", value: "closed".to_owned(), want });
-        }
         Keys::check(&config.protection)?;
         let config = Config { protection: for_role(config.protection.clone(), true), ..config };
-        let config = state.adapted(config);
-        let addresses = state.local_ips();
-        state.core.listen(LocalAddrs { port, addresses }, config.clone())?;
-        let listener = Listener {
-            config,
-            queue: VecDeque::new(),
-            #[cfg(feature = "tls")]
-            rejected: VecDeque::new(),
-            #[cfg(feature = "tls")]
-            refused_at: None,
-            wakers: Wakers::default(),
-        };
-        state.listeners.insert(port, listener);
+        let arrivals = Arc::new(Arrivals::default());
+        // What one of them rejects, the first rejects.
+        for shard in self.shards().iter() {
+            listen_at(&mut shard.lock(), port, config.clone(), Arc::clone(&arrivals))?;
+        }
         Ok(())
     }
 
@@ -130,23 +142,29 @@ impl Endpoint {
     /// }
     /// ```
     pub async fn incoming(&self, port: u16) -> Option<Incoming> {
-        poll_fn(|cx| {
-            let mut state = self.shared.lock();
-            let gone = state.gone;
-            let Some(listener) = state.listeners.get_mut(&port).filter(|_| !gone) else {
-                return Poll::Ready(None);
-            };
-            let Some(handle) = listener.queue.pop_front() else {
-                listener.wakers.add(cx);
-                return Poll::Pending;
-            };
-            if let Some(slot) = state.slots.get_mut(&handle) {
-                slot.queued = false;
-                slot.handles += 1;
-            }
-            Poll::Ready(Some(Incoming::new(Association::new(Arc::clone(&self.shared), handle))))
-        })
-        .await
+        poll_fn(|cx| self.poll_arrivals(port, |arrivals| self.poll_incoming(cx, arrivals))).await
+    }
+
+    /// Calls `f` with what arrived at a port; ready with `None` if nothing is accepted there.
+    fn poll_arrivals<T>(&self, port: u16, f: impl FnOnce(&Arrivals) -> Poll<Option<T>>) -> Poll<Option<T>> {
+        let state = self.shards().first().lock();
+        let Some(arrivals) = state.listeners.get(&port).map(|listener| Arc::clone(&listener.arrivals)) else {
+            return Poll::Ready(None);
+        };
+        drop(state);
+        f(&arrivals)
+    }
+
+    fn poll_incoming(&self, cx: &Context<'_>, arrivals: &Arrivals) -> Poll<Option<Incoming>> {
+        let Some((place, handle)) = ready!(arrivals.poll_next(cx)) else { return Poll::Ready(None) };
+        let shard = self.shards().get(place);
+        let mut state = shard.lock();
+        if let Some(slot) = state.slots.get_mut(&handle) {
+            slot.queued = false;
+            slot.handles += 1;
+        }
+        drop(state);
+        Poll::Ready(Some(Incoming::new(Association::new(Arc::clone(shard), handle))))
     }
 
     /// Waits for the next set-up at a port that this end rejected for the peer's key, code or missing
@@ -154,27 +172,15 @@ impl Endpoint {
     /// oldest are dropped first. Cancel-safe.
     #[cfg(feature = "tls")]
     pub async fn rejected(&self, port: u16) -> Option<crate::tls::Rejected> {
-        poll_fn(|cx| {
-            let mut state = self.shared.lock();
-            let gone = state.gone;
-            let Some(listener) = state.listeners.get_mut(&port).filter(|_| !gone) else {
-                return Poll::Ready(None);
-            };
-            let rejected = listener.rejected.pop_front();
-            if rejected.is_none() {
-                listener.wakers.add(cx);
-                return Poll::Pending;
-            }
-            Poll::Ready(rejected)
-        })
-        .await
+        poll_fn(|cx| self.poll_arrivals(port, |arrivals| arrivals.poll_rejected(cx))).await
     }
 
     /// Stops listening at a port; shuts down associations that were not accepted.
     pub fn stop_listening(&self, port: u16) {
-        let mut state = self.shared.lock();
-        state.close_listener(port);
-        state.wake_driver();
+        self.shards().each(|state| {
+            state.close_listener(port);
+            state.wake_driver();
+        });
     }
 
     /// Sets an association up: `endpoint.connect(address, Config::mobile()).await?`. The set-up begins with
@@ -191,80 +197,56 @@ impl Endpoint {
     }
 
     fn begin(&self, peer: Peer, config: Config) -> Result<Association, ConnectError> {
-        let first = *peer.addresses.first().ok_or(ConnectError::NoRemoteAddress)?;
-        let mut state = self.shared.lock();
-        let state = &mut *state;
-        if state.closed {
-            return Err(ConnectError::EndpointClosed);
+        let remote = RemoteAddrs { port: peer.port, addresses: peer.addresses.clone() };
+        // The ports select the shard.
+        if let Some(port) = peer.local_port {
+            let shard = self.shards().of_ports(port, remote.port);
+            return begin_at(shard, &mut shard.lock(), port, peer, config);
         }
-        if peer.udp_port == 0 {
-            return Err(ConnectError::NoUdpPort);
-        }
-        if state.locals.is_empty() {
-            return Err(ConnectError::NoNetwork);
-        }
-        let reaches =
-            |local: &IpAddr| peer.addresses.iter().any(|remote| msctp_proto::can_pair(local, remote));
-        let mut addresses = state.local_ips();
-        if let Some(from) = peer.from {
-            addresses = from.into_iter().filter(|address| addresses.contains(address)).collect();
-        }
-        addresses.retain(reaches);
-        if state.one_by_one {
-            // RFC 6951 §5.7: the others are added once the association is up.
-            addresses.truncate(1);
-        }
-        if addresses.is_empty() {
-            return Err(ConnectError::NoLocalAddress(SocketAddr::new(first, peer.udp_port)));
-        }
-        let remote = RemoteAddrs { port: peer.port, addresses: peer.addresses };
-        let port = match peer.local_port {
-            Some(port) => port,
-            None => free_port(state, &remote)?,
+        // A port without an association to this peer: a random one, or the next free one above it.
+        let none = |want: &str| ConfigError {
+            field: "local.port",
+            value: "random".to_owned(),
+            want: want.to_owned(),
         };
-        Keys::check(&config.protection)?;
-        let config = state.used_options(config);
-        let local = LocalAddrs { port, addresses };
-        let now = state.now();
-        let keys = Keys::of(&config.protection);
-        let handle = state.core.connect(now, config, local, remote)?;
-        let mut slot = Box::new(Slot::new(peer.udp_port, Phase::Connecting, 1));
-        slot.keys = keys;
-        state.insert_slot(handle, slot);
-        state.wake_driver();
-        Ok(Association::new(Arc::clone(&self.shared), handle))
+        let first = self.shards().random();
+        let first = first.ok_or_else(|| none("a system with random numbers, or a port"))?;
+        for offset in FIRST_DYNAMIC..=u16::MAX {
+            let port = first.wrapping_add(offset) | FIRST_DYNAMIC;
+            let shard = self.shards().of_ports(port, remote.port);
+            let mut state = shard.lock();
+            if !state.core.is_associated(port, &remote) {
+                return begin_at(shard, &mut state, port, peer, config);
+            }
+        }
+        Err(none("fewer than 16384 associations to one peer, or another endpoint").into())
     }
 
     /// Returns the associations that are up, except those that were not accepted yet or that the application
     /// dropped. As with any handle, an association that only these use shuts down when they are dropped.
     pub fn associations(&self) -> Vec<Association> {
-        let handles = self.shared.lock().in_use();
-        handles.into_iter().map(|handle| Association::new(Arc::clone(&self.shared), handle)).collect()
+        let of_shard = |shard: &Arc<Shared>| {
+            let handles = shard.lock().in_use();
+            handles.into_iter().map(|handle| Association::new(Arc::clone(shard), handle)).collect::<Vec<_>>()
+        };
+        self.shards().iter().flat_map(of_shard).collect()
     }
 
     /// Waits until every association of this endpoint is over and the kernel has their last packets. Handles
     /// to them may still be held. [`close`](Self::close) also ends them.
     pub async fn idle(&self) {
-        poll_fn(|cx| {
-            let mut state = self.shared.lock();
-            if state.is_idle() {
-                return Poll::Ready(());
-            }
-            state.idlers.add(cx);
-            Poll::Pending
-        })
-        .await;
+        self.wait_for(State::is_idle).await;
     }
 
     /// Returns the time since the endpoint was bound, the time base of its traces.
     pub fn now(&self) -> Time {
-        self.shared.lock().now()
+        self.shards().first().lock().now()
     }
 
     /// Returns the number of packets that the kernel rejected: no route, too large for the interface, or
     /// queue full.
     pub fn send_errors(&self) -> u64 {
-        self.shared.lock().send_errors
+        self.shards().each(|state| state.send_errors).into_iter().sum()
     }
 }
 
@@ -274,32 +256,113 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-impl Clone for Endpoint {
-    fn clone(&self) -> Self {
-        self.shared.lock().endpoints += 1;
-        Self { shared: Arc::clone(&self.shared) }
-    }
-}
-
-impl Drop for Endpoint {
-    fn drop(&mut self) {
-        let mut state = self.shared.lock();
-        state.endpoints -= 1;
-        if state.endpoints == 0 {
-            state.close_listeners();
-            state.wake_driver();
+/// Rejects a number of shards that cannot be had.
+fn check_shards(options: &EndpointOptions) -> Result<(), ConfigError> {
+    let error = |want: &str| ConfigError {
+        field: "shards",
+        value: options.shards.to_string(),
+        want: want.to_owned(),
+    };
+    match options.shards {
+        1 => Ok(()),
+        0 => Err(error("at least 1")),
+        shards if shards > MAX_SHARDS => Err(error(&format!("at most {MAX_SHARDS}"))),
+        _ if options.mobility.is_some() => {
+            Err(error("1 for an endpoint that follows the host's interfaces (`mobility`)"))
         }
+        _ if !cfg!(target_os = "linux") => Err(error("1: several sockets share an address on Linux only")),
+        _ => Ok(()),
     }
 }
 
-/// Chooses a port without an association to this peer: a random one, or the next free one above it.
-fn free_port(state: &mut State, remote: &RemoteAddrs) -> Result<u16, ConnectError> {
-    let none =
-        |want: &str| ConfigError { field: "local.port", value: "random".to_owned(), want: want.to_owned() };
-    let first = state.random().ok_or_else(|| none("a system with random numbers, or a port"))?;
-    let mut ports = (FIRST_DYNAMIC..=u16::MAX).map(|offset| first.wrapping_add(offset) | FIRST_DYNAMIC);
-    let free = ports.find(|&port| !state.core.is_associated(port, remote));
-    Ok(free.ok_or_else(|| none("fewer than 16384 associations to one peer, or another endpoint"))?)
+fn seed() -> Result<[u8; 32], BindError> {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed)
+        .map_err(|error| BindError::System { what: "random numbers", source: io::Error::other(error) })?;
+    Ok(seed)
+}
+
+/// Creates the states of all shards, with these sockets.
+fn shards_of(
+    options: &EndpointOptions,
+    dispatch: Dispatch,
+    sockets: &[Vec<Socket>],
+) -> Result<Shards, BindError> {
+    let first = Core::new(options.core.clone(), seed()?)?;
+    let mut cores = vec![];
+    for _ in 1..options.shards {
+        cores.push(first.shard(seed()?));
+    }
+    let clock = Clock::start();
+    let of = options.shards;
+    let shards = std::iter::once(first).chain(cores).zip(0..).zip(sockets).map(|((core, index), sockets)| {
+        let locals = sockets.iter().map(Socket::local).collect();
+        Shared::new(core, clock, locals, options, Place { index, of })
+    });
+    Ok(Shards::new(dispatch, shards.collect()))
+}
+
+/// Listens at a port of one shard.
+fn listen_at(
+    state: &mut State,
+    port: u16,
+    config: Config,
+    arrivals: Arc<Arrivals>,
+) -> Result<(), ConfigError> {
+    if state.closed {
+        let want = "an endpoint that is not closed: bind another".to_owned();
+        return Err(ConfigError { field: "endpoint", value: "closed".to_owned(), want });
+    }
+    let config = state.adapted(config);
+    let addresses = state.local_ips();
+    state.core.listen(LocalAddrs { port, addresses }, config.clone())?;
+    state.listeners.insert(port, Listener { config, arrivals });
+    Ok(())
+}
+
+/// Begins an association from this SCTP port, whose shard this is.
+fn begin_at(
+    shard: &Arc<Shared>,
+    state: &mut State,
+    port: u16,
+    peer: Peer,
+    config: Config,
+) -> Result<Association, ConnectError> {
+    let first = *peer.addresses.first().ok_or(ConnectError::NoRemoteAddress)?;
+    if state.closed {
+        return Err(ConnectError::EndpointClosed);
+    }
+    if peer.udp_port == 0 {
+        return Err(ConnectError::NoUdpPort);
+    }
+    if state.locals.is_empty() {
+        return Err(ConnectError::NoNetwork);
+    }
+    let reaches = |local: &IpAddr| peer.addresses.iter().any(|remote| msctp_proto::can_pair(local, remote));
+    let mut addresses = state.local_ips();
+    if let Some(from) = peer.from {
+        addresses = from.into_iter().filter(|address| addresses.contains(address)).collect();
+    }
+    addresses.retain(reaches);
+    if state.one_by_one {
+        // RFC 6951 §5.7: the others are added once the association is up.
+        addresses.truncate(1);
+    }
+    if addresses.is_empty() {
+        return Err(ConnectError::NoLocalAddress(SocketAddr::new(first, peer.udp_port)));
+    }
+    Keys::check(&config.protection)?;
+    let config = state.used_options(config);
+    let local = LocalAddrs { port, addresses };
+    let remote = RemoteAddrs { port: peer.port, addresses: peer.addresses };
+    let now = state.now();
+    let keys = Keys::of(&config.protection);
+    let handle = state.core.connect(now, config, local, remote)?;
+    let mut slot = Box::new(Slot::new(peer.udp_port, Phase::Connecting, 1));
+    slot.keys = keys;
+    state.insert_slot(handle, slot);
+    state.wake_driver();
+    Ok(Association::new(Arc::clone(shard), handle))
 }
 
 /// Returns the addresses that the options name, the best first.
@@ -327,11 +390,21 @@ fn addresses_to_bind(options: &EndpointOptions, host: &[LocalAddress]) -> Vec<So
     wanted
 }
 
-/// Binds the sockets that the options name.
-fn bind_all(options: &EndpointOptions, host: &[LocalAddress]) -> Result<Vec<Socket>, BindError> {
+/// Binds the sockets that the options name, for each shard.
+fn bind_all(
+    options: &EndpointOptions,
+    host: &[LocalAddress],
+    dispatch: &Dispatch,
+) -> Result<Vec<Vec<Socket>>, BindError> {
     // RFC 6951 §5.1: one port for all sockets, if the first address leaves the choice to the kernel.
-    let mut sockets: Vec<Socket> = Vec::new();
+    let mut shards: Vec<Vec<Socket>> = (0..dispatch.sockets()).map(|_| Vec::new()).collect();
+    let add = |shards: &mut Vec<Vec<Socket>>, group: Vec<Socket>| {
+        for (sockets, socket) in shards.iter_mut().zip(group) {
+            sockets.push(socket);
+        }
+    };
     for mut address in addresses_to_bind(options, host) {
+        let sockets = &shards[0];
         if sockets.iter().any(|socket| socket.local().ip() == address.ip()) {
             continue;
         }
@@ -345,15 +418,16 @@ fn bind_all(options: &EndpointOptions, host: &[LocalAddress]) -> Result<Vec<Sock
         };
         if let (0, Some(first)) = (address.port(), sockets.first()) {
             address.set_port(first.local().port());
-            if let Ok(socket) = Socket::bind(address, &socket_options) {
-                sockets.push(socket);
+            if let Ok(group) = Socket::bind_group(address, &socket_options, dispatch) {
+                add(&mut shards, group);
                 continue;
             }
             address.set_port(0);
         }
-        sockets.push(Socket::bind(address, &socket_options)?);
+        let group = Socket::bind_group(address, &socket_options, dispatch)?;
+        add(&mut shards, group);
     }
-    Ok(sockets)
+    Ok(shards)
 }
 
 #[cfg(test)]
@@ -424,7 +498,7 @@ mod tests {
             drop((here, there));
             a.idle().await;
             b.idle().await;
-            let looked = |endpoint: &Endpoint| endpoint.shared.lock().looked;
+            let looked = |endpoint: &Endpoint| endpoint.shards().first().lock().looked;
             looked(&a) + looked(&b)
         })
     }

@@ -150,7 +150,7 @@
 //!
 //! # Back-pressure
 //!
-//! One task per endpoint moves packets. [`Association::send`] waits while the send buffer is full
+//! One task per endpoint, or per shard of it ([`EndpointOptions::shards`]), moves packets. [`Association::send`] waits while the send buffer is full
 //! (`Config::send_buffer`); what the application does not read fills the receive buffer, which closes the
 //! window and stops the peer (`Config::receive_buffer`). Every wait is cancel-safe.
 
@@ -167,6 +167,7 @@ mod ending;
 mod endpoint;
 mod error;
 mod follow;
+mod forward;
 mod history;
 mod inbox;
 #[cfg(feature = "tls")]
@@ -174,6 +175,7 @@ mod keys;
 #[cfg(not(feature = "tls"))]
 #[path = "keys_none.rs"]
 mod keys;
+mod listener;
 mod log;
 mod mobile;
 mod options;
@@ -183,6 +185,7 @@ mod proof;
 #[path = "proof_none.rs"]
 mod proof;
 mod setup;
+mod shards;
 mod state;
 mod stream;
 #[cfg(feature = "tls")]

@@ -43,6 +43,10 @@ pub struct EndpointOptions {
     /// Associations at one port that may wait for [`Endpoint::accept`](crate::Endpoint::accept), 4096; at
     /// least 1. Further ones are aborted with the reason that the listener's backlog is full.
     pub backlog: usize,
+    /// Number of tasks that serve the associations, 1; at most 1024. Each can use a core if the runtime has
+    /// threads, and has its own sockets, receive buffers (0.5 MiB) and locks: see
+    /// [`Endpoint`](crate::Endpoint#shards). More than 1 is possible on Linux, and without `mobility`.
+    pub shards: u16,
     /// Receives the trace of every association; sets `Config::trace` of all of them. `None`.
     pub trace: Option<TraceSink>,
     /// Options of the core: cookies and limits.
@@ -60,6 +64,7 @@ impl EndpointOptions {
             linger: Duration::from_secs(30),
             idle_timeout: Some(Duration::from_secs(60)),
             backlog: 4096,
+            shards: 1,
             trace: None,
             core: EndpointConfig::default(),
         }
@@ -112,7 +117,8 @@ type Report = dyn Fn(u64, &TraceEvent) + Send + Sync;
 impl TraceSink {
     /// Creates a sink. The endpoint's task calls `sink` with the association's number and an event, in the
     /// order of time. It must not block, and not call the endpoint. The numbers are not reused. Times are
-    /// those of [`Endpoint::now`](crate::Endpoint::now).
+    /// those of [`Endpoint::now`](crate::Endpoint::now). With several [`shards`](EndpointOptions::shards)
+    /// their tasks may call it at the same time, each for its own associations.
     pub fn new(sink: impl Fn(u64, &TraceEvent) + Send + Sync + 'static) -> Self {
         Self(Arc::new(sink))
     }

@@ -6,13 +6,8 @@ use msctp_proto::{AbortReason, Handle};
 use msctp_security::{Error, KeyManager, rustls};
 use msctp_units::{Span, Time};
 
-use crate::state::{Listener, Phase, Slot, State};
-use crate::tls::{PeerProtection, Rejected, Rejection, is_tls};
-
-/// Failed set-ups that a listener keeps for the application; the oldest are dropped first.
-const MAX_REJECTED: usize = 64;
-/// Minimum interval between reports of set-ups whose source is not verified.
-const REFUSED_INTERVAL: Span = Span::from_secs(1);
+use crate::state::{Phase, Slot, State};
+use crate::tls::{PeerProtection, Rejection, is_tls};
 
 /// Time for a TLS alert to leave before the ABORT.
 const ALERT_TIME: Span = Span::from_millis(10);
@@ -35,17 +30,6 @@ fn reason_for_peer(error: &Error) -> String {
         }
         // In clear: rustls's text may have names of certificates.
         _ => "key management failed".to_owned(),
-    }
-}
-
-impl Listener {
-    /// Queues a failed set-up for [`Endpoint::rejected`](crate::Endpoint::rejected).
-    fn reject(&mut self, remote: SocketAddr, error: Rejection) {
-        self.rejected.push_back(Rejected { remote, error });
-        if self.rejected.len() > MAX_REJECTED {
-            self.rejected.pop_front();
-        }
-        self.wakers.wake();
     }
 }
 
@@ -124,20 +108,19 @@ impl State {
                 association.abort(now, &AbortReason(reason.into()));
             }
         }
-        if let (true, Some(remote), Some(listener)) = (set_up, remote, self.listeners.get_mut(&port)) {
-            listener.reject(remote, error.into());
+        if let (true, Some(remote), Some(listener)) = (set_up, remote, self.listeners.get(&port)) {
+            listener.arrivals.reject(remote, error.into());
         }
     }
 
     /// Reports a set-up that the core refused, at most one a second: its source may be forged.
     pub(crate) fn note_refused(&mut self, now: Time, remote: SocketAddr) {
         let Some(refused) = self.core.take_refused() else { return };
-        let Some(listener) = self.listeners.get_mut(&refused.local_port) else { return };
-        if listener.refused_at.is_some_and(|at| now < at + REFUSED_INTERVAL) {
-            return;
+        let Some(listener) = self.listeners.get(&refused.local_port) else { return };
+        if listener.arrivals.may_report_refused(now) {
+            let rejection = Rejection::NoCommonProtection(PeerProtection::of(&refused.methods));
+            listener.arrivals.reject(remote, rejection);
         }
-        listener.refused_at = Some(now);
-        listener.reject(remote, Rejection::NoCommonProtection(PeerProtection::of(&refused.methods)));
     }
 
     /// Reports a set-up that ended because the pre-shared keys differ.
@@ -145,8 +128,8 @@ impl State {
         let remote = self.remote_of(handle);
         let Some(slot) = self.slots.get(&handle).filter(|slot| slot.unproven.is_some()) else { return };
         let port = slot.sctp_ports.0;
-        if let (Some(remote), Some(listener)) = (remote, self.listeners.get_mut(&port)) {
-            listener.reject(remote, Rejection::KeysDiffer);
+        if let (Some(remote), Some(listener)) = (remote, self.listeners.get(&port)) {
+            listener.arrivals.reject(remote, Rejection::KeysDiffer);
         }
     }
 

@@ -1,5 +1,5 @@
-//! [`State`]: shared by an endpoint's handles and its task, behind one lock. The lock is never held across a
-//! wait or a system call on a socket.
+//! [`State`]: shared by the handles of a shard's associations and its task, behind one lock. The lock is never
+//! held across a wait or a system call on a socket.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -15,13 +15,16 @@ use msctp_units::{Span, Time};
 use crate::clock::Clock;
 use crate::ending::Endings;
 use crate::error::{AssociationError, FinishError};
+use crate::forward::ForwardQueue;
 use crate::history::Record;
 use crate::inbox::Inbox;
 use crate::keys::{Keys, for_role};
+use crate::listener::Listener;
 use crate::log::Log;
 use crate::mobile::{Follower, Moves};
 use crate::options::{TraceSink, over_udp};
-use crate::unproven::{PROOF_TIME, Unproven};
+use crate::shards::Place;
+use crate::unproven::{MAX_UNPROVEN, PROOF_TIME, Unproven};
 use crate::wakers::Wakers;
 
 /// Events kept for the application; the oldest are dropped first.
@@ -30,14 +33,20 @@ const EVENTS: usize = 256;
 /// Bytes of undelivered messages in those events.
 const EVENT_BYTES: usize = 1 << 20;
 
-/// The state and its lock.
+/// A shard of an endpoint: its state and the lock of that.
 #[derive(Debug)]
-pub(crate) struct Shared(Mutex<State>);
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    /// Received by other shards for this one.
+    pub(crate) forwarded: ForwardQueue,
+    pub(crate) place: Place,
+}
 
-/// The state of an endpoint.
+/// The state of a shard.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) core: Core,
+    place: Place,
     pub(crate) clock: Clock,
     pub(crate) linger: Span,
     pub(crate) offload: bool,
@@ -79,34 +88,19 @@ pub(crate) struct State {
     pub(crate) closed: bool,
     /// Associations that were up and were lost or aborted.
     pub(crate) cut_off: u64,
-    /// Number of [`Endpoint`](crate::Endpoint) handles.
-    pub(crate) endpoints: usize,
+    /// The last [`Endpoint`](crate::Endpoint) handle was dropped.
+    pub(crate) dropped: bool,
     /// The task ended.
     pub(crate) gone: bool,
     /// The options of the last association that we began, as given and as used. Associations with equal
     /// options share them.
     options: Option<(Config, Arc<Config>)>,
     driver: Option<Waker>,
-    /// Random numbers for ports. One system call for each took half of the set-ups' time in system calls.
-    random: Vec<u16>,
     /// Associations looked after so far.
     #[cfg(test)]
     pub(crate) looked: u64,
     /// Packets that the kernel rejected.
     pub(crate) send_errors: u64,
-}
-
-#[derive(Debug)]
-pub(crate) struct Listener {
-    pub(crate) config: Config,
-    pub(crate) queue: VecDeque<Handle>,
-    /// Set-ups that key management rejected.
-    #[cfg(feature = "tls")]
-    pub(crate) rejected: VecDeque<crate::tls::Rejected>,
-    /// Time of the last report of a set-up that the core refused.
-    #[cfg(feature = "tls")]
-    pub(crate) refused_at: Option<Time>,
-    pub(crate) wakers: Wakers,
 }
 
 /// The phase of an association.
@@ -260,16 +254,21 @@ impl Shared {
         clock: Clock,
         locals: Vec<SocketAddr>,
         options: &crate::EndpointOptions,
+        place: Place,
     ) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(State {
+        // Each shard has its part of the endpoint's.
+        let unproven = options.backlog.min(options.core.max_associations.div_ceil(4)).min(MAX_UNPROVEN);
+        let unproven = unproven / usize::from(options.shards.max(1));
+        let state = Mutex::new(State {
             core,
+            place,
             clock,
             linger: crate::clock::span(options.linger),
             offload: options.offload,
             idle_timeout: options.idle_timeout.map(crate::clock::span),
             trace: options.trace.clone(),
             backlog: options.backlog,
-            unproven: Unproven::new(options.backlog.min(options.core.max_associations.div_ceil(4))),
+            unproven: Unproven::new(unproven.max(1)),
             keys_at: BTreeSet::new(),
             locals,
             one_by_one: options.mobility.is_some(),
@@ -287,20 +286,20 @@ impl Shared {
             flushed: true,
             closed: false,
             cut_off: 0,
-            endpoints: 1,
+            dropped: false,
             gone: false,
             options: None,
             driver: None,
-            random: Vec::new(),
             #[cfg(test)]
             looked: 0,
             send_errors: 0,
-        })))
+        });
+        Arc::new(Self { state, forwarded: ForwardQueue::default(), place })
     }
 
     /// Locks the state, even after a panic under the lock: the associations can still be ended gracefully.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -327,16 +326,6 @@ impl State {
                 used
             }
         }
-    }
-
-    /// Returns 16 random bits; `None` if the system has none.
-    pub(crate) fn random(&mut self) -> Option<u16> {
-        if self.random.is_empty() {
-            let mut bytes = [0; 256];
-            getrandom::fill(&mut bytes).ok()?;
-            self.random.extend(bytes.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]])));
-        }
-        self.random.pop()
     }
 
     /// Wakes the driver: there may be something to send.
@@ -414,15 +403,14 @@ impl State {
     /// Offers an association of a peer to the application that accepts, or aborts it.
     fn queue_accepted(&mut self, handle: Handle) {
         let port = self.core.association(handle).map_or(0, |association| association.ports().0);
-        let open = self.endpoints > 0 && !self.closed;
-        let listener = self.listeners.get_mut(&port).filter(|_| open);
+        let open = !self.dropped && !self.closed;
+        let listener = self.listeners.get(&port).filter(|_| open);
         let refusal = match listener {
-            Some(listener) if listener.queue.len() < self.backlog => {
+            Some(listener) if listener.arrivals.offer((self.place, handle), self.backlog) => {
+                // The lock keeps the application from taking it before.
                 if let Some(slot) = self.slots.get_mut(&handle) {
                     slot.queued = true;
                 }
-                listener.queue.push_back(handle);
-                listener.wakers.wake();
                 None
             }
             Some(_) => Some(format!(
@@ -547,9 +535,8 @@ impl State {
     /// Closes a listener; shuts down associations that were not accepted.
     pub(crate) fn close_listener(&mut self, port: u16) {
         self.core.stop_listening(port);
-        let Some(mut listener) = self.listeners.remove(&port) else { return };
-        listener.wakers.wake();
-        for handle in listener.queue {
+        let Some(listener) = self.listeners.remove(&port) else { return };
+        for handle in listener.arrivals.close(self.place) {
             self.abandon(handle);
         }
         // Another listener's options may accept other peers.
@@ -586,7 +573,7 @@ impl State {
         let mut events: Vec<_> = std::iter::from_fn(|| self.core.poll_trace()).collect();
         events.sort_by_key(|(_, event)| event.at);
         for (handle, event) in &events {
-            sink.report(handle.number(), event);
+            sink.report(self.place.number(*handle), event);
         }
     }
 
@@ -806,8 +793,8 @@ impl State {
             }
             slot.wake_all();
         }
-        for listener in self.listeners.values_mut() {
-            listener.wakers.wake();
+        for listener in self.listeners.values() {
+            listener.arrivals.end();
         }
         self.idlers.wake();
     }

@@ -13,7 +13,7 @@ pub(crate) const PROOF_TIME: Span = Span::from_secs(60);
 /// Most associations whose peers have not proved their keys: those of a flood end before they hold much
 /// memory. For a further one, the oldest of the source that has most is aborted. Fewer if
 /// `EndpointOptions::backlog` is smaller, or than a quarter of `EndpointConfig::max_associations`.
-const MAX_UNPROVEN: usize = 1024;
+pub(crate) const MAX_UNPROVEN: usize = 1024;
 
 /// Associations by the time at which they are aborted.
 #[derive(Debug)]
@@ -25,9 +25,9 @@ pub(crate) struct Unproven {
 }
 
 impl Unproven {
-    /// Holds at most [`MAX_UNPROVEN`], and at most `limit`.
-    pub(crate) fn new(limit: usize) -> Self {
-        Self { max: limit.min(MAX_UNPROVEN), by_deadline: BTreeMap::new(), of_source: BTreeMap::new() }
+    /// Holds at most `max`.
+    pub(crate) fn new(max: usize) -> Self {
+        Self { max, by_deadline: BTreeMap::new(), of_source: BTreeMap::new() }
     }
 
     /// Adds an association with a peer at `remote`. Returns the one to abort if there are too many.

@@ -1,0 +1,145 @@
+//! [`ForwardQueue`]: passes datagrams that arrived at the sockets of one shard to the shard of their
+//! association.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Waker};
+
+use msctp_udp::{Datagram, EcnCodepoint, PortUnreachable, Socket};
+
+/// Bytes of datagrams in a queue. Those beyond it are lost, as in any queue of the network.
+pub(crate) const MAX_FORWARDED: usize = 1 << 20;
+
+/// Memory of an entry beside its datagram, approximately.
+const OVERHEAD: usize = 128;
+
+/// From one shard to another.
+#[derive(Debug)]
+pub(crate) enum Forwarded {
+    /// A datagram for an association of the other shard.
+    Datagram { local: IpAddr, remote: SocketAddr, ecn: Option<EcnCodepoint>, bytes: Vec<u8> },
+    /// An ICMP message about a packet of the other shard.
+    Refused(PortUnreachable),
+    /// The other shard's socket for an address that the host got.
+    Opened(Box<Socket>),
+    /// The host lost this address.
+    Closed(IpAddr),
+}
+
+impl Forwarded {
+    pub(crate) fn of(datagram: &Datagram<'_>) -> Self {
+        let &Datagram { local, remote, ecn, ref bytes } = datagram;
+        Self::Datagram { local, remote, ecn, bytes: bytes.to_vec() }
+    }
+
+    /// Returns the bytes to count. The number of the others is that of the host's addresses.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Datagram { bytes, .. } => bytes.len() + OVERHEAD,
+            Self::Refused(message) => message.quoted.len() + OVERHEAD,
+            Self::Opened(_) | Self::Closed(_) => 0,
+        }
+    }
+}
+
+/// A shard's queue. Its lock is held for moments only, and no other is taken meanwhile.
+#[derive(Debug, Default)]
+pub(crate) struct ForwardQueue(Mutex<Queue>);
+
+#[derive(Debug, Default)]
+struct Queue {
+    entries: VecDeque<Forwarded>,
+    bytes: usize,
+    /// The shard's task is over.
+    closed: bool,
+    driver: Option<Waker>,
+    /// Datagrams taken so far.
+    #[cfg(test)]
+    taken: u64,
+}
+
+impl ForwardQueue {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds these entries, as far as they fit, and wakes the shard's task.
+    pub(crate) fn extend(&self, entries: impl IntoIterator<Item = Forwarded>) {
+        let mut queue = self.lock();
+        if queue.closed {
+            return;
+        }
+        for entry in entries {
+            let bytes = entry.bytes();
+            if bytes == 0 || queue.bytes + bytes <= MAX_FORWARDED {
+                queue.bytes += bytes;
+                queue.entries.push_back(entry);
+            }
+        }
+        let driver = queue.driver.take();
+        drop(queue);
+        driver.map(Waker::wake);
+    }
+
+    /// Takes all entries into `into`, which is empty. The task of `cx` is woken for later ones.
+    pub(crate) fn take(&self, cx: &Context<'_>, into: &mut VecDeque<Forwarded>) {
+        let mut queue = self.lock();
+        queue.bytes = 0;
+        std::mem::swap(&mut queue.entries, into);
+        #[cfg(test)]
+        {
+            queue.taken +=
+                into.iter().filter(|entry| matches!(entry, Forwarded::Datagram { .. })).count() as u64;
+        }
+        if !queue.driver.as_ref().is_some_and(|driver| driver.will_wake(cx.waker())) {
+            queue.driver = Some(cx.waker().clone());
+        }
+    }
+
+    /// Drops all entries, present and future.
+    pub(crate) fn close(&self) {
+        let mut queue = self.lock();
+        queue.closed = true;
+        let entries = std::mem::take(&mut queue.entries);
+        drop(queue);
+        drop(entries);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn taken(&self) -> u64 {
+        self.lock().taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_queue_drops_datagrams_and_has_room_once_it_is_taken() {
+        let queue = ForwardQueue::default();
+        let datagram = |len| Forwarded::Datagram {
+            local: [127, 0, 0, 1].into(),
+            remote: "127.0.0.1:9".parse().unwrap(),
+            ecn: None,
+            bytes: vec![0; len],
+        };
+        let cx = Context::from_waker(Waker::noop());
+        let take = || {
+            let mut taken = VecDeque::new();
+            queue.take(&cx, &mut taken);
+            taken.len()
+        };
+        let fits = MAX_FORWARDED / (1500 + OVERHEAD);
+        queue.extend((0..2 * fits).map(|_| datagram(1500)));
+        queue.extend([Forwarded::Closed([127, 0, 0, 1].into())]);
+        assert_eq!(take(), fits + 1, "what is no datagram is not lost");
+        queue.extend([datagram(1500)]);
+        assert_eq!(take(), 1);
+        queue.extend([datagram(1500)]);
+        queue.close();
+        queue.extend([datagram(1500)]);
+        assert_eq!(take(), 0);
+    }
+}

@@ -1,0 +1,100 @@
+//! [`Shards`]: the parts of an endpoint. Each has its own state, task and sockets, and some of the
+//! associations.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use msctp_proto::Handle;
+use msctp_udp::Dispatch;
+
+use crate::state::{Shared, State};
+
+/// The place of a shard among those of its endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) index: u16,
+    /// Number of shards.
+    pub(crate) of: u16,
+}
+
+impl Place {
+    /// Returns the number of an association, which no other of the endpoint has.
+    pub(crate) fn number(self, handle: Handle) -> u64 {
+        // A generation, and a small number within the shard.
+        let (generation, slot) = (handle.number() >> 32, handle.number() & u64::from(u32::MAX));
+        generation << 32 | (slot * u64::from(self.of) + u64::from(self.index)) & u64::from(u32::MAX)
+    }
+}
+
+/// The shards of an endpoint. The two SCTP ports of an association select its shard ([`Dispatch`]).
+///
+/// All packets of an association have these ports, those of its set-up, restart and end included, and no
+/// address or UDP port matters: an association has the same shard wherever its packets come from.
+#[derive(Debug)]
+pub(crate) struct Shards {
+    pub(crate) dispatch: Dispatch,
+    all: Vec<Arc<Shared>>,
+    /// Random numbers for ports. One system call for each took half of the set-ups' time in system calls.
+    random: Mutex<Vec<u16>>,
+}
+
+impl Shards {
+    /// Creates the shards from their states, at least one.
+    pub(crate) fn new(dispatch: Dispatch, all: Vec<Arc<Shared>>) -> Self {
+        debug_assert_eq!(all.len(), dispatch.sockets());
+        Self { dispatch, all, random: Mutex::default() }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Shared>> {
+        self.all.iter()
+    }
+
+    /// Returns the shard that answers for what is equal in all.
+    pub(crate) fn first(&self) -> &Arc<Shared> {
+        &self.all[0]
+    }
+
+    pub(crate) fn get(&self, place: Place) -> &Arc<Shared> {
+        &self.all[usize::from(place.index)]
+    }
+
+    /// Returns the shard of the associations between these SCTP ports.
+    pub(crate) fn of_ports(&self, local: u16, remote: u16) -> &Arc<Shared> {
+        &self.all[self.dispatch.index_of_ports(remote, local)]
+    }
+
+    /// Returns the shards but this one.
+    pub(crate) fn others(&self, place: Place) -> impl Iterator<Item = &Arc<Shared>> {
+        self.all.iter().filter(move |shard| shard.place != place)
+    }
+
+    /// Calls `f` with the state of each shard, one after the other; returns the results.
+    pub(crate) fn each<R>(&self, mut f: impl FnMut(&mut State) -> R) -> Vec<R> {
+        self.all.iter().map(|shard| f(&mut shard.lock())).collect()
+    }
+
+    /// Returns 16 random bits; `None` if the system has none.
+    pub(crate) fn random(&self) -> Option<u16> {
+        let mut random: MutexGuard<'_, Vec<u16>> = self.random.lock().unwrap_or_else(PoisonError::into_inner);
+        if random.is_empty() {
+            let mut bytes = [0; 256];
+            getrandom::fill(&mut bytes).ok()?;
+            random.extend(bytes.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]])));
+        }
+        random.pop()
+    }
+}
+
+/// The handles of an endpoint. When the last is dropped, no association begins, and the tasks end with the
+/// last association.
+#[derive(Debug)]
+pub(crate) struct Owned(pub(crate) Arc<Shards>);
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        self.0.each(|state| {
+            state.dropped = true;
+            state.close_listeners();
+            state.wake_driver();
+        });
+    }
+}
