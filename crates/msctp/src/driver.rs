@@ -175,7 +175,7 @@ impl Driver {
         any
     }
 
-    /// Passes to the other shards what arrived here for them.
+    /// Passes to the other shards what is for them.
     fn forward(&mut self) {
         for (shard, entries) in self.shards.iter().zip(&mut self.misplaced) {
             if !entries.is_empty() {
@@ -203,6 +203,11 @@ impl Driver {
                 }
                 Forwarded::Refused(message) => {
                     refuse(&mut self.shared.lock(), &message);
+                }
+                Forwarded::Evicted(handle) => {
+                    let mut state = self.shared.lock();
+                    let now = state.now();
+                    state.evict(now, handle);
                 }
                 Forwarded::Opened(socket) => self.open(*socket),
                 Forwarded::Closed(ip) => self.close(ip),
@@ -368,6 +373,9 @@ impl Driver {
             }
         }
         self.report_flush = state.wants_flush();
+        for (place, handle) in state.evicted.drain(..) {
+            self.shards.get(place).forwarded.extend([Forwarded::Evicted(handle)]);
+        }
         if state.dropped && state.slots.is_empty() || state.closed && state.is_idle() {
             return None;
         }
@@ -394,8 +402,9 @@ impl Driver {
     }
 
     /// Passes ICMP messages "port unreachable" to the core. Returns whether one ended or hastened a set-up.
-    fn take_refused(&mut self) -> bool {
+    fn take_refused(&mut self, cx: &mut Context<'_>) -> bool {
         let mut any = false;
+        self.lines.values().for_each(|line| line.socket.poll_errors(cx));
         for message in self.lines.values().flat_map(|line| line.socket.take_refused()) {
             // A packet of ours: the ports are the other way round. The kernel gives the message to any socket.
             let shard = match *message.quoted.as_slice() {
@@ -481,7 +490,7 @@ impl Future for Driver {
                 return Poll::Ready(());
             };
             let mut again = driver.flush(cx);
-            again |= driver.take_refused();
+            again |= driver.take_refused(cx);
             if !(received || watched || busy || again) {
                 return Poll::Pending;
             }

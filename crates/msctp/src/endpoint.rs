@@ -21,6 +21,7 @@ use crate::options::{EndpointOptions, Peer};
 use crate::setup::{Connecting, Incoming};
 use crate::shards::{Owned, Place, Shards};
 use crate::state::{Phase, Shared, Slot, State};
+use crate::unproven::OfEndpoint;
 
 /// The first local SCTP port for associations that name none (RFC 6335 §6: dynamic ports).
 const FIRST_DYNAMIC: u16 = 49_152;
@@ -294,10 +295,11 @@ fn shards_of(
         cores.push(first.shard(seed()?));
     }
     let clock = Clock::start();
+    let unproven = OfEndpoint::new(options.backlog.min(options.core.max_associations.div_ceil(4)));
     let of = options.shards;
     let shards = std::iter::once(first).chain(cores).zip(0..).zip(sockets).map(|((core, index), sockets)| {
         let locals = sockets.iter().map(Socket::local).collect();
-        Shared::new(core, clock, locals, options, Place { index, of })
+        Shared::new(core, clock, locals, options, Place { index, of }, unproven.clone())
     });
     Ok(Shards::new(dispatch, shards.collect()))
 }

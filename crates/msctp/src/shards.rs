@@ -9,7 +9,7 @@ use msctp_udp::Dispatch;
 use crate::state::{Shared, State};
 
 /// The place of a shard among those of its endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) index: u16,
     /// Number of shards.

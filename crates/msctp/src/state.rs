@@ -24,7 +24,7 @@ use crate::log::Log;
 use crate::mobile::{Follower, Moves};
 use crate::options::{TraceSink, over_udp};
 use crate::shards::Place;
-use crate::unproven::{MAX_UNPROVEN, PROOF_TIME, Unproven};
+use crate::unproven::{OfEndpoint, PROOF_TIME, Unproven};
 use crate::wakers::Wakers;
 
 /// Events kept for the application; the oldest are dropped first.
@@ -55,6 +55,8 @@ pub(crate) struct State {
     backlog: usize,
     /// Associations whose peers have not proved their keys.
     pub(crate) unproven: Unproven,
+    /// Those of other shards to abort, as there are too many.
+    pub(crate) evicted: Vec<(Place, Handle)>,
     /// Associations whose key managers want to be called at a time.
     pub(crate) keys_at: BTreeSet<(Time, Handle)>,
     /// The open sockets in order of preference: associations begin at the first.
@@ -255,10 +257,8 @@ impl Shared {
         locals: Vec<SocketAddr>,
         options: &crate::EndpointOptions,
         place: Place,
+        unproven: OfEndpoint,
     ) -> Arc<Self> {
-        // Each shard has its part of the endpoint's.
-        let unproven = options.backlog.min(options.core.max_associations.div_ceil(4)).min(MAX_UNPROVEN);
-        let unproven = unproven / usize::from(options.shards.max(1));
         let state = Mutex::new(State {
             core,
             place,
@@ -268,7 +268,8 @@ impl Shared {
             idle_timeout: options.idle_timeout.map(crate::clock::span),
             trace: options.trace.clone(),
             backlog: options.backlog,
-            unproven: Unproven::new(unproven.max(1)),
+            unproven: Unproven::new(place, unproven),
+            evicted: Vec::new(),
             keys_at: BTreeSet::new(),
             locals,
             one_by_one: options.mobility.is_some(),
@@ -357,8 +358,9 @@ impl State {
         slot.unproven = Some(deadline);
         slot.keys = self.listeners.get(&port).and_then(|listener| Keys::of(&listener.config.protection));
         self.insert_slot(handle, slot);
-        if let Some(oldest) = self.unproven.insert(deadline, handle, remote.ip()) {
-            self.abort_unproven(now, oldest, "too many set-ups at a time");
+        match self.unproven.insert(deadline, handle, remote.ip()) {
+            Some((place, oldest)) if place == self.place => self.evict(now, oldest),
+            other => self.evicted.extend(other),
         }
         self.advance_keys(now, handle);
     }
@@ -374,6 +376,13 @@ impl State {
     fn forget_unproven(&mut self, handle: Handle) -> bool {
         let deadline = self.slots.get_mut(&handle).and_then(|slot| slot.unproven.take());
         deadline.is_some_and(|deadline| self.unproven.remove(deadline, handle))
+    }
+
+    /// Aborts an association unless its peer has proved its keys: there are too many.
+    pub(crate) fn evict(&mut self, now: Time, handle: Handle) {
+        if self.slots.get(&handle).is_some_and(|slot| slot.unproven.is_some()) {
+            self.abort_unproven(now, handle, "too many set-ups at a time");
+        }
     }
 
     /// Aborts an association whose peer has not proved its keys.

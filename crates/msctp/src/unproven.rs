@@ -1,10 +1,14 @@
 //! [`Unproven`]: associations that peers set up and whose peers have not proved their keys.
 
+use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use msctp_proto::Handle;
 use msctp_units::{Span, Time};
+
+use crate::shards::Place;
 
 /// Time in which the peer of an association that it set up must prove its keys. As long as TLS has for a
 /// handshake.
@@ -13,57 +17,99 @@ pub(crate) const PROOF_TIME: Span = Span::from_secs(60);
 /// Most associations whose peers have not proved their keys: those of a flood end before they hold much
 /// memory. For a further one, the oldest of the source that has most is aborted. Fewer if
 /// `EndpointOptions::backlog` is smaller, or than a quarter of `EndpointConfig::max_associations`.
-pub(crate) const MAX_UNPROVEN: usize = 1024;
+const MAX_UNPROVEN: usize = 1024;
 
-/// Associations by the time at which they are aborted.
+/// Those of a shard, by the time at which they are aborted.
 #[derive(Debug)]
 pub(crate) struct Unproven {
+    place: Place,
+    by_deadline: BTreeSet<(Time, Handle)>,
+    of_endpoint: OfEndpoint,
+}
+
+/// Those of all shards of an endpoint. Its lock is taken after that of a shard's state, never before.
+#[derive(Clone, Debug)]
+pub(crate) struct OfEndpoint(Arc<Mutex<Sources>>);
+
+#[derive(Debug)]
+struct Sources {
     max: usize,
-    by_deadline: BTreeMap<(Time, Handle), IpAddr>,
+    by_deadline: BTreeMap<(Time, Place, Handle), IpAddr>,
     /// How many each source has.
     of_source: BTreeMap<IpAddr, usize>,
 }
 
-impl Unproven {
-    /// Holds at most `max`.
-    pub(crate) fn new(max: usize) -> Self {
-        Self { max, by_deadline: BTreeMap::new(), of_source: BTreeMap::new() }
+impl OfEndpoint {
+    /// Holds at most [`MAX_UNPROVEN`], and at most `limit`.
+    pub(crate) fn new(limit: usize) -> Self {
+        let max = limit.min(MAX_UNPROVEN);
+        Self(Arc::new(Mutex::new(Sources { max, by_deadline: BTreeMap::new(), of_source: BTreeMap::new() })))
     }
 
-    /// Adds an association with a peer at `remote`. Returns the one to abort if there are too many.
-    pub(crate) fn insert(&mut self, deadline: Time, handle: Handle, remote: IpAddr) -> Option<Handle> {
-        let source = source_of(remote);
-        self.by_deadline.insert((deadline, handle), source);
-        *self.of_source.entry(source).or_default() += 1;
-        if self.by_deadline.len() > self.max { self.oldest_of_largest_source() } else { None }
+    fn lock(&self) -> MutexGuard<'_, Sources> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Unproven {
+    pub(crate) fn new(place: Place, of_endpoint: OfEndpoint) -> Self {
+        Self { place, by_deadline: BTreeSet::new(), of_endpoint }
+    }
+
+    /// Adds an association with a peer at `remote`. Returns the one to abort if there are too many, which may
+    /// be another shard's.
+    pub(crate) fn insert(
+        &mut self,
+        deadline: Time,
+        handle: Handle,
+        remote: IpAddr,
+    ) -> Option<(Place, Handle)> {
+        self.by_deadline.insert((deadline, handle));
+        let mut all = self.of_endpoint.lock();
+        all.insert((deadline, self.place, handle), source_of(remote));
+        if all.by_deadline.len() > all.max { all.take_oldest_of_largest_source() } else { None }
     }
 
     /// Removes an association. Returns whether it was here.
     pub(crate) fn remove(&mut self, deadline: Time, handle: Handle) -> bool {
-        let Some(source) = self.by_deadline.remove(&(deadline, handle)) else { return false };
+        self.of_endpoint.lock().remove((deadline, self.place, handle));
+        self.by_deadline.remove(&(deadline, handle))
+    }
+
+    /// Returns the first to be aborted, with its time.
+    pub(crate) fn first(&self) -> Option<(Time, Handle)> {
+        self.by_deadline.first().copied()
+    }
+
+    /// Returns all of the shard.
+    pub(crate) fn handles(&self) -> impl Iterator<Item = Handle> {
+        self.by_deadline.iter().map(|&(_, handle)| handle)
+    }
+}
+
+impl Sources {
+    fn insert(&mut self, entry: (Time, Place, Handle), source: IpAddr) {
+        self.by_deadline.insert(entry, source);
+        *self.of_source.entry(source).or_default() += 1;
+    }
+
+    fn remove(&mut self, entry: (Time, Place, Handle)) {
+        let Some(source) = self.by_deadline.remove(&entry) else { return };
         if let Entry::Occupied(mut count) = self.of_source.entry(source) {
             *count.get_mut() -= 1;
             if *count.get() == 0 {
                 count.remove();
             }
         }
-        true
     }
 
-    /// Returns the first to be aborted, with its time.
-    pub(crate) fn first(&self) -> Option<(Time, Handle)> {
-        self.by_deadline.keys().next().copied()
-    }
-
-    /// Returns all of them.
-    pub(crate) fn handles(&self) -> impl Iterator<Item = Handle> {
-        self.by_deadline.keys().map(|&(_, handle)| handle)
-    }
-
-    fn oldest_of_largest_source(&self) -> Option<Handle> {
+    fn take_oldest_of_largest_source(&mut self) -> Option<(Place, Handle)> {
         let most = self.of_source.values().max()?;
         let mut entries = self.by_deadline.iter();
-        entries.find(|(_, source)| self.of_source.get(source) == Some(most)).map(|(&(_, handle), _)| handle)
+        let oldest = entries.find(|(_, source)| self.of_source.get(source) == Some(most));
+        let oldest = oldest.map(|(entry, _)| *entry)?;
+        self.remove(oldest);
+        Some((oldest.1, oldest.2))
     }
 }
 

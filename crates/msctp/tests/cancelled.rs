@@ -1,15 +1,17 @@
 //! Waits that are cancelled at any point lose nothing and do nothing twice.
 
+mod common;
+
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use msctp::{Config, Endpoint, EndpointOptions, Peer};
+use msctp::{Config, Endpoint, Peer};
 use tokio::time::timeout;
 
 fn endpoint() -> Endpoint {
-    Endpoint::bind(&EndpointOptions::new(["127.0.0.1:0".parse().unwrap()])).unwrap()
+    Endpoint::bind(&common::options()).unwrap()
 }
 
 /// Drops the future when it has waited so often.

@@ -138,7 +138,7 @@ fn the_port_is_free_when_close_returns() {
         first.close().await.unwrap();
         let mut held = Vec::new();
         for round in 0..100 {
-            let again = Endpoint::bind(&EndpointOptions::new(at.clone()));
+            let again = Endpoint::bind(&common::options_at(at.clone()));
             let again = again.unwrap_or_else(|error| panic!("round {round}: {error}"));
             let association = again.connect(peer.clone(), Config::default()).await.unwrap();
             let accepted = server.accept(PORT).await.unwrap();

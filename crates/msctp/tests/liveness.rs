@@ -114,7 +114,7 @@ fn the_default_idle_timeout_is_60_s_and_a_short_one_is_refused() {
 fn connecting_to_a_udp_port_where_nobody_listens_fails_in_seconds() {
     run(async {
         for local in ["127.0.0.1:0", "[::1]:0"] {
-            let client = Endpoint::bind(&EndpointOptions::new([local.parse().unwrap()])).unwrap();
+            let client = Endpoint::bind(&common::options_at([local.parse().unwrap()])).unwrap();
             // Bound and closed: nobody is there.
             let nobody = std::net::UdpSocket::bind(local).unwrap().local_addr().unwrap();
             let begin = Instant::now();

@@ -1,18 +1,20 @@
 //! A NAT between the ends: ports are learnt from packets that prove themselves and from no others (RFC 6951
 //! §5.4).
 
+mod common;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use msctp::protection::{CipherSuite, KeyManagement, Protection, Ring, Secret};
-use msctp::{Association, Config, Endpoint, EndpointOptions, PathId, Peer, Span};
+use msctp::{Association, Config, Endpoint, PathId, Peer, Span};
 use tokio::net::UdpSocket;
 use tokio::time::{Instant, timeout};
 
 fn endpoint() -> Endpoint {
-    Endpoint::bind(&EndpointOptions::new(["127.0.0.1:0".parse().unwrap()])).unwrap()
+    Endpoint::bind(&common::options()).unwrap()
 }
 
 /// Hands packets on between the client and the server from an outer port that can be changed, as a NAT whose

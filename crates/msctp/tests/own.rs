@@ -1,5 +1,7 @@
 //! Controllers and handover policies given by value: they are asked, and what they say is done.
 
+mod common;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -7,7 +9,7 @@ use std::time::Duration;
 
 use msctp::congestion::{Ack, Controller, ControllerConfig, ControllerFactory, Loss, StartState, Window};
 use msctp::handover::{Action, HandoverPolicy, PathView, PolicyFactory, View};
-use msctp::{Config, ConnectError, Endpoint, EndpointOptions, Event, PathId, Peer, Rate, Time};
+use msctp::{Config, ConnectError, Endpoint, Event, PathId, Peer, Rate, Time};
 use tokio::time::timeout;
 
 const PORT: u16 = 5001;
@@ -81,7 +83,7 @@ impl HandoverPolicy for Eager {
 
 fn endpoint(addresses: &[&str]) -> Endpoint {
     let addresses = addresses.iter().map(|address| address.parse::<SocketAddr>().unwrap());
-    Endpoint::bind(&EndpointOptions::new(addresses)).unwrap()
+    Endpoint::bind(&common::options_at(addresses)).unwrap()
 }
 
 #[tokio::test]

@@ -1,16 +1,18 @@
 //! A restart by someone who has the client's IP address, as behind a common NAT, and knows no
 //! tag and no key.
 
+mod common;
+
 use std::time::Duration;
 
-use msctp::{AssociationError, AuthConfig, Config, Endpoint, EndpointOptions, PathId, Peer, SharedKey};
+use msctp::{AssociationError, AuthConfig, Config, Endpoint, PathId, Peer, SharedKey};
 use tokio::net::UdpSocket;
 use tokio::time::timeout;
 
 const CLIENT_PORT: u16 = 50_000;
 
 fn endpoint() -> Endpoint {
-    Endpoint::bind(&EndpointOptions::new(["127.0.0.1:0".parse().unwrap()])).unwrap()
+    Endpoint::bind(&common::options()).unwrap()
 }
 
 fn packet(tag: u32, chunks: &[u8]) -> Vec<u8> {

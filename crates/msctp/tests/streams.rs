@@ -1,14 +1,16 @@
 //! Streams that end one by one (RFC 6525, as RFC 8831 §6.7 uses it): the other end reads the end of file, the
 //! association goes on.
 
+mod common;
+
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use msctp::{
-    Association, Config, Endpoint, EndpointOptions, Event, FinishError, Peer, ReconfigOutcome,
-    Reconfiguration, Span, StreamError, StreamEvent,
+    Association, Config, Endpoint, Event, FinishError, Peer, ReconfigOutcome, Reconfiguration, Span,
+    StreamError, StreamEvent,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UdpSocket;
@@ -17,7 +19,7 @@ use tokio::time::timeout;
 const PORT: u16 = 5001;
 
 fn endpoint() -> Endpoint {
-    Endpoint::bind(&EndpointOptions::new(["127.0.0.1:0".parse().unwrap()])).unwrap()
+    Endpoint::bind(&common::options()).unwrap()
 }
 
 struct Pair {

@@ -392,7 +392,7 @@ fn packet(header: &[u8; 8], chunk: &[u8]) -> Vec<u8> {
 fn a_protected_association_moves_between_addresses() {
     run(async {
         let (server, peer) = server(any().required());
-        let both = EndpointOptions::new(["127.0.0.1:0", "127.0.0.2:0"].map(|at| at.parse().unwrap()));
+        let both = common::options_at(["127.0.0.1:0", "127.0.0.2:0"].map(|at| at.parse().unwrap()));
         let client = Endpoint::bind(&both).unwrap();
         let peer = Peer { from: Some(vec!["127.0.0.1".parse().unwrap()]), ..peer };
         let config = Config { protection: any().required(), ..Config::mobile() };
@@ -790,7 +790,7 @@ fn a_flood_of_set_ups_ends_those_of_its_source() {
         // Both are held up in the handshake.
         let slow = filtered(&peer, at, "127.0.0.2", without_answers()).await;
         let flood = filtered(&peer, at, "127.0.0.1", without_answers()).await;
-        let victim = Endpoint::bind(&EndpointOptions::new(["127.0.0.2:0".parse().unwrap()])).unwrap();
+        let victim = Endpoint::bind(&common::options_at(["127.0.0.2:0".parse().unwrap()])).unwrap();
         let mut waiting = std::pin::pin!(victim.connect(slow, with(any().required())));
         assert!(timeout(Duration::from_millis(200), waiting.as_mut()).await.is_err());
         let client = bind();

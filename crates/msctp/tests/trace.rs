@@ -36,7 +36,8 @@ fn a_sink_receives_the_events_of_all_associations_in_order() {
         [sent, received].map(|events| std::mem::take(&mut *events.lock().unwrap()))
     });
     for events in [client, server] {
-        assert!(events.is_sorted_by_key(|(_, event)| event.at), "{events:?}");
+        // The tasks of several shards report each its own.
+        assert!(options().shards > 1 || events.is_sorted_by_key(|(_, event)| event.at), "{events:?}");
         let mut numbers: Vec<u64> = events.iter().map(|(number, _)| *number).collect();
         numbers.sort_unstable();
         numbers.dedup();
@@ -45,6 +46,8 @@ fn a_sink_receives_the_events_of_all_associations_in_order() {
             let own = || events.iter().filter(|(of, _)| *of == number).map(|(_, event)| event.kind);
             assert!(matches!(own().next(), Some(TraceKind::PathAdded { .. } | TraceKind::State { .. })));
             assert_eq!(own().filter(|kind| matches!(kind, TraceKind::Data { len: 3, .. })).count(), 1);
+            let times = || events.iter().filter(|(of, _)| *of == number).map(|(_, event)| event.at);
+            assert!(times().is_sorted(), "{events:?}");
             let closed = |kind| matches!(kind, TraceKind::State { to: AssociationState::Closed, .. });
             assert!(own().any(closed), "{events:?}");
         }

@@ -68,7 +68,7 @@ fn a_subscriber_sees_set_up_paths_a_move_and_the_end() {
     run(async {
         let (server, peer) = server(9);
         let bind = ["127.0.0.2:0", "127.0.0.3:0"].map(|address| address.parse().unwrap());
-        let client = Endpoint::bind(&EndpointOptions::new(bind)).unwrap();
+        let client = Endpoint::bind(&common::options_at(bind)).unwrap();
         let association = client.connect(peer, Config::default()).await.unwrap();
         let accepted = server.accept(9).await.unwrap();
         let active = || association.paths().iter().filter(|path| path.state == PathState::Active).count();

@@ -1,14 +1,16 @@
 //! [`Socket`]: the UDP socket of one local address, with segmentation offload, coalesced and batched
 //! receiving, and ECN. Carries whole SCTP packets and does not parse them.
 
+use std::fmt;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Mutex, PoisonError};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use socket2::{Domain, Protocol, Type};
-use tokio::io::Interest;
+use tokio::io::{Interest, Ready};
 use tokio::net::UdpSocket;
 
 use crate::dispatch::Dispatch;
@@ -112,12 +114,30 @@ pub struct Sent {
 /// A UDP socket bound to one local address.
 #[derive(Debug)]
 pub struct Socket {
-    io: UdpSocket,
+    io: Arc<UdpSocket>,
     state: UdpSocketState,
     local: SocketAddr,
     device: Option<String>,
     /// ICMP errors for [`Socket::take_refused`].
     refused: Mutex<Vec<PortUnreachable>>,
+    /// Of a socket of a group: waits for errors of packets that other sockets sent.
+    errors: Option<Mutex<Errors>>,
+}
+
+/// A wait for the next ICMP error.
+struct Errors(Pin<Box<dyn Future<Output = io::Result<Ready>> + Send>>);
+
+impl Errors {
+    fn of(io: &Arc<UdpSocket>) -> Self {
+        let io = Arc::clone(io);
+        Self(Box::pin(async move { io.ready(Interest::ERROR).await }))
+    }
+}
+
+impl fmt::Debug for Errors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Errors")
+    }
 }
 
 /// ICMP errors kept for [`Socket::take_refused`]; more are dropped, as the network may drop any.
@@ -186,7 +206,11 @@ impl Socket {
         }
         // Without the program the kernel dispatches by a hash of its own.
         let _ = dispatch.attach(&sockets[0]);
-        sockets.into_iter().map(|socket| Self::of(socket, local, options)).collect()
+        let of_group = |socket| {
+            let socket = Self::of(socket, local, options)?;
+            Ok(Self { errors: Some(Mutex::new(Errors::of(&socket.io))), ..socket })
+        };
+        sockets.into_iter().map(of_group).collect()
     }
 
     #[cfg(not(target_os = "linux"))]
@@ -223,9 +247,9 @@ impl Socket {
         // kernel would then truncate.
         #[cfg(target_os = "linux")]
         nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::ReceiveTimestampns, &false)?;
-        let io = UdpSocket::from_std(socket.into())?;
+        let io = Arc::new(UdpSocket::from_std(socket.into())?);
         let local = io.local_addr()?;
-        Ok(Self { io, state, local, device, refused: Mutex::default() })
+        Ok(Self { io, state, local, device, refused: Mutex::default(), errors: None })
     }
 
     /// Returns the address and port of the socket.
@@ -306,6 +330,21 @@ impl Socket {
                 refused.push(message);
             }
         })
+    }
+
+    /// Collects ICMP errors of packets that other sockets of the group sent: the kernel gives them to any of
+    /// the group. A socket of its own finds its errors as it sends.
+    pub fn poll_errors(&self, cx: &mut Context<'_>) {
+        let Some(errors) = &self.errors else { return };
+        let mut errors = errors.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Poll::Ready(Ok(_)) = errors.0.as_mut().poll(cx) {
+            // Until the queue is empty.
+            let _ = self.io.try_io(Interest::ERROR, || match self.collect_refused() {
+                true => Ok(()),
+                false => Err(io::ErrorKind::WouldBlock.into()),
+            });
+            *errors = Errors::of(&self.io);
+        }
     }
 
     /// Returns the ICMP messages "port unreachable" found since the last call, while sending or receiving
@@ -662,6 +701,33 @@ mod tests {
             let device = SocketOptions { device: Some("lo".to_owned()), ..SocketOptions::default() };
             let error = Socket::bind_group(address, &device, &dispatch).unwrap_err().to_string();
             assert!(error.contains("cannot be bound to an interface"), "{error}");
+        });
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_group_finds_the_icmp_errors_of_all_its_packets() {
+        run(async {
+            let dispatch = Dispatch::new(4, 1);
+            let address = "127.0.0.1:0".parse().unwrap();
+            let group = Socket::bind_group(address, &SocketOptions::default(), &dispatch).unwrap();
+            for _ in 0..8 {
+                let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+                let packet = Outgoing {
+                    to: nobody,
+                    bytes: &[7; 12],
+                    segment_size: None,
+                    ecn: None,
+                    fragment: Fragment::Here,
+                };
+                assert_eq!(group[0].send(&packet).unwrap().bytes, 12);
+                let found = poll_fn(|cx| {
+                    group.iter().for_each(|socket| socket.poll_errors(cx));
+                    let found: Vec<_> = group.iter().flat_map(Socket::take_refused).collect();
+                    if found.is_empty() { Poll::Pending } else { Poll::Ready(found) }
+                });
+                assert_eq!(found.await, [PortUnreachable { to: nobody, quoted: vec![7; 12] }]);
+            }
         });
     }
 }

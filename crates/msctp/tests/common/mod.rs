@@ -1,7 +1,9 @@
-//! Endpoints over loopback for the tests of this folder.
+//! Endpoints over loopback for the tests of this folder. In the program `sharded`, which has most of these
+//! tests again, they have several shards.
 
 #![allow(dead_code, reason = "no test uses all of it")]
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use msctp::{Association, Config, Endpoint, EndpointOptions, Peer};
@@ -14,7 +16,12 @@ pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
 }
 
 pub(crate) fn options() -> EndpointOptions {
-    EndpointOptions::new(["127.0.0.1:0".parse().unwrap()])
+    options_at(["127.0.0.1:0".parse().unwrap()])
+}
+
+pub(crate) fn options_at(addresses: impl IntoIterator<Item = SocketAddr>) -> EndpointOptions {
+    let shards = if module_path!().starts_with("sharded::") { 3 } else { 1 };
+    EndpointOptions { shards, ..EndpointOptions::new(addresses) }
 }
 
 pub(crate) fn bind() -> Endpoint {
