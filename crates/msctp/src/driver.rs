@@ -464,7 +464,10 @@ impl Driver {
         let now = state.now();
         state.abort_all(now, &AbortReason(Bytes::from_static(RUNTIME_ENDED)));
         drain(&mut state, now, None, &mut self.outbox);
-        state.report_trace();
+        // The sink may be what failed: a second panic would end the program.
+        if !std::thread::panicking() {
+            state.report_trace();
+        }
         drop(state);
         for item in self.outbox.items.drain(..) {
             let bytes = &self.outbox.bytes[item.start..item.start + item.len];

@@ -45,7 +45,7 @@ impl Dispatch {
         for (shift, multiplier) in SHIFTS.into_iter().zip(MULTIPLIERS) {
             hash = (hash ^ hash >> shift).wrapping_mul(multiplier);
         }
-        ((hash >> 16) * u32::from(self.sockets) >> 16) as usize
+        (((hash >> 16) * u32::from(self.sockets)) >> 16) as usize
     }
 }
 
