@@ -79,7 +79,9 @@ impl ForwardQueue {
         }
         let driver = queue.driver.take();
         drop(queue);
-        driver.map(Waker::wake);
+        if let Some(driver) = driver {
+            driver.wake();
+        }
     }
 
     /// Takes all entries into `into`, which is empty. The task of `cx` is woken for later ones.
