@@ -18,8 +18,9 @@ use crate::error::{BindError, ConnectError};
 use crate::keys::{Keys, for_role};
 use crate::listener::{Arrivals, Listener};
 use crate::options::{EndpointOptions, Peer};
+use crate::place::Place;
 use crate::setup::{Connecting, Incoming};
-use crate::shards::{Owned, Place, Shards};
+use crate::shards::{Owned, Shards};
 use crate::state::{Phase, Shared, Slot, State};
 use crate::unproven::OfEndpoint;
 

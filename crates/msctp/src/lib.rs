@@ -179,6 +179,7 @@ mod listener;
 mod log;
 mod mobile;
 mod options;
+mod place;
 #[cfg(feature = "tls")]
 mod proof;
 #[cfg(not(feature = "tls"))]

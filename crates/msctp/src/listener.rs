@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use msctp_proto::{Config, Handle};
 
-use crate::shards::Place;
+use crate::place::Place;
 use crate::wakers::Wakers;
 
 #[cfg(feature = "tls")]

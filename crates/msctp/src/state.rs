@@ -23,7 +23,7 @@ use crate::listener::Listener;
 use crate::log::Log;
 use crate::mobile::{Follower, Moves};
 use crate::options::{TraceSink, over_udp};
-use crate::shards::Place;
+use crate::place::Place;
 use crate::unproven::{OfEndpoint, PROOF_TIME, Unproven};
 use crate::wakers::Wakers;
 

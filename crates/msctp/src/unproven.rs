@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use msctp_proto::Handle;
 use msctp_units::{Span, Time};
 
-use crate::shards::Place;
+use crate::place::Place;
 
 /// Time in which the peer of an association that it set up must prove its keys. As long as TLS has for a
 /// handshake.
