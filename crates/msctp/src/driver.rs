@@ -406,7 +406,7 @@ impl Driver {
         let mut any = false;
         self.lines.values().for_each(|line| line.socket.poll_errors(cx));
         for message in self.lines.values().flat_map(|line| line.socket.take_refused()) {
-            // A packet of ours: the ports are the other way round. The kernel gives the message to any socket.
+            // A packet of ours: its ports are reversed. The kernel gives the message to any socket.
             let shard = match *message.quoted.as_slice() {
                 [a, b, c, d, ..] => {
                     self.shards.of_ports(u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))

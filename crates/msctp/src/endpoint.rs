@@ -258,7 +258,7 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// Rejects a number of shards that cannot be had.
+/// Rejects a number of shards that cannot be bound.
 fn check_shards(options: &EndpointOptions) -> Result<(), ConfigError> {
     let error = |want: &str| ConfigError {
         field: "shards",

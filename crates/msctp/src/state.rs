@@ -1,5 +1,5 @@
-//! [`State`]: shared by the handles of a shard's associations and its task, behind one lock. The lock is never
-//! held across a wait or a system call on a socket.
+//! [`State`]: shared by the handles of a shard's associations and its task, behind one lock. The lock is
+//! never held across a wait or a system call on a socket.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};

@@ -1,5 +1,5 @@
-//! [`Dispatch`]: which of the sockets of one address receives a datagram. The kernel runs the same function as
-//! a classic BPF program.
+//! [`Dispatch`]: which of the sockets of one address receives a datagram. The kernel runs the same function
+//! as a classic BPF program.
 
 /// Assigns each datagram to one of several sockets by a keyed hash of its first four bytes, which are the two
 /// ports of an SCTP packet. The datagrams of an association thus have one receiver, from whatever address.

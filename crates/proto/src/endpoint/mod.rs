@@ -338,7 +338,8 @@ impl Endpoint {
         self.rng.next_seed()
     }
 
-    /// Inserts an association that is counted already. `begun`: the peer's address from which it set the association up.
+    /// Inserts an association that is counted already. `begun`: the peer's address from which it set the
+    /// association up.
     fn insert(&mut self, association: Association, begun: Option<IpAddr>) -> Handle {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
