@@ -205,8 +205,8 @@ impl Endpoint {
         reserved
     }
 
-    /// Creates the association (step 5), which is counted already. The COOKIE ECHO is then a duplicate for it:
-    /// it sends the COOKIE ACK and handles the chunks behind.
+    /// Creates the association (step 5), which is counted already. The COOKIE ECHO is then a duplicate for
+    /// it: it sends the COOKIE ACK and handles the chunks behind.
     fn accept(&mut self, now: Time, at: PathAddr, packet: &Packet<'_>, cookie: &Cookie) -> DatagramOutcome {
         let seed = self.seed();
         let Some(listener) = self.listeners.get(&cookie.tags.local_port) else {
