@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use msctp_proto::{Pmtu, 
-    Config, DatagramOutcome, Endpoint, EndpointConfig, Event, Handle, LocalAddrs, OutMessage, PathAddr,
+use msctp_proto::{
+    Config, DatagramOutcome, Endpoint, EndpointConfig, Event, Handle, LocalAddrs, OutMessage, PathAddr, Pmtu,
     RemoteAddrs,
 };
 use msctp_units::{Span, Time};
