@@ -119,7 +119,7 @@ impl Plan {
             forget();
             let sweep = Sweep::with_schemes(&text, &file, &open, schemes);
             raised()?;
-            let sweep = sweep.map_err(input_error)?.reduced(&Effort { quick, seeds });
+            let sweep = sweep.map_err(input_error)?.reduced(&Effort { quick, seeds, claims: false });
             Ok(Self { keys: sweep.keys().into(), sweep: Arc::new(sweep) })
         })
     }
@@ -223,7 +223,8 @@ pub(crate) fn reproduce(
     })?;
     interruptible(py, progress.as_ref(), |&Watch { cancel, progress }| {
         let execution = Execution { threads, cancel, progress, store: None };
-        let report = (experiment.reproduce)(&Effort { quick, seeds }, &execution).map_err(run_error)?;
+        let report =
+            (experiment.reproduce)(&Effort { quick, seeds, claims: false }, &execution).map_err(run_error)?;
         let claims = serde_json::to_string(&report.ledger).map_err(run_error)?;
         Ok((claims, report.title, report.provenance.runs, report.provenance.failed))
     })
