@@ -68,6 +68,11 @@ class Claim:
     box: dict[str, Any] | None
     """The share of what the paper leaves open where it is reproduced, with its 95 % interval, and the parameter
     that decides; None: no atlas lies beside the report."""
+    again: dict[str, Any] | None
+    """Its grade with as many other seeds; None: not judged with them. Where it is another one, ``grade`` is
+    ``unresolved``."""
+    period: dict[str, Any] | None
+    """Its grade with the stacks of the paper's time; None: not judged with them."""
     findings: list[str]
     """Why it is not reproduced, or what its grade rests on; empty for the claims of a sweep of one's own."""
 
