@@ -365,7 +365,7 @@ fn the_end_of_an_endpoint_ends_all_shards() {
         for end in ["close", "abort", "drop"] {
             let (server, peer) = listening(&sharded());
             let address = server.local_addresses()[0];
-            assert_eq!(tasks(), before + usize::from(SHARDS));
+            assert_eq!(tasks(), before + usize::from(SHARDS), "{end}, {before}");
             let client = bind();
             let pairs = pairs(&server, &client, &peer, 32).await;
             let used: BTreeSet<u64> = pairs.iter().map(|(_, accepted)| shard_of(accepted)).collect();
@@ -423,9 +423,11 @@ fn a_shard_that_is_held_up_does_not_hold_up_the_others() {
         let (blocked, release) = (Arc::new(AtomicU64::new(u64::MAX)), mpsc::channel::<()>());
         let (of_sink, released) = (Arc::clone(&blocked), Mutex::new(release.1));
         let sink = TraceSink::new(move |association, _| {
-            // Holds the shard's lock and its thread.
+            // Holds the shard's lock and its task. The thread hands its other tasks over: a blocked thread of
+            // tokio may be the only one that polls the sockets and the clock.
             if of_sink.compare_exchange(association, u64::MAX, SeqCst, SeqCst).is_ok() {
-                let _ = released.lock().unwrap().recv_timeout(Duration::from_secs(20));
+                let held = || released.lock().unwrap().recv_timeout(Duration::from_secs(20));
+                tokio::task::block_in_place(held).expect("the test releases the shard");
             }
         });
         let (server, peer) = listening(&sharded().traced(sink));
@@ -469,6 +471,8 @@ fn an_endpoint_ends_when_one_of_its_shards_fails() {
             association.closed().await.unwrap_err();
         }
         assert!(server.accept(PORT).await.is_none());
+        // Waits until the sockets of all shards are closed.
+        server.abort("").await;
         assert!(matches!(
             client.connect(peer, Config::default()).await,
             Err(ConnectError::PortUnreachable(_))
