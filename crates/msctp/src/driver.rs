@@ -97,6 +97,8 @@ pub(crate) struct Driver {
     deadline: Option<Time>,
     /// Whether to set `State::flushed` when the kernel has every packet.
     report_flush: bool,
+    /// Whether this shard is among the [`finished`](Shards::finished).
+    finished: bool,
 }
 
 /// How to bind sockets later, when the host gets addresses.
@@ -137,6 +139,7 @@ impl Driver {
             timer: Box::pin(tokio::time::sleep_until(now)),
             deadline: None,
             report_flush: false,
+            finished: false,
         }
     }
 
@@ -457,6 +460,16 @@ impl Driver {
         })
     }
 
+    /// Notes that this shard has nothing more to do. Returns whether that holds for all: until then its
+    /// sockets may receive packets of the others.
+    fn finish(&mut self) -> bool {
+        if !self.finished {
+            self.finished = true;
+            self.shards.finish();
+        }
+        self.shards.finished()
+    }
+
     /// Sends an ABORT for each association that is not over, because the task ends.
     fn abort_all(&mut self) {
         let shared = Arc::clone(&self.shared);
@@ -488,13 +501,13 @@ impl Future for Driver {
         for _ in 0..ROUNDS {
             let received = driver.receive(cx) | driver.receive_forwarded(cx);
             let watched = driver.watch(cx);
-            let Some(busy) = driver.work(cx) else {
-                driver.flush(cx);
-                return Poll::Ready(());
-            };
+            let busy = driver.work(cx);
             let mut again = driver.flush(cx);
+            if busy.is_none() && driver.finish() {
+                return Poll::Ready(());
+            }
             again |= driver.take_refused(cx);
-            if !(received || watched || busy || again) {
+            if !(received || watched || busy == Some(true) || again) {
                 return Poll::Pending;
             }
         }
@@ -514,6 +527,7 @@ impl Drop for Driver {
                 state.abort_all(now, &AbortReason(Bytes::from_static(SHARD_FAILED)));
             }
         }
+        self.finish();
         // Tasks that wait for the end may bind the ports at once.
         self.lines.clear();
         self.shared.forwarded.close();

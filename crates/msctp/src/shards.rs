@@ -1,6 +1,7 @@
 //! [`Shards`]: the parts of an endpoint. Each has its own state, task and sockets, and some of the
 //! associations.
 
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use msctp_udp::Dispatch;
@@ -18,13 +19,15 @@ pub(crate) struct Shards {
     all: Vec<Arc<Shared>>,
     /// Random numbers for ports. One system call for each took half of the set-ups' time in system calls.
     random: Mutex<Vec<u16>>,
+    /// Number of shards that have nothing more to do.
+    finished: AtomicUsize,
 }
 
 impl Shards {
     /// Creates the shards from their states, at least one.
     pub(crate) fn new(dispatch: Dispatch, all: Vec<Arc<Shared>>) -> Self {
         debug_assert_eq!(all.len(), dispatch.sockets());
-        Self { dispatch, all, random: Mutex::default() }
+        Self { dispatch, all, random: Mutex::default(), finished: AtomicUsize::new(0) }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Shared>> {
@@ -53,6 +56,18 @@ impl Shards {
     /// Calls `f` with the state of each shard, one after the other; returns the results.
     pub(crate) fn each<R>(&self, mut f: impl FnMut(&mut State) -> R) -> Vec<R> {
         self.all.iter().map(|shard| f(&mut shard.lock())).collect()
+    }
+
+    /// Notes that one more shard has nothing to do any more. The last one wakes all.
+    pub(crate) fn finish(&self) {
+        if self.finished.fetch_add(1, SeqCst) + 1 == self.all.len() {
+            self.iter().for_each(|shard| shard.forwarded.extend([]));
+        }
+    }
+
+    /// Returns whether no shard has anything to do any more.
+    pub(crate) fn finished(&self) -> bool {
+        self.finished.load(SeqCst) >= self.all.len()
     }
 
     /// Returns 16 random bits; `None` if the system has none.
