@@ -13,12 +13,24 @@ struct Download {
     /// The contents of the file of `trace = "table"`.
     table: String,
     seconds: u32,
+    /// The end that sends.
+    from: &'static str,
+    /// Each network is behind a symmetric NAT of its own, which the mobile's second address joins after 1 s.
+    behind_nats: bool,
 }
 
 impl Download {
     fn new(a: &str, b: &str) -> Self {
         let links = [a, b].map(str::to_owned);
-        Self { links, options: String::new(), actions: "", table: String::new(), seconds: 30 }
+        Self {
+            links,
+            options: String::new(),
+            actions: "",
+            table: String::new(),
+            seconds: 30,
+            from: "server",
+            behind_nats: false,
+        }
     }
 
     /// Both networks follow a table with the columns a and b.
@@ -33,6 +45,11 @@ impl Download {
 
     fn run(&self, policy: &str) -> (Summary, Series) {
         let [a, b] = &self.links;
+        let (ends, nats, addresses, added) = if self.behind_nats {
+            (["nat-a", "nat-b"], NATS, r#""10.0.1.2""#, ADDED)
+        } else {
+            (["r", "r"], "", r#""10.0.1.2", "10.0.2.2""#, "")
+        };
         let text = format!(
             r#"
 duration = "{}s"
@@ -61,13 +78,13 @@ rate = "1Gbps"
 delay = "1ms"
 [[link]]
 name = "a"
-a = "r"
+a = "{}"
 b = "mobile"
 address_b = "10.0.1.2"
 {a}
 [[link]]
 name = "b"
-a = "r"
+a = "{}"
 b = "mobile"
 address_b = "10.0.2.2"
 {b}
@@ -76,16 +93,18 @@ name = "download"
 client = "mobile"
 server = "server"
 sctp = "x"
-client_addresses = ["10.0.1.2", "10.0.2.2"]
+client_addresses = [{addresses}]
 server_addresses = ["10.0.0.1"]
 [[app]]
 name = "file"
 type = "bulk"
 association = "download"
-from = "server"
+from = "{}"
+{nats}
+{added}
 {}
 "#,
-            self.seconds, self.options, self.actions
+            self.seconds, self.options, ends[0], ends[1], self.from, self.actions
         );
         let open = |_: &str| Ok(self.table.clone());
         let scenario = Scenario::from_toml_and_files(&text, "download.toml", &[], &open);
@@ -95,6 +114,39 @@ from = "server"
         (simulation.summary(), simulation.into_series())
     }
 }
+
+const NATS: &str = r#"
+[[node]]
+name = "nat-a"
+kind = "nat"
+nat = { outside = "outside-a", mapping = "address-and-port-dependent", timeout = "30s" }
+[[node]]
+name = "nat-b"
+kind = "nat"
+nat = { outside = "outside-b", mapping = "address-and-port-dependent", timeout = "30s" }
+[[link]]
+name = "outside-a"
+a = "r"
+b = "nat-a"
+address_b = "203.0.113.7"
+rate = "1Gbps"
+delay = "1ms"
+[[link]]
+name = "outside-b"
+a = "r"
+b = "nat-b"
+address_b = "203.0.113.9"
+rate = "1Gbps"
+delay = "1ms"
+"#;
+
+const ADDED: &str = r#"
+[[action]]
+after = { event = "established", association = "download", delay = "1s" }
+do = "add-address"
+association = "download"
+address = "10.0.2.2"
+"#;
 
 fn delivered(summary: &Summary) -> f64 {
     summary.associations[0].to_client.bytes as f64
@@ -121,6 +173,38 @@ fn a_better_network_is_found_and_taken() {
     let (without, _) = download.run("conservative");
     assert!(delivered(&with) > 115e6, "{}", delivered(&with));
     assert!(delivered(&without) < 19e6, "{}", delivered(&without));
+}
+
+/// The mobile sends: its own policy measures both networks and moves.
+#[test]
+fn an_upload_takes_the_better_network_too() {
+    let (summary, _) = Download { from: "client", ..Download::over("0,5,40\n30,5,40\n") }.run("anticipate");
+    let association = &summary.associations[0];
+    let moves: Vec<f64> = association.handovers.iter().filter(|h| h.side == "client").map(|h| h.at).collect();
+    assert!(moves.len() == 1 && moves[0] < 3.0, "{moves:?}");
+    // 27 s of 40 Mbps are 135 MB.
+    assert!(association.to_server.bytes > 115_000_000, "{}", association.to_server.bytes);
+}
+
+/// The server knows the mobile's addresses only as its NATs translate them.
+#[test]
+fn a_better_network_behind_a_nat_is_taken() {
+    let download = Download { behind_nats: true, ..Download::over("0,5,40\n30,5,40\n") };
+    let (summary, _) = download.run("anticipate");
+    assert!(moves(&summary).len() == 1 && moves(&summary)[0] < 5.0, "{:?}", moves(&summary));
+    // 25 s of 40 Mbps are 125 MB.
+    assert!(delivered(&summary) > 105e6, "{}", delivered(&summary));
+}
+
+/// Both networks lose 1 % in both directions, trains and their answers too. From 2 % on `delay-bound` takes them
+/// for an overflow.
+#[test]
+fn a_better_network_is_found_under_loss() {
+    let links = ["5Mbps", "40Mbps"].map(|rate| format!("{PLAIN}\nloss = 0.01").replace("20Mbps", rate));
+    let (summary, _) = Download::new(&links[0], &links[1]).run("anticipate");
+    assert!(moves(&summary).len() == 1 && moves(&summary)[0] < 5.0, "{:?}", moves(&summary));
+    // 99 % of 25 s of 40 Mbps are 124 MB.
+    assert!(delivered(&summary) > 100e6, "{}", delivered(&summary));
 }
 
 /// The networks swap places. Every second it still pays to follow; faster than that, each move is late.
