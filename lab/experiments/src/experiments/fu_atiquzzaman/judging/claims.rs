@@ -464,7 +464,7 @@ fn fa4(measured: &Measured) -> Vec<Check> {
     checks.push(match (share_of_time(measured, Sender::Rfc6675), means) {
         (Some(share), [Some(sctp), Some(sack)]) => {
             let room = Mean { mean: WELL_BEFORE - share.mean, ..share };
-            let shown = format!("SCTP in {} of TCP SACK’s time", percentage(&share));
+            let shown = format!("SCTP takes {} of TCP SACK’s time", percentage(&share));
             let text = format!(
                 "from the first to the last of the six: SCTP {:.2} s, TCP SACK {:.2} s; {shown}",
                 sctp.mean, sack.mean

@@ -178,7 +178,12 @@ fn fa4_requires_sctp_in_half_the_time_and_a_timeout_of_reno_only() {
         (Sctp, |run| run.timeouts.push(175.0)),
         (Sack, |run| run.timeouts.push(175.0)),
         (Reno, |run| run.timeouts.clear()),
-        (Sack, |run| run.sent.iter_mut().filter(|sent| sent.retransmission).for_each(|sent| sent.at = 173.0)),
+        (Sack, |run| {
+            run.sent
+                .iter_mut()
+                .filter(|sent| sent.retransmission)
+                .for_each(|sent| sent.at = 170.0 + 0.1 * sent.segment as f64)
+        }),
         (Sctp, |run| run.lost = vec![40, 41, 42, 43, 44, 45]),
         (Sack, |run| run.acknowledged.truncate(1)),
     ];
