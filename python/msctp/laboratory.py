@@ -57,7 +57,7 @@ class Claim:
     figure: str
     """The figure that it is about; empty: none."""
     grade: str
-    """``reproduced`` (a sweep's own claim: it holds), ``unresolved`` (the direction agrees), ``no-effect``,
+    """``reproduced`` (a sweep's own claim: it holds), ``unresolved`` (the runs do not decide), ``no-effect``,
     ``contradicted`` or ``out-of-reach`` (not judged)."""
     effect: dict[str, Any] | None
     """The effect that decides it, with its 95 % interval, seeds and unit; None: there is none."""

@@ -44,7 +44,8 @@ fn tutorial() -> String {
 
 /// Replaces numbers and grades, which change with the core: the tutorial shows those of its day.
 fn without_results(line: &str) -> String {
-    let grades = ["HOLDS", "DIRECTION AGREES, UNRESOLVED", "NO EFFECT", "CONTRADICTED", "NOT DECIDED"];
+    let grades =
+        ["HOLDS", "DIRECTION AGREES, UNRESOLVED", "UNRESOLVED", "NO EFFECT", "CONTRADICTED", "NOT JUDGED"];
     let line = grades.iter().fold(line.to_owned(), |line, grade| {
         if line.trim_start().starts_with(grade) { line.replacen(grade, "GRADE", 1) } else { line }
     });

@@ -28,6 +28,9 @@ pub struct Check {
     pub measured: String,
     /// The grade; [`Grade::OutOfReach`] without the measurements.
     pub grade: Grade,
+    /// Unresolved: whether the mean is where the claim has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub direction_agrees: Option<bool>,
     /// The effect; `None` without measurements, or without a spread between runs.
     pub effect: Option<Effect>,
     /// The test behind the grade; `None` without measurements.
@@ -49,13 +52,20 @@ impl Check {
         effect: Option<Effect>,
     ) -> Self {
         let (want, measured) = (want.into(), measured.into());
-        Self { want, measured, grade: test.grade, effect, test: Some(test) }
+        let missing = Self { want, measured, grade: test.grade, direction_agrees: None, effect, test: None };
+        missing.with(test)
+    }
+
+    /// Gives the check its test.
+    fn with(self, test: Test) -> Self {
+        let direction_agrees = (test.grade == Grade::Unresolved).then_some(test.agrees);
+        Self { grade: test.grade, direction_agrees, test: Some(test), ..self }
     }
 
     /// Creates a check without measurements, and names those that are missing.
     pub fn missing(want: impl Into<String>, what: impl Into<String>) -> Self {
         let (want, measured) = (want.into(), what.into());
-        Self { want, measured, grade: Grade::OutOfReach, effect: None, test: None }
+        Self { want, measured, grade: Grade::OutOfReach, direction_agrees: None, effect: None, test: None }
     }
 
     /// Returns true if there were measurements.
@@ -74,7 +84,11 @@ pub struct Judgement {
     pub measured: String,
     /// The grade.
     pub grade: Grade,
-    /// The effect of the check that decides: the first with the claim's grade.
+    /// Unresolved: whether the mean of every unresolved check is where the claim has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub direction_agrees: Option<bool>,
+    /// The effect of the check that decides: the first with the claim's grade; of unresolved ones the first
+    /// whose mean is not where the claim has it.
     pub effect: Option<Effect>,
     /// The checks.
     pub checks: Vec<Check>,
@@ -89,15 +103,23 @@ pub fn judge(conditions: &str, mut checks: Vec<Check>) -> Judgement {
     let changed = grade::holm(&mut tests);
     for ((&check, test), _) in measured.iter().zip(&tests).zip(&changed).filter(|(_, changed)| **changed) {
         let check = &mut checks[check];
-        check.grade = test.grade;
-        check.test = Some(*test);
+        *check = check.clone().with(*test);
         check.measured.push_str(&format!(" (not significant among {} checks)", tests.len()));
     }
     let grade = checks.iter().map(|check| check.grade).max().unwrap_or(Grade::OutOfReach);
-    let deciding = |check: &&Check| check.grade == grade && check.effect.is_some();
-    let effect = checks.iter().find(deciding).and_then(|check| check.effect.clone());
+    let with_effect = || checks.iter().filter(|check| check.grade == grade && check.effect.is_some());
+    let against = with_effect().find(|check| check.direction_agrees == Some(false));
+    let effect = against.or_else(|| with_effect().next()).and_then(|check| check.effect.clone());
     let measured = checks.iter().map(|check| check.measured.as_str()).collect::<Vec<_>>().join("; ");
-    Judgement { conditions: conditions.to_owned(), measured, grade, effect, checks }
+    let agree = checks.iter().all(|check| check.direction_agrees != Some(false));
+    let direction_agrees = (grade == Grade::Unresolved).then_some(agree);
+    Judgement { conditions: conditions.to_owned(), measured, grade, direction_agrees, effect, checks }
+}
+
+/// Returns a grade in words, with the direction of an unresolved one.
+pub(crate) fn graded(grade: Grade, direction_agrees: Option<bool>, paper: &str) -> String {
+    let direction = if direction_agrees == Some(true) { "direction agrees, " } else { "" };
+    format!("{direction}{}", grade.words(paper))
 }
 
 /// A claim judged again: with other seeds, or with the stacks of the paper's time.
@@ -216,7 +238,7 @@ pub fn render(ledger: &[Claim], width: usize) -> String {
         text.push_str(&wrapped(&format!("{head} "), &claim.statement, width));
         for (number, judgement) in claim.judgements.iter().enumerate() {
             let decides = if number == 0 && claim.judgements.len() > 1 { ", decides" } else { "" };
-            let grade = judgement.grade.words(&claim.paper).to_uppercase();
+            let grade = graded(judgement.grade, judgement.direction_agrees, &claim.paper).to_uppercase();
             let effect =
                 judgement.effect.as_ref().map_or(String::new(), |effect| format!(": {}", said(effect)));
             let line = format!("{grade} ({}{decides}){effect}", judgement.conditions);
@@ -283,6 +305,10 @@ mod tests {
         assert_eq!(grade(vec![check(Some(true)), effect(5.0, 4.0)]), Grade::Reproduced);
         assert_eq!(grade(vec![check(Some(true)), effect(5.0, 6.0)]), Grade::Unresolved);
         assert_eq!(grade(vec![effect(5.0, 6.0), check(None)]), Grade::OutOfReach);
+        let direction = |checks: Vec<Check>| judge("", checks).direction_agrees;
+        assert_eq!(direction(vec![effect(5.0, 6.0), check(Some(true))]), Some(true));
+        assert_eq!(direction(vec![effect(5.0, 6.0), effect(-5.0, 6.0)]), Some(false));
+        assert_eq!(direction(vec![effect(5.0, 1.0)]), None);
         assert_eq!(grade(vec![effect(-5.0, 1.0), check(None)]), Grade::Contradicted);
         assert_eq!(grade(vec![check(Some(true)), check(Some(false)), check(None)]), Grade::Contradicted);
         assert_eq!(grade(vec![check(Some(true)), check(None)]), Grade::OutOfReach);
@@ -295,7 +321,7 @@ mod tests {
         let chance = || effect(-5.0, 4.8);
         assert_eq!(judge("", vec![chance()]).grade, Grade::Contradicted);
         let many = judge("", vec![effect(5.0, 1.0), chance(), effect(5.0, 1.0)]);
-        assert_eq!(many.grade, Grade::OutOfReach);
+        assert_eq!(many.grade, Grade::Unresolved);
         assert_eq!(many.checks[1].measured, "y (not significant among 3 checks)");
         assert_eq!(judge("", vec![effect(5.0, 1.0), effect(-5.0, 1.0)]).grade, Grade::Contradicted);
     }
@@ -303,8 +329,10 @@ mod tests {
     #[test]
     fn the_effect_is_that_of_the_check_that_decides() {
         let judged = judge("", vec![effect(5.0, 4.0), effect(6.0, 7.0), effect(7.0, 9.0)]);
-        let effect = judged.effect.unwrap();
-        assert_eq!((effect.effect, effect.interval, effect.seeds), (6.0, [-1.0, 13.0], 10));
+        let shown = judged.effect.unwrap();
+        assert_eq!((shown.effect, shown.interval, shown.seeds), (6.0, [-1.0, 13.0], 10));
+        let judged = judge("", vec![effect(6.0, 7.0), effect(-2.0, 9.0)]);
+        assert_eq!(judged.effect.unwrap().effect, -2.0, "the mean that is elsewhere");
     }
 
     #[test]
@@ -324,7 +352,7 @@ mod tests {
         let part =
             "     CONTRADICTED (rwnd 64 KiB, decides)\n       ✓ y\n       ✗ y\n     OUT OF REACH (1 MiB)\n";
         assert!(unwrapped.contains(part), "{unwrapped}");
-        let end = "1 claims: 0 reproduced · 0 direction agrees, unresolved · 0 no effect · 1 contradicted · 0 out of reach\n";
+        let end = "1 claims: 0 reproduced · 0 unresolved · 0 no effect · 1 contradicted · 0 out of reach\n";
         assert!(text.ends_with(end), "{text}");
         assert_eq!(wrapped("a: ", "bb cc dd", 8), "a: bb cc\n   dd\n");
     }
@@ -333,7 +361,10 @@ mod tests {
     fn the_ledger_has_its_documented_keys() {
         let checks = vec![check(Some(true)), effect(5.0, 6.0)];
         let claim = Claim::new("KK0", "kim-koh", "Fig. 0", "s", vec![judge("c", checks)]);
-        assert!(render(std::slice::from_ref(&claim), 90).contains("UNRESOLVED (c): e, 10 seeds\n"));
+        assert!(
+            render(std::slice::from_ref(&claim), 90)
+                .contains("DIRECTION AGREES, UNRESOLVED (c): e, 10 seeds\n")
+        );
         let json = serde_json::to_value([claim]).unwrap();
         for (key, value) in [
             ("id", "KK0"),

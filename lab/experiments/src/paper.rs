@@ -8,7 +8,7 @@ use msctp_sim::scenario::compose::Text;
 use msctp_sim::scenario::document::{Document, Section};
 use msctp_sim::scenario::{Problem, ScenarioError};
 
-use crate::claims::{Check, Claim, Grade, Judgement};
+use crate::claims::{Check, Claim, Grade, Judgement, judge};
 use crate::plan::Outcomes;
 use crate::report::{Data, Figure, Finding, Provenance, Report, SetUp, attach};
 use crate::scenario_file::ScenarioFile;
@@ -57,12 +57,50 @@ pub struct Results {
     pub extent: String,
     /// The ledger.
     pub ledger: Vec<Claim>,
+    /// What the findings rest on.
+    pub evidence: Vec<Evidence>,
+    /// Whether these are all runs of the experiment, so that a finding must hold.
+    pub whole: bool,
     /// The figures.
     pub figures: Vec<Figure>,
     /// The tables.
     pub data: Vec<Data>,
     /// The provenance of the numbers.
     pub provenance: Provenance,
+}
+
+/// What the finding about a claim rests on.
+#[derive(Debug)]
+pub struct Evidence {
+    /// The claim.
+    pub claim: &'static str,
+    /// The checks, which fail if the finding is wrong.
+    pub checks: Vec<Check>,
+    /// The numbers of its text by their names, which stand there in braces.
+    pub numbers: Vec<(&'static str, String)>,
+}
+
+impl Evidence {
+    /// Replaces the names of numbers in a text.
+    #[must_use]
+    pub fn filled(&self, text: &str) -> String {
+        let replace =
+            |text: String, (name, value): &(&str, String)| text.replace(&format!("{{{name}}}"), value);
+        self.numbers.iter().fold(text.to_owned(), replace)
+    }
+}
+
+/// Returns in words which checks of a finding fail; `None` if none does.
+pub(crate) fn refuted(judged: &Judgement) -> Option<String> {
+    let failed = judged.checks.iter().filter(|check| check.grade != Grade::Reproduced);
+    let failed: Vec<String> =
+        failed.map(|check| format!("want {}; found {}", check.want, check.measured)).collect();
+    (judged.grade != Grade::Reproduced).then(|| failed.join("; "))
+}
+
+/// Marks the text of a finding whose checks fail.
+pub(crate) fn doubted(text: &str, failed: &str) -> String {
+    format!("Unresolved by these runs ({failed}). {text}")
 }
 
 /// Returns the text of a required key.
@@ -199,8 +237,21 @@ impl Texts {
     /// Returns the report.
     #[must_use]
     pub fn report(&self, found: Results) -> Report {
-        let Results { extent, mut ledger, figures, data, provenance } = found;
-        let findings: Vec<_> = self.paper.about(&ledger).into_iter().map(|(_, finding)| finding).collect();
+        let Results { extent, mut ledger, evidence, whole, figures, data, mut provenance } = found;
+        let whole = whole && provenance.failed.is_empty() && provenance.skipped == 0;
+        let mut findings = Vec::new();
+        for (_, mut finding) in self.paper.about(&ledger) {
+            let own = evidence.iter().find(|own| own.claim == finding.id);
+            finding.text = own.map_or_else(|| finding.text.clone(), |own| own.filled(&finding.text));
+            let judged = judge("", own.map_or_else(Vec::new, |own| own.checks.clone()));
+            if let Some(failed) = refuted(&judged) {
+                finding.text = doubted(&finding.text, &failed);
+                if whole {
+                    provenance.failed.push((format!("the finding about {}", finding.id), failed));
+                }
+            }
+            findings.push(finding);
+        }
         attach(&mut ledger, &findings);
         Report {
             paper: self.paper.name.clone(),

@@ -40,11 +40,60 @@ pub(super) fn separable(grades: impl Iterator<Item = Grade>) -> Option<Grade> {
 }
 
 /// Permutes the points' marks, the same in every run.
-fn shuffled(those: &[bool], permutation: u64) -> Vec<bool> {
+fn shuffled<T: Copy>(those: &[T], permutation: u64) -> Vec<T> {
     let key = |point: usize| component_seed(permutation, &format!("atlas/{point}"));
     let mut order: Vec<_> = those.iter().enumerate().map(|(point, &is)| (key(point), is)).collect();
-    order.sort_unstable();
+    order.sort_by_key(|&(key, _)| key);
     order.into_iter().map(|(_, is)| is).collect()
+}
+
+/// The axis on which an effect depends most.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Driver {
+    /// Its name for readers.
+    pub(super) label: String,
+    /// The share of the effect's variance that two sides of the axis explain.
+    pub(super) explains: f64,
+}
+
+/// Returns the axis that explains most of an effect's variance; `None` if permuted effects are explained as
+/// well too often, or if a point has no effect.
+pub(super) fn driver(axes: &[Dimension], at: &[Place], check: usize) -> Option<Driver> {
+    let effects: Vec<f64> = at.iter().map(|place| place.checks.get(check)?.effect).collect::<Option<_>>()?;
+    let best = explained(axes, at, &effects)?;
+    let as_good = |permutation: &u64| {
+        let other = explained(axes, at, &shuffled(&effects, *permutation));
+        other.is_some_and(|other| other.explains >= best.explains - 1e-9)
+    };
+    let chance = (1 + (1..PERMUTATIONS).filter(as_good).count()) as f64 / PERMUTATIONS as f64;
+    (chance <= CHANCE).then_some(best)
+}
+
+/// Returns the axis with the split that explains most of the variance; `None` if all effects are equal.
+fn explained(axes: &[Dimension], at: &[Place], effects: &[f64]) -> Option<Driver> {
+    let square = |of: &[f64]| {
+        let mean = of.iter().sum::<f64>() / of.len() as f64;
+        of.iter().map(|effect| (effect - mean).powi(2)).sum::<f64>()
+    };
+    let whole = square(effects);
+    if effects.is_empty() || whole <= 0.0 {
+        return None;
+    }
+    let splits = axes.iter().enumerate().flat_map(|(number, axis)| {
+        let value = move |place: &Place| axis.range.value(place.values[number]);
+        let mut values: Vec<f64> = at.iter().map(value).collect();
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        values.pop();
+        values.into_iter().map(move |split| {
+            let points = || at.iter().zip(effects).map(|(place, &effect)| (value(place) <= split, effect));
+            let side = |lower| points().filter(|point| point.0 == lower).map(|point| point.1).collect();
+            let sides: [Vec<f64>; 2] = [true, false].map(side);
+            let explains = 1.0 - sides.iter().map(|side| square(side)).sum::<f64>() / whole;
+            Driver { label: axis.label.clone(), explains }
+        })
+    });
+    splits.max_by(|a, b| a.explains.total_cmp(&b.explains))
 }
 
 /// Returns the best split of each axis, the best first.
@@ -112,6 +161,26 @@ mod tests {
         assert_eq!((all[0].below, all[0].above, all[0].grade), ([4, 4], [0, 6], Grade::Reproduced));
         assert!((all[0].explains - 1.0).abs() < 1e-12 && all[1].explains < 0.9);
         assert!(deciding(&axes, &at[..4]).is_empty(), "holds everywhere");
+    }
+
+    #[test]
+    fn an_effect_that_one_axis_moves_is_told_from_one_that_none_does() {
+        let axes = [axis("noise"), axis("queue")];
+        let with = |effect: fn(u32) -> f64| {
+            let mut at = places(|_| Grade::Contradicted);
+            for (number, place) in at.iter_mut().enumerate() {
+                let effect = Some(effect(number as u32));
+                place.checks = vec![crate::atlas::Part { grade: Grade::Contradicted, effect }];
+            }
+            at
+        };
+        // Contradicted everywhere: the grades decide nothing, the effect does.
+        let moved = with(|n| if n < 5 { -3.0 } else { -1.0 - f64::from(n) / 100.0 });
+        assert!(deciding(&axes, &moved).is_empty());
+        assert!(driver(&axes, &moved, 0).unwrap().explains > 0.95);
+        assert_eq!(driver(&axes, &with(|n| f64::from(n * 3 % 7)), 0), None, "chance");
+        assert_eq!(driver(&axes, &with(|_| 1.0), 0), None, "no variance");
+        assert_eq!(driver(&axes, &moved, 1), None, "no such check");
     }
 
     #[test]

@@ -104,6 +104,20 @@ impl Mapped {
         lines.into_iter().map(|(.., words)| words).collect()
     }
 
+    /// Returns on which parameter the effect of the first part depends most, in a sentence; `None` if on none
+    /// more than by chance. Where a claim has one grade everywhere, its effect can still depend on one.
+    #[must_use]
+    pub fn moved_by(&self) -> Option<String> {
+        let found = decide::driver(&self.axes, &self.at, 0)?;
+        let explains = found.explains * 100.0;
+        Some(format!(
+            "the parameter that decides the size of the effect is “{}”: it explains {explains:.0} % of the variance of “{}” over the \
+             points.",
+            found.label,
+            self.checks.first()?
+        ))
+    }
+
     /// Returns the sentence that follows from the points.
     #[must_use]
     pub fn sentence(&self) -> String {

@@ -23,10 +23,10 @@ const Z: f64 = 1.959_964;
 pub enum Grade {
     /// The claimed effect is there, and its interval excludes the contrary.
     Reproduced,
-    /// The mean is where the claim has it, but its interval reaches beyond: the runs are too few.
+    /// The interval contains values for which the claim holds and others for which it does not: the runs are
+    /// too few. Whether the mean is where the claim has it is no grade: other seeds would change it.
     Unresolved,
-    /// The runs, or the data of the paper, do not suffice: values are missing, or the mean is not where the
-    /// claim has it and its interval does not exclude the claim.
+    /// There is nothing to judge: values are missing, or the paper gives too little.
     OutOfReach,
     /// The claim is of an effect, and the interval lies inside the margin of equivalence around zero.
     NoEffect,
@@ -45,11 +45,11 @@ impl Grade {
         match (self, paper.is_empty()) {
             (Self::Reproduced, false) => "reproduced",
             (Self::Reproduced, true) => "holds",
-            (Self::Unresolved, _) => "direction agrees, unresolved",
+            (Self::Unresolved, _) => "unresolved",
             (Self::NoEffect, _) => "no effect",
             (Self::Contradicted, _) => "contradicted",
             (Self::OutOfReach, false) => "out of reach",
-            (Self::OutOfReach, true) => "not decided",
+            (Self::OutOfReach, true) => "not judged",
         }
     }
 
@@ -167,6 +167,8 @@ impl Share {
 pub struct Test {
     /// The grade of the test alone.
     pub grade: Grade,
+    /// Whether the mean is where the claim has it.
+    pub agrees: bool,
     /// For a significant effect against the claim its p-value, and the grade if that is not small enough
     /// among several tests.
     against: Option<(f64, Grade)>,
@@ -177,20 +179,26 @@ impl Test {
     #[must_use]
     pub fn exact(holds: bool) -> Self {
         let grade = if holds { Grade::Reproduced } else { Grade::Contradicted };
-        Self { grade, against: (!holds).then_some((0.0, grade)) }
+        Self { grade, agrees: holds, against: (!holds).then_some((0.0, grade)) }
     }
 
     /// Returns the result without a significant effect: `agrees` if the mean is where the claim has it.
     #[must_use]
     pub fn unresolved(agrees: bool) -> Self {
-        Self { grade: if agrees { Grade::Unresolved } else { Grade::OutOfReach }, against: None }
+        Self { grade: Grade::Unresolved, agrees, against: None }
+    }
+
+    /// Returns the order in which tests decide: by their grade, of unresolved ones those first whose mean is
+    /// not where the claim has it.
+    pub(crate) fn rank(&self) -> (Grade, bool) {
+        (self.grade, self.grade == Grade::Unresolved && !self.agrees)
     }
 
     fn refuted(grade: Grade, p: f64, agrees: bool) -> Self {
-        Self { grade, against: Some((p, Self::unresolved(agrees).grade)) }
+        Self { grade, agrees, against: Some((p, Grade::Unresolved)) }
     }
 
-    const REPRODUCED: Self = Self { grade: Grade::Reproduced, against: None };
+    const REPRODUCED: Self = Self { grade: Grade::Reproduced, agrees: true, against: None };
 
     /// Tests the claim that an effect is above zero, and its mean at least `least`. An effect inside
     /// ±`grain`, the least that counts, is none.
@@ -268,21 +276,26 @@ impl Test {
     /// the number of tests (Bonferroni). Out of reach without tests.
     #[must_use]
     pub fn all(tests: &[Self]) -> Self {
-        let Some(grade) = tests.iter().map(|test| test.grade).max() else { return Self::unresolved(false) };
+        let Some(grade) = tests.iter().map(|test| test.grade).max() else {
+            return Self { grade: Grade::OutOfReach, agrees: false, against: None };
+        };
         let worst = tests.iter().filter(|test| test.grade == grade).filter_map(|test| test.against);
         let p = worst.map(|(p, _)| p).reduce(f64::min).map(|p| (p * tests.len() as f64).min(1.0));
         let without = |test: &Self| test.against.map_or(test.grade, |(_, otherwise)| otherwise);
         let otherwise = tests.iter().map(without).max().unwrap_or(grade);
-        Self { grade, against: p.map(|p| (p, otherwise)) }
+        let agrees = tests.iter().all(|test| test.agrees);
+        Self { grade, agrees, against: p.map(|p| (p, otherwise)) }
     }
 
     /// Keeps only the significant contrary of a claim: anything else is no objection.
     #[must_use]
     pub(crate) fn unless_contradicted(self) -> Self {
         match self {
-            Self { grade: Grade::Contradicted, against } => {
-                Self { grade: Grade::Contradicted, against: against.map(|(p, _)| (p, Grade::Reproduced)) }
-            }
+            Self { grade: Grade::Contradicted, against, .. } => Self {
+                grade: Grade::Contradicted,
+                agrees: true,
+                against: against.map(|(p, _)| (p, Grade::Reproduced)),
+            },
             _ => Self::REPRODUCED,
         }
     }
@@ -303,7 +316,7 @@ pub(super) fn holm(tests: &mut [Test]) -> Vec<bool> {
         if let Some((p, otherwise)) = tests[test].against {
             stands &= p <= LEVEL / (all - rank) as f64;
             if !stands {
-                tests[test] = Test { grade: otherwise, against: None };
+                tests[test] = Test { grade: otherwise, against: None, ..tests[test] };
                 changed[test] = true;
             }
         }
@@ -324,12 +337,22 @@ mod tests {
         let grade = |at: f64, width: f64| Test::above(&mean(at, width), 0.0, 1.0).grade;
         assert_eq!(grade(5.0, 4.0), Grade::Reproduced);
         assert_eq!(grade(5.0, 6.0), Grade::Unresolved);
-        assert_eq!(grade(-5.0, 6.0), Grade::OutOfReach, "the paper's direction is not excluded");
+        assert_eq!(grade(-5.0, 6.0), Grade::Unresolved, "the paper's direction is not excluded");
         assert_eq!(grade(-5.0, 4.0), Grade::Contradicted);
         assert_eq!(grade(0.2, 0.5), Grade::NoEffect, "inside the margin");
         assert_eq!(grade(-0.5, 0.2), Grade::NoEffect, "significant, but less than counts");
         assert_eq!(grade(0.2, 50.0), Grade::Unresolved, "no evidence is no evidence of no effect");
         assert_eq!(Test::above(&mean(0.0, 0.0), 0.0, 0.0).grade, Grade::NoEffect, "all runs equal");
+    }
+
+    /// KK4 with two sets of seeds: 17 and 15 of 30 runs. The grades differed, the evidence did not.
+    #[test]
+    fn a_sign_inside_the_interval_is_no_grade() {
+        let tests = [17, 15].map(|those| Test::mostly(Share { those, of: 30 }));
+        assert_eq!(tests.map(|test| test.grade), [Grade::Unresolved; 2]);
+        assert_eq!(tests.map(|test| test.agrees), [true, false]);
+        let both = Test::all(&tests);
+        assert_eq!((both.grade, both.agrees), (Grade::Unresolved, false));
     }
 
     #[test]
@@ -345,7 +368,7 @@ mod tests {
         let grade = |at: f64, width: f64| Test::equivalent(&mean(at, width), 5.0, 0.0).grade;
         assert_eq!(grade(1.0, 3.0), Grade::Reproduced);
         assert_eq!(grade(1.0, 50.0), Grade::Unresolved, "absence of evidence");
-        assert_eq!(grade(6.0, 3.0), Grade::OutOfReach);
+        assert_eq!(grade(6.0, 3.0), Grade::Unresolved);
         assert_eq!(grade(-9.0, 3.0), Grade::Contradicted);
         let level = |at: f64, width: f64| Test::equivalent(&mean(at, width), 0.0, 1.0).grade;
         assert_eq!(level(0.1, 0.5), Grade::Reproduced);
@@ -354,7 +377,7 @@ mod tests {
         let behind = |at: f64, width: f64| Test::not_below(&mean(at, width), 0.0, 1.0).grade;
         assert_eq!(behind(3.0, 1.0), Grade::Reproduced);
         assert_eq!(behind(3.0, 9.0), Grade::Unresolved);
-        assert_eq!(behind(-3.0, 9.0), Grade::OutOfReach);
+        assert_eq!(behind(-3.0, 9.0), Grade::Unresolved);
         assert_eq!(behind(-3.0, 1.0), Grade::Contradicted);
     }
 
@@ -363,12 +386,12 @@ mod tests {
         let mostly = |those, of| Test::mostly(Share { those, of }).grade;
         assert_eq!(mostly(10, 10), Grade::Reproduced);
         assert_eq!(mostly(6, 10), Grade::Unresolved);
-        assert_eq!(mostly(4, 10), Grade::OutOfReach);
+        assert_eq!(mostly(4, 10), Grade::Unresolved);
         assert_eq!(mostly(2, 20), Grade::Contradicted);
         let rarely = |those, of, most| Test::rarely(Share { those, of }, most).grade;
         assert_eq!(rarely(0, 20, 0.1), Grade::Unresolved, "a rate of 16 % is not excluded");
         assert_eq!(rarely(0, 35, 0.1), Grade::Reproduced);
-        assert_eq!(rarely(3, 20, 0.1), Grade::OutOfReach);
+        assert_eq!(rarely(3, 20, 0.1), Grade::Unresolved);
         assert_eq!(rarely(12, 20, 0.1), Grade::Contradicted);
         assert_eq!(rarely(0, 3, 0.0), Grade::Reproduced);
         assert_eq!(rarely(1, 100, 0.0), Grade::Contradicted, "one run refutes never");
@@ -385,7 +408,7 @@ mod tests {
         assert_eq!(holm(&mut alone), [false]);
         let mut many = [chance, Test::REPRODUCED, Test::REPRODUCED];
         assert_eq!(holm(&mut many), [true, false, false]);
-        assert_eq!(many[0].grade, Grade::OutOfReach);
+        assert_eq!(many[0].grade, Grade::Unresolved);
         // Step down: 0.001 stands at 0.025 / 3, then 0.012 at 0.025 / 2, then 0.02 at 0.025.
         let p = |p| Test::refuted(Grade::Contradicted, p, false);
         assert_eq!(holm(&mut [p(0.02), p(0.001), p(0.012)]), [false; 3]);
@@ -397,7 +420,7 @@ mod tests {
     fn all_of_several_tests_take_the_greatest_grade_and_count_them() {
         let against = Test::refuted(Grade::Contradicted, 0.01, false);
         let both = Test::all(&[against, Test::REPRODUCED]);
-        assert_eq!((both.grade, both.against), (Grade::Contradicted, Some((0.02, Grade::OutOfReach))));
+        assert_eq!((both.grade, both.against), (Grade::Contradicted, Some((0.02, Grade::Unresolved))));
         assert_eq!(Test::all(&[Test::unresolved(true), Test::REPRODUCED]).grade, Grade::Unresolved);
         assert_eq!(Test::all(&[]).grade, Grade::OutOfReach);
         assert_eq!(Test::all(&[against.unless_contradicted()]).against, Some((0.01, Grade::Reproduced)));

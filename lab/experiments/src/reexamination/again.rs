@@ -14,7 +14,10 @@ fn range([first, last]: [u64; 2]) -> String {
 
 /// Returns a grade with its effect.
 fn graded(grade: Grade, effect: &str) -> String {
-    let words = grade.words("paper");
+    with_effect(grade.words("paper"), effect)
+}
+
+fn with_effect(words: &str, effect: &str) -> String {
     if effect.is_empty() { words.to_owned() } else { format!("{words}: {effect}") }
 }
 
@@ -33,7 +36,13 @@ impl Judged {
         let effect = self.effect.as_ref().map_or(String::new(), |effect| {
             format!("{}, {}", effect.text, counted(effect.seeds as u64, "seed"))
         });
-        graded(self.own_grade(), &effect)
+        with_effect(&self.own_words(), &effect)
+    }
+
+    /// Returns the grade of the report's own seeds in words, with the direction of an unresolved one.
+    pub(super) fn own_words(&self) -> String {
+        let direction = self.judgements.first().and_then(|first| first.direction_agrees);
+        crate::claims::graded(self.own_grade(), direction, "paper")
     }
 }
 

@@ -132,6 +132,9 @@ impl Page {
             let all = mapped.points;
             let _ = writeln!(self.text, "- By its parts, of {all} points: {}{more}.", shown.join("; "));
         }
+        if let Some(moved) = mapped.moved_by() {
+            let _ = writeln!(self.text, "- The effect: {moved}");
+        }
         let _ = writeln!(self.text, "- What would have to be true: {}", wanted(mapped));
         for finding in &claim.findings {
             let _ = writeln!(self.text, "- Why: {}", tight(finding));
@@ -288,8 +291,8 @@ impl Judged {
             let [own, other] = [self.own_grade(), again.grade].map(|grade| grade.words("paper"));
             return format!("unresolved: {own} with the first seeds, {other} with seeds {first}–{last}");
         }
-        let grade = self.grade.words("paper");
-        let Some(effect) = &self.effect else { return grade.to_owned() };
+        let grade = self.own_words();
+        let Some(effect) = &self.effect else { return grade };
         let power = effect.power.map_or(String::new(), |power| format!(", power {power:.2}"));
         format!("{grade}: {}, {}{power}", effect.text, counted(effect.seeds as u64, "seed"))
     }
@@ -321,7 +324,7 @@ mod tests {
                 grade: Grade::Unresolved,
                 effect: Some(Shown { text: "+1 kbps".to_owned(), seeds: 5, power: Some(0.5) }),
                 findings: vec!["a finding".to_owned()],
-                judgements: vec![Judgement { grade: Grade::Unresolved }],
+                judgements: vec![Judgement { grade: Grade::Unresolved, direction_agrees: Some(true) }],
                 again: Some(repeated(if number == 2 { Grade::Reproduced } else { Grade::Unresolved })),
                 period: Some(repeated(Grade::Reproduced)),
             };
@@ -348,7 +351,7 @@ mod tests {
         }
         let said = "| KK1 | a statement | direction agrees, unresolved: +1 kbps, 5 seeds, power 0.50 | ";
         assert!(page.text.contains(said), "{}", page.text);
-        let differ = "| KK2 | a statement | unresolved: direction agrees, unresolved with the first seeds, reproduced with seeds 11–20 | ";
+        let differ = "| KK2 | a statement | unresolved: unresolved with the first seeds, reproduced with seeds 11–20 | ";
         assert!(page.text.contains(differ), "{}", page.text);
         assert!(page.text.contains("40 of 45 claims have the same grade"), "{}", page.text);
         let (name, table) = &page.tables[0];

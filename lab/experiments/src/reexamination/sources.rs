@@ -50,6 +50,8 @@ pub(super) struct Judged {
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Judgement {
     pub(super) grade: Grade,
+    #[serde(default)]
+    pub(super) direction_agrees: Option<bool>,
 }
 
 /// The runs with other seeds.

@@ -295,8 +295,8 @@ impl Outcome<'_> {
         };
         let reversed = contrary.iter().filter_map(|(text, _)| text.as_ref());
         let reversed = reversed.map(|text| format!(", contrary at {text}")).collect::<String>();
-        let worst = tests.iter().map(|test| test.grade).max();
-        let deciding = found.iter().find(|one| Some(one.test.grade) == worst);
+        let worst = tests.iter().map(Test::rank).max();
+        let deciding = found.iter().find(|one| Some(one.test.rank()) == worst);
         let effect = deciding.map(|one| self.effect(sides.of, sides.against, &one.whole).powered(one.power));
         Check::tested(want, format!("{place}{label}{text}{reversed}"), test, effect)
     }
@@ -441,8 +441,8 @@ impl Outcome<'_> {
         let texts: Vec<String> = found.iter().map(text).collect();
         let test = |(_, found): &(String, Comparison)| Relation::Above.test(found, 0.0, sweep.grain(of));
         let tests: Vec<Test> = found.iter().map(test).collect();
-        let worst = tests.iter().map(|test| test.grade).max();
-        let deciding = found.iter().zip(&tests).find(|(_, test)| Some(test.grade) == worst);
+        let worst = tests.iter().map(Test::rank).max();
+        let deciding = found.iter().zip(&tests).find(|(_, test)| Some(test.rank()) == worst);
         let effect = deciding.map(|((_, found), _)| {
             let power = Relation::Above.power(found, 0.0, sweep.grain(of), check.relevant);
             self.effect(of, &against, found).powered(power)

@@ -3,7 +3,8 @@
 use msctp_sim::scenario::Problem;
 
 use super::{Outcome, Quantity, Sweep, text};
-use crate::claims::{Claim, Grade};
+use crate::claims::Claim;
+use crate::paper::{doubted, refuted as failures};
 use crate::report::Finding;
 
 /// A part of a finding's text.
@@ -77,14 +78,11 @@ impl Outcome<'_> {
         for (number, mut finding) in about {
             let judged = self.judged(&sweep.evidence[number]);
             finding.text = self.filled(&finding.text);
-            if judged.grade != Grade::Reproduced {
-                let failed = judged.checks.iter().filter(|check| check.grade != Grade::Reproduced);
-                let failed = failed.map(|check| format!("want {}; found {}", check.want, check.measured));
-                let failed = failed.collect::<Vec<_>>().join("; ");
+            if let Some(failed) = failures(&judged) {
                 if !sweep.reduced && self.complete() {
                     refuted.push((format!("the finding about {}", finding.id), failed.clone()));
                 }
-                finding.text = format!("Unresolved by these runs ({failed}). {}", finding.text);
+                finding.text = doubted(&finding.text, &failed);
             }
             findings.push(finding);
         }

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
+use msctp_sim::random::component_seed;
 use serde::Serialize;
 
 use super::paper::{WIRED, WIRELESS};
@@ -88,11 +89,82 @@ pub struct MicroscopeKey {
     pub losses: LossSet,
     /// The protocol.
     pub protocol: Protocol,
+    /// How TCP SACK recovers.
+    pub sender: Sender,
+    /// Which six are lost, of [`LossSet::Same`].
+    pub seed: u64,
+}
+
+impl MicroscopeKey {
+    /// Returns the run that is drawn: the losses of the paper's figures, and the sender of today's RFCs.
+    #[must_use]
+    pub fn drawn(losses: LossSet, protocol: Protocol) -> Self {
+        Self { losses, protocol, sender: Sender::Rfc6675, seed: PAPERS }
+    }
+
+    /// Returns the lost segments, counted from the first of them.
+    #[must_use]
+    pub fn offsets(&self) -> [u64; 6] {
+        match self.losses {
+            LossSet::Same if self.seed != PAPERS => random_offsets(self.seed),
+            _ => self.losses.offsets(self.protocol),
+        }
+    }
 }
 
 impl fmt::Display for MicroscopeKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "six losses, {}, {}", self.losses.words(), self.protocol.words())
+        let Self { losses, protocol, sender, seed } = self;
+        write!(f, "six losses, {}, {}{}, seed {seed}", losses.words(), protocol.words(), sender.suffix())
+    }
+}
+
+/// The seed with the losses of the paper's figures.
+pub const PAPERS: u64 = 1;
+
+/// The largest distance of the last loss from the first: that of Fig. 7.
+const SPAN: u64 = 12;
+
+/// Draws six segments of one window that are not one row: the first, and five of the next [`SPAN`].
+fn random_offsets(seed: u64) -> [u64; 6] {
+    (0..)
+        .map(|attempt| {
+            let place = |offset: &u64| component_seed(seed, &format!("six-losses/{attempt}/{offset}"));
+            let mut all: Vec<u64> = (1..=SPAN).collect();
+            all.sort_by_key(place);
+            let mut offsets = [0, all[0], all[1], all[2], all[3], all[4]];
+            offsets.sort_unstable();
+            offsets
+        })
+        .find(|offsets| offsets[5] > 5)
+        .unwrap_or([0, 2, 6, 8, 11, 12])
+}
+
+/// How TCP SACK recovers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sender {
+    /// RFC 6675: computes what is in flight from a scoreboard. The verdicts are from this one.
+    Rfc6675,
+    /// ns-2's SACK1 after Fall and Floyd (1996), the paper's sender: counts what is in flight down by one for
+    /// each duplicate ACK.
+    FallFloyd,
+    /// The same with ACKs that have as many blocks as fit, without three as the most.
+    FallFloydUnlimited,
+}
+
+impl Sender {
+    /// All, the paper's after the RFC's.
+    pub const ALL: [Self; 3] = [Self::Rfc6675, Self::FallFloyd, Self::FallFloydUnlimited];
+
+    /// Returns the name after a protocol's; empty for the first.
+    #[must_use]
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Self::Rfc6675 => "",
+            Self::FallFloyd => " (Fall and Floyd)",
+            Self::FallFloydUnlimited => " (Fall and Floyd, unlimited blocks)",
+        }
     }
 }
 
@@ -100,7 +172,8 @@ impl fmt::Display for MicroscopeKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossSet {
-    /// The same for all three: those of Fig. 7, which leave five blocks. The verdict is from these.
+    /// The same for all three: those of Fig. 7, which leave five blocks, and others drawn by the seed. The
+    /// verdict is from these.
     Same,
     /// Each protocol's own, those of its figure.
     Own,
@@ -182,7 +255,7 @@ impl fmt::Display for BlocksKey {
     }
 }
 
-/// The number of runs, by seeds. The microscope is deterministic and always complete.
+/// The number of runs, by seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// Number of seeds for each cell of the grid and each number of blocks.
@@ -227,8 +300,16 @@ impl Extent {
     /// Returns every run of the microscope.
     #[must_use]
     pub fn microscope(&self) -> Vec<MicroscopeKey> {
-        let both = LossSet::ALL.into_iter();
-        both.flat_map(|losses| Protocol::ALL.map(|protocol| MicroscopeKey { losses, protocol })).collect()
+        let mut keys = Vec::new();
+        for protocol in Protocol::ALL {
+            let senders = if protocol == Protocol::Sack { &Sender::ALL[..] } else { &Sender::ALL[..1] };
+            for &sender in senders {
+                let same = |seed| MicroscopeKey { losses: LossSet::Same, protocol, sender, seed };
+                keys.extend(self.seeds().map(same));
+            }
+        }
+        keys.extend(Protocol::ALL.map(|protocol| MicroscopeKey::drawn(LossSet::Own, protocol)));
+        keys
     }
 
     /// Returns every run of the sweep over the number of blocks.
@@ -268,10 +349,16 @@ mod tests {
 
     #[test]
     fn every_loss_set_is_six_segments_of_one_window_and_not_one_row() {
-        for key in Extent::QUICK.microscope() {
-            let offsets = key.losses.offsets(key.protocol);
-            assert!(offsets.is_sorted() && offsets[0] == 0 && offsets[5] < 20, "{key}");
+        for key in (Extent { seeds: 100, first: 1 }).microscope() {
+            let offsets = key.offsets();
+            assert!(offsets.windows(2).all(|pair| pair[0] < pair[1]), "{key}: {offsets:?}");
+            assert!(offsets[0] == 0 && offsets[5] < 20, "{key}: {offsets:?}");
             assert!(offsets[5] > 5, "{key}: not consecutive");
         }
+        let of =
+            |seed| MicroscopeKey { seed, ..MicroscopeKey::drawn(LossSet::Same, Protocol::Sctp) }.offsets();
+        assert_eq!(of(1), LossSet::Same.offsets(Protocol::Sack), "the first seed has the paper's");
+        let different: std::collections::BTreeSet<_> = (1..=60).map(of).collect();
+        assert!(different.len() > 50, "the seeds are replicates: {}", different.len());
     }
 }

@@ -55,6 +55,8 @@ pub fn reproduce(
     Ok(texts.report(Results {
         extent: extent_in_words(extent),
         ledger: judging::claims::ledger(&texts, measured),
+        evidence: judging::findings::all(measured),
+        whole: *extent == Extent::FULL,
         figures: judging::figures::all(measured),
         data: vec![
             data("runs", "every run of the grid", tables::runs(measured), true),

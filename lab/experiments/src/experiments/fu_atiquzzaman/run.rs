@@ -4,7 +4,7 @@ use msctp_sim::Summary;
 use msctp_sim::summary::MobileSummary;
 
 use super::flow::Flow;
-use super::grid::{Blocks, BlocksKey, GridKey, MicroscopeKey, PLOTTED, Protocol};
+use super::grid::{Blocks, BlocksKey, GridKey, MicroscopeKey, PLOTTED, Protocol, Sender};
 use super::measure::{GridRun, Handover, Microscope, SEGMENT_BYTES};
 use super::parameters::{FILE, Frozen, Parameters};
 use crate::again::Ways;
@@ -145,16 +145,18 @@ const HANDSHAKE: u64 = 2;
 /// Returns the scenario of a run of the microscope, and its overrides.
 #[must_use]
 pub fn microscope_scenario(key: &MicroscopeKey) -> (ScenarioFile, Vec<String>) {
-    let packets: Vec<String> = key
-        .losses
-        .offsets(key.protocol)
-        .iter()
-        .map(|offset| (HANDSHAKE + FIRST_LOST + offset).to_string())
-        .collect();
+    let packets: Vec<String> =
+        key.offsets().iter().map(|offset| (HANDSHAKE + FIRST_LOST + offset).to_string()).collect();
     let mut overrides = vec![format!("link.radio.forward.loss={{ packets = [{}] }}", packets.join(", "))];
     if key.protocol == Protocol::Reno {
         let reno = ["recovery=reno", "timestamps=false", "mss=948"];
         overrides.extend(reno.map(|set| format!("tcp-profile.sender.{set}")));
+    }
+    if key.sender != Sender::Rfc6675 {
+        overrides.push("tcp-profile.sender.counted_pipe=true".to_owned());
+    }
+    if key.sender == Sender::FallFloydUnlimited {
+        overrides.push("tcp-profile.receiver.sack_limit=unlimited".to_owned());
     }
     let file = if key.protocol == Protocol::Sctp { MICROSCOPE_SCTP } else { MICROSCOPE_TCP };
     (file, overrides)
@@ -240,7 +242,7 @@ mod tests {
     fn the_microscope_loses_exactly_the_six() {
         for key in Extent::QUICK.microscope() {
             let run = microscope(&Simulator, &key, &Ways::default()).unwrap();
-            let wanted = key.losses.offsets(key.protocol).map(|offset| FIRST_LOST + offset);
+            let wanted = key.offsets().map(|offset| FIRST_LOST + offset);
             assert_eq!(run.lost, wanted, "{key}");
             assert!(run.repair().is_some(), "{key}");
         }
@@ -250,7 +252,7 @@ mod tests {
     #[test]
     fn the_metric_of_the_atlas_is_the_repair_of_the_report() {
         for protocol in [Protocol::Sack, Protocol::Sctp] {
-            let key = MicroscopeKey { losses: LossSet::Same, protocol };
+            let key = MicroscopeKey::drawn(LossSet::Same, protocol);
             let (file, overrides) = microscope_scenario(&key);
             let scenario = Scenario::from_toml(file.text, file.path, &overrides).unwrap();
             let (summary, series) = file.simulate(&Simulator, &overrides, 1).unwrap();
@@ -283,7 +285,7 @@ mod tests {
     #[test]
     fn acknowledgments_obey_the_limit_of_blocks() {
         for (protocol, most) in [(Protocol::Sack, 3), (Protocol::Sctp, 5)] {
-            let key = MicroscopeKey { losses: LossSet::Same, protocol };
+            let key = MicroscopeKey::drawn(LossSet::Same, protocol);
             assert_eq!(microscope(&Simulator, &key, &Ways::default()).unwrap().most_blocks, most, "{key}");
         }
     }

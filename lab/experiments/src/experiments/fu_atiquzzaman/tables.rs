@@ -67,10 +67,14 @@ pub(super) fn handovers(measured: &Measured) -> Table {
         .integer("fast_retransmits", rows().map(|(_, handover)| Some(handover.fast_retransmits)))
 }
 
-/// Returns a row per segment sent under the microscope.
+/// Returns a row per segment sent in the drawn runs of the microscope.
 pub(super) fn segments(measured: &Measured) -> Table {
     let rows = || {
-        measured.microscope.iter().flat_map(|(key, run)| run.sent.iter().map(move |sent| (key, run, sent)))
+        let drawn = measured
+            .microscope
+            .iter()
+            .filter(|(key, _)| **key == MicroscopeKey::drawn(key.losses, key.protocol));
+        drawn.flat_map(|(key, run)| run.sent.iter().map(move |sent| (key, run, sent)))
     };
     Table::new()
         .text("losses", rows().map(|(key, _, _)| key.losses.words()))

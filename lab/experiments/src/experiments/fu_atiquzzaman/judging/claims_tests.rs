@@ -3,7 +3,7 @@
 use super::claims::*;
 use super::predicted::table;
 use crate::claims::{Claim, Grade};
-use crate::experiments::fu_atiquzzaman::grid::{Extent, GridKey, LossSet, MicroscopeKey, Protocol};
+use crate::experiments::fu_atiquzzaman::grid::{Extent, GridKey, MicroscopeKey, Protocol, Sender};
 use crate::experiments::fu_atiquzzaman::measure::{GridRun, Handover, Measured, Microscope, Sent};
 use crate::experiments::fu_atiquzzaman::paper::{WIRED, cell};
 use Protocol::{Reno, Sack, Sctp};
@@ -132,9 +132,9 @@ fn fa3_requires_a_gain_that_falls_with_r_and_depends_less_on_w() {
 
 // FA4
 
-/// Returns a sender that sends 20 segments, and retransmits the six at these times.
-fn microscope(protocol: Protocol, again: [f64; 6], timeouts: &[f64]) -> Microscope {
-    let lost: Vec<u64> = LossSet::Same.offsets(protocol).iter().map(|offset| offset + 40).collect();
+/// Returns a sender that sends 20 segments, and retransmits the six of the key at these times.
+fn microscope(key: &MicroscopeKey, again: [f64; 6], timeouts: &[f64]) -> Microscope {
+    let lost: Vec<u64> = key.offsets().iter().map(|offset| offset + 40).collect();
     let first =
         (35..60).map(|segment| Sent { at: 170.0 + segment as f64 / 100.0, segment, retransmission: false });
     let later = lost.iter().zip(again).map(|(&segment, at)| Sent { at, segment, retransmission: true });
@@ -147,17 +147,17 @@ fn microscope(protocol: Protocol, again: [f64; 6], timeouts: &[f64]) -> Microsco
     }
 }
 
-/// Returns runs as in the paper.
-fn six_losses(change: impl Fn(Protocol, &mut Microscope)) -> Measured {
+/// Returns runs as in the paper, of twenty draws of the six.
+fn six_losses(change: impl Fn(&MicroscopeKey, &mut Microscope)) -> Measured {
     let mut measured = Measured::default();
-    for protocol in Protocol::ALL {
-        let mut run = match protocol {
-            Reno => microscope(protocol, [172.5, 178.0, 181.0, 182.0, 183.0, 184.0], &[178.0]),
-            Sack => microscope(protocol, [172.5, 173.0, 174.0, 176.0, 183.0, 183.5], &[]),
-            Sctp => microscope(protocol, [172.5, 173.0, 174.0, 175.0, 175.5, 176.0], &[]),
+    for key in (Extent { seeds: 20, first: 1 }).microscope() {
+        let mut run = match key.protocol {
+            Reno => microscope(&key, [172.5, 178.0, 181.0, 182.0, 183.0, 184.0], &[178.0]),
+            Sack => microscope(&key, [172.5, 173.0, 174.0, 176.0, 183.0, 183.5], &[]),
+            Sctp => microscope(&key, [172.5, 173.0, 174.0, 175.0, 175.5, 176.0], &[]),
         };
-        change(protocol, &mut run);
-        measured.microscope.insert(MicroscopeKey { losses: LossSet::Same, protocol }, run);
+        change(&key, &mut run);
+        measured.microscope.insert(key, run);
     }
     measured
 }
@@ -167,8 +167,8 @@ fn fa4_requires_sctp_in_half_the_time_and_a_timeout_of_reno_only() {
     let verdict = |measured: &Measured| verdict(measured, "FA4");
     assert_eq!(verdict(&six_losses(|_, _| ())), Grade::Reproduced);
     let only = |wanted: Protocol, change: fn(&mut Microscope)| {
-        six_losses(|protocol, run| {
-            if protocol == wanted {
+        six_losses(|key, run| {
+            if (key.protocol, key.sender) == (wanted, Sender::Rfc6675) {
                 change(run);
             }
         })
@@ -178,13 +178,20 @@ fn fa4_requires_sctp_in_half_the_time_and_a_timeout_of_reno_only() {
         (Sctp, |run| run.timeouts.push(175.0)),
         (Sack, |run| run.timeouts.push(175.0)),
         (Reno, |run| run.timeouts.clear()),
-        (Sack, |run| run.sent.iter_mut().filter(|sent| sent.retransmission).for_each(|sent| sent.at = 173.0)),
+        (Sack, |run| {
+            run.sent
+                .iter_mut()
+                .filter(|sent| sent.retransmission)
+                .for_each(|sent| sent.at = 170.0 + 0.1 * sent.segment as f64)
+        }),
         (Sctp, |run| run.lost = vec![40, 41, 42, 43, 44, 45]),
         (Sack, |run| run.acknowledged.truncate(1)),
     ];
     for (number, (protocol, change)) in worse.into_iter().enumerate() {
         assert_eq!(verdict(&only(protocol, change)), Grade::Contradicted, "{number}");
     }
+    let effect = claim(&six_losses(|_, _| ()), "FA4").effect.unwrap();
+    assert!(effect.seeds == 20 && effect.text.contains("31.8 %"), "{}", effect.text);
     // A timeout before or after the repair does not count.
     assert_eq!(verdict(&only(Sctp, |run| run.timeouts = vec![100.0, 190.0])), Grade::Reproduced);
 }
@@ -260,10 +267,7 @@ fn no_claim_is_reproduced_by_its_null_model() {
     let alike = grid(|w, r, _| smooth(w, r, Reno));
     let flat = grid(|_, _, _| 2_000.0);
     let table_v = grid(|w, r, _| paper(w, r, Reno));
-    let same = six_losses(|protocol, run| {
-        let mut as_sctp = microscope(protocol, [172.5, 173.0, 174.0, 175.0, 175.5, 176.0], &[]);
-        std::mem::swap(run, &mut as_sctp);
-    });
+    let same = six_losses(|key, run| *run = microscope(key, [172.5, 173.0, 174.0, 175.0, 175.5, 176.0], &[]));
     let handover = Handover { outage: 3.0, rto: 2.0, lost: 6, timeouts: 1, ..Handover::default() };
     let handovers = handovers(&handover, &handover);
     let nulls = [

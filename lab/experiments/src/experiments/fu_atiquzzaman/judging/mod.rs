@@ -5,5 +5,6 @@ pub mod claims;
 #[cfg(test)]
 mod claims_tests;
 pub mod figures;
+pub mod findings;
 mod predicted;
 mod segments;

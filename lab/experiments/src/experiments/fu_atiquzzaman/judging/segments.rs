@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::figures::percent;
-use crate::experiments::fu_atiquzzaman::grid::{LossSet, MicroscopeKey, PLOTTED, Protocol};
+use crate::experiments::fu_atiquzzaman::grid::{LossSet, MicroscopeKey, PLOTTED, Protocol, Sender};
 use crate::experiments::fu_atiquzzaman::measure::{Measured, Microscope, Repair, Sent};
 use crate::figure::{Axis, Chart, Mark, Marker, Point, Series, Style};
 use crate::report::{Cell, Figure, Grid, Panel};
@@ -19,7 +19,7 @@ pub(super) fn microscope(measured: &Measured) -> Option<Figure> {
             LossSet::Own => "Each protocol with the losses of its own figure",
         };
         let panel = |protocol: Protocol| {
-            let run = measured.microscope.get(&MicroscopeKey { losses, protocol })?;
+            let run = measured.microscope.get(&MicroscopeKey::drawn(losses, protocol))?;
             microscope_panel(run, losses, protocol)
         };
         (Some(heading.into()), Protocol::ALL.into_iter().filter_map(panel).collect())
@@ -37,8 +37,9 @@ pub(super) fn microscope(measured: &Measured) -> Option<Figure> {
 }
 
 fn repairs(measured: &Measured, losses: LossSet) -> Grid {
-    let row = |protocol: Protocol| {
-        let run = measured.microscope.get(&MicroscopeKey { losses, protocol });
+    let row = |(protocol, sender): (Protocol, Sender)| {
+        let run =
+            measured.microscope.get(&MicroscopeKey { sender, ..MicroscopeKey::drawn(losses, protocol) });
         let repair = run.and_then(|run| Some((run, run.begins()?, run.repair()?)));
         let cells = repair.map_or(Vec::new(), |(run, begins, repair): (&Microscope, f64, Repair)| {
             let saved = repair.done - begins;
@@ -52,7 +53,12 @@ fn repairs(measured: &Measured, losses: LossSet) -> Grid {
             .map(|text| Cell { text, ..Cell::default() })
             .to_vec()
         });
-        (protocol.words().to_owned(), cells)
+        (format!("{}{}", protocol.words(), sender.suffix()), cells)
+    };
+    let senders = Protocol::ALL.into_iter().flat_map(|protocol| Sender::ALL.map(|sender| (protocol, sender)));
+    let has_run = |&(protocol, sender): &(Protocol, Sender)| {
+        let key = MicroscopeKey { sender, ..MicroscopeKey::drawn(losses, protocol) };
+        sender == Sender::Rfc6675 || measured.microscope.contains_key(&key)
     };
     let head = [
         "",
@@ -65,7 +71,7 @@ fn repairs(measured: &Measured, losses: LossSet) -> Grid {
     Grid {
         caption: format!("Repair of the six, {}", losses.words()),
         head: head.map(str::to_owned).to_vec(),
-        rows: Protocol::ALL.map(row).to_vec(),
+        rows: senders.filter(has_run).map(row).collect(),
     }
 }
 
