@@ -46,6 +46,7 @@ impl Model {
                 Some(port) => Self::Air(port),
                 None => Self::Other(air::unshared(wlan, distance, label, seed)),
             },
+            DirectionSpec::Cellular(_) => Self::Air(port.expect(link_models::CHECKED)),
             DirectionSpec::Egprs(egprs) => Self::Other(link_models::egprs(egprs, label, seed)),
             DirectionSpec::Lte(lte) => Self::Other(link_models::lte(lte, label, seed)),
             DirectionSpec::Trace(trace) => {
@@ -335,7 +336,7 @@ impl Hop {
         match &self.link {
             Model::Air(port) => air.receive_power(now, *port),
             Model::Plain(link) => link.is_up().then_some(i32::MAX),
-            Model::Other(model) => model.is_up().then_some(i32::MAX),
+            Model::Other(model) => model.is_up().then(|| model.receive_power(now).unwrap_or(i32::MAX)),
         }
     }
 

@@ -11,6 +11,7 @@ use rand_core::{Rng, SeedableRng};
 use super::channel::Channel;
 use super::mac::{Backoff, MacConfig};
 use crate::fate::{Delivery, DropReason, LossReason, Offer, Outcome};
+use crate::medium::PortId;
 use crate::model::{Change, Unsupported};
 use crate::queue::{QueueLen, QueueLimit};
 use crate::stats::LinkStats;
@@ -18,17 +19,6 @@ use crate::stats::LinkStats;
 /// A station of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StationId(usize);
-
-/// One direction of a radio link: the first of a pair leads from the link's `a` to its `b`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PortId(usize);
-
-impl PortId {
-    /// Returns the port's number in the cell, from 0, in the order of addition.
-    pub fn index(self) -> usize {
-        self.0
-    }
-}
 
 /// A radio link between two stations of a cell.
 #[derive(Debug)]

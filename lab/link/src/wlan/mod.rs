@@ -13,9 +13,11 @@ mod channel;
 mod fades;
 mod link;
 mod mac;
+mod medium;
 mod radio;
 
-pub use cell::{Cell, CellStats, PortId, RadioLinkConfig, StationId};
+pub use crate::medium::PortId;
+pub use cell::{Cell, CellStats, RadioLinkConfig, StationId};
 pub use channel::{Channel, Distance, Fixed};
 pub use fades::ParetoFades;
 pub use link::WlanLink;

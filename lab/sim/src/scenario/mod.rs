@@ -32,8 +32,8 @@ pub(crate) use error::suggest;
 pub use error::{Problem, ScenarioError};
 pub use frames::{Frame, FramesError, LEAST_FRAME, MOST_FRAME, read_frames};
 pub use link::{
-    CodingSpec, DirectionSpec, EgprsSpec, Fading, LinkDirection, LinkFactory, LinkSpec, LteSpec, OwnLink,
-    OwnSpec, PlainSpec, TraceSpec, WlanSpec,
+    CellularChannel, CellularSpec, CodingSpec, DirectionSpec, EgprsSpec, Fading, LinkDirection, LinkFactory,
+    LinkSpec, LteSpec, OwnLink, OwnSpec, PlainSpec, TraceSpec, WlanSpec,
 };
 pub use msctp_link::{LossConfig, QueueLimit};
 pub use node::{MiddleboxSpec, MobileSpec, NodeKind, NodeSpec};

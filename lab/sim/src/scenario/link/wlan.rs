@@ -86,7 +86,7 @@ fn decibels(section: &Section<'_, '_>, key: &str) -> Result<Option<i32>, Problem
 }
 
 /// Reads `radio = { coverage = 250 }`.
-fn radio(link: &Section<'_, '_>) -> Result<Option<Radio>, Problem> {
+pub(super) fn radio(link: &Section<'_, '_>) -> Result<Option<Radio>, Problem> {
     let Some(section) = link.section("radio", &keys::RADIO.names())? else { return Ok(None) };
     let mut radio = Radio::covering(0);
     if let Some(power) = decibels(&section, "tx_power")? {
