@@ -31,7 +31,7 @@ pub(crate) struct AirPort {
 /// The model of a cell.
 #[derive(Debug)]
 enum Shared {
-    Wlan(Cell<PacketId>),
+    Wlan(Box<Cell<PacketId>>),
     Cellular(CellularCell<PacketId>),
 }
 
@@ -88,14 +88,14 @@ pub(crate) fn unshared(
 impl Shared {
     fn medium(&self) -> &dyn Medium<PacketId> {
         match self {
-            Self::Wlan(cell) => cell,
+            Self::Wlan(cell) => cell.as_ref(),
             Self::Cellular(cell) => cell,
         }
     }
 
     fn medium_mut(&mut self) -> &mut dyn Medium<PacketId> {
         match self {
-            Self::Wlan(cell) => cell,
+            Self::Wlan(cell) => cell.as_mut(),
             Self::Cellular(cell) => cell,
         }
     }
@@ -127,7 +127,9 @@ impl Air {
                     DirectionSpec::Cellular(spec) => {
                         Shared::Cellular(CellularCell::new(spec.config, stream("fading")))
                     }
-                    DirectionSpec::Wlan(spec) => Shared::Wlan(Cell::new(spec.mac, stream("backoff"))),
+                    DirectionSpec::Wlan(spec) => {
+                        Shared::Wlan(Box::new(Cell::new(spec.mac, stream("backoff"))))
+                    }
                     _ => unreachable!("only links of cells come here"),
                 };
                 air.cells.push(AirCell { cell, hops: Vec::new(), wake: Time::MAX });

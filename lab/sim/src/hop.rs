@@ -290,6 +290,14 @@ impl Hop {
         self.link.stats(air).delivered.bytes
     }
 
+    /// Returns the packets dropped or lost so far, whatever the reason.
+    pub(crate) fn dropped(&self, air: &Air) -> u64 {
+        let stats = self.link.stats(air);
+        let counts =
+            [stats.dropped_full, stats.dropped_discipline, stats.dropped_down, stats.lost, stats.lost_down];
+        counts.iter().map(|count| count.packets).sum::<u64>() + self.too_big + self.unmarkable
+    }
+
     /// Returns the conditions of a radio link that is up.
     pub(crate) fn conditions(&self) -> Option<Conditions> {
         match &self.link {

@@ -8,6 +8,7 @@
 //!
 //! Knows neither the packets nor where a station is: the caller passes a distance as a function of time.
 
+mod adaptation;
 mod cell;
 mod channel;
 mod fades;
@@ -17,6 +18,7 @@ mod medium;
 mod radio;
 
 pub use crate::medium::PortId;
+pub use adaptation::Adaptation;
 pub use cell::{Cell, CellStats, RadioLinkConfig, StationId};
 pub use channel::{Channel, Distance, Fixed};
 pub use fades::ParetoFades;

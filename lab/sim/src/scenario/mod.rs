@@ -15,6 +15,7 @@ mod options;
 mod outside;
 mod policy;
 mod read;
+mod resolved;
 mod routes;
 mod schemes;
 mod sctp;
@@ -38,6 +39,7 @@ pub use link::{
 pub use msctp_link::{LossConfig, QueueLimit};
 pub use node::{MiddleboxSpec, MobileSpec, NodeKind, NodeSpec};
 pub use outside::WithOutsideHosts;
+pub use resolved::resolved;
 pub(crate) use routes::{DirectionIndex, Interface, NO_ROUTE, Routes};
 pub use schemes::Schemes;
 pub use sctp::SctpProfile;

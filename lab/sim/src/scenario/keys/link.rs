@@ -238,6 +238,13 @@ pub(in crate::scenario) const WLAN_SHARED: Table = Table {
             "false",
             "Stations of a cell may send at the same time and collide.",
         ),
+        key(
+            "adaptation",
+            Kind::Words(&["fixed", "arf", "aarf"]),
+            "\"fixed\"",
+            "\"aarf\"",
+            "Rate of data frames: `rate`, or the rates of 802.11b up to it, by ARF or AARF.",
+        ),
         key("delay", Kind::Time, "\"0s\"", "\"1ms\"", "Delay in addition to the propagation time."),
         key(
             "loss",

@@ -191,6 +191,8 @@ struct LinkType {
     keys: keys::Table,
     /// Its own keys that hold for both directions.
     shared: keys::Table,
+    /// The keys that set its rate, if there is no key `rate`.
+    rate_by: Option<&'static str>,
     read: fn(&Layers<'_, '_, '_>) -> Result<DirectionSpec, Problem>,
 }
 
@@ -200,36 +202,42 @@ const TYPES: &[LinkType] = &[
         word: "plain",
         keys: keys::PLAIN,
         shared: keys::NONE,
+        rate_by: None,
         read: |layers| plain::read(layers).map(DirectionSpec::Plain),
     },
     LinkType {
         word: "wlan",
         keys: keys::WLAN,
         shared: keys::WLAN_SHARED,
+        rate_by: None,
         read: |layers| wlan::read(layers).map(|spec| DirectionSpec::Wlan(Box::new(spec))),
     },
     LinkType {
         word: "cellular",
         keys: keys::CELLULAR,
         shared: keys::CELLULAR_SHARED,
+        rate_by: None,
         read: |layers| cellular::read(layers).map(|spec| DirectionSpec::Cellular(Box::new(spec))),
     },
     LinkType {
         word: "egprs",
         keys: keys::EGPRS,
         shared: keys::EGPRS_SHARED,
+        rate_by: Some("scheme and pdchs, or coding,"),
         read: |layers| egprs::read(layers).map(|spec| DirectionSpec::Egprs(Box::new(spec))),
     },
     LinkType {
         word: "lte",
         keys: keys::LTE,
         shared: keys::LTE_SHARED,
+        rate_by: None,
         read: |layers| lte::read(layers).map(|spec| DirectionSpec::Lte(Box::new(spec))),
     },
     LinkType {
         word: "trace",
         keys: keys::TRACE,
         shared: keys::NONE,
+        rate_by: Some("trace and column"),
         read: |layers| trace::read(layers).map(|spec| DirectionSpec::Trace(Box::new(spec))),
     },
 ];
@@ -316,8 +324,12 @@ fn not_of_another_type(table: &DeTable<'_>, path: &str, kind: &LinkType, word: &
                 TYPES.iter().filter(|other| has(other, key)).map(|other| other.word).collect();
             if !keys::LINK.has(key) && !has(kind, key) && !others.is_empty() {
                 let others = others.join("\" or \"");
+                let own = match (key, kind.rate_by) {
+                    ("rate", Some(by)) => format!("{by} set it"),
+                    _ => "remove it".to_owned(),
+                };
                 let message =
-                    format!("links of type {word} have no {key}: remove it, or use type = \"{others}\"");
+                    format!("links of type {word} have no {key}: {own}, or use type = \"{others}\"");
                 return Err(Problem::new(format!("{path}.{key}"), message));
             }
         }
