@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return Err(interrupt.failure("interrupted; nothing was compared".to_owned()));
     }
     let write = |dir: &Path| write(dir, &done, &recorded.command).map_err(unwritten);
-    compare(&args.dir, same_build, counted(done.runs.done.len() as u64, "run"), write)
+    compare(&args.dir, same_build, &counted(done.runs.done.len() as u64, "run"), write)
 }
 
 /// Repeats the run of `msctp sim --out` in a temporary folder and compares.
@@ -101,7 +101,7 @@ fn run_one(args: &Args, name: &str, text: &str) -> Result<(), Failure> {
     let write = |dir: &Path| {
         run_folder::write(dir, &again, &summary, &series).map_err(|e| Failure::Run(e.to_string()))
     };
-    compare(&args.dir, same_build, counted(1, "run"), write)
+    compare(&args.dir, same_build, &counted(1, "run"), write)
 }
 
 /// Returns whether this build wrote the record; warns if another did.
@@ -117,7 +117,7 @@ fn warn_of_build(name: &str, version: &str, commit: &str) -> bool {
 fn compare(
     dir: &Path,
     same_build: bool,
-    runs: String,
+    runs: &str,
     write: impl FnOnce(&Path) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let again =

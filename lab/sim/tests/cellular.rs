@@ -67,7 +67,8 @@ fn a_users_rate_follows_its_distance() {
         received(&text, &["link.u2.cell=y"]).expect("a run")[0]
     };
     let [near, half, edge, out] = [10, 250, 499, 501].map(at);
-    // 0.6 · log2(1 + SNR) · 10 MHz: at half the radius −10 + 28 · log10(2) = −1.57 dB, 4.56 Mbps; at most 44 Mbps.
+    // 0.6 · log2(1 + SNR) · 10 MHz: at half the radius −10 + 28 · log10(2) = −1.57 dB, 4.56 Mbps; at most
+    // 44 Mbps.
     assert!((39.0..40.1).contains(&near), "{near}: the stream");
     assert!((4.3..4.6).contains(&half), "{half}");
     assert!((0.7..0.9).contains(&edge), "{edge}");

@@ -10,7 +10,8 @@ use crate::report::Source;
 /// The record of a sweep.
 #[derive(Debug, Serialize)]
 pub struct Record<'s> {
-    /// `sweep`; the record of a run of `msctp sim` has the same keys ([`RunRecord`](crate::run_folder::RunRecord)).
+    /// `sweep`. The record of a run of `msctp sim` has the same keys
+    /// ([`RunRecord`](crate::run_folder::RunRecord)).
     kind: &'static str,
     /// Version of msctp.
     version: &'s str,

@@ -65,7 +65,8 @@ fn equal_users_get_equal_shares() {
 }
 
 /// With independent exponential gains and long averages the scheduler serves each user when its gain is the
-/// largest of N: the sum of the rates is the mean rate times 1 + 1/2 + … + 1/N. Round robin's is the mean rate.
+/// largest of N: the sum of the rates is the mean rate times 1 + 1/2 + … + 1/N. Round robin's is the
+/// mean rate.
 #[test]
 fn proportional_fairness_gains_the_harmonic_sum_over_round_robin() {
     for users in [1, 2, 4, 8, 16] {
@@ -193,6 +194,9 @@ fn a_link_that_goes_down_loses_its_packets_and_the_others_continue() {
     assert_eq!(cell.change(at(20_000), PortId(0), rate), Err(Unsupported { change: rate }));
 }
 
+/// A time in milliseconds, a port, and an offered packet with its length; `None`: the link goes down and up.
+type Event = (u64, usize, Option<(u32, u32)>);
+
 proptest! {
     /// Each packet comes out once, in order at its port, no earlier than its rate allows, and the counters
     /// agree.
@@ -203,7 +207,7 @@ proptest! {
         scheduler in prop::sample::select(vec![Scheduler::ProportionalFair, Scheduler::RoundRobin, Scheduler::MaxRate]),
     ) {
         let mut cell = cell(scheduler, FAST, &[2, 5, 20]);
-        let mut events: Vec<(u64, usize, Option<(u32, u32)>)> = offers
+        let mut events: Vec<Event> = offers
             .iter()
             .enumerate()
             .map(|(number, &(ms, port, len))| (ms, port, Some((number as u32, len))))

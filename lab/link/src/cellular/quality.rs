@@ -182,7 +182,7 @@ mod tests {
         let gains: Vec<f64> = (0..n).map(|block| fading.gain(at(5 * block + 2))).collect();
         let share = |above: f64| gains.iter().filter(|gain| **gain > above).count() as f64 / n as f64;
         for above in [0.1, 1.0, 3.0] {
-            let want = (-above as f64).exp();
+            let want = f64::exp(-above);
             assert!((share(above) - want).abs() < 4.0 * (want * (1.0 - want) / n as f64).sqrt(), "{above}");
         }
         let same: Vec<f64> = (0..5).map(|ms| fading.gain(at(50 + ms))).collect();

@@ -278,8 +278,8 @@ pub struct Series {
 }
 
 impl Series {
-    /// Writes the delivered bytes as CSV: interval start in s, association, end, path, bit/s. The path has the
-    /// receiving end's local and remote address; `all` is the sum.
+    /// Writes the delivered bytes as CSV: interval start in s, association, end, path, bit/s. The path has
+    /// the receiving end's local and remote address; `all` is the sum.
     ///
     /// # Errors
     /// Those of `out`.
