@@ -83,8 +83,8 @@ pub(crate) struct Args {
     /// Write time series into this folder as CSV: throughput, window, rtt, estimate, queue, message.
     #[arg(long, value_name = "DIR")]
     series: Option<PathBuf>,
-    /// Write the run into this folder: run.json with scenario, overrides, seed, version, commit and hashes, summary.json,
-    /// and series.parquet, the time series in long form. `msctp rerun DIR` repeats it.
+    /// Write the run into this folder: run.json with scenario, overrides, seed, version, commit and hashes,
+    /// summary.json, and series.parquet, the time series in long form. `msctp rerun DIR` repeats it.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
