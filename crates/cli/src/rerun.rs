@@ -23,7 +23,8 @@ use crate::system::{cannot_read, read, read_text};
 /// Repeat a run, or the runs of a sweep's report, and compare every file byte by byte.
 ///
 /// Takes files, overrides and seeds from DIR/run.json, which `msctp sim --out`, `msctp sweep` and `msctp
-/// compare` write, and nothing else from this machine. Warns if another build of msctp wrote the report: its results may differ.
+/// compare` write, and nothing else from this machine. Warns if another build of msctp wrote the report: its
+/// results may differ.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
