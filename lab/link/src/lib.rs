@@ -5,7 +5,8 @@
 //! looks inside a packet; how long it is on the wire comes with it. [`Link`] is the plain point-to-point
 //! link, [`ManagedLink`] one with CoDel, FQ-CoDel, jitter or reordering, [`wlan`] a wireless hop whose
 //! stations share the airtime, [`cellular`] a cell whose users share a scheduler, [`egprs`] and [`lte`]
-//! radio links that retransmit lost blocks, [`trace`] one that follows a recording; scope and limits of each are in `docs/models/`.
+//! radio links that retransmit lost blocks, [`trace`] one that follows a recording; scope and limits of
+//! each are in `docs/models/`.
 
 pub mod arq;
 pub mod cellular;
