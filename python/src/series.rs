@@ -2,6 +2,7 @@
 
 use msctp_schemes::catalogue::suggest;
 use msctp_sim::Series;
+use msctp_sim::series::TraceSeries;
 use msctp_units::{Rate, Span, Time};
 
 use crate::columns::Columns;
@@ -87,19 +88,19 @@ fn throughput(series: &Series) -> Columns {
 }
 
 /// A row of the windows or round-trip times of an association or TCP connection.
-type Traced<'s, V> = (&'s str, &'static str, Time, u64, [V; 3]);
+type Traced<'s, V> = (&'s str, &'static str, Time, String, [V; 3]);
 
 fn window(series: &Series) -> Columns {
     let sctp = series.traces.iter().flat_map(|of| {
-        let w = &of.window;
+        let (w, paths) = (&of.window, of.paths());
         (0..w.at.len()).map(move |i| -> Traced<'_, u64> {
-            let path = u64::from(w.path[i].number());
+            let path = paths.of(w.path[i]).to_owned();
             (&of.association, of.side, w.at[i], path, [w.cwnd[i], w.ssthresh[i], w.flight_size[i]])
         })
     });
     let tcp = series.tcp.iter().flat_map(|of| {
         let row = |&(at, cwnd, ssthresh, flight): &(Time, u64, u64, u64)| -> Traced<'_, u64> {
-            (&of.connection, of.side, at, 0, [cwnd, ssthresh, flight])
+            (&of.connection, of.side, at, of.path.clone(), [cwnd, ssthresh, flight])
         };
         of.window.iter().map(row)
     });
@@ -113,15 +114,15 @@ fn window(series: &Series) -> Columns {
 
 fn rtt(series: &Series) -> Columns {
     let sctp = series.traces.iter().flat_map(|of| {
-        let r = &of.rtt;
+        let (r, paths) = (&of.rtt, of.paths());
         (0..r.at.len()).map(move |i| -> Traced<'_, Span> {
-            let path = u64::from(r.path[i].number());
+            let path = paths.of(r.path[i]).to_owned();
             (&of.association, of.side, r.at[i], path, [r.sample[i], r.srtt[i], r.rto[i]])
         })
     });
     let tcp = series.tcp.iter().flat_map(|of| {
         let row = |&(at, sample, srtt, rto): &(Time, Span, Span, Span)| -> Traced<'_, Span> {
-            (&of.connection, of.side, at, 0, [sample, srtt, rto])
+            (&of.connection, of.side, at, of.path.clone(), [sample, srtt, rto])
         };
         of.rtt.iter().map(row)
     });
@@ -135,17 +136,22 @@ fn traced<V>(rows: &[Traced<'_, V>]) -> Columns {
         .real("time_s", rows.iter().map(|row| at(row.2)).collect())
         .key("association", rows.iter().map(|row| row.0))
         .key("side", rows.iter().map(|row| row.1))
-        .integer("path", rows.iter().map(|row| row.3))
+        .key("path", rows.iter().map(|row| row.3.as_str()))
 }
 
 fn estimate(series: &Series) -> Columns {
     let each = || series.traces.iter().flat_map(|of| (0..of.estimate.at.len()).map(move |i| (of, i)));
     let rows = || each().map(|(of, i)| (&of.estimate, i));
+    let named = |of: &TraceSeries| {
+        let paths = of.paths();
+        of.estimate.path.iter().map(|&path| paths.of(path).to_owned()).collect::<Vec<_>>()
+    };
+    let paths: Vec<String> = series.traces.iter().flat_map(named).collect();
     Columns::new()
         .real("time_s", rows().map(|(e, i)| at(e.at[i])).collect())
         .key("association", each().map(|(of, _)| of.association.as_str()))
         .key("side", each().map(|(of, _)| of.side))
-        .integer("path", rows().map(|(e, i)| u64::from(e.path[i].number())))
+        .key("path", paths.iter().map(String::as_str))
         .integer("capacity_bit_per_s", rows().map(|(e, i)| e.capacity[i].as_bps()))
         .integer("available_bit_per_s", rows().map(|(e, i)| e.available[i].as_bps()))
         .real("min_rtt_s", rows().map(|(e, i)| span(e.min_rtt[i])).collect())

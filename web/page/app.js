@@ -103,7 +103,7 @@ async function runOne(policy) {
 }
 
 // The mobile's stays in the cells of Mobile IP agents: when they begin, and with which agent.
-const staysOf = (summary) => (summary.mobile_ip?.mobiles[0].handovers ?? []).map(({ at, to }) => ({ at, agent: to }));
+const staysOf = (summary) => (summary.mobile_ip?.mobiles[0].handovers ?? []).map(({ at_s: at, to }) => ({ at, agent: to }));
 
 // The part of a path's journeys that departed while `present` is true.
 function during(path, present) {
@@ -168,9 +168,9 @@ function curvesOf({ interval, summary, delivery, traces, queues, journeys, messa
   const total = rates(received.bytes);
   // Not the fastest moment: data that waited for a retransmission is delivered at once.
   const usual = [...total].sort((a, b) => a - b)[Math.floor(total.length * 0.95)];
-  const { to_client, to_server } = [...summary.associations, ...(summary.tcp ?? [])].find(({ name }) => name === flow);
+  const { to_client, to_server } = [...summary.associations, ...summary.tcp].find(({ name }) => name === flow);
   return {
-    interval, times, networks, total, duration: summary.duration,
+    interval, times, networks, total, duration: summary.duration_s,
     sender: story.sender,
     tcp: !summary.associations.some(({ name }) => name === flow),
     hash: summary.trace_hash,
@@ -249,9 +249,9 @@ function showTable() {
     label.style.setProperty("--colour", `var(--policy-${i + 1})`);
     label.className = "key";
     const { flow } = run;
-    const silence = Math.max(flow.longest_gap, run.duration - (flow.last ?? 0));
+    const silence = Math.max(flow.longest_gap_s, run.duration - (flow.last_s ?? 0));
     const cells = [
-      `${(flow.bytes / 1e6).toFixed(1)} MB`, showRate(flow.goodput),
+      `${(flow.bytes / 1e6).toFixed(1)} MB`, showRate(flow.goodput_bps),
       run.switches.map((at) => `${at.toFixed(1)} s`).join(", ") || "none",
       silence < 1 ? `${Math.round(silence * 1000)} ms` : `${silence.toFixed(1)} s`,
       flow.retransmitted, flow.timeouts,

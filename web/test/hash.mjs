@@ -55,7 +55,7 @@ for (const story of STORIES) {
   for (const policy of story.policies) {
     const summary = await compare(freshExperiment(story), policy);
     const name = variantOf(story, policy).flow ?? story.flow ?? summary.associations[0].name;
-    const flow = [...summary.associations, ...(summary.tcp ?? [])].find((candidate) => candidate.name === name);
+    const flow = [...summary.associations, ...summary.tcp].find((candidate) => candidate.name === name);
     const { messages, traces, interval } = summary.outcome;
     flows[`${story.id} ${policy}`] = { ...(story.sender === "server" ? flow.to_client : flow.to_server), messages, traces, interval };
   }
@@ -80,16 +80,16 @@ const window = ({ traces, interval }, local, at) => Math.max(...traces.find(({ s
   .find((path) => path.local === local).cwnd.slice(at / interval, (at + 50) / interval));
 
 // Each story's text names an effect. The runs must show it.
-const silence = ({ longest_gap: gap, last }) => Math.max(gap, 20 - last);
+const silence = ({ longest_gap_s: gap, last_s: last }) => Math.max(gap, 20 - last);
 const told = {
-  walk: flows["walk conservative"].longest_gap < 1,
+  walk: flows["walk conservative"].longest_gap_s < 1,
   cut: flows["cut conservative"].retransmitted > 0,
   window: flows["window inherit"].retransmitted > flows["window conservative"].retransmitted,
   upgrade: flows["upgrade anticipate"].bytes > flows["upgrade conservative"].bytes,
   "kim-koh": flows["kim-koh adaptive"].bytes > flows["kim-koh conservative"].bytes + 40_000,
   useless: silence(flows["useless anticipate"]) < 1 && silence(flows["useless conservative"]) > 5,
-  map: flows["map conservative"].longest_gap < 0.5,
-  tcp: flows["tcp tcp"].last < 12.1 && flows["tcp tcp"].timeouts > 2 && flows["tcp sctp"].longest_gap < 0.5 && flows["tcp sctp"].last > 19.9,
+  map: flows["map conservative"].longest_gap_s < 0.5,
+  tcp: flows["tcp tcp"].last_s < 12.1 && flows["tcp tcp"].timeouts > 2 && flows["tcp sctp"].longest_gap_s < 0.5 && flows["tcp sctp"].last_s > 19.9,
   "fu-atiquzzaman": flows["fu-atiquzzaman sctp"].bytes > flows["fu-atiquzzaman sack"].bytes &&
     flows["fu-atiquzzaman sctp"].bytes > flows["fu-atiquzzaman reno"].bytes,
   afif: window(flows["afif extended"], "10.0.1.1", 703) < 30_000 && window(flows["afif standard"], "10.0.1.1", 703) > 60_000,
@@ -123,7 +123,7 @@ for (const story of STORIES.filter(({ networks }) => networks.every(({ trace }) 
   const result = await compare(again, variantsOf(story)[0].id);
   assert.equal(Object.keys(filesOf(again)).join(), `${first}-up-link.trace,${second}-drive.csv`);
   const forward = result.links.find(({ name }) => name === `${first}/forward`);
-  assert.ok(forward.delivered_bytes * 8 <= 3.01e6 * result.duration, `${forward.delivered_bytes} bytes over a trace of 3 Mbps`);
+  assert.ok(forward.delivered_bytes * 8 <= 3.01e6 * result.duration_s, `${forward.delivered_bytes} bytes over a trace of 3 Mbps`);
 }
 
 // The map shows the scenario's cells and walk. A walk that is drawn on it is in the address and in the download.
@@ -143,7 +143,7 @@ const stroll = experimentFromHash(hashOf(strolled));
 assert.deepEqual(stroll.walk, strolled.walk);
 const [straight, around] = [await compare(freshExperiment(mapped), "conservative"), await compare(stroll, "conservative")];
 // The walk around passes (100, 90), which is out of reach of both cells: the download stops there.
-assert.ok(straight.associations[0].to_client.longest_gap < 0.5 && around.associations[0].to_client.longest_gap > 5);
+assert.ok(straight.associations[0].to_client.longest_gap_s < 0.5 && around.associations[0].to_client.longest_gap_s > 5);
 for (const broken of ["0:1,2;3,4", "5:1,2;1,2", "5:1,2,3", "5:999,0;0,0", "5", "x"]) {
   assert.equal(experimentFromHash(`#story=map&walk=${broken}`).walk, mapped.map.walk, `the address's walk ${broken} is ignored`);
 }

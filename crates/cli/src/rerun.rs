@@ -1,11 +1,18 @@
-//! `msctp rerun`: repeats the runs of a sweep's report and compares the files.
+//! `msctp rerun`: repeats a run, or the runs of a sweep's report, and compares the files.
 
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
+use msctp_experiments::metrics::enable_series;
 use msctp_experiments::plan::Execution;
+use msctp_experiments::run_folder::{self, Program, Recorded as Recording, RunRecord};
 use msctp_experiments::sweep::Recorded;
+use msctp_experiments::words::counted;
+use msctp_sim::Simulation;
+use msctp_units::Time;
+use serde::Deserialize;
 
 use crate::Failure;
 use crate::interrupt::Interrupt;
@@ -13,20 +20,22 @@ use crate::running::{print, progress, unwritten};
 use crate::sweep::write;
 use crate::system::{cannot_read, read, read_text};
 
-/// Repeat the runs of a sweep's report, and compare every file of it byte by byte.
+/// Repeat a run, or the runs of a sweep's report, and compare every file byte by byte.
 ///
-/// Takes files, cells and seeds from DIR/run.json, which `msctp sweep` and `msctp compare` write, and nothing
-/// else from this machine. Warns if another build of msctp wrote the report: its results may differ.
+/// Takes files, overrides and seeds from DIR/run.json, which `msctp sim --out`, `msctp sweep` and `msctp
+/// compare` write, and nothing else from this machine. Warns if another build of msctp wrote the report: its
+/// results may differ.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
+  msctp sim scenarios/handover.toml --out run && msctp rerun run
   msctp rerun msctp-report/walk
   msctp rerun msctp-report/compare --threads 1
 
 Exit codes: 0 the same results, 1 other results or a run failed, 2 invalid arguments or run.json, 130 Ctrl-C, \
 143 SIGTERM.")]
 pub(crate) struct Args {
-    /// Folder of the report.
+    /// Folder of the run or the report.
     #[arg(value_name = "DIR")]
     dir: PathBuf,
     /// Threads [default: one per core]; they do not change the result.
@@ -34,21 +43,27 @@ pub(crate) struct Args {
     threads: Option<NonZeroUsize>,
 }
 
+/// The kind of a record.
+#[derive(Deserialize)]
+struct Kind {
+    /// `sim` or `sweep`; records of before are of sweeps.
+    #[serde(default)]
+    kind: String,
+}
+
 /// Repeats the report in a temporary folder and compares.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let path = args.dir.join("run.json");
     let name = path.display().to_string();
     let invalid = |why: String| Failure::Input(format!("{name}: {why}"));
-    let recorded = Recorded::parse(&read_text(&name, &path)?).map_err(|error| invalid(error.to_string()))?;
-    let sweep = recorded.sweep().map_err(invalid)?;
-    let own = (env!("CARGO_PKG_VERSION"), env!("MSCTP_COMMIT"));
-    let same_build = (&*recorded.version, &*recorded.commit) == own;
-    if !same_build {
-        eprintln!(
-            "msctp: {name} was written by {} ({}), this is {} ({})",
-            recorded.version, recorded.commit, own.0, own.1
-        );
+    let text = read_text(&name, &path)?;
+    let kind: Kind = serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
+    if kind.kind == "sim" {
+        return run_one(args, &name, &text);
     }
+    let recorded = Recorded::parse(&text).map_err(|error| invalid(error.to_string()))?;
+    let sweep = recorded.sweep().map_err(invalid)?;
+    let same_build = warn_of_build(&name, &recorded.version, &recorded.commit);
     let interrupt = Interrupt::watch()?;
     let progress = progress(sweep.keys().len());
     let execution =
@@ -58,33 +73,71 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if !done.runs.skipped.is_empty() {
         return Err(interrupt.failure("interrupted; nothing was compared".to_owned()));
     }
-    let again = std::env::temp_dir().join(format!("msctp-rerun-{}", std::process::id()));
-    let compared = write(&again, &done, &recorded.command).map_err(unwritten).and_then(|()| {
-        let mut files = Vec::new();
-        list(&again, Path::new(""), &mut files)?;
-        // The record and the page name the build.
-        files.retain(|file| {
-            same_build || !["run.json", "index.html"].iter().any(|own| file == Path::new(own))
-        });
-        differences(&args.dir, &again, &files).map(|differences| (files.len(), differences))
-    });
-    // A folder that cannot be removed is no failure of the comparison.
-    let _ = fs::remove_dir_all(&again);
-    let (files, differences) = compared?;
+    let write = |dir: &Path| write(dir, &done, &recorded.command).map_err(unwritten);
+    compare(&args.dir, same_build, &counted(done.runs.done.len() as u64, "run"), write)
+}
+
+/// Repeats the run of `msctp sim --out` in a temporary folder and compares.
+fn run_one(args: &Args, name: &str, text: &str) -> Result<(), Failure> {
+    let invalid = |why: String| Failure::Input(format!("{name}: {why}"));
+    let record: RunRecord = serde_json::from_str(text).map_err(|error| invalid(error.to_string()))?;
+    let recorded = Recording::from_record(&record).map_err(invalid)?;
+    let same_build = warn_of_build(name, &record.version, &record.commit);
+    let mut scenario = recorded.scenario.clone();
+    enable_series(&mut scenario);
+    let seed = record.seeds.first().copied();
+    let mut simulation = Simulation::new(&scenario, seed).map_err(|error| invalid(error.to_string()))?;
+    simulation.hash_trace();
+    let interrupt = Interrupt::watch()?;
+    let end = Time::from_nanos(record.until_ns);
+    let complete = simulation.run_in_pieces(end, |_| !interrupt.flag().load(Ordering::Relaxed));
+    if !complete {
+        return Err(interrupt.failure("interrupted".to_owned()));
+    }
+    let (summary, end) = (simulation.summary(), simulation.now());
+    let series = simulation.into_series();
+    let own = (env!("CARGO_PKG_VERSION"), env!("MSCTP_COMMIT"));
+    let program = Program { version: own.0, commit: own.1, command: &record.command };
+    let again = recorded.record(&summary, end, &program);
+    let write = |dir: &Path| {
+        run_folder::write(dir, &again, &summary, &series).map_err(|e| Failure::Run(e.to_string()))
+    };
+    compare(&args.dir, same_build, &counted(1, "run"), write)
+}
+
+/// Returns whether this build wrote the record; warns if another did.
+fn warn_of_build(name: &str, version: &str, commit: &str) -> bool {
+    let own = (env!("CARGO_PKG_VERSION"), env!("MSCTP_COMMIT"));
+    if (version, commit) != own {
+        eprintln!("msctp: {name} was written by {version} ({commit}), this is {} ({})", own.0, own.1);
+    }
+    (version, commit) == own
+}
+
+/// Compares a folder with what `write` writes into a temporary one.
+fn compare(
+    dir: &Path,
+    same_build: bool,
+    runs: &str,
+    write: impl FnOnce(&Path) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let again =
+        tempfile::tempdir().map_err(|e| Failure::Run(format!("cannot make a temporary folder: {e}")))?;
+    write(again.path())?;
+    let mut files = Vec::new();
+    list(again.path(), Path::new(""), &mut files)?;
+    // The record and the page name the build.
+    let named = ["run.json", "index.html"];
+    files.retain(|file| same_build || !named.iter().any(|own| file == Path::new(own)));
+    let differences = differences(dir, again.path(), &files)?;
+    let count = files.len();
     if differences.is_empty() {
-        return print(|out| {
-            writeln!(
-                out,
-                "{}: {} runs and {files} files are the same",
-                args.dir.display(),
-                done.runs.done.len()
-            )
-        });
+        return print(|out| writeln!(out, "{}: {runs} and {count} files are the same", dir.display()));
     }
     let some = differences.iter().take(5).map(|file| file.display().to_string()).collect::<Vec<_>>();
     Err(Failure::Run(format!(
-        "{}: {} of {files} files differ: {}{}",
-        args.dir.display(),
+        "{}: {} of {count} files differ: {}{}",
+        dir.display(),
         differences.len(),
         some.join(", "),
         if differences.len() > some.len() { ", …" } else { "" }

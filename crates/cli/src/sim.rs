@@ -9,6 +9,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use msctp_experiments::input::ScenarioText;
 use msctp_experiments::metrics::{INTERVAL, Results, enable_series};
+use msctp_experiments::output::OutputFolder;
+use msctp_experiments::run_folder::{self, Program, Recorded};
 use msctp_experiments::sweep::Expression;
 use msctp_sim::scenario::Scenario;
 use msctp_sim::{Series, Simulation};
@@ -30,9 +32,10 @@ Examples:
   msctp sim scenarios/handover.toml
   msctp sim scenarios/handover.toml --seed 7 --set link.wlan.rate=2Mbps
   msctp sim scenarios/handover.toml --pcap handover.pcapng --pcap-link 3g --pcap-link wlan/forward
-  msctp sim scenarios/bulk-wlan.toml --json | jq .associations[0].to_server.goodput
+  msctp sim scenarios/bulk-wlan.toml --json | jq .associations[0].to_server.goodput_bps
   msctp sim scenarios/handover.toml --metric handover.gap --metric path.cwnd@31s
   msctp sim scenarios/handover.toml --series plots --hash
+  msctp sim scenarios/handover.toml --out run && msctp rerun run
   msctp sim scenarios/handover.toml --events events.jsonl && jq -c 'select(.event == \"primary\")' events.jsonl
   msctp sim scenarios/handover.toml --qlog handover.sqlog
 
@@ -66,7 +69,7 @@ pub(crate) struct Args {
     /// (docs/events.md).
     #[arg(long, value_name = "FILE")]
     qlog: Option<PathBuf>,
-    /// Print the summary as JSON.
+    /// Print the summary as JSON (docs/summary.schema.json).
     #[arg(long)]
     json: bool,
     /// Print this metric's value instead of the summary, as handover.gap or link.drops:wlan (`msctp metrics`
@@ -80,30 +83,51 @@ pub(crate) struct Args {
     /// Write time series into this folder as CSV: throughput, window, rtt, estimate, queue, message.
     #[arg(long, value_name = "DIR")]
     series: Option<PathBuf>,
+    /// Write the run into this folder: run.json with scenario, overrides, seed, version, commit and hashes,
+    /// summary.json, and series.parquet, the time series in long form. `msctp rerun DIR` repeats it.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
 }
 
 /// Reads the scenario, simulates it and prints the summary.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let source = ScenarioText::read(&args.scenario).map_err(Failure::Input)?;
-    let mut scenario = source.scenario(&args.set).map_err(|e| Failure::Input(e.to_string()))?;
+    let recorded = Recorded::read(&source, &args.set).map_err(|e| Failure::Input(e.to_string()))?;
+    let mut scenario = recorded.scenario.clone();
     scenario.probes.throughput.get_or_insert(INTERVAL);
     scenario.probes.trace |= args.events.is_some() || args.qlog.is_some();
-    if args.series.is_some() {
+    if args.series.is_some() || args.out.is_some() {
         enable_series(&mut scenario);
     }
     let wanted = metrics(args, &mut scenario)?;
     warn_of_unused(&scenario);
     let mut simulation =
         Simulation::new(&scenario, args.seed).map_err(|e| Failure::Input(format!("{}: {e}", source.file)))?;
-    if args.hash {
+    if args.hash || args.out.is_some() {
         simulation.hash_trace();
     }
+    let folder = args.out.as_deref().map(open_folder).transpose()?;
     let outputs = Outputs::open(args, &mut simulation)?;
     let interrupt = Interrupt::watch()?;
     let until = args.until.map_or(simulation.end(), |span| simulation.end().min(Time::ZERO + span));
     let complete = run_in_pieces(&mut simulation, until, interrupt.flag());
-    let summary = simulation.summary();
+    let (summary, end) = (simulation.summary(), simulation.now());
     let (written, series) = outputs.finish(simulation);
+    let written = written.and_then(|()| match folder {
+        Some(folder) => {
+            let command = command(args, &source.file);
+            let program = Program {
+                version: env!("CARGO_PKG_VERSION"),
+                commit: env!("MSCTP_COMMIT"),
+                command: &command,
+            };
+            let record = recorded.record(&summary, end, &program);
+            run_folder::write(folder.stage(), &record, &summary, &series)
+                .map_err(|e| Failure::Run(format!("--out: {e}")))?;
+            folder.commit().map_err(|e| Failure::Run(cannot_write("--out", &e)))
+        }
+        None => Ok(()),
+    });
     let results = Results { scenario: &scenario, summary: &summary, series: &series };
     if let Some(curve) = wanted.iter().find_map(Expression::curve) {
         let points = curve.curve(&results);
@@ -129,6 +153,20 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     let missing = values.into_iter().find_map(|(_, value)| value.err());
     missing.map_or(Ok(()), |why| Err(Failure::Run(format!("--metric {why}"))))
+}
+
+/// Opens the folder of `--out` before the run.
+fn open_folder(dir: &Path) -> Result<OutputFolder, Failure> {
+    OutputFolder::create(dir)
+        .map_err(|e| Failure::Input(cannot_write(format!("--out {}", dir.display()), &e)))
+}
+
+/// Returns the command that repeats the run, without its outputs.
+fn command(args: &Args, file: &str) -> String {
+    let seed = args.seed.map(|seed| format!(" --seed {seed}")).unwrap_or_default();
+    let until = args.until.map(|until| format!(" --until {until}")).unwrap_or_default();
+    let set: String = args.set.iter().map(|set| format!(" --set '{}'", set.replace('\'', r"'\''"))).collect();
+    format!("msctp sim {file}{seed}{until}{set}")
 }
 
 /// Parses the metrics and enables the probes that they need.

@@ -48,7 +48,7 @@ fn json_is_one_object_with_the_numbers() {
     ]);
     let json: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
     assert_eq!(json["seed"], u64::MAX);
-    assert_eq!(json["duration"], 2.0);
+    assert_eq!(json["duration_s"], 2.0);
     assert!(json["associations"][0]["to_server"]["bytes"].as_u64() > Some(1_000_000), "{json}");
     assert_eq!(json["trace_hash"], serde_json::Value::Null);
 }
@@ -84,6 +84,60 @@ fn series_are_written_as_csv() {
         let columns = csv.lines().next().map_or(0, |head| head.split(',').count());
         assert!(csv.lines().all(|line| line.split(',').count() == columns), "{file}");
     }
+}
+
+#[test]
+fn a_run_folder_has_everything_to_repeat_the_run() {
+    let dir = temporary("run-folder");
+    let _ = std::fs::remove_dir_all(&dir);
+    let place = dir.to_str().expect("UTF-8");
+    let path = scenario("rate-adaptation.toml");
+    let set = ["--set", "link.lte.rate=4Mbps", "--seed", "9", "--until", "12s"];
+    let out = sim(&[&[path.to_str().expect("UTF-8"), "--out", place], &set[..]].concat());
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let read = |name: &str| std::fs::read_to_string(dir.join(name)).expect("written");
+    let record: serde_json::Value = serde_json::from_str(&read("run.json")).expect("JSON");
+    assert_eq!((&record["kind"], &record["seeds"][0]), (&"sim".into(), &9.into()));
+    assert_eq!(record["cells"][0]["overrides"], serde_json::json!(["link.lte.rate=4Mbps"]));
+    assert_eq!(record["until_ns"], 12_000_000_000_u64);
+    let links = record["scenario"]["link"].as_array().expect("the composed scenario");
+    assert!(links.iter().any(|link| link["name"] == "lte" && link["rate"] == "4Mbps"), "{links:?}");
+    let files = record["files"].as_array().expect("files");
+    assert_eq!(files.len(), 2, "the scenario and the one that it extends");
+    assert_eq!(files[1]["path"], "signal.toml");
+    let summary: serde_json::Value = serde_json::from_str(&read("summary.json")).expect("JSON");
+    assert_eq!(record["trace_hash"], summary["trace_hash"]);
+    assert_eq!(summary["trace_hash"].as_str().map(str::len), Some(64));
+    assert_eq!(names(&dir), ["run.json", "series.parquet", "summary.json"]);
+
+    let rerun = |dir: &str| {
+        Command::new(env!("CARGO_BIN_EXE_msctp")).args(["rerun", dir]).output().expect("msctp runs")
+    };
+    let same = rerun(place);
+    assert_eq!(
+        text(&same.stdout),
+        format!("{place}: 1 run and 3 files are the same\n"),
+        "{}",
+        text(&same.stderr)
+    );
+    // A changed result is found, and so is a changed scenario.
+    let mut bytes = std::fs::read(dir.join("series.parquet")).expect("there");
+    bytes[100] ^= 1;
+    std::fs::write(dir.join("series.parquet"), bytes).expect("written");
+    std::fs::write(
+        dir.join("run.json"),
+        read("run.json").replace("link.lte.rate=4Mbps", "template.wifi.rate=5.5Mbps"),
+    )
+    .expect("written");
+    let other = rerun(place);
+    assert_eq!(other.status.code(), Some(1));
+    assert!(
+        text(&other.stderr).contains("3 of 3 files differ: run.json, series.parquet, summary.json"),
+        "{}",
+        text(&other.stderr)
+    );
+    std::fs::write(dir.join("run.json"), "{\"kind\": \"sim\"}").expect("written");
+    assert_eq!(rerun(place).status.code(), Some(2));
 }
 
 #[test]
@@ -320,7 +374,10 @@ fn metrics_are_printed_in_place_of_the_summary() {
     let gap: f64 = text(&one.stdout).trim().parse().expect("a number alone");
     let json: serde_json::Value = serde_json::from_slice(&sim(&[path, "--json"]).stdout).expect("JSON");
     let handovers = json["associations"][0]["handovers"].as_array().expect("a list");
-    assert!(handovers.iter().any(|handover| handover["gap"].as_f64() == Some(gap)), "{gap} in {handovers:?}");
+    assert!(
+        handovers.iter().any(|handover| handover["gap_s"].as_f64() == Some(gap)),
+        "{gap} in {handovers:?}"
+    );
 
     let two = sim(&[path, "--metric", "path.cwnd@31s", "--metric", "link.drops:wlan", "--json"]);
     let values: serde_json::Value = serde_json::from_slice(&two.stdout).expect("JSON");

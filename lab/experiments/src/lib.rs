@@ -18,6 +18,7 @@ pub mod plan;
 pub mod reexamination;
 pub mod report;
 pub mod reproduce;
+pub mod run_folder;
 pub mod scenario_file;
 pub mod stats;
 pub mod store;

@@ -84,6 +84,16 @@ impl Table {
         self.with(name, Values::Text(values.into_iter().map(|value| Some(value.into())).collect()))
     }
 
+    /// Adds a column of text that may be missing.
+    #[must_use]
+    pub fn optional_text<S: Into<String>>(
+        self,
+        name: &str,
+        values: impl IntoIterator<Item = Option<S>>,
+    ) -> Self {
+        self.with(name, Values::Text(values.into_iter().map(|value| value.map(Into::into)).collect()))
+    }
+
     /// Adds a column of integers; those above `i64::MAX` become missing.
     #[must_use]
     pub fn integer(self, name: &str, values: impl IntoIterator<Item = Option<u64>>) -> Self {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 
-use msctp_sim::scenario::{DirectionSpec, LinkSpec, NodeKind, Scenario};
+use msctp_sim::scenario::{CellularChannel, DirectionSpec, LinkSpec, NodeKind, Scenario};
 
 use crate::figure::STYLESHEET;
 
@@ -128,6 +128,10 @@ fn described(link: &LinkSpec) -> String {
     let one = |way: &DirectionSpec| match way {
         DirectionSpec::Plain(plain) => format!("{} {}", plain.rate, plain.delay),
         DirectionSpec::Wlan(wlan) => format!("wlan {}", wlan.mac.rate),
+        DirectionSpec::Cellular(spec) => match spec.channel {
+            CellularChannel::Rate(rate) => format!("cellular {rate}"),
+            CellularChannel::Signal { .. } => "cellular".to_owned(),
+        },
         DirectionSpec::Egprs(_) => "egprs".to_owned(),
         DirectionSpec::Lte(_) => "lte".to_owned(),
         DirectionSpec::Trace(_) => "trace".to_owned(),

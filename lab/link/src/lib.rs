@@ -4,10 +4,12 @@
 //! [`deliver`](LinkModel::deliver) when they arrive at the other end or are lost on the way. It never
 //! looks inside a packet; how long it is on the wire comes with it. [`Link`] is the plain point-to-point
 //! link, [`ManagedLink`] one with CoDel, FQ-CoDel, jitter or reordering, [`wlan`] a wireless hop whose
-//! stations share the airtime, [`egprs`] and [`lte`] radio links that retransmit lost blocks, [`trace`]
-//! one that follows a recording; scope and limits of each are in `docs/models/`.
+//! stations share the airtime, [`cellular`] a cell whose users share a scheduler, [`egprs`] and [`lte`]
+//! radio links that retransmit lost blocks, [`trace`] one that follows a recording; scope and limits of
+//! each are in `docs/models/`.
 
 pub mod arq;
+pub mod cellular;
 pub mod codel;
 mod coding_scheme;
 pub mod egprs;
@@ -18,6 +20,7 @@ mod loss;
 pub mod lte;
 mod managed;
 mod marking;
+mod medium;
 mod model;
 mod queue;
 mod stats;
@@ -29,6 +32,7 @@ pub use link::{Link, LinkConfig, WhenDown};
 pub use loss::{GilbertElliott, InvalidLoss, LossConfig, LossProcess, Probability, Scripted, Uniform};
 pub use managed::{Discipline, ManagedConfig, ManagedLink, Reorder};
 pub use marking::{Judgement, Marking};
+pub use medium::{Medium, PortId};
 pub use model::{Carries, Change, Class, Conditions, LinkModel, Unsupported};
 pub use queue::{QueueLen, QueueLimit};
 pub use stats::{Count, LinkStats};

@@ -69,6 +69,12 @@ pub trait LinkModel<P>: fmt::Debug + Send {
     fn conditions(&self) -> Option<Conditions> {
         None
     }
+
+    /// Returns the receive power at the far end in thousandths of dBm; `None` for links without.
+    fn receive_power(&self, now: Time) -> Option<i32> {
+        let _ = now;
+        None
+    }
 }
 
 /// Properties of a packet that a queue may look at, instead of its bytes.

@@ -1,18 +1,20 @@
-//! [`Air`]: the cells of a scenario's wireless links, which directions of links are their ports, and their
-//! wake-ups.
+//! [`Air`]: the cells of a scenario's wireless and cellular links, which directions of links are their ports,
+//! and their wake-ups.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use msctp_congestion::classifier::Cause;
-use msctp_link::wlan::{Cell, Channel, PortId, RadioLinkConfig, StationId, WlanLink};
+use msctp_link::cellular::CellularCell;
+use msctp_link::wlan::{Cell, Channel, RadioLinkConfig, StationId, WlanLink};
 use msctp_link::{
-    Change, Delivery, LinkModel, LinkStats, LossProcess, Offer, Outcome, QueueLen, Unsupported,
+    Change, Delivery, LinkModel, LinkStats, LossProcess, Medium, Offer, Outcome, PortId, QueueLen,
+    Unsupported,
 };
 use msctp_units::Time;
 
-use crate::link_models::loss_process;
+use crate::link_models::{self, loss_process};
 use crate::losses::{self, Lost};
 use crate::mobility::{Between, Track};
 use crate::packet::{PacketId, PacketPool};
@@ -26,10 +28,17 @@ pub(crate) struct AirPort {
     port: PortId,
 }
 
+/// The model of a cell.
+#[derive(Debug)]
+enum Shared {
+    Wlan(Box<Cell<PacketId>>),
+    Cellular(CellularCell<PacketId>),
+}
+
 /// A cell of the simulation.
 #[derive(Debug)]
 struct AirCell {
-    cell: Cell<PacketId>,
+    cell: Shared,
     /// The link directions that are its ports, by port.
     hops: Vec<u32>,
     /// Earliest wake-up in the event queue; [`Time::MAX`]: none.
@@ -76,41 +85,68 @@ pub(crate) fn unshared(
     Box::new(WlanLink::new(spec.mac, spec.delay, spec.queue, channel, stream))
 }
 
+impl Shared {
+    fn medium(&self) -> &dyn Medium<PacketId> {
+        match self {
+            Self::Wlan(cell) => cell.as_ref(),
+            Self::Cellular(cell) => cell,
+        }
+    }
+
+    fn medium_mut(&mut self) -> &mut dyn Medium<PacketId> {
+        match self {
+            Self::Wlan(cell) => cell.as_mut(),
+            Self::Cellular(cell) => cell,
+        }
+    }
+}
+
+/// A cell by its type and name; a link without a named cell has one of its own.
+type CellKey<'s> = (&'static str, bool, &'s str);
+
 impl Air {
-    /// Creates the cells of a scenario. Backoffs are drawn from the stream `cell/NAME/backoff`; NAME is the
-    /// link's if it has its own cell.
+    /// Creates the cells of a scenario. Backoffs are drawn from the stream `cell/NAME/backoff`, the fading of
+    /// cellular links from `cell/NAME/fading`; NAME is the link's if it has its own cell.
     pub(crate) fn new(scenario: &Scenario, tracks: &BTreeMap<&str, Arc<Track>>, seed: u64) -> Self {
         let mut air = Self::default();
-        let mut cells: BTreeMap<String, usize> = BTreeMap::new();
+        let mut cells: BTreeMap<CellKey<'_>, usize> = BTreeMap::new();
         let mut stations: BTreeMap<(usize, &str), StationId> = BTreeMap::new();
         for (number, link) in scenario.links.iter().enumerate() {
-            let (DirectionSpec::Wlan(forward), DirectionSpec::Wlan(reverse)) = (&link.forward, &link.reverse)
-            else {
-                continue;
+            let (kind, named) = match (&link.forward, &link.reverse) {
+                (DirectionSpec::Wlan(forward), DirectionSpec::Wlan(_)) if forward.shared => {
+                    ("wlan", &forward.cell)
+                }
+                (DirectionSpec::Cellular(forward), DirectionSpec::Cellular(_)) => ("cellular", &forward.cell),
+                _ => continue,
             };
-            if !forward.shared {
-                continue;
-            }
-            // A link without a named cell has a cell of its own.
-            let key = forward.cell.as_ref().map_or_else(|| format!("/{}", link.name), Clone::clone);
+            let name = named.as_ref().unwrap_or(&link.name);
+            let stream = |part: &str| random::component_seed(seed, &format!("cell/{name}/{part}"));
+            let key = (kind, named.is_some(), name.as_str());
             let cell = *cells.entry(key).or_insert_with(|| {
-                let name = forward.cell.as_ref().unwrap_or(&link.name);
-                let stream = random::component_seed(seed, &format!("cell/{name}/backoff"));
-                let cell = Cell::new(forward.mac, stream);
+                let cell = match &link.forward {
+                    DirectionSpec::Cellular(spec) => {
+                        Shared::Cellular(CellularCell::new(spec.config, stream("fading")))
+                    }
+                    DirectionSpec::Wlan(spec) => {
+                        Shared::Wlan(Box::new(Cell::new(spec.mac, stream("backoff"))))
+                    }
+                    _ => unreachable!("only links of cells come here"),
+                };
                 air.cells.push(AirCell { cell, hops: Vec::new(), wake: Time::MAX });
                 air.cells.len() - 1
             });
             let it = &mut air.cells[cell];
-            let [a, b] = [link.a.as_str(), link.b.as_str()]
-                .map(|node| *stations.entry((cell, node)).or_insert_with(|| it.cell.add_station()));
-            let config = RadioLinkConfig {
-                a,
-                b,
-                delay: forward.delay,
-                queues: [forward.queue, reverse.queue],
-                channel: link_channel(forward, link, tracks, seed),
+            let ports = match &mut it.cell {
+                Shared::Wlan(wlan) => {
+                    let ends = [link.a.as_str(), link.b.as_str()];
+                    let ends =
+                        ends.map(|node| *stations.entry((cell, node)).or_insert_with(|| wlan.add_station()));
+                    radio_link(link, ends, tracks, seed).map(|config| wlan.add_link(config))
+                }
+                Shared::Cellular(cellular) => link_models::cellular(link, &between(link, tracks), seed)
+                    .map(|ends| cellular.add_link(ends)),
             };
-            for (way, port) in it.cell.add_link(config).into_iter().enumerate() {
+            for (way, port) in ports.into_iter().flatten().enumerate() {
                 let hop = 2 * number + way;
                 it.hops.push(hop as u32);
                 air.ports.insert(hop, AirPort { cell: cell as u32, port });
@@ -124,12 +160,12 @@ impl Air {
         self.ports.get(&hop).copied()
     }
 
-    fn cell(&self, port: AirPort) -> &Cell<PacketId> {
-        &self.cells[port.cell as usize].cell
+    fn cell(&self, port: AirPort) -> &dyn Medium<PacketId> {
+        self.cells[port.cell as usize].cell.medium()
     }
 
-    fn cell_mut(&mut self, port: AirPort) -> &mut Cell<PacketId> {
-        &mut self.cells[port.cell as usize].cell
+    fn cell_mut(&mut self, port: AirPort) -> &mut dyn Medium<PacketId> {
+        self.cells[port.cell as usize].cell.medium_mut()
     }
 
     pub(crate) fn offer(&mut self, now: Time, port: AirPort, id: PacketId, wire_len: u32) -> Offer<PacketId> {
@@ -142,27 +178,26 @@ impl Air {
 
     /// Returns the number of retransmitted frames in the port's cell.
     pub(crate) fn resent(&self, port: AirPort) -> u64 {
-        self.cell(port).stats().retries
+        self.cell(port).resent()
     }
 
     pub(crate) fn stats(&self, port: AirPort) -> &LinkStats {
-        self.cell(port).port_stats(port.port)
+        self.cell(port).stats(port.port)
     }
 
     /// Returns the receive power at the far end in mdBm; `None` if it is too weak or the link is down.
     pub(crate) fn receive_power(&self, now: Time, port: AirPort) -> Option<i32> {
-        let cell = self.cell(port);
-        let channel = cell.channel(port.port);
-        let heard = cell.is_up(port.port) && channel.covers(now);
-        heard.then(|| channel.receive_power(now).unwrap_or(i32::MAX))
+        self.cell(port).receive_power(now, port.port)
     }
 
-    /// Replaces the loss process of single attempts in both directions.
+    /// Replaces the loss process: of single attempts in both directions of a wireless link, of the direction
+    /// of a cellular one.
     pub(crate) fn set_loss(&mut self, port: AirPort, loss: Option<Box<dyn LossProcess>>) {
-        self.cell_mut(port).channel_mut(port.port).set_loss(loss);
+        self.cell_mut(port).set_loss(port.port, loss);
     }
 
-    /// Changes one direction. Up, down and the delay apply to both directions, the rate to the cell.
+    /// Changes one direction. In a wireless cell up, down and the delay apply to both directions, the rate to
+    /// the cell.
     pub(crate) fn change(&mut self, now: Time, port: AirPort, change: Change) -> Result<(), Unsupported> {
         self.cell_mut(port).change(now, port.port, change)
     }
@@ -177,7 +212,7 @@ impl Air {
         lost: &mut Lost,
     ) -> Option<(usize, PacketId)> {
         let it = &mut self.cells[cell as usize];
-        while let Some((port, Delivery { packet, outcome, .. })) = it.cell.deliver(now) {
+        while let Some((port, Delivery { packet, outcome, .. })) = it.cell.medium_mut().deliver(now) {
             match outcome {
                 Outcome::Arrived | Outcome::Marked => return Some((it.hops[port.index()] as usize, packet)),
                 Outcome::Lost(reason) => lost.lose(pool, packet, Some(losses::lost(reason, Cause::Wireless))),
@@ -189,7 +224,7 @@ impl Air {
     /// Returns the time at which to schedule the cell's next wake-up; `None` if one is scheduled by then.
     pub(crate) fn arm(&mut self, cell: u32) -> Option<Time> {
         let it = &mut self.cells[cell as usize];
-        let next = it.cell.next_delivery()?;
+        let next = it.cell.medium().next_delivery()?;
         if next >= it.wake {
             return None;
         }
@@ -207,8 +242,18 @@ impl Air {
     }
 }
 
-fn link_channel(spec: &WlanSpec, link: &LinkSpec, tracks: &BTreeMap<&str, Arc<Track>>, seed: u64) -> Channel {
-    channel(spec, between(link, tracks), format_args!("link/{}", link.name), seed)
+/// Returns the parameters of a wireless link between two stations; `None` for links of other types.
+fn radio_link(
+    link: &LinkSpec,
+    [a, b]: [StationId; 2],
+    tracks: &BTreeMap<&str, Arc<Track>>,
+    seed: u64,
+) -> Option<RadioLinkConfig> {
+    let (DirectionSpec::Wlan(forward), DirectionSpec::Wlan(reverse)) = (&link.forward, &link.reverse) else {
+        return None;
+    };
+    let channel = channel(forward, between(link, tracks), format_args!("link/{}", link.name), seed);
+    Some(RadioLinkConfig { a, b, delay: forward.delay, queues: [forward.queue, reverse.queue], channel })
 }
 
 /// Returns the distance between a link's ends.

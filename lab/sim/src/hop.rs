@@ -46,6 +46,7 @@ impl Model {
                 Some(port) => Self::Air(port),
                 None => Self::Other(air::unshared(wlan, distance, label, seed)),
             },
+            DirectionSpec::Cellular(_) => Self::Air(port.expect(link_models::CHECKED)),
             DirectionSpec::Egprs(egprs) => Self::Other(link_models::egprs(egprs, label, seed)),
             DirectionSpec::Lte(lte) => Self::Other(link_models::lte(lte, label, seed)),
             DirectionSpec::Trace(trace) => {
@@ -289,6 +290,14 @@ impl Hop {
         self.link.stats(air).delivered.bytes
     }
 
+    /// Returns the packets dropped or lost so far, whatever the reason.
+    pub(crate) fn dropped(&self, air: &Air) -> u64 {
+        let stats = self.link.stats(air);
+        let counts =
+            [stats.dropped_full, stats.dropped_discipline, stats.dropped_down, stats.lost, stats.lost_down];
+        counts.iter().map(|count| count.packets).sum::<u64>() + self.too_big + self.unmarkable
+    }
+
     /// Returns the conditions of a radio link that is up.
     pub(crate) fn conditions(&self) -> Option<Conditions> {
         match &self.link {
@@ -335,7 +344,7 @@ impl Hop {
         match &self.link {
             Model::Air(port) => air.receive_power(now, *port),
             Model::Plain(link) => link.is_up().then_some(i32::MAX),
-            Model::Other(model) => model.is_up().then_some(i32::MAX),
+            Model::Other(model) => model.is_up().then(|| model.receive_power(now).unwrap_or(i32::MAX)),
         }
     }
 

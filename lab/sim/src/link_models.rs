@@ -2,13 +2,15 @@
 
 use std::fmt::Display;
 
+use msctp_link::cellular::PortConfig;
 use msctp_link::egprs::EgprsLink;
 use msctp_link::lte::LteLink;
 use msctp_link::{LinkModel, LossConfig, LossProcess, ManagedConfig, ManagedLink};
 
+use crate::mobility::Between;
 use crate::packet::PacketId;
 use crate::random::component_seed;
-use crate::scenario::{EgprsSpec, LteSpec, OwnLink, OwnSpec};
+use crate::scenario::{DirectionSpec, EgprsSpec, LinkDirection, LinkSpec, LteSpec, OwnLink, OwnSpec};
 
 /// The panic message of constructors whose options the scenario has checked.
 pub(crate) const CHECKED: &str = "the scenario's checks let nothing else through";
@@ -26,6 +28,23 @@ pub(crate) fn lte(spec: &LteSpec, label: impl Display, seed: u64) -> Box<dyn Lin
     let stream = |part| component_seed(seed, &format!("{label}/{part}"));
     let errors = spec.block_errors(stream("blocks")).expect(CHECKED);
     Box::new(LteLink::new(spec.config, errors, stream("harq"), stream("statuses")).expect(CHECKED))
+}
+
+/// Returns the two directions of a cellular link; `None` for links of other types. Losses draw from the
+/// streams `link/NAME/DIRECTION/loss`.
+pub(crate) fn cellular(link: &LinkSpec, distance: &Between, seed: u64) -> Option<[PortConfig; 2]> {
+    let port = |spec: &DirectionSpec, way: LinkDirection| {
+        let DirectionSpec::Cellular(spec) = spec else { return None };
+        let label = format!("link/{}/{}", link.name, way.word());
+        Some(PortConfig {
+            delay: spec.delay,
+            queue: spec.queue,
+            quality: spec.quality(distance.clone(), way),
+            coherence: spec.coherence,
+            loss: loss_process(&spec.loss, label, seed),
+        })
+    };
+    Some([port(&link.forward, LinkDirection::Forward)?, port(&link.reverse, LinkDirection::Reverse)?])
 }
 
 /// Creates a direction whose model is the caller's. Its own stream is `LABEL/model`.

@@ -28,6 +28,8 @@ impl QueueProbe {
             series.packets.push(packets);
             series.bytes.push(bytes);
             series.blocks.extend(hop.blocks_sent());
+            series.delivered_bytes.push(hop.delivered_bytes(&network.air));
+            series.dropped.push(hop.dropped(&network.air));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The summary of a run, serializable as JSON.
+//! The summary of a run, serializable as JSON: `docs/summary.schema.json`, with units in the names of keys.
 
 use msctp_schemes::classifiers::Tally;
 use serde::Serialize;
@@ -13,6 +13,7 @@ pub struct Summary {
     /// Seed of every random stream.
     pub seed: u64,
     /// Virtual time of the run.
+    #[serde(rename = "duration_s")]
     pub duration: f64,
     /// Wake-ups handled.
     pub events: u64,
@@ -23,7 +24,6 @@ pub struct Summary {
     /// SCTP associations.
     pub associations: Vec<AssociationSummary>,
     /// TCP connections.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tcp: Vec<TcpSummary>,
     /// Constant-rate sources.
     pub cbr: Vec<CbrSummary>,
@@ -38,10 +38,8 @@ pub struct Summary {
     /// Outcomes of the scenario's actions.
     pub actions: Vec<ActionSummary>,
     /// Mobile IP's agents and mobiles, if there are any.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mobile_ip: Option<MobileIpSummary>,
     /// NATs, firewalls and captive portals.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub middleboxes: Vec<MiddleboxSummary>,
 }
 
@@ -105,6 +103,7 @@ pub struct MobileSummary {
     /// Registrations denied.
     pub denied: u64,
     /// Times at which it lost its last agent.
+    #[serde(rename = "lost_at_s")]
     pub lost: Vec<f64>,
 }
 
@@ -112,14 +111,17 @@ pub struct MobileSummary {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MobileHandoverSummary {
     /// Time at which the mobile decided to change.
+    #[serde(rename = "at_s")]
     pub at: f64,
     /// The new agent.
     pub to: String,
     /// Time at which the home agent's acceptance arrived.
+    #[serde(rename = "registered_s")]
     pub registered: Option<f64>,
     /// Requests sent for it.
     pub requests: Option<u32>,
     /// Time from the last packet that reached the mobile before that to the first one after it.
+    #[serde(rename = "gap_s")]
     pub gap: Option<f64>,
 }
 
@@ -129,6 +131,7 @@ pub struct AssociationSummary {
     /// Its name.
     pub name: String,
     /// When the client considered it up.
+    #[serde(rename = "established_s")]
     pub established: Option<f64>,
     /// Why it ended before the run did.
     pub ended: Option<String>,
@@ -148,16 +151,22 @@ pub struct FlowSummary {
     /// Messages delivered.
     pub messages: u64,
     /// User bytes since the start of the run, as a rate.
+    #[serde(rename = "goodput_bps")]
     pub goodput: u64,
     /// First delivery.
+    #[serde(rename = "first_s")]
     pub first: Option<f64>,
     /// Last delivery.
+    #[serde(rename = "last_s")]
     pub last: Option<f64>,
     /// Longest gap between two deliveries.
+    #[serde(rename = "longest_gap_s")]
     pub longest_gap: f64,
     /// Start of that gap.
+    #[serde(rename = "longest_gap_at_s")]
     pub longest_gap_at: f64,
     /// Time at which everything had been delivered, if all sending applications have ended.
+    #[serde(rename = "completed_s")]
     pub completed: Option<f64>,
     /// DATA chunks sent for the first time.
     pub data_chunks: u64,
@@ -170,7 +179,6 @@ pub struct FlowSummary {
     /// T3-rtx expirations detected as spurious and undone.
     pub spurious_timeouts: u64,
     /// Verdicts of the sender's loss classifier, if it has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub verdicts: Option<VerdictSummary>,
     /// SACK chunks the receiver sent.
     pub sacks: u64,
@@ -182,6 +190,7 @@ pub struct TcpSummary {
     /// Its name.
     pub name: String,
     /// When the client considered it up.
+    #[serde(rename = "established_s")]
     pub established: Option<f64>,
     /// Why it ended before the run did.
     pub ended: Option<String>,
@@ -197,16 +206,22 @@ pub struct TcpFlowSummary {
     /// User bytes delivered in order.
     pub bytes: u64,
     /// User bytes since the start of the run, as a rate.
+    #[serde(rename = "goodput_bps")]
     pub goodput: u64,
     /// First delivery.
+    #[serde(rename = "first_s")]
     pub first: Option<f64>,
     /// Last delivery.
+    #[serde(rename = "last_s")]
     pub last: Option<f64>,
     /// Longest gap between two deliveries.
+    #[serde(rename = "longest_gap_s")]
     pub longest_gap: f64,
     /// Start of that gap.
+    #[serde(rename = "longest_gap_at_s")]
     pub longest_gap_at: f64,
     /// Time at which all bytes of a finite bulk application had been delivered.
+    #[serde(rename = "completed_s")]
     pub completed: Option<f64>,
     /// Segments with data or FIN sent for the first time.
     pub segments: u64,
@@ -221,7 +236,6 @@ pub struct TcpFlowSummary {
     /// Duplicate ACKs the sender received.
     pub duplicate_acks: u64,
     /// Verdicts of the sender's loss classifier, if it has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub verdicts: Option<VerdictSummary>,
     /// Zero-window probes.
     pub window_probes: u64,
@@ -266,6 +280,7 @@ pub struct HandoverSummary {
     /// The end whose primary changed.
     pub side: &'static str,
     /// Time of the change.
+    #[serde(rename = "at_s")]
     pub at: f64,
     /// Local and remote address of the new primary path.
     pub to: String,
@@ -273,11 +288,14 @@ pub struct HandoverSummary {
     pub cause: String,
     /// Rate delivered to the other end in the 5 s before (or since the start); `None` unless throughput is
     /// recorded.
+    #[serde(rename = "before_bps")]
     pub before: Option<u64>,
     /// Rate delivered to the other end in the 5 s after (or until the end); `None` unless throughput is
     /// recorded.
+    #[serde(rename = "after_bps")]
     pub after: Option<u64>,
     /// Longest gap between deliveries to the other end that overlaps the 5 s after.
+    #[serde(rename = "gap_s")]
     pub gap: Option<f64>,
 }
 
@@ -309,10 +327,13 @@ pub struct VideoSummary {
     /// Messages not delivered by the end of the run.
     pub undelivered: u64,
     /// Mean transfer time.
+    #[serde(rename = "mean_transfer_s")]
     pub mean_transfer: Option<f64>,
     /// The transfer time that 95 % of the messages delivered did not exceed (nearest rank).
+    #[serde(rename = "p95_transfer_s")]
     pub p95_transfer: Option<f64>,
     /// The longest transfer time.
+    #[serde(rename = "max_transfer_s")]
     pub max_transfer: Option<f64>,
     /// Largest number of messages that waited for room in the send buffer.
     pub longest_wait: u64,
@@ -357,6 +378,7 @@ pub struct ActionSummary {
     /// Its subject.
     pub subject: String,
     /// Time; `None` if the event that it waited for did not happen.
+    #[serde(rename = "at_s")]
     pub at: Option<f64>,
     /// The reason if it was rejected.
     pub refused: Option<String>,

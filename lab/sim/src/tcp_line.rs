@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 
 use msctp_lab_tcp::Connection;
+use msctp_proto::PathAddr;
 use msctp_units::Time;
 
 use crate::app::reader::Reader;
@@ -81,7 +82,10 @@ impl TcpLine {
                 total: Bins::new(interval),
                 per_path: Vec::new(),
             }),
-            trace: probes.trace.then(|| TcpTraceSeries::new(&spec.name, side.word())),
+            trace: probes.trace.then(|| {
+                let path = PathAddr { local: spec.address(side), remote: spec.address(side.other()) };
+                TcpTraceSeries::new(&spec.name, side.word(), path)
+            }),
         });
         Self { client_port, seen_client_port: client_port, ends }
     }

@@ -97,6 +97,21 @@ const BASE: &str = r#"
     rate = "5Mbps"
     radio = { sensitivity = -70 }
     [[link]]
+    name = "cellular"
+    type = "cellular"
+    a = "r"
+    b = "mobile"
+    address_b = "10.0.12.2"
+    rate = "5Mbps"
+    [[link]]
+    name = "signal"
+    type = "cellular"
+    a = "r"
+    b = "mobile"
+    address_b = "10.0.13.2"
+    radio = { coverage = 100 }
+    bandwidth = 5
+    [[link]]
     name = "egprs"
     type = "egprs"
     a = "r"
@@ -322,7 +337,7 @@ fn open(name: &str) -> Result<String, String> {
     match name {
         "old" => Ok("1\n2\n3\n".to_owned()),
         "traces/lte.trace" => Ok("1\n5\n9\n".to_owned()),
-        "rates" => Ok("time,wifi,lte\n0,1,2\n1,3,4\n2,0,0\n".to_owned()),
+        "rates" => Ok("time,wifi,lte,wifi_dbm\n0,1,2,-50\n1,3,4,-60\n2,0,0,-70\n".to_owned()),
         "frames" => Ok("700\n".to_owned()),
         "frames.txt" => Ok("900\n800\n".to_owned()),
         _ => Err(format!("{name} is not there")),
@@ -355,6 +370,7 @@ fn places(table: &Table) -> Vec<&'static str> {
         "link[type=wlan]" => vec!["link.wlan.", "link.quiet."],
         "link.radio" => vec!["link.wlan.radio.", "link.quiet.radio."],
         "link.fading" => vec!["link.wlan.fading.", "link.bare.fading."],
+        "link[type=cellular]" => vec!["link.cellular.", "link.signal."],
         "link[type=egprs]" => vec!["link.egprs.", "link.coding."],
         "link.coding" => vec!["link.coding.coding.", "link.markov.coding."],
         "link.coding.table" => vec!["link.coding.coding.table.1."],
@@ -567,7 +583,7 @@ fn the_schema_has_every_key() {
     let link = &schema["properties"]["link"]["items"];
     assert_eq!(link["additionalProperties"], false);
     assert_eq!(link["properties"]["pdchs"]["maximum"], 8);
-    assert!(link["properties"]["rate"]["anyOf"].as_array().is_some_and(|kinds| kinds.len() == 3), "{link}");
+    assert!(link["properties"]["rate"]["anyOf"].as_array().is_some_and(|kinds| kinds.len() == 4), "{link}");
     let text = schema.to_string();
     for key in tables().iter().flat_map(|table| table.keys) {
         assert!(text.contains(&format!("\"{}\":", key.name)), "{}", key.name);

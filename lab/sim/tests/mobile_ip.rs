@@ -260,7 +260,10 @@ fn errors_of_wireless_links_name_the_key() {
         "link.cell-fa.rts=true".to_owned(),
     ];
     let text = Scenario::from_toml(EXAMPLE, "m.toml", &both).expect_err("two timings").to_string();
-    assert!(text.contains("link.cell-fa.cell: rates, retries, rts, backoff or collisions differ"), "{text}");
+    assert!(
+        text.contains("link.cell-fa.cell: rates, retries, rts, backoff, adaptation or collisions differ"),
+        "{text}"
+    );
 }
 
 const FU: &str = include_str!("../../../scenarios/fu-atiquzzaman/mobile-ip.toml");

@@ -340,7 +340,7 @@ fn radio_links_are_checked() {
     );
     assert_eq!(
         egprs("scheme = \"CS4\"\nrate = \"1Mbps\""),
-        "small.toml:32: link.right.rate: links of type egprs have no rate: remove it, or use type = \"plain\" or \"wlan\" or \"lte\""
+        "small.toml:32: link.right.rate: links of type egprs have no rate: scheme and pdchs, or coding, set it, or use type = \"plain\" or \"wlan\" or \"cellular\" or \"lte\""
     );
     assert_eq!(
         egprs("scheme = \"CS4\"\nrrbp = \"10ms\""),
@@ -498,7 +498,7 @@ fn a_key_of_another_link_type_names_the_types_that_have_it() {
     );
     assert_eq!(
         error("loss = 0.01", "type = \"trace\""),
-        "small.toml:30: link.right.rate: links of type trace have no rate: remove it, or use type = \"plain\" or \"wlan\" or \"lte\""
+        "small.toml:30: link.right.rate: links of type trace have no rate: trace and column set it, or use type = \"plain\" or \"wlan\" or \"cellular\" or \"lte\""
     );
 }
 

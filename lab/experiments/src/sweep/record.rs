@@ -10,6 +10,9 @@ use crate::report::Source;
 /// The record of a sweep.
 #[derive(Debug, Serialize)]
 pub struct Record<'s> {
+    /// `sweep`. The record of a run of `msctp sim` has the same keys
+    /// ([`RunRecord`](crate::run_folder::RunRecord)).
+    kind: &'static str,
     /// Version of msctp.
     version: &'s str,
     /// Commit that msctp was built from; empty outside of a repository.
@@ -142,6 +145,7 @@ impl<'s> Outcome<'s> {
             overrides: &cell.overrides,
         };
         Record {
+            kind: "sweep",
             version,
             commit,
             command,

@@ -6,6 +6,7 @@ use std::fmt;
 use msctp_units::{Span, Time};
 
 use super::schedule::{OPPORTUNITY_BYTES, Opportunity, Schedule};
+use super::signal::SignalTrace;
 use crate::fate::{Delivery, DropReason, LossReason, Offer, Outcome};
 use crate::loss::LossProcess;
 use crate::model::{Change, LinkModel, Unsupported};
@@ -21,6 +22,8 @@ pub struct TraceConfig {
     pub delay: Span,
     /// Limit of the queue.
     pub queue: QueueLimit,
+    /// Receive power; `None`: not recorded.
+    pub signal: Option<SignalTrace>,
 }
 
 #[derive(Debug)]
@@ -196,6 +199,10 @@ impl<P: Send> LinkModel<P> for TraceLink<P> {
     fn stats(&self) -> &LinkStats {
         &self.stats
     }
+
+    fn receive_power(&self, now: Time) -> Option<i32> {
+        self.config.signal.as_ref().map(|signal| signal.at(now))
+    }
 }
 
 impl<P> fmt::Debug for TraceLink<P> {
@@ -221,7 +228,7 @@ mod tests {
 
     fn link(trace: &str, queue: QueueLimit) -> TraceLink<u32> {
         let schedule = Schedule::from_mahimahi(trace, None).unwrap();
-        TraceLink::new(TraceConfig { schedule, delay: Span::from_millis(10), queue }, None)
+        TraceLink::new(TraceConfig { schedule, delay: Span::from_millis(10), queue, signal: None }, None)
     }
 
     /// Returns the packets that leave by `until`: time, number, whether it arrived.

@@ -5,6 +5,8 @@
 
 mod link;
 mod schedule;
+mod signal;
 
 pub use link::{TraceConfig, TraceLink};
 pub use schedule::{InvalidTrace, OPPORTUNITY_BYTES, Schedule};
+pub use signal::SignalTrace;

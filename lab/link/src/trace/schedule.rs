@@ -1,5 +1,6 @@
 //! [`Schedule`]: the instants at which a link may send, repeated for ever. It reads text and opens no files.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use msctp_units::{Rate, Span, Time};
@@ -91,39 +92,9 @@ impl Schedule {
     /// # Errors
     /// The first line that is wrong.
     pub fn from_rates(text: &str, column: &str) -> Result<Self, InvalidTrace> {
-        let lines = text.lines().enumerate().map(|(number, line)| (number + 1, line.split('#').next()));
-        let mut lines =
-            lines.filter_map(|(number, line)| Some((number, line?.trim()))).filter(|l| !l.1.is_empty());
-        let fail = |line: usize, message: String| InvalidTrace { line, message };
-        let (first, header) = lines.next().unwrap_or((1, ""));
-        let names: Vec<&str> = header.split(',').map(str::trim).collect();
-        if names[0] != "time" {
-            return Err(fail(first, format!("\"{}\": want the names of the columns, time first", names[0])));
-        }
-        let known = || names[1..].join(", ");
-        let at = names[1..].iter().position(|name| *name == column);
-        let at = at.ok_or_else(|| {
-            fail(first, format!("there is no column \"{column}\"; want one of {}", known()))
-        })?;
-        let mut rates: Vec<(Span, Rate)> = Vec::new();
-        let mut last_line = first;
-        for (line, text) in lines {
-            last_line = line;
-            let words: Vec<&str> = text.split(',').map(str::trim).collect();
-            if words.len() != names.len() {
-                return Err(fail(line, format!("{} values: want {}", words.len(), names.len())));
-            }
-            let number = |word: &str, want: &str| {
-                let number = word.parse::<f64>().ok().filter(|n| (0.0..=1e6).contains(n));
-                number.ok_or_else(|| fail(line, format!("\"{word}\": want {want}, 0 to 1000000")))
-            };
-            let time = Span::from_secs_f64(number(words[0], "a time in seconds")?).unwrap_or_default();
-            let rate = Rate::from_bps((number(words[1 + at], "a rate in Mbps")? * 1e6).round() as u64);
-            if let Some((before, _)) = rates.last().filter(|(before, _)| time <= *before) {
-                return Err(fail(line, format!("{time} comes after {before}: want later times")));
-            }
-            rates.push((time, rate));
-        }
+        let (rows, last_line) = read_column(text, column, 0.0..=1e6, "a rate in Mbps")?;
+        let rate = |(time, mbps): (Span, f64)| (time, Rate::from_bps((mbps * 1e6).round() as u64));
+        let rates: Vec<_> = rows.into_iter().map(rate).collect();
         let (instants, period) = opportunities(&rates);
         Self::new(instants, period).map_err(|e| InvalidTrace { line: last_line, ..e })
     }
@@ -178,6 +149,50 @@ impl Schedule {
             Opportunity { lap: lap + 1, index: 0 }
         }
     }
+}
+
+/// Reads a column of a table over time: times with values, and the number of the last line.
+pub(super) fn read_column(
+    text: &str,
+    column: &str,
+    within: RangeInclusive<f64>,
+    what: &str,
+) -> Result<(Vec<(Span, f64)>, usize), InvalidTrace> {
+    let lines = text.lines().enumerate().map(|(number, line)| (number + 1, line.split('#').next()));
+    let mut lines =
+        lines.filter_map(|(number, line)| Some((number, line?.trim()))).filter(|l| !l.1.is_empty());
+    let fail = |line: usize, message: String| InvalidTrace { line, message };
+    let (first, header) = lines.next().unwrap_or((1, ""));
+    let names: Vec<&str> = header.split(',').map(str::trim).collect();
+    if names[0] != "time" {
+        return Err(fail(first, format!("\"{}\": want the names of the columns, time first", names[0])));
+    }
+    let known = || names[1..].join(", ");
+    let at = names[1..].iter().position(|name| *name == column);
+    let at =
+        at.ok_or_else(|| fail(first, format!("there is no column \"{column}\"; want one of {}", known())))?;
+    let mut rows: Vec<(Span, f64)> = Vec::new();
+    let mut last_line = first;
+    for (line, text) in lines {
+        last_line = line;
+        let words: Vec<&str> = text.split(',').map(str::trim).collect();
+        if words.len() != names.len() {
+            return Err(fail(line, format!("{} values: want {}", words.len(), names.len())));
+        }
+        let number = |word: &str, what: &str, within: &RangeInclusive<f64>| {
+            let number = word.parse::<f64>().ok().filter(|n| within.contains(n));
+            let (least, most) = (within.start(), within.end());
+            number.ok_or_else(|| fail(line, format!("\"{word}\": want {what}, {least} to {most}")))
+        };
+        let time =
+            Span::from_secs_f64(number(words[0], "a time in seconds", &(0.0..=1e6))?).unwrap_or_default();
+        let value = number(words[1 + at], what, &within)?;
+        if let Some((before, _)) = rows.last().filter(|(before, _)| time <= *before) {
+            return Err(fail(line, format!("{time} comes after {before}: want later times")));
+        }
+        rows.push((time, value));
+    }
+    Ok((rows, last_line))
 }
 
 /// Longest trace: a year.

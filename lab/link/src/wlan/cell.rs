@@ -8,9 +8,11 @@ use msctp_units::{Span, Time};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
+use super::adaptation::{Adaptation, RateControl};
 use super::channel::Channel;
 use super::mac::{Backoff, MacConfig};
 use crate::fate::{Delivery, DropReason, LossReason, Offer, Outcome};
+use crate::medium::PortId;
 use crate::model::{Change, Unsupported};
 use crate::queue::{QueueLen, QueueLimit};
 use crate::stats::LinkStats;
@@ -18,17 +20,6 @@ use crate::stats::LinkStats;
 /// A station of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StationId(usize);
-
-/// One direction of a radio link: the first of a pair leads from the link's `a` to its `b`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PortId(usize);
-
-impl PortId {
-    /// Returns the port's number in the cell, from 0, in the order of addition.
-    pub fn index(self) -> usize {
-        self.0
-    }
-}
 
 /// A radio link between two stations of a cell.
 #[derive(Debug)]
@@ -97,6 +88,7 @@ struct Port {
     waiting: QueueLen,
     /// Time at which the last sent frame leaves the other end.
     last_arrival: Time,
+    rate: RateControl,
     stats: LinkStats,
 }
 
@@ -170,7 +162,8 @@ impl<P> Cell<P> {
         let first = self.ports.len();
         for (StationId(station), queue) in [config.a, config.b].into_iter().zip(config.queues) {
             let (waiting, stats) = (QueueLen::default(), LinkStats::default());
-            self.ports.push(Port { station, queue, waiting, last_arrival: Time::ZERO, stats });
+            let rate = RateControl::new(&self.mac);
+            self.ports.push(Port { station, queue, waiting, last_arrival: Time::ZERO, rate, stats });
         }
         self.links.push(RadioLink { channel: config.channel, delay: config.delay, up: true });
         [PortId(first), PortId(first + 1)]
@@ -236,12 +229,15 @@ impl<P> Cell<P> {
     /// link goes down its packets are lost; an exchange in progress occupies the medium to its end.
     ///
     /// # Errors
-    /// [`Unsupported`] for a rate of zero (take the link down instead) and for what radio blocks have.
+    /// [`Unsupported`] for a rate of zero (take the link down instead) or with rate adaptation, and for what
+    /// radio blocks have.
     pub fn change(&mut self, now: Time, port: PortId, change: Change) -> Result<(), Unsupported> {
         self.advance(now);
         let link = port.0 / 2;
         match change {
-            Change::Rate(rate) if !rate.is_zero() => self.mac.rate = rate,
+            Change::Rate(rate) if !rate.is_zero() && self.mac.adaptation == Adaptation::Fixed => {
+                self.mac.rate = rate;
+            }
             Change::Delay(delay) => self.links[link].delay = delay,
             Change::Up => self.set_up(now, link, true),
             Change::Down => self.set_up(now, link, false),
@@ -366,9 +362,9 @@ impl<P> Cell<P> {
                 }
             })
             .collect();
-        let busy = |frame: &Frame<P>| match collide {
-            true => self.mac.collision_time(frame.wire_len),
-            false => self.mac.exchange_time(frame.wire_len),
+        let busy = |frame: &Frame<P>| {
+            let (mac, _) = self.ports[frame.port].rate.timing(&self.mac);
+            if collide { mac.collision_time(frame.wire_len) } else { mac.exchange_time(frame.wire_len) }
         };
         let busy = took.iter().map(|(_, frame, _)| busy(frame)).max().unwrap_or(Span::ZERO);
         self.free = turn + busy;
@@ -401,11 +397,13 @@ impl<P> Cell<P> {
         self.stats.attempts += 1;
         self.stats.retries += u64::from(attempt > 0);
         self.stats.collided += u64::from(collides);
-        let begins = turn + self.mac.request_time();
-        let ends = begins + self.mac.frame_time(frame.wire_len);
+        let (mac, needs) = self.ports[frame.port].rate.timing(&self.mac);
+        let begins = turn + mac.request_time();
+        let ends = begins + mac.frame_time(frame.wire_len);
         let link = &mut self.links[frame.port / 2];
         // A frame that collides is on the air too: the channel counts it.
-        let lost = link.channel.loses(begins, ends, frame.wire_len) || collides;
+        let lost = link.channel.loses((begins, ends), frame.wire_len, needs) || collides;
+        self.ports[frame.port].rate.note(!lost);
         let arrives = ends + link.delay + link.channel.propagation(ends);
         if !lost {
             self.leave(frame, arrives, Outcome::Arrived);

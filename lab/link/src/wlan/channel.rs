@@ -103,11 +103,12 @@ impl Channel {
         Span::from_nanos(propagation_ns(self.distance.at(now)))
     }
 
-    /// Returns whether a frame on the air from `from` to `to` is lost. Frames come in the order of `from`.
-    pub(super) fn loses(&mut self, from: Time, to: Time, wire_len: u32) -> bool {
+    /// Returns whether a frame on the air from `from` to `to` is lost, whose rate needs `needs` more than the
+    /// sensitivity. Frames come in the order of `from`. Bad periods are the same for every rate.
+    pub(super) fn loses(&mut self, (from, to): (Time, Time), wire_len: u32, needs: MilliDb) -> bool {
         let lost = self.loss.as_mut().is_some_and(|loss| loss.loses(to, wire_len));
         let Some(radio) = self.radio else { return lost };
-        let margin = |at| radio.margin(self.distance.at(at));
+        let margin = |at| radio.margin(self.distance.at(at)).saturating_sub(needs);
         let faded = match &mut self.fading {
             Fading::None => false,
             Fading::PerFrame { slope, rng } => outage_probability(margin(from), *slope).draw(rng),
@@ -136,11 +137,11 @@ mod tests {
         for (metres, lost) in [(1, false), (99, false), (100, false), (102, true), (5000, true)] {
             let mut channel =
                 Channel::clear(Box::new(Fixed(metres * 1000))).with_radio(Radio::covering(100_000));
-            assert_eq!(channel.loses(Time::ZERO, Time::ZERO, 1500), lost, "{metres} m");
+            assert_eq!(channel.loses((Time::ZERO, Time::ZERO), 1500, 0), lost, "{metres} m");
             assert_eq!(channel.covers(Time::ZERO), !lost);
         }
         let mut clear = Channel::clear(Box::new(Fixed(u64::MAX)));
-        assert!(!clear.loses(Time::ZERO, Time::ZERO, 1500) && clear.covers(Time::ZERO));
+        assert!(!clear.loses((Time::ZERO, Time::ZERO), 1500, 0) && clear.covers(Time::ZERO));
     }
 
     #[test]
@@ -150,7 +151,7 @@ mod tests {
             .with_radio(Radio::covering(100_000))
             .with_fading_per_frame(10_000, [1; 32]);
         let n = 100_000;
-        let lost = (0..n).filter(|_| channel.loses(Time::ZERO, Time::ZERO, 1500)).count() as f64;
+        let lost = (0..n).filter(|_| channel.loses((Time::ZERO, Time::ZERO), 1500, 0)).count() as f64;
         let want = 1.0 - (-10f64.powf(-0.8429)).exp();
         assert!((lost / f64::from(n) - want).abs() < 4.0 * (want * (1.0 - want) / f64::from(n)).sqrt());
     }

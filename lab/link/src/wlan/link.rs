@@ -4,11 +4,12 @@ use core::fmt;
 
 use msctp_units::{Span, Time};
 
-use super::cell::{Cell, CellStats, PortId, RadioLinkConfig};
+use super::cell::{Cell, CellStats, RadioLinkConfig};
 use super::channel::Channel;
 use super::mac::MacConfig;
 use crate::fate::{Delivery, Offer};
 use crate::loss::LossProcess;
+use crate::medium::PortId;
 use crate::model::{Change, LinkModel, Unsupported};
 use crate::queue::{QueueLen, QueueLimit};
 use crate::stats::LinkStats;

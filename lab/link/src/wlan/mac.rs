@@ -3,6 +3,8 @@
 
 use msctp_units::{Rate, Span};
 
+use super::adaptation::Adaptation;
+
 /// Length of an acknowledgement frame and of a CTS frame in bytes (IEEE 802.11-1999 §7.2.1.2 and §7.2.1.3).
 const ACK_BYTES: u64 = 14;
 /// Length of an RTS frame in bytes (IEEE 802.11-1999 §7.2.1.1).
@@ -47,6 +49,8 @@ pub struct MacConfig {
     pub backoff: Backoff,
     /// Whether stations collide whose backoffs end at the same instant. Otherwise one goes first.
     pub collisions: bool,
+    /// How a sender chooses the rate of its data frames. Adaptation uses the rates of 802.11b up to `rate`.
+    pub adaptation: Adaptation,
 }
 
 impl MacConfig {
@@ -69,6 +73,7 @@ impl MacConfig {
             rts: false,
             backoff: Backoff::Drawn,
             collisions: true,
+            adaptation: Adaptation::Fixed,
         }
     }
 

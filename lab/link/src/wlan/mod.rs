@@ -8,14 +8,18 @@
 //!
 //! Knows neither the packets nor where a station is: the caller passes a distance as a function of time.
 
+mod adaptation;
 mod cell;
 mod channel;
 mod fades;
 mod link;
 mod mac;
+mod medium;
 mod radio;
 
-pub use cell::{Cell, CellStats, PortId, RadioLinkConfig, StationId};
+pub use crate::medium::PortId;
+pub use adaptation::Adaptation;
+pub use cell::{Cell, CellStats, RadioLinkConfig, StationId};
 pub use channel::{Channel, Distance, Fixed};
 pub use fades::ParetoFades;
 pub use link::WlanLink;

@@ -29,6 +29,7 @@ pub(super) fn scenario(scenario: &Scenario) -> Check {
         context.link(link).map_err(|p| p.within(&format!("link.{}", link.name)))?;
     }
     super::link::check_cells(&scenario.links)?;
+    super::link::check_cellular(&scenario.links)?;
     context.addresses()?;
     super::node::check(scenario)?;
     for profile in &scenario.sctp {
@@ -512,10 +513,9 @@ impl<'s> Context<'s> {
         match happening {
             Happening::Level { link, level, .. } => {
                 let target = known(&self.links, "link", "link", link)?;
-                let radio = matches!(&target.forward, DirectionSpec::Wlan(wlan) if wlan.radio.is_some());
-                if *level == Level::Signal && !radio {
-                    let message =
-                        "has no receive power: want a link of type wlan with radio = { coverage = 250 }";
+                if *level == Level::Signal && !target.forward.has_signal() {
+                    let message = "has no receive power: want a link of type wlan or cellular with radio = { coverage = \
+                                   250 }, or a trace with a column signal";
                     return fail("link", format!("\"{link}\" {message}"));
                 }
                 Ok(())

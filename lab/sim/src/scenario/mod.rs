@@ -15,6 +15,7 @@ mod options;
 mod outside;
 mod policy;
 mod read;
+mod resolved;
 mod routes;
 mod schemes;
 mod sctp;
@@ -32,12 +33,13 @@ pub(crate) use error::suggest;
 pub use error::{Problem, ScenarioError};
 pub use frames::{Frame, FramesError, LEAST_FRAME, MOST_FRAME, read_frames};
 pub use link::{
-    CodingSpec, DirectionSpec, EgprsSpec, Fading, LinkDirection, LinkFactory, LinkSpec, LteSpec, OwnLink,
-    OwnSpec, PlainSpec, TraceSpec, WlanSpec,
+    CellularChannel, CellularSpec, CodingSpec, DirectionSpec, EgprsSpec, Fading, LinkDirection, LinkFactory,
+    LinkSpec, LteSpec, OwnLink, OwnSpec, PlainSpec, TraceSpec, WlanSpec,
 };
 pub use msctp_link::{LossConfig, QueueLimit};
 pub use node::{MiddleboxSpec, MobileSpec, NodeKind, NodeSpec};
 pub use outside::WithOutsideHosts;
+pub use resolved::resolved;
 pub(crate) use routes::{DirectionIndex, Interface, NO_ROUTE, Routes};
 pub use schemes::Schemes;
 pub use sctp::SctpProfile;

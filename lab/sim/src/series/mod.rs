@@ -2,6 +2,7 @@
 //!
 //! The simulation fills them if the scenario requests it, and never reads them.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use msctp_proto::{PathAddr, PathId, TraceEvent, TraceKind};
@@ -143,6 +144,18 @@ pub struct EstimateColumns {
     pub loss_ppm: Vec<u32>,
 }
 
+/// The names of an end's paths, as `10.0.0.1→10.0.2.2`: local and remote address as the end sees them.
+#[derive(Clone, Debug, Default)]
+pub struct PathNames(BTreeMap<PathId, String>);
+
+impl PathNames {
+    /// Returns the name of a path; empty if the trace does not have it.
+    #[must_use]
+    pub fn of(&self, path: PathId) -> &str {
+        self.0.get(&path).map_or("", String::as_str)
+    }
+}
+
 /// The trace of one end of an association.
 #[derive(Clone, Debug)]
 pub struct TraceSeries {
@@ -173,6 +186,16 @@ impl TraceSeries {
             marks: Vec::new(),
             chunks: Vec::new(),
         }
+    }
+
+    /// Returns the names of the paths: local and remote address as this end sees them.
+    #[must_use]
+    pub fn paths(&self) -> PathNames {
+        let added = |event: &TraceEvent| match event.kind {
+            TraceKind::PathAdded { path, at } => Some((path, at.to_string())),
+            _ => None,
+        };
+        PathNames(self.marks.iter().filter_map(added).collect())
     }
 
     pub(crate) fn add(&mut self, event: TraceEvent, chunks: bool) {
@@ -222,6 +245,10 @@ pub struct QueueSeries {
     pub bytes: Vec<u64>,
     /// Radio data blocks sent for the first time; empty for links without.
     pub blocks: Vec<u64>,
+    /// Bytes delivered since the start.
+    pub delivered_bytes: Vec<u64>,
+    /// Packets dropped or lost since the start, whatever the reason.
+    pub dropped: Vec<u64>,
 }
 
 /// The life of a video application's messages, by message number from 0.
@@ -251,7 +278,8 @@ pub struct Series {
 }
 
 impl Series {
-    /// Writes the delivered bytes as CSV: interval start in s, association, end, path, bit/s.
+    /// Writes the delivered bytes as CSV: interval start in s, association, end, path, bit/s. The path has
+    /// the receiving end's local and remote address; `all` is the sum.
     ///
     /// # Errors
     /// Those of `out`.
@@ -279,7 +307,7 @@ impl Series {
     pub fn write_window_csv(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "time_s,association,side,path,cwnd,ssthresh,flight_size")?;
         for series in &self.traces {
-            let w = &series.window;
+            let (w, paths) = (&series.window, series.paths());
             for i in 0..w.at.len() {
                 let ssthresh =
                     if w.ssthresh[i] == u64::MAX { String::new() } else { w.ssthresh[i].to_string() };
@@ -289,7 +317,7 @@ impl Series {
                     w.at[i],
                     series.association,
                     series.side,
-                    w.path[i].number(),
+                    paths.of(w.path[i]),
                     w.cwnd[i],
                     w.flight_size[i]
                 )?;
@@ -305,7 +333,7 @@ impl Series {
     pub fn write_rtt_csv(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "time_s,association,side,path,sample_s,srtt_s,rto_s")?;
         for series in &self.traces {
-            let r = &series.rtt;
+            let (r, paths) = (&series.rtt, series.paths());
             for i in 0..r.at.len() {
                 writeln!(
                     out,
@@ -313,7 +341,7 @@ impl Series {
                     r.at[i],
                     series.association,
                     series.side,
-                    r.path[i].number(),
+                    paths.of(r.path[i]),
                     Time::ZERO + r.sample[i],
                     Time::ZERO + r.srtt[i],
                     Time::ZERO + r.rto[i]
@@ -333,7 +361,7 @@ impl Series {
             "time_s,association,side,path,capacity_bit_per_s,available_bit_per_s,min_rtt_s,loss_ppm"
         )?;
         for series in &self.traces {
-            let e = &series.estimate;
+            let (e, paths) = (&series.estimate, series.paths());
             for i in 0..e.at.len() {
                 writeln!(
                     out,
@@ -341,7 +369,7 @@ impl Series {
                     e.at[i],
                     series.association,
                     series.side,
-                    e.path[i].number(),
+                    paths.of(e.path[i]),
                     e.capacity[i].as_bps(),
                     e.available[i].as_bps(),
                     Time::ZERO + e.min_rtt[i],

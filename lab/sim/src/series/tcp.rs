@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use msctp_lab_tcp::{TraceEvent, TraceKind};
+use msctp_proto::PathAddr;
 use msctp_units::{Span, Time};
 
 /// The trace of one end of a TCP connection.
@@ -12,6 +13,8 @@ pub struct TcpTraceSeries {
     pub connection: String,
     /// `client` or `server`.
     pub side: &'static str,
+    /// Local and remote address as this end sees them, as `10.0.0.1→10.0.1.2`.
+    pub path: String,
     /// Windows: time, congestion window, slow-start threshold, bytes in flight.
     pub window: Vec<(Time, u64, u64, u64)>,
     /// Round-trip times: time, measured, smoothed, retransmission timeout.
@@ -23,10 +26,11 @@ pub struct TcpTraceSeries {
 }
 
 impl TcpTraceSeries {
-    pub(crate) fn new(connection: &str, side: &'static str) -> Self {
+    pub(crate) fn new(connection: &str, side: &'static str, path: PathAddr) -> Self {
         Self {
             connection: connection.to_owned(),
             side,
+            path: path.to_string(),
             window: Vec::new(),
             rtt: Vec::new(),
             marks: Vec::new(),
@@ -52,20 +56,24 @@ impl TcpTraceSeries {
         }
     }
 
-    /// Appends the windows to the associations' CSV; the path is 0.
+    /// Appends the windows to the associations' CSV.
     pub(crate) fn write_window(&self, out: &mut impl Write) -> io::Result<()> {
         for &(at, cwnd, ssthresh, flight_size) in &self.window {
             let ssthresh = if ssthresh == u64::MAX { String::new() } else { ssthresh.to_string() };
-            writeln!(out, "{at},{},{},0,{cwnd},{ssthresh},{flight_size}", self.connection, self.side)?;
+            writeln!(
+                out,
+                "{at},{},{},{},{cwnd},{ssthresh},{flight_size}",
+                self.connection, self.side, self.path
+            )?;
         }
         Ok(())
     }
 
-    /// Appends the round-trip times to the associations' CSV; the path is 0.
+    /// Appends the round-trip times to the associations' CSV.
     pub(crate) fn write_rtt(&self, out: &mut impl Write) -> io::Result<()> {
         for &(at, sample, srtt, rto) in &self.rtt {
             let [sample, srtt, rto] = [sample, srtt, rto].map(|span| Time::ZERO + span);
-            writeln!(out, "{at},{},{},0,{sample},{srtt},{rto}", self.connection, self.side)?;
+            writeln!(out, "{at},{},{},{},{sample},{srtt},{rto}", self.connection, self.side, self.path)?;
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ pub(in crate::scenario) const LINK: Table = Table {
         NAME,
         key(
             "type",
-            Kind::Words(&["plain", "wlan", "egprs", "lte", "trace"]),
+            Kind::Words(&["plain", "wlan", "cellular", "egprs", "lte", "trace"]),
             "\"plain\"",
             "\"plain\"",
             "The link model, which decides the other keys (docs/models).",
@@ -59,8 +59,18 @@ pub(in crate::scenario) const LINK: Table = Table {
 };
 
 /// The tables of the types, for the documents.
-pub(super) const TYPES: &[&Table] =
-    &[&PLAIN, &WLAN, &WLAN_SHARED, &EGPRS, &EGPRS_SHARED, &LTE, &LTE_SHARED, &TRACE];
+pub(super) const TYPES: &[&Table] = &[
+    &PLAIN,
+    &WLAN,
+    &WLAN_SHARED,
+    &CELLULAR,
+    &CELLULAR_SHARED,
+    &EGPRS,
+    &EGPRS_SHARED,
+    &LTE,
+    &LTE_SHARED,
+    &TRACE,
+];
 
 /// A limit of a queue.
 pub(in crate::scenario) const LIMIT: Table = Table {
@@ -228,6 +238,13 @@ pub(in crate::scenario) const WLAN_SHARED: Table = Table {
             "false",
             "Stations of a cell may send at the same time and collide.",
         ),
+        key(
+            "adaptation",
+            Kind::Words(&["fixed", "arf", "aarf"]),
+            "\"fixed\"",
+            "\"aarf\"",
+            "Rate of data frames: `rate`, or the rates of 802.11b up to it, by ARF or AARF.",
+        ),
         key("delay", Kind::Time, "\"0s\"", "\"1ms\"", "Delay in addition to the propagation time."),
         key(
             "loss",
@@ -286,6 +303,68 @@ pub(in crate::scenario) const FADING: Table = Table {
             "required with `shortest`",
             "1.5",
             "Shape of the Pareto distribution; not 1.",
+        ),
+    ],
+};
+
+/// Keys of a cellular link that may differ between its directions.
+pub(in crate::scenario) const CELLULAR: Table = Table {
+    path: "link[type=cellular]",
+    help: "A user of a cell whose scheduler shares the resource; `forward` is the downlink (docs/models/cellular.md).",
+    keys: &[
+        may(
+            "rate",
+            Kind::Rate,
+            "by `radio`",
+            "\"20Mbps\"",
+            "Rate of this user with the whole resource; the mean of a fading one.",
+        ),
+        may("bandwidth", Kind::Number("MHz"), "by `rate`", "10", "Bandwidth; required with `radio`."),
+        key(
+            "delay",
+            Kind::Time,
+            "\"5ms\"",
+            "\"20ms\"",
+            "Delay from the end of the interval that carries a packet's last byte.",
+        ),
+        QUEUE,
+        LOSSES,
+    ],
+};
+
+/// Keys of a cellular link for both directions.
+pub(in crate::scenario) const CELLULAR_SHARED: Table = Table {
+    path: "link[type=cellular]",
+    help: "The cell of a cellular link, and its channel; `a` is the base station (docs/models/cellular.md).",
+    keys: &[
+        may("cell", Kind::Text, "a cell of its own", "\"macro\"", "Links of one cell share its resource."),
+        key(
+            "scheduler",
+            Kind::Words(&["proportional-fair", "round-robin", "max-rate"]),
+            "\"proportional-fair\"",
+            "\"round-robin\"",
+            "Order in which users are served.",
+        ),
+        key(
+            "average",
+            Kind::Time,
+            "\"1s\"",
+            "\"100ms\"",
+            "Time constant of the average throughput of proportional fairness.",
+        ),
+        may(
+            "radio",
+            Kind::Table(&RADIO),
+            "by `rate`",
+            "{ coverage = 500 }",
+            "Rate by receive power; at the end of coverage the signal is 10 dB below the noise.",
+        ),
+        may(
+            "coherence",
+            Kind::Time,
+            "no fading",
+            "\"10ms\"",
+            "Rayleigh fading that is constant for this time.",
         ),
     ],
 };
@@ -528,6 +607,13 @@ pub(in crate::scenario) const TRACE: Table = Table {
             "that of the last line",
             "\"60s\"",
             "Time after which a Mahimahi trace repeats.",
+        ),
+        may(
+            "signal",
+            Kind::Text,
+            "no receive power",
+            "\"wifi_dbm\"",
+            "The column of a table of rates with the receive power in dBm, for events.",
         ),
         need("delay", Kind::Time, "\"20ms\"", "Propagation delay, one way."),
         QUEUE,

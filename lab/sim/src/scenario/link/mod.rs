@@ -1,6 +1,7 @@
 //! Links of a scenario: the parts common to all types. Each type has a file with its specification, its keys,
 //! and how they are read and checked.
 
+mod cellular;
 mod coding;
 mod egprs;
 mod lte;
@@ -23,6 +24,8 @@ use super::error::{Problem, suggest};
 use super::keys;
 use super::read::Open;
 
+pub(super) use cellular::check_cells as check_cellular;
+pub use cellular::{CellularChannel, CellularSpec};
 pub use coding::CodingSpec;
 pub(super) use coding::{CARRIES, INTERRUPTION};
 pub use egprs::EgprsSpec;
@@ -95,6 +98,8 @@ pub enum DirectionSpec {
     Plain(PlainSpec),
     /// A wireless hop.
     Wlan(Box<WlanSpec>),
+    /// A user of a cell with a scheduler.
+    Cellular(Box<CellularSpec>),
     /// Radio blocks that the link layer retransmits until they arrive.
     Egprs(Box<EgprsSpec>),
     /// RLC in acknowledged mode over HARQ.
@@ -111,7 +116,12 @@ impl DirectionSpec {
     pub fn plain(&self) -> Option<&PlainSpec> {
         match self {
             Self::Plain(plain) => Some(plain),
-            Self::Wlan(_) | Self::Egprs(_) | Self::Lte(_) | Self::Trace(_) | Self::Own(_) => None,
+            Self::Wlan(_)
+            | Self::Cellular(_)
+            | Self::Egprs(_)
+            | Self::Lte(_)
+            | Self::Trace(_)
+            | Self::Own(_) => None,
         }
     }
 
@@ -119,7 +129,12 @@ impl DirectionSpec {
     pub fn plain_mut(&mut self) -> Option<&mut PlainSpec> {
         match self {
             Self::Plain(plain) => Some(plain),
-            Self::Wlan(_) | Self::Egprs(_) | Self::Lte(_) | Self::Trace(_) | Self::Own(_) => None,
+            Self::Wlan(_)
+            | Self::Cellular(_)
+            | Self::Egprs(_)
+            | Self::Lte(_)
+            | Self::Trace(_)
+            | Self::Own(_) => None,
         }
     }
 
@@ -128,10 +143,24 @@ impl DirectionSpec {
         match self {
             Self::Plain(_) => ("plain", &["rate", "delay", "loss"]),
             Self::Wlan(_) => ("wlan", &[]),
+            Self::Cellular(spec) if matches!(spec.channel, CellularChannel::Rate(_)) => {
+                ("cellular", &["rate", "delay", "loss"])
+            }
+            Self::Cellular(_) => ("cellular", &["delay", "loss"]),
             Self::Egprs(_) => ("egprs", &["scheme", "bler", "delay"]),
             Self::Lte(_) => ("lte", &["rate", "bler", "delay"]),
             Self::Trace(_) => ("trace", &["delay"]),
             Self::Own(own) => (&own.name, &["rate", "delay"]),
+        }
+    }
+
+    /// Returns true if it has a receive power.
+    pub(super) fn has_signal(&self) -> bool {
+        match self {
+            Self::Wlan(wlan) => wlan.radio.is_some(),
+            Self::Cellular(spec) => matches!(spec.channel, CellularChannel::Signal { .. }),
+            Self::Trace(trace) => trace.config.signal.is_some(),
+            Self::Plain(_) | Self::Egprs(_) | Self::Lte(_) | Self::Own(_) => false,
         }
     }
 
@@ -145,6 +174,7 @@ impl DirectionSpec {
         match self {
             Self::Plain(plain) => plain.check(),
             Self::Wlan(wlan) => wlan.check(),
+            Self::Cellular(cellular) => cellular.check(),
             Self::Egprs(egprs) => egprs.check(),
             Self::Lte(lte) => lte.check(),
             Self::Trace(trace) => trace.check(),
@@ -161,6 +191,8 @@ struct LinkType {
     keys: keys::Table,
     /// Its own keys that hold for both directions.
     shared: keys::Table,
+    /// The keys that set its rate, if there is no key `rate`.
+    rate_by: Option<&'static str>,
     read: fn(&Layers<'_, '_, '_>) -> Result<DirectionSpec, Problem>,
 }
 
@@ -170,30 +202,42 @@ const TYPES: &[LinkType] = &[
         word: "plain",
         keys: keys::PLAIN,
         shared: keys::NONE,
+        rate_by: None,
         read: |layers| plain::read(layers).map(DirectionSpec::Plain),
     },
     LinkType {
         word: "wlan",
         keys: keys::WLAN,
         shared: keys::WLAN_SHARED,
+        rate_by: None,
         read: |layers| wlan::read(layers).map(|spec| DirectionSpec::Wlan(Box::new(spec))),
+    },
+    LinkType {
+        word: "cellular",
+        keys: keys::CELLULAR,
+        shared: keys::CELLULAR_SHARED,
+        rate_by: None,
+        read: |layers| cellular::read(layers).map(|spec| DirectionSpec::Cellular(Box::new(spec))),
     },
     LinkType {
         word: "egprs",
         keys: keys::EGPRS,
         shared: keys::EGPRS_SHARED,
+        rate_by: Some("scheme and pdchs, or coding,"),
         read: |layers| egprs::read(layers).map(|spec| DirectionSpec::Egprs(Box::new(spec))),
     },
     LinkType {
         word: "lte",
         keys: keys::LTE,
         shared: keys::LTE_SHARED,
+        rate_by: None,
         read: |layers| lte::read(layers).map(|spec| DirectionSpec::Lte(Box::new(spec))),
     },
     LinkType {
         word: "trace",
         keys: keys::TRACE,
         shared: keys::NONE,
+        rate_by: Some("trace and column"),
         read: |layers| trace::read(layers).map(|spec| DirectionSpec::Trace(Box::new(spec))),
     },
 ];
@@ -280,8 +324,12 @@ fn not_of_another_type(table: &DeTable<'_>, path: &str, kind: &LinkType, word: &
                 TYPES.iter().filter(|other| has(other, key)).map(|other| other.word).collect();
             if !keys::LINK.has(key) && !has(kind, key) && !others.is_empty() {
                 let others = others.join("\" or \"");
+                let own = match (key, kind.rate_by) {
+                    ("rate", Some(by)) => format!("{by} set it"),
+                    _ => "remove it".to_owned(),
+                };
                 let message =
-                    format!("links of type {word} have no {key}: remove it, or use type = \"{others}\"");
+                    format!("links of type {word} have no {key}: {own}, or use type = \"{others}\"");
                 return Err(Problem::new(format!("{path}.{key}"), message));
             }
         }

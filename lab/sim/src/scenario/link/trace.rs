@@ -1,7 +1,7 @@
 //! The link that follows a trace (`docs/models/trace.md`).
 
 use msctp_link::LossConfig;
-use msctp_link::trace::{Schedule, TraceConfig};
+use msctp_link::trace::{Schedule, SignalTrace, TraceConfig};
 use msctp_units::Span;
 
 use super::Layers;
@@ -32,12 +32,20 @@ pub(super) fn read(layers: &Layers<'_, '_, '_>) -> Result<TraceSpec, Problem> {
         Some(column) => Schedule::from_rates(&text, column),
         None => Schedule::from_mahimahi(&text, period),
     };
+    let signal_section = layers.at("signal");
+    let signal = signal_section.text("signal")?;
+    if signal.is_some() && column.is_none() {
+        let message = "a Mahimahi trace has no receive power: want column beside it, and a table of rates";
+        return Err(Problem::new(signal_section.key("signal"), message));
+    }
+    let signal = signal.map(|signal| SignalTrace::from_table(&text, signal)).transpose();
     let delay: Option<Span> = layers.at("delay").span("delay")?;
     Ok(TraceSpec {
         config: TraceConfig {
             schedule: schedule.map_err(|error| fail(&error))?,
             delay: layers.required("delay", delay, "\"20ms\"")?,
             queue: queue(layers.at("queue"))?,
+            signal: signal.map_err(|error| fail(&error))?,
         },
         loss: loss(layers.at("loss"))?.unwrap_or(LossConfig::None),
     })

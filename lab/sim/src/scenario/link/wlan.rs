@@ -1,7 +1,7 @@
 //! The 802.11-like wireless link: shared airtime, retransmission, losses by receive power
 //! (`docs/models/wlan.md`).
 
-use msctp_link::wlan::{Backoff, MacConfig, ParetoFades, Radio};
+use msctp_link::wlan::{Adaptation, Backoff, MacConfig, ParetoFades, Radio};
 use msctp_link::{LossConfig, QueueLimit};
 use msctp_units::{Rate, Span};
 
@@ -61,6 +61,10 @@ pub(super) fn read(layers: &Layers<'_, '_, '_>) -> Result<WlanSpec, Problem> {
     if let Some(backoff) = link.choice("backoff", &backoffs)? {
         mac.backoff = backoff;
     }
+    let adaptations = [("fixed", Adaptation::Fixed), ("arf", Adaptation::Arf), ("aarf", Adaptation::Aarf)];
+    if let Some(adaptation) = link.choice("adaptation", &adaptations)? {
+        mac.adaptation = adaptation;
+    }
     if let Some(collisions) = link.flag("collisions")? {
         mac.collisions = collisions;
     }
@@ -86,7 +90,7 @@ fn decibels(section: &Section<'_, '_>, key: &str) -> Result<Option<i32>, Problem
 }
 
 /// Reads `radio = { coverage = 250 }`.
-fn radio(link: &Section<'_, '_>) -> Result<Option<Radio>, Problem> {
+pub(super) fn radio(link: &Section<'_, '_>) -> Result<Option<Radio>, Problem> {
     let Some(section) = link.section("radio", &keys::RADIO.names())? else { return Ok(None) };
     let mut radio = Radio::covering(0);
     if let Some(power) = decibels(&section, "tx_power")? {
@@ -153,6 +157,15 @@ impl WlanSpec {
         if !self.shared && self.cell.is_some() {
             return fail("cell", "the link shares its airtime with nobody: want shared = true, or no cell");
         }
+        if self.mac.adaptation != Adaptation::Fixed {
+            if self.mac.rate < Rate::from_mbps(1) {
+                return fail("rate", "below 1Mbps, the lowest rate of adaptation: want 1Mbps to 11Mbps");
+            }
+            if matches!(self.fading, Some(Fading::Pareto(_))) {
+                let message = "bad periods are the same for every rate: want adaptation = \"fixed\", or fading = { slope = 10 }";
+                return fail("adaptation", message);
+            }
+        }
         check_loss(&self.loss)?;
         let slope = match self.fading {
             None => return Ok(()),
@@ -212,7 +225,7 @@ pub(in crate::scenario) fn check_cells(links: &[LinkSpec]) -> Result<(), Problem
             return fail(
                 "cell",
                 format!(
-                    "rates, retries, rts, backoff or collisions differ from those of link \"{name}\" in the same cell \"{cell}\": want the same, or another cell"
+                    "rates, retries, rts, backoff, adaptation or collisions differ from those of link \"{name}\" in the same cell \"{cell}\": want the same, or another cell"
                 ),
             );
         }
