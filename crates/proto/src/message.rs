@@ -166,6 +166,10 @@ pub struct Transmit {
     /// Value of the ECN field of the IP header of each of them: ECT(0) where ECN was agreed and all DATA in
     /// it is new (RFC 3168 §6.1.5), else Not-ECT.
     pub ecn: Ecn,
+    /// The Checksum field of each of them is 0, and the layer below writes it
+    /// ([`msctp_wire::write_checksum`]). Only with `EndpointConfig::checksum_offload`; a checksum that is
+    /// left out by RFC 9653 stays 0.
+    pub needs_checksum: bool,
 }
 
 impl Transmit {
@@ -180,6 +184,7 @@ impl Transmit {
             answers_unverified: false,
             probe: false,
             ecn: Ecn::NotEct,
+            needs_checksum: false,
         }
     }
 }

@@ -164,10 +164,18 @@ impl<'o> PacketBuilder<'o> {
 
     /// Leaves the Checksum field 0, for a peer that accepts it (RFC 9653 §5.2).
     ///
-    /// A lower layer must protect the packet.
+    /// A lower layer must protect the packet. Also for an endpoint that leaves the checksum to a device
+    /// ([`write_checksum`](crate::write_checksum)).
     #[inline]
     pub fn leave_out_checksum(&mut self) {
         self.without_checksum = true;
+    }
+
+    /// Returns whether [`finish`](Self::finish) leaves the Checksum field 0.
+    #[inline]
+    #[must_use]
+    pub fn leaves_out_checksum(&self) -> bool {
+        self.without_checksum
     }
 
     /// Authenticates the chunk types that `plan` lists.

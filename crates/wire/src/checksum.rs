@@ -55,6 +55,15 @@ pub(crate) fn of_packet_mut(packet: &mut [u8]) -> u32 {
     crc
 }
 
+/// Writes the CRC32c into the Checksum field of a complete packet, for a device below an endpoint that leaves
+/// it to the device. Does not change bytes that are shorter than the common header.
+pub fn write_checksum(packet: &mut [u8]) {
+    let Some(room) = packet.get_mut(FIELD..FIELD + 4) else { return };
+    room.fill(0);
+    let crc = field(crc32c(packet));
+    packet[FIELD..FIELD + 4].copy_from_slice(&crc);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,6 +102,8 @@ mod tests {
             let mut packet: Vec<u8> = (0..len).map(|i| (i * 31 + 7) as u8).collect();
             let (computed, before) = (of_packet(&packet), packet.clone());
             assert_eq!((of_packet_mut(&mut packet), &packet), (computed, &before), "length {len}");
+            write_checksum(&mut packet);
+            assert_eq!(found(&packet), computed, "length {len}");
             packet[FIELD..FIELD + 4].fill(0);
             assert_eq!(computed, reference(&packet), "length {len}");
         }

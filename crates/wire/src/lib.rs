@@ -46,7 +46,7 @@ mod unknown;
 
 pub use builder::{AuthPlan, AuthSlot, Full, PacketBuilder};
 pub use cause::{Cause, CauseCode, Causes};
-pub use checksum::crc32c;
+pub use checksum::{crc32c, write_checksum};
 pub use chunk::{
     Abort, Asconf, AsconfAck, Auth, Chunk, ChunkSet, ChunkType, Chunks, CookieAck, CookieEcho, Cwr, Data,
     DataFlags, Dtls, Ecne, EncodeChunk, Error, ForwardTsn, Fragment, GapBlock, Heartbeat, HeartbeatAck,

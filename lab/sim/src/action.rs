@@ -1,6 +1,7 @@
 //! Scheduled and event-driven actions: their times and outcomes. The simulation executes them, because it has
 //! access to every component.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use msctp_link::Change;
@@ -75,7 +76,7 @@ pub enum Call {
 }
 
 /// An event that an action can wait for, with its names resolved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Trigger {
     Established { association: usize },
     AddressAdded { association: usize, address: IpAddr },
@@ -118,39 +119,37 @@ impl Planned {
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) actions: Vec<Planned>,
-    /// True while some action waits for an event; otherwise events need no look-up.
-    waiting: bool,
+    /// The actions that wait for each event, by number.
+    waiting: BTreeMap<Trigger, Vec<usize>>,
 }
 
 impl Plan {
     pub(crate) fn new(actions: Vec<Planned>) -> Self {
-        let waiting = actions.iter().any(|action| action.waits.is_some());
+        let mut waiting: BTreeMap<Trigger, Vec<usize>> = BTreeMap::new();
+        for (number, action) in actions.iter().enumerate() {
+            if let Some((trigger, _)) = action.waits {
+                waiting.entry(trigger).or_default().push(number);
+            }
+        }
         Self { actions, waiting }
     }
 
     /// Returns true while an action waits for an event.
     pub(crate) fn is_waiting(&self) -> bool {
-        self.waiting
+        !self.waiting.is_empty()
     }
 
     /// Returns the actions that an event triggers, each with its time. An action is triggered once, unless it
     /// is repeated.
     pub(crate) fn happened(&mut self, now: Time, what: Trigger) -> Vec<(usize, Time)> {
-        if !self.waiting {
-            return Vec::new();
+        let Some(numbers) = self.waiting.remove(&what) else { return Vec::new() };
+        let actions = &self.actions;
+        let delay = |&number: &usize| Some((number, now + actions[number].waits?.1));
+        let due = numbers.iter().filter_map(delay).collect();
+        let repeated: Vec<usize> = numbers.into_iter().filter(|&number| actions[number].repeat).collect();
+        if !repeated.is_empty() {
+            self.waiting.insert(what, repeated);
         }
-        let mut due = Vec::new();
-        for (number, action) in self.actions.iter_mut().enumerate() {
-            if let Some((trigger, delay)) = action.waits
-                && trigger == what
-            {
-                if !action.repeat {
-                    action.waits = None;
-                }
-                due.push((number, now + delay));
-            }
-        }
-        self.waiting = self.actions.iter().any(|action| action.waits.is_some());
         due
     }
 }
@@ -173,9 +172,9 @@ mod tests {
         assert_eq!(plan.happened(at, Trigger::Established { association: 1 }), []);
         assert_eq!(plan.happened(at, established), [(0, Time::from_nanos(6_000_000))]);
         assert_eq!(plan.happened(at, established), []);
-        assert!(plan.waiting);
+        assert!(plan.is_waiting());
         assert_eq!(plan.happened(at, Trigger::Delivered { app: 0 }), [(2, at)]);
-        assert!(!plan.waiting);
+        assert!(!plan.is_waiting());
     }
 
     #[test]

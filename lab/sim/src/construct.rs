@@ -20,6 +20,7 @@ use crate::encapsulation::Encapsulation;
 use crate::event::{EventQueue, Target};
 use crate::hop::Hop;
 use crate::host::Host;
+use crate::index::Index;
 use crate::line::{End, Line};
 use crate::losses::Lost;
 use crate::network::{ALL_HOSTS, Network, Port, Station, Strays};
@@ -30,8 +31,8 @@ use crate::packet::{AddressId, PacketPool};
 use crate::probe::QueueProbe;
 use crate::random;
 use crate::scenario::{
-    ActionSpec, AppKind, AppSpec, AssociationSpec, Do, Happening, LinkDirection, NO_ROUTE, NodeKind, Routes,
-    Scenario, ScenarioError, Side, When,
+    ActionSpec, AppKind, AppSpec, AssociationSpec, Configs, Do, Happening, LinkDirection, NO_ROUTE, NodeKind,
+    Routes, Scenario, ScenarioError, Side, When,
 };
 use crate::series::{Bins, DeliverySeries, TraceSeries};
 use crate::simulation::coding::codings;
@@ -85,6 +86,10 @@ impl Simulation {
             tcp: numbered(scenario.tcp.iter().map(|t| t.name.as_str())),
             apps: numbered(scenario.apps.iter().map(|a| a.name.as_str())),
         };
+        let configs = Configs::of_profiles(scenario);
+        let (ports, lines) = (ports(scenario), lines(scenario, &routes));
+        let size = (scenario.nodes.len(), scenario.links.len());
+        let index = Index::new(size, &lines, &ports, &routes.interfaces);
         let mut simulation = Self {
             seed,
             now: Time::ZERO,
@@ -92,8 +97,10 @@ impl Simulation {
             events: EventQueue::default(),
             network: network(scenario, &routes, seed),
             addresses: routes.interfaces.iter().map(|i| i.address).collect(),
-            hosts: hosts(scenario, seed)?,
-            ports: ports(scenario),
+            hosts: hosts(scenario, &configs, seed)?,
+            index,
+            configs,
+            ports,
             numbers: routes
                 .interfaces
                 .iter()
@@ -101,7 +108,7 @@ impl Simulation {
                 .map(|(n, i)| (i.address, AddressId(n as u32)))
                 .collect(),
             interfaces: routes.interfaces.clone(),
-            lines: lines(scenario, &routes),
+            lines,
             tcp: Self::tcp_lines(scenario, |a| address(&routes, a)),
             apps: Vec::new(),
             plan: Plan::default(),
@@ -307,7 +314,7 @@ fn network(scenario: &Scenario, routes: &Routes, seed: u64) -> Network {
 
 /// Creates an endpoint on each host with associations, which listens if the host is a server. It draws from
 /// the stream `host/NAME/sctp`.
-fn hosts(scenario: &Scenario, seed: u64) -> Result<Vec<Option<Box<Host>>>, ScenarioError> {
+fn hosts(scenario: &Scenario, configs: &Configs, seed: u64) -> Result<Vec<Option<Box<Host>>>, ScenarioError> {
     let mut hosts: Vec<Option<Box<Host>>> = Vec::new();
     let mut listening = BTreeSet::new();
     let ends = |spec: &'_ AssociationSpec| [spec.client.clone(), spec.server.clone()];
@@ -316,6 +323,9 @@ fn hosts(scenario: &Scenario, seed: u64) -> Result<Vec<Option<Box<Host>>>, Scena
     for spec in &scenario.associations {
         served.entry(&spec.server).or_default().push(spec);
     }
+    let encapsulated = scenario.is_encapsulated();
+    // Packets get their checksum where somebody looks at them.
+    let options = EndpointConfig { checksum_offload: true, ..EndpointConfig::default() };
     for node in &scenario.nodes {
         if !used.contains(&node.name) {
             hosts.push(None);
@@ -323,15 +333,15 @@ fn hosts(scenario: &Scenario, seed: u64) -> Result<Vec<Option<Box<Host>>>, Scena
         }
         let stream = random::component_seed(seed, &format!("host/{}/sctp", node.name));
         let mut endpoint =
-            Endpoint::new(EndpointConfig::default(), stream).map_err(|e| refused("node", &node.name, &e))?;
+            Endpoint::new(options.clone(), stream).map_err(|e| refused("node", &node.name, &e))?;
         for spec in served.get(node.name.as_str()).into_iter().flatten() {
             if listening.insert((&node.name, spec.server_port)) {
                 let local = LocalAddrs { port: spec.server_port, addresses: spec.server_addresses.clone() };
-                let config = scenario.config(spec.server_profile.as_deref());
+                let config = configs.of(spec.server_profile.as_deref());
                 endpoint.listen(local, config).map_err(|e| refused("association", &spec.name, &e))?;
             }
         }
-        let udp = scenario.is_encapsulated().then(Encapsulation::default);
+        let udp = encapsulated.then(Encapsulation::default);
         hosts.push(Some(Box::new(Host::new(endpoint, udp))));
     }
     Ok(hosts)
@@ -374,6 +384,7 @@ fn ports(scenario: &Scenario) -> Vec<(u16, u16)> {
 
 fn lines(scenario: &Scenario, routes: &Routes) -> Vec<Line> {
     let hosts = numbered(scenario.nodes.iter().map(|n| n.name.as_str()));
+    let has_nat = scenario.has_nat();
     scenario
         .associations
         .iter()
@@ -389,7 +400,7 @@ fn lines(scenario: &Scenario, routes: &Routes) -> Vec<Line> {
                 trace: scenario.probes.trace.then(|| TraceSeries::new(&spec.name, side.word())),
                 ..End::default()
             };
-            let translated = if scenario.has_nat() { translated(&hosts, spec, routes) } else { Vec::new() };
+            let translated = if has_nat { translated(&hosts, spec, routes) } else { Vec::new() };
             Line::new(end(&spec.client, Side::Client), end(&spec.server, Side::Server), translated)
         })
         .collect()

@@ -19,56 +19,74 @@ pub(crate) struct Host {
     pub(crate) udp: Option<Encapsulation>,
     /// Earliest wake-up in the event queue; [`Time::MAX`]: none.
     wake: Time,
-    /// The association and end of each handle.
-    lines: Vec<(Handle, u32, Side)>,
-    /// Pairs of addresses seen, by pair.
+    /// The association and end of each handle, by its slot.
+    lines: Vec<Option<Entry>>,
+}
+
+/// An end of an association on this host.
+#[derive(Debug)]
+struct Entry {
+    handle: Handle,
+    line: u32,
+    side: Side,
+    /// Pairs of addresses between which it has sent, the last one first.
     pairs: Vec<(PathAddr, AddressId, AddressId)>,
-    /// Position of the last pair.
-    last_pair: usize,
+}
+
+/// Returns the slot of a handle: small, and that of one association at a time.
+fn slot(handle: Handle) -> usize {
+    handle.number() as u32 as usize
 }
 
 impl Host {
     pub(crate) fn new(endpoint: Endpoint, udp: Option<Encapsulation>) -> Self {
-        Self { endpoint, udp, wake: Time::MAX, lines: Vec::new(), pairs: Vec::new(), last_pair: 0 }
+        Self { endpoint, udp, wake: Time::MAX, lines: Vec::new() }
     }
 
     /// Maps `handle` to this end of this association.
     pub(crate) fn enter(&mut self, handle: Handle, line: u32, side: Side) {
-        match self.lines.binary_search_by_key(&handle, |entry| entry.0) {
-            Ok(at) => self.lines[at] = (handle, line, side),
-            Err(at) => self.lines.insert(at, (handle, line, side)),
+        let slot = slot(handle);
+        if slot >= self.lines.len() {
+            self.lines.resize_with(slot + 1, || None);
         }
+        self.lines[slot] = Some(Entry { handle, line, side, pairs: Vec::new() });
     }
 
     /// Returns the association and end of a handle.
     #[inline]
     pub(crate) fn line(&self, handle: Handle) -> Option<(u32, Side)> {
-        let at = self.lines.binary_search_by_key(&handle, |entry| entry.0).ok()?;
-        Some((self.lines[at].1, self.lines[at].2))
+        let entry = self.lines.get(slot(handle))?.as_ref().filter(|entry| entry.handle == handle)?;
+        Some((entry.line, entry.side))
     }
 
-    /// Returns the numbers of two addresses; `None` if the scenario lacks one of them.
+    /// Returns the numbers of two addresses between which an association sends; `None` if the scenario lacks
+    /// one of them.
     #[inline]
     pub(crate) fn numbers(
         &mut self,
+        from: Option<Handle>,
         at: PathAddr,
         all: &BTreeMap<IpAddr, AddressId>,
     ) -> Option<(AddressId, AddressId)> {
-        if let Some((pair, local, remote)) = self.pairs.get(self.last_pair)
+        let look_up = || Some((*all.get(&at.local)?, *all.get(&at.remote)?));
+        let entry = from.and_then(|handle| {
+            self.lines.get_mut(slot(handle))?.as_mut().filter(|entry| entry.handle == handle)
+        });
+        // A packet that belongs to no association, or to one that the host does not know yet.
+        let Some(Entry { pairs, .. }) = entry else { return look_up() };
+        if let Some((pair, local, remote)) = pairs.first()
             && *pair == at
         {
             return Some((*local, *remote));
         }
-        self.last_pair = match self.pairs.binary_search_by_key(&at, |entry| entry.0) {
-            Ok(found) => found,
-            Err(place) => {
-                let (local, remote) = (*all.get(&at.local)?, *all.get(&at.remote)?);
-                self.pairs.insert(place, (at, local, remote));
-                place
+        match pairs.iter().position(|(pair, ..)| *pair == at) {
+            Some(found) => pairs.swap(0, found),
+            None => {
+                let (local, remote) = look_up()?;
+                pairs.insert(0, (at, local, remote));
             }
-        };
-        let (_, local, remote) = self.pairs[self.last_pair];
-        Some((local, remote))
+        }
+        pairs.first().map(|(_, local, remote)| (*local, *remote))
     }
 
     /// Returns when a wake-up must be scheduled, if none is that early. Call it after all packets were sent.

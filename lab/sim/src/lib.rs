@@ -52,6 +52,7 @@ mod event_lines;
 mod held;
 mod hop;
 mod host;
+mod index;
 mod ip_ecn;
 mod line;
 mod link_models;

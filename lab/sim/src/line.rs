@@ -109,6 +109,11 @@ impl Line {
         Self { client, server, established: None, translated }
     }
 
+    /// Returns true if a NAT translates some address.
+    pub(crate) fn has_translations(&self) -> bool {
+        !self.translated.is_empty()
+    }
+
     /// Returns true if a NAT translates this address.
     pub(crate) fn is_translated(&self, address: IpAddr) -> bool {
         self.translated.iter().any(|(own, _)| *own == address)

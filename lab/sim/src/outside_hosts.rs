@@ -144,6 +144,7 @@ impl OutsideHosts {
             wire_len,
             may_fragment: false,
             ecn,
+            needs_checksum: false,
             bytes,
         };
         let id = simulation.network.pool.insert(packet);

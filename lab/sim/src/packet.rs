@@ -57,6 +57,8 @@ pub(crate) struct Packet {
     /// The ECN field of its IP header. In a tunnel, that of both headers: the outer one is copied from the
     /// inner one, and a mark is copied back (RFC 6040 §4.1, §4.2).
     pub(crate) ecn: Ecn,
+    /// The SCTP checksum is still 0 ([`PacketPool::completed`]).
+    pub(crate) needs_checksum: bool,
     /// The body, the TCP header, or the whole packet; empty if the bytes are built for captures.
     pub(crate) bytes: Vec<u8>,
 }
@@ -136,6 +138,17 @@ impl PacketPool {
         &self.packets[id.0 as usize]
     }
 
+    /// Returns the packet `id` for an observer of its bytes: with its checksum, which hosts leave to the
+    /// network because most packets have no observer. Nothing in the simulation changes the bytes of an SCTP
+    /// packet, so that its receiver needs no checksum.
+    pub(crate) fn completed(&mut self, id: PacketId) -> &Packet {
+        let packet = &mut self.packets[id.0 as usize];
+        if std::mem::take(&mut packet.needs_checksum) {
+            msctp_wire::write_checksum(&mut packet.bytes);
+        }
+        packet
+    }
+
     /// Returns a packet that reached its host, whose bytes the host may change.
     pub(crate) fn packet_mut(&mut self, id: PacketId) -> &mut Packet {
         &mut self.packets[id.0 as usize]
@@ -198,6 +211,7 @@ mod tests {
             wire_len,
             may_fragment: false,
             ecn: Ecn::NotEct,
+            needs_checksum: false,
             bytes,
         }
     }

@@ -84,3 +84,27 @@ fn pausing_a_run_changes_nothing() {
     pieces.run();
     assert_eq!(pieces.summary(), whole);
 }
+
+#[test]
+fn captured_packets_have_their_checksum_whenever_the_capture_begins() {
+    use msctp_wire::{Checksum, Packet};
+    use pcap_file::pcapng::{Block, PcapNgReader};
+    let memory = Memory::default();
+    let mut simulation = Simulation::new(&scenario(), Some(1)).expect("right");
+    simulation.run_until(msctp_units::Time::from_nanos(5_000_000_000));
+    simulation.capture(&[], Box::new(memory.clone())).expect("memory");
+    simulation.run_until(msctp_units::Time::from_nanos(6_000_000_000));
+    simulation.finish().expect("memory");
+    let bytes = memory.take();
+    let mut reader = PcapNgReader::new(&bytes[..]).unwrap();
+    let mut packets = 0;
+    while let Some(block) = reader.next_block() {
+        let Block::EnhancedPacket(packet) = block.unwrap() else { continue };
+        // IPv4 without options; protocol 132 is SCTP.
+        if packet.data[9] == 132 {
+            Packet::parse(&packet.data[20..], Checksum::Verify).unwrap();
+            packets += 1;
+        }
+    }
+    assert!(packets > 100, "{packets}");
+}

@@ -1,11 +1,37 @@
-//! The cases: one dumbbell topology, described once and written for both simulators.
+//! The cases: topologies that are described once and written for both simulators.
 
 use std::fmt::Write;
 
-/// SCTP bulk transfers through one bottleneck. Each flow has its own sender host.
+/// The ns-2 scripts of both topologies.
+pub(super) const DUMBBELL: (&str, &str) =
+    ("dumbbell.tcl", include_str!("../../../../bench/ns2/dumbbell.tcl"));
+pub(super) const CELL: (&str, &str) = ("cell.tcl", include_str!("../../../../bench/ns2/cell.tcl"));
+
+/// The scenario of a cell, with [`MOBILES`] mobiles.
+const MOBILES_SCENARIO: &str = include_str!("../../../../scenarios/mobiles.toml");
+const MOBILES: u32 = 10_000;
+
+/// A case, the same for msctp and ns-2.
 pub(super) struct Case {
     pub(super) name: &'static str,
     pub(super) what: &'static str,
+    topology: Topology,
+    /// Target of data packets per CPU second, as a multiple of ns-2's.
+    pub(super) aim: Option<f64>,
+}
+
+enum Topology {
+    Dumbbell(Dumbbell),
+    /// Mobiles with two interfaces that download a file each and hand over.
+    Cell {
+        mobiles: u32,
+        /// ns-2 can run it: its time grows with the square of the mobiles.
+        ns2: bool,
+    },
+}
+
+/// SCTP bulk transfers through one bottleneck. Each flow has its own sender host.
+struct Dumbbell {
     flows: u32,
     /// Each flow has its own receiver host too, behind an access link of 1 ms; else the one receiver sits at
     /// the far end of the bottleneck.
@@ -17,49 +43,61 @@ pub(super) struct Case {
     /// Receive window and initial slow-start threshold, bytes.
     window: u32,
     seconds: u32,
-    /// Target of data packets per CPU second, as a multiple of ns-2's.
-    pub(super) aim: Option<f64>,
 }
 
 const ACCESS_DELAY_MS: u32 = 15;
 const DELAY_MS: u32 = 20;
 
 /// The plain cases, and the flow counts over which the cost per packet must stay flat.
-pub(super) const CASES: [Case; 6] = [
+pub(super) const CASES: [Case; 8] = [
     Case {
         name: "bulk",
         what: "one flow, 11 Mbps, 1 MiB windows, 600 s",
-        flows: 1,
-        own_sinks: false,
-        access: "100Mb",
-        rate: "11Mb",
-        queue: 50,
-        window: 1 << 20,
-        seconds: 600,
+        topology: Topology::Dumbbell(Dumbbell {
+            flows: 1,
+            own_sinks: false,
+            access: "100Mb",
+            rate: "11Mb",
+            queue: 50,
+            window: 1 << 20,
+            seconds: 600,
+        }),
         aim: Some(3.0),
     },
     Case {
         name: "fast",
         what: "one flow, 1 Gbps, 8 MiB windows, 5 s",
-        flows: 1,
-        own_sinks: false,
-        access: "10Gb",
-        rate: "1Gb",
-        queue: 10_000,
-        window: 8 << 20,
-        seconds: 5,
+        topology: Topology::Dumbbell(Dumbbell {
+            flows: 1,
+            own_sinks: false,
+            access: "10Gb",
+            rate: "1Gb",
+            queue: 10_000,
+            window: 8 << 20,
+            seconds: 5,
+        }),
         aim: Some(50.0),
     },
     own_hosts("flows-1", "1 flow with own hosts over 100 Mbps, 20 s", 1, None),
     own_hosts("flows-10", "10 flows with own hosts over 100 Mbps, 20 s", 10, None),
     own_hosts("flows-100", "100 flows with own hosts over 100 Mbps, 20 s", 100, None),
     own_hosts("flows-1000", "1000 flows with own hosts over 100 Mbps, 20 s", 1000, Some(50.0)),
+    Case {
+        name: "cell-1000",
+        what: "1000 mobiles, 500 kB and a handover each",
+        topology: Topology::Cell { mobiles: 1000, ns2: true },
+        aim: None,
+    },
+    Case {
+        name: "cell-10000",
+        what: "10,000 mobiles, 500 kB and a handover each",
+        topology: Topology::Cell { mobiles: MOBILES, ns2: false },
+        aim: None,
+    },
 ];
 
 const fn own_hosts(name: &'static str, what: &'static str, flows: u32, aim: Option<f64>) -> Case {
-    Case {
-        name,
-        what,
+    let dumbbell = Dumbbell {
         flows,
         own_sinks: true,
         access: "100Mb",
@@ -67,13 +105,33 @@ const fn own_hosts(name: &'static str, what: &'static str, flows: u32, aim: Opti
         queue: 50,
         window: 65_536,
         seconds: 20,
-        aim,
-    }
+    };
+    Case { name, what, topology: Topology::Dumbbell(dumbbell), aim }
 }
 
 impl Case {
+    /// Returns the name of the ns-2 script and its arguments; `None` if ns-2 cannot run it in a useful time.
+    pub(super) fn ns2(&self) -> Option<(&'static str, Vec<String>)> {
+        match &self.topology {
+            Topology::Dumbbell(dumbbell) => Some((DUMBBELL.0, dumbbell.ns2_arguments())),
+            Topology::Cell { mobiles, ns2 } => ns2.then(|| (CELL.0, vec![format!("mobiles={mobiles}")])),
+        }
+    }
+
+    /// Returns the same topology as a scenario file.
+    pub(super) fn scenario(&self) -> String {
+        match &self.topology {
+            Topology::Dumbbell(dumbbell) => dumbbell.scenario(self.name),
+            Topology::Cell { mobiles, .. } => {
+                MOBILES_SCENARIO.replace(&format!("count = {MOBILES}"), &format!("count = {mobiles}"))
+            }
+        }
+    }
+}
+
+impl Dumbbell {
     /// Returns the arguments of bench/ns2/dumbbell.tcl.
-    pub(super) fn ns2_arguments(&self) -> Vec<String> {
+    fn ns2_arguments(&self) -> Vec<String> {
         vec![
             format!("flows={}", self.flows),
             format!("access={}", self.access),
@@ -88,11 +146,11 @@ impl Case {
     }
 
     /// Returns the same topology as a scenario file.
-    pub(super) fn scenario(&self) -> String {
+    fn scenario(&self, name: &str) -> String {
         let mut text = format!(
             "name = \"{}\"\nduration = \"{}s\"\nseed = 1\n\n\
              [sctp.bulk]\nreceive_buffer = {window}\nsend_buffer = {}\ninitial_ssthresh = {window}\n\n",
-            self.name,
+            name,
             self.seconds,
             2 * self.window,
             window = self.window,
@@ -214,7 +272,11 @@ mod tests {
         for case in &CASES {
             let scenario =
                 Scenario::from_toml(&case.scenario(), case.name, &[]).unwrap_or_else(|e| panic!("{e}"));
-            assert_eq!(scenario.associations.len(), case.flows as usize);
+            let flows = match case.topology {
+                Topology::Dumbbell(Dumbbell { flows, .. }) => flows,
+                Topology::Cell { mobiles, .. } => mobiles,
+            };
+            assert_eq!(scenario.associations.len(), flows as usize);
         }
     }
 }

@@ -36,7 +36,8 @@ Exit codes: 0 done, 1 failed, 2 invalid arguments.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     benchmark: Option<Benchmark>,
-    /// Run only this case (bulk, fast, flows-1, flows-10, flows-100, flows-1000); repeatable.
+    /// Run only this case (bulk, fast, flows-1, flows-10, flows-100, flows-1000, cell-1000, cell-10000);
+    /// repeatable.
     #[arg(long = "case", value_name = "NAME")]
     cases: Vec<String>,
     /// Runs of each case, 1 to 100.
@@ -108,9 +109,7 @@ fn time(case: &'static Case, runs: u32, tools: &Tools) -> Result<Row, Failure> {
     for run in 1..=runs {
         eprintln!("{}: run {run} of {runs}", case.name);
         ours.push(tools.msctp(case)?);
-        if tools.has_ns2() {
-            theirs.push(tools.ns2(case)?);
-        }
+        theirs.extend(tools.ns2(case)?);
     }
     let msctp = Measured::median(ours);
     let ns2 = (!theirs.is_empty()).then(|| Measured::median(theirs));
@@ -121,25 +120,28 @@ fn time(case: &'static Case, runs: u32, tools: &Tools) -> Result<Row, Failure> {
 fn table(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
     writeln!(
         out,
-        "{:<11} {:<46} {:>9} {:>8} {:>11} {:>8} {:>11} {:>7} {:>5}",
-        "case", "what", "packets", "CPU s", "packets/s", "ns-2 s", "packets/s", "ratio", "aim"
+        "{:<11} {:<46} {:>9} {:>8} {:>11} {:>8} {:>8} {:>11} {:>8} {:>7} {:>5}",
+        "case", "what", "packets", "CPU s", "packets/s", "MB", "ns-2 s", "packets/s", "MB", "ratio", "aim"
     )?;
     for row in rows {
         let theirs = row.ns2.as_ref();
         writeln!(
             out,
-            "{:<11} {:<46} {:>9} {:>8.3} {:>11.0} {:>8} {:>11} {:>7} {:>5}",
+            "{:<11} {:<46} {:>9} {:>8.3} {:>11.0} {:>8} {:>8} {:>11} {:>8} {:>7} {:>5}",
             row.case,
             row.what,
             row.msctp.packets,
             row.msctp.cpu,
             row.msctp.per_second,
+            megabytes(Some(&row.msctp)),
             theirs.map_or_else(|| "-".into(), |m| format!("{:.3}", m.cpu)),
             theirs.map_or_else(|| "-".into(), |m| format!("{:.0}", m.per_second)),
+            megabytes(theirs),
             row.ratio.map_or_else(|| "-".into(), |ratio| format!("{ratio:.2}")),
             row.aim.map_or_else(|| "-".into(), |aim| format!("{aim:.0}")),
         )?;
     }
+    writeln!(out, "\nMB: the most memory in RAM at one time.")?;
     let flows = rows.iter().filter(|row| row.case.starts_with("flows-"));
     let costs: Vec<f64> = flows.map(|row| 1e9 / row.msctp.per_second).collect();
     if costs.len() > 1 {
@@ -151,4 +153,8 @@ fn table(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
         )?;
     }
     Ok(())
+}
+
+fn megabytes(of: Option<&Measured>) -> String {
+    of.and_then(|measured| measured.memory_mb).map_or_else(|| "-".into(), |mb| format!("{mb:.0}"))
 }

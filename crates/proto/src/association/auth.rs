@@ -112,6 +112,16 @@ impl Association {
         } else if builder.is_enclosed() {
             self.seal_enclosed(&mut builder);
         }
+        if self.checksum_offload && !builder.leaves_out_checksum() {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.8
+            //= type=exception
+            //= reason=option `checksum_offload` of the endpoint, off by default: the layer below writes the
+            //= reason=checksum
+            //# the endpoint MUST strengthen the data integrity of the transmission by including the CRC32c
+            //# checksum value calculated on the packet
+            builder.leave_out_checksum();
+            self.output.needs_checksum = true;
+        }
         builder.finish()
     }
 

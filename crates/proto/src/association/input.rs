@@ -95,6 +95,14 @@ impl Association {
     /// Returns how checksums are verified. RFC 9653 §5.3: an end that announced it accepts a checksum of 0.
     #[inline]
     pub(super) fn checksum(&self) -> Checksum {
+        if self.checksum_offload {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.8
+            //= type=exception
+            //= reason=option `checksum_offload` of the endpoint, off by default: the layer below has verified
+            //= reason=the packet
+            //# the receiver MUST first check the CRC32c checksum as follows:
+            return Checksum::Skip;
+        }
         if self.config.offer.lower_layer_protects { Checksum::ZeroOrRight } else { Checksum::Verify }
     }
 

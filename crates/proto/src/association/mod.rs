@@ -104,6 +104,8 @@ pub struct Association {
     own_jar: Option<Box<CookieJar>>,
     /// Counts changes of the keys by which an endpoint finds this association.
     keys_version: u32,
+    /// `EndpointConfig::checksum_offload`.
+    checksum_offload: bool,
 }
 
 rare_state! {
@@ -275,6 +277,7 @@ impl Association {
             ecn: None,
             own_jar: None,
             keys_version: 0,
+            checksum_offload: false,
             config,
             tags,
             state,
@@ -477,6 +480,11 @@ impl Association {
     #[inline]
     pub(crate) fn set_memory_share(&mut self, share: u64) {
         self.inbound.set_share(share.saturating_sub(self.unread.bytes));
+    }
+
+    /// Leaves checksums to the layer below, or does not any more.
+    pub(crate) fn offload_checksum(&mut self, on: bool) {
+        self.checksum_offload = on;
     }
 
     pub(crate) fn keys_version(&self) -> u32 {

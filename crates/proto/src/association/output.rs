@@ -28,6 +28,8 @@ pub(super) struct Output {
     pub(super) credit: u32,
     /// The packet that was filled last may be sent ECT.
     ect: bool,
+    /// The checksum of the packet that was sealed last is left to the layer below.
+    pub(super) needs_checksum: bool,
     /// Chunks to be sent in copy on other paths.
     pub(super) copies: Rare<Copies>,
     /// Something other than data transfer happened: heartbeats, probes or address requests may be due. DATA
@@ -85,6 +87,7 @@ impl Association {
         if self.config.max_segments > 1 && self.state != State::CookieEchoed {
             self.add_segments(now, out, transmit);
         }
+        transmit.needs_checksum = core::mem::take(&mut self.output.needs_checksum);
         if let Some(path) = transmit.path.and_then(|path| self.paths.get_mut(path)) {
             path.packets_sent +=
                 transmit.segment_size.map_or(1, |segment| transmit.len.div_ceil(segment) as u64);

@@ -38,6 +38,10 @@ pub struct EndpointConfig {
     pub receive_memory: u64,
     /// Largest extension of a cookie's lifetime by a Cookie Preservative, 10 s (RFC 9260 §3.3.2.1.3).
     pub max_cookie_preservative: Span,
+    /// Leaves CRC32c to the layer below, off. As with the checksum offload of a network device, that layer
+    /// writes the checksum of each sent packet with [`Transmit::needs_checksum`](crate::Transmit), and passes
+    /// on only packets whose checksum it verified: the endpoint does not check them again.
+    pub checksum_offload: bool,
 }
 
 impl Default for EndpointConfig {
@@ -51,6 +55,7 @@ impl Default for EndpointConfig {
             max_associations_per_peer: 1024,
             receive_memory: 256 << 20,
             max_cookie_preservative: Span::from_secs(10),
+            checksum_offload: false,
         }
     }
 }

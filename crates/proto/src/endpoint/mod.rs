@@ -340,7 +340,8 @@ impl Endpoint {
 
     /// Inserts an association that is counted already. `begun`: the peer's address from which it set the
     /// association up.
-    fn insert(&mut self, association: Association, begun: Option<IpAddr>) -> Handle {
+    fn insert(&mut self, mut association: Association, begun: Option<IpAddr>) -> Handle {
+        association.offload_checksum(self.config.checksum_offload);
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             (self.slots.len() - 1) as u32
@@ -574,7 +575,8 @@ impl Endpoint {
     fn send_reply(&mut self, out: &mut Vec<u8>) -> Option<Transmit> {
         let mut reply = self.replies.pop_front()?;
         out.extend_from_slice(&reply.bytes);
-        let transmit = Transmit::new(None, reply.at, reply.bytes.len());
+        let needs_checksum = self.config.checksum_offload;
+        let transmit = Transmit { needs_checksum, ..Transmit::new(None, reply.at, reply.bytes.len()) };
         reply.bytes.clear();
         self.spare.push(reply.bytes);
         Some(transmit)
@@ -730,6 +732,9 @@ impl Endpoint {
         debug_assert_eq!(pushed, Ok(()), "a reply is small");
         if let Some(mut auth) = auth {
             auth.sign_packet(&mut builder);
+        }
+        if self.config.checksum_offload {
+            builder.leave_out_checksum();
         }
         builder.finish();
         self.replies.push_back(Reply { at, bytes });

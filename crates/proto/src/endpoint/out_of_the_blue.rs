@@ -54,7 +54,8 @@ fn reports_stale_cookie(packet: &Packet<'_>) -> bool {
 impl Endpoint {
     /// Handles a packet without an association.
     pub(super) fn take_stray(&mut self, now: Time, at: PathAddr, bytes: &mut [u8]) -> DatagramOutcome {
-        let packet = match Packet::parse_mut(bytes, Checksum::Verify) {
+        let checksum = if self.config.checksum_offload { Checksum::Skip } else { Checksum::Verify };
+        let packet = match Packet::parse_mut(bytes, checksum) {
             Ok(packet) => packet,
             Err(error) => return DatagramOutcome::Ignored(IgnoreReason::Malformed(error)),
         };

@@ -130,6 +130,7 @@ impl AgentNode {
                 wire_len,
                 may_fragment: false,
                 ecn: Ecn::NotEct,
+                needs_checksum: false,
                 bytes,
             };
             wire.send_over(hop, packet);

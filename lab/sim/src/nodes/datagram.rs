@@ -32,6 +32,7 @@ pub(super) fn pack(wire: &mut Wire<'_>, datagram: &Datagram) -> Option<Packet> {
         wire_len,
         may_fragment: false,
         ecn: Ecn::NotEct,
+        needs_checksum: false,
         bytes,
     })
 }

@@ -98,7 +98,9 @@ impl Simulation {
             let connect = Call::Connect;
             matches!(act, Act::Association { association, call, .. } if *association == number && *call == connect)
         };
-        let start = self.plan.actions.iter().find(|planned| starts(&planned.act));
+        // The starts come after the changes of radio conditions, in the order of the associations.
+        let mut starts_on = self.plan.actions.iter().skip(self.codings.len() + number);
+        let start = starts_on.find(|planned| starts(&planned.act));
         let refused =
             start.and_then(|start| start.refused.as_ref()).map(|why| format!("could not begin: {why}"));
         let end = |side: Side| line.end(side).ended.as_ref().and_then(|last| last.why.clone());

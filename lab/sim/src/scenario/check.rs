@@ -76,6 +76,8 @@ pub(super) struct Context<'s> {
     apps: BTreeMap<&'s str, &'s AppKind>,
     /// The node to which each address belongs.
     owners: BTreeMap<IpAddr, &'s str>,
+    /// The addresses that actions add to each association.
+    added: BTreeMap<&'s str, Vec<IpAddr>>,
     routes: Option<Routes>,
 }
 
@@ -121,6 +123,12 @@ fn settable(link: &str, way: &DirectionSpec, given: &[(&str, bool)]) -> Check {
 
 impl<'s> Context<'s> {
     fn new(scenario: &'s Scenario) -> Result<Self, Problem> {
+        let mut added: BTreeMap<&str, Vec<IpAddr>> = BTreeMap::new();
+        for action in &scenario.actions {
+            if let Do::AddAddress { association, address } = &action.what {
+                added.entry(association).or_default().push(*address);
+            }
+        }
         unique("tcp", scenario.tcp.iter().map(|t| (t.name.as_str(), ())))?;
         Ok(Self {
             scenario,
@@ -134,6 +142,7 @@ impl<'s> Context<'s> {
                 .flat_map(|l| [(l.address_a, l.a.as_str()), (l.address_b, l.b.as_str())])
                 .filter_map(|(address, node)| Some((address?, node)))
                 .collect(),
+            added,
             routes: None,
         })
     }
@@ -552,13 +561,9 @@ impl<'s> Context<'s> {
     /// Checks that the association has the address from the start, or an action adds it.
     fn used_by(&self, association: &str, address: IpAddr) -> Check {
         let spec = *known(&self.associations, "association", "association", association)?;
-        let added = self.scenario.actions.iter().filter_map(|action| match &action.what {
-            Do::AddAddress { association: to, address } if to == association => Some(*address),
-            _ => None,
-        });
         let mut used: Vec<IpAddr> = spec.client_addresses.clone();
         used.extend(&spec.server_addresses);
-        used.extend(added);
+        used.extend(self.added.get(association).into_iter().flatten());
         if used.contains(&address) {
             return Ok(());
         }

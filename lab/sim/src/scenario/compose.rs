@@ -330,7 +330,8 @@ fn copies(item: &mut DeTable<'_>) -> Result<Option<i64>, Problem> {
     Ok(Some(number))
 }
 
-/// Replaces `{i}` by the number of the copy in all strings, and `{i+N}` by N more.
+/// Replaces `{i}` by the number of the copy in all strings, `{i+N}` by N more, `{i/N}` by the quotient and
+/// `{i%N}` by the remainder.
 fn number_texts(value: &mut DeValue<'_>, number: i64) {
     match value {
         DeValue::String(text) if text.contains("{i") => *text = Cow::Owned(numbered(text, number)),
@@ -350,13 +351,17 @@ fn numbered(text: &str, number: i64) -> String {
     while let Some((before, after)) = rest.split_once("{i") {
         out.push_str(before);
         let (inside, behind) = after.split_once('}').unwrap_or((after, ""));
-        let more = match inside.strip_prefix('+') {
-            Some(more) => more.parse::<i64>().ok(),
-            None => inside.is_empty().then_some(0),
+        let operand = inside.get(1..).and_then(|digits| digits.parse::<i64>().ok());
+        let value = match (inside.chars().next(), operand) {
+            (None, _) => Some(number),
+            (Some('+'), Some(more)) => Some(number.saturating_add(more)),
+            (Some('/'), Some(by)) => number.checked_div(by),
+            (Some('%'), Some(by)) => number.checked_rem(by),
+            _ => None,
         };
-        match more {
-            Some(more) if after.contains('}') => {
-                out.push_str(&number.saturating_add(more).to_string());
+        match value {
+            Some(value) if after.contains('}') => {
+                out.push_str(&value.to_string());
                 rest = behind;
             }
             _ => {
@@ -375,6 +380,7 @@ mod tests {
     #[test]
     fn numbers_replace_i_and_sums() {
         assert_eq!(numbered("m{i} 10.0.{i+10}.2 {in} {i", 3), "m3 10.0.13.2 {in} {i");
+        assert_eq!(numbered("10.{i/250}.{i%250}.2 {i/0} {i%} {i*2}", 777), "10.3.27.2 {i/0} {i%} {i*2}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Finds unused parts of a scenario: profiles, nodes and links that affect no packet. An override of an
 //! unused profile is an error, because it would not affect the run; the rest are warnings.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::error::{Problem, ScenarioError, suggest};
@@ -84,9 +84,10 @@ impl Scenario {
                 }
             }
         }
+        let linked: BTreeSet<&str> =
+            self.links.iter().flat_map(|link| [link.a.as_str(), link.b.as_str()]).collect();
         for (number, node) in self.nodes.iter().enumerate() {
-            let linked = self.links.iter().any(|link| link.a == node.name || link.b == node.name);
-            if !linked {
+            if !linked.contains(node.name.as_str()) {
                 unused.push(format!("node.{} is not used: it has no link", node.name));
             } else if node.kind == NodeKind::Host && !hosts.contains(&number) {
                 unused.push(format!("node.{} is not used: no traffic starts or ends there", node.name));
@@ -101,18 +102,24 @@ impl Scenario {
     /// Returns the pairs of interfaces that may send to each other.
     fn talks(&self, routes: &Routes) -> Vec<(Interface, Interface)> {
         let mut pairs: Vec<(IpAddr, IpAddr)> = Vec::new();
+        // The addresses that actions add, by their node.
+        let mut added: BTreeMap<&str, Vec<IpAddr>> = BTreeMap::new();
+        for address in self.actions.iter().filter_map(|action| address_of(&action.what)) {
+            if let Some(interface) = routes.interface(address) {
+                added.entry(&self.nodes[interface.node].name).or_default().push(address);
+            }
+        }
         for association in &self.associations {
-            let added: Vec<IpAddr> =
-                self.actions.iter().filter_map(|action| address_of(&action.what)).collect();
             let ends = [
                 (&association.client, &association.client_addresses),
                 (&association.server, &association.server_addresses),
             ];
             let [client, server] = ends.map(|(node, named)| {
-                let own = |address: &&IpAddr| {
-                    routes.interface(**address).is_some_and(|at| self.nodes[at.node].name == *node)
-                };
-                named.iter().chain(added.iter().filter(own)).copied().collect::<Vec<_>>()
+                named
+                    .iter()
+                    .chain(added.get(node.as_str()).into_iter().flatten())
+                    .copied()
+                    .collect::<Vec<_>>()
             });
             pairs.extend(client.iter().flat_map(|&from| server.iter().map(move |&to| (from, to))));
         }

@@ -36,8 +36,12 @@ impl Simulation {
         let source = packet.inner.map_or(packet.source, |(source, _)| source);
         let number = self.network.ports[source.index()].host;
         let (ports, seen) = (Packet::ports_of(&packet.bytes), self.addresses[source.index()]);
+        // Behind a NAT the end may be on another host than the one with the packet's source address.
         let sides = [Side::Client, Side::Server];
-        let ends = (0..self.lines.len()).flat_map(|line| sides.map(|side| (line, side)));
+        let all = (0..self.lines.len()).flat_map(|line| sides.map(|side| (line, side)));
+        let translated = self.index.is_translated();
+        let own = self.index.ends(number).iter().map(|&(line, side)| (line as usize, side));
+        let ends = own.filter(|_| !translated).chain(all.filter(|_| translated));
         let mut handle = ends.filter_map(|(line, side)| {
             let (client, server) = self.ports[line];
             let own = if side == Side::Client { (client, server) } else { (server, client) };

@@ -20,6 +20,7 @@ use crate::capture::Capture;
 use crate::event::{EventQueue, Target};
 use crate::event_lines::EventLines;
 use crate::host::Host;
+use crate::index::Index;
 use crate::line::Line;
 use crate::network::{Arrival, Network};
 use crate::nodes::{Nodes, Wire};
@@ -27,7 +28,7 @@ use crate::observer::Observer;
 use crate::outside::Outside;
 use crate::packet::{AddressId, Body, Packet, PacketId};
 use crate::probe::QueueProbe;
-use crate::scenario::{Interface, LinkDirection, Scenario, Side};
+use crate::scenario::{Configs, Interface, LinkDirection, Scenario, Side};
 use crate::tcp_line::TcpLine;
 
 use coding::Coding;
@@ -65,6 +66,9 @@ pub struct Simulation {
     pub(crate) interfaces: Vec<Interface>,
     /// Ports of the client and the server of each association.
     pub(crate) ports: Vec<(u16, u16)>,
+    pub(crate) index: Index,
+    /// The core's options by the name of their profile.
+    pub(crate) configs: Configs,
     /// For each node, its SCTP; `None` without.
     pub(crate) hosts: Vec<Option<Box<Host>>>,
     /// The scenario's associations.
@@ -244,7 +248,7 @@ impl Simulation {
     fn on_arrival(&mut self, hop: usize, id: PacketId) {
         let now = self.now;
         if self.observer.is_on() {
-            self.observer.delivered(now, hop, self.network.pool.packet(id));
+            self.observer.delivered(now, hop, self.network.pool.completed(id));
         }
         match self.network.arrive(now, &mut self.events, hop, id) {
             Arrival::Host(host, id) => self.on_packet(hop, host, id),
@@ -309,6 +313,7 @@ impl Simulation {
                     wire_len: cbr.packet,
                     may_fragment: false,
                     ecn: Ecn::NotEct,
+                    needs_checksum: false,
                     bytes: Vec::new(),
                 };
                 self.events.push(next, Target::App(app));

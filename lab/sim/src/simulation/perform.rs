@@ -134,10 +134,8 @@ impl Simulation {
 
     /// Queues a link's state for the hosts at its ends.
     pub(crate) fn notify_outside(&mut self, link: usize, up: bool) {
-        for (number, interface) in self.interfaces.iter().enumerate() {
-            if interface.link == link {
-                self.outside.record(number, Heard::Link { up });
-            }
+        for &number in self.index.interfaces_on(link) {
+            self.outside.record(number as usize, Heard::Link { up });
         }
     }
 }

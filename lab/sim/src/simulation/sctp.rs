@@ -65,10 +65,13 @@ impl Simulation {
         (client_port, server_port): (u16, u16),
     ) -> Option<(u32, Side)> {
         let client = self.network.ports[self.numbers.get(&at.remote)?.index()].host;
-        let line = self.lines.iter().zip(&self.ports).position(|(line, &(from, to))| {
-            (from, to) == (client_port, server_port)
-                && line.end(Side::Server).host == number
-                && (line.end(Side::Client).host == client || line.knows_as(at.remote))
+        let ports = (client_port, server_port);
+        let line = self.index.between(number, client, ports).map(|line| line as usize).or_else(|| {
+            self.lines.iter().zip(&self.ports).position(|(line, &of_line)| {
+                of_line == ports
+                    && line.end(Side::Server).host == number
+                    && (line.end(Side::Client).host == client || line.knows_as(at.remote))
+            })
         })?;
         self.lines[line].end_mut(Side::Server).handle = Some(handle);
         if let Some(host) = &mut self.hosts[number as usize] {
@@ -159,7 +162,7 @@ impl Simulation {
                 Some(udp) => udp.port(handle, &transmit).map(|to| ((ENCAPSULATION_PORT, to), UDP_HEADER)),
             };
             if let (Some((ports, udp_header)), Some((source, destination))) =
-                (ports, host.numbers(transmit.at, &self.numbers))
+                (ports, host.numbers(handle, transmit.at, &self.numbers))
             {
                 let wire_len = bytes.len() as u32 + udp_header + ip_header_len(transmit.at.local);
                 let (may_fragment, ecn) = (transmit.may_fragment, transmit.ecn);
@@ -172,6 +175,7 @@ impl Simulation {
                     wire_len,
                     may_fragment,
                     ecn,
+                    needs_checksum: transmit.needs_checksum,
                     bytes,
                 };
                 self.network.send(now, &mut self.events, packet);
@@ -347,7 +351,7 @@ impl Simulation {
         let (client_port, server_port) = self.ports[association];
         let local = LocalAddrs { port: client_port, addresses: spec.client_addresses.clone() };
         let remote = RemoteAddrs { port: server_port, addresses: spec.server_addresses.clone() };
-        let config = self.scenario.config(spec.client_profile.as_deref());
+        let config = self.configs.of(spec.client_profile.as_deref());
         let number = self.lines[association].end(Side::Client).host;
         let host = self.hosts[number as usize].as_mut().ok_or("the host has no SCTP")?;
         let handle = host.endpoint.connect(self.now, config, local, remote).map_err(|e| e.to_string())?;
@@ -374,8 +378,7 @@ impl Simulation {
 
     /// Reports the quality of a radio link to the associations with an address on it.
     pub(crate) fn notify_quality(&mut self, link: usize) {
-        let ends: Vec<_> = self.interfaces.iter().filter(|i| i.link == link).copied().collect();
-        for interface in ends {
+        for interface in self.ends_of_link(link) {
             if let Some(quality) = self.quality(&interface) {
                 self.notify_end(&interface, LinkState::Quality(quality));
             }
@@ -386,7 +389,7 @@ impl Simulation {
     fn notify_own_quality(&mut self, line: usize, side: Side) {
         let (now, end) = (self.now, self.lines[line].end(side));
         let (number, Some(handle)) = (end.host, end.handle) else { return };
-        let own = self.interfaces.iter().filter(|i| i.node == number as usize);
+        let own = self.index.interfaces_of(number).iter().map(|&own| &self.interfaces[own as usize]);
         let own: Vec<_> = own.filter_map(|i| Some((i.address, self.quality(i)?))).collect();
         let Some(host) = &mut self.hosts[number as usize] else { return };
         let Some(association) = host.endpoint.association_mut(handle) else { return };
@@ -397,19 +400,19 @@ impl Simulation {
     }
 
     fn notify_ends(&mut self, link: usize, state: LinkState) {
-        let ends: Vec<_> = self.interfaces.iter().filter(|i| i.link == link).copied().collect();
-        ends.iter().for_each(|interface| self.notify_end(interface, state));
+        self.ends_of_link(link).iter().for_each(|interface| self.notify_end(interface, state));
+    }
+
+    /// Returns the interfaces on a link.
+    fn ends_of_link(&self, link: usize) -> Vec<Interface> {
+        self.index.interfaces_on(link).iter().map(|&number| self.interfaces[number as usize]).collect()
     }
 
     fn notify_end(&mut self, interface: &Interface, state: LinkState) {
         let now = self.now;
         let number = interface.node as u32;
-        for (line, side) in (0..self.lines.len()).flat_map(|l| [(l, Side::Client), (l, Side::Server)]) {
-            let end = self.lines[line].end(side);
-            let (host, Some(handle)) = (end.host, end.handle) else { continue };
-            if host != number {
-                continue;
-            }
+        for &(line, side) in self.index.ends(number) {
+            let Some(handle) = self.lines[line as usize].end(side).handle else { continue };
             let Some(host) = &mut self.hosts[number as usize] else { continue };
             let Some(a) = host.endpoint.association_mut(handle) else { continue };
             // Rejected if the association does not have the address, or not yet; ignored then.

@@ -177,6 +177,7 @@ impl Simulation {
                     wire_len,
                     may_fragment: false,
                     ecn: Ecn::NotEct,
+                    needs_checksum: false,
                     bytes,
                 },
             );
