@@ -21,8 +21,8 @@ def run(*command, check=True):
 class Network:
     """Network namespaces that end with the processes that hold them."""
 
-    def __init__(self, mptcp=False):
-        self.mptcp = mptcp
+    def __init__(self, mptcp=False, shaped=True):
+        self.mptcp, self.shaped = mptcp, shaped
         self.holders = [subprocess.Popen(["unshare", "--net", "sleep", "infinity"]) for _ in range(2)]
         self.mobile, self.server = (["nsenter", "--net", "--target", str(holder.pid)] for holder in self.holders)
         for holder in self.holders:
@@ -49,7 +49,7 @@ class Network:
         run(*self.mobile, "ip", "link", "add", name, "type", "veth", "peer", "name", name, "netns", str(self.holders[1].pid))
         run(*self.mobile, "ip", "address", "add", f"{here}/24", "dev", name)
         run(*self.server, "ip", "address", "add", f"{there}/24", "dev", name)
-        for namespace in (self.mobile, self.server):
+        for namespace in (self.mobile, self.server) if self.shaped else ():
             run(*namespace, "tc", "qdisc", "add", "dev", name, "root", "tbf", "rate", rate, "burst", "16kb", "latency", "100ms")
         run(*self.mobile, "ip", "link", "set", name, "up")
         run(*self.mobile, "ip", "route", "add", SERVER, "via", there, "dev", name, "metric", str(number))

@@ -60,8 +60,8 @@ class Transport:
         self.network.end()
 
 
-def open_transport(name, msctp, folder):
-    network = Network(mptcp=name == "mptcp")
+def open_transport(name, msctp, folder, shaped=True):
+    network = Network(mptcp=name == "mptcp", shaped=shaped)
     transport = Transport(network)
     {"tcp": lambda *_: None, "mptcp": mptcp, "wireguard": wireguard, "forward": forward, "tunnel": tunnel}[name](
         transport, msctp, folder)

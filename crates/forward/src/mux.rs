@@ -23,6 +23,12 @@ use crate::window::INITIAL_WINDOW;
 /// Without interleaving (RFC 8260 §2) it is what an urgent frame waits for: 6.6 ms at 20 Mbps.
 pub const MAX_DATA: usize = 16 << 10;
 
+/// Largest number of bytes that [`Mux::room`] returns: several frames.
+pub const MAX_WRITE: usize = 4 * MAX_DATA;
+
+/// Connections with which each may queue [`MAX_WRITE`] bytes; with more, each may queue [`MAX_DATA`].
+const FEW: usize = 64;
+
 /// This end of the association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -233,7 +239,7 @@ impl Mux {
         self.announce_all(number);
     }
 
-    /// Returns the bytes that may be written now, at most [`MAX_DATA`]; 0: wait for [`Event::Writable`].
+    /// Returns the bytes that may be written now, at most [`MAX_WRITE`]; 0: wait for [`Event::Writable`].
     ///
     /// # Errors
     ///
@@ -242,7 +248,7 @@ impl Mux {
         let Some(connection) = self.connections.get(&number) else { return Ok(0) };
         match &connection.failed {
             Some(end) => Err(end.clone()),
-            None => Ok(connection.room()),
+            None => Ok(connection.room(self.connections.len() <= FEW)),
         }
     }
 
@@ -250,7 +256,7 @@ impl Mux {
     pub fn write(&mut self, number: u32, data: Bytes) {
         self.accept(number);
         let Some(connection) = self.connections.get_mut(&number) else { return };
-        debug_assert!(data.len() <= connection.room() || connection.failed.is_some());
+        debug_assert!(data.len() <= connection.room(true) || connection.failed.is_some());
         if connection.failed.is_none() && !data.is_empty() {
             connection.end_idle(self.now, &mut self.spare);
             connection.write(data);
@@ -493,7 +499,7 @@ impl Mux {
         let reclassified = connection.announced_class.replace(class) != Some(class);
         let frame =
             Frame { stream: connection.stream, ppid, data, class, reclassified, connection: Some(number) };
-        if ppid == frame::DATA && connection.room() > 0 {
+        if ppid == frame::DATA && connection.room(false) > 0 {
             self.events.push_back(Event::Writable(number));
         }
         self.enqueue(number);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use msctp_units::Time;
 
-use super::{Class, MAX_DATA};
+use super::{Class, MAX_DATA, MAX_WRITE};
 use crate::frame::{self, Credit, End, Reason};
 use crate::inbox::Inbox;
 use crate::window::{INITIAL_WINDOW, Window};
@@ -117,18 +117,23 @@ impl Connection {
         Some((ppid, data))
     }
 
-    /// Returns the bytes that may be written: none while others are queued, so that memory is bounded.
-    pub(super) fn room(&self) -> usize {
+    /// Returns the bytes that may be written: none while others are queued, so that memory is bounded. A bulk
+    /// connection may write several frames at a time if it is one of `few` connections.
+    pub(super) fn room(&self, few: bool) -> usize {
         if self.ended_out || self.out.iter().any(|(ppid, _)| *ppid == frame::DATA) {
             return 0;
         }
-        self.limit.saturating_sub(self.sent).min(MAX_DATA as u64) as usize
+        let most = if few && self.class() == Class::Bulk { MAX_WRITE } else { MAX_DATA };
+        self.limit.saturating_sub(self.sent).min(most as u64) as usize
     }
 
-    pub(super) fn write(&mut self, data: Bytes) {
+    pub(super) fn write(&mut self, mut data: Bytes) {
         self.sent += data.len() as u64;
         self.burst += data.len() as u64;
-        self.push(frame::DATA, data);
+        while !data.is_empty() {
+            let frame = data.split_to(data.len().min(MAX_DATA));
+            self.push(frame::DATA, frame);
+        }
     }
 
     /// Notes that the application has nothing to write.
@@ -184,7 +189,7 @@ impl Connection {
         self.limit = self.limit.max(credit.consumed.saturating_add(credit.window.into()));
         self.peer_consumed = self.peer_consumed.max(credit.consumed);
         self.forgive(turn);
-        self.room() > 0
+        self.room(false) > 0
     }
 
     /// Queues the end of our data. Returns false if our direction has ended.

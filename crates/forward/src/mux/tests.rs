@@ -180,7 +180,7 @@ fn an_unread_connection_stops_and_does_not_block_the_others() {
     // It continues when it is read.
     assert_eq!(pair.read(1, slow), (INITIAL_WINDOW as usize, Read::Pending));
     pair.run();
-    assert_eq!(pair.ends[0].room(slow), Ok(MAX_DATA));
+    assert_eq!(pair.ends[0].room(slow), Ok(MAX_WRITE));
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn an_interactive_connection_precedes_bulk_ones_which_take_turns() {
     let numbers: Vec<u32> = (0..4).map(|_| pair.ends[0].open(target(), STREAMS).unwrap()).collect();
     let fill = |pair: &mut Pair| {
         for &number in &numbers[1..] {
-            let room = pair.ends[0].room(number).unwrap();
+            let room = pair.ends[0].room(number).unwrap().min(MAX_DATA);
             pair.ends[0].write(number, vec![7; room].into());
         }
     };
@@ -407,6 +407,33 @@ fn a_session_is_interactive_again_after_a_second_however_many_bulk_connections_t
     assert_eq!(pair.ends[0].poll_transmit().unwrap().class, Class::Interactive);
 }
 
+#[test]
+fn a_bulk_connection_writes_several_frames_at_a_time_unless_there_are_many() {
+    let mut pair = Pair::new(Limits { pending: 1000, ..limits() });
+    let number = pair.ends[0].open(target(), STREAMS).unwrap();
+    assert_eq!(pair.ends[0].room(number), Ok(MAX_DATA), "it may be interactive");
+    for _ in 0..3 {
+        let room = pair.ends[0].room(number).unwrap().min(MAX_DATA);
+        pair.ends[0].write(number, vec![7; room].into());
+        pair.run();
+        pair.read(1, number);
+        pair.run();
+    }
+    assert_eq!(pair.ends[0].room(number), Ok(MAX_WRITE));
+    pair.ends[0].write(number, vec![7; MAX_WRITE].into());
+    assert_eq!(pair.ends[0].room(number), Ok(0), "until they are sent");
+    let frames: Vec<usize> =
+        std::iter::from_fn(|| pair.ends[0].poll_transmit()).map(|frame| frame.data.len()).collect();
+    assert_eq!(frames, [MAX_DATA; 4]);
+    let mut pair = Pair::new(Limits { pending: 1000, ..limits() });
+    let numbers: Vec<u32> = (0..=FEW).map(|_| pair.ends[0].open(target(), 1000).unwrap()).collect();
+    for _ in 0..3 {
+        pair.ends[0].write(numbers[0], vec![7; MAX_DATA].into());
+        pair.run();
+    }
+    assert_eq!(pair.ends[0].room(numbers[0]), Ok(MAX_DATA));
+}
+
 /// Frames of a connection whose application writes little at a time are small: it gets more of them.
 #[test]
 fn connections_share_bytes_and_not_frames() {
@@ -427,6 +454,49 @@ fn connections_share_bytes_and_not_frames() {
     let sent: Vec<u64> = numbers.iter().map(|&n| pair.ends[0].counts(n).0).collect();
     let mean = sent.iter().sum::<u64>() / 8;
     assert!(sent.iter().all(|share| share * 20 >= mean * 19 && share * 20 <= mean * 21), "{sent:?}");
+}
+
+/// The applications write different numbers of bytes at a time.
+#[test]
+fn five_thousand_connections_share_a_link_within_ten_per_cent() {
+    const CONNECTIONS: usize = 5_000;
+    let most = Limits { connections: CONNECTIONS, pending: CONNECTIONS, ..limits() };
+    let mut pair = Pair::new(most);
+    let numbers: Vec<u32> = (0..CONNECTIONS).map(|_| pair.ends[0].open(target(), 16_384).unwrap()).collect();
+    let write = |mux: &mut Mux, number: u32| {
+        let room = mux.room(number).unwrap().min(MAX_DATA >> (number / 2 % 4));
+        if room > 0 {
+            mux.write(number, vec![7; room].into());
+        }
+    };
+    numbers.iter().for_each(|&number| write(&mut pair.ends[0], number));
+    let mut received = BTreeMap::<u32, u64>::new();
+    // Beyond the first bytes of each connection, which precede those of the others, 160 KiB for each.
+    let begin = CONNECTIONS as u64 * (64 << 10);
+    let (mut sent, mut all) = (0, 0);
+    while sent < begin + CONNECTIONS as u64 * (160 << 10) {
+        let frame = pair.ends[0].poll_transmit().expect("there is always something to send");
+        let (number, len) = (frame.connection, frame.data.len() as u64);
+        pair.now += Span::from_micros(400);
+        pair.ends[1].handle(pair.now, frame.stream, frame.ppid, frame.data).unwrap();
+        if let (Some(number), frame::DATA) = (number, frame.ppid) {
+            sent += len;
+            if sent > begin {
+                *received.entry(number).or_default() += len;
+                all += len;
+            }
+            pair.read(1, number);
+            while let Some(credits) = pair.ends[1].poll_transmit() {
+                pair.ends[0].handle(pair.now, credits.stream, credits.ppid, credits.data).unwrap();
+            }
+            write(&mut pair.ends[0], number);
+        }
+        pair.take_events();
+    }
+    let mean = all / CONNECTIONS as u64;
+    let (least, most) = (received.values().min().unwrap(), received.values().max().unwrap());
+    assert_eq!(received.len(), CONNECTIONS);
+    assert!(least * 10 >= mean * 9 && most * 10 <= mean * 11, "of {mean} bytes: {least} to {most}");
 }
 
 /// A busy machine runs applications late: a connection has nothing to send for a moment, and goes on.
@@ -479,7 +549,7 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         1 => end.clone().prop_map(Op::Open),
         2 => place.clone().prop_map(Op::Accept),
-        5 => (end.clone(), place.clone(), 1..MAX_DATA).prop_map(|(end, place, len)| Op::Write(end, place, len)),
+        5 => (end.clone(), place.clone(), 1..MAX_WRITE).prop_map(|(end, place, len)| Op::Write(end, place, len)),
         1 => (end.clone(), place.clone()).prop_map(|(end, place)| Op::Finish(end, place)),
         4 => (end.clone(), place.clone()).prop_map(|(end, place)| Op::Read(end, place)),
         1 => (end.clone(), place.clone()).prop_map(|(end, place)| Op::Fail(end, place)),
