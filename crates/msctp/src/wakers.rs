@@ -10,6 +10,10 @@ pub(crate) struct Wakers(Vec<Waker>);
 impl Wakers {
     pub(crate) fn add(&mut self, cx: &Context<'_>) {
         if !self.0.iter().any(|waker| waker.will_wake(cx.waker())) {
+            if self.0.is_empty() {
+                // One task as a rule: no room beside it.
+                self.0.reserve_exact(1);
+            }
             self.0.push(cx.waker().clone());
         }
     }

@@ -6,6 +6,7 @@ use msctp_units::{Rate, Span};
 
 use crate::addr::{PathAddr, PathId};
 use crate::message::Reliability;
+use crate::rare::rare_state;
 
 /// States of an association (RFC 9260 §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -193,6 +194,38 @@ pub struct Verdicts {
     pub congestion: u64,
     /// Judged to be wireless.
     pub wireless: u64,
+}
+
+/// The counters of [`AssociationStats`] that grow with traffic.
+#[derive(Debug, Default)]
+pub(crate) struct TrafficCounts {
+    pub(crate) packets_sent: u64,
+    pub(crate) packets_received: u64,
+    pub(crate) data_chunks_sent: u64,
+    pub(crate) data_chunks_retransmitted: u64,
+    pub(crate) data_chunks_copied: u64,
+    pub(crate) data_chunks_received: u64,
+    pub(crate) duplicate_tsns_received: u64,
+    pub(crate) sacks_sent: u64,
+    pub(crate) sacks_received: u64,
+    pub(crate) bytes_acked: u64,
+    pub(crate) bytes_delivered: u64,
+}
+
+rare_state! {
+    /// The counters of [`AssociationStats`] that most associations leave at 0.
+    pub(crate) struct FaultCounts {
+        pub(crate) malformed_packets: u64 = 0,
+        pub(crate) wrong_tag_packets: u64 = 0,
+        pub(crate) replies_withheld: u64 = 0,
+        pub(crate) chunks_held_off: u64 = 0,
+        pub(crate) malformed_chunks: u64 = 0,
+        pub(crate) unexpected_chunks: u64 = 0,
+        pub(crate) unauthenticated_chunks: u64 = 0,
+        pub(crate) unprotected_packets: u64 = 0,
+        pub(crate) undecryptable_packets: u64 = 0,
+        pub(crate) unknown_chunks: u64 = 0,
+    }
 }
 
 /// Counters of an association since it began.

@@ -313,13 +313,13 @@ impl Association {
 
     pub(super) fn on_asconf(&mut self, now: Time, at: PathAddr, asconf: &Asconf<'_>) {
         if !self.may_readdress() {
-            self.stats.unexpected_chunks += 1;
+            self.faults.unexpected_chunks += 1;
             return;
         }
         // It causes events. The peer retransmits it (RFC 5061 §5.1 B) until the application has read the
         // queued ones.
         if self.events.is_full() {
-            self.stats.chunks_held_off += 1;
+            self.faults.chunks_held_off += 1;
             return;
         }
         let addresses: Vec<IpAddr> = self.paths.remotes().collect();
@@ -391,7 +391,7 @@ impl Association {
 
     pub(super) fn on_asconf_ack(&mut self, now: Time, at: PathAddr, ack: &AsconfAck<'_>) {
         if !self.may_readdress() {
-            self.stats.unexpected_chunks += 1;
+            self.faults.unexpected_chunks += 1;
             return;
         }
         match self.readdressing.ours.on_ack(ack) {

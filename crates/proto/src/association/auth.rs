@@ -145,7 +145,7 @@ impl Association {
     /// must be discarded too, as after an ASCONF (RFC 5061 §5.2 D5).
     #[cold]
     pub(super) fn discard_unauthenticated(&mut self, typ: ChunkType) -> bool {
-        self.stats.unauthenticated_chunks += 1;
+        self.faults.unauthenticated_chunks += 1;
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.2
         //# If either authentication fails, or the AUTH chunk is missing, the receiver MUST silently discard
         //# this chunk and the rest of the packet.
@@ -179,7 +179,9 @@ impl Association {
             let mut auth = self.auth.for_cookie(&self.config.auth, cookie.auth.as_ref());
             *authenticated =
                 matches!(auth.verify(&self.config.auth, chunk, from_auth), Verdict::Valid { .. });
-            self.stats.unauthenticated_chunks += u64::from(!*authenticated);
+            if !*authenticated {
+                self.faults.unauthenticated_chunks += 1;
+            }
             return *authenticated;
         }
         //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
@@ -198,7 +200,7 @@ impl Association {
     ) -> bool {
         if *authenticated {
             // RFC 4895 §5.1: MUST NOT appear more than once
-            self.stats.unexpected_chunks += 1;
+            self.faults.unexpected_chunks += 1;
             return false;
         }
         //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
@@ -215,7 +217,7 @@ impl Association {
             Verdict::NotSpoken => self.on_unknown_chunk(at, from_auth),
             Verdict::Unsupported(id) => {
                 // RFC 4895 §6.3, §4.1: an ERROR SHOULD be sent
-                self.stats.unauthenticated_chunks += 1;
+                self.faults.unauthenticated_chunks += 1;
                 //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
                 //# the AUTH chunk and all the chunks after it MUST be discarded
                 let causes = [Cause::UnsupportedHmac(id)];
@@ -227,7 +229,7 @@ impl Association {
                 //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
                 //# all the chunks following the AUTH chunk MUST be silently discarded
                 // RFC 4895 §6.3: "all the chunks following the AUTH chunk MUST be silently discarded"
-                self.stats.unauthenticated_chunks += 1;
+                self.faults.unauthenticated_chunks += 1;
                 false
             }
         }

@@ -226,11 +226,32 @@ impl Association {
 
     /// Returns the counters since the association began.
     pub fn stats(&self) -> AssociationStats {
+        let (traffic, faults) = (&self.stats, &*self.faults);
         AssociationStats {
-            error_count: self.paths.assoc_error_count(),
-            verdicts: self.outbound.verdicts(),
+            packets_sent: traffic.packets_sent,
+            packets_received: traffic.packets_received,
+            data_chunks_sent: traffic.data_chunks_sent,
+            data_chunks_retransmitted: traffic.data_chunks_retransmitted,
+            data_chunks_copied: traffic.data_chunks_copied,
+            data_chunks_received: traffic.data_chunks_received,
+            duplicate_tsns_received: traffic.duplicate_tsns_received,
+            sacks_sent: traffic.sacks_sent,
+            sacks_received: traffic.sacks_received,
+            bytes_acked: traffic.bytes_acked,
+            bytes_delivered: traffic.bytes_delivered,
+            malformed_packets: faults.malformed_packets,
+            wrong_tag_packets: faults.wrong_tag_packets,
+            replies_withheld: faults.replies_withheld,
+            chunks_held_off: faults.chunks_held_off,
+            malformed_chunks: faults.malformed_chunks,
+            unexpected_chunks: faults.unexpected_chunks,
+            unauthenticated_chunks: faults.unauthenticated_chunks,
+            unprotected_packets: faults.unprotected_packets,
+            undecryptable_packets: faults.undecryptable_packets,
+            unknown_chunks: faults.unknown_chunks,
             abandoned: self.outbound.abandoned(),
-            ..self.stats
+            verdicts: self.outbound.verdicts(),
+            error_count: self.paths.assoc_error_count(),
         }
     }
 }

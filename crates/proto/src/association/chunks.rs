@@ -2,8 +2,8 @@
 
 use msctp_units::{Ecn, Time};
 use msctp_wire::{
-    Cause, Causes, Chunk, ChunkError, ChunkType, EncodeChunk, Error, Heartbeat, HeartbeatAck, Malformed,
-    Packet, Sack, Tsn, UnknownChunk,
+    Abort, Cause, Causes, Chunk, ChunkError, ChunkType, CookieEcho, EncodeChunk, Error, Heartbeat,
+    HeartbeatAck, Malformed, Packet, Sack, Tsn, UnknownChunk,
 };
 
 use super::Association;
@@ -73,20 +73,7 @@ impl Association {
                 }
                 Some(Ok(Chunk::CookieEcho(echo))) if first => {
                     seen.control = true;
-                    self.trace_control(now, Direction::In, self.path_of(at), echo);
-                    let tag = packet.header.verification_tag.get();
-                    let valid = if self.auth.lacks(ChunkType::COOKIE_ECHO, seen.authenticated) {
-                        self.discard_unauthenticated(ChunkType::COOKIE_ECHO)
-                    } else {
-                        match cookie {
-                            Some(cookie) => self.on_cookie(now, at, tag, cookie, jar),
-                            None => self.on_cookie_echo(now, at, tag, echo.cookie, jar),
-                        }
-                    };
-                    if valid {
-                        self.note_valid_packet(now, at);
-                    }
-                    valid
+                    self.take_first_cookie_echo(now, at, packet, echo, (jar, cookie), seen.authenticated)
                 }
                 Some(Ok(Chunk::Auth(auth))) if first && !opened => {
                     seen.control = true;
@@ -102,7 +89,7 @@ impl Association {
                     if packet.check_bundling().is_err() =>
                 {
                     seen.control = true;
-                    self.stats.unexpected_chunks += 1;
+                    self.faults.unexpected_chunks += 1;
                     false
                 }
                 Some(Ok(chunk)) => self.take_chunk(now, at, chunk, rest, &mut seen),
@@ -127,6 +114,32 @@ impl Association {
             self.end_data_packet(now, at, &seen);
         }
         seen.control
+    }
+
+    /// Handles a COOKIE ECHO in front of a packet; returns whether its cookie is valid.
+    #[cold]
+    fn take_first_cookie_echo(
+        &mut self,
+        now: Time,
+        at: PathAddr,
+        packet: &Packet<'_>,
+        echo: &CookieEcho<'_>,
+        (jar, cookie): (&mut CookieJar, Option<&Cookie>),
+        authenticated: bool,
+    ) -> bool {
+        self.trace_control(now, Direction::In, self.path_of(at), echo);
+        if self.auth.lacks(ChunkType::COOKIE_ECHO, authenticated) {
+            return self.discard_unauthenticated(ChunkType::COOKIE_ECHO);
+        }
+        let tag = packet.header.verification_tag.get();
+        let valid = match cookie {
+            Some(cookie) => self.on_cookie(now, at, tag, cookie, jar),
+            None => self.on_cookie_echo(now, at, tag, echo.cookie, jar),
+        };
+        if valid {
+            self.note_valid_packet(now, at);
+        }
+        valid
     }
 
     /// Does what is due once after all DATA chunks of a packet.
@@ -184,22 +197,7 @@ impl Association {
             Chunk::InitAck(ack) => self.on_init_ack(now, at, ack),
             Chunk::CookieAck(_) => self.on_cookie_ack(now, at),
             Chunk::Abort(abort) => {
-                // RFC 9260 §8.5.1 B: the tag is ours, so the T bit must not be set, unless both ends have the
-                // same tag
-                if self.must_ignore_abort(at) {
-                    self.stats.unexpected_chunks += 1;
-                //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
-                //# The receiver of an ABORT chunk MUST accept the packet if the Verification Tag field of the
-                //# packet matches its own tag and the T bit is not set OR if it is set to its Peer's Tag and
-                //# the T bit is set in the Chunk Flags.
-                //= https://www.rfc-editor.org/rfc/rfc9260#section-9.1
-                //# An endpoint receiving an ABORT chunk MUST apply the special Verification Tag check rules
-                //# described in Section 8.5.1.
-                } else if abort.tag_reflected && self.tags.local_tag != self.tags.peer_tag {
-                    self.stats.wrong_tag_packets += 1;
-                } else {
-                    self.on_abort(now, abort);
-                }
+                self.take_abort(now, at, abort);
                 return false;
             }
             Chunk::Shutdown(shutdown) => self.on_shutdown(now, at, shutdown),
@@ -219,7 +217,7 @@ impl Association {
             Chunk::AsconfAck(ack) => self.on_asconf_ack(now, at, ack),
             // RFC 9260 §8.5.1 A, §6.10: an INIT comes alone and with tag 0; §5.2.5: a COOKIE ECHO comes first
             Chunk::Init(_) | Chunk::CookieEcho(_) => {
-                self.stats.unexpected_chunks += 1;
+                self.faults.unexpected_chunks += 1;
                 return false;
             }
             Chunk::Auth(auth) => {
@@ -242,6 +240,25 @@ impl Association {
             }
         }
         true
+    }
+
+    /// Handles an ABORT with our tag: the T bit must not be set, unless both ends have the same tag
+    /// (RFC 9260 §8.5.1 B).
+    fn take_abort(&mut self, now: Time, at: PathAddr, abort: &Abort<'_>) {
+        if self.must_ignore_abort(at) {
+            self.faults.unexpected_chunks += 1;
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
+        //# The receiver of an ABORT chunk MUST accept the packet if the Verification Tag field of the packet
+        //# matches its own tag and the T bit is not set OR if it is set to its Peer's Tag and the T bit is
+        //# set in the Chunk Flags.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-9.1
+        //# An endpoint receiving an ABORT chunk MUST apply the special Verification Tag check rules described
+        //# in Section 8.5.1.
+        } else if abort.tag_reflected && self.tags.local_tag != self.tags.peer_tag {
+            self.faults.wrong_tag_packets += 1;
+        } else {
+            self.on_abort(now, abort);
+        }
     }
 
     /// Handles a chunk of an extension that this end announced.
@@ -291,7 +308,7 @@ impl Association {
     ) -> bool {
         // RFC 9260 §6: DATA is received in these states only, in any other it SHOULD be discarded
         if !self.takes_data() {
-            self.stats.unexpected_chunks += 1;
+            self.faults.unexpected_chunks += 1;
             return true;
         }
         seen.data = true;
@@ -330,7 +347,7 @@ impl Association {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6
         //# A SACK chunk MUST be processed in ESTABLISHED, SHUTDOWN-PENDING, and SHUTDOWN-RECEIVED states.
         if !matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived) {
-            self.stats.unexpected_chunks += 1;
+            self.faults.unexpected_chunks += 1;
             return;
         }
         self.stats.sacks_received += 1;
@@ -423,13 +440,13 @@ impl Association {
             }
             // RFC 9260 §6.10: a partial chunk MUST be dropped
             ChunkError::Malformed { .. } => {
-                self.stats.malformed_chunks += 1;
+                self.faults.malformed_chunks += 1;
                 true
             }
             //= https://www.rfc-editor.org/rfc/rfc9260#section-6.10
             //# If the receiver detects a partial chunk, it MUST drop the chunk.
             ChunkError::Framing(_) => {
-                self.stats.malformed_chunks += 1;
+                self.faults.malformed_chunks += 1;
                 false
             }
         }
@@ -437,7 +454,7 @@ impl Association {
 
     /// Handles an unknown chunk by its highest bits (RFC 9260 §3.2, Table 2).
     pub(super) fn on_unknown_chunk(&mut self, at: PathAddr, rest: &[u8]) -> bool {
-        self.stats.unknown_chunks += 1;
+        self.faults.unknown_chunks += 1;
         let Ok(chunk) = UnknownChunk::new(rest) else { return false };
         let action = chunk.action();
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
@@ -470,7 +487,7 @@ impl Association {
                 | State::ShutdownSent
         );
         if !answers {
-            self.stats.unexpected_chunks += 1;
+            self.faults.unexpected_chunks += 1;
             return;
         }
         // RFC 9260 §5.4, §6.4: back to where it came from, confirmed or not, unless our address may not be a

@@ -106,7 +106,7 @@ impl Association {
     /// answered at most once per round trip. One whose TSN this end did not send is not answered.
     pub(super) fn on_ecne(&mut self, now: Time, at: PathAddr, echo: &Ecne) {
         if !self.watches_paths() {
-            self.stats.unexpected_chunks += 1;
+            self.faults.unexpected_chunks += 1;
             return;
         }
         let echoed = self.outbound.handle_ecne(now, echo.lowest_tsn, &mut self.paths);

@@ -61,7 +61,7 @@ impl Association {
         handle: impl FnOnce(&mut Inbound) -> Result<(), DataFault>,
     ) -> bool {
         if !self.takes_data() {
-            self.stats.unexpected_chunks += 1;
+            self.faults.unexpected_chunks += 1;
             return true;
         }
         seen.data = true;

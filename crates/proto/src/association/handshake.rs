@@ -229,7 +229,7 @@ impl Association {
     pub(super) fn on_init_ack(&mut self, now: Time, at: PathAddr, ack: &InitAck<'_>) {
         if self.state != State::CookieWait {
             // RFC 9260 §5.2.3
-            self.stats.unexpected_chunks += 1;
+            self.faults.unexpected_chunks += 1;
             return;
         }
         let init = Init {
@@ -377,7 +377,7 @@ impl Association {
     pub(super) fn on_cookie_ack(&mut self, now: Time, at: PathAddr) {
         if self.state != State::CookieEchoed {
             // RFC 9260 §5.2.5
-            self.stats.unexpected_chunks += 1;
+            self.faults.unexpected_chunks += 1;
             return;
         }
         self.measure_setup(now, at);
@@ -457,12 +457,12 @@ impl Association {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.1
         //# When responding, the following rules MUST be applied:
         let Some(at) = self.init_ack_addr(at, init) else {
-            self.stats.unexpected_chunks += 1;
+            self.faults.unexpected_chunks += 1;
             return;
         };
         if self.is_enforced() && !self.is_setting_up() && init.initiate_tag.get() == self.tags.peer_tag {
             // A late copy of the INIT that set the association up: no restart to be refused.
-            self.stats.unexpected_chunks += 1;
+            self.faults.unexpected_chunks += 1;
             return;
         }
         if self.state == State::ShutdownAckSent {
@@ -471,7 +471,7 @@ impl Association {
             return;
         }
         if !jar.may_answer_setup(now, at.remote) {
-            self.stats.chunks_held_off += 1;
+            self.faults.chunks_held_off += 1;
             return;
         }
         let read = Offer::read(init).and_then(|mut offer| offer.check(&self.config).map(|()| offer));

@@ -62,7 +62,7 @@ impl Association {
             return self.input_sealed(now, at, ecn, bytes, jar);
         }
         let Ok(packet) = Packet::parse_mut(bytes, self.checksum()) else {
-            self.stats.malformed_packets += 1;
+            self.faults.malformed_packets += 1;
             return false;
         };
         self.input_clear(now, at, ecn, &packet, jar, None)
@@ -122,7 +122,7 @@ impl Association {
             Admission::Ours | Admission::Reflected
                 if self.readdressing.departed.is_touched() && self.is_departed(now, at, packet) =>
             {
-                self.stats.unexpected_chunks += 1;
+                self.faults.unexpected_chunks += 1;
                 false
             }
             Admission::Ours => {
@@ -164,7 +164,7 @@ impl Association {
                 false
             }
             Admission::Refused => {
-                self.stats.wrong_tag_packets += 1;
+                self.faults.wrong_tag_packets += 1;
                 false
             }
         };
@@ -247,7 +247,7 @@ impl Association {
             }
             // RFC 5061 §5.3.1: an ABORT that answers a packet from a deleted address is ignored
             Some(Ok(Chunk::Abort(_))) if self.must_ignore_abort(at) || !self.paths.has_local(&at.local) => {
-                self.stats.unexpected_chunks += 1;
+                self.faults.unexpected_chunks += 1;
             }
             //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
             //# The receiver of an ABORT chunk MUST accept the packet if the Verification Tag field of the
@@ -265,7 +265,7 @@ impl Association {
             }
             //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
             //# Otherwise, the receiver MUST silently discard the packet and take no further action.
-            _ => self.stats.wrong_tag_packets += 1,
+            _ => self.faults.wrong_tag_packets += 1,
         }
     }
 

@@ -62,7 +62,7 @@ use crate::path::{Added, PathEvent, Paths, PathsConfig, SourceUse};
 use crate::protection::PacketProtection;
 use crate::rare::{Rare, rare_state};
 use crate::rng::{Rng, RngState};
-use crate::stats::{AssociationState, AssociationStats, PathState};
+use crate::stats::{AssociationState, FaultCounts, PathState, TrafficCounts};
 use crate::tags::Tags;
 use crate::trace::{PrimaryCause, TraceKind};
 
@@ -84,7 +84,8 @@ pub struct Association {
     output: Output,
     events: EventQueue,
     tracer: Tracer,
-    stats: AssociationStats,
+    stats: TrafficCounts,
+    faults: Rare<FaultCounts>,
     rng: RngState,
     handover: Handover,
     readdressing: Readdressing,
@@ -264,7 +265,8 @@ impl Association {
             output: Output::default(),
             events: EventQueue::default(),
             tracer: Tracer::new(config.trace),
-            stats: AssociationStats::default(),
+            stats: TrafficCounts::default(),
+            faults: Rare::default(),
             unread: Rare::default(),
             readable_told: false,
             readable_event: false,

@@ -23,9 +23,6 @@ use crate::trace::{PrimaryCause, TraceKind};
 #[derive(Debug)]
 pub(super) struct Handover {
     policy: Box<dyn HandoverPolicy>,
-    /// Buffer for a policy's actions, reused between calls.
-    actions: Vec<Action>,
-    views: Vec<PathView>,
     /// Paths that `HandoverPolicy::on_path_added` was called for.
     announced: SmallVec<[PathId; 4]>,
     /// New DATA on the first path is copied to the second.
@@ -45,8 +42,6 @@ impl Handover {
             round_trips: policy.wants_round_trips().then(Vec::new),
             timer: None,
             policy,
-            actions: Vec::new(),
-            views: Vec::new(),
             announced: SmallVec::new(),
             bicast: None,
             reported: None,
@@ -67,13 +62,6 @@ impl Handover {
             }
             Some(news)
         })
-    }
-
-    fn look(&mut self, paths: &Paths) {
-        self.views.clear();
-        // Views are large: no room beyond what is needed.
-        self.views.reserve_exact(paths.len());
-        self.views.extend(paths.iter().map(view_of));
     }
 }
 
@@ -103,22 +91,16 @@ impl Association {
         ask: impl FnOnce(&mut dyn HandoverPolicy, &View<'_>, &mut Vec<Action>) -> R,
     ) -> Option<R> {
         let primary = self.paths.primary()?;
-        let handover = &mut self.handover;
-        handover.look(&self.paths);
-        let mut actions = core::mem::take(&mut handover.actions);
+        let views: Vec<PathView> = self.paths.iter().map(view_of).collect();
+        let mut actions = Vec::new();
         let peer_rwnd = u64::try_from(self.outbound.rwnd()).unwrap_or(0);
         let unsent = self.outbound.unsent();
-        let view = View { now, primary, peer_rwnd, unsent, paths: &handover.views };
-        let answer = ask(handover.policy.as_mut(), &view, &mut actions);
-        // Calls are rare and views large: frees the buffer
-        handover.views = Vec::new();
+        let view = View { now, primary, peer_rwnd, unsent, paths: &views };
+        let answer = ask(self.handover.policy.as_mut(), &view, &mut actions);
         // A probe or the policy's timer may be the next thing due.
         self.output.upkeep_due |= !actions.is_empty();
-        for action in actions.drain(..) {
+        for action in actions {
             self.carry_out(now, action);
-        }
-        if self.handover.actions.capacity() == 0 {
-            self.handover.actions = actions;
         }
         Some(answer)
     }
@@ -186,7 +168,7 @@ impl Association {
         if self.watches_paths() {
             self.ask_policy(now, |policy, view, actions| policy.on_chunk(at, chunk, view, actions));
         } else {
-            self.stats.unexpected_chunks += 1;
+            self.faults.unexpected_chunks += 1;
         }
         true
     }

@@ -192,13 +192,13 @@ impl Association {
         jar: &mut CookieJar,
     ) -> bool {
         let Ok(packet) = Packet::parse_mut(bytes, self.checksum()) else {
-            self.stats.malformed_packets += 1;
+            self.faults.malformed_packets += 1;
             return false;
         };
         let (header, tags, len) = (packet.header, &self.tags, packet.bytes().len());
         let ours = (tags.local_tag, tags.local_port, tags.peer_port);
         if (header.verification_tag.get(), header.dst_port, header.src_port) != ours {
-            self.stats.wrong_tag_packets += 1;
+            self.faults.wrong_tag_packets += 1;
             return false;
         }
         if self.state == State::Closed {
@@ -212,7 +212,7 @@ impl Association {
         let chunks = match protection.open(now, &mut bytes[CommonHeader::LEN..]) {
             Ok(chunks) => chunks,
             Err(error) => {
-                self.stats.undecryptable_packets += 1;
+                self.faults.undecryptable_packets += 1;
                 if matches!(error, OpenError::LimitReached { .. }) && !protection.opens() {
                     // RFC 9147 §4.5.3
                     self.abort_with(now, &[], LossReason::KeysUsedUp);
@@ -299,7 +299,9 @@ impl Association {
             Some(ChunkType::ABORT | ChunkType::SHUTDOWN_COMPLETE) => self.state == State::ShutdownAckSent,
             _ => false,
         };
-        self.stats.unprotected_packets += u64::from(!admits);
+        if !admits {
+            self.faults.unprotected_packets += 1;
+        }
         admits
     }
 

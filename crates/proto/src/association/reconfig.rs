@@ -189,7 +189,7 @@ impl Association {
     pub(super) fn on_re_config(&mut self, now: Time, at: PathAddr, chunk: &ReConfig<'_>) {
         // In SHUTDOWN-SENT too: the peer may have asked before, and holds back data until it is answered.
         if !self.watches_paths() && self.state != State::ShutdownSent {
-            self.stats.unexpected_chunks += 1;
+            self.faults.unexpected_chunks += 1;
             return;
         }
         for param in chunk.params.iter().flatten().take(MAX_PARAMS) {

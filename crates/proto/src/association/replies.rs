@@ -25,14 +25,14 @@ impl Association {
     /// left, or if no address of ours may be its source (`None`).
     pub(super) fn reply(&mut self, to: Option<PathAddr>, chunk: &impl EncodeChunk) {
         let Some(to) = to else {
-            self.stats.replies_withheld += 1;
+            self.faults.replies_withheld += 1;
             return;
         };
         if !self.paths.remote_is_confirmed(&to.remote) {
             // As if each reply were a packet of its own: some are.
             let packet = ip_header(&to.remote) as usize + self.least_packet() + chunk.padded_len();
             let Some(left) = self.output.credit.checked_sub(packet as u32) else {
-                self.stats.replies_withheld += 1;
+                self.faults.replies_withheld += 1;
                 return;
             };
             self.output.credit = left;

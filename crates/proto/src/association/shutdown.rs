@@ -272,7 +272,7 @@ impl Association {
             // RFC 9260 §9.2: "MUST continue responding to SHUTDOWN chunks"; our SHUTDOWN ACK was lost
             State::ShutdownAckSent => self.closing.due = true,
             // RFC 9260 §9.2: in COOKIE-WAIT and COOKIE-ECHOED silently discarded
-            State::CookieWait | State::CookieEchoed | State::Closed => self.stats.unexpected_chunks += 1,
+            State::CookieWait | State::CookieEchoed | State::Closed => self.faults.unexpected_chunks += 1,
         }
     }
 
@@ -304,7 +304,7 @@ impl Association {
                 }
                 self.close(now, None);
             }
-            _ => self.stats.unexpected_chunks += 1,
+            _ => self.faults.unexpected_chunks += 1,
         }
     }
 
@@ -315,7 +315,7 @@ impl Association {
         if self.state == State::ShutdownAckSent {
             self.close(now, None);
         } else {
-            self.stats.unexpected_chunks += 1;
+            self.faults.unexpected_chunks += 1;
         }
     }
 

@@ -56,7 +56,7 @@ impl Association {
         //# If this comparison fails, the SCTP packet, including the COOKIE ECHO chunk and any DATA chunks,
         //# MUST be silently discarded.
         let Some(cookie) = jar.open(bytes) else {
-            self.stats.wrong_tag_packets += 1;
+            self.faults.wrong_tag_packets += 1;
             return false;
         };
         self.on_cookie(now, at, packet_tag, &cookie, jar)
@@ -74,7 +74,7 @@ impl Association {
         // §5.1.5 step 3: of this pair of ports and tag
         let expected = (packet_tag, self.tags.local_port, self.tags.peer_port);
         if (cookie.tags.local_tag, cookie.tags.local_port, cookie.tags.peer_port) != expected {
-            self.stats.wrong_tag_packets += 1;
+            self.faults.wrong_tag_packets += 1;
             return false;
         }
         let action = action(&self.tags, cookie);
@@ -82,7 +82,7 @@ impl Association {
         if self.is_enforced()
             && (action == Action::Restart || action == Action::Collision && !self.is_setting_up())
         {
-            self.stats.unprotected_packets += 1;
+            self.faults.unprotected_packets += 1;
             return false;
         }
         // Step 3: an expired cookie is stale unless both tags match the association
@@ -95,7 +95,7 @@ impl Association {
                 let causes = [stale_cookie(staleness)];
                 self.control.push_clear(at, cookie.tags.peer_tag, &Error { causes: Causes::from(&causes) });
             } else {
-                self.stats.chunks_held_off += 1;
+                self.faults.chunks_held_off += 1;
             }
             return false;
         }
@@ -112,7 +112,7 @@ impl Association {
             Action::Duplicate => false,
         };
         if refused {
-            self.stats.unexpected_chunks += 1;
+            self.faults.unexpected_chunks += 1;
             return false;
         }
         match action {
@@ -130,7 +130,7 @@ impl Association {
             // Another restart is held off until the application has read the messages of the last one. The
             // peer retransmits its COOKIE ECHO.
             Action::Restart if self.events.is_full() || self.unread.messages() > 0 => {
-                self.stats.chunks_held_off += 1;
+                self.faults.chunks_held_off += 1;
                 return false;
             }
             Action::Restart => self.restart(now, cookie),

@@ -11,10 +11,13 @@ use crate::outbound::Outbound;
 use crate::path::Paths;
 use crate::trace::{Direction, TraceEvent, TraceKind};
 
-/// The trace of one association.
+/// The trace of one association; `None` if it is off.
 #[derive(Debug)]
-pub(super) struct Tracer {
-    on: bool,
+pub(super) struct Tracer(Option<Box<Log>>);
+
+/// The entries that were not taken yet.
+#[derive(Debug, Default)]
+struct Log {
     queue: VecDeque<TraceEvent>,
     /// The window last written for each path.
     windows: Vec<(PathId, Window, u64)>,
@@ -22,18 +25,18 @@ pub(super) struct Tracer {
 
 impl Tracer {
     pub(super) fn new(on: bool) -> Self {
-        Self { on, queue: VecDeque::new(), windows: Vec::new() }
+        Self(on.then(Box::default))
     }
 
     #[inline]
     pub(super) fn is_on(&self) -> bool {
-        self.on
+        self.0.is_some()
     }
 
     #[inline]
     pub(super) fn push(&mut self, at: Time, kind: TraceKind) {
-        if self.on {
-            self.add(at, kind);
+        if let Some(log) = &mut self.0 {
+            log.add(at, kind);
         }
     }
 
@@ -46,12 +49,31 @@ impl Tracer {
         path: Option<PathId>,
         chunk: &impl EncodeChunk,
     ) {
-        if self.on {
+        if let Some(log) = &mut self.0 {
             let (chunk_type, len) = (chunk.chunk_type().0, chunk.encoded_len() as u16);
-            self.add(at, TraceKind::Control { direction, path, chunk_type, len });
+            log.add(at, TraceKind::Control { direction, path, chunk_type, len });
         }
     }
 
+    pub(super) fn pop(&mut self) -> Option<TraceEvent> {
+        self.0.as_mut()?.queue.pop_front()
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.as_ref().is_none_or(|log| log.queue.is_empty())
+    }
+
+    /// Writes the entries of data transfer in their order, then other changes of windows.
+    #[inline]
+    pub(super) fn collect(&mut self, at: Time, outbound: &mut Outbound, paths: &Paths) {
+        if let Some(log) = &mut self.0 {
+            log.collect(at, outbound, paths);
+        }
+    }
+}
+
+impl Log {
     fn add(&mut self, at: Time, kind: TraceKind) {
         if let TraceKind::Window { path, cwnd, ssthresh, flight_size, partial_bytes_acked } = kind {
             let window = Window { cwnd, ssthresh, partial_bytes_acked };
@@ -72,23 +94,7 @@ impl Tracer {
         true
     }
 
-    pub(super) fn pop(&mut self) -> Option<TraceEvent> {
-        self.queue.pop_front()
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.queue.is_empty()
-    }
-
-    /// Writes the entries of data transfer in their order, then other changes of windows.
-    #[inline]
-    pub(super) fn collect(&mut self, at: Time, outbound: &mut Outbound, paths: &Paths) {
-        if self.on {
-            self.collect_all(at, outbound, paths);
-        }
-    }
-
-    fn collect_all(&mut self, at: Time, outbound: &mut Outbound, paths: &Paths) {
+    fn collect(&mut self, at: Time, outbound: &mut Outbound, paths: &Paths) {
         while let Some(kind) = outbound.poll_trace() {
             self.add(at, kind);
         }

@@ -35,7 +35,7 @@ use self::tsn_map::{Place, TsnMap};
 use self::window::{ReceiveWindow, STRETCH};
 use crate::long_tsn::LongTsn;
 use crate::message::Message;
-use crate::rare::Rare;
+use crate::rare::{Rare, rare_state};
 
 /// Duplicate TSNs remembered for the next SACK. Reporting them is a SHOULD (RFC 9260 §6.2); a peer must not
 /// make us hold more.
@@ -90,6 +90,16 @@ pub(crate) struct InboundConfig {
     pub max_gap_blocks: u32,
 }
 
+rare_state! {
+    /// Reports that are due.
+    struct Unreported {
+        /// TSNs for the next SACK.
+        duplicates: Vec<Tsn> = Vec::new(),
+        /// Messages delivered in part that will not be completed.
+        aborts: Vec<PartialAbort> = Vec::new(),
+    }
+}
+
 /// The receiving half of data transfer.
 #[derive(Debug)]
 pub(crate) struct Inbound {
@@ -99,15 +109,13 @@ pub(crate) struct Inbound {
     ordering: Ordering,
     slab: Slab,
     clock: SackClock,
-    duplicates: Vec<Tsn>,
     max_gap_blocks: usize,
     streams: u16,
     /// No message was unread when the current packet arrived.
     all_was_read: bool,
     /// I-DATA chunks are received instead of DATA chunks (RFC 8260 §2.2.1).
     interleaving: bool,
-    /// Messages delivered in part that will not be completed, not reported yet.
-    aborts: Vec<PartialAbort>,
+    unreported: Rare<Unreported>,
 }
 
 impl Inbound {
@@ -121,12 +129,11 @@ impl Inbound {
             ordering: Ordering::new(),
             slab: Slab::new(config.receive_buffer as usize),
             clock: SackClock::new(config.sack_delay, config.sack_frequency),
-            duplicates: Vec::new(),
             max_gap_blocks: usize::try_from(config.max_gap_blocks).unwrap_or(usize::MAX),
             streams,
             all_was_read: false,
             interleaving: false,
-            aborts: Vec::new(),
+            unreported: Rare::default(),
         }
     }
 
@@ -176,8 +183,8 @@ impl Inbound {
         let place = self.map.place(tsn);
         let received = match place {
             Place::Duplicate => {
-                if self.duplicates.len() < MAX_DUPLICATES {
-                    self.duplicates.push(data.tsn);
+                if self.unreported.duplicates.len() < MAX_DUPLICATES {
+                    self.unreported.duplicates.push(data.tsn);
                 }
                 Received::Duplicate
             }
@@ -356,12 +363,14 @@ impl Inbound {
 
     fn discard(&mut self, discarded: Discarded) {
         self.window.release(discarded.bytes, discarded.chunks);
-        self.aborts.extend(discarded.aborts);
+        if !discarded.aborts.is_empty() {
+            self.unreported.aborts.extend(discarded.aborts);
+        }
     }
 
     /// Returns the next message whose delivery in parts must be aborted.
     pub(crate) fn take_abort(&mut self) -> Option<PartialAbort> {
-        self.aborts.pop()
+        if self.unreported.is_touched() { self.unreported.aborts.pop() } else { None }
     }
 
     /// Frees the buffers kept to receive without allocating, after some time without data.
@@ -465,12 +474,12 @@ impl Inbound {
         //# from the lowest to highest TSNs, within the size limit set by the PMTU
         // RFC 9260 §6.7: lowest TSNs first, the highest are left out
         let gap_blocks = self.map.gap_blocks(entries.min(self.max_gap_blocks));
-        let duplicates = self.duplicates.len().min(entries - gap_blocks.len());
+        let duplicates = self.unreported.duplicates.len().min(entries - gap_blocks.len());
         let sack = Sack {
             cum_tsn_ack,
             a_rwnd: self.window.a_rwnd(),
             gap_blocks: List::from(gap_blocks),
-            duplicates: List::from(&self.duplicates[..duplicates]),
+            duplicates: List::from(&self.unreported.duplicates[..duplicates]),
         };
         builder.push(&sack).ok()?;
         let summary = SackSummary {
@@ -481,7 +490,9 @@ impl Inbound {
         };
         self.window.announce(summary.a_rwnd);
         self.clock.sent();
-        self.duplicates.clear();
+        if self.unreported.is_touched() {
+            self.unreported.duplicates.clear();
+        }
         Some(summary)
     }
 

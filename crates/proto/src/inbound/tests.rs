@@ -12,7 +12,7 @@ impl Inbound {
     pub(crate) fn assert_consistent(&self) {
         let (ordering, reassembly) = (self.ordering.held(self.streams), self.reassembly.held());
         assert_eq!(self.window.held(), (ordering.0 + reassembly.0, ordering.1 + reassembly.1));
-        assert!(self.duplicates.len() <= MAX_DUPLICATES);
+        assert!(self.unreported.duplicates.len() <= MAX_DUPLICATES);
     }
 }
 
