@@ -66,12 +66,16 @@ pub(crate) struct NetArgs {
     except: Vec<String>,
 }
 
+/// Moves data to the network that carries more, and starts there at the measured rate.
+const DEFAULT_POLICY: &str = "anticipate";
+
 /// Describes `--policy`, with all names.
 fn policies_help() -> String {
     let names: Vec<&str> = policies().iter().map(|info| info.name).collect();
-    let default = Config::mobile().handover_policy.make().name();
     let names = names.join(", ");
-    format!("Handover policy, which sets the window at a path change: {names} [default: {default}]")
+    format!(
+        "Handover policy, which chooses the data path and its window at a change: {names} [default: {DEFAULT_POLICY}]"
+    )
 }
 
 /// Describes `--controller`, with all names.
@@ -148,10 +152,9 @@ impl NetArgs {
         config.auth = self.security.authentication()?;
         // Reports what cannot be used.
         self.security.without_tls()?;
-        if let Some(name) = &self.policy {
-            config.handover_policy = policy(name, &PolicyConfig::default())
-                .map_err(|error| Failure::Input(format!("--policy {name}: want {}", error.want())))?;
-        }
+        let name = self.policy.as_deref().unwrap_or(DEFAULT_POLICY);
+        config.handover_policy = policy(name, &PolicyConfig::default())
+            .map_err(|error| Failure::Input(format!("--policy {name}: want {}", error.want())))?;
         if let Some(controller) = &self.controller {
             let entry = find_controller(controller).map_err(|unknown| {
                 Failure::Input(format!("--controller {controller}: want {}", unknown.want()))

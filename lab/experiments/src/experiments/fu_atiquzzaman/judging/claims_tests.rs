@@ -182,7 +182,7 @@ fn fa4_requires_sctp_in_half_the_time_and_a_timeout_of_reno_only() {
             run.sent
                 .iter_mut()
                 .filter(|sent| sent.retransmission)
-                .for_each(|sent| sent.at = 170.0 + 0.1 * sent.segment as f64)
+                .for_each(|sent| sent.at = 170.0 + 0.1 * sent.segment as f64);
         }),
         (Sctp, |run| run.lost = vec![40, 41, 42, 43, 44, 45]),
         (Sack, |run| run.acknowledged.truncate(1)),
