@@ -1,6 +1,6 @@
 //! The cost of a data packet in instructions: of both ends of the core together, and of a simulated packet
-//! with its links, queues and events. Unlike times, they are the same on a busy machine. Features add costs a few instructions at a time, which no benchmark on a shared
-//! machine shows.
+//! with its links, queues and events. Unlike times, they are the same on a busy machine. Features add costs
+//! a few instructions at a time, which no benchmark on a shared machine shows.
 //!
 //! Skipped if valgrind is not installed, unless `MSCTP_NEED_VALGRIND` is set. The counts are those of
 //! valgrind's processor on x86-64, where CRC32c takes 2000 instructions because it has no AVX-512. Other
