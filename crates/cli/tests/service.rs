@@ -354,6 +354,45 @@ fn systemd_takes_the_units() {
     assert!(stderr(&verify(&units[..1]).unwrap()).contains("ProtectSistem"));
 }
 
+/// The files that the Debian package takes, as Cargo.toml names them for cargo-deb.
+#[test]
+fn the_debian_package_takes_files_that_are_there_or_that_the_script_makes() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+    let script = fs::read_to_string(folder.join("../../scripts/package")).unwrap();
+    let assets = manifest.split_once("\nassets = [\n").unwrap().1.split_once("\n]").unwrap().0;
+    assert_eq!(assets.lines().count(), 8);
+    for line in assets.lines() {
+        let [from, to, mode]: [String; 3] = serde_json::from_str(line.trim().trim_end_matches(',')).unwrap();
+        assert!(to.starts_with("usr/") && u32::from_str_radix(&mode, 8).is_ok(), "{line}");
+        let made = from.strip_prefix("../../target/package/").or(from.strip_prefix("target/"));
+        if let Some(made) = made {
+            let name = made.trim_end_matches("/*.1");
+            assert!(script.contains(&format!("target/package/{name}")) || name == "release/msctp", "{from}");
+            continue;
+        }
+        let (parent, pattern) = from.rsplit_once('/').unwrap();
+        let extension = pattern.strip_prefix('*').unwrap_or(pattern);
+        let mut entries = fs::read_dir(folder.join(parent)).unwrap();
+        assert!(
+            entries.any(|entry| entry.unwrap().file_name().to_str().unwrap().ends_with(extension)),
+            "{from}"
+        );
+    }
+    // cargo-deb, if it is installed, reads the same manifest.
+    let mut command = std::process::Command::new("cargo");
+    command.args(["deb", "--version"]).stderr(std::process::Stdio::null());
+    if !command.output().is_ok_and(|output| output.status.success()) {
+        return eprintln!("left out: no cargo-deb");
+    }
+    let mut command = std::process::Command::new("cargo");
+    command.args(["deb", "--no-build", "--no-strip", "--manifest-path"]).arg(folder.join("Cargo.toml"));
+    let output = command.arg("--output").arg(std::env::temp_dir()).output().unwrap();
+    // Only files that the build and the script make may be missing.
+    let errors = stderr(&output);
+    assert!(output.status.success() || errors.contains("target/"), "{errors}");
+}
+
 #[test]
 fn the_container_recipe_copies_what_is_there_and_runs_a_command_that_exists() {
     let text = fs::read_to_string(packaging().join("Containerfile")).unwrap();

@@ -11,6 +11,7 @@ pub(crate) mod serve;
 #[cfg(target_os = "linux")]
 pub(crate) mod tunnel;
 
+mod devices;
 pub(crate) mod drain;
 mod exchange;
 mod moves;

@@ -14,6 +14,7 @@ use msctp_schemes::catalogue::{Options, controllers, find_controller};
 use msctp_schemes::policies::{PolicyConfig, policies, policy};
 use tokio::time::Instant;
 
+use super::devices::Devices;
 use super::security::SecurityArgs;
 use super::text::escape;
 use super::{Open, tcp};
@@ -121,14 +122,22 @@ impl NetArgs {
         Self { except: vec![name.to_owned()], ..self.clone() }
     }
 
-    /// Returns whether TCP may carry the packets if UDP does not: it takes any route.
+    /// Returns whether TCP may carry the packets if UDP does not: named addresses are used as they are, and
+    /// only Linux binds TCP to interfaces.
     fn falls_back(&self) -> bool {
-        self.bind.is_empty() && self.only.is_empty() && self.except.is_empty()
+        self.bind.is_empty() && (cfg!(target_os = "linux") || self.devices().is_any())
+    }
+
+    /// Returns the interfaces that TCP may use.
+    fn devices(&self) -> Devices {
+        let prefer = self.mobility().map_or(Vec::new(), |mobility| mobility.prefer);
+        Devices { only: self.only.clone(), prefer, except: self.except.clone() }
     }
 
     /// Returns these options for an endpoint whose packets a relay on loopback carries.
     fn relayed(&self) -> Self {
-        Self { bind: vec![(Ipv4Addr::LOCALHOST.into(), None)], prefer: Vec::new(), ..self.clone() }
+        let bind = vec![(Ipv4Addr::LOCALHOST.into(), None)];
+        Self { bind, prefer: Vec::new(), only: Vec::new(), except: Vec::new(), ..self.clone() }
     }
 
     /// Rejects --bind and --fixed: their sockets are not bound to interfaces, so packets take any route.
@@ -252,6 +261,9 @@ pub(crate) struct PeerArgs {
     /// Time to wait for a network, and for the server's answer.
     #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = parse_timeout)]
     timeout: u64,
+    /// The address of the first association.
+    #[arg(skip)]
+    reached: OnceLock<SocketAddr>,
     /// The address to use instead of resolving the name.
     #[arg(skip)]
     resolved: OnceLock<SocketAddr>,
@@ -286,14 +298,22 @@ enum Unconnected {
 impl PeerArgs {
     /// Creates the arguments for a command with flags of its own.
     pub(crate) fn new(host: &str, timeout: u64) -> Self {
-        Self { host: host.to_owned(), timeout, resolved: OnceLock::new() }
+        Self { host: host.to_owned(), timeout, reached: OnceLock::new(), resolved: OnceLock::new() }
     }
 
     /// Caches the server's address for later attempts, when its name may no longer resolve.
     #[cfg(target_os = "linux")]
-    pub(crate) fn keep_address(&self, association: &Association) {
-        if let Some(&address) = association.remote_addresses().first() {
+    pub(crate) fn keep_address(&self) {
+        if let Some(&address) = self.reached.get() {
             let _ = self.resolved.set(address);
+        }
+    }
+
+    /// Returns the server's address: the kept one, or that which the name resolves to.
+    async fn address(&self, target: &Target) -> Result<SocketAddr, Unconnected> {
+        match self.resolved.get() {
+            Some(&address) => Ok(address),
+            None => target.address().await,
         }
     }
 
@@ -321,7 +341,7 @@ impl PeerArgs {
         let name = target.known_name();
         let attempt = async {
             let config = Config { protection: net.security.for_client(&name).ok()?, ..net.config().ok()? };
-            let address = target.address().await.ok()?;
+            let address = self.address(&target).await.ok()?;
             let connected = connect_once(&self.host, address, net, &config, open, None).await.ok()?;
             net.security.note_server(&name, &connected.1).ok()?;
             Some(connected)
@@ -344,13 +364,13 @@ impl PeerArgs {
         loop {
             let resolved = Cell::new(false);
             let attempt = async {
-                let address = match self.resolved.get() {
-                    Some(&address) => address,
-                    None => target.address().await?,
-                };
+                let address = self.address(&target).await?;
                 resolved.set(true);
                 let of_udp = (self.timeout() / 3).min(UDP_ALONE);
-                connect_by_any(&self.host, address, net, &config, open, (idle_timeout, of_udp)).await
+                let connected =
+                    connect_by_any(&self.host, address, net, &config, open, (idle_timeout, of_udp)).await?;
+                let _ = self.reached.set(address);
+                Ok(connected)
             };
             let why = match tokio::time::timeout_at(deadline, attempt).await {
                 Ok(Ok(connected)) => {
@@ -385,11 +405,7 @@ impl PeerArgs {
 
     fn no_answer(&self, net: &NetArgs) -> Failure {
         let key = net.security.key_remedy();
-        let udp = match net.except.is_empty() {
-            true => "",
-            false => "; a tunnel needs UDP: in a network that drops it, `msctp forward` connects over TCP",
-        };
-        Failure::Run(format!("{}: no answer for {} s; {key}{SERVERS}{udp}", self.host, self.timeout))
+        Failure::Run(format!("{}: no answer for {} s; {key}{SERVERS}", self.host, self.timeout))
     }
 }
 
@@ -429,9 +445,9 @@ async fn connect_by_any(
         },
         () = tokio::time::sleep(of_udp) => None,
     };
-    let net = net.relayed();
+    let (devices, net) = (net.devices(), net.relayed());
     let tcp = async {
-        let Ok(at) = tcp::relay(address, open.add_relay()).await else { return None };
+        let Ok(at) = tcp::relay(address, devices, open.add_relay()).await else { return None };
         Some(connect_once(host, at, &net, config, open, idle_timeout).await.map(over(Carrier::Tcp)))
     };
     let mut tcp = std::pin::pin!(tcp);

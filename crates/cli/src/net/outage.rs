@@ -22,6 +22,22 @@ pub(super) fn longer(pause: Duration) -> Duration {
     (pause * 2).min(MAX_PAUSE)
 }
 
+/// Pauses between attempts to connect over UDP, while an association over TCP is up.
+const FIRST_PROBE: Duration = Duration::from_secs(10);
+const MAX_PROBE: Duration = Duration::from_secs(300);
+
+/// Connects over UDP, with growing pauses, while an association over TCP is up.
+pub(super) async fn return_to_udp<T>(connect: impl AsyncFn() -> Option<T>) -> T {
+    let mut pause = FIRST_PROBE;
+    loop {
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(MAX_PROBE);
+        if let Some(connected) = connect().await {
+            return connected;
+        }
+    }
+}
+
 /// Connects again with growing pauses. `failed` gets each error, and the seconds until the next attempt.
 pub(super) async fn reconnect<T>(
     connect: impl AsyncFn() -> Result<T, Failure>,

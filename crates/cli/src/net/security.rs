@@ -185,6 +185,12 @@ impl SecurityArgs {
         self.proved.get().is_some()
     }
 
+    /// Returns whether a client has a key that is no other client's, by which a server knows it again.
+    #[cfg(target_os = "linux")]
+    pub(crate) const fn has_own_key(&self) -> bool {
+        self.psk.is_none() && !self.insecure
+    }
+
     pub(crate) const fn is_insecure(&self) -> bool {
         self.insecure
     }

@@ -13,10 +13,12 @@ use std::time::Duration;
 use msctp_forward::packets::{FramingError, HEADER, MAX_PACKET, PREFACE, Packets, header};
 use socket2::{Domain, SockRef, Socket, Type};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UdpSocket};
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
+use super::devices::Devices;
 use super::outage;
 use crate::Failure;
 use crate::system::os_error;
@@ -47,6 +49,9 @@ const READ: usize = 16 << 10;
 
 /// Time for a TCP connection to the server.
 const CONNECT: Duration = Duration::from_secs(10);
+
+/// Time by which each interface precedes the next one in its TCP connection.
+const STAGGER: Duration = Duration::from_secs(1);
 
 /// Connections of a server at a time, each with two descriptors of the usual 1,024, and those of one IPv4
 /// address or IPv6 /64 prefix.
@@ -180,7 +185,7 @@ impl Ending {
 /// Relays between TCP connections and the server's endpoint until the command ends.
 pub(crate) async fn serve(listener: TcpListener, endpoint: SocketAddr, ending: Ending) {
     let sources = Sources::default();
-    let mut connections = tokio::task::JoinSet::new();
+    let mut connections = JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}
         let accepted = tokio::select! {
@@ -325,13 +330,13 @@ async fn read_more(reader: &mut (impl AsyncRead + Unpin), packets: &mut Packets)
 }
 
 /// Connects to a server over TCP, and relays for an endpoint that sends to the returned address. When the TCP
-/// connection ends, as at a change of the network, connects again.
+/// connection ends, as at a change of the network, connects again over one of the interfaces.
 ///
 /// # Errors
 ///
 /// No server answers over TCP.
-pub(crate) async fn relay(server: SocketAddr, ending: Ending) -> io::Result<SocketAddr> {
-    let stream = connect(server).await?;
+pub(crate) async fn relay(server: SocketAddr, devices: Devices, ending: Ending) -> io::Result<SocketAddr> {
+    let connected = connect(server, &devices).await?;
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let at = socket.local_addr()?;
     tokio::spawn(async move {
@@ -345,12 +350,21 @@ pub(crate) async fn relay(server: SocketAddr, ending: Ending) -> io::Result<Sock
         if socket.connect(endpoint).await.is_err() {
             return;
         }
-        let mut stream = Some(stream);
+        let mut connected = Some(connected);
         let mut pause = outage::FIRST_PAUSE;
         loop {
-            if let Some(stream) = stream.take() {
+            if let Some((stream, device)) = connected.take() {
                 let begin = Instant::now();
-                let result = carry(stream, Packets::of_server(), &socket, &ending).await;
+                let lost = async {
+                    match device {
+                        Some(device) => devices.lost(&device, server).await,
+                        None => std::future::pending().await,
+                    }
+                };
+                let result = tokio::select! {
+                    result = carry(stream, Packets::of_server(), &socket, &ending) => result,
+                    () = lost => Err(io::ErrorKind::NetworkDown.into()),
+                };
                 if result.is_ok() || *ending.ending.borrow() {
                     return;
                 }
@@ -374,14 +388,56 @@ pub(crate) async fn relay(server: SocketAddr, ending: Ending) -> io::Result<Sock
                 }
                 () = ending.wait() => return,
             }
-            stream = connect(server).await.ok();
+            connected = connect(server, &devices).await.ok();
         }
     });
     Ok(at)
 }
 
-async fn connect(server: SocketAddr) -> io::Result<TcpStream> {
-    let mut stream = timeout(CONNECT, TcpStream::connect(server)).await??;
+/// A TCP connection to the server, and the interface that its socket is bound to.
+type Connected = (TcpStream, Option<String>);
+
+/// Connects over the host's routes, or over the first interface that reaches the server.
+async fn connect(server: SocketAddr, devices: &Devices) -> io::Result<Connected> {
+    let (mut stream, device) = match devices.is_any() {
+        true => (timeout(CONNECT, TcpStream::connect(server)).await??, None),
+        false => {
+            let mut attempts = JoinSet::new();
+            for (device, place) in devices.usable(server).into_iter().zip(0..) {
+                attempts.spawn(async move {
+                    tokio::time::sleep(STAGGER * place).await;
+                    let stream = timeout(CONNECT, connect_by(server, &device)).await??;
+                    Ok((stream, Some(device)))
+                });
+            }
+            first(attempts).await?
+        }
+    };
     stream.write_all(PREFACE).await?;
-    Ok(stream)
+    Ok((stream, device))
+}
+
+/// Returns the first connection, and drops the other attempts.
+async fn first(mut attempts: JoinSet<io::Result<Connected>>) -> io::Result<Connected> {
+    let mut error = io::ErrorKind::NetworkUnreachable.into();
+    while let Some(ended) = attempts.join_next().await {
+        match ended.map_err(io::Error::other).flatten() {
+            Ok(connected) => return Ok(connected),
+            Err(failed) => error = failed,
+        }
+    }
+    Err(error)
+}
+
+/// Connects over an interface: its packets take no route of another one, such as a tunnel's.
+#[cfg(target_os = "linux")]
+async fn connect_by(server: SocketAddr, device: &str) -> io::Result<TcpStream> {
+    let socket = if server.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.bind_device(Some(device.as_bytes()))?;
+    socket.connect(server).await
+}
+
+#[cfg(not(target_os = "linux"))]
+async fn connect_by(_server: SocketAddr, _device: &str) -> io::Result<TcpStream> {
+    Err(io::ErrorKind::Unsupported.into())
 }

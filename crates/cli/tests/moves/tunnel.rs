@@ -15,7 +15,7 @@ const BEHIND: &str = "10.50.0.1";
 const LEN: usize = 8_000_000;
 
 /// Answers datagrams at an address of the server. Returns where.
-fn echo(net: &Net, at: &str) -> SocketAddr {
+pub(super) fn echo(net: &Net, at: &str) -> SocketAddr {
     let socket = net.server.within(|| UdpSocket::bind((at, 0)).expect("bound"));
     let at = socket.local_addr().expect("an address");
     thread::spawn(move || {
@@ -28,7 +28,7 @@ fn echo(net: &Net, at: &str) -> SocketAddr {
 }
 
 /// Whether the server answers to a datagram of so many bytes from an address of the mobile.
-fn answers(net: &Net, from: &str, to: SocketAddr, len: usize) -> bool {
+pub(super) fn answers(net: &Net, from: &str, to: SocketAddr, len: usize) -> bool {
     let socket = net.mobile.within(|| UdpSocket::bind((from, 0)).expect("bound"));
     socket.set_read_timeout(Some(Duration::from_secs(2))).expect("set");
     socket.send_to(&vec![1; len], to).expect("sent");
@@ -47,6 +47,22 @@ fn a_server_of_all_addresses_leaves_out_that_of_its_tunnel() {
     let mut lines = BufReader::new(server.0.stderr.take().expect("piped")).lines();
     let line = lines.next().expect("a line").expect("UTF-8");
     assert!(line.contains(SERVER) && !line.contains("10.7.0.1"), "{line}");
+}
+
+#[test]
+fn a_connect_to_the_server_of_a_tunnel_gets_an_error_that_names_it() {
+    if net::missing().is_some() {
+        return;
+    }
+    let net = Net::new();
+    net.carrier("cell0", true);
+    let mut server = Guard(spawn(&net.server, &["serve", "--bind", SERVER, "--tunnel", "10.7.0.1/24"]));
+    let mut errors = BufReader::new(server.0.stderr.take().expect("piped"));
+    errors.read_line(&mut String::new()).expect("it listens");
+    let output = finish(spawn(&net.mobile, &["connect", SERVER]), Duration::from_secs(60));
+    let why = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{why}");
+    assert!(why.contains("this is `msctp serve --tunnel`") && why.contains("`msctp connect` wants"), "{why}");
 }
 
 #[test]

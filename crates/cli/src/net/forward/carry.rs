@@ -1,13 +1,14 @@
 //! [`carry`]: moves bytes between a connection of a link and a local socket or standard input and output.
 
+use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, IoSlice};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 
-use bytes::Bytes;
+use bytes::{BufMut, Bytes, BytesMut};
 use msctp_forward::{End, Reason};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest, ReadBuf, Stdout};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest, Stdout};
 use tokio::net::TcpStream;
 use tokio::net::tcp::WriteHalf;
 use tokio::sync::watch;
@@ -34,6 +35,9 @@ pub(crate) async fn carry_tcp(
     close(stream);
     Ok(())
 }
+
+/// Frames that are written at a time.
+const GATHERED: usize = 16;
 
 /// Makes the kernel send a RST when the socket is dropped: by an error, a signal, or the end of the process.
 /// With a FIN, the program at the other end would mistake truncated data for complete data.
@@ -119,7 +123,8 @@ async fn outward(connection: &Connection, mut reader: Pin<&mut impl AsyncRead>) 
     }
 }
 
-/// Reads at most `room` bytes; empty at the end.
+/// Reads at most `room` bytes; empty at the end. Has no buffer while it waits, so that an idle connection
+/// takes no memory for it.
 async fn read(
     connection: &Connection,
     mut reader: Pin<&mut impl AsyncRead>,
@@ -127,15 +132,16 @@ async fn read(
 ) -> io::Result<Bytes> {
     let mut idle = false;
     poll_fn(|cx| {
-        let polled = connection.with_scratch(|scratch| {
-            let mut buffer = ReadBuf::new(&mut scratch[..room]);
-            let polled = reader.as_mut().poll_read(cx, &mut buffer);
-            polled.map_ok(|()| Bytes::copy_from_slice(buffer.filled()))
-        });
+        let mut buffer = BytesMut::with_capacity(room);
+        let polled = pin!(reader.read_buf(&mut (&mut buffer).limit(room))).poll(cx);
         if polled.is_pending() && !std::mem::replace(&mut idle, true) {
             connection.idle();
         }
-        polled
+        polled.map_ok(|len| match len {
+            // A few bytes must not keep a large buffer.
+            _ if len * 2 < room => Bytes::copy_from_slice(&buffer),
+            _ => std::mem::take(&mut buffer).freeze(),
+        })
     })
     .await
 }
@@ -156,17 +162,30 @@ async fn inward(
             received = connection.read() => received?,
             error = reset => return Err(broken(connection, &error)),
         };
-        let Some(mut data) = received else { break };
-        while !data.is_empty() {
+        let Some(data) = received else { break };
+        let mut queue = VecDeque::from([data]);
+        while writer.is_write_vectored()
+            && queue.len() < GATHERED
+            && let Some(more) = connection.read_now()
+        {
+            queue.push_back(more);
+        }
+        while !queue.is_empty() {
             let written = tokio::select! {
                 biased;
-                written = poll_fn(|cx| writer.as_mut().poll_write(cx, &data)) => written,
+                written = poll_fn(|cx| {
+                    let mut slices = [IoSlice::new(&[]); GATHERED];
+                    for (slice, data) in slices.iter_mut().zip(&queue) {
+                        *slice = IoSlice::new(data);
+                    }
+                    writer.as_mut().poll_write_vectored(cx, &slices[..queue.len()])
+                }) => written,
                 end = connection.failure(Direction::Inward) => return Err(end),
             };
             match written {
                 Ok(0) => return Err(broken(connection, &io::ErrorKind::WriteZero.into())),
                 Ok(len) => {
-                    drop(data.split_to(len));
+                    take(&mut queue, len);
                     connection.consumed(len);
                 }
                 Err(error) => return Err(broken(connection, &error)),
@@ -179,6 +198,17 @@ async fn inward(
     match writer.shutdown().await {
         Err(error) if error.kind() != io::ErrorKind::NotConnected => Err(broken(connection, &error)),
         _ => Ok(()),
+    }
+}
+
+/// Removes written bytes.
+fn take(queue: &mut VecDeque<Bytes>, mut len: usize) {
+    while let Some(mut data) = queue.pop_front() {
+        if data.len() > len {
+            drop(data.split_to(len));
+            return queue.push_front(data);
+        }
+        len -= data.len();
     }
 }
 

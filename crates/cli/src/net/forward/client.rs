@@ -68,21 +68,11 @@ async fn connect(args: &Args, net: &NetArgs, open: &Open) -> Result<Connected, F
     Ok(Connected { endpoint, association, carrier, moved: false })
 }
 
-/// Pauses between attempts to connect over UDP, while an association over TCP is up.
-const FIRST_PROBE: Duration = Duration::from_secs(10);
-const MAX_PROBE: Duration = Duration::from_secs(300);
-
-/// Waits until an association over UDP is up.
-async fn return_to_udp(args: &Args, net: &NetArgs, open: &Open) -> Connected {
-    let mut pause = FIRST_PROBE;
-    loop {
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(MAX_PROBE);
-        let Some((endpoint, association)) = args.peer.connect_by_udp(net, open).await else { continue };
-        if Service::Forward.send(&association, &Control::Hello { version: VERSION }).await.is_ok() {
-            return Connected { endpoint, association, carrier: Carrier::Udp, moved: true };
-        }
-    }
+/// Connects over UDP, to take the place of an association over TCP.
+async fn connect_by_udp(args: &Args, net: &NetArgs, open: &Open) -> Option<Connected> {
+    let (endpoint, association) = args.peer.connect_by_udp(net, open).await?;
+    Service::Forward.send(&association, &Control::Hello { version: VERSION }).await.ok()?;
+    Some(Connected { endpoint, association, carrier: Carrier::Udp, moved: true })
 }
 
 /// Ends an association over TCP when its last connection has ended.
@@ -176,7 +166,7 @@ async fn forward(args: &Args, net: &NetArgs, open: &Open, report: Report) -> Res
         let mut carried = tokio::spawn(carried);
         let result = tokio::select! {
             result = &mut carried => result.unwrap_or_else(|error| Err(Failure::Run(error.to_string()))),
-            next = return_to_udp(args, net, open), if carrier == Carrier::Tcp => {
+            next = outage::return_to_udp(async || connect_by_udp(args, net, open).await), if carrier == Carrier::Tcp => {
                 let what = "UDP works: new connections use it, open ones go on over TCP".to_owned();
                 report.tell(&Happened::Path { what });
                 tokio::spawn(retire(link, endpoint, carried));

@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use msctp::{Association, Message, OutMessage, Reliability, SendError};
-use msctp_forward::{
-    Class, Datagram, End, Event, Frame, Limits, MAX_DATA, Mux, Read, Reason, Role, Target, Violation,
-};
+use msctp_forward::{Class, Datagram, End, Event, Frame, Limits, Mux, Read, Reason, Role, Target, Violation};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
@@ -24,7 +22,7 @@ const ROUND_TRIP: Duration = Duration::from_millis(200);
 
 /// Bytes of the buffer for reads: the largest datagram fits, with the header of SOCKS5.
 const SCRATCH: usize = 1 << 16;
-const _: () = assert!(SCRATCH >= MAX_DATA && SCRATCH >= msctp_forward::frame::MAX_DATAGRAM);
+const _: () = assert!(SCRATCH >= msctp_forward::frame::MAX_DATAGRAM);
 
 /// An association and its connections.
 pub(crate) struct Link {
@@ -35,7 +33,7 @@ pub(crate) struct Link {
     output: Notify,
     /// Notified when the last connection has ended.
     empty: Notify,
-    /// Reused for reads of sockets, so that an idle connection takes no memory for it.
+    /// Reused for reads of UDP sockets, so that an idle association takes no memory for it.
     scratch: Mutex<Box<[u8]>>,
 }
 
@@ -427,6 +425,15 @@ impl Connection {
                 Read::Pending if self.is_lost() => return Err(over()),
                 Read::Pending => self.wakes.readable.notified().await,
             }
+        }
+    }
+
+    /// Receives bytes that have arrived already.
+    pub(super) fn read_now(&self) -> Option<Bytes> {
+        match self.update(Mux::read) {
+            Read::Data(data) => Some(data),
+            // It says so again.
+            Read::Finished | Read::Failed(_) | Read::Pending => None,
         }
     }
 

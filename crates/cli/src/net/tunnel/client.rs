@@ -6,12 +6,12 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use msctp::{Association, Endpoint};
 
-use super::device::Device;
+use super::device::{Device, Reads};
 use super::outbound::Outbound;
 use super::packet::addresses;
 use super::{Args, Control, VERSION, receive};
 use crate::Failure;
-use crate::net::options::NetArgs;
+use crate::net::options::{Carrier, NetArgs};
 use crate::net::service::{END_TIMEOUT, Service};
 use crate::net::text::escape;
 use crate::net::{Open, block_on, moves, notify, outage};
@@ -20,6 +20,7 @@ use crate::net::{Open, block_on, moves, notify, outage};
 struct Connected {
     endpoint: Endpoint,
     association: Association,
+    carrier: Carrier,
     addresses: Vec<IpNet>,
 }
 
@@ -31,10 +32,10 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         // The association's own packets must not enter the tunnel.
         let net = args.net.tuned(outage::survive).without_interface(device.name());
         let mut connected = connect(args, &net, open, None).await?;
-        args.peer.keep_address(&connected.association);
+        args.peer.keep_address();
         let (mut set, mut routed) = (Vec::new(), Vec::new());
         loop {
-            let Connected { endpoint, association, addresses } = connected;
+            let Connected { endpoint, association, carrier, addresses } = connected;
             device.configure(&addresses, &set)?;
             set.clone_from(&addresses);
             let mut missing = routes(args, &addresses);
@@ -47,14 +48,32 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             let watched = association.clone();
             let watch =
                 tokio::spawn(async move { moves::report_moves(&watched, |text| eprintln!("{text}")).await });
-            let result = carry(&association, &device, &addresses).await;
+            let had = addresses.first().map(IpNet::addr);
+            let result = tokio::select! {
+                result = carry(&association, &device, &addresses) => result.map(|()| None),
+                found = outage::return_to_udp(async || args.peer.connect_by_udp(&net, open).await), if carrier == Carrier::Tcp => {
+                    replace(args, &net, &association, found, had).await.map(Some)
+                }
+            };
             watch.abort();
-            let why = result.err().map_or("the server ended the association".to_owned(), |e| e.to_string());
+            let why = match result {
+                Ok(Some(next)) => {
+                    eprintln!("UDP works: packets go over it");
+                    let _ = tokio::time::timeout(
+                        END_TIMEOUT,
+                        endpoint.abort("another association took its place"),
+                    )
+                    .await;
+                    connected = next;
+                    continue;
+                }
+                Ok(None) => "the server ended the association".to_owned(),
+                Err(failure) => failure.to_string(),
+            };
             eprintln!("association lost: {}", escape(&why));
             // Closes the sockets.
             let _ = tokio::time::timeout(END_TIMEOUT, endpoint.abort(why)).await;
             // The device and its routes stay, so no packet bypasses the tunnel.
-            let had = addresses.first().map(IpNet::addr);
             connected = outage::reconnect(
                 async || connect(args, &net, open, had).await,
                 |failure, seconds| eprintln!("cannot connect: {failure}; trying again in {seconds} s"),
@@ -66,11 +85,35 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
 
 /// Connects, and requests the addresses.
 async fn connect(args: &Args, net: &NetArgs, open: &Open, had: Option<IpAddr>) -> Result<Connected, Failure> {
-    let (endpoint, association) = args.peer.connect(net, open, None).await?;
+    let (endpoint, association, carrier) = args.peer.connect_by(net, open, None).await?;
+    greet(args, (endpoint, association, carrier), had).await
+}
+
+/// Lets an association over UDP take the place of one over TCP, with the same addresses. The server knows the
+/// client by its key; without one, the old association leaves the addresses first.
+async fn replace(
+    args: &Args,
+    net: &NetArgs,
+    old: &Association,
+    (endpoint, association): (Endpoint, Association),
+    had: Option<IpAddr>,
+) -> Result<Connected, Failure> {
+    if !net.security().has_own_key() {
+        let _ = tokio::time::timeout(END_TIMEOUT, old.shutdown()).await;
+    }
+    greet(args, (endpoint, association, Carrier::Udp), had).await
+}
+
+/// Requests the addresses.
+async fn greet(
+    args: &Args,
+    (endpoint, association, carrier): (Endpoint, Association, Carrier),
+    had: Option<IpAddr>,
+) -> Result<Connected, Failure> {
     Service::Tunnel.send(&association, &Control::Hello { version: VERSION, had }).await?;
     match Service::Tunnel.receive_answer(&association, args.peer.timeout()).await? {
         Control::Addresses { addresses } if !addresses.is_empty() => {
-            Ok(Connected { endpoint, association, addresses })
+            Ok(Connected { endpoint, association, carrier, addresses })
         }
         Control::Refused { why } => Err(Failure::Run(format!("refused: {}", escape(&why)))),
         _ => Err(Failure::Run("the server sent an unexpected control message".to_owned())),
@@ -96,13 +139,13 @@ async fn carry(association: &Association, device: &Device, own: &[IpNet]) -> Res
     let outbound = Outbound::new(association.clone(), u64::from(std::process::id()));
     let read = async {
         let outbound = Arc::clone(&outbound);
-        let mut buffer = vec![0; 1 << 16];
+        let mut reads = Reads::new();
         loop {
-            let len = device.read(&mut buffer).await?;
+            device.read(&mut reads).await?;
             // Skips the kernel's own packets, such as link-local ones, which the server would drop.
             let ours = |(source, _): (IpAddr, IpAddr)| own.iter().any(|own| own.addr() == source);
-            if addresses(&buffer[..len]).is_some_and(ours) {
-                outbound.push(buffer[..len].to_vec());
+            for packet in reads.packets().filter(|packet| addresses(packet).is_some_and(ours)) {
+                outbound.push(packet.to_vec());
             }
         }
     };

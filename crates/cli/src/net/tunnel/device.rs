@@ -2,18 +2,59 @@
 
 use std::io::{self, ErrorKind, Write};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
+use bytes::Bytes;
 use ipnet::IpNet;
 use tokio::io::unix::AsyncFd;
-use tun_rs::{DeviceBuilder, SyncDevice};
+use tun_rs::{DeviceBuilder, GROTable, SyncDevice, VIRTIO_NET_HDR_LEN};
 
 use super::MTU;
 use crate::Failure;
 use crate::system::os_error;
 
+/// Bytes of the largest packet, and of its header from the kernel.
+const LARGEST: usize = VIRTIO_NET_HDR_LEN + (1 << 16);
+
+/// Segments of a large packet. TCP makes so many only with an MSS below 128 bytes.
+const SEGMENTS: usize = 512;
+
+/// Packets to write at a time.
+pub(super) const BATCH: usize = 128;
+
 pub(super) struct Device {
     device: AsyncFd<SyncDevice>,
     name: String,
+    writes: Mutex<Writes>,
+}
+
+/// Buffers of packets to write: a batch in which consecutive segments of a TCP connection become one packet.
+#[derive(Default)]
+struct Writes {
+    packets: Vec<Vec<u8>>,
+    table: GROTable,
+}
+
+/// Buffers of packets that were read: one, or the segments of a large one.
+pub(super) struct Reads {
+    whole: Vec<u8>,
+    packets: Vec<Vec<u8>>,
+    lens: Vec<usize>,
+    count: usize,
+}
+
+impl Reads {
+    pub(super) fn new() -> Self {
+        // Only the first takes packets that are not segments.
+        let len = |place| if place == 0 { LARGEST } else { usize::from(MTU) };
+        let packets = (0..SEGMENTS).map(|place| vec![0; len(place)]).collect();
+        Self { whole: vec![0; LARGEST], packets, lens: vec![0; SEGMENTS], count: 0 }
+    }
+
+    /// Returns the packets of the last read.
+    pub(super) fn packets(&self) -> impl Iterator<Item = &[u8]> {
+        self.packets.iter().zip(&self.lens).take(self.count).filter_map(|(packet, &len)| packet.get(..len))
+    }
 }
 
 impl Device {
@@ -30,12 +71,20 @@ impl Device {
             Failure::Run(format!("cannot make a TUN device: {}{remedy}", os_error(&error)))
         };
         // The kernel replaces %d by the next free number.
-        let device = DeviceBuilder::new().name("msctp%d").enable(false).build_sync().map_err(failed)?;
+        let build = |offload| {
+            let builder = DeviceBuilder::new().name("msctp%d").enable(false);
+            let builder = builder.with(|options| {
+                options.offload(offload);
+            });
+            builder.build_sync()
+        };
+        // Not every system that has TUN devices offloads segmentation to them.
+        let device = build(true).or_else(|_| build(false)).map_err(failed)?;
         device.set_nonblocking(true).map_err(failed)?;
         let name = device.name().map_err(failed)?;
         #[expect(deprecated, reason = "its successor is unsafe; this device keeps its descriptor to the end")]
         let device = AsyncFd::new(device).map_err(failed)?;
-        Ok(Self { device, name })
+        Ok(Self { device, name, writes: Mutex::default() })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -93,19 +142,40 @@ impl Device {
         Err(failed(String::from_utf8_lossy(&output.stderr).trim()))
     }
 
-    /// Reads a packet.
-    pub(super) async fn read(&self, buffer: &mut [u8]) -> Result<usize, Failure> {
+    /// Reads a packet, or the segments of a large one. Drops a packet that cannot be split.
+    pub(super) async fn read(&self, reads: &mut Reads) -> Result<(), Failure> {
         let failed = |error: io::Error| Failure::Run(format!("{}: {}", self.name, os_error(&error)));
         loop {
             let mut ready = self.device.readable().await.map_err(failed)?;
-            if let Ok(result) = ready.try_io(|device| device.get_ref().recv(buffer)) {
-                return result.map_err(failed);
+            let Reads { whole, packets, lens, .. } = reads;
+            let read = ready.try_io(|device| match device.get_ref().recv_multiple(whole, packets, lens, 0) {
+                Err(error) if error.raw_os_error().is_none() && error.kind() != ErrorKind::WouldBlock => {
+                    Ok(0)
+                }
+                read => read,
+            });
+            if let Ok(count) = read {
+                reads.count = count.map_err(failed)?;
+                break;
             }
         }
+        if reads.count > 1 {
+            // A sender of large packets must not keep the association from sending them.
+            tokio::task::yield_now().await;
+        }
+        Ok(())
     }
 
-    /// Writes a packet. Drops it if the kernel rejects it, as a router does.
-    pub(super) fn write(&self, packet: &[u8]) {
-        let _ = self.device.get_ref().send(packet);
+    /// Writes packets. Drops those that the kernel rejects, as a router does.
+    pub(super) fn write(&self, packets: &[Bytes]) {
+        let mut writes = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
+        let Writes { packets: buffers, table } = &mut *writes;
+        buffers.resize_with(buffers.len().max(packets.len()), Vec::new);
+        for (buffer, packet) in buffers.iter_mut().zip(packets) {
+            buffer.clear();
+            buffer.resize(VIRTIO_NET_HDR_LEN, 0);
+            buffer.extend_from_slice(packet);
+        }
+        let _ = self.device.get_ref().send_multiple(table, &mut buffers[..packets.len()], VIRTIO_NET_HDR_LEN);
     }
 }

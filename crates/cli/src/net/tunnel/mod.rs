@@ -96,13 +96,26 @@ async fn receive(
     accepts: impl Fn(&[u8]) -> bool,
 ) -> Result<(), Failure> {
     let received = |error: msctp::AssociationError| super::failed("receiving")(&error);
-    while let Some(Message { ppid, data, begin, end, .. }) = association.recv().await.map_err(received)? {
+    let mut batch = Vec::with_capacity(device::BATCH);
+    loop {
+        // Packets that have arrived together are written together.
+        let message = tokio::select! {
+            biased;
+            message = association.recv(), if batch.len() < device::BATCH => message.map_err(received)?,
+            () = std::future::ready(()), if !batch.is_empty() => {
+                device.write(&batch);
+                batch.clear();
+                continue;
+            }
+        };
+        let Some(Message { ppid, data, begin, end, .. }) = message else { break };
         if ppid != PACKET || !begin || !end {
             return Err(Failure::Run("the peer sent something else than packets".to_owned()));
         }
         if accepts(&data) {
-            device.write(&data);
+            batch.push(data);
         }
     }
+    device.write(&batch);
     Ok(())
 }

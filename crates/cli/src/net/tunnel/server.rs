@@ -8,7 +8,7 @@ use msctp::Association;
 use msctp::security::Fingerprint;
 use tokio::task::JoinSet;
 
-use super::device::Device;
+use super::device::{Device, Reads};
 use super::outbound::Outbound;
 use super::packet::addresses;
 use super::pool::Pool;
@@ -87,13 +87,15 @@ impl Hub {
 
     /// Passes packets of the device on to their clients.
     async fn distribute(&self) -> Result<(), Failure> {
-        let mut buffer = vec![0; 1 << 16];
+        let mut reads = Reads::new();
         loop {
-            let len = self.device.read(&mut buffer).await?;
-            let Some((_, to)) = addresses(&buffer[..len]) else { continue };
-            let client = self.pool().find(to).cloned();
-            if let Some(client) = client {
-                client.outbound.push(buffer[..len].to_vec());
+            self.device.read(&mut reads).await?;
+            for packet in reads.packets() {
+                let Some((_, to)) = addresses(packet) else { continue };
+                let client = self.pool().find(to).cloned();
+                if let Some(client) = client {
+                    client.outbound.push(packet.to_vec());
+                }
             }
         }
     }

@@ -1,0 +1,91 @@
+//! [`Devices`]: the interfaces that TCP connections of a client may use, in the order of preference.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use nix::ifaddrs::getifaddrs;
+use nix::net::if_::InterfaceFlags;
+
+/// How often to check whether an interface still works.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Prefixes of interface names, as in [`Mobility`](msctp::Mobility) and
+/// [`EndpointOptions::except`](msctp::EndpointOptions::except).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Devices {
+    /// Interfaces to use; empty: all.
+    pub(crate) only: Vec<String>,
+    /// The best first.
+    pub(crate) prefer: Vec<String>,
+    /// Interfaces never to use.
+    pub(crate) except: Vec<String>,
+}
+
+/// Returns the place of the first prefix that a name begins with.
+fn place(name: &str, prefixes: &[String]) -> Option<usize> {
+    prefixes.iter().position(|prefix| name.starts_with(prefix.as_str()))
+}
+
+impl Devices {
+    /// Returns whether these are all interfaces of the host, so that its routes may choose.
+    pub(crate) const fn is_any(&self) -> bool {
+        self.only.is_empty() && self.except.is_empty()
+    }
+
+    fn allows(&self, name: &str) -> bool {
+        (self.only.is_empty() || place(name, &self.only).is_some()) && place(name, &self.except).is_none()
+    }
+
+    /// Returns the names of the interfaces that have a carrier and an address of the server's family, the
+    /// best first.
+    pub(crate) fn usable(&self, server: SocketAddr) -> Vec<String> {
+        let Ok(all) = getifaddrs() else { return Vec::new() };
+        let works = InterfaceFlags::IFF_UP | InterfaceFlags::IFF_RUNNING;
+        let mut names: Vec<String> = all
+            .filter(|entry| {
+                entry.flags.contains(works) && !entry.flags.contains(InterfaceFlags::IFF_LOOPBACK)
+            })
+            .filter(|entry| {
+                let address = entry.address.as_ref();
+                let is_usable = match server {
+                    SocketAddr::V4(_) => address.is_some_and(|address| address.as_sockaddr_in().is_some()),
+                    SocketAddr::V6(_) => address
+                        .and_then(|address| address.as_sockaddr_in6())
+                        .is_some_and(|address| !address.ip().is_unicast_link_local()),
+                };
+                is_usable && self.allows(&entry.interface_name)
+            })
+            .map(|entry| entry.interface_name)
+            .collect();
+        names.sort_by_cached_key(|name| {
+            (place(name, &self.prefer).unwrap_or(self.prefer.len()), name.clone())
+        });
+        names.dedup();
+        names
+    }
+
+    /// Waits until an interface no longer works.
+    pub(crate) async fn lost(&self, name: &str, server: SocketAddr) {
+        while self.usable(server).iter().any(|usable| usable == name) {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interfaces_are_named_by_prefixes() {
+        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let devices =
+            Devices { only: names(&["wl", "msctp"]), except: names(&["msctp0"]), ..Devices::default() };
+        assert!(devices.allows("wlan0") && devices.allows("msctp1"));
+        assert!(!devices.allows("eth0") && !devices.allows("msctp0"));
+        assert!(Devices::default().allows("eth0") && Devices::default().is_any() && !devices.is_any());
+        // Loopback has no network behind it.
+        let none = Devices { only: names(&["lo"]), ..Devices::default() };
+        assert_eq!(none.usable("127.0.0.1:1".parse().unwrap()), Vec::<String>::new());
+    }
+}
