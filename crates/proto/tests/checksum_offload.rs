@@ -70,7 +70,7 @@ fn transfer(offloads: [bool; 2], lower_layer_protects: bool) -> [[usize; 3]; 2] 
     let remote = RemoteAddrs { port: PORT_B, addresses: vec![b_ip(0)] };
     ends[0].handle = Some(ends[0].endpoint.connect(now, config, local, remote).unwrap());
     for round in 0..200 {
-        now = now + Span::from_millis(20);
+        now += Span::from_millis(20);
         for end in &mut ends {
             end.endpoint.handle_timeout(now);
             if round == 50 {
