@@ -155,7 +155,7 @@ fn the_trace_and_the_throughput_are_recorded_on_request() {
     assert!(client.segments.len() as u64 > bytes / 1448);
     let mut csv = Vec::new();
     series.write_window_csv(&mut csv).unwrap();
-    assert!(String::from_utf8(csv).unwrap().contains(",t,client,10.0.0.1→10.0.0.2,"));
+    assert!(String::from_utf8(csv).unwrap().contains(",t,client,10.0.0.1→10.0.1.2,"));
 }
 
 #[derive(Clone, Default)]
