@@ -20,7 +20,7 @@ use crate::running::{print, progress, unwritten};
 use crate::sweep::write;
 use crate::system::{cannot_read, read, read_text};
 
-/// Repeat a run, or the runs of a sweep's report, and compare every file byte by byte.
+/// Repeat a run or a sweep, and compare every file byte by byte.
 ///
 /// Takes files, overrides and seeds from DIR/run.json, which `msctp sim --out`, `msctp sweep` and `msctp
 /// compare` write, and nothing else from this machine. Warns if another build of msctp wrote the report: its
