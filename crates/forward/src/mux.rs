@@ -248,7 +248,7 @@ impl Mux {
         let Some(connection) = self.connections.get(&number) else { return Ok(0) };
         match &connection.failed {
             Some(end) => Err(end.clone()),
-            None => Ok(connection.room(self.connections.len() <= FEW)),
+            None => Ok(connection.room(connection.at_a_time(self.connections.len() <= FEW))),
         }
     }
 
@@ -256,7 +256,8 @@ impl Mux {
     pub fn write(&mut self, number: u32, data: Bytes) {
         self.accept(number);
         let Some(connection) = self.connections.get_mut(&number) else { return };
-        debug_assert!(data.len() <= connection.room(true) || connection.failed.is_some());
+        // Its class may have changed since it asked for the room: the time without data counts, too.
+        debug_assert!(data.len() <= connection.room(MAX_WRITE) || connection.failed.is_some());
         if connection.failed.is_none() && !data.is_empty() {
             connection.end_idle(self.now, &mut self.spare);
             connection.write(data);
@@ -499,7 +500,7 @@ impl Mux {
         let reclassified = connection.announced_class.replace(class) != Some(class);
         let frame =
             Frame { stream: connection.stream, ppid, data, class, reclassified, connection: Some(number) };
-        if ppid == frame::DATA && connection.room(false) > 0 {
+        if ppid == frame::DATA && connection.room(MAX_DATA) > 0 {
             self.events.push_back(Event::Writable(number));
         }
         self.enqueue(number);

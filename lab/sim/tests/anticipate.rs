@@ -196,8 +196,8 @@ fn a_better_network_behind_a_nat_is_taken() {
     assert!(delivered(&summary) > 105e6, "{}", delivered(&summary));
 }
 
-/// Both networks lose 1 % in both directions, trains and their answers too. From 2 % on `delay-bound` takes them
-/// for an overflow.
+/// Both networks lose 1 % in both directions, trains and their answers too. From 2 % on `delay-bound` takes
+/// them for an overflow.
 #[test]
 fn a_better_network_is_found_under_loss() {
     let links = ["5Mbps", "40Mbps"].map(|rate| format!("{PLAIN}\nloss = 0.01").replace("20Mbps", rate));

@@ -117,14 +117,18 @@ impl Connection {
         Some((ppid, data))
     }
 
-    /// Returns the bytes that may be written: none while others are queued, so that memory is bounded. A bulk
-    /// connection may write several frames at a time if it is one of `few` connections.
-    pub(super) fn room(&self, few: bool) -> usize {
+    /// Returns the bytes that may be written, at most `most`: none while others are queued, so that memory is
+    /// bounded.
+    pub(super) fn room(&self, most: usize) -> usize {
         if self.ended_out || self.out.iter().any(|(ppid, _)| *ppid == frame::DATA) {
             return 0;
         }
-        let most = if few && self.class() == Class::Bulk { MAX_WRITE } else { MAX_DATA };
         self.limit.saturating_sub(self.sent).min(most as u64) as usize
+    }
+
+    /// Returns the bytes to write at a time: several frames for a bulk connection that is one of `few`.
+    pub(super) fn at_a_time(&self, few: bool) -> usize {
+        if few && self.class() == Class::Bulk { MAX_WRITE } else { MAX_DATA }
     }
 
     pub(super) fn write(&mut self, mut data: Bytes) {
@@ -189,7 +193,7 @@ impl Connection {
         self.limit = self.limit.max(credit.consumed.saturating_add(credit.window.into()));
         self.peer_consumed = self.peer_consumed.max(credit.consumed);
         self.forgive(turn);
-        self.room(false) > 0
+        self.room(MAX_DATA) > 0
     }
 
     /// Queues the end of our data. Returns false if our direction has ended.

@@ -360,6 +360,26 @@ fn an_interactive_connection_precedes_bulk_ones_which_take_turns() {
     assert_eq!((frame.stream, frame.class, frame.reclassified), (next.stream, Class::Interactive, true));
 }
 
+/// The program of a bulk connection reads 64 KiB from its socket after a pause that ends its class.
+#[test]
+fn a_connection_may_write_the_room_that_it_had_before_a_pause() {
+    let mut pair = Pair::new(limits());
+    let number = pair.ends[0].open(target(), STREAMS).unwrap();
+    let write = |pair: &mut Pair, room: usize| {
+        pair.ends[0].write(number, vec![7; room].into());
+        pair.run();
+        pair.read(1, number);
+        pair.run();
+    };
+    while pair.ends[0].room(number) != Ok(MAX_WRITE) {
+        let room = pair.ends[0].room(number).unwrap();
+        write(&mut pair, room);
+    }
+    pair.ends[0].idle(number);
+    assert_eq!(pair.ends[0].room(number), Ok(MAX_DATA), "no longer bulk");
+    write(&mut pair, MAX_WRITE);
+}
+
 /// A session prints a screenful beside a thousand downloads, and is idle for a second.
 #[test]
 fn a_session_is_interactive_again_after_a_second_however_many_bulk_connections_there_are() {
