@@ -88,7 +88,8 @@ fn slow_the_kernels_tcp_is_marked_and_answers() {
     assert!(marked >= 3, "{marked} marked");
     let (told, answered) = (ran.count(is("", "1", ""), &fields), ran.count(is("", "", "1"), &fields));
     assert!(told >= Some(3) && answered >= Some(2), "{told:?} with ECE, {answered:?} with CWR");
-    let again = |line: &str| line.split_once('|').is_some_and(|(again, data)| !again.is_empty() && data != "0");
+    let again =
+        |line: &str| line.split_once('|').is_some_and(|(again, data)| !again.is_empty() && data != "0");
     let again = ran.count(again, &["tcp.analysis.retransmission", "tcp.len"]);
     assert_eq!(again, Some(0), "segments with data sent again");
 }
