@@ -11,16 +11,16 @@ use crate::path::AddressError;
 use crate::reconfig::MAX_NAMED_STREAMS;
 use crate::stats::AssociationState;
 
-/// Why an application call other than `send` was rejected.
+/// The reason why an application call other than `send` was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The call needs an established association.
     #[error("not possible in state {state}: want an established association")]
     WrongState {
-        /// The state it is in.
+        /// State of the association.
         state: AssociationState,
     },
-    /// No path of that name.
+    /// No path has this identifier.
     #[error("{0} is not a path of this association")]
     UnknownPath(PathId),
     /// Data may not go to an address that was never confirmed (RFC 9260 §5.4).
@@ -32,13 +32,13 @@ pub enum CallError {
     /// The address does not belong to this end.
     #[error("{0} is not a local address of this association")]
     UnknownAddress(IpAddr),
-    /// The address is already there.
+    /// The address already exists.
     #[error("{0} is already a local address of this association")]
     AddressExists(IpAddr),
     /// RFC 5061 §5.3: the last address, or the last from which the peer can be reached, cannot be deleted.
     #[error("{0} is the last local address that reaches the peer: add another one first")]
     LastAddress(IpAddr),
-    /// The peer knows it by a translated address, so it cannot be asked to delete this one.
+    /// The peer knows the address as a translated one, so that no request can delete it by name.
     #[error(
         "{0} is translated by a NAT, so the peer cannot delete it by name: keep only another address instead"
     )]
@@ -77,7 +77,7 @@ pub enum CallError {
     /// no receive keys yet.
     #[error("there are no keys that a key management method outside of the core established")]
     NotExternalKeys,
-    /// Data in clear follows the message that completed the first keys: somebody else sent it.
+    /// Data in clear follows the message that completed the first keys. An attacker sent it.
     #[error("data in clear follows the last message of the first key agreement: abort the association")]
     ForgedData,
     /// Key material of an epoch that is not the next one.
