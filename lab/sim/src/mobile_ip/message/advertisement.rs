@@ -30,7 +30,7 @@ pub(crate) struct Advertisement {
     pub(crate) lifetime: u16,
     /// Sequence number; see [`next_sequence`].
     pub(crate) sequence: u16,
-    /// The longest registration the agent accepts, in seconds.
+    /// Maximum registration lifetime that the agent accepts, in seconds.
     pub(crate) registration_lifetime: u16,
     /// True for a home agent on this link.
     pub(crate) home: bool,
@@ -108,7 +108,7 @@ impl Advertisement {
     }
 }
 
-/// Computes the Internet checksum (RFC 1071) with the checksum field zero; over a valid message it is 0.
+/// Computes the Internet checksum (RFC 1071) with the checksum field zero. Over a valid message it is 0.
 fn checksum(bytes: &[u8]) -> u16 {
     let mut sum: u32 = 0;
     for pair in bytes.chunks(2) {
