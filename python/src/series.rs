@@ -57,7 +57,7 @@ const COLUMNS: [(&str, &str); 15] = [
     ("delivered_s", "message"),
 ];
 
-/// Returns seconds as the number to which the decimal text in the CSV files parses.
+/// Converts a time to the number of seconds to which the decimal text in the CSV files parses.
 fn seconds(nanos: u64) -> f64 {
     nanos as f64 / 1e9
 }

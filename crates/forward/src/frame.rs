@@ -55,7 +55,7 @@ const HOST: u8 = 0;
 const LISTENER: u8 = 1;
 const UDP: u8 = 2;
 
-/// Returns a payload protocol identifier of ours.
+/// Returns the payload protocol identifier of a kind of frame.
 pub const fn kind(letter: u8) -> u32 {
     u32::from_be_bytes([b'f', b'w', b'd', letter])
 }

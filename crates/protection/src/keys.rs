@@ -12,7 +12,7 @@ use crate::suite::{CipherSuite, NONCE_LEN};
 pub struct KeyLengthError {
     /// Name of the key or vector.
     pub what: &'static str,
-    /// Length of it in bytes.
+    /// Length of the key or vector in bytes.
     pub len: usize,
     /// The suite.
     pub suite: CipherSuite,

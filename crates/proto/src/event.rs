@@ -149,7 +149,7 @@ pub enum LossReason {
     ProtocolViolation {
         /// Error cause in the ABORT (RFC 9260 §3.3.10).
         cause: u16,
-        /// The fault.
+        /// Description of the violation.
         what: &'static str,
     },
 }

@@ -146,7 +146,7 @@ pub struct Abandoned {
 }
 
 impl Abandoned {
-    /// No message.
+    /// Counts of zero.
     pub(crate) const NONE: Self = {
         let none = AbandonedCount { unsent: 0, sent: 0 };
         Self { lifetime: none, retransmissions: none, priority: none }

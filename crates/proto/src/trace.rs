@@ -106,7 +106,7 @@ pub enum TraceKind {
     EcnReduction {
         /// Path on which the chunk with the ECNE's TSN was sent.
         path: PathId,
-        /// The TSN.
+        /// TSN in the ECNE.
         tsn: u32,
     },
     /// A tail loss probe is sent (RFC 8985 §7.3).
@@ -218,7 +218,7 @@ pub enum TraceKind {
         path: Option<PathId>,
         /// TSN of the chunk.
         tsn: u32,
-        /// User bytes.
+        /// Number of user bytes in the chunk.
         len: u32,
         /// True if the chunk was retransmitted or received before.
         again: bool,

@@ -26,7 +26,7 @@ const SACK_ENTRY: u64 = 4;
 /// A record of the file.
 #[derive(Debug, Serialize)]
 pub(crate) struct Record<'a> {
-    /// Milliseconds.
+    /// Time in milliseconds.
     time: f64,
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]

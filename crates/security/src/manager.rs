@@ -63,7 +63,7 @@ pub enum Output {
     Retire {
         /// The oldest epoch whose keys stay.
         before: u64,
-        /// When.
+        /// Time of the destruction.
         until: Time,
     },
     /// The client may send user data, because the server will have the keys when it has processed the

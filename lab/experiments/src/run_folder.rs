@@ -24,7 +24,7 @@ pub const SERIES: &str = "series.parquet";
 /// The record of a run.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct RunRecord {
-    /// `sim`.
+    /// Kind of the record: `sim`.
     pub kind: String,
     /// Version of msctp.
     pub version: String,

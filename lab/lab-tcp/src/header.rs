@@ -24,7 +24,7 @@ impl Flags {
     pub const SYN: Self = Self(0x02);
     /// Reset the connection.
     pub const RST: Self = Self(0x04);
-    /// Push.
+    /// Push function (PSH).
     pub const PSH: Self = Self(0x08);
     /// The acknowledgment field is significant.
     pub const ACK: Self = Self(0x10);

@@ -29,7 +29,7 @@ pub enum TraceKind {
     Rtt {
         /// The measurement.
         sample: Span,
-        /// Smoothed.
+        /// Smoothed round-trip time after the measurement.
         srtt: Span,
         /// Retransmission timeout.
         rto: Span,
@@ -93,7 +93,7 @@ pub enum TraceKind {
     SpuriousTimeout,
     /// The round-trip statistics restart from this measurement (Park & Jang §2.2).
     RttStartedOver {
-        /// Measured.
+        /// Measured round-trip time.
         sample: Span,
         /// Values after the restart.
         times: RoundTrips,

@@ -19,9 +19,9 @@ pub trait LossProcess: fmt::Debug + Send {
 pub struct Probability(u128);
 
 impl Probability {
-    /// Never.
+    /// The probability 0.
     pub const ZERO: Self = Self(0);
-    /// Always.
+    /// The probability 1.
     pub const ONE: Self = Self(1 << 64);
 
     /// Returns the probability `p`, 0 to 1, to within 2⁻⁶⁴.

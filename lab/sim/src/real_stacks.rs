@@ -74,7 +74,7 @@ impl Sender {
 pub struct SctpJob {
     /// Number of the association.
     pub association: usize,
-    /// The end.
+    /// The side of the association that this end is.
     pub side: Side,
     /// The host's name.
     pub host: String,

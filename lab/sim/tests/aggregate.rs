@@ -27,7 +27,7 @@ struct Download {
     networks: Vec<Network>,
     /// Lines of the SCTP profile.
     options: String,
-    /// Seconds.
+    /// Duration of the run in seconds.
     duration: f64,
     /// More lines: actions.
     more: String,

@@ -30,7 +30,7 @@ struct Cell {
     old: Radio,
     new: Radio,
     kind: Kind,
-    /// Seconds.
+    /// Time of the switch in seconds.
     switch: f64,
 }
 

@@ -27,7 +27,7 @@ pub(crate) enum Control {
     Offer {
         /// Name of the file, without folders.
         name: String,
-        /// Bytes.
+        /// Length of the file in bytes.
         size: u64,
         /// SHA-256 in hexadecimal digits.
         sha256: String,

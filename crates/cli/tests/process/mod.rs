@@ -165,7 +165,7 @@ pub(crate) fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Computes the hash with a program that is not ours.
+/// Computes the hash with another program.
 pub(crate) fn sha256(file: &str) -> String {
     let output = Command::new("sha256sum").arg(file).output().expect("sha256sum runs");
     String::from_utf8_lossy(&output.stdout)[..64].to_owned()

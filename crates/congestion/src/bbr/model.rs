@@ -63,7 +63,7 @@ pub(super) struct Model {
     near_least: Option<(Span, Time)>,
     heeds_near_least: bool,
 
-    /// §5.5.9
+    /// Start of the interval over which aggregation is measured (§5.5.9).
     aggregation_start: Time,
     aggregated: u64,
     /// Maximum of two halves of the filter's rounds, and the round in which the later half began.

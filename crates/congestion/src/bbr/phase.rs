@@ -75,7 +75,7 @@ enum AckPhase {
 pub(super) struct Cycle {
     pub(super) phase: Phase,
     ack_phase: AckPhase,
-    /// §5.3.1.2
+    /// Bandwidth from which growth is measured (§5.3.1.2).
     full_bandwidth: u64,
     full_bandwidth_rounds: u64,
     full_bandwidth_now: bool,

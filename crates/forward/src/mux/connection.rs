@@ -56,9 +56,9 @@ pub(super) struct Connection {
     pub(super) place: Option<Place>,
     /// Class that the association's scheduler was given last.
     pub(super) announced_class: Option<Class>,
-    /// Our end is queued or sent.
+    /// True if the end of this end's direction is queued or sent.
     pub(super) ended_out: bool,
-    /// Our end was sent.
+    /// True if the end of this end's direction was sent.
     pub(super) end_sent: bool,
     pub(super) inbox: Inbox,
     pub(super) received: u64,

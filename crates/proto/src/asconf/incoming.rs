@@ -152,7 +152,7 @@ impl AsconfIn {
 /// A request with its response.
 struct Response<'b> {
     correlation: CorrelationId,
-    /// `None`: success.
+    /// Error cause; `None` for success.
     cause: Option<[Cause<'b>; 1]>,
 }
 

@@ -100,7 +100,7 @@ struct Outstanding {
     t4_rto: Option<Time>,
 }
 
-/// Our side of dynamic addresses: an ordered queue with one outstanding ASCONF (A3, C1).
+/// State for this end's address requests: an ordered queue with one outstanding ASCONF (A3, C1).
 ///
 /// To send: [`prepare`](Self::prepare); take the events; if it is [`pending`](Self::is_pending), choose a
 /// path ([`Paths::request_path_from`](crate::path::Paths::request_path_from) keeps the source rules F1, F4

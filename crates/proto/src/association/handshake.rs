@@ -103,7 +103,7 @@ impl Association {
         Some(path)
     }
 
-    /// Passes our INIT to `send`.
+    /// Passes this end's INIT to `send`.
     pub(super) fn init_chunk<R>(&self, send: impl FnOnce(&Init<'_>) -> R) -> R {
         let addresses = self.paths.locals().map(|(address, _)| address).collect::<Addresses>();
         let auth = self.auth.ours(&self.config.auth).filter(|_| !self.config.protection.is_required());

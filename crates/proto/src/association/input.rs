@@ -14,7 +14,7 @@ use crate::trace::Direction;
 /// Classification of a packet by its verification tag (RFC 9260 §8.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Admission {
-    /// The tag is ours.
+    /// The tag is this end's.
     Ours,
     /// A packet with tag 0 and a single INIT (§8.5.1 A).
     Init,

@@ -105,7 +105,7 @@ pub struct Association {
     own_jar: Option<Box<CookieJar>>,
     /// Counts changes of the keys by which an endpoint finds this association.
     keys_version: u32,
-    /// `EndpointConfig::checksum_offload`.
+    /// Value of `EndpointConfig::checksum_offload`.
     checksum_offload: bool,
 }
 

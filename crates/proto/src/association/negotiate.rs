@@ -448,7 +448,7 @@ pub(crate) fn padding(params: &[Param<'_>]) -> Option<Param<'static>> {
 /// Bytes of a packet with an INIT or INIT ACK that are not parameters.
 const HEADERS: usize = CommonHeader::LEN + 20;
 
-/// Our side of an INIT ACK.
+/// The inputs of an INIT ACK from this end.
 #[derive(Debug)]
 pub(crate) struct Answer<'a> {
     pub(crate) config: &'a Config,

@@ -46,7 +46,7 @@ impl Reconfig {
         self.theirs.has_deferred()
     }
 
-    /// Returns whether a request of ours is outstanding.
+    /// Returns whether a request of this end is outstanding.
     #[inline]
     pub(super) fn is_active(&self) -> bool {
         self.ours.current().is_some()

@@ -115,12 +115,12 @@ impl Authentication {
         }
     }
 
-    /// Returns our offer for INIT and INIT ACK.
+    /// Returns this end's AUTH parameters for INIT and INIT ACK.
     pub(crate) fn ours(&self, config: &AuthConfig) -> Option<AuthOffer> {
         our_offer(config, self.random?)
     }
 
-    /// Returns our Random Number.
+    /// Returns this end's Random Number.
     pub(crate) fn random(&self) -> Option<Random> {
         self.random
     }

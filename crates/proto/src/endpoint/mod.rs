@@ -106,7 +106,7 @@ pub struct RefusedSetUp {
     pub at: PathAddr,
     /// The listener's SCTP port.
     pub local_port: u16,
-    /// Why.
+    /// The reason of the refusal.
     pub error: NegotiationError,
     /// Key management methods that the peer offers; empty if it offers no protection.
     pub methods: Vec<KeyManagementId>,

@@ -125,7 +125,7 @@ impl PacketProtection {
         self.checks_peer && self.enforced
     }
 
-    /// Returns the parameter of our INIT or INIT ACK.
+    /// Returns the parameter of this end's INIT or INIT ACK.
     pub(crate) fn ours(&self) -> &ProtectionOffer {
         &self.ours
     }

@@ -81,7 +81,7 @@ impl ProtectionOffer {
 /// The parameters of both ends, which a state cookie stores between INIT and COOKIE ECHO.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CookieProtection {
-    /// Offer of our INIT ACK.
+    /// Parameter of this end's INIT ACK.
     pub(crate) ours: ProtectionOffer,
     /// Offer of the INIT.
     pub(crate) theirs: ProtectionOffer,

@@ -44,7 +44,7 @@ pub(crate) struct Settled {
     pub(crate) outcome: ReconfigOutcome,
 }
 
-/// Our requests.
+/// Requests of this end.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     serial: ReconfigSerial,
@@ -141,7 +141,7 @@ impl Outgoing {
         self.settle(outcome)
     }
 
-    /// Handles the peer's Outgoing SSN Reset Request that answers our Incoming one (§5.2.2).
+    /// Handles the peer's Outgoing SSN Reset Request that answers an Incoming one of this end (§5.2.2).
     pub(crate) fn on_reset_in_answer(&mut self, response_to: ReconfigSerial) -> Option<Settled> {
         if self.awaits_reset() && response_to == self.serial {
             self.settle(ReconfigOutcome::Performed)

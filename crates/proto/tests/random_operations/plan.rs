@@ -174,7 +174,7 @@ pub(crate) struct Tuning {
     pub(crate) quick_moves: bool,
     /// `Config::paths`: 1 is `Aggregate`.
     pub(crate) paths: u8,
-    /// 0: off.
+    /// `FailoverConfig::silence` in ms; 0 for none.
     pub(crate) silence_ms: u64,
 }
 

@@ -598,8 +598,8 @@ fn a_forward_tsn_over_a_partly_abandoned_message_arrives() {
     );
 }
 
-/// With chunks longer than the buffer, one was held that arrived while data could be read, and the next one
-/// was needed.
+/// With chunks longer than the buffer, a chunk beyond the limit arrived while data could be read and was
+/// held. The limit then rejected the next chunk, which was needed.
 #[test]
 fn a_chunk_beyond_twice_the_buffer_is_accepted_when_nothing_else_can_be_read() {
     let setup = Setup {

@@ -126,7 +126,8 @@ impl Exchange {
     }
 }
 
-/// The random bytes of the scalar, drawn beforehand because spake2's generator cannot fail.
+/// The random bytes of the scalar. They are drawn beforehand, because spake2's generator cannot report an
+/// error.
 struct Scalar(Zeroizing<[u8; 64]>, usize);
 
 impl RngCore for Scalar {

@@ -51,7 +51,7 @@ pub struct RulePart {
     pub place: String,
     /// Points with the grade.
     pub those: usize,
-    /// Points.
+    /// Number of points in the part.
     pub of: usize,
 }
 

@@ -19,7 +19,7 @@ const FOLLOWED: f64 = 5.0;
 struct Piece {
     from: f64,
     until: f64,
-    /// Mbps.
+    /// Rate of each network in Mbps.
     rates: [f64; 2],
 }
 
@@ -40,7 +40,7 @@ pub struct Drive {
 /// The result of a rule that uses the whole capacity of the network that it chose.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ideal {
-    /// User bytes.
+    /// User bytes that the rule carries.
     pub(super) bytes: f64,
     /// Share of the time below 1 Mbps.
     pub(super) below: f64,

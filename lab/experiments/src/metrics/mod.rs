@@ -40,11 +40,11 @@ pub fn enable_series(scenario: &mut Scenario) {
 /// The unit of a metric, as its symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// bit/s.
+    /// A rate in bit/s.
     Rate,
-    /// Bytes.
+    /// A size in bytes.
     Bytes,
-    /// Seconds.
+    /// A time in seconds.
     Seconds,
     /// A share or ratio.
     Ratio,

@@ -92,7 +92,7 @@ pub struct SetUp {
     pub what: String,
     /// The paper's value; `None` if the paper leaves it open.
     pub paper: Option<String>,
-    /// Ours.
+    /// The experiment's value.
     pub ours: String,
     /// The reason, if the paper leaves the value open or the experiment deviates from it.
     pub why: Option<String>,

@@ -426,9 +426,11 @@ enum Relation {
     AtLeast,
     /// The whole interval is at most the other side's mean, or a share of it.
     AtMost,
-    /// Not below.
+    /// The whole interval is not below the other side by more than the margin or the smallest difference that
+    /// counts.
     NotBelow,
-    /// Not above.
+    /// The whole interval is not above the other side by more than the margin or the smallest difference that
+    /// counts.
     NotAbove,
     /// More than half of the runs are above.
     MostlyAbove,

@@ -25,7 +25,7 @@ pub enum Ways {
 }
 
 impl Ways {
-    /// Both.
+    /// Both behaviours, the RFCs' first.
     pub const ALL: [Self; 2] = [Self::Rfcs, Self::Ns2];
 
     /// Returns the text for readers.

@@ -67,7 +67,7 @@ impl Comparison {
         figure(self.ns2, self.ns2_half_width, self.digits)
     }
 
-    /// Formats our figure.
+    /// Formats msctp's figure.
     #[must_use]
     pub fn ours_text(&self, ways: Ways) -> String {
         self.ours(ways).map_or_else(|| "–".to_owned(), |o| figure(o.mean, o.half_width, self.digits))

@@ -12,7 +12,7 @@ use crate::trace::TraceKind;
 
 use super::{Connection, Phase};
 
-/// Our unacknowledged SYN.
+/// This end's unacknowledged SYN.
 #[derive(Debug)]
 pub(super) struct Handshake {
     pub(super) rtt: RttEstimator,
@@ -106,7 +106,7 @@ impl Connection {
     }
 }
 
-/// Returns whether our SYN offers SACK.
+/// Returns whether this end's SYN offers SACK.
 pub(super) fn offers_sack(config: &Config) -> bool {
     config.recovery == crate::Algorithm::Sack && config.sack_limit != crate::SackLimit::Blocks(0)
 }

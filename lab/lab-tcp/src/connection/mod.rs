@@ -23,7 +23,7 @@ use handshake::Handshake;
 /// The ports of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ports {
-    /// Our port.
+    /// TCP port of this end.
     pub local: u16,
     /// The peer's port.
     pub remote: u16,
@@ -90,7 +90,7 @@ pub struct Connection {
     own_shift: u8,
     /// Timestamps are in use.
     timestamps: bool,
-    /// We may send SACK blocks.
+    /// True if this end may send SACK blocks.
     sack: bool,
     /// TS.Recent and Last.ACK.sent (RFC 7323 §4.3).
     ts_recent: u32,

@@ -183,12 +183,12 @@ impl Sender {
         self.at.fin = fin;
     }
 
-    /// Returns whether our FIN was acknowledged.
+    /// Returns whether this end's FIN was acknowledged.
     pub(crate) fn fin_is_acknowledged(&self) -> bool {
         self.at.fin && self.at.una > self.at.written
     }
 
-    /// Returns whether our FIN was sent.
+    /// Returns whether this end's FIN was sent.
     pub(crate) fn fin_is_sent(&self) -> bool {
         self.at.fin && self.at.max > self.at.written
     }

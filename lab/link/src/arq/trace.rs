@@ -21,7 +21,7 @@ pub struct BlockEvent {
 pub enum BlockEventKind {
     /// The block was sent for the first time.
     Sent,
-    /// Retransmission.
+    /// The block was retransmitted.
     Retransmitted,
     /// The receiver received the block for the first time.
     Received,

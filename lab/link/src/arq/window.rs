@@ -17,7 +17,7 @@ pub(crate) enum AckState {
     Pending,
     /// The block is missing, and was not retransmitted since.
     Missing,
-    /// Acknowledged.
+    /// The receiver has acknowledged the block.
     Acked,
 }
 

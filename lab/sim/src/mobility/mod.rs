@@ -10,9 +10,9 @@ use msctp_units::{Span, Time};
 /// A position in the plane, in millimetres.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
-    /// Eastwards.
+    /// Distance eastwards in millimetres.
     pub x_mm: i64,
-    /// Northwards.
+    /// Distance northwards in millimetres.
     pub y_mm: i64,
 }
 

@@ -102,7 +102,7 @@ impl DeliverySeries {
 pub struct WindowColumns {
     /// Times.
     pub at: Vec<Time>,
-    /// Path.
+    /// Path of each sample.
     pub path: Vec<PathId>,
     /// Congestion window in bytes.
     pub cwnd: Vec<u64>,
@@ -117,7 +117,7 @@ pub struct WindowColumns {
 pub struct RttColumns {
     /// Times.
     pub at: Vec<Time>,
-    /// Path.
+    /// Path of each sample.
     pub path: Vec<PathId>,
     /// Measured round-trip time.
     pub sample: Vec<Span>,
@@ -132,7 +132,7 @@ pub struct RttColumns {
 pub struct EstimateColumns {
     /// Times.
     pub at: Vec<Time>,
-    /// Path.
+    /// Path of each sample.
     pub path: Vec<PathId>,
     /// Capacity.
     pub capacity: Vec<Rate>,

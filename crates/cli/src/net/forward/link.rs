@@ -407,7 +407,7 @@ impl Connection {
         self.update(Mux::idle);
     }
 
-    /// Ends our direction.
+    /// Ends this end's direction.
     pub(super) fn finish(&self) {
         self.update(Mux::finish);
     }
