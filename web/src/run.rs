@@ -75,7 +75,7 @@ struct PathTrace {
 struct Mark {
     at: f64,
     event: &'static str,
-    /// The addresses of the path concerned.
+    /// Local address of the path that the event concerns. The next field is the remote one.
     local: String,
     remote: String,
 }

@@ -101,16 +101,16 @@ pub enum Violation {
     #[error(transparent)]
     Frame(#[from] FrameError),
     /// A frame arrived on a stream on which it is not allowed.
-    #[error("a forwarding frame arrived on stream {0}, which is not its stream")]
+    #[error("a forwarding frame arrived on stream {0}, on which its kind is not allowed")]
     Stream(u16),
     /// The payload protocol identifier is not that of a frame.
-    #[error("payload protocol identifier {0:#010x} is no forwarding frame")]
+    #[error("payload protocol identifier {0:#010x} is not that of a forwarding frame")]
     Unknown(u32),
     /// More data than the window allows.
     #[error("more data than the window of the connection on stream {0} allows")]
     Window(u16),
     /// The number of a new connection is in use, or belongs to the other end.
-    #[error("connection number {0} is in use, or not the peer's to choose")]
+    #[error("connection number {0} is in use, or has the parity of this end's numbers")]
     Number(u32),
 }
 

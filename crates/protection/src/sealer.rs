@@ -25,7 +25,7 @@ pub enum SealError {
         len: usize,
     },
     /// The key has reached its limit of encryption (RFC 8446 §5.5): establish the next epoch.
-    #[error("the keys of epoch {epoch} have reached their limit")]
+    #[error("the keys of epoch {epoch} have reached their limit: establish the next epoch")]
     LimitReached {
         /// The epoch of the key.
         epoch: u64,

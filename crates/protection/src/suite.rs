@@ -77,8 +77,8 @@ impl CipherSuite {
         }
     }
 
-    /// Returns the number of records that may fail authentication under one key: 2^36 for all suites (RFC
-    /// 9147 §4.5.3).
+    /// Returns the number of records that may fail authentication under one key: 2^36 for all suites
+    /// (RFC 9147 §4.5.3).
     #[must_use]
     pub const fn failure_limit(self) -> u64 {
         1 << 36

@@ -21,7 +21,7 @@ pub enum CallError {
         state: AssociationState,
     },
     /// No path has this identifier.
-    #[error("{0} is not a path of this association")]
+    #[error("{0} is not a path of this association: want one of Association::paths")]
     UnknownPath(PathId),
     /// Data may not go to an address that was never confirmed (RFC 9260 §5.4).
     #[error("{0} is not confirmed yet: wait for Event::PathState")]
@@ -30,7 +30,7 @@ pub enum CallError {
     #[error(transparent)]
     Address(#[from] AddressError),
     /// The address does not belong to this end.
-    #[error("{0} is not a local address of this association")]
+    #[error("{0} is not a local address of this association: add it first")]
     UnknownAddress(IpAddr),
     /// The address already exists.
     #[error("{0} is already a local address of this association")]
@@ -75,7 +75,7 @@ pub enum CallError {
     Key(#[from] KeyError),
     /// No key management outside of the core was agreed on (`KeyManagement::external`), or it has established
     /// no receive keys yet.
-    #[error("there are no keys that a key management method outside of the core established")]
+    #[error("no keys were established outside of the core: set KeyManagement::external and establish them first")]
     NotExternalKeys,
     /// Data in clear follows the message that completed the first keys. An attacker sent it.
     #[error("data in clear follows the last message of the first key agreement: abort the association")]

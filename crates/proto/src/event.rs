@@ -31,8 +31,8 @@ pub enum Event {
     Restarted,
     /// There is a message to `recv`. Reported once each time the receive queue becomes non-empty.
     Readable,
-    /// There is a message to [`recv_key_message`](crate::Association::recv_key_message). Reported once until
-    /// it returned `None`.
+    /// There is a message to [`recv_key_message`](crate::Association::recv_key_message). Reported again only
+    /// after that has returned `None`.
     KeyMessage,
     /// There is room in the send buffer again after a
     /// [`SendError::BufferFull`](crate::SendError::BufferFull).

@@ -197,8 +197,8 @@ impl Extensions {
             .fold(Self::NONE, |all, &(extension, _)| all.with(extension))
     }
 
-    /// Returns the chunk types to announce. PAD is always among them, because probes are padded with it (RFC
-    /// 4820 §3).
+    /// Returns the chunk types to announce. PAD is always among them, because probes are padded with it
+    /// (RFC 4820 §3).
     pub(crate) fn chunk_types(self) -> SmallVec<[ChunkType; 16]> {
         CHUNKS
             .iter()

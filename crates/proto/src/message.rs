@@ -167,8 +167,8 @@ pub struct Transmit {
     /// the packet is new (RFC 3168 §6.1.5), else Not-ECT.
     pub ecn: Ecn,
     /// True if the Checksum field of each packet is 0 and the layer below must write it
-    /// ([`msctp_wire::write_checksum`]). Only with `EndpointConfig::checksum_offload`. A checksum that RFC
-    /// 9653 leaves out stays 0.
+    /// ([`msctp_wire::write_checksum`]). Only with `EndpointConfig::checksum_offload`. A checksum that
+    /// RFC 9653 leaves out stays 0.
     pub needs_checksum: bool,
 }
 

@@ -20,7 +20,7 @@ pub enum IdentityError {
     #[error("the private key or its certificate is invalid: {0}")]
     Key(#[from] rustls::Error),
     /// The key has no public key that can be presented alone.
-    #[error("the private key cannot be used as a raw public key")]
+    #[error("the private key has no raw public key: use it with a certificate")]
     NoPublicKey,
     /// The certificate cannot be made.
     #[error("the private key cannot sign its certificate: {0}")]

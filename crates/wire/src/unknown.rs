@@ -6,8 +6,8 @@ pub struct UnknownAction {
     /// Stop processing. Of a chunk's packet, discard this chunk and all further ones. Of a parameter's chunk,
     /// process no further parameter.
     pub stop: bool,
-    /// Report the chunk or parameter to the peer ('Unrecognized Chunk Type' cause; for parameters see RFC
-    /// 9260 §3.2.2).
+    /// Report the chunk or parameter to the peer ('Unrecognized Chunk Type' cause; for parameters see
+    /// RFC 9260 §3.2.2).
     pub report: bool,
 }
 

@@ -112,8 +112,8 @@ pub enum HeaderError {
     },
 }
 
-/// Returns the number of SACK blocks that fit into the real header beside the other options of `header` (RFC
-/// 2018 §3).
+/// Returns the number of SACK blocks that fit into the real header beside the other options of `header`
+/// (RFC 2018 §3).
 #[must_use]
 pub fn blocks_that_fit(header: &Header) -> usize {
     let free = MAX_LEN - BASE_LEN - options_len(header);

@@ -29,7 +29,7 @@ struct Download {
     options: String,
     /// Duration of the run in seconds.
     duration: f64,
-    /// More lines: actions.
+    /// Further lines of the scenario, such as actions.
     more: String,
 }
 

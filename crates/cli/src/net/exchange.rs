@@ -20,7 +20,7 @@ const PIECE: usize = 64 << 10;
 pub(crate) enum Input {
     /// Standard input.
     Standard,
-    /// None: this end has nothing to send.
+    /// No source: this end has nothing to send.
     Empty,
 }
 

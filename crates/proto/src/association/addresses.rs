@@ -94,8 +94,8 @@ impl Association {
         self.add_address(now, address, false)
     }
 
-    /// Adds a local address that a NAT translates. The request names the source address of the packet (RFC
-    /// 5061 §4.2.1), which leaves from `address`.
+    /// Adds a local address that a NAT translates. The request names the source address of the packet
+    /// (RFC 5061 §4.2.1), which leaves from `address`.
     ///
     /// The address can be preferred by [`request_peer_primary`](Self::request_peer_primary) like any other.
     /// [`keep_only_address`](Self::keep_only_address) with another address deletes it. No key protects a

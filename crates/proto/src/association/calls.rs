@@ -179,8 +179,8 @@ impl Association {
 
     /// Handles an ICMP Packet Too Big: packets of more than `mtu` bytes, IP header included, do not pass.
     /// `quoted` is the beginning of the quoted SCTP packet. Returns whether the PMTU changed. ¶ The message
-    /// has an effect only with [`Pmtu::UpTo`](crate::Pmtu::UpTo) and within its bounds. Probes verify it (RFC
-    /// 8899 §4.6, §6.2.1.4).
+    /// has an effect only with [`Pmtu::UpTo`](crate::Pmtu::UpTo) and within its bounds. Probes verify it
+    /// (RFC 8899 §4.6, §6.2.1.4).
     ///
     /// # Errors
     ///

@@ -207,8 +207,8 @@ impl Association {
         self.notify_readable();
     }
 
-    /// Sets the paths to those of the INIT that the cookie answers. Earlier confirmations do not count (RFC
-    /// 5062): the previous owner of the association could otherwise hold back data meant for the peer.
+    /// Sets the paths to those of the INIT that the cookie answers. Earlier confirmations do not count
+    /// (RFC 5062): the previous owner of the association could otherwise hold back data meant for the peer.
     fn restart_paths(&mut self, now: Time, cookie: &Cookie) {
         let theirs: Addresses =
             core::iter::once(cookie.at.remote).chain(cookie.addresses.iter().copied()).collect();

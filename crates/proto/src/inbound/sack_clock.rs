@@ -75,8 +75,8 @@ impl SackClock {
         self.immediate || self.deadline.is_some_and(|deadline| deadline <= now)
     }
 
-    /// Returns whether there is something to acknowledge, so that a SACK is bundled with outbound DATA (RFC
-    /// 9260 §6.1).
+    /// Returns whether there is something to acknowledge, so that a SACK is bundled with outbound DATA
+    /// (RFC 9260 §6.1).
     pub(super) fn is_pending(&self) -> bool {
         self.immediate || self.packets > 0
     }

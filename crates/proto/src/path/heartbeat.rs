@@ -88,8 +88,8 @@ impl Path {
         self.link_up && self.source == SourceUse::Full
     }
 
-    /// Returns true if the path is unconfirmed and not inactive, so that it is verified once per RTO (RFC
-    /// 9260 §5.4).
+    /// Returns true if the path is unconfirmed and not inactive, so that it is verified once per RTO
+    /// (RFC 9260 §5.4).
     fn in_verification(&self) -> bool {
         self.state == PathState::Unconfirmed
     }

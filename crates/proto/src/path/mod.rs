@@ -244,8 +244,8 @@ pub(crate) struct Path {
     pub spurious_timeouts: u32,
     /// Number of losses classified as wireless, for which the window was kept.
     pub ld_recoveries: u32,
-    /// Time of the last transmission that can update the RTT: new DATA, INIT, COOKIE ECHO, HEARTBEAT (RFC
-    /// 9260 §8.3).
+    /// Time of the last transmission that can update the RTT: new DATA, INIT, COOKIE ECHO, HEARTBEAT
+    /// (RFC 9260 §8.3).
     last_used: Time,
     /// Start of the idle time that decays the window (RFC 9260 §7.2.1); `None` before the first data.
     idle_since: Option<Time>,

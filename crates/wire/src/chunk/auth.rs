@@ -37,8 +37,8 @@ impl<'a> Auth<'a> {
 
     /// Returns the bytes that the HMAC covers, in three parts: a slice, a number of zeros, a slice.
     ///
-    /// These are the start of the AUTH chunk, zeros in place of the HMAC, and the rest of the packet (RFC
-    /// 4895 §6.2).
+    /// These are the start of the AUTH chunk, zeros in place of the HMAC, and the rest of the packet
+    /// (RFC 4895 §6.2).
     ///
     /// `from_auth` is the packet from the AUTH chunk on: [`Chunks::rest`](super::Chunks::rest) before parsing
     /// it. Returns `None` if it is too short for this chunk.

@@ -38,8 +38,8 @@ pub(crate) struct Advertisement {
     pub(crate) care_of: Vec<Ipv4Addr>,
 }
 
-/// Returns the next sequence number. After 0xffff comes 256, so that a number below it reveals a restart (RFC
-/// 5944 §2.1.1 and §2.3.2).
+/// Returns the next sequence number. After 0xffff comes 256, so that a number below it reveals a restart
+/// (RFC 5944 §2.1.1 and §2.3.2).
 pub(crate) fn next_sequence(sequence: u16) -> u16 {
     sequence.checked_add(1).unwrap_or(256)
 }
