@@ -127,8 +127,8 @@ where
     T::Native: Element,
 {
     let values = ArrayView1::from(&**array.values());
-    // SAFETY: the buffer lives as long as `owner`, which the array keeps alive, and nothing writes to it: the
-    // class is frozen, Arrow's consumers may not write, and the array becomes read-only before it is returned.
+    // SAFETY: the buffer lives as long as `owner`, which the array keeps alive, and nothing writes to it.
+    // The class is frozen, Arrow's consumers may not write, and the array becomes read-only before it returns.
     #[expect(unsafe_code)]
     let array = unsafe { PyArray1::borrow_from_array(&values, owner.clone().into_any()) };
     drop(array.readwrite().make_nonwriteable());

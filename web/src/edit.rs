@@ -1,4 +1,4 @@
-//! Reads and sets values in a scenario's text by key, as `link.wifi.rate`, and keeps everything else as it is.
+//! Reads and sets values in a scenario's text by key, such as `link.wifi.rate`, and keeps the rest unchanged.
 
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 

@@ -1,5 +1,5 @@
-//! The journeys of chunks and TCP segments from one end to the other: a DATA, SACK or control chunk, a segment or
-//! an ACK that one end reports as sent is matched with the one that the other end reports as received.
+//! The journeys of chunks and TCP segments from one end to the other. Each DATA, SACK or control chunk,
+//! segment or ACK that one end reports as sent is matched with the one that the other end reports as received.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;

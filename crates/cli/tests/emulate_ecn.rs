@@ -72,8 +72,8 @@ fn slow_the_kernels_tcp_is_marked_and_answers() {
     let client = format!("{with_ecn} timeout 9 iperf3 -c 10.0.1.2 -t 4 >/dev/null 2>&1");
     let Some(ran) = emulate(&["--in", "receiver", &server, "--", "sh", "-c", &client]) else { return };
     assert!(ran.air("marked") >= 3, "{}", ran.summary);
-    // Only packets that cannot be marked are dropped at the threshold. Pure acknowledgements are not ECN-capable (RFC 3168
-    // §6.1.4): those of iperf3's control connection share the queue.
+    // Only packets that cannot be marked are dropped at the threshold. Pure acknowledgements are not
+    // ECN-capable (RFC 3168 §6.1.4), and those of iperf3's control connection share the queue.
     assert!(ran.air("queue_drops") <= 3, "{}", ran.summary);
     let fields = ["ip.dsfield.ecn", "tcp.flags.ece", "tcp.flags.cwr", "tcp.flags.syn"];
     let is = |ecn: &'static str, ece: &'static str, cwr: &'static str| {
@@ -91,7 +91,7 @@ fn slow_the_kernels_tcp_is_marked_and_answers() {
     let again =
         |line: &str| line.split_once('|').is_some_and(|(again, data)| !again.is_empty() && data != "0");
     let again = ran.count(again, &["tcp.analysis.retransmission", "tcp.len"]);
-    assert_eq!(again, Some(0), "segments with data sent again");
+    assert_eq!(again, Some(0), "segments with data retransmitted");
 }
 
 /// RFC 4960 Appendix A: an ECNE reports the first mark until a CWR answers it.

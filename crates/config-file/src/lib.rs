@@ -1,5 +1,5 @@
-//! A TOML file whose keys are the flags of a clap command: [`ConfigFile`] turns it into arguments, so each value
-//! is parsed as on the command line.
+//! Turns a TOML file whose keys are a clap command's flags into arguments ([`ConfigFile`]), so that each
+//! value is parsed as on the command line.
 
 mod value;
 

@@ -75,7 +75,7 @@ pub enum CallError {
     Key(#[from] KeyError),
     /// No key management outside of the core was agreed on (`KeyManagement::external`), or it has established
     /// no receive keys yet.
-    #[error("no keys were established outside of the core: set KeyManagement::external and establish them first")]
+    #[error("no keys of KeyManagement::external were established: establish them first")]
     NotExternalKeys,
     /// Data in clear follows the message that completed the first keys. An attacker sent it.
     #[error("data in clear follows the last message of the first key agreement: abort the association")]

@@ -35,7 +35,7 @@ pub enum ConfigError {
     #[error("the client configuration has no certificate: both ends must be authenticated")]
     NoClientCertificate,
     /// A configuration has no cipher suite of the DTLS chunk.
-    #[error("the {end} configuration has no cipher suite of the DTLS chunk: enable one of TLS 1.3's AES-GCM or ChaCha20-Poly1305")]
+    #[error("the {end} configuration has no cipher suite of TLS 1.3: enable AES-GCM or ChaCha20-Poly1305")]
     NoCipherSuite {
         /// Which of the two.
         end: &'static str,

@@ -125,8 +125,9 @@ impl Scenario {
     /// selected by name if they have one, else by number from 0. The value is TOML, or else text.
     ///
     /// # Errors
-    /// The scenario is invalid. The error names the line and the key of the first fault, and the allowed values. A scenario that names other files is
-    /// rejected; use [`from_toml_and_files`](Self::from_toml_and_files).
+    /// The scenario is invalid. The error names the line and the key of the first fault, and the allowed
+    /// values. A scenario that names other files is rejected; use
+    /// [`from_toml_and_files`](Self::from_toml_and_files).
     pub fn from_toml(text: &str, file: &str, overrides: &[String]) -> Result<Self, ScenarioError> {
         let none = |_: &str| Err("no other files can be read here".to_owned());
         Self::from_toml_and_files(text, file, overrides, &none)
