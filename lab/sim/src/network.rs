@@ -52,7 +52,7 @@ pub(crate) enum Arrival {
     Host(u32, PacketId),
     /// The packet is at this node, which forwards or releases it.
     Node(u32, PacketId),
-    /// Forwarded or dropped.
+    /// The node has forwarded or dropped the packet.
     PassedOn,
 }
 

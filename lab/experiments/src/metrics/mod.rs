@@ -188,7 +188,7 @@ pub struct Entry {
 /// Computation of a metric.
 #[derive(Clone, Copy)]
 enum Compute {
-    /// A number.
+    /// The metric is one number.
     Value(fn(&Results<'_>, &Wanted) -> Result<f64, String>),
     /// Values by x, and the name of x.
     Curve(&'static str, fn(&Results<'_>, &Wanted) -> Points),

@@ -95,7 +95,7 @@ impl Track {
     }
 }
 
-/// Returns the distance between two nodes.
+/// The distance between two nodes, in mm.
 #[derive(Clone, Debug)]
 pub(crate) struct Between(pub(crate) Arc<Track>, pub(crate) Arc<Track>);
 

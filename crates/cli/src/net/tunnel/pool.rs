@@ -11,7 +11,7 @@ const CLIENTS: u128 = 4096;
 /// Assigns addresses to clients. Each client has one place: the same offset in every network. `T` is the
 /// client.
 pub(super) struct Pool<T> {
-    /// With the server's own address.
+    /// The networks: each address is the server's own.
     networks: Vec<IpNet>,
     clients: BTreeMap<u128, T>,
 }

@@ -68,11 +68,11 @@ pub struct Microscope {
     pub lost: Vec<u64>,
     /// Segments sent, by time.
     pub sent: Vec<Sent>,
-    /// Acknowledgments that reached the sender: time, and the first segment that they do not acknowledge.
+    /// Acknowledgments that reached the sender: time in s, and the first segment not yet acknowledged.
     pub acknowledged: Vec<(f64, u64)>,
-    /// Times of retransmission timer expirations.
+    /// Times of retransmission timer expirations, in s.
     pub timeouts: Vec<f64>,
-    /// Times at which fast retransmits began.
+    /// Times at which fast retransmits began, in s.
     pub fast_retransmits: Vec<f64>,
     /// Largest number of blocks in an acknowledgment.
     pub most_blocks: u32,
@@ -81,7 +81,7 @@ pub struct Microscope {
 /// A segment sent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sent {
-    /// Time.
+    /// Time in s.
     pub at: f64,
     /// Number of the segment.
     pub segment: u64,
