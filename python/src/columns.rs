@@ -25,11 +25,11 @@ use crate::run_error;
 
 /// The values of a column.
 enum Column {
-    /// A missing value is NaN in memory, and null in Arrow.
+    /// Real numbers. A missing value is NaN in memory, and null in Arrow.
     Real(PrimitiveArray<Float64Type>),
     Integer(PrimitiveArray<Int64Type>),
     Text(StringArray),
-    /// Texts that repeat: for each row the number of its text, and the texts.
+    /// Repeated texts: the number of each row's text, and the texts.
     Key(DictionaryArray<Int32Type>),
 }
 
@@ -37,7 +37,7 @@ enum Column {
 #[pyclass(frozen, module = "msctp._native")]
 pub(crate) struct Columns(Vec<(String, Column)>);
 
-/// A column in Python: its name, its values but for texts, and for texts these, or what the values number.
+/// A column in Python: its name, its values or numbers of texts, and its texts.
 type Part<'py> = (String, Option<Bound<'py, PyAny>>, Option<Vec<String>>);
 
 impl Columns {
@@ -50,7 +50,7 @@ impl Columns {
         self
     }
 
-    /// Adds a column of real numbers; NaN is a missing value.
+    /// Adds a column of real numbers, in which NaN is a missing value.
     pub(crate) fn real(self, name: &str, values: Vec<f64>) -> Self {
         let nulls = if values.iter().any(|value| value.is_nan()) {
             Some(NullBuffer::from_iter(values.iter().map(|value| !value.is_nan())))
@@ -65,7 +65,7 @@ impl Columns {
         self.with(name, Column::Integer(values.into()))
     }
 
-    /// Adds a column of texts that repeat.
+    /// Adds a column of repeated texts.
     pub(crate) fn key<'t>(self, name: &str, values: impl Iterator<Item = &'t str>) -> Self {
         let (mut rows, mut texts, mut known) = (Vec::new(), Vec::new(), BTreeMap::new());
         let mut last = None;
@@ -120,15 +120,15 @@ impl From<Table> for Columns {
     }
 }
 
-/// Returns a read-only numpy array of the values of `array`, which `owner` keeps.
+/// Returns a read-only numpy array of the values of `array`, which `owner` keeps alive.
 fn view<'py, T>(owner: &Bound<'py, Columns>, array: &PrimitiveArray<T>) -> Bound<'py, PyAny>
 where
     T: ArrowPrimitiveType,
     T::Native: Element,
 {
     let values = ArrayView1::from(&**array.values());
-    // SAFETY: the buffer lives as long as `owner`, which the array keeps alive, and nothing writes to it: the
-    // class is frozen, Arrow's consumers may not write, and the array becomes read-only before it is returned.
+    // SAFETY: the buffer lives as long as `owner`, which the array keeps alive, and nothing writes to it.
+    // The class is frozen, Arrow's consumers may not write, and the array becomes read-only before it returns.
     #[expect(unsafe_code)]
     let array = unsafe { PyArray1::borrow_from_array(&values, owner.clone().into_any()) };
     drop(array.readwrite().make_nonwriteable());
@@ -141,7 +141,7 @@ fn texts(array: &StringArray) -> Vec<String> {
 
 #[pymethods]
 impl Columns {
-    /// Makes columns of parts: the inverse of `parts`, for pickle.
+    /// Creates columns from parts, as the inverse of `parts`, for pickle.
     #[new]
     fn from_parts(parts: Vec<Part<'_>>) -> PyResult<Self> {
         parts.into_iter().try_fold(Self::new(), |columns, (name, values, texts)| {
@@ -189,7 +189,7 @@ impl Columns {
         PyCapsule::new_with_value(py, schema.map_err(run_error)?, c"arrow_schema")
     }
 
-    /// Exports the columns as a struct array. The requested schema is a hint that the protocol lets ignore.
+    /// Exports the columns as a struct array. Ignores the requested schema, which the protocol allows.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_array__<'py>(
         &self,

@@ -16,13 +16,13 @@ use sha2::{Digest, Sha256};
 use crate::many::keyed;
 use crate::{input_error, run_error};
 
-/// Note of a partition: the digest of everything that the sweep's runs depend on but their keys.
+/// Note of a partition with the digest of everything on which the sweep's runs depend, except their keys.
 const SWEEP: &str = "msctp.sweep";
 
-/// Note of a partition: the run's result with its curves and the reasons of missing values.
+/// Note of a partition with the run's result, its curves and the reasons of missing values.
 const RESULT: &str = "msctp.result";
 
-/// A folder of results. Its Parquet files are of one sweep: each is a row of the table of runs.
+/// A folder of results. Its Parquet files belong to one sweep, and each is a row of the table of runs.
 #[pyclass(frozen, module = "msctp._native")]
 pub(crate) struct Folder {
     sweep: Arc<Sweep>,
@@ -32,7 +32,7 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// Opens or creates a folder. `program` says which program and schemes run the sweep.
+    /// Opens or creates a folder. `program` identifies the program and the schemes that run the sweep.
     pub(crate) fn open(
         sweep: &Arc<Sweep>,
         keys: &Arc<[Key]>,
@@ -99,7 +99,7 @@ impl Folder {
 
 #[pymethods]
 impl Folder {
-    /// Returns the result of a run as `Plan.run_one` does; `None` if there is none, or it is damaged.
+    /// Returns the result of a run like `Plan.run_one`; `None` if it is missing or damaged.
     #[pyo3(name = "load")]
     fn load_number<'py>(&self, py: Python<'py>, number: usize) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let key = keyed(&self.keys, number)?;
@@ -108,7 +108,7 @@ impl Folder {
         Ok(Some(PyBytes::new(py, &bytes)))
     }
 
-    /// Writes the result of `Plan.run_one`. That of a run that failed is not written.
+    /// Writes the result of `Plan.run_one`, except that of a failed run.
     #[pyo3(name = "keep")]
     fn keep_number(&self, py: Python<'_>, number: usize, result: &[u8]) -> PyResult<()> {
         let key = keyed(&self.keys, number)?;

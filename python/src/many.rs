@@ -25,14 +25,14 @@ use crate::{input_error, run_error};
 /// Time between two checks for signals.
 const BETWEEN: Duration = Duration::from_millis(20);
 
-/// Progress of the work, which the waiting thread reads, and the flag by which that thread cancels it.
+/// Progress of the work, which the waiting thread reads, and the flag with which that thread cancels it.
 struct Watch<'w> {
     cancel: &'w AtomicBool,
     progress: &'w ProgressBar,
 }
 
-/// Works on another thread while this one checks for signals and calls `progress` with the number of runs
-/// done. Ctrl-C, and an exception of `progress`, cancel.
+/// Runs the work on another thread, while this one checks for signals and calls `progress` with the number of
+/// finished runs. Ctrl-C, or an exception of `progress`, cancels the work.
 fn interruptible<T: Send>(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,
@@ -80,7 +80,7 @@ pub(crate) fn keyed(keys: &[Key], number: usize) -> PyResult<Key> {
         .ok_or_else(|| run_error(format!("there is no run {number}; want a number below {}", keys.len())))
 }
 
-/// A sweep's runs and cells as columns, its claims as JSON, and the runs that failed, with the reason.
+/// Results of a sweep: runs and cells as columns, claims as JSON, and failed runs with the reason.
 type Swept = (Columns, Columns, String, Vec<(String, String)>);
 
 /// Returns the results of a sweep.
@@ -89,17 +89,17 @@ fn swept(done: &Outcome<'_>) -> PyResult<Swept> {
     Ok((done.run_table().into(), done.cell_table().into(), claims, done.runs.failures()))
 }
 
-/// A sweep file, read and checked, whose runs may be run one by one and on other machines.
+/// A checked sweep file, whose runs may be executed one by one and on other machines.
 #[pyclass(frozen, module = "msctp._native")]
 pub(crate) struct Plan {
     sweep: Arc<Sweep>,
-    /// The sweep's keys in order: listing them takes time in proportion to their number.
+    /// The sweep's keys in order, stored because listing them takes time proportional to their number.
     keys: Arc<[Key]>,
 }
 
 #[pymethods]
 impl Plan {
-    /// Reads a sweep file. `files` are texts by path that are not read from the disk.
+    /// Reads a sweep file. `files` are texts by path, which are not read from the disk.
     #[staticmethod]
     fn read(
         py: Python<'_>,
@@ -124,7 +124,7 @@ impl Plan {
         })
     }
 
-    /// Returns the texts of the files that the runs depend on, by path.
+    /// Returns the texts of the files on which the runs depend, by path.
     fn files(&self) -> BTreeMap<String, String> {
         self.sweep.sources.iter().map(|source| (source.path.clone(), source.text.clone())).collect()
     }
@@ -138,7 +138,7 @@ impl Plan {
         py.detach(|| Folder::open(&self.sweep, &self.keys, path, program))
     }
 
-    /// Runs all on this machine, but those whose results are in the folder.
+    /// Executes all runs on this machine, except those whose results are in the folder.
     fn run(
         &self,
         py: Python<'_>,
@@ -171,7 +171,7 @@ impl Plan {
         })
     }
 
-    /// Runs one run, and returns its result for `collect`.
+    /// Executes one run, and returns its result for `collect`.
     fn run_one<'py>(&self, py: Python<'py>, number: usize) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = interruptible(py, None, |&Watch { cancel, progress }| {
             let execution = Execution { threads: NonZeroUsize::new(1), cancel, progress, store: None };
@@ -188,7 +188,7 @@ impl Plan {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Returns the results of the sweep from those of all runs, in order.
+    /// Returns the results of the sweep, from those of all runs in order.
     fn collect(&self, py: Python<'_>, results: Vec<Vec<u8>>) -> PyResult<Swept> {
         py.detach(|| {
             let mut runs = Outcomes { done: Vec::new(), failed: Vec::new(), skipped: Vec::new() };
@@ -203,7 +203,8 @@ impl Plan {
     }
 }
 
-/// A paper's claims as JSON, its title, the number of runs, and those that failed with their reasons.
+/// Results of a reproduction: a paper's claims as JSON, its title, the number of runs, and failed ones with
+/// their reasons.
 type Reproduced = (String, String, usize, Vec<(String, String)>);
 
 /// Reproduces a paper.

@@ -21,7 +21,7 @@ use crate::{input_error, run_error, schemes};
 pub(crate) struct Run {
     scenario: Scenario,
     recorded: Recorded,
-    /// The same run with every chunk recorded, for the metrics that need it; made at the first of them.
+    /// The same run with every chunk recorded, executed when the first metric needs it.
     chunks: Mutex<Option<(Scenario, Recorded)>>,
 }
 
@@ -51,7 +51,7 @@ impl Run {
         Ok(Self { scenario, recorded, chunks: Mutex::new(None) })
     }
 
-    /// Computes a metric, from a second run if it needs every chunk.
+    /// Computes a metric. Uses a second run if the metric needs every chunk.
     fn value(&self, wanted: &Wanted) -> PyResult<Result<f64, String>> {
         self.with(wanted, |results| wanted.value(results))
     }
@@ -102,7 +102,7 @@ impl Run {
         self.recorded.summary.trace_hash.as_deref().unwrap_or_default()
     }
 
-    /// Returns the summary as JSON, as `msctp sim --hash --series DIR --json` prints it.
+    /// Returns the summary as JSON, in the form of `msctp sim --hash --series DIR --json`.
     fn summary(&self) -> PyResult<String> {
         serde_json::to_string(&self.recorded.summary).map_err(run_error)
     }
@@ -120,7 +120,7 @@ impl Run {
         Ok(Columns::new().real("x", x).real("y", y))
     }
 
-    /// Returns every number of the registry that needs no time and that the run has.
+    /// Returns every metric without a time that has a value in the run.
     fn metrics(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, f64)>> {
         py.detach(|| {
             let numbers = METRICS.iter().filter(|metric| !metric.is_curve() && metric.when != When::Instant);

@@ -12,7 +12,7 @@ use crate::input_error;
 use crate::run::Run;
 use crate::schemes::{Described, forget, raised, schemes};
 
-/// A scenario file with overrides, checked.
+/// A checked scenario file with overrides.
 #[pyclass(frozen, module = "msctp._native")]
 pub(crate) struct Scenario {
     text: ScenarioText,

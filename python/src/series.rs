@@ -7,8 +7,8 @@ use msctp_units::{Rate, Span, Time};
 
 use crate::columns::Columns;
 
-/// Returns the series called `name`, or the one with a column of this name: that column and those that say
-/// what its rows are of.
+/// Returns the series called `name`, or the one with a column of this name, reduced to that column and those
+/// that identify its rows.
 pub(crate) fn tables(series: &Series, name: &str) -> Result<Columns, String> {
     let of = |name: &str| match name {
         "throughput" => Some(throughput(series)),
@@ -35,7 +35,7 @@ pub(crate) fn tables(series: &Series, name: &str) -> Result<Columns, String> {
 /// The series.
 const SERIES: [&str; 6] = ["throughput", "window", "rtt", "estimate", "queue", "message"];
 
-/// Columns that say what a row is of.
+/// Columns that identify a row.
 const KEYS: [&str; 7] = ["time_s", "association", "side", "path", "direction", "app", "number"];
 
 /// The other columns, with their series.
@@ -57,7 +57,7 @@ const COLUMNS: [(&str, &str); 15] = [
     ("delivered_s", "message"),
 ];
 
-/// Returns the seconds: the number that the decimal text of the CSV files reads as.
+/// Converts a time to the number of seconds to which the decimal text in the CSV files parses.
 fn seconds(nanos: u64) -> f64 {
     nanos as f64 / 1e9
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
-/// Least time between two checks. A check takes the interpreter's lock, for which another Python thread may
+/// Minimum time between two checks. A check takes the interpreter's lock, for which another Python thread may
 /// make it wait.
 const BETWEEN: Duration = Duration::from_millis(50);
 
@@ -23,7 +23,7 @@ impl Signals {
     /// Runs Python's signal handlers if a check is due.
     ///
     /// # Errors
-    /// The exception of a handler, as KeyboardInterrupt.
+    /// The exception of a handler, such as KeyboardInterrupt.
     pub(crate) fn check(&mut self) -> PyResult<()> {
         if self.checked.elapsed() < BETWEEN {
             return Ok(());

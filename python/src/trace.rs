@@ -9,10 +9,10 @@ use pyo3::prelude::*;
 use crate::columns::Columns;
 use crate::input_error;
 
-/// A trace: its column, the opportunities to send, the period in seconds and the mean rate in bit/s.
+/// A trace: its column, its transmission opportunities, the period in seconds and the mean rate in bit/s.
 type Trace = (Option<String>, Columns, f64, u64);
 
-/// Reads every trace of a file: that in Mahimahi's format, or each column of a table of rates.
+/// Reads every trace of a file: one in Mahimahi's format, or each column of a table of rates.
 #[pyfunction]
 pub(crate) fn traces(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Trace>> {
     py.detach(|| {

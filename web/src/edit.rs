@@ -1,9 +1,9 @@
-//! Reads and sets values in a scenario's text by key, as `link.wifi.rate`, and keeps everything else as it is.
+//! Reads and sets values in a scenario's text by key, such as `link.wifi.rate`, and keeps the rest unchanged.
 
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
-/// Returns the text with each key set to its value, which is TOML, or removed if it has none. Tables that do
-/// not exist are created; an item of a list is created by setting its `name`, and removed by its own key.
+/// Sets each key of a scenario's text to a TOML value, or removes it if there is none. Creates tables that do
+/// not exist. Setting the `name` of a list's item creates it, and its own key removes it.
 pub(crate) fn edit(text: &str, values: &[(String, Option<String>)]) -> Result<String, String> {
     let mut document = parse(text)?;
     for (key, value) in values {
@@ -75,7 +75,7 @@ fn parse(text: &str) -> Result<DocumentMut, String> {
     text.parse().map_err(|e: toml_edit::TomlError| e.to_string())
 }
 
-/// Items of a list are found by their name, as by `--set`.
+/// Returns whether items of a list are found by their name, as `--set` does.
 fn is_named(table: &Table, name: &str) -> bool {
     table.get("name").and_then(Item::as_str) == Some(name)
 }

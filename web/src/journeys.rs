@@ -1,5 +1,5 @@
-//! The journeys of chunks and TCP segments from one end to the other: a DATA, SACK or control chunk, a segment or
-//! an ACK that one end reports as sent is matched with the one that the other end reports as received.
+//! The journeys of chunks and TCP segments from one end to the other. Each DATA, SACK or control chunk,
+//! segment or ACK that one end reports as sent is matched with the one that the other end reports as received.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -16,11 +16,11 @@ use serde::Serialize;
 pub(crate) struct Journeys {
     /// The association or TCP connection.
     association: String,
-    /// `client` or `server`: the end that sent them.
+    /// The sending end: `client` or `server`.
     side: &'static str,
     local: String,
     remote: String,
-    /// Microseconds from one departure to the next; the first from the start of the run.
+    /// Microseconds between departures; the first since the start of the run.
     sent: Vec<u64>,
     /// Microseconds from departure to arrival; -1 if it did not arrive, -2 if the run ended before.
     took: Vec<i64>,
@@ -28,7 +28,7 @@ pub(crate) struct Journeys {
     kinds: String,
 }
 
-/// What both ends report of a chunk.
+/// The fields of a chunk that both ends report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     Data(u32),
@@ -47,8 +47,8 @@ struct Report {
     arrived: Option<Time>,
 }
 
-/// Returns the kind as the page names it: `d`ata, data `r`etransmitted, `s`ack, `h`eartbeat, `a`sconf,
-/// `o`ther. A TCP segment is `d` or `r`, an ACK `s`.
+/// Returns the letter of a kind: `d`ata, data `r`etransmitted, `s`ack, `h`eartbeat, `a`sconf, `o`ther. A TCP
+/// segment is `d` or `r`, an ACK `s`.
 fn letter(key: Key, again: bool) -> char {
     match key {
         Key::Data(_) | Key::Segment(_) if again => 'r',
@@ -81,7 +81,7 @@ fn report(event: &TraceEvent) -> Option<(Direction, PathId, Report)> {
 /// The chunks of one direction, by the path's addresses as the sender sees them.
 type ByPath = BTreeMap<(IpAddr, IpAddr), Vec<Report>>;
 
-/// Collects what an end sent or received.
+/// Collects the chunks that an end sent or received.
 fn collect(series: &TraceSeries, wanted: Direction) -> ByPath {
     let mut paths = BTreeMap::new();
     for mark in &series.marks {
@@ -101,7 +101,7 @@ fn collect(series: &TraceSeries, wanted: Direction) -> ByPath {
     reports
 }
 
-/// Matches every received chunk with the one that was sent. A path delivers in order, so that the copy of a
+/// Matches every received chunk with a sent one. A path delivers in order, so that the copy of a
 /// retransmitted chunk that arrived is the first one after the last chunk that arrived.
 fn match_up(sent: &mut [Report], received: &[Report]) {
     let mut unmatched: BTreeMap<Key, VecDeque<usize>> = BTreeMap::new();
@@ -135,7 +135,8 @@ pub(crate) fn journeys(ends: &[&TraceSeries; 2], end: Time) -> Vec<Journeys> {
     all
 }
 
-/// Returns the journeys of a TCP connection's segments and ACKs, given its two ends; `path` is as the first sees it.
+/// Returns the journeys of a TCP connection's segments and ACKs, given its two ends. `path` is as the first
+/// end sees it.
 pub(crate) fn tcp_journeys(ends: &[&TcpTraceSeries; 2], path: PathAddr, end: Time) -> Vec<Journeys> {
     let at = [(path.local, path.remote), (path.remote, path.local)];
     let directions = [(ends[0], ends[1], at[0]), (ends[1], ends[0], at[1])];

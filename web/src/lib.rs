@@ -19,7 +19,7 @@ thread_local! {
     static OUTPUT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Makes room for an argument of `len` bytes and returns its address.
+/// Makes room for an argument of `len` bytes. Returns its address.
 #[unsafe(no_mangle)]
 pub extern "C" fn input(len: usize) -> *mut u8 {
     INPUT.with_borrow_mut(|bytes| {
@@ -29,8 +29,8 @@ pub extern "C" fn input(len: usize) -> *mut u8 {
     })
 }
 
-/// Answers the argument and returns the length of the answer. After a panic, which ends in a trap, the output
-/// is its message.
+/// Executes the request in the argument. Returns the length of the answer. After a panic, which ends in a
+/// trap, the output is its message.
 #[unsafe(no_mangle)]
 pub extern "C" fn call() -> usize {
     panic::set_hook(Box::new(|info| OUTPUT.with_borrow_mut(|bytes| *bytes = info.to_string().into_bytes())));
@@ -57,7 +57,7 @@ pub extern "C" fn output_len() -> usize {
 #[derive(Deserialize)]
 #[serde(tag = "call", rename_all = "kebab-case")]
 enum Request {
-    /// Runs a scenario. `files` are the texts of those that it names.
+    /// Runs a scenario. `files` are the texts of the files that it names.
     Run {
         text: String,
         file: String,
@@ -65,7 +65,8 @@ enum Request {
         files: BTreeMap<String, String>,
         seed: Option<u64>,
     },
-    /// Sets values in a scenario's text, as `["link.wifi.rate", "\"5Mbps\""]`, or removes them with `null`.
+    /// Sets values in a scenario's text, such as `["link.wifi.rate", "\"5Mbps\""]`, or removes them with
+    /// `null`.
     Edit { text: String, values: Vec<(String, Option<String>)> },
     /// Reads values from a scenario's text, as TOML.
     Read { text: String, keys: Vec<String> },

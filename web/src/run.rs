@@ -12,9 +12,9 @@ use serde::Serialize;
 
 use crate::journeys::{Journeys, journeys, tcp_journeys};
 
-/// The series' interval: fine enough for a delivery gap of a fast network.
+/// Interval of the series, short enough for a delivery gap of a fast network.
 const INTERVAL: Span = Span::from_millis(20);
-/// Runs of more than a minute have longer intervals, so that no series has more samples.
+/// Maximum number of samples of a series. Runs of more than a minute have longer intervals.
 const SAMPLES: u64 = 3000;
 
 /// A run's result.
@@ -59,14 +59,14 @@ struct Trace {
     marks: Vec<Mark>,
 }
 
-/// The state of a path at the end of each interval; none before its first.
+/// The state of a path at the end of each interval; none before its first state.
 #[derive(Serialize)]
 struct PathTrace {
     local: String,
     remote: String,
     /// Congestion window in bytes.
     cwnd: Vec<Option<u64>>,
-    /// Last round trip in seconds; none in intervals without.
+    /// Last round-trip time in seconds; none in intervals without a measurement.
     rtt: Vec<Option<f64>>,
 }
 
@@ -75,7 +75,7 @@ struct PathTrace {
 struct Mark {
     at: f64,
     event: &'static str,
-    /// The addresses of the path concerned.
+    /// Local address of the path that the event concerns. The next field is the remote one.
     local: String,
     remote: String,
 }
@@ -94,7 +94,7 @@ struct Messages {
     app: String,
     /// Seconds at which the message was generated.
     generated: Vec<f64>,
-    /// Seconds from generation to delivery; none if it was not delivered.
+    /// Seconds from generation to delivery; none if the message was not delivered.
     took: Vec<Option<f64>>,
 }
 
@@ -152,14 +152,14 @@ pub(crate) fn run(
     })
 }
 
-/// Returns the only path of a TCP connection as one side sees it.
+/// Returns the only path of a TCP connection, as one side sees it.
 fn path_of(spec: &TcpSpec, side: &str) -> PathAddr {
     let (client, server) = (spec.client_address, spec.server_address);
     let (local, remote) = if side == "client" { (client, server) } else { (server, client) };
     PathAddr { local, remote }
 }
 
-/// A TCP connection has no series by path: its one path delivers everything.
+/// Returns the deliveries of a TCP connection, whose only path delivers everything.
 fn delivery(series: &DeliverySeries, connections: &[TcpSpec]) -> Delivery {
     let path = |(at, bins): &(PathAddr, Bins)| PathDelivery {
         local: at.local.to_string(),
@@ -246,7 +246,7 @@ impl Clock {
         self.windows(own.map(|(i, _)| (window.at[i], window.cwnd[i])))
     }
 
-    /// Samples windows; each lasts until the next.
+    /// Samples windows, each of which lasts until the next.
     fn windows(&self, changes: impl Iterator<Item = (Time, u64)>) -> Vec<Option<u64>> {
         let mut samples = vec![None; self.count];
         for (at, cwnd) in changes {
@@ -269,7 +269,7 @@ impl Clock {
         samples
     }
 
-    /// Returns the number of the interval that `at` is in; the end is in the last.
+    /// Returns the number of the interval that contains `at`. The end belongs to the last interval.
     fn number(&self, at: Time) -> usize {
         ((at.as_nanos() / self.interval.as_nanos()) as usize).min(self.count - 1)
     }

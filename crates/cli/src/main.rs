@@ -163,7 +163,7 @@ fn parse() -> Result<Cli, Unusable> {
     Cli::from_arg_matches(&matches).map_err(|error| Unusable::Usage(error.format(&mut program)))
 }
 
-/// Returns the arguments of `serve`, with the file of --config as it is now.
+/// Returns the arguments of `serve`, with the current content of the --config file.
 #[cfg(feature = "net")]
 fn serve_arguments() -> Result<net::serve::Args, Failure> {
     let cli = parse().map_err(|unusable| match unusable {

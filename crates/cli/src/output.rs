@@ -12,7 +12,7 @@ use crate::system::cannot_write;
 
 /// An output file of a command.
 pub(crate) struct Output {
-    /// Its flag and path, for errors.
+    /// Flag and path of the file, for errors.
     what: String,
     file: OutputFile,
 }

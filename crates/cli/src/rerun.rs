@@ -46,12 +46,12 @@ pub(crate) struct Args {
 /// The kind of a record.
 #[derive(Deserialize)]
 struct Kind {
-    /// `sim` or `sweep`; records of before are of sweeps.
+    /// `sim` or `sweep`; records of older versions are of sweeps.
     #[serde(default)]
     kind: String,
 }
 
-/// Repeats the report in a temporary folder and compares.
+/// Repeats the report in a temporary folder and compares both.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let path = args.dir.join("run.json");
     let name = path.display().to_string();
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     compare(&args.dir, same_build, &counted(done.runs.done.len() as u64, "run"), write)
 }
 
-/// Repeats the run of `msctp sim --out` in a temporary folder and compares.
+/// Repeats the run of `msctp sim --out` in a temporary folder and compares both.
 fn run_one(args: &Args, name: &str, text: &str) -> Result<(), Failure> {
     let invalid = |why: String| Failure::Input(format!("{name}: {why}"));
     let record: RunRecord = serde_json::from_str(text).map_err(|error| invalid(error.to_string()))?;
@@ -114,7 +114,7 @@ fn warn_of_build(name: &str, version: &str, commit: &str) -> bool {
     (version, commit) == own
 }
 
-/// Compares a folder with what `write` writes into a temporary one.
+/// Compares a folder with the files that `write` creates in a temporary one.
 fn compare(
     dir: &Path,
     same_build: bool,
@@ -161,7 +161,7 @@ fn list(root: &Path, below: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failu
     Ok(())
 }
 
-/// Returns the files that are missing in the first folder, or have other bytes there.
+/// Returns the files that the first folder lacks or has with other content.
 fn differences(first: &Path, second: &Path, files: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut differences = Vec::new();
     for file in files {

@@ -16,7 +16,7 @@ use crate::system::cannot_write;
 /// Subfolder of a report that stores results until all runs are complete.
 const KEPT: &str = ".runs";
 
-/// Opens the store of results in the report's folder, with those of an earlier run of this program.
+/// Opens the store of results in the report's folder, with results of an earlier interrupted run.
 pub(crate) fn store(out: &Path) -> Result<Store, Failure> {
     // Reported before minutes of work.
     let named = |dir: &Path| format!("--out {}", dir.display());
@@ -51,7 +51,7 @@ fn kept(out: &Path) -> PathBuf {
     out.join(KEPT)
 }
 
-/// Prints how many runs were made in this time, and how many results were reused.
+/// Prints the number of runs, their duration and the number of reused results.
 pub(crate) fn say_extent(done: usize, store: &Store, elapsed: Duration) {
     let reused = store.reused().min(done);
     let made = counted((done - reused) as u64, "run");
@@ -62,8 +62,8 @@ pub(crate) fn say_extent(done: usize, store: &Store, elapsed: Duration) {
     eprintln!("{made} in {:.1} s{before}", elapsed.as_secs_f64());
 }
 
-/// Returns the failure if a run failed or is missing: it names the first that failed, or the number that is
-/// left, and the report.
+/// Returns a failure if a run failed or is missing. It names the first failed run, or the number of missing
+/// ones, and the report.
 pub(crate) fn outcome(
     failed: &[(String, String)],
     skipped: usize,
@@ -103,7 +103,7 @@ pub(crate) fn progress(runs: usize) -> ProgressBar {
     bar
 }
 
-/// Writes to standard output. A reader that closes the pipe early (head) is no failure.
+/// Writes to standard output. A reader that closes the pipe early, such as head, causes no failure.
 pub(crate) fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {

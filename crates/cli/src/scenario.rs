@@ -58,7 +58,7 @@ struct Of {
 struct Draw {
     #[command(flatten)]
     of: Of,
-    /// Write it to this file [default: standard output].
+    /// Write the drawing to this file [default: standard output].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }

@@ -183,7 +183,8 @@ fn metrics(args: &Args, scenario: &mut Scenario) -> Result<Vec<Expression>, Fail
     wanted.map_err(|fault| Failure::Input(format!("--metric: {fault}")))
 }
 
-/// Prints the values of the metrics: a number alone if there is one, else a line for each with its unit.
+/// Prints the values of the metrics. A single value is a number alone; several have a line each with their
+/// units.
 fn write_metrics(
     out: &mut dyn Write,
     values: &[(&Expression, Result<f64, String>)],
@@ -207,7 +208,7 @@ fn write_metrics(
     Ok(())
 }
 
-/// Warns on standard error of declarations that nothing uses.
+/// Warns on standard error of unused declarations.
 pub(crate) fn warn_of_unused(scenario: &Scenario) {
     for what in scenario.unused() {
         eprintln!("msctp: warning: {what}");
@@ -246,8 +247,8 @@ impl Outputs {
         Ok(outputs)
     }
 
-    /// Completes every file, also after an interrupted run, and returns the time series. The others are
-    /// completed if one fails.
+    /// Completes every file, also after an interrupted run, and returns the time series. Completes the other
+    /// files if one fails.
     fn finish(self, mut simulation: Simulation) -> (Result<(), Failure>, Series) {
         let finish = |output: Option<Output>, finished: io::Result<()>| match output {
             Some(output) => finished.map_err(|e| output.failure(&e)).and_then(|()| output.commit()),
@@ -266,7 +267,7 @@ fn cut_short(interrupt: &Interrupt, seconds: f64) -> Failure {
     interrupt.failure(format!("interrupted at {seconds:.3} s"))
 }
 
-/// Parses a time of more than 0.
+/// Parses a time greater than 0.
 pub(crate) fn positive(text: &str) -> Result<Span, String> {
     match text.parse::<Span>() {
         Ok(Span::ZERO) => Err("want more than 0, as 500ms or 5s".to_owned()),
@@ -275,7 +276,7 @@ pub(crate) fn positive(text: &str) -> Result<Span, String> {
     }
 }
 
-/// Runs to `end` or until `stop`. Returns whether it reached `end`.
+/// Runs in pieces to `end`, or until `stop`. Returns whether it reached `end`.
 fn run_in_pieces(simulation: &mut Simulation, end: Time, stop: &AtomicBool) -> bool {
     let bar =
         if io::stderr().is_terminal() { ProgressBar::new(Simulation::PIECES) } else { ProgressBar::hidden() };

@@ -53,7 +53,7 @@ pub(crate) fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a table: the first column to the left, the others to the right, each as wide as its longest cell.
+/// Writes a table with columns as wide as their longest cell: the first to the left, the others to the right.
 fn write_table<const N: usize>(
     out: &mut impl Write,
     head: [&str; N],

@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     carry_out(&sweep.reduced(&Effort { quick: args.quick, seeds: None, claims: false }), &out, &how)
 }
 
-/// How a sweep is run and shown.
+/// Options for running and printing a sweep.
 pub(crate) struct How {
     /// The command that repeats the report.
     pub(crate) command: String,

@@ -10,8 +10,8 @@ pub(crate) use msctp_experiments::input::{cannot_read, cannot_write, os_error, w
 
 use crate::Failure;
 
-/// Returns whether there is no such file. A file that may not be read, and a link to an absent file, are not
-/// absent: reading them gives an error.
+/// Returns whether the file does not exist. An unreadable file and a dangling link count as present: reading
+/// them gives an error.
 #[cfg(feature = "net")]
 pub(crate) fn is_absent(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound)

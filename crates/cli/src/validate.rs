@@ -98,7 +98,7 @@ fn select(names: &[String]) -> Result<Vec<Case>, Failure> {
     Ok(all.into_iter().filter(wanted).collect())
 }
 
-/// Reads the document and checks that it has the markers.
+/// Reads the document and checks that it contains the markers.
 fn read(path: &Path) -> Result<String, Failure> {
     let what = format!("--out {}", path.display());
     let text = read_text(&what, path)?;

@@ -50,7 +50,7 @@ impl Direction {
         self.log += &format!("{}\n", *entry.line());
     }
 
-    /// An SCTP packet with one DATA chunk, sealed.
+    /// Returns an SCTP packet with one DATA chunk, sealed.
     fn packet(&mut self, tsn: u32) -> Vec<u8> {
         let mut body = [&[0; HEADER_LEN][..], &data(tsn), &[0; TRAILER_LEN]].concat();
         self.sealer.seal(&mut body).unwrap();
@@ -58,12 +58,12 @@ impl Direction {
     }
 }
 
-/// A DATA chunk.
+/// Returns a DATA chunk.
 fn data(tsn: u32) -> Vec<u8> {
     [&[0, 3, 0, 24][..], &tsn.to_be_bytes(), &[0, 1, 0, 0, 0, 0, 0, 0], b"met here"].concat()
 }
 
-/// A packet with a common header.
+/// Returns a packet with a common header.
 fn sctp(tag: u32, body: &[u8]) -> Vec<u8> {
     let mut packet = [&[0x13, 0x88, 0x13, 0x89][..], &tag.to_be_bytes(), &[0; 4], body].concat();
     let checksum = msctp_wire::crc32c(&packet).to_le_bytes();
@@ -92,7 +92,7 @@ fn in_udp_over_ipv6(sctp: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// An Ethernet frame with a VLAN tag.
+/// Returns an Ethernet frame with a VLAN tag.
 fn in_ethernet(packet: &[u8]) -> Vec<u8> {
     [&[2; 12][..], &[0x81, 0, 0, 7, 0x08, 0], packet].concat()
 }

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use process::{Server, folder, msctp, run, stderr};
 
-/// The checks of `msctp doctor --json` and its exit code.
+/// Runs `msctp doctor --json`. Returns its checks and its exit code.
 fn doctor(args: &[&str], home: &std::path::Path) -> (Vec<serde_json::Value>, Option<i32>) {
     let mut command = msctp(&[&["doctor", "--json"], args].concat());
     let output = command.env("XDG_CONFIG_HOME", home).output().unwrap();

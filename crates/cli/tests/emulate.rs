@@ -36,7 +36,7 @@ fn can() -> bool {
     false
 }
 
-/// Processes whose environment has this variable, and the network namespaces they are in.
+/// Returns the processes whose environment has this variable, and their network namespaces.
 fn left(marker: &str) -> (Vec<String>, BTreeSet<PathBuf>) {
     let mut processes = Vec::new();
     let mut namespaces = BTreeSet::new();
@@ -63,16 +63,17 @@ fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     panic!("{what}: not within 10 s");
 }
 
-/// A network namespace of any process of the machine.
+/// Returns whether any process of the machine is in this network namespace.
 fn namespace_exists(namespace: &Path) -> bool {
     let processes = fs::read_dir("/proc").expect("there").flatten();
     let threads = processes.flat_map(|p| fs::read_dir(p.path().join("task")).into_iter().flatten().flatten());
     threads.filter_map(|thread| fs::read_link(thread.path().join("ns/net")).ok()).any(|ns| ns == namespace)
 }
 
-/// Starts an emulation with processes that would outlive it if they could, waits until they run, has `end`
-/// end it, and checks that no process and no namespace is left. Devices are in namespaces: they end with
-/// them.
+/// Checks that no process and no namespace remains after an emulation.
+///
+/// It starts an emulation with processes that would outlive it if they could, waits until they run, and ends
+/// it with `end`. Devices are in namespaces and end with them.
 fn nothing_is_left(marker: &str, end: impl FnOnce(&mut Child)) {
     if !can() {
         return;
@@ -191,7 +192,7 @@ fn a_command_sees_its_hosts_addresses_and_the_summary_counts_arrivals() {
     assert!(err.contains("not run, because your commands replace them: association \"download\""), "{err}");
 }
 
-/// The records of a qlog: the header, then the events.
+/// Returns the records of a qlog: the header, then the events.
 fn records(path: &Path) -> Vec<serde_json::Value> {
     let text = fs::read_to_string(path).expect("written");
     text.split('\u{1e}').skip(1).map(|record| serde_json::from_str(record).expect("JSON")).collect()

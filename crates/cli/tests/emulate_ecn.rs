@@ -12,8 +12,8 @@ use std::process::Command;
 use serde_json::Value;
 use tshark::dissect;
 
-/// The result of a run of the bulk example over an air link that marks packets from 20 queued ones on and
-/// queues at most 400.
+/// The result of a run of the bulk example. Its air link marks packets while 20 are queued, and queues at
+/// most 400.
 struct Ran {
     summary: Value,
     capture: PathBuf,
@@ -29,7 +29,7 @@ impl Ran {
         air[key].as_u64().unwrap_or_else(|| panic!("{key}: {air}"))
     }
 
-    /// Frames that the display filter takes.
+    /// Returns the number of frames that match the display filter.
     fn count(&self, filter: impl Fn(&str) -> bool, fields: &[&str]) -> Option<usize> {
         Some(dissect(&self.capture, fields)?.iter().filter(|line| filter(line)).count())
     }
@@ -91,7 +91,7 @@ fn slow_the_kernels_tcp_is_marked_and_answers() {
     let again =
         |line: &str| line.split_once('|').is_some_and(|(again, data)| !again.is_empty() && data != "0");
     let again = ran.count(again, &["tcp.analysis.retransmission", "tcp.len"]);
-    assert_eq!(again, Some(0), "segments with data sent again");
+    assert_eq!(again, Some(0), "segments with data retransmitted");
 }
 
 /// RFC 4960 Appendix A: an ECNE reports the first mark until a CWR answers it.

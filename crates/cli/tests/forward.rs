@@ -33,11 +33,11 @@ fn serve(rules: &[&str]) -> Server {
     Server::start(&["serve", "--bind", "127.0.0.1:0"].into_iter().chain(allow).collect::<Vec<_>>())
 }
 
-/// `msctp forward`, ended with the test.
+/// A running `msctp forward`, killed when the test ends.
 struct Forward {
     child: Child,
     errors: BufReader<ChildStderr>,
-    /// Where it listens.
+    /// Addresses at which it listens.
     at: Vec<SocketAddr>,
 }
 
@@ -102,7 +102,7 @@ fn bytes(len: usize) -> Vec<u8> {
     (0..len as u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
 }
 
-/// Writes all and ends the direction while it reads to the end.
+/// Writes all bytes and ends the direction, while it reads to the end.
 fn exchange(stream: &TcpStream, data: &[u8]) -> Vec<u8> {
     thread::scope(|scope| {
         scope.spawn(move || {
@@ -219,7 +219,7 @@ fn targets_outside_the_rules_are_refused_with_the_reason() {
     forward.line_with("to 127.0.0.1:1: forbidden by the server's rules: no rule allows it");
 }
 
-/// A server that refuses every connection with this text. Returns where it listens.
+/// Starts a server that refuses every connection with this text. Returns its address.
 fn refusing(text: &'static str) -> SocketAddr {
     use msctp_forward::frame::{self, End, Open, Reason};
     let (sender, at) = std::sync::mpsc::channel();
@@ -285,7 +285,7 @@ fn a_target_that_resets_after_its_end_is_a_failure() {
     assert_eq!(output.status.code(), Some(1));
 }
 
-/// Connects again to a server that ended, encrypted; or that was killed, in clear.
+/// Reconnects to a server that ended, with encryption, or to one that was killed, without.
 fn survives_a_restart(killed: bool) {
     let (echo, clear) = (echo(), if killed { &["--insecure"][..] } else { &[] });
     let target = echo.to_string();
@@ -400,7 +400,7 @@ fn a_killed_clients_port_goes_to_the_same_client_and_to_no_other() {
     assert_eq!(exchange(&TcpStream::connect(free).unwrap(), b"third"), b"third");
 }
 
-/// A connection that ends before its program ended it must not look complete, at either end.
+/// A connection that is cut must not look complete at either end.
 #[test]
 fn connections_are_reset_when_either_end_of_the_association_ends() {
     for (client_ends, how) in [(false, "-TERM"), (true, "-TERM"), (true, "-KILL")] {
@@ -551,7 +551,7 @@ fn wrong_use_gives_one_clear_error() {
     );
 }
 
-/// Sends a signal with the system's own command.
+/// Sends a signal with the system's kill command.
 fn signal(child: &Child, name: &str) {
     let status = std::process::Command::new("kill").args([name, &child.id().to_string()]).status();
     assert!(status.unwrap().success());
@@ -718,7 +718,7 @@ fn a_proxy_relays_datagrams_to_targets_that_the_rules_allow() {
     assert_eq!(buffer[..len], by_address(at, b"mine"));
 }
 
-/// The resident memory of a process in bytes.
+/// Returns the resident memory of a process in bytes.
 #[cfg(target_os = "linux")]
 fn resident(child: &Child) -> i64 {
     let text = fs::read_to_string(format!("/proc/{}/statm", child.id())).unwrap();

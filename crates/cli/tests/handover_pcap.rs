@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use tshark::{capture_of, complaints, dissect};
 
-/// Runs the handover example and gives its capture.
+/// Runs the handover example and returns its capture.
 fn capture(name: &str) -> PathBuf {
     capture_of("handover.toml", &["duration=45s", "link.3g.loss=0.01"], name)
 }
@@ -29,7 +29,7 @@ fn no_frame_of_a_handover_is_wrong() {
     }
 }
 
-/// Wireshark finds no fault in frames with the private chunk: it skips it, as its type requires.
+/// Wireshark reports no error in frames with the private chunk, and skips it as its type requires.
 #[test]
 fn no_frame_with_a_quality_report_is_wrong() {
     let file = capture_of("radio-quality.toml", &[], "radio-quality.pcapng");
@@ -42,7 +42,7 @@ fn no_frame_with_a_quality_report_is_wrong() {
     assert!(reports >= 5, "{reports} frames with a report");
 }
 
-/// The check above can fail: a flipped bit is found.
+/// The check above can fail: Wireshark reports a flipped bit.
 #[test]
 fn a_flipped_bit_is_found() {
     let file = capture("flipped.pcapng");

@@ -8,7 +8,7 @@ fn help(args: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// Names and purposes of the commands, as `msctp --help` lists them.
+/// Returns names and purposes of the commands, as `msctp --help` lists them.
 fn commands() -> Vec<(String, String)> {
     let text = help(&["--help"]);
     let list = text.lines().skip_while(|line| *line != "Commands:").skip(1);
@@ -43,7 +43,7 @@ fn every_command_has_examples_of_its_own_and_its_exit_codes() {
     }
 }
 
-/// A sentence that is broken where the source ends a line, and again where the terminal does.
+/// No line of the help breaks where a source line ends, only at the width of the terminal.
 #[test]
 fn paragraphs_are_broken_at_the_width_of_the_terminal_only() {
     for (name, _) in commands() {

@@ -88,7 +88,7 @@ fn wrong_use_gives_one_clear_error_and_its_exit_code() {
     }
 }
 
-/// The exit code and one clear line, or the command line parser's own words.
+/// Checks the exit code and the single line of the error, or the parser's own message.
 fn is_refused(args: &[&str], output: &Output, code: i32, message: &str) {
     let errors = stderr(output);
     assert_eq!(output.status.code(), Some(code), "{args:?}: {errors}");

@@ -18,7 +18,7 @@ const SOON: Duration = Duration::from_secs(20);
 
 const LOOPBACK: [&str; 2] = ["--bind", "127.0.0.1:0"];
 
-/// The output of a process that ends soon.
+/// Returns the output of a process that ends soon.
 fn finish(mut child: Child) -> Output {
     let begin = Instant::now();
     while child.try_wait().expect("its state").is_none() {
@@ -45,14 +45,14 @@ fn sender(file: &Path, at: &str) -> Child {
     msctp(&["send", file.to_str().expect("UTF-8"), at]).spawn().expect("msctp runs")
 }
 
-/// A folder for what is received, beside the files.
+/// Creates a folder for received files, beside the sent ones.
 fn out(folder: &Path) -> PathBuf {
     let out = folder.join("out");
     fs::create_dir(&out).expect("a folder");
     out
 }
 
-/// Names in a folder, hidden ones too.
+/// Returns the names in a folder, hidden ones included.
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("a folder");
     let mut names: Vec<String> =
@@ -361,7 +361,7 @@ fn a_pipe_or_device_is_not_sent() {
     }
 }
 
-/// A client of this test's own: its association speaks the protocol of a service as far as the test wants.
+/// A client that speaks the protocol of a service only as far as the test requires.
 struct Client {
     runtime: tokio::runtime::Runtime,
     association: msctp::Association,
@@ -421,7 +421,7 @@ fn a_hidden_name_is_refused_at_both_ends() {
     assert!(names(&out).is_empty());
 }
 
-/// Longer than the idle timeout of the servers, 15 s.
+/// Longer than the servers' idle timeout of 15 s.
 const IDLE: Duration = Duration::from_secs(21);
 
 #[test]
@@ -488,7 +488,7 @@ fn an_idle_client_that_is_alive_is_kept_for_longer_than_20_s() {
     assert!(measured.receive().contains(r#""kind":"result""#));
 }
 
-/// Twenty clients offer the name of an existing file, at its length, so that it has to be hashed.
+/// Twenty clients offer the name of an existing file with its length, so that the receiver has to hash it.
 #[test]
 fn offers_of_a_large_name_do_not_delay_another_sender() {
     use msctp::{Association, Endpoint, EndpointOptions, OutMessage, Peer};

@@ -267,10 +267,10 @@ fn json_names_the_security() {
     }
 }
 
-/// Where a packet came from, where it went, its bytes.
+/// A packet: source, destination, bytes.
 type Packet = (SocketAddr, SocketAddr, Vec<u8>);
 
-/// Passes packets on between a client and `server`, and keeps copies.
+/// Forwards packets between a client and `server`, and keeps copies.
 fn relay(server: SocketAddr) -> (SocketAddr, Arc<Mutex<Vec<Packet>>>) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let at = socket.local_addr().unwrap();
@@ -343,7 +343,7 @@ fn a_key_log_decrypts_a_capture_that_shows_nothing_without_it() {
     tshark_reads(&opened);
 }
 
-/// Has tshark find the text, where it is installed.
+/// Searches the text with tshark, if that is installed.
 fn tshark_reads(capture: &std::path::Path) {
     let filter = format!("sctp.data_payload_proto_id && frame contains \"{TEXT}\"");
     let output = Command::new("tshark").args(["-r", capture.to_str().unwrap(), "-Y", &filter]).output();

@@ -15,7 +15,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("UTF-8")
 }
 
-/// The smallest run there is of the whole experiment, into `dir`.
+/// Makes the smallest run of the whole experiment into `dir`.
 fn quick(dir: &Path, threads: &str) {
     let out = dir.join("report");
     let out = out.to_str().expect("a path in UTF-8");
@@ -201,7 +201,7 @@ fn all_papers_come_in_one_report() {
     }
 }
 
-/// Takes a run's command from the table, runs it in the report's folder, and finds the table's bytes.
+/// Runs the command of a run in the table, in the report's folder. Checks that it gives the table's bytes.
 fn repeat_by_hand(report: &Path) {
     let runs = read(&report.join("data/runs.csv"));
     let mut lines = runs.lines();

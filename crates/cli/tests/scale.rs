@@ -17,7 +17,7 @@ use process::{Server, msctp};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Raises this process's limit of open files. Returns false if it cannot have so many.
+/// Raises this process's limit of open files. Returns false if the limit stays too low.
 fn can_open(files: u64) -> bool {
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
     if hard < files {
@@ -29,7 +29,7 @@ fn can_open(files: u64) -> bool {
     true
 }
 
-/// Runs a future in a thread of its own.
+/// Runs a future in its own thread.
 fn run(future: impl Future<Output = ()> + Send + 'static) {
     thread::spawn(|| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -37,7 +37,7 @@ fn run(future: impl Future<Output = ()> + Send + 'static) {
     });
 }
 
-/// A target on loopback.
+/// Starts a target on loopback.
 fn target<F: Future<Output = ()> + Send + 'static>(serve: fn(TcpStream) -> F) -> SocketAddr {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
@@ -51,7 +51,7 @@ fn target<F: Future<Output = ()> + Send + 'static>(serve: fn(TcpStream) -> F) ->
     at
 }
 
-/// A server and a client, ended with the test. Both start with a soft limit of 1024 files.
+/// A server and a client, killed when the test ends. Both start with a soft limit of 1024 files.
 struct Pair {
     server: Server,
     client: Child,
@@ -89,7 +89,7 @@ impl Pair {
         Self { server, client, at }
     }
 
-    /// The resident memory of the server and the client in bytes.
+    /// Returns the resident memory of the server and the client in bytes.
     fn resident(&self) -> [u64; 2] {
         [&self.server.child, &self.client].map(|child| {
             let text = fs::read_to_string(format!("/proc/{}/statm", child.id())).unwrap();

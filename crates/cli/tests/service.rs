@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use process::{Errors, Server, end, folder, is_new_host, msctp, run, stderr};
 use targets::echo;
 
-/// A client that is ended with the test.
+/// A running client, killed when the test ends.
 struct Forward(Child);
 
 impl Drop for Forward {
@@ -28,7 +28,7 @@ impl Drop for Forward {
 }
 
 impl Forward {
-    /// Starts `msctp forward`; returns where it listens, too.
+    /// Starts `msctp forward`. Also returns the address at which it listens.
     fn start(args: &[&str]) -> (Self, Vec<SocketAddr>) {
         let mut child = msctp(&[&["forward"], args].concat()).spawn().unwrap();
         let (mut errors, mut at) = (Errors::of(&mut child), Vec::new());
@@ -315,7 +315,7 @@ fn a_client_that_drains_listens_no_more() {
     assert_eq!(end(&mut forward.0).code(), Some(143));
 }
 
-/// The repository's folder of packaging.
+/// Returns the repository's folder of packaging.
 fn packaging() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging")
 }
@@ -354,7 +354,8 @@ fn systemd_takes_the_units() {
     assert!(stderr(&verify(&units[..1]).unwrap()).contains("ProtectSistem"));
 }
 
-/// The files that the Debian package takes, as Cargo.toml names them for cargo-deb.
+/// Every file of the Debian package, as Cargo.toml names them for cargo-deb, exists or is created by the
+/// script.
 #[test]
 fn the_debian_package_takes_files_that_are_there_or_that_the_script_makes() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -204,8 +204,7 @@ fn an_output_that_cannot_be_written_is_refused_before_the_run_by_its_flag() {
     }
 }
 
-/// A signal in the middle of a long run: a valid capture instead of the old one, a summary of what was, the
-/// signal's exit code.
+/// A signal during a long run leaves a valid capture, a summary of the run so far and the signal's exit code.
 #[cfg(unix)]
 #[test]
 #[expect(clippy::disallowed_methods, reason = "waits for the process to have written something")]
@@ -252,7 +251,7 @@ fn a_signal_leaves_a_valid_capture_and_its_exit_code() {
     }
 }
 
-/// Blocks of pcapng, each with its length at both ends, up to the last byte.
+/// Checks that a pcapng file consists of blocks with their length at both ends, up to the last byte.
 fn assert_whole_capture(bytes: &[u8]) {
     assert!(bytes.len() > 10_000, "{} bytes", bytes.len());
     let word =
@@ -265,7 +264,7 @@ fn assert_whole_capture(bytes: &[u8]) {
     }
 }
 
-/// A folder of its own with these files, each with the content "old".
+/// Creates a folder with these files, each with the content "old".
 fn folder(name: &str, files: &[&str]) -> PathBuf {
     let dir = temporary(name);
     let _ = std::fs::remove_dir_all(&dir);

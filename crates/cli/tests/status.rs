@@ -70,7 +70,7 @@ impl Drop for Forward {
     }
 }
 
-/// Starts `msctp forward`. Returns it with the port of its listener.
+/// Starts `msctp forward`. Also returns the port of its listener.
 fn forward(runtime: &Path, server: &str, target: &str) -> (Forward, u16) {
     let mut command = msctp(&["forward", server, "-L", &format!("0:{target}")]);
     let mut child = command.env("XDG_RUNTIME_DIR", runtime).spawn().unwrap();
@@ -126,7 +126,7 @@ fn the_status_has_both_ends_of_a_connection() {
     assert!(text.lines().any(|found| found == line), "{text}");
 }
 
-/// The bytes per second of a transfer that goes on.
+/// The status reports the bytes per second of a transfer in progress.
 #[test]
 fn rates_are_those_of_the_transfer() {
     let runtime = folder("status-rates");

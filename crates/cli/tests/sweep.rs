@@ -26,7 +26,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("UTF-8")
 }
 
-/// A folder with the scenario of the tutorial and the sweep `text`.
+/// Creates a folder with the scenario of the tutorial and the sweep `text`.
 fn folder(text: &str) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(dir.path().join("scenarios")).unwrap();
@@ -35,14 +35,14 @@ fn folder(text: &str) -> tempfile::TempDir {
     dir
 }
 
-/// The experiment of docs/tutorial.md.
+/// Returns the experiment of docs/tutorial.md.
 fn tutorial() -> String {
     let page = fs::read_to_string(root().join("docs/tutorial.md")).expect("docs/tutorial.md");
     let block = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
     block.expect("a block of TOML").to_owned()
 }
 
-/// Replaces numbers and grades, which change with the core: the tutorial shows those of its day.
+/// Replaces numbers and grades, which change with the core. The tutorial shows older results.
 fn without_results(line: &str) -> String {
     let grades =
         ["HOLDS", "DIRECTION AGREES, UNRESOLVED", "UNRESOLVED", "NO EFFECT", "CONTRADICTED", "NOT JUDGED"];

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use process::{Errors, Server, is_new_host, msctp, run, stderr};
 use targets::echo;
 
-/// Starts a server whose UDP port is at another address than its TCP port. Returns that of TCP, too.
+/// Starts a server whose UDP port is at another address than its TCP port. Also returns the TCP address.
 fn serve(target: SocketAddr) -> (Server, SocketAddr) {
     let (target, tcp) = (target.to_string(), "127.0.0.2:0");
     let mut server = Server::start(&["serve", "--bind", "127.0.0.1:0", "--allow", &target, "--tcp", tcp]);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use tshark::{ERROR, capture_of, dissect};
 
-/// A lossy transfer beside an association, captured on the link where it is lost.
+/// Captures a lossy TCP transfer beside an association, on the link that drops packets.
 fn capture(name: &str) -> PathBuf {
     let changes = [
         "duration=8s",
@@ -71,7 +71,7 @@ fn no_frame_of_a_lossy_transfer_is_wrong() {
     assert_eq!(with(2, is_there), count, "a timestamp on every segment");
 }
 
-/// The check above can fail: a flipped bit is found.
+/// The check above can fail: it reports a flipped bit.
 #[test]
 fn a_flipped_bit_is_found() {
     let file = capture("tcp-flipped.pcapng");

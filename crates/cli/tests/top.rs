@@ -24,7 +24,7 @@ const RESTORED: &str = "\x1b[?1049l";
 /// `msctp top` in a terminal.
 struct Top {
     child: Child,
-    /// The terminal's side of the program, to see its mode.
+    /// The terminal's side of the program, for reading its mode.
     slave: OwnedFd,
     keys: File,
     seen: Arc<Mutex<Vec<u8>>>,
@@ -57,7 +57,7 @@ impl Top {
         String::from_utf8_lossy(&self.seen.lock().unwrap()).into_owned()
     }
 
-    /// Waits for a text on the screen after the last call, and forgets what was before it.
+    /// Waits for a text on the screen since the last call, and discards the output before it.
     fn wait(&self, part: &str) -> String {
         let begin = Instant::now();
         loop {

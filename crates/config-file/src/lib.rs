@@ -1,5 +1,5 @@
-//! A TOML file whose keys are the flags of a clap command: [`ConfigFile`] turns it into arguments, so each value
-//! is parsed as on the command line.
+//! Turns a TOML file whose keys are a clap command's flags into arguments ([`ConfigFile`]), so that each
+//! value is parsed as on the command line.
 
 mod value;
 
@@ -14,9 +14,9 @@ use self::value::{flags, key_of};
 /// The file cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileError {
-    /// The line, from 1.
+    /// Number of the line, from 1.
     pub line: usize,
-    /// What is wrong there, and what would be right.
+    /// The error on the line, and the allowed values.
     pub what: String,
 }
 
@@ -28,7 +28,7 @@ impl std::fmt::Display for FileError {
 
 impl std::error::Error for FileError {}
 
-/// A file, and the command that it is for.
+/// A configuration file, and the command that reads it.
 #[derive(Clone, Copy, Debug)]
 pub struct ConfigFile<'a> {
     text: &'a str,
@@ -37,12 +37,14 @@ pub struct ConfigFile<'a> {
 }
 
 impl<'a> ConfigFile<'a> {
-    /// Takes the text of a file for a command. `except`: the identifiers of arguments that a file cannot have.
+    /// Creates the configuration file of a command from its text. `except` lists the identifiers of arguments
+    /// that a file cannot have.
     pub const fn new(text: &'a str, command: &'a Command, except: &'a [&'a str]) -> Self {
         Self { text, command, except }
     }
 
-    /// Returns the arguments of the keys that the command line, which was `given`, leaves to the file.
+    /// Returns the arguments of the file's keys that the command line does not override. `given` is the
+    /// command line.
     ///
     /// # Errors
     ///
@@ -100,7 +102,7 @@ impl<'a> ConfigFile<'a> {
         self.known().any(|other| is_given(other) && (other.get_id() == arg.get_id() || excludes(other)))
     }
 
-    /// Parses the arguments of one key. Whether they fit to the others is checked when all are known.
+    /// Parses the arguments of one key. The parser checks conflicts with other arguments when all are known.
     fn check(&self, arguments: &[String]) -> Result<(), String> {
         let name = self.command.get_name().to_owned();
         let parsed =

@@ -11,7 +11,7 @@ use msctp_units::Rate;
 
 use crate::controller::{Ack, Measured, StartState};
 
-/// The phases from the jump to the Normal Phase, in which the controller has none of these.
+/// The phases of Careful Resume from the jump to the Normal Phase.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CarefulResume {
     phase: Phase,
@@ -23,31 +23,31 @@ pub(crate) struct CarefulResume {
 
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// The jump is being sent. `earlier`: bytes in flight before it and not acknowledged yet.
+    /// The jump is being sent. `earlier`: bytes in flight before it that are not acknowledged yet.
     Unvalidated { earlier: u64 },
-    /// The jump was sent. `left`: its bytes not acknowledged yet.
+    /// The jump was sent. `left`: bytes of it that are not acknowledged yet.
     Validating { left: u64 },
     /// The path lost a part of the jump.
     SafeRetreat { left: u64 },
 }
 
-/// What an acknowledgement does to the window.
+/// The effect of an acknowledgement on the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resumed {
     /// The window stays.
     Hold,
-    /// The window is set to this, in bytes, and pacing ends.
+    /// Set the window to this many bytes, and end pacing.
     Set(u64),
     /// The controller's rules apply.
     Grow,
-    /// Safe Retreat is over: ssthresh follows from PipeSize, in bytes.
+    /// End Safe Retreat: ssthresh follows from PipeSize, in bytes.
     Retreated(u64),
 }
 
 impl CarefulResume {
     /// Returns the jump and the state to start with. `flight_size`: bytes in flight on the path.
     ///
-    /// No jump if it would not exceed the initial window, in bytes.
+    /// Returns `None` if the jump would not exceed the initial window, in bytes.
     pub(crate) fn jump(
         measured: &Measured,
         flight_size: u64,
@@ -68,7 +68,7 @@ impl CarefulResume {
         (Some(new), StartState { cwnd: jump_cwnd, ssthresh, pacing_rate })
     }
 
-    /// Handles a SACK that newly acknowledged data, and returns what it does to the window.
+    /// Handles a SACK that newly acknowledged data, and returns its effect on the window.
     ///
     /// `resume` becomes `None` in the Normal Phase.
     pub(crate) fn on_ack(resume: &mut Option<Self>, ack: &Ack) -> Resumed {

@@ -5,7 +5,7 @@ use crate::{
 };
 
 const PMDCS: u64 = 1000;
-/// 8 Mbps and 100 ms: a hundred packets.
+/// 8 Mbps and 100 ms: a window of a hundred packets.
 const MEASURED: Measured = Measured { bandwidth: Rate::from_mbps(8), rtt_min: Span::from_millis(100) };
 const SAVED: u64 = 100_000;
 
@@ -13,7 +13,7 @@ const SAVED: u64 = 100_000;
 struct Path {
     controller: Box<dyn Controller>,
     flight: u64,
-    /// Least window that the controller has after a loss, and Beta in thousandths.
+    /// Minimum window of the controller after a loss, and Beta in thousandths.
     least: u64,
     beta: u64,
 }
@@ -50,7 +50,7 @@ impl Path {
     }
 }
 
-/// Returns a path with each window controller, which jumps with `earlier` bytes in flight.
+/// Returns a path for each window controller that jumps with `earlier` bytes in flight.
 fn jumped(measured: Measured, earlier: u64) -> [Path; 3] {
     let config = ControllerConfig::rfc9260(PMDCS, IpVersion::V4);
     let path = |controller: Box<dyn Controller>, least, beta| {

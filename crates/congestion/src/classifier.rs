@@ -14,9 +14,9 @@ use crate::rtt::RoundTrips;
 /// The cause of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// A queue overflowed: the window must go down.
+    /// A queue overflowed: the window must shrink.
     Congestion,
-    /// A radio link lost the packet: the window need not.
+    /// A radio link lost the packet: the window may stay.
     Wireless,
 }
 

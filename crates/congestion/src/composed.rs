@@ -19,7 +19,7 @@ pub trait WindowAdjustment: Clone + core::fmt::Debug + Send {
     type Options: Clone + Default + core::fmt::Debug + Send;
     /// The controller's name.
     const NAME: &'static str;
-    /// The least window after an ECN mark, in full packets; after a loss it is 2.
+    /// Minimum window after an ECN mark, in full packets; after a loss it is 2.
     const LEAST_AFTER_ECN: u64 = 2;
     /// Whether growth depends on the association's other paths.
     const COUPLED: bool = false;
@@ -58,7 +58,7 @@ pub trait WindowAdjustment: Clone + core::fmt::Debug + Send {
 
 /// A controller made of slow start and `A`. Beyond the contract of [`Controller`]:
 ///
-/// - Below the threshold slow start is on, from the threshold on `A` (RFC 5681 §3.1 leaves equality open).
+/// - Slow start applies below the threshold, `A` from the threshold on (RFC 5681 §3.1 leaves equality open).
 /// - The window counts as used when no full packet would have fitted before the acknowledgement. Otherwise it
 ///   does not grow (RFC 7661 §1 and RFC 9438 §5.8 say why), unless `A` wants it to.
 /// - The flight size after which the window is reduced (RFC 5681 §3.1 eq. (4)) is at most cwnd, so that a
@@ -72,9 +72,10 @@ pub struct Composed<A: WindowAdjustment> {
     options: A::Options,
     state: State<A>,
     pacing_rate: Option<Rate>,
-    /// The window is the configured initial one: no data was acknowledged or lost yet, no policy set another.
+    /// True while the window is the configured initial one: no data was acknowledged or lost yet, and no
+    /// policy set another window.
     initial: bool,
-    /// The retransmission timer expired, and nothing was acknowledged since.
+    /// True if the retransmission timer expired and no data was acknowledged since.
     after_timeout: bool,
     /// The state to restore after a spurious timeout.
     before_timeout: Option<State<A>>,
@@ -133,7 +134,7 @@ impl<A: WindowAdjustment> Composed<A> {
             || self.state.adjustment.grows_unused()
     }
 
-    /// Handles an acknowledgement in slow start; false if it ended slow start.
+    /// Handles an acknowledgement in slow start. Returns false if it ended slow start.
     fn slow_start(&mut self, ack: &Ack, used: bool) -> bool {
         let State { cwnd, ssthresh, slow_start, .. } = &mut self.state;
         let whole = cwnd.bytes();

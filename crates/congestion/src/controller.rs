@@ -93,7 +93,7 @@ pub trait Controller: fmt::Debug + Send {
     /// one call per RTO equals one late call.
     fn on_idle(&mut self, idle_rtos: u64);
 
-    /// Restarts the path with the window a handover policy chose; forgets recovery and idle state.
+    /// Restarts the path with the window that a handover policy chose. Discards recovery and idle state.
     ///
     /// `start.cwnd` below 1 PMDCS is raised to it.
     fn start(&mut self, start: &StartState);
@@ -101,8 +101,8 @@ pub trait Controller: fmt::Debug + Send {
     /// Restarts the path at a bandwidth that was just measured, without searching for it (RFC 9959).
     ///
     /// `flight_size`: bytes in flight on the path. The first window is paced and covers one round trip. The
-    /// measurement is not trusted further: a loss, or what the first round trip delivers, replaces it. By
-    /// default the window is half of the bandwidth-delay product, which is the threshold.
+    /// measurement applies no longer than that: a loss, or the delivery of the first round trip, replaces it.
+    /// By default the window is half of the bandwidth-delay product, which is the threshold.
     fn resume(&mut self, measured: &Measured, _flight_size: u64) {
         let saved_cwnd = measured.bandwidth.bytes_in(measured.rtt_min);
         let pacing_rate = Some(measured.bandwidth.mul_ratio(1, 2));
@@ -111,8 +111,8 @@ pub trait Controller: fmt::Debug + Send {
 
     /// Sets window and threshold of a running path; recovery, back-off and idle time are kept.
     ///
-    /// `cwnd` below 1 PMDCS is raised to it. The default implementation restarts the path, which forgets
-    /// those.
+    /// `cwnd` below 1 PMDCS is raised to it. The default implementation restarts the path, which discards
+    /// them.
     fn adjust(&mut self, cwnd: u64, ssthresh: u64) {
         self.start(&StartState { cwnd, ssthresh: Some(ssthresh), pacing_rate: self.pacing_rate() });
     }
@@ -143,7 +143,7 @@ pub struct Window {
     pub partial_bytes_acked: u64,
 }
 
-/// The content of one SACK for one path. Sizes in bytes.
+/// One SACK's report about one path. Sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
     /// Time at which the SACK arrived.
@@ -151,23 +151,24 @@ pub struct Ack {
     /// DATA chunks sent on this path and newly acknowledged, by the cumulative TSN or by gap blocks: header,
     /// data and padding.
     pub bytes_acked: u64,
-    /// The size of the path's chunks that the SACK reports as duplicate TSNs, 0 if no longer known.
-    /// RFC 9260 §7.2.2 counts it in congestion avoidance.
+    /// Bytes of the path's chunks that the SACK reports as duplicate TSNs; 0 if their sizes are no longer
+    /// known. RFC 9260 §7.2.2 counts it in congestion avoidance.
     pub duplicate_bytes: u64,
     /// The path's `flight_size` just before this SACK was processed.
     pub flight_size_before: u64,
-    /// The SACK advanced the Cumulative TSN Ack Point. RFC 9260 does not require it (RFC 4960 §7.2.1 did).
+    /// True if the SACK advanced the Cumulative TSN Ack Point. RFC 9260 does not require it (RFC 4960 §7.2.1
+    /// did).
     pub cum_tsn_advanced: bool,
-    /// The association was in fast recovery when the SACK arrived.
+    /// True if the association was in fast recovery when the SACK arrived.
     pub in_fast_recovery: bool,
-    /// After this SACK no data sent on this path is outstanding.
+    /// True if no data sent on this path is outstanding after this SACK.
     pub nothing_outstanding: bool,
-    /// The round trip measured by this SACK on data never retransmitted, if any.
+    /// Round-trip time that this SACK measured on data without retransmission, if any.
     pub rtt: Option<Span>,
     /// The path's smoothed round-trip time, this SACK's included; `None` before the first measurement.
     pub srtt: Option<Span>,
-    /// The SACK arrived on another path, so `rtt` combines one direction of each. While two paths carry data,
-    /// most data of the slower one is acknowledged on the other.
+    /// True if the SACK arrived on another path, so that `rtt` combines one direction of each. While two
+    /// paths carry data, most data of the slower one is acknowledged on the other.
     pub answered_elsewhere: bool,
 }
 
@@ -176,17 +177,17 @@ pub struct Ack {
 pub struct Loss {
     /// Time at which the loss was detected.
     pub now: Time,
-    /// How it was detected.
+    /// Means of detection.
     pub kind: LossKind,
-    /// Bytes outstanding on the path when it was detected, the lost ones included.
+    /// Bytes outstanding on the path at the detection, the lost ones included.
     pub flight_size: u64,
 }
 
 /// How a loss was detected. Kinds that one controller treats alike stay distinct for the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossKind {
-    /// The third miss indication made the association *enter* fast recovery (RFC 9260 §7.2.4 (2)). Not
-    /// reported for losses found while already in fast recovery.
+    /// The third miss indication made the association *enter* fast recovery (RFC 9260 §7.2.4 (2)). It is not
+    /// reported for losses found during fast recovery.
     Gap,
     /// T3-rtx expired (RFC 9260 §6.3.3 E1, §7.2.3).
     Timeout,
@@ -199,7 +200,7 @@ pub enum LossKind {
 pub struct StartState {
     /// Congestion window in bytes.
     pub cwnd: u64,
-    /// Slow-start threshold in bytes; `None`: as the controller starts any path.
+    /// Slow-start threshold in bytes; `None` uses that of a new path.
     pub ssthresh: Option<u64>,
     /// Pacing rate of the first window, in bit/s on the IP wire; `None`: no pacing. It ends with the first
     /// acknowledgement of data on the path, one round trip later: from then on acknowledgements clock the
@@ -267,14 +268,14 @@ pub enum InitialWindow {
     /// §7.2.1).
     #[default]
     Rfc9260,
-    /// This many full DATA chunks.
+    /// A number of full DATA chunks.
     Packets(u64),
-    /// This many bytes.
+    /// A number of bytes.
     Bytes(u64),
 }
 
 impl InitialWindow {
-    /// The window in bytes on a path with this PMDCS (bytes), at least 1 PMDCS.
+    /// Returns the window in bytes on a path with this PMDCS (bytes), at least 1 PMDCS.
     //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.1
     //# The initial cwnd before data transmission MUST be set to min(4 * PMDCS, max(2 * PMDCS, 4404)) bytes if
     //# the peer address is an IPv4 address

@@ -2,7 +2,7 @@
 
 use msctp_units::Span;
 
-/// The paths whose windows grow together: the sum and the maximum of RFC 6356 §3.
+/// The sum and the maximum of RFC 6356 §3 over the paths whose windows grow together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CoupledPaths {
     /// Σ cwnd / RTT, in bytes/s.

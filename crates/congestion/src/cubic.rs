@@ -33,10 +33,10 @@ pub type Cubic = Composed<CubicCurve>;
 /// Options of [`Cubic`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CubicConfig {
-    /// L: the packets by which one acknowledgement opens the window in slow start at most, at least 1 (RFC
-    /// 3465 §2.2). `None`: 8 with HyStart++ (RFC 9406 §4.2), otherwise 1 (RFC 5681 §3.1).
+    /// L: maximum growth of the window by one acknowledgement in slow start, in packets, at least 1 (RFC 3465
+    /// §2.2). `None`: 8 with HyStart++ (RFC 9406 §4.2), otherwise 1 (RFC 5681 §3.1).
     pub slow_start_limit: Option<u64>,
-    /// Leave the first slow start when the round trip grows: HyStart++ (RFC 9406). Default: true.
+    /// Leave the first slow start when the round-trip time grows: HyStart++ (RFC 9406). Default: true.
     pub hystart: bool,
     /// β_cubic, the share of the window kept after a loss, in thousandths: 100 to 950 (RFC 9438 §4.6). Values
     /// outside count as the nearest. Default: 700.
@@ -46,7 +46,7 @@ pub struct CubicConfig {
     pub c: u64,
     /// Release bandwidth to new flows if the window fell twice in a row (RFC 9438 §4.7). Default: true.
     pub fast_convergence: bool,
-    /// Never open the window slower than Reno would (RFC 9438 §4.3). Default: true.
+    /// Never open the window more slowly than Reno would (RFC 9438 §4.3). Default: true.
     pub reno_friendly: bool,
 }
 
@@ -94,7 +94,7 @@ struct Stage {
     k: u64,
     w_max: u64,
     w_est: Precise,
-    /// The last acknowledgement, after which nothing was outstanding.
+    /// Time of the last acknowledgement, if nothing was outstanding after it.
     last: Time,
     drained: bool,
 }

@@ -12,7 +12,7 @@ fn path() -> ControllerConfig {
     }
 }
 
-/// In congestion avoidance from `cwnd` packets on, with nothing known of a loss.
+/// Returns a controller in congestion avoidance at a window of `cwnd` packets, without an earlier loss.
 fn avoiding(options: CubicConfig, cwnd: u64) -> Cubic {
     let mut controller = Cubic::with(&path(), options);
     let start = StartState { cwnd: cwnd * MSS, ssthresh: Some(cwnd * MSS), pacing_rate: None };
@@ -29,7 +29,7 @@ fn lose(controller: &mut Cubic, kind: LossKind) {
     controller.on_loss(&loss(kind, flight));
 }
 
-/// An acknowledgement of one packet in a full window.
+/// Returns an acknowledgement of one packet in a full window.
 fn ack(controller: &Cubic, now: Time, rtt: Span) -> Ack {
     Ack {
         now,
@@ -45,7 +45,7 @@ fn ack(controller: &Cubic, now: Time, rtt: Span) -> Ack {
     }
 }
 
-/// Acknowledges the packets of one window one by one in a round trip; returns the time after it.
+/// Acknowledges the packets of one window one by one over a round trip. Returns the time after it.
 fn round(controller: &mut Cubic, start: Time, rtt: Span) -> Time {
     let packets = (controller.window().cwnd / MSS).max(1);
     for packet in 1..=packets {
@@ -58,7 +58,7 @@ fn packets(controller: &Cubic) -> f64 {
     controller.window().cwnd as f64 / MSS as f64
 }
 
-/// RFC 9438 Figures 1 and 2, in packets and seconds.
+/// Computes RFC 9438 Figures 1 and 2, in packets and seconds.
 fn closed_form(w_max: f64, cwnd_epoch: f64, t: f64) -> f64 {
     let k = ((w_max - cwnd_epoch) / 0.4).cbrt();
     0.4 * (t - k).powi(3) + w_max
@@ -142,8 +142,8 @@ fn the_reno_friendly_window_grows_by_alpha_per_round_trip_and_then_by_one() {
     assert!(expected > 150.0);
 }
 
-/// Returns the mean window and that at the last loss, in packets, if every `between`-th packet is lost for
-/// `periods` periods after a loss at a window of `from` packets.
+/// Loses every `between`-th packet for `periods` periods after a loss at a window of `from` packets. Returns
+/// the mean window and that at the last loss, in packets.
 fn lossy(options: CubicConfig, rtt: Span, between: u64, from: f64, periods: u32) -> (f64, f64) {
     let mut controller = avoiding(options, from as u64);
     lose(&mut controller, LossKind::Gap);
@@ -163,9 +163,10 @@ fn lossy(options: CubicConfig, rtt: Span, between: u64, from: f64, periods: u32)
     (rounds.iter().sum::<f64>() / rounds.len() as f64, last)
 }
 
-/// RFC 9438 §5.1: the mean window is ((C·(3+β))/(4·(1−β)))^(1/4) · RTT^(3/4) / p^(3/4), the one at a loss
-/// 4/(3+β) times that. The model knows the curve alone. It is an equilibrium: from a little above the window
-/// falls, from a little below it rises. (Near it the curve is flat, so it is reached but slowly.)
+/// RFC 9438 §5.1: the mean window is ((C·(3+β))/(4·(1−β)))^(1/4) · RTT^(3/4) / p^(3/4), and the window at a
+/// loss is 4/(3+β) times that. The model covers the curve alone. It is an equilibrium: a window a little
+/// above it falls, and one a little below it rises. Near it the curve is flat, so that the window converges
+/// slowly.
 #[test]
 fn the_mean_window_is_rfc_9438s_where_the_curve_rules() {
     let model = CubicConfig { reno_friendly: false, fast_convergence: false, ..CubicConfig::default() };
@@ -303,7 +304,7 @@ fn slow_start_ends_when_the_round_trip_grows() {
 }
 
 proptest::proptest! {
-    /// No product overflows, whatever sizes and times come.
+    /// No product overflows for any sizes and times.
     #[test]
     fn extreme_values_do_not_overflow(
         cwnd: u64, ssthresh: u64, pmdcs: u64, flight_size_before: u64, times in proptest::collection::vec(0u64.., 8),

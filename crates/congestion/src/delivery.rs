@@ -6,16 +6,17 @@ use std::collections::VecDeque;
 
 use msctp_units::{Span, Time};
 
-/// Limit of remembered sendings, as many as chunks may be outstanding. The oldest is dropped unmeasured.
+/// Maximum number of stored transmissions, equal to that of outstanding chunks. The oldest is dropped
+/// unmeasured.
 const MOST_REMEMBERED: usize = 1 << 16;
 
-/// The state when a packet was sent (P.* of the draft).
+/// The state at the departure of a packet (P.* of the draft).
 #[derive(Clone, Copy, Debug)]
 struct Departure {
-    /// The number of its first sending, and how many it has: they follow each other.
+    /// Number of the packet's first transmission, and their count: the numbers are consecutive.
     number: u64,
     sendings: u32,
-    /// Sendings in it that are neither acknowledged nor abandoned.
+    /// Transmissions of the packet that are neither acknowledged nor abandoned.
     pending: u32,
     sent: Time,
     first_sent: Time,
@@ -26,7 +27,7 @@ struct Departure {
     app_limited: bool,
 }
 
-/// Measures the delivery rate of one path from its sendings, acknowledgements and losses.
+/// Measures the delivery rate of one path from its transmissions, acknowledgements and losses.
 ///
 /// Sizes are in bytes as congestion control counts them.
 #[derive(Clone, Debug, Default)]
@@ -42,7 +43,7 @@ pub struct DeliveryRate {
     app_limited: u64,
     departures: VecDeque<Departure>,
     lost_packets: VecDeque<LostPacket>,
-    /// The latest sending acknowledged since the last sample.
+    /// The latest transmission acknowledged since the last sample.
     newest: Option<Departure>,
     newly_acked: u64,
     newly_lost: u64,
@@ -57,19 +58,20 @@ pub struct DeliverySample {
     pub total_delivered: u64,
     /// `total_delivered` when the latest packet that it acknowledges was sent.
     pub prior_delivered: u64,
-    /// The time in which `delivered` bytes were, the longer one of sending and of arriving (§4.1.1.4).
+    /// Time in which `delivered` bytes were delivered: the longer of their sending and their arrival time
+    /// (§4.1.1.4).
     pub interval: Span,
     /// Bytes in flight after the latest acknowledged packet was sent, including it.
     pub tx_in_flight: u64,
-    /// Lost since then.
+    /// Bytes declared lost since that packet was sent.
     pub lost: u64,
-    /// Bytes in flight now.
+    /// Bytes in flight after this SACK.
     pub in_flight: u64,
-    /// Acknowledged by this SACK.
+    /// Bytes that this SACK newly acknowledged.
     pub newly_acked: u64,
     /// Bytes declared lost since the last sample.
     pub newly_lost: u64,
-    /// The sender, not the path, limited the rate.
+    /// True if the sender limited the rate, not the path.
     pub app_limited: bool,
 }
 
@@ -79,8 +81,8 @@ impl DeliverySample {
         self.total_delivered - self.prior_delivered
     }
 
-    /// Returns the rate in bytes per second; `None`: the interval is too short to tell (§4.1.2.3: below
-    /// `min_rtt`, or nothing).
+    /// Returns the rate in bytes per second. Returns `None` if the interval is shorter than `min_rtt` or zero
+    /// (§4.1.2.3).
     pub fn rate(&self, min_rtt: Option<Span>) -> Option<u64> {
         if self.interval.is_zero() || min_rtt.is_some_and(|least| self.interval < least) {
             return None;
@@ -93,13 +95,13 @@ impl DeliverySample {
 /// A packet declared lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LostPacket {
-    /// Its size in bytes.
+    /// Size of the packet in bytes.
     pub bytes: u64,
-    /// Bytes in flight after it was sent, itself included.
+    /// Bytes in flight after the packet was sent, itself included.
     pub tx_in_flight: u64,
-    /// Lost since it was sent, itself included.
+    /// Bytes declared lost since the packet was sent, itself included.
     pub lost: u64,
-    /// The sender, not the path, limited the rate when it was sent.
+    /// True if the sender, not the path, limited the rate when the packet was sent.
     pub app_limited: bool,
 }
 
@@ -109,8 +111,8 @@ impl DeliveryRate {
         Self::default()
     }
 
-    /// Records a sent packet with `sendings` sendings, numbered from `number`. `in_flight`: bytes before and
-    /// after it.
+    /// Records a sent packet with `sendings` transmissions, numbered from `number`. `in_flight` has the bytes
+    /// before and after it.
     pub fn on_sent(&mut self, now: Time, number: u64, sendings: u32, in_flight: (u64, u64)) {
         // §4.1.2.2: after idle time the intervals begin anew
         if in_flight.0 == 0 {
@@ -134,7 +136,8 @@ impl DeliveryRate {
         });
     }
 
-    /// Records that sending `number`, of `bytes` bytes, was acknowledged; a [`sample`](Self::sample) follows.
+    /// Records that transmission `number`, of `bytes` bytes, was acknowledged; a [`sample`](Self::sample)
+    /// follows.
     pub fn on_acked(&mut self, number: u64, bytes: u64) {
         self.delivered += bytes;
         self.newly_acked += bytes;
@@ -145,7 +148,7 @@ impl DeliveryRate {
         }
     }
 
-    /// Records that sending `number`, of `bytes` bytes, was declared lost.
+    /// Records that transmission `number`, of `bytes` bytes, was declared lost.
     pub fn on_lost(&mut self, number: u64, bytes: u64) {
         self.lost += bytes;
         self.newly_lost += bytes;
@@ -165,18 +168,19 @@ impl DeliveryRate {
         self.lost_packets.pop_front()
     }
 
-    /// Forgets sending `number`, which was abandoned.
+    /// Removes transmission `number`, which was abandoned.
     pub fn on_abandoned(&mut self, number: u64) {
         self.settle(number);
     }
 
-    /// Marks the rate as limited by the application or the peer's receive window (§4.1.2.4). `in_flight`:
-    /// bytes now.
+    /// Marks the rate as limited by the application or the peer's receive window (§4.1.2.4). `in_flight` is
+    /// the number of bytes now.
     pub fn on_limited(&mut self, in_flight: u64) {
         self.app_limited = (self.delivered + in_flight).max(1);
     }
 
-    /// Returns the sample of the acknowledgements since the last call, if any. `in_flight`: after them.
+    /// Returns the sample of the acknowledgements since the last call, if any. `in_flight` is the number of
+    /// bytes after them.
     pub fn sample(&mut self, now: Time, in_flight: u64) -> Option<DeliverySample> {
         if self.app_limited != 0 && self.delivered > self.app_limited {
             self.app_limited = 0;
@@ -204,7 +208,7 @@ impl DeliveryRate {
         })
     }
 
-    /// Settles one sending of a departure.
+    /// Settles one transmission of a departure.
     fn settle(&mut self, number: u64) -> Option<Departure> {
         let index = self.departures.partition_point(|departure| departure.number <= number).checked_sub(1)?;
         let departure = &mut self.departures[index];
@@ -292,8 +296,8 @@ mod tests {
         assert_eq!((sample.interval, sample.delivered()), (Span::from_millis(50), 1000));
     }
 
-    /// §4.1.2.4: what was in flight when the application ran dry, and what was sent until it is delivered, is
-    /// limited by it.
+    /// §4.1.2.4: the bytes in flight when the application ran out of data are application-limited, and so are
+    /// all bytes sent until these are delivered.
     #[test]
     fn app_limited_samples_are_marked() {
         let mut path = DeliveryRate::new();
@@ -329,8 +333,8 @@ mod tests {
         assert_eq!(path.sample(ms(111), 5000).unwrap().lost, 0, "lost before it was sent");
     }
 
-    /// Forgets abandoned sendings and sendings reported twice; memory is bounded for a caller that never
-    /// reports.
+    /// Abandoned transmissions and those reported twice are removed, and memory is bounded for a caller that
+    /// never reports.
     #[test]
     fn memory_is_bounded() {
         let mut path = DeliveryRate::new();

@@ -19,7 +19,7 @@ pub struct Estimate {
     pub iteration: u64,
 }
 
-/// Decides when probes of one path leave, and estimates its bandwidth from the arrival times of the answers.
+/// Schedules the probes of one path, and estimates its bandwidth from the arrival times of the responses.
 ///
 /// Sans-IO. The caller sends what [`poll_probe`](Self::poll_probe) returns until it returns `None`, then
 /// takes [`poll_estimate`](Self::poll_estimate). It calls [`handle_timeout`](Self::handle_timeout) at
@@ -29,10 +29,10 @@ pub trait BandwidthEstimator: fmt::Debug + Send {
     /// Returns the size of each probe as an IP packet, in bytes; a multiple of 4.
     fn probe_bytes(&self) -> u32;
 
-    /// Returns the next probe to send now: its id. Ids ascend; none is used twice between two restarts.
+    /// Returns the id of the next probe to send now. Ids ascend, and none repeats between two restarts.
     fn poll_probe(&mut self, now: Time) -> Option<u64>;
 
-    /// Probes sent and neither answered nor timed out.
+    /// Returns the number of probes in flight: neither answered nor timed out.
     fn outstanding(&self) -> usize;
 
     /// Processes the answer to probe `id`, received at `now`.
@@ -50,6 +50,7 @@ pub trait BandwidthEstimator: fmt::Debug + Send {
     /// Returns the latest estimate.
     fn estimate(&self) -> Option<Estimate>;
 
-    /// Starts over: the path could not carry probes for a while, so those in flight measure nothing.
+    /// Restarts the estimate after a time in which the path could not carry probes. The probes in flight
+    /// measure nothing.
     fn restart(&mut self, now: Time);
 }

@@ -90,7 +90,7 @@ impl<C: 'static, T: ?Sized + 'static> PartialEq for Factory<C, T> {
 
 impl<C: 'static, T: ?Sized + 'static> Eq for Factory<C, T> {}
 
-/// Writes the options, or the function's type if there are none.
+/// Writes the options, or the function's type if there are no options.
 impl<C, T: ?Sized> fmt::Debug for Factory<C, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

@@ -10,15 +10,15 @@ use crate::controller::Ack;
 
 /// RFC 9406 §4.3: RTT growth below this never ends slow start.
 const MIN_RTT_THRESH: Span = Span::from_millis(4);
-/// RFC 9406 §4.3: RTT growth by this always does.
+/// RFC 9406 §4.3: RTT growth from which slow start always ends.
 const MAX_RTT_THRESH: Span = Span::from_millis(16);
-/// RFC 9406 §4.3: between them, growth by this part of the least RTT of the last round.
+/// RFC 9406 §4.3: between the two, divisor of the last round's minimum RTT that gives the limit of growth.
 const MIN_RTT_DIVISOR: u64 = 8;
 /// RTT samples that a round needs (RFC 9406 §4.3).
 const N_RTT_SAMPLE: u32 = 8;
-/// RFC 9406 §4.3: Conservative Slow Start opens the window by this part of what slow start would.
+/// RFC 9406 §4.3: Conservative Slow Start opens the window by slow start's growth divided by this.
 pub(crate) const CSS_GROWTH_DIVISOR: u64 = 4;
-/// Rounds of Conservative Slow Start (RFC 9406 §4.3), the one it began in included.
+/// Rounds of Conservative Slow Start (RFC 9406 §4.3), including the one in which it began.
 const CSS_ROUNDS: u32 = 5;
 
 /// The phase after an acknowledgement.
@@ -26,7 +26,7 @@ const CSS_ROUNDS: u32 = 5;
 pub(crate) enum Phase {
     /// Slow start.
     Standard,
-    /// Conservative Slow Start: open the window by 1/[`CSS_GROWTH_DIVISOR`] of that.
+    /// Conservative Slow Start: open the window by 1/[`CSS_GROWTH_DIVISOR`] of slow start's growth.
     Conservative,
     /// Slow start is over: ssthresh = cwnd.
     Over,
@@ -105,17 +105,17 @@ fn has_grown(current: Span, last: Span) -> bool {
 
 /// Detects a queue for a paced, model-based controller, within a round.
 ///
-/// Its queue grows within a round, so the next round is too late. It takes as many consecutive samples as
-/// RFC 9406 requires of a round, if they span a quarter of the round trip: samples that arrive together were
-/// delayed together.
+/// Such a controller's queue grows within a round, so that the next round is too late. The detector needs as
+/// many consecutive samples as RFC 9406 requires of a round. They must span a quarter of the round trip,
+/// because samples that arrive together were delayed together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queueing {
-    /// Count, minimum, and arrival time of the first.
+    /// Number of samples, their minimum, and the arrival time of the first.
     samples: Option<(u32, Span, Time)>,
 }
 
 impl Queueing {
-    /// Adds a sample; true if the samples show a queue absent when `baseline` was measured.
+    /// Adds a sample. Returns true if the samples show a queue that was absent when `baseline` was measured.
     pub(crate) fn on_sample(&mut self, now: Time, rtt: Span, baseline: Span) -> bool {
         let (count, least, since) = self.samples.unwrap_or((0, rtt, now));
         let (count, least) = (count + 1, least.min(rtt));
@@ -149,7 +149,7 @@ mod tests {
         }
     }
 
-    /// With nine acknowledgements left of the first round.
+    /// Returns a state with nine acknowledgements left of the first round.
     fn begun() -> HyStart {
         let mut hystart = HyStart::default();
         hystart.on_ack(&ack(None));

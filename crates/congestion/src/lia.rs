@@ -10,8 +10,7 @@ use crate::factory::Make;
 use crate::precise::Precise;
 use crate::slow_start::SlowStart;
 
-/// The controller of RFC 6356: TCP Reno, except that congestion avoidance grows by what all paths of the
-/// association carry.
+/// The controller of RFC 6356: TCP Reno with coupled congestion avoidance over all paths of the association.
 ///
 /// One path alone grows as [`Reno`](crate::Reno) does.
 pub type Lia = Composed<LinkedIncreases>;
@@ -123,15 +122,16 @@ mod tests {
         near(growth(&mut avoiding(CWND), CoupledPaths::default().with(CWND, RTT)), MSS / 4);
     }
 
-    /// RFC 6356 §3 with numbers: cwnd 100,000 and 50,000 bytes, round trips 100 and 400 ms. The maximum is
-    /// 10⁷ bytes/s², the sum 1.125 · 10⁶ bytes/s: a window of data grows by 1000 · 10⁵ · 10⁷ / 1.125² / 10¹².
+    /// RFC 6356 §3 with numbers: windows of 100,000 and 50,000 bytes, round-trip times of 100 and 400 ms. The
+    /// maximum is 10⁷ bytes/s², and the sum is 1.125 · 10⁶ bytes/s. One window of data grows the window by
+    /// 1000 · 10⁵ · 10⁷ / 1.125² / 10¹² bytes.
     #[test]
     fn unequal_round_trips_weigh_by_their_rates() {
         let other = CoupledPaths::default().with(50_000, Span::from_millis(400));
         near(growth(&mut avoiding(CWND), other), 790);
     }
 
-    /// RFC 6356 §3: the increase is the minimum of the linked one and TCP's.
+    /// RFC 6356 §3: the increase is the minimum of the linked increase and TCP's.
     #[test]
     fn no_path_grows_faster_than_tcp() {
         // 1000 · 10⁵ · 10¹⁰ / (1.01 · 10⁸)²

@@ -12,7 +12,7 @@ const BYTE: i128 = 8 * 1_000_000_000;
 #[derive(Clone, Debug)]
 pub struct Pacer {
     rate: Option<Rate>,
-    /// The bucket's size, in [`BYTE`]s.
+    /// Size of the bucket, in [`BYTE`]s.
     burst: i128,
     /// Tokens at `at`; below zero after a packet larger than the bucket.
     tokens: i128,
@@ -22,14 +22,14 @@ pub struct Pacer {
 impl Pacer {
     /// Returns a full bucket. `rate` is on the IP wire; `None`: unpaced.
     ///
-    /// `burst` is how many bytes may leave at once after a pause. A larger packet needs a full bucket, so
-    /// with 0 one packet leaves at a time.
+    /// `burst` is the number of bytes that may leave at once after a pause. A larger packet needs a full
+    /// bucket, so with 0 one packet leaves at a time.
     pub fn new(rate: Option<Rate>, burst: u64) -> Self {
         let burst = i128::from(burst) * BYTE;
         Self { rate, burst, tokens: burst, at: Time::ZERO }
     }
 
-    /// Returns the tokens at `now`, which is never before `at`: time does not go back.
+    /// Returns the tokens at `now`, which is never before `at`.
     fn tokens_at(&self, now: Time) -> i128 {
         let rate = self.rate.map_or(u64::MAX, Rate::as_bps);
         let gained = i128::try_from(u128::from(now.since(self.at).as_nanos()) * u128::from(rate));
@@ -41,7 +41,7 @@ impl Pacer {
         self.at = self.at.max(now);
     }
 
-    /// Returns the time up to which it has counted: of the last packet, or the last change.
+    /// Returns the time of the last packet or the last change.
     pub const fn counted_to(&self) -> Time {
         self.at
     }
@@ -76,7 +76,7 @@ impl Pacer {
         now + Span::from_nanos(u64::try_from(wait).unwrap_or(u64::MAX))
     }
 
-    /// Records a packet of `bytes` bytes sent at `now`. One sent early delays the next ones.
+    /// Records a packet of `bytes` bytes sent at `now`. A packet sent early delays the next ones.
     pub fn on_sent(&mut self, now: Time, bytes: u64) {
         self.advance(now);
         if self.rate.is_some() {
@@ -93,7 +93,7 @@ mod tests {
         Time::ZERO + Span::from_micros(us)
     }
 
-    /// Sends packets of `bytes` as early as they may leave.
+    /// Returns the departure times of packets of `bytes` that leave as early as allowed.
     fn departures(pacer: &mut Pacer, mut now: Time, bytes: u64, count: usize) -> Vec<Time> {
         let mut times = Vec::new();
         for _ in 0..count {
@@ -152,8 +152,8 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// In any interval at most rate × time plus one burst or one packet is sent; a sender that always has
-        /// data gets the rate to the byte.
+        /// No interval carries more than rate × time plus one burst or one packet. A sender that always has
+        /// data gets the exact rate.
         #[test]
         fn packets_keep_the_exact_rate(
             bps in 1_000u64..10_000_000_000, burst in 0u64..20_000,
@@ -191,7 +191,7 @@ mod tests {
             proptest::prop_assert!((least..=most).contains(&took), "{took} ns: {least} to {most}");
         }
 
-        /// A packet may leave at the returned time and not a nanosecond earlier.
+        /// A packet may leave at the returned time, and not a nanosecond earlier.
         #[test]
         fn the_departure_is_the_earliest(bps: u64, burst: u64, bytes: u64, sent: u64, at: u64, now: u64) {
             let mut pacer = Pacer::new(Some(Rate::from_bps(bps)), burst);

@@ -1,6 +1,6 @@
 //! [`Precise`]: a window in bytes with a binary fraction, for growth by less than a byte per acknowledgement.
 
-/// Bytes, with 32 bits after the point. Integer arithmetic: the same on every machine.
+/// Bytes, with 32 bits after the point. Integer arithmetic gives the same result on every machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Precise(u128);
 
@@ -15,7 +15,7 @@ impl Precise {
         (self.0 >> 32) as u64
     }
 
-    /// Returns `factor` times as much, saturating.
+    /// Returns the product with `factor`, saturating.
     pub fn times(self, factor: u64) -> Self {
         Self(self.0.saturating_mul(u128::from(factor)))
     }

@@ -10,9 +10,10 @@ pub struct PrrAck {
     /// DeliveredData: newly delivered bytes, acknowledged cumulatively or by gap blocks. Without selective
     /// acknowledgements RFC 9937 counts a packet per duplicate and subtracts them from the next advance.
     pub delivered: u64,
-    /// inflight (RFC 6675's pipe; SCTP's flight_size) after it was processed and losses were marked.
+    /// inflight (RFC 6675's pipe, SCTP's flight_size) after the acknowledgement was processed and losses were
+    /// marked.
     pub in_flight: u64,
-    /// safeACK: it advanced the cumulative point and indicated no further loss.
+    /// safeACK: the acknowledgement advanced the cumulative point and indicated no further loss.
     pub safe: bool,
 }
 
@@ -32,13 +33,14 @@ pub struct Prr {
 impl Prr {
     /// Starts recovery towards a flight of `ssthresh`.
     ///
-    /// `recover_fs` is RecoverFS: the data outstanding at the start, without what earlier gap blocks
-    /// acknowledged, with what the starting acknowledgement does. `smss` is a full packet.
+    /// `recover_fs` is RecoverFS: the bytes outstanding at the start. It excludes data that earlier gap
+    /// blocks acknowledged, and includes data that the starting acknowledgement does. `smss` is the size of a
+    /// full packet.
     pub fn new(ssthresh: u64, recover_fs: u64, smss: u64) -> Self {
         Self { ssthresh, recover_fs: recover_fs.max(1), smss, delivered: 0, out: 0, allowance: 0 }
     }
 
-    /// Handles an acknowledgement and returns SndCnt: how many bytes may be sent now.
+    /// Handles an acknowledgement and returns SndCnt, the number of bytes that may be sent now.
     ///
     /// The window during recovery is the flight plus SndCnt.
     pub fn on_ack(&mut self, ack: &PrrAck) -> u64 {
@@ -97,8 +99,8 @@ mod tests {
         packets
     }
 
-    /// RFC 6937 §3.1: a window of 20, the first packet lost, the window to be halved: one packet for every
-    /// two acknowledgements, and the flight is the threshold when a round trip is over.
+    /// RFC 6937 §3.1: the first packet of a window of 20 is lost, and the window is to be halved. One packet
+    /// leaves for every two acknowledgements, and the flight equals the threshold after a round trip.
     #[test]
     fn one_loss_brings_the_flight_down_evenly() {
         // Packet 1 is lost; 2 to 4 gave duplicate acknowledgements, the third of which starts recovery and
@@ -157,9 +159,9 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// RFC 9937: while the flight is above the threshold no more is sent than its share of what was
-        /// delivered; below it no more than was delivered and a packet per safe acknowledgement, and never
-        /// beyond the threshold.
+        /// RFC 9937: above the threshold, the sender sends at most its share of the delivered data. Below it,
+        /// the sender sends at most the delivered data plus a packet per safe acknowledgement, and never
+        /// exceeds the threshold.
         #[test]
         fn bounds(
             ssthresh in 1u64..100_000, over in 1u64..100_000,

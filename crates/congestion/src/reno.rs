@@ -16,13 +16,13 @@ pub type Reno = Composed<AdditiveIncrease>;
 /// Options of [`Reno`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RenoConfig {
-    /// L: the packets by which one acknowledgement opens the window in slow start at most, at least 1 (RFC
-    /// 3465 §2.2). `None`: 8 with HyStart++ (RFC 9406 §4.2), otherwise 1 (RFC 5681 §3.1).
+    /// L: maximum growth of the window by one acknowledgement in slow start, in packets, at least 1 (RFC 3465
+    /// §2.2). `None`: 8 with HyStart++ (RFC 9406 §4.2), otherwise 1 (RFC 5681 §3.1).
     pub slow_start_limit: Option<u64>,
-    /// Leave the first slow start when the round trip grows: HyStart++ (RFC 9406). Default: false.
+    /// Leave the first slow start when the round-trip time grows: HyStart++ (RFC 9406). Default: false.
     pub hystart: bool,
-    /// Open the window by one packet per ACK in slow start and 1/cwnd packet per ACK above, as ns-2's TCP
-    /// does, not by bytes; `slow_start_limit` then has no effect. Default: false.
+    /// Count acknowledgements instead of bytes, as ns-2's TCP does: the window opens by one packet per ACK in
+    /// slow start and by 1/cwnd packet above. `slow_start_limit` then has no effect. Default: false.
     pub count_acks: bool,
     /// Open the window even if it is not fully used: RFC 5681 allows it, ns-2 does it. Default: false.
     pub grow_unused: bool,

@@ -7,13 +7,13 @@ use crate::controller::{Ack, Controller, ControllerConfig, Loss, LossKind, Measu
 use crate::factory::{ControllerFactory, Make};
 use crate::slow_start::SlowStart;
 
-/// Options of [`Rfc9260`], which RFC 9260 does not have.
+/// Options of [`Rfc9260`] beyond RFC 9260.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rfc9260Config {
-    /// L: the packets by which one acknowledgement opens the window in slow start at most, at least 1 (RFC
-    /// 3465 §2.2). `None`: 8 with HyStart++ (RFC 9406 §4.2), otherwise 1 (RFC 5681 §3.1).
+    /// L: maximum growth of the window by one acknowledgement in slow start, in packets, at least 1 (RFC 3465
+    /// §2.2). `None`: 8 with HyStart++ (RFC 9406 §4.2), otherwise 1 (RFC 5681 §3.1).
     pub slow_start_limit: Option<u64>,
-    /// Leave the first slow start when the round trip grows: HyStart++ (RFC 9406). Default: false.
+    /// Leave the first slow start when the round-trip time grows: HyStart++ (RFC 9406). Default: false.
     pub hystart: bool,
 }
 
@@ -47,13 +47,14 @@ pub struct Rfc9260 {
     window: Window,
     slow_start: SlowStart,
     pacing_rate: Option<Rate>,
-    /// The window is the configured initial one: no data was acknowledged or lost yet, no policy set another.
+    /// True while the window is the configured initial one: no data was acknowledged or lost yet, and no
+    /// policy set another window.
     initial: bool,
-    /// Data was acknowledged or lost since the path started: there is something to age.
+    /// True if data was acknowledged or lost since the path started, so that idle decay applies.
     measured: bool,
-    /// The idle decay has begun: ssthresh was already set.
+    /// True if the idle decay has begun and ssthresh was set.
     decaying: bool,
-    /// T3-rtx expired and nothing was acknowledged since.
+    /// True if T3-rtx expired and no data was acknowledged since.
     after_timeout: bool,
     /// The window before the last T3-rtx expiry, while that may prove spurious.
     before_timeout: Option<Window>,
@@ -130,9 +131,9 @@ impl Rfc9260 {
         self.decaying = false;
     }
 
-    /// Handles a SACK as [`on_ack`](Controller::on_ack) does, if `may_grow`; otherwise it opens no window.
+    /// Handles a SACK as [`on_ack`](Controller::on_ack) does, if `may_grow`. Otherwise the window stays.
     ///
-    /// For controllers made from this one that have another condition for growth.
+    /// Controllers that wrap this one use it with their own condition for growth.
     #[inline]
     pub fn acknowledged(&mut self, ack: &Ack, may_grow: bool) {
         if ack.bytes_acked > 0 {
@@ -347,7 +348,7 @@ mod tests {
         controller
     }
 
-    /// A SACK for `bytes_acked` while the window was full.
+    /// Returns a SACK for `bytes_acked` while the window was full.
     fn full(controller: &Rfc9260, bytes_acked: u64) -> Ack {
         Ack {
             now: Time::ZERO,
@@ -419,8 +420,8 @@ mod tests {
         assert_eq!(controller.window().cwnd, 4504 + PMDCS, "L = 1");
     }
 
-    /// RFC 9406 is an option here: it slows the first slow start down when the round trip grows, ends it
-    /// after five rounds, and opens the window by up to eight packets per SACK until then.
+    /// With RFC 9406 the first slow start slows down when the round-trip time grows, and ends after five
+    /// rounds. Until then the window opens by up to eight packets per SACK.
     #[test]
     fn slow_start_with_hystart_ends_before_a_loss() {
         let options = Rfc9260Config { hystart: true, ..Rfc9260Config::default() };
@@ -616,9 +617,8 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// §7.2.1, §7.2.2: whatever happens, the window stays at 1 PMDCS or more, one SACK raises it by 1
-        /// PMDCS at most and not at all while it is not full, and only a policy's start or a reset raises it
-        /// otherwise.
+        /// §7.2.1, §7.2.2: the window is always at least 1 PMDCS. One SACK raises it by at most 1 PMDCS, and
+        /// not while the window is not full. Only a policy's start or a reset raises it otherwise.
         //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2
         //= type=test
         //# an SCTP sender MUST NOT be more aggressive than the following algorithms allow.

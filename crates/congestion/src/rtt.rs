@@ -98,7 +98,7 @@ impl RttEstimator {
         self.set_rto(self.rto * 2);
     }
 
-    /// Undoes any back-off without a measurement, because the unanswered data never left the host.
+    /// Undoes any back-off without a measurement, because the unacknowledged data never left the host.
     pub fn end_back_off(&mut self) {
         self.set_rto(self.measured.map_or(self.config.initial, |m| m.srtt + m.rttvar * 4));
     }
@@ -145,15 +145,16 @@ impl RttEstimator {
         })
     }
 
-    /// Restarts from one round trip, which may belong to another network: T_min = T_avg = `rtt`, T_dev =
-    /// `rtt` / 2, as after a first measurement (Park & Jang §2.2: at the ACK of the first new segment after a
-    /// spurious timeout). The RTO follows, and any back-off is undone.
+    /// Restarts from one round-trip time, which may belong to another network.
+    ///
+    /// T_min = T_avg = `rtt` and T_dev = `rtt` / 2, as after a first measurement (Park & Jang §2.2: at the
+    /// ACK of the first new segment after a spurious timeout). The RTO follows, and any back-off is undone.
     pub fn start_over(&mut self, rtt: Span) {
         self.reset();
         self.on_measurement(rtt);
     }
 
-    /// Forgets all measurements, for a path whose route changed.
+    /// Discards all measurements, for a path whose route changed.
     pub fn reset(&mut self) {
         *self = Self::new(self.config);
     }

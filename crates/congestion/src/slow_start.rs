@@ -10,25 +10,24 @@ pub struct SlowStart {
     hystart: Option<HyStart>,
     /// The last HyStart++ phase.
     phase: Phase,
-    /// A timeout happened: L is 1 from then on (RFC 3465 §2.3).
+    /// True after a timeout: L is 1 from then on (RFC 3465 §2.3).
     after_timeout: bool,
 }
 
 /// Unit of growth in slow start.
 #[derive(Clone, Copy, Debug)]
 enum Counting {
-    /// min(bytes acknowledged, L packets) per acknowledgement (RFC 5681 §3.1 eq. (2), RFC 3465 §2.2).
+    /// Grow by min(bytes acknowledged, L packets) per acknowledgement (RFC 5681 §3.1 eq. (2), RFC 3465 §2.2).
     Bytes { limit: u64 },
-    /// Grow by a packet per acknowledgement that advances the cumulative point, whatever its bytes, as ns-2's
-    /// TCP.
+    /// Grow by a packet per acknowledgement that advances the cumulative point, as ns-2's TCP does.
     Acks,
 }
 
 impl SlowStart {
     /// Returns slow start before the first data, counting bytes.
     ///
-    /// `limit`: L, the packets by which one acknowledgement opens the window at most, at least 1 (RFC 3465
-    /// §2.2). `None`: 8 with HyStart++ (RFC 9406 §4.2), otherwise 1 (RFC 5681 §3.1).
+    /// `limit` is L: the maximum growth by one acknowledgement in packets, at least 1 (RFC 3465 §2.2).
+    /// `None`: 8 with HyStart++ (RFC 9406 §4.2), otherwise 1 (RFC 5681 §3.1).
     pub fn by_bytes(limit: Option<u64>, hystart: bool) -> Self {
         let limit = limit.unwrap_or(if hystart { 8 } else { 1 }).max(1);
         Self {
@@ -46,7 +45,7 @@ impl SlowStart {
 
     /// Handles an acknowledgement in slow start, whether or not the window is fully used.
     ///
-    /// True if slow start is over and the window is the threshold.
+    /// Returns true if slow start is over and the window equals the threshold.
     pub fn on_ack(&mut self, ack: &Ack) -> bool {
         let Some(hystart) = &mut self.hystart else { return false };
         self.phase = hystart.on_ack(ack);
@@ -57,8 +56,8 @@ impl SlowStart {
         false
     }
 
-    /// Returns the bytes by which an acknowledgement opens a window that is used, with `room` bytes left
-    /// below the threshold. By acknowledgements, as in ns-2, the last step may go over it.
+    /// Returns the bytes by which an acknowledgement opens a used window. `room` is the number of bytes below
+    /// the threshold. When counting acknowledgements, as ns-2 does, the last step may exceed it.
     pub fn growth(&self, ack: &Ack, pmdcs: u64, room: u64) -> u64 {
         let growth = match self.counting {
             Counting::Bytes { .. } if self.after_timeout => ack.bytes_acked.min(pmdcs).min(room),

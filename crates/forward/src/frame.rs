@@ -21,7 +21,7 @@ use bytes::{BufMut, Bytes};
 /// The version of the protocol.
 pub const VERSION: u8 = 1;
 
-/// Stream of the credits, and of the caller's own control messages.
+/// Stream of the credits and of the caller's own control messages.
 pub const CONTROL: u16 = 1;
 
 /// The first stream of connections; the client opens even numbers and the server odd ones.
@@ -55,12 +55,12 @@ const HOST: u8 = 0;
 const LISTENER: u8 = 1;
 const UDP: u8 = 2;
 
-/// Returns a payload protocol identifier of ours.
+/// Returns the payload protocol identifier of a kind of frame.
 pub const fn kind(letter: u8) -> u32 {
     u32::from_be_bytes([b'f', b'w', b'd', letter])
 }
 
-/// Returns whether a payload protocol identifier is one of ours.
+/// Returns whether a payload protocol identifier belongs to this protocol.
 pub const fn is_ours(ppid: u32) -> bool {
     ppid >> 8 == kind(0) >> 8
 }
@@ -69,10 +69,10 @@ pub const fn is_ours(ppid: u32) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {
-    /// The frame has too few bytes, or too many.
+    /// The frame has too few or too many bytes.
     #[error("the frame has {0} bytes, which its kind does not allow")]
     Length(usize),
-    /// The version is another one.
+    /// The frame has another version.
     #[error("version {0} of the forwarding protocol; this is version {VERSION}")]
     Version(u8),
     /// The kind of target is unknown.
@@ -96,7 +96,7 @@ pub enum Target {
         /// 1 to 65535.
         port: u16,
     },
-    /// The target that the peer has for a listener of its own, by the listener's number.
+    /// A target that the peer registered for one of its own listeners, by the listener's number.
     Listener(u16),
     /// A UDP socket of the server, whose datagrams name their own targets.
     Udp,
@@ -149,9 +149,9 @@ pub fn is_host(text: &str) -> bool {
 /// A request to open a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Open {
-    /// Number of the connection, which no other one of the association has or had.
+    /// Number of the connection, unique in the association's lifetime.
     pub connection: u32,
-    /// Its target.
+    /// Target of the connection.
     pub target: Target,
 }
 
@@ -176,7 +176,7 @@ impl Open {
     ///
     /// # Errors
     ///
-    /// It is invalid, or of another version.
+    /// The request is invalid, or of another version.
     pub fn decode(bytes: &[u8]) -> Result<Self, FrameError> {
         let version = *bytes.first().ok_or(FrameError::Length(0))?;
         if version != VERSION {
@@ -199,13 +199,14 @@ impl Open {
 /// A UDP datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// Number of the connection. Another connection may use the stream already: its end may overtake this.
+    /// Number of the connection. A stream does not identify it: the end of a connection may arrive before its
+    /// last datagrams, and another connection may then use the stream.
     pub connection: u32,
-    /// The target, or the source of a datagram to the client: an IP address or a name.
+    /// Host of the target, or of the source of a datagram to the client: an IP address or a name.
     pub host: String,
-    /// Its UDP port.
+    /// UDP port of the host.
     pub port: u16,
-    /// The data, at most [`MAX_DATAGRAM`] bytes.
+    /// Payload, at most [`MAX_DATAGRAM`] bytes.
     pub data: Bytes,
 }
 
@@ -257,7 +258,7 @@ pub enum Reason {
     UnknownHost,
     /// The target refuses the connection.
     Refused,
-    /// No route, or no answer.
+    /// The target is unreachable or does not answer.
     Unreachable,
     /// A limit of the peer: connections, opens at a time, or opens per second.
     Limit,
@@ -311,7 +312,8 @@ impl fmt::Display for Reason {
 /// The end of a direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct End {
-    /// Any other reason than [`Reason::Finished`] ends both directions and drops what is queued.
+    /// Reason of the end. Any reason other than [`Reason::Finished`] ends both directions and drops queued
+    /// data.
     pub reason: Reason,
     /// Details for the user, at most [`MAX_TEXT`] bytes.
     pub text: String,
@@ -321,7 +323,7 @@ impl End {
     /// The end of the data.
     pub const FINISHED: Self = Self { reason: Reason::Finished, text: String::new() };
 
-    /// Returns an end with a text, which is cut if it is too long.
+    /// Creates an end with a text, which is truncated if it is too long.
     pub fn new(reason: Reason, text: impl Into<String>) -> Self {
         let mut text = text.into();
         text.truncate(
@@ -342,7 +344,7 @@ impl End {
     ///
     /// # Errors
     ///
-    /// It has no reason or number, or too long a text.
+    /// The reason or the number is missing, or the text is too long.
     pub fn decode(bytes: &[u8]) -> Result<(u32, Self), FrameError> {
         match bytes {
             [code, a, b, c, d, text @ ..] if text.len() <= MAX_TEXT => {
@@ -368,9 +370,9 @@ impl fmt::Display for End {
 pub struct Credit {
     /// The connection's number.
     pub connection: u32,
-    /// Bytes that the receiver's application took so far.
+    /// Bytes that the receiver's application has consumed.
     pub consumed: u64,
-    /// Bytes beyond these that it accepts.
+    /// Bytes beyond `consumed` that the receiver accepts.
     pub window: u32,
 }
 
@@ -390,7 +392,7 @@ impl Credit {
     ///
     /// # Errors
     ///
-    /// Its length is not that of 1 to [`MAX_CREDITS`] credits.
+    /// The length is not that of 1 to [`MAX_CREDITS`] credits.
     pub fn decode(bytes: &[u8]) -> Result<impl Iterator<Item = Self>, FrameError> {
         let (credits, rest) = bytes.as_chunks::<CREDIT_LEN>();
         if !rest.is_empty() || !(1..=MAX_CREDITS).contains(&credits.len()) {

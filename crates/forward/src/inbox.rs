@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 
-/// Messages shorter than this are joined, so that one-byte messages cost no more than their bytes.
+/// Length in bytes below which messages are joined, so that the overhead of one-byte messages stays small.
 const SMALL: usize = 1 << 10;
 
-/// Bytes joined at most.
+/// Maximum length of joined messages in bytes.
 const JOINED: usize = 8 << 10;
 
 #[derive(Debug, Default)]

@@ -20,49 +20,50 @@ use crate::window::INITIAL_WINDOW;
 
 /// Largest number of bytes in a frame of data.
 ///
-/// Without interleaving (RFC 8260 §2) it is what an urgent frame waits for: 6.6 ms at 20 Mbps.
+/// Without interleaving (RFC 8260 §2) an urgent frame waits for one such frame: 6.6 ms at 20 Mbps.
 pub const MAX_DATA: usize = 16 << 10;
 
 /// Largest number of bytes that [`Mux::room`] returns: several frames.
 pub const MAX_WRITE: usize = 4 * MAX_DATA;
 
-/// Connections with which each may queue [`MAX_WRITE`] bytes; with more, each may queue [`MAX_DATA`].
+/// Number of connections up to which each may queue [`MAX_WRITE`] bytes; with more, each may queue
+/// [`MAX_DATA`].
 const FEW: usize = 64;
 
 /// This end of the association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It set the association up.
+    /// The end that set the association up.
     Client,
-    /// It accepted the association.
+    /// The end that accepted the association.
     Server,
 }
 
-/// The order of sending: the value of a stream with the scheduler `priority` (RFC 8260 §3.4).
+/// Priority class of a connection: the value of its stream with the scheduler `priority` (RFC 8260 §3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// Credits.
     Control = 0,
-    /// Connections that sent little since their application last had nothing to send.
+    /// A connection that has sent little since its application last had nothing to send.
     Interactive = 1,
-    /// All other connections.
+    /// Any other connection.
     Bulk = 2,
 }
 
 /// A message to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Its stream.
+    /// Stream of the message.
     pub stream: u16,
-    /// Its payload protocol identifier.
+    /// Payload protocol identifier of the message.
     pub ppid: u32,
-    /// Its payload.
+    /// Payload of the message.
     pub data: Bytes,
-    /// Its class.
+    /// Priority class of the message.
     pub class: Class,
-    /// The stream's value must be set to the class first.
+    /// True if the caller must set the stream's priority to `class` first.
     pub reclassified: bool,
-    /// Its connection; `None`: control.
+    /// Number of the connection; `None` for control messages.
     connection: Option<u32>,
 }
 
@@ -71,7 +72,7 @@ pub struct Frame {
 pub enum Event {
     /// The peer opens a connection: answer with [`Mux::accept`] or [`Mux::fail`].
     Open(u32, Target),
-    /// [`Mux::read`] has something new, or [`Mux::is_open`].
+    /// [`Mux::read`] has new data, or [`Mux::is_open`] changed.
     Readable(u32),
     /// [`Mux::room`] has something new.
     Writable(u32),
@@ -82,13 +83,13 @@ pub enum Event {
 /// Result of [`Mux::read`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Read {
-    /// Bytes; report with [`Mux::consumed`] when the application took them.
+    /// Received bytes. Report them with [`Mux::consumed`] when the application has taken them.
     Data(Bytes),
-    /// Nothing now.
+    /// No data yet.
     Pending,
     /// The peer ended its direction.
     Finished,
-    /// The connection failed: its end.
+    /// The connection failed for this reason.
     Failed(End),
 }
 
@@ -99,17 +100,17 @@ pub enum Violation {
     /// A frame cannot be decoded.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// A frame arrived on a stream where it does not belong.
-    #[error("a forwarding frame arrived on stream {0}, which is not its stream")]
+    /// A frame arrived on a stream on which it is not allowed.
+    #[error("a forwarding frame arrived on stream {0}, on which its kind is not allowed")]
     Stream(u16),
-    /// A message that is no frame.
-    #[error("payload protocol identifier {0:#010x} is no forwarding frame")]
+    /// The payload protocol identifier is not that of a frame.
+    #[error("payload protocol identifier {0:#010x} is not that of a forwarding frame")]
     Unknown(u32),
     /// More data than the window allows.
     #[error("more data than the window of the connection on stream {0} allows")]
     Window(u16),
-    /// A connection's number is in use or the other end's.
-    #[error("connection number {0} is in use, or not the peer's to choose")]
+    /// The number of a new connection is in use, or belongs to the other end.
+    #[error("connection number {0} is in use, or has the parity of this end's numbers")]
     Number(u32),
 }
 
@@ -125,35 +126,35 @@ pub struct Mux {
     streams: Streams,
     next_number: u32,
     connections: BTreeMap<u32, Connection>,
-    /// Connections by stream, until both directions ended.
+    /// Connections by stream, until both directions have ended.
     by_stream: BTreeMap<u16, u32>,
     /// Connections with a credit to send.
     credits: BTreeSet<u32>,
-    /// Connections with frames to send: in turn, and by their shares.
+    /// Interactive connections with frames to send, in turn.
     interactive: VecDeque<u32>,
     bulk: BTreeSet<Place>,
-    /// Places given among `bulk` so far.
+    /// Tickets given out among `bulk` so far, which order equal tags.
     places: u64,
     events: VecDeque<Event>,
     round_trip: Span,
-    /// The peer's connections, and those of them that were not answered yet.
+    /// Number of the peer's connections, and of those that wait for an answer.
     theirs: usize,
     pending: usize,
-    /// Bytes of windows beyond the initial ones.
+    /// Total growth of the windows beyond the initial ones, in bytes.
     grown: u64,
-    /// Bytes that a bulk connection has sent by now if it always had some to send (virtual time of start-time
-    /// fair queueing).
+    /// Virtual time of start-time fair queueing: the bytes that a bulk connection would have sent by now if
+    /// it always had data.
     turn: u64,
     /// Bytes by which idle connections may regain precedence beyond their shares.
     spare: u64,
-    /// Time of the last call that has it.
+    /// Time of the last call that passed one.
     now: Time,
 }
 
-/// One of so many bytes of bulk connections is one by which idle ones may regain precedence.
+/// Divisor of bulk bytes that gives the bytes by which idle connections may regain precedence.
 const SPARE_OF: u64 = 16;
 
-/// The most bytes by which idle connections may regain precedence at a time.
+/// Maximum number of bytes by which idle connections may regain precedence at a time.
 const MAX_SPARE: u64 = 64 << 10;
 
 impl Mux {
@@ -183,13 +184,13 @@ impl Mux {
         }
     }
 
-    /// Sets the association's round trip, by which windows grow.
+    /// Sets the association's round-trip time, by which windows grow.
     pub fn set_round_trip(&mut self, round_trip: Span) {
         self.round_trip = round_trip;
     }
 
-    /// Opens a connection, which may send at once. `streams`: the association's, in the direction that has
-    /// fewer. `None` if all are in use.
+    /// Opens a connection, which may send at once. `streams` is the smaller of the association's numbers of
+    /// inbound and outbound streams. Returns `None` if all are in use.
     pub fn open(&mut self, target: Target, streams: u16) -> Option<u32> {
         let stream = self.streams.take(streams)?;
         while self.connections.contains_key(&self.next_number) {
@@ -220,16 +221,19 @@ impl Mux {
         self.connections.get(&number).is_some_and(|connection| connection.opened)
     }
 
-    /// Returns the stream for the [datagrams](Datagram) of a connection of kind [`Target::Udp`], which the
-    /// caller sends as unordered messages. `None` if it was not accepted yet or has ended: an unordered
-    /// message could overtake the request.
+    /// Returns the stream for the [datagrams](Datagram) of a connection of kind [`Target::Udp`]. The caller
+    /// sends them as unordered messages.
+    ///
+    /// Returns `None` before the connection is accepted and after it has ended: an unordered message could
+    /// overtake the request.
     pub fn datagram_stream(&self, number: u32) -> Option<u16> {
         let connection = self.connections.get(&number)?;
         let accepted = if connection.ours { connection.opened } else { !connection.unanswered };
         (connection.udp && accepted && !connection.ended_out).then_some(connection.stream)
     }
 
-    /// Ends a connection in both directions and drops its data; refuses one that was not accepted yet.
+    /// Ends a connection in both directions and drops its data. Refuses the connection if it was not accepted
+    /// yet.
     pub fn fail(&mut self, number: u32, end: End) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         self.pending -= usize::from(std::mem::take(&mut connection.unanswered));
@@ -239,7 +243,8 @@ impl Mux {
         self.announce_all(number);
     }
 
-    /// Returns the bytes that may be written now, at most [`MAX_WRITE`]; 0: wait for [`Event::Writable`].
+    /// Returns the number of bytes that may be written now, at most [`MAX_WRITE`]. After 0, wait for
+    /// [`Event::Writable`].
     ///
     /// # Errors
     ///
@@ -252,7 +257,8 @@ impl Mux {
         }
     }
 
-    /// Queues bytes, at most as many as [`room`](Self::room). Accepts a connection that was not accepted.
+    /// Queues bytes, at most as many as [`room`](Self::room). Accepts the connection if it was not accepted
+    /// yet.
     pub fn write(&mut self, number: u32, data: Bytes) {
         self.accept(number);
         let Some(connection) = self.connections.get_mut(&number) else { return };
@@ -265,14 +271,14 @@ impl Mux {
         }
     }
 
-    /// Notes that the application has nothing to write now.
+    /// Records that the application has nothing to write now.
     pub fn idle(&mut self, number: u32) {
         if let Some(connection) = self.connections.get_mut(&number) {
             connection.note_idle(self.now, self.turn);
         }
     }
 
-    /// Ends our direction after the bytes written. Accepts a connection that was not accepted.
+    /// Ends this end's direction after the bytes written. Accepts the connection if it was not accepted yet.
     pub fn finish(&mut self, number: u32) {
         self.accept(number);
         let Some(connection) = self.connections.get_mut(&number) else { return };
@@ -292,7 +298,7 @@ impl Mux {
         }
     }
 
-    /// Notes that the application took bytes that were read.
+    /// Records that the application consumed bytes that were read.
     pub fn consumed(&mut self, now: Time, number: u32, len: usize) {
         self.now = now;
         let Some(connection) = self.connections.get_mut(&number) else { return };
@@ -312,7 +318,7 @@ impl Mux {
         self.connections.get(&number).map_or((0, 0), |connection| (connection.sent, connection.received))
     }
 
-    /// Releases a connection that the application is done with; fails it if it has not ended.
+    /// Releases a connection that the application no longer uses. Fails the connection if it has not ended.
     pub fn release(&mut self, number: u32) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         let unfinished = !connection.ended_in || !connection.ended_out;
@@ -359,8 +365,8 @@ impl Mux {
         Ok(())
     }
 
-    /// Handles a datagram. Drops it if its connection is not open yet, or has ended: the end may have
-    /// overtaken it.
+    /// Handles a datagram. Drops it if its connection is not open yet or has ended, since the end may
+    /// overtake it.
     fn on_datagram(&mut self, stream: u16, datagram: Datagram) {
         let connection = self.connections.get(&datagram.connection);
         let current = |connection: &Connection| {
@@ -465,7 +471,7 @@ impl Mux {
         }
     }
 
-    /// Returns whether a frame that precedes those of class `Bulk` is to be sent.
+    /// Returns whether a frame with precedence over class `Bulk` is queued.
     pub fn is_urgent(&self) -> bool {
         !self.credits.is_empty() || !self.interactive.is_empty()
     }
@@ -510,7 +516,7 @@ impl Mux {
         Some(frame)
     }
 
-    /// Takes back a frame of class `Bulk` that was not sent; it becomes the next of its class.
+    /// Puts back a frame of class `Bulk` that was not sent, as the next of its class.
     pub fn put_back(&mut self, frame: Frame) {
         let Some(number) = frame.connection else { return };
         let Some(connection) = self.connections.get_mut(&number) else {
@@ -571,7 +577,8 @@ impl Mux {
         self.connections.is_empty()
     }
 
-    /// Frees the stream of a connection whose directions have ended, and the connection if it was released.
+    /// Frees the stream of a connection whose directions have ended. Removes the connection if it was
+    /// released.
     fn settle(&mut self, number: u32) {
         let Some(connection) = self.connections.get(&number) else { return };
         if !connection.ended_in || !connection.end_sent {

@@ -12,7 +12,7 @@ pub const HEADER: usize = 2;
 /// Largest number of bytes of a packet.
 pub const MAX_PACKET: usize = u16::MAX as usize;
 
-/// The peer broke the framing: close the connection.
+/// A framing error of the peer, for which the caller closes the connection.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FramingError {
@@ -37,7 +37,7 @@ pub fn header(packet: &[u8]) -> Option<[u8; HEADER]> {
 #[derive(Debug)]
 pub struct Packets {
     buffer: BytesMut,
-    /// The preface was read, or is not expected.
+    /// True if the preface was read, or is not expected.
     begun: bool,
 }
 
@@ -61,7 +61,7 @@ impl Packets {
     ///
     /// # Errors
     ///
-    /// The first bytes are others.
+    /// The first bytes are not the preface.
     pub fn begin(&mut self) -> Result<bool, FramingError> {
         if !self.begun {
             let len = self.buffer.len().min(PREFACE.len());
@@ -110,7 +110,7 @@ mod tests {
 
     use super::*;
 
-    /// Decodes a stream that arrives in pieces of these lengths, in turn.
+    /// Decodes a stream that arrives in pieces whose lengths cycle through these.
     fn decode(mut decoder: Packets, stream: &[u8], pieces: &[usize]) -> Result<Vec<Vec<u8>>, FramingError> {
         let (mut rest, mut packets) = (stream, Vec::new());
         for &len in pieces.iter().cycle() {

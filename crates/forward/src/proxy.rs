@@ -20,18 +20,18 @@ const ASSOCIATE: u8 = 3;
 pub enum Parsed<T> {
     /// More bytes are needed.
     Incomplete,
-    /// The result, and the number of bytes it takes.
+    /// The result, and the number of bytes that it consumed.
     Complete(T, usize),
-    /// It is invalid: answer with these bytes, which may be none, and close.
+    /// The bytes are invalid. Answer with these bytes, which may be empty, and close.
     Invalid(&'static [u8]),
 }
 
 /// The first message of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Greeting {
-    /// SOCKS5: answer with [`SOCKS_NO_AUTHENTICATION`], then [`parse_socks`].
+    /// A SOCKS5 greeting. Answer with [`SOCKS_NO_AUTHENTICATION`], then call [`parse_socks`].
     Socks,
-    /// HTTP CONNECT, with its target.
+    /// An HTTP CONNECT request with its target.
     Connect(Target),
 }
 
@@ -92,7 +92,7 @@ fn parse_connect(bytes: &[u8]) -> Parsed<Greeting> {
 pub enum SocksRequest {
     /// CONNECT.
     Connect(Target),
-    /// UDP ASSOCIATE: answer with [`associated`], then [`parse_datagram`].
+    /// A UDP ASSOCIATE request. Answer with [`associated`], then call [`parse_datagram`].
     Associate,
 }
 
@@ -121,7 +121,7 @@ pub fn parse_socks(bytes: &[u8]) -> Parsed<SocksRequest> {
     target.map_or(Parsed::Invalid(GENERAL), |target| Parsed::Complete(SocksRequest::Connect(target), len))
 }
 
-/// Parses an address of SOCKS5 behind its type: the host, `None` if it is not UTF-8, and the port.
+/// Parses a SOCKS5 address after its type: the host, `None` if it is not UTF-8, and the port.
 fn parse_address(kind: u8, rest: &[u8]) -> Parsed<(Option<String>, u16)> {
     let (start, len) = match (kind, rest) {
         (1, _) => (0, 4),
@@ -143,7 +143,7 @@ fn parse_address(kind: u8, rest: &[u8]) -> Parsed<(Option<String>, u16)> {
 }
 
 /// Parses a client's datagram into host, port and data (RFC 1928, section 7). Returns `None` for an invalid
-/// one and for a fragment: drop them.
+/// datagram and for a fragment, which the caller drops.
 pub fn parse_datagram(bytes: &[u8]) -> Option<(String, u16, &[u8])> {
     let [0, 0, 0, kind, rest @ ..] = bytes else { return None };
     let Parsed::Complete((host, port), len) = parse_address(*kind, rest) else { return None };
@@ -159,7 +159,7 @@ pub fn wrap_datagram(from: SocketAddr, data: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Returns the answer to UDP ASSOCIATE, with the address at which the proxy receives datagrams.
+/// Returns the answer to UDP ASSOCIATE with the address at which the proxy receives datagrams.
 pub fn associated(at: SocketAddr) -> Vec<u8> {
     let mut out = vec![SOCKS5, 0, 0];
     push_address(&mut out, at);
@@ -181,7 +181,7 @@ fn push_address(out: &mut Vec<u8>, address: SocketAddr) {
 }
 
 impl Greeting {
-    /// Returns the answer of a proxy whose connection was made.
+    /// Returns the answer for a connection that was established.
     pub fn success(&self) -> Vec<u8> {
         match self {
             Self::Socks => vec![SOCKS5, 0, 0, 1, 0, 0, 0, 0, 0, 0],
@@ -189,7 +189,7 @@ impl Greeting {
         }
     }
 
-    /// Returns the answer of a proxy whose connection failed for this reason.
+    /// Returns the answer for a connection that failed for this reason.
     pub fn failure(&self, reason: Reason) -> Vec<u8> {
         match self {
             Self::Socks => {

@@ -48,7 +48,7 @@ struct Rule {
 enum Kind {
     Allow,
     Deny,
-    /// The server may listen there for a client.
+    /// Allows the server to listen at an address for a client.
     Listen,
 }
 
@@ -56,9 +56,9 @@ enum Kind {
 enum Host {
     Any,
     Network(IpNet),
-    /// In lower case, without a final dot.
+    /// A name in lower case, without a final dot.
     Name(String),
-    /// A name that ends like this, with its first dot.
+    /// A suffix of names, with its first dot.
     Suffix(String),
 }
 
@@ -69,7 +69,8 @@ pub enum Verdict {
     Allowed,
     /// No rule allows it, or one denies it.
     Denied,
-    /// A name is allowed, but not with this address: it is one of the server's own, or not one to connect to.
+    /// A rule allows the name, but not this address: it belongs to the server, or is not a unicast
+    /// destination.
     OwnAddress,
 }
 
@@ -78,7 +79,7 @@ impl Rules {
     ///
     /// # Errors
     ///
-    /// The number of the first line that is invalid, and why.
+    /// A line is invalid; the error has its number and the reason.
     pub fn parse(text: &str) -> Result<Self, (usize, RuleError)> {
         let mut rules = Self::default();
         for (number, line) in text.lines().enumerate() {
@@ -94,7 +95,7 @@ impl Rules {
     ///
     /// # Errors
     ///
-    /// It is invalid.
+    /// The rule is invalid.
     pub fn allow(&mut self, target: &str) -> Result<(), RuleError> {
         self.rules.push(Rule::new(Kind::Allow, target)?);
         Ok(())
@@ -129,7 +130,7 @@ impl Rules {
         verdict
     }
 
-    /// Returns whether a rule may allow `host` at this port, whatever it resolves to. If not, it need not be
+    /// Returns whether a rule may allow `host` at this port for some address. If not, the name need not be
     /// resolved.
     pub fn may_allow(&self, host: &str, port: u16) -> bool {
         let name = normal(host);
@@ -145,7 +146,7 @@ impl Rules {
     }
 
     /// Checks whether the server may listen at an address for a client. A listener at the unspecified address
-    /// has all addresses of its family, so a rule that denies any of them denies it.
+    /// receives on all addresses of its family, so a rule that denies any of them denies it.
     pub fn may_listen(&self, address: IpAddr, port: u16) -> bool {
         let address = address.to_canonical();
         let concerns = |rule: &&Rule| match (rule.kind, &rule.host) {
@@ -165,7 +166,8 @@ fn normal(host: &str) -> String {
     host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
 }
 
-/// Converts a network of IPv4 addresses in IPv6, because such an address is checked as the IPv4 address.
+/// Converts a network of IPv4-mapped IPv6 addresses to IPv4, because such an address is checked as an IPv4
+/// address.
 fn canonical(network: IpNet) -> Result<IpNet, &'static str> {
     /// Length of the prefix `::ffff:0:0`.
     const MAPPED: u8 = 96;
@@ -289,7 +291,7 @@ impl Host {
         }
     }
 
-    /// Returns whether the name matches, whatever its address.
+    /// Returns whether the name matches, ignoring its address.
     fn matches_name(&self, name: &str) -> bool {
         match self {
             Self::Any => true,

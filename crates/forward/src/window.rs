@@ -14,9 +14,9 @@ pub(crate) struct Window {
     size: u32,
     received: u64,
     consumed: u64,
-    /// Bytes consumed as the peer knows it.
+    /// Number of consumed bytes that was last announced to the peer.
     announced: u64,
-    /// Time and bytes consumed since which the rate is measured.
+    /// Start of the rate measurement: its time, and the bytes consumed by then.
     since: Option<(Time, u64)>,
 }
 
@@ -29,15 +29,15 @@ impl Window {
         self.size
     }
 
-    /// Counts received bytes. False if the peer exceeds its limit.
+    /// Counts received bytes. Returns false if the peer exceeds its limit.
     #[must_use]
     pub(crate) fn receive(&mut self, len: usize) -> bool {
         self.received += len as u64;
         self.received <= self.announced + u64::from(self.size)
     }
 
-    /// Counts bytes that the application took. Returns whether a credit is due. `room`: bytes by which the
-    /// window may grow.
+    /// Counts bytes that the application consumed. Returns whether a credit is due. `room` is the number of
+    /// bytes by which the window may grow.
     pub(crate) fn consume(&mut self, now: Time, len: usize, round_trip: Span, room: u64) -> bool {
         self.consumed = (self.consumed + len as u64).min(self.received);
         let (since, from) = *self.since.get_or_insert((now, self.consumed));

@@ -14,7 +14,7 @@ use msctp::congestion::{Ack, Controller, ControllerConfig, ControllerFactory, Lo
 use msctp::handover::{Action, HandoverPolicy, PathView, PolicyFactory, View};
 use msctp::{Config, Endpoint, EndpointOptions, PathId, PathState, Peer, Rate, Time};
 
-/// Additive increase, multiplicative decrease, and nothing else: a packet more per window, a quarter less
+/// A controller with additive increase and multiplicative decrease: a packet more per window, a quarter less
 /// after a loss.
 #[derive(Debug)]
 struct Aimd {
@@ -23,7 +23,7 @@ struct Aimd {
     /// Acknowledged towards the next packet.
     counted: u64,
     after_timeout: bool,
-    /// What all of them did, for whoever gave them.
+    /// Number of steps of all controllers, for the caller.
     steps: Arc<AtomicU64>,
 }
 
@@ -88,7 +88,7 @@ impl Controller for Aimd {
     }
 }
 
-/// Moves to `to` as soon as it works, and lets it start with half of what the old path had.
+/// Moves to `to` as soon as it works, with half of the old path's window.
 #[derive(Debug)]
 struct Half {
     to: std::net::IpAddr,

@@ -46,7 +46,7 @@ impl Association {
         Self { shared, handle }
     }
 
-    /// Runs `f` on the core's association; `None` if it is over and emptied.
+    /// Runs `f` on the core's association. Returns `None` if it is over and its messages were taken.
     fn with_core<R>(&self, f: impl FnOnce(&mut msctp_proto::Association, Time) -> R) -> Option<R> {
         let mut state = self.shared.lock();
         let now = state.now();
@@ -82,7 +82,7 @@ impl Association {
         self.shared.lock().start_early(self.handle);
     }
 
-    /// Returns the value of `ready`, or has the slot's watchers wake `cx`.
+    /// Returns the value of `ready`. Otherwise registers `cx` with the slot's watchers.
     fn poll_wait<R>(&self, cx: &Context<'_>, ready: impl FnOnce(&mut Slot) -> Option<R>) -> Poll<R> {
         let mut state = self.shared.lock();
         let slot = slot_of(&mut state, self.handle);
@@ -119,7 +119,7 @@ impl Association {
         self.offer(message, None)
     }
 
-    /// Sends these bytes in order on a stream, with payload protocol identifier 0.
+    /// Sends an ordered message on a stream, with payload protocol identifier 0.
     ///
     /// # Errors
     ///
@@ -194,7 +194,7 @@ impl Association {
         })
     }
 
-    /// Takes an item from the inbox, which is filled from the core. Pending if there is none.
+    /// Takes an item from the inbox, which is filled from the core. Returns pending if there is none.
     fn poll_inbox<T>(
         &self,
         cx: &Context<'_>,
@@ -243,7 +243,7 @@ impl Association {
         if slot.inbox.claim(stream) { Ok(()) } else { Err(StreamError::Taken(stream)) }
     }
 
-    /// Takes a free stream of our parity.
+    /// Takes a free stream of this end's parity.
     pub(crate) fn claim_free_stream(&self) -> Result<u16, StreamError> {
         let mut state = self.shared.lock();
         let slot = slot_of(&mut state, self.handle);
@@ -263,7 +263,7 @@ impl Association {
         Ok(stream)
     }
 
-    /// Waits until the peer sends on a stream that is not taken, and takes it.
+    /// Waits until the peer sends on an unclaimed stream, and takes that stream.
     pub(crate) async fn claim_incoming_stream(&self) -> Result<Option<u16>, AssociationError> {
         poll_fn(|cx| self.poll_inbox(cx, |inbox, more| inbox.claim_next(more))).await
     }
@@ -286,7 +286,7 @@ impl Association {
         slot.readers.wake();
     }
 
-    /// Waits until an outbound stream accepts data, which it does not while it is being ended.
+    /// Waits until an outbound stream accepts data. It accepts none while its end is in progress.
     pub(crate) fn poll_open(&self, cx: &Context<'_>, stream: u16) -> Poll<()> {
         let mut state = self.shared.lock();
         let slot = slot_of(&mut state, self.handle);
@@ -320,9 +320,9 @@ impl Association {
         }
     }
 
-    /// Returns the next event (RFC 9260 §11.2), except `Readable` and `Writable`. `None` if the association
-    /// is over and all events were returned. Keeps 256 events with 1 MiB of undelivered messages in them; the
-    /// oldest are dropped first.
+    /// Returns the next event (RFC 9260 §11.2), except `Readable` and `Writable`. Returns `None` if the
+    /// association is over and all events were returned. The association keeps 256 events with 1 MiB of
+    /// undelivered messages in them, and drops the oldest first.
     pub async fn event(&self) -> Option<Event> {
         self.wait(|slot| match slot.next_event() {
             Some(event) => Some(Some(event)),
@@ -388,7 +388,7 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// It was lost instead of shut down gracefully.
+    /// The association was lost instead of shut down gracefully.
     pub async fn closed(&self) -> Result<(), AssociationError> {
         self.wait(|slot| match &slot.phase {
             Phase::Over(error) => Some(error.clone().map_or(Ok(()), Err)),
@@ -407,32 +407,33 @@ impl Association {
         self.look(msctp_proto::Association::state).unwrap_or(AssociationState::Closed)
     }
 
-    /// Returns all paths with their counters; after the end, as they were at the end.
+    /// Returns all paths with their counters. After the end, returns the last ones.
     pub fn paths(&self) -> Vec<PathStats> {
         let now = self.look(|association| association.paths().collect());
         now.or_else(|| self.last(|last| last.paths.clone())).unwrap_or_default()
     }
 
-    /// Returns the association's counters; after the end, the last ones. `None` if the runtime ended first.
+    /// Returns the association's counters. After the end, returns the last ones, or `None` if the runtime
+    /// ended first.
     pub fn stats(&self) -> Option<AssociationStats> {
         self.look(msctp_proto::Association::stats).or_else(|| self.last(|last| last.stats))
     }
 
-    /// Returns when the association came up, and its last moves.
+    /// Returns the time at which the association came up, and its last moves.
     pub fn history(&self) -> History {
         let mut state = self.shared.lock();
         let now = state.now();
         slot_of(&mut state, self.handle).record.history(now)
     }
 
-    /// Returns the association's number, which no other of its endpoint has: as in its trace
+    /// Returns the association's number, unique within its endpoint, as traces have it
     /// ([`TraceSink`](crate::TraceSink)).
     pub fn number(&self) -> u64 {
         self.shared.place.number(self.handle)
     }
 
-    /// Returns the peer's addresses with their UDP ports (RFC 6951 §5.1), the primary path's first; after the
-    /// end, the last ones.
+    /// Returns the peer's addresses with their UDP ports (RFC 6951 §5.1), the primary path's first. After the
+    /// end, returns the last ones.
     pub fn remote_addresses(&self) -> Vec<SocketAddr> {
         let mut paths = self.paths();
         paths.sort_by_key(|path| !path.primary);
@@ -447,8 +448,8 @@ impl Association {
         addresses
     }
 
-    /// Returns our addresses that have a path, with the UDP ports of their sockets. Empty when the sockets
-    /// are closed.
+    /// Returns this end's addresses that have a path, with the UDP ports of their sockets. Empty when the
+    /// sockets are closed.
     pub fn local_addresses(&self) -> Vec<SocketAddr> {
         let paths = self.paths();
         let state = self.shared.lock();
@@ -456,7 +457,7 @@ impl Association {
         state.locals.iter().filter(used).copied().collect()
     }
 
-    /// Returns our SCTP port. A later association can reuse it ([`Peer::local_port`](crate::Peer)).
+    /// Returns this end's SCTP port. A later association can reuse it ([`Peer::local_port`](crate::Peer)).
     pub fn local_port(&self) -> u16 {
         slot_of(&mut self.shared.lock(), self.handle).sctp_ports.0
     }
@@ -472,8 +473,8 @@ impl Association {
         self.look(msctp_proto::Association::agreed).flatten()
     }
 
-    /// Returns the peer's key and certificates, as TLS authenticated them; also after the end. `None` without
-    /// TLS ([`Tls`](crate::security::Tls)).
+    /// Returns the peer's key and certificates, as TLS authenticated them, also after the end. Returns `None`
+    /// without TLS ([`Tls`](crate::security::Tls)).
     #[cfg(feature = "tls")]
     pub fn peer_identity(&self) -> Option<Arc<msctp_security::Peer>> {
         slot_of(&mut self.shared.lock(), self.handle).keys.as_ref()?.peer().cloned()
@@ -483,7 +484,7 @@ impl Association {
         slot_of(&mut self.shared.lock(), self.handle).last.as_deref().map(f)
     }
 
-    /// Returns the bytes sent by the application and not acknowledged yet.
+    /// Returns the number of bytes that the application sent and the peer has not acknowledged yet.
     pub fn buffered(&self) -> u64 {
         self.look(msctp_proto::Association::buffered).unwrap_or(0)
     }
@@ -504,7 +505,7 @@ impl fmt::Debug for Association {
     }
 }
 
-/// Two are equal if they are handles of one association.
+/// Two values are equal if they are handles of one association.
 impl PartialEq for Association {
     fn eq(&self, other: &Self) -> bool {
         self.handle == other.handle && Arc::ptr_eq(&self.shared, &other.shared)

@@ -19,16 +19,16 @@ impl Association {
         self.call(|association, now| association.set_primary(now, path))
     }
 
-    /// Asks the peer to send its data to this address of ours (RFC 5061 §4.2.4).
+    /// Requests that the peer send its data to this local address (RFC 5061 §4.2.4).
     ///
     /// # Errors
     ///
-    /// The peer does not support dynamic addresses, or the address is not ours.
+    /// The peer does not support dynamic addresses, or the address is not local.
     pub fn request_peer_primary(&self, local: IpAddr) -> Result<(), CallError> {
         self.call(|association, now| association.request_peer_primary(now, local))
     }
 
-    /// Adds another address of ours (RFC 5061 §4.2.1), one that the endpoint has a socket for.
+    /// Adds a local address for which the endpoint has a socket (RFC 5061 §4.2.1).
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ impl Association {
         self.call(|association, now| association.add_local_address(now, local))
     }
 
-    /// Deletes an address of ours (RFC 5061 §4.2.2).
+    /// Deletes a local address (RFC 5061 §4.2.2).
     ///
     /// # Errors
     ///
@@ -55,7 +55,7 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// The address is not ours.
+    /// The address is not local.
     pub fn link_event(&self, event: LinkEvent) -> Result<(), CallError> {
         self.call(|association, now| association.link_event(now, event))
     }
@@ -90,7 +90,7 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// There is none of that name ([`CallError::Scheduler`]), or the association is over.
+    /// No scheduler has that name ([`CallError::Scheduler`]), or the association is over.
     pub fn set_scheduler(&self, name: &str) -> Result<(), CallError> {
         let mut unknown = Ok(());
         self.call(|association, _| {
@@ -101,8 +101,8 @@ impl Association {
     }
 
     /// Sets a stream's priority or weight for the scheduler (RFC 8260 §4.3.3). With `priority` the lowest
-    /// value is sent first; with `weighted-fair` it is the stream's weight; others ignore it. 0 until it is
-    /// set.
+    /// value is sent first; with `weighted-fair` it is the stream's weight; others ignore it. The default is
+    /// 0.
     ///
     /// # Errors
     ///
@@ -115,8 +115,8 @@ impl Association {
         })
     }
 
-    /// Resets streams or adds some (RFC 6525 §5.1). One request is outstanding, the others are queued.
-    /// [`Event::Streams`](crate::Event::Streams) reports the peer's answer;
+    /// Resets streams or adds some (RFC 6525 §5.1). One request is outstanding at a time, and further ones
+    /// are queued. [`Event::Streams`](crate::Event::Streams) reports the peer's answer;
     /// [`streams`](Self::streams) then has the new numbers.
     ///
     /// To end a stream that is read and written as bytes, use [`Stream::finish`](crate::Stream::finish).
@@ -138,11 +138,11 @@ impl Association {
 /// ([`AuthEvent::NewKey`](crate::AuthEvent::NewKey)).
 impl Association {
     /// Sets a shared key, or replaces the one with its identifier (RFC 4895). It verifies at once, and signs
-    /// when it is [activated](Self::activate_auth_key). Both ends need it.
+    /// when it is [activated](Self::activate_auth_key). Both ends must set it.
     ///
     /// # Errors
     ///
-    /// There are as many keys as there may be, or the association is over.
+    /// The maximum number of keys is set, or the association is over.
     pub fn set_auth_key(&self, key: SharedKey) -> Result<(), CallError> {
         self.call(|association, _| association.set_auth_key(key))
     }
@@ -151,7 +151,7 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// It was not set or was deactivated, or the association is over.
+    /// The key was not set or was deactivated, or the association is over.
     pub fn activate_auth_key(&self, id: u16) -> Result<(), CallError> {
         self.call(|association, _| association.activate_auth_key(id))
     }
@@ -161,7 +161,7 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// It is the active key or was not set, or the association is over.
+    /// The key is the active one or was not set, or the association is over.
     pub fn deactivate_auth_key(&self, id: u16) -> Result<(), CallError> {
         self.call(|association, _| association.deactivate_auth_key(id))
     }
@@ -170,13 +170,13 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// It is the active key or was not set, or the association is over.
+    /// The key is the active one or was not set, or the association is over.
     pub fn delete_auth_key(&self, id: u16) -> Result<(), CallError> {
         self.call(|association, _| association.delete_auth_key(id))
     }
 
-    /// Returns the counters of explicit congestion notification (`Config::ecn`); `None` after the association
-    /// is over.
+    /// Returns the counters of explicit congestion notification (`Config::ecn`), or `None` after the
+    /// association is over.
     pub fn ecn_stats(&self) -> Option<EcnStats> {
         self.look(msctp_proto::Association::ecn_stats)
     }

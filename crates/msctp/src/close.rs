@@ -12,16 +12,16 @@ use crate::error::CloseError;
 use crate::state::{Phase, State};
 
 impl Endpoint {
-    /// Shuts every association down gracefully (RFC 9260 §9.2) and waits until all are over, the kernel
-    /// has their last packets, and the sockets are closed: the next `bind` gets the same UDP ports. Takes no
-    /// new associations: [`accept`](Self::accept) returns `None`, [`connect`](Self::connect) and
+    /// Shuts every association down gracefully (RFC 9260 §9.2), and waits until all are over and the sockets
+    /// are closed. The kernel then has their last packets, and the next `bind` gets the same UDP ports. No
+    /// new association begins: [`accept`](Self::accept) returns `None`, [`connect`](Self::connect) and
     /// [`listen`](Self::listen) fail. Associations that are being set up are aborted.
     ///
     /// `Ok` means that every peer acknowledged everything sent to it, apart from messages whose lifetime
     /// ended. This takes as long as the delivery does. After
-    /// [`EndpointOptions::linger`](crate::EndpointOptions::linger) what is left is aborted, so that the peers
-    /// find out. Handles may still be held; their readers can read what arrived before the end. If the wait
-    /// is cancelled the shutdowns go on.
+    /// [`EndpointOptions::linger`](crate::EndpointOptions::linger) the remaining associations are aborted, so
+    /// that their peers are notified. Handles may still be held; their readers can read what arrived before
+    /// the end. If the wait is cancelled the shutdowns go on.
     ///
     /// # Errors
     ///
@@ -56,12 +56,12 @@ impl Endpoint {
         self.gone().await;
     }
 
-    /// Waits for the end of the endpoint's tasks.
+    /// Waits until the endpoint's tasks have ended.
     async fn gone(&self) {
         self.wait_for(|state| state.gone).await;
     }
 
-    /// Waits until this is true of all shards at one time.
+    /// Waits until a condition holds for all shards at the same time.
     pub(crate) async fn wait_for(&self, is_true: impl Fn(&State) -> bool) {
         poll_fn(|cx| {
             let done = self.shards().each(|state| {

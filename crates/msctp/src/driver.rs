@@ -22,13 +22,13 @@ use crate::mobile::{Follower, Step, begins_with_one_of};
 use crate::shards::Shards;
 use crate::state::{Shared, State};
 
-/// Rounds of receiving and sending before other tasks of the runtime get their turn.
+/// Rounds of receiving and sending before the task yields to other tasks of the runtime.
 const ROUNDS: u32 = 16;
 
-/// Bytes queued for a blocked socket. Packets beyond it are lost, as in any queue of the network.
+/// Maximum bytes queued for a blocked socket. Packets beyond it are dropped, as in any queue of the network.
 const MAX_PENDING: usize = 256 << 10;
 
-/// Bytes of packets that fit every path: they may be batched after the fact.
+/// Size in bytes of packets that fit every path, so that they may be batched afterwards.
 const SMALL: usize = 1200;
 
 /// Upper Layer Abort Reason in the ABORTs of associations that outlive their runtime.
@@ -85,7 +85,7 @@ type Refused = (Handle, PathAddr, usize);
 pub(crate) struct Driver {
     shared: Arc<Shared>,
     shards: Arc<Shards>,
-    /// Received for other shards, by their index. Empty if there are none.
+    /// Packets received for other shards, by their index. Empty if there are none.
     misplaced: Vec<Vec<Forwarded>>,
     forwarded: VecDeque<Forwarded>,
     lines: BTreeMap<IpAddr, Line>,
@@ -95,13 +95,13 @@ pub(crate) struct Driver {
     outbox: Outbox,
     timer: Pin<Box<Sleep>>,
     deadline: Option<Time>,
-    /// Whether to set `State::flushed` when the kernel has every packet.
+    /// True if `State::flushed` must be set when the kernel has every packet.
     report_flush: bool,
-    /// Whether this shard is among the [`finished`](Shards::finished).
+    /// True if this shard is among the [`finished`](Shards::finished).
     finished: bool,
 }
 
-/// How to bind sockets later, when the host gets addresses.
+/// The options for binding sockets later, when the host gets addresses.
 #[derive(Clone, Debug)]
 pub(crate) struct Later {
     /// Prefixes of interfaces whose changes are ignored.
@@ -114,7 +114,7 @@ pub(crate) struct Later {
 }
 
 impl Driver {
-    /// Creates the task of a shard. Only the first has a `watch`: it binds later sockets for all.
+    /// Creates the task of a shard. Only the first shard has a `watch`, and it binds later sockets for all.
     pub(crate) fn new(
         shared: Arc<Shared>,
         shards: Arc<Shards>,
@@ -178,7 +178,7 @@ impl Driver {
         any
     }
 
-    /// Passes to the other shards what is for them.
+    /// Passes packets of other shards to their queues.
     fn forward(&mut self) {
         for (shard, entries) in self.shards.iter().zip(&mut self.misplaced) {
             if !entries.is_empty() {
@@ -187,7 +187,7 @@ impl Driver {
         }
     }
 
-    /// Handles what other shards received for this one. Returns whether there was anything.
+    /// Handles packets that other shards received for this one. Returns whether there were any.
     fn receive_forwarded(&mut self, cx: &Context<'_>) -> bool {
         if self.shared.place.of == 1 {
             return false;
@@ -267,8 +267,8 @@ impl Driver {
         self.take_steps(steps);
     }
 
-    /// Updates the sockets of a wildcard for an endpoint whose associations do not move. Their paths stay;
-    /// new associations have the new addresses.
+    /// Updates the sockets of a wildcard for an endpoint whose associations do not move. Existing paths stay,
+    /// and new associations use the new addresses.
     fn change_wildcards(&mut self, change: Change) {
         let wildcard = |ip: &IpAddr| self.later.wildcards.iter().find(|any| any.is_ipv4() == ip.is_ipv4());
         match change {
@@ -353,8 +353,8 @@ impl Driver {
         state.listen_again();
     }
 
-    /// Runs the core until it only has a timeout left. `None` if the endpoint is over, else whether there is
-    /// more to do at once.
+    /// Runs the core until only a timeout is left. Returns `None` if the endpoint is over, else whether there
+    /// is more to do at once.
     fn work(&mut self, cx: &mut Context<'_>) -> Option<bool> {
         let shared = Arc::clone(&self.shared);
         let mut state = shared.lock();
@@ -404,7 +404,8 @@ impl Driver {
         Some(busy || due)
     }
 
-    /// Passes ICMP messages "port unreachable" to the core. Returns whether one ended or hastened a set-up.
+    /// Passes ICMP messages "port unreachable" to the core. Returns whether one ended a set-up or shortened
+    /// its wait.
     fn take_refused(&mut self, cx: &mut Context<'_>) -> bool {
         let mut any = false;
         self.lines.values().for_each(|line| line.socket.poll_errors(cx));
@@ -425,8 +426,8 @@ impl Driver {
         any
     }
 
-    /// Passes all packets to the kernel. Returns whether there is more to do at once: packets were too long,
-    /// or a closed endpoint is done.
+    /// Passes all packets to the kernel. Returns whether there is more to do at once, because packets were
+    /// too long or a closed endpoint is finished.
     fn flush(&mut self, cx: &mut Context<'_>) -> bool {
         let mut lost = 0;
         let mut refused = Vec::new();
@@ -460,8 +461,8 @@ impl Driver {
         })
     }
 
-    /// Notes that this shard has nothing more to do. Returns whether that holds for all: until then its
-    /// sockets may receive packets of the others.
+    /// Marks this shard as finished. Returns whether all shards are: until then, its sockets may receive
+    /// packets of other shards.
     fn finish(&mut self) -> bool {
         if !self.finished {
             self.finished = true;
@@ -540,7 +541,8 @@ impl Line {
         Self { socket, pending: VecDeque::new(), pending_bytes: 0 }
     }
 
-    /// Sends packets, or queues what the kernel does not accept now. Returns the number of packets lost.
+    /// Sends packets, and queues those that the kernel does not accept now. Returns the number of packets
+    /// lost.
     fn send(&mut self, item: &Item, bytes: &[u8], refused: &mut Vec<Refused>) -> u64 {
         let &Item { to, segment_size, ecn, fragment, handle, .. } = item;
         let sent = if self.pending.is_empty() {
@@ -564,7 +566,7 @@ impl Line {
         0
     }
 
-    /// Passes packets to the kernel. Returns the bytes it accepted; `None` if they are lost.
+    /// Passes packets to the kernel. Returns the number of bytes accepted, or `None` if the packets are lost.
     fn hand_over(
         &self,
         packets: &Outgoing<'_>,
@@ -579,7 +581,7 @@ impl Line {
         Some(sent.bytes)
     }
 
-    /// Retries the queued packets; returns how many were lost.
+    /// Retries the queued packets. Returns the number lost.
     fn flush(&mut self, cx: &mut Context<'_>, refused: &mut Vec<Refused>) -> u64 {
         let mut lost = 0;
         while let Some(mut waiting) = self.pending.pop_front() {
@@ -605,7 +607,7 @@ impl Line {
     }
 }
 
-/// Runs every timer that is due; returns what to do about the host's interfaces.
+/// Fires every timer that is due. Returns the changes to make for the host's interfaces.
 fn expire(state: &mut State, now: Time) -> Vec<Step> {
     while let Some(handle) = state.core.handle_next_timeout(now) {
         state.touch(handle);
@@ -623,21 +625,21 @@ fn expire(state: &mut State, now: Time) -> Vec<Step> {
     steps
 }
 
-/// Handles an ICMP message "port unreachable". Returns whether it ended or hastened a set-up.
+/// Handles an ICMP message "port unreachable". Returns whether it ended a set-up or shortened its wait.
 fn refuse(state: &mut State, message: &PortUnreachable) -> bool {
     let now = state.now();
     state.core.handle_port_unreachable(now, message.to.ip(), &message.quoted).is_some()
 }
 
-/// Binds a socket for a new address, at the port of the others if it is free.
+/// Binds a socket for a new address, at the UDP port of the other sockets if it is free.
 fn bind_anew(ip: IpAddr, udp_port: u16, device: Option<String>) -> Option<Socket> {
     let options = SocketOptions { device, ..SocketOptions::default() };
     let bind = |port| Socket::bind(SocketAddr::new(ip, port), &options).ok();
     bind(udp_port).or_else(|| bind(0))
 }
 
-/// Passes a datagram to the core and learns the peer's UDP port from it. `before`: association and origin of
-/// the previous datagram of the batch, if it was verified.
+/// Passes a datagram to the core and learns the peer's UDP port from it. `before` holds the association and
+/// the origin of the batch's previous datagram, if that was verified.
 fn take(
     state: &mut State,
     now: Time,
@@ -686,13 +688,14 @@ fn take(
     }
 }
 
-/// Origin of the current packet if no port was learned from it: answers go back there.
+/// Origin of the current packet if no port was learned from it. Responses are sent there.
 #[derive(Clone, Copy, Debug)]
 struct Stray {
     handle: Handle,
     at: PathAddr,
     udp_port: u16,
-    /// The packet was the peer's. To others only [`Transmit::answers_unverified`] packets go.
+    /// True if the packet was verified as the peer's. Others get only [`Transmit::answers_unverified`]
+    /// packets.
     verified: bool,
 }
 
@@ -746,7 +749,8 @@ impl Outbox {
 }
 
 impl Item {
-    /// Batches small packets of one length to one destination, of any association; the last may be shorter.
+    /// Batches small packets of one length to one destination, from any association. The last packet may be
+    /// shorter.
     fn take_in(&mut self, next: &Self) -> bool {
         let segment = self.segment_size.unwrap_or(self.len);
         let follows = (self.local, self.to, self.start + self.len) == (next.local, next.to, next.start);

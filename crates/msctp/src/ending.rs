@@ -14,7 +14,7 @@ pub(crate) enum Progress {
     Sending,
     /// The reset was requested.
     Asked,
-    /// The peer has answered, or cannot be asked.
+    /// The peer has answered, or could not be notified.
     Over(Result<(), FinishError>),
 }
 
@@ -24,22 +24,22 @@ pub(crate) struct Endings {
     streams: BTreeMap<u16, Progress>,
     /// Streams whose [`Stream`](crate::Stream) was dropped: their result is discarded.
     released: BTreeSet<u16>,
-    /// Streams of the current request; one request at a time names all that are ready.
+    /// Streams of the outstanding request. One request at a time names all streams that are ready.
     asked: Vec<u16>,
 }
 
 impl Endings {
-    /// Returns the progress of a stream's end; `None` if it was not requested.
+    /// Returns the progress of a stream's end, or `None` if no end was requested.
     pub(crate) fn progress(&self, stream: u16) -> Option<&Progress> {
         self.streams.get(&stream)
     }
 
-    /// Requests the end of a stream; does nothing if it was requested.
+    /// Requests the end of a stream. Does nothing if it was requested before.
     pub(crate) fn begin(&mut self, stream: u16) {
         self.streams.entry(stream).or_insert(Progress::Sending);
     }
 
-    /// Discards the result: the number can be reused once the end has settled.
+    /// Discards the result, so that the number can be reused once the end has settled.
     pub(crate) fn release(&mut self, stream: u16) {
         match self.progress(stream) {
             Some(Progress::Over(_)) => drop(self.streams.remove(&stream)),
@@ -56,7 +56,7 @@ impl Endings {
         }
     }
 
-    /// Returns whether new data may be sent: no end is under way.
+    /// Returns whether new data may be sent, because no end is in progress.
     pub(crate) fn is_open(&self, stream: u16) -> bool {
         !matches!(self.progress(stream), Some(Progress::Sending | Progress::Asked))
     }
@@ -66,7 +66,8 @@ impl Endings {
         self.streams.values().any(|step| *step == Progress::Sending)
     }
 
-    /// Returns the streams of the next request, of those that are `sent`; none while a request is under way.
+    /// Returns the streams of the next request, out of those that are `sent`. Returns none while a request is
+    /// outstanding.
     pub(crate) fn next(&self, sent: impl Fn(u16) -> bool) -> Vec<u16> {
         if !self.asked.is_empty() {
             return Vec::new();
@@ -76,7 +77,7 @@ impl Endings {
         waiting.filter(|&stream| sent(stream)).take(msctp_proto::MAX_NAMED_STREAMS).collect()
     }
 
-    /// Notes that a request for these streams was made.
+    /// Records that a request for these streams was made.
     pub(crate) fn on_asked(&mut self, streams: Vec<u16>) {
         for &stream in &streams {
             self.streams.insert(stream, Progress::Asked);
@@ -84,14 +85,14 @@ impl Endings {
         self.asked = streams;
     }
 
-    /// Notes that these streams cannot be reset.
+    /// Records that these streams cannot be reset.
     pub(crate) fn refuse(&mut self, streams: &[u16], error: &FinishError) {
         for &stream in streams {
             self.settle(stream, Err(error.clone()));
         }
     }
 
-    /// Handles the answer to a reset. False if it was not requested here.
+    /// Handles the answer to a reset. Returns false if this module did not request the reset.
     pub(crate) fn on_answer(&mut self, streams: &[u16], outcome: ReconfigOutcome) -> bool {
         if streams.is_empty() || self.asked != streams {
             return false;

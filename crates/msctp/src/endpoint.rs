@@ -29,9 +29,8 @@ const FIRST_DYNAMIC: u16 = 49_152;
 
 /// Sockets for SCTP over UDP and the associations over them. Clones are cheap and share the endpoint.
 ///
-/// One task serves all its associations, or one for each shard. It ends when every [`Endpoint`] and
-/// [`Association`] was dropped and the associations have shut down, which takes at most
-/// [`EndpointOptions::linger`].
+/// One task serves all associations, or one per shard. It ends when every [`Endpoint`] and [`Association`]
+/// was dropped and the associations have shut down, which takes at most [`EndpointOptions::linger`].
 ///
 /// The task runs on the runtime in which [`bind`](Self::bind) was called, and ends with it. Await
 /// [`close`](Self::close) before `main` returns: the end of the runtime interrupts every delivery. Peers of
@@ -55,7 +54,7 @@ pub struct Endpoint {
     owned: Arc<Owned>,
 }
 
-/// The most shards: more than any machine has cores.
+/// Maximum number of shards, more than any machine has cores.
 const MAX_SHARDS: u16 = 1024;
 
 impl Endpoint {
@@ -127,8 +126,8 @@ impl Endpoint {
         self.incoming(port).await.map(Incoming::accept)
     }
 
-    /// Waits for the next association at a port, to inspect it before accepting or refusing it. `None` as for
-    /// [`accept`](Self::accept). Cancel-safe.
+    /// Waits for the next association at a port, to inspect it before accepting or refusing it. Returns
+    /// `None` as [`accept`](Self::accept) does. Cancel-safe.
     ///
     /// ```
     /// # use msctp::{Association, Endpoint};
@@ -147,7 +146,7 @@ impl Endpoint {
         poll_fn(|cx| self.poll_arrivals(port, |arrivals| self.poll_incoming(cx, arrivals))).await
     }
 
-    /// Calls `f` with what arrived at a port; ready with `None` if nothing is accepted there.
+    /// Calls `f` with the arrivals at a port. Returns ready with `None` if nothing is accepted there.
     fn poll_arrivals<T>(&self, port: u16, f: impl FnOnce(&Arrivals) -> Poll<Option<T>>) -> Poll<Option<T>> {
         let state = self.shards().first().lock();
         let Some(arrivals) = state.listeners.get(&port).map(|listener| Arc::clone(&listener.arrivals)) else {
@@ -169,9 +168,11 @@ impl Endpoint {
         Poll::Ready(Some(Incoming::new(Association::new(Arc::clone(shard), handle))))
     }
 
-    /// Waits for the next set-up at a port that this end rejected for the peer's key, code or missing
-    /// protection, or that failed in key management. `None` as for [`accept`](Self::accept). Keeps 64; the
-    /// oldest are dropped first. Cancel-safe.
+    /// Waits for the next rejected set-up at a port. This end rejected it for the peer's key, code or missing
+    /// protection, or key management failed.
+    ///
+    /// Returns `None` as [`accept`](Self::accept) does. Keeps 64 set-ups and drops the oldest first.
+    /// Cancel-safe.
     #[cfg(feature = "tls")]
     pub async fn rejected(&self, port: u16) -> Option<crate::tls::Rejected> {
         poll_fn(|cx| self.poll_arrivals(port, |arrivals| arrivals.poll_rejected(cx))).await
@@ -190,7 +191,7 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// The future returns them: an option that cannot be used, or the peer does not answer or refuses.
+    /// The future returns the errors: an option is invalid, or the peer does not answer or refuses.
     pub fn connect(&self, peer: impl Into<Peer>, config: Config) -> Connecting {
         let peer = peer.into();
         let udp_port = peer.udp_port;
@@ -224,8 +225,11 @@ impl Endpoint {
         Err(none("fewer than 16384 associations to one peer, or another endpoint").into())
     }
 
-    /// Returns the associations that are up, except those that were not accepted yet or that the application
-    /// dropped. As with any handle, an association that only these use shuts down when they are dropped.
+    /// Returns the associations that are up, except those that were not accepted yet or whose handles were
+    /// dropped.
+    ///
+    /// The returned handles count like any other: an association without further handles shuts down when they
+    /// are dropped.
     pub fn associations(&self) -> Vec<Association> {
         let of_shard = |shard: &Arc<Shared>| {
             let handles = shard.lock().in_use();
@@ -240,13 +244,13 @@ impl Endpoint {
         self.wait_for(State::is_idle).await;
     }
 
-    /// Returns the time since the endpoint was bound, the time base of its traces.
+    /// Returns the time since the endpoint was bound, which is the time base of its traces.
     pub fn now(&self) -> Time {
         self.shards().first().lock().now()
     }
 
-    /// Returns the number of packets that the kernel rejected: no route, too large for the interface, or
-    /// queue full.
+    /// Returns the number of packets that the kernel rejected. Reasons are a missing route, a packet too
+    /// large for the interface, or a full queue.
     pub fn send_errors(&self) -> u64 {
         self.shards().each(|state| state.send_errors).into_iter().sum()
     }
@@ -258,7 +262,7 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// Rejects a number of shards that cannot be bound.
+/// Rejects a number of shards for which sockets cannot be bound.
 fn check_shards(options: &EndpointOptions) -> Result<(), ConfigError> {
     let error = |want: &str| ConfigError {
         field: "shards",
@@ -323,7 +327,7 @@ fn listen_at(
     Ok(())
 }
 
-/// Begins an association from this SCTP port, whose shard this is.
+/// Begins an association from this SCTP port, on the port's shard.
 fn begin_at(
     shard: &Arc<Shared>,
     state: &mut State,
@@ -368,7 +372,7 @@ fn begin_at(
     Ok(Association::new(Arc::clone(shard), handle))
 }
 
-/// Returns the addresses that the options name, the best first.
+/// Returns the addresses that the options name, the preferred ones first.
 fn addresses_to_bind(options: &EndpointOptions, host: &[LocalAddress]) -> Vec<SocketAddr> {
     let mut wanted: Vec<SocketAddr> = Vec::new();
     let follows = |local: &LocalAddress| local.loopback || options.follows(&local.interface);
@@ -472,8 +476,8 @@ mod tests {
         assert_eq!(bound_except(None, &["tun0"]), ["10.2.0.1", "10.1.0.1"]);
     }
 
-    /// Counts the associations that both endpoints look after while `count` are set up, each sends a little
-    /// and waits for the acknowledgement, and all end.
+    /// Counts how often both endpoints process associations. `count` associations are set up, each sends a
+    /// little and waits for the acknowledgement, and all end.
     fn looked_at(count: usize) -> u64 {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {

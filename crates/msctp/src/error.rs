@@ -37,7 +37,7 @@ pub enum ConnectError {
     /// An option or address cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// No socket of this endpoint can reach the peer's family of addresses.
+    /// No socket of this endpoint has an address of the peer's family.
     #[error("no local address reaches {0}: bind one of its family")]
     NoLocalAddress(SocketAddr),
     /// The endpoint has no socket now: every interface it may use is down or has no address. A mobile
@@ -83,24 +83,24 @@ pub enum ConnectError {
 #[error("{cut_off} associations were lost or aborted before everything was delivered")]
 #[non_exhaustive]
 pub struct CloseError {
-    /// Associations that were up and were lost or aborted.
+    /// Associations that were established and then lost or aborted.
     pub cut_off: u64,
 }
 
-/// Why two ends cannot agree on protection of packets.
+/// The reason why two ends cannot agree on protection of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProtectionMismatch {
-    /// This end offers none.
+    /// The peer requires protection, and this end offers none.
     #[error("the peer requires it, and this end offers none")]
     PeerRequires,
     /// The peer offers none.
     #[error("this end requires it, and the peer offers none")]
     PeerLacks,
-    /// One end has a pre-shared key, the other keys of TLS or another kind.
+    /// One end has a pre-shared key, and the other has keys of TLS or another kind.
     #[error("the peer has keys of another kind: a pre-shared key against TLS, or the other way round")]
     OtherMethod,
-    /// No end can take the role that the other leaves, as when both are TLS clients.
+    /// Both ends support only the same role, as when both are TLS clients.
     #[error("both ends want the same role, as when each connects to the other at once")]
     Roles,
 }
@@ -123,11 +123,12 @@ impl ProtectionMismatch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// No listener at that SCTP port: an ABORT without a cause (RFC 9260 §8.4).
+    /// No listener at the peer's SCTP port: an ABORT without a cause (RFC 9260 §8.4).
     NoListener,
     /// The peer has no room for another association (Out of Resource, RFC 9260 §3.3.10.4).
     OutOfResource,
-    /// The application or listener refused it, with a reason that may be empty (RFC 9260 §3.3.10.12).
+    /// The application or listener refused the association, with a reason that may be empty (RFC 9260
+    /// §3.3.10.12).
     Application(String),
     /// Any other error cause, by its code (RFC 9260 §3.3.10).
     Cause(u16),
@@ -183,7 +184,7 @@ pub enum AssociationError {
     /// `AuthConfig::accept_restarts` set to false refuses restarts.
     #[error("the peer restarted the association: continue to read from the new one, or abort it")]
     Restarted,
-    /// TLS gave no keys, or none that replaced those in use.
+    /// TLS gave no keys, or none to replace those in use.
     #[cfg(feature = "tls")]
     #[error(transparent)]
     Security(std::sync::Arc<msctp_security::Error>),
@@ -236,7 +237,7 @@ impl From<SendError> for io::Error {
 /// The peer could not be notified that a stream ended. The written data was delivered.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FinishError {
-    /// The peer does not support stream reconfiguration (RFC 6525), or one end turned it off. The stream then
+    /// The peer does not support stream reconfiguration (RFC 6525), or one end disabled it. The stream then
     /// ends with the association.
     #[error(
         "the peer cannot be notified that a stream ended: stream reconfiguration (RFC 6525) was not negotiated"
@@ -293,7 +294,7 @@ pub enum StreamError {
     Association(#[from] AssociationError),
 }
 
-/// Errors of calls other than `send`.
+/// An error of a call other than `send`.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {

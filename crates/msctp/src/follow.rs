@@ -60,7 +60,7 @@ impl State {
         self.follow(now, handle);
     }
 
-    /// Sets which of the association's first addresses are translated on the way to the peer.
+    /// Tells the core which of the association's first addresses a NAT translates.
     fn name_addresses(&mut self, handle: Handle) {
         let Some(translation) = self.follower.as_ref().map(Follower::translation) else { return };
         let Some(association) = self.core.association_mut(handle) else { return };
@@ -156,7 +156,8 @@ impl State {
     }
 }
 
-/// Adds an address, has the peer send there, and deletes addresses that are down for good, in one request.
+/// Adds an address, requests it as the peer's primary destination, and deletes addresses that are down for
+/// good, in one request.
 fn move_to(
     association: &mut Association,
     follower: &Follower,
@@ -175,7 +176,7 @@ fn move_to(
     Ok(())
 }
 
-/// Returns the peer's addresses that one of ours can reach.
+/// Returns the peer's addresses that a local address can reach.
 fn remotes(paths: &[PathStats], local: IpAddr) -> impl Iterator<Item = IpAddr> {
     paths.iter().map(|path| path.at.remote).filter(move |remote| can_pair(&local, remote))
 }
@@ -188,7 +189,8 @@ fn doomed_addresses(follower: &Follower, moves: &Moves, paths: &[PathStats]) -> 
     doomed
 }
 
-/// Notes that data moves to this new address as soon as it works, and to no other being added.
+/// Returns whether data should move to this new address as soon as it works. Records it as the only such
+/// address.
 fn is_better(follower: &Follower, moves: &Moves, paths: &[PathStats], ip: IpAddr) -> bool {
     let before = |rank| primary_of(paths).is_some_and(|of| follower.rank(of).is_none_or(|of| rank < of));
     moves.moving.is_none() && follower.rank(ip).is_some_and(before)
@@ -199,8 +201,8 @@ fn primary_of(paths: &[PathStats]) -> Option<IpAddr> {
     paths.iter().find(|path| path.primary).map(|path| path.at.local)
 }
 
-/// Returns the path to make primary, once it was measured long enough. `again`: the time of the next call
-/// otherwise.
+/// Returns the path to make primary, if its measurement is long enough. Otherwise `again` is the time of the
+/// next call.
 fn better(
     follower: &Follower,
     moves: &mut Moves,
@@ -233,7 +235,7 @@ fn better(
 }
 
 impl Moves {
-    /// Notes the answer to a request; `used`: whether an address is in use.
+    /// Records the answer to a request. `used` returns whether an address is in use.
     fn answered(&mut self, request: AddressRequest, accepted: bool, used: impl Fn(IpAddr) -> bool) {
         match request {
             // The address returned before the answer, and stays.

@@ -9,13 +9,13 @@ use std::task::{Context, Waker};
 use msctp_proto::Handle;
 use msctp_udp::{Datagram, EcnCodepoint, PortUnreachable, Socket};
 
-/// Bytes of datagrams in a queue. Those beyond it are lost, as in any queue of the network.
+/// Maximum bytes of datagrams in a queue. Datagrams beyond it are dropped, as in any queue of the network.
 pub(crate) const MAX_FORWARDED: usize = 1 << 20;
 
-/// Memory of an entry beside its datagram, approximately.
+/// Approximate memory of an entry besides its datagram.
 const OVERHEAD: usize = 128;
 
-/// From one shard to another.
+/// A message from one shard to another.
 #[derive(Debug)]
 pub(crate) enum Forwarded {
     /// A datagram for an association of the other shard.
@@ -26,7 +26,7 @@ pub(crate) enum Forwarded {
     Opened(Box<Socket>),
     /// The host lost this address.
     Closed(IpAddr),
-    /// The peer of this association has not proved its keys, and there are too many such.
+    /// The peer of this association has not proved its keys, and too many such associations exist.
     Evicted(Handle),
 }
 
@@ -36,7 +36,7 @@ impl Forwarded {
         Self::Datagram { local, remote, ecn, bytes: bytes.to_vec() }
     }
 
-    /// Returns the bytes to count. Other limits bound the number of the rest.
+    /// Returns the number of bytes to count. Other limits bound the number of messages without a datagram.
     fn bytes(&self) -> usize {
         match self {
             Self::Datagram { bytes, .. } => bytes.len() + OVERHEAD,
@@ -46,7 +46,7 @@ impl Forwarded {
     }
 }
 
-/// A shard's queue. Its lock is held for moments only, and no other is taken meanwhile.
+/// The queue of a shard. Its lock is held briefly, and no other lock is taken meanwhile.
 #[derive(Debug, Default)]
 pub(crate) struct ForwardQueue(Mutex<Queue>);
 
@@ -84,7 +84,7 @@ impl ForwardQueue {
         }
     }
 
-    /// Takes all entries into `into`, which is empty. The task of `cx` is woken for later ones.
+    /// Moves all entries to `into`, which is empty. Later entries wake the task of `cx`.
     pub(crate) fn take(&self, cx: &Context<'_>, into: &mut VecDeque<Forwarded>) {
         let mut queue = self.lock();
         queue.bytes = 0;

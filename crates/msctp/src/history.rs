@@ -5,40 +5,40 @@ use std::collections::VecDeque;
 use msctp_proto::{Event, PathAddr, PathId, PrimaryCause};
 use msctp_units::{Span, Time};
 
-/// Moves kept; the oldest are dropped first.
+/// Number of moves kept; the oldest are dropped first.
 const KEPT: usize = 16;
 
-/// A silence belongs to a move if it touches the time from this long before it …
+/// Start of the window around a move, before it. A silence that overlaps the window counts for the move.
 const BEFORE: Span = Span::from_millis(500);
 
-/// … to this long after it.
+/// End of the window around a move, after it.
 const AFTER: Span = Span::from_secs(5);
 
 /// A move of an association's data: a change of its primary path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Move {
-    /// Time of the move, as [`Endpoint::now`](crate::Endpoint::now) has it.
+    /// Time of the move since the endpoint was bound ([`Endpoint::now`](crate::Endpoint::now)).
     pub at: Time,
     /// The addresses of the new primary path.
     pub to: PathAddr,
     /// The cause.
     pub cause: PrimaryCause,
-    /// The longest time without a packet from the peer that touches the time from 0.5 s before the move to
-    /// 5 s after it. A peer that has nothing to send or acknowledge is silent, too.
+    /// The longest time without a packet from the peer that overlaps [move − 0.5 s, move + 5 s]. A peer that
+    /// has nothing to send or acknowledge is silent as well.
     pub gap: Span,
 }
 
-/// What happened to an association so far.
+/// The moves of an association and the time of its establishment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct History {
-    /// Time at which the association came up, as [`Endpoint::now`](crate::Endpoint::now) has it; `None`
-    /// before.
+    /// Time at which the association came up, since the endpoint was bound
+    /// ([`Endpoint::now`](crate::Endpoint::now)); `None` before.
     pub up_at: Option<Time>,
-    /// Moves so far.
+    /// Number of moves so far.
     pub move_count: u64,
-    /// The last 16 of them, in the order of time.
+    /// The last 16 moves, in order of time.
     pub moves: Vec<Move>,
 }
 
@@ -49,14 +49,14 @@ pub(crate) struct Record {
     primary: Option<PathId>,
     /// Time of the last packet.
     received: Option<Time>,
-    /// The longest silence that ended within [`BEFORE`]: its end, its length.
+    /// End and length of the longest silence that ended within [`BEFORE`].
     silence: Option<(Time, Span)>,
     move_count: u64,
     moves: VecDeque<Move>,
 }
 
 impl Record {
-    /// Notes a verified packet of the peer.
+    /// Records a verified packet of the peer.
     pub(crate) fn receive(&mut self, now: Time) {
         let Some(last) = self.received.replace(now) else { return };
         let silence = now.since(last);
@@ -70,12 +70,12 @@ impl Record {
         }
     }
 
-    /// Returns the length of the longest silence that ended just before.
+    /// Returns the length of the longest silence that ended recently.
     fn recent(&self, now: Time) -> Option<Span> {
         self.silence.filter(|(end, _)| now.since(*end) <= BEFORE).map(|(_, len)| len)
     }
 
-    /// Notes an event. `path` returns the primary path.
+    /// Records an event. `path` returns the primary path.
     pub(crate) fn note(
         &mut self,
         now: Time,
@@ -102,7 +102,7 @@ impl Record {
         }
     }
 
-    /// Returns the history so far. The gap of the last move has the silence that lasts.
+    /// Returns the history so far. The gap of the last move includes an ongoing silence.
     pub(crate) fn history(&self, now: Time) -> History {
         let mut moves: Vec<Move> = self.moves.iter().copied().collect();
         if let (Some(last), Some(received)) = (moves.last_mut(), self.received)

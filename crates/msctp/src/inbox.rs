@@ -5,18 +5,19 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use msctp_proto::{Message, Restarted};
 
-/// Largest number of bytes kept for other readers. Further messages stay in the core and close the window, so
-/// that a reader that never reads stops the peer instead of filling the memory.
+/// Maximum number of bytes kept for other readers. Further messages stay in the core and close the window. A
+/// reader that never reads then stops the peer instead of filling the memory.
 const MOST: usize = 256 << 10;
 
-/// Least charge of a message in bytes, about its cost in memory: small messages do not fill the memory
+/// Minimum charge of a message in bytes, about its memory cost, so that small messages cannot fill the memory
 /// either.
 const MIN_CHARGE: usize = 256;
 
-/// Bytes taken from the core at a time.
+/// Maximum bytes taken from the core at a time.
 const BATCH: usize = 64 << 10;
 
-/// Pending ends of streams, behind unread messages. A peer that ends more loses the later ones.
+/// Maximum number of pending ends of streams behind unread messages. If a peer ends more, the later ends are
+/// lost.
 const MOST_ENDS: usize = 1 << 16;
 
 /// The next item for a reader.
@@ -25,7 +26,7 @@ pub(crate) enum Item {
     Message(Message),
     /// The peer ended this stream here.
     End(u16),
-    /// The peer restarted here: every reader gets this once, in its place among the messages.
+    /// The peer restarted here. Every reader receives this once, at its position among the messages.
     Restarted,
 }
 
@@ -48,13 +49,13 @@ impl Item {
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     rest: VecDeque<Item>,
-    /// Streams whose last item in `rest` is an end: a second end without messages between adds nothing.
+    /// Streams whose last item in `rest` is an end. A second end without messages between them adds nothing.
     ended: BTreeSet<u16>,
     claimed: BTreeMap<u16, VecDeque<Item>>,
-    /// Claimed streams whose reader was dropped: their messages are discarded.
+    /// Claimed streams whose reader was dropped, so that their messages are discarded.
     discarded: BTreeSet<u16>,
     bytes: usize,
-    /// Messages taken from the core so far.
+    /// Number of messages taken from the core so far.
     taken: u64,
     /// Streams that end after this many taken messages; an empty list stands for all streams.
     ends: VecDeque<(u64, Vec<u16>)>,
@@ -63,7 +64,8 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    /// Claims a stream for a reader of its own, with its queued messages. False if it is claimed.
+    /// Claims a stream and its queued messages for its own reader. Returns false if the stream is already
+    /// claimed.
     pub(crate) fn claim(&mut self, stream: u16) -> bool {
         if self.claimed.contains_key(&stream) {
             return false;
@@ -95,7 +97,7 @@ impl Inbox {
         self.discarded.insert(stream);
     }
 
-    /// Releases a stream: its messages go to the reader of all streams, queued ones first.
+    /// Releases a stream. Its messages go to the reader of all streams, queued ones first.
     pub(crate) fn release(&mut self, stream: u16) {
         self.discarded.remove(&stream);
         let mine = self.claimed.remove(&stream).unwrap_or_default();
@@ -119,7 +121,8 @@ impl Inbox {
         self.ended.clear();
     }
 
-    /// Ends these streams (an empty list: all), behind `unread` messages that are still in the core.
+    /// Ends these streams after the `unread` messages that are still in the core. An empty list stands for
+    /// all streams.
     pub(crate) fn end(&mut self, streams: Vec<u16>, unread: usize) {
         let named = streams.len().max(1);
         if self.pending_ends + named <= MOST_ENDS {
@@ -129,7 +132,8 @@ impl Inbox {
         }
     }
 
-    /// Queues the ends that are due; `all`: the core has no more messages. Returns whether there were any.
+    /// Queues the ends that are due. `all` means that the core has no more messages. Returns whether there
+    /// were any.
     fn pass_ends(&mut self, all: bool) -> bool {
         let mut any = false;
         while self.ends.front().is_some_and(|(at, _)| all || *at <= self.taken)
@@ -159,8 +163,10 @@ impl Inbox {
         !self.claimed.contains_key(&stream) && !self.rest.iter().any(|item| item.stream() == Some(stream))
     }
 
-    /// Claims the stream of the next message of an unclaimed stream. `Ok(None)` if there is none; an error if
-    /// the peer restarted before it. The second value is that of [`next`](Self::next).
+    /// Claims the stream of the next message of an unclaimed stream.
+    ///
+    /// Returns `Ok(None)` if there is no message, and an error if the peer restarted before it. The second
+    /// value is the same as for [`next`](Self::next).
     pub(crate) fn claim_next(
         &mut self,
         more: impl FnMut() -> Result<Option<Message>, Restarted>,
@@ -181,7 +187,9 @@ impl Inbox {
     }
 
     /// Returns the next item of `stream`, or of the unclaimed streams. `more` takes a message from the core.
-    /// The second value says whether to wake the other readers: they have items, or there is room again.
+    ///
+    /// The second value says whether to wake the other readers, because they have items or there is room
+    /// again.
     pub(crate) fn next(
         &mut self,
         stream: Option<u16>,
@@ -233,7 +241,7 @@ impl Inbox {
         (item, others)
     }
 
-    /// Queues a message for its reader; returns whether that is another one than the reader of `stream`.
+    /// Queues a message for its reader. Returns whether that reader differs from the reader of `stream`.
     fn take(&mut self, message: Message, stream: Option<u16>) -> bool {
         self.taken += 1;
         self.bytes += charge(&message);
@@ -252,7 +260,7 @@ impl Inbox {
         self.pass_ends(false) || other
     }
 
-    /// Drops ends of streams: the reader of all streams gets them as events.
+    /// Drops ends of streams, which the reader of all streams receives as events.
     fn skip_ends(&mut self) {
         while let Some(Item::End(stream)) = self.rest.front() {
             self.ended.remove(stream);
@@ -285,7 +293,7 @@ mod tests {
             .collect()
     }
 
-    /// Returns what the reader of a stream gets: lengths of messages, and 0 for an end.
+    /// Returns the items that the reader of a stream receives: lengths of messages, and 0 for an end.
     fn read(inbox: &mut Inbox, stream: u16, core: &mut VecDeque<Message>) -> Vec<usize> {
         let items = std::iter::from_fn(|| inbox.next(Some(stream), || Ok(core.pop_front())).0);
         items

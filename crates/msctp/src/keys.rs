@@ -12,39 +12,39 @@ use crate::error::AssociationError;
 use crate::tls::Context;
 pub(crate) use crate::tls::for_role;
 
-/// Time between looks at how much the keys have protected: at 20 Gbps 2.5 GB, a fraction of what
-/// AES-GCM allows.
+/// Interval between checks of how much the keys have protected. At 20 Gbps it covers 2.5 GB, a fraction of
+/// AES-GCM's limit.
 const USAGE_INTERVAL: Span = Span::from_secs(1);
 
 /// The key management of an association.
 #[derive(Debug)]
 pub(crate) struct Keys {
     context: Arc<Context>,
-    /// `None`: the peer's parameters are not known yet, or the association is over.
+    /// The key manager; `None` while the peer's parameters are unknown, and after the association is over.
     pub(crate) manager: Option<KeyManager>,
-    /// What the manager began with.
+    /// The agreement with which the manager was created.
     agreement: Option<KeyAgreement>,
     peer: Option<Arc<Peer>>,
-    /// User data may be sent: with False Start before the peer has confirmed the keys.
+    /// True if user data may be sent, with False Start before the peer has confirmed the keys.
     may_send: bool,
-    /// The application takes the association as soon as it may send.
+    /// True if the application takes the association as soon as data may be sent.
     pub(crate) starts_early: bool,
-    /// The peer seals by the first keys.
+    /// True if the peer protects its packets with the first keys.
     confirmed: bool,
-    /// A packet of the peer was opened.
+    /// True if a packet of the peer was opened.
     opened: bool,
     pub(crate) failure: Option<Error>,
-    /// When the manager wants to be called, as in `State::keys_at`.
+    /// Time of the manager's next timeout, as in `State::keys_at`.
     pub(crate) timer: Option<Time>,
     usage_at: Time,
-    /// This association has used the one-time code up.
+    /// True if this association has used up the one-time code.
     pub(crate) proved: bool,
     /// The reason of the ABORT that follows the TLS alert.
     pub(crate) abort: Option<String>,
 }
 
 impl Keys {
-    /// Creates the key management that an association's options ask for.
+    /// Creates the key management that an association's options require.
     pub(crate) fn of(protection: &Protection) -> Option<Box<Self>> {
         let context = Context::of(protection)?;
         Some(Box::new(Self {
@@ -84,7 +84,7 @@ impl Keys {
         self.confirmed
     }
 
-    /// Notes that a packet of the peer was opened.
+    /// Records that a packet of the peer was opened.
     pub(crate) const fn note_opened(&mut self) {
         self.opened = true;
     }
@@ -93,7 +93,7 @@ impl Keys {
         self.peer.as_ref()
     }
 
-    /// Returns the error that ended the association, if it was key management's.
+    /// Returns the error that ended the association, if key management raised it.
     pub(crate) fn failure(&self) -> Option<AssociationError> {
         self.failure.clone().map(|error| AssociationError::Security(Arc::new(error)))
     }
@@ -101,7 +101,7 @@ impl Keys {
     /// Queues the TLS alert of a failed handshake (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §7). Returns
     /// whether there is one.
     ///
-    /// Errors that are not of TLS, such as a refused key, have no alert that says as much as the ABORT.
+    /// Errors outside TLS, such as a rejected key, have no alert as precise as the ABORT.
     pub(crate) fn send_alert(&mut self, association: &mut Association) -> bool {
         let (Some(manager), Some(Error::Tls(_))) = (&mut self.manager, &self.failure) else { return false };
         let mut sent = false;
@@ -113,7 +113,8 @@ impl Keys {
         sent
     }
 
-    /// Begins, once the peer's parameters are known; does what messages and the time ask for.
+    /// Advances key management: begins once the peer's parameters are known, then handles messages and
+    /// timers.
     pub(crate) fn advance(&mut self, now: Time, association: &mut Association) -> Result<(), Error> {
         if association.key_agreement() != self.agreement {
             self.begin(now, association)?;
@@ -139,8 +140,8 @@ impl Keys {
         self.apply(now, association)
     }
 
-    /// Begins when both ends have agreed on TLS, and again when their agreement changes: the peer restarted,
-    /// or the set-up went on with another cookie.
+    /// Begins when both ends have agreed on TLS. Begins again when their agreement changes, because the peer
+    /// restarted or the set-up continued with another cookie.
     fn begin(&mut self, now: Time, association: &Association) -> Result<(), Error> {
         self.agreement = association.key_agreement();
         let Some(agreement) = &self.agreement else { return Ok(()) };
@@ -183,7 +184,7 @@ impl Keys {
         result
     }
 
-    /// Does what the key manager asks for.
+    /// Applies the key manager's requests.
     fn apply(&mut self, now: Time, association: &mut Association) -> Result<(), Error> {
         while let Some(output) = self.manager.as_mut().and_then(KeyManager::poll_output) {
             let done = match output {

@@ -248,14 +248,14 @@ pub mod protection {
 #[cfg(feature = "tls")]
 pub mod security {
     pub use crate::tls::{PeerProtection, Rejected, Rejection, Tls};
-    /// For configurations with certificates of a CA ([`Config::new`]).
+    /// The rustls types for configurations with certificates of a CA ([`Config::new`]).
     pub use ::msctp_security::rustls;
     pub use msctp_security::{
         AnyPeer, CheckPeer, Code, CodeError, Config, ConfigError, Error, Fault, Fingerprint,
         FingerprintError, Identity, IdentityError, Peer, Pinned, Refused, Rekey,
     };
 
-    /// Returns the cryptography of TLS: that of ring.
+    /// Returns ring's cryptography for TLS.
     pub fn provider() -> std::sync::Arc<rustls::crypto::CryptoProvider> {
         std::sync::Arc::new(rustls::crypto::ring::default_provider())
     }
@@ -269,9 +269,9 @@ pub mod wire {
     };
 }
 
-/// By the core: why a call other than `send` was refused ([`CallError::Refused`]).
+/// The core's reason for rejecting a call other than `send` ([`CallError::Refused`]).
 pub use msctp_proto::CallError as CallRefusal;
-/// By the core: why a message was not taken ([`SendError::Refused`]).
+/// The core's reason for rejecting a message ([`SendError::Refused`]).
 pub use msctp_proto::SendError as SendRefusal;
 pub use msctp_proto::{
     Abandoned, AbandonedCount, AddressError, AddressRequest, Agreed, AssociationState, AssociationStats,

@@ -27,12 +27,12 @@ const REFUSED_INTERVAL: Span = Span::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Listener {
     pub(crate) config: Config,
-    /// The same in all shards.
+    /// The arrivals at the port, shared by all shards.
     pub(crate) arrivals: Arc<Arrivals>,
 }
 
-/// What arrived at a port of an endpoint and waits for the application, from all shards. Its lock is taken
-/// after that of a shard's state, never before.
+/// Arrivals at a port of an endpoint, from all shards, that wait for the application. Its lock is taken after
+/// that of a shard's state, never before.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals(Mutex<Waiting>);
 
@@ -45,7 +45,7 @@ struct Waiting {
     /// Time of the last report of a set-up that the core refused.
     #[cfg(feature = "tls")]
     refused_at: Option<Time>,
-    /// Nothing more arrives, and nothing is to be taken.
+    /// True if nothing more arrives and nothing can be taken.
     closed: bool,
     wakers: Wakers,
 }
@@ -55,7 +55,7 @@ impl Arrivals {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an association; returns false if `most` wait already.
+    /// Adds an association. Returns false if `most` already wait.
     pub(crate) fn offer(&self, association: (Place, Handle), most: usize) -> bool {
         let mut waiting = self.lock();
         let fits = waiting.queue.len() < most;
@@ -66,7 +66,7 @@ impl Arrivals {
         fits
     }
 
-    /// Takes the next association; `None` after the end.
+    /// Takes the next association. Returns `None` after the end.
     pub(crate) fn poll_next(&self, cx: &Context<'_>) -> Poll<Option<(Place, Handle)>> {
         self.poll(cx, |waiting| waiting.queue.pop_front())
     }
@@ -84,7 +84,7 @@ impl Arrivals {
         Poll::Ready(taken)
     }
 
-    /// Ends the port; returns the associations of one shard, which nobody accepts.
+    /// Ends the port. Returns the unaccepted associations of one shard.
     pub(crate) fn close(&self, shard: Place) -> Vec<Handle> {
         self.end();
         let mut waiting = self.lock();
@@ -94,7 +94,7 @@ impl Arrivals {
         own.into_iter().map(|(_, handle)| handle).collect()
     }
 
-    /// Ends all waits.
+    /// Ends all waits for arrivals.
     pub(crate) fn end(&self) {
         let mut waiting = self.lock();
         waiting.closed = true;
@@ -114,7 +114,7 @@ impl Arrivals {
         waiting.wakers.wake();
     }
 
-    /// Returns whether a set-up that the core refused may be reported: at most one a second is.
+    /// Returns whether a set-up that the core refused may be reported: at most one per second.
     pub(crate) fn may_report_refused(&self, now: Time) -> bool {
         let mut waiting = self.lock();
         let may = waiting.refused_at.is_none_or(|at| now >= at + REFUSED_INTERVAL);
@@ -124,7 +124,7 @@ impl Arrivals {
         may
     }
 
-    /// Takes the next rejected set-up; `None` after the end.
+    /// Takes the next rejected set-up. Returns `None` after the end.
     pub(crate) fn poll_rejected(&self, cx: &Context<'_>) -> Poll<Option<Rejected>> {
         self.poll(cx, |waiting| waiting.rejected.pop_front())
     }

@@ -26,7 +26,7 @@ impl Log {
         Self(tracing::Span::none())
     }
 
-    /// Opens the span of an association. `connects`: this end began it.
+    /// Opens the span of an association. `connects` is true if this end began it.
     pub(crate) fn begin(core: &Core, handle: Handle, connects: bool) -> Self {
         let Some(association) = core.association(handle) else { return Self::none() };
         let (local_port, remote_port) = association.ports();

@@ -23,8 +23,8 @@ pub struct Mobility {
     /// Uses only interfaces whose names begin with one of these prefixes; empty, the default: all.
     pub only: Vec<String>,
     /// Time to measure a working new path before data moves to it, if the old one still works. `None`, the
-    /// default: 300 ms with a handover policy that measures (`adaptive`), else none. If the peer is the
-    /// sender its policy counts: set the time here.
+    /// default: 300 ms with a handover policy that measures (`adaptive`), else none. If the peer sends the
+    /// data, its policy decides. Set the time here in that case.
     pub probe: Option<Duration>,
     /// Time that an address waits after its link came up again, while another address works, 1 s. It doubles
     /// each time the link goes down within `calm`, up to 32 times, so that the data does not follow a
@@ -38,11 +38,11 @@ pub struct Mobility {
     pub delete_after: Duration,
     /// Uses loopback addresses. False.
     pub loopback: bool,
-    /// Whether a NAT is between this host and the peer. [`Translation::Auto`].
+    /// Whether a NAT is between this host and the peer. Default: [`Translation::Auto`].
     pub translation: Translation,
 }
 
-/// Whether a NAT translates this host's addresses, so that the peer sees others.
+/// Handling of NATs that translate this host's addresses, so that the peer sees other ones.
 ///
 /// An address is then announced as the source address of the announcing packet (the wildcard of RFC 5061
 /// §4.2.1, §4.2.2, §4.2.4). This is correct without a NAT as well. But no key protects a source address (§6),
@@ -60,7 +60,7 @@ pub enum Translation {
 }
 
 impl Translation {
-    /// Returns whether a peer at `remotes` knows `local` by another name.
+    /// Returns whether a peer at `remotes` sees another address than `local`.
     pub(crate) fn of(self, local: IpAddr, remotes: impl IntoIterator<Item = IpAddr>) -> bool {
         match self {
             Self::Auto => is_private(local) && !remotes.into_iter().any(is_private),
@@ -70,7 +70,7 @@ impl Translation {
     }
 }
 
-/// Returns whether many networks use the address: it has no meaning outside its own.
+/// Returns whether many networks use the address, so that it has no meaning outside its own.
 fn is_private(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => {
@@ -98,12 +98,12 @@ impl Default for Mobility {
 }
 
 impl Mobility {
-    /// Returns whether an interface is used at all, by its name.
+    /// Returns whether the interface of this name is used at all.
     pub(crate) fn follows(&self, interface: &str) -> bool {
         self.only.is_empty() || begins_with_one_of(interface, &self.only)
     }
 
-    /// Returns the rank of an interface by its name; 0 is the best.
+    /// Returns the rank of the interface of this name; 0 is the best.
     pub(crate) fn rank_of(&self, interface: &str) -> usize {
         self.prefer
             .iter()
@@ -120,10 +120,10 @@ pub(crate) fn begins_with_one_of(interface: &str, prefixes: &[String]) -> bool {
 /// Time until the bandwidth estimator's first estimate, approximately.
 const MEASURE: Duration = Duration::from_millis(300);
 
-/// The longest hold, in multiples of the first.
+/// The longest hold, as a multiple of the first.
 const MAX_HOLD: u64 = 32;
 
-/// Removed addresses remembered; the one last used longest ago is forgotten first.
+/// Number of removed addresses kept; the least recently used is dropped first.
 const MAX_GONE: usize = 32;
 
 /// A change to make for an address.
@@ -131,18 +131,18 @@ const MAX_GONE: usize = 32;
 pub(crate) enum Step {
     /// Use the address: bind a socket unless there is one, and add it to the associations.
     Use(LocalAddress),
-    /// Its link is down.
+    /// The link of the address is down.
     Down(IpAddr),
     /// The address is down for good: delete it from associations that have another.
     Delete(IpAddr),
-    /// The address was removed: as `Delete`, and close its socket.
+    /// The address was removed: delete it like `Delete`, and close its socket.
     Gone(IpAddr),
 }
 
 #[derive(Debug)]
 struct Known {
     address: LocalAddress,
-    /// Its link is up.
+    /// True if the link of the address is up.
     link_up: bool,
     /// [`Step::Use`] was the last step.
     used: bool,
@@ -150,11 +150,11 @@ struct Known {
     held_until: Option<Time>,
     /// Duration of the next hold.
     hold: Span,
-    /// Time at which its use began.
+    /// Time at which the use of the address began.
     since: Time,
-    /// Time at which to delete it.
+    /// Time at which to delete the address.
     delete_at: Option<Time>,
-    /// The address was removed; its record of failures is kept.
+    /// True if the address was removed; its record of failures is kept.
     gone: bool,
 }
 
@@ -271,7 +271,7 @@ impl Follower {
         steps
     }
 
-    /// Returns the rank of an address, 0 is the best; `None`: it cannot be used now.
+    /// Returns the rank of an address, 0 for the best; `None` if it cannot be used now.
     pub(crate) fn rank(&self, ip: IpAddr) -> Option<usize> {
         let known = self.known.get(&ip).filter(|known| known.used)?;
         Some(self.options.rank_of(&known.address.interface))
@@ -292,7 +292,7 @@ impl Follower {
         self.options.translation
     }
 
-    /// Returns how long to measure a new path; `measures`: the policy measures.
+    /// Returns the time for which to measure a new path. `measures` says whether the policy measures.
     pub(crate) fn probe(&self, measures: bool) -> Span {
         span(self.options.probe.unwrap_or(if measures { MEASURE } else { Duration::ZERO }))
     }
@@ -308,22 +308,22 @@ impl Known {
     }
 }
 
-/// Address requests that an association has made, so that none is made twice.
+/// Address requests that an association has made, so that none is repeated.
 #[derive(Debug, Default)]
 pub(crate) struct Moves {
-    /// The address that the peer was asked to send to.
+    /// The address to which the peer was requested to send.
     pub(crate) peer_primary: Option<IpAddr>,
-    /// The move that is part of the request to add the address: from the primary's address at that time to
-    /// this one. Our data follows when the path works.
+    /// The move in the request that adds the address: from the primary's address at that time to this one.
+    /// This end's data follows when the path works.
     pub(crate) moving: Option<(Option<IpAddr>, IpAddr)>,
-    /// Requests not answered yet, or refused.
+    /// Addresses in requests that were not answered yet, or were refused.
     pub(crate) added: Vec<IpAddr>,
     pub(crate) deleted: Vec<IpAddr>,
-    /// The address that the peer was asked to keep, deleting all others.
+    /// The address in a request to delete all others.
     pub(crate) kept: Option<IpAddr>,
-    /// The peer does not support RFC 5061.
+    /// True if the peer does not support RFC 5061.
     pub(crate) fixed: bool,
-    /// Time at which each better path was confirmed.
+    /// Time at which each preferred path was confirmed.
     pub(crate) confirmed: BTreeMap<IpAddr, Time>,
 }
 

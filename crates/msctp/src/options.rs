@@ -11,25 +11,26 @@ use msctp_units::Span;
 
 use crate::mobile::{Mobility, begins_with_one_of};
 
-/// The default SCTP port. Over UDP the UDP port distinguishes the programs of a host.
+/// The default SCTP port. With UDP encapsulation the UDP port distinguishes the programs of a host.
 pub const DEFAULT_PORT: u16 = ENCAPSULATION_PORT;
 
 /// Options of an [`Endpoint`](crate::Endpoint).
 #[derive(Clone, Debug)]
 pub struct EndpointOptions {
     /// Local addresses with their UDP ports: one socket each. An unspecified address covers every usable
-    /// address of its family on the host, and on Linux also for those that appear later: new associations use
-    /// them. Port 0 chooses a free one, the same for all addresses if possible (RFC 6951 §5.1).
+    /// address of its family on the host, and on Linux also those that appear later, which new associations
+    /// use. Port 0 chooses a free one, the same for all addresses if possible (RFC 6951 §5.1).
     pub bind: Vec<SocketAddr>,
-    /// Never uses interfaces whose names begin with one of these prefixes, such as that of a tunnel over
-    /// this endpoint's associations. Does not apply to addresses that `bind` names. Default: none.
+    /// Interfaces that are never used, by the prefixes of their names. An example is a tunnel over this
+    /// endpoint's associations. Does not apply to addresses that `bind` names. Default: none.
     pub except: Vec<String>,
-    /// Moves associations as the host's interfaces change; `None`: each keeps its first addresses.
+    /// Moves associations as the host's interfaces change. `None`: each association keeps its first
+    /// addresses.
     pub mobility: Option<Mobility>,
-    /// Passes packets to the kernel in batches (segmentation offload). True. `Config::max_segments`, if it is
-    /// 1, is then raised to the size of one call, and `Config::max_burst` to at least 4 such batches. RFC
-    /// 9260's 4 packets suit a peer that sends a SACK for every second packet. A peer that receives in
-    /// batches acknowledges in batches, and 4 packets would never fill its window.
+    /// Passes packets to the kernel in batches (segmentation offload). Default: true. A
+    /// `Config::max_segments` of 1 is then raised to the size of one call, and `Config::max_burst` to at
+    /// least 4 such batches. RFC 9260's 4 packets suit a peer that sends a SACK for every second packet. A
+    /// peer that receives in batches acknowledges in batches, and 4 packets would never fill its window.
     pub offload: bool,
     /// Time limit of a shutdown in the background or by [`Endpoint::close`](crate::Endpoint::close), 30 s.
     /// The association is then aborted.
@@ -47,7 +48,7 @@ pub struct EndpointOptions {
     /// threads, and has its own sockets, receive buffers (0.5 MiB) and locks: see
     /// [`Endpoint`](crate::Endpoint#shards). More than 1 is possible on Linux, and without `mobility`.
     pub shards: u16,
-    /// Receives the trace of every association; sets `Config::trace` of all of them. `None`.
+    /// Receives the trace of every association, and sets `Config::trace` of all of them. Default: `None`.
     pub trace: Option<TraceSink>,
     /// Options of the core: cookies and limits.
     pub core: EndpointConfig,
@@ -77,7 +78,7 @@ impl EndpointOptions {
         self
     }
 
-    /// Returns whether an interface may be used, by its name.
+    /// Returns whether the interface of this name may be used.
     pub(crate) fn follows(&self, interface: &str) -> bool {
         !begins_with_one_of(interface, &self.except)
             && self.mobility.as_ref().is_none_or(|mobility| mobility.follows(interface))
@@ -116,9 +117,9 @@ type Report = dyn Fn(u64, &TraceEvent) + Send + Sync;
 
 impl TraceSink {
     /// Creates a sink. The endpoint's task calls `sink` with the association's number and an event, in the
-    /// order of time. It must not block, and not call the endpoint. The numbers are not reused. Times are
+    /// order of time. It must neither block nor call the endpoint. The numbers are not reused. Times are
     /// those of [`Endpoint::now`](crate::Endpoint::now). With several [`shards`](EndpointOptions::shards)
-    /// their tasks may call it at the same time, each for its own associations.
+    /// their tasks may call `sink` at the same time, each for its own associations.
     pub fn new(sink: impl Fn(u64, &TraceEvent) + Send + Sync + 'static) -> Self {
         Self(Arc::new(sink))
     }
@@ -142,12 +143,12 @@ pub struct Peer {
     pub addresses: Vec<IpAddr>,
     /// The peer's UDP port; 9899 by convention (RFC 6951 §5.1).
     pub udp_port: u16,
-    /// The peer's SCTP port, [`DEFAULT_PORT`].
+    /// The peer's SCTP port. Default: [`DEFAULT_PORT`].
     pub port: u16,
-    /// Our SCTP port; `None`: a random free one.
+    /// The local SCTP port; `None` chooses a random free one.
     pub local_port: Option<u16>,
-    /// Our first addresses, of those that the endpoint has sockets for; the first is the primary's. `None`:
-    /// all that reach the peer. Add others later with
+    /// The local addresses to begin with, among those that the endpoint has sockets for. The first is the
+    /// primary's. `None`: all that reach the peer. Add others later with
     /// [`Association::add_local_address`](crate::Association::add_local_address).
     pub from: Option<Vec<IpAddr>>,
 }
@@ -171,7 +172,8 @@ impl From<SocketAddr> for Peer {
     }
 }
 
-/// Batches that may leave at once: RFC 9260 §16's Max.Burst, with a batch in place of a packet.
+/// Maximum number of batches that may leave at once: RFC 9260 §16's Max.Burst, with a batch in place of a
+/// packet.
 const BURST: u32 = 4;
 
 /// Adapts a configuration to UDP: subtracts the UDP header from the MTU (RFC 6951 §5.6) and sizes batches to

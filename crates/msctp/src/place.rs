@@ -2,7 +2,7 @@
 
 use msctp_proto::Handle;
 
-/// The place of a shard among those of its endpoint.
+/// Index of a shard among those of its endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) index: u16,
@@ -11,7 +11,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Returns the number of an association, which no other of the endpoint has.
+    /// Returns the number of an association, unique within the endpoint.
     pub(crate) fn number(self, handle: Handle) -> u64 {
         // A generation, and a small number within the shard.
         let (generation, slot) = (handle.number() >> 32, handle.number() & u64::from(u32::MAX));

@@ -12,7 +12,7 @@ use crate::tls::{PeerProtection, Rejection, is_tls};
 /// Time for a TLS alert to leave before the ABORT.
 const ALERT_TIME: Span = Span::from_millis(10);
 
-/// Returns the reason of the ABORT that an error causes, as the peer reads it.
+/// Returns the reason in the ABORT that an error causes, worded for the peer.
 fn reason_for_peer(error: &Error) -> String {
     match error {
         Error::Refused(_) => "your key is not accepted here".to_owned(),
@@ -34,7 +34,7 @@ fn reason_for_peer(error: &Error) -> String {
 }
 
 impl Slot {
-    /// Completes the set-up: the application can have the association.
+    /// Completes the set-up, so that the application can have the association.
     fn complete(&mut self) {
         if matches!(self.phase, Phase::Connecting) && self.streams != (0, 0) {
             self.phase = Phase::Up;
@@ -54,7 +54,7 @@ impl State {
         }
     }
 
-    /// Proceeds with an association's key management after a packet, an event or a timer.
+    /// Advances an association's key management after a packet, an event or a timer.
     pub(crate) fn advance_keys(&mut self, now: Time, handle: Handle) {
         let Some(slot) = self.slots.get_mut(&handle) else { return };
         let Some(keys) = slot.keys.as_deref_mut().filter(|keys| keys.failure.is_none()) else { return };
@@ -113,7 +113,7 @@ impl State {
         }
     }
 
-    /// Reports a set-up that the core refused, at most one a second: its source may be forged.
+    /// Reports a set-up that the core refused, at most once per second, since its source may be forged.
     pub(crate) fn note_refused(&mut self, now: Time, remote: SocketAddr) {
         let Some(refused) = self.core.take_refused() else { return };
         let Some(listener) = self.listeners.get(&refused.local_port) else { return };
@@ -140,8 +140,8 @@ impl State {
         Some(SocketAddr::new(at.remote, slot.ports.port(at.local, at.remote)))
     }
 
-    /// Begins key management anew after a restart. Aborts an association in clear whose peer now expects keys
-    /// of TLS.
+    /// Begins key management again after a restart. Aborts an association in clear whose peer now expects
+    /// keys of TLS.
     pub(crate) fn restart_keys(&mut self, now: Time, handle: Handle) {
         let in_clear = self.slots.get(&handle).is_some_and(|slot| slot.keys.is_none());
         if let Some(association) = self.core.association_mut(handle).filter(|_| in_clear)
@@ -152,7 +152,7 @@ impl State {
         self.advance_keys(now, handle);
     }
 
-    /// Notes that the peer shut down before its keys were proved.
+    /// Records that the peer shut down before its keys were proved.
     pub(crate) fn close_keys(&mut self, now: Time, handle: Handle) {
         let keys = self.slots.get(&handle).and_then(|slot| slot.keys.as_deref());
         if keys.is_some_and(|keys| !keys.is_protected() && keys.failure.is_none()) {
@@ -160,7 +160,7 @@ impl State {
         }
     }
 
-    /// Proceeds with the key managers whose timers are due.
+    /// Advances the key managers whose timers are due.
     pub(crate) fn expire_keys(&mut self, now: Time) {
         while let Some(&(due, handle)) = self.keys_at.first()
             && due <= now

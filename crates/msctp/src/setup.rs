@@ -29,11 +29,11 @@ impl Connecting {
         Self { begun: Some(begun), udp_port, offers }
     }
 
-    /// Completes as soon as data may be sent, two round trips after the INIT and not three, with False Start
-    /// ([`Tls::false_start`](crate::security::Tls::false_start)).
+    /// Completes as soon as data may be sent: with False Start, two round trips after the INIT instead of
+    /// three ([`Tls::false_start`](crate::security::Tls::false_start)).
     ///
-    /// The peer is authenticated then, and has not checked this end's key. If it refuses that, it delivers
-    /// nothing and ends the association.
+    /// By then the peer is authenticated, but has not checked this end's key. If it rejects the key, it
+    /// delivers nothing and ends the association.
     #[cfg(feature = "tls")]
     pub fn false_start(self) -> Self {
         if let Some(association) = self.association() {
@@ -46,17 +46,18 @@ impl Connecting {
         self.begun.as_ref()?.as_ref().ok()
     }
 
-    /// Returns our addresses and UDP ports that the set-up offers to the peer. Empty if it failed at once.
+    /// Returns the local addresses and UDP ports that the set-up offers to the peer. Empty if it failed at
+    /// once.
     pub fn local_addresses(&self) -> Vec<SocketAddr> {
         self.association().map(Association::local_addresses).unwrap_or_default()
     }
 
-    /// Returns the peer's addresses, the one that the set-up uses first. Empty if it failed at once.
+    /// Returns the peer's addresses, the first to be used first. Empty if the set-up failed at once.
     pub fn remote_addresses(&self) -> Vec<SocketAddr> {
         self.association().map(Association::remote_addresses).unwrap_or_default()
     }
 
-    /// Returns our SCTP port: [`Peer::local_port`](crate::Peer), or the one that was chosen. `None` if the
+    /// Returns the local SCTP port: [`Peer::local_port`](crate::Peer), or the chosen one. `None` if the
     /// set-up failed at once.
     pub fn local_port(&self) -> Option<u16> {
         self.association().map(Association::local_port)
@@ -98,7 +99,7 @@ impl fmt::Debug for Connecting {
 /// Dropping it refuses the association without a reason.
 #[must_use = "dropping it refuses the association"]
 pub struct Incoming {
-    /// `None`: it was accepted.
+    /// The association; `None` after it was accepted.
     association: Option<Association>,
 }
 
@@ -117,7 +118,7 @@ impl Incoming {
         self.look(Association::remote_addresses)
     }
 
-    /// Returns our addresses that the peer reached or was offered.
+    /// Returns the local addresses that the peer reached or was offered.
     pub fn local_addresses(&self) -> Vec<SocketAddr> {
         self.look(Association::local_addresses)
     }
@@ -127,12 +128,12 @@ impl Incoming {
         self.look(Association::remote_port)
     }
 
-    /// Returns the streams and extensions that both ends support. `None`: the association is over.
+    /// Returns the streams and extensions that both ends support, or `None` if the association is over.
     pub fn agreed(&self) -> Option<Agreed> {
         self.look(Association::agreed)
     }
 
-    /// Returns the peer's key and certificates, as TLS authenticated them. `None` without TLS
+    /// Returns the peer's key and certificates, as TLS authenticated them, or `None` without TLS
     /// ([`Tls`](crate::security::Tls)).
     #[cfg(feature = "tls")]
     pub fn peer_identity(&self) -> Option<std::sync::Arc<msctp_security::Peer>> {

@@ -11,15 +11,16 @@ use crate::state::{Shared, State};
 
 /// The shards of an endpoint. The two SCTP ports of an association select its shard ([`Dispatch`]).
 ///
-/// All packets of an association have these ports, those of its set-up, restart and end included, and no
-/// address or UDP port matters: an association has the same shard wherever its packets come from.
+/// All packets of an association have these ports, including those of its set-up, restart and end. Addresses
+/// and UDP ports do not matter, so that an association has the same shard wherever its packets come from.
 #[derive(Debug)]
 pub(crate) struct Shards {
     pub(crate) dispatch: Dispatch,
     all: Vec<Arc<Shared>>,
-    /// Random numbers for ports. One system call for each took half of the set-ups' time in system calls.
+    /// Random numbers for ports, drawn in bulk. One system call for each set-up took half of the time that
+    /// set-ups spent in system calls.
     random: Mutex<Vec<u16>>,
-    /// Number of shards that have nothing more to do.
+    /// Number of shards that are finished.
     finished: AtomicUsize,
 }
 
@@ -34,7 +35,7 @@ impl Shards {
         self.all.iter()
     }
 
-    /// Returns the shard that answers for what is equal in all.
+    /// Returns the first shard, which answers queries whose result is equal in all.
     pub(crate) fn first(&self) -> &Arc<Shared> {
         &self.all[0]
     }
@@ -48,24 +49,24 @@ impl Shards {
         &self.all[self.dispatch.index_of_ports(remote, local)]
     }
 
-    /// Returns the shards but this one.
+    /// Returns all shards except this one.
     pub(crate) fn others(&self, place: Place) -> impl Iterator<Item = &Arc<Shared>> {
         self.all.iter().filter(move |shard| shard.place != place)
     }
 
-    /// Calls `f` with the state of each shard, one after the other; returns the results.
+    /// Calls `f` with the state of each shard in turn. Returns the results.
     pub(crate) fn each<R>(&self, mut f: impl FnMut(&mut State) -> R) -> Vec<R> {
         self.all.iter().map(|shard| f(&mut shard.lock())).collect()
     }
 
-    /// Notes that one more shard has nothing to do any more. The last one wakes all.
+    /// Marks one more shard as finished. The last one wakes all.
     pub(crate) fn finish(&self) {
         if self.finished.fetch_add(1, SeqCst) + 1 == self.all.len() {
             self.iter().for_each(|shard| shard.forwarded.extend([]));
         }
     }
 
-    /// Returns whether no shard has anything to do any more.
+    /// Returns whether all shards are finished.
     pub(crate) fn finished(&self) -> bool {
         self.finished.load(SeqCst) >= self.all.len()
     }
@@ -82,8 +83,8 @@ impl Shards {
     }
 }
 
-/// The handles of an endpoint. When the last is dropped, no association begins, and the tasks end with the
-/// last association.
+/// The shared owner of an endpoint's handles. When the last handle is dropped, no association begins, and the
+/// tasks end with the last association.
 #[derive(Debug)]
 pub(crate) struct Owned(pub(crate) Arc<Shards>);
 

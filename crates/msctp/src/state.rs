@@ -27,17 +27,17 @@ use crate::place::Place;
 use crate::unproven::{OfEndpoint, PROOF_TIME, Unproven};
 use crate::wakers::Wakers;
 
-/// Events kept for the application; the oldest are dropped first.
+/// Number of events kept for the application; the oldest are dropped first.
 const EVENTS: usize = 256;
 
-/// Bytes of undelivered messages in those events.
+/// Bytes of undelivered messages in the kept events.
 const EVENT_BYTES: usize = 1 << 20;
 
-/// A shard of an endpoint: its state and the lock of that.
+/// A shard of an endpoint: its state and the lock of that state.
 #[derive(Debug)]
 pub(crate) struct Shared {
     state: Mutex<State>,
-    /// Received by other shards for this one.
+    /// Packets that other shards received for this one.
     pub(crate) forwarded: ForwardQueue,
     pub(crate) place: Place,
 }
@@ -55,53 +55,55 @@ pub(crate) struct State {
     backlog: usize,
     /// Associations whose peers have not proved their keys.
     pub(crate) unproven: Unproven,
-    /// Those of other shards to abort, as there are too many.
+    /// Associations of other shards to abort, because too many peers have not proved their keys.
     pub(crate) evicted: Vec<(Place, Handle)>,
-    /// Associations whose key managers want to be called at a time.
+    /// Time of the next timeout of each association's key manager.
     pub(crate) keys_at: BTreeSet<(Time, Handle)>,
     /// The open sockets in order of preference: associations begin at the first.
     pub(crate) locals: Vec<SocketAddr>,
-    /// Begins with one address and adds the others (RFC 6951 §5.7), as a mobile does.
+    /// True if an association begins with one address and adds the others (RFC 6951 §5.7), as a mobile does.
     pub(crate) one_by_one: bool,
-    /// Boxed: the map's nodes reserve room for twice as many entries, and move them.
+    /// Slots of the associations, boxed because the map's nodes reserve room for twice as many entries and
+    /// move them.
     pub(crate) slots: BTreeMap<Handle, Box<Slot>>,
     pub(crate) listeners: BTreeMap<u16, Listener>,
-    /// Associations with a task that waits until everything is acknowledged.
+    /// Associations with a task that waits until all data is acknowledged.
     flushing: BTreeSet<Handle>,
     /// Associations with a stream to end.
     ending: BTreeSet<Handle>,
     /// Associations without a handle, with the time to abort them.
     abandoned: BTreeMap<Handle, Time>,
-    /// The same entries by time; some may belong to ended associations.
+    /// The entries of `abandoned` by time. Some may belong to ended associations.
     abort_at: BTreeSet<(Time, Handle)>,
-    /// Associations of the three sets above that changed: only these are checked.
+    /// Associations of the three sets above that changed. Only these are checked.
     touched: Vec<Handle>,
     /// Follows the host's interfaces.
     pub(crate) follower: Option<Follower>,
-    /// Associations whose next move is due at a time.
+    /// Time of each association's next move.
     pub(crate) follow_at: BTreeSet<(Time, Handle)>,
     /// Tasks that wait for the last association to end.
     pub(crate) idlers: Wakers,
-    /// Associations that are not over.
+    /// Number of associations that are not over.
     live: usize,
-    /// The kernel has every packet of the associations that are over. Kept up to date while `live` is 0.
+    /// True if the kernel has every packet of the associations that are over. Updated while `live` is 0.
     pub(crate) flushed: bool,
-    /// [`Endpoint::close`](crate::Endpoint::close) or `abort` was called: no new associations.
+    /// True if [`Endpoint::close`](crate::Endpoint::close) or `abort` was called, so that no association
+    /// begins.
     pub(crate) closed: bool,
-    /// Associations that were up and were lost or aborted.
+    /// Number of associations that were established and then lost or aborted.
     pub(crate) cut_off: u64,
     /// The last [`Endpoint`](crate::Endpoint) handle was dropped.
     pub(crate) dropped: bool,
     /// The task ended.
     pub(crate) gone: bool,
-    /// The options of the last association that we began, as given and as used. Associations with equal
+    /// Options of the last association that this end began, as given and as used. Associations with equal
     /// options share them.
     options: Option<(Config, Arc<Config>)>,
     driver: Option<Waker>,
-    /// Associations looked after so far.
+    /// Number of associations processed so far.
     #[cfg(test)]
     pub(crate) looked: u64,
-    /// Packets that the kernel rejected.
+    /// Number of packets that the kernel rejected.
     pub(crate) send_errors: u64,
 }
 
@@ -114,7 +116,7 @@ pub(crate) enum Phase {
     Over(Option<AssociationError>),
 }
 
-/// The state of an association that the core does not have.
+/// The part of an association's state outside the core.
 #[derive(Debug)]
 pub(crate) struct Slot {
     pub(crate) ports: RemotePorts,
@@ -123,12 +125,12 @@ pub(crate) struct Slot {
     pub(crate) handles: usize,
     /// Waits to be accepted.
     pub(crate) queued: bool,
-    /// The peer has not proved its keys yet: it is not offered to `accept` (`Config::protection`). When to
-    /// abort it, and its source.
+    /// Time at which to abort the association, while its peer has not proved its keys and it is not offered
+    /// to `accept` (`Config::protection`).
     pub(crate) unproven: Option<Time>,
     /// Key management by TLS.
     pub(crate) keys: Option<Box<Keys>>,
-    /// Outbound, inbound.
+    /// Numbers of outbound and inbound streams.
     pub(crate) streams: (u16, u16),
     pub(crate) inbox: Inbox,
     pub(crate) endings: Endings,
@@ -137,9 +139,9 @@ pub(crate) struct Slot {
     event_bytes: usize,
     /// Statistics at the end of the association.
     pub(crate) last: Option<Box<Last>>,
-    /// SCTP ports: ours, the peer's.
+    /// SCTP ports of this end and the peer.
     pub(crate) sctp_ports: (u16, u16),
-    /// This end began the association.
+    /// True if this end began the association.
     pub(crate) initiator: bool,
     /// The stream to open next, if it is free.
     pub(crate) next_open: u16,
@@ -148,9 +150,9 @@ pub(crate) struct Slot {
     /// Tasks that wait for an event, for the set-up or for the end.
     pub(crate) watchers: Wakers,
     pub(crate) flushers: Wakers,
-    /// Changes of addresses under way; `None` until the endpoint follows its interfaces.
+    /// Outstanding changes of addresses; `None` until the endpoint follows its interfaces.
     pub(crate) moves: Option<Box<Moves>>,
-    /// When it came up, and its moves.
+    /// Time at which the association came up, and its moves.
     pub(crate) record: Record,
     log: Log,
 }
@@ -298,7 +300,7 @@ impl Shared {
         Arc::new(Self { state, forwarded: ForwardQueue::default(), place })
     }
 
-    /// Locks the state, even after a panic under the lock: the associations can still be ended gracefully.
+    /// Locks the state, even after a panic under the lock, so that the associations can still end gracefully.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -309,7 +311,7 @@ impl State {
         self.clock.now()
     }
 
-    /// Adapts options to UDP and to the endpoint's own.
+    /// Adapts an association's options to UDP and to the endpoint's options.
     pub(crate) fn adapted(&self, config: Config) -> Config {
         let config = over_udp(config, self.offload, self.idle_timeout);
         Config { trace: config.trace || self.trace.is_some(), ..config }
@@ -329,7 +331,7 @@ impl State {
         }
     }
 
-    /// Wakes the driver: there may be something to send.
+    /// Wakes the driver, because there may be something to send.
     pub(crate) fn wake_driver(&mut self) {
         if let Some(driver) = self.driver.take() {
             driver.wake();
@@ -343,7 +345,7 @@ impl State {
         }
     }
 
-    /// Adds a new association that came from `remote` to one of our listeners.
+    /// Adds a new association that came from `remote` to a listener.
     pub(crate) fn enter_accepted(&mut self, now: Time, handle: Handle, remote: SocketAddr) {
         let association = self.core.association(handle);
         let agreed = association.and_then(msctp_proto::Association::agreed);
@@ -365,20 +367,21 @@ impl State {
         self.advance_keys(now, handle);
     }
 
-    /// Offers an association to the application, as the peer has proved its keys.
+    /// Offers an association to the application, because the peer has proved its keys.
     pub(crate) fn prove(&mut self, handle: Handle) {
         if self.forget_unproven(handle) {
             self.queue_accepted(handle);
         }
     }
 
-    /// Removes an association from those whose peers have not proved their keys. Returns whether it was one.
+    /// Removes an association from those whose peers have not proved their keys. Returns whether it was among
+    /// them.
     fn forget_unproven(&mut self, handle: Handle) -> bool {
         let deadline = self.slots.get_mut(&handle).and_then(|slot| slot.unproven.take());
         deadline.is_some_and(|deadline| self.unproven.remove(deadline, handle))
     }
 
-    /// Aborts an association unless its peer has proved its keys: there are too many.
+    /// Aborts an association whose peer has not proved its keys, because there are too many.
     pub(crate) fn evict(&mut self, now: Time, handle: Handle) {
         if self.slots.get(&handle).is_some_and(|slot| slot.unproven.is_some()) {
             self.abort_unproven(now, handle, "too many set-ups at a time");
@@ -460,7 +463,7 @@ impl State {
         live.map(|(&handle, _)| handle).collect()
     }
 
-    /// Returns the associations that are up and have a handle, which gets another one.
+    /// Returns new handles of the associations that are up and have a handle.
     pub(crate) fn in_use(&mut self) -> Vec<Handle> {
         let up =
             self.slots.iter_mut().filter(|(_, slot)| matches!(slot.phase, Phase::Up) && slot.handles > 0);
@@ -504,12 +507,12 @@ impl State {
         self.touch(handle);
     }
 
-    /// Notes that a task waits until everything is acknowledged.
+    /// Records that a task waits until all data is acknowledged.
     pub(crate) fn await_flush(&mut self, handle: Handle) {
         self.flushing.insert(handle);
     }
 
-    /// Notes that a verified packet arrived.
+    /// Records that a verified packet arrived.
     pub(crate) fn note_received(&mut self, now: Time, handle: Handle) {
         if let Some(slot) = self.slots.get_mut(&handle) {
             slot.record.receive(now);
@@ -517,7 +520,7 @@ impl State {
     }
 
     /// Learns the UDP port of a verified packet if the association has a path there (RFC 6951 §5.4). Returns
-    /// whether it has.
+    /// whether it has one.
     pub(crate) fn learn_port(&mut self, handle: Handle, at: PathAddr, udp_port: u16) -> bool {
         let Some(slot) = self.slots.get_mut(&handle) else { return true };
         let association = self.core.association(handle);
@@ -529,7 +532,7 @@ impl State {
         is_path
     }
 
-    /// Notes that something happened to an association: a packet, a timer, a call.
+    /// Marks an association as changed by a packet, a timer or a call.
     pub(crate) fn touch(&mut self, handle: Handle) {
         let watched = |handle| {
             self.flushing.contains(handle)
@@ -618,7 +621,7 @@ impl State {
         }
     }
 
-    /// Proceeds with the proof of the peer's keys.
+    /// Advances the proof of the peer's keys.
     fn follow_keys(&mut self, handle: Handle, event: &Event) {
         let has_manager = self.slots.get(&handle).is_some_and(|slot| slot.keys.is_some());
         match event {
@@ -654,7 +657,7 @@ impl State {
         }
     }
 
-    /// Applies a change of streams, the peer's or ours.
+    /// Applies a change of streams by either end.
     fn note_streams(&mut self, handle: Handle, change: &StreamEvent) {
         let Some(slot) = self.slots.get_mut(&handle) else { return };
         match change {
@@ -720,8 +723,8 @@ impl State {
         }
     }
 
-    /// Wakes tasks whose data is acknowledged, and looks after abandoned associations. Returns whether the
-    /// core may have something to send. The cost depends on the associations with something new only.
+    /// Wakes tasks whose data is acknowledged, and checks abandoned associations. Returns whether the core
+    /// may have something to send. The cost depends only on the associations that changed.
     pub(crate) fn look_after(&mut self, now: Time) -> bool {
         let mut any = !self.touched.is_empty();
         let mut touched = std::mem::take(&mut self.touched);
@@ -776,14 +779,15 @@ impl State {
         }
     }
 
-    /// Sorts our addresses, the best first: associations begin there.
+    /// Sorts the local addresses by preference: associations begin at the first.
     pub(crate) fn sort_locals(&mut self) {
         if let Some(follower) = &self.follower {
             self.locals.sort_by_key(|local| follower.rank(local.ip()).unwrap_or(usize::MAX));
         }
     }
 
-    /// Returns the addresses of our sockets in order of preference, as many as an association takes.
+    /// Returns the addresses of the open sockets in order of preference, at most as many as an association
+    /// accepts.
     pub(crate) fn local_ips(&self) -> Vec<IpAddr> {
         let most = msctp_proto::MAX_ADDRESSES;
         self.locals.iter().map(SocketAddr::ip).take(most).collect()

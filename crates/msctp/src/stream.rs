@@ -14,7 +14,7 @@ use crate::association::Association;
 use crate::error::{AssociationError, FinishError, StreamError};
 use crate::inbox::Item;
 
-/// Largest message in bytes into which written bytes are cut.
+/// Maximum length in bytes of the messages into which written bytes are split.
 const MESSAGE: usize = 64 << 10;
 
 /// A stream of an association in both directions, for code that reads and writes bytes. The bounds of
@@ -24,21 +24,22 @@ const MESSAGE: usize = 64 << 10;
 ///
 /// # The end
 ///
-/// Each direction ends by itself. [`finish`](Self::finish), or `shutdown` of [`AsyncWrite`], ends ours;
-/// reading gives the end of file when the peer has ended its own, or has shut the association down. The
-/// number can then be used again: drop this `Stream`, and take it anew from [`Association::stream`].
+/// Each direction ends independently. [`finish`](Self::finish), or `shutdown` of [`AsyncWrite`], ends this
+/// end's. Reading gives the end of file when the peer has ended its own direction, or has shut the
+/// association down. The number can then be used again: drop this `Stream`, and take it anew from
+/// [`Association::stream`].
 ///
-/// Dropping a `Stream` ends nothing: what was written is delivered, what comes goes to [`Association::recv`].
-/// An end that is under way goes on.
+/// Dropping a `Stream` ends nothing: written data is delivered, and [`Association::recv`] returns data that
+/// arrives later. An end in progress continues.
 ///
-/// There is no way to take back what was written (QUIC's RESET_STREAM): a stream reset of RFC 6525 comes
-/// behind the last message and drops none. Send data that may be dropped as messages with a lifetime
+/// Written data cannot be revoked, as QUIC's RESET_STREAM does: a stream reset of RFC 6525 follows the last
+/// message and drops none. Send data that may be dropped as messages with a lifetime
 /// ([`OutMessage::reliability`](crate::OutMessage), RFC 3758); [`Association::abort`] drops everything.
 ///
 /// SCTP has one receive window for all streams of an association. A stream that is not read therefore stops
-/// the others in the end: when 256 KiB wait here for all readers together and as much as the receive buffer
-/// (`Config::receive_buffer`) waits in the core. Read every stream that the peer may send on, drop its
-/// [`RecvStream`], or shut down.
+/// the others eventually: when 256 KiB wait here for all readers together, and the core's receive buffer
+/// (`Config::receive_buffer`) is full. Read every stream that the peer may send on, drop its [`RecvStream`],
+/// or shut down.
 #[derive(Debug)]
 pub struct Stream {
     // Dropped first: messages that nobody read go to `recv`.
@@ -51,18 +52,18 @@ pub struct Stream {
 #[derive(Debug)]
 pub struct SendStream {
     claim: Arc<Claim>,
-    /// The application has ended it.
+    /// True if the application has ended the direction.
     finishing: bool,
 }
 
 /// The receiving half of a [`Stream`], from [`Stream::into_split`]. If it is dropped before the other half,
-/// received data of the stream is discarded until that is dropped, too.
+/// received data of the stream is discarded until that half is dropped as well.
 #[derive(Debug)]
 pub struct RecvStream {
     claim: Arc<Claim>,
-    /// The rest of a message of which a part was read.
+    /// The rest of a partially read message.
     rest: Bytes,
-    /// The peer ended its direction.
+    /// True if the peer has ended its direction.
     ended: bool,
 }
 
@@ -134,7 +135,7 @@ impl Stream {
         (self.send, self.recv)
     }
 
-    /// Ends our direction: [`SendStream::finish`].
+    /// Ends this end's direction; see [`SendStream::finish`].
     ///
     /// # Errors
     ///
@@ -155,9 +156,9 @@ impl Stream {
 }
 
 impl SendStream {
-    /// Ends our direction (RFC 6525 §5.1.2). Ready when the peer has acknowledged all written data and the
-    /// end; its reader sees the end of file. Later writes fail; reading continues. Dropping the future does
-    /// not cancel the end; call again to wait for it.
+    /// Ends this end's direction (RFC 6525 §5.1.2). Ready when the peer has acknowledged all written data and
+    /// the end; its reader sees the end of file. Later writes fail; reading continues. Dropping the future
+    /// does not cancel the end; call again to wait for it.
     ///
     /// # Errors
     ///
@@ -254,7 +255,7 @@ impl AsyncWrite for SendStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Ends the direction as [`finish`](SendStream::finish).
+    /// Ends the direction like [`finish`](SendStream::finish).
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.poll_finish(cx).map_err(io::Error::from)
     }
@@ -279,7 +280,7 @@ impl AsyncWrite for Stream {
         Pin::new(&mut self.send).poll_flush(cx)
     }
 
-    /// Ends our direction as [`finish`](Stream::finish).
+    /// Ends this end's direction like [`finish`](Stream::finish).
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.send).poll_shutdown(cx)
     }

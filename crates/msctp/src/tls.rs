@@ -15,7 +15,7 @@ use msctp_wire::param::DtlsRoles;
 ///
 /// The same value serves [`Endpoint::connect`](crate::Endpoint::connect), which takes the role of the TLS
 /// client, and [`Endpoint::listen`](crate::Endpoint::listen). The association is ready when both directions
-/// are protected and each end has checked the other's key; nothing of the application leaves before.
+/// are protected and each end has checked the other's key; no application data leaves before.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -46,13 +46,13 @@ type Log = Arc<dyn Fn(&str) + Send + Sync>;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Rejected {
-    /// Where it came from.
+    /// Source address of the set-up.
     pub remote: SocketAddr,
-    /// Why it was rejected.
+    /// Reason of the rejection.
     pub error: Rejection,
 }
 
-/// Why this end rejected a set-up.
+/// The reason why this end rejected a set-up.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Rejection {
@@ -71,7 +71,7 @@ pub enum Rejection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PeerProtection {
-    /// None: its packets would be in clear.
+    /// The peer offers none, so that its packets would be in clear.
     None,
     /// A pre-shared key.
     PreShared,
@@ -109,7 +109,7 @@ impl fmt::Display for PeerProtection {
     }
 }
 
-/// What the key managers of associations need.
+/// The shared inputs of an association's key manager.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
     pub(crate) config: Arc<Config>,
@@ -117,7 +117,7 @@ pub(crate) struct Context {
     pub(crate) code: Option<Arc<OneTime>>,
 }
 
-/// A one-time code. One attempt at proving it uses it up, whatever its result.
+/// A one-time code. One attempt at proving it uses it up, regardless of the result.
 #[derive(Debug)]
 pub(crate) struct OneTime {
     pub(crate) code: Code,
@@ -125,16 +125,16 @@ pub(crate) struct OneTime {
 }
 
 impl OneTime {
-    /// Locks the note whether the code is used up. Held while a peer's proof is verified, so that there is
-    /// one attempt even if the associations of several endpoints have the code.
+    /// Locks the record of whether the code is used up. The lock is held while a peer's proof is verified, so
+    /// that only one attempt happens even if several endpoints share the code.
     pub(crate) fn lock(&self) -> MutexGuard<'_, bool> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Tls {
-    /// Takes this end's key and the check of the peer's: made by
-    /// [`Identity::config`](crate::security::Identity::config), or from rustls's own configurations.
+    /// Creates the option from this end's key and the check of the peer's.
+    /// [`Identity::config`](crate::security::Identity::config) makes both, or rustls's own configurations do.
     pub fn new(config: Config) -> Self {
         let context = Context { config: Arc::new(config), server_name: None, code: None };
         Self { context, provider: Arc::new(Ring), false_start: true, log: None }
@@ -157,21 +157,22 @@ impl Tls {
         self
     }
 
-    /// Offers False Start, the default, or not.
+    /// Enables or disables False Start, which is enabled by default.
     ///
-    /// If both ends offer it, the end that connects may send data two round trips after the INIT and not
-    /// three: as soon as the listener is authenticated, together with the last message of the handshake
-    /// ([`Connecting::false_start`](crate::Connecting::false_start)). The listener delivers nothing before it
-    /// has authenticated the client. With a [`code`](Self::code) there is no False Start.
+    /// If both ends offer it, the end that connects may send data two round trips after the INIT instead of
+    /// three. It sends as soon as the listener is authenticated, together with the last message of the
+    /// handshake ([`Connecting::false_start`](crate::Connecting::false_start)). The listener delivers nothing
+    /// before it has authenticated the client. With a [`code`](Self::code) there is no False Start.
     #[must_use]
     pub fn false_start(mut self, offered: bool) -> Self {
         self.false_start = offered;
         self
     }
 
-    /// Passes a line for the keys of each direction and epoch to `log`. With these lines in a file
-    /// `msctp decrypt` reads a capture. Whoever has them reads and forges packets. `log` must not wait, and
-    /// must not call the endpoint or its associations: it runs under the endpoint's lock.
+    /// Passes a line with the keys of each direction and epoch to `log`. `msctp decrypt` reads a capture with
+    /// a file of these lines. Anyone who has them can read and forge packets.
+    ///
+    /// `log` runs under the endpoint's lock: it must neither block nor call the endpoint or its associations.
     #[must_use]
     pub fn key_log(mut self, log: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.log = Some(Arc::new(log));
@@ -191,7 +192,7 @@ impl Tls {
     }
 
     /// Returns the option for `Config::protection` that leaves associations with peers without the DTLS chunk
-    /// in clear. An attacker on the path can make every peer look like that.
+    /// in clear. An attacker on the path can make every peer appear so.
     pub fn offered(&self) -> Protection {
         Protection::Offered(self.keys())
     }
@@ -227,9 +228,10 @@ impl Context {
     }
 }
 
-/// Returns the protection of a listener, or of an end that connects. The end that connects is the TLS client:
-/// it does so without waiting for a tie breaker, and verifies the other's name. It offers no other role, so
-/// that the peer cannot choose to be verified as a client.
+/// Returns the protection of a listener, or of an end that connects.
+///
+/// The end that connects is the TLS client. It then waits for no tie breaker, and verifies the other's name.
+/// It offers no other role, so that the peer cannot choose to be verified as a client.
 pub(crate) fn for_role(protection: Protection, listens: bool) -> Protection {
     if Context::of(&protection).is_none() {
         return protection;

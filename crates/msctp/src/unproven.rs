@@ -10,16 +10,15 @@ use msctp_units::{Span, Time};
 
 use crate::place::Place;
 
-/// Time in which the peer of an association that it set up must prove its keys. As long as TLS has for a
-/// handshake.
+/// Time in which a peer that set an association up must prove its keys, equal to TLS's time for a handshake.
 pub(crate) const PROOF_TIME: Span = Span::from_secs(60);
 
-/// Most associations whose peers have not proved their keys: those of a flood end before they hold much
-/// memory. For a further one, the oldest of the source that has most is aborted. Fewer if
-/// `EndpointOptions::backlog` is smaller, or than a quarter of `EndpointConfig::max_associations`.
+/// Maximum number of associations whose peers have not proved their keys. It ends those of a flood before
+/// they use much memory. A further one aborts the oldest of the source that has most. The limit is lower if
+/// `EndpointOptions::backlog` or a quarter of `EndpointConfig::max_associations` is smaller.
 const MAX_UNPROVEN: usize = 1024;
 
-/// Those of a shard, by the time at which they are aborted.
+/// The unproven associations of a shard, by the time at which they are aborted.
 #[derive(Debug)]
 pub(crate) struct Unproven {
     place: Place,
@@ -27,7 +26,8 @@ pub(crate) struct Unproven {
     of_endpoint: OfEndpoint,
 }
 
-/// Those of all shards of an endpoint. Its lock is taken after that of a shard's state, never before.
+/// The unproven associations of all shards of an endpoint. Its lock is taken after that of a shard's state,
+/// never before.
 #[derive(Clone, Debug)]
 pub(crate) struct OfEndpoint(Arc<Mutex<Sources>>);
 
@@ -35,12 +35,12 @@ pub(crate) struct OfEndpoint(Arc<Mutex<Sources>>);
 struct Sources {
     max: usize,
     by_deadline: BTreeMap<(Time, Place, Handle), IpAddr>,
-    /// How many each source has.
+    /// Number of unproven associations of each source.
     of_source: BTreeMap<IpAddr, usize>,
 }
 
 impl OfEndpoint {
-    /// Holds at most [`MAX_UNPROVEN`], and at most `limit`.
+    /// Creates an empty set of at most [`MAX_UNPROVEN`] associations, and at most `limit`.
     pub(crate) fn new(limit: usize) -> Self {
         let max = limit.min(MAX_UNPROVEN);
         Self(Arc::new(Mutex::new(Sources { max, by_deadline: BTreeMap::new(), of_source: BTreeMap::new() })))
@@ -56,8 +56,8 @@ impl Unproven {
         Self { place, by_deadline: BTreeSet::new(), of_endpoint }
     }
 
-    /// Adds an association with a peer at `remote`. Returns the one to abort if there are too many, which may
-    /// be another shard's.
+    /// Adds an association with a peer at `remote`. Returns the association to abort if there are too many,
+    /// which may be another shard's.
     pub(crate) fn insert(
         &mut self,
         deadline: Time,
@@ -70,13 +70,13 @@ impl Unproven {
         if all.by_deadline.len() > all.max { all.take_oldest_of_largest_source() } else { None }
     }
 
-    /// Removes an association. Returns whether it was here.
+    /// Removes an association. Returns whether it was in the set.
     pub(crate) fn remove(&mut self, deadline: Time, handle: Handle) -> bool {
         self.of_endpoint.lock().remove((deadline, self.place, handle));
         self.by_deadline.remove(&(deadline, handle))
     }
 
-    /// Returns the first to be aborted, with its time.
+    /// Returns the first association to be aborted, with its time.
     pub(crate) fn first(&self) -> Option<(Time, Handle)> {
         self.by_deadline.first().copied()
     }
@@ -113,7 +113,8 @@ impl Sources {
     }
 }
 
-/// Returns what counts as one source of set-ups: an IPv4 address, or the 64-bit prefix of an IPv6 address.
+/// Returns the key that identifies a source of set-ups: an IPv4 address, or the 64-bit prefix of an IPv6
+/// address.
 fn source_of(remote: IpAddr) -> IpAddr {
     match remote.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),

@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 
 const PORT: u16 = 9;
 
-/// An end with one cipher suite.
+/// Returns an end with one cipher suite.
 fn only(suite: CipherSuite) -> Config {
     let mut provider = CryptoProvider::clone(&provider());
     provider.cipher_suites.retain(|one| one.suite() == suite);

@@ -14,7 +14,7 @@ fn endpoint() -> Endpoint {
     Endpoint::bind(&common::options()).unwrap()
 }
 
-/// Drops the future when it has waited so often.
+/// Drops the future after it has been pending this many times.
 async fn within<F: Future>(polls: u32, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     let mut left = polls;
@@ -28,8 +28,8 @@ async fn within<F: Future>(polls: u32, future: F) -> Option<F::Output> {
     .await
 }
 
-/// Begins again and again, cancelled after one wait, after two, after three, until it is done. Returns how
-/// often it was cancelled.
+/// Repeats an operation until it completes, cancelled after one wait, then two, then three. Returns the
+/// number of cancellations.
 async fn at_last<F: Future>(mut begin: impl FnMut() -> F) -> (F::Output, u32) {
     let mut given_up = 0;
     loop {

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 const PORT: u16 = 9;
 const SENT: usize = 3_000_000;
 
-/// Runs a program of its own that connects and does `then`; its runtime ends with it.
+/// Runs a separate program that connects and does `then`. Its runtime ends with it.
 #[allow(clippy::disallowed_methods, reason = "a program of its own is a thread with its own runtime")]
 fn program<F: Future<Output = ()>>(
     peer: Peer,
@@ -28,7 +28,7 @@ fn program<F: Future<Output = ()>>(
     })
 }
 
-/// Bytes received until the end, and the end.
+/// Returns the bytes received until the end, and the end.
 async fn read(association: &Association) -> (usize, Result<(), AssociationError>) {
     let mut bytes = 0;
     loop {

@@ -35,7 +35,8 @@ fn server(tls: &Tls) -> (Endpoint, Peer) {
     (server, peer)
 }
 
-/// A relay that drops the server's protected packets while `mute` is true. Returns how clients reach it.
+/// Starts a relay that drops the server's protected packets while `mute` is true. Returns the address for
+/// clients.
 async fn muting(peer: &Peer, server: SocketAddr, mute: Arc<Mutex<bool>>) -> Peer {
     let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let udp_port = socket.local_addr().unwrap().port();
@@ -55,7 +56,7 @@ async fn muting(peer: &Peer, server: SocketAddr, mute: Arc<Mutex<bool>>) -> Peer
     Peer { udp_port, ..peer.clone() }
 }
 
-/// Nothing that the server protects arrives, its *Protection Established* included.
+/// Data needs no packet that the server protects, including *Protection Established*.
 #[test]
 fn data_needs_no_protected_packet_of_the_listener() {
     run(async {
@@ -88,7 +89,8 @@ fn data_needs_no_protected_packet_of_the_listener() {
     });
 }
 
-/// Who does not ask for it has the association when the listener has confirmed the keys.
+/// Without a request for False Start, the client gets the association when the listener has confirmed the
+/// keys.
 #[test]
 fn connect_alone_waits_for_the_listener() {
     run(async {
@@ -138,7 +140,7 @@ fn a_code_is_proved_before_data_leaves() {
     });
 }
 
-/// Many at once: the order of packets differs in each.
+/// Many set-ups run at once, each with another order of packets.
 #[test]
 fn early_data_arrives_on_every_association() {
     run(async {

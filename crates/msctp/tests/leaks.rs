@@ -18,12 +18,12 @@ fn files() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// How the two ends of one association part.
+/// The way in which the two ends of an association end it.
 #[derive(Clone, Copy)]
 enum End {
     Shutdown,
     Abort,
-    /// Both ends are dropped; what was sent is not read.
+    /// Both ends are dropped, with sent data unread.
     Dropped,
 }
 

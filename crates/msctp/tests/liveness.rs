@@ -62,7 +62,7 @@ fn a_reader_whose_peer_falls_silent_gets_a_typed_error() {
     });
 }
 
-/// A server is killed and started again: it has no keys, and the client has 60 s of idle timeout.
+/// A server is killed and restarted. It has no keys, and the client has an idle timeout of 60 s.
 #[test]
 fn the_restart_of_an_encrypted_server_is_detected_in_seconds() {
     run(async {

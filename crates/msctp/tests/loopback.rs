@@ -33,7 +33,7 @@ async fn pair(config: Config) -> (Endpoint, Endpoint, Association, Association) 
     (server, client, association, accepted)
 }
 
-/// Bytes that tell where they belong.
+/// Returns bytes that identify their position.
 fn pattern(len: usize) -> Vec<u8> {
     (0..len as u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
 }

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// An item of a crate: its crate and its name, without the modules between.
+/// An item: its crate and its name, without the modules between.
 type Item = (String, String);
 
-/// Items that no signature uses, and why they are exported.
+/// Items that no signature uses, each with the reason for its export.
 const ALONE: &[(&str, &str)] = &[
     ("msctp_congestion::BbrConfig", "options of a controller, for `Config::controller`"),
     ("msctp_congestion::CubicConfig", "the same"),
@@ -28,15 +28,15 @@ const ALONE: &[(&str, &str)] = &[
     ("msctp_security::Pinned", "the same"),
 ];
 
-/// Returns the lines of a crate's list, re-exports aside.
+/// Returns the lines of a crate's list, without re-exports.
 fn lines(folder: &str) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder).join("public-api.txt");
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     text.lines().filter(|line| !line.starts_with("pub use ")).map(str::to_owned).collect()
 }
 
-/// Returns the items of our crates that a line names, in order: the first is the one it is about. A function
-/// that belongs to no type has an empty name.
+/// Returns the items of our crates that a line names, in order. The first is the item that the line defines.
+/// A function outside any type has an empty name.
 fn items(line: &str) -> Vec<Item> {
     let paths = line.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
     let ours = paths.filter(|path| path.starts_with("msctp"));
@@ -49,7 +49,7 @@ fn items(line: &str) -> Vec<Item> {
     .collect()
 }
 
-/// Returns the items of other crates of ours that `lib.rs` exports.
+/// Returns the items of our other crates that `lib.rs` exports.
 fn exported() -> BTreeSet<Item> {
     let source = include_str!("../src/lib.rs");
     let mut found = BTreeSet::new();

@@ -17,8 +17,8 @@ fn endpoint() -> Endpoint {
     Endpoint::bind(&common::options()).unwrap()
 }
 
-/// Hands packets on between the client and the server from an outer port that can be changed, as a NAT whose
-/// entry timed out does.
+/// A relay between the client and the server whose outer port can be changed, like a NAT whose entry timed
+/// out.
 struct Nat {
     inner: Arc<UdpSocket>,
     outer: Vec<Arc<UdpSocket>>,
@@ -26,12 +26,12 @@ struct Nat {
 }
 
 impl Nat {
-    /// One that keeps its entry.
+    /// Creates a NAT that keeps its entry.
     async fn new(server: SocketAddr) -> Self {
         Self::forgetful(server, Duration::from_secs(3600)).await
     }
 
-    /// One that takes in what comes from outside only so long after the last packet from within.
+    /// Creates a NAT that accepts packets from outside only for this time after the last packet from inside.
     async fn forgetful(server: SocketAddr, after: Duration) -> Self {
         let bind = || async { Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap()) };
         let (inner, outer) = (bind().await, vec![bind().await, bind().await]);
@@ -79,7 +79,7 @@ async fn exchange(from: &Association, to: &Association) {
     assert_eq!(got.unwrap().unwrap().data, sent);
 }
 
-/// Returns these options in clear and under a pre-shared key.
+/// Returns these options in clear, and under a pre-shared key.
 fn in_clear_and_protected(config: Config) -> [Config; 2] {
     let key = Secret::from(&[7; 32][..]);
     let keys = KeyManagement::pre_shared(Arc::new(Ring), CipherSuite::Aes128GcmSha256, key).unwrap();
@@ -164,7 +164,7 @@ async fn an_idle_path_is_kept_open_by_heartbeats() {
     }
 }
 
-/// The client's SCTP port: an attacker finds it by trying.
+/// The client's SCTP port, which an attacker could find by trying.
 const CLIENT_PORT: u16 = 50_000;
 
 fn init_chunk() -> Vec<u8> {

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 const PORT: u16 = 5001;
 
-/// The window is what it was started with, whatever happens.
+/// A controller with a constant window.
 #[derive(Debug)]
 struct Fixed {
     cwnd: u64,
@@ -55,7 +55,7 @@ fn fixed(cwnd: u64, acknowledged: &Arc<AtomicU64>) -> ControllerFactory {
     })
 }
 
-/// Moves to every new path, which starts with `cwnd`.
+/// A policy that moves to every new path, which starts with `cwnd`.
 #[derive(Debug)]
 struct Eager {
     cwnd: u64,

@@ -27,7 +27,7 @@ fn packet(tag: u32, chunks: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// INIT with these parameters, and what the server answers.
+/// Sends an INIT with these parameters. Returns the server's response.
 async fn ask(attacker: &UdpSocket, to: std::net::SocketAddr, params: &[u8]) -> Vec<u8> {
     let mut init = vec![1, 0, 0, 20 + params.len() as u8];
     for field in [0x6666_6666_u32, 65_536, 0x0001_0001, 99] {
@@ -41,7 +41,7 @@ async fn ask(attacker: &UdpSocket, to: std::net::SocketAddr, params: &[u8]) -> V
     buffer
 }
 
-/// COOKIE ECHO and DATA with this text, made of an INIT ACK.
+/// Returns a COOKIE ECHO from an INIT ACK, and DATA with this text.
 fn echo(init_ack: &[u8], text: &[u8]) -> Vec<u8> {
     let tag = u32::from_be_bytes(init_ack[16..20].try_into().unwrap());
     let mut at = 32;
@@ -75,7 +75,7 @@ async fn up(config: Config) -> (Endpoint, Endpoint, msctp::Association, msctp::A
     (server, client, association, accepted)
 }
 
-/// The association goes on between the two, and nothing of it reaches the attacker.
+/// Checks that the association between the two continues, and that the attacker receives nothing of it.
 async fn unharmed(
     association: &msctp::Association,
     accepted: &msctp::Association,

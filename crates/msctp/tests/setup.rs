@@ -75,7 +75,7 @@ fn a_set_up_shows_its_addresses_and_fails_when_it_is_awaited() {
     });
 }
 
-/// Passes packets on between `client` and `server`, all but the server's second, the COOKIE ACK.
+/// Forwards packets between `client` and `server`, except the server's second one, the COOKIE ACK.
 async fn without_cookie_ack(relay: UdpSocket, server: SocketAddr) {
     let (mut client, mut from_server, mut buffer) = (None, 0, vec![0; 2048]);
     loop {

@@ -25,7 +25,7 @@ use tokio::time::{Instant, sleep, timeout};
 const PORT: u16 = 7;
 const SHARDS: u16 = 4;
 
-/// Runs a test on two threads, and fails instead of waiting for ever.
+/// Runs a test on two threads, and fails after a time limit.
 fn run<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async { timeout(Duration::from_secs(60), test).await.expect("done in time") })
@@ -46,12 +46,12 @@ fn listening(options: &EndpointOptions) -> (Endpoint, Peer) {
     (server, peer)
 }
 
-/// Returns the shard of an association: its number has it, as `SHARDS` is a power of two.
+/// Returns the shard of an association from its number, since `SHARDS` is a power of two.
 fn shard_of(association: &Association) -> u64 {
     association.number() % u64::from(SHARDS)
 }
 
-/// Returns so many associations from one client, each with the server's end.
+/// Returns this many associations from one client, each with the server's end.
 async fn pairs(
     server: &Endpoint,
     client: &Endpoint,
@@ -74,8 +74,8 @@ async fn deliver(from: &Association, to: &Association, len: usize) {
     assert!(got.unwrap().unwrap().data == sent);
 }
 
-/// Connects 64 clients, each with sockets of its own, to a server that sends everything back. Returns the
-/// server's shards that were used.
+/// Connects 64 clients, each with its own sockets, to a server that echoes. Returns the server's shards that
+/// were used.
 async fn echo(server: Endpoint, peer: &Peer) -> BTreeSet<u64> {
     let clients = (0..64).map(|n| {
         let peer = peer.clone();
@@ -116,7 +116,7 @@ fn associations_of_64_clients_use_all_shards() {
     });
 }
 
-/// Has the kernel give all datagrams to the first socket of an endpoint.
+/// Makes the kernel deliver all datagrams to the first socket of an endpoint.
 fn misdirect(address: SocketAddr) {
     let member = Socket::new(Domain::for_address(address), Type::DGRAM, None).unwrap();
     member.set_reuse_port(true).unwrap();
@@ -154,7 +154,7 @@ fn associations_begun_from_all_shards_of_one_endpoint_work() {
     });
 }
 
-/// Carries packets between a client and the server, from one of several outer sockets.
+/// Forwards packets between a client and the server through one of several outer sockets.
 async fn relay(server: SocketAddr, outer: [&str; 2]) -> (SocketAddr, Arc<AtomicU64>) {
     let inner = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
     let at = inner.local_addr().unwrap();
@@ -232,7 +232,7 @@ fn a_client_that_restarts_finds_its_shard() {
     });
 }
 
-/// Connects so many times; returns the associations and the number of refusals.
+/// Tries to connect this many times. Returns the associations and the number of refusals.
 async fn attempts(client: &Endpoint, peer: &Peer, count: usize) -> (Vec<Association>, usize) {
     let mut up = Vec::new();
     for _ in 0..count {
@@ -320,7 +320,7 @@ fn the_receive_memory_holds_for_all_shards() {
     });
 }
 
-/// An INIT between these SCTP ports.
+/// Returns an INIT between these SCTP ports.
 fn init(from: u16) -> Vec<u8> {
     let mut packet = [from.to_be_bytes(), PORT.to_be_bytes()].concat();
     packet.extend([0; 8]);

@@ -16,10 +16,11 @@ use tokio::time::timeout;
 const PORT: u16 = 5001;
 const MESSAGES: usize = 300;
 const LEN: usize = 5_000;
-/// Set for the tests that run inside: they change the loopback interface, and nobody else's.
+/// Environment variable that is set for tests inside the namespace, where they change a loopback interface of
+/// their own.
 const INSIDE: &str = "MSCTP_INSIDE_NETNS";
 
-/// Runs a test of this file within a namespace, as a process of its own.
+/// Runs a test of this file within a namespace, in its own process.
 fn within(mtu: u32, test: &str) {
     let works = Command::new("unshare").args(["--net", "ip", "link", "set", "lo", "up"]).status();
     if !works.is_ok_and(|status| status.success()) {
@@ -40,7 +41,7 @@ fn within(mtu: u32, test: &str) {
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }
 
-/// Runs what is to be run inside, and nothing where a test runner takes all that is ignored.
+/// Runs the part of a test inside the namespace. Does nothing when a test runner starts all ignored tests.
 fn inside(test: impl Future<Output = ()>) {
     if std::env::var_os(INSIDE).is_some() {
         run(test);
@@ -52,7 +53,7 @@ fn set_mtu(mtu: u32) {
     assert!(status.success());
 }
 
-/// Messages with their number, all of which must arrive.
+/// Sends numbered messages, all of which must arrive.
 async fn transfer(from: &Association, to: &Association) {
     let send = async {
         for n in 0..MESSAGES {

@@ -173,13 +173,14 @@ async fn an_end_whose_wait_was_given_up_is_told_all_the_same() {
     assert_eq!(soon(reader).await.unwrap(), (300_000, Ok(())));
 }
 
-/// Whether the packet of this number is lost: so many in a hundred, the same in every run.
+/// Returns whether the packet of this number is lost. The share is a percentage, and every run loses the same
+/// packets.
 fn is_lost(count: u32, percent: u32) -> bool {
     count.wrapping_mul(2_654_435_761).rotate_left(9).wrapping_mul(2_246_822_519) >> 16 & 0x3ff
         < percent * 1024 / 100
 }
 
-/// Hands packets on and loses some of them, in each direction.
+/// Forwards packets and drops some of them, in each direction.
 async fn lossy(server: SocketAddr, percent: u32) -> SocketAddr {
     let inner = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
     let outer = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());

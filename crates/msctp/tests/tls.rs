@@ -40,7 +40,7 @@ fn with(protection: Protection) -> Config {
     Config { protection, ..Config::default() }
 }
 
-/// An endpoint that listens, and how it is reached.
+/// Binds an endpoint that listens. Returns it with its address.
 fn server(protection: Protection) -> (Endpoint, Peer) {
     server_of(&options(), protection)
 }
@@ -75,10 +75,10 @@ fn refusal(result: Result<(Endpoint, Association), ConnectError>) -> String {
     }
 }
 
-/// A packet's bytes, with whether the client sent it.
+/// Bytes of a packet, and whether the client sent it.
 type Packet = (bool, Vec<u8>);
 
-/// Passes packets on between a client and `server`, and keeps copies.
+/// A relay that forwards packets between a client and `server`, and keeps copies.
 struct Relay {
     address: SocketAddr,
     packets: Arc<Mutex<Vec<Packet>>>,
@@ -124,7 +124,7 @@ impl Relay {
     }
 }
 
-/// The types of the chunks of a packet in clear.
+/// Returns the types of the chunks of a packet in clear.
 fn chunks(packet: &[u8]) -> Vec<u8> {
     let (mut types, mut rest) = (Vec::new(), packet.get(12..).unwrap_or_default());
     while let [typ, _, high, low, ..] = *rest {
@@ -236,7 +236,7 @@ fn a_code_serves_once_and_a_wrong_one_burns_it() {
     });
 }
 
-/// Both proofs under way at once: the second is not looked at.
+/// Two proofs run at the same time: the second is not verified.
 #[test]
 fn a_wrong_code_burns_it_for_set_ups_under_way() {
     run(async {
@@ -374,7 +374,7 @@ fn packets_injected_in_clear_have_no_effect() {
     });
 }
 
-/// Ports and verification tag of the last packet of an end.
+/// Returns the ports and the verification tag of the last packet of an end.
 fn last_header(relay: &Relay, by_client: bool) -> [u8; 8] {
     let packets = relay.packets();
     let last = packets.iter().rfind(|packet| packet.0 == by_client).unwrap();
@@ -416,7 +416,7 @@ fn a_protected_association_moves_between_addresses() {
     });
 }
 
-/// A relay that answers nothing after the COOKIE ACK: the handshake cannot go on.
+/// Starts a relay that stops the handshake after the COOKIE ECHO.
 async fn without_handshake(socket: UdpSocket, server: SocketAddr) {
     let (mut client, mut buffer) = (None, vec![0; 4096]);
     loop {
@@ -579,11 +579,12 @@ fn keys_are_logged_for_both_directions_at_both_ends() {
     });
 }
 
-/// What a test decides about a packet on its way, `true` from the client: the packets that go on, each with
-/// whether it goes to the server.
+/// A test's decision about a packet in flight, where `true` means from the client. It returns the packets to
+/// forward, each with whether it goes to the server.
 type Filter = Box<dyn FnMut(bool, Vec<u8>) -> Vec<Packet> + Send>;
 
-/// Passes packets on between the last client and `server` as `filter` decides. Returns how clients reach it.
+/// Forwards packets between the last client and `server` as `filter` decides. Returns the address for
+/// clients.
 async fn filtered(peer: &Peer, server: SocketAddr, ip: &str, mut filter: Filter) -> Peer {
     let socket = UdpSocket::bind((ip, 0)).await.unwrap();
     let peer = Peer { udp_port: socket.local_addr().unwrap().port(), ..peer.clone() };
@@ -605,7 +606,7 @@ async fn filtered(peer: &Peer, server: SocketAddr, ip: &str, mut filter: Filter)
     peer
 }
 
-/// A filter that passes the set-up in clear and the ClientHello, and no data of the server.
+/// Returns a filter that passes the set-up in clear and the ClientHello, and drops the server's data.
 fn without_answers() -> Filter {
     Box::new(|by_client, mut bytes| {
         if !by_client && let Some(data) = chunks(&bytes).iter().position(|typ| [0, DTLS].contains(typ)) {
@@ -625,7 +626,7 @@ fn hasty() -> Tls {
     Tls::new(config)
 }
 
-/// Both ends say so, in seconds: the client after its first repeated COOKIE ECHO.
+/// Both ends report the mismatch within seconds: the client after its first repeated COOKIE ECHO.
 #[test]
 fn another_pre_shared_key_is_reported_at_both_ends() {
     run(async {
@@ -648,7 +649,7 @@ fn another_pre_shared_key_is_reported_at_both_ends() {
     });
 }
 
-/// Each end offers the role of the TLS client only, so that its peer is checked as a server.
+/// Each end offers only the role of the TLS client, so that its peer is verified as a server.
 #[test]
 fn two_ends_that_connect_to_each_other_at_once_fail_at_once() {
     run(async {
@@ -669,7 +670,7 @@ fn two_ends_that_connect_to_each_other_at_once_fail_at_once() {
     });
 }
 
-/// The peer cannot choose to be checked as a client, whose name nobody verifies.
+/// The peer cannot choose to be verified as a client, whose name nobody checks.
 #[test]
 fn a_peer_that_takes_the_role_of_the_client_is_refused() {
     run(async {
@@ -708,7 +709,7 @@ fn keys_that_nothing_establishes_are_rejected() {
     });
 }
 
-/// A client that restarts during the handshake begins another one, at the server too.
+/// A client that restarts during the handshake begins another one, and so does the server.
 #[test]
 fn a_client_can_restart_during_the_handshake() {
     run(async {
@@ -749,7 +750,7 @@ fn a_client_can_restart_during_the_handshake() {
     });
 }
 
-/// After a stale cookie the set-up goes on with other parameters, on which the keys depend.
+/// After a stale cookie the set-up continues with other parameters, from which the keys are derived.
 #[test]
 fn a_stale_cookie_does_not_separate_the_keys_of_the_ends() {
     run(async {
@@ -822,7 +823,7 @@ fn set_ups_under_way_end_with_their_listener() {
     });
 }
 
-/// An end that never seals is not accepted: its packets could not be opened.
+/// An end that never protects packets is not accepted: its packets could not be opened.
 #[test]
 fn a_client_without_keys_for_sending_is_not_accepted() {
     run(async {

@@ -20,7 +20,7 @@ const LABEL: &str = "SCTP_DTLS_CHUNK";
 /// line reads and forges these packets.
 #[derive(Clone, Debug)]
 pub struct KeyLogEntry {
-    /// The verification tag of the packets, which the receiver chose.
+    /// Verification tag of the packets, which the receiver chose.
     pub tag: u32,
     /// The context that protects them.
     pub context: KeyContext,
@@ -30,7 +30,7 @@ pub struct KeyLogEntry {
     pub keys: KeyMaterial,
 }
 
-/// A line of a key log is damaged.
+/// The error of a damaged line in a key log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} is invalid: want {want}")]
 pub struct KeyLogError {
@@ -63,7 +63,7 @@ impl KeyLogEntry {
     /// Parses a line. Returns `None` for a line with something else.
     ///
     /// # Errors
-    /// If the line begins as an entry and is none.
+    /// If the line begins like an entry but is invalid.
     pub fn parse(line: &str) -> Result<Option<Self>, KeyLogError> {
         let error = |what, want| KeyLogError { what, want };
         let words: Vec<&str> = line.split_whitespace().collect();

@@ -6,13 +6,13 @@ use crate::provider::Provider;
 use crate::secret::Secret;
 use crate::suite::{CipherSuite, NONCE_LEN};
 
-/// A key or an initialization vector does not have the length that its suite needs.
+/// The error of a key or initialization vector whose length is not the suite's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} is {len} bytes, {suite} needs {expected}")]
 pub struct KeyLengthError {
-    /// Which of them.
+    /// Name of the key or vector.
     pub what: &'static str,
-    /// Its length in bytes.
+    /// Length of the key or vector in bytes.
     pub len: usize,
     /// The suite.
     pub suite: CipherSuite,
@@ -31,7 +31,7 @@ pub struct KeyMaterial {
 }
 
 impl KeyMaterial {
-    /// Takes over key material that a key management method exported.
+    /// Creates key material from the keys that a key management method exported.
     ///
     /// # Errors
     /// If a length is not the suite's.
@@ -62,18 +62,18 @@ impl KeyMaterial {
         }
     }
 
-    /// The cipher suite.
+    /// Returns the cipher suite.
     #[must_use]
     pub const fn suite(&self) -> CipherSuite {
         self.suite
     }
 
-    /// Record payload key, sequence number key and initialization vector.
+    /// Returns the record payload key, the sequence number key and the initialization vector.
     pub(crate) fn parts(&self) -> [&[u8]; 3] {
         [&self.key, &self.sn_key, &self.iv].map(Secret::bytes)
     }
 
-    /// Builds what a direction needs for each record.
+    /// Builds the cipher state that a direction needs for its records.
     pub(crate) fn build(&self, provider: &dyn Provider) -> RecordKeys {
         let mut iv = Zeroizing::new([0; NONCE_LEN]);
         iv.copy_from_slice(self.iv.bytes());
@@ -101,7 +101,7 @@ impl RecordKeys {
     }
 }
 
-/// HKDF-Expand-Label (RFC 8446 §7.1) with the prefix of DTLS 1.3 (RFC 9147 §5.9).
+/// Computes HKDF-Expand-Label (RFC 8446 §7.1) with the prefix of DTLS 1.3 (RFC 9147 §5.9).
 pub(crate) fn expand_label(
     provider: &dyn Provider,
     suite: CipherSuite,
@@ -113,7 +113,7 @@ pub(crate) fn expand_label(
     expand_prefixed(provider, suite, secret, &["dtls13", label], context, len)
 }
 
-/// HKDF-Expand-Label; the parts of `label` include its prefix.
+/// Computes HKDF-Expand-Label. The parts of `label` include its prefix.
 fn expand_prefixed(
     provider: &dyn Provider,
     suite: CipherSuite,

@@ -3,7 +3,7 @@
 use msctp_wire::param::DtlsKeyManagement;
 use msctp_wire::{Cause, KeyManagementId};
 
-/// The key management role of an end (draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.1).
+/// A key management role (draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The client.
@@ -23,7 +23,7 @@ pub struct Negotiated {
     pub restart: bool,
 }
 
-/// Why two ends cannot agree. An end that requires protection aborts with [`cause`](Self::cause).
+/// The reason why two ends cannot agree. An end that requires protection aborts with [`cause`](Self::cause).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NegotiationError {
     /// The peer's INIT or INIT ACK has no DTLS Key Management parameter.
@@ -32,7 +32,7 @@ pub enum NegotiationError {
     /// No method is on both lists.
     #[error("no key management method is common to both ends")]
     NoCommonMethod,
-    /// Neither end can take the role that the other one leaves.
+    /// Both ends can take only the same role.
     #[error("the key management roles of both ends are incompatible")]
     IncompatibleRoles,
     /// Both ends can take both roles and chose the same tie breaker; another attempt may succeed.
@@ -53,10 +53,11 @@ impl NegotiationError {
     }
 }
 
-/// Chooses role and method from the parameters of this end and the peer; `None` if the peer sent none
-/// (draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.1).
+/// Chooses role and method from the parameters of this end and the peer (draft-ietf-tsvwg-sctp-dtls-chunk-04
+/// §5.1). `peer` is `None` if the peer sent none.
 ///
 /// # Errors
+///
 /// If the parameters are not compatible, or the peer sent none.
 pub fn negotiate(
     ours: &DtlsKeyManagement<'_>,

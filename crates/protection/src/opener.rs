@@ -21,7 +21,7 @@ use crate::suite::{MAX_PLAINTEXT, TAG_LEN};
 /// Bytes that encryption may add to a plaintext: content type, padding and tag (RFC 8446 §5.2).
 const MAX_EXPANSION: usize = 256;
 
-/// Why a received packet must be discarded silently (draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.2).
+/// The reason to discard a received packet silently (draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.2).
 ///
 /// None of these ends the association by itself. `bytes` may have been overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,10 +32,10 @@ pub enum OpenError {
     /// Another chunk follows the DTLS chunk.
     #[error("the DTLS chunk is bundled, but must be alone in its packet")]
     Bundled,
-    /// The record's header is not the one configuration that the DTLS chunk uses.
+    /// The record's header differs from the only one that the DTLS chunk allows.
     #[error("the record begins with {flags:#010b}, must be 0b001010EE")]
     Header {
-        /// Its first byte.
+        /// First byte of the record.
         flags: u8,
     },
     /// The record is too short or too long.
@@ -55,8 +55,8 @@ pub enum OpenError {
     /// The record is not authentic.
     #[error("the record is not authentic")]
     NotAuthentic,
-    /// Too many records were [not authentic](Self::NotAuthentic): the key material was destroyed. If it was
-    /// the last, the association must be aborted (RFC 9147 §4.5.3).
+    /// Too many records were [not authentic](Self::NotAuthentic), so that the key material was destroyed. If
+    /// it was the last, the association must be aborted (RFC 9147 §4.5.3).
     #[error("the keys of epoch {epoch} were destroyed: too many records were not authentic")]
     LimitReached {
         /// The epoch of the key material.
@@ -65,13 +65,13 @@ pub enum OpenError {
     /// The record was received before, or is older than the replay window.
     #[error("record {sequence_number} was received before or is too old")]
     Replayed {
-        /// Its sequence number.
+        /// Sequence number of the record.
         sequence_number: u64,
     },
-    /// The record is authentic, but its content is not the chunks of a packet.
+    /// The record is authentic, but its content type is not that of chunks.
     #[error("the record has content type {content_type}, must be 23 (application data)")]
     ContentType {
-        /// Its content type; 0 if it has none.
+        /// Content type of the record; 0 if it has none.
         content_type: u8,
     },
 }
@@ -90,16 +90,16 @@ pub struct Opened {
 /// Use of a receive key (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.10, §7.11).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiveUsage {
-    /// Records that were authentic.
+    /// Number of authentic records.
     pub opened: u64,
-    /// Records that were not.
+    /// Number of records that were not authentic.
     pub failed: u64,
-    /// Records that may fail before the key material is destroyed.
+    /// Number of records that may fail before the key material is destroyed.
     pub failure_limit: u64,
 }
 
 impl ReceiveUsage {
-    /// Returns whether to establish the next epoch: half of what may fail has failed.
+    /// Returns whether to establish the next epoch, because half of the allowed failures have occurred.
     #[must_use]
     pub const fn should_rekey(&self) -> bool {
         self.failed >= self.failure_limit / 2
@@ -112,7 +112,7 @@ struct ReceiveKeys {
     record: RecordKeys,
     window: ReplayWindow,
     usage: ReceiveUsage,
-    /// Time at which they are destroyed.
+    /// Time at which to destroy the keys.
     until: Option<Time>,
 }
 
@@ -124,10 +124,11 @@ impl ReceiveKeys {
     }
 }
 
-/// The key material of a context by the two epoch bits of a record. Four epochs in a row differ in them.
+/// The key material of a context, indexed by the two epoch bits of a record. Four consecutive epochs differ
+/// in them.
 type Epochs = [Option<ReceiveKeys>; 4];
 
-/// Verifies and decrypts the packets of one association, the receiving half of its chunk protection operator.
+/// The receiving half of an association's chunk protection operator: verifies and decrypts packets.
 pub struct Opener {
     primary: Epochs,
     restart: Epochs,
@@ -137,15 +138,16 @@ pub struct Opener {
 }
 
 impl Opener {
-    /// The smallest replay window: records (RFC 4303 §3.4.3 prefers 64).
+    /// The smallest replay window, in records (RFC 4303 §3.4.3 prefers 64).
     pub const MIN_WINDOW: u16 = 64;
-    /// The largest replay window: farther back, a sequence number of 16 bits is ambiguous.
+    /// The largest replay window. Beyond it, a sequence number of 16 bits would be ambiguous.
     pub const MAX_WINDOW: u16 = 1 << 15;
-    /// A replay window for paths that differ by 100 ms at 80,000 packets a second: 1 KiB for each epoch.
+    /// Default replay window, for paths whose delays differ by 100 ms at 80,000 packets a second: 1 KiB for
+    /// each epoch.
     pub const DEFAULT_WINDOW: u16 = 8192;
 
-    /// An opener without key material, with a replay window of `window` records for each epoch, from
-    /// [`MIN_WINDOW`](Self::MIN_WINDOW) to [`MAX_WINDOW`](Self::MAX_WINDOW); values outside are clamped.
+    /// Creates an opener without key material. It has a replay window of `window` records for each epoch,
+    /// clamped to [`MIN_WINDOW`](Self::MIN_WINDOW) and [`MAX_WINDOW`](Self::MAX_WINDOW).
     #[must_use]
     pub fn new(window: u16) -> Self {
         Self {
@@ -156,8 +158,8 @@ impl Opener {
         }
     }
 
-    /// An opener of one epoch, to read a capture that may begin anywhere in it: `next` is a sequence number
-    /// near that of the first record.
+    /// Creates an opener of one epoch, to read a capture that may begin anywhere in it. `next` is a sequence
+    /// number near that of the first record.
     #[must_use]
     pub fn of_epoch(entry: &KeyLogEntry, next: u64, provider: &dyn Provider) -> Self {
         let mut opener = Self::new(Self::MAX_WINDOW);
@@ -201,13 +203,13 @@ impl Opener {
         Ok(())
     }
 
-    /// Destroys the key material of an epoch; returns false if there is none
+    /// Destroys the key material of an epoch. Returns false if there is none
     /// (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.7).
     pub fn destroy(&mut self, context: KeyContext, epoch: u64) -> bool {
         self.slot(context, epoch as u8).take_if(|keys| keys.epoch == epoch).is_some()
     }
 
-    /// Sets when the primary key material of all epochs before `epoch` is destroyed
+    /// Sets the time at which the primary key material of all epochs before `epoch` is destroyed
     /// (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §6.2.3).
     pub fn retire(&mut self, epoch: u64, until: Time) {
         for keys in self.primary.iter_mut().flatten().filter(|keys| keys.epoch < epoch) {
@@ -221,7 +223,7 @@ impl Opener {
         self.primary.iter().flatten().filter_map(|keys| keys.until).min()
     }
 
-    /// Destroys the key material whose time is up.
+    /// Destroys the key material whose time has come.
     pub fn expire(&mut self, now: Time) {
         for slot in &mut self.primary {
             slot.take_if(|keys| keys.until.is_some_and(|until| until <= now));
@@ -241,7 +243,7 @@ impl Opener {
         self.primary.iter().chain(&self.restart).any(Option::is_some)
     }
 
-    /// Returns what the key material of an epoch has decrypted, or `None` if there is none.
+    /// Returns the usage of an epoch's key material, or `None` if there is none.
     #[must_use]
     pub fn usage(&self, context: KeyContext, epoch: u64) -> Option<ReceiveUsage> {
         let epochs = match context {
@@ -322,7 +324,7 @@ impl Opener {
         }
     }
 
-    /// Sets how many more records may fail under the key material of a primary epoch.
+    /// Sets the number of records that may still fail under the key material of a primary epoch.
     #[cfg(test)]
     pub(crate) fn leave_failures(&mut self, epoch: u64, failures: u64) {
         let keys = self.slot(KeyContext::Primary, epoch as u8).as_mut().expect("key material");

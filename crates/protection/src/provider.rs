@@ -10,10 +10,11 @@ pub trait Provider: Send + Sync {
     /// Returns the cipher of one epoch and direction. Both keys have [`CipherSuite::key_len`] bytes.
     fn record_cipher(&self, suite: CipherSuite, key: &[u8], sn_key: &[u8]) -> Box<dyn RecordCipher>;
 
-    /// HKDF-Extract.
+    /// Computes HKDF-Extract.
     fn hkdf_extract(&self, hash: Hash, salt: &[u8], input: &[u8]) -> Secret;
 
-    /// HKDF-Expand; `info` is the concatenation of its parts. `out` is at most 255 digests long.
+    /// Computes HKDF-Expand into `out`, which is at most 255 digests long. `info` is the concatenation of its
+    /// parts.
     fn hkdf_expand(&self, hash: Hash, secret: &Secret, info: &[&[u8]], out: &mut [u8]);
 }
 
@@ -22,7 +23,7 @@ pub trait RecordCipher: Send + Sync {
     /// Encrypts `text` in place and returns its tag.
     fn seal(&self, nonce: [u8; NONCE_LEN], aad: &[u8], text: &mut [u8]) -> [u8; TAG_LEN];
 
-    /// Decrypts in place `text`, which ends with its tag; returns false if it is not authentic.
+    /// Decrypts `text`, which ends with its tag, in place. Returns false if it is not authentic.
     ///
     /// If the text is not authentic, its bytes are unspecified afterwards.
     #[must_use]
@@ -127,7 +128,7 @@ provider! {
     Ring, over_ring, ring
 }
 
-/// The providers that this build has, with their names.
+/// Returns the providers of this build, with their names.
 #[cfg(test)]
 pub(crate) fn all() -> Vec<(&'static str, &'static dyn Provider)> {
     vec![

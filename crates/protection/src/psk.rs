@@ -7,7 +7,7 @@ use crate::record::{FIRST_EPOCH, KeyContext};
 use crate::secret::Secret;
 use crate::suite::{CipherSuite, NONCE_LEN};
 
-/// The least bytes of a pre-shared key: the security of the mandatory suite.
+/// Minimum length of a pre-shared key in bytes: the security of the mandatory suite.
 const MIN_KEY: usize = 16;
 
 /// A direction of an association, as one end sees it.
@@ -22,12 +22,12 @@ pub enum Direction {
 /// The set-up parameters of one end, which make an association's keys unique.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SetUp<'a> {
-    /// Its DTLS Key Management parameter as on the wire, with its header and without padding
+    /// DTLS Key Management parameter as on the wire, with its header and without padding
     /// (draft-ietf-tsvwg-sctp-dtls-chunk-04 §6).
     pub parameter: &'a [u8],
-    /// Its Initiate Tag.
+    /// Initiate Tag of the end.
     pub tag: u32,
-    /// Its initial TSN.
+    /// Initial TSN of the end.
     pub initial_tsn: u32,
 }
 
@@ -35,26 +35,27 @@ pub struct SetUp<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the pre-shared key is {len} bytes, must be at least {MIN_KEY}")]
 pub struct PskError {
-    /// Its length in bytes.
+    /// Length of the key in bytes.
     pub len: usize,
 }
 
 /// The keys of one association from a pre-shared key (method 0 of draft-ietf-tsvwg-sctp-dtls-chunk-04 §8.1).
 ///
 /// The draft leaves the derivation open. This one takes both DTLS Key Management parameters, as §6 demands
-/// against downgrades, and both ends' tags and initial TSNs, which with the tie breakers are 96 random bits
-/// of each end. So the keys of two associations differ as long as the server accepts each set-up **once**:
-/// a COOKIE ECHO that is replayed after its association ended must not begin another with the same tags, or
-/// nonces repeat. HKDF-Expand-Label (RFC 9147 §5.9) then derives key material as the exporter of
+/// against downgrades. It also takes both ends' tags and initial TSNs, which with the tie breakers are 96
+/// random bits of each end. So the keys of two associations differ as long as the server accepts each set-up
+/// **once**: a COOKIE ECHO that is replayed after its association ended must not begin another with the same
+/// tags, or nonces repeat. HKDF-Expand-Label (RFC 9147 §5.9) then derives key material as the exporter of
 /// draft-porfiri-tsvwg-sctp-dtls-handshake-01 §5.2 does, with the bytes Direction, Key role and Key type as
 /// context.
 ///
-/// The key of an association is as secret as the pre-shared key: whoever learns that reads recorded traffic.
+/// The key of an association is as secret as the pre-shared key: anyone who learns that key can read recorded
+/// traffic.
 #[derive(Debug)]
 pub struct PreShared {
     suite: CipherSuite,
     end: End,
-    /// The secret of the current epoch; those of earlier epochs cannot be computed from it.
+    /// The secret of the current epoch. Those of earlier epochs cannot be computed from it.
     secret: Secret,
     epoch: u64,
 }
@@ -95,7 +96,7 @@ impl PreShared {
         Ok(Self { suite, end, secret, epoch: FIRST_EPOCH })
     }
 
-    /// The current epoch.
+    /// Returns the current epoch.
     #[must_use]
     pub const fn epoch(&self) -> u64 {
         self.epoch
@@ -115,7 +116,7 @@ impl PreShared {
         keys.expect("the lengths of the suite")
     }
 
-    /// Goes on to the next epoch; the secret of this one is overwritten.
+    /// Advances to the next epoch, and overwrites the secret of this one.
     pub fn advance(&mut self, provider: &dyn Provider) {
         let len = self.suite.hash().len();
         self.secret = expand_label(provider, self.suite, &self.secret, "traffic upd", &[], len);

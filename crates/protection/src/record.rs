@@ -21,7 +21,7 @@ use msctp_wire::chunk::Dtls;
 
 use crate::suite::TAG_LEN;
 
-/// Bytes of the record's header: flags and a sequence number of 16 bits, without connection ID and length
+/// Length of the record's header: flags and a sequence number of 16 bits, without connection ID and length
 /// (draft-ietf-tsvwg-sctp-dtls-chunk-04 §3.1).
 pub(crate) const RECORD_HEADER: usize = 3;
 
@@ -31,14 +31,14 @@ pub const HEADER_LEN: usize = Dtls::RECORD_OFFSET + RECORD_HEADER;
 /// Bytes after the protected chunks: content type, tag, and padding to a multiple of 4.
 pub const TRAILER_LEN: usize = (1 + TAG_LEN).next_multiple_of(4);
 
-/// The flags of a record's header but for the epoch's two bits (RFC 9147 §4).
+/// The flags of a record's header, without the epoch's two bits (RFC 9147 §4).
 pub(crate) const FLAGS: u8 = 0b0010_1000;
 pub(crate) const EPOCH_BITS: u8 = 0b0000_0011;
 
 /// `application_data`, the content type of all protected chunks (draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.2).
 pub(crate) const APPLICATION_DATA: u8 = 23;
 
-/// The highest sequence number: 48 bits, as in records that are not encrypted (RFC 9147 §4).
+/// The highest sequence number: 48 bits, as in unencrypted records (RFC 9147 §4).
 pub(crate) const MAX_SEQUENCE_NUMBER: u64 = (1 << 48) - 1;
 
 /// The epoch of the first key context (draft-ietf-tsvwg-sctp-dtls-chunk-04 §3.1).
@@ -49,17 +49,17 @@ pub const FIRST_EPOCH: u64 = 3;
 pub enum KeyContext {
     /// Protects the traffic of the association.
     Primary,
-    /// Protects the restart of the association, and its traffic until new primary keys exist (R bit).
+    /// The context for the restart of an association, and its traffic until new primary keys exist (R bit).
     Restart,
 }
 
-/// Key material was established for an epoch that is not the next one.
+/// The error of key material for an epoch that is not the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("epoch {epoch} cannot be established: it must be {expected}")]
 pub struct EpochError {
     /// The epoch.
     pub epoch: u64,
-    /// The epoch that must come next; of the restart context, the lowest that may come.
+    /// The next epoch; in the restart context, the lowest one allowed.
     pub expected: u64,
 }
 

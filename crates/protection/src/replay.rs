@@ -5,7 +5,7 @@
 /// A ring of bits, cleared a word at a time as the window advances (RFC 6479).
 #[derive(Debug)]
 pub(crate) struct ReplayWindow {
-    /// Empty until the first record: keys of the next epoch wait without.
+    /// Bits of the window, empty until the first record, so that the keys of the next epoch take no memory.
     words: Box<[u64]>,
     /// Sequence numbers below `next - size` are too old.
     size: u64,
@@ -14,12 +14,12 @@ pub(crate) struct ReplayWindow {
 }
 
 impl ReplayWindow {
-    /// A window of `size` records.
+    /// Creates a window of `size` records.
     pub(crate) fn new(size: u16) -> Self {
         Self { words: Box::default(), size: size.into(), next: 0 }
     }
 
-    /// One plus the highest sequence number received; 0 before the first record.
+    /// Returns one plus the highest sequence number received; 0 before the first record.
     pub(crate) const fn next(&self) -> u64 {
         self.next
     }

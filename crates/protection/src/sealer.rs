@@ -12,7 +12,7 @@ use crate::record::{
 };
 use crate::suite::{MAX_PLAINTEXT, TAG_LEN};
 
-/// Why a packet was not protected. It is unchanged.
+/// The reason why a packet was not protected. The packet is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
     /// No key material has been established.
@@ -24,8 +24,8 @@ pub enum SealError {
         /// Bytes of the chunks.
         len: usize,
     },
-    /// The key has encrypted all that it may (RFC 8446 §5.5): establish the next epoch.
-    #[error("the keys of epoch {epoch} have reached their limit")]
+    /// The key has reached its limit of encryption (RFC 8446 §5.5): establish the next epoch.
+    #[error("the keys of epoch {epoch} have reached their limit: establish the next epoch")]
     LimitReached {
         /// The epoch of the key.
         epoch: u64,
@@ -37,16 +37,16 @@ pub enum SealError {
 pub struct SendUsage {
     /// The epoch of the key.
     pub epoch: u64,
-    /// Records that were sealed.
+    /// Number of protected records.
     pub records: u64,
-    /// Blocks of 16 bytes that were encrypted.
+    /// Number of encrypted blocks of 16 bytes.
     pub blocks: u64,
-    /// Blocks that the key may encrypt.
+    /// Number of blocks that the key may encrypt.
     pub block_limit: u64,
 }
 
 impl SendUsage {
-    /// Returns whether to establish the next epoch: half of what the key may do is done.
+    /// Returns whether to establish the next epoch, because half of the key's limit is used.
     #[must_use]
     pub const fn should_rekey(&self) -> bool {
         self.blocks >= self.block_limit / 2 || self.records > MAX_SEQUENCE_NUMBER / 2
@@ -57,7 +57,7 @@ impl SendUsage {
 struct SendKeys {
     epoch: u64,
     record: RecordKeys,
-    /// The sequence number of the next record, and so the number of records sealed.
+    /// Sequence number of the next record, which equals the number of protected records.
     next: u64,
     blocks: u64,
     block_limit: u64,
@@ -77,7 +77,7 @@ impl SendKeys {
     }
 }
 
-/// Protects the packets of one association, the sending half of its chunk protection operator.
+/// The sending half of an association's chunk protection operator: protects packets.
 #[derive(Default)]
 pub struct Sealer {
     primary: Option<SendKeys>,
@@ -87,7 +87,7 @@ pub struct Sealer {
 }
 
 impl Sealer {
-    /// A sealer without key material.
+    /// Creates a sealer without key material.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -126,7 +126,7 @@ impl Sealer {
         Ok(())
     }
 
-    /// Destroys the key material of an epoch; returns false if there is none
+    /// Destroys the key material of an epoch. Returns false if there is none
     /// (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.6).
     pub fn destroy(&mut self, context: KeyContext, epoch: u64) -> bool {
         let slot = match context {
@@ -143,23 +143,24 @@ impl Sealer {
         self.last_primary = 0;
     }
 
-    /// Returns whether packets can be protected; then all must be (draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.2).
+    /// Returns whether packets can be protected. If so, all must be (draft-ietf-tsvwg-sctp-dtls-chunk-04
+    /// §5.2).
     #[must_use]
     pub const fn is_ready(&self) -> bool {
         self.primary.is_some() || self.restart.is_some()
     }
 
-    /// Returns whether the keys in use are too close to their limit for another batch of packets. The next
-    /// epoch must be established before more is sealed.
+    /// Returns whether the keys in use are too close to their limit for another batch of packets. Establish
+    /// the next epoch before protecting more packets.
     #[must_use]
     pub fn is_exhausted(&self) -> bool {
-        /// Records of a batch, and blocks of 64 of the longest ones.
+        /// Number of records in a batch, and the blocks of 64 records of maximum length.
         const BATCH: u64 = 1 << 17;
         let Some(keys) = self.primary.as_ref().or(self.restart.as_ref()) else { return false };
         keys.next > MAX_SEQUENCE_NUMBER - BATCH || keys.blocks > keys.block_limit - BATCH
     }
 
-    /// Returns what the key material of a context has encrypted, or `None` if there is none.
+    /// Returns the usage of a context's key material, or `None` if there is none.
     #[must_use]
     pub fn usage(&self, context: KeyContext) -> Option<SendUsage> {
         let keys = match context {
@@ -224,7 +225,7 @@ impl Sealer {
         keys.next = number;
     }
 
-    /// Leaves a few blocks to encrypt.
+    /// Sets the key's usage so that a few blocks are left to encrypt.
     #[cfg(test)]
     pub(crate) fn leave_blocks(&mut self, blocks: u64) {
         let keys = self.primary.as_mut().expect("key material");

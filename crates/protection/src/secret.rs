@@ -4,7 +4,7 @@ use core::fmt;
 
 use zeroize::Zeroizing;
 
-/// A secret. It is overwritten when dropped, and `Debug` shows its length only.
+/// Secret bytes, overwritten when dropped. `Debug` shows only their length.
 #[derive(Clone)]
 pub struct Secret(Zeroizing<Vec<u8>>);
 
@@ -18,7 +18,7 @@ impl Secret {
         &mut self.0
     }
 
-    /// The bytes.
+    /// Returns the secret bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.0

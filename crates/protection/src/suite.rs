@@ -44,7 +44,7 @@ impl CipherSuite {
         Self::ALL.into_iter().find(|suite| suite.code() == code)
     }
 
-    /// Bytes of the record payload key, and of the sequence number key.
+    /// Returns the length in bytes of the record payload key, and of the sequence number key.
     #[must_use]
     pub const fn key_len(self) -> usize {
         match self {
@@ -53,7 +53,7 @@ impl CipherSuite {
         }
     }
 
-    /// The hash of the suite's key schedule.
+    /// Returns the hash of the suite's key schedule.
     #[must_use]
     pub const fn hash(self) -> Hash {
         match self {
@@ -62,10 +62,11 @@ impl CipherSuite {
         }
     }
 
-    /// Blocks of 16 bytes that one key may encrypt.
+    /// Returns the number of 16-byte blocks that one key may encrypt.
     ///
-    /// RFC 8446 §5.5 allows AES-GCM 2^24.5 full-size records. The bound it rests on grows with the blocks, so
-    /// short records are counted by theirs. ChaCha20-Poly1305 runs out of sequence numbers first.
+    /// RFC 8446 §5.5 allows AES-GCM 2^24.5 full-size records. The underlying bound grows with the number of
+    /// blocks, so that short records count by their blocks. ChaCha20-Poly1305 runs out of sequence numbers
+    /// first.
     #[must_use]
     pub const fn block_limit(self) -> u64 {
         /// 2^24.5, rounded down.
@@ -76,7 +77,8 @@ impl CipherSuite {
         }
     }
 
-    /// Records that may fail authentication under one key: 2^36 for all suites (RFC 9147 §4.5.3).
+    /// Returns the number of records that may fail authentication under one key: 2^36 for all suites
+    /// (RFC 9147 §4.5.3).
     #[must_use]
     pub const fn failure_limit(self) -> u64 {
         1 << 36
@@ -103,7 +105,7 @@ pub enum Hash {
 }
 
 impl Hash {
-    /// Bytes of a digest, and of a secret.
+    /// Returns the length of a digest in bytes, which is also that of a secret.
     #[must_use]
     #[allow(clippy::len_without_is_empty, reason = "a size, not a container")]
     pub const fn len(self) -> usize {

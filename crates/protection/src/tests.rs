@@ -23,7 +23,7 @@ fn keys(suite: CipherSuite, seed: u8) -> KeyMaterial {
     KeyMaterial::from_traffic_secret(provider(), suite, &Secret::from(&[seed; 48][..suite.hash().len()]))
 }
 
-/// Two halves that share the keys of the first epoch.
+/// A sealer and an opener that share the keys of the first epoch.
 struct Pair {
     sealer: Sealer,
     opener: Opener,
@@ -49,7 +49,7 @@ impl Pair {
         bytes
     }
 
-    /// Opens a copy of the packet; returns its chunks.
+    /// Opens a copy of the packet. Returns its chunks.
     fn open(&mut self, packet: &[u8]) -> Result<Vec<u8>, OpenError> {
         let mut bytes = packet.to_vec();
         self.opener.open(&mut bytes).map(|opened| bytes[opened.chunks].to_vec())
@@ -364,7 +364,7 @@ fn debug_shows_counters_and_no_keys() {
 }
 
 proptest! {
-    /// Packets lost, reordered and repeated across epochs arrive at most once, and unchanged.
+    /// Packets that are lost, reordered and repeated across epochs arrive at most once, unchanged.
     #[test]
     fn a_reordering_network(
         steps in prop::collection::vec((0u8..8, any::<prop::sample::Index>()), 1..200),
@@ -400,7 +400,7 @@ proptest! {
     }
 }
 
-/// A capture begins in the middle of an epoch, and of any epoch.
+/// A capture may begin in the middle of any epoch.
 #[test]
 fn an_opener_of_one_epoch_reads_from_the_middle() {
     let suite = CipherSuite::Aes128GcmSha256;

@@ -19,7 +19,7 @@ pub(crate) fn hex(text: &str) -> Vec<u8> {
         .collect()
 }
 
-/// The words of all vectors of a kind.
+/// Returns the words of all vectors of a kind.
 fn vectors(kind: &str) -> impl Iterator<Item = Vec<&'static str>> {
     let lines = include_str!("../tests/vectors/records.txt").lines();
     let words = lines.filter(|line| !line.starts_with('#')).map(|line| line.split(' ').collect::<Vec<_>>());

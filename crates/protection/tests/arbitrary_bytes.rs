@@ -13,7 +13,7 @@ proptest! {
         support::play(&msctp_protection::Ring, &script);
     }
 
-    /// Bytes that look like a DTLS chunk.
+    /// Returns bytes that look like a DTLS chunk.
     #[test]
     fn framed(suite in 0u8..3, restart in any::<bool>(), text in prop::collection::vec(any::<u8>(), 17..300)) {
         let len = ((8 + text.len()) as u16).to_be_bytes();

@@ -18,7 +18,7 @@ use msctp_proto::{
 use msctp_units::{Span, Time};
 
 const MESSAGE: usize = 1452;
-/// One way.
+/// Delay of one direction.
 const DELAY: Span = Span::from_millis(20);
 
 struct Pump {
@@ -30,7 +30,7 @@ struct Pump {
     message: Bytes,
     received: u64,
     packets: u64,
-    /// Every so-many-th data packet is lost; 0: none.
+    /// Interval of the data packets that are lost; 0 loses none.
     loss: u64,
 }
 
@@ -144,7 +144,7 @@ impl Pump {
     }
 }
 
-/// CPU time of this thread where the system tells it, else time that passed.
+/// CPU time of this thread where the system reports it, else elapsed time.
 struct Stopwatch {
     wall: Instant,
     cpu: Option<u64>,
@@ -163,7 +163,7 @@ impl Stopwatch {
     }
 }
 
-/// Linux: nanoseconds on a CPU.
+/// Returns the thread's CPU time in nanoseconds (Linux).
 fn cpu_nanos() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_whitespace().next()?.parse().ok()

@@ -13,7 +13,7 @@ use msctp_units::Time;
 
 type Wire = VecDeque<(PathAddr, Vec<u8>)>;
 
-/// Processes the packets that arrived and puts the endpoint's packets on the other wire. Returns the number
+/// Processes the packets that arrived, and puts the endpoint's packets on the other wire. Returns the number
 /// of associations that came up.
 fn work(end: &mut Endpoint, from: &mut Wire, to: &mut Wire) -> usize {
     while let Some((at, mut bytes)) = from.pop_front() {

@@ -3,8 +3,8 @@
 use core::fmt;
 use core::net::{IpAddr, Ipv6Addr};
 
-/// A pair of addresses, seen from this end: a datagram received `at` it came from `remote` to `local`, one
-/// sent `at` it goes from `local` to `remote`.
+/// A pair of addresses, as this end sees it. A datagram received `at` the pair came from `remote` to `local`;
+/// one sent `at` it goes from `local` to `remote`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathAddr {
     /// This end's address.
@@ -19,7 +19,7 @@ impl fmt::Display for PathAddr {
     }
 }
 
-/// Names a path of one association. Never reused while the association lives.
+/// Identifies a path of one association. Never reused while the association lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathId(u32);
 
@@ -41,26 +41,26 @@ impl fmt::Display for PathId {
     }
 }
 
-/// This end of a new association.
+/// The local addresses and port of a new association.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalAddrs {
     /// SCTP port, not 0.
     pub port: u16,
-    /// At least one; the first belongs to the initial primary path.
+    /// Addresses, at least one. The first belongs to the initial primary path.
     pub addresses: Vec<IpAddr>,
 }
 
-/// The peer's end of a new association, before INIT ACK.
+/// The peer's addresses and port of a new association, before INIT ACK.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteAddrs {
     /// SCTP port, not 0.
     pub port: u16,
-    /// At least one; all are confirmed from the start (RFC 9260 §5.4 rule 1); the first is the initial
-    /// primary.
+    /// Addresses, at least one. All are confirmed from the start (RFC 9260 §5.4 rule 1), and the first is the
+    /// initial primary.
     pub addresses: Vec<IpAddr>,
 }
 
-/// Returns the peer of an address: the address, or the 64-bit prefix of an IPv6 host.
+/// Returns the key that identifies a peer: the address, or the 64-bit prefix of an IPv6 address.
 pub(crate) fn peer_of(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,

@@ -11,17 +11,17 @@ use crate::path::AddressError;
 use crate::reconfig::MAX_NAMED_STREAMS;
 use crate::stats::AssociationState;
 
-/// Why an application call other than `send` was rejected.
+/// The reason why an application call other than `send` was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The call needs an established association.
     #[error("not possible in state {state}: want an established association")]
     WrongState {
-        /// The state it is in.
+        /// State of the association.
         state: AssociationState,
     },
-    /// No path of that name.
-    #[error("{0} is not a path of this association")]
+    /// No path has this identifier.
+    #[error("{0} is not a path of this association: want one of Association::paths")]
     UnknownPath(PathId),
     /// Data may not go to an address that was never confirmed (RFC 9260 §5.4).
     #[error("{0} is not confirmed yet: wait for Event::PathState")]
@@ -30,15 +30,15 @@ pub enum CallError {
     #[error(transparent)]
     Address(#[from] AddressError),
     /// The address does not belong to this end.
-    #[error("{0} is not a local address of this association")]
+    #[error("{0} is not a local address of this association: add it first")]
     UnknownAddress(IpAddr),
-    /// The address is already there.
+    /// The address already exists.
     #[error("{0} is already a local address of this association")]
     AddressExists(IpAddr),
     /// RFC 5061 §5.3: the last address, or the last from which the peer can be reached, cannot be deleted.
     #[error("{0} is the last local address that reaches the peer: add another one first")]
     LastAddress(IpAddr),
-    /// The peer knows it by a translated address, so it cannot be asked to delete this one.
+    /// The peer knows the address as a translated one, so that no request can delete it by name.
     #[error(
         "{0} is translated by a NAT, so the peer cannot delete it by name: keep only another address instead"
     )]
@@ -75,9 +75,9 @@ pub enum CallError {
     Key(#[from] KeyError),
     /// No key management outside of the core was agreed on (`KeyManagement::external`), or it has established
     /// no receive keys yet.
-    #[error("there are no keys that a key management method outside of the core established")]
+    #[error("no keys of KeyManagement::external were established: establish them first")]
     NotExternalKeys,
-    /// Data in clear follows the message that completed the first keys: somebody else sent it.
+    /// Data in clear follows the message that completed the first keys. An attacker sent it.
     #[error("data in clear follows the last message of the first key agreement: abort the association")]
     ForgedData,
     /// Key material of an epoch that is not the next one.

@@ -8,7 +8,7 @@ use core::ops::{Bound, RangeBounds};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} = {value}: want {want}")]
 pub struct ConfigError {
-    /// The field of [`Config`](crate::Config) or the argument.
+    /// Name of the field of [`Config`](crate::Config) or of the argument.
     pub field: &'static str,
     /// The value given, as text.
     pub value: String,
@@ -16,7 +16,7 @@ pub struct ConfigError {
     pub want: String,
 }
 
-/// Returns an error that names the field, its value and the allowed values, unless `right`.
+/// Returns an error that names the field, its value and the allowed values, if `right` is false.
 pub(crate) fn check(
     right: bool,
     field: &'static str,
@@ -51,7 +51,7 @@ pub(crate) fn within<T: PartialOrd + Display>(
 /// Why `send` rejected a message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// No such stream.
+    /// There is no such stream.
     #[error("stream {stream}: this association has {streams} outbound streams, so want 0 to {}", .streams.saturating_sub(1))]
     InvalidStream {
         /// The stream requested.
@@ -59,7 +59,7 @@ pub enum SendError {
         /// Negotiated number of outbound streams.
         streams: u16,
     },
-    /// RFC 9260 §3.3.1: a DATA chunk carries at least one byte.
+    /// The message is empty. RFC 9260 §3.3.1: a DATA chunk carries at least one byte.
     #[error("empty message: want at least 1 byte")]
     Empty,
     /// The message is larger than the send buffer.
@@ -67,24 +67,24 @@ pub enum SendError {
     TooLarge {
         /// Length of the message in bytes.
         len: usize,
-        /// The largest that fits, in bytes.
+        /// Maximum length of a message in bytes.
         max: usize,
     },
-    /// No room now; [`Event::Writable`](crate::Event::Writable) follows when there is.
+    /// The send buffer is full. [`Event::Writable`](crate::Event::Writable) follows when there is room.
     #[error("send buffer full: {free} bytes free, message has {len}; try again after Event::Writable")]
     BufferFull {
-        /// Its length in bytes.
+        /// Length of the message in bytes.
         len: usize,
-        /// Bytes free now; 0 also if many small messages fill the buffer (`Config::send_buffer`).
+        /// Number of free bytes; 0 also if many small messages fill the buffer (`Config::send_buffer`).
         free: usize,
     },
-    /// An ordered message on stream 0 has the payload protocol identifier of key management, which is kept
-    /// for [`send_key_message`](crate::Association::send_key_message) and of use only where keys are managed
+    /// An ordered message on stream 0 has the payload protocol identifier of key management. That identifier
+    /// is reserved for [`send_key_message`](crate::Association::send_key_message), which needs keys managed
     /// outside of the core.
     #[error("payload protocol identifier 4242 on stream 0 is that of key management: use another")]
     KeyManagement,
-    /// No send keys were established yet ([`KeyManagement::external`](crate::KeyManagement)): the message
-    /// would leave in clear.
+    /// No send keys are established yet ([`KeyManagement::external`](crate::KeyManagement)), so that the
+    /// message would leave in clear.
     #[error("there are no keys yet: send after establish_send_keys")]
     NoKeys,
     /// Shutting down or closed.
@@ -97,6 +97,6 @@ pub enum SendError {
 #[error("the peer restarted the association: the following messages belong to the new one")]
 pub struct Restarted;
 
-/// Why this end aborts: becomes a User-Initiated Abort cause (RFC 9260 §3.3.10.12).
+/// The reason of an ABORT from this end, sent as a User-Initiated Abort cause (RFC 9260 §3.3.10.12).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AbortReason(pub bytes::Bytes);

@@ -20,19 +20,19 @@ use crate::trace::PrimaryCause;
 pub enum Event {
     /// The association is up (RFC 9260 §11.2.4).
     Connected {
-        /// Streams this end may send on, after negotiation.
+        /// Negotiated number of streams on which this end may send.
         outbound_streams: u16,
-        /// Streams the peer may send on, after negotiation.
+        /// Negotiated number of streams on which the peer may send.
         inbound_streams: u16,
     },
-    /// The peer restarted the association (RFC 9260 §11.2.7). Undelivered messages were reported by
-    /// [`Event::SendFailed`] before. [`recv`](crate::Association::recv) reports the restart in its place
-    /// among the messages.
+    /// The peer restarted the association (RFC 9260 §11.2.7). Earlier [`Event::SendFailed`] events reported
+    /// the undelivered messages. [`recv`](crate::Association::recv) reports the restart at its position among
+    /// the messages.
     Restarted,
     /// There is a message to `recv`. Reported once each time the receive queue becomes non-empty.
     Readable,
-    /// There is a message to [`recv_key_message`](crate::Association::recv_key_message). Reported once until
-    /// it returned `None`.
+    /// There is a message to [`recv_key_message`](crate::Association::recv_key_message). Reported again only
+    /// after that has returned `None`.
     KeyMessage,
     /// There is room in the send buffer again after a
     /// [`SendError::BufferFull`](crate::SendError::BufferFull).
@@ -42,7 +42,7 @@ pub enum Event {
     /// The peer abandoned a message of which parts were delivered (RFC 3758 §3.6; SCTP_PARTIAL_DELIVERY_EVENT
     /// of the sockets API).
     PartialDeliveryAborted(PartialAbort),
-    /// Streams were reset or added, or the peer answered a request for that (RFC 6525).
+    /// Streams were reset or added, or the peer answered a request for a change (RFC 6525).
     Streams(StreamEvent),
     /// A path was added.
     PathAdded {
@@ -73,8 +73,8 @@ pub enum Event {
         /// Largest IP packet in bytes, header included.
         pmtu: u32,
     },
-    /// Another path became the primary, or carries its data ([`PrimaryCause::Failover`]). The last of these
-    /// events names the path that carries new data.
+    /// Another path became the primary, or carries its data ([`PrimaryCause::Failover`]). The last such event
+    /// names the path that carries new data.
     PrimaryChanged {
         /// The new primary, or the path that carries its data.
         path: PathId,
@@ -85,12 +85,12 @@ pub enum Event {
     AddressChange {
         /// The request.
         request: AddressRequest,
-        /// True if the peer applied it. False if it did not, or if that is unknown: the network of a
-        /// translated address died before the answer, while other requests were queued. It may be requested
-        /// again.
+        /// True if the peer applied the request. False if it did not, or if that is unknown: the network of a
+        /// translated address failed before the answer, while other requests were queued. The request may be
+        /// repeated.
         accepted: bool,
     },
-    /// The first packet of the peer was opened: it has the keys (`Config::protection`).
+    /// The first packet of the peer was opened, so that the peer has the keys (`Config::protection`).
     Protected,
     /// Keys changed, or the peer does not support AUTH (RFC 6458).
     Authentication(AuthEvent),
@@ -99,9 +99,9 @@ pub enum Event {
         /// Cause code (RFC 9260 §3.3.10).
         cause: u16,
     },
-    /// The peer shuts down; `send` accepts no more messages.
+    /// The peer shuts down, and `send` accepts no more messages.
     PeerShutdown,
-    /// The association was shut down gracefully, all data delivered (RFC 9260 §11.2.8).
+    /// The association was shut down gracefully after the delivery of all data (RFC 9260 §11.2.8).
     Closed,
     /// The association ended without a graceful shutdown (RFC 9260 §11.2.5).
     Lost(LossReason),
@@ -132,12 +132,12 @@ pub enum LossReason {
     /// Set-up failed: the host answered with ICMP "port unreachable", so the UDP port is closed (RFC 6951
     /// §5.5).
     PortUnreachable {
-        /// The last of the peer's addresses that was tried.
+        /// The last address of the peer that was tried.
         address: IpAddr,
     },
     /// This end called `abort`.
     Aborted,
-    /// The keys that protect packets may not be used further, and no others were established (RFC 9147
+    /// The keys that protect packets have reached their limit, and no others were established (RFC 9147
     /// §4.5.3).
     KeysUsedUp,
     /// The peer lost its keys: it restarted, or its idle timeout passed. Its host answered several probes
@@ -147,9 +147,9 @@ pub enum LossReason {
     KeysDiffer,
     /// This end aborted because the peer violated the protocol.
     ProtocolViolation {
-        /// The cause sent in the ABORT (RFC 9260 §3.3.10).
+        /// Error cause in the ABORT (RFC 9260 §3.3.10).
         cause: u16,
-        /// The fault.
+        /// Description of the violation.
         what: &'static str,
     },
 }

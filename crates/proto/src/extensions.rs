@@ -16,43 +16,44 @@ use crate::streams::StreamsConfig;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Agreed {
-    /// Streams that this end may send on.
+    /// Number of streams on which this end may send.
     pub outbound_streams: u16,
-    /// Streams that the peer may send on.
+    /// Number of streams on which the peer may send.
     pub inbound_streams: u16,
-    /// Both ends may change their addresses (RFC 5061).
+    /// True if both ends may change their addresses (RFC 5061).
     pub dynamic_addresses: bool,
     /// Both ends sign chunks (RFC 4895).
     pub authentication: bool,
     /// Both ends protect packets (`Config::protection`).
     pub protection: bool,
-    /// A message can be abandoned after parts of it were sent (RFC 3758).
+    /// True if a message can be abandoned after parts of it were sent (RFC 3758).
     pub partial_reliability: bool,
-    /// Messages of different streams are interleaved (RFC 8260).
+    /// True if messages of different streams are interleaved (RFC 8260).
     pub interleaving: bool,
-    /// Streams can be reset and added (RFC 6525).
+    /// True if streams can be reset and added (RFC 6525).
     pub reconfiguration: bool,
-    /// Explicit congestion notification (RFC 4960 Appendix A).
+    /// True if explicit congestion notification is used (RFC 4960 Appendix A).
     pub ecn: bool,
 }
 
-/// Options of the contents of INIT and INIT ACK beyond the mandatory ones.
+/// Options for the optional contents of INIT and INIT ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OfferConfig {
-    /// List this end's addresses, if there are several (RFC 9260 §3.3.2.1). True.
+    /// Lists this end's addresses, if there are several (RFC 9260 §3.3.2.1). Default: true.
     ///
-    /// False: the association begins with only the address that the INIT leaves from or arrives at; others
+    /// If false, the association begins with only the address that the INIT leaves from or arrives at; others
     /// are added later (RFC 5061). Stacks that support one address reject an INIT that lists some, and behind
     /// a NAT a list is wrong. An INIT ACK omits the list if it would have more than three times the bytes of
     /// the INIT, IP headers included. This crate's INITs are long enough for any list.
     pub list_addresses: bool,
-    /// Announce ASCONF, so that addresses can be added and deleted while the association is up (RFC 5061
-    /// §4.2.7). True.
+    /// Announces ASCONF, so that addresses can be added and deleted while the association is up (RFC 5061
+    /// §4.2.7). Default: true.
     pub dynamic_addresses: bool,
-    /// The layer below SCTP delivers no damaged packet, as DTLS or an emulated network.
+    /// States that the layer below SCTP delivers no damaged packet, like DTLS or an emulated network.
+    /// Default: false.
     ///
     /// Packets with a checksum of 0 are then accepted. They are sent once the peer announced that it accepts
-    /// them, except INIT and COOKIE ECHO (RFC 9653 §5.2, §5.3). False: every packet has its CRC32c.
+    /// them, except INIT and COOKIE ECHO (RFC 9653 §5.2, §5.3). If false, every packet has its CRC32c.
     pub lower_layer_protects: bool,
 }
 
@@ -62,12 +63,12 @@ impl Default for OfferConfig {
     }
 }
 
-/// A set of extensions. As bits it travels in our own state cookie, so that an accepted association knows
-/// what was agreed.
+/// A set of extensions, as the bits that the state cookie carries. An accepted association thereby knows what
+/// was agreed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extensions(u16);
 
-/// Chunk types that announce an extension in Supported Extensions; all of a row are required.
+/// Chunk types that announce an extension in Supported Extensions. All types of a row are required.
 const CHUNKS: [(Extensions, &[ChunkType]); 6] = [
     (Extensions::ASCONF, &[ChunkType::ASCONF, ChunkType::ASCONF_ACK]),
     // The parameters of RFC 4895 decide. RFC 5061 §4.2.7 also requires the chunk in the list, beside those
@@ -106,7 +107,7 @@ impl Extensions {
 
     /// Explicit congestion notification (RFC 4960 Appendix A).
     pub(crate) const ECN: Self = Self(1 << 8);
-    /// A checksum of 0 is right (RFC 9653 §5.1).
+    /// Acceptance of a checksum of 0 (RFC 9653 §5.1).
     pub(crate) const ZERO_CHECKSUM: Self = Self(1 << 15);
 
     /// Returns the extensions that this end offers.
@@ -144,7 +145,7 @@ impl Extensions {
     }
 
     /// Returns the extensions that both ends may use, if this end announced `self` and the peer `theirs`.
-    /// `protected`: the DTLS chunk was agreed on.
+    /// `protected` is true if the DTLS chunk was agreed on.
     pub(crate) fn agreed(self, auth: AuthPolicy, protected: bool, theirs: Self) -> Self {
         let both = self.both(theirs);
         // draft-ietf-tsvwg-sctp-dtls-chunk-04 §3.2: support MUST NOT be negotiated in combination
@@ -166,7 +167,7 @@ impl Extensions {
         if lacks_auth { both.without(Self::ASCONF) } else { both }
     }
 
-    /// Returns whether messages use I-DATA chunks: both ends announced them (RFC 8260 §2.2.1).
+    /// Returns whether messages use I-DATA chunks, because both ends announced them (RFC 8260 §2.2.1).
     pub(crate) fn interleaves(self) -> bool {
         self.has(Self::I_DATA)
     }
@@ -196,8 +197,8 @@ impl Extensions {
             .fold(Self::NONE, |all, &(extension, _)| all.with(extension))
     }
 
-    /// Returns the chunk types to announce. PAD is among them always: probes are padded with it (RFC 4820
-    /// §3).
+    /// Returns the chunk types to announce. PAD is always among them, because probes are padded with it
+    /// (RFC 4820 §3).
     pub(crate) fn chunk_types(self) -> SmallVec<[ChunkType; 16]> {
         CHUNKS
             .iter()
@@ -207,17 +208,17 @@ impl Extensions {
             .collect()
     }
 
-    /// Returns true when all of `wanted` are in the set.
+    /// Returns true if all of `wanted` are in the set.
     pub(crate) fn has(self, wanted: Self) -> bool {
         self.0 & wanted.0 == wanted.0
     }
 
-    /// Returns this set and those in `more`.
+    /// Returns the union of this set and `more`.
     pub(crate) fn with(self, more: Self) -> Self {
         Self(self.0 | more.0)
     }
 
-    /// Returns this set without those in `other`.
+    /// Returns this set without `other`.
     pub(crate) fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
@@ -232,7 +233,7 @@ impl Extensions {
         self.0
     }
 
-    /// Restores the set from the bits of the state cookie.
+    /// Returns the set with the bits of the state cookie.
     pub(crate) fn from_bits(bits: u16) -> Self {
         Self(bits)
     }

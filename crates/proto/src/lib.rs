@@ -85,7 +85,7 @@ pub mod fuzzing {
     ///
     /// # Panics
     ///
-    /// The receiving half has an error.
+    /// The receiving half has a bug.
     pub fn reassembly(script: &[u8]) {
         crate::inbound::testing::play(script);
     }

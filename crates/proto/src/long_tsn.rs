@@ -10,10 +10,11 @@ use msctp_wire::Tsn;
 pub(crate) struct LongTsn(u64);
 
 impl LongTsn {
-    /// A number below all that are used.
+    /// A number below all numbers in use.
     pub(crate) const LEAST: Self = Self(0);
 
-    /// Returns the first number of a direction. Starts above 2^32 so that the numbers before it exist too.
+    /// Returns the first number of a direction. It lies above 2^32, so that the numbers before it exist as
+    /// well.
     pub(crate) const fn first(tsn: Tsn) -> Self {
         Self((1 << 32) + tsn.get() as u64)
     }
@@ -35,7 +36,7 @@ impl LongTsn {
         Tsn::new(self.0 as u32)
     }
 
-    /// Returns how far `self` is above `earlier`; zero if it is not.
+    /// Returns the distance of `self` above `earlier`; zero if it is not above.
     pub(crate) const fn above(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }

@@ -2,7 +2,7 @@
 
 use core::ops::{Deref, DerefMut};
 
-/// Value of a [`Rare`] before its first write: the same as `Default` gives.
+/// Value of a [`Rare`] before its first write, equal to the value of `Default`.
 pub(crate) trait Untouched: Default + 'static {
     /// The value.
     const UNTOUCHED: &'static Self;
@@ -34,13 +34,13 @@ pub(crate) use rare_state;
 
 /// A `T` that is allocated at its first write.
 ///
-/// Reading never allocates. Any `&mut T` does: code that runs for each packet checks first whether there is
-/// anything to change.
+/// Reading never allocates, and any `&mut T` does. Code that runs for each packet must first check whether
+/// there is anything to change.
 #[derive(Debug)]
 pub(crate) struct Rare<T>(Option<Box<T>>);
 
 impl<T> Rare<T> {
-    /// Returns whether it was written to.
+    /// Returns whether the value was written.
     #[inline]
     pub(crate) fn is_touched(&self) -> bool {
         self.0.is_some()

@@ -10,24 +10,25 @@ use crate::addr::peer_of;
 /// Groups of sources. An attacker can starve one group of them.
 const GROUPS: usize = 64;
 
-/// A token bucket of one second's replies, and one of half of that for each group of sources. An attacker
-/// with one address, or one IPv6 prefix of 64 bits, can use up only half. Clones share the buckets.
+/// Limits replies by token buckets: one of one second's replies, and one of half of that for each group of
+/// sources. An attacker with one address, or one IPv6 prefix of 64 bits, can use up only half. Clones share
+/// the buckets.
 #[derive(Clone, Debug)]
 pub(super) struct RateLimit(Arc<Mutex<Buckets>>);
 
-/// Each bucket is stored as the time at which it is full again.
+/// The buckets, each stored as the time at which it is full again.
 #[derive(Debug)]
 struct Buckets {
     full_at: Time,
     each: Span,
     groups: Box<[Time; GROUPS]>,
     each_of_group: Span,
-    /// Secret key of the hash, so that an attacker cannot choose sources of one group, or of all.
+    /// Secret key of the hash, so that an attacker cannot choose sources of one group or of all.
     key: (u64, u64),
 }
 
 impl RateLimit {
-    /// Allows `per_second` replies, at least 1.
+    /// Creates a limit of `per_second` replies, at least 1.
     pub(super) fn new(per_second: u32, hash_key: [u8; 32]) -> Self {
         let each = Span::from_nanos(1_000_000_000 / u64::from(per_second.max(1)));
         let word = |at: usize| hash_key[at..at + 8].iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
@@ -40,7 +41,7 @@ impl RateLimit {
         })))
     }
 
-    /// Counts one reply to this source; returns false if that is too many.
+    /// Counts one reply to this source. Returns false if that is too many.
     pub(super) fn take(&self, now: Time, source: IpAddr) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take(now, source)
     }

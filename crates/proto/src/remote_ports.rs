@@ -8,34 +8,34 @@ pub const ENCAPSULATION_PORT: u16 = 9899;
 
 /// The UDP ports of one association's peer, per path.
 ///
-/// RFC 6951 §5.1 keeps one port for each destination address. This keeps one for each path, because a NAT may
-/// map each pair of addresses to another port. A pair from which nothing arrived yet uses the port of its
-/// remote address on another pair, then the port that the association began with.
+/// RFC 6951 §5.1 keeps one port for each destination address. This type keeps one for each path, because a
+/// NAT may map each pair of addresses to another port. A pair from which no packet has arrived uses the port
+/// of its remote address on another pair, then the port that the association began with.
 #[derive(Clone, Debug)]
 pub struct RemotePorts {
     initial: u16,
-    /// Sorted by (remote, local); few.
+    /// Learned ports, sorted by (remote, local). There are few.
     learnt: Vec<((IpAddr, IpAddr), u16)>,
-    /// Index of the entry that was learned last: most packets repeat it.
+    /// Index of the entry that was learned last, since most packets repeat it.
     last: usize,
 }
 
-/// Pairs remembered at most, as many as an association has paths. A peer that keeps changing its address does
-/// not fill the memory.
+/// Maximum number of stored pairs, equal to that of an association's paths. A peer that keeps changing its
+/// address thereby cannot fill the memory.
 const MAX_PAIRS: usize = 64;
 
 impl RemotePorts {
-    /// Uses `initial` for every address of the peer until another port is learned.
+    /// Creates the state, which uses `initial` for every address of the peer until another port is learned.
     pub fn new(initial: u16) -> Self {
         Self { initial, learnt: Vec::new(), last: 0 }
     }
 
     /// Learns the port of a packet from `remote` to `local` *whose verification tag is right* (RFC 6951
-    /// §5.4). Returns whether the port is new: the pair is new, or a NAT mapped it anew.
+    /// §5.4). Returns whether the port is new, because the pair is new or its NAT mapping changed.
     ///
     /// `is_path` says whether the association has a path between the two; it is called for unknown pairs
-    /// only. Nothing is learned for other pairs: an attacker who has seen one packet can send from any number
-    /// of addresses.
+    /// only. Nothing is learned for other pairs, since an attacker who has observed one packet can send from
+    /// any number of addresses.
     pub fn learn(
         &mut self,
         local: IpAddr,
@@ -80,7 +80,7 @@ impl RemotePorts {
         }
     }
 
-    /// Forgets a path that the association removed.
+    /// Removes a path that the association removed.
     pub fn forget(&mut self, local: IpAddr, remote: IpAddr) {
         if let Ok(place) = self.find((remote, local)) {
             self.learnt.remove(place);

@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 #[derive(Clone)]
 pub(crate) struct RngState {
     seed: Zeroizing<[u8; 32]>,
-    /// Words of 32 bits drawn so far.
+    /// Number of 32-bit words drawn so far.
     position: u64,
 }
 
@@ -44,12 +44,12 @@ impl RngState {
         self.with(Rng::next_u64)
     }
 
-    /// Draws a verification tag as [`Rng::next_tag`].
+    /// Draws a verification tag like [`Rng::next_tag`].
     pub(crate) fn next_tag(&mut self) -> u32 {
         self.with(Rng::next_tag)
     }
 
-    /// Draws a seed as [`Rng::next_seed`].
+    /// Draws a seed like [`Rng::next_seed`].
     pub(crate) fn next_seed(&mut self) -> [u8; 32] {
         self.with(Rng::next_seed)
     }
@@ -72,7 +72,7 @@ impl Rng {
         Self { seed: Zeroizing::new(seed), generator: ChaCha8Rng::from_seed(seed) }
     }
 
-    /// Returns the state that continues where this generator stands.
+    /// Returns the state that continues at this generator's position.
     pub(crate) fn state(&self) -> RngState {
         RngState { seed: self.seed.clone(), position: self.generator.get_word_pos() as u64 }
     }

@@ -40,11 +40,11 @@ impl fmt::Display for AssociationState {
 /// State of a path (RFC 9260 §5.4, §8.2, RFC 7829 §3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PathState {
-    /// Never answered a HEARTBEAT: no data may go there.
+    /// The path has never answered a HEARTBEAT, so that it may not carry data.
     Unconfirmed,
     /// Confirmed and working.
     Active,
-    /// The error counter exceeded the threshold of RFC 7829 (`Config::failover`): data moves to an active
+    /// The error counter exceeded the threshold of RFC 7829 (`Config::failover`). Data moves to an active
     /// path if there is one.
     PotentiallyFailed,
     /// The error counter exceeded `path_max_retrans`.
@@ -66,19 +66,19 @@ impl fmt::Display for PathState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PathStats {
-    /// Its name.
+    /// Identifier of the path.
     pub id: PathId,
-    /// Its addresses.
+    /// Addresses of the path.
     pub at: PathAddr,
-    /// Unconfirmed, active, potentially failed, inactive.
+    /// State: unconfirmed, active, potentially failed or inactive.
     pub state: PathState,
-    /// It is the primary.
+    /// True if the path is the primary.
     pub primary: bool,
     /// Congestion window.
     pub cwnd: u64,
-    /// Slow-start threshold; `u64::MAX` while it is as high as it can be.
+    /// Slow-start threshold; `u64::MAX` while it is arbitrarily high.
     pub ssthresh: u64,
-    /// Bytes sent here and not yet acknowledged.
+    /// Bytes sent on this path and not yet acknowledged.
     pub flight_size: u64,
     /// RFC 9260 §7.2.2.
     pub partial_bytes_acked: u64,
@@ -86,7 +86,7 @@ pub struct PathStats {
     pub srtt: Option<Span>,
     /// Round-trip time variation; `None` before the first measurement.
     pub rttvar: Option<Span>,
-    /// Retransmission timeout, backed off.
+    /// Retransmission timeout, including back-off.
     pub rto: Span,
     /// Minimum round-trip time seen.
     pub min_rtt: Option<Span>,
@@ -94,22 +94,22 @@ pub struct PathStats {
     pub pmtu: u32,
     /// Consecutive errors (RFC 9260 §8.2).
     pub error_count: u32,
-    /// Available bandwidth by the last estimate, when there was one.
+    /// Available bandwidth from the last estimate, if there was one.
     pub available: Option<Rate>,
-    /// Capacity by the last estimate, when there was one.
+    /// Capacity from the last estimate, if there was one.
     pub capacity: Option<Rate>,
-    /// SCTP packets sent here so far.
+    /// Number of SCTP packets sent on this path so far.
     pub packets_sent: u64,
-    /// Bytes of those, from the common header on.
+    /// Bytes of these packets, from the common header on.
     pub bytes_sent: u64,
     /// SCTP packets received on this path with a valid verification tag.
     pub packets_received: u64,
-    /// Bytes of those, from the common header on.
+    /// Bytes of these packets, from the common header on.
     pub bytes_received: u64,
-    /// DATA chunks retransmitted on this path, whatever path they were first sent on.
+    /// DATA chunks retransmitted on this path, regardless of the path that sent them first.
     pub chunks_retransmitted: u64,
-    /// DATA chunks sent here and declared lost so far: by gap blocks, by time (RACK), or by T3-rtx. Includes
-    /// those that arrived after all.
+    /// DATA chunks sent on this path and declared lost so far: by gap blocks, by time (RACK), or by T3-rtx.
+    /// Includes chunks that arrived after all.
     pub chunks_lost: u64,
     /// Pacing rate of the congestion controller; `None` if it does not pace.
     pub pacing_rate: Option<Rate>,
@@ -119,18 +119,18 @@ pub struct PathStats {
     pub fast_retransmits: u64,
     /// Tail loss probes (`Config::loss_recovery`).
     pub loss_probes: u64,
-    /// T3-rtx expirations that were spurious and were undone (`Config::spurious_timeouts`).
+    /// Spurious T3-rtx expirations that were undone (`Config::spurious_timeouts`).
     pub spurious_timeouts: u64,
     /// Fast retransmits after which the window was kept (`Config::loss_classifier`).
     pub ld_recoveries: u64,
 }
 
-/// Messages abandoned under one policy (RFC 7496 §4).
+/// Number of messages abandoned under one policy (RFC 7496 §4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AbandonedCount {
     /// Messages abandoned before any part was sent.
     pub unsent: u64,
-    /// Something of them was sent.
+    /// Messages abandoned after a part was sent.
     pub sent: u64,
 }
 
@@ -146,7 +146,7 @@ pub struct Abandoned {
 }
 
 impl Abandoned {
-    /// No message.
+    /// Counts of zero.
     pub(crate) const NONE: Self = {
         let none = AbandonedCount { unsent: 0, sent: 0 };
         Self { lifetime: none, retransmissions: none, priority: none }
@@ -170,16 +170,16 @@ impl Abandoned {
 /// Counters of explicit congestion notification since the association began; zeros if it was not negotiated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EcnStats {
-    /// Both ends offered it (`Config::ecn`).
+    /// True if both ends offered ECN (`Config::ecn`).
     pub agreed: bool,
-    /// Packets with DATA received with a Congestion Experienced mark. None at all, although links on the path
-    /// mark, means that a middlebox clears the bits ("bleaching").
+    /// Packets with DATA received with a Congestion Experienced mark. If there are none although links on the
+    /// path mark, a middlebox clears the bits ("bleaching").
     pub marked_packets: u64,
-    /// ECNE chunks sent: every SACK repeats one until it is answered.
+    /// ECNE chunks sent. Every SACK repeats one until it is answered.
     pub echoes_sent: u64,
     /// ECNE chunks received, including those without effect.
     pub echoes_received: u64,
-    /// Windows reduced because of one.
+    /// Window reductions caused by an ECNE.
     pub reductions: u64,
     /// CWR chunks sent.
     pub answers_sent: u64,
@@ -187,7 +187,7 @@ pub struct EcnStats {
     pub answers_received: u64,
 }
 
-/// Losses that the loss classifier judged.
+/// Losses by the verdict of the loss classifier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdicts {
     /// Judged to be congestion.
@@ -254,26 +254,27 @@ pub struct AssociationStats {
     pub bytes_acked: u64,
     /// User bytes given to the application.
     pub bytes_delivered: u64,
-    /// Packets dropped: checksum, length or framing wrong.
+    /// Packets dropped because of a wrong checksum, length or framing.
     pub malformed_packets: u64,
-    /// Packets dropped: verification tag wrong (RFC 9260 §8.5).
+    /// Packets dropped because of a wrong verification tag (RFC 9260 §8.5).
     pub wrong_tag_packets: u64,
-    /// Replies not sent: an unconfirmed address gets at most three bytes for each received from it.
+    /// Replies that were not sent, because an unconfirmed address gets at most three bytes for each received
+    /// from it.
     pub replies_withheld: u64,
-    /// Chunks dropped that the peer retransmits: ASCONFs and COOKIE ECHOs of a restart until the application
-    /// reads its events or messages, and INITs and stale cookies above
+    /// Dropped chunks that the peer retransmits. ASCONFs and COOKIE ECHOs of a restart are dropped until the
+    /// application reads its events or messages. INITs and stale cookies are dropped above
     /// `EndpointConfig::max_replies_per_second`.
     pub chunks_held_off: u64,
     /// Chunks ignored: value or framing wrong.
     pub malformed_chunks: u64,
-    /// Chunks ignored: not expected in this state.
+    /// Chunks ignored because they are not expected in this state.
     pub unexpected_chunks: u64,
     /// Chunks ignored because they were not authenticated, and AUTH chunks that were not valid (RFC 4895
     /// §6.3).
     pub unauthenticated_chunks: u64,
     /// Packets in clear that were discarded because protection is on (`Config::protection`).
     pub unprotected_packets: u64,
-    /// Protected packets that could not be opened: forged, received before, or under unknown keys.
+    /// Protected packets that could not be opened: forged, repeated, or under unknown keys.
     pub undecryptable_packets: u64,
     /// Chunks of an unknown type.
     pub unknown_chunks: u64,
@@ -281,6 +282,6 @@ pub struct AssociationStats {
     pub abandoned: Abandoned,
     /// Losses that the loss classifier judged (`Config::loss_classifier`).
     pub verdicts: Verdicts,
-    /// Errors in a row over all paths (RFC 9260 §8.1).
+    /// Consecutive errors over all paths (RFC 9260 §8.1).
     pub error_count: u32,
 }

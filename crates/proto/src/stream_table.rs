@@ -1,6 +1,6 @@
 //! [`StreamTable`]: per-stream state that costs nothing for streams never used. No state of its own.
 
-/// Streams per page: touching one stream allocates its page.
+/// Streams per page. Access to one stream allocates its page.
 const PAGE: usize = 64;
 
 /// A table from stream number to `T`, where every stream begins as `T::default()`.
@@ -18,7 +18,7 @@ impl<T: Default> StreamTable<T> {
         Self { pages: Vec::new(), touched: 0 }
     }
 
-    /// Returns the state of `stream`. That the stream exists is the caller's to check.
+    /// Returns the state of `stream`. The caller must check that the stream exists.
     #[inline]
     pub(crate) fn entry(&mut self, stream: u16) -> &mut T {
         let (page, slot) = (usize::from(stream) / PAGE, usize::from(stream) % PAGE);

@@ -8,17 +8,18 @@ use crate::reconfig::Reconfiguration;
 /// Options of streams and messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamsConfig {
-    /// Stream scheduler, by its name in [`scheduler::schedulers`]. `first-come`, the default, sends messages
+    /// Stream scheduler, by its name in [`scheduler::schedulers`]. The default, `first-come`, sends messages
     /// in the order of the calls.
     pub scheduler: String,
-    /// Announce partial reliability (RFC 3758). True. With a peer that announces it too, messages with a
-    /// limited [`Reliability`](crate::Reliability) can also be abandoned after they were sent.
+    /// Announces partial reliability (RFC 3758). Default: true. With a peer that also announces it, messages
+    /// with a limited [`Reliability`](crate::Reliability) can also be abandoned after they were sent.
     pub partial_reliability: bool,
-    /// Announce interleaving (RFC 8260 §2). False, as RFC 8260 §2.2.1 requires. With a peer that announces it
-    /// too, messages use I-DATA chunks, 4 bytes longer than DATA chunks, and a large message does not block
-    /// those of other streams.
+    /// Announces interleaving (RFC 8260 §2). Default: false, as RFC 8260 §2.2.1 requires. With a peer that
+    /// also announces it, messages use I-DATA chunks, which are 4 bytes longer than DATA chunks. A large
+    /// message then does not block those of other streams.
     pub interleaving: bool,
-    /// Whether streams can be reset and added, and whether the peer may ask for it (RFC 6525). [`Accept`].
+    /// Whether streams can be reset and added, and whether the peer may request it (RFC 6525). Default:
+    /// [`Accept`].
     ///
     /// [`Accept`]: Reconfiguration::Accept
     pub reconfiguration: Reconfiguration,

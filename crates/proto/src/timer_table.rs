@@ -11,7 +11,7 @@ pub(crate) fn earlier(a: Option<Time>, b: Option<Time>) -> Option<Time> {
     }
 }
 
-/// Declares a table of timers: an enum in the order in which timers due together are handled.
+/// Declares a table of timers as an enum, in the order in which timers due together are handled.
 macro_rules! timer_table {
     ($(#[$doc:meta])* $table:ident { $($(#[$timer_doc:meta])* $timer:ident,)* }) => {
         $(#[$doc])*
@@ -21,8 +21,8 @@ macro_rules! timer_table {
         }
 
         impl $table {
-            /// Calls `handle` for each timer. Not a loop, like `earliest`: most timers take a load and a
-            /// branch.
+            /// Calls `handle` for each timer. Like `earliest` it is not a loop, since most timers take a load
+            /// and a branch.
             #[inline(always)]
             fn for_each(mut handle: impl FnMut(Self)) {
                 $(handle(Self::$timer);)*

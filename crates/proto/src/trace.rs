@@ -15,11 +15,11 @@ use crate::stats::{AssociationState, PathState};
 pub struct TraceEvent {
     /// Time of the event.
     pub at: Time,
-    /// The event.
+    /// Kind of the event, with its data.
     pub kind: TraceKind,
 }
 
-/// Which way a chunk went.
+/// Direction of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
     /// Sent by this end.
@@ -33,14 +33,14 @@ pub enum Direction {
 pub enum PrimaryCause {
     /// This end's application (RFC 9260 §11.1.6).
     Local,
-    /// The peer by Set Primary (RFC 5061 §4.2.4).
+    /// The peer, by Set Primary (RFC 5061 §4.2.4).
     Peer,
-    /// The old one was inactive or potentially failed (RFC 9260 §6.4.1, RFC 7829 §3.2); it stays the one
-    /// preferred.
+    /// The old primary was inactive or potentially failed (RFC 9260 §6.4.1, RFC 7829 §3.2). It stays the
+    /// preferred one.
     Failover,
     /// The error count of the old primary exceeded the threshold of RFC 7829 §5.
     Switchover,
-    /// The old one was removed.
+    /// The old primary was removed.
     Removed,
     /// The handover policy.
     Policy,
@@ -57,7 +57,7 @@ pub enum TraceKind {
         /// New state.
         to: AssociationState,
     },
-    /// The window of a path, given when it or the bytes in flight changed.
+    /// The window of a path, recorded when it or the bytes in flight changed.
     Window {
         /// Path.
         path: PathId,
@@ -76,60 +76,60 @@ pub enum TraceKind {
         path: PathId,
         /// The measurement.
         sample: Span,
-        /// Smoothed, after it.
+        /// Smoothed round-trip time after the measurement.
         srtt: Span,
-        /// Timeout, after it.
+        /// Retransmission timeout after the measurement.
         rto: Span,
     },
     /// T3-rtx expired.
     T3Timeout {
         /// Path.
         path: PathId,
-        /// Timeout, after back-off.
+        /// Retransmission timeout after back-off.
         rto: Span,
     },
     /// Chunks were marked for fast retransmit (RFC 9260 §7.2.4).
     FastRetransmit {
-        /// Path they had been sent on.
+        /// Path on which the chunks were sent.
         path: PathId,
-        /// First of them.
+        /// First TSN of the chunks.
         tsn: u32,
     },
-    /// A packet with DATA arrived with the mark Congestion Experienced (`Config::ecn`).
+    /// A packet with DATA arrived with a Congestion Experienced mark (`Config::ecn`).
     Marked {
-        /// Path; `None` when it came on an unknown pair of addresses.
+        /// Path of the packet; `None` if it arrived on an unknown pair of addresses.
         path: Option<PathId>,
         /// Lowest TSN of the packet, which the ECNE carries.
         tsn: u32,
     },
     /// An ECNE reduced the window of a path (RFC 4960 Appendix A).
     EcnReduction {
-        /// The path its TSN had been sent on.
+        /// Path on which the chunk with the ECNE's TSN was sent.
         path: PathId,
-        /// The TSN.
+        /// TSN in the ECNE.
         tsn: u32,
     },
     /// A tail loss probe is sent (RFC 8985 §7.3).
     LossProbe {
         /// Path.
         path: PathId,
-        /// The chunk that is retransmitted; `None`: new data.
+        /// The retransmitted chunk; `None` for new data.
         tsn: Option<u32>,
     },
     /// Data left a silent path, as after an expiration of its T3-rtx, because another path answered a probe.
     Silence {
         /// Path.
         path: PathId,
-        /// The other one.
+        /// The path that answered.
         by: PathId,
     },
     /// The loss classifier judged a loss (`Config::loss_classifier`).
     Verdict {
-        /// Path the chunk had been sent on.
+        /// Path on which the chunk was sent.
         path: PathId,
         /// The first chunk lost.
         tsn: u32,
-        /// Its verdict.
+        /// Verdict on the loss.
         cause: Cause,
     },
     /// The last expiration of T3-rtx was spurious and was undone (`Config::spurious_timeouts`).
@@ -137,13 +137,13 @@ pub enum TraceKind {
         /// Path.
         path: PathId,
     },
-    /// The round-trip statistics start over after a spurious timeout.
+    /// The round-trip statistics restarted after a spurious timeout.
     RttStartedOver {
         /// Path.
         path: PathId,
         /// The measurement.
         sample: Span,
-        /// The statistics after it.
+        /// Statistics after the restart.
         times: RoundTrips,
     },
     /// An estimate of a path's bandwidth was made.
@@ -156,14 +156,14 @@ pub enum TraceKind {
         available: Rate,
         /// Minimum round-trip time.
         min_rtt: Span,
-        /// Probes lost in the round, in parts per million.
+        /// Share of probes lost in the round, in parts per million.
         loss_ppm: u32,
     },
     /// A path appeared.
     PathAdded {
         /// Path.
         path: PathId,
-        /// Its addresses.
+        /// Addresses of the path.
         at: PathAddr,
     },
     /// A path went away.
@@ -198,36 +198,36 @@ pub enum TraceKind {
         /// Slow-start threshold.
         ssthresh: u64,
     },
-    /// The handover policy asked for probing on a path or ended it.
+    /// The handover policy started or ended probing on a path.
     Probing {
         /// Path.
         path: PathId,
-        /// True when it begins.
+        /// True if probing begins.
         on: bool,
     },
-    /// The handover policy began or ended sending in copy.
+    /// The handover policy began or ended bicasting.
     Bicast {
-        /// Path that gets the copies; `None` when it ends.
+        /// Path of the copies; `None` when bicasting ends.
         to: Option<PathId>,
     },
     /// A DATA chunk.
     Data {
         /// Sent or received.
         direction: Direction,
-        /// Path; `None` when it came on an unknown pair of addresses.
+        /// Path of the chunk; `None` if it arrived on an unknown pair of addresses.
         path: Option<PathId>,
-        /// Its TSN.
+        /// TSN of the chunk.
         tsn: u32,
-        /// User bytes.
+        /// Number of user bytes in the chunk.
         len: u32,
-        /// Retransmitted, or received before.
+        /// True if the chunk was retransmitted or received before.
         again: bool,
     },
     /// A SACK chunk.
     Sack {
         /// Sent or received.
         direction: Direction,
-        /// Path; `None` when it came on an unknown pair of addresses.
+        /// Path of the chunk; `None` if it arrived on an unknown pair of addresses.
         path: Option<PathId>,
         /// Cumulative TSN ack.
         cum_tsn_ack: u32,
@@ -242,20 +242,20 @@ pub enum TraceKind {
     Control {
         /// Sent or received.
         direction: Direction,
-        /// Path; `None` when it came on an unknown pair of addresses.
+        /// Path of the chunk; `None` if it arrived on an unknown pair of addresses.
         path: Option<PathId>,
         /// Chunk type (RFC 9260 §3.2).
         chunk_type: u8,
-        /// Its length field.
+        /// Length field of the chunk.
         len: u16,
     },
-    /// The handover policy wrote an entry of its own ([`Action::Note`](crate::handover::Action)).
+    /// The handover policy wrote an entry ([`Action::Note`](crate::handover::Action)).
     PolicyNote {
-        /// Its name.
+        /// Name of the entry.
         name: &'static str,
-        /// An address it concerns.
+        /// Address that the entry concerns, if any.
         address: Option<IpAddr>,
-        /// Its value.
+        /// Value of the entry.
         value: u64,
     },
     /// The handover policy set the window of a running path.
@@ -271,7 +271,7 @@ pub enum TraceKind {
     LocalAddress {
         /// The address.
         address: IpAddr,
-        /// True when it was added.
+        /// True if the address was added.
         added: bool,
     },
 }

@@ -251,7 +251,7 @@ fn invalid_address_requests_are_rejected_with_the_reason() {
     assert!(matches!(result, Err(CallError::WrongState { .. })));
 }
 
-/// Returns the number of packets with ASCONF that A has sent, whatever their serial numbers.
+/// Returns the number of packets with ASCONF that A has sent, regardless of their serial numbers.
 fn asconfs(pair: &Pair) -> usize {
     pair.log.as_ref().unwrap().iter().filter(|f| f.from == Side::A && f.has(chunk::ASCONF)).count()
 }
@@ -396,7 +396,7 @@ fn outside() -> std::net::IpAddr {
     "203.0.113.9".parse().unwrap()
 }
 
-/// Installs a translator: B sees `outside()` in place of A's address 1. Packets of both ends pass through it.
+/// Installs a NAT: B sees `outside()` in place of A's address 1. Packets of both ends pass through it.
 fn translate(pair: &mut Pair) {
     pair.translate = Some((a_ip(1), outside()));
 }

@@ -46,7 +46,7 @@ fn to_b(remote: IpAddr) -> PathAddr {
     PathAddr { local: b_ip(0), remote }
 }
 
-/// Injects a packet for B from this address; returns B's answers.
+/// Injects a packet for B from this address. Returns B's answers.
 fn ask(pair: &mut Pair, from: IpAddr, chunks: &[&dyn EncodeChunk]) -> Vec<Flight> {
     let before = pair.log_len();
     let bytes = packet(Side::B, pair.tag_of(Side::B), chunks);

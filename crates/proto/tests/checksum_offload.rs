@@ -16,7 +16,7 @@ struct End {
     offload: bool,
     handle: Option<Handle>,
     received: usize,
-    /// Packets that left with a checksum of the endpoint's, of the device's, and with none.
+    /// Numbers of packets that left with a checksum from the endpoint, from the device, and without one.
     sent: [usize; 3],
 }
 
@@ -59,7 +59,7 @@ impl End {
     }
 }
 
-/// Transfers messages both ways; returns the packets of both ends as [`End::sent`].
+/// Transfers messages both ways. Returns the packets of both ends as in [`End::sent`].
 fn transfer(offloads: [bool; 2], lower_layer_protects: bool) -> [[usize; 3]; 2] {
     let offer = OfferConfig { lower_layer_protects, ..OfferConfig::default() };
     let config = Config { offer, ..Config::default() };

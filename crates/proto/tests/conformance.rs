@@ -25,7 +25,7 @@ fn established() -> Pair {
     pair
 }
 
-/// Returns a pair whose A waits for an INIT ACK that does not come, and A's tag.
+/// Returns a pair whose A waits for an INIT ACK that does not arrive, and A's tag.
 fn waiting() -> (Pair, u32) {
     let mut pair = begun();
     pair.drop_if(|flight| flight.has(chunk::INIT_ACK));

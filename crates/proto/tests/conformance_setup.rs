@@ -78,7 +78,7 @@ impl Said {
         })
     }
 
-    /// Returns the Tie-Tags in a cookie of ours: after generation, time, life, ports, streams and the two
+    /// Returns the Tie-Tags in this stack's cookie, after generation, time, life, ports, streams and the two
     /// tags.
     fn tie_tags(&self) -> [u32; 2] {
         let word = |at: usize| u32::from_be_bytes(self.cookie[at..at + 4].try_into().unwrap());

@@ -33,7 +33,7 @@ fn retransmitted(pair: &mut Pair) -> u64 {
     pair.with(Side::A, |a, _| a.stats().data_chunks_retransmitted)
 }
 
-/// Marks A's ECN-capable packets when `marks` returns true; `fate` decides about the packet.
+/// Marks A's ECN-capable packets for which `marks` returns true. `fate` decides about each packet.
 fn mark(
     pair: &mut Pair,
     mut marks: impl FnMut(&Flight) -> bool + 'static,
@@ -372,7 +372,7 @@ fn segments_of_one_transmit_have_one_codepoint() {
 /// A sent packet: its time in ns, bytes and codepoint.
 type Sent = (u64, Vec<u8>, Ecn);
 
-/// Returns B's messages and packets under these fates, by packet number. `ecn`: ECN was agreed.
+/// Returns B's messages and packets under these fates, by packet number. `ecn` is true if ECN was agreed on.
 fn delivered(ecn: bool, fates: &[(bool, u8)]) -> (Vec<Vec<u8>>, Vec<Sent>) {
     let mut pair = Pair::established(config(ecn));
     pair.log = Some(Vec::new());

@@ -19,7 +19,7 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 const BUDGET: usize = 8 << 20;
 const PEERS: u16 = 32;
-/// Memory of an association without data, and its least share, in bytes.
+/// Memory of an association without data, and its minimum share, in bytes.
 const EACH: usize = 24 << 10;
 
 struct Server {

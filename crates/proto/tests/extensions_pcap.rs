@@ -35,7 +35,7 @@ fn capture(pair: &Pair, name: &str) -> PathBuf {
     file
 }
 
-/// Checks that the dissector has no complaint and names these chunks. Returns `None` without tshark.
+/// Checks that the dissector reports no error and names these chunks. Returns `None` without tshark.
 fn read_without_complaint(file: &Path, names: &[&str]) -> Option<()> {
     let wrong = complaints(file)?;
     assert_eq!(wrong, [""; 0], "frame|ip|checksum|malformed|severity|chunks");
@@ -48,8 +48,8 @@ fn read_without_complaint(file: &Path, names: &[&str]) -> Option<()> {
     Some(())
 }
 
-/// Returns the fields of each packet by our parser, chunk by chunk, in the dissector's form: values separated
-/// by commas, and `|` between the fields.
+/// Returns the fields of each packet by this stack's parser, chunk by chunk, in the dissector's form: values
+/// separated by commas, and `|` between the fields.
 fn ours(pair: &Pair, fields: impl Fn(&Chunk<'_>) -> Option<Vec<Vec<String>>>, count: usize) -> Vec<String> {
     let of_packet = |bytes: &[u8]| {
         let packet = Packet::parse(bytes, Checksum::ZeroOrRight).expect("ours");
@@ -62,7 +62,7 @@ fn ours(pair: &Pair, fields: impl Fn(&Chunk<'_>) -> Option<Vec<Vec<String>>>, co
     pair.log.iter().flatten().map(|flight| of_packet(&flight.bytes)).collect()
 }
 
-/// Checks that both find the same in these fields, and find them in this many frames.
+/// Checks that both parsers find the same values in these fields, in this many frames.
 fn agree(
     pair: &Pair,
     file: &Path,

@@ -284,7 +284,7 @@ fn an_initiator_with_a_stale_cookie_requests_a_longer_life() {
     assert!(asked, "RFC 9260 §5.2.6 (3)");
 }
 
-/// Runs a set-up with a server that answers every COOKIE ECHO with a Stale Cookie error; returns the pair and
+/// Runs a set-up with a server that answers every COOKIE ECHO with a Stale Cookie error. Returns the pair and
 /// the number of packets that A sent.
 fn with_stale_cookies(lost: impl Fn(&Flight) -> bool + 'static) -> (Pair, usize) {
     let mut pair = begun();

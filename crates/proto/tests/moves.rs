@@ -18,7 +18,8 @@ fn moved(moves: Moves) -> (Pair, Time) {
     moved_if(moves, over(0))
 }
 
-/// As `moved`; the network also drops packets that match `lost` from before the move on.
+/// Makes B send endlessly to A, which moves as in `moved`. The network also drops packets that match `lost`
+/// from before the move on.
 fn moved_if(moves: Moves, lost: impl FnMut(&Flight) -> bool + 'static) -> (Pair, Time) {
     let config = Config { moves, ..Config::default() };
     let mut pair = Pair::established_with(config.clone(), config, vec![a_ip(0)], vec![b_ip(0)]);
@@ -41,7 +42,7 @@ fn over(network: u8) -> impl Fn(&Flight) -> bool {
     move |flight| flight.at.local == a_ip(network) || flight.at.remote == a_ip(network)
 }
 
-/// Returns the time until data arrives again, and checks that all of it is in order. `once`: none of it had
+/// Returns the time until data arrives again, and checks that all data is in order. With `once`, no data had
 /// arrived before.
 fn gap(mut pair: Pair, moved: Time, once: bool) -> Span {
     let received = pair.a.received.len();
@@ -230,8 +231,9 @@ fn a_request_in_three_copies_is_one_request_and_allows_three_times_as_much() {
 }
 
 /// Makes B send to A over network 0 while A joins network 1, requests the data there, and keeps network 0.
-/// `delays`: one way, in ms. Returns B's packets with data from then on, for each network those of the first
-/// second and of the third.
+/// `delays` has the one-way delays in ms.
+///
+/// Returns B's packets with data from then on: for each network those of the first second and of the third.
 fn overlapped(moves: Moves, delays: [u64; 2]) -> [[usize; 2]; 2] {
     let config = Config { moves, ..Config::mobile() };
     let mut pair = Pair::established_with(config.clone(), config, vec![a_ip(0)], vec![b_ip(0)]);

@@ -33,7 +33,7 @@ fn up(delay: Span) -> Pair {
     pair
 }
 
-/// Kills B, and starts it again at the same addresses.
+/// Kills B and restarts it at the same addresses.
 fn restart(pair: &mut Pair) {
     pair.b.endpoint = Endpoint::new(EndpointConfig::default(), [9; 32]).unwrap();
     pair.b.endpoint.listen(LocalAddrs { port: PORT_B, addresses: vec![b_ip(0)] }, config()).unwrap();

@@ -22,8 +22,8 @@ enum Call {
 
 type Calls = Arc<Mutex<Vec<Call>>>;
 
-/// Moves data to a path whose smoothed round trip is a quarter shorter, and keeps it there for a second at
-/// least.
+/// A policy that moves data to a path whose smoothed round-trip time is a quarter shorter, and keeps it there
+/// for at least a second.
 #[derive(Debug)]
 struct LowestRoundTrip {
     calls: Calls,

@@ -23,7 +23,7 @@ struct Phase {
     lasts: Span,
     /// Dead networks; at least one of three works.
     dead: [bool; 3],
-    /// Packets lost of a thousand over working networks.
+    /// Number of packets lost per thousand over working networks.
     loss: u32,
 }
 
@@ -38,9 +38,11 @@ fn profile() -> impl Strategy<Value = Config> {
     prop_oneof![Just(Config::default()), Just(Config::mobile())].prop_map(patient)
 }
 
-/// Returns options with unlimited errors. RFC 9260's ten errors in a row end an association with nine paths
-/// within seconds, whatever works: a packet lost on the working path leads to eight dead ones. Abandoning the
-/// association is not tested here.
+/// Returns options with unlimited errors.
+///
+/// With nine paths, RFC 9260's ten consecutive errors end an association within seconds even if a path works:
+/// a packet lost on the working path leads to eight dead ones. This test does not cover the end of an
+/// association.
 fn patient(config: Config) -> Config {
     Config { rto_min: RTO_MIN, rto_initial: RTO_MIN, rto_max: RTO_MAX, assoc_max_retrans: 200, ..config }
 }
@@ -53,7 +55,7 @@ fn needs_dead(flight: &Flight, dead: [bool; 3]) -> bool {
     })
 }
 
-/// Time of the last network event that the association cannot know: networks failed or recovered, or a
+/// Time of the last network event that the association cannot detect: networks failed or recovered, or a
 /// working one lost a packet.
 type Disturbed = Rc<Cell<Time>>;
 
@@ -164,7 +166,7 @@ fn reliable(pair: &mut Pair, from: Side) -> usize {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Whichever networks silently fail, as long as one works, the association survives, no pause between
+    /// An association with one working path survives any silent failures of networks. No pause between
     /// deliveries exceeds [`patience`], and everything arrives in order.
     #[test]
     fn an_association_with_a_working_path_always_progresses(
@@ -173,8 +175,8 @@ proptest! {
         progresses(&phases, &config, seed, if from_a { Side::A } else { Side::B })?;
     }
 
-    /// A reader stops until the window is closed, and resumes. The sender learns of it whatever SACKs are
-    /// lost (RFC 9260 §6.1 A).
+    /// A reader stops until the window is closed, and resumes. The sender learns of it regardless of lost
+    /// SACKs (RFC 9260 §6.1 A).
     #[test]
     fn a_zero_window_always_reopens(
         asleep in 1u64..40, lost_updates in 0usize..6, buffer in 1500u32..20_000, len in 1usize..3000, from_a: bool,
@@ -225,7 +227,9 @@ proptest! {
     }
 
     /// All but one of up to 3 × 4 address pairs fail at once: the association survives, and everything
-    /// arrives. Uses the profile for mobile hosts: RFC 9260's Association.Max.Retrans of 10 counts the errors
+    /// arrives.
+    ///
+    /// The test uses the profile for mobile hosts. RFC 9260's Association.Max.Retrans of 10 counts the errors
     /// of all paths (§8.1), and eleven dead pairs tried in turn exceed it.
     #[test]
     fn one_pair_that_works_is_enough(

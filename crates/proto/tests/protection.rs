@@ -107,7 +107,8 @@ fn a_lost_cookie_echo_or_early_packet_is_made_up_for() {
     }
 }
 
-/// The COOKIE ECHO arrives after the early data, which is then out of the blue: the answer is not believed.
+/// The COOKIE ECHO arrives after the early data. The client ignores the listener's answer to that data, which
+/// is out of the blue.
 #[test]
 fn early_data_that_overtakes_the_cookie_echo_ends_nothing() {
     let mut pair = Pair::new(protected(), vec![b_ip(0)]);
@@ -303,7 +304,8 @@ fn options_that_cannot_be_combined_are_rejected() {
     assert_eq!(short.len, 15);
 }
 
-/// With early data the listener says so at once, else the client notices at its second COOKIE ECHO.
+/// With early data the listener reports the mismatch at once. Without it the client detects it at its second
+/// COOKIE ECHO.
 #[test]
 fn keys_that_differ_end_a_set_up_at_both_ends() {
     for (early, most) in [(true, Span::from_millis(200)), (false, Span::from_secs(2))] {
@@ -343,7 +345,7 @@ fn packets_that_cannot_be_opened_end_no_association_with_a_peer_that_proved_its_
     pair.transfer(Side::A, 20, 100, Span::from_secs(5));
 }
 
-/// A packet with a DTLS chunk of epoch 3 that no key opens.
+/// Returns a packet with a DTLS chunk of epoch 3 that no key opens.
 fn forged(to: Side, tag: u32) -> Vec<u8> {
     let mut bytes = support::packet(to, tag, &[]);
     bytes.extend([DTLS, 0, 0, 64, 0, 0b0010_1111]);

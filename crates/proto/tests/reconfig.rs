@@ -85,7 +85,7 @@ fn rfc6525_5_1_2_an_outgoing_reset() {
     assert_eq!(texts(&mut pair, Side::B).len(), 6);
 }
 
-/// §5.1.3, §5.2.3: the peer answers the request by its own outgoing reset.
+/// §5.1.3, §5.2.3: the peer answers the request with its own outgoing reset.
 #[test]
 fn rfc6525_5_1_3_an_incoming_reset_of_all_streams() {
     let mut pair = logged(Config::default());
@@ -101,7 +101,7 @@ fn rfc6525_5_1_3_an_incoming_reset_of_all_streams() {
     assert_eq!(texts(&mut pair, Side::A), ["a", "b"]);
 }
 
-/// §5.1.5, §5.1.6.
+/// §5.1.5, §5.1.6: added streams carry messages in both directions.
 #[test]
 fn rfc6525_5_1_5_added_streams_can_be_used() {
     let mut pair = logged(Config { outbound_streams: 2, ..Config::default() });
@@ -121,7 +121,7 @@ fn rfc6525_5_1_5_added_streams_can_be_used() {
     assert!(pair.b.saw(|event| *event == Event::Streams(StreamEvent::IncomingAdded(5))));
 }
 
-/// Every request succeeds, and no message is lost, duplicated or reordered, whatever packets are lost.
+/// Every request succeeds, and no message is lost, duplicated or reordered, for any losses of packets.
 #[test]
 fn both_ends_agree_after_losses() {
     for every in 3..9_u32 {

@@ -15,7 +15,7 @@ fn two_networks(paths: PathUse) -> Pair {
     pair
 }
 
-/// Sends the messages; returns the packets with DATA on each network, and the chunks copied.
+/// Sends the messages. Returns the packets with DATA on each network, and the number of copied chunks.
 fn sent(pair: &mut Pair, messages: Vec<OutMessage>) -> ([usize; 2], u64) {
     let before = pair.log_len();
     let bytes: usize = messages.iter().map(|message| message.data.len()).sum();
@@ -54,7 +54,7 @@ fn single_messages_are_copied_on_request() {
     }
 }
 
-/// 100 messages of 1,000 bytes at once: the other network carries an initial window of them per round trip.
+/// Of 100 messages of 1,000 bytes sent at once, the other network carries an initial window per round trip.
 #[test]
 fn copies_take_an_initial_window_per_round_trip() {
     let mut pair = two_networks(PathUse::Redundant);

@@ -19,7 +19,7 @@ struct Network {
     delay: Span,
     /// Queue in packets of 1500 bytes.
     queue: u64,
-    /// Packets lost of a thousand, towards A, which receives the data, and back.
+    /// Packets lost per thousand, towards A, which receives the data, and back.
     loss: [u64; 2],
     /// Largest random addition to the delay of each packet.
     jitter: Span,
@@ -103,7 +103,7 @@ impl NetworkModel {
 /// The load that B sends.
 #[derive(Clone, Copy, Debug)]
 enum Load {
-    /// As much as possible.
+    /// Always data to send.
     Bulk,
     /// Bursts of this many messages of 1 KiB, with this interval.
     Bursts(u32, Span),
@@ -170,7 +170,7 @@ impl Run {
         }
     }
 
-    /// Returns how often B queried the peer over the path that does not carry the data.
+    /// Returns the number of probes that B sent over the path that does not carry the data.
     fn questions(&self) -> usize {
         let asked = |event: &&msctp_proto::TraceEvent| matches!(event.kind, TraceKind::LossProbe { .. });
         self.pair.b.trace.iter().filter(asked).count()
@@ -188,7 +188,7 @@ fn options() -> Config {
     Config { failover, ..Config::mobile() }
 }
 
-/// Asserts that no path is declared silent: no network here is.
+/// Asserts that no path is declared silent, since no network here is silent.
 fn never_silent(
     seeds: &RangeInclusive<u64>,
     networks: [Network; 2],
@@ -389,8 +389,8 @@ fn a_path_that_drops_everything_is_left_before_its_timeout() {
     }
 }
 
-/// The receiver's application gets the missing data before the path is left: the sender retransmits it over
-/// the other path with the query.
+/// The receiver's application gets the missing data before data leaves the path: the sender retransmits it
+/// over the other path with the probe.
 #[test]
 fn the_receiver_has_data_before_the_path_is_left() {
     for (old, new, within) in [
@@ -412,7 +412,7 @@ fn the_receiver_has_data_before_the_path_is_left() {
     }
 }
 
-/// Queries of false alarms back off: a path with regular stalls causes few of them.
+/// Probes after false alarms back off: a path with regular stalls causes few of them.
 #[test]
 fn queries_after_false_alarms_back_off() {
     for stall in [50, 90, 150] {

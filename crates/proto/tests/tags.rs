@@ -380,7 +380,7 @@ fn truncated_and_garbled_packets_with_the_right_tag_are_harmless() {
     }
 }
 
-/// RFC 6951 §5.4: the source of a packet may be learnt only after its verification tag was checked.
+/// RFC 6951 §5.4: the source of a packet may be learned only after its verification tag was checked.
 #[test]
 fn the_outcome_says_whether_the_packet_is_verified_as_the_peers() {
     let mut pair = in_state(State::Established);

@@ -26,7 +26,7 @@ const SACK_ENTRY: u64 = 4;
 /// A record of the file.
 #[derive(Debug, Serialize)]
 pub(crate) struct Record<'a> {
-    /// Milliseconds.
+    /// Time in milliseconds.
     time: f64,
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,7 +74,7 @@ impl End {
         self.paths.get(&path).map_or_else(|| path.to_string(), PathAddr::to_string)
     }
 
-    /// Converts an event that QUIC has too.
+    /// Converts an event that QUIC has as well.
     fn mirrored(&mut self, kind: &TraceKind) -> Option<(&'static str, Map<String, Json>)> {
         let (name, data) = match *kind {
             TraceKind::State { from, to } => (
@@ -174,7 +174,7 @@ impl End {
         }
     }
 
-    /// Converts an event that only SCTP or msctp has: its name and fields as in the JSON lines.
+    /// Converts an event that only SCTP or msctp has, with the name and fields of the JSON lines.
     fn own(&self, kind: &TraceKind) -> (String, Map<String, Json>) {
         let mut data = Map::new();
         fields::fields(kind, |name, value| {

@@ -11,17 +11,17 @@ use msctp_wire::ChunkType;
 /// The value of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// A count, or a quantity in the unit that the field's name ends with: `_ns`, `_bps`, `_ppm`, else bytes.
+    /// A count, or a quantity in the unit at the end of the field's name: `_ns`, `_bps`, `_ppm`, else bytes.
     Number(u64),
     /// Yes or no.
     Flag(bool),
     /// A word.
     Word(&'static str),
-    /// A name that is put together.
+    /// A name that is built at run time.
     Text(String),
     /// A path.
     Path(PathId),
-    /// Not known, or not there.
+    /// A value that is unknown or absent.
     Nothing,
 }
 
@@ -69,7 +69,7 @@ impl<T: Into<Self>> From<Option<T>> for Value {
     }
 }
 
-/// Converts a slow-start threshold; the largest value becomes none.
+/// Converts a slow-start threshold. The largest value becomes none.
 fn threshold(ssthresh: u64) -> Value {
     if ssthresh == u64::MAX { Value::Nothing } else { Value::Number(ssthresh) }
 }
@@ -87,7 +87,7 @@ macro_rules! fields {
     (@ $name:ident $value:expr) => { $value };
 }
 
-/// Returns `value` in place of a name or fields; tests fail on a kind that this file lacks.
+/// Returns `value` in place of a name or fields. Tests fail on a kind that this file lacks.
 fn unknown<T>(kind: &TraceKind, value: T) -> T {
     debug_assert!(false, "no name and no fields for {kind:?}");
     value

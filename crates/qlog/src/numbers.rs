@@ -8,8 +8,8 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// Returns the number of a TSN: itself until the TSNs wrap, then 2^32 more. `None` for one below the
-    /// first.
+    /// Returns the number of a TSN: the TSN until it wraps, then 2^32 more. Returns `None` for a TSN below
+    /// the first.
     pub(crate) fn of(&mut self, tsn: u32) -> Option<u64> {
         let highest = self.highest.unwrap_or(u64::from(tsn));
         // The nearest number with these low 32 bits (RFC 1982).
@@ -33,7 +33,7 @@ impl Acknowledged {
         self.next.get_or_insert(number);
     }
 
-    /// Returns the numbers, first and last, that a cumulative TSN ack newly acknowledges.
+    /// Returns the first and last number that a cumulative TSN ack newly acknowledges.
     pub(crate) fn advance(&mut self, cumulative: u64) -> Option<(u64, u64)> {
         let first = self.next.filter(|first| *first <= cumulative)?;
         self.next = Some(cumulative + 1);

@@ -9,21 +9,21 @@ use serde::Serialize;
 
 use crate::event::End;
 
-/// URI of the schema of our events.
+/// URI of the schema of msctp's events.
 pub const EVENT_SCHEMA: &str = "https://github.com/msctp/msctp/blob/main/docs/events.md#qlog";
 
 /// Begins each record.
 const RECORD_SEPARATOR: u8 = 0x1e;
 
-/// Where a log was recorded.
+/// The place at which a log was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Vantage {
-    /// At the end that began the associations.
+    /// The end that began the associations.
     Client,
-    /// At the end that accepted them.
+    /// The end that accepted the associations.
     Server,
-    /// At both ends: the simulator. The groups distinguish them.
+    /// Both ends, as in the simulator. The groups distinguish them.
     Unknown,
 }
 
@@ -83,7 +83,8 @@ fn put(out: &mut impl Write, record: &impl Serialize) -> io::Result<()> {
 struct Header<'a> {
     file_schema: &'static str,
     serialization_format: &'static str,
-    /// This and the next for viewers that only know version 0.3, as qvis does.
+    /// Version of the format for viewers that only know version 0.3, such as qvis. The next constant is its
+    /// counterpart.
     qlog_version: &'static str,
     qlog_format: &'static str,
     title: &'a str,

@@ -13,16 +13,16 @@ use crate::verify::{AnyPeer, Verifier};
 /// Limits after which keys are replaced (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rekey {
-    /// After this time. At twice this time the association fails.
+    /// Time after which keys are replaced. At twice this time the association fails.
     ///
     /// The key management server waits an eighth longer, so that both ends seldom begin at once.
     pub after: Span,
-    /// After this many bytes were sent.
+    /// Number of bytes sent after which keys are replaced.
     pub bytes: u64,
 }
 
 impl Default for Rekey {
-    /// An hour and 100 GB, as §3.4 recommends.
+    /// Returns an hour and 100 GB, as §3.4 recommends.
     fn default() -> Self {
         Self { after: Span::from_secs(3600), bytes: 100_000_000_000 }
     }
@@ -35,7 +35,7 @@ pub enum ConfigError {
     #[error("the client configuration has no certificate: both ends must be authenticated")]
     NoClientCertificate,
     /// A configuration has no cipher suite of the DTLS chunk.
-    #[error("the {end} configuration has none of the cipher suites of TLS 1.3")]
+    #[error("the {end} configuration has no cipher suite of TLS 1.3: enable AES-GCM or ChaCha20-Poly1305")]
     NoCipherSuite {
         /// Which of the two.
         end: &'static str,
@@ -45,32 +45,32 @@ pub enum ConfigError {
     EarlyData,
 }
 
-/// How the ends of associations authenticate each other, and when keys are replaced. Shared by associations.
+/// How the ends of associations authenticate each other, and when keys are replaced. Associations share it.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The end with the key management role client.
+    /// TLS configuration of the end with the key management role client.
     pub(crate) client: Arc<ClientConfig>,
     pub(crate) server: Arc<ServerConfig>,
-    /// The end with the role server when it begins to rekey, as the TLS client. It has no name for its peer,
-    /// which must have the key that it had before.
+    /// TLS configuration of the end with the role server when it begins to rekey, as the TLS client. It has
+    /// no name for its peer, which must have the same key as before.
     pub(crate) rekeying_server: Arc<ClientConfig>,
     /// Limits after which keys are replaced.
     pub rekey: Rekey,
     /// Timeout of a handshake.
     pub timeout: Span,
     /// Time after which the association declares its peer unreachable: 303 s with RFC 9260's defaults. The
-    /// old keys stay at least as long while the peer may lack the new ones
+    /// old keys stay at least for this time while the peer may lack the new ones
     /// (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §6.2.3).
     pub failure_time: Span,
 }
 
 impl Config {
-    /// Takes rustls's configurations. Both ends need both: either may begin to rekey.
+    /// Creates the configuration from rustls's. Each end needs both, because either may begin to rekey.
     ///
     /// The client must present a certificate and the server must demand one. An end that only takes the role
-    /// of the client may accept any client in `server`: that serves for rekeying, and the peer must have the
-    /// key of the set-up. It must not offer the role of the server: its peer could take that of the client,
-    /// and no name would be verified.
+    /// of the client may accept any client in `server`. That configuration serves for rekeying, in which the
+    /// peer must have the key of the set-up. Such an end must not offer the role of the server: its peer
+    /// could take that of the client, and no name would be verified.
     ///
     /// With a verifier whose answer changes, such as a list of revoked certificates, disable resumption in
     /// both (`resumption`, `send_tls13_tickets`): rustls does not verify certificates again.

@@ -17,12 +17,12 @@ pub const EXPORTER_LABEL: &str = "EXPORTER_TLS_FOR_DTLS_IN_SCTP";
 /// with `EXPERIMENTAL` to everyone.
 const CODE_LABEL: &str = "EXPERIMENTAL_msctp_code";
 
-/// The peer, as TLS authenticated it.
+/// A peer that TLS has authenticated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// The hash of its public key.
+    /// Hash of the peer's public key.
     pub fingerprint: Fingerprint,
-    /// Its certificate chain, or its raw public key.
+    /// The peer's certificate chain, or its raw public key.
     pub certificates: Vec<CertificateDer<'static>>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Connection {
     tls: rustls::Connection,
     /// Bytes of records received.
     received: usize,
-    /// This end, the server, has asked for another ClientHello.
+    /// True if this end, the server, has requested another ClientHello.
     retrying: bool,
 }
 
@@ -70,7 +70,7 @@ impl Connection {
         }
     }
 
-    /// Takes the records to be sent; there may be none.
+    /// Takes the records to send, if there are any.
     pub(crate) fn take_output(&mut self) -> Vec<u8> {
         let mut records = Vec::new();
         while self.tls.wants_write() {
@@ -83,7 +83,7 @@ impl Connection {
         records
     }
 
-    /// Returns whether this end, the server, has asked for another ClientHello.
+    /// Returns whether this end, the server, has requested another ClientHello.
     pub(crate) const fn is_retrying(&self) -> bool {
         self.retrying
     }
@@ -111,10 +111,11 @@ impl Connection {
         Ok(Peer { fingerprint: Fingerprint::of(first), certificates })
     }
 
-    /// Exports the key material with which the TLS client, or the server, sends (§5.2, §5.3).
+    /// Exports the key material of one direction, from the TLS client or the server
+    /// (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §5.2, §5.3).
     ///
-    /// `parameters` are both ends' DTLS Key Management parameters. That of the key management client comes
-    /// first, which §5.1 calls the initiator.
+    /// `parameters` holds both ends' DTLS Key Management parameters. The first is that of the key management
+    /// client, which §5.1 calls the initiator.
     pub(crate) fn export_keys(
         &self,
         sender: End,

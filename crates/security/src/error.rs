@@ -18,7 +18,7 @@ pub enum Fault {
     Internal,
 }
 
-/// Why keys cannot be agreed on. The association must be aborted
+/// The reason why keys cannot be agreed on. The association must be aborted
 /// (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §7).
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -38,23 +38,23 @@ pub enum Error {
     /// The TLS handshake failed.
     #[error("the TLS handshake failed: {0}")]
     Tls(rustls::Error),
-    /// The peer ended the TLS handshake with this alert. Before the server's first flight an
-    /// attacker can send it, too.
+    /// The peer ended the TLS handshake with this alert. Before the server's first flight, an attacker can
+    /// send it as well.
     #[error("the peer ended the TLS handshake with the alert {0:?}")]
     Alert(rustls::AlertDescription),
     /// This end's [`CheckPeer`](crate::CheckPeer) refused the peer.
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// The peer presented no certificate and no key; authentication must be mutual.
+    /// The peer presented neither a certificate nor a key. Authentication must be mutual.
     #[error("the peer presented no certificate")]
     NoCertificate,
-    /// The peer has another key than when the association was set up
+    /// The peer's key differs from that at the set-up of the association
     /// (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §3.3).
     #[error("the peer's key changed from {old} to {new}")]
     IdentityChanged {
-        /// The key at set-up.
+        /// Fingerprint of the key at the set-up.
         old: Fingerprint,
-        /// The key now.
+        /// Fingerprint of the present key.
         new: Fingerprint,
     },
     /// The peer used another one-time code, or an attacker is between the ends. The code is used up.
@@ -66,10 +66,10 @@ pub enum Error {
     /// The peer uses no one-time code.
     #[error("the peer uses no code")]
     CodeMissing,
-    /// The peer uses a one-time code, this end does not.
+    /// The peer uses a one-time code, and this end does not.
     #[error("the peer expects a code")]
     CodeExpected,
-    /// TLS negotiated something that the DTLS chunk cannot use.
+    /// TLS negotiated a parameter that the DTLS chunk cannot use.
     #[error("TLS negotiated {0}, which the DTLS chunk does not support")]
     Unsupported(String),
     /// The peer did not answer in time.

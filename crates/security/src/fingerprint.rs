@@ -91,7 +91,7 @@ impl FromStr for Fingerprint {
 mod tests {
     use super::*;
 
-    /// `printf abc | openssl dgst -sha256 -binary | base64`.
+    /// Checks the output of `printf abc | openssl dgst -sha256 -binary | base64`.
     #[test]
     fn the_text_is_unpadded_base64() {
         let fingerprint = Fingerprint::of_key(b"abc");

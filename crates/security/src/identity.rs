@@ -19,17 +19,18 @@ pub enum IdentityError {
     /// rustls rejects the key or its certificates.
     #[error("the private key or its certificate is invalid: {0}")]
     Key(#[from] rustls::Error),
-    /// The key has no public key that can be shown alone.
-    #[error("the private key cannot be used as a raw public key")]
+    /// The key has no public key that can be presented alone.
+    #[error("the private key has no raw public key: use it with a certificate")]
     NoPublicKey,
     /// The certificate cannot be made.
     #[error("the private key cannot sign its certificate: {0}")]
     Certificate(String),
 }
 
-/// The key by which this end authenticates itself, with its certificates or as a raw public key.
+/// The key with which this end authenticates itself, with certificates or as a raw public key.
 ///
-/// For keys without a CA. With one, make rustls's configurations yourself, for [`Config::new`].
+/// It serves keys without a CA. With a CA, create rustls's configurations yourself and pass them to
+/// [`Config::new`].
 #[derive(Clone, Debug)]
 pub struct Identity {
     key: Arc<CertifiedKey>,
@@ -38,7 +39,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Takes a private key and its certificate chain, the end-entity certificate first.
+    /// Creates an identity from a private key and its certificate chain, the end-entity certificate first.
     ///
     /// # Errors
     /// If rustls rejects them, or they do not match.
@@ -52,7 +53,8 @@ impl Identity {
         Ok(Self { key, provider, raw: false })
     }
 
-    /// Takes a private key whose public key is shown alone (RFC 7250). Both ends must do so.
+    /// Creates an identity from a private key whose public key is presented alone (RFC 7250). Both ends must
+    /// use raw public keys.
     ///
     /// # Errors
     /// If rustls rejects the key.
@@ -67,13 +69,13 @@ impl Identity {
         Ok(Self { key, provider, raw: true })
     }
 
-    /// The fingerprint of this end's key.
+    /// Returns the fingerprint of this end's key.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&self.key.cert[0])
     }
 
-    /// Makes the configuration of an end that authenticates itself by this identity, and its peers by
+    /// Creates the configuration of an end that authenticates itself with this identity, and its peers with
     /// `check`.
     ///
     /// There is no resumption, which would skip `check`.
@@ -124,14 +126,15 @@ mod self_signed {
         /// Generates an Ed25519 key, in PKCS #8, from the operating system's random numbers.
         ///
         /// # Errors
-        /// If the operating system has none.
+        /// If the operating system provides none.
         pub fn generate_key() -> Result<Zeroizing<Vec<u8>>, IdentityError> {
             let key = KeyPair::generate_for(&PKCS_ED25519);
             let key = key.map_err(|error| IdentityError::Certificate(error.to_string()))?;
             Ok(Zeroizing::new(key.serialize_der()))
         }
 
-        /// Takes an Ed25519 key in PKCS #8, and makes it a certificate without a name that does not expire.
+        /// Creates an identity from an Ed25519 key in PKCS #8, with a certificate that has no name and does
+        /// not expire.
         ///
         /// The certificate is the same each time.
         ///

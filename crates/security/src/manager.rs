@@ -18,7 +18,7 @@ use crate::message::{Body, Hello, Message, epoch_bits, hello};
 const DRAIN: Span = Span::from_secs(120);
 /// Pause after a failed attempt to rekey.
 const RETRY: Span = Span::from_secs(10);
-/// Returns the name of a peer that has none: TLS sends no name for an IP address.
+/// Returns the server name for a peer without one: TLS sends no name for an IP address.
 fn nameless() -> ServerName<'static> {
     core::net::IpAddr::from([0, 0, 0, 0]).into()
 }
@@ -28,51 +28,52 @@ fn nameless() -> ServerName<'static> {
 pub struct Agreed<'a> {
     /// This end's role.
     pub end: End,
-    /// Both ends support the protected restart: export restart keys as well.
+    /// True if both ends support the protected restart, so that restart keys are exported as well.
     pub restart: bool,
     /// The method is [`METHOD_FALSE_START`](crate::METHOD_FALSE_START).
     pub false_start: bool,
-    /// The DTLS Key Management parameter of the end with the role client as on the wire: its header
-    /// included, its padding not.
+    /// The DTLS Key Management parameter of the end with the role client, as on the wire with its header and
+    /// without padding.
     pub client_parameter: &'a [u8],
-    /// The same of the end with the role server.
+    /// The DTLS Key Management parameter of the end with the role server, in the same form.
     pub server_parameter: &'a [u8],
 }
 
-/// Something that the association must do, in this order.
+/// An action of the association, to be performed in order.
 #[derive(Debug)]
 pub enum Output {
     /// Send this user message on stream 0, ordered and reliable, with [`PPID`](crate::PPID).
     Send(Vec<u8>),
     /// Establish key material (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.4, §7.5).
     Establish {
-        /// To the peer: what is sent afterwards is protected by it. From the peer: what was sent with it can
-        /// be opened afterwards.
+        /// Direction of the keys. Packets sent after this output are protected with keys to the peer. Packets
+        /// protected with keys from the peer can be opened after it.
         direction: Direction,
-        /// Whether it protects the association or its restart.
+        /// Context of the keys: the association or its restart.
         context: KeyContext,
-        /// Its epoch.
+        /// Epoch of the keys.
         epoch: u64,
         /// The key material.
         keys: KeyMaterial,
     },
     /// Discard packets that are not protected from now on (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.9).
     RequireProtection,
-    /// Destroy the key material for receiving of the epochs before this one at that time, or earlier if an
-    /// earlier output said so.
+    /// Destroy the key material for receiving of the epochs before this one at that time. If an earlier
+    /// output named an earlier time, that time applies.
     Retire {
-        /// The oldest epoch that stays.
+        /// The oldest epoch whose keys stay.
         before: u64,
-        /// When.
+        /// Time of the destruction.
         until: Time,
     },
-    /// The client may send user data: the server will have the keys when it has processed the messages sent
-    /// so far. It may still refuse the client. *Protected* follows when the server answers.
+    /// The client may send user data, because the server will have the keys when it has processed the
+    /// messages sent so far. The server may still refuse the client. *Protected* follows when the server
+    /// answers.
     FalseStart {
         /// The server, which TLS has authenticated.
         peer: Arc<Peer>,
     },
-    /// Packets are protected by a new epoch. User data may be sent.
+    /// A new epoch protects packets, and user data may be sent.
     Protected {
         /// The epoch.
         epoch: u64,
@@ -96,7 +97,7 @@ enum Stage {
 
 /// A handshake for the next epoch.
 struct Attempt {
-    /// This end's role in TLS. In the first handshake it is the key management role.
+    /// Role of this end in TLS. In the first handshake it is the key management role.
     role: End,
     connection: Connection,
     stage: Stage,
@@ -112,23 +113,23 @@ pub struct KeyManager {
     config: Arc<Config>,
     end: End,
     restart: bool,
-    /// The client sends by the first keys before the server's *Protection Established*.
+    /// True if the client sends with the first keys before the server's *Protection Established*.
     false_start: bool,
-    /// Both parameters, the client's first: the end of the exporter context.
+    /// Both parameters, the client's first, at the end of the exporter context.
     parameters: Vec<u8>,
     server_name: ServerName<'static>,
     code: Option<Exchange>,
-    /// A proof of the code was sent or verified.
+    /// True if a proof of the code was sent or verified.
     proved: bool,
     /// The epoch in use; 0 before the first.
     epoch: u64,
     attempt: Option<Attempt>,
-    /// The server's completed connection, until the client closes it: then the client has the new keys.
+    /// The server's completed connection, until the client closes it. By then the client has the new keys.
     closing: Option<Connection>,
     peer: Option<Arc<Peer>>,
     /// Time at which to begin the next handshake.
     rekey_at: Option<Time>,
-    /// Time before which another ClientHello of the peer is ignored: each makes this end sign.
+    /// Time before which another ClientHello of the peer is ignored, because each costs this end a signature.
     hello_at: Time,
     /// Time by which the keys in use must have been replaced.
     expires_at: Option<Time>,
@@ -137,9 +138,9 @@ pub struct KeyManager {
 }
 
 impl KeyManager {
-    /// Begins key management when the association is established; the client sends its first message.
+    /// Begins key management when the association is established. The client sends its first message.
     ///
-    /// `server_name` is the server's name or address, which certificates of a CA are verified against; the
+    /// `server_name` is the server's name or address, against which certificates of a CA are verified. The
     /// server needs none.
     ///
     /// # Errors
@@ -153,7 +154,8 @@ impl KeyManager {
         Self::begin(config, agreed, server_name, None, now)
     }
 
-    /// Same as [`new`](Self::new); both ends also prove that they have the same one-time code.
+    /// Begins key management like [`new`](Self::new). In addition, both ends prove that they have the same
+    /// one-time code.
     ///
     /// # Errors
     /// If rustls cannot begin a handshake, or there are no random numbers.
@@ -212,15 +214,17 @@ impl KeyManager {
         if self.epoch == 0 { None } else { Some(self.epoch) }
     }
 
-    /// Returns whether the peer is known to use the first keys: it has opened, and sends, protected packets.
-    /// Accept a client only then: its messages could not be opened, or be repetitions of others
-    /// (the close of its TLS connection is its first protected message).
+    /// Returns whether the peer is known to use the first keys, because it has opened and sent protected
+    /// packets.
+    ///
+    /// Accept a client only then. Until then its messages might not be openable, or might be repetitions of
+    /// others. The close of its TLS connection is its first protected message.
     #[must_use]
     pub const fn is_confirmed(&self) -> bool {
         self.epoch > FIRST_EPOCH || self.epoch == FIRST_EPOCH && self.closing.is_none()
     }
 
-    /// Takes another agreement of the same set-up, as after a stale cookie: the keys depend on it.
+    /// Replaces the agreement within the same set-up, as after a stale cookie, because the keys depend on it.
     ///
     /// # Errors
     /// If this end has another role, or there are keys.
@@ -234,8 +238,8 @@ impl KeyManager {
         Ok(())
     }
 
-    /// Returns whether the one-time code is used up: this end has verified the peer's proof, or sent its own,
-    /// with which the peer can verify one guess.
+    /// Returns whether the one-time code is used up. It is if this end has verified the peer's proof, or has
+    /// sent its own, with which the peer can verify one guess.
     #[must_use]
     pub const fn has_proved_code(&self) -> bool {
         self.proved
@@ -262,7 +266,7 @@ impl KeyManager {
         self.guard(|manager| manager.receive(now, message))
     }
 
-    /// Follows the time.
+    /// Handles the timers that are due.
     ///
     /// # Errors
     /// If the association must be aborted: a handshake timed out, or keys are too old.
@@ -283,8 +287,8 @@ impl KeyManager {
         })
     }
 
-    /// Takes note of how much the keys of the epoch in use have protected, and begins to replace them when
-    /// they near a limit: that of the AEAD (RFC 9147 §4.5.3) or [`Rekey::bytes`](crate::Rekey::bytes).
+    /// Handles the usage of the current epoch's keys. Begins to replace them when they approach a limit: that
+    /// of the AEAD (RFC 9147 §4.5.3) or [`Rekey::bytes`](crate::Rekey::bytes).
     ///
     /// # Errors
     /// Same as [`rekey`](Self::rekey).
@@ -317,7 +321,7 @@ impl KeyManager {
         result
     }
 
-    /// The epoch that the next handshake makes keys for.
+    /// Returns the epoch for which the next handshake makes keys.
     const fn next_epoch(&self) -> u64 {
         if self.epoch == 0 { FIRST_EPOCH } else { self.epoch + 1 }
     }
@@ -346,7 +350,7 @@ impl KeyManager {
         self.attempt = Some(Attempt { role, connection, stage: Stage::Handshake, deadline });
     }
 
-    /// Sends what TLS has to send.
+    /// Sends the records that TLS has produced.
     fn send_records(&mut self) {
         let Some(attempt) = &mut self.attempt else { return };
         let records = attempt.connection.take_output();
@@ -411,7 +415,7 @@ impl KeyManager {
         self.tolerate(now, result)
     }
 
-    /// Feeds records to the handshake and does what follows from its progress.
+    /// Passes records to the handshake, and handles its progress.
     fn proceed(&mut self, now: Time, records: &[u8]) -> Result<(), Error> {
         let Some(attempt) = &mut self.attempt else { return Ok(()) };
         let received = attempt.connection.receive(records);
@@ -438,7 +442,8 @@ impl KeyManager {
         }
     }
 
-    /// Abandons a handshake that failed before it gave keys, if there are keys in use (§7). The others fail.
+    /// Abandons a handshake that failed before it gave keys, if there are keys in use (§7). Other errors
+    /// remain failures.
     fn tolerate(&mut self, now: Time, result: Result<(), Error>) -> Result<(), Error> {
         let Err(error) = result else { return Ok(()) };
         let Some(attempt) = self.attempt.take_if(|attempt| attempt.stage == Stage::Handshake) else {
@@ -453,7 +458,7 @@ impl KeyManager {
         Ok(())
     }
 
-    /// Completes the client's TLS handshake: receives by the new keys (§6.1 steps 7, 8; §6.2 steps 4, 5).
+    /// Completes the client's TLS handshake: receives with the new keys (§6.1 steps 7, 8; §6.2 steps 4, 5).
     fn client_complete(&mut self) -> Result<(), Error> {
         self.check_peer()?;
         let confirmation = match (&self.code, &self.attempt) {
@@ -482,13 +487,15 @@ impl KeyManager {
         Ok(())
     }
 
-    /// Returns whether the client sends by the keys of the handshake in progress before the server's
-    /// *Protection Established*. Not with a one-time code, which authenticates the server only then.
+    /// Returns whether the client sends with the keys of the handshake in progress before the server's
+    /// *Protection Established*. It does not with a one-time code, which authenticates the server only at
+    /// that message.
     const fn starts_early(&self) -> bool {
         self.false_start && self.epoch == 0 && self.code.is_none() && !self.proved
     }
 
-    /// The server has authenticated the client: uses the new keys (§6.1 steps 9 to 11, §6.2 steps 6 and 7).
+    /// Uses the new keys, because the server has authenticated the client (§6.1 steps 9 to 11, §6.2 steps 6
+    /// and 7).
     fn server_complete(&mut self, now: Time, confirmation: Option<&[u8]>) -> Result<(), Error> {
         self.establish(Direction::Receive)?;
         self.establish(Direction::Send)?;
@@ -508,7 +515,7 @@ impl KeyManager {
         Ok(())
     }
 
-    /// The client receives *Protection Established*: uses the new keys (§6.1 step 12, §6.2 step 8).
+    /// Handles *Protection Established* at the client: uses the new keys (§6.1 step 12, §6.2 step 8).
     fn protection_established(&mut self, now: Time) -> Result<(), Error> {
         let awaited =
             |attempt: &Attempt| attempt.role == End::Client && attempt.stage == Stage::AwaitProtection;
@@ -552,7 +559,7 @@ impl KeyManager {
         Ok(())
     }
 
-    /// Goes on to the next epoch; the keys of the last one drain.
+    /// Advances to the next epoch. The keys of the last one drain.
     fn finish(&mut self, now: Time, drain: Span) {
         let first = self.epoch == 0;
         self.epoch = self.next_epoch();
@@ -589,7 +596,7 @@ impl KeyManager {
         }
     }
 
-    /// Receives the peer's SPAKE2 element; the server answers with its own, ahead of its ServerHello.
+    /// Processes the peer's SPAKE2 element. The server answers with its own, before its ServerHello.
     fn receive_code_share(&mut self, share: &[u8]) -> Result<(), Error> {
         let code = self.code.as_mut().ok_or(Error::CodeExpected)?;
         code.receive_share(share)?;
@@ -600,7 +607,7 @@ impl KeyManager {
         Ok(())
     }
 
-    /// Receives the proof that the peer knows the code.
+    /// Verifies the peer's proof that it knows the code.
     fn receive_code_confirmation(&mut self, now: Time, tag: &[u8]) -> Result<(), Error> {
         let (Some(code), Some(attempt)) = (&self.code, &self.attempt) else {
             return Err(Error::Unexpected("a proof of a code"));
@@ -624,7 +631,7 @@ impl KeyManager {
         }
     }
 
-    /// Receives TLS records of the handshake for the epoch in use: the client closes its direction.
+    /// Processes TLS records of the handshake for the epoch in use: the client closes its direction.
     fn receive_closing(&mut self, now: Time, records: &[u8]) {
         let Some(connection) = &mut self.closing else { return };
         match connection.receive(records) {

@@ -14,10 +14,10 @@ use crate::error::Error;
 pub const PPID: u32 = 4242;
 /// The identifier of this key management method in the DTLS Key Management parameter.
 pub const METHOD: u8 = 192;
-/// The identifier of the same method with False Start: the client sends user data behind its Finished,
-/// without waiting for *Protection Established*. Ours, not the draft's: IANA has not assigned it.
+/// The identifier of the same method with False Start: the client sends user data after its Finished, without
+/// waiting for *Protection Established*. msctp defines it, not the draft, and IANA has not assigned it.
 pub const METHOD_FALSE_START: u8 = 254;
-/// Bytes of TLS records that are accepted from the peer in one handshake: certificate chains included.
+/// Maximum bytes of TLS records from the peer in one handshake, certificate chains included.
 pub const MAX_HANDSHAKE_BYTES: usize = 64 * 1024;
 
 /// The T bit: a control message.
@@ -26,9 +26,9 @@ const EPOCH: u8 = 0x7f;
 
 /// Control message *Protection Established*.
 const PROTECTION_ESTABLISHED: u8 = 0x01;
-/// Control message of the one-time code: a SPAKE2 element. Ours, not the draft's.
+/// Control message of the one-time code with a SPAKE2 element. msctp defines it, not the draft.
 const CODE_SHARE: u8 = 0xf1;
-/// Control message of the one-time code: the proof that both ends know it. Ours, not the draft's.
+/// Control message of the one-time code with the proof that an end knows it. msctp defines it, not the draft.
 const CODE_CONFIRMATION: u8 = 0xf2;
 
 /// The content of a key management message.
@@ -42,14 +42,14 @@ pub(crate) enum Body<'a> {
     CodeShare(&'a [u8]),
     /// Proof of the code.
     CodeConfirmation(&'a [u8]),
-    /// A control message of another type. It is ignored, so that types can be added.
+    /// A control message of another type, which is ignored so that types can be added.
     Unknown,
 }
 
 /// A key management message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Message<'a> {
-    /// The lowest seven bits of the epoch whose keys it is about.
+    /// The lowest seven bits of the epoch to whose keys the message belongs.
     pub(crate) epoch_bits: u8,
     pub(crate) body: Body<'a>,
 }
@@ -96,7 +96,7 @@ impl<'a> Message<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hello {
     Client,
-    /// A ServerHello that asks for another ClientHello (RFC 8446 §4.1.4).
+    /// A ServerHello that requests another ClientHello (RFC 8446 §4.1.4).
     Retry,
     Other,
 }
@@ -137,7 +137,7 @@ mod tests {
         }
     }
 
-    /// draft-porfiri-tsvwg-sctp-dtls-handshake-01 §4 and §4.1.1, byte by byte.
+    /// Checks the bytes of draft-porfiri-tsvwg-sctp-dtls-handshake-01 §4 and §4.1.1.
     #[test]
     fn the_drafts_bytes() {
         assert_eq!(Message::encode(3, Body::ProtectionEstablished), [0x83, 0x01]);

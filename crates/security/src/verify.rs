@@ -15,7 +15,7 @@ use rustls::{
 
 use crate::fingerprint::Fingerprint;
 
-/// The reason for which a peer was refused, to be shown to the user.
+/// The reason for which a peer was rejected, to be shown to the user.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Refused(pub String);
@@ -27,15 +27,15 @@ pub struct Refused(pub String);
 pub trait CheckPeer: fmt::Debug + Send + Sync {
     /// Accepts or refuses a key.
     ///
-    /// Must not wait. The crate `msctp` calls it under the lock of an endpoint: it must not call the endpoint
-    /// or its associations, nor drop one.
+    /// The crate `msctp` calls this under the lock of an endpoint. It must not block, must not call the
+    /// endpoint or its associations, and must not drop one.
     ///
     /// # Errors
     /// If the key is refused.
     fn check(&self, fingerprint: &Fingerprint) -> Result<(), Refused>;
 }
 
-/// Accepts every peer that has the key it presents. Anyone may be it: authenticate it otherwise.
+/// Accepts every peer that has the key it presents. Anyone can be that peer: authenticate it by other means.
 #[derive(Clone, Copy, Debug)]
 pub struct AnyPeer;
 
@@ -59,12 +59,12 @@ impl CheckPeer for Pinned {
     }
 }
 
-/// Verifies the peer's signature and leaves the rest to a [`CheckPeer`].
+/// Verifies the peer's signature, and passes the key to a [`CheckPeer`].
 #[derive(Debug)]
 pub(crate) struct Verifier {
     pub(crate) check: Arc<dyn CheckPeer>,
     pub(crate) algorithms: WebPkiSupportedAlgorithms,
-    /// Raw public keys (RFC 7250) instead of certificates.
+    /// True for raw public keys (RFC 7250) instead of certificates.
     pub(crate) raw: bool,
 }
 

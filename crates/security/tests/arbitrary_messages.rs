@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 mod support;
 
-/// With and without a code, keys are replaced as often as the script says.
+/// With and without a code, keys are replaced as often as the script requests.
 #[test]
 fn in_order() {
     for choice in [0, 1] {

@@ -28,8 +28,7 @@ fn tls_protects_an_association_and_rekeys_it() {
     assert!(!text.windows(6).any(|window| window == b"epoch "));
 }
 
-/// The client begins when the INIT ACK arrives, before the COOKIE ECHO leaves, which then takes its
-/// ClientHello along (RFC 9260 §5.1).
+/// The client begins when the INIT ACK arrives. The COOKIE ECHO then carries its ClientHello (RFC 9260 §5.1).
 #[test]
 fn a_client_hello_behind_the_cookie_echo_saves_a_round_trip() {
     let mut secured = Secured::new();
@@ -64,7 +63,7 @@ fn keys_are_agreed_on_over_a_lossy_network() {
     }
 }
 
-/// The server retransmits its flight sealed if the client's SACK of it is lost.
+/// The server retransmits its flight protected if the client's SACK for it is lost.
 #[test]
 fn a_lost_sack_in_clear_delays_nothing() {
     let mut secured = Secured::new();
@@ -107,8 +106,8 @@ fn data_injected_in_clear_is_not_delivered_behind_protection() {
     }
 }
 
-/// Packets that an observer injects towards the server or the client while the keys are agreed on change
-/// nothing that is sent protected: they are discarded, or the association ends.
+/// Packets that an observer injects during the key agreement do not change protected messages. They are
+/// discarded, or the association ends.
 #[test]
 fn no_part_of_a_protected_message_comes_from_a_packet_in_clear() {
     // TSNs and numbers on stream 0 behind the peer's last message in clear.
@@ -206,7 +205,7 @@ fn key_messages_pass_unread_messages_and_are_the_key_managers_alone() {
     assert_eq!(read, [&b"unread"[..], b"elsewhere"]);
 }
 
-/// The send buffers of both ends hold half a minute of user data for a slow link.
+/// The send buffers of both ends hold user data of half a minute on a slow link.
 #[test]
 fn keys_are_replaced_before_the_user_data_in_the_send_buffer() {
     let mut secured = Secured::new();

@@ -51,7 +51,7 @@ impl Secured {
     }
 }
 
-/// Passes everything, but the first packets that `pick` chooses meet `fate`.
+/// Passes all packets, except that the first ones that `pick` selects meet `fate`.
 fn first(
     count: u32,
     fate: Fate,
@@ -69,12 +69,12 @@ fn sealed(flight: &Flight) -> bool {
     flight.chunks() == [DTLS]
 }
 
-/// The client's last message of the handshake: the first packet with DATA behind the COOKIE ECHO.
+/// Returns whether a packet is the client's last of the handshake: the first with DATA after the COOKIE ECHO.
 fn finished(flight: &Flight) -> bool {
     flight.from == Side::A && flight.has(chunk::DATA) && !flight.has(chunk::COOKIE_ECHO)
 }
 
-/// Round trips take 40 ms.
+/// With round trips of 40 ms, data leaves after two of them.
 #[test]
 fn data_leaves_after_two_round_trips() {
     let mut secured = Secured::false_start();
@@ -123,8 +123,8 @@ fn sealed_packets_ahead_of_the_keys_are_held() {
     secured.assert_works(3);
 }
 
-/// Each of the first packets of either end is lost, once and twice in a row; with and without data of the
-/// client that follows at once.
+/// Each of the first packets of either end is lost once and twice in a row, with and without client data that
+/// follows at once.
 #[test]
 fn every_packet_of_the_set_up_may_be_lost() {
     for side in [Side::A, Side::B] {
@@ -174,8 +174,8 @@ fn data_arrives_over_a_lossy_network() {
     }
 }
 
-/// Until a packet of the server was opened, only what a server without keys sends is accepted in clear. A
-/// forged SACK would let the client drop data that the server never got.
+/// Until a packet of the server was opened, only chunks of a server without keys are accepted in clear. A
+/// forged SACK would let the client drop data that the server never received.
 #[test]
 fn a_forged_acknowledgement_shutdown_or_restart_in_clear_has_no_effect() {
     for kind in 0..5 {
@@ -218,7 +218,7 @@ fn a_forged_acknowledgement_shutdown_or_restart_in_clear_has_no_effect() {
     }
 }
 
-/// A client that aborts at once reaches the server with keys and the server without.
+/// The ABORT of a client that aborts at once reaches the server, with keys and without.
 #[test]
 fn an_abort_behind_the_last_message_ends_the_association() {
     for lost in [0, 1] {
@@ -232,7 +232,8 @@ fn an_abort_behind_the_last_message_ends_the_association() {
     }
 }
 
-/// The server refuses the client's key: its ABORT in clear ends what began with the server's trust only.
+/// The server refuses the client's key. Its ABORT in clear ends the association, which so far only the client
+/// trusts.
 #[test]
 fn a_refusal_in_clear_is_accepted_until_the_server_has_keys() {
     let mut secured = Secured::false_start();
@@ -248,7 +249,7 @@ fn a_refusal_in_clear_is_accepted_until_the_server_has_keys() {
     assert!(secured.pair.b.received.is_empty());
 }
 
-/// Without the client's last message nothing of its data is delivered, however much arrives.
+/// Without the client's last message, none of its data is delivered.
 #[test]
 fn nothing_is_delivered_before_the_client_is_authenticated() {
     let mut secured = Secured::false_start();

@@ -29,8 +29,9 @@ fn both_ends_derive_the_same_keys_and_know_each_other() {
     assert_eq!(pair.client.sealer.usage(KeyContext::Restart).map(|usage| usage.records), Some(0));
 }
 
-/// INIT and INIT ACK are one round trip. COOKIE ECHO and the client's first messages are the second, its
-/// Finished and *Protection Established* the third (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §6.1).
+/// The set-up takes three round trips. INIT and INIT ACK are the first, COOKIE ECHO and the client's first
+/// messages the second. The client's Finished and *Protection Established* are the third
+/// (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §6.1).
 #[test]
 fn two_round_trips_follow_the_init() {
     for code in [false, true] {
@@ -44,8 +45,8 @@ fn two_round_trips_follow_the_init() {
     }
 }
 
-/// §6.1: the client's Finished is in clear, *Protection Established* is protected, and comes when the client
-/// can open it.
+/// §6.1: the client's Finished is in clear. *Protection Established* is protected, and arrives when the
+/// client can open it.
 #[test]
 fn protection_begins_behind_the_finished_message() {
     let mut pair = Pair::any();
@@ -74,7 +75,7 @@ fn each_association_has_its_own_keys() {
     assert!(one.server.opens(packet, 1));
 }
 
-/// §5.2: a parameter that was changed on the way gives different keys.
+/// §5.2: a parameter that was changed in transit gives different keys.
 #[test]
 fn a_changed_parameter_is_a_downgrade_that_fails() {
     let changed: &[u8] = &[0x80, 0x06, 0, 10, 1, 2, 3, 4, 0x01, 0];
@@ -116,7 +117,7 @@ fn a_pinned_key_is_accepted_and_another_refused() {
     assert!(pair.client.error.is_some() && !pair.client.sealer.is_ready());
 }
 
-/// RFC 7250.
+/// RFC 7250: the fingerprint of a raw public key equals that of its certificate.
 #[test]
 fn raw_public_keys_have_the_fingerprint_of_their_certificates() {
     let key = Identity::generate_key().unwrap();
@@ -144,7 +145,7 @@ fn a_certificate_is_the_same_each_time() {
     assert!(Identity::self_signed(provider(), &key[..20]).is_err());
 }
 
-/// Returns what makes configurations with certificates of one CA, by the name of the end.
+/// Returns a function that creates configurations with certificates of one CA, by the name of the end.
 fn authority() -> impl Fn(&str) -> Arc<Config> {
     use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
     let ca_key = KeyPair::generate().unwrap();
@@ -180,7 +181,7 @@ fn authority() -> impl Fn(&str) -> Arc<Config> {
     }
 }
 
-/// Certificates of a CA, with rustls's own verifiers.
+/// rustls's own verifiers check certificates of a CA.
 #[test]
 fn certificates_of_a_ca_are_verified_by_name() {
     let config_of = authority();
@@ -302,7 +303,7 @@ fn either_end_rekeys_and_old_packets_are_opened_until_they_drain() {
     }
 }
 
-/// Lets the client rekey until the server has the new keys, and does not deliver the server's confirmation.
+/// Makes the client rekey until the server has the new keys, without delivering the server's confirmation.
 /// Returns the time.
 fn rekey_without_confirmation(pair: &mut Pair) -> Time {
     let now = pair.now;
@@ -313,8 +314,8 @@ fn rekey_without_confirmation(pair: &mut Pair) -> Time {
     now
 }
 
-/// §6.2.3: as long as the peer may be without the new keys, the old ones stay for the time in which the
-/// association would fail.
+/// §6.2.3: while the peer may lack the new keys, the old ones stay for the time in which the association
+/// would fail.
 #[test]
 fn old_keys_stay_while_the_client_may_not_have_the_new_ones() {
     let mut pair = Pair::any();
@@ -380,7 +381,7 @@ fn keys_are_replaced_after_a_number_of_bytes() {
     pair.assert_protected(FIRST_EPOCH + 1);
 }
 
-/// The ends keep what they have when the peer is silent, try again, and fail at last (§6.2.5, §7).
+/// If the peer is silent, the ends keep their keys, try again, and fail eventually (§6.2.5, §7).
 #[test]
 fn an_unanswered_rekey_is_tried_again_until_the_keys_expire() {
     let mut pair = Pair::any();
@@ -431,7 +432,7 @@ fn a_set_up_that_is_not_answered_times_out() {
     }
 }
 
-/// §3.3: a rekey does not change who the peer is; the keys in use stay.
+/// §3.3: a rekey cannot change the peer's identity, and the keys in use stay.
 #[test]
 fn another_identity_cannot_rekey() {
     for end in [End::Client, End::Server] {
@@ -473,7 +474,7 @@ fn another_identity_cannot_rekey() {
     }
 }
 
-/// A ticket would let a peer in whose key is no longer accepted.
+/// A ticket would admit a peer whose key is no longer accepted.
 #[test]
 fn the_next_association_does_not_resume() {
     #[derive(Clone, Debug, Default)]
@@ -512,7 +513,7 @@ fn client_hellos_in_a_row_are_answered_once() {
     assert_eq!(flights, 4, "one in ten seconds");
 }
 
-/// A path may be out of use for longer than a handshake may take: the old keys serve meanwhile.
+/// A path may fail for longer than a handshake may take, during which the old keys are used.
 #[test]
 fn the_server_may_take_long_to_confirm_new_keys() {
     let mut pair = Pair::any();
@@ -571,7 +572,7 @@ fn a_code_at_one_end_only_gives_no_keys() {
     assert!(!pair.server.opener.is_ready() && pair.client.protected.is_empty());
 }
 
-/// An attacker between the ends runs a TLS connection with each and passes on what the code needs.
+/// An attacker between the ends runs a TLS connection with each, and forwards the messages of the code.
 #[test]
 fn an_attacker_between_the_ends_cannot_pass_the_code_on() {
     let is_code = |message: &[u8]| message[0] & 0x80 != 0 && message[1] > 0xf0;
@@ -673,8 +674,7 @@ fn attack() -> impl Strategy<Value = Attack> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Whatever happens to the messages: no panic, and an end never protects by keys that its peer does not
-    /// have.
+    /// For any handling of the messages, no end panics or protects with keys that its peer does not have.
     #[test]
     fn an_attacker_cannot_change_the_keys_of_either_end(
         attacks in prop::collection::vec(attack(), 0..30),
@@ -723,8 +723,8 @@ proptest! {
     }
 }
 
-/// Keys come in the order of draft-ietf-tsvwg-sctp-dtls-chunk-04 §6: for receiving before the peer has them
-/// for sending, primary before restart keys.
+/// Keys are established in the order of draft-ietf-tsvwg-sctp-dtls-chunk-04 §6: for receiving before the peer
+/// has them for sending, primary before restart keys.
 #[test]
 fn keys_for_receiving_come_first() {
     let mut manager = KeyManager::new(config(AnyPeer), agreed(End::Server), None, Time::ZERO).unwrap();

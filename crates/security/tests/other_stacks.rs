@@ -26,7 +26,8 @@ use support::{CLIENT_PARAMETER, Party, SERVER_PARAMETER, config, provider};
 
 const LABEL: &str = "EXPORTER_TLS_FOR_DTLS_IN_SCTP";
 
-/// The exporter context of primary keys, spelled out (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §5.2).
+/// Builds the exporter context of primary keys byte by byte (draft-porfiri-tsvwg-sctp-dtls-handshake-01
+/// §5.2).
 fn context(direction: u8, key_type: u8) -> Vec<u8> {
     [&[direction, 0, key_type], CLIENT_PARAMETER, SERVER_PARAMETER].concat()
 }
@@ -37,7 +38,7 @@ fn key_material(suite: CipherSuite, export: impl Fn(&[u8], usize) -> Vec<u8>, di
     KeyMaterial::new(suite, part(0, suite.key_len()), part(1, suite.key_len()), part(2, 12)).expect("lengths")
 }
 
-/// Asserts that the other stack's keys are those of our end, in both directions.
+/// Asserts that the other stack's keys equal those of this end, in both directions.
 fn assert_same_keys(
     ours: &mut Party,
     end: End,
@@ -61,7 +62,7 @@ fn assert_same_keys(
     assert!(ours.opens(packet, 2), "the same keys open");
 }
 
-/// Takes the TLS records that our end has to send, without the messages around them.
+/// Returns the TLS records that this end sends, without the surrounding messages.
 fn records(party: &mut Party) -> Vec<u8> {
     let messages = std::mem::take(&mut party.sent);
     messages
@@ -75,7 +76,7 @@ fn receive(party: &mut Party, records: &[u8]) {
     party.receive(Time::ZERO, &[&[FIRST_EPOCH as u8], records].concat());
 }
 
-/// The server's word that it protects packets.
+/// Returns the server's message that it protects packets.
 fn protection_established(party: &mut Party) {
     party.receive(Time::ZERO, &[0x83, 0x01]);
 }
@@ -112,7 +113,7 @@ fn a_plain_rustls_server_has_the_same_keys() {
     });
 }
 
-/// HKDF-Expand-Label (RFC 8446 §7.1) of one block, with HMAC alone.
+/// Computes HKDF-Expand-Label (RFC 8446 §7.1) of one block, with HMAC alone.
 fn expand_label<M: Mac + KeyInit>(secret: &[u8], label: &str, context: &[u8], len: usize) -> Vec<u8> {
     let label = format!("tls13 {label}");
     let mut mac = <M as KeyInit>::new_from_slice(secret).unwrap();
@@ -125,13 +126,13 @@ fn expand_label<M: Mac + KeyInit>(secret: &[u8], label: &str, context: &[u8], le
     mac.finalize().into_bytes()[..len].to_vec()
 }
 
-/// The exporter of RFC 8446 §7.5.
+/// Computes the exporter of RFC 8446 §7.5.
 fn export<M: Mac + KeyInit, D: Digest>(secret: &[u8], context: &[u8], len: usize) -> Vec<u8> {
     let derived = expand_label::<M>(secret, LABEL, &D::digest([]), <D as Digest>::output_size());
     expand_label::<M>(&derived, "exporter", &D::digest(context), len)
 }
 
-/// A program that ends with the test.
+/// A running program, killed when the test ends.
 struct Running(Child);
 
 impl Drop for Running {
@@ -141,7 +142,7 @@ impl Drop for Running {
     }
 }
 
-/// OpenSSL with a key, a certificate and a file for secrets of its own. `None` if it is not installed.
+/// Prepares OpenSSL with a key, a certificate and a file for secrets. Returns `None` if it is not installed.
 fn openssl(name: &str) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("openssl-{name}"));
     let _ = fs::remove_dir_all(&folder);
@@ -185,7 +186,7 @@ fn read_record(stream: &mut TcpStream) -> Vec<u8> {
     record
 }
 
-/// Runs our end over a TCP connection until it is done.
+/// Runs this end over a TCP connection until it is done.
 fn converse(party: &mut Party, stream: &mut TcpStream, done: impl Fn(&Party) -> bool) {
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     loop {
@@ -199,7 +200,7 @@ fn converse(party: &mut Party, stream: &mut TcpStream, done: impl Fn(&Party) -> 
     }
 }
 
-/// The exporter secret that OpenSSL logged.
+/// Returns the exporter secret that OpenSSL logged.
 fn exporter_secret(folder: &Path) -> Vec<u8> {
     for _ in 0..200 {
         let log = fs::read_to_string(folder.join("secrets")).unwrap_or_default();

@@ -7,13 +7,13 @@ use std::net::IpAddr;
 pub struct LocalAddress {
     /// The address.
     pub ip: IpAddr,
-    /// Its interface's name.
+    /// Name of the interface.
     pub interface: String,
-    /// Its interface's number.
+    /// Index of the interface.
     pub index: u32,
-    /// It is a loopback address.
+    /// True for a loopback address.
     pub loopback: bool,
-    /// It is link-local (169.254.0.0/16, fe80::/10).
+    /// True for a link-local address (169.254.0.0/16, fe80::/10).
     pub link_local: bool,
 }
 
@@ -23,7 +23,7 @@ pub struct LocalAddress {
 pub enum Change {
     /// The address is usable from now on.
     Up(LocalAddress),
-    /// The address's link went down; the address still exists.
+    /// The address's link went down, but the address still exists.
     Down(IpAddr),
     /// The address was removed.
     Gone(IpAddr),

@@ -1,8 +1,8 @@
 //! [`Dispatch`]: which of the sockets of one address receives a datagram. The kernel runs the same function
 //! as a classic BPF program.
 
-/// Assigns each datagram to one of several sockets by a keyed hash of its first four bytes, which are the two
-/// ports of an SCTP packet. The datagrams of an association thus have one receiver, from whatever address.
+/// Assigns datagrams to several sockets by a keyed hash of their first four bytes, which are the two ports of
+/// an SCTP packet. The datagrams of an association thus have one receiver, regardless of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dispatch {
     sockets: u16,
@@ -15,7 +15,7 @@ const MULTIPLIERS: [u32; 2] = [0x7feb_352d, 0x846c_a68b];
 const SHIFTS: [u32; 2] = [16, 15];
 
 impl Dispatch {
-    /// Creates the dispatch over this number of sockets, at least 1. A secret `key` keeps an attacker from
+    /// Creates the dispatch over this number of sockets, at least 1. A secret `key` prevents an attacker from
     /// choosing ports that all have one receiver.
     #[must_use]
     pub fn new(sockets: u16, key: u32) -> Self {
@@ -28,7 +28,7 @@ impl Dispatch {
         self.sockets.into()
     }
 
-    /// Returns the index of the socket for a datagram; 0 if it is shorter than four bytes.
+    /// Returns the index of the socket for a datagram; 0 if the datagram is shorter than four bytes.
     #[must_use]
     pub fn index_of(&self, datagram: &[u8]) -> usize {
         datagram.first_chunk().map_or(0, |bytes| self.index(u32::from_be_bytes(*bytes)))
@@ -60,15 +60,15 @@ mod kernel {
     use super::{Dispatch, MULTIPLIERS, SHIFTS};
 
     impl Dispatch {
-        /// Has the kernel dispatch to the sockets that share this one's address and port (Linux 4.5), in the
-        /// order in which they were bound.
+        /// Makes the kernel dispatch to the sockets that share this one's address and port (Linux 4.5), in
+        /// the order in which they were bound.
         pub(crate) fn attach(&self, socket: &socket2::Socket) -> io::Result<()> {
             let mut program = self.program();
             let program = sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
             setsockopt(socket, AttachReusePortCbpf, &program).map_err(io::Error::from)
         }
 
-        /// Returns [`index`](Dispatch::index) as a program. The kernel passes it the datagram without its
+        /// Returns [`index`](Dispatch::index) as a BPF program. The kernel passes it the datagram without its
         /// headers.
         fn program(&self) -> Vec<sock_filter> {
             use libc::{BPF_A, BPF_ABS, BPF_ALU, BPF_K, BPF_LD, BPF_MISC, BPF_MUL, BPF_RET, BPF_RSH};

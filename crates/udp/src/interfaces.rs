@@ -31,12 +31,13 @@ pub(crate) struct Table {
     addresses: BTreeMap<(IpAddr, u32), Entry>,
     /// The interface of each address whose last reported change is [`Change::Up`].
     reported: BTreeMap<IpAddr, u32>,
-    /// Addresses from before a dump that it has not listed yet; those left at its end are removed.
+    /// Addresses from before a dump that the dump has not listed yet. Those that remain at its end are
+    /// removed.
     unseen: Vec<(IpAddr, u32)>,
 }
 
 impl Table {
-    /// Begins a dump: the kernel lists everything again.
+    /// Begins a dump, in which the kernel lists everything again.
     pub(crate) fn begin_again(&mut self) {
         self.unseen = self.addresses.keys().copied().collect();
     }
@@ -47,7 +48,7 @@ impl Table {
         unseen.into_iter().flat_map(|(ip, index)| self.remove(ip, index)).collect()
     }
 
-    /// Applies a message; returns the changes, none if it repeats what is known.
+    /// Applies a message. Returns the changes, and none if the state was known.
     pub(crate) fn apply(&mut self, message: &RouteNetlinkMessage) -> Vec<Change> {
         match message {
             RouteNetlinkMessage::NewLink(link) => self.set_link(link),
@@ -106,7 +107,7 @@ impl Table {
         self.report_change(ip)
     }
 
-    /// Returns the interfaces that have an address, and whether it works there.
+    /// Returns the interfaces that have an address, and whether the address works there.
     fn holders(&self, ip: IpAddr) -> impl Iterator<Item = (u32, bool)> {
         let entries = self.addresses.range((ip, 0)..=(ip, u32::MAX));
         entries.map(|(&(_, index), entry)| {
@@ -121,8 +122,8 @@ impl Table {
         ips.into_iter().flat_map(|ip| self.report_change(ip)).collect()
     }
 
-    /// Returns the changes of an address. If it works only at another interface than the reported one, it
-    /// first goes: its sockets may be bound to that interface.
+    /// Returns the changes of an address. If the address works only at another interface than the reported
+    /// one, it is first removed, because its sockets may be bound to that interface.
     fn report_change(&mut self, ip: IpAddr) -> Vec<Change> {
         let before = self.reported.get(&ip).copied();
         let working: Vec<u32> =
@@ -161,7 +162,7 @@ impl Table {
     }
 }
 
-/// Returns the address itself: on a point-to-point link `Address` is the peer's, and `Local` ours.
+/// Returns the address itself. On a point-to-point link, `Address` is the peer's and `Local` is this host's.
 fn address_of(message: &AddressMessage) -> Option<IpAddr> {
     let local = message.attributes.iter().find_map(|attribute| match attribute {
         AddressAttribute::Local(ip) => Some(*ip),

@@ -15,7 +15,8 @@ pub struct PortUnreachable {
     pub quoted: Vec<u8>,
 }
 
-/// Messages read from the queue at a time: a flood of forged ones does not delay packets.
+/// Maximum number of messages read from the queue at a time, so that a flood of forged ones does not delay
+/// packets.
 const AT_ONCE: usize = 64;
 
 /// Returns whether a call failed because of an ICMP message about an earlier packet (Linux,
@@ -43,10 +44,10 @@ mod queue {
 
     use super::{AT_ONCE, PortUnreachable, SocketAddr, UdpSocket, io};
 
-    /// Holds the headers that identify an association's packet.
+    /// Length of the quoted payload, which holds the headers that identify an association's packet.
     const QUOTED: usize = 128;
-    /// Holds the error and the other control messages that the socket asked for (destination, ECN), which
-    /// come first.
+    /// Length of the control messages, which holds the error and those that the socket requested before it
+    /// (destination, ECN).
     const CONTROL: usize = 512;
 
     pub(crate) fn is_other_icmp_error(error: &io::Error) -> bool {
@@ -61,7 +62,7 @@ mod queue {
         error.raw_os_error().is_some_and(|number| known.contains(&number))
     }
 
-    /// Asks the kernel to queue ICMP errors for [`take`].
+    /// Requests that the kernel queue ICMP errors for [`take`].
     pub(crate) fn enable(socket: &socket2::Socket, ipv6: bool) -> io::Result<()> {
         if ipv6 {
             setsockopt(socket, Ipv6RecvErr, &true)?;
@@ -71,7 +72,7 @@ mod queue {
         Ok(())
     }
 
-    /// Empties the queue, up to a bound. Returns whether it held an ICMP message: errors of this host, such
+    /// Empties the queue, up to a bound. Returns whether it held an ICMP message. Errors of this host, such
     /// as "message too long", concern the current packet.
     pub(crate) fn take(socket: &UdpSocket, mut found: impl FnMut(PortUnreachable)) -> bool {
         let mut control = [0; CONTROL];

@@ -19,21 +19,22 @@ use crate::refusals::{self, PortUnreachable};
 /// Bytes of a UDP header: encapsulation subtracts them from a path's MTU (RFC 6951 §5.6).
 pub const UDP_HEADER: u32 = 8;
 
-/// Bytes of one receive buffer: the most that the kernel coalesces.
+/// Length in bytes of one receive buffer, the maximum that the kernel coalesces.
 const BUFFER: usize = 1 << 16;
 /// Receive buffers filled by one system call.
 const BUFFERS: usize = 8;
-/// Whether the call fills a buffer for each waiting packet (recvmmsg), so that an unfilled one means that
-/// none is left. Elsewhere it may fill one.
+/// True if the call fills a buffer for each waiting packet (recvmmsg), so that an unfilled one means that
+/// none is left. On other systems it may fill only one.
 const FILLS_ALL: bool = cfg!(target_os = "linux");
-/// Bytes that one call may pass to segmentation offload: the most that an IPv4 packet with its headers holds.
+/// Maximum bytes that one call may pass to segmentation offload: the maximum that an IPv4 packet with its
+/// headers holds.
 const MAX_OFFLOAD: usize = 65_535 - 20 - UDP_HEADER as usize;
 
 /// Options of a [`Socket`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SocketOptions {
-    /// The only interface to use; `None`: the routing table decides. Linux only. Elsewhere, and where the
-    /// kernel does not permit it, the address alone decides.
+    /// The only interface to use; with `None` the routing table decides. Linux only: on other systems, and
+    /// where the kernel does not permit it, the address alone decides.
     pub device: Option<String>,
     /// Bytes of kernel buffer to request in each direction, 4 MiB; the kernel grants what its limits allow.
     pub buffer: usize,
@@ -48,7 +49,7 @@ impl Default for SocketOptions {
 /// Errors of [`Socket::bind`].
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// The address is unspecified: a path has one local address, and such a socket would leave the choice to
+    /// The address is unspecified. A path has one local address, and such a socket would leave the choice to
     /// the kernel.
     #[error("{0}: want one address of this host, not all of them")]
     Unspecified(SocketAddr),
@@ -81,19 +82,19 @@ pub struct Outgoing<'a> {
     pub to: SocketAddr,
     /// One packet, or several of equal length; the last may be shorter.
     pub bytes: &'a [u8],
-    /// The length of each packet if there are several.
+    /// Length of each packet if there are several.
     pub segment_size: Option<usize>,
-    /// The ECN bits of the outer IP header, those that the SCTP packet would have without UDP (RFC 6951
-    /// §5.8). `None`: the sender does not support ECN.
+    /// ECN bits of the outer IP header, which are those of the SCTP packet without UDP (RFC 6951 §5.8).
+    /// `None` if the sender does not support ECN.
     pub ecn: Option<EcnCodepoint>,
-    /// How IP treats packets that are larger than the interface's MTU.
+    /// Permission to fragment packets that are larger than the interface's MTU.
     pub fragment: Fragment,
 }
 
-/// How IP treats a packet that is larger than a link's MTU.
+/// Permission to fragment a packet that is larger than a link's MTU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fragment {
-    /// Never fragments the packet, a probe of its size (RFC 8899 §3).
+    /// Never fragments the packet, since it probes its size (RFC 8899 §3).
     Never,
     /// Sets "don't fragment", but fragments it at this host if the host's own interface has a smaller MTU.
     Here,
@@ -120,7 +121,7 @@ pub struct Socket {
     device: Option<String>,
     /// ICMP errors for [`Socket::take_refused`].
     refused: Mutex<Vec<PortUnreachable>>,
-    /// Of a socket of a group: waits for errors of packets that other sockets sent.
+    /// Errors of packets that other sockets sent, for a socket of a group.
     errors: Option<Mutex<Errors>>,
 }
 
@@ -140,10 +141,11 @@ impl fmt::Debug for Errors {
     }
 }
 
-/// ICMP errors kept for [`Socket::take_refused`]; more are dropped, as the network may drop any.
+/// Maximum number of ICMP errors kept for [`Socket::take_refused`]. More are dropped, as the network may drop
+/// any.
 const MOST_REFUSED: usize = 64;
 
-/// Attempts to send a packet while ICMP errors of earlier packets arrive.
+/// Maximum number of attempts to send a packet while ICMP errors of earlier packets arrive.
 const MOST_ATTEMPTS: usize = 16;
 
 impl Socket {
@@ -161,9 +163,9 @@ impl Socket {
         socket.map_err(|source| SocketError::Io { address, source })
     }
 
-    /// Binds as many sockets to one address as `dispatch` has, and has the kernel dispatch to them (Linux). A
-    /// datagram may arrive at another socket nevertheless: the kernel may not support the program, and it
-    /// assigns datagrams that it coalesced by the first of them.
+    /// Binds as many sockets to one address as `dispatch` has, and makes the kernel dispatch to them (Linux).
+    /// A datagram may still arrive at another socket. The kernel may not support the program, and it assigns
+    /// coalesced datagrams by the first of them.
     ///
     /// Fails if another program has the port. Afterwards, sockets of the same user can join the group if they
     /// set `SO_REUSEPORT`, and take datagrams from it.
@@ -219,7 +221,8 @@ impl Socket {
         Err(io::Error::new(io::ErrorKind::Unsupported, why))
     }
 
-    /// Binds a socket. `shared`: sockets of this user that have `SO_REUSEPORT` may have the same address.
+    /// Binds a socket. With `shared`, sockets of this user that have `SO_REUSEPORT` may have the same
+    /// address.
     fn open(address: SocketAddr, options: &SocketOptions, shared: bool) -> io::Result<socket2::Socket> {
         let socket = socket2::Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
         if address.is_ipv6() {
@@ -332,8 +335,8 @@ impl Socket {
         })
     }
 
-    /// Collects ICMP errors of packets that other sockets of the group sent: the kernel gives them to any of
-    /// the group. A socket of its own finds its errors as it sends.
+    /// Collects ICMP errors of packets that other sockets of the group sent, since the kernel passes them to
+    /// any socket of the group. A single socket finds its errors as it sends.
     pub fn poll_errors(&self, cx: &mut Context<'_>) {
         let Some(errors) = &self.errors else { return };
         let mut errors = errors.lock().unwrap_or_else(PoisonError::into_inner);
@@ -398,7 +401,7 @@ impl Socket {
         self.io.poll_send_ready(cx)
     }
 
-    /// Fills the batch with arrived datagrams; ready with at least one.
+    /// Fills the batch with arrived datagrams. Ready with at least one.
     pub fn poll_recv(&self, cx: &mut Context<'_>, batch: &mut Batch) -> Poll<io::Result<()>> {
         batch.filled = 0;
         batch.local = self.local.ip();
@@ -445,7 +448,7 @@ fn is_too_long(_error: &io::Error) -> bool {
     false
 }
 
-/// Permits IP to fragment the next packets, or forbids it again. `UdpSocketState` forbids it and ignores the
+/// Permits or forbids fragmentation of the next packets by IP. `UdpSocketState` forbids it and ignores the
 /// kernel's PMTU.
 #[cfg(target_os = "linux")]
 fn allow_fragments(socket: &UdpSocket, local: SocketAddr, allowed: bool) -> io::Result<()> {
@@ -475,7 +478,7 @@ fn bind_device(_socket: &socket2::Socket, _name: &str) -> bool {
     false
 }
 
-/// Receive buffers, reused: half a MiB.
+/// Receive buffers for reuse, half a MiB.
 #[derive(Debug)]
 pub struct Batch {
     bytes: Box<[u8]>,
@@ -498,11 +501,11 @@ impl Default for Batch {
 /// An SCTP packet that arrived.
 #[derive(Debug)]
 pub struct Datagram<'a> {
-    /// The local address it arrived at.
+    /// Local address at which the packet arrived.
     pub local: IpAddr,
     /// The sender's address and UDP port.
     pub remote: SocketAddr,
-    /// Its ECN bits; `None`: Not-ECT.
+    /// ECN bits of the packet; `None` for Not-ECT.
     pub ecn: Option<EcnCodepoint>,
     /// The packet.
     pub bytes: &'a mut [u8],

@@ -18,10 +18,11 @@ use crate::interfaces::Table;
 /// Multicast groups (linux/rtnetlink.h): RTMGRP_LINK, RTMGRP_IPV4_IFADDR, RTMGRP_IPV6_IFADDR.
 const GROUPS: u32 = 0x1 | 0x10 | 0x100;
 
-/// The kernel dropped messages for this socket: the known state may be wrong.
+/// Error code of a full receive queue: the kernel dropped messages for this socket, so that the known state
+/// may be wrong.
 const ENOBUFS: i32 = 105;
 
-/// Bytes of the receive buffer: the kernel puts at most 32 KiB into one answer.
+/// Length of the receive buffer in bytes. The kernel puts at most 32 KiB into one answer.
 const BUFFER: usize = 1 << 15;
 
 /// Watches the addresses of this host's network namespace.
@@ -36,7 +37,7 @@ pub struct InterfaceWatch {
 }
 
 impl InterfaceWatch {
-    /// Subscribes to changes and reads the present state. Must be called within a tokio runtime.
+    /// Subscribes to changes and reads the current state. Must be called within a tokio runtime.
     ///
     /// # Errors
     ///
@@ -131,7 +132,7 @@ impl InterfaceWatch {
 }
 
 /// Sorts changes reported together: removals before additions. A host that has lost all addresses then moves
-/// with one request; several would be needed otherwise. The changes of one address stay in order.
+/// with one request instead of several. The changes of one address stay in order.
 fn losses_first(changes: &mut VecDeque<Change>) {
     let ip = |change: &Change| match change {
         Change::Up(address) => address.ip,
@@ -149,7 +150,7 @@ fn receive(socket: &Socket, buffer: &mut Vec<u8>) -> io::Result<()> {
     socket.recv(buffer, 0).map(|_| ())
 }
 
-/// Parses the messages of one answer; returns whether a dump ended.
+/// Parses the messages of one answer. Returns whether a dump ended.
 fn take(mut bytes: &[u8], table: &mut Table, changes: &mut VecDeque<Change>) -> bool {
     let mut done = false;
     while !bytes.is_empty() {

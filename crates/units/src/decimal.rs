@@ -3,7 +3,7 @@
 /// Errors of a decimal number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DecimalError {
-    /// No number, or too large.
+    /// The text is not a number, or the number is too large.
     Malformed,
     /// The number has decimals beyond the scale.
     TooPrecise,

@@ -5,14 +5,14 @@ use core::fmt;
 /// The ECN codepoint of a packet (RFC 3168 §5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ecn {
-    /// Not-ECT: the sender does not support ECN; congestion drops the packet.
+    /// Not-ECT: the sender does not support ECN, and congestion drops the packet.
     #[default]
     NotEct,
-    /// ECT(1): it may be marked.
+    /// ECT(1): the packet may be marked.
     Ect1,
-    /// ECT(0): it may be marked.
+    /// ECT(0): the packet may be marked.
     Ect0,
-    /// Congestion Experienced: it was marked.
+    /// Congestion Experienced: the packet was marked.
     Ce,
 }
 
@@ -37,7 +37,8 @@ impl Ecn {
         }
     }
 
-    /// Returns whether the network may mark the packet instead of dropping it: ECT, or already CE.
+    /// Returns whether the network may mark the packet instead of dropping it, because it is ECT or already
+    /// CE.
     pub const fn is_capable(self) -> bool {
         !matches!(self, Self::NotEct)
     }

@@ -39,8 +39,8 @@ impl Rate {
         self.0 == 0
     }
 
-    /// Returns the time to send `bytes` at this rate, rounded to the nearest nanosecond; [`Span::MAX`] at
-    /// rate zero.
+    /// Returns the time to send `bytes` at this rate, rounded to the nearest nanosecond. At rate zero,
+    /// returns [`Span::MAX`].
     pub const fn time_for(self, bytes: u64) -> Span {
         if self.0 == 0 {
             return Span::MAX;
@@ -56,7 +56,7 @@ impl Rate {
         Span::from_nanos(if ns > u64::MAX as u128 { u64::MAX } else { ns as u64 })
     }
 
-    /// Returns the whole bytes that pass in `span`, rounded down, saturating.
+    /// Returns the number of whole bytes that pass in `span`, rounded down, saturating.
     pub const fn bytes_in(self, span: Span) -> u64 {
         let bytes = self.0 as u128 * span.as_nanos() as u128 / (8 * 1_000_000_000);
         if bytes > u64::MAX as u128 { u64::MAX } else { bytes as u64 }
@@ -90,8 +90,8 @@ impl fmt::Debug for Rate {
 }
 
 impl fmt::Display for Rate {
-    /// Writes the rate in the largest unit of Gbps, Mbps, kbps, bps that gives an integer; it parses back to
-    /// the same rate.
+    /// Writes the rate in the largest unit of Gbps, Mbps, kbps, bps that gives an integer. The text parses
+    /// back to the same rate.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (scale, unit) in [(1_000_000_000, "Gbps"), (1_000_000, "Mbps"), (1_000, "kbps")] {
             if self.0 >= scale && self.0.is_multiple_of(scale) {
@@ -102,11 +102,11 @@ impl fmt::Display for Rate {
     }
 }
 
-/// Why a string is not a rate.
+/// The reason why a string is not a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParseRateError {
-    /// No number, an unknown unit, negative, or too large.
+    /// The text has no number or an unknown unit, is negative or too large.
     Malformed,
     /// Fractions of 1 bit/s.
     TooPrecise,
@@ -130,7 +130,8 @@ impl core::error::Error for ParseRateError {}
 impl FromStr for Rate {
     type Err = ParseRateError;
 
-    /// Parses `384kbps`, `5.5 Mbps`, `1Gbps`, `9600bps`, exactly. Rejects fractions of a bit per second.
+    /// Parses rates such as `384kbps`, `5.5 Mbps`, `1Gbps` and `9600bps` exactly. Rejects fractions of a bit
+    /// per second.
     fn from_str(text: &str) -> Result<Self, ParseRateError> {
         let text = text.trim();
         let (number, scale) = [("Gbps", 1_000_000_000), ("Mbps", 1_000_000), ("kbps", 1_000), ("bps", 1)]

@@ -8,7 +8,7 @@ use crate::decimal::{DecimalError, parse_decimal};
 
 const NS_PER_SEC: u64 = 1_000_000_000;
 
-/// Units of a [`Span`] in text, with their nanoseconds. A unit precedes those that it ends with.
+/// Units of a [`Span`] in text, with their nanoseconds. A unit precedes every other one that is its suffix.
 const UNITS: [(&str, u64); 7] = [
     ("ns", 1),
     ("us", 1_000),
@@ -30,7 +30,7 @@ pub struct Span(u64);
 impl Time {
     /// The origin.
     pub const ZERO: Self = Self(0);
-    /// Later than any instant that occurs.
+    /// A time later than any that occurs.
     pub const MAX: Self = Self(u64::MAX);
 
     /// Returns the instant `ns` nanoseconds after the origin.
@@ -48,14 +48,14 @@ impl Time {
         Span(self.0).as_secs_f64()
     }
 
-    /// Returns the time since `earlier`, zero if `earlier` is later.
+    /// Returns the time since `earlier`; zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 }
 
 impl Span {
-    /// No time at all.
+    /// The span of length zero.
     pub const ZERO: Self = Self(0);
     /// The longest span.
     pub const MAX: Self = Self(u64::MAX);
@@ -198,8 +198,8 @@ impl fmt::Debug for Span {
 }
 
 impl fmt::Display for Span {
-    /// Writes the span in the largest unit of s, ms, us, ns that gives an integer, as `20ms`; it parses back
-    /// to the same span.
+    /// Writes the span in the largest unit of s, ms, us, ns that gives an integer, as `20ms`. The text parses
+    /// back to the same span.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ns = self.0;
         if ns.is_multiple_of(NS_PER_SEC) {
@@ -214,11 +214,11 @@ impl fmt::Display for Span {
     }
 }
 
-/// Why a string is not a span.
+/// The reason why a string is not a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParseSpanError {
-    /// No number, an unknown unit, negative, or too long.
+    /// The text has no number or an unknown unit, is negative or too long.
     Malformed,
     /// Parts of a nanosecond.
     TooPrecise,
@@ -240,7 +240,8 @@ impl core::error::Error for ParseSpanError {}
 impl FromStr for Span {
     type Err = ParseSpanError;
 
-    /// Parses `20ms`, `1.5 s`, `200us`, `30ns`, `5min`, `2h`, exactly. Rejects fractions of a nanosecond.
+    /// Parses spans such as `20ms`, `1.5 s`, `200us`, `30ns`, `5min` and `2h` exactly. Rejects fractions of a
+    /// nanosecond.
     fn from_str(text: &str) -> Result<Self, ParseSpanError> {
         let text = text.trim();
         let (number, scale) = UNITS

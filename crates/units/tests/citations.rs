@@ -19,11 +19,12 @@ enum State {
     Done,
     Partial,
     No,
-    /// Nothing to build: introductions, registries, references.
+    /// Nothing to build, as in introductions, registries and references.
     Nothing,
 }
 
-/// The section a text begins with: "6.2.1" of "6.2.1 C4)", "A" of "A.1"? no: "A.1". Empty when there is none.
+/// Returns the section with which a text begins, such as "6.2.1" of "6.2.1 C4)" and "A.1" of "A.1". Returns
+/// an empty text without a section.
 fn section(text: &str) -> String {
     let mut out = String::new();
     for part in text.split('.') {
@@ -46,8 +47,8 @@ fn section(text: &str) -> String {
     out
 }
 
-/// Citations in lines of prose. A bare "§" belongs to the RFC named last; a line that is no prose, or the
-/// name of a paper, ends that.
+/// Returns the citations in lines of prose. A bare "§" belongs to the RFC named last, until a line that is
+/// not prose or the name of a paper.
 fn citations<'a>(lines: impl Iterator<Item = (usize, Option<&'a str>)>) -> Vec<(usize, Citation)> {
     let mut found = Vec::new();
     let mut rfc: Option<String> = None;
@@ -81,12 +82,12 @@ fn citations<'a>(lines: impl Iterator<Item = (usize, Option<&'a str>)>) -> Vec<(
     found
 }
 
-/// The prose of a Rust source: its comments.
+/// Returns the prose of a Rust source, its comments.
 fn comments(source: &str) -> impl Iterator<Item = (usize, Option<&str>)> {
     source.lines().enumerate().map(|(i, line)| (i + 1, line.find("//").map(|at| &line[at..])))
 }
 
-/// All citations of the sources, with where they stand.
+/// Returns all citations of the sources, with their places.
 fn cited() -> Vec<(String, Citation)> {
     let root = root();
     let sources = sources();
@@ -101,8 +102,8 @@ fn cited() -> Vec<(String, Citation)> {
     found
 }
 
-/// The tables of docs/standards.md: RFC, section, state and note. A table follows a heading that begins with
-/// "RFC N".
+/// Returns the tables of docs/standards.md: RFC, section, state and note. A table follows a heading that
+/// begins with "RFC N".
 fn listed() -> BTreeMap<Citation, (State, String)> {
     let page = fs::read_to_string(root().join("docs/standards.md")).expect("docs/standards.md");
     let mut rows = BTreeMap::new();
@@ -134,7 +135,7 @@ fn listed() -> BTreeMap<Citation, (State, String)> {
     rows
 }
 
-/// Standards the code cites beside those of the tables: "RFC N: 1, 2.1, …" under "Others".
+/// Returns the cited standards without a table: "RFC N: 1, 2.1, …" under "Others".
 fn others() -> BTreeSet<Citation> {
     let page = fs::read_to_string(root().join("docs/standards.md")).expect("docs/standards.md");
     let part = page.split("\n## Others").nth(1).expect("a part \"Others\"");

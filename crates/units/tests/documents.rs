@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use common::{crate_folders, files, root};
 
-/// Words of the README, its title and tables included.
+/// Maximum number of words of the README, title and tables included.
 const README_WORDS: usize = 600;
 
-/// The documents of the repository: the Markdown files of its root, of docs, bench and fuzz.
+/// Returns the documents of the repository: the Markdown files of its root, of docs, bench and fuzz.
 fn documents() -> Vec<PathBuf> {
     let mut found = Vec::new();
     for folder in ["docs", "bench", "fuzz"] {
@@ -35,13 +35,13 @@ fn name(path: &Path) -> String {
     path.strip_prefix(root()).expect("below the root").display().to_string()
 }
 
-/// The anchor that GitHub gives a heading: lower case, spaces as hyphens, punctuation dropped.
+/// Returns the anchor that GitHub gives a heading: lower case, spaces as hyphens, punctuation dropped.
 fn anchor(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
     text.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_')).collect()
 }
 
-/// Returns the anchors of a page's headings; lines in code blocks are no headings.
+/// Returns the anchors of a page's headings. Lines in code blocks are not headings.
 fn anchors(page: &str) -> Vec<String> {
     let mut code = false;
     let headings = page.lines().filter(|line| {
@@ -51,7 +51,7 @@ fn anchors(page: &str) -> Vec<String> {
     headings.map(anchor).collect()
 }
 
-/// The targets of the links and pictures in a line.
+/// Returns the targets of the links and pictures in a line.
 fn targets(line: &str) -> Vec<&str> {
     let after = line.split("](").skip(1);
     after.filter_map(|rest| rest.split_once(')').map(|(target, _)| target)).collect()
@@ -81,7 +81,7 @@ fn links_between_documents_lead_somewhere() {
     assert!(broken.is_empty(), "links that lead nowhere:\n{broken}");
 }
 
-/// The paths in backticks below these folders, up to a placeholder in capitals or the like.
+/// Returns the paths in backticks below these folders, up to a placeholder such as a name in capitals.
 fn paths(page: &str) -> Vec<String> {
     const FOLDERS: [&str; 8] =
         ["crates/", "lab/", "docs/", "bench/", "scripts/", "scenarios/", "validation/", "fuzz/"];

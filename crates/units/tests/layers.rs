@@ -12,7 +12,7 @@ mod source;
 use common::{crate_folder, crate_folders};
 use source::{declared_modules, paths, production_code};
 
-/// Each crate with the crates of ours it may depend on. Adding a layer means adding a line here.
+/// Each crate with those of our crates on which it may depend. Add a line for a new layer.
 const LAYERS: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("wire", &[]),
@@ -106,14 +106,14 @@ fn dependencies_point_one_way() {
 /// Imports between the top-level modules of a crate: importer and imported module, to the path imported.
 type Imports = BTreeMap<(String, String), String>;
 
-/// One crate's top-level modules, and the names that its root re-exports from them.
+/// A crate's top-level modules, and the names that its root re-exports from them.
 #[derive(Default)]
 struct Root {
     modules: Vec<String>,
     exports: BTreeMap<String, String>,
 }
 
-/// The root itself, when it defines what modules import.
+/// Name of the crate root, for modules that import its own definitions.
 const ROOT: &str = "the crate root";
 
 impl Root {
@@ -129,7 +129,7 @@ impl Root {
         Self { modules, exports }
     }
 
-    /// Returns the module that owns what the root calls `name`.
+    /// Returns the module that owns the item that the root exports as `name`.
     fn owner(&self, name: &str) -> String {
         if self.modules.iter().any(|module| module == name) {
             return name.to_owned();

@@ -29,7 +29,7 @@ const CLEAN: &[&str] = &[
     "wire",
 ];
 
-/// Columns of a comment line; rustfmt does not wrap comments.
+/// Maximum columns of a comment line, which rustfmt does not wrap.
 const COLUMNS: usize = 110;
 
 /// Paraphrases, in lower case, and the field's word for each.
@@ -58,7 +58,7 @@ const BANNED: &[(&str, &str)] = &[
     ("with a hurry", "urgent, or immediate"),
 ];
 
-/// Documents whose text is an RFC's, quoted.
+/// Documents that quote the text of an RFC.
 const QUOTED: &[&str] = &["docs/requirements", "docs/results/requirements.md"];
 
 /// Returns the faults of a line of a source.

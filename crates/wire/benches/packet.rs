@@ -8,8 +8,8 @@ use msctp_wire::{
     StreamId, Tsn, VerificationTag, checksum,
 };
 
-/// A packet for an MTU of 1500 bytes: IPv4 header 20, common header 12, DATA header 16, leaves 1452 of user
-/// data.
+/// User data of a packet for an MTU of 1500 bytes, in bytes: the MTU less IPv4 header 20, common header 12
+/// and DATA header 16.
 const PAYLOAD: [u8; 1452] = [0x5a; 1452];
 const MAX_LEN: usize = 1480;
 
@@ -31,7 +31,7 @@ fn build<C: EncodeChunk>(out: &mut Vec<u8>, chunk: &C) {
     packet.finish();
 }
 
-/// Parses, and touches every field that an association looks at.
+/// Parses a packet, and reads every field that an association reads.
 fn parse(bytes: &mut [u8], checksum: Checksum) -> u64 {
     let packet = Packet::parse_mut(bytes, checksum).expect("a good packet");
     let mut sum = u64::from(packet.header.verification_tag.get());
@@ -70,7 +70,7 @@ fn packets(c: &mut Criterion) {
     }
 }
 
-/// The way an association sends data: without the enum around it.
+/// Builds a packet as an association sends data, without the enum around the chunk.
 fn build_data(c: &mut Criterion) {
     let mut out = Vec::new();
     c.bench_function("data 1452/build from Data", |b| b.iter(|| build(&mut out, black_box(&data()))));

@@ -7,11 +7,11 @@ use crate::packet::CommonHeader;
 use crate::tlv;
 use core::ops::Range;
 
-/// The chunk does not fit into the packet; nothing was written.
+/// The error of a chunk that does not fit into the packet, to which nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("chunk takes {needed} bytes, {remaining} are left in the packet")]
 pub struct Full {
-    /// Bytes the chunk takes, with padding.
+    /// Length of the chunk in bytes, with padding.
     pub needed: usize,
     /// Bytes left in the packet.
     pub remaining: usize,
@@ -26,9 +26,9 @@ pub struct PacketBuilder<'o> {
     out: &'o mut Vec<u8>,
     /// Offset of the packet in `out`.
     start: usize,
-    /// Offset of its first chunk.
+    /// Offset of the first chunk.
     chunks: usize,
-    /// Limit of the end of its chunks.
+    /// Limit of the end of the chunks.
     end: usize,
     finished: bool,
     plan: Option<AuthPlan>,
@@ -36,10 +36,10 @@ pub struct PacketBuilder<'o> {
     without_checksum: bool,
 }
 
-/// Which chunks need an AUTH chunk before them, and its fields (RFC 4895 §6.2).
+/// The chunk types that need an AUTH chunk before them, and its fields (RFC 4895 §6.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuthPlan {
-    /// The types of the chunks to authenticate.
+    /// Types of the chunks to authenticate.
     pub types: ChunkSet,
     /// The Shared Key Identifier.
     pub shared_key_id: u16,
@@ -58,7 +58,7 @@ impl AuthPlan {
     }
 }
 
-/// The place of an HMAC that is not computed yet.
+/// Position of an HMAC that is not computed yet.
 #[derive(Debug)]
 #[must_use = "the AUTH chunk has no HMAC until `set_hmac` is called"]
 pub struct AuthSlot {
@@ -94,7 +94,7 @@ impl<'o> PacketBuilder<'o> {
         }
     }
 
-    /// Begins a packet as [`new`](Self::new) with space around its chunks, which
+    /// Begins a packet like [`new`](Self::new), with space around its chunks that
     /// [`enclosed_mut`](Self::enclosed_mut) returns: `before` bytes after the common header, `after` bytes at
     /// the end. `max_len` includes both.
     #[must_use]
@@ -120,7 +120,7 @@ impl<'o> PacketBuilder<'o> {
         self.end.saturating_sub(self.out.len())
     }
 
-    /// Returns whether the packet has no chunk, or only an AUTH chunk that precedes none yet.
+    /// Returns whether the packet has no chunk, or only an AUTH chunk without a following one.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -164,8 +164,8 @@ impl<'o> PacketBuilder<'o> {
 
     /// Leaves the Checksum field 0, for a peer that accepts it (RFC 9653 §5.2).
     ///
-    /// A lower layer must protect the packet. Also for an endpoint that leaves the checksum to a device
-    /// ([`write_checksum`](crate::write_checksum)).
+    /// A lower layer must protect the packet. The method also serves an endpoint that leaves the checksum to
+    /// a device ([`write_checksum`](crate::write_checksum)).
     #[inline]
     pub fn leave_out_checksum(&mut self) {
         self.without_checksum = true;
@@ -182,7 +182,6 @@ impl<'o> PacketBuilder<'o> {
     ///
     /// The AUTH chunk is pushed before the first of them; [`take_auth`](Self::take_auth) returns the slot of
     /// its HMAC.
-    /// [`take_auth`](Self::take_auth) tells where its HMAC belongs.
     pub fn plan_auth(&mut self, plan: AuthPlan) {
         self.plan = Some(plan);
     }
@@ -199,7 +198,7 @@ impl<'o> PacketBuilder<'o> {
         Ok(())
     }
 
-    /// Pushes the planned AUTH chunk first if a chunk of type `typ` needs it.
+    /// Pushes the planned AUTH chunk first if a chunk of type `typ` requires it.
     #[cold]
     fn authenticate(&mut self, typ: ChunkType, needed: usize) -> Result<(), Full> {
         //= https://www.rfc-editor.org/rfc/rfc4895#section-6.2
@@ -251,7 +250,8 @@ impl<'o> PacketBuilder<'o> {
         self.out.get(slot.chunk..).unwrap_or_default()
     }
 
-    /// Writes the HMAC into its AUTH chunk. Its length must be the announced one; excess bytes are dropped.
+    /// Writes the HMAC into its AUTH chunk. Its length must be the announced one, and excess bytes are
+    /// dropped.
     pub fn set_hmac(&mut self, slot: AuthSlot, hmac: &[u8]) {
         debug_assert_eq!(hmac.len(), slot.hmac.len(), "HMAC length differs from the one given to push_auth");
         if let Some(room) = self.out.get_mut(slot.hmac) {
@@ -267,8 +267,8 @@ impl<'o> PacketBuilder<'o> {
         self.chunks != self.start + CommonHeader::LEN
     }
 
-    /// Appends the space of `after` bytes, and returns all that follows the common header: the space before
-    /// the chunks, the chunks, the space after them. The packet is complete then.
+    /// Appends the space of `after` bytes, which completes the packet. Returns everything after the common
+    /// header: the space before the chunks, the chunks, the space after them.
     pub fn enclosed_mut(&mut self, after: usize) -> &mut [u8] {
         self.out.resize(self.out.len() + after, 0);
         &mut self.out[self.start + CommonHeader::LEN..]

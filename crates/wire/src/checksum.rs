@@ -11,8 +11,8 @@ pub(crate) const FIELD: usize = 8;
 /// Returns the CRC32c of `bytes`.
 ///
 /// The field in a packet holds the number little-endian: RFC 9260 Appendix A maps the remainder's highest
-/// coefficients to the low-order bits of the first byte, which is how reflected implementations number them
-/// too.
+/// coefficients to the low-order bits of the first byte, in which order reflected implementations number them
+/// as well.
 // The library inlines each of its implementations into its caller.
 #[inline(never)]
 pub fn crc32c(bytes: &[u8]) -> u32 {
@@ -44,8 +44,8 @@ pub(crate) fn of_packet(packet: &[u8]) -> u32 {
     digest.finalize() as u32
 }
 
-/// Returns the same as [`of_packet`] in one pass over the whole packet, whose Checksum field is zero
-/// meanwhile.
+/// Returns the same as [`of_packet`] in one pass over the whole packet, whose Checksum field is temporarily
+/// zero.
 #[inline]
 pub(crate) fn of_packet_mut(packet: &mut [u8]) -> u32 {
     let field = found(packet).to_le_bytes();
@@ -55,8 +55,8 @@ pub(crate) fn of_packet_mut(packet: &mut [u8]) -> u32 {
     crc
 }
 
-/// Writes the CRC32c into the Checksum field of a complete packet, for a device below an endpoint that leaves
-/// it to the device. Does not change bytes that are shorter than the common header.
+/// Writes the CRC32c into the Checksum field of a complete packet. It serves a device below an endpoint that
+/// leaves the checksum to the device. Does not change bytes that are shorter than the common header.
 pub fn write_checksum(packet: &mut [u8]) {
     let Some(room) = packet.get_mut(FIELD..FIELD + 4) else { return };
     room.fill(0);
@@ -68,7 +68,7 @@ pub fn write_checksum(packet: &mut [u8]) {
 mod tests {
     use super::*;
 
-    /// Bit by bit, with the polynomial of RFC 9260 Appendix A in reflected form.
+    /// Computes the checksum bit by bit, with the polynomial of RFC 9260 Appendix A in reflected form.
     fn reference(bytes: &[u8]) -> u32 {
         let mut crc = u32::MAX;
         for &byte in bytes {

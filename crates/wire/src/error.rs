@@ -6,7 +6,7 @@
 use crate::codes::{CauseCode, ChunkType, ParamType};
 use crate::serial::Tsn;
 
-/// Why bytes are not an SCTP packet (RFC 9260 §3.1, §6.8).
+/// The reason why bytes are not an SCTP packet (RFC 9260 §3.1, §6.8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PacketError {
     /// Shorter than the common header.
@@ -33,16 +33,16 @@ pub enum PacketError {
     },
 }
 
-/// Errors of framing: the next chunk, parameter or cause cannot be delimited (RFC 9260 §3.2, §3.2.1).
+/// A framing error: the next chunk, parameter or cause cannot be delimited (RFC 9260 §3.2, §3.2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FramingError {
-    /// Bytes are left, but fewer than the 4 of a header.
+    /// Fewer bytes are left than the 4 of a header.
     #[error("{left} bytes left, a header takes 4")]
     TruncatedHeader {
-        /// Bytes left.
+        /// Number of bytes left.
         left: usize,
     },
-    /// The Length field is smaller than the header it counts.
+    /// The Length field is smaller than the header that it includes.
     #[error("type {typ:#x} has length {length}, which must count the 4-byte header")]
     LengthTooShort {
         /// Type field.
@@ -50,22 +50,22 @@ pub enum FramingError {
         /// Length field.
         length: u16,
     },
-    /// The Length field reaches past the end of the container.
+    /// The Length field exceeds the end of the container.
     #[error("type {typ:#x} has length {length}, but only {left} bytes are left")]
     LengthTooLong {
         /// Type field.
         typ: u16,
         /// Length field.
         length: u16,
-        /// Bytes left, from the start of the item.
+        /// Number of bytes left, from the start of the item.
         left: usize,
     },
 }
 
-/// Errors of the value of a well-framed item. Lengths are those of the value, without the header.
+/// An error in the value of a well-framed item. Lengths are those of the value, without the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// The value has a fixed size, and this is not it.
+    /// The length differs from the fixed size of the value.
     #[error("value is {len} bytes, must be {expected}")]
     WrongLength {
         /// Length of the value in bytes.
@@ -81,12 +81,12 @@ pub enum Malformed {
         /// Smallest right length.
         min: usize,
     },
-    /// The value is a list, and the last entry is incomplete.
+    /// The value is a list whose last entry is incomplete.
     #[error("list is {len} bytes, must be a multiple of {unit}")]
     NotWhole {
         /// Length of the list in bytes.
         len: usize,
-        /// Bytes of one entry.
+        /// Length of one entry in bytes.
         unit: usize,
     },
     /// Counts inside the value do not agree with its length.
@@ -103,10 +103,10 @@ pub enum Malformed {
         /// TSN of the chunk.
         tsn: Tsn,
     },
-    /// An IPv4 or IPv6 Address parameter must be here (RFC 5061 §4.1.1, §4.2).
+    /// An IPv4 or IPv6 Address parameter is missing (RFC 5061 §4.1.1, §4.2).
     #[error("an address parameter (type 5 or 6) must be here, found type {found}")]
     NotAnAddress {
-        /// Type that was found instead.
+        /// Type of the parameter that was found instead.
         found: ParamType,
     },
     /// The address parameter inside the value has the wrong size for its family.
@@ -114,7 +114,7 @@ pub enum Malformed {
     BadAddress {
         /// IPv4 Address or IPv6 Address.
         typ: ParamType,
-        /// Length of its value in bytes.
+        /// Length of the parameter's value in bytes.
         len: usize,
     },
     /// A parameter inside the value is badly framed.
@@ -122,13 +122,13 @@ pub enum Malformed {
     Inner(#[from] FramingError),
 }
 
-/// Why a chunk of a packet cannot be given as a value.
+/// The reason why a chunk of a packet cannot be returned as a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChunkError {
-    /// The chunk cannot be delimited; nothing after it can be read.
+    /// The chunk cannot be delimited, so that nothing after it can be parsed.
     #[error("chunk: {0}")]
     Framing(#[from] FramingError),
-    /// The chunk is delimited but breaks the rules of its type; the chunks after it can be read.
+    /// The chunk is delimited but violates the rules of its type. The chunks after it can be parsed.
     #[error("{typ} chunk: {fault}")]
     Malformed {
         /// Type of the chunk.
@@ -138,13 +138,13 @@ pub enum ChunkError {
     },
 }
 
-/// Why a parameter cannot be given as a value.
+/// The reason why a parameter cannot be returned as a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParamError {
-    /// The parameter cannot be delimited; nothing after it can be read.
+    /// The parameter cannot be delimited, so that nothing after it can be parsed.
     #[error("parameter: {0}")]
     Framing(#[from] FramingError),
-    /// The parameter is delimited but breaks the rules of its type; the parameters after it can be read.
+    /// The parameter is delimited but violates the rules of its type. The parameters after it can be parsed.
     #[error("parameter {typ}: {fault}")]
     Malformed {
         /// Type of the parameter.
@@ -154,13 +154,13 @@ pub enum ParamError {
     },
 }
 
-/// Why an error cause cannot be given as a value.
+/// The reason why an error cause cannot be returned as a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CauseError {
-    /// The cause cannot be delimited; nothing after it can be read.
+    /// The cause cannot be delimited, so that nothing after it can be parsed.
     #[error("error cause: {0}")]
     Framing(#[from] FramingError),
-    /// The cause is delimited but breaks the rules of its code; the causes after it can be read.
+    /// The cause is delimited but violates the rules of its code. The causes after it can be parsed.
     #[error("error cause {code}: {fault}")]
     Malformed {
         /// Cause code.
@@ -170,10 +170,10 @@ pub enum CauseError {
     },
 }
 
-/// A chunk that must be alone in its packet shares it with others (RFC 9260 §3, §6.10).
+/// The error of a chunk that shares its packet with others although it must be alone (RFC 9260 §3, §6.10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{typ} chunk is bundled, but must be alone in its packet")]
 pub struct BundlingError {
-    /// INIT, INIT ACK, SHUTDOWN COMPLETE or DTLS.
+    /// Type of the chunk: INIT, INIT ACK, SHUTDOWN COMPLETE or DTLS.
     pub typ: ChunkType,
 }

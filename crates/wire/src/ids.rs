@@ -49,7 +49,7 @@ identifier! {
     VerificationTag(u32), "{:#010x}"
 }
 identifier! {
-    /// ASCONF-Request and ASCONF-Response Correlation ID (RFC 5061 §4.2): opaque, returned as it came.
+    /// ASCONF-Request and ASCONF-Response Correlation ID (RFC 5061 §4.2): opaque, and returned unchanged.
     CorrelationId(u32), "{:#010x}"
 }
 identifier! {
@@ -74,12 +74,12 @@ impl Ppid {
 }
 
 impl VerificationTag {
-    /// The tag of a packet that holds an INIT (RFC 9260 §3.1).
+    /// The tag of a packet with an INIT (RFC 9260 §3.1).
     pub const ZERO: Self = Self::new(0);
 }
 
 impl HmacId {
-    /// SHA-1; support is mandatory (RFC 4895 §3.3).
+    /// SHA-1, whose support is mandatory (RFC 4895 §3.3).
     pub const SHA1: Self = Self::new(1);
     /// SHA-256.
     pub const SHA256: Self = Self::new(3);

@@ -12,7 +12,7 @@ use crate::tlv::{Tlv, TlvList};
 
 /// The value of a chunk, parameter or error cause, or the end of one.
 pub(crate) trait Value<'a>: Sized {
-    /// Reads it from exactly these bytes.
+    /// Parses the value from exactly these bytes.
     fn parse(value: &'a [u8]) -> Result<Self, Malformed>;
     /// Returns the length in bytes on the wire.
     fn encoded_len(&self) -> usize;
@@ -20,7 +20,7 @@ pub(crate) trait Value<'a>: Sized {
     fn encode(&self, out: &mut Vec<u8>);
 }
 
-/// Splits one entry off the front of `bytes`, which must hold it.
+/// Splits one entry off the front of `bytes`, which must contain it.
 #[inline]
 pub(crate) fn take<T: Item>(bytes: &[u8]) -> (T, &[u8]) {
     let (entry, rest) = bytes.split_at(T::SIZE);
@@ -29,8 +29,8 @@ pub(crate) fn take<T: Item>(bytes: &[u8]) -> (T, &[u8]) {
 
 /// Implements [`Value`] for a struct whose fields stand on the wire in order.
 ///
-/// `{ a: A, b: B }` is fixed fields and nothing else; `{ a: A, ..rest }` ends with a [`Value`] that takes
-/// what is left; `{ a: A, .. }` ignores what is left.
+/// `{ a: A, b: B }` has fixed fields only. `{ a: A, ..rest }` ends with a [`Value`] that takes the remaining
+/// bytes. `{ a: A, .. }` ignores the remaining bytes.
 macro_rules! layout {
     ($value:ty { $($field:ident: $type:ty),* }) => {
         $crate::layout::layout!(@ $value, exactly, $($field: $type),*;);
@@ -87,7 +87,7 @@ impl<'a> Value<'a> for &'a [u8] {
     }
 }
 
-/// A single entry is a value too.
+/// Implements [`Value`] for a single entry.
 macro_rules! item_values {
     ($($item:ty),*) => {$(
         impl Value<'_> for $item {
@@ -105,8 +105,8 @@ macro_rules! item_values {
 }
 item_values!(u32, u64, CorrelationId, HmacId, ReconfigSerial, Tsn, Ipv4Addr, Ipv6Addr);
 
-/// Adds the 16 reserved bits of Invalid Stream Identifier (RFC 9260 §3.3.10.1): sent as zero, ignored when
-/// received.
+/// Adds the 16 reserved bits of Invalid Stream Identifier (RFC 9260 §3.3.10.1), which are sent as zero and
+/// ignored when received.
 impl Value<'_> for StreamId {
     fn parse(value: &[u8]) -> Result<Self, Malformed> {
         exactly(value, 4).map(|value| Self::new(be16(value, 0)))

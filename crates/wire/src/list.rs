@@ -10,7 +10,7 @@ use crate::serial::{AsconfSerial, Mid, ReconfigSerial, Ssn, Tsn};
 
 /// An entry with a fixed number of bytes on the wire.
 pub trait Item: Copy + PartialEq + fmt::Debug {
-    /// Bytes of one entry.
+    /// Length of one entry in bytes.
     const SIZE: usize;
     /// Reads one entry from exactly [`SIZE`](Self::SIZE) bytes.
     fn read(bytes: &[u8]) -> Self;
@@ -25,7 +25,7 @@ pub struct List<'a, T>(Source<'a, T>);
 /// The source of the entries of a [`List`] or [`TlvList`](crate::TlvList).
 #[derive(Clone, Copy)]
 pub(crate) enum Source<'a, T> {
-    /// Received bytes of whole entries: the length is a multiple of `T::SIZE`.
+    /// Received bytes of whole entries, so that the length is a multiple of `T::SIZE`.
     Wire(&'a [u8]),
     /// A slice of values.
     Values(&'a [T]),
@@ -63,7 +63,7 @@ impl<'a, T: Item> List<'a, T> {
         self.len() == 0
     }
 
-    /// Returns the entry at `index`, if there are that many.
+    /// Returns the entry at `index`, if it exists.
     #[inline]
     pub fn at(&self, index: usize) -> Option<T> {
         match self.0 {
@@ -101,8 +101,8 @@ impl<'a, T: Item> List<'a, T> {
     }
 }
 
-/// Implements construction, comparison, formatting and iteration of a list: its bound on entries and what it
-/// yields.
+/// Implements construction, comparison, formatting and iteration of a list, given its bound on entries and
+/// its items.
 macro_rules! list_traits {
     ($list:ident, $iter:ident, $bound:path, $yield:ty) => {
         impl<'a, T> From<&'a [T]> for $list<'a, T> {

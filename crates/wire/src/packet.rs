@@ -6,10 +6,10 @@ use crate::error::{BundlingError, PacketError};
 use crate::ids::VerificationTag;
 use crate::read::{be16, be32};
 
-/// How to check the Checksum field of a received packet.
+/// The check of a received packet's Checksum field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum {
-    /// Rejects the packet if the field is not its CRC32c (RFC 9260 §6.8).
+    /// Rejects the packet if the field differs from its CRC32c (RFC 9260 §6.8).
     Verify,
     /// Same as [`Verify`](Self::Verify), but accepts 0 if a lower layer protects the packet (RFC 9653 §5.3).
     /// A packet that begins with INIT or COOKIE ECHO always needs its checksum (§5.2).
@@ -33,11 +33,11 @@ pub enum Checksum {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommonHeader {
-    /// Sender's port, not 0.
+    /// Port of the sender, not 0.
     pub src_port: u16,
-    /// Receiver's port, not 0.
+    /// Port of the receiver, not 0.
     pub dst_port: u16,
-    /// Tag the receiver chose for its side of the association; see RFC 9260 §8.5 for the exceptions.
+    /// Tag that the receiver chose for its side of the association; see RFC 9260 §8.5 for the exceptions.
     pub verification_tag: VerificationTag,
     /// CRC32c of the packet with this field zero.
     pub checksum: u32,
@@ -47,7 +47,7 @@ impl CommonHeader {
     /// Bytes of the common header.
     pub const LEN: usize = 12;
 
-    /// Returns the header as it is on the wire, but for the Checksum field, which is zero.
+    /// Returns the header as on the wire, with a zero Checksum field.
     #[inline]
     pub(crate) fn without_checksum(src_port: u16, dst_port: u16, tag: VerificationTag) -> [u8; Self::LEN] {
         let fields = u128::from(src_port) << 112 | u128::from(dst_port) << 96 | u128::from(tag.get()) << 64;
@@ -69,7 +69,7 @@ impl CommonHeader {
         Ok(Self { src_port, dst_port, verification_tag, checksum: checksum::found(bytes) })
     }
 
-    /// Returns whether the checksum must be right, in the packet `bytes`.
+    /// Returns whether the packet `bytes` must have a correct checksum.
     #[inline]
     fn needs_check(&self, bytes: &[u8], checksum: Checksum) -> bool {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.8
@@ -97,7 +97,7 @@ impl CommonHeader {
     }
 }
 
-/// A received packet, borrowed.
+/// A received packet, as a borrowed view.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
     /// The common header.
@@ -118,8 +118,8 @@ impl<'a> Packet<'a> {
         Ok(Self { header, bytes })
     }
 
-    /// Parses as [`parse`](Self::parse), faster, because it may write to the Checksum field; the bytes are
-    /// the same afterwards.
+    /// Parses like [`parse`](Self::parse), but faster, because it may write to the Checksum field. The bytes
+    /// are unchanged afterwards.
     ///
     /// # Errors
     /// As [`parse`](Self::parse).
@@ -190,7 +190,7 @@ mod tests {
     use crate::error::{ChunkError, FramingError};
     use crate::{Abort, Causes, Chunk, CookieAck, ShutdownComplete};
 
-    /// Header with the given chunk bytes and the right checksum.
+    /// Returns a packet with the given chunk bytes and the right checksum.
     fn packet(chunks: &[u8]) -> Vec<u8> {
         let mut bytes = vec![0x13, 0x88, 0x13, 0x89, 0x01, 0x02, 0x03, 0x04, 0, 0, 0, 0];
         bytes.extend_from_slice(chunks);

@@ -13,7 +13,7 @@ macro_rules! serial_number {
         pub struct $name($int);
 
         impl $name {
-            /// Returns the number with this value on the wire; the whole range is valid.
+            /// Returns the number with this value on the wire. The whole range is valid.
             #[inline]
             pub const fn new(value: $int) -> Self {
                 Self(value)
@@ -25,13 +25,13 @@ macro_rules! serial_number {
                 self.0
             }
 
-            /// Returns the number after this one; wraps to 0 (RFC 9260 §1.6).
+            /// Returns the number after this one, which wraps to 0 (RFC 9260 §1.6).
             #[inline]
             pub const fn next(self) -> Self {
                 Self(self.0.wrapping_add(1))
             }
 
-            /// Returns the number before this one; wraps to the largest.
+            /// Returns the number before this one, which wraps to the largest.
             #[inline]
             pub const fn prev(self) -> Self {
                 Self(self.0.wrapping_sub(1))
@@ -43,15 +43,15 @@ macro_rules! serial_number {
                 self.0.wrapping_sub(earlier.0)
             }
 
-            /// Returns whether `self` comes before `other`: `other` is 1 to half the space minus 1 steps
-            /// ahead (RFC 1982 §3.2). Of two numbers exactly half the space apart neither precedes the other.
+            /// Returns whether `self` precedes `other`: `other` is 1 to half the space minus 1 steps ahead
+            /// (RFC 1982 §3.2). Of two numbers exactly half the space apart, neither precedes the other.
             #[inline]
             pub const fn precedes(self, other: Self) -> bool {
                 let ahead = other.0.wrapping_sub(self.0);
                 ahead != 0 && ahead < 1 << (<$int>::BITS - 1)
             }
 
-            /// Returns whether `self` is `other` or comes before it.
+            /// Returns whether `self` is `other` or precedes it.
             #[inline]
             pub const fn precedes_or_is(self, other: Self) -> bool {
                 other.0.wrapping_sub(self.0) < 1 << (<$int>::BITS - 1)
@@ -104,8 +104,8 @@ serial_number! {
     Ssn(u16)
 }
 serial_number! {
-    /// Message Identifier (RFC 8260 §2.1): one per message of a stream, ordered and unordered apart; wraps at
-    /// 2^32.
+    /// Message Identifier (RFC 8260 §2.1): one per message of a stream, separate for ordered and unordered;
+    /// wraps at 2^32.
     Mid(u32)
 }
 serial_number! {

@@ -9,7 +9,7 @@ use crate::error::FramingError;
 use crate::list::{Source, list_traits};
 use crate::read::be16;
 
-/// Bytes of the header of a chunk, parameter or cause.
+/// Length in bytes of the header of a chunk, parameter or cause.
 pub(crate) const HEADER: usize = 4;
 
 /// Returns `len` rounded up to the next multiple of 4 bytes.
@@ -33,10 +33,10 @@ pub(crate) fn pad(out: &mut Vec<u8>, start: usize) {
     }
 }
 
-/// One delimited item.
+/// A delimited item.
 #[derive(Clone, Copy)]
 pub(crate) struct Frame<'a> {
-    /// Header and value, without padding; at least 4 bytes.
+    /// Bytes of header and value without padding, at least 4.
     pub(crate) whole: &'a [u8],
     /// The bytes after the padding.
     pub(crate) rest: &'a [u8],
@@ -58,9 +58,9 @@ impl<'a> Frame<'a> {
 
 /// Delimits the first item of `bytes`, which must not be empty.
 ///
-/// Ignores the content of padding (RFC 9260 §3.2) and accepts that the last item has none. A chunk's
-/// Length does not count the padding of its last parameter (§3.2), and a packet that lacks its last padding
-/// bytes is still unambiguous.
+/// Ignores the content of padding (RFC 9260 §3.2), and accepts a last item without padding. A chunk's Length
+/// does not count the padding of its last parameter (§3.2), and a packet that lacks its last padding bytes is
+/// still unambiguous.
 #[inline]
 pub(crate) fn split(bytes: &[u8]) -> Result<Frame<'_>, FramingError> {
     if bytes.len() < HEADER {
@@ -101,7 +101,7 @@ pub trait Tlv<'a>: Copy + PartialEq + fmt::Debug {
     /// The error of [`parse`](Self::parse).
     type Error: Copy + PartialEq + fmt::Debug + From<FramingError>;
 
-    /// Reads the first item of `bytes`; later bytes are ignored.
+    /// Parses the first item of `bytes`; later bytes are ignored.
     ///
     /// # Errors
     /// If the bytes are badly framed, or the value breaks the rules of its type.
@@ -124,7 +124,7 @@ impl<'a, T: Tlv<'a>> TlvList<'a, T> {
     /// The empty list.
     pub const EMPTY: Self = Self(Source::Values(&[]));
 
-    /// Returns a view of `bytes`: items, each but the last one padded to a multiple of 4 bytes.
+    /// Returns a view of `bytes`: items, each except the last one padded to a multiple of 4 bytes.
     #[inline]
     pub const fn from_wire(bytes: &'a [u8]) -> Self {
         Self(Source::Wire(bytes))
@@ -174,13 +174,12 @@ impl<'a, T: Tlv<'a>> TlvList<'a, T> {
 
 list_traits!(TlvList, TlvListIter, Tlv<'a>, Result<T, T::Error>);
 
-/// Iterator over the items of a [`TlvList`]; yields at most one item per 4 bytes.
+/// Iterator over the items of a [`TlvList`]. It yields at most one item per 4 bytes.
 #[derive(Clone, Copy)]
 pub struct TlvListIter<'a, T>(Source<'a, T>);
 
 impl<'a, T> TlvListIter<'a, T> {
-    /// Returns the received bytes that are still to be read, from the header of the next item on; empty for a
-    /// list of values.
+    /// Returns the unread received bytes, from the header of the next item on. Empty for a list of values.
     pub fn rest(&self) -> &'a [u8] {
         match self.0 {
             Source::Wire(bytes) => bytes,

@@ -71,12 +71,12 @@ macro_rules! tlv_enum {
         /// A well-framed item of any type, kept as bytes.
         #[derive(Clone, Copy, PartialEq, Eq)]
         pub struct $unknown<'a> {
-            /// Header and value; the Length field agrees with it.
+            /// Bytes of header and value, which agree with the Length field.
             bytes: &'a [u8],
         }
 
         impl<'a> $unknown<'a> {
-            /// Returns the first item of `bytes`, whatever its type.
+            /// Returns the first item of `bytes`, of any type.
             ///
             /// # Errors
             /// If the bytes are badly framed.

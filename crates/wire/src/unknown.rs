@@ -1,12 +1,13 @@
 //! [`UnknownAction`]: how a receiver treats a chunk or parameter of unknown type.
 
-/// Treatment of an unrecognised chunk (RFC 9260 §3.2, table 2) or parameter (§3.2.1, table 3).
+/// Treatment of an unrecognized chunk (RFC 9260 §3.2, table 2) or parameter (§3.2.1, table 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownAction {
-    /// Chunk: discard it and all further chunks of the packet. Parameter: process no further parameter of the
-    /// chunk.
+    /// Stop processing. Of a chunk's packet, discard this chunk and all further ones. Of a parameter's chunk,
+    /// process no further parameter.
     pub stop: bool,
-    /// Report it to the peer ('Unrecognized Chunk Type' cause; for parameters see RFC 9260 §3.2.2).
+    /// Report the chunk or parameter to the peer ('Unrecognized Chunk Type' cause; for parameters see
+    /// RFC 9260 §3.2.2).
     pub report: bool,
 }
 

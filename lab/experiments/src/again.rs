@@ -21,10 +21,10 @@ use crate::reproduce::{Effort, ReproduceError};
 use crate::scenario_file::{ScenarioFile, scenario_file};
 use crate::sweep::{Part, Sweep, bundled, bundled_part};
 
-/// The grades as data, in their folder.
+/// Name of the file with the grades as data.
 const JSON: &str = "grades.json";
 
-/// The ways of the stacks of each paper that used a simulator of its time.
+/// The changes to the stacks for each paper that used a simulator of its time.
 const WAYS: [(&str, ScenarioFile); 4] = [
     ("afif", scenario_file!("afif/period.toml")),
     ("fu-atiquzzaman", scenario_file!("fu-atiquzzaman/period.toml")),
@@ -32,17 +32,17 @@ const WAYS: [(&str, ScenarioFile); 4] = [
     ("park-jang", scenario_file!("park-jang/period.toml")),
 ];
 
-/// What is different when the claims are judged again.
+/// The change of conditions under which the claims are judged again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Other {
-    /// As many seeds, none of which the report has.
+    /// As many other seeds, none of which the report has.
     Seeds,
-    /// The stacks as the paper's tools had them, with the report's seeds.
+    /// The stacks that the paper's tools had, with the report's seeds.
     Period,
 }
 
 impl Other {
-    /// Both, with their names on the command line.
+    /// Both changes, with their names on the command line.
     pub const ALL: [(&'static str, Self); 2] = [("seeds", Self::Seeds), ("period", Self::Period)];
 
     /// Returns its name.
@@ -54,16 +54,16 @@ impl Other {
         }
     }
 
-    /// Returns true if the claims of a paper can be judged again like this.
+    /// Returns true if the claims of a paper can be judged again under this change.
     #[must_use]
     pub fn is_of(self, paper: &str) -> bool {
         self == Self::Seeds || WAYS.iter().any(|(of, _)| *of == paper)
     }
 
-    /// Returns the seeds, by those of the report, and the ways of the stacks.
+    /// Returns the seeds, given those of the report, and the changes to the stacks.
     ///
     /// # Errors
-    /// The file of the ways has a fault; a test excludes it.
+    /// The file of the changes is invalid, which a test excludes.
     pub(crate) fn of(self, paper: &str, seeds: &[u64]) -> Result<(Vec<u64>, Ways), ScenarioError> {
         let next = seeds.iter().max().map_or(1, |last| last + 1);
         Ok(match self {
@@ -73,24 +73,24 @@ impl Other {
     }
 }
 
-/// The ways in which the stacks of a paper's tools differ from those of its report.
+/// The differences between the stacks of a paper's tools and those of its report.
 #[derive(Clone, Debug, Default)]
 pub struct Ways {
-    /// The tool and what it does otherwise.
+    /// Name of the tool, and its differences.
     pub says: String,
-    /// What it does otherwise that no option can.
+    /// Differences that no option can express.
     pub cannot: String,
     /// Overrides of every scenario.
     set: Vec<String>,
-    /// Overrides of the scenario with this name.
+    /// Overrides for each scenario, by its name.
     files: Vec<(String, Vec<String>)>,
 }
 
 impl Ways {
-    /// Reads the ways of a paper; `None` if it used real stacks.
+    /// Reads the differences of a paper; `None` if it used real stacks.
     ///
     /// # Errors
-    /// A fault of the file; a test excludes it.
+    /// The file is invalid, which a test excludes.
     pub fn of(paper: &str) -> Result<Option<Self>, ScenarioError> {
         let Some((_, file)) = WAYS.iter().find(|(of, _)| *of == paper) else { return Ok(None) };
         let alone = Text::new(file.text, file.path);
@@ -109,7 +109,7 @@ impl Ways {
         read().map(Some).map_err(|problem| document.locate(problem))
     }
 
-    /// Returns the part of a plan's name that distinguishes its runs.
+    /// Returns the suffix of a plan's name that distinguishes its runs.
     pub(crate) fn name(&self) -> &'static str {
         if self.set.is_empty() && self.files.is_empty() { "" } else { " period" }
     }
@@ -128,17 +128,17 @@ impl Ways {
 pub struct Ledger {
     /// The claims.
     pub claims: Vec<Claim>,
-    /// The runs that completed.
+    /// Number of runs that completed.
     pub runs: usize,
-    /// The runs that failed, with the reason.
+    /// Runs that failed, with the reason.
     pub failed: Vec<(String, String)>,
-    /// The runs that were not started.
+    /// Number of runs that were not started.
     pub skipped: usize,
     /// The seeds.
     pub seeds: Vec<u64>,
 }
 
-/// Judges the claims of a bundled sweep again: only their cells are run.
+/// Judges the claims of a bundled sweep again. Runs only their cells.
 pub(crate) fn of_sweep(
     file: &str,
     (paper, other): (&str, Other),
@@ -165,7 +165,7 @@ fn part(file: &str, ways: &Ways) -> Result<Sweep, ScenarioError> {
     bundled_part(file, &Part { claims: &claims, overrides: &ways.set, report: false })
 }
 
-/// The grades of a paper's claims, judged again.
+/// The grades of a paper's claims under other conditions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Grades {
     /// The paper.
@@ -176,14 +176,14 @@ pub struct Grades {
     pub version: String,
     /// First and last seed.
     pub seeds: [u64; 2],
-    /// The runs that completed.
+    /// Number of runs that completed.
     pub runs: usize,
-    /// The claims: identifier, grade, and the effect that decides it, in words.
+    /// Identifier and grade of each claim, with a text about the effect that decides it.
     pub claims: Vec<(String, Grade, String)>,
 }
 
 impl Grades {
-    /// Returns the grades of a ledger that `command` made.
+    /// Returns the grades of a ledger that `command` produced.
     #[must_use]
     pub fn of(paper: &str, command: String, ledger: &Ledger) -> Self {
         let claim = |claim: &Claim| {
@@ -202,7 +202,7 @@ impl Grades {
         }
     }
 
-    /// Adds to each claim its grade with these seeds. Where it is another one, the claim is unresolved.
+    /// Adds the grade with these seeds to each claim. A claim whose grade differs is unresolved.
     pub fn add_seeds_to(&self, ledger: &mut [Claim]) {
         for claim in ledger {
             let found = self.claims.iter().find(|(id, ..)| *id == claim.id);
@@ -215,7 +215,7 @@ impl Grades {
         }
     }
 
-    /// Adds to each claim its grade with the stacks of the paper's time.
+    /// Adds the grade with the stacks of the paper's time to each claim.
     pub fn add_period_to(&self, ledger: &mut [Claim]) {
         for claim in ledger {
             let found = self.claims.iter().find(|(id, ..)| *id == claim.id);

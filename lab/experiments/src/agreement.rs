@@ -11,15 +11,15 @@ use crate::stats::{Mean, Ratio};
 use crate::table::Table;
 use crate::words::spread;
 
-/// Largest accepted distance of the ratio from one.
+/// Maximum accepted distance of the ratio from one.
 pub const AIM: f64 = 0.10;
 
-/// One metric under one condition, measured in both worlds.
+/// One metric under one condition, measured on real stacks and in the simulator.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// The condition, as `3G → WLAN, 40 %, adaptive`.
+    /// The condition, such as `3G → WLAN, 40 %, adaptive`.
     pub case: String,
-    /// The metric, with its unit.
+    /// The metric with its unit.
     pub measure: String,
     /// The simulator's values, one per run.
     pub simulated: Vec<f64>,
@@ -33,9 +33,9 @@ pub struct Row {
 pub enum Standing {
     /// Within [`AIM`].
     Agrees,
-    /// Outside [`AIM`], but the interval overlaps it: too few runs to decide.
+    /// The ratio is outside [`AIM`], but the interval overlaps it: there are too few runs to decide.
     Open,
-    /// Outside [`AIM`] with the whole interval.
+    /// The whole interval is outside [`AIM`].
     Differs,
     /// Not measured in both worlds.
     Missing,
@@ -98,17 +98,17 @@ fn mean_text(values: &[f64]) -> String {
 pub struct Agreement {
     /// The short name of the paper.
     pub paper: String,
-    /// The extent of the runs, in a sentence.
+    /// A sentence about the number and duration of the runs.
     pub extent: String,
     /// The command that repeats one of the runs.
     pub example: String,
-    /// The accuracy of the machine: the lateness of packets.
+    /// A sentence about the machine's accuracy, the lateness of packets.
     pub machine: String,
     /// The figures.
     pub rows: Vec<Row>,
-    /// The claims judged from the simulator's runs and from the real stacks', under the same conditions.
+    /// The claims judged from the simulator's runs and from the real stacks' runs, under the same conditions.
     pub claims: Vec<(Claim, Claim)>,
-    /// Known differences, and their causes as seen in packets.
+    /// Known differences, each with its cause as observed in packets.
     pub reasons: Vec<(String, String)>,
     /// Runs that failed, with the reason.
     pub failed: Vec<(String, String)>,

@@ -28,7 +28,7 @@ pub struct Check {
     pub measured: String,
     /// The grade; [`Grade::OutOfReach`] without the measurements.
     pub grade: Grade,
-    /// Unresolved: whether the mean is where the claim has it.
+    /// Of an unresolved check, whether the mean agrees with the claim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direction_agrees: Option<bool>,
     /// The effect; `None` without measurements, or without a spread between runs.
@@ -39,7 +39,7 @@ pub struct Check {
 }
 
 impl Check {
-    /// Creates a check of measurements without chance, as of an invariant.
+    /// Creates a check of measurements without randomness, such as an invariant.
     pub fn new(want: impl Into<String>, measured: impl Into<String>, holds: bool) -> Self {
         Self::tested(want, measured, Test::exact(holds), None)
     }
@@ -56,13 +56,13 @@ impl Check {
         missing.with(test)
     }
 
-    /// Gives the check its test.
+    /// Attaches the test to the check.
     fn with(self, test: Test) -> Self {
         let direction_agrees = (test.grade == Grade::Unresolved).then_some(test.agrees);
         Self { grade: test.grade, direction_agrees, test: Some(test), ..self }
     }
 
-    /// Creates a check without measurements, and names those that are missing.
+    /// Creates a check without measurements, which names the missing ones.
     pub fn missing(want: impl Into<String>, what: impl Into<String>) -> Self {
         let (want, measured) = (want.into(), what.into());
         Self { want, measured, grade: Grade::OutOfReach, direction_agrees: None, effect: None, test: None }
@@ -75,27 +75,27 @@ impl Check {
     }
 }
 
-/// The checks of one claim under one set of conditions, and the grade that follows from them.
+/// The checks of a claim under one set of conditions, and the grade that follows from them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judgement {
-    /// The conditions, as `rwnd 65,536 B`.
+    /// The conditions, such as `rwnd 65,536 B`.
     pub conditions: String,
     /// The figures of all checks as one text.
     pub measured: String,
     /// The grade.
     pub grade: Grade,
-    /// Unresolved: whether the mean of every unresolved check is where the claim has it.
+    /// Of an unresolved judgement, whether the mean of every unresolved check agrees with the claim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direction_agrees: Option<bool>,
-    /// The effect of the check that decides: the first with the claim's grade; of unresolved ones the first
-    /// whose mean is not where the claim has it.
+    /// The effect of the deciding check: the first one with the claim's grade. Among unresolved checks, the
+    /// first whose mean disagrees with the claim decides.
     pub effect: Option<Effect>,
     /// The checks.
     pub checks: Vec<Check>,
 }
 
-/// Returns the judgement of the checks: the greatest of their grades, adjusted for their number (Holm). Out
-/// of reach without checks.
+/// Returns the judgement of the checks: the greatest of their grades, adjusted for their number (Holm).
+/// Without checks, the claim is out of reach.
 #[must_use]
 pub fn judge(conditions: &str, mut checks: Vec<Check>) -> Judgement {
     let measured: Vec<usize> = (0..checks.len()).filter(|&check| checks[check].is_measured()).collect();
@@ -116,18 +116,18 @@ pub fn judge(conditions: &str, mut checks: Vec<Check>) -> Judgement {
     Judgement { conditions: conditions.to_owned(), measured, grade, direction_agrees, effect, checks }
 }
 
-/// Returns a grade in words, with the direction of an unresolved one.
+/// Returns the name of a grade, with the direction of an unresolved one.
 pub(crate) fn graded(grade: Grade, direction_agrees: Option<bool>, paper: &str) -> String {
     let direction = if direction_agrees == Some(true) { "direction agrees, " } else { "" };
     format!("{direction}{}", grade.words(paper))
 }
 
-/// A claim judged again: with other seeds, or with the stacks of the paper's time.
+/// A grade under other conditions: with other seeds, or with the stacks of the paper's time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repeated {
     /// The grade.
     pub grade: Grade,
-    /// The effect that decides it, in words; empty: none.
+    /// Text of the deciding effect; empty without one.
     pub effect: String,
     /// First and last seed.
     pub seeds: [u64; 2],
@@ -136,31 +136,30 @@ pub struct Repeated {
 /// A claim in the ledger.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Claim {
-    /// As `KK1`.
+    /// Identifier of the claim, such as `KK1`.
     pub id: Cow<'static, str>,
-    /// As `kim-koh`; empty: a sweep's own claim.
+    /// Identifier of the paper, such as `kim-koh`; empty for a sweep's own claim.
     pub paper: Cow<'static, str>,
-    /// The paper's figure the claim is about, as `Fig. 5`; empty: of none.
+    /// The paper's figure for the claim, such as `Fig. 5`; empty without one.
     pub figure: Cow<'static, str>,
-    /// The claim in short.
+    /// Short statement of the claim.
     pub statement: Cow<'static, str>,
     /// The figures under the primary conditions.
     pub measured: String,
     /// The grade under the primary conditions.
     pub grade: Grade,
-    /// The effect that decides it.
+    /// The deciding effect.
     pub effect: Option<Effect>,
-    /// Each set of conditions with its own checks and grade, the primary one first.
+    /// Judgements under each set of conditions, the primary one first.
     pub judgements: Vec<Judgement>,
-    /// The share of what the paper leaves open where it is reproduced; `None` without an atlas.
+    /// The share of the box of open parameters where the claim is reproduced; `None` without an atlas.
     #[serde(rename = "box")]
     pub region: Option<Boxed>,
-    /// Its grade with as many other seeds; `None`: not judged with them. Where it is another one, `grade` is
-    /// unresolved.
+    /// Grade with as many other seeds; `None` if not judged with them. If it differs, `grade` is unresolved.
     pub again: Option<Repeated>,
-    /// Its grade with the stacks of the paper's time; `None`: not judged with them.
+    /// Grade with the stacks of the paper's time; `None` if not judged with them.
     pub period: Option<Repeated>,
-    /// Our findings about it: why it is not reproduced, or what its grade rests on.
+    /// Findings about the claim: why it is not reproduced, or on what its grade depends.
     pub findings: Vec<String>,
 }
 
@@ -196,7 +195,7 @@ impl Claim {
         }
     }
 
-    /// Returns true if the claim was judged under the primary conditions: no missing value leaves it open.
+    /// Returns true if the claim was judged under the primary conditions, without a missing value.
     #[must_use]
     pub fn is_judged(&self) -> bool {
         let complete = |first: &Judgement| first.checks.iter().all(Check::is_measured);
@@ -204,17 +203,17 @@ impl Claim {
     }
 }
 
-/// Two treatments of the same seeds compared.
+/// A comparison of two treatments with the same seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
-    /// Mean and interval of `a − b`, per seed.
+    /// Mean and interval of `a − b` per seed.
     pub difference: Mean,
     /// Mean of `b`.
     pub base: f64,
 }
 
 impl Comparison {
-    /// Compares `a` with `b`, value by value. `None` as in [`paired_difference`].
+    /// Compares `a` with `b`, value by value. Returns `None` like [`paired_difference`].
     #[must_use]
     pub fn of(a: &[f64], b: &[f64]) -> Option<Self> {
         Some(Self { difference: paired_difference(a, b)?, base: Mean::of(b)?.mean })
@@ -227,7 +226,7 @@ impl Comparison {
     }
 }
 
-/// Formats the ledger for a terminal of `width` columns: a block per claim, a line per grade with the
+/// Formats the ledger for a terminal of `width` columns. Each claim is a block with a line per grade, the
 /// effect that decides it, and the figures below.
 #[must_use]
 pub fn render(ledger: &[Claim], width: usize) -> String {

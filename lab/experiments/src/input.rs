@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use msctp_sim::scenario::{Scenario, ScenarioError, Schemes};
 
-/// The longest input file in bytes: `/dev/zero` is rejected instead of filling the memory.
+/// Maximum length of an input file in bytes, so that `/dev/zero` is rejected instead of filling the memory.
 const MAX_INPUT: u64 = 64 << 20;
 
 /// Formats an error of the operating system without its number.
@@ -31,7 +31,7 @@ pub fn without_number(message: &str) -> String {
     out + rest
 }
 
-/// Describes a file that cannot be read: `what` is the path, after its flag if it has one.
+/// Describes a file that cannot be read. `what` is the path, after its flag if it has one.
 #[must_use]
 pub fn cannot_read(what: impl Display, error: &io::Error) -> String {
     let remedy = match error.kind() {
@@ -44,7 +44,7 @@ pub fn cannot_read(what: impl Display, error: &io::Error) -> String {
     format!("cannot read {what}: {}{remedy}", os_error(error))
 }
 
-/// Describes a file or folder that cannot be written: `what` is the path, after its flag if it has one.
+/// Describes a file or folder that cannot be written. `what` is the path, after its flag if it has one.
 #[must_use]
 pub fn cannot_write(what: impl Display, error: &io::Error) -> String {
     let remedy = match error.kind() {
@@ -78,16 +78,16 @@ pub fn read(what: impl Display, path: &Path) -> Result<Vec<u8>, String> {
 /// Reads a text file; `what` names it in errors.
 ///
 /// # Errors
-/// As [`read`], or the file is not UTF-8.
+/// Same as [`read`], or the file is not UTF-8.
 pub fn read_text(what: impl Display, path: &Path) -> Result<String, String> {
     let bytes = read(&what, path)?;
     String::from_utf8(bytes).map_err(|_| format!("cannot read {what}: not UTF-8; want a text file"))
 }
 
-/// The text of a scenario file, and where it is.
+/// The text and the location of a scenario file.
 #[derive(Clone, Debug)]
 pub struct ScenarioText {
-    /// Its path, for errors.
+    /// Path of the file, for errors.
     pub file: String,
     /// Contents.
     pub text: String,
@@ -98,7 +98,7 @@ impl ScenarioText {
     /// Reads a scenario file.
     ///
     /// # Errors
-    /// As [`read_text`].
+    /// Same as [`read_text`].
     pub fn read(path: &Path) -> Result<Self, String> {
         let file = path.display().to_string();
         let text = read_text(&file, path)?;
@@ -108,7 +108,7 @@ impl ScenarioText {
     /// Reads a file that the scenario names by a path relative to its own folder.
     ///
     /// # Errors
-    /// As [`read_text`].
+    /// Same as [`read_text`].
     pub fn open(&self, name: &str) -> Result<String, String> {
         let path = self.folder.join(name);
         read_text(path.display(), &path)
@@ -117,15 +117,15 @@ impl ScenarioText {
     /// Returns the scenario with overrides, each `KEY=VALUE`.
     ///
     /// # Errors
-    /// The first fault of the scenario, of a file that it names or of an override.
+    /// The scenario, a file that it names or an override is invalid. The error describes the first fault.
     pub fn scenario(&self, overrides: &[String]) -> Result<Scenario, ScenarioError> {
         self.with_schemes(overrides, &Schemes::none())
     }
 
-    /// As [`scenario`](Self::scenario), for a scenario that may name `schemes`.
+    /// Returns the scenario like [`scenario`](Self::scenario), for a scenario that may name `schemes`.
     ///
     /// # Errors
-    /// As [`scenario`](Self::scenario).
+    /// Same as [`scenario`](Self::scenario).
     pub fn with_schemes(&self, overrides: &[String], schemes: &Schemes) -> Result<Scenario, ScenarioError> {
         Scenario::with_schemes(&self.text, &self.file, overrides, &|name| self.open(name), schemes)
     }

@@ -55,7 +55,7 @@ impl OutputFile {
     /// Renames the file into place and replaces an existing one.
     ///
     /// # Errors
-    /// The file system fails; an existing file is unchanged then.
+    /// The file system fails. An existing file is then unchanged.
     pub fn commit(mut self) -> io::Result<()> {
         match self.part.take() {
             None => Ok(()),
@@ -115,7 +115,7 @@ impl OutputFolder {
     /// the folder stay.
     ///
     /// # Errors
-    /// The first file that could not be moved.
+    /// A file cannot be moved. The error names the first.
     pub fn commit(self) -> io::Result<()> {
         let mut files = Vec::new();
         collect(&self.stage, &mut files)?;
@@ -153,7 +153,7 @@ fn collect(dir: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns `NAME.PID.part`: two runs with the same output use different files.
+/// Returns the path `NAME.PID.part`, so that two runs with the same output use different files.
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}.{PART}", std::process::id()));

@@ -16,26 +16,26 @@ use crate::scenario_file::ScenarioFile;
 /// The publication that an experiment reproduces.
 #[derive(Clone, Debug)]
 pub struct Paper {
-    /// Short name, as `eklund`.
+    /// Short name, such as `eklund`.
     pub name: String,
     /// Authors, title, journal.
     pub citation: String,
     /// Explanations of the terms in the ledger.
     pub terms: Vec<(String, String)>,
-    /// The set-up, with what the publication leaves open.
+    /// The set-up, including the parameters that the publication leaves open.
     pub set_up: Vec<SetUp>,
-    /// What was found about claims.
+    /// Findings about claims.
     pub findings: Vec<Note>,
 }
 
 /// A finding about a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// The claim.
+    /// Identifier of the claim.
     pub claim: String,
     /// The observation and its cause.
     pub text: String,
-    /// Shown beside every grade: the claim is a narrow one.
+    /// True if the note is shown beside every grade, because the claim is narrow.
     pub always: bool,
 }
 
@@ -50,16 +50,16 @@ pub struct Texts {
     claims: Vec<[String; 3]>,
 }
 
-/// What the runs of an experiment gave.
+/// Results of the runs of an experiment.
 #[derive(Debug)]
 pub struct Results {
-    /// The extent of the runs, in a sentence.
+    /// A sentence about the number and duration of the runs.
     pub extent: String,
     /// The ledger.
     pub ledger: Vec<Claim>,
-    /// What the findings rest on.
+    /// The evidence for the findings.
     pub evidence: Vec<Evidence>,
-    /// Whether these are all runs of the experiment, so that a finding must hold.
+    /// True if these are all runs of the experiment, so that a finding must hold.
     pub whole: bool,
     /// The figures.
     pub figures: Vec<Figure>,
@@ -69,14 +69,14 @@ pub struct Results {
     pub provenance: Provenance,
 }
 
-/// What the finding about a claim rests on.
+/// The evidence for the finding about a claim.
 #[derive(Debug)]
 pub struct Evidence {
-    /// The claim.
+    /// Identifier of the claim.
     pub claim: &'static str,
     /// The checks, which fail if the finding is wrong.
     pub checks: Vec<Check>,
-    /// The numbers of its text by their names, which stand there in braces.
+    /// Numbers of the finding's text, by the names that stand for them in braces.
     pub numbers: Vec<(&'static str, String)>,
 }
 
@@ -90,7 +90,7 @@ impl Evidence {
     }
 }
 
-/// Returns in words which checks of a finding fail; `None` if none does.
+/// Returns a text about the checks of a finding that fail; `None` if none does.
 pub(crate) fn refuted(judged: &Judgement) -> Option<String> {
     let failed = judged.checks.iter().filter(|check| check.grade != Grade::Reproduced);
     let failed: Vec<String> =
@@ -171,8 +171,8 @@ impl Paper {
 /// The keys of a finding.
 pub(crate) const FINDING: [&str; 4] = ["claim", "text", "always", "check"];
 
-/// Returns the first number of a text that is not part of a reference or name, as `Table V`, `KK8` and `3G`
-/// are. What is in braces comes from the runs.
+/// Returns the first number typed into a text, unless it belongs to a reference or name such as `Table V`,
+/// `KK8` and `3G`. Text in braces comes from the runs and does not count.
 fn typed_number(text: &str) -> Option<String> {
     let mut plain = String::new();
     let mut depth = 0;
@@ -202,7 +202,7 @@ impl Texts {
     /// Reads the texts of an experiment.
     ///
     /// # Errors
-    /// A fault of the file; a test excludes it.
+    /// The file is invalid, which a test excludes.
     pub fn read(file: &ScenarioFile) -> Result<Self, ScenarioError> {
         let alone = Text::new(file.text, file.path);
         let document = Document::parse(&alone)?;
@@ -271,7 +271,7 @@ impl Texts {
 }
 
 impl Provenance {
-    /// Starts the provenance of a report: without runs.
+    /// Creates the provenance of a report, without runs.
     #[must_use]
     pub fn new(command: String, scenarios: &[ScenarioFile]) -> Self {
         Self {

@@ -18,13 +18,14 @@ use crate::store::Store;
 /// Options of a plan's execution.
 #[derive(Debug)]
 pub struct Execution<'a> {
-    /// Threads; `None`: one per core.
+    /// Number of threads; `None` for one per core.
     pub threads: Option<NonZeroUsize>,
-    /// When it becomes true, no further run starts. Running ones complete, or stop and count as not started.
+    /// Flag that cancels the plan: no further run starts. Running ones complete, or stop and count as not
+    /// started.
     pub cancel: &'a AtomicBool,
     /// Advances by one with each run.
     pub progress: &'a ProgressBar,
-    /// Stores results until the experiment is complete; `None`: no store.
+    /// Store of results until the experiment is complete; `None` for no store.
     pub store: Option<&'a Store>,
 }
 
@@ -78,11 +79,11 @@ where
     execute_stored(keys, execution, |key| format!("{plan}: {key}"), work)
 }
 
-/// As [`execute`], with the name of each key's result in the store: everything that the result depends on
-/// besides the program.
+/// Executes a plan like [`execute`], with a name for each key's result in the store. The name must include
+/// everything on which the result depends, except the program.
 ///
 /// # Errors
-/// As [`execute`].
+/// Same as [`execute`].
 pub fn execute_stored<K, T>(
     keys: Vec<K>,
     execution: &Execution<'_>,

@@ -18,13 +18,13 @@ pub enum ReproduceError {
     File(#[from] ScenarioError),
 }
 
-/// The two worlds, and the execution of the runs in each.
+/// The simulator and the real stacks, and the execution of the runs in each.
 pub struct Worlds<'a> {
     /// The real stacks.
     pub world: &'a dyn World,
-    /// Execution of runs on real stacks: as many in parallel as the machine sustains.
+    /// Execution of runs on real stacks, as many in parallel as the machine sustains.
     pub real: &'a Execution<'a>,
-    /// Runs on real stacks under each condition.
+    /// Number of runs on real stacks under each condition.
     pub repetitions: u64,
     /// Execution of runs in the simulator.
     pub simulator: &'a Execution<'a>,
@@ -41,15 +41,15 @@ impl fmt::Debug for Worlds<'_> {
 pub struct Effort {
     /// Run a subset that takes under a minute.
     pub quick: bool,
-    /// Seeds under each condition; `None`: the experiment's own number.
+    /// Number of seeds under each condition; `None` for the experiment's own number.
     pub seeds: Option<u64>,
     /// Make only the runs that the claims and the findings need.
     pub claims: bool,
 }
 
 impl Effort {
-    /// Returns the command that runs the experiment with this effort. The output folder and the number of
-    /// threads are not part of it.
+    /// Returns the command that runs the experiment with this effort, without the output folder and the
+    /// number of threads.
     #[must_use]
     pub fn command(&self, experiment: &str) -> String {
         self.with(format!("msctp reproduce {experiment}"))

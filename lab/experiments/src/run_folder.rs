@@ -16,7 +16,7 @@ use crate::table::{Table, TableError};
 
 /// Names of the folder's files.
 pub const RUN: &str = "run.json";
-/// The summary, as `msctp sim --json` prints it.
+/// Name of the file with the summary, as `msctp sim --json` prints it.
 pub const SUMMARY: &str = "summary.json";
 /// The time series.
 pub const SERIES: &str = "series.parquet";
@@ -24,7 +24,7 @@ pub const SERIES: &str = "series.parquet";
 /// The record of a run.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct RunRecord {
-    /// `sim`.
+    /// Kind of the record: `sim`.
     pub kind: String,
     /// Version of msctp.
     pub version: String,
@@ -36,7 +36,7 @@ pub struct RunRecord {
     pub title: String,
     /// The seed.
     pub seeds: Vec<u64>,
-    /// The files: the scenario first, then those that it names.
+    /// The scenario file first, then the files that it names.
     pub files: Vec<RecordedFile>,
     /// The scenario with its overrides.
     pub cells: Vec<RecordedCell>,
@@ -44,14 +44,14 @@ pub struct RunRecord {
     pub until_ns: u64,
     /// SHA-256 over every delivered packet.
     pub trace_hash: Option<String>,
-    /// The scenario's keys, of all files, with overrides, templates and counts applied.
+    /// The scenario's keys from all files, with overrides, templates and counts applied.
     pub scenario: Value,
 }
 
 /// A file that a run read.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct RecordedFile {
-    /// Its path: the scenario's as given, others as the scenario names them.
+    /// Path of the file: the scenario's as given, others as the scenario names them.
     pub path: String,
     /// SHA-256 of its contents, hexadecimal.
     pub sha256: String,
@@ -59,14 +59,14 @@ pub struct RecordedFile {
     pub text: String,
 }
 
-/// What was run: a sweep has several.
+/// A cell of the run; a sweep has several.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct RecordedCell {
     /// Values of a sweep's axes; empty.
     pub values: serde_json::Map<String, Value>,
     /// The scenario file.
     pub scenario: String,
-    /// Its overrides.
+    /// Overrides of the cell.
     pub overrides: Vec<String>,
 }
 
@@ -77,7 +77,7 @@ impl RecordedFile {
     }
 }
 
-/// A scenario with the texts that it was read from.
+/// A scenario with the texts from which it was read.
 #[derive(Debug)]
 pub struct Recorded {
     /// The scenario.
@@ -92,9 +92,9 @@ pub struct Recorded {
 pub struct Program<'p> {
     /// Version of msctp.
     pub version: &'p str,
-    /// Commit that it was built from.
+    /// Commit from which the program was built.
     pub commit: &'p str,
-    /// The command that repeats the run.
+    /// Command that repeats the run.
     pub command: &'p str,
 }
 
@@ -102,7 +102,7 @@ impl Recorded {
     /// Reads a scenario and keeps the texts.
     ///
     /// # Errors
-    /// Those of [`ScenarioText::scenario`].
+    /// Same as [`ScenarioText::scenario`].
     pub fn read(source: &ScenarioText, overrides: &[String]) -> Result<Self, ScenarioError> {
         Self::of(&source.file, &source.text, overrides, &|name| source.open(name))
     }
@@ -210,12 +210,10 @@ impl Rows {
     }
 }
 
-/// Returns the time series in long form: a row for each value, with the quantity's name, which ends with its
-/// unit.
+/// Returns the time series in long form, with a row for each value. The quantity's name ends with its unit.
 ///
 /// `subject` is an association, TCP connection, link direction or video application; `side` its end; `path`
-/// the local and remote address as that end sees them, missing for sums. Windows have no value where the
-/// threshold is unlimited.
+/// the local and remote address as that end sees them, missing for sums. An unlimited threshold has no value.
 #[must_use]
 pub fn long(summary: &Summary, series: &Series) -> Table {
     let mut rows = Rows::default();

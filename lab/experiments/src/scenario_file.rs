@@ -54,7 +54,7 @@ impl ScenarioFile {
         command(self.path, seed, overrides)
     }
 
-    /// Runs the scenario to its end in a world, as `msctp sim` does.
+    /// Runs the scenario to its end in a world, like `msctp sim`.
     ///
     /// # Errors
     /// The scenario is invalid, or an action was refused, so that the run is not the experiment.
@@ -76,7 +76,7 @@ pub fn command(path: &str, seed: u64, overrides: &[String]) -> String {
     with(format!("msctp sim {} --seed {seed}", quoted_path(path)), overrides)
 }
 
-/// Returns the part of the command before the seed, which a shell's loop sets.
+/// Returns the part of the command before the seed, which a shell loop sets.
 #[must_use]
 pub(crate) fn without_seed(path: &str, overrides: &[String]) -> String {
     with(format!("msctp sim {}", quoted_path(path)), overrides)
@@ -93,8 +93,8 @@ pub fn emulation(path: &str, seed: u64, overrides: &[String]) -> String {
     with(format!("msctp emulate {path} --applications --seed {seed}"), overrides)
 }
 
-/// Adds the columns that say where the numbers of each row come from. A run is its scenario's path, its seed,
-/// its overrides, and the SHA-256 of the scenario.
+/// Adds the columns that identify the origin of each row's numbers: the scenario's path, the seed, the
+/// overrides, and the SHA-256 of the scenario.
 #[must_use]
 pub fn provenance(table: Table, runs: &[(&str, u64, Vec<String>, String)]) -> Table {
     table

@@ -11,7 +11,7 @@ pub struct Mean {
     pub n: usize,
     /// Arithmetic mean.
     pub mean: f64,
-    /// The interval is `mean ± half_width`. Infinite for a single value, whose spread is unknown.
+    /// Half-width of the interval `mean ± half_width`. Infinite for a single value, whose spread is unknown.
     pub half_width: f64,
 }
 
@@ -55,7 +55,7 @@ impl Mean {
         self.mean + self.half_width
     }
 
-    /// Returns the one-sided p-value of the hypothesis that the mean is `value` or less.
+    /// Returns the one-sided p-value of the hypothesis that the mean is at most `value`.
     #[must_use]
     pub fn p_above(&self, value: f64) -> f64 {
         if self.half_width == 0.0 {
@@ -68,7 +68,7 @@ impl Mean {
         StudentsT::new(0.0, 1.0, (self.n - 1) as f64).map_or(1.0, |student| student.sf(t))
     }
 
-    /// Returns the one-sided p-value of the hypothesis that the mean is `value` or more.
+    /// Returns the one-sided p-value of the hypothesis that the mean is at least `value`.
     #[must_use]
     pub fn p_below(&self, value: f64) -> f64 {
         self.scaled(-1.0).p_above(-value)
@@ -104,9 +104,9 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Computes the mean of `a` divided by the mean of `b`, both positive, with a two-sided 95 % interval on
-    /// the logarithmic scale: relative variances of the means add (delta method), with Welch–Satterthwaite
-    /// degrees of freedom. `None` if one has fewer than two values, or a mean that is not positive.
+    /// Computes the ratio of the means of `a` and `b`, both positive. The two-sided 95 % interval is on the
+    /// logarithmic scale: relative variances of the means add (delta method), with Welch–Satterthwaite
+    /// degrees of freedom. Returns `None` if one has fewer than two values, or a mean that is not positive.
     #[must_use]
     pub fn of(a: &[f64], b: &[f64]) -> Option<Self> {
         let part = |values: &[f64]| {

@@ -25,8 +25,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store in the folder `root`, which is created if it does not exist. `program` is the content
-    /// of the running program; results of other programs in `root` are removed.
+    /// Opens the store in the folder `root`, and creates the folder if it does not exist. `program` is the
+    /// content of the running program. Removes results of other programs from `root`.
     ///
     /// # Errors
     /// The file system fails.
@@ -69,7 +69,7 @@ impl Store {
         Some(result)
     }
 
-    /// Returns how many results were loaded since the store was opened.
+    /// Returns the number of results loaded since the store was opened.
     #[must_use]
     pub fn reused(&self) -> usize {
         self.reused.load(Ordering::Relaxed)

@@ -22,7 +22,7 @@ pub enum Values {
     Text(Vec<Option<String>>),
     /// Integers.
     Integer(Vec<Option<i64>>),
-    /// Real numbers, finite.
+    /// Finite real numbers.
     Real(Vec<Option<f64>>),
 }
 
@@ -127,8 +127,8 @@ impl Table {
         self.columns.into_iter()
     }
 
-    /// Formats the table as CSV (RFC 4180, but lines end with a line feed): a header with the names, an empty
-    /// field for a missing value.
+    /// Formats the table as CSV (RFC 4180, but lines end with a line feed). It has a header with the names,
+    /// and an empty field for a missing value.
     #[must_use]
     pub fn to_csv(&self) -> String {
         let mut csv = String::new();
@@ -171,7 +171,8 @@ impl Table {
         write_file(path, &bytes).map_err(|source| file_error(path, source))
     }
 
-    /// Returns the file that [`write_parquet`](Self::write_parquet) writes: the same bytes each time.
+    /// Returns the content of the file that [`write_parquet`](Self::write_parquet) writes. It is
+    /// deterministic.
     ///
     /// # Errors
     /// The Parquet writer fails.
@@ -217,7 +218,7 @@ impl Table {
     }
 }
 
-/// Returns a note of a Parquet file; `None` if it has no such note, or is no Parquet file.
+/// Returns a note of a Parquet file; `None` if it has no such note, or is not a Parquet file.
 #[must_use]
 pub fn parquet_note(file: &[u8], name: &str) -> Option<String> {
     let (body, tail) = file.split_at_checked(file.len().checked_sub(FOOTER_SIZE)?)?;

@@ -12,9 +12,9 @@ use crate::figure::STYLESHEET;
 const COLUMN: usize = 210;
 const ROW: usize = 110;
 const MARGIN: usize = 90;
-/// Distance between the middles of two links between the same nodes.
+/// Distance between the centres of two links between the same nodes.
 const BEND: f64 = 44.0;
-/// Links from which their labels would cover each other.
+/// Number of links above which their labels would overlap.
 const MOST_LABELS: usize = 60;
 
 /// Draws the topology as an SVG file with its own stylesheet.
@@ -111,8 +111,7 @@ fn places(scenario: &Scenario) -> BTreeMap<&str, (usize, usize)> {
     places
 }
 
-/// Returns how far the middle of a link is moved downwards, so that links between the same nodes do not
-/// cover each other.
+/// Returns the downward offset of the centre of a link, so that links between the same nodes do not overlap.
 fn bend(scenario: &Scenario, number: usize) -> f64 {
     let ends = |link: &LinkSpec| {
         let (a, b) = (link.a.clone(), link.b.clone());

@@ -10,9 +10,9 @@ pub fn interval(difference: &Mean) -> String {
     format!("{}{}", signed(difference.mean), spread(difference, number))
 }
 
-/// Formats the confidence interval to follow a mean, as ` ± 3.2`. Equal runs have no interval (`, all 10 runs
-/// equal`): a width of zero would claim that another seed gives the same. A single run has none either (`,
-/// one run`).
+/// Formats the confidence interval after a mean, such as ` ± 3.2`. Equal runs have no interval (`, all 10
+/// runs equal`), since a width of zero would claim that another seed gives the same. A single run has none
+/// either (`, one run`).
 #[must_use]
 pub fn spread(mean: &Mean, width: impl FnOnce(f64) -> String) -> String {
     match mean.half_width {

@@ -10,14 +10,14 @@ pub trait World: Sync {
     /// Runs a scenario to its end, with the random streams of `seed`.
     ///
     /// # Errors
-    /// The scenario, or the run, failed; the text says why.
+    /// The scenario or the run failed. The error is the reason.
     fn carry_out(&self, scenario: &Scenario, seed: u64) -> Result<(Summary, Series), String>;
 }
 
 /// Runs a scenario whose actions must all be accepted.
 ///
 /// # Errors
-/// As [`World::carry_out`], or an action was refused, so that the run is not the experiment.
+/// Same as [`World::carry_out`], or an action was refused, so that the run is not the experiment.
 pub fn carry_out(world: &dyn World, scenario: &Scenario, seed: u64) -> Result<(Summary, Series), String> {
     let (summary, series) = world.carry_out(scenario, seed)?;
     for action in &summary.actions {
@@ -28,7 +28,7 @@ pub fn carry_out(world: &dyn World, scenario: &Scenario, seed: u64) -> Result<(S
     Ok((summary, series))
 }
 
-/// The simulator, whose runs complete.
+/// The simulator with runs that always complete.
 #[derive(Clone, Copy, Debug)]
 pub struct Simulator;
 
@@ -40,7 +40,7 @@ impl World for Simulator {
     }
 }
 
-/// The simulator, whose runs stop when the flag becomes true: within a thousandth of a run.
+/// The simulator with runs that stop when the flag becomes true, within a thousandth of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Cancellable<'c>(pub &'c AtomicBool);
 

@@ -9,8 +9,8 @@ use indicatif::ProgressBar;
 use msctp_experiments::leaderboard::{Leaderboard, Ranking, candidates, leaderboard, load};
 use msctp_experiments::plan::Execution;
 
-/// A folder with two drives of six seconds: in the first, `east` degrades when `west` improves; in the
-/// second, `west` is always the better one.
+/// Creates a folder with two drives of six seconds. In the first, `east` degrades when `west` improves; in
+/// the second, `west` is always the better one.
 fn folder(name: &str) -> PathBuf {
     let dir = std::env::temp_dir().join(format!("msctp-leaderboard-{name}-{}", std::process::id()));
     fs::create_dir_all(&dir).unwrap();
@@ -76,7 +76,7 @@ fn two_drives_are_ranked_alike_on_any_number_of_threads() {
     assert!(table.iter().all(|line| columns(line) == columns(table[0])), "{markdown}");
 }
 
-/// Each network's capacity and what a policy carried, in steps of two seconds.
+/// Every plot shows each network's capacity and the goodput of each policy, in steps of two seconds.
 #[test]
 fn every_drive_has_a_plot_of_the_networks_and_of_what_was_carried() {
     let dir = folder("plots");

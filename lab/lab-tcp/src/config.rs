@@ -13,30 +13,31 @@ use crate::header::TIMESTAMPS_LEN;
 /// Algorithm of loss recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Algorithm {
-    /// Fast retransmit and fast recovery of RFC 5681 §3.2, left at the first ACK of new data.
+    /// Fast retransmit and fast recovery of RFC 5681 §3.2. The first ACK of new data ends recovery.
     Reno,
-    /// RFC 6582: left when everything outstanding at the loss is acknowledged.
+    /// RFC 6582: the acknowledgment of everything outstanding at the loss ends recovery.
     NewReno,
-    /// RFC 6675: a scoreboard of what was SACKed. Without a peer that sends SACK blocks:
-    /// [`NewReno`](Self::NewReno).
+    /// RFC 6675, with a scoreboard of SACKed data. Falls back to [`NewReno`](Self::NewReno) if the peer sends
+    /// no SACK blocks.
     #[default]
     Sack,
 }
 
 impl Algorithm {
-    /// All of them, by the name that files use.
+    /// All algorithms, by the names that files use.
     pub const ALL: [(&'static str, Self); 3] =
         [("reno", Self::Reno), ("newreno", Self::NewReno), ("sack", Self::Sack)];
 }
 
-/// Largest number of SACK blocks in an ACK.
+/// Maximum number of SACK blocks in an ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SackLimit {
     /// As many as fit beside the other options: 3 with timestamps, 4 without (RFC 2018 §3).
     #[default]
     Fits,
-    /// This many. 0: SACK is not offered, the sender falls back to NewReno. Blocks that do not fit are
-    /// carried in the laboratory's extension ([`header`](crate::header)), on pure ACKs only.
+    /// At most this many blocks. With 0, SACK is not offered and the sender falls back to NewReno. Blocks
+    /// that do not fit are carried in the laboratory's extension ([`header`](crate::header)), on pure ACKs
+    /// only.
     Blocks(u32),
     /// All blocks; those that do not fit go into the laboratory's extension.
     Unlimited,
@@ -46,18 +47,19 @@ pub enum SackLimit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Maximum segment size in bytes, 88 to 65495: path MTU − 40 for IPv4, − 60 for IPv6. Options in every
-    /// segment (timestamps: 12 bytes) come out of it, so that 1460 bytes make packets of 1500 either way (RFC
-    /// 6691).
+    /// segment (timestamps: 12 bytes) reduce the user data, so that 1460 bytes always make packets of 1500
+    /// (RFC 6691).
     pub mss: u16,
-    /// Send the MSS option on SYN. Without it the peer uses its own.
+    /// Sends the MSS option on SYN. Without it the peer uses its own.
     pub mss_option: bool,
-    /// Offer timestamps (RFC 7323): 12 bytes in every segment, each ACK of new data gives a round-trip time.
+    /// Offers timestamps (RFC 7323): 12 bytes in every segment. Each ACK of new data then gives a round-trip
+    /// time.
     pub timestamps: bool,
-    /// Offer window scale (RFC 7323). Without it, the window is 65535 bytes at most.
+    /// Offers window scale (RFC 7323). Without it, the window is at most 65535 bytes.
     pub window_scale: bool,
-    /// How losses are found and repaired.
+    /// Algorithm for detecting and repairing losses.
     pub recovery: Algorithm,
-    /// SACK blocks per ACK when the recovery is SACK.
+    /// Maximum number of SACK blocks per ACK if the recovery is SACK.
     pub sack_limit: SackLimit,
     /// Receive buffer in bytes, at least 1 MSS.
     pub receive_buffer: u64,
@@ -65,61 +67,62 @@ pub struct Config {
     /// ([`models_delivery`](msctp_congestion::Controller::models_delivery) is false); [`RenoConfig`] by
     /// default.
     pub controller: ControllerFactory,
-    /// Window before the first ACK; `None`: RFC 5681 §3.1's, 2 to 4 segments.
+    /// Window before the first ACK; `None` for that of RFC 5681 §3.1, 2 to 4 segments.
     pub initial_window: Option<InitialWindow>,
-    /// Slow-start threshold before the first loss in bytes; `None`: arbitrarily high.
+    /// Slow-start threshold before the first loss in bytes; `None` for an arbitrarily high one.
     pub initial_ssthresh: Option<u64>,
-    /// Segments per ACK, at most; 1: each (RFC 5681 §4.2: at most 2).
+    /// Maximum number of segments per ACK. With 1, each is acknowledged (RFC 5681 §4.2: at most 2).
     pub ack_every: u32,
-    /// Longest delay of an ACK (RFC 9293 §3.8.6.3: below 500 ms).
+    /// Maximum delay of an ACK (RFC 9293 §3.8.6.3: below 500 ms).
     pub ack_delay: Span,
-    /// New data on the first two duplicate ACKs (RFC 3042).
+    /// Sends new data on the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
     /// Nagle's algorithm (RFC 9293 §3.7.4).
     pub nagle: bool,
-    /// Least, greatest and initial retransmission timeout, and the clock's granularity (RFC 6298).
+    /// Minimum, maximum and initial retransmission timeout, and the clock's granularity (RFC 6298).
     pub rto: RtoConfig,
-    /// Restart the retransmission timer when a fast retransmit is sent, as ns-2 does and most stacks; RFC
-    /// 6298 §5 only at ACKs of new data.
+    /// Restarts the retransmission timer when a fast retransmit is sent, as ns-2 and most stacks do. RFC 6298
+    /// §5 restarts it only at ACKs of new data.
     pub restart_timer_on_fast_retransmit: bool,
-    /// Reno enters fast recovery at most once per window of data, as ns-2's does: a second loss in a window
-    /// then waits for the timeout. RFC 5681 has no such rule.
+    /// Limits Reno to one fast recovery per window of data, as in ns-2. A second loss in a window then waits
+    /// for the timeout. RFC 5681 has no such rule.
     pub once_per_window: bool,
-    /// NewReno restarts the retransmission timer at every partial ACK ("slow but steady"); else at the first
-    /// only ("impatient", RFC 6582 §3.2).
+    /// Makes NewReno restart the retransmission timer at every partial ACK ("slow but steady"). Otherwise it
+    /// restarts it at the first only ("impatient", RFC 6582 §3.2).
     pub slow_but_steady: bool,
-    /// NewReno starts fast recovery also at duplicates that do not cover more than "recover", when cwnd is
-    /// above one segment and the last ACK of new data covered at most four (RFC 6582 §4.1, the ACK heuristic,
-    /// which is optional there).
+    /// Makes NewReno start fast recovery also at duplicates that do not cover more than "recover". The
+    /// condition is that cwnd exceeds one segment and the last ACK of new data covered at most four (RFC 6582
+    /// §4.1, the optional ACK heuristic).
     pub ack_heuristic: bool,
-    /// A loss halves the congestion window, or the peer's if that is smaller, as in ns-2; RFC 5681 §3.1 (4)
-    /// requires half of FlightSize.
+    /// Makes a loss halve the congestion window, or the peer's if that is smaller, as in ns-2. RFC 5681 §3.1
+    /// (4) requires half of FlightSize.
     pub halve_window: bool,
-    /// Reno and NewReno open the window at the ACK that ends fast recovery, as ns-2's do; RFC 5681 §3.2 (6)
-    /// sets it to ssthresh and no more.
+    /// Makes Reno and NewReno open the window at the ACK that ends fast recovery, as in ns-2. RFC 5681 §3.2
+    /// (6) only sets it to ssthresh.
     pub grow_at_exit: bool,
-    /// SACK counts the segments in flight, as ns-2's Sack1 does: a segment less for each ACK in fast
-    /// recovery, two for a partial one, and every hole is declared lost. RFC 6675 §4 looks at the scoreboard
+    /// Makes SACK count the segments in flight, as ns-2's Sack1 does. It subtracts a segment for each ACK in
+    /// fast recovery and two for a partial one, and declares every hole lost. RFC 6675 §4 uses the scoreboard
     /// each time.
     pub counted_pipe: bool,
-    /// Forward RTO recovery: undo timeouts that were spurious (RFC 5682, basic and SACK-enhanced alike by
-    /// the acknowledgments alone, §2.1).
+    /// Undoes spurious timeouts by Forward RTO recovery. RFC 5682's basic and SACK-enhanced variants both use
+    /// the acknowledgments alone (§2.1).
     pub frto: bool,
-    /// After a spurious timeout, the round trip of the first new data restarts the RTT estimator (Park & Jang
-    /// §2.2). For [`frto`](Self::frto).
+    /// Makes the round-trip time of the first new data after a spurious timeout restart the RTT estimator
+    /// (Park & Jang §2.2). Needs [`frto`](Self::frto).
     pub restart_rtt_after_spurious: bool,
     /// Classifier of losses detected by duplicate ACKs, in congestion avoidance only (Park & Jang §2). After
-    /// a loss classified as wireless the segment is retransmitted and the window kept. `None`: every loss is
+    /// a loss classified as wireless, the segment is retransmitted and the window kept. `None`: every loss is
     /// congestion.
     pub loss_classifier: Option<ClassifierFactory>,
-    /// Answer a loss that was classified one round trip (SRTT) after the first duplicate ACK, not at the
-    /// third: the scheme that Park & Jang compare with.
+    /// Delays the response to a classified loss to one round trip (SRTT) after the first duplicate ACK,
+    /// instead of the third: the scheme with which Park & Jang compare.
     pub delay_response: bool,
     /// Unit of the timestamp clock, more than 0 (RFC 7323 §5.4: 1 ms to 1 s).
     pub timestamp_tick: Span,
-    /// Retransmissions of one segment in a row after which the connection is lost (RFC 9293 §3.8.3, R2).
+    /// Number of consecutive retransmissions of one segment after which the connection is lost (RFC 9293
+    /// §3.8.3, R2).
     pub max_retransmits: u32,
-    /// Time for which the end that closed first waits for stray segments (RFC 9293 §3.6.1: 2 MSL).
+    /// Time for which the end that closed first waits for late segments (RFC 9293 §3.6.1: 2 MSL).
     pub time_wait: Span,
     /// Record trace events.
     pub trace: bool,
@@ -162,26 +165,26 @@ impl Default for Config {
     }
 }
 
-/// An option has a value it cannot have.
+/// The error of an option with an invalid value.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{field} {value}: want {want}")]
 pub struct ConfigError {
     /// The field.
     pub field: &'static str,
-    /// Its value.
+    /// The invalid value.
     pub value: String,
     /// The allowed values.
     pub want: String,
 }
 
 impl Config {
-    /// Minimum MSS: more than the minimum MTU of RFC 791, 68 bytes, gives, to leave room for options.
+    /// Minimum MSS. It exceeds that of RFC 791's minimum MTU of 68 bytes, to leave room for options.
     pub const MIN_MSS: u16 = 88;
 
     /// Checks the ranges.
     ///
     /// # Errors
-    /// The first field that is out of range.
+    /// A field is out of range. The error names the first.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let wrong = |field, value: &dyn std::fmt::Display, want: String| {
             Err(ConfigError { field, value: value.to_string(), want })

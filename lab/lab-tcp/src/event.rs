@@ -7,7 +7,7 @@ pub enum Event {
     Connected,
     /// The peer has sent everything: its FIN arrived in order.
     PeerFinished,
-    /// Both FINs were acknowledged: the connection is over in good order.
+    /// Both FINs were acknowledged, so that the connection is closed.
     Closed,
     /// The connection failed.
     Lost(Failure),
@@ -18,6 +18,6 @@ pub enum Event {
 pub enum Failure {
     /// The peer sent a RST.
     Reset,
-    /// The same segment was retransmitted too often (RFC 9293 §3.8.3, threshold R2).
+    /// A segment was retransmitted too often (RFC 9293 §3.8.3, threshold R2).
     TimedOut,
 }

@@ -10,7 +10,7 @@ use thiserror::Error;
 pub const BASE_LEN: usize = 20;
 /// Bytes of the longest real header.
 pub const MAX_LEN: usize = 60;
-/// Bytes of the timestamps option with the two bytes that align it.
+/// Length in bytes of the timestamps option with the two bytes that align it.
 pub const TIMESTAMPS_LEN: usize = 12;
 
 /// FIN, SYN, RST, PSH and ACK bits.
@@ -24,7 +24,7 @@ impl Flags {
     pub const SYN: Self = Self(0x02);
     /// Reset the connection.
     pub const RST: Self = Self(0x04);
-    /// Push.
+    /// Push function (PSH).
     pub const PSH: Self = Self(0x08);
     /// The acknowledgment field is significant.
     pub const ACK: Self = Self(0x10);
@@ -47,7 +47,7 @@ impl Flags {
 pub struct Timestamps {
     /// TSval: the sender's clock.
     pub value: u32,
-    /// TSecr: the value being echoed; significant where ACK is set.
+    /// TSecr, the echoed value; significant if ACK is set.
     pub echo: u32,
 }
 
@@ -60,7 +60,7 @@ pub struct Header {
     pub destination_port: u16,
     /// Sequence number of the first byte, or of the SYN.
     pub sequence: u32,
-    /// The next sequence number expected, where ACK is set.
+    /// The next sequence number expected; significant if ACK is set.
     pub acknowledgment: u32,
     /// Control bits.
     pub flags: Flags,
@@ -76,13 +76,13 @@ pub struct Header {
     pub timestamps: Option<Timestamps>,
 }
 
-/// A SACK block: its first sequence number, and the first after it (RFC 2018 §3).
+/// A SACK block: its first sequence number, and the one after its last (RFC 2018 §3).
 pub type Block = (u32, u32);
 
 /// The bytes are no TCP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum HeaderError {
-    /// Fewer bytes than the fields or the data offset want.
+    /// There are fewer bytes than the fields or the data offset require.
     #[error("{got} bytes are too short for a TCP header of {want}")]
     TooShort {
         /// Number of bytes.
@@ -101,10 +101,10 @@ pub enum HeaderError {
     Option {
         /// Option kind.
         kind: u8,
-        /// Length it claims.
+        /// Length that the option claims.
         len: u8,
     },
-    /// Behind the header is something else than whole SACK blocks.
+    /// The bytes after the header are not whole SACK blocks.
     #[error("{len} bytes after the header: want a multiple of 8")]
     Extension {
         /// Number of bytes.
@@ -112,7 +112,8 @@ pub enum HeaderError {
     },
 }
 
-/// Returns how many SACK blocks fit into the real header beside the other options of `header` (RFC 2018 §3).
+/// Returns the number of SACK blocks that fit into the real header beside the other options of `header`
+/// (RFC 2018 §3).
 #[must_use]
 pub fn blocks_that_fit(header: &Header) -> usize {
     let free = MAX_LEN - BASE_LEN - options_len(header);
@@ -130,8 +131,8 @@ fn options_len(header: &Header) -> usize {
     len
 }
 
-/// Returns the bytes on the wire of `header` with `blocks` SACK blocks, the laboratory's extension included,
-/// IP header not.
+/// Returns the length of `header` on the wire with `blocks` SACK blocks. It includes the laboratory's
+/// extension but not the IP header.
 #[must_use]
 pub fn wire_len(header: &Header, blocks: usize) -> usize {
     let alignment = if blocks > 0 && blocks_that_fit(header) > 0 { 4 } else { 0 };
@@ -140,8 +141,8 @@ pub fn wire_len(header: &Header, blocks: usize) -> usize {
 
 const NOP: u8 = 1;
 
-/// Appends the header with its SACK blocks; those that do not fit go into the laboratory's extension. The
-/// checksum and the urgent pointer are zero.
+/// Appends the header with its SACK blocks. Those that do not fit are written to the laboratory's extension.
+/// The checksum and the urgent pointer are zero.
 pub fn write(header: &Header, blocks: &[Block], out: &mut Vec<u8>) {
     let start = out.len();
     let inside = &blocks[..blocks.len().min(blocks_that_fit(header))];
@@ -183,7 +184,7 @@ pub fn write(header: &Header, blocks: &[Block], out: &mut Vec<u8>) {
 /// included.
 ///
 /// # Errors
-/// The bytes are too short, or the data offset is.
+/// There are too few bytes, or the data offset is too small.
 pub fn real_len(bytes: &[u8]) -> Result<usize, HeaderError> {
     let short = |want| HeaderError::TooShort { got: bytes.len(), want };
     let words = bytes.get(12).ok_or(short(BASE_LEN))? >> 4;
@@ -194,7 +195,7 @@ pub fn real_len(bytes: &[u8]) -> Result<usize, HeaderError> {
     if bytes.len() < len { Err(short(len)) } else { Ok(len) }
 }
 
-/// A header read, its SACK blocks still in the bytes.
+/// A parsed header, whose SACK blocks remain in the bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Parsed<'b> {
     /// The fields.
@@ -204,7 +205,7 @@ pub struct Parsed<'b> {
 }
 
 impl Parsed<'_> {
-    /// Returns the SACK blocks, those of the extension too, in their order.
+    /// Returns the SACK blocks in order, including those of the extension.
     pub fn blocks(&self) -> impl Iterator<Item = Block> + '_ {
         let all = self.inside.chunks_exact(8).chain(self.extension.chunks_exact(8));
         all.map(|block| (be32(block, 0), be32(block, 4)))
@@ -219,10 +220,10 @@ fn be32(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// Reads a header and the laboratory's extension after it. Unknown options are skipped.
+/// Parses a header and the laboratory's extension after it. Unknown options are skipped.
 ///
 /// # Errors
-/// The bytes are no header.
+/// The bytes are not a header.
 pub fn parse(bytes: &[u8]) -> Result<Parsed<'_>, HeaderError> {
     let len = real_len(bytes)?;
     let (real, extension) = bytes.split_at(len);

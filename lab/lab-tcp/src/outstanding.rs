@@ -1,31 +1,31 @@
 //! [`Outstanding`]: the sender's position in the stream, and the segment that could be cut from it next. It
 //! only keeps offsets; the recovery and the window decide when to send.
 
-/// Positions of the sending half (RFC 9293 §3.3.1), as offsets: 0 the SYN, 1 the first byte, the FIN after
-/// the last.
+/// Positions of the sending half (RFC 9293 §3.3.1), as offsets: 0 is the SYN, 1 the first byte, and the FIN
+/// follows the last.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outstanding {
     /// First offset that is not acknowledged: SND.UNA.
     pub(crate) una: u64,
-    /// Next offset to send: SND.NXT. After a timeout it goes back to `una`.
+    /// Next offset to send: SND.NXT. After a timeout it returns to `una`.
     pub(crate) nxt: u64,
     /// One past the highest offset ever sent.
     pub(crate) max: u64,
     /// One past the highest offset that the peer's window allows.
     pub(crate) edge: u64,
-    /// The largest window the peer ever offered, in bytes.
+    /// Maximum window that the peer has offered, in bytes.
     pub(crate) largest_window: u64,
-    /// One past the last byte the application wrote.
+    /// One past the last byte that the application wrote.
     pub(crate) written: u64,
     /// A FIN follows the last byte.
     pub(crate) fin: bool,
-    /// Largest segment, in bytes of user data.
+    /// Maximum segment size, in bytes of user data.
     pub(crate) smss: u64,
-    /// Small segments wait while something is outstanding (RFC 9293 §3.7.4).
+    /// True if small segments wait while data is outstanding (RFC 9293 §3.7.4).
     pub(crate) nagle: bool,
 }
 
-/// A segment to send: offsets, the FIN's included.
+/// A segment to send, as a range of offsets that includes the FIN's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub(crate) start: u64,
@@ -59,14 +59,14 @@ impl Outstanding {
         segment.end.min(self.written).saturating_sub(segment.start)
     }
 
-    /// Returns one past the last offset of a segment from `start` that stays below `limit`; the FIN goes
-    /// along.
+    /// Returns one past the last offset of a segment from `start` that stays below `limit`. The FIN is
+    /// included.
     pub(crate) fn cut(&self, start: u64, limit: u64) -> u64 {
         let end = start.saturating_add(self.smss).min(limit).min(self.written).max(start);
         if self.fin && end == self.written && limit > end { end + 1 } else { end }
     }
 
-    /// Returns the segment from `nxt`, when the congestion window ends at `window_end`.
+    /// Returns the segment from `nxt`, if the congestion window ends at `window_end`.
     pub(crate) fn in_order(&self, window_end: u64) -> Option<Segment> {
         let segment = |end| Segment { start: self.nxt, end, role: Role::InOrder };
         if self.nxt < self.max {
@@ -94,7 +94,7 @@ impl Outstanding {
         (full || all || half).then_some(segment(end))
     }
 
-    /// Returns whether only the peer's window stops the sender: data is queued, and at most a probe is
+    /// Returns whether only the peer's window stops the sender, because data is queued and at most a probe is
     /// outstanding.
     pub(crate) fn is_stopped_by_window(&self, window_end: u64) -> bool {
         self.una == self.nxt && self.nxt < self.end() && self.in_order(window_end).is_none()

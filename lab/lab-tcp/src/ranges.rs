@@ -1,6 +1,6 @@
 //! [`Ranges`]: a set of offsets as sorted, disjoint ranges, for out-of-order and SACKed data.
 
-/// Half-open ranges of offsets, sorted; no two touch.
+/// Half-open ranges of offsets, sorted. No two of them touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ranges(Vec<(u64, u64)>);
 
@@ -13,7 +13,7 @@ impl Ranges {
         &self.0
     }
 
-    /// Adds a range. Returns the whole range it now belongs to, and how many offsets are new.
+    /// Adds a range. Returns the whole range to which it now belongs, and the number of new offsets.
     pub(crate) fn insert(&mut self, start: u64, end: u64) -> ((u64, u64), u64) {
         debug_assert!(start < end);
         let first = self.0.partition_point(|range| range.1 < start);
@@ -48,7 +48,7 @@ impl Ranges {
         self.0.get(self.0.partition_point(|range| range.0 < offset)).copied()
     }
 
-    /// Returns how many offsets from `start` to before `end` are in the set.
+    /// Returns the number of offsets in [`start`, `end`) that are in the set.
     pub(crate) fn covered(&self, start: u64, end: u64) -> u64 {
         let from = self.0.partition_point(|range| range.1 <= start);
         let inside = self.0[from..].iter().take_while(|range| range.0 < end);

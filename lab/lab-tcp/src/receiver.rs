@@ -13,9 +13,9 @@ use crate::ranges::Ranges;
 pub(crate) enum Arrival {
     /// The segment was the next in order.
     Next,
-    /// Something before it is missing.
+    /// A segment before it is missing.
     OutOfOrder,
-    /// Everything in it was known.
+    /// Everything in the segment was received before.
     Known,
     /// The segment lies beyond the window.
     Outside,
@@ -32,13 +32,13 @@ pub(crate) struct Receiver {
     recent: VecDeque<u64>,
     /// Offset of the peer's FIN.
     fin: Option<u64>,
-    /// Everything below has been advertised as inside the window.
+    /// Edge of the advertised window: everything below it has been advertised.
     edge: u64,
     buffer: u64,
-    /// Bytes in order that the application has not read.
+    /// Number of bytes in order that the application has not read.
     unread: u64,
     read: u64,
-    /// Data stays unread until the application reads it.
+    /// True if data stays unread until the application reads it.
     held: bool,
     clock: AckClock,
 }
@@ -92,7 +92,7 @@ impl Receiver {
         self.fin.is_some_and(|fin| fin < self.next)
     }
 
-    /// Processes a segment with data or FIN: first offset, bytes of data, FIN.
+    /// Processes a segment with data or FIN, given its first offset, its bytes of data and its FIN.
     pub(crate) fn receive(&mut self, now: Time, offset: u64, len: u64, fin: bool) -> Arrival {
         let end = offset + len + u64::from(fin);
         let arrival = if end <= self.next {
@@ -157,7 +157,7 @@ impl Receiver {
         }
     }
 
-    /// Reads at most `most` bytes for the application; returns their number.
+    /// Reads at most `most` bytes for the application. Returns their number.
     pub(crate) fn read(&mut self, most: u64) -> u64 {
         let taken = self.unread.min(most);
         self.unread -= taken;
@@ -197,14 +197,13 @@ impl Receiver {
         edge.max(self.next) - self.next
     }
 
-    /// Records the advertised window: `window` bytes from the next offset, as the wire has it. It never
+    /// Records the advertised window: `window` bytes from the next offset, as on the wire. The window never
     /// shrinks.
     pub(crate) fn advertised(&mut self, window: u64) {
         self.edge = self.edge.max(self.next + window);
     }
 
-    /// Returns whether the application's read opened the window so far that it must be advertised (RFC 9293
-    /// §3.8.6.2.2).
+    /// Returns whether the application's read opened the window enough to advertise it (RFC 9293 §3.8.6.2.2).
     pub(crate) fn note_reading(&mut self, smss: u64) {
         let step = (2 * smss).min(self.buffer / 2).max(1);
         if self.reach() >= self.edge + step {
@@ -238,7 +237,7 @@ impl Receiver {
         self.clock.now = true;
     }
 
-    /// Notes that an acknowledgment was sent, alone or with data.
+    /// Records that an acknowledgment was sent, alone or with data.
     pub(crate) fn acknowledged(&mut self) {
         self.clock.now = false;
         self.clock.deadline = None;
@@ -258,7 +257,7 @@ impl AckClock {
     }
 }
 
-/// Returns how many blocks an ACK may carry, when `fits` fit into the header.
+/// Returns the number of blocks that an ACK may carry, if `fits` fit into the header.
 pub(crate) fn block_limit(limit: SackLimit, fits: usize, alone: bool) -> usize {
     match limit {
         SackLimit::Fits => fits,
@@ -283,7 +282,7 @@ mod tests {
         receiver
     }
 
-    /// Receives segment number `number` of 1000 bytes; true when an ACK is due at once.
+    /// Receives segment number `number` of 1000 bytes. Returns true if an ACK is due at once.
     fn segment(receiver: &mut Receiver, number: u64) -> (Arrival, bool) {
         let arrival = receiver.receive(Time::ZERO, 1 + 1000 * number, 1000, false);
         let due = receiver.ack_is_due(Time::ZERO);

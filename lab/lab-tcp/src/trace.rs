@@ -9,7 +9,7 @@ use msctp_units::{Span, Time};
 pub struct TraceEvent {
     /// Time of the event.
     pub at: Time,
-    /// The event.
+    /// Kind of the event, with its data.
     pub kind: TraceKind,
 }
 
@@ -18,18 +18,18 @@ pub struct TraceEvent {
 pub enum TraceKind {
     /// The control variables changed.
     Window {
-        /// Congestion window; the inflation of fast recovery is not in it.
+        /// Congestion window, without the inflation of fast recovery.
         cwnd: u64,
         /// Slow-start threshold; `u64::MAX`: arbitrarily high.
         ssthresh: u64,
-        /// Bytes in the network by the sender's estimate.
+        /// Bytes in the network, as the sender estimates.
         flight_size: u64,
     },
     /// A round trip was measured.
     Rtt {
         /// The measurement.
         sample: Span,
-        /// Smoothed.
+        /// Smoothed round-trip time after the measurement.
         srtt: Span,
         /// Retransmission timeout.
         rto: Span,
@@ -45,7 +45,7 @@ pub enum TraceKind {
     },
     /// A segment with data or FIN was received.
     Received {
-        /// First offset, of the peer's stream.
+        /// First offset, in the peer's stream.
         offset: u64,
         /// User data.
         len: u32,
@@ -54,19 +54,19 @@ pub enum TraceKind {
     AckReceived {
         /// Everything below is acknowledged.
         ack: u64,
-        /// SACK blocks it had.
+        /// Number of SACK blocks in the segment.
         blocks: u32,
         /// The acknowledgment was a duplicate.
         duplicate: bool,
     },
     /// An acknowledgment was sent, alone or with data.
     AckSent {
-        /// Everything below is acknowledged, of the peer's stream.
+        /// Offset in the peer's stream below which everything is acknowledged.
         ack: u64,
-        /// SACK blocks it had.
+        /// Number of SACK blocks in the acknowledgment.
         blocks: u32,
     },
-    /// A loss was detected and the window cut.
+    /// A loss was detected, and the window was reduced.
     Loss {
         /// Detection of the loss.
         kind: LossKind,
@@ -77,25 +77,25 @@ pub enum TraceKind {
     Verdict {
         /// First offset of the lost segment.
         offset: u64,
-        /// Its verdict.
+        /// Verdict of the classifier.
         cause: Cause,
     },
-    /// LD recovery began: the segment is retransmitted, the window kept (Park & Jang §2.1).
+    /// LD recovery began: the segment is retransmitted, and the window kept (Park & Jang §2.1).
     LdRecovery,
     /// Fast recovery or LD recovery ended.
     RecoveryExit,
     /// The retransmission timer expired.
     Timeout {
-        /// The timeout that follows, backed off.
+        /// The following timeout, including back-off.
         rto: Span,
     },
     /// The last timeout was spurious and was undone (RFC 5682).
     SpuriousTimeout,
     /// The round-trip statistics restart from this measurement (Park & Jang §2.2).
     RttStartedOver {
-        /// Measured.
+        /// Measured round-trip time.
         sample: Span,
-        /// Their values after it.
+        /// Values after the restart.
         times: RoundTrips,
     },
     /// The handshake was done.

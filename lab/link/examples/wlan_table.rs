@@ -14,7 +14,7 @@ struct Run {
     /// Seconds from the first offer to the last arrival.
     secs: f64,
     arrived: u32,
-    /// Mean time in seconds from reaching the head of the queue to leaving the link.
+    /// Mean time in seconds from the head of the queue to the departure from the link.
     mean_delay: f64,
 }
 

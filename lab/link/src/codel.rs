@@ -7,7 +7,7 @@ use msctp_units::{Span, Time};
 
 use crate::queue::QueueLen;
 
-/// A packet in a queue that manages itself.
+/// A packet in a CoDel queue.
 pub trait Queued {
     /// Returns the length on the wire in bytes.
     fn wire_len(&self) -> u32;
@@ -21,17 +21,17 @@ pub trait Queued {
 pub struct CodelConfig {
     /// Accepted standing queue delay (RFC 8289 §4.4).
     pub target: Span,
-    /// Time the delay may exceed the target before CoDel drops; about the longest usual round-trip time (RFC
-    /// 8289 §4.3).
+    /// Time for which the delay may exceed the target before CoDel drops; about the longest usual round-trip
+    /// time (RFC 8289 §4.3).
     pub interval: Span,
-    /// Maximum length of a packet in bytes: a queue of at most one such packet is never too long.
+    /// Maximum length of a packet in bytes. A queue of at most one such packet is never too long.
     pub max_packet: u32,
-    /// Age from which a packet is dropped in any case, because it is of no use any more; `None`: never.
+    /// Age from which a packet is always dropped, because it is useless; `None` for never.
     pub max_age: Option<Span>,
 }
 
 impl Default for CodelConfig {
-    /// RFC 8289's 5 ms and 100 ms, for packets of 1,500 bytes.
+    /// Returns RFC 8289's 5 ms and 100 ms, for packets of 1,500 bytes.
     fn default() -> Self {
         Self {
             target: Span::from_millis(5),
@@ -42,12 +42,12 @@ impl Default for CodelConfig {
     }
 }
 
-/// A first-in-first-out queue with CoDel's state (RFC 8289 §5.2). It has no limit: the owner has.
+/// A first-in-first-out queue with CoDel's state (RFC 8289 §5.2). Its owner limits its length.
 #[derive(Debug)]
 pub struct CodelQueue<P> {
     packets: VecDeque<(Time, P)>,
     bytes: u64,
-    /// When the delay will have been above the target for an interval.
+    /// Time at which the delay will have been above the target for an interval.
     first_above: Option<Time>,
     dropping: bool,
     drop_next: Time,
@@ -86,7 +86,7 @@ impl<P: Queued> CodelQueue<P> {
         self.packets.is_empty()
     }
 
-    /// Removes the oldest packet, whatever its age.
+    /// Removes the oldest packet, regardless of its age.
     pub fn take(&mut self) -> Option<P> {
         self.take_aged().map(|(_, packet)| packet)
     }
@@ -119,8 +119,8 @@ impl<P: Queued> CodelQueue<P> {
         (Some(packet), now >= since)
     }
 
-    /// Returns the next packet that is not dropped (RFC 8289 §5.5); those dropped go to `dropped`. Packets
-    /// that support ECN are marked instead of dropped.
+    /// Returns the next packet that is not dropped (RFC 8289 §5.5), and appends dropped ones to `dropped`.
+    /// Packets that support ECN are marked instead of dropped.
     pub fn pop(&mut self, now: Time, config: &CodelConfig, dropped: &mut impl FnMut(P)) -> Option<P> {
         let (mut packet, mut may_drop) = self.head(now, config, dropped);
         if !self.dropping {
@@ -157,7 +157,7 @@ impl<P: Queued> CodelQueue<P> {
         packet
     }
 
-    /// Begins to drop: at the earlier rate, if that was not long ago.
+    /// Begins to drop, at the earlier rate if that was recent.
     fn start(&mut self, now: Time, config: &CodelConfig) {
         self.dropping = true;
         let recent = self.count - self.last_count;
@@ -200,7 +200,7 @@ mod tests {
         Time::ZERO + Span::from_millis(ms)
     }
 
-    /// A queue into which two packets come each millisecond, and one leaves. Returns the times in ms at which
+    /// Fills a queue with two packets a millisecond, of which one leaves. Returns the times in ms at which
     /// packets were dropped, and marked.
     fn overload(ecn: bool) -> (Vec<u64>, Vec<u64>) {
         let (mut queue, config) = (CodelQueue::default(), CodelConfig::default());
@@ -219,8 +219,8 @@ mod tests {
         (dropped, marked)
     }
 
-    /// RFC 8289 §5.6: the first drop an interval after the delay came above the target; the n-th next one an
-    /// interval divided by the root of n after the one before.
+    /// RFC 8289 §5.6: the first drop comes an interval after the delay exceeded the target. Later, the time
+    /// to the n-th drop is an interval divided by the root of n.
     #[test]
     fn drops_follow_the_control_law() {
         let mut law = Vec::new();

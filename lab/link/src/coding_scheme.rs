@@ -7,7 +7,7 @@ use core::str::FromStr;
 use msctp_units::{Rate, Span};
 
 /// Duration of a radio block on one PDCH: four bursts, one in each of four TDMA frames. Twelve blocks fill a
-/// 52-multiframe of 240 ms (3GPP TS 45.002): 20 ms on average, and exactly that in the model.
+/// 52-multiframe of 240 ms (3GPP TS 45.002), which is 20 ms on average. The model uses exactly 20 ms.
 pub const BLOCK_PERIOD: Span = Span::from_millis(20);
 
 /// A channel coding of the packet data channel: CS-1 to CS-4 of GPRS, MCS-1 to MCS-9 of EGPRS.
@@ -29,8 +29,8 @@ pub enum CodingScheme {
     Mcs9,
 }
 
-/// Which schemes carry each other's blocks (3GPP TS 44.060 §8.1.1): a block's octets are a whole number of
-/// these units.
+/// Family of schemes that carry each other's blocks (3GPP TS 44.060 §8.1.1). A block's octets are a whole
+/// number of the family's units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
     /// Units of 37 octets: MCS-3, MCS-6, MCS-9.
@@ -41,7 +41,7 @@ enum Family {
     B,
     /// Units of 22 octets: MCS-1, MCS-4.
     C,
-    /// GPRS: each scheme only carries its own.
+    /// GPRS, where each scheme carries only its own blocks.
     None,
 }
 
@@ -68,7 +68,7 @@ const TABLE: [(CodingScheme, &str, u32, u32, Family); 13] = [
 pub struct Again {
     /// Coding of the block.
     pub scheme: CodingScheme,
-    /// Number of radio blocks: 2 if it is split.
+    /// Number of radio blocks, which is 2 for a split block.
     pub parts: u8,
 }
 
@@ -88,8 +88,8 @@ impl CodingScheme {
         TABLE[self as usize].2
     }
 
-    /// Returns the RLC data blocks in one radio block, each with a block sequence number and a checksum of
-    /// its own.
+    /// Returns the number of RLC data blocks in one radio block, each with its own block sequence number and
+    /// checksum.
     pub fn blocks_per_radio_block(self) -> u32 {
         TABLE[self as usize].3
     }
@@ -104,8 +104,8 @@ impl CodingScheme {
         TABLE[self as usize].4
     }
 
-    /// Returns whether the block's header has a code of its own, so that it is read when the data is not
-    /// (EGPRS). In GPRS one checksum holds for both.
+    /// Returns whether the block's header has its own code, so that it can be decoded when the data cannot
+    /// (EGPRS). In GPRS one checksum covers both.
     pub fn has_robust_header(self) -> bool {
         self.family() != Family::None
     }
@@ -113,7 +113,7 @@ impl CodingScheme {
     /// Returns the scheme in which a block first sent with `self` is retransmitted while `commanded` is in
     /// use.
     ///
-    /// GPRS: with the scheme it was sent with at first. EGPRS with re-segmentation (3GPP TS 44.060 §8.1.1,
+    /// GPRS uses the scheme of the first transmission. EGPRS with re-segmentation (3GPP TS 44.060 §8.1.1,
     /// table 8.1.1.1): the fastest scheme of its family that is not faster than the one commanded, or the
     /// family's slowest; a block of MCS-8 counts as padded MCS-6 and MCS-3. A scheme with half its octets
     /// takes two radio blocks.
@@ -142,7 +142,7 @@ impl fmt::Display for CodingScheme {
     }
 }
 
-/// A text that names no coding scheme.
+/// The error of a text that names no coding scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a coding scheme: want CS1 to CS4 or MCS1 to MCS9")]
 pub struct ParseCodingSchemeError;
@@ -150,7 +150,7 @@ pub struct ParseCodingSchemeError;
 impl FromStr for CodingScheme {
     type Err = ParseCodingSchemeError;
 
-    /// Parses `CS4` or `MCS9`, also in small letters and with a hyphen.
+    /// Parses `CS4` or `MCS9`, also in lower case and with a hyphen.
     fn from_str(text: &str) -> Result<Self, ParseCodingSchemeError> {
         let plain = text.to_ascii_uppercase().replace('-', "");
         Self::all().find(|scheme| scheme.name() == plain).ok_or(ParseCodingSchemeError)
@@ -181,8 +181,8 @@ mod tests {
         }
     }
 
-    /// 3GPP TS 44.060 table 8.1.1.1: rows by the scheme of the first transmission, columns by the commanded
-    /// one, MCS-9 first.
+    /// Retransmissions follow 3GPP TS 44.060 table 8.1.1.1, with rows by the scheme of the first
+    /// transmission, columns by the commanded one, and MCS-9 first.
     #[test]
     fn blocks_are_retransmitted_as_the_standards_table_says() {
         let table: [(u32, [u32; 9]); 9] = [

@@ -13,21 +13,21 @@ use crate::queue::{QueueLen, QueueLimit};
 pub struct FairQueueConfig {
     /// Number of queues; flows are distributed by a hash (RFC 8290 §5.2.5 has 1,024).
     pub flows: u32,
-    /// Bytes that a flow may send in its turn (RFC 8290 §5.2.4): a packet of the MTU.
+    /// Bytes that a flow may send in its turn (RFC 8290 §5.2.4), equal to a packet of the MTU.
     pub quantum: u32,
-    /// Limit of all queues together. Beyond it the longest one loses its oldest packet.
+    /// Limit of all queues together. Beyond it, the longest queue drops its oldest packet.
     pub limit: QueueLimit,
     /// CoDel of each queue.
     pub codel: CodelConfig,
 }
 
-/// Queues that take turns by deficit round robin, those that had no packets first.
+/// Queues served by deficit round robin, those that had no packets before first.
 #[derive(Debug)]
 pub struct FairQueue<P> {
     config: FairQueueConfig,
     seed: u64,
     flows: Vec<Flow<P>>,
-    /// Flows with packets: those that had none before, and the others, in turn.
+    /// Flows with packets: those that had none before, and the others in turn.
     new: VecDeque<usize>,
     old: VecDeque<usize>,
     len: QueueLen,
@@ -37,15 +37,16 @@ pub struct FairQueue<P> {
 struct Flow<P> {
     queue: CodelQueue<P>,
     deficit: i64,
-    /// It is in one of the lists.
+    /// True if the flow is in one of the lists.
     listed: bool,
 }
 
 impl<P: Queued> FairQueue<P> {
-    /// Creates an empty queue. `seed`: so that nobody can choose ports that share another flow's queue.
+    /// Creates an empty queue. The `seed` prevents an attacker from choosing ports that share another flow's
+    /// queue.
     ///
     /// # Panics
-    /// No flows, or a quantum of zero.
+    /// The number of flows or the quantum is zero.
     #[must_use]
     pub fn new(config: FairQueueConfig, seed: u64) -> Self {
         assert!(config.flows > 0 && config.quantum > 0, "flows and quantum must be positive");
@@ -70,8 +71,8 @@ impl<P: Queued> FairQueue<P> {
         self.len.packets == 0
     }
 
-    /// Adds a packet of the flow that `hash` stands for. Packets for which there is no room any more go to
-    /// `dropped`: the oldest of the longest queue (RFC 8290 §4.1).
+    /// Adds a packet of the flow with this `hash`. Appends packets for which there is no room to `dropped`:
+    /// the oldest of the longest queue (RFC 8290 §4.1).
     pub fn push(&mut self, now: Time, hash: u64, packet: P, mut dropped: impl FnMut(P)) {
         let index = (mix(hash ^ self.seed) % self.flows.len() as u64) as usize;
         let flow = &mut self.flows[index];
@@ -92,7 +93,7 @@ impl<P: Queued> FairQueue<P> {
         }
     }
 
-    /// Returns the next packet (RFC 8290 §4.2); those that CoDel drops go to `dropped`.
+    /// Returns the next packet (RFC 8290 §4.2). Appends packets that CoDel drops to `dropped`.
     pub fn pop(&mut self, now: Time, mut dropped: impl FnMut(P)) -> Option<P> {
         loop {
             let is_new = !self.new.is_empty();

@@ -24,20 +24,20 @@ pub enum DropReason {
 pub struct Delivery<P> {
     /// The packet.
     pub packet: P,
-    /// Its length in bytes on the wire, as offered.
+    /// Length of the packet in bytes on the wire, as offered.
     pub wire_len: u32,
-    /// Whether it arrived.
+    /// Outcome of the packet.
     pub outcome: Outcome,
 }
 
 /// Outcome of a packet that left a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// At the other end.
+    /// The packet arrived at the other end.
     Arrived,
-    /// At the other end; the queue marks it with Congestion Experienced.
+    /// The packet arrived at the other end, and the queue marked it with Congestion Experienced.
     Marked,
-    /// Lost in flight. Returned when the packet would have arrived, or when the link went down.
+    /// The packet was lost in flight. It is returned when it would have arrived, or when the link went down.
     Lost(LossReason),
 }
 

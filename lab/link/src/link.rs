@@ -21,7 +21,7 @@ pub struct LinkConfig {
     pub delay: Span,
     /// Limit of the queue.
     pub queue: QueueLimit,
-    /// Fate of the packets when the link goes down.
+    /// Treatment of packets when the link goes down.
     pub when_down: WhenDown,
 }
 
@@ -31,12 +31,12 @@ pub enum WhenDown {
     /// Drops all packets in the link (queued, in transmission and propagating) and new ones. The default.
     #[default]
     Drop,
-    /// Stops transmitting: what propagates arrives, the rest waits, and the queue fills until the link is up
-    /// again.
+    /// Stops transmitting. Propagating packets arrive, the others wait, and the queue fills until the link is
+    /// up again.
     Keep,
 }
 
-/// A byte's transmission in bit/s · ns: divided by a rate it gives the time.
+/// Transmission work of a byte in bit/s · ns, which divided by a rate gives the time.
 pub(crate) const WORK_PER_BYTE: u128 = 8 * 1_000_000_000;
 
 /// A point-to-point link in one direction.
@@ -52,13 +52,13 @@ pub struct Link<P> {
     loss: Option<Box<dyn LossProcess>>,
     up: bool,
     fifo: Fifo<P>,
-    /// Work left of the packet in transmission while the rate is zero, in bit/s · ns.
+    /// Remaining work of the packet in transmission while the rate is zero, in bit/s · ns.
     stalled_work: u128,
     stats: LinkStats,
 }
 
 impl<P> Link<P> {
-    /// Creates a link that is up and empty. Without a loss process nothing is lost on the way.
+    /// Creates a link that is up and empty. Without a loss process it loses no packets in flight.
     pub fn new(config: LinkConfig, loss: Option<Box<dyn LossProcess>>) -> Self {
         Self { config, loss, up: true, fifo: Fifo::new(), stalled_work: 0, stats: LinkStats::default() }
     }
@@ -68,7 +68,8 @@ impl<P> Link<P> {
         &self.config
     }
 
-    /// Replaces the loss process from the next packet that arrives on; `None`: nothing is lost on the way.
+    /// Replaces the loss process, from the next packet that arrives on; with `None` no packets are lost in
+    /// flight.
     pub fn set_loss(&mut self, loss: Option<Box<dyn LossProcess>>) {
         self.loss = loss;
     }
@@ -78,7 +79,7 @@ impl<P> Link<P> {
         if self.up { self.config.rate } else { Rate::ZERO }
     }
 
-    /// Returns the departure and arrival of the next packet, which enters now.
+    /// Returns the departure and arrival time of the next packet, which enters now.
     fn times(&self, now: Time, wire_len: u32) -> (Time, Time) {
         let rate = self.service_rate();
         let (free, last_arrival) =

@@ -247,13 +247,14 @@ mod against_a_plain_model {
 
     use super::*;
 
-    /// The same link one event at a time: a queue, a transmitter that serves work step by step, arrivals.
+    /// A reference model of the link that handles one event at a time: a queue, a transmitter that serves
+    /// work step by step, arrivals.
     struct Plain {
         rate: Rate,
         delay: Span,
         limit: QueueLimit,
         waiting: VecDeque<(u32, u32)>,
-        /// Packet and the end of its transmission.
+        /// Packet in transmission, and the time of its end.
         sending: Option<(u32, Time)>,
         arrivals: Vec<(u32, Time)>,
         dropped: Vec<u32>,

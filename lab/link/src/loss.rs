@@ -7,20 +7,21 @@ use msctp_units::Time;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
-/// Decides packet by packet, in the order of departure.
+/// Decides the loss of each packet, in the order of departure.
 pub trait LossProcess: fmt::Debug + Send {
     /// Returns whether the packet of `wire_len` bytes whose transmission ended at `at` is lost.
     fn loses(&mut self, at: Time, wire_len: u32) -> bool;
 }
 
-/// A probability as a 64-bit threshold for a uniformly drawn integer, so that it means the same everywhere.
+/// A probability, stored as a 64-bit threshold for a uniformly drawn integer, so that it gives the same
+/// results everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Probability(u128);
 
 impl Probability {
-    /// Never.
+    /// The probability 0.
     pub const ZERO: Self = Self(0);
-    /// Always.
+    /// The probability 1.
     pub const ONE: Self = Self(1 << 64);
 
     /// Returns the probability `p`, 0 to 1, to within 2⁻⁶⁴.
@@ -36,7 +37,7 @@ impl Probability {
         }
     }
 
-    /// Returns `ppm` millionths; more than a million counts as a million.
+    /// Returns the probability of `ppm` millionths. More than a million counts as a million.
     pub fn from_ppm(ppm: u32) -> Self {
         Self((u128::from(ppm.min(1_000_000)) << 64) / 1_000_000)
     }
@@ -46,19 +47,19 @@ impl Probability {
         self.0 as f64 / 18_446_744_073_709_551_616.0
     }
 
-    /// Draws once: true with this probability. Always takes one number from `rng`.
+    /// Draws once. Returns true with this probability. Always takes one number from `rng`.
     pub(crate) fn draw(self, rng: &mut ChaCha8Rng) -> bool {
         u128::from(rng.next_u64()) < self.0
     }
 }
 
-/// A loss parameter is out of range.
+/// The error of a loss parameter that is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("{what} is {value}, want {want}")]
 pub struct InvalidLoss {
     /// The parameter.
     pub what: &'static str,
-    /// Its value.
+    /// The invalid value.
     pub value: f64,
     /// The allowed values.
     pub want: &'static str,
@@ -70,16 +71,17 @@ pub enum LossConfig {
     /// Nothing is lost.
     #[default]
     None,
-    /// Each packet is lost with this probability, independently of the others.
+    /// Loses each packet with this probability, independently of the others.
     Uniform {
         /// Probability of a loss, 0 to 1.
         probability: f64,
     },
-    /// Losses in bursts: a good and a bad state, between which each packet may move the channel.
+    /// Loses packets in bursts. The channel has a good and a bad state, and may change its state at each
+    /// packet.
     GilbertElliott {
-        /// Probability per packet of going from good to bad, 0 to 1.
+        /// Probability per packet of a change from good to bad, 0 to 1.
         good_to_bad: f64,
-        /// Probability per packet of going from bad to good, 0 to 1: bad periods last 1 / this packets on
+        /// Probability per packet of a change from bad to good, 0 to 1. Bad periods last 1 / this packets on
         /// average.
         bad_to_good: f64,
         /// Probability of losing a packet in the good state, 0 to 1.
@@ -89,14 +91,14 @@ pub enum LossConfig {
     },
     /// Loses these packets, counted from 0 in the order of departure. For tests.
     Scripted {
-        /// Their numbers, in any order.
+        /// Numbers of the packets, in any order.
         packets: Vec<u64>,
     },
 }
 
 impl LossConfig {
-    /// Returns a Gilbert–Elliott channel that loses everything in the bad and nothing in the good state,
-    /// given by the share of packets lost in the long run and by the mean number of packets lost in a row.
+    /// Returns a Gilbert–Elliott channel that loses everything in the bad state and nothing in the good one.
+    /// `loss` is the long-run share of packets lost, and `mean_burst` the mean number of consecutive losses.
     ///
     /// With b the mean burst and l the loss: bad_to_good = 1/b, good_to_bad = l / ((1 − l)·b).
     ///
@@ -142,7 +144,7 @@ impl LossConfig {
     }
 }
 
-/// Independent losses. One draw per packet.
+/// Independent losses, with one draw per packet.
 #[derive(Clone, Debug)]
 pub struct Uniform {
     probability: Probability,
@@ -164,7 +166,7 @@ impl LossProcess for Uniform {
 
 /// Losses in bursts (Gilbert 1960, Elliott 1963). The state counts in packets, not in time.
 ///
-/// A packet is lost by its state's probability; then the state may change. With p = good_to_bad and r =
+/// A packet is lost with its state's probability. Then the state may change. With p = good_to_bad and r =
 /// bad_to_good the channel is bad p/(p+r) of the time, in periods of 1/r packets on average; so the loss in
 /// the long run is (r·loss_good + p·loss_bad)/(p+r). The first packet's state is drawn from that
 /// distribution. Two draws per packet, one more at the start.
@@ -207,16 +209,16 @@ impl LossProcess for GilbertElliott {
     }
 }
 
-/// Loses the packets of a list. No draws.
+/// Loses the packets of a list, without draws.
 #[derive(Clone, Debug)]
 pub struct Scripted {
-    /// Ascending, the next one last.
+    /// Remaining packets in ascending order, with the next one last.
     remaining: Vec<u64>,
     next: u64,
 }
 
 impl Scripted {
-    /// Loses the packets with these numbers, counted from 0 in the order of departure.
+    /// Creates a process that loses the packets with these numbers, counted from 0 in the order of departure.
     pub fn new(mut packets: Vec<u64>) -> Self {
         packets.sort_unstable_by(|a, b| b.cmp(a));
         packets.dedup();
@@ -287,7 +289,7 @@ mod tests {
         }
     }
 
-    /// The closed forms in [`GilbertElliott`]'s documentation, to within 3 %.
+    /// Simulated channels agree with the closed forms in [`GilbertElliott`]'s documentation to within 3 %.
     #[test]
     fn gilbert_elliott_has_its_stationary_loss_and_mean_burst() {
         for (loss, burst) in [(0.01, 5.0), (0.05, 2.0), (0.2, 10.0)] {

@@ -23,41 +23,41 @@ use crate::stats::LinkStats;
 pub struct ManagedConfig {
     /// Transmission rate in bit/s of the wire. [`Rate::ZERO`] transmits nothing until it changes.
     pub rate: Rate,
-    /// Least propagation delay, one way.
+    /// Minimum propagation delay, one way.
     pub delay: Span,
-    /// Order and drops of the packets that wait.
+    /// Discipline of the queue.
     pub discipline: Discipline,
     /// Limit of the queue.
     pub queue: QueueLimit,
-    /// Variation of the delay: drawn uniformly from zero to this for each packet, which waits for those
-    /// before it.
+    /// Maximum additional delay, drawn uniformly from zero for each packet. A packet waits for earlier ones.
     pub jitter: Span,
     /// Packets that others overtake.
     pub reorder: Option<Reorder>,
 }
 
-/// Order in which waiting packets are transmitted, and which of them are dropped.
+/// Order of transmission and selection of drops in a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Discipline {
-    /// First in, first out; a packet that arrives at a full queue is dropped.
+    /// First in, first out. Drops a packet that arrives at a full queue.
     #[default]
     DropTail,
     /// First in, first out, with CoDel (RFC 8289).
     Codel(CodelConfig),
-    /// FQ-CoDel (RFC 8290): 1,024 queues that take turns, each with CoDel.
+    /// FQ-CoDel (RFC 8290): 1,024 queues served in turn, each with CoDel.
     FqCodel(CodelConfig),
 }
 
-/// Packets that take longer than others, at random.
+/// Random selection of packets that take longer than others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reorder {
     /// Share of packets.
     pub share: Probability,
-    /// Their additional delay. Packets sent in the meantime overtake them.
+    /// Additional delay of these packets. Packets sent in the meantime overtake them.
     pub by: Span,
 }
 
-/// Queues of FQ-CoDel (RFC 8290 §5.2.5), and the bytes of a turn (§5.2.4: an Ethernet frame).
+/// Number of queues of FQ-CoDel (RFC 8290 §5.2.5). The next constant is the number of bytes of a turn
+/// (§5.2.4: an Ethernet frame).
 const FLOWS: u32 = 1024;
 const QUANTUM: u32 = 1514;
 
@@ -151,9 +151,9 @@ impl<P> Queue<P> {
 #[derive(Debug)]
 struct Transmission<P> {
     packet: Waiting<P>,
-    /// Its end; [`Time::MAX`] while the rate is zero.
+    /// End of the transmission; [`Time::MAX`] while the rate is zero.
     departs: Time,
-    /// Work left while the rate is zero, in bit/s · ns.
+    /// Remaining work while the rate is zero, in bit/s · ns.
     stalled_work: u128,
 }
 
@@ -164,7 +164,7 @@ impl<P> Transmission<P> {
         Self { packet, departs, stalled_work: if rate.is_zero() { work } else { 0 } }
     }
 
-    /// The rest of it goes at another rate.
+    /// Changes the rate for the rest of the transmission.
     fn change(&mut self, now: Time, from: Rate, to: Rate) {
         let work = match from.as_bps() {
             0 => self.stalled_work,
@@ -193,13 +193,13 @@ pub struct ManagedLink<P> {
     propagating: VecDeque<(Time, Delivery<P>)>,
     /// Latest arrival of a packet that was not reordered.
     last_arrival: Time,
-    /// Packets that left without arriving, not handed out yet, and when.
+    /// Packets that left without arriving and were not returned yet, with their times.
     gone: VecDeque<(Time, Delivery<P>)>,
     stats: LinkStats,
 }
 
 impl<P> ManagedLink<P> {
-    /// Creates a link that is up and empty. `seed`: of jitter, reordering and the hash of flows.
+    /// Creates a link that is up and empty. `seed` is that of jitter, reordering and the hash of flows.
     pub fn new(config: ManagedConfig, loss: Option<Box<dyn LossProcess>>, seed: [u8; 32]) -> Self {
         let mut rng = ChaCha8Rng::from_seed(seed);
         let queue = Queue::new(&config, rng.next_u64());
@@ -237,7 +237,7 @@ impl<P> ManagedLink<P> {
         self.transmission = Some(Transmission::begin(now, packet, self.config.rate));
     }
 
-    /// Puts a packet whose transmission ended at `now` on its way.
+    /// Starts the propagation of a packet whose transmission ended at `now`.
     fn propagate(&mut self, now: Time, packet: Waiting<P>) {
         let mut arrives = now + self.config.delay;
         if !self.config.jitter.is_zero() {
@@ -287,7 +287,7 @@ fn lost<P>(packet: Waiting<P>, reason: LossReason) -> Delivery<P> {
 }
 
 impl<P: Send + std::fmt::Debug> LinkModel<P> for ManagedLink<P> {
-    /// Packets without a class are one flow that does not support ECN.
+    /// Offers a packet without a class, which belongs to a single flow that does not support ECN.
     fn offer(&mut self, now: Time, packet: P, wire_len: u32) -> Offer<P> {
         self.offer_as(now, packet, wire_len, Class::default())
     }

@@ -26,7 +26,7 @@ fn codel() -> CodelConfig {
     CodelConfig::default()
 }
 
-/// Takes what leaves by `now`: packet, time in us, outcome.
+/// Takes the packets that leave by `now`: packet, time in us, outcome.
 fn drain<P>(link: &mut dyn LinkModel<P>, now: Time, out: &mut Vec<(P, u64, Outcome)>) {
     while let Some(next) = link.next_delivery().filter(|&next| next <= now) {
         while let Some(delivery) = link.deliver(next) {
@@ -35,7 +35,7 @@ fn drain<P>(link: &mut dyn LinkModel<P>, now: Time, out: &mut Vec<(P, u64, Outco
     }
 }
 
-/// An operation of the comparison: microseconds since the one before, what, and its operand.
+/// An operation of the comparison: microseconds since the previous one, its kind, and its operand.
 type Step = (u64, u8, u32);
 
 fn run(link: &mut dyn LinkModel<u32>, steps: &[Step]) -> (Vec<(u32, u64, Outcome)>, Vec<u32>, LinkStats) {
@@ -66,7 +66,8 @@ fn run(link: &mut dyn LinkModel<u32>, steps: &[Step]) -> (Vec<(u32, u64, Outcome
 }
 
 proptest! {
-    /// With drop-tail and without jitter every packet has the fate and the time that a plain link gives it.
+    /// With drop-tail and without jitter, every packet has the outcome and the time that a plain link gives
+    /// it.
     #[test]
     fn drop_tail_is_the_plain_link(
         steps in prop::collection::vec((0_u64..3_000, 0_u8..24, 0_u32..20_000), 1..200),
@@ -90,7 +91,7 @@ proptest! {
         prop_assert_eq!(managed.2, plain.2);
     }
 
-    /// Whatever happens, each accepted packet leaves once, and the counters agree.
+    /// Each accepted packet leaves once, and the counters agree, for any operations.
     #[test]
     fn every_packet_leaves_once(
         steps in prop::collection::vec((0_u64..3_000, 0_u8..24, 0_u32..20_000), 1..200),
@@ -113,7 +114,7 @@ proptest! {
 }
 
 /// Offers two packets of flow 1 each millisecond for 10 s, which is twice the rate, and one packet of flow 2
-/// each 20 ms. Returns the maximum delay of flow 2 in ms after the first second, and what left.
+/// each 20 ms. Returns the maximum delay of flow 2 in ms after the first second, and the packets that left.
 fn overload(discipline: Discipline, ecn_capable: bool) -> (u64, Vec<(u64, u64, Outcome)>, LinkStats) {
     let mut link = ManagedLink::new(ManagedConfig { discipline, ..CONFIG }, None, [1; 32]);
     let (mut out, mut late) = (Vec::new(), 0);

@@ -3,8 +3,8 @@
 
 use crate::queue::{QueueLen, QueueLimit};
 
-/// Threshold from which a queue marks congestion. It judges each arriving packet by the queue at that
-/// instant, with no average and no chance.
+/// Threshold from which a queue marks congestion. It compares the queue at each packet's arrival, without
+/// averaging and randomness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marking {
     /// Queue length without marks: RFC 8257's K, less the packet in transmission.
@@ -23,7 +23,7 @@ pub enum Judgement {
 }
 
 impl Marking {
-    /// Judges a packet of `wire_len` bytes that finds this queue; `capable`: it may be marked.
+    /// Judges a packet of `wire_len` bytes that arrives at this queue. `capable` is true if it may be marked.
     pub fn judge(self, waiting: QueueLen, wire_len: u32, capable: bool) -> Judgement {
         match (self.threshold.has_room(waiting, wire_len), capable) {
             (true, _) => Judgement::Pass,

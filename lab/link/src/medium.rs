@@ -10,7 +10,7 @@ use crate::model::{Change, Unsupported};
 use crate::queue::QueueLen;
 use crate::stats::LinkStats;
 
-/// One direction of a link over a [`Medium`]: the first of a pair leads from the link's `a` to its `b`.
+/// One direction of a link over a [`Medium`]. The first of a pair leads from the link's `a` to its `b`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortId(pub(crate) usize);
 
@@ -23,8 +23,8 @@ impl PortId {
 
 /// A resource that several links share: a cell of a wireless network. `now` never goes back.
 ///
-/// Same as [`LinkModel`](crate::LinkModel), with a port in place of the one direction. After any call
-/// [`next_delivery`](Self::next_delivery) says when to call [`deliver`](Self::deliver).
+/// It is like [`LinkModel`](crate::LinkModel), with a port in place of the one direction. After any call,
+/// [`next_delivery`](Self::next_delivery) returns the time to call [`deliver`](Self::deliver).
 pub trait Medium<P>: fmt::Debug + Send {
     /// Offers a packet of `wire_len` bytes at a port.
     fn offer(&mut self, now: Time, port: PortId, packet: P, wire_len: u32) -> Offer<P>;
@@ -38,7 +38,7 @@ pub trait Medium<P>: fmt::Debug + Send {
     /// Changes a property of a port's link.
     ///
     /// # Errors
-    /// [`Unsupported`] if the model has no such property; it is unchanged then.
+    /// [`Unsupported`] if the model has no such property; nothing changes in that case.
     fn change(&mut self, now: Time, port: PortId, change: Change) -> Result<(), Unsupported>;
 
     /// Replaces the loss process of a port's link.
@@ -53,7 +53,7 @@ pub trait Medium<P>: fmt::Debug + Send {
     /// Returns the counters of a port.
     fn stats(&self, port: PortId) -> &LinkStats;
 
-    /// Returns the frames that the medium retransmitted by itself.
+    /// Returns the number of frames that the medium has retransmitted.
     fn resent(&self) -> u64 {
         0
     }

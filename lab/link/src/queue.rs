@@ -9,20 +9,20 @@ use std::collections::VecDeque;
 
 use msctp_units::Time;
 
-/// Limit of a queue. The packet in transmission does not count, and an idle link takes any packet.
+/// Limit of a queue. The packet in transmission does not count, and an idle link accepts any packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
-    /// This many packets wait, and one more is in transmission. ns-2's `queue-limit q` is `Packets(q − 1)`:
-    /// there an arriving packet is dropped if (waiting + 1) ≥ q.
+    /// Maximum number of packets that wait while one more is in transmission. ns-2's `queue-limit q` is
+    /// `Packets(q − 1)`: ns-2 drops an arriving packet if (waiting + 1) ≥ q.
     Packets(u64),
-    /// This many bytes on the wire wait.
+    /// Maximum number of bytes on the wire that wait.
     Bytes(u64),
     /// No limit: memory grows with the load.
     Unbounded,
 }
 
 impl QueueLimit {
-    /// Returns whether a packet of `wire_len` bytes may wait with those that do.
+    /// Returns whether a packet of `wire_len` bytes may join the waiting ones.
     pub fn has_room(self, waiting: QueueLen, wire_len: u32) -> bool {
         match self {
             Self::Packets(packets) => waiting.packets < packets,
@@ -37,7 +37,7 @@ impl QueueLimit {
 pub struct QueueLen {
     /// Packets.
     pub packets: u64,
-    /// Their bytes on the wire.
+    /// Bytes of the packets on the wire.
     pub bytes: u64,
 }
 
@@ -46,20 +46,20 @@ pub struct QueueLen {
 pub(crate) struct Entry<P> {
     pub(crate) packet: P,
     pub(crate) wire_len: u32,
-    /// The link went down with it inside.
+    /// True if the link went down with the packet inside.
     pub(crate) lost: bool,
-    /// End of its transmission; [`Time::MAX`] while unknown.
+    /// End of the packet's transmission; [`Time::MAX`] while unknown.
     pub(crate) departs: Time,
-    /// Arrival at the other end; [`Time::MAX`] while unknown.
+    /// Arrival of the packet at the other end; [`Time::MAX`] while unknown.
     pub(crate) arrives: Time,
 }
 
-/// The packets inside a link, in order of entry; `departs` and `arrives` never decrease along it.
+/// The packets inside a link, in order of entry. `departs` and `arrives` never decrease along it.
 pub(crate) struct Fifo<P> {
     entries: VecDeque<Entry<P>>,
     /// Number of entries, from the front, that have departed.
     departed: usize,
-    /// Bytes of the others.
+    /// Bytes of the packets that have not departed.
     undeparted_bytes: u64,
 }
 
@@ -68,7 +68,7 @@ impl<P> Fifo<P> {
         Self { entries: VecDeque::new(), departed: 0, undeparted_bytes: 0 }
     }
 
-    /// Moves the cursor past the packets that departed until `now`, inclusive.
+    /// Advances the cursor past the packets that departed until `now`, inclusive.
     pub(crate) fn advance(&mut self, now: Time) {
         while let Some(entry) = self.entries.get(self.departed)
             && entry.departs <= now
@@ -94,7 +94,8 @@ impl<P> Fifo<P> {
         }
     }
 
-    /// Returns the queue's length at `now`, wherever the cursor is: O(packets departed since it was moved).
+    /// Returns the queue's length at `now`, for any position of the cursor. The cost is linear in the packets
+    /// departed since the cursor moved.
     pub(crate) fn waiting_at(&self, now: Time) -> QueueLen {
         let mut len =
             QueueLen { packets: (self.entries.len() - self.departed) as u64, bytes: self.undeparted_bytes };
@@ -131,7 +132,7 @@ impl<P> Fifo<P> {
         self.entries.len()
     }
 
-    /// Removes the oldest packet, which has departed: advance the cursor to its arrival first.
+    /// Removes the oldest packet, which has departed. Advance the cursor to its arrival first.
     pub(crate) fn pop(&mut self) -> Option<Entry<P>> {
         debug_assert!(self.departed > 0 || self.entries.is_empty(), "arrived before it departed");
         let entry = self.entries.pop_front()?;

@@ -29,7 +29,7 @@ impl AddAssign for Count {
     }
 }
 
-/// Counters of one direction of a link. Every offered packet is counted in one of the others, or is still
+/// Counters of one direction of a link. One of the others counts each offered packet, unless it is still
 /// inside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkStats {
@@ -39,17 +39,18 @@ pub struct LinkStats {
     pub delivered: Count,
     /// Dropped because the queue was full.
     pub dropped_full: Count,
-    /// Dropped by the queue's discipline: too long in the queue, or the oldest of the longest flow.
+    /// Packets dropped by the queue's discipline, because they waited too long or were the oldest of the
+    /// longest flow.
     pub dropped_discipline: Count,
     /// Dropped because the link was down.
     pub dropped_down: Count,
     /// Lost by the loss process.
     pub lost: Count,
-    /// Lost inside when the link went down, or left behind at a handover.
+    /// Packets lost inside when the link went down, or left behind at a handover.
     pub lost_down: Count,
     /// Maximum number of packets queued, without the one in transmission.
     pub max_queue_packets: u64,
-    /// Maximum number of bytes queued, likewise.
+    /// Maximum number of bytes queued, without the packet in transmission.
     pub max_queue_bytes: u64,
 }
 
@@ -71,7 +72,7 @@ impl LinkStats {
         self.max_queue_bytes = self.max_queue_bytes.max(waiting.bytes);
     }
 
-    /// Returns the packets and bytes that entered and did not leave yet.
+    /// Returns the packets and bytes that are inside.
     pub fn inside(&self) -> Count {
         let mut gone = Count::default();
         let all = [

@@ -13,8 +13,8 @@ use msctp_emu::{Clock, take_priority};
 use msctp_units::Time;
 use tokio::sync::oneshot;
 
-/// Real-time priority of the hosts' threads: above ordinary programs, below the emulator's pump (10). A wait
-/// for a processor would count as the transport's delay.
+/// Real-time priority of the hosts' threads, above ordinary programs and below the emulator's pump (10).
+/// Otherwise a wait for a processor would count as the transport's delay.
 pub(crate) const PRIORITY: u8 = 5;
 
 /// A request to be woken.
@@ -24,7 +24,7 @@ struct Wish {
     bell: oneshot::Sender<()>,
 }
 
-/// The thread that sleeps. It ends when the last sender of requests is dropped.
+/// A timer thread. It ends when the last sender of requests is dropped.
 #[derive(Clone, Debug)]
 pub(crate) struct Alarms {
     wishes: Sender<Wish>,
@@ -94,11 +94,11 @@ impl Ord for Entry {
     }
 }
 
-/// Waits for one time after another.
+/// Timer that waits for one time after another.
 #[derive(Debug)]
 pub(crate) struct Alarm {
     alarms: Alarms,
-    /// The last time waited for; the same wait may continue.
+    /// The last time that was waited for, since the same wait may continue.
     set: Option<(Time, oneshot::Receiver<()>)>,
 }
 

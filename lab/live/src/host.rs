@@ -17,7 +17,7 @@ use crate::sctp::{Door, SctpEnd};
 use crate::stage::Stage;
 use crate::{sctp, tcp};
 
-/// Disables the metrics that the kernel's TCP carries over from one connection to the next.
+/// Disables the metrics that the kernel's TCP keeps between connections.
 const NO_MEMORY: (&str, &str) = ("tcp_no_metrics_save", "1");
 
 /// The jobs of a host.
@@ -55,7 +55,7 @@ async fn play(jobs: Jobs, stage: &Stage) -> Result<(), String> {
     Ok(())
 }
 
-/// Binds the endpoints of a host: one for the associations that it sets up, one for those that it accepts.
+/// Binds the endpoints of a host: one for outgoing associations, one for incoming ones.
 fn begin_sctp(jobs: Vec<SctpJob>, stage: &Stage) -> Result<Vec<Rc<SctpEnd>>, String> {
     let mut ends = Vec::new();
     let (clients, servers): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| job.side == Side::Client);

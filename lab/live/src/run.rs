@@ -23,9 +23,9 @@ const TICK: Duration = Duration::from_millis(20);
 
 /// Options of a run.
 pub struct Options<'a> {
-    /// Seed of the links' random streams; `None`: the scenario's.
+    /// Seed of the links' random streams; `None` for the scenario's.
     pub seed: Option<u64>,
-    /// Capture what these links deliver (none: all of them) as pcapng.
+    /// Captures the packets that these links deliver as pcapng; an empty list stands for all links.
     pub capture: Option<(Vec<String>, Box<dyn Write + Send>)>,
     /// Write the associations' events as a qlog file with this title (docs/events.md). The scenario must set
     /// `probes.trace`.
@@ -63,7 +63,7 @@ pub enum Error {
 /// The results of a run.
 #[derive(Debug)]
 pub struct Live {
-    /// The summary of a simulation; values that only a simulation knows are zero.
+    /// Summary in the form of a simulation's. Values that only a simulation knows are zero.
     pub summary: Summary,
     /// The time series of a simulation.
     pub series: Series,
@@ -71,12 +71,12 @@ pub struct Live {
     pub emulation: msctp_emu::Summary,
 }
 
-/// Runs a scenario in real time. The emulator provides links, routers, mobility and constant-rate sources,
-/// the `msctp` crate the associations, the kernel TCP. Requires what [`msctp_emu::need::check`] checks.
-/// Several runs may execute at the same time.
+/// Runs a scenario in real time. The emulator provides links, routers, mobility and constant-rate sources.
+/// The `msctp` crate provides the associations, and the kernel TCP. [`msctp_emu::need::check`] checks the
+/// requirements. Several runs may execute at the same time.
 ///
 /// # Errors
-/// [`Error`]. Nothing is left behind.
+/// An [`Error`]. No process or namespace is left behind.
 pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<Live, Error> {
     let links = scenario.with_outside_hosts()?.scenario;
     let mut books = RealStackRun::new(scenario, options.seed)?;

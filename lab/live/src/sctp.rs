@@ -33,8 +33,10 @@ pub(crate) struct Door {
     pub(crate) call: Option<(oneshot::Sender<Association>, Endpoint)>,
 }
 
-/// Returns the options of an end over UDP. Links do not count the UDP header here, so that packets carry what
-/// the simulator's do: the 8 bytes that the endpoint takes from the MTU (RFC 6951 §5.6) are added before.
+/// Returns the options of an end over UDP.
+///
+/// The endpoint subtracts the 8 bytes of the UDP header from the MTU (RFC 6951 §5.6). Links do not count that
+/// header here. The options therefore add these bytes, so that packets carry as much as the simulator's.
 pub(crate) fn config(job: &SctpJob) -> Config {
     Config { pmtu: above_udp(job.config.pmtu), ..job.config.clone() }
 }
@@ -51,7 +53,7 @@ pub(crate) struct SctpEnd {
     stage: Stage,
     endpoint: Endpoint,
     association: RefCell<Option<Association>>,
-    /// Actions whose request the peer has not answered yet.
+    /// Actions whose requests the peer has not answered yet.
     asked: RefCell<Vec<(usize, AddressRequest)>>,
     ended: RefCell<Option<String>>,
 }

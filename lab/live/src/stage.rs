@@ -21,7 +21,7 @@ pub(crate) enum Note {
     Failed(String),
 }
 
-/// Shared by all tasks of all hosts.
+/// State shared by all tasks of all hosts.
 #[derive(Clone, Debug)]
 pub(crate) struct Stage {
     pub(crate) clock: Clock,
@@ -40,12 +40,12 @@ impl Stage {
         Alarm::new(&self.alarms)
     }
 
-    /// Reports an event of now.
+    /// Reports an event with the current time.
     pub(crate) fn record(&self, what: StackEvent) {
         self.record_at(self.clock.now(), what);
     }
 
-    /// Reports an event of `at`.
+    /// Reports an event with the time `at`.
     pub(crate) fn record_at(&self, at: Time, what: StackEvent) {
         // The receiver is dropped if the run was cancelled.
         let _ = self.notes.send(Note::StackEvent(at, what));
@@ -57,7 +57,7 @@ impl Stage {
     }
 }
 
-/// Which of two futures completed first; the first if both did.
+/// The future that completed first; the first one if both did.
 pub(crate) enum Either<A, B> {
     First(A),
     Second(B),

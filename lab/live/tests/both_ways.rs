@@ -112,7 +112,7 @@ fn simulated(scenario: &Scenario) -> Summary {
     simulation.summary()
 }
 
-/// `None` where there are no emulated hosts.
+/// Runs the scenario on real stacks. Returns `None` where hosts cannot be emulated.
 fn real(scenario: &Scenario) -> Option<Result<Live, Error>> {
     if let Err(missing) = msctp_emu::need::check() {
         assert!(std::env::var_os("MSCTP_NEED_EMULATION").is_none(), "{missing}");

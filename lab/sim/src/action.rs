@@ -36,14 +36,14 @@ pub(crate) enum Act {
         app: usize,
         start: bool,
     },
-    /// Changes the middlebox of this number.
+    /// Changes the middlebox with this number.
     Middlebox {
         node: u32,
         change: MiddleboxChange,
     },
-    /// Samples the levels of links that actions wait for; repeated.
+    /// Samples the link levels that actions wait for, repeatedly.
     Watch,
-    /// Changes the conditions of a radio link; repeated at each change.
+    /// Changes the conditions of a radio link, and repeats at each change.
     Coding {
         coding: usize,
     },
@@ -52,7 +52,7 @@ pub(crate) enum Act {
 /// A call on one end of an association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// Sets it up.
+    /// Sets the association up.
     Connect,
     /// Adds an address of this end (RFC 5061 §4.2.1).
     AddAddress(IpAddr),
@@ -64,12 +64,12 @@ pub enum Call {
     SetPrimary {
         /// The peer's address.
         to: IpAddr,
-        /// The own address; `None`: the present one if possible.
+        /// The local address; `None` keeps the present one if possible.
         from: Option<IpAddr>,
     },
     /// Sends a HEARTBEAT to this address of the peer (RFC 9260 §11.1.8).
     Heartbeat(IpAddr),
-    /// Receives the quality of the link below an own address.
+    /// Receives the quality of the link below a local address.
     ReportQuality(IpAddr, LinkQuality),
     /// Shuts down the association.
     Shutdown,
@@ -90,11 +90,11 @@ pub(crate) enum Trigger {
 #[derive(Clone, Debug)]
 pub(crate) struct Planned {
     pub(crate) act: Act,
-    /// The action and its subject, for the summary; `None` for actions that the simulation adds.
+    /// The action and its subject for the summary; `None` for actions that the simulation adds.
     pub(crate) shown: Option<(&'static str, String)>,
-    /// The event that it waits for, and the delay after that.
+    /// The event that the action waits for, and the delay after it.
     waits: Option<(Trigger, Span)>,
-    /// True: each occurrence of the event triggers it.
+    /// True if each occurrence of the event triggers the action.
     repeat: bool,
     pub(crate) done: Option<Time>,
     pub(crate) refused: Option<String>,
@@ -109,7 +109,7 @@ impl Planned {
         Self { act, shown, waits, repeat: false, done: None, refused: None }
     }
 
-    /// Makes every occurrence of its event trigger it, or the first one alone.
+    /// Sets whether every occurrence of its event triggers the action, or only the first one.
     pub(crate) fn repeated(self, repeat: bool) -> Self {
         Self { repeat, ..self }
     }

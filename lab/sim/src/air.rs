@@ -39,9 +39,9 @@ enum Shared {
 #[derive(Debug)]
 struct AirCell {
     cell: Shared,
-    /// The link directions that are its ports, by port.
+    /// Link directions that are the cell's ports, by port.
     hops: Vec<u32>,
-    /// Earliest wake-up in the event queue; [`Time::MAX`]: none.
+    /// Time of the earliest wake-up in the event queue; [`Time::MAX`] for none.
     wake: Time,
 }
 
@@ -49,7 +49,7 @@ struct AirCell {
 #[derive(Debug, Default)]
 pub(crate) struct Air {
     cells: Vec<AirCell>,
-    /// For each link direction, its port.
+    /// The port of each link direction.
     ports: BTreeMap<usize, AirPort>,
 }
 
@@ -67,7 +67,7 @@ fn channel(spec: &WlanSpec, distance: Between, label: impl fmt::Display, seed: u
     }
 }
 
-/// Position of each node.
+/// Returns the position of each node over time.
 pub(crate) fn tracks(scenario: &Scenario) -> BTreeMap<&str, Arc<Track>> {
     let track = |node: &crate::scenario::NodeSpec| Arc::new(Track::new(node.position, &node.waypoints));
     scenario.nodes.iter().map(|node| (node.name.as_str(), track(node))).collect()
@@ -101,7 +101,7 @@ impl Shared {
     }
 }
 
-/// A cell by its type and name; a link without a named cell has one of its own.
+/// Key of a cell: type and name. A link without a named cell has its own cell.
 type CellKey<'s> = (&'static str, bool, &'s str);
 
 impl Air {
@@ -190,14 +190,14 @@ impl Air {
         self.cell(port).receive_power(now, port.port)
     }
 
-    /// Replaces the loss process: of single attempts in both directions of a wireless link, of the direction
-    /// of a cellular one.
+    /// Replaces the loss process. On a wireless link it loses single attempts in both directions, on a
+    /// cellular link packets of the direction.
     pub(crate) fn set_loss(&mut self, port: AirPort, loss: Option<Box<dyn LossProcess>>) {
         self.cell_mut(port).set_loss(port.port, loss);
     }
 
-    /// Changes one direction. In a wireless cell up, down and the delay apply to both directions, the rate to
-    /// the cell.
+    /// Changes one direction. In a wireless cell, up, down and the delay apply to both directions, and the
+    /// rate applies to the cell.
     pub(crate) fn change(&mut self, now: Time, port: AirPort, change: Change) -> Result<(), Unsupported> {
         self.cell_mut(port).change(now, port.port, change)
     }

@@ -72,7 +72,8 @@ impl Capture {
         Ok(Self { writer, frame: Vec::new() })
     }
 
-    /// Writes one packet that arrived at `at` on the file's interface `interface`; `addresses` by number.
+    /// Writes one packet that arrived at `at` on the file's interface `interface`. `addresses` maps numbers
+    /// to addresses.
     pub(crate) fn write(
         &mut self,
         at: Time,
@@ -104,8 +105,8 @@ impl Capture {
     }
 }
 
-/// Appends the packet as it would be on the wire. Returns the number of bytes left out because a real packet
-/// could not carry them.
+/// Appends the packet as on the wire. Returns the number of bytes omitted because a real packet could not
+/// carry them.
 fn whole_packet(out: &mut Vec<u8>, packet: &Packet, addresses: &[IpAddr]) -> io::Result<Option<usize>> {
     let ends = |(source, destination): (AddressId, AddressId)| {
         (addresses[source.index()], addresses[destination.index()])
@@ -153,7 +154,7 @@ fn whole_packet(out: &mut Vec<u8>, packet: &Packet, addresses: &[IpAddr]) -> io:
     Ok(left_out)
 }
 
-/// Appends an IP header for `payload_len` bytes that follow it.
+/// Appends an IP header for a payload of `payload_len` bytes.
 fn ip_header(
     out: &mut Vec<u8>,
     protocol: IpNumber,
@@ -216,7 +217,7 @@ fn v6(address: IpAddr) -> [u8; 16] {
     }
 }
 
-/// Returns the payload of a CBR packet: its number, then zeros. `len`: with the UDP header.
+/// Returns the payload of a CBR packet: its number, then zeros. `len` includes the UDP header.
 fn cbr_payload(number: u64, len: u32) -> Vec<u8> {
     let mut payload = vec![0; len.saturating_sub(UDP_HEADER) as usize];
     for (to, from) in payload.iter_mut().zip(number.to_be_bytes()) {

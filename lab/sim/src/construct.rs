@@ -57,7 +57,7 @@ fn numbered<'s>(names: impl Iterator<Item = &'s str>) -> BTreeMap<&'s str, usize
 }
 
 impl Simulation {
-    /// Prepares a run of the scenario; `seed` replaces the scenario's own.
+    /// Prepares a run of the scenario. `seed` replaces the scenario's own.
     ///
     /// # Errors
     /// The error of [`Scenario::check`], or more components than the event queue can address.
@@ -249,7 +249,7 @@ impl Simulation {
     }
 }
 
-/// Creates the source of an application that sends over an association, stopped.
+/// Creates the source of an application that sends over an association, in the state stopped.
 pub(crate) fn source(spec: &AppSpec, seed: u64) -> Option<Source> {
     match &spec.kind {
         &AppKind::Bulk { bytes, message, sending, .. } => {
@@ -352,7 +352,7 @@ fn refused(kind: &str, name: &str, error: &ConfigError) -> ScenarioError {
 }
 
 /// Returns the ports of client and server of each association. A client without a port gets a free one from
-/// 10000 on; behind a NAT no two clients have the same.
+/// 10000 on. Behind a NAT no two clients have the same port.
 fn ports(scenario: &Scenario) -> Vec<(u16, u16)> {
     let mut taken: BTreeSet<(&str, u16)> = BTreeSet::new();
     for spec in &scenario.associations {

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use msctp_proto::{DatagramOutcome, ENCAPSULATION_PORT, Endpoint, Handle, PathAddr, RemotePorts, Transmit};
 
-/// Origin of the current packet if no port was learned from it: answers go back there.
+/// Origin of the current packet if no port was learned from it. Responses are sent there.
 #[derive(Clone, Copy, Debug)]
 struct Stray {
     /// `None`: an answer without an association.
     handle: Option<Handle>,
     at: PathAddr,
     port: u16,
-    /// The packet was the peer's. To others only [`Transmit::answers_unverified`] packets go.
+    /// True if the packet was verified as the peer's. Others get only [`Transmit::answers_unverified`]
+    /// packets.
     verified: bool,
 }
 

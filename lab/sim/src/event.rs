@@ -22,7 +22,8 @@ pub(crate) enum Target {
     Action(u32),
     /// The sampling probes are due.
     Probe,
-    /// An end of a TCP connection has a deadline: twice the connection's number, one more for the server.
+    /// An end of a TCP connection has a deadline. The index is twice the connection's number, plus one for
+    /// the server.
     Tcp(u32),
     /// A cell delivers a packet, or a station's turn begins.
     Air(u32),
@@ -35,7 +36,7 @@ const KIND_BITS: u32 = 3;
 const TARGET_BITS: u32 = INDEX_BITS + KIND_BITS;
 
 impl Target {
-    /// Largest number of components of one kind.
+    /// Maximum number of components of one kind.
     pub(crate) const MAX_INDEX: usize = (1 << INDEX_BITS) - 1;
 
     fn encode(self) -> u32 {
@@ -68,8 +69,8 @@ impl Target {
     }
 }
 
-/// A priority queue of wake-ups. Keys are `time (64) | insertion number (40) | target (24)`, so that
-/// comparing two keys is comparing time, then insertion number.
+/// A priority queue of wake-ups. Keys are `time (64) | insertion number (40) | target (24)`, so that their
+/// order is that of time, then insertion number.
 ///
 /// Near wake-ups, such as those of links, go unsorted into the slots of a timing wheel. A slot is sorted when
 /// its time comes, with few entries. Wake-ups beyond the wheel, such as timeouts, go into a heap. The cost of
@@ -161,7 +162,7 @@ impl EventQueue {
     }
 }
 
-/// Slots of the wheel; together 67 ms.
+/// Number of slots of the wheel, which together cover 67 ms.
 const SLOTS: u64 = 64 * 64;
 
 /// The end of a list.
@@ -305,7 +306,8 @@ mod tests {
     }
 
     proptest! {
-        /// Compares the queue with the plain definition: the least time first, then the first inserted.
+        /// The queue gives the order of the plain definition: the earliest time first, then the first
+        /// inserted.
         #[test]
         fn order_is_time_then_insertion(
             steps in prop::collection::vec((0..3u8, 0..32u32, any::<u64>(), any::<bool>()), 1..400),

@@ -15,7 +15,7 @@ pub(crate) struct EventLines {
     out: Box<dyn Write + Send>,
     /// Addresses of the paths of each end, by association and side.
     paths: BTreeMap<(usize, &'static str, PathId), PathAddr>,
-    /// The first error; nothing is written after it.
+    /// The first error, after which nothing is written.
     failed: Option<io::Error>,
 }
 

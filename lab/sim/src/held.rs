@@ -19,7 +19,7 @@ pub(crate) fn controllers_with_held() -> impl Iterator<Item = &'static Controlle
     controllers().iter().chain([&HELD])
 }
 
-/// RFC 9260's controller until a policy starts the path; from then on window and pacing rate stay.
+/// A controller that follows RFC 9260 until a policy starts the path, and then keeps window and pacing rate.
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
     before: Rfc9260,

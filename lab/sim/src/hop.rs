@@ -85,7 +85,7 @@ impl Model {
         }
     }
 
-    /// A cell delivers its packets itself.
+    /// Returns `None` for a port of a cell, since the cell schedules its deliveries.
     #[inline]
     fn next_delivery(&self) -> Option<Time> {
         match self {
@@ -133,7 +133,7 @@ impl Model {
 #[derive(Debug)]
 pub(crate) struct Hop {
     link: Model,
-    /// Node it leads to.
+    /// Node at the far end.
     pub(crate) leads_to: u32,
     /// MTU in bytes.
     mtu: u32,
@@ -147,13 +147,13 @@ pub(crate) struct Hop {
     unmarkable: u64,
     /// Packets dropped because they exceeded the MTU.
     too_big: u64,
-    /// Earliest wake-up in the event queue; [`Time::MAX`]: none.
+    /// Time of the earliest wake-up in the event queue; [`Time::MAX`] for none.
     wake: Time,
 }
 
 impl Hop {
-    /// Creates a direction that is up. `port`: its port in a cell, if it has one. `distance`: between its
-    /// ends.
+    /// Creates a direction that is up. `port` is its port in a cell, if it has one. `distance` is that
+    /// between its ends.
     pub(crate) fn new(
         spec: &DirectionSpec,
         port: Option<AirPort>,
@@ -189,8 +189,8 @@ impl Hop {
         judgement
     }
 
-    /// Offers a packet to the link; `class` is called if the link's queue looks at it. Returns a dropped
-    /// packet and the cause.
+    /// Offers a packet to the link. Calls `class` if the link's queue uses it. Returns a dropped packet and
+    /// the cause.
     #[inline]
     pub(crate) fn offer(
         &mut self,
@@ -220,8 +220,8 @@ impl Hop {
         Some((wire_len - HEADER) + HEADER * (wire_len - HEADER).div_ceil(piece))
     }
 
-    /// Same as [`offer`](Self::offer) without the MTU: the fragments of a packet are transmitted, and lost,
-    /// together.
+    /// Offers a packet like [`offer`](Self::offer), but ignores the MTU: the fragments of a packet are
+    /// transmitted, and lost, together.
     #[inline]
     pub(crate) fn enter(
         &mut self,
@@ -237,7 +237,7 @@ impl Hop {
         }
     }
 
-    /// Returns when a wake-up must be scheduled, if none is that early.
+    /// Returns the time at which a wake-up must be scheduled, if none is that early.
     #[inline]
     pub(crate) fn arm(&mut self) -> Option<Time> {
         let next = self.link.next_delivery()?;
@@ -248,7 +248,7 @@ impl Hop {
         Some(next)
     }
 
-    /// Returns when the next wake-up must be scheduled, after one was handled.
+    /// Returns the time at which the next wake-up must be scheduled, after one was handled.
     #[inline]
     pub(crate) fn rearm(&mut self, now: Time) -> Option<Time> {
         // A wake-up that an earlier one replaced is still in the queue.
@@ -290,7 +290,7 @@ impl Hop {
         self.link.stats(air).delivered.bytes
     }
 
-    /// Returns the packets dropped or lost so far, whatever the reason.
+    /// Returns the number of packets dropped or lost so far, for any reason.
     pub(crate) fn dropped(&self, air: &Air) -> u64 {
         let stats = self.link.stats(air);
         let counts =
@@ -306,7 +306,7 @@ impl Hop {
         }
     }
 
-    /// Returns the number of radio data blocks sent for the first time; `None` for links without.
+    /// Returns the number of radio data blocks sent for the first time; `None` for links without blocks.
     pub(crate) fn blocks_sent(&self) -> Option<u64> {
         match &self.link {
             Model::Plain(_) | Model::Air(_) => None,

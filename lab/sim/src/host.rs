@@ -15,9 +15,9 @@ use crate::scenario::Side;
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) endpoint: Endpoint,
-    /// The peers' UDP ports; `None`: SCTP runs over IP.
+    /// The peers' UDP ports; `None` if SCTP runs over IP.
     pub(crate) udp: Option<Encapsulation>,
-    /// Earliest wake-up in the event queue; [`Time::MAX`]: none.
+    /// Time of the earliest wake-up in the event queue; [`Time::MAX`] for none.
     wake: Time,
     /// The association and end of each handle, by its slot.
     lines: Vec<Option<Entry>>,
@@ -29,11 +29,11 @@ struct Entry {
     handle: Handle,
     line: u32,
     side: Side,
-    /// Pairs of addresses between which it has sent, the last one first.
+    /// Pairs of addresses between which the association has sent, the latest first.
     pairs: Vec<(PathAddr, AddressId, AddressId)>,
 }
 
-/// Returns the slot of a handle: small, and that of one association at a time.
+/// Returns the slot of a handle. It is small, and belongs to one association at a time.
 fn slot(handle: Handle) -> usize {
     handle.number() as u32 as usize
 }
@@ -89,7 +89,8 @@ impl Host {
         pairs.first().map(|(_, local, remote)| (*local, *remote))
     }
 
-    /// Returns when a wake-up must be scheduled, if none is that early. Call it after all packets were sent.
+    /// Returns the time at which a wake-up must be scheduled, if none is that early. Call it after all
+    /// packets were sent.
     #[inline]
     pub(crate) fn arm(&mut self, now: Time) -> Option<Time> {
         // A call may make an old deadline count again: it is due now.

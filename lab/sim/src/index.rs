@@ -11,11 +11,11 @@ type Ends = (u32, u32, (u16, u16));
 /// Associations by host and interfaces by node and link, each list in the order of the scenario.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    /// For each node, the ends of associations on it; the client's end of an association first.
+    /// Ends of associations on each node, the client's end of an association first.
     ends: Vec<Vec<(u32, Side)>>,
-    /// For each node, the numbers of its interfaces.
+    /// Numbers of the interfaces of each node.
     of_node: Vec<Vec<u32>>,
-    /// For each link, the numbers of the interfaces on it.
+    /// Numbers of the interfaces on each link.
     of_link: Vec<Vec<u32>>,
     /// The first association between two hosts with these ports; empty if a NAT translates addresses.
     between: BTreeMap<Ends, u32>,
@@ -72,8 +72,8 @@ impl Index {
         &self.of_link[link]
     }
 
-    /// Returns the association between two hosts with these ports of client and server. `None` also if a NAT
-    /// translates addresses: then all associations have to be looked at.
+    /// Returns the association between two hosts with these ports of client and server. Also returns `None`
+    /// if a NAT translates addresses; the caller must then search all associations.
     pub(crate) fn between(&self, server: u32, client: u32, ports: (u16, u16)) -> Option<u32> {
         self.between.get(&(server, client, ports)).copied()
     }

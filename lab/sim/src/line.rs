@@ -62,7 +62,7 @@ pub(crate) struct Last {
     pub(crate) stats: AssociationStats,
     pub(crate) paths: Vec<PathStats>,
     pub(crate) verdicts: Tally,
-    /// How it ended; `None` if the run ended first.
+    /// Reason of the end; `None` if the run ended first.
     pub(crate) why: Option<String>,
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct End {
     /// Number of the node.
     pub(crate) host: u32,
     pub(crate) handle: Option<Handle>,
-    /// Each with the number of its application.
+    /// Sources, each with the number of its application.
     pub(crate) sources: Vec<(u32, Source)>,
     pub(crate) reader: Option<(u32, Reader)>,
     pub(crate) received: Received,
@@ -100,7 +100,8 @@ pub(crate) struct Line {
     client: End,
     server: End,
     pub(crate) established: Option<Time>,
-    /// Addresses that a NAT translates on the way to the other end: own name, and the peer's.
+    /// Addresses that a NAT translates on the way to the other end: the local one, and the one that the peer
+    /// sees.
     translated: Vec<(IpAddr, IpAddr)>,
 }
 
@@ -119,17 +120,17 @@ impl Line {
         self.translated.iter().any(|(own, _)| *own == address)
     }
 
-    /// Returns the address by which the other end knows this one.
+    /// Returns the address that the other end sees in place of this one.
     pub(crate) fn seen_as(&self, address: IpAddr) -> IpAddr {
         self.translated.iter().find(|(own, _)| *own == address).map_or(address, |(_, seen)| *seen)
     }
 
-    /// Returns true if the other end knows some address of an end by this one.
+    /// Returns true if the other end sees this address in place of a local one.
     pub(crate) fn knows_as(&self, address: IpAddr) -> bool {
         self.translated.iter().any(|(_, seen)| *seen == address)
     }
 
-    /// Returns the own name of an address that the other end sees.
+    /// Returns the local address for one that the other end sees.
     pub(crate) fn own_name(&self, seen: IpAddr) -> IpAddr {
         self.translated.iter().find(|(_, known)| *known == seen).map_or(seen, |(own, _)| *own)
     }
@@ -160,7 +161,7 @@ impl Line {
         }
     }
 
-    /// Reads messages at one end. `at`: the addresses of the packet that completed them. Returns true if a
+    /// Reads messages at one end. `at` has the addresses of the packet that completed them. Returns true if a
     /// source of the other end may be delivered completely.
     #[inline]
     pub(crate) fn read(
@@ -205,8 +206,8 @@ impl Line {
     }
 }
 
-/// Limit of unsent bytes in the send buffer, up to which sources hand over messages: enough to fill every
-/// packet, little enough that a thousand associations stay in the cache.
+/// Limit of unsent bytes in the send buffer up to which sources pass messages. It is enough to fill every
+/// packet, and small enough that a thousand associations stay in the cache.
 const AHEAD: u64 = 32 * 1024;
 
 impl End {
@@ -222,7 +223,7 @@ impl End {
         }
     }
 
-    /// Counts a delivery at this end. `at`: the addresses of the packet that completed it.
+    /// Counts a delivery at this end. `at` has the addresses of the packet that completed it.
     #[inline]
     fn account(&mut self, now: Time, peer: &mut End, bytes: u64, messages: u64, at: Option<PathAddr>) {
         self.watch(now, peer);
@@ -232,7 +233,7 @@ impl End {
         }
     }
 
-    /// Hands over messages of the sources. Returns whether the association accepted some.
+    /// Passes messages of the sources to the association. Returns whether it accepted some.
     #[inline]
     pub(crate) fn fill(&mut self, now: Time, association: &mut Association) -> bool {
         let mut took = false;
@@ -251,7 +252,7 @@ impl End {
         took
     }
 
-    /// Returns true if a source has a message to hand over.
+    /// Returns true if a source has a message to pass.
     #[inline]
     pub(crate) fn is_hungry(&self, association: &Association) -> bool {
         self.sources.iter().any(|(_, source)| source.has_more()) && association.unsent() == 0
@@ -274,8 +275,8 @@ impl End {
     }
 }
 
-/// Returns the path to an address: from the requested address, else from the primary's own address, else the
-/// first.
+/// Returns the path to an address: from the requested address, else from the primary's local address, else
+/// the first.
 #[must_use]
 pub fn path_to(paths: &[PathStats], address: IpAddr, from: Option<IpAddr>) -> Option<PathId> {
     let primary = paths.iter().find(|path| path.primary).map(|path| path.at.local);

@@ -12,7 +12,7 @@ use crate::packet::PacketId;
 use crate::random::component_seed;
 use crate::scenario::{DirectionSpec, EgprsSpec, LinkDirection, LinkSpec, LteSpec, OwnLink, OwnSpec};
 
-/// The panic message of constructors whose options the scenario has checked.
+/// Panic message of constructors whose options the scenario has checked.
 pub(crate) const CHECKED: &str = "the scenario's checks let nothing else through";
 
 /// Creates a direction of an EGPRS link. Draws from the streams `LABEL/blocks` and `LABEL/reports`.
@@ -47,7 +47,7 @@ pub(crate) fn cellular(link: &LinkSpec, distance: &Between, seed: u64) -> Option
     Some([port(&link.forward, LinkDirection::Forward)?, port(&link.reverse, LinkDirection::Reverse)?])
 }
 
-/// Creates a direction whose model is the caller's. Its own stream is `LABEL/model`.
+/// Creates a direction with the caller's model. The model's stream is `LABEL/model`.
 pub(crate) fn own(spec: &OwnSpec, label: impl Display, seed: u64) -> Box<dyn LinkModel<PacketId>> {
     spec.factory.make(OwnLink {
         label: label.to_string(),
@@ -59,7 +59,7 @@ pub(crate) fn own(spec: &OwnSpec, label: impl Display, seed: u64) -> Box<dyn Lin
     })
 }
 
-/// Creates a direction whose queue manages itself. Draws from the streams `LABEL/loss` and `LABEL/queue`.
+/// Creates a direction with a managed queue. Draws from the streams `LABEL/loss` and `LABEL/queue`.
 pub(crate) fn managed(
     config: ManagedConfig,
     loss: &LossConfig,

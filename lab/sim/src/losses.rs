@@ -29,7 +29,7 @@ pub(crate) fn dropped(reason: DropReason) -> Cause {
     }
 }
 
-/// Returns the cause of a packet lost inside a link. `channel`: the cause that its loss process represents.
+/// Returns the cause of a packet lost inside a link. `channel` is the cause that its loss process represents.
 pub(crate) fn lost(reason: LossReason, channel: Cause) -> Cause {
     match reason {
         LossReason::Channel => channel,
@@ -44,7 +44,7 @@ pub(crate) fn tally(classifier: Option<&dyn LossClassifier>) -> Tally {
 }
 
 impl Lost {
-    /// Creates it, enabled if a sender of the scenario classifies losses.
+    /// Creates the record, enabled if a sender of the scenario classifies losses.
     pub(crate) fn of(scenario: &Scenario) -> Self {
         let tcp = scenario.tcp_profiles.iter().any(|profile| profile.config.loss_classifier.is_some());
         let sctp = scenario.sctp.iter().any(|profile| profile.config.loss_classifier.is_some());

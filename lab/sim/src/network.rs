@@ -16,21 +16,21 @@ use crate::scenario::{DirectionIndex, NO_ROUTE};
 /// How a node handles an arriving packet.
 #[derive(Debug)]
 pub(crate) enum Station {
-    /// Delivers it to the host of this number.
+    /// Delivers the packet to the host with this number.
     Host(u32),
-    /// Forwards it: for each address the direction to take.
+    /// Forwards the packet: a direction for each address.
     Router(Vec<u32>),
-    /// Passes it to the node of this number, which may forward it like a router.
+    /// Passes the packet to the node with this number, which may forward it like a router.
     Node(u32, Vec<u32>),
 }
 
 /// The host number that stands for the address of all hosts on a link.
 pub(crate) const ALL_HOSTS: u32 = u32::MAX;
 
-/// A host's interface; its index is its address's number.
+/// An interface of a host. Its index is its address's number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Port {
-    /// True while the host has this address.
+    /// True if the host has this address now.
     pub(crate) present: bool,
     pub(crate) egress: u32,
     pub(crate) host: u32,
@@ -39,20 +39,20 @@ pub(crate) struct Port {
 /// Packets lost outside links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Strays {
-    /// Sent from or to an address that the host did not have at the moment.
+    /// Packets sent from or to an address that the host did not have at that time.
     pub(crate) no_address: u64,
     /// A router had no route.
     pub(crate) no_route: u64,
 }
 
-/// The fate of a packet that left a link.
+/// The outcome of a packet that left a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// At its host; the caller must release it.
+    /// The packet is at its host. The caller must release it.
     Host(u32, PacketId),
-    /// At this node, which forwards or releases it.
+    /// The packet is at this node, which forwards or releases it.
     Node(u32, PacketId),
-    /// Forwarded or dropped.
+    /// The node has forwarded or dropped the packet.
     PassedOn,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// Sends a packet from the host its source address belongs to.
+    /// Sends a packet from the host to which its source address belongs.
     pub(crate) fn send(&mut self, now: Time, events: &mut EventQueue, packet: Packet) {
         let port = self.ports[packet.source.index()];
         if !port.present {

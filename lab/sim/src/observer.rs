@@ -17,11 +17,11 @@ use crate::trace_hash::TraceHash;
 #[derive(Debug)]
 struct Tap {
     capture: Capture,
-    /// For each link direction its interface in the file.
+    /// Interface in the file of each link direction.
     interfaces: Vec<Option<u32>>,
     /// Addresses by number.
     addresses: Vec<IpAddr>,
-    /// The first error; nothing is written after it.
+    /// The first error, after which nothing is written.
     failed: Option<io::Error>,
 }
 

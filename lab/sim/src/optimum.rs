@@ -9,17 +9,17 @@ use crate::scenario::{
     AppKind, AppSpec, DirectionIndex, Do, LinkDirection, PlainSpec, Routes, Scenario, Side, When,
 };
 
-/// A full packet on the wire, in bytes.
+/// Length of a full packet on the wire, in bytes.
 const PACKET: u64 = 1500;
-/// Its headers: IPv4 or IPv6, SCTP's common header, DATA chunk header.
+/// Length of its headers: IPv4 or IPv6, SCTP's common header, DATA chunk header.
 const HEADERS: [u64; 2] = [20 + 12 + 16, 40 + 12 + 16];
 
 /// Returns the user bytes that a flow from address `from` to `to` could deliver in `window` after `at`.
 ///
-/// At each instant the slowest link counts: its rate, minus that of the constant-rate traffic on it, divided
-/// by the number of TCP transfers on it and this flow. Nothing arrives before the delays and transmission
-/// times of a first packet have passed. Losses count as delivered. Follows actions with a time that change
-/// links and applications, not those that wait for an event.
+/// At each instant the slowest link limits the flow. Its rate, less that of constant-rate traffic, is divided
+/// equally by its TCP transfers and this flow. Nothing arrives before the delays and transmission times of a
+/// first packet have passed. Losses count as delivered. Follows actions with a time that change links and
+/// applications, not those that wait for an event.
 ///
 /// # Errors
 /// There is no route, or a link on it has no constant rate.
@@ -74,7 +74,7 @@ fn changes(scenario: &Scenario) -> impl Iterator<Item = Time> {
     apps.map(|at| Time::ZERO + at).chain(actions)
 }
 
-/// Returns rate and delay of a link direction at a time; a link that is down has no rate.
+/// Returns rate and delay of a link direction at a time. The rate of a link that is down is zero.
 fn link(scenario: &Scenario, direction: DirectionIndex, now: Time) -> Result<(Rate, Span), String> {
     let spec = &scenario.links[direction / 2];
     let (way, own) = match direction % 2 {
@@ -103,7 +103,7 @@ fn link(scenario: &Scenario, direction: DirectionIndex, now: Time) -> Result<(Ra
     Ok((if up { rate } else { Rate::default() }, delay))
 }
 
-/// Traffic of others: each application with the link directions that it loads.
+/// Traffic of other flows: each application with the link directions that it loads.
 struct Others<'s> {
     apps: Vec<(&'s AppSpec, Vec<DirectionIndex>)>,
 }
@@ -125,7 +125,7 @@ impl<'s> Others<'s> {
         Self { apps: scenario.apps.iter().filter_map(loads).collect() }
     }
 
-    /// Returns what a link direction of this rate leaves to one more flow.
+    /// Returns the rate that a link direction of this rate leaves for one more flow.
     fn left(&self, scenario: &Scenario, direction: DirectionIndex, now: Time, rate: Rate) -> Rate {
         let (mut free, mut flows) = (rate, 1);
         for (app, path) in &self.apps {

@@ -15,10 +15,10 @@ pub struct News {
     pub what: Heard,
 }
 
-/// The kinds of such changes.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// The link is up, or down.
+    /// The link went up or down.
     Link {
         /// True if it is up.
         up: bool,
@@ -30,10 +30,10 @@ pub enum Heard {
     },
 }
 
-/// The output of a simulation for hosts outside.
+/// The output of a simulation for outside hosts.
 #[derive(Debug, Default)]
 pub(crate) struct Outside {
-    /// True if hosts are outside.
+    /// True if there are outside hosts.
     pub(crate) on: bool,
     /// Packets that have arrived, each with its time and the number of its interface.
     pub(crate) arrived: VecDeque<(Time, u32, PacketId)>,

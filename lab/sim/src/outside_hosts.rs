@@ -21,7 +21,7 @@ pub struct OutsideInterface {
     pub host: String,
     /// The link's name.
     pub link: String,
-    /// Its address.
+    /// Address of the interface.
     pub address: IpAddr,
     /// MTU of the link in bytes.
     pub mtu: u32,
@@ -29,19 +29,18 @@ pub struct OutsideInterface {
     pub up: bool,
 }
 
-/// Why a packet from a host was not put on a link.
+/// The reason why a packet from a host was not put on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stray {
-    /// Not an IP packet, or shorter than its header states.
+    /// The packet is not an IP packet, or is shorter than its header states.
     Malformed,
-    /// To an address that no host of the scenario has: multicast, broadcast, or outside the scenario.
+    /// No host of the scenario has the destination: it is multicast, broadcast, or outside the scenario.
     NoDestination,
     /// The interface does not have its address now.
     NoAddress,
 }
 
-/// A [`Simulation`] whose hosts are outside. Its links, routers, actions and constant-rate sources run
-/// normally.
+/// A [`Simulation`] with outside hosts. Its links, routers, actions and constant-rate sources run normally.
 #[derive(Debug)]
 pub struct OutsideHosts {
     simulation: Simulation,
@@ -51,8 +50,8 @@ pub struct OutsideHosts {
 }
 
 impl OutsideHosts {
-    /// Prepares a run of a scenario from [`Scenario::with_outside_hosts`]; `seed` replaces the
-    /// scenario's own.
+    /// Prepares a run of a scenario from [`Scenario::with_outside_hosts`]; A `seed` replaces the scenario's
+    /// own.
     ///
     /// # Errors
     /// Same as [`Simulation::new`].
@@ -72,8 +71,8 @@ impl OutsideHosts {
         Ok(Self { interfaces: interfaces.collect(), simulation, encapsulated: None })
     }
 
-    /// Makes links count UDP packets from or to `port` without the UDP header, as SCTP packets without
-    /// encapsulation (RFC 6951), like those of the simulator.
+    /// Makes links count UDP packets from or to `port` without the UDP header. They then count like the
+    /// simulator's SCTP packets without encapsulation (RFC 6951).
     pub fn count_without_udp_header(&mut self, port: u16) {
         self.encapsulated = Some(port);
     }
@@ -84,7 +83,7 @@ impl OutsideHosts {
         &self.interfaces
     }
 
-    /// Returns the least MTU of the links between two interfaces in bytes; `None` without a route.
+    /// Returns the minimum MTU of the links between two interfaces in bytes; `None` without a route.
     #[must_use]
     pub fn path_mtu(&self, from: usize, to: usize) -> Option<u32> {
         let routes = Routes::of(&self.simulation.scenario);
@@ -108,7 +107,8 @@ impl OutsideHosts {
         self.simulation.run_until(now);
     }
 
-    /// Returns when to call [`run_until`](Self::run_until) next; `None` if no event is scheduled.
+    /// Returns the time at which to call [`run_until`](Self::run_until) next; `None` if no event is
+    /// scheduled.
     pub fn next_wake(&mut self) -> Option<Time> {
         self.simulation.events.next_at()
     }
@@ -170,8 +170,8 @@ impl OutsideHosts {
     }
 }
 
-/// Returns true if a packet is UDP from or to this port, with a complete header. IPv6 without extension
-/// headers.
+/// Returns true if a packet is UDP from or to this port, with a complete header. IPv6 packets must not have
+/// extension headers.
 fn is_udp_of(packet: &[u8], port: u16) -> bool {
     const UDP: u8 = 17;
     let (protocol, header) = match packet.first().map(|first| first >> 4) {

@@ -2,7 +2,7 @@ use super::*;
 use crate::outside::Heard;
 use msctp_units::Span;
 
-/// Returns hosts outside of mn — two links of 1 Mbps and 5 ms — r — 100 Mbps, 1 ms — cn. `more` is added at
+/// Returns outside hosts of mn — two links of 1 Mbps and 5 ms — r — 100 Mbps, 1 ms — cn. `more` is added at
 /// the end.
 fn hosts(more: &str) -> OutsideHosts {
     let text = format!(

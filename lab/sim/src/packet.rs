@@ -23,19 +23,19 @@ impl AddressId {
 /// The content of an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Body {
-    /// An SCTP packet: the bytes are in [`Packet::bytes`].
+    /// An SCTP packet, whose bytes are in [`Packet::bytes`].
     Sctp,
-    /// A segment of a TCP connection in flight to one end of it: the header is in [`Packet::bytes`], the
-    /// data are zeros.
+    /// A segment of a TCP connection in flight to one end of it. The header is in [`Packet::bytes`], and the
+    /// data is zeros.
     Tcp { connection: u32, to: Side },
-    /// A UDP datagram; header and data are in [`Packet::bytes`].
+    /// A UDP datagram, whose header and data are in [`Packet::bytes`].
     Udp,
-    /// An ICMP message for the link only; it is in [`Packet::bytes`].
+    /// An ICMP message for the link only, in [`Packet::bytes`].
     Icmp,
     /// The `number`-th datagram of the CBR application `app`. Its bytes, a UDP header and zeros, are built
     /// for captures.
     Cbr { app: u32, number: u64 },
-    /// A packet of a host outside: [`Packet::bytes`] is the whole packet with its IP header.
+    /// A packet of an outside host. [`Packet::bytes`] is the whole packet with its IP header.
     Outside,
 }
 
@@ -44,27 +44,27 @@ pub(crate) enum Body {
 pub(crate) struct Packet {
     pub(crate) source: AddressId,
     pub(crate) destination: AddressId,
-    /// In a tunnel (IP in IP): source and destination of the inner packet.
+    /// Source and destination of the inner packet, in a tunnel (IP in IP).
     pub(crate) inner: Option<(AddressId, AddressId)>,
     pub(crate) body: Body,
-    /// Source and destination ports of UDP or TCP; zeros without. An SCTP packet with ports is encapsulated
-    /// in UDP (RFC 6951); its UDP header is not in [`bytes`](Self::bytes).
+    /// Source and destination ports of UDP or TCP; zeros without ports. An SCTP packet with ports is
+    /// encapsulated in UDP (RFC 6951), and its UDP header is not in [`bytes`](Self::bytes).
     pub(crate) ports: (u16, u16),
-    /// Length on the wire in bytes, IP header included, link header not.
+    /// Length on the wire in bytes, with the IP header and without the link header.
     pub(crate) wire_len: u32,
-    /// A router may fragment it (IPv4 without “don't fragment”).
+    /// True if a router may fragment the packet (IPv4 without “don't fragment”).
     pub(crate) may_fragment: bool,
-    /// The ECN field of its IP header. In a tunnel, that of both headers: the outer one is copied from the
-    /// inner one, and a mark is copied back (RFC 6040 §4.1, §4.2).
+    /// ECN field of the IP header. In a tunnel, that of both headers: the outer one is copied from the inner
+    /// one, and a mark is copied back (RFC 6040 §4.1, §4.2).
     pub(crate) ecn: Ecn,
-    /// The SCTP checksum is still 0 ([`PacketPool::completed`]).
+    /// True if the SCTP checksum is still 0 ([`PacketPool::completed`]).
     pub(crate) needs_checksum: bool,
-    /// The body, the TCP header, or the whole packet; empty if the bytes are built for captures.
+    /// The body, the TCP header, or the whole packet; empty if the bytes are built only for captures.
     pub(crate) bytes: Vec<u8>,
 }
 
 impl Packet {
-    /// Returns what a queue that manages itself looks at: addresses, ports and protocol are the flow.
+    /// Returns the properties that a managed queue uses. Addresses, ports and protocol identify the flow.
     pub(crate) fn class(&self) -> Class {
         let (protocol, (from, to)) = match self.body {
             Body::Outside => Self::protocol_and_ports(&self.bytes),
@@ -82,7 +82,7 @@ impl Packet {
         Class { flow, ecn_capable: self.ecn.is_capable() }
     }
 
-    /// Returns the protocol of a whole IP packet, and the ports that its transport header begins with.
+    /// Returns the protocol of a whole IP packet, and the ports at the start of its transport header.
     fn protocol_and_ports(packet: &[u8]) -> (u8, (u16, u16)) {
         let version_4 = packet.first().is_some_and(|first| first >> 4 == 4);
         let (protocol, header) = if version_4 { (9, usize::from(packet[0] & 15) * 4) } else { (6, 40) };
@@ -97,13 +97,13 @@ impl Packet {
     }
 }
 
-/// Owns every packet in flight. After a warm-up nothing is allocated: a released packet's buffer serves the
-/// next.
+/// Owns every packet in flight. After a warm-up it allocates nothing: the buffer of a released packet serves
+/// the next one.
 #[derive(Debug, Default)]
 pub(crate) struct PacketPool {
     packets: Vec<Packet>,
     free: Vec<PacketId>,
-    /// Buffers of packets that carry bytes, kept apart so that packets without bytes do not hold any.
+    /// Buffers of packets that carry bytes, stored separately so that packets without bytes do not hold any.
     buffers: Vec<Vec<u8>>,
 }
 
@@ -138,9 +138,9 @@ impl PacketPool {
         &self.packets[id.0 as usize]
     }
 
-    /// Returns the packet `id` for an observer of its bytes: with its checksum, which hosts leave to the
-    /// network because most packets have no observer. Nothing in the simulation changes the bytes of an SCTP
-    /// packet, so that its receiver needs no checksum.
+    /// Returns the packet `id` with its checksum, for an observer of its bytes. Hosts leave the checksum to
+    /// the network because most packets have no observer. Nothing in the simulation changes the bytes of an
+    /// SCTP packet, so that its receiver needs no checksum.
     pub(crate) fn completed(&mut self, id: PacketId) -> &Packet {
         let packet = &mut self.packets[id.0 as usize];
         if std::mem::take(&mut packet.needs_checksum) {

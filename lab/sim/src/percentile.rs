@@ -1,7 +1,7 @@
 //! [`nearest_rank`]: percentiles of a run's figures.
 
 /// Returns the percentile of sorted values by the nearest rank, the ceil(`percent` / 100 × n)-th; `None`
-/// without values. `percent`: 0 to 100; 0 is the smallest value.
+/// without values. `percent` is from 0, the smallest value, to 100.
 #[must_use]
 pub fn nearest_rank<T: Copy>(sorted: &[T], percent: usize) -> Option<T> {
     let rank = (sorted.len() * percent).div_ceil(100).max(1);

@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 
 use msctp_units::Span;
 
-/// Returns the 32-byte seed of the component called `label` (as `"link/wlan/forward/loss"`) in the run of
-/// seed `seed`: SHA-256 of the seed's eight bytes, big end first, and the label.
+/// Returns the 32-byte seed of the component called `label` (such as `"link/wlan/forward/loss"`) in the run
+/// with seed `seed`. It is the SHA-256 of the seed's eight bytes in big-endian order, and the label.
 #[must_use]
 pub fn component_seed(seed: u64, label: &str) -> [u8; 32] {
     let mut hash = Sha256::new();
@@ -19,13 +19,13 @@ pub fn component_seed(seed: u64, label: &str) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// Returns the random stream of the component called `label`, see [`component_seed`].
+/// Returns the random stream of the component called `label`; see [`component_seed`].
 #[must_use]
 pub fn stream(seed: u64, label: &str) -> ChaCha8Rng {
     ChaCha8Rng::from_seed(component_seed(seed, label))
 }
 
-/// Draws a span uniformly from `[0, below)`, to the resolution of 2⁻³² of `below`.
+/// Draws a span uniformly from `[0, below)`, with a resolution of 2⁻³² of `below`.
 pub(crate) fn span_below(rng: &mut ChaCha8Rng, below: Span) -> Span {
     below.mul_ratio(u64::from(rng.next_u32()), 1 << 32)
 }

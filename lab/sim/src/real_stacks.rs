@@ -26,7 +26,7 @@ pub use crate::line::path_to;
 
 pub use crate::action::Call;
 
-/// An application that sends messages over an association; the caller supplies the time.
+/// An application that sends messages over an association. The caller supplies the time.
 #[derive(Debug)]
 pub struct Sender {
     app: u32,
@@ -34,7 +34,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Its number in the scenario.
+    /// Returns the application's number in the scenario.
     #[must_use]
     pub fn app(&self) -> u32 {
         self.app
@@ -45,7 +45,7 @@ impl Sender {
         self.source.set_running(now, start);
     }
 
-    /// Returns when to call [`generate`](Self::generate) for the next message; `None`: never.
+    /// Returns the time at which to call [`generate`](Self::generate) for the next message; `None` for never.
     #[must_use]
     pub fn due(&self) -> Option<Time> {
         self.source.due()
@@ -74,7 +74,7 @@ impl Sender {
 pub struct SctpJob {
     /// Number of the association.
     pub association: usize,
-    /// The end.
+    /// The side of the association that this end is.
     pub side: Side,
     /// The host's name.
     pub host: String,
@@ -88,7 +88,7 @@ pub struct SctpJob {
     pub config: Config,
     /// The applications that send.
     pub senders: Vec<Sender>,
-    /// Its tasks, in order of time. A client's first one is [`Call::Connect`].
+    /// Steps of the end, in order of time. A client's first one is [`Call::Connect`].
     pub steps: Vec<(Time, Step)>,
 }
 
@@ -103,11 +103,11 @@ pub struct TcpJob {
     pub spec: TcpSpec,
     /// The client's port.
     pub client_port: u16,
-    /// The end's options, as the laboratory's TCP has them.
+    /// The end's options, in the form of the laboratory's TCP.
     pub config: msctp_lab_tcp::Config,
-    /// The sending application, and its total number of bytes (`None`: endless).
+    /// The sending application, and its total number of bytes (`None` if endless).
     pub sender: Option<(u32, Option<u64>)>,
-    /// Its starts and stops.
+    /// Starts and stops of the application.
     pub steps: Vec<(Time, Step)>,
 }
 
@@ -121,18 +121,18 @@ pub enum Step {
         /// The call.
         call: Call,
     },
-    /// The link below an own address goes up or down.
+    /// The link below a local address goes up or down.
     Link {
         /// The address.
         local: IpAddr,
-        /// True if it goes up.
+        /// True if the link goes up.
         up: bool,
     },
     /// An application starts or stops.
     App {
-        /// Its number.
+        /// Number of the application.
         app: u32,
-        /// True if it starts.
+        /// True if the application starts.
         start: bool,
     },
 }
@@ -154,7 +154,7 @@ pub enum StackEvent {
     Running {
         /// Number of the application.
         app: u32,
-        /// True if it was started.
+        /// True if the application was started.
         start: bool,
     },
     /// A message was delivered to one end's application.
@@ -165,9 +165,9 @@ pub enum StackEvent {
         side: Side,
         /// Number of the application that sent it.
         app: u32,
-        /// Its first bytes (the message number of a video).
+        /// First bytes of the message (the message number of a video).
         head: [u8; 4],
-        /// Its bytes.
+        /// Length of the message in bytes.
         len: usize,
     },
     /// One end's primary path changed.
@@ -190,20 +190,20 @@ pub enum StackEvent {
         /// The event, in the scenario's time.
         event: Box<TraceEvent>,
     },
-    /// The counters of one end, at the end.
+    /// The counters of one end, at its end.
     Left {
         /// Number of the association.
         association: usize,
         /// The end.
         side: Side,
-        /// Its counters.
+        /// Counters of the association.
         stats: Box<AssociationStats>,
-        /// Its paths.
+        /// Paths of the association.
         paths: Vec<PathStats>,
-        /// The reason, if it ended before the run.
+        /// The reason, if the association ended before the run.
         why: Option<String>,
     },
-    /// An end of a TCP connection is up.
+    /// One end of a TCP connection is up.
     TcpEstablished {
         /// Number of the connection.
         connection: usize,
@@ -216,10 +216,10 @@ pub enum StackEvent {
         connection: usize,
         /// The end.
         side: Side,
-        /// Their number.
+        /// Number of bytes.
         bytes: u64,
     },
-    /// An end of a TCP connection ended.
+    /// One end of a TCP connection ended.
     TcpEnded {
         /// Number of the connection.
         connection: usize,
@@ -230,7 +230,7 @@ pub enum StackEvent {
     },
     /// An action was executed or rejected.
     Acted {
-        /// Its number.
+        /// Number of the action.
         action: usize,
         /// The reason of the rejection.
         refused: Option<String>,
@@ -246,7 +246,7 @@ pub struct RealStackRun {
 }
 
 impl RealStackRun {
-    /// Prepares a run; `seed` replaces the scenario's own.
+    /// Prepares a run. `seed` replaces the scenario's own.
     ///
     /// # Errors
     /// The scenario is invalid, or has parts that run in virtual time only: event-driven actions, limited
@@ -324,7 +324,7 @@ impl RealStackRun {
         self.simulation.write_qlog(title, out);
     }
 
-    /// Ends the qlog; call after the last event.
+    /// Ends the qlog. Call it after the last event.
     ///
     /// # Errors
     /// The first error met in writing.
@@ -332,7 +332,7 @@ impl RealStackRun {
         self.simulation.finish_qlog()
     }
 
-    /// Records an event at `at`, which is not before the last call's.
+    /// Records an event at `at`, which must not be before that of the last call.
     pub fn record(&mut self, at: Time, what: StackEvent) {
         let Simulation { now, lines, tcp, plan, scenario, apps, observer, .. } = &mut self.simulation;
         debug_assert!(at >= *now, "time went back");
@@ -460,7 +460,7 @@ fn tcp_job(simulation: &Simulation, number: usize, side: Side) -> TcpJob {
     }
 }
 
-/// Finds the parts of a scenario that real stacks cannot run.
+/// Rejects the parts of a scenario that real stacks cannot run.
 fn refuse(scenario: &Scenario) -> Result<(), ScenarioError> {
     let refused = |key: String, message: &str| {
         Err(ScenarioError { file: None, line: None, key, message: message.to_owned() })

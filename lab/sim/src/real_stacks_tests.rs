@@ -110,7 +110,7 @@ fn every_end_gets_its_own_steps_in_order_of_time() {
     assert_eq!(sends, [(Side::Client, Some((1, None)), 1), (Side::Server, None, 0)]);
 }
 
-/// The events of a run in virtual time, reported to the record, give that run's own summary.
+/// The recorded events of a run in virtual time give that run's summary.
 #[test]
 fn the_record_of_a_simulations_events_gives_its_summary() {
     let mut simulation = Simulation::new(&scenario(), None).unwrap();
@@ -150,7 +150,7 @@ fn the_record_of_a_simulations_events_gives_its_summary() {
     assert_eq!(done(&summary), [Some(1.0), Some(1.5), Some(2.5)]);
 }
 
-/// A file of which the test keeps a copy.
+/// A file whose content the test can read.
 #[derive(Clone, Default)]
 struct Shared(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
 

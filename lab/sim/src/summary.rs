@@ -17,9 +17,9 @@ pub struct Summary {
     pub duration: f64,
     /// Wake-ups handled.
     pub events: u64,
-    /// Packets that links delivered, over all link directions.
+    /// Packets that links delivered, summed over all link directions.
     pub packets: u64,
-    /// SHA-256 over every delivered packet, on request.
+    /// SHA-256 over every delivered packet, if requested.
     pub trace_hash: Option<String>,
     /// SCTP associations.
     pub associations: Vec<AssociationSummary>,
@@ -50,15 +50,15 @@ pub struct MiddleboxSummary {
     pub name: String,
     /// `nat`, `firewall` or `captive-portal`.
     pub kind: &'static str,
-    /// Packets from inside that it passed.
+    /// Packets from inside that the middlebox passed.
     pub outward: u64,
-    /// Packets from inside that it dropped.
+    /// Packets from inside that the middlebox dropped.
     pub outward_dropped: u64,
-    /// Packets from outside that it passed.
+    /// Packets from outside that the middlebox passed.
     pub inward: u64,
-    /// Packets from outside that it dropped.
+    /// Packets from outside that the middlebox dropped.
     pub inward_dropped: u64,
-    /// Mappings of a NAT or states of a firewall that it created.
+    /// Number of mappings of a NAT, or states of a firewall, that were created.
     pub created: u64,
 }
 
@@ -81,7 +81,7 @@ pub struct AgentSummary {
     /// Registrations and deregistrations that the home agent accepted, or that the foreign agent relayed both
     /// ways.
     pub accepted: u64,
-    /// Those that the agent denied.
+    /// Registrations and deregistrations that the agent denied.
     pub denied: u64,
     /// Packets sent into a tunnel.
     pub tunnelled: u64,
@@ -102,7 +102,7 @@ pub struct MobileSummary {
     pub renewals: u64,
     /// Registrations denied.
     pub denied: u64,
-    /// Times at which it lost its last agent.
+    /// Times at which the mobile lost its last agent.
     #[serde(rename = "lost_at_s")]
     pub lost: Vec<f64>,
 }
@@ -118,9 +118,9 @@ pub struct MobileHandoverSummary {
     /// Time at which the home agent's acceptance arrived.
     #[serde(rename = "registered_s")]
     pub registered: Option<f64>,
-    /// Requests sent for it.
+    /// Number of requests sent for the change.
     pub requests: Option<u32>,
-    /// Time from the last packet that reached the mobile before that to the first one after it.
+    /// Time from the last packet that reached the mobile before the acceptance to the first one after it.
     #[serde(rename = "gap_s")]
     pub gap: Option<f64>,
 }
@@ -128,12 +128,12 @@ pub struct MobileHandoverSummary {
 /// An association.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AssociationSummary {
-    /// Its name.
+    /// Name of the association.
     pub name: String,
-    /// When the client considered it up.
+    /// Time at which the client considered the association up.
     #[serde(rename = "established_s")]
     pub established: Option<f64>,
-    /// Why it ended before the run did.
+    /// Reason of the end, if the association ended before the run.
     pub ended: Option<String>,
     /// From client to server.
     pub to_server: FlowSummary,
@@ -162,7 +162,7 @@ pub struct FlowSummary {
     /// Longest gap between two deliveries.
     #[serde(rename = "longest_gap_s")]
     pub longest_gap: f64,
-    /// Start of that gap.
+    /// Start of the longest gap.
     #[serde(rename = "longest_gap_at_s")]
     pub longest_gap_at: f64,
     /// Time at which everything had been delivered, if all sending applications have ended.
@@ -187,12 +187,12 @@ pub struct FlowSummary {
 /// A TCP connection.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TcpSummary {
-    /// Its name.
+    /// Name of the connection.
     pub name: String,
-    /// When the client considered it up.
+    /// Time at which the client considered the connection up.
     #[serde(rename = "established_s")]
     pub established: Option<f64>,
-    /// Why it ended before the run did.
+    /// Reason of the end, if the connection ended before the run.
     pub ended: Option<String>,
     /// From client to server.
     pub to_server: TcpFlowSummary,
@@ -217,7 +217,7 @@ pub struct TcpFlowSummary {
     /// Longest gap between two deliveries.
     #[serde(rename = "longest_gap_s")]
     pub longest_gap: f64,
-    /// Start of that gap.
+    /// Start of the longest gap.
     #[serde(rename = "longest_gap_at_s")]
     pub longest_gap_at: f64,
     /// Time at which all bytes of a finite bulk application had been delivered.
@@ -246,22 +246,22 @@ pub struct TcpFlowSummary {
 /// Verdicts of a loss classifier, by the true cause of the loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct VerdictSummary {
-    /// Lost by a radio link, classified as wireless.
+    /// Number of packets lost by a radio link and classified as wireless.
     pub wireless_as_wireless: u64,
-    /// Lost by a radio link, classified as congestion.
+    /// Number of packets lost by a radio link and classified as congestion.
     pub wireless_as_congestion: u64,
-    /// Lost to congestion, classified as wireless.
+    /// Number of packets lost to congestion and classified as wireless.
     pub congestion_as_wireless: u64,
-    /// Lost to congestion, classified as congestion.
+    /// Number of packets lost to congestion and classified as congestion.
     pub congestion_as_congestion: u64,
-    /// Classified as wireless, but not lost or of unknown cause.
+    /// Number of verdicts "wireless" on packets that were not lost, or lost for an unknown cause.
     pub unknown_as_wireless: u64,
-    /// Classified as congestion, but not lost or of unknown cause.
+    /// Number of verdicts "congestion" on packets that were not lost, or lost for an unknown cause.
     pub unknown_as_congestion: u64,
 }
 
 impl VerdictSummary {
-    /// Returns `None` without a classifier.
+    /// Returns the summary of a tally; `None` without a classifier.
     pub(crate) fn of(tally: &Tally) -> Option<Self> {
         (tally.total() > 0).then_some(Self {
             wireless_as_wireless: tally.wireless_as_wireless,
@@ -286,15 +286,15 @@ pub struct HandoverSummary {
     pub to: String,
     /// The cause of the change.
     pub cause: String,
-    /// Rate delivered to the other end in the 5 s before (or since the start); `None` unless throughput is
-    /// recorded.
+    /// Rate delivered to the other end in the 5 s before the change (or since the start); `None` unless
+    /// throughput is recorded.
     #[serde(rename = "before_bps")]
     pub before: Option<u64>,
-    /// Rate delivered to the other end in the 5 s after (or until the end); `None` unless throughput is
-    /// recorded.
+    /// Rate delivered to the other end in the 5 s after the change (or until the end); `None` unless
+    /// throughput is recorded.
     #[serde(rename = "after_bps")]
     pub after: Option<u64>,
-    /// Longest gap between deliveries to the other end that overlaps the 5 s after.
+    /// Longest gap between deliveries to the other end that overlaps the 5 s after the change.
     #[serde(rename = "gap_s")]
     pub gap: Option<f64>,
 }
@@ -302,7 +302,7 @@ pub struct HandoverSummary {
 /// A constant-rate source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CbrSummary {
-    /// Its name.
+    /// Name of the source.
     pub name: String,
     /// Packets sent.
     pub sent: u64,
@@ -316,11 +316,11 @@ pub struct CbrSummary {
 /// delivered by the end of the run have none.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VideoSummary {
-    /// Its name.
+    /// Name of the source.
     pub name: String,
     /// Messages generated.
     pub generated: u64,
-    /// Their bytes.
+    /// Bytes of the generated messages.
     pub generated_bytes: u64,
     /// Messages delivered.
     pub delivered: u64,
@@ -329,26 +329,26 @@ pub struct VideoSummary {
     /// Mean transfer time.
     #[serde(rename = "mean_transfer_s")]
     pub mean_transfer: Option<f64>,
-    /// The transfer time that 95 % of the messages delivered did not exceed (nearest rank).
+    /// 95th percentile of the transfer times of delivered messages (nearest rank).
     #[serde(rename = "p95_transfer_s")]
     pub p95_transfer: Option<f64>,
     /// The longest transfer time.
     #[serde(rename = "max_transfer_s")]
     pub max_transfer: Option<f64>,
-    /// Largest number of messages that waited for room in the send buffer.
+    /// Maximum number of messages that waited for room in the send buffer.
     pub longest_wait: u64,
 }
 
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LinkSummary {
-    /// As `wlan/forward`.
+    /// Name of the direction, such as `wlan/forward`.
     pub name: String,
-    /// Node it leads from.
+    /// Node at the near end.
     pub from: String,
-    /// Node it leads to.
+    /// Node at the far end.
     pub to: String,
-    /// Packets offered to it.
+    /// Packets offered to the link.
     pub offered: u64,
     /// Packets delivered.
     pub delivered: u64,
@@ -360,7 +360,8 @@ pub struct LinkSummary {
     pub marked: u64,
     /// Packets lost by the loss process.
     pub losses: u64,
-    /// Blocks or frames that the link layer retransmitted; those of the whole cell if links share one.
+    /// Blocks or frames that the link layer retransmitted. If links share a cell, it counts those of the
+    /// whole cell.
     pub resent: u64,
     /// Packets lost because the link was down.
     pub down_drops: u64,
@@ -373,11 +374,11 @@ pub struct LinkSummary {
 /// The outcome of an action.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ActionSummary {
-    /// The action, as `add-address`.
+    /// The action, such as `add-address`.
     pub action: String,
-    /// Its subject.
+    /// Subject of the action.
     pub subject: String,
-    /// Time; `None` if the event that it waited for did not happen.
+    /// Time of the action; `None` if the event that it waited for did not happen.
     #[serde(rename = "at_s")]
     pub at: Option<f64>,
     /// The reason if it was rejected.

@@ -17,7 +17,7 @@ use crate::series::{Bins, DeliverySeries, TcpTraceSeries};
 #[derive(Debug)]
 pub(crate) struct TcpSource {
     pub(crate) app: u32,
-    /// Bytes to send in all; `None`: endless.
+    /// Total bytes to send; `None` if endless.
     pub(crate) total: Option<u64>,
     running: bool,
     /// Time at which all of `total` was delivered.
@@ -36,15 +36,15 @@ impl TcpSource {
 pub(crate) struct TcpEnd {
     pub(crate) local: AddressId,
     pub(crate) remote: AddressId,
-    /// Created at the start at the client, at the first segment at the server.
+    /// The connection, created at the start at the client, and at the first segment at the server.
     pub(crate) connection: Option<Box<Connection>>,
-    /// Earliest wake-up in the event queue; [`Time::MAX`]: none.
+    /// Time of the earliest wake-up in the event queue; [`Time::MAX`] for none.
     wake: Time,
     pub(crate) source: Option<TcpSource>,
     pub(crate) reader: Option<(u32, Reader)>,
     pub(crate) received: Received,
     pub(crate) established: Option<Time>,
-    /// The reason of its end.
+    /// Reason of the connection's end.
     pub(crate) ended: Option<String>,
     pub(crate) delivery: Option<DeliverySeries>,
     pub(crate) trace: Option<TcpTraceSeries>,
@@ -54,7 +54,7 @@ pub(crate) struct TcpEnd {
 #[derive(Debug)]
 pub(crate) struct TcpLine {
     pub(crate) client_port: u16,
-    /// The client's port as the server sees it: a NAT may have translated it.
+    /// The client's port as the server sees it, which a NAT may have translated.
     pub(crate) seen_client_port: u16,
     ends: [TcpEnd; 2],
 }
@@ -90,7 +90,7 @@ impl TcpLine {
         Self { client_port, seen_client_port: client_port, ends }
     }
 
-    /// Notes the client's address and port as they arrive at the server.
+    /// Records the client's address and port as they arrive at the server.
     pub(crate) fn is_known_as(&mut self, client: AddressId, port: u16) {
         self.end_mut(Side::Server).remote = client;
         self.seen_client_port = port;
@@ -215,7 +215,8 @@ impl TcpEnd {
         }
     }
 
-    /// Returns when a wake-up must be scheduled, if none is that early. Call it after all segments were sent.
+    /// Returns the time at which a wake-up must be scheduled, if none is that early. Call it after all
+    /// segments were sent.
     pub(crate) fn arm(&mut self) -> Option<Time> {
         let next = self.connection.as_ref()?.poll_timeout()?;
         if next >= self.wake {
@@ -234,5 +235,5 @@ impl TcpEnd {
     }
 }
 
-/// Bytes that a limited reader reads at a time.
+/// Maximum bytes that a limited reader reads at a time.
 const PIECE: u64 = 1460;

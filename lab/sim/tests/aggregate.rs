@@ -27,9 +27,9 @@ struct Download {
     networks: Vec<Network>,
     /// Lines of the SCTP profile.
     options: String,
-    /// Seconds.
+    /// Duration of the run in seconds.
     duration: f64,
-    /// More lines: actions.
+    /// Further lines of the scenario, such as actions.
     more: String,
 }
 
@@ -104,7 +104,7 @@ fn better(singles: &[f64]) -> f64 {
     singles.iter().copied().fold(0.0, f64::max)
 }
 
-/// 20 Mbps with a round trip of 40 ms, and 30 Mbps with one of 200 ms.
+/// Networks of 20 Mbps with a round trip of 40 ms, and of 30 Mbps with one of 200 ms.
 const PAIR: [Network; 2] = [network(20e6, 20.0), network(30e6, 100.0)];
 
 /// User bytes of a full packet as a share of its bytes on the IP wire.
@@ -159,8 +159,8 @@ fn a_small_buffer_is_no_slower_with_two_networks() {
     }
 }
 
-/// The data in flight on the network that dies arrives within the silence that fails a path, 100 ms, and two
-/// round trips of the other network. No RTO passes.
+/// Data in flight on the network that dies arrives without an RTO: within the silence that fails a path, 100
+/// ms, and two round trips of the other network.
 #[test]
 fn a_network_that_dies_costs_two_round_trips_of_the_other() {
     for (what, more) in [("link-down", ""), ("set-link", "loss = 1.0\n")] {
@@ -178,9 +178,12 @@ fn a_network_that_dies_costs_two_round_trips_of_the_other() {
     }
 }
 
-/// 2 % is also what `delay-bound` takes for an overflow. It judges each round, and with both networks a round
-/// of the longer one is shorter, because its SACKs come back over the other: fewer packets, more rounds above
-/// 2 % by chance. The window of that network is then smaller than alone; the scheduler holds nothing back.
+/// With both networks, `delay-bound` reduces the window of the longer one at a loss of 2 %, and the scheduler
+/// holds nothing back.
+///
+/// `delay-bound` takes 2 % for an overflow, and judges each round. With both networks, a round of the longer
+/// one is shorter, because its SACKs return over the other. A round then has fewer packets, and more rounds
+/// exceed 2 % by chance.
 #[test]
 fn loss_on_one_network_does_not_slow_the_other() {
     for (lossy, least) in [(0, 0.93), (1, 0.83)] {

@@ -15,7 +15,7 @@ struct Download {
     seconds: u32,
     /// The end that sends.
     from: &'static str,
-    /// Each network is behind a symmetric NAT of its own, which the mobile's second address joins after 1 s.
+    /// True to put each network behind its own symmetric NAT. The mobile's second address joins after 1 s.
     behind_nats: bool,
 }
 
@@ -33,7 +33,7 @@ impl Download {
         }
     }
 
-    /// Both networks follow a table with the columns a and b.
+    /// Makes both networks follow a table with the columns a and b.
     fn over(table: &str) -> Self {
         let [a, b] = ["a", "b"].map(|column| {
             format!(
@@ -152,7 +152,7 @@ fn delivered(summary: &Summary) -> f64 {
     summary.associations[0].to_client.bytes as f64
 }
 
-/// The times at which the server, which sends, changed its primary path.
+/// Returns the times at which the server, which sends, changed its primary path.
 fn moves(summary: &Summary) -> Vec<f64> {
     summary.associations[0].handovers.iter().filter(|h| h.side == "server").map(|h| h.at).collect()
 }
@@ -186,7 +186,7 @@ fn an_upload_takes_the_better_network_too() {
     assert!(association.to_server.bytes > 115_000_000, "{}", association.to_server.bytes);
 }
 
-/// The server knows the mobile's addresses only as its NATs translate them.
+/// The server sees the mobile's addresses only as its NATs translate them.
 #[test]
 fn a_better_network_behind_a_nat_is_taken() {
     let download = Download { behind_nats: true, ..Download::over("0,5,40\n30,5,40\n") };
@@ -196,8 +196,8 @@ fn a_better_network_behind_a_nat_is_taken() {
     assert!(delivered(&summary) > 105e6, "{}", delivered(&summary));
 }
 
-/// Both networks lose 1 % in both directions, trains and their answers too. From 2 % on `delay-bound` takes
-/// them for an overflow.
+/// A better network is found although both lose 1 % in both directions, including trains and their answers.
+/// From 2 % on, `delay-bound` would take the losses for an overflow.
 #[test]
 fn a_better_network_is_found_under_loss() {
     let links = ["5Mbps", "40Mbps"].map(|rate| format!("{PLAIN}\nloss = 0.01").replace("20Mbps", rate));
@@ -207,7 +207,7 @@ fn a_better_network_is_found_under_loss() {
     assert!(delivered(&summary) > 100e6, "{}", delivered(&summary));
 }
 
-/// The networks swap places. Every second it still pays to follow; faster than that, each move is late.
+/// The networks swap places. At one swap a second, following still pays. Faster swaps make each move late.
 #[test]
 fn flapping_links_cost_little() {
     for (period, least) in [(1.0, 1.0), (0.3, 0.7)] {
@@ -223,7 +223,7 @@ fn flapping_links_cost_little() {
     }
 }
 
-/// The carrier stays up and nothing passes, as behind a captive portal.
+/// The carrier stays up and no packet passes, as behind a captive portal.
 #[test]
 fn a_network_that_lies_is_left_and_not_entered() {
     let lies = "[[action]]\nat = \"10s\"\ndo = \"set-link\"\nlink = \"a\"\nloss = 1.0\n";
@@ -242,7 +242,7 @@ fn a_network_that_lies_is_left_and_not_entered() {
     assert!(delivered(&never) > 16e6, "{}", delivered(&never));
 }
 
-/// HARQ holds packets back and releases a train at once: trains measure up to 22 Gbps.
+/// HARQ holds packets back and releases a train at once, so that trains measure up to 22 Gbps.
 #[test]
 fn an_lte_cell_that_releases_trains_at_once_is_seldom_entered() {
     let lte = "type = \"lte\"\nrate = \"10Mbps\"\ndelay = \"15ms\"\nbler = 0.1\nqueue = { packets = 200 }";
@@ -253,7 +253,7 @@ fn an_lte_cell_that_releases_trains_at_once_is_seldom_entered() {
     assert!(delivered(&summary) > 66e6, "{}", delivered(&summary));
 }
 
-/// An idle network that costs money carries what the budget allows, and HEARTBEATs.
+/// An idle network that costs money carries the budget's bytes and HEARTBEATs.
 #[test]
 fn measuring_stays_within_the_budget() {
     for (budget, most) in [(0, 3_000), (300_000, 360_000)] {
@@ -267,7 +267,7 @@ fn measuring_stays_within_the_budget() {
     }
 }
 
-/// One per cent of a slow network, whatever the budget.
+/// Measuring takes at most one per cent of a slow network, for any budget.
 #[test]
 fn measuring_a_slow_network_takes_little_of_it() {
     let slow = PLAIN.replace("20Mbps", "2Mbps");
@@ -295,7 +295,8 @@ fn a_standing_queue_does_not_hold_up_the_new_path() {
     assert!(silent <= 15, "{silent} intervals of 0.1 s, {:?}", moves(&with));
 }
 
-/// A thin uplink spreads the answers of trains: the network looks slower than it is, and nothing is lost.
+/// A thin uplink spreads the answers of trains, so that the network looks slower than it is, and nothing is
+/// lost.
 #[test]
 fn an_asymmetric_network_is_never_worse_than_staying() {
     let thin = format!("{PLAIN}\nreverse = {{ rate = \"200kbps\" }}").replace("20Mbps", "50Mbps");

@@ -5,7 +5,7 @@ use msctp_sim::scenario::Scenario;
 use msctp_sim::summary::Summary;
 use msctp_sim::{Series, Simulation};
 
-/// Returns the scenario client — 10 Mbps, 10 ms — server with one association `x`; `more` is added at the
+/// Returns the scenario client — 10 Mbps, 10 ms — server with one association `x`. `more` is added at the
 /// end.
 fn scenario(more: &str, set: &[&str]) -> Scenario {
     let text = format!(

@@ -23,7 +23,7 @@ fn run(text: &str, set: &[&str], open: &dyn Fn(&str) -> Result<String, String>) 
     Ok(simulation.summary())
 }
 
-/// Two users of a cell with a constant stream for each; more keys for the links.
+/// Returns two users of a cell with a constant stream for each, and more keys for the links.
 fn cell(one: &str, two: &str) -> String {
     let user = |number: u32, keys: &str| {
         format!(

@@ -64,7 +64,7 @@ fn hystart_avoids_most_losses_of_slow_start() {
     assert!(with * 2 < without, "{with} with, {without} without");
 }
 
-/// Rates in Mbit/s, each for half a second, over and over.
+/// Rates in Mbit/s, each for half a second, in a cycle.
 const CHANGES: [u32; 8] = [40, 4, 12, 40, 28, 3, 18, 40];
 
 /// A download for 30 s over 25 ms each way and a queue of 500 packets, at a rate that changes tenfold within
@@ -130,7 +130,7 @@ queues = "10ms"
     (carried / (mean * 1e6 * 30.0 * 0.968), delays[delays.len() * 95 / 100])
 }
 
-/// Seconds that the bytes in the queue at `at` need to leave.
+/// Returns the seconds that the bytes in the queue at `at` need to leave.
 fn drain(at: Time, bytes: u64) -> f64 {
     let (start, mut bits) = (at.as_secs_f64(), bytes as f64 * 8.0);
     let mut now = start;
@@ -157,8 +157,8 @@ fn delay_bound_follows_a_rate_that_changes_tenfold() {
     assert!(own.1 <= cubic.1 * 0.65 && own.1 < bbr.1, "{own:?}, cubic {cubic:?}, bbr {bbr:?}");
 }
 
-/// Two downloads over one link of 20 Mbit/s and 50 ms, the second one five seconds later. Returns the share
-/// of the link that each gets in 60 s.
+/// Runs two downloads over one link of 20 Mbit/s and 50 ms, the second one five seconds later. Returns the
+/// share of the link that each gets in 60 s.
 fn shares(first: &str, second: &str, queue: u32) -> Vec<f64> {
     let profile = |name: &str, controller: &str| {
         format!("[sctp.{name}]\nprofile = \"mobile\"\ncontroller = \"{controller}\"\n")
@@ -235,7 +235,7 @@ queue = {{ packets = {queue} }}
     associations.iter().map(|a| a.to_client.bytes as f64 * 8.0 / 1.2e9).collect()
 }
 
-/// Each gets at least a tenth, also where the buffer is shallow.
+/// Each controller gets at least a tenth, also if the buffer is shallow.
 #[test]
 fn delay_bound_and_cubic_leave_each_other_room() {
     for (first, second, queue) in [

@@ -7,7 +7,7 @@ const SECONDS: f64 = 120.0;
 
 /// Returns the goodput, in bit/s, of a download over two networks and of a TCP flow that shares the core.
 ///
-/// `core` and `networks`: bit/s.
+/// `core` and `networks` are rates in bit/s.
 fn run(
     paths: &str,
     controller: &str,
@@ -65,8 +65,8 @@ fn share(paths: &str, controller: &str) -> f64 {
     shares.sum::<f64>() / 5.0
 }
 
-/// RFC 6356 §1, goal 2: of a bottleneck that its paths share, a multipath flow takes no more than a flow
-/// on one of them would.
+/// RFC 6356 §1, goal 2: on a bottleneck that its paths share, a multipath flow takes at most as much as a
+/// flow on one of them.
 #[test]
 fn two_paths_through_one_bottleneck_take_the_share_of_one_tcp_flow() {
     let single = share("one", "reno");
@@ -79,7 +79,8 @@ fn two_paths_through_one_bottleneck_take_the_share_of_one_tcp_flow() {
 /// RFC 6356 §3: at one loss rate for all paths, the linked increases of two equal paths give the rate of one
 /// TCP flow. Uncoupled paths carry twice that.
 ///
-/// The two windows differ most of the time, and alpha takes the larger one: the coupled rate is above 1.
+/// The two windows differ most of the time, and alpha uses the larger one, so that the coupled rate is above
+/// 1.
 #[test]
 fn at_equal_loss_two_paths_carry_what_one_does() {
     let rate = |paths, controller| {
@@ -93,7 +94,7 @@ fn at_equal_loss_two_paths_carry_what_one_does() {
     assert!((1.8..=2.2).contains(&uncoupled), "{uncoupled}");
 }
 
-/// RFC 6356 §1, goal 1: a multipath flow carries at least what a flow on the best of its paths would.
+/// RFC 6356 §1, goal 1: a multipath flow carries at least as much as a flow on its best path.
 #[test]
 fn separate_bottlenecks_carry_at_least_what_the_better_one_does_alone() {
     let [both, _] = run("aggregate", "lia", 1e9, [10e6, 4e6], 0.0, false, 1);

@@ -5,8 +5,8 @@ use msctp_sim::scenario::Scenario;
 use msctp_sim::summary::Summary;
 use msctp_units::{Span, Time};
 
-/// Runs a client that reaches the server over three links. The first is silent from 5 s on, the second from
-/// 10 s on; all links are up again at 25 s.
+/// Runs a client that reaches the server over three links. The first is silent from 5 s on, and the second
+/// from 10 s on. All links are up again at 25 s.
 fn run(options: &str) -> Summary {
     let mut text = String::from("name = \"three links\"\nduration = \"40s\"\n");
     for (name, kind) in [

@@ -3,13 +3,13 @@
 use msctp_sim::Simulation;
 use msctp_sim::scenario::Scenario;
 
-/// Seconds watched before the switch and after it.
+/// Seconds watched before the switch. The next constant is that after it.
 const BEFORE: f64 = 0.5;
 const AFTER: f64 = 5.0;
 /// The interval in which deliveries are summed, in seconds.
 const BIN: f64 = 0.001;
 
-/// bit/s, one-way delay in ms, packets queued.
+/// A network: bit/s, one-way delay in ms, packets queued.
 type Radio = (f64, f64, u32);
 
 const THIRD_GENERATION: Radio = (384e3, 100.0, 50);
@@ -30,7 +30,7 @@ struct Cell {
     old: Radio,
     new: Radio,
     kind: Kind,
-    /// Seconds.
+    /// Time of the switch in seconds.
     switch: f64,
 }
 
@@ -39,7 +39,7 @@ struct Cell {
 struct Measured {
     /// The longest time without a delivery, in ms.
     gap: f64,
-    /// Bytes of the 5 s after the switch, as a share of what the new link carries.
+    /// Bytes of the 5 s after the switch, as a share of the new link's capacity.
     share: f64,
 }
 
@@ -129,7 +129,7 @@ impl Cell {
     }
 }
 
-/// Largest gap in ms and least share of each cell, in the order of [`cells`]: those of BBR with a margin.
+/// Maximum gap in ms and minimum share of each cell, in the order of [`cells`]: those of BBR with a margin.
 const BOUNDS: [(f64, f64); 12] = [
     (40.0, 0.91),
     (150.0, 0.93),
@@ -165,8 +165,8 @@ fn bbr_and_delay_bound_keep_the_gap_and_the_share_of_every_cell() {
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
 
-/// Both networks carry data until the old one goes down: the cell in which MPTCP carries more than one path
-/// at a time does.
+/// Both networks carry data until the old one goes down. In this cell MPTCP also uses more than one path at a
+/// time.
 #[test]
 fn both_networks_at_once_carry_more_than_one_while_both_are_there() {
     let missed: Vec<String> = cells()

@@ -8,7 +8,7 @@ use std::path::Path;
 use msctp_sim::scenario::Scenario;
 use msctp_sim::scenario::keys::{Default, Key, Kind, Table, explain, markdown, schema, tables};
 
-/// One of everything, with required keys alone.
+/// A scenario with one item of each kind and only required keys.
 const BASE: &str = r#"
     duration = "60s"
 
@@ -350,7 +350,7 @@ fn read(more: &str, overrides: &[String]) -> Result<String, String> {
     read.map(|scenario| format!("{scenario:?}")).map_err(|e| e.to_string())
 }
 
-/// The items of the base that have the keys of a table.
+/// Returns the items of the base that have the keys of a table.
 fn places(table: &Table) -> Vec<&'static str> {
     match table.path {
         "" => vec![""],
@@ -399,7 +399,8 @@ fn places(table: &Table) -> Vec<&'static str> {
     }
 }
 
-/// Keys whose example cannot stand in the base: they name other items, or are whole lists.
+/// Returns whether a key's example cannot be put into the base, because it names other items or is a whole
+/// list.
 fn is_apart(table: &Table, key: &Key) -> bool {
     let list = matches!(key.kind, Kind::Tables(_) | Kind::Named(_)) && table.path.is_empty();
     let other = table.path == "node" && ["mobile", "firewall", "portal"].contains(&key.name);
@@ -409,7 +410,7 @@ fn is_apart(table: &Table, key: &Key) -> bool {
         || matches!(key.kind, Kind::Name(_))
 }
 
-/// Returns the results of setting a key in every place of its table.
+/// Returns the results of setting a key at every place of its table.
 fn set(table: &Table, key: &str, value: &str) -> Vec<Result<String, String>> {
     places(table).iter().map(|place| read("", &[format!("{place}{key}={value}")])).collect()
 }
@@ -478,13 +479,13 @@ fn every_word_is_known_to_the_readers() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// Returns the words of a table's condition, as `do=link-up, link-down`.
+/// Returns the words of a table's condition, such as `do=link-up, link-down`.
 fn words(table: &Table) -> Vec<&'static str> {
     let (_, condition) = table.path.split_once('=').expect("a condition");
     condition.trim_end_matches(']').split(", ").collect()
 }
 
-/// Returns whether the keys can be written with one of these links, and the portal or the NAT.
+/// Returns whether the keys are accepted with one of these links, and the portal or the NAT.
 fn accepted(before: &str, keys: &[&Key], after: &str, separator: &str) -> Result<String, String> {
     let mut last = Err("nothing was tried".to_owned());
     for (link, node) in [("wlan", "home"), ("plain", "cafe"), ("egprs", "home"), ("lte", "home")] {

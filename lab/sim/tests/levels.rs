@@ -13,7 +13,7 @@ fn run(set: &[&str]) -> Result<Summary, String> {
     Ok(simulation.summary())
 }
 
-/// Times at which the server changed its primary path, with the address.
+/// Returns the times at which the server changed its primary path, with the address.
 fn moves(summary: &Summary) -> Vec<(f64, bool)> {
     let of = summary.associations[0].handovers.iter().filter(|handover| handover.side == "server");
     of.map(|handover| (handover.at, handover.to.contains("10.0.2.2"))).collect()

@@ -21,7 +21,7 @@ fn run(overrides: &[&str]) -> Summary {
     simulation.summary()
 }
 
-/// No loss on the wire, on the air, or in the (short) queues is reported with a wrong cause.
+/// No loss on the wire, on the air, or in the short queues is reported with a wrong cause.
 #[test]
 fn the_oracle_gets_true_causes_over_tcp_and_sctp() {
     let lossy =

@@ -128,8 +128,8 @@ fn a_download_passes_every_kind_of_nat() {
     }
 }
 
-/// The server's other address reaches the mobile through a symmetric NAT only by the port that the mobile's
-/// packets to that address have.
+/// Packets from the server's other address pass a symmetric NAT only at the port that the mobile's packets to
+/// that address have.
 #[test]
 fn both_addresses_of_the_server_reach_a_mobile_behind_a_symmetric_nat() {
     let text = nat("mapping = \"address-and-port-dependent\"");
@@ -157,7 +157,7 @@ fn the_association_survives_a_rebinding_in_mid_transfer() {
     }
 }
 
-/// An upload sends the packets that make new mappings itself: nothing is lost but the answers in flight.
+/// An upload sends the packets that create new mappings itself, so that only the answers in flight are lost.
 #[test]
 fn an_upload_hardly_notices_a_rebinding() {
     let text = nat("").replace("from = \"server\"", "from = \"client\"");
@@ -167,8 +167,8 @@ fn an_upload_hardly_notices_a_rebinding() {
     assert_eq!(middlebox(&summary, "box").created, 2);
 }
 
-/// An idle association: its heartbeats keep the mapping alive if they are more frequent than its timeout.
-/// Otherwise the next packet from inside gets another port, and the server learns it.
+/// Heartbeats of an idle association keep the mapping alive if they are more frequent than its timeout.
+/// Otherwise the next packet from inside gets another port, which the server learns.
 #[test]
 fn heartbeats_keep_a_mapping_alive_if_they_are_shorter_than_its_timeout() {
     let idle = |timeout: &str| {
@@ -322,7 +322,7 @@ fn a_captive_portal_passes_nothing_until_somebody_signs_in() {
     assert!(association(&opened).established > Some(3.0), "{:?}", association(&opened));
 }
 
-/// LTE works; the Wi-Fi of a café comes with a captive portal. `{open}`: whether it is open at the start.
+/// LTE works; the Wi-Fi of a café has a captive portal. `{open}` says whether it is open at the start.
 const CAFE: &str = r#"
     duration = "40s"
     [[node]]
@@ -400,7 +400,7 @@ fn a_move_into_a_captive_portal_is_not_made() {
     assert!(it.to_client.bytes > 40_000_000, "{:?}", it.to_client);
 }
 
-/// The session at the portal ends under the transfer: the carrier stays up and nothing passes any more.
+/// The session at the portal ends during the transfer: the carrier stays up, and no packet passes any more.
 #[test]
 fn a_portal_that_closes_under_a_transfer_is_retreated_from() {
     let text =

@@ -132,8 +132,8 @@ fn without_the_foreign_agent_the_mobile_is_unreachable_abroad() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Whatever the timing, each packet of a stream to the mobile is delivered once or lost at one known
-    /// place: the tunnel duplicates none, and none disappears.
+    /// For any timing, each packet of a stream to the mobile is delivered once or lost at one known place.
+    /// The tunnel duplicates none, and none disappears.
     #[test]
     fn no_packet_is_duplicated_or_unaccounted(
         eager: bool,
@@ -268,7 +268,7 @@ fn errors_of_wireless_links_name_the_key() {
 
 const FU: &str = include_str!("../../../scenarios/fu-atiquzzaman/mobile-ip.toml");
 
-/// Each of the three transports of the paper's scenario delivers data after both handovers, on its own.
+/// Each of the three transports of the paper's scenario delivers data after both handovers.
 #[test]
 fn the_papers_scenario_runs_with_each_transport() {
     for (transport, overrides) in [

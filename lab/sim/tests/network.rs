@@ -4,7 +4,7 @@ use msctp_sim::scenario::Scenario;
 use msctp_sim::summary::{LinkSummary, Summary};
 use msctp_sim::{Series, Simulation};
 
-/// Returns the scenario a — 10 Mbps, 5 ms — r — 1 Mbps, 10 ms — b; `more` is added at the end.
+/// Returns the scenario a — 10 Mbps, 5 ms — r — 1 Mbps, 10 ms — b. `more` is added at the end.
 fn scenario(more: &str) -> Scenario {
     let text = format!(
         r#"

@@ -4,10 +4,11 @@ use msctp_sim::optimum;
 use msctp_sim::scenario::Scenario;
 use msctp_units::{Span, Time};
 
-/// 10 Mbps with 20 ms behind 1 Gbps with 1 ms; two TCP transfers and a constant rate may share the slow link.
+/// A link of 10 Mbps with 20 ms behind one of 1 Gbps with 1 ms. Two TCP transfers and a constant rate may
+/// share the slow link.
 const TOPOLOGY: &str = include_str!("../../../scenarios/compare/two-paths.toml");
 
-/// The optimum of the 5 s from 30 s on, in user bytes.
+/// Returns the optimum of the 5 s from 30 s on, in user bytes.
 fn after_30(set: &[&str], more: &str) -> Result<u64, String> {
     let set: Vec<String> = set.iter().map(|&set| set.to_owned()).collect();
     let scenario = Scenario::from_toml(&format!("{TOPOLOGY}{more}"), "two-paths.toml", &set)
@@ -17,12 +18,12 @@ fn after_30(set: &[&str], more: &str) -> Result<u64, String> {
     optimum(&scenario, address("10.0.0.1"), address("10.0.2.2"), at, Span::from_secs(5))
 }
 
-/// Returns the user bytes of these bytes on the wire: 1452 of each 1500.
+/// Returns the user bytes in this many bytes on the wire: 1452 of each 1500.
 fn user(wire: f64) -> f64 {
     wire * 1452.0 / 1500.0
 }
 
-/// The first packet takes 1 ms + 12 µs, and 20 ms + 1.2 ms.
+/// Time of the first packet: 1 ms + 12 µs, and 20 ms + 1.2 ms.
 const FIRST: f64 = 0.022_212;
 
 #[track_caller]

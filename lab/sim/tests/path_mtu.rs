@@ -5,7 +5,7 @@ use msctp_sim::Simulation;
 use msctp_sim::scenario::Scenario;
 use msctp_sim::summary::Summary;
 
-/// Runs a server that sends 2 MB to a client over a link with an MTU of `first` bytes, and to a second
+/// Runs a server that sends 2 MB to a client over a link with an MTU of `first` bytes, then to a second
 /// address over one with `second`. At 5 s the client requests data on the second. Links send no ICMP.
 fn run(first: u32, second: u32, options: &str) -> Summary {
     let text = format!(

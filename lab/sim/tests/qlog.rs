@@ -125,7 +125,7 @@ fn a_handover_has_both_paths_the_switch_and_the_window_of_each_path() {
     }
 }
 
-/// Viewers draw a sent packet, then the acknowledgement that covers its number.
+/// Every acknowledgement covers the number of a packet sent before it, as viewers require.
 #[test]
 fn acknowledgements_cover_the_numbers_of_packets_that_were_sent() {
     let records = records(&handover());
@@ -158,7 +158,7 @@ fn acknowledgements_cover_the_numbers_of_packets_that_were_sent() {
     assert!(acknowledged > 500 && acknowledged * 10 > sent.len() * 9, "{acknowledged} of {}", sent.len());
 }
 
-/// The names of docs/events.md for what QUIC has too are those in the file.
+/// The names in docs/events.md for events that QUIC also has are those in the file.
 #[test]
 fn the_document_lists_the_names() {
     let page = std::fs::read_to_string(Path::new(ROOT).join("docs/events.md")).expect("docs/events.md");

@@ -31,7 +31,7 @@ fn rate(series: &Series, from: u64, to: u64) -> f64 {
 }
 
 /// With a full window the download has the radio's rate: the scheme's octets · 3 PDCHs · (1 − BLER). Messages
-/// are 1452 octets of it in packets of 1500 and 11 more. CS4 has 58.8 kbit/s, below Gb's 64 kbit/s.
+/// have 1452 octets of it in packets of 1500 and 11 more. CS4 has 58.8 kbit/s, below Gb's 64 kbit/s.
 #[test]
 fn the_download_follows_the_coding() {
     let (_, series) = run(&scenario(EGPRS, &[]));
@@ -51,8 +51,8 @@ fn the_download_follows_the_coding() {
     }
 }
 
-/// Returns the server's reports of the mobile's link: second, kbit/s, errors per million, scheme, changes of
-/// cell.
+/// Returns the server's reports of the mobile's link: second, kbit/s, errors per million, scheme, cell
+/// changes.
 fn reports(series: &Series) -> Vec<(u64, u64, u32, u8, u64)> {
     let server = series.traces.iter().find(|t| t.side == "server").expect("recorded");
     let mut told: Vec<(u64, u64, u32, u8, u64)> = Vec::new();
@@ -94,7 +94,7 @@ fn the_server_receives_reports_of_the_mobiles_link() {
     assert_eq!(reports(&series), []);
 }
 
-/// 1 Mbps less 5 % or 20 % and headers; SCTP retransmits nothing, not even at the change of cell.
+/// The rate is 1 Mbps less 5 % or 20 % and headers. SCTP retransmits nothing, not even at the cell change.
 #[test]
 fn lte_hides_the_losses_of_the_channel() {
     let (summary, series) = run(&scenario(LTE, &[]));
@@ -112,14 +112,14 @@ fn lte_hides_the_losses_of_the_channel() {
     assert_eq!(reports(&series).last().map(|r| (r.1, r.2, r.4)), Some((1000, 50_000, 1)));
 }
 
-/// With one HARQ attempt and one retransmission, SCTP sees losses.
+/// With one HARQ attempt and one retransmission, SCTP detects losses.
 #[test]
 fn lte_with_few_attempts_does_not_hide_losses() {
     let (summary, _) = run(&scenario(LTE, &["link.cell.max_retx=1", "link.cell.max_attempts=1"]));
     assert!(summary.links.iter().any(|l| l.losses > 0) && summary.associations[0].to_client.bytes > 0);
 }
 
-/// The chain in the scenario's comment is read, only degrades, and ends in another cell.
+/// The chain in the scenario's comment parses, only degrades, and ends in another cell.
 #[test]
 fn the_random_run_is_read_from_the_scenarios_comment() {
     let comment: String = EGPRS

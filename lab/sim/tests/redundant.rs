@@ -4,7 +4,7 @@
 use msctp_sim::Simulation;
 use msctp_sim::scenario::Scenario;
 
-/// 1,000 bytes every 20 ms for 20 s over two networks of 5 Mbps, 20 and 40 ms one way.
+/// Sends 1,000 bytes every 20 ms for 20 s over two networks of 5 Mbps, with one-way delays of 20 and 40 ms.
 fn scenario(paths: &str, loss: [f64; 2], more: &str) -> String {
     let mut text = String::from("duration = \"22s\"\n[probes]\nmessages = true\n");
     for (name, kind) in [("mobile", "host"), ("server", "host"), ("r", "router")] {
@@ -49,7 +49,7 @@ fn p95(times: &[f64]) -> f64 {
     times[times.len() * 95 / 100]
 }
 
-/// A fifth of the packets is lost on one network, in both directions; the other one's delay is the bound.
+/// A fifth of the packets is lost on one network, in both directions. The other one's delay is the bound.
 #[test]
 fn one_lossy_network_delays_no_message_beyond_the_other() {
     for (loss, bound) in [([0.2, 0.0], 45.0), ([0.0, 0.2], 25.0)] {
@@ -62,7 +62,8 @@ fn one_lossy_network_delays_no_message_beyond_the_other() {
     assert!(p95(&one) > 60.0, "one network alone is late: {} ms", p95(&one));
 }
 
-/// Each network in turn delivers nothing for 400 ms of every second: messages take the other one.
+/// Each network in turn delivers nothing for 400 ms of every second, so that messages arrive over the other
+/// one.
 #[test]
 fn networks_that_stall_in_turn_delay_no_message_beyond_the_slower_one() {
     let mut more = String::new();

@@ -8,8 +8,8 @@ use msctp_sim::scenario::Scenario;
 /// Rate of the slow link in bit/s.
 const RATE: f64 = 384e3;
 
-/// A download that begins on the fast link at `start` ms. The mobile adds the slow link at `added` ms and
-/// asks for it at `moved` ms.
+/// Returns a download that begins on the fast link at `start` ms. The mobile adds the slow link at `added`
+/// ms, and requests data there at `moved` ms.
 fn scenario(start: u32, added: u32, moved: u32) -> Scenario {
     let mut text = "duration = \"20s\"\n[probes]\nthroughput = \"1s\"\ntrace = true\n\
          [sctp.x]\nprofile = \"mobile\"\npmtu_discovery = true\nprotection = \"psk\"\n"
@@ -40,8 +40,8 @@ fn scenario(start: u32, added: u32, moved: u32) -> Scenario {
 }
 
 /// A drain of the queue is a pause of the sender, and the peer delays the SACK of the single packet before
-/// it. That silence once caused a silence probe, whose packets counted as an overflow of the slow link's
-/// queue: half of the rate for two seconds.
+/// it. That silence must not cause a silence probe. Its packets would count as an overflow of the slow link's
+/// queue, and halve the rate for two seconds.
 #[test]
 fn a_drain_of_the_queue_is_no_silence_and_costs_no_more_than_itself() {
     let mut missed = Vec::new();

@@ -12,7 +12,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Returns the first fault of a value; knows the words that the schema uses, and rejects others.
+/// Returns the first fault of a value. Supports the words that the schema uses, and rejects others.
 fn fault(schema: &Value, all: &Value, value: &Value, place: &str) -> Option<String> {
     let wrong = |what: &str| Some(format!("{place}: {what}: {value}"));
     for (word, rule) in schema.as_object().expect("a schema is an object") {

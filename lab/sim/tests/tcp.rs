@@ -7,7 +7,7 @@ use msctp_sim::Simulation;
 use msctp_sim::scenario::Scenario;
 use msctp_sim::summary::Summary;
 
-/// One connection through a bottleneck; `%` is replaced by further parts.
+/// One connection through a bottleneck. Further parts replace `%`.
 const BASE: &str = r#"
 duration = "20s"
 [[node]]

@@ -180,7 +180,8 @@ fn errors_name_the_place_and_the_remedy() {
     );
 }
 
-/// `scenarios/video-lifetime.toml`: frames with a lifetime are never late; without one all arrive, some late.
+/// `scenarios/video-lifetime.toml`: frames with a lifetime are never late. Without one all arrive, some of
+/// them late.
 #[test]
 fn frames_beyond_their_lifetime_are_not_sent() {
     let text = include_str!("../../../scenarios/video-lifetime.toml");

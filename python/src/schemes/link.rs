@@ -20,7 +20,7 @@ use pyo3::types::PyTuple;
 use super::values::seconds;
 use super::{Class, Instance, call, raise, wrong};
 
-/// What a link model starts from: the keys of the link in the scenario.
+/// Input of a link model: the keys of the link in the scenario.
 #[pyclass(frozen, module = "msctp")]
 pub(super) struct LinkConfig {
     /// Name of the link.
@@ -29,19 +29,19 @@ pub(super) struct LinkConfig {
     /// `forward` (from `a` to `b`) or `reverse`.
     #[pyo3(get)]
     direction: String,
-    /// The key `rate` in bit/s; None: not given.
+    /// The key `rate` in bit/s, or None.
     #[pyo3(get)]
     rate: Option<u64>,
-    /// The key `delay` in seconds; None: not given.
+    /// The key `delay` in seconds, or None.
     #[pyo3(get)]
     delay: Option<f64>,
-    /// Packets that may wait (the key `queue`); None: limited by bytes, or not at all.
+    /// Maximum number of queued packets (the key `queue`). None if the limit is in bytes, or there is none.
     #[pyo3(get)]
     queue_packets: Option<u64>,
-    /// Bytes that may wait; None: limited by packets, or not at all.
+    /// Maximum number of queued bytes. None if the limit is in packets, or there is none.
     #[pyo3(get)]
     queue_bytes: Option<u64>,
-    /// Seed for random numbers of the model's own. It depends on the run's seed and the direction.
+    /// Seed for the model's own random numbers. It depends on the run's seed and the direction.
     #[pyo3(get)]
     seed: u64,
     /// The process of the key `loss`.
@@ -73,8 +73,8 @@ impl LinkConfig {
 
 #[pymethods]
 impl LinkConfig {
-    /// Draws whether the next packet is lost, from the process of the key `loss`. `at`: the end of its
-    /// transmission in seconds. `size`: its length in bytes.
+    /// Draws whether the next packet is lost, from the process of the key `loss`. `at` is the end of its
+    /// transmission in seconds, and `size` its length in bytes.
     fn loses(&self, at: f64, size: u32) -> PyResult<bool> {
         let at = instant(at).ok_or_else(|| PyTypeError::new_err(format!("at is {at}: want {SECONDS}")))?;
         let mut loss = self.loss.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,11 +85,11 @@ impl LinkConfig {
 /// A change of a link's properties.
 #[pyclass(frozen, get_all, module = "msctp")]
 pub(super) struct LinkChange {
-    /// `rate`, `delay`, `up` or `down`.
+    /// Kind of change: `rate`, `delay`, `up` or `down`.
     kind: &'static str,
-    /// The new rate in bit/s; None: another change.
+    /// New rate in bit/s; None for another change.
     rate: Option<u64>,
-    /// The new delay in seconds; None: another change.
+    /// New delay in seconds; None for another change.
     delay: Option<f64>,
 }
 
@@ -99,7 +99,7 @@ fn instant(at: f64) -> Option<Time> {
     Span::from_secs_f64(at).map(|span| Time::ZERO + span)
 }
 
-/// A time as the model gave it, and as the simulator has it: rounded to the nearest nanosecond.
+/// A time from the model, and the same time in the simulator, rounded to the nearest nanosecond.
 #[derive(Clone, Copy, Debug)]
 struct Due {
     given: f64,
@@ -110,13 +110,13 @@ struct Due {
 #[derive(Debug)]
 pub(super) struct PythonLink {
     instance: Instance,
-    /// The packets inside with their lengths, by number.
+    /// Packets inside with their lengths, by number.
     packets: BTreeMap<u64, (PacketId, u32)>,
     bytes: u64,
     offered: u64,
-    /// What `next_delivery` returned last.
+    /// Last result of `next_delivery`.
     next: Option<Due>,
-    /// The last time that the model was given.
+    /// The last time that was passed to the model.
     latest: f64,
     up: bool,
     stats: LinkStats,
@@ -138,15 +138,15 @@ impl PythonLink {
         }
     }
 
-    /// Returns `now` for the model: never before a time that it was given, nor before a delivery of its own
-    /// that is due but was rounded down.
+    /// Returns `now` for the model. It never precedes an earlier time, nor the time of a due delivery that
+    /// was rounded down.
     fn seconds(&mut self, now: Time) -> f64 {
         let due = self.next.filter(|due| due.at <= now).map_or(0.0, |due| due.given);
         self.latest = self.latest.max(now.as_secs_f64()).max(due);
         self.latest
     }
 
-    /// Calls a method, then reads the time of the next delivery. `None`: an exception was raised.
+    /// Calls a method, then reads the time of the next delivery. Returns `None` if an exception was raised.
     fn event<T>(&mut self, work: impl for<'py> FnOnce(&Bound<'py, PyAny>) -> PyResult<T>) -> Option<T> {
         let object = self.instance.object.as_ref()?;
         let done = call(|py| {
@@ -165,7 +165,7 @@ impl PythonLink {
         call(|py| then(&object.bind(py).call_method0(method)?))
     }
 
-    /// Takes a packet out that the model returned.
+    /// Removes a packet that the model returned.
     fn take(&mut self, number: u64, outcome: Outcome) -> Option<Delivery<PacketId>> {
         let Some((packet, wire_len)) = self.packets.remove(&number) else {
             let name = self.instance.class.name;
@@ -206,7 +206,7 @@ fn next_delivery(object: &Bound<'_, PyAny>) -> PyResult<Option<Due>> {
     due.map(Some).ok_or_else(|| wrong("the result of next_delivery", &found, "a time in seconds, or None"))
 }
 
-/// Converts what `offer` returned.
+/// Converts the result of `offer`.
 fn dropped(found: &Bound<'_, PyAny>) -> PyResult<Option<DropReason>> {
     if found.is_none() {
         return Ok(None);
@@ -218,7 +218,7 @@ fn dropped(found: &Bound<'_, PyAny>) -> PyResult<Option<DropReason>> {
     }
 }
 
-/// Converts what `deliver` returned: the number of a packet, and its outcome.
+/// Converts the result of `deliver`: the number of a packet, and its outcome.
 fn left(found: &Bound<'_, PyAny>) -> PyResult<Option<(u64, Outcome)>> {
     if found.is_none() {
         return Ok(None);
@@ -240,7 +240,7 @@ fn left(found: &Bound<'_, PyAny>) -> PyResult<Option<(u64, Outcome)>> {
     Ok(Some((number, Outcome::Lost(reason))))
 }
 
-/// Converts what `conditions` returned.
+/// Converts the result of `conditions`.
 fn conditions(found: &Bound<'_, PyAny>) -> PyResult<Option<CoreConditions>> {
     if found.is_none() {
         return Ok(None);

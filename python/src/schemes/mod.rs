@@ -32,7 +32,7 @@ thread_local! {
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// Forgets an exception of an earlier run.
+/// Discards an exception of an earlier run.
 pub(crate) fn forget() {
     RAISED.take();
 }
@@ -47,14 +47,14 @@ pub(crate) fn has_raised() -> bool {
     RAISED.with_borrow(Option::is_some)
 }
 
-/// Keeps an exception unless there is one already.
+/// Stores an exception, unless there is one already.
 fn raise(error: PyErr) {
     if !has_raised() {
         RAISED.set(Some(error));
     }
 }
 
-/// Calls Python, and keeps an exception. After the first exception of a run nothing is called.
+/// Calls Python, and stores an exception. After the first exception of a run, calls nothing.
 fn call<T>(work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
     if has_raised() {
         return None;
@@ -62,7 +62,7 @@ fn call<T>(work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
     Python::attach(work).map_err(|error| RAISED.set(Some(error))).ok()
 }
 
-/// Returns a text that lives as long as the program. Each text is kept once.
+/// Returns a copy of a text that lives as long as the program. Stores each text once.
 fn kept(text: &str) -> &'static str {
     static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -74,7 +74,7 @@ fn kept(text: &str) -> &'static str {
     text
 }
 
-/// Returns chunk types that live as long as the program. Each list is kept once.
+/// Returns chunk types that live as long as the program. Stores each list once.
 fn kept_chunks(types: &[u8]) -> &'static [ChunkType] {
     static CHUNKS: Mutex<Vec<&'static [ChunkType]>> = Mutex::new(Vec::new());
     let mut chunks = CHUNKS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -91,13 +91,13 @@ fn kept_chunks(types: &[u8]) -> &'static [ChunkType] {
 /// A class that makes schemes.
 struct Class {
     class: Py<PyAny>,
-    /// Its name in scenarios.
+    /// Name of the class in scenarios.
     name: &'static str,
-    /// The optional methods that it has.
+    /// Optional methods of the class.
     methods: BTreeSet<String>,
     /// `private_chunks` of a policy.
     chunks: &'static [ChunkType],
-    /// `measures` of a policy, `models_delivery` of a controller.
+    /// `measures` of a policy, or `models_delivery` of a controller.
     measures: bool,
 }
 
@@ -117,7 +117,7 @@ impl std::fmt::Debug for Class {
 #[derive(Debug)]
 struct Instance {
     class: Arc<Class>,
-    /// `None`: its constructor raised an exception.
+    /// The instance; `None` if its constructor raised an exception.
     object: Option<Py<PyAny>>,
 }
 
@@ -128,7 +128,7 @@ impl Instance {
     }
 }
 
-/// A scheme's class as `schemes.py` describes it.
+/// The description of a scheme's class by `schemes.py`.
 #[derive(FromPyObject)]
 pub(crate) struct Described {
     kind: String,
@@ -176,7 +176,7 @@ fn wrong(what: &str, value: &Bound<'_, PyAny>, want: &str) -> PyErr {
     ))
 }
 
-/// Runs simulations whose schemes may be Python classes. Cancelled ones stop.
+/// Runs simulations whose schemes may be Python classes. Cancelled simulations stop.
 pub(crate) struct WithSchemes<'c>(pub(crate) &'c std::sync::atomic::AtomicBool);
 
 impl World for WithSchemes<'_> {
@@ -193,7 +193,7 @@ impl World for WithSchemes<'_> {
     }
 }
 
-/// Returns an exception with its traceback as Python prints it.
+/// Returns an exception with its traceback, in Python's format.
 fn traceback(py: Python<'_>, error: &PyErr) -> String {
     let lines = py
         .import("traceback")

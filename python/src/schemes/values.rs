@@ -74,7 +74,7 @@ pub(super) struct PathView(pub(super) CorePathView);
 
 #[pymethods]
 impl PathView {
-    /// Number of the path.
+    /// Returns the number of the path.
     #[getter]
     fn id(&self) -> u32 {
         self.0.id.number()
@@ -104,7 +104,7 @@ impl PathView {
         self.0.window.cwnd
     }
 
-    /// Slow-start threshold in bytes; None: unlimited.
+    /// Slow-start threshold in bytes; None if unlimited.
     #[getter]
     fn ssthresh(&self) -> Option<u64> {
         limited(self.0.window.ssthresh)
@@ -122,13 +122,13 @@ impl PathView {
         self.0.bytes_acked
     }
 
-    /// Smoothed round-trip time in seconds; None: not measured yet.
+    /// Smoothed round-trip time in seconds; None before the first measurement.
     #[getter]
     fn srtt(&self) -> Option<f64> {
         self.0.srtt.map(seconds)
     }
 
-    /// Minimum round-trip time in seconds; None: not measured yet.
+    /// Minimum round-trip time in seconds; None before the first measurement.
     #[getter]
     fn rtt_min(&self) -> Option<f64> {
         self.0.rtt_min.map(seconds)
@@ -146,7 +146,7 @@ impl PathView {
         self.0.pmdcs
     }
 
-    /// The latest estimate of the probing that is on; None: there is none.
+    /// Latest estimate of the running probing, or None.
     #[getter]
     fn estimate(&self) -> Option<Estimate> {
         self.0.estimate.as_ref().map(Estimate::from)
@@ -201,7 +201,7 @@ impl View {
         PyTuple::new(py, self.paths.iter().map(|&path| PathView(path)).collect::<Vec<_>>())
     }
 
-    /// Returns a path; None: there is none of this number.
+    /// Returns the path with this number, or None.
     fn path(&self, id: u32) -> Option<PathView> {
         self.paths.iter().find(|path| path.id.number() == id).map(|&path| PathView(path))
     }
@@ -221,7 +221,7 @@ pub(super) struct LinkEvent(pub(super) CoreLinkEvent);
 
 #[pymethods]
 impl LinkEvent {
-    /// The address.
+    /// Address of the link.
     #[getter]
     fn local(&self) -> String {
         self.0.local.to_string()
@@ -239,7 +239,7 @@ impl LinkEvent {
         }
     }
 
-    /// Longest time in seconds until a link that is predicted to go down does; None: not predicted.
+    /// Maximum time in seconds until a link goes down that is predicted to; None without a prediction.
     #[getter]
     fn within(&self) -> Option<f64> {
         match self.0.state {
@@ -248,7 +248,7 @@ impl LinkEvent {
         }
     }
 
-    /// Rate of the link in bit/s when no block is in error; None: not reported.
+    /// Rate of the link in bit/s when no block is in error; None if not reported.
     #[getter]
     fn rate(&self) -> Option<u64> {
         match self.0.state {
@@ -257,7 +257,7 @@ impl LinkEvent {
         }
     }
 
-    /// Share of the blocks in error; None: not reported.
+    /// Share of the blocks in error; None if not reported.
     #[getter]
     fn block_errors(&self) -> Option<f64> {
         match self.0.state {
@@ -266,7 +266,7 @@ impl LinkEvent {
         }
     }
 
-    /// Round-trip time over the link alone in seconds; None: not reported.
+    /// Round-trip time over the link alone in seconds; None if not reported.
     #[getter]
     fn round_trip(&self) -> Option<f64> {
         match self.0.state {
@@ -283,7 +283,7 @@ pub(super) struct PathConfig {
     pub(super) pmdcs: u64,
     /// The window before the first data in bytes.
     pub(super) initial_cwnd: u64,
-    /// The threshold before the first loss in bytes; None: unlimited.
+    /// Slow-start threshold before the first loss in bytes; None if unlimited.
     pub(super) initial_ssthresh: Option<u64>,
 }
 
@@ -325,7 +325,7 @@ pub(super) struct Delivery {
     pub(super) app_limited: bool,
 }
 
-/// Returns an attribute, or an error that names its object and what is allowed.
+/// Returns an attribute, or an error that names its object and the allowed values.
 fn field<'py, T: for<'a> FromPyObject<'a, 'py>>(
     of: &Bound<'py, PyAny>,
     name: &str,
@@ -368,7 +368,7 @@ pub(super) fn window(of: &Bound<'_, PyAny>) -> PyResult<(msctp_congestion::Windo
     Ok((window, field(of, "one_packet_in_flight", "True or False")?, rate))
 }
 
-/// Converts what `on_primary_switch` returns.
+/// Converts the result of `on_primary_switch`.
 pub(super) fn start(value: &Bound<'_, PyAny>) -> PyResult<Option<StartState>> {
     if value.is_none() {
         return Ok(None);

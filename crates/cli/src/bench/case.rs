@@ -25,7 +25,7 @@ enum Topology {
     /// Mobiles with two interfaces that download a file each and hand over.
     Cell {
         mobiles: u32,
-        /// ns-2 can run it: its time grows with the square of the mobiles.
+        /// Whether ns-2 can run the case: its time grows with the square of the number of mobiles.
         ns2: bool,
     },
 }
@@ -33,8 +33,8 @@ enum Topology {
 /// SCTP bulk transfers through one bottleneck. Each flow has its own sender host.
 struct Dumbbell {
     flows: u32,
-    /// Each flow has its own receiver host too, behind an access link of 1 ms; else the one receiver sits at
-    /// the far end of the bottleneck.
+    /// Gives each flow its own receiver host too, behind an access link of 1 ms. Otherwise one receiver sits
+    /// at the far end of the bottleneck.
     own_sinks: bool,
     access: &'static str,
     rate: &'static str,

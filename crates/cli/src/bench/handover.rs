@@ -137,8 +137,8 @@ fn sheet(args: &Args, board: &Leaderboard) -> Sheet {
     }
 }
 
-/// Replaces the table between the markers of a Markdown file. Without a leaderboard, only checks that the
-/// markers are there.
+/// Replaces the table between the markers of a Markdown file. Without a leaderboard, checks only that the
+/// markers exist.
 fn replace(path: &Path, board: Option<&Leaderboard>) -> Result<(), Failure> {
     let what = format!("--table {}", path.display());
     let text = read_text(&what, path)?;

@@ -14,7 +14,7 @@ use super::case::{CELL, Case, DUMBBELL};
 use crate::Failure;
 use crate::system::cannot_write;
 
-/// Interval between two looks at a process's memory.
+/// Interval at which a process's memory is sampled.
 const SAMPLING: Duration = Duration::from_millis(10);
 
 /// The measurement of one simulation.
@@ -22,11 +22,11 @@ const SAMPLING: Duration = Duration::from_millis(10);
 pub(super) struct Measured {
     /// Data packets that crossed the bottleneck.
     pub(super) packets: u64,
-    /// CPU seconds of the process, user and system.
+    /// CPU time of the process in seconds, user and system.
     pub(super) cpu: f64,
     /// Data packets per CPU second.
     pub(super) per_second: f64,
-    /// Most memory in RAM in MB; `None` where the system does not say.
+    /// Peak resident memory in MB; `None` if the system does not report it.
     pub(super) memory_mb: Option<f64>,
 }
 
@@ -93,7 +93,7 @@ impl Tools {
         Ok(Some(used.of(packets)))
     }
 
-    /// Runs a command to its end. Returns its output and what it used.
+    /// Runs a command to its end. Returns its output and its resource usage.
     #[expect(clippy::disallowed_methods, reason = "a real process in real time")]
     fn timed(&self, command: &mut Command) -> Result<(String, Used), Failure> {
         let name = command.get_program().to_string_lossy().into_owned();
@@ -121,7 +121,7 @@ impl Tools {
     }
 }
 
-/// What a process used.
+/// The resources that a process used.
 struct Used {
     cpu: f64,
     memory_mb: Option<f64>,
@@ -134,7 +134,7 @@ impl Used {
     }
 }
 
-/// Returns the most memory that a running process has had in RAM so far, in MB (Linux).
+/// Returns the peak resident memory of a running process so far, in MB (Linux).
 fn memory_of(process: u32) -> Option<f64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

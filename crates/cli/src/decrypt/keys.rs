@@ -9,7 +9,7 @@ use crate::Failure;
 /// Maximum number of times that the sequence numbers, 16 bits on the wire, may have wrapped around before the
 /// capture begins.
 const WRAPS: u64 = 4096;
-/// Packets for which that is tried: a wrong key opens none.
+/// Maximum number of packets on which a key is tried: a wrong key opens none.
 const ATTEMPTS: u32 = 64;
 
 /// Keys by the verification tag of the packets that they open.
@@ -20,9 +20,9 @@ pub(super) struct Keys {
 
 struct Key {
     entry: KeyLogEntry,
-    /// Made from the first packet that the key opens.
+    /// The opener, created from the first packet that the key opens.
     opener: Option<Opener>,
-    /// Packets tried before there was one.
+    /// Packets tried before a key opened one.
     attempts: u32,
 }
 

@@ -54,7 +54,7 @@ pub(crate) struct Args {
 #[derive(Debug, Default)]
 struct Counts {
     decrypted: u64,
-    /// With a DTLS chunk, but no key opens it.
+    /// Packets with a DTLS chunk that no key opens.
     sealed: u64,
     /// Without a DTLS chunk.
     plain: u64,

@@ -4,7 +4,7 @@ use etherparse::checksum::Sum16BitWords;
 use etherparse::{IpNumber, IpSlice, UdpHeader};
 use pcap_file::DataLink;
 
-/// Bytes of SCTP's common header, and of a UDP header.
+/// Length in bytes of the SCTP common header, and of a UDP header.
 const SCTP: usize = 12;
 const UDP: usize = 8;
 /// The type of the DTLS chunk.

@@ -10,7 +10,7 @@ use super::written_beside;
 use crate::Failure;
 use crate::system::{cannot_write, is_absent, os_error, read_text};
 
-/// The keys of hosts, and the file that they are in.
+/// The keys of known hosts, and the file that stores them.
 ///
 /// A line has a host, white space and a fingerprint. Empty lines and those that begin with `#` are kept.
 pub(super) struct KnownHosts {
@@ -22,12 +22,12 @@ pub(super) struct KnownHosts {
 struct Host {
     name: String,
     fingerprint: Fingerprint,
-    /// Index of its line.
+    /// Index of the host's line.
     line: usize,
 }
 
 impl KnownHosts {
-    /// Reads the file, changes it, and writes it, while no other process changes it.
+    /// Reads the file, changes it and writes it, under a lock that excludes other processes.
     pub(super) fn edit(
         path: &Path,
         change: impl FnOnce(&mut Self) -> Result<(), Failure>,
@@ -37,7 +37,7 @@ impl KnownHosts {
         change(&mut Self::read(path)?)
     }
 
-    /// Reads the file; there may be none yet.
+    /// Reads the file. A missing file has no hosts.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let text = if is_absent(path) { String::new() } else { read_text(path.display(), path)? };
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -65,7 +65,7 @@ impl KnownHosts {
         Ok(Self { path: path.to_owned(), lines, hosts })
     }
 
-    /// The hosts with their keys.
+    /// Returns the hosts with their keys.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, Fingerprint)> {
         self.hosts.iter().map(|host| (&*host.name, host.fingerprint))
     }
@@ -84,7 +84,7 @@ impl KnownHosts {
         )))
     }
 
-    /// Adds a host, unless it is known. A host with another key is refused.
+    /// Adds a host, unless it is known. Rejects a host that is known with another key.
     pub(super) fn trust(&mut self, name: &str, fingerprint: Fingerprint) -> Result<(), Failure> {
         if self.check(name, fingerprint)? {
             return Ok(());
@@ -109,7 +109,7 @@ impl KnownHosts {
         self.write()
     }
 
-    /// Replaces the file at once: a reader sees the old or the new one.
+    /// Replaces the file atomically: a reader sees the old or the new content.
     fn write(&self) -> Result<(), Failure> {
         let text: String = self.lines.iter().map(|line| format!("{line}\n")).collect();
         let replaced = written_beside(&self.path, text.as_bytes())?.persist(&self.path);
@@ -117,7 +117,7 @@ impl KnownHosts {
     }
 }
 
-/// Waits for the lock of changes to the file: a file beside it, since the file itself is replaced.
+/// Locks the file for changes. The lock is a file beside it, since the file itself is replaced.
 fn lock(path: &Path) -> Result<File, Failure> {
     let path = path.with_extension("lock");
     let opened = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);

@@ -64,7 +64,8 @@ fn folder() -> Result<PathBuf, Failure> {
     Ok(config.join("msctp"))
 }
 
-/// Makes the folder with mode 0700. One that others may write to is refused: they could replace its files.
+/// Creates the folder with mode 0700. Rejects a folder that others may write to: they could replace its
+/// files.
 fn make_private(folder: &Path) -> Result<(), Failure> {
     let what = folder.display();
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
@@ -83,7 +84,7 @@ fn make_private(folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes a new file beside `path`, of mode 0600, to be renamed to it.
+/// Creates a file of mode 0600 beside `path`, to be renamed to it.
 fn written_beside(path: &Path, content: &[u8]) -> Result<NamedTempFile, Failure> {
     let write = || {
         let mut file = NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
@@ -101,7 +102,7 @@ struct Files {
 }
 
 impl Files {
-    /// Makes their folder.
+    /// Creates the folder of the user's files.
     fn new() -> Result<Self, Failure> {
         let folder = folder()?;
         make_private(&folder)?;
@@ -126,7 +127,7 @@ pub(crate) fn known_hosts() -> Result<(usize, PathBuf), Failure> {
     Ok((KnownHosts::read(&path)?.iter().count(), path))
 }
 
-/// Compares the key that a host presents with the known one. A host that is not known may have any.
+/// Compares the key that a host presents with the known one. Accepts any key of an unknown host.
 pub(crate) fn check(host: &str, fingerprint: Fingerprint) -> Result<(), Failure> {
     KnownHosts::read(&Files::new()?.known_hosts)?.check(host, fingerprint).map(drop)
 }

@@ -10,10 +10,10 @@ use msctp_config_file::ConfigFile;
 use crate::Failure;
 use crate::system::read_text;
 
-/// The commands that take the option.
+/// The commands that take `--config`.
 const COMMANDS: [&str; 3] = ["serve", "forward", "tunnel"];
 
-/// Arguments that a file cannot have.
+/// Arguments that a configuration file cannot set.
 const NOT_IN_FILES: [&str; 3] = ["config", "help", "version"];
 
 /// Adds `--config` to a command that takes it.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
 
-/// How often to check whether an interface still works.
+/// Interval at which to check whether an interface still works.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Prefixes of interface names, as in [`Mobility`](msctp::Mobility) and
@@ -21,13 +21,13 @@ pub(crate) struct Devices {
     pub(crate) except: Vec<String>,
 }
 
-/// Returns the place of the first prefix that a name begins with.
+/// Returns the index of the first prefix that a name begins with.
 fn place(name: &str, prefixes: &[String]) -> Option<usize> {
     prefixes.iter().position(|prefix| name.starts_with(prefix.as_str()))
 }
 
 impl Devices {
-    /// Returns whether these are all interfaces of the host, so that its routes may choose.
+    /// Returns whether the options exclude no interface, so that the host's routes may choose.
     pub(crate) const fn is_any(&self) -> bool {
         self.only.is_empty() && self.except.is_empty()
     }
@@ -36,8 +36,8 @@ impl Devices {
         (self.only.is_empty() || place(name, &self.only).is_some()) && place(name, &self.except).is_none()
     }
 
-    /// Returns the names of the interfaces that have a carrier and an address of the server's family, the
-    /// best first.
+    /// Returns the names of the interfaces with a carrier and an address of the server's family, the
+    /// preferred ones first.
     pub(crate) fn usable(&self, server: SocketAddr) -> Vec<String> {
         let Ok(all) = getifaddrs() else { return Vec::new() };
         let works = InterfaceFlags::IFF_UP | InterfaceFlags::IFF_RUNNING;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::options::MAX_TIMEOUT;
 use crate::Failure;
 
-/// How long a process that SIGTERM ends waits for its connections.
+/// Time for which a process that received SIGTERM waits for its connections.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub(crate) struct DrainArgs {
     /// On SIGTERM accept no new connections, and wait at most this time until those that are open end. A
@@ -25,11 +25,11 @@ impl DrainArgs {
         Duration::from_secs(self.drain)
     }
 
-    /// Rejects the option where there are no connections to wait for.
+    /// Rejects --drain where there are no connections to wait for.
     ///
     /// # Errors
     ///
-    /// It was given; the message says what it `wants`.
+    /// The option was given; the message says what it `wants`.
     pub(crate) fn check_unused(self, wants: &str) -> Result<(), Failure> {
         match self.drain {
             0 => Ok(()),

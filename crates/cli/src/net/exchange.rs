@@ -20,12 +20,12 @@ const PIECE: usize = 64 << 10;
 pub(crate) enum Input {
     /// Standard input.
     Standard,
-    /// None: this end has nothing to send.
+    /// No source: this end has nothing to send.
     Empty,
 }
 
 impl Input {
-    /// Returns `Standard`, unless standard input is a terminal and standard output is not: the user then only
+    /// Returns `Standard`, unless standard input is a terminal and standard output is not. The user then only
     /// stores the received bytes.
     pub(crate) fn standard() -> Self {
         if std::io::stdin().is_terminal() && !std::io::stdout().is_terminal() {
@@ -81,7 +81,7 @@ pub(crate) async fn exchange(association: &Association, input: Input) -> Result<
     tokio::time::timeout(END_TIMEOUT, ending).await.unwrap_or(Ok(()))
 }
 
-/// Sends the input and ends the direction. Returns false if the peer does not support that (RFC 6525).
+/// Sends the input and ends the direction. Returns false if the peer does not support ending it (RFC 6525).
 async fn outward(mut writer: WriteHalf<Stream>, input: Input) -> Result<bool, Failure> {
     if input == Input::Standard {
         let (mut input, mut buffer) = (tokio::io::stdin(), vec![0; PIECE]);

@@ -40,10 +40,10 @@ pub(crate) use self::open::Open;
 use crate::Failure;
 
 /// Limit of blocking threads, which read standard input and write standard output. The runtime starts another
-/// whenever none is idle, so without a limit their number grows over hours.
+/// whenever none is idle, so without a limit their number would grow over hours.
 const POOL: usize = 4;
 
-/// How often a process that drains looks for connections.
+/// Interval at which a draining process checks for open connections.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Runs a command's work on one thread until it is done or a signal arrives, then aborts the associations
@@ -52,7 +52,7 @@ pub(crate) fn block_on(work: impl AsyncFnOnce(&Open) -> Result<(), Failure>) -> 
     block_on_with(POOL, work)
 }
 
-/// As [`block_on`], with another limit of blocking threads.
+/// Same as [`block_on`], with another limit of blocking threads.
 fn block_on_with(pool: usize, work: impl AsyncFnOnce(&Open) -> Result<(), Failure>) -> Result<(), Failure> {
     raise_descriptor_limit();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -76,7 +76,7 @@ fn block_on_with(pool: usize, work: impl AsyncFnOnce(&Open) -> Result<(), Failur
     result
 }
 
-/// The most descriptors that a process asks for: 1024 clients with 1024 connections each.
+/// Maximum number of descriptors that a process requests: 1024 clients with 1024 connections each.
 const DESCRIPTORS: u64 = 1 << 20;
 
 /// Raises the soft limit of open files to the hard one: a connection takes one, and the usual soft limit is
@@ -107,7 +107,7 @@ impl Signals {
         })
     }
 
-    /// Waits for a signal, and after SIGTERM until the connections have ended, if --drain says so.
+    /// Waits for a signal. After SIGTERM, waits until the connections have ended if --drain is given.
     async fn end(&mut self, open: &Open) -> Failure {
         let signal = self.receive().await;
         let limit = open.drain_limit();
@@ -142,8 +142,8 @@ impl Signals {
     }
 }
 
-/// Names the operation in an error; the reason of a peer that ended the association needs no more. Escapes
-/// control characters that the peer may have sent.
+/// Adds the operation to an error, unless the peer's reason already explains it. Escapes control characters
+/// that the peer may have sent.
 fn failed(what: &str) -> impl Fn(&(dyn std::error::Error + 'static)) -> Failure + '_ {
     move |error| {
         let lost = match error.downcast_ref() {

@@ -59,13 +59,13 @@ pub(crate) async fn report_moves(association: &Association, say: impl Fn(String)
 /// Detects that the peer has become silent.
 #[derive(Default)]
 struct Silence {
-    /// Packets received, and when that was first seen.
+    /// Number of packets received, and the time at which that number was first seen.
     last: Option<(u64, Instant)>,
     reported: bool,
 }
 
 impl Silence {
-    /// Returns whether the peer has been silent for [`SILENCE`] now, and was not before.
+    /// Returns whether a silence of [`SILENCE`] has just begun.
     fn begins(&mut self, association: &Association) -> bool {
         let received = association.paths().iter().map(|path| path.packets_received).sum();
         match self.last {

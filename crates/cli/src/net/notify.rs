@@ -4,7 +4,7 @@ use std::env;
 use std::io;
 use std::os::unix::net::UnixDatagram;
 
-/// Tells systemd that this service is ready, if it asked for that; once, as later calls change nothing.
+/// Notifies systemd, if it requested that, that this service is ready. Later calls do nothing.
 pub(crate) fn ready() {
     let Some(path) = env::var_os("NOTIFY_SOCKET") else { return };
     let sent = UnixDatagram::unbound().and_then(|socket| send(&socket, path.as_encoded_bytes()));
@@ -13,7 +13,7 @@ pub(crate) fn ready() {
     }
 }
 
-/// Sends to a path, or to an abstract name, which `@` begins.
+/// Sends the state to a socket's path, or to an abstract name if it begins with `@`.
 fn send(socket: &UnixDatagram, to: &[u8]) -> io::Result<usize> {
     const READY: &[u8] = b"READY=1";
     match to.strip_prefix(b"@") {

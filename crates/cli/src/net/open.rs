@@ -15,7 +15,7 @@ use super::status::Monitor;
 use super::tcp::{Ending, Relays};
 use crate::Failure;
 
-/// Time for which to wait until the kernel accepts the ABORTs.
+/// Time to wait until the kernel accepts the ABORTs.
 const LEAVE: Duration = Duration::from_secs(1);
 
 /// The endpoints that a command has bound.
@@ -40,12 +40,12 @@ impl Open {
         &self.monitor
     }
 
-    /// Adds a relay of packets, which learns of the command's end.
+    /// Adds a packet relay, which is notified of the command's end.
     pub(crate) fn add_relay(&self) -> Ending {
         self.relays.borrow().add()
     }
 
-    /// Lets SIGTERM wait at most this time for connections.
+    /// Makes SIGTERM wait at most this time for connections.
     pub(crate) fn drain_within(&self, limit: Duration) {
         self.drain.set(limit);
     }
@@ -55,7 +55,7 @@ impl Open {
         self.drain.get()
     }
 
-    /// Shuts every association down, so that the peers get all data and learn of the end.
+    /// Shuts every association down, so that each peer receives all data and the SHUTDOWN.
     pub(crate) async fn shut_down(&self) {
         for endpoint in self.monitor.take_endpoints() {
             let _ = tokio::time::timeout(END_TIMEOUT, endpoint.close()).await;
@@ -74,13 +74,13 @@ impl Open {
         Ok(())
     }
 
-    /// Returns the trace sink of the endpoint that is bound next.
+    /// Returns the trace sink of the next endpoint to be bound.
     pub(crate) fn trace(&self) -> Option<TraceSink> {
         self.qlog.borrow_mut().as_mut().map(Qlog::sink)
     }
 
-    /// Aborts the associations that are still up, and completes the qlog. The reason is the error that ended
-    /// the command.
+    /// Aborts the associations that are still up, and completes the qlog. The ABORTs carry the error that
+    /// ended the command.
     pub(crate) async fn close(&self, result: &Result<(), Failure>) -> Result<(), Failure> {
         let reason = result.as_ref().err().map_or("the command is over".to_owned(), ToString::to_string);
         self.tasks.take().shutdown().await;

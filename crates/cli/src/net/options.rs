@@ -59,7 +59,7 @@ pub(crate) struct NetArgs {
     mtu: u32,
     #[command(flatten)]
     security: SecurityArgs,
-    /// Changes of the association's options that the command needs.
+    /// Changes to the association's options that the command needs.
     #[arg(skip)]
     tune: Option<fn(&mut Config)>,
     /// An interface that the association must not use.
@@ -67,7 +67,7 @@ pub(crate) struct NetArgs {
     except: Vec<String>,
 }
 
-/// Moves data to the network that carries more, and starts there at the measured rate.
+/// Policy that moves data to the network that carries more, and starts there at the measured rate.
 const DEFAULT_POLICY: &str = "anticipate";
 
 /// Describes `--policy`, with all names.
@@ -85,7 +85,7 @@ fn controllers_help() -> String {
     format!("Congestion controller: {} [default: delay-bound]", names.join(", "))
 }
 
-/// [`Translation`] in its form on the command line.
+/// Command-line form of [`Translation`].
 #[derive(clap::ValueEnum, Clone, Copy, Debug)]
 enum Nat {
     Auto,
@@ -93,7 +93,7 @@ enum Nat {
     Never,
 }
 
-/// [`PathUse`] in its form on the command line.
+/// Command-line form of [`PathUse`].
 #[derive(clap::ValueEnum, Clone, Copy, Debug)]
 enum PathsArg {
     One,
@@ -111,12 +111,12 @@ impl NetArgs {
         &self.security
     }
 
-    /// Returns these options with changes of the association's that the command needs.
+    /// Returns these options with the command's changes to those of the association.
     pub(crate) fn tuned(&self, tune: fn(&mut Config)) -> Self {
         Self { tune: Some(tune), ..self.clone() }
     }
 
-    /// Returns these options with an interface excluded. It has no effect on the addresses of --bind.
+    /// Returns these options with an interface excluded. The addresses of --bind stay.
     #[cfg(target_os = "linux")]
     pub(crate) fn without_interface(&self, name: &str) -> Self {
         Self { except: vec![name.to_owned()], ..self.clone() }
@@ -152,7 +152,7 @@ impl NetArgs {
         Ok(())
     }
 
-    /// Builds the association's options, but for protection.
+    /// Builds the association's options, except for protection.
     pub(crate) fn config(&self) -> Result<Config, Failure> {
         let mut config = Config { pmtu: Pmtu::UpTo(self.mtu), ..Config::mobile() };
         if let Some(tune) = self.tune {
@@ -252,7 +252,7 @@ impl NetArgs {
     }
 }
 
-/// The server to connect to, and for how long to try.
+/// The server to connect to, and the time to try.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct PeerArgs {
     /// Server, as 192.0.2.1, [2001:db8::1]:9899 or example.net; UDP port 9899 by default.
@@ -269,7 +269,7 @@ pub(crate) struct PeerArgs {
     resolved: OnceLock<SocketAddr>,
 }
 
-/// The remedy in errors about a server that does not answer.
+/// The suggested fix in errors about a server that does not answer.
 const SERVERS: &str = "want `msctp serve`, `msctp recv` or `msctp perf --server` there";
 
 /// The longest `--timeout` in seconds: a day.
@@ -281,16 +281,16 @@ pub(crate) fn parse_timeout(text: &str) -> Result<u64, String> {
     seconds.ok_or_else(|| format!("want 1 to {MAX_TIMEOUT} seconds, without a fraction"))
 }
 
-/// How often to check for a network.
+/// Interval at which to check for a network.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Why an attempt to connect failed.
 enum Unconnected {
     /// This host has no network yet; the message says what is missing.
     NoNetwork(String),
-    /// The host got an address that it did not have at the start of the attempt.
+    /// The host has a new address since the attempt began.
     NewAddress,
-    /// The host answers that nobody listens.
+    /// The host reports that nobody listens.
     Unreachable(Failure),
     Failed(Failure),
 }
@@ -309,7 +309,7 @@ impl PeerArgs {
         }
     }
 
-    /// Returns the server's address: the kept one, or that which the name resolves to.
+    /// Returns the cached address of the server, or resolves its name.
     async fn address(&self, target: &Target) -> Result<SocketAddr, Unconnected> {
         match self.resolved.get() {
             Some(&address) => Ok(address),
@@ -334,8 +334,8 @@ impl PeerArgs {
         Ok((endpoint, association))
     }
 
-    /// Connects over UDP alone, as [`connect`](Self::connect) did before. `None` without an answer within
-    /// [`UDP_ALONE`].
+    /// Connects over UDP alone, without the fallback of [`connect`](Self::connect) to TCP. Returns `None`
+    /// without an answer within [`UDP_ALONE`].
     pub(crate) async fn connect_by_udp(&self, net: &NetArgs, open: &Open) -> Option<(Endpoint, Association)> {
         let target = Target::of(&self.host).ok()?;
         let name = target.known_name();
@@ -349,7 +349,7 @@ impl PeerArgs {
         tokio::time::timeout(UDP_ALONE, attempt).await.ok().flatten()
     }
 
-    /// Connects as [`connect`](Self::connect), and returns what carries the packets.
+    /// Connects like [`connect`](Self::connect), and also returns the carrier of the packets.
     pub(crate) async fn connect_by(
         &self,
         net: &NetArgs,
@@ -409,10 +409,10 @@ impl PeerArgs {
     }
 }
 
-/// The longest time for which a client waits for an answer over UDP before it tries TCP as well.
+/// Maximum time to wait for an answer over UDP before TCP is tried as well.
 const UDP_ALONE: Duration = Duration::from_secs(5);
 
-/// What carries the packets of an association.
+/// The transport below an association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Carrier {
     Udp,
@@ -420,7 +420,7 @@ pub(crate) enum Carrier {
     Tcp,
 }
 
-/// An association with its endpoint, and what carries its packets.
+/// An association with its endpoint and its carrier.
 type Carried = (Endpoint, Association, Carrier);
 
 /// Connects over UDP, or over TCP if UDP gives no answer within `of_udp`.
@@ -469,7 +469,7 @@ async fn connect_by_any(
     connected.inspect(|_| eprintln!("{host}: {why}; connected over TCP"))
 }
 
-/// Connects once, from the addresses that this host has now.
+/// Tries to connect once, from the addresses that this host has now.
 async fn connect_once(
     host: &str,
     address: SocketAddr,
@@ -516,7 +516,7 @@ async fn connect_once(
     Ok((endpoint, association))
 }
 
-/// Describes why key management failed; a refused key names its host itself.
+/// Describes why key management failed. A rejected key's error already names its host.
 fn of_host(host: &str, error: &msctp::security::Error) -> String {
     match error {
         msctp::security::Error::Refused(refused) => refused.to_string(),
@@ -524,8 +524,8 @@ fn of_host(host: &str, error: &msctp::security::Error) -> String {
     }
 }
 
-/// Waits until the endpoint has another address towards `remote`: a set-up in progress uses only the
-/// addresses of its start.
+/// Waits until the endpoint has a new address towards `remote`: a set-up in progress uses only the addresses
+/// from its start.
 async fn new_address(endpoint: &Endpoint, remote: IpAddr) {
     let before = endpoint.local_addresses();
     let is_new = |address: &SocketAddr| address.is_ipv4() == remote.is_ipv4() && !before.contains(address);
@@ -565,7 +565,7 @@ impl Target {
         }
     }
 
-    /// Returns the server's name among the known hosts: without the port if it is the default.
+    /// Returns the server's name among the known hosts, without the default port.
     fn known_name(&self) -> String {
         match self {
             Self::Address(at) if at.port() == ENCAPSULATION_PORT => at.ip().to_string(),
@@ -597,7 +597,7 @@ impl Target {
     }
 }
 
-/// The fields of options and addresses that the command line sets, and the argument that sets each.
+/// The fields of options and addresses that the command line sets, each with its argument.
 const FLAGS: [(&str, &str); 7] = [
     ("controller", "--controller"),
     ("pmtu", "--mtu"),

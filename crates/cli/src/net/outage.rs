@@ -17,12 +17,12 @@ pub(super) fn survive(config: &mut Config) {
     config.assoc_max_retrans = 100;
 }
 
-/// Returns the pause after this one (exponential back-off).
+/// Returns the next pause of the exponential back-off.
 pub(super) fn longer(pause: Duration) -> Duration {
     (pause * 2).min(MAX_PAUSE)
 }
 
-/// Pauses between attempts to connect over UDP, while an association over TCP is up.
+/// First pause between attempts to connect over UDP while an association over TCP is up.
 const FIRST_PROBE: Duration = Duration::from_secs(10);
 const MAX_PROBE: Duration = Duration::from_secs(300);
 
@@ -38,7 +38,7 @@ pub(super) async fn return_to_udp<T>(connect: impl AsyncFn() -> Option<T>) -> T 
     }
 }
 
-/// Connects again with growing pauses. `failed` gets each error, and the seconds until the next attempt.
+/// Reconnects with growing pauses. Passes each error to `failed`, with the seconds until the next attempt.
 pub(super) async fn reconnect<T>(
     connect: impl AsyncFn() -> Result<T, Failure>,
     failed: impl Fn(&Failure, u64),

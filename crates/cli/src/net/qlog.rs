@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::Failure;
 use crate::output::Output;
 
-/// The option of commands that can write a qlog.
+/// The option of commands that write a qlog.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct QlogArgs {
     /// Write the associations' events to this file (.sqlog) as qlog, the format of qvis and other viewers
@@ -24,7 +24,7 @@ pub(crate) struct QlogArgs {
 
 type Shared = Arc<Mutex<Option<Writer<BufWriter<File>>>>>;
 
-/// A log that is being written.
+/// A qlog that is being written.
 pub(crate) struct Qlog {
     output: Output,
     /// `None` once the log is complete.
@@ -42,8 +42,7 @@ impl Qlog {
         Ok(Some(Self { output, writer, start: Instant::now(), endpoints: 0 }))
     }
 
-    /// Returns the sink of the next endpoint, which is bound now. Its associations are the groups
-    /// ENDPOINT.NUMBER.
+    /// Returns the sink of the next endpoint to be bound. Its associations are the groups ENDPOINT.NUMBER.
     pub(crate) fn sink(&mut self) -> TraceSink {
         self.endpoints += 1;
         let (endpoint, writer) = (self.endpoints, Arc::clone(&self.writer));

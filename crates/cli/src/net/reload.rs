@@ -10,7 +10,7 @@ use crate::Failure;
 /// SIGHUP of a server.
 pub(crate) struct Hangups {
     signal: Signal,
-    /// The server was started in a terminal, whose end sends SIGHUP as well.
+    /// True if the server was started in a terminal, which sends SIGHUP also when it closes.
     terminal: bool,
 }
 
@@ -19,14 +19,15 @@ fn has_terminal() -> bool {
 }
 
 impl Hangups {
-    /// Registers the signal, which from now on does not end the process.
+    /// Registers a handler for SIGHUP, which then no longer ends the process.
     pub(crate) fn register() -> Result<Self, Failure> {
         let signal = signal(SignalKind::hangup())
             .map_err(|error| Failure::Run(format!("cannot watch for signals: {error}")))?;
         Ok(Self { signal, terminal: has_terminal() })
     }
 
-    /// Waits for SIGHUP, and returns the arguments as the command line and the file of --config are now.
+    /// Waits for SIGHUP. Returns the arguments of the command line and of the --config file, which it reads
+    /// again.
     ///
     /// # Errors
     ///
@@ -40,7 +41,7 @@ impl Hangups {
     }
 }
 
-/// Reports how a reload went.
+/// Reports the result of a reload.
 pub(crate) fn report(result: Result<(), Failure>) {
     match result {
         Ok(()) => eprintln!("SIGHUP: rules and keys are read again"),

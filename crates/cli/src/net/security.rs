@@ -43,7 +43,7 @@ pub(crate) struct SecurityArgs {
     /// reads and forges packets.
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     keylog: Option<PathBuf>,
-    /// The server that proved the code: later associations are with it.
+    /// Key of the server that proved the code; later associations must be with it.
     #[arg(skip)]
     proved: Arc<OnceLock<Fingerprint>>,
 }
@@ -79,7 +79,7 @@ impl ClientsArgs {
         self.tcp
     }
 
-    /// Returns the keys that are accepted; `None`: all.
+    /// Returns the accepted keys; `None` accepts all.
     fn accepted(&self) -> Result<Option<Vec<Fingerprint>>, Failure> {
         let mut accepted = Vec::new();
         for given in &self.only_clients {
@@ -148,7 +148,7 @@ impl SecurityArgs {
         }
     }
 
-    /// Returns a hint about keys for the error about a server that does not answer.
+    /// Returns a hint about keys for errors about a server that does not answer.
     pub(crate) const fn key_remedy(&self) -> &'static str {
         match (&self.psk, &self.key, self.insecure) {
             (Some(_), ..) => "if a server runs there, its --psk has another key; ",
@@ -158,7 +158,7 @@ impl SecurityArgs {
         }
     }
 
-    /// Describes how this end encrypts, and how an end does that cannot agree with it.
+    /// Describes how this end encrypts, and the setting of a peer that cannot agree with it.
     pub(crate) fn describe_both(&self, mismatch: ProtectionMismatch) -> String {
         let other = match (mismatch, &self.psk) {
             (ProtectionMismatch::PeerLacks, _) => "the other end has --insecure",
@@ -170,7 +170,7 @@ impl SecurityArgs {
         format!("this end {}, and {other}", self.describe())
     }
 
-    /// Describes how this end encrypts: what follows "this end".
+    /// Describes how this end encrypts, as the words after "this end".
     pub(crate) const fn describe(&self) -> &'static str {
         match (&self.code, &self.psk, self.insecure) {
             (_, Some(_), _) => "has --psk",
@@ -185,7 +185,7 @@ impl SecurityArgs {
         self.proved.get().is_some()
     }
 
-    /// Returns whether a client has a key that is no other client's, by which a server knows it again.
+    /// Returns whether a client has a key of its own, by which a server recognizes it.
     #[cfg(target_os = "linux")]
     pub(crate) const fn has_own_key(&self) -> bool {
         self.psk.is_none() && !self.insecure
@@ -207,7 +207,7 @@ impl SecurityArgs {
         Ok(AuthConfig { keys: vec![SharedKey { id: 1, secret }], ..AuthConfig::default() })
     }
 
-    /// Returns the protection without TLS; `None`: TLS gives the keys.
+    /// Returns the protection without TLS; `None` if TLS provides the keys.
     pub(crate) fn without_tls(&self) -> Result<Option<Protection>, Failure> {
         if self.insecure {
             return Ok(Some(Protection::Off));
@@ -236,7 +236,7 @@ impl SecurityArgs {
         }
     }
 
-    /// Remembers the server of a client's new association.
+    /// Stores the key of the server of a client's new association.
     pub(crate) fn note_server(&self, host: &str, association: &Association) -> Result<(), Failure> {
         let Some(peer) = association.peer_identity() else { return Ok(()) };
         if self.code.is_some() {
@@ -302,8 +302,8 @@ impl CheckPeer for KnownHost {
     }
 }
 
-/// Wrong codes after which a server ends. With codes of 32 bits somebody who guesses has one chance in 859
-/// million by then.
+/// Wrong codes after which a server ends. With codes of 32 bits a guesser has had one chance in 859 million
+/// by then.
 const MAX_WRONG_CODES: u32 = 5;
 
 /// A server's keys, and its code if it has one.
@@ -313,7 +313,7 @@ pub(crate) struct ServerSecurity {
     accepted: Option<Vec<Fingerprint>>,
     /// The code that the next client must have.
     phrase: Option<String>,
-    /// Clients that had a wrong code.
+    /// Number of clients with a wrong code.
     wrong: u32,
     own: Option<Fingerprint>,
 }
@@ -330,7 +330,7 @@ impl ServerSecurity {
         Ok(Self { args: args.clone(), accepted: clients.accepted()?, phrase, wrong: 0, own })
     }
 
-    /// Describes how this end encrypts: what follows "this end".
+    /// Describes how this end encrypts, as the words after "this end".
     pub(crate) const fn describe(&self) -> &'static str {
         self.args.describe()
     }
@@ -347,12 +347,12 @@ impl ServerSecurity {
         })
     }
 
-    /// Returns the security with the keys of clients, the pre-shared key and the shared key as they are in
-    /// the files now.
+    /// Returns the security with the clients' keys, the pre-shared key and the shared key read again from
+    /// their files.
     ///
     /// # Errors
     ///
-    /// They cannot be used, or the kind of encryption is another.
+    /// The keys cannot be used, or the kind of encryption changed.
     pub(crate) fn reloaded(&self, args: &SecurityArgs, clients: &ClientsArgs) -> Result<Self, Failure> {
         if args.name() != self.args.name() {
             return Err(Failure::Input(format!(
@@ -382,8 +382,8 @@ impl ServerSecurity {
         self.accepted.as_ref().is_none_or(|accepted| accepted.contains(&key))
     }
 
-    /// Notes that a client was accepted. Returns whether the protection of the next ones is another: the
-    /// client has proved the code, and from now on its key does.
+    /// Records that a client was accepted. Returns whether later clients need another protection: once the
+    /// client has proved the code, its key identifies it.
     pub(crate) fn note_client(&mut self, key: Option<Fingerprint>) -> bool {
         let (Some(key), true) = (key, self.phrase.is_some()) else { return false };
         (self.accepted, self.phrase) = (Some(vec![key]), None);
@@ -391,7 +391,8 @@ impl ServerSecurity {
         true
     }
 
-    /// Makes a new code, as a client had a wrong one. A code that was given cannot be replaced.
+    /// Generates a new code after a client had a wrong one. A code given on the command line cannot be
+    /// replaced.
     ///
     /// # Errors
     /// The code was given, or [`MAX_WRONG_CODES`] clients had a wrong one.
@@ -415,7 +416,7 @@ impl ServerSecurity {
         ))
     }
 
-    /// Prints the key, the code, and what anyone may do.
+    /// Prints the key, the code and the rights of any client.
     pub(crate) fn announce(&self, may: &str) {
         if let Some(own) = self.own {
             eprintln!("key {own}");
@@ -452,8 +453,8 @@ fn long_enough(phrase: &str) -> Result<String, Failure> {
     Ok(phrase.to_owned())
 }
 
-/// Makes a code of 32 random bits, in the pronounceable words of proquints (arXiv:0901.4016). A guess uses a
-/// code up, so it need not be long.
+/// Generates a code of 32 random bits in the pronounceable words of proquints (arXiv:0901.4016). A code can
+/// be short because one wrong guess invalidates it.
 fn new_phrase() -> Result<String, Failure> {
     let mut bits = [0; 4];
     let filled = provider().secure_random.fill(&mut bits);
@@ -469,10 +470,10 @@ fn proquint(bits: u16) -> String {
     [consonant(12), vowel(10), consonant(6), vowel(4), consonant(0)].iter().collect()
 }
 
-/// Least length of a shared key in bytes: a shorter one can be guessed.
+/// Minimum length of a shared key in bytes: a shorter one can be guessed.
 const MIN_KEY: usize = 16;
 
-/// Least length of a pre-shared key in bytes: what a file of 256 random bits holds.
+/// Minimum length of a pre-shared key in bytes, that of 256 random bits.
 const MIN_PSK: usize = 32;
 
 /// Reads the pre-shared key of `--psk` from a file that only its owner may read.
@@ -491,7 +492,7 @@ fn pre_shared(file: &Path) -> Result<KeyManagement, Failure> {
         .map_err(|error| Failure::Input(format!("{what}: {error}")))
 }
 
-/// Reads a key from a file. Trailing white space, as editors leave it, is not part of the key.
+/// Reads a key from a file. Removes trailing white space, which editors add.
 fn secret(what: &str, file: &Path, least: usize) -> Result<Vec<u8>, Failure> {
     let mut secret = read(what, file)?;
     while secret.last().is_some_and(u8::is_ascii_whitespace) {
@@ -508,7 +509,7 @@ fn secret(what: &str, file: &Path, least: usize) -> Result<Vec<u8>, Failure> {
 mod tests {
     use super::*;
 
-    /// The examples of arXiv:0901.4016.
+    /// Checks the examples of arXiv:0901.4016.
     #[test]
     fn codes_are_proquints() {
         let words = |address: [u16; 2]| address.map(proquint).join("-");

@@ -182,9 +182,9 @@ fn progress(quiet: bool, size: u64) -> ProgressBar {
 
 /// Why an attempt failed.
 enum Lost {
-    /// The association was lost; another attempt may succeed.
+    /// The association was lost, and another attempt may succeed.
     Again(Failure),
-    /// The peer refuses the file, or does not answer.
+    /// The peer rejects the file, or does not answer.
     ForGood(Failure),
 }
 
@@ -279,7 +279,7 @@ async fn begin(
     }
 }
 
-/// The receiver refuses the file, or breaks the protocol.
+/// Returns the failure of an unexpected answer: the receiver rejected the file, or broke the protocol.
 fn unexpected(control: &Control) -> Lost {
     Lost::ForGood(Failure::Run(match control {
         Control::Refused { why } => format!("refused: {}", escape(why)),

@@ -13,7 +13,7 @@ use super::text::escape;
 use super::{Open, notify, tcp};
 use crate::Failure;
 
-/// An endpoint that listens, and who may connect to it.
+/// A listening endpoint, and the clients that may connect to it.
 #[derive(Clone)]
 pub(crate) struct Server {
     endpoint: Endpoint,
@@ -25,8 +25,9 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Binds, listens, and prints the addresses, the key, and what anyone `may` do there. A client that is
-    /// silent for `idle_timeout` is lost; the endpoint's own timeout applies if there is none.
+    /// Binds, listens, and prints the addresses and the key. `may` is the text about the rights of any
+    /// client. A client that is silent for `idle_timeout` is lost; the endpoint's own timeout applies if
+    /// there is none.
     pub(crate) fn start(
         net: &NetArgs,
         clients: &ClientsArgs,
@@ -74,7 +75,7 @@ impl Server {
         Ok(())
     }
 
-    /// Returns the options with the keys as the files have them now.
+    /// Returns the options with the keys read again from their files.
     fn config_with(&self, security: &ServerSecurity) -> Result<Config, Failure> {
         let (protection, auth) = (security.protection()?, security.authentication()?);
         Ok(Config { protection, auth, ..self.config() })
@@ -89,7 +90,7 @@ impl Server {
         &self.monitor
     }
 
-    /// Takes no more clients.
+    /// Stops accepting clients.
     pub(crate) fn stop(&self) {
         self.endpoint.stop_listening(self.port);
     }
@@ -97,12 +98,12 @@ impl Server {
     /// Accepts the next client.
     ///
     /// # Errors
-    /// The endpoint has ended, or the one-time code was used up by a wrong one.
+    /// The endpoint has ended, or a wrong guess used the one-time code up.
     pub(crate) async fn accept(&self) -> Result<Association, Failure> {
         self.incoming().await.map(Incoming::accept)
     }
 
-    /// Waits for the next client, as [`accept`](Self::accept).
+    /// Waits for the next client; see [`accept`](Self::accept).
     pub(crate) async fn incoming(&self) -> Result<Incoming, Failure> {
         let ended = || Failure::Run("the endpoint has ended".to_owned());
         loop {
@@ -123,7 +124,7 @@ impl Server {
         }
     }
 
-    /// Listens with another key or code. Associations that are up go on.
+    /// Listens with another key or code. Existing associations continue.
     fn listen_again(&self) -> Result<(), Failure> {
         let config = self.with_security(|security| self.config_with(security))?;
         self.switch(config)
@@ -139,8 +140,8 @@ impl Server {
         })
     }
 
-    /// Accepts the clients that the arguments name now. Associations go on, except those of clients whose key
-    /// is no longer accepted.
+    /// Applies changed arguments about the accepted clients. Existing associations continue, except those of
+    /// clients whose key is no longer accepted.
     ///
     /// # Errors
     ///
@@ -179,7 +180,7 @@ impl Server {
     }
 }
 
-/// Returns the reason of a rejected set-up for the status.
+/// Returns the reason of a rejected set-up, as the status shows it.
 const fn reason(rejection: &Rejection) -> &'static str {
     match rejection {
         Rejection::Security(Error::WrongCode) => "wrong code",

@@ -20,10 +20,10 @@ pub(crate) const DATA: u16 = 2;
 
 /// Time for which a server waits for a client's first message.
 pub(crate) const FIRST_TIMEOUT: Duration = Duration::from_secs(15);
-/// Idle timeout of `recv` and `perf --server`: a client that was killed is noticed after this time. Shorter
-/// than the endpoint's, because such a client keeps others waiting. HEARTBEATs keep an idle one alive.
+/// Idle timeout of `recv` and `perf --server`, after which a killed client is detected. It is shorter than
+/// the endpoint's, because such a client keeps others waiting. HEARTBEATs keep an idle association alive.
 pub(crate) const CLIENT_GONE: Duration = Duration::from_secs(15);
-/// Time for which an end waits until the peer has read the last message and ended the association.
+/// Time to wait until the peer has read the last message and ended the association.
 pub(crate) const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Service {
         }
     }
 
-    /// Returns the service that a message belongs to; `Bytes` for other implementations.
+    /// Returns the service of a message; `Bytes` for other implementations.
     pub(crate) fn of(message: &Message) -> Self {
         if msctp_forward::frame::is_ours(message.ppid) {
             return Self::Forward;
@@ -97,8 +97,8 @@ impl Service {
         Failure::Run(format!("rejected: it is `{}`, which wants `{}`", wanted.client(), wanted.server()))
     }
 
-    /// Aborts the association of a client that sent nothing for [`FIRST_TIMEOUT`]: only `msctp connect` waits
-    /// for its user.
+    /// Aborts the association of a client that sent nothing for [`FIRST_TIMEOUT`]. Only `msctp connect` may
+    /// wait for its user.
     pub(crate) fn abort_silent(self, association: &Association) {
         let (seconds, other) = (FIRST_TIMEOUT.as_secs(), Self::Bytes);
         association.abort(format!(

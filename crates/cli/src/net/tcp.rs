@@ -26,48 +26,48 @@ use crate::system::os_error;
 /// Time for a client to send the preface.
 const GREETING: Duration = Duration::from_secs(5);
 
-/// Time without a packet from the endpoint after which a connection ends: an endpoint does not answer
-/// garbage. An idle association sends HEARTBEATs more often.
+/// Idle time after which a TCP connection ends. An endpoint does not answer garbage, and an idle association
+/// sends HEARTBEATs more often.
 const IDLE: Duration = Duration::from_secs(120);
 
-/// Time for the peer to acknowledge what was sent (RFC 5482), before the connection counts as broken.
+/// Time without acknowledgement after which TCP declares the connection broken (RFC 5482).
 const STUCK: Duration = Duration::from_secs(10);
 
-/// Bytes that TCP queues and has not sent. More would only wait: the association has its own send buffer.
+/// Bytes that TCP may queue unsent. A longer queue only adds delay: the association has its own send buffer.
 #[cfg(target_os = "linux")]
 const UNSENT: u32 = 16 << 10;
 
-/// Time without a packet after which a relay that ends has all: the kernel passes them on by itself, soon
-/// after the endpoint has sent them.
+/// Time without a packet after which an ending relay has forwarded everything. The kernel delivers packets on
+/// its own soon after the endpoint has sent them.
 const SETTLED: Duration = Duration::from_millis(5);
 
-/// Time for the relays of a command that ends.
+/// Time that the relays of an ending command have to finish.
 const FINISH: Duration = Duration::from_secs(1);
 
-/// Bytes for which a read has room: several packets.
+/// Buffer size of a read in bytes: several packets.
 const READ: usize = 16 << 10;
 
 /// Time for a TCP connection to the server.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Time by which each interface precedes the next one in its TCP connection.
+/// Head start of each interface over the next one in connecting over TCP.
 const STAGGER: Duration = Duration::from_secs(1);
 
-/// Connections of a server at a time, each with two descriptors of the usual 1,024, and those of one IPv4
-/// address or IPv6 /64 prefix.
+/// Maximum numbers of a server's connections. The first is for all clients: each connection takes two
+/// descriptors of the usual 1,024. The second is for one IPv4 address or IPv6 /64 prefix.
 const CONNECTIONS: usize = 256;
 const PER_SOURCE: usize = 32;
 
 /// Pause after a failed accept, usually because there are too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Parses the value of --tcp: all addresses unless it names one.
+/// Parses the value of --tcp. The address defaults to all addresses.
 pub(crate) fn parse_address(text: &str) -> Result<SocketAddr, String> {
     let port = text.parse().ok().map(|port| SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port));
     port.or_else(|| text.parse().ok()).ok_or_else(|| "want a port, as 9899, or 192.0.2.1:9899".to_owned())
 }
 
-/// Listens at the address of --tcp, and says where.
+/// Listens at the address of --tcp, and prints it.
 pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
     let bind = |address: SocketAddr| {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
@@ -101,7 +101,7 @@ struct Sources(Arc<Mutex<BTreeMap<IpAddr, usize>>>);
 struct Place(Sources, IpAddr);
 
 impl Sources {
-    /// Takes a place; `None`: there are too many connections.
+    /// Takes a permit; `None` if there are too many connections.
     fn take(&self, from: IpAddr) -> Option<Place> {
         let source = match from.to_canonical() {
             IpAddr::V6(address) => {
@@ -135,7 +135,7 @@ impl Drop for Place {
     }
 }
 
-/// The relays of a command, which pass the last packets on before the command ends.
+/// The relays of a command, which forward the last packets before the command ends.
 #[derive(Debug)]
 pub(crate) struct Relays {
     ending: watch::Sender<bool>,
@@ -143,7 +143,7 @@ pub(crate) struct Relays {
     ended: mpsc::Receiver<()>,
 }
 
-/// What a relay has of the [`Relays`].
+/// A relay's share of [`Relays`].
 #[derive(Clone, Debug)]
 pub(crate) struct Ending {
     ending: watch::Receiver<bool>,
@@ -164,8 +164,8 @@ impl Relays {
         Ending { ending: self.ending.subscribe(), _running: self.running.clone() }
     }
 
-    /// Waits until the relays have passed on the packets that their endpoints have sent, and their peers have
-    /// them. Call it when the endpoints have ended.
+    /// Waits until the relays have forwarded the last packets and the peers have received them. Call it after
+    /// the endpoints have ended.
     pub(crate) async fn finish(self) {
         let Self { ending, running, mut ended } = self;
         ending.send_replace(true);
@@ -227,7 +227,7 @@ async fn serve_client(mut stream: TcpStream, endpoint: SocketAddr, ending: &Endi
     carry(stream, packets, &socket, ending).await
 }
 
-/// Returns where the relay reaches an endpoint that has these addresses.
+/// Returns the address at which the relay reaches an endpoint with these addresses.
 pub(crate) fn within(addresses: &[SocketAddr]) -> Option<SocketAddr> {
     let address = addresses.iter().min_by_key(|address| (!address.ip().is_loopback(), address.is_ipv6()))?;
     let ip = match address.ip() {
@@ -238,7 +238,7 @@ pub(crate) fn within(addresses: &[SocketAddr]) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, address.port()))
 }
 
-/// Makes a connection to a peer that is gone fail after [`STUCK`], and bounds its queue.
+/// Makes a connection fail after [`STUCK`] without acknowledgement, and limits its queue.
 fn set_options(stream: &TcpStream) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     SockRef::from(stream).set_tcp_notsent_lowat(UNSENT)?;
@@ -247,7 +247,7 @@ fn set_options(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)
 }
 
-/// Carries packets between a TCP connection and a connected UDP socket until it is idle, or the command ends.
+/// Carries packets between a TCP connection and a connected UDP socket until it is idle or the command ends.
 ///
 /// # Errors
 ///
@@ -330,7 +330,7 @@ async fn read_more(reader: &mut (impl AsyncRead + Unpin), packets: &mut Packets)
 }
 
 /// Connects to a server over TCP, and relays for an endpoint that sends to the returned address. When the TCP
-/// connection ends, as at a change of the network, connects again over one of the interfaces.
+/// connection ends, reconnects over one of the interfaces.
 ///
 /// # Errors
 ///
@@ -417,7 +417,7 @@ async fn connect(server: SocketAddr, devices: &Devices) -> io::Result<Connected>
     Ok((stream, device))
 }
 
-/// Returns the first connection, and drops the other attempts.
+/// Returns the first connection that succeeds, and drops the other attempts.
 async fn first(mut attempts: JoinSet<io::Result<Connected>>) -> io::Result<Connected> {
     let mut error = io::ErrorKind::NetworkUnreachable.into();
     while let Some(ended) = attempts.join_next().await {
@@ -429,7 +429,7 @@ async fn first(mut attempts: JoinSet<io::Result<Connected>>) -> io::Result<Conne
     Err(error)
 }
 
-/// Connects over an interface: its packets take no route of another one, such as a tunnel's.
+/// Connects over an interface, without routes of other interfaces such as a tunnel.
 #[cfg(target_os = "linux")]
 async fn connect_by(server: SocketAddr, device: &str) -> io::Result<TcpStream> {
     let socket = if server.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };

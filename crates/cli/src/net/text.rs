@@ -15,7 +15,7 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
-/// Zero-width and bidirectional formatting characters, and line separators.
+/// Returns whether a character is a line separator, or has zero width, or formats bidirectional text.
 fn is_invisible(char: char) -> bool {
     matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }

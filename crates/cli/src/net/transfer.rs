@@ -25,9 +25,9 @@ const MAX_NAME: usize = 255;
 pub(crate) enum Control {
     /// The sender offers a file.
     Offer {
-        /// The file's name, without folders.
+        /// Name of the file, without folders.
         name: String,
-        /// Bytes.
+        /// Length of the file in bytes.
         size: u64,
         /// SHA-256 in hexadecimal digits.
         sha256: String,
@@ -39,10 +39,10 @@ pub(crate) enum Control {
     },
     /// The receiver requests the bytes from an offset.
     From {
-        /// Bytes it has already.
+        /// Bytes that the receiver already has.
         offset: u64,
     },
-    /// The receiver has the whole file and the hash is right.
+    /// The receiver has the whole file, and the hash matches.
     Done,
     /// The receiver refuses the file.
     Refused {
@@ -65,7 +65,7 @@ impl Hash {
         self.0.clone().finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Hashes a file. Returns its length too. Calls `progress` after each mebibyte.
+    /// Hashes a file, and also returns its length. Calls `progress` after each mebibyte.
     pub(crate) fn of_file(path: &Path, mut progress: impl FnMut()) -> io::Result<(Self, u64)> {
         let (mut hash, mut len) = (Self::default(), 0);
         let (mut file, mut buffer) = (File::open(path)?, vec![0; 1 << 20]);
@@ -81,7 +81,7 @@ impl Hash {
     }
 }
 
-/// Checks that a receiver may create a file of this name. Both ends check it.
+/// Checks that a receiver may create a file of this name. Both ends call it.
 ///
 /// # Errors
 /// The name is not allowed; the text gives the reason.

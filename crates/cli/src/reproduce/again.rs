@@ -14,7 +14,7 @@ use crate::Failure;
 use crate::interrupt::Interrupt;
 use crate::running::{done_with, outcome, print, progress, say_extent, store, unwritten};
 
-/// Judges the claims again, prints the grades and writes them.
+/// Judges the claims again under other conditions, prints the grades and writes them.
 pub(super) fn run(args: &Args, other: Other) -> Result<(), Failure> {
     let paper = args.paper.as_deref().unwrap_or_default();
     let Some(experiment) = experiments::find(paper) else {

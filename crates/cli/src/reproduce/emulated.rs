@@ -21,7 +21,7 @@ use msctp_sim::{Series, Summary};
 use crate::Failure;
 use crate::system::{cannot_write, read_text};
 
-/// The world of real stacks in the emulator.
+/// The world that runs real stacks in the emulator.
 pub(super) struct RealStacks<'a> {
     cancel: &'a AtomicBool,
     late: Mutex<Vec<Quantiles>>,
@@ -37,7 +37,7 @@ impl World for RealStacks<'_> {
 }
 
 impl RealStacks<'_> {
-    /// Describes the lateness of packets over the runs that were made now.
+    /// Describes how late packets were over the runs of this command.
     fn machine(&self, at_a_time: NonZeroUsize) -> String {
         let late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(worst) = late.iter().map(|late| late.p99).max_by(f64::total_cmp) else {
@@ -59,7 +59,7 @@ fn processors() -> NonZeroUsize {
     available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
-/// Returns the number of concurrent emulations, two per core by default: none needs half a processor.
+/// Returns the number of concurrent emulations. The default is two per core: none needs half a processor.
 fn at_a_time(asked: Option<NonZeroUsize>) -> NonZeroUsize {
     asked.unwrap_or_else(|| processors().saturating_mul(NonZeroUsize::MIN.saturating_add(1)))
 }

@@ -102,7 +102,7 @@ fn other(text: &str) -> Result<Other, String> {
     found.map(|(_, other)| other).ok_or_else(|| "want seeds or period".to_owned())
 }
 
-/// The experiments as values of the argument.
+/// Returns the experiments as values of the argument.
 fn papers() -> PossibleValuesParser {
     EXPERIMENTS.iter().map(|experiment| PossibleValue::new(experiment.name).help(experiment.summary)).into()
 }
@@ -184,8 +184,8 @@ fn report(args: &Args) -> Result<(), Failure> {
     outcome(&failed, skipped, &page, &interrupt)
 }
 
-/// Adds to the claims what the folders beside the reports say: `OUT-atlas` of one paper, `OUT/PAPER-atlas` of
-/// all, and the same with the name of each [`Other`].
+/// Adds the results of other conditions to the claims. It reads the folders beside the reports: `OUT-atlas`
+/// of one paper, `OUT/PAPER-atlas` of all, and those with the name of each [`Other`].
 fn add_others(reports: &mut [Report], out: &Path, one: bool) -> Result<(), Failure> {
     let invalid = |e: ReportError| Failure::Input(e.to_string());
     for report in reports {
@@ -207,7 +207,7 @@ fn add_others(reports: &mut [Report], out: &Path, one: bool) -> Result<(), Failu
     Ok(())
 }
 
-/// Announces the runs of `--emulated`. Returns their number, in both worlds.
+/// Announces the runs of `--emulated`. Returns their number in both worlds.
 #[cfg(all(feature = "net", target_os = "linux"))]
 fn real_runs(args: &Args, one: Option<&Experiment>, effort: &Effort) -> Result<usize, Failure> {
     if !args.emulated {
@@ -289,7 +289,7 @@ fn update(_: &Args, _: Option<&()>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the runs that failed, and the number of runs that were not started.
+/// Returns the failed runs, and the number of runs that were not started.
 fn unmade(reports: &[Report], comparison: Option<&Outcome<'_>>) -> (Vec<(String, String)>, usize) {
     let mut failed: Vec<_> = reports.iter().flat_map(|report| report.provenance.failed.clone()).collect();
     let mut skipped: usize = reports.iter().map(|report| report.provenance.skipped).sum();

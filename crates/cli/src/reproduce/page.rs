@@ -11,7 +11,7 @@ use super::{Args, again, atlas, report};
 use crate::Failure;
 use crate::system::cannot_write;
 
-/// Makes the reports and atlases that are missing, then the page and its figures.
+/// Creates the missing reports and atlases, then the page and its figures.
 pub(super) fn run(args: &Args, page: &Path) -> Result<(), Failure> {
     let root = args.out.clone().unwrap_or_else(|| PathBuf::from("msctp-report"));
     let images = page.parent().unwrap_or(Path::new("")).join("images");

@@ -16,13 +16,14 @@ use super::{Guard, spawn};
 
 const CONNECTIONS: usize = 5_000;
 
-/// The path's rate. With less, the streams' turns take longer; with more, a processor is what they share.
+/// Rate of the path. At a lower rate, a round of the streams takes longer; at a higher one, the processor is
+/// the bottleneck.
 const RATE: &str = "300mbit";
 
-/// Bytes that each connection carries on average while they are counted: 15 full frames.
+/// Bytes that each connection carries on average during the count: 15 full frames.
 const EACH: u64 = 250_000;
 
-/// Runs a future in a thread of its own in a host's namespace.
+/// Runs a future in its own thread in a host's namespace.
 fn run(host: &Host, future: impl Future<Output = ()> + Send + 'static) {
     let inside = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -31,7 +32,7 @@ fn run(host: &Host, future: impl Future<Output = ()> + Send + 'static) {
     host.within(|| thread::spawn(inside));
 }
 
-/// A target on the server's loopback interface that sends without end.
+/// Starts a target on the server's loopback interface that sends without end.
 fn source(net: &Net) -> SocketAddr {
     let listener = net.server.within(|| std::net::TcpListener::bind("127.0.0.1:0").expect("bound"));
     listener.set_nonblocking(true).expect("set");

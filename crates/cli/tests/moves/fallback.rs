@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::net::{self, Host, Net, SERVER};
 use super::{Guard, folder, spawn};
 
-/// Drops what arrives at the host by a protocol, or no longer does.
+/// Begins or ends dropping packets of a protocol that arrive at the host.
 fn block(host: &Host, protocol: &str, is_blocked: bool) {
     for (pref, device) in (if protocol == "udp" { 4 } else { 6 }..).zip(["cell0", "wlan0"]) {
         host.run(&match is_blocked {
@@ -20,7 +20,7 @@ fn block(host: &Host, protocol: &str, is_blocked: bool) {
     }
 }
 
-/// Lets rules of routing precede the table of the host's own addresses.
+/// Makes routing rules precede the table of the host's own addresses.
 fn prepare_to_block(host: &Host) {
     host.run("ip rule add pref 10 lookup local");
     host.run("ip rule del pref 0");
@@ -124,7 +124,7 @@ fn connections_return_to_udp_when_it_works_and_those_over_tcp_go_on() {
     assert!(new.iter().all(echoes) && echoes(&connect(&net.mobile, at)), "over UDP alone");
 }
 
-/// A tunnel over TCP, as this machine's programs see it.
+/// A tunnel over TCP, as programs of this machine see it.
 struct Tunnel {
     net: Net,
     server: (Lines, Guard),
@@ -161,7 +161,7 @@ impl Tunnel {
         super::tunnel::answers(&self.net, "10.7.0.2", self.echo, 1000)
     }
 
-    /// Lets UDP pass, and waits until it carries the packets, with the same addresses.
+    /// Unblocks UDP. Waits until it carries the packets, with the same addresses.
     fn return_to_udp(&self) {
         block(&self.net.server, "udp", false);
         self.client.0.next("UDP works: packets go over it");

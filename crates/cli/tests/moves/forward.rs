@@ -14,7 +14,7 @@ use super::{Guard, Moments, Move, spawn};
 /// Bytes of the download: 8 s at the slower link's rate.
 const LEN: usize = 16_000_000;
 
-/// Listens in the server's namespace; `serve` gets each connection.
+/// Listens in the server's namespace, and passes each connection to `serve`.
 fn target(net: &Net, serve: impl Fn(TcpStream) + Clone + Send + 'static) -> String {
     let listener = net.server.within(|| TcpListener::bind("127.0.0.1:0").expect("bound"));
     let at = listener.local_addr().expect("an address").to_string();
@@ -223,14 +223,14 @@ fn a_flood_of_datagrams_from_a_target_leaves_connections_their_share() {
     assert!(share > 4_000_000 && datagrams > 2_000_000, "{share} bit/s beside {datagrams}");
 }
 
-/// Returns the address in the next line that says where the command listens.
+/// Returns the address that the command prints when it listens.
 fn listening(lines: &mut Lines<BufReader<ChildStderr>>) -> SocketAddr {
     let mut lines = lines.map(|line| line.expect("UTF-8"));
     let line = lines.find(|line| line.contains(": listening at ")).expect("a line");
     line.split_once(": listening at ").expect("its address").1.parse().expect("an address")
 }
 
-/// Requests a UDP association of a SOCKS5 proxy. Returns where it takes datagrams.
+/// Requests a UDP association of a SOCKS5 proxy. Returns the address for datagrams.
 fn associate(proxy: &mut TcpStream) -> SocketAddr {
     proxy.set_read_timeout(Some(Duration::from_secs(20))).expect("set");
     proxy.write_all(&[5, 1, 0, 5, 3, 0, 1, 0, 0, 0, 0, 0, 0]).expect("written");

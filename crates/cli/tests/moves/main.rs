@@ -24,14 +24,15 @@ const MSCTP: &str = env!("CARGO_BIN_EXE_msctp");
 /// A change of the links.
 #[derive(Clone, Copy, Debug)]
 enum Move {
-    /// The other link comes up, and the old one goes when both worked for a while.
+    /// The new link comes up, and the old one goes down after both worked for a while.
     MakeBeforeBreak,
-    /// The link goes, and the other comes up later.
+    /// The old link goes down, and the new one comes up later.
     BreakBeforeMake,
 }
 
 impl Move {
-    /// From one link to another; `far`: their other ends. When the other was there.
+    /// Moves from one link to another. `far` is the address of their other ends. Returns the time at which
+    /// the new link was up.
     fn make(self, far: &Host, current: &str, other: &str, moments: &mut Moments) -> Instant {
         match self {
             Self::MakeBeforeBreak => {
@@ -51,11 +52,11 @@ impl Move {
     }
 }
 
-/// A sequence of numbers that is the same every time: moments at which links are pulled.
+/// A deterministic sequence of numbers, from which the times of link changes come.
 struct Moments(u64);
 
 impl Moments {
-    /// A number below `limit`.
+    /// Returns a number below `limit`.
     fn below(&mut self, limit: u64) -> u64 {
         // Knuth's MMIX generator.
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -68,7 +69,7 @@ impl Moments {
     }
 }
 
-/// A number from the environment, for longer and other runs than the usual ones.
+/// Returns a number from the environment, for longer runs or other seeds.
 fn setting(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{name}={text}: want a whole number")))
@@ -97,7 +98,7 @@ impl Drop for Guard {
     }
 }
 
-/// Sends `len` bytes from the mobile while the links move; what the sender and the receiver say of it.
+/// Sends `len` bytes from the mobile while the links change. Returns the reports of sender and receiver.
 fn transfer(name: &str, len: u32, moves: &[Move], seed: u64) -> (serde_json::Value, serde_json::Value) {
     let (net, folder) = (Net::new(), folder(name));
     let (file, out) = (folder.join("file"), folder.join("out"));
@@ -142,7 +143,7 @@ fn finish(mut child: Child, within: Duration) -> Output {
     child.wait_with_output().expect("its output")
 }
 
-/// Returns what a program that ended with exit code 0 wrote: its standard output and its errors.
+/// Returns standard output and standard error of a program that exited with code 0.
 fn finish_well(child: Child, within: Duration) -> (String, String) {
     let ended = finish(child, within);
     let [out, errors] = [ended.stdout, ended.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
@@ -171,7 +172,8 @@ fn a_file_survives_a_make_before_break_and_a_break_before_make() {
     assert!(received["longest_gap"].as_f64() < Some(5.0), "{received}");
 }
 
-/// The receiver of a file at every address of the server, with its errors, the file, and where it goes.
+/// Starts a receiver of a file at every address of the server. Returns it with its errors, the file and the
+/// target.
 fn wildcard_receiver(name: &str, net: &Net) -> ((Guard, BufReader<ChildStderr>), PathBuf, PathBuf) {
     let folder = folder(name);
     let (file, out) = (folder.join("file"), folder.join("out"));
@@ -222,7 +224,7 @@ fn an_outage_of_every_network_is_reported() {
     assert!(fs::read(arrived).expect("it arrived") == vec![7; 8_000_000]);
 }
 
-/// With TLS the core rejects requests to add addresses until there are keys.
+/// With TLS the core rejects requests to add addresses until the keys are installed.
 #[test]
 fn an_encrypted_association_uses_every_network_that_was_there_before_it() {
     if net::missing().is_some() {

@@ -12,22 +12,22 @@ use socket2::{Domain, Socket, Type};
 use crate::Moments;
 use crate::net::{Host, access};
 
-/// The server's address, which is public while the mobile's are private.
+/// Address of the server. It is public, and the mobile's are private.
 pub(crate) const SERVER: &str = "198.51.100.1";
 
 /// Addresses that the server sees instead of those of wlan0 and cell0.
 const PUBLIC: [&str; 2] = ["203.0.113.1", "203.0.113.2"];
 
-/// Time for which a thread waits for a packet before it checks whether to end.
+/// Time for which a thread waits for a packet before it checks whether to stop.
 const TICK: Duration = Duration::from_millis(100);
 
 /// The NAT's entry for one of the mobile's links.
 struct Entry {
-    /// Towards the mobile, at the server's address.
+    /// Socket towards the mobile, at the server's address.
     inner: UdpSocket,
-    /// Towards the server, from the address that the server sees. A new one with each rebinding.
+    /// Socket towards the server, from the address that the server sees. Each rebinding replaces it.
     outer: Mutex<Arc<UdpSocket>>,
-    /// Where the mobile sends from.
+    /// Address from which the mobile sends.
     client: Mutex<Option<SocketAddr>>,
     public: IpAddr,
 }
@@ -35,14 +35,14 @@ struct Entry {
 /// State that all threads share.
 struct Shared {
     entries: [Entry; 2],
-    /// One packet in this many is lost.
+    /// The network drops one packet in this many.
     lose_one_in: u64,
     carried: AtomicU64,
     lost: AtomicU64,
     end: AtomicBool,
 }
 
-/// The network: the mobile, the inner and the outer side of its translators, and the server.
+/// The network: the mobile, both sides of its NATs and the server.
 pub(crate) struct Translated {
     pub(crate) mobile: Host,
     /// The far ends of the mobile's links.
@@ -96,7 +96,7 @@ impl Translated {
         Self { mobile, near, far, server, shared }
     }
 
-    /// The translator of this link forgets its entry; the next packet from the mobile makes another, at
+    /// Makes the NAT of this link forget its entry. The next packet from the mobile creates another, at
     /// another port.
     pub(crate) fn rebind(&self, index: usize) {
         let entry = &self.shared.entries[index];
@@ -104,7 +104,7 @@ impl Translated {
         spawn_inward(&self.shared, index);
     }
 
-    /// Packets that were carried, and that were lost.
+    /// Returns the number of forwarded packets, and of lost ones.
     pub(crate) fn packets(&self) -> (u64, u64) {
         (self.shared.carried.load(Ordering::Relaxed), self.shared.lost.load(Ordering::Relaxed))
     }
@@ -146,7 +146,7 @@ impl Shared {
         self.end.load(Ordering::Relaxed)
     }
 
-    /// From the mobile to the server.
+    /// Forwards packets from the mobile to the server.
     fn outward(&self, index: usize) {
         let entry = &self.entries[index];
         let server: SocketAddr = format!("{SERVER}:9899").parse().expect("an address");
@@ -159,7 +159,7 @@ impl Shared {
         }
     }
 
-    /// From the server to the mobile, as long as the entry exists.
+    /// Forwards packets from the server to the mobile while the entry exists.
     fn inward(&self, index: usize) {
         let entry = &self.entries[index];
         let outer = Arc::clone(&entry.outer.lock().expect("no panic"));
@@ -173,7 +173,7 @@ impl Shared {
         }
     }
 
-    /// Sends a packet, or loses it at random or because it cannot be sent, and counts it.
+    /// Sends a packet and counts it, or drops it: at random, or if sending fails.
     fn carry(&self, draws: &mut Moments, send: impl FnOnce() -> bool) {
         let lost = draws.below(self.lose_one_in) == 0 || !send();
         let counter = if lost { &self.lost } else { &self.carried };

@@ -15,7 +15,7 @@ pub(crate) const CELL: &str = "16mbit";
 /// The server's address, reached through either link.
 pub(crate) const SERVER: &str = "10.9.0.1";
 
-/// Why the tests cannot run here, if they cannot. With `MSCTP_NEED_NETNS` set that is a failure.
+/// Returns why the tests cannot run here, if they cannot. With `MSCTP_NEED_NETNS` set, panics instead.
 pub(crate) fn missing() -> Option<&'static str> {
     let works = |program: &str, args: &[&str]| {
         let run = Command::new(program).args(args).stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -53,12 +53,12 @@ impl Host {
         host
     }
 
-    /// The process that holds it, by whose number the namespace is named.
+    /// Returns the number of the process that holds the namespace, which is its name.
     pub(crate) fn id(&self) -> u32 {
         self.holder.id()
     }
 
-    /// Runs `f` in the namespace, where the sockets that it opens stay, and returns its result.
+    /// Runs `f` in the namespace and returns its result. The sockets that it opens stay there.
     pub(crate) fn within<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
         let namespace = File::open(format!("/proc/{}/ns/net", self.id())).expect("a namespace");
         let inside = move || {
@@ -69,7 +69,7 @@ impl Host {
         std::thread::scope(|scope| scope.spawn(inside).join().expect("no panic"))
     }
 
-    /// A command within.
+    /// Returns a command that runs in the namespace.
     pub(crate) fn command(&self, program: &str, args: &[&str]) -> Command {
         let mut command = Command::new("nsenter");
         // The key and the known hosts of the tests' user.
@@ -78,7 +78,7 @@ impl Host {
         command
     }
 
-    /// Runs it to its end; all arguments in one line.
+    /// Runs a command to its end; one line has all arguments.
     pub(crate) fn run(&self, line: &str) {
         let mut words = line.split(' ');
         let program = words.next().expect("a program");
@@ -110,13 +110,14 @@ impl Net {
         net
     }
 
-    /// The link's carrier comes or goes, as a cable or a base station does.
+    /// Sets the carrier of a link on or off, as a cable or a base station does.
     pub(crate) fn carrier(&self, name: &str, up: bool) {
         carrier(&self.server, name, up);
     }
 }
 
-/// The mobile's two links and its routes over them to the server's address, which is `far` or behind it.
+/// Creates the mobile's two links, and its routes over them to the server's address. That address is `far` or
+/// behind it.
 pub(crate) fn access(mobile: &Host, far: &Host, server: &str) {
     for (name, subnet, rate) in [("wlan0", 1, WLAN), ("cell0", 2, CELL)] {
         mobile.run(&format!("ip link add {name} type veth peer name {name} netns {}", far.id()));
@@ -132,7 +133,7 @@ pub(crate) fn access(mobile: &Host, far: &Host, server: &str) {
     }
 }
 
-/// The carrier of a link of [`access`].
+/// Sets the carrier of a link of [`access`] on or off.
 pub(crate) fn carrier(far: &Host, name: &str, up: bool) {
     far.run(&format!("ip link set {name} {}", if up { "up" } else { "down" }));
 }

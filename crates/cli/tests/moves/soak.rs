@@ -18,16 +18,16 @@ use crate::{Guard, MSCTP, Moments, Move, folder, setting};
 /// Bytes written at a time, a multiple of a word.
 const BLOCK: usize = 64 << 10;
 
-/// Time without data after which the test fails: more than the longest break between two links, the largest
-/// timeout and the machine's other load together.
+/// Time without data after which the test fails. It exceeds the sum of the longest break between two links,
+/// the largest timeout and delays by other load.
 const STALLED: Duration = Duration::from_secs(30);
 
-/// Memory growth allowed between the first and the last quarter of the time after the warm-up. It covers the
-/// allocator's fragmentation, and is far less than an association or a lost packet leaked with each handover
-/// would take in an hour.
+/// Memory growth allowed between the first and the last quarter of the time after the warm-up. It covers
+/// fragmentation of the allocator. A leak of an association or a packet with each handover would exceed it
+/// within an hour.
 const GROWTH_KIB: f64 = 4096.0;
 
-/// The number at a word of a direction's data (splitmix64).
+/// Returns the number at a word of a direction's data (splitmix64).
 fn word(direction: u64, index: u64) -> u64 {
     let mut z = index.wrapping_add(direction << 60).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -35,7 +35,7 @@ fn word(direction: u64, index: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The block of a direction's data that begins at a word.
+/// Returns the block of a direction's data that begins at a word.
 fn block(direction: u64, first: u64) -> Vec<u8> {
     (first..).take(BLOCK / 8).flat_map(|index| word(direction, index).to_be_bytes()).collect()
 }
@@ -45,9 +45,9 @@ struct Arrivals {
     bytes: u64,
     last: Instant,
     longest_gap: Duration,
-    /// Time at which a link came up after a time without any.
+    /// Time at which a link came up after a time without any link.
     link_came: Option<Instant>,
-    /// Time from each of these to the first data after it.
+    /// Time from each such moment to the first data after it.
     resumed: Vec<Duration>,
 }
 
@@ -64,7 +64,7 @@ impl Arrivals {
     }
 }
 
-/// One direction: a thread that writes, one that reads and compares.
+/// One direction: a thread that writes, and one that reads and compares.
 struct Flow {
     stop: Arc<AtomicBool>,
     arrivals: Arc<Mutex<Arrivals>>,
@@ -116,7 +116,7 @@ impl Flow {
         self.arrivals.lock().expect("no panic")
     }
 
-    /// Asserts that data still arrives, unchanged; to be called often.
+    /// Asserts that data still arrives, unchanged. Call it often.
     fn look(&self) {
         let gap = self.arrivals().last.elapsed();
         let wrong = self.reader.as_ref().is_some_and(JoinHandle::is_finished);
@@ -124,7 +124,7 @@ impl Flow {
         assert!(gap < STALLED, "nothing came for {gap:?}");
     }
 
-    /// Ends the writing; the bytes written, when all have arrived.
+    /// Ends writing. Returns the number of bytes written, when all have arrived.
     fn finish(&mut self) -> (u64, ChildStdin) {
         self.stop.store(true, Ordering::Relaxed);
         let (written, input) = self.writer.take().expect("once").join().expect("it writes");
@@ -172,7 +172,7 @@ impl Watched {
         (&self.samples[..quarter], &self.samples[self.samples.len() - quarter..])
     }
 
-    /// Flat, and nothing left open.
+    /// Checks that memory stayed flat and that nothing is left open.
     fn check(&self) {
         let (first, last) = self.quarters();
         let (before, after) = (Self::median(first), Self::median(last));
@@ -204,7 +204,7 @@ impl Display for Watched {
     }
 }
 
-/// Moves from link to link at random moments, and rebindings between them, until the time is up.
+/// Moves between links at random times, with NAT rebindings between the moves, until the time is over.
 fn stir(
     net: &Translated,
     flows: &[Flow; 2],
@@ -242,7 +242,7 @@ fn stir(
     (moves, rebindings)
 }
 
-/// One end as a process, its errors in a file; its pipes.
+/// Starts one end as a process, with its errors in a file. Returns it with its pipes.
 fn start(host: &Host, args: &[&str], errors: fs::File) -> (Guard, ChildStdin, ChildStdout) {
     let mut command = host.command(MSCTP, args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);

@@ -14,7 +14,7 @@ const BEHIND: &str = "10.50.0.1";
 /// Bytes of the download: 4 s at the slower link's rate.
 const LEN: usize = 8_000_000;
 
-/// Answers datagrams at an address of the server. Returns where.
+/// Starts a server that echoes datagrams, at an address of the server. Returns its address.
 pub(super) fn echo(net: &Net, at: &str) -> SocketAddr {
     let socket = net.server.within(|| UdpSocket::bind((at, 0)).expect("bound"));
     let at = socket.local_addr().expect("an address");
@@ -27,7 +27,7 @@ pub(super) fn echo(net: &Net, at: &str) -> SocketAddr {
     at
 }
 
-/// Whether the server answers to a datagram of so many bytes from an address of the mobile.
+/// Returns whether the server answers a datagram of this length from an address of the mobile.
 pub(super) fn answers(net: &Net, from: &str, to: SocketAddr, len: usize) -> bool {
     let socket = net.mobile.within(|| UdpSocket::bind((from, 0)).expect("bound"));
     socket.set_read_timeout(Some(Duration::from_secs(2))).expect("set");

@@ -15,8 +15,8 @@ struct Series {
     rows: Vec<Vec<String>>,
 }
 
-/// Runs, for each text, the first command of the page with it, and compares its values. Fails without such a
-/// command. `dir` is where the commands run.
+/// Runs the first command of the page that contains each text, and compares its values. Fails if there is no
+/// such command. Commands run in `dir`.
 pub(crate) fn repeat(report: &Path, dir: &Path, texts: &[&str]) {
     let all = series(report);
     for series in &all {

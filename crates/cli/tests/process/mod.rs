@@ -9,16 +9,16 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The longest wait for a line or for the end of a command.
+/// Longest time to wait for a line, or for the end of a command.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The variable with the folder of the key and the known hosts, one for each test process: servers of other
-/// processes have other keys at the same ports.
+/// Returns the folder of the key and the known hosts, one for each test process. Servers of other processes
+/// have other keys at the same ports.
 pub(crate) fn config_home() -> (&'static str, String) {
     ("XDG_CONFIG_HOME", format!("{}/config-{}", env!("CARGO_TARGET_TMPDIR"), std::process::id()))
 }
 
-/// The folder of the status sockets, one for each test process.
+/// Returns the folder of the status sockets, one for each test process.
 pub(crate) fn runtime_dir() -> String {
     format!("{}/run-{}", env!("CARGO_TARGET_TMPDIR"), std::process::id())
 }
@@ -85,7 +85,7 @@ impl Errors {
         Self(lines)
     }
 
-    /// Appends the next line; 0 at the end, as [`BufRead::read_line`].
+    /// Appends the next line. Returns 0 at the end, like [`BufRead::read_line`].
     pub(crate) fn read_line(&mut self, line: &mut String) -> io::Result<usize> {
         match self.0.recv_timeout(PATIENCE) {
             Ok(next) => {
@@ -104,11 +104,11 @@ impl Errors {
     }
 }
 
-/// A server that is ended with the test.
+/// A running server, killed when the test ends.
 pub(crate) struct Server {
     pub(crate) child: Child,
     pub(crate) errors: Errors,
-    /// Where it listens, as HOST:PORT.
+    /// Address at which it listens, as HOST:PORT.
     pub(crate) at: String,
 }
 
@@ -150,7 +150,7 @@ impl Drop for Server {
 }
 
 #[allow(dead_code, reason = "not every test uses the library")]
-/// Options of an association of the library with a command: encrypted, with a new key.
+/// Returns options with which an association of the library can talk to a command: encrypted, with a new key.
 pub(crate) fn config() -> msctp::Config {
     use msctp::security::{AnyPeer, Identity, Tls, provider};
     let identity = Identity::self_signed(provider(), &Identity::generate_key().unwrap()).unwrap();
@@ -165,13 +165,13 @@ pub(crate) fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// By another program than ours.
+/// Computes the hash with another program.
 pub(crate) fn sha256(file: &str) -> String {
     let output = Command::new("sha256sum").arg(file).output().expect("sha256sum runs");
     String::from_utf8_lossy(&output.stdout)[..64].to_owned()
 }
 
-/// Standard error, without the line about a new host.
+/// Returns standard error, without the line about a new host.
 pub(crate) fn stderr(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     text.split_inclusive('\n').filter(|line| !is_new_host(line)).collect()

@@ -3,7 +3,7 @@
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
-/// A target on loopback: each connection in a thread of its own.
+/// Starts a target on loopback that serves each connection in its own thread.
 pub(crate) fn target(serve: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap();
@@ -16,7 +16,7 @@ pub(crate) fn target(serve: impl Fn(TcpStream) + Clone + Send + 'static) -> Sock
     at
 }
 
-/// Echoes at once, and ends when the client does.
+/// Echoes data at once, and ends when the client does.
 pub(crate) fn echo() -> SocketAddr {
     target(|stream| {
         let _ = std::io::copy(&mut &stream, &mut &stream);

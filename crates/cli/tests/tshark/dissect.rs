@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::Command;
 
-/// One line per frame: the columns asked for, separated by `|`. `None` without tshark.
+/// Returns one line per frame with the requested columns, separated by `|`; `None` without tshark.
 pub(crate) fn dissect(file: &Path, fields: &[&str]) -> Option<Vec<String>> {
     let mut tshark = Command::new("tshark");
     tshark.arg("-r").arg(file).args(["-T", "fields", "-E", "separator=|"]);

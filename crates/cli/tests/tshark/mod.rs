@@ -7,7 +7,7 @@ use std::process::Command;
 
 pub(crate) use dissect::*;
 
-/// Runs an example, changed, and gives its capture.
+/// Runs a modified example and returns its capture.
 pub(crate) fn capture_of(scenario: &str, changes: &[&str], name: &str) -> PathBuf {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let scenario = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios")).join(scenario);

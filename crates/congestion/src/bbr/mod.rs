@@ -24,9 +24,9 @@ use phase::{Cycle, Phase};
 /// Options of [`Bbr`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BbrConfig {
-    /// Heed the round trip: leave Startup and each probe for bandwidth when it grows, by the measure of
-    /// HyStart++ (RFC 9406), stay below the bandwidth only while it shows a queue, and look for the shortest
-    /// only when it was not seen. Default: false.
+    /// Reacts to round-trip growth. Startup and each bandwidth probe end when the round-trip time grows by
+    /// the measure of HyStart++ (RFC 9406). Pacing stays below the bandwidth only while the round-trip time
+    /// shows a queue. ProbeRTT runs only if no recent round-trip time was near the minimum. Default: false.
     pub hystart: bool,
 }
 
@@ -36,10 +36,10 @@ impl Make<ControllerConfig, dyn Controller> for BbrConfig {
     }
 }
 
-/// Share of the bandwidth after BBR.PacingMarginPercent (§2.4), in thousandths.
+/// Share of the bandwidth that is left after BBR.PacingMarginPercent (§2.4), in thousandths.
 const BELOW_BANDWIDTH: u64 = 990;
-/// Pacing gain in thousandths with [`BbrConfig::hystart`], while the round trip shows a queue; the next one
-/// while it shows none.
+/// Pacing gain in thousandths with [`BbrConfig::hystart`], while the round-trip time shows a queue. The next
+/// constant applies while it shows none.
 const DRAINING: u64 = 980;
 const NO_QUEUE: u64 = 1000;
 
@@ -48,10 +48,10 @@ const MIN_PIPE: u64 = 4;
 /// The controller of draft-ietf-ccwg-bbr.
 ///
 /// Where SCTP or this project differs from the draft:
-/// - It receives losses with the SACK after the one that shows them, and samples once per SACK.
+/// - It receives losses with the SACK after the one that reveals them, and takes one sample per SACK.
 /// - A handover policy's threshold ([`StartState::ssthresh`]) is its estimate of the path's capacity: Startup
 ///   ends when the model reaches it.
-/// - The waits between probes (§5.3.3.5.3) are spread by a hash of delivered bytes and time instead of a
+/// - The intervals between probes (§5.3.3.5.3) are spread by a hash of delivered bytes and time instead of a
 ///   random number: runs stay deterministic.
 /// - An ECN mark counts as a loss in its round, and ends Startup or a probe; the draft does not cover ECN.
 /// - With [`BbrConfig::hystart`] Startup, and a probe for bandwidth, also end when the round trip shows a
@@ -70,22 +70,23 @@ pub struct Bbr {
     /// The window before ProbeRTT (§5.6.4.4).
     prior_cwnd: u64,
     pacing_rate: Option<Rate>,
-    /// The pacing rate comes from the model, no longer from the policy.
+    /// True if the pacing rate comes from the model, no longer from the policy.
     paced_by_model: bool,
-    /// The window is still the initial one: nothing was acknowledged or lost, and no policy set another.
+    /// True while the window is the initial one: no data was acknowledged or lost, and no policy set another
+    /// window.
     initial: bool,
-    /// The retransmission timer expired and nothing was acknowledged since.
+    /// True if the retransmission timer expired and no data was acknowledged since.
     after_timeout: bool,
     /// The state to restore after a spurious timeout.
     before_timeout: Option<u64>,
     /// The model's size in bytes at which Startup ends.
     startup_limit: Option<u64>,
-    /// The window was full in this round (C.is_cwnd_limited).
+    /// True if the window was full in this round (C.is_cwnd_limited).
     cwnd_limited: bool,
     sample: Option<DeliverySample>,
     /// [`BbrConfig::hystart`] is on.
     queueing: Option<Queueing>,
-    /// Share of the bandwidth that is paced, in thousandths.
+    /// Pacing gain on the bandwidth, in thousandths.
     pace: u64,
     model: Model,
     cycle: Cycle,
@@ -189,8 +190,8 @@ impl Bbr {
         }
     }
 
-    /// Retreats from the bandwidth that the path resumed at if the path does not carry it: a loss, or a queue
-    /// of half a round trip (RFC 9959's Safe Retreat).
+    /// Ends the use of the measured bandwidth if the path does not carry it: after a loss, or a queue of half
+    /// a round-trip time (RFC 9959's Safe Retreat).
     fn check_resume(&mut self, sample: &DeliverySample, rtt: Option<Span>) {
         let longer = |rtt: Span| self.model.min_rtt().is_some_and(|least| rtt > least + least / 2);
         if self.model.is_resumed() && (sample.newly_lost > 0 || rtt.is_some_and(longer)) {

@@ -5,27 +5,27 @@ use msctp_units::{Span, Time};
 use crate::amount::{over, permille};
 use crate::delivery::{DeliverySample, LostPacket};
 
-/// BBR.LossThresh (§2.5): more than 2 % lost of what was in flight is too much.
+/// Loss rate above which the losses of a round are too high: 2 % of the bytes in flight (BBR.LossThresh,
+/// §2.5).
 const LOSS_THRESHOLD: u64 = 20;
-/// BBR.Beta (§2.5): what a round with losses leaves of the short-term bounds, in thousandths.
+/// Factor on the short-term bounds after a round with losses, in thousandths (BBR.Beta, §2.5).
 const BETA: u64 = 700;
 /// BBR.MinRTTFilterLen (§2.8)
 const MIN_RTT_WINDOW: Span = Span::from_secs(10);
 /// BBR.ProbeRTTInterval (§2.8)
 const PROBE_RTT_INTERVAL: Span = Span::from_secs(5);
-/// Largest age of a round trip near the shortest that replaces a ProbeRTT.
+/// Maximum age of a round-trip time near the minimum that replaces a ProbeRTT.
 const NEAR_LEAST: Span = Span::from_secs(1);
-/// The first acknowledgement starts the first round: by the second one a round trip's data was delivered.
+/// Rounds until the data of one round trip was delivered. The first acknowledgement starts the first round.
 const RESUME_ROUNDS: u64 = 2;
 /// BBR.ExtraAckedFilterLen (§2.7), in rounds.
 const AGGREGATION_ROUNDS: u64 = 10;
 
 #[derive(Clone, Debug)]
 pub(super) struct Model {
-    /// The greatest delivery rate of the probe cycle before this one and of this one (§5.5.5, MaxBwFilterLen
-    /// = 2).
+    /// Maximum delivery rates of the previous probe cycle and of this one (§5.5.5, MaxBwFilterLen = 2).
     max_bandwidth: [u64; 2],
-    /// BBR.bw_shortterm, BBR.inflight_shortterm; `u64::MAX`: no losses bound them.
+    /// BBR.bw_shortterm and BBR.inflight_shortterm; `u64::MAX` without losses.
     bandwidth_short_term: u64,
     pub(super) inflight_short_term: u64,
     /// BBR.inflight_longterm
@@ -35,7 +35,7 @@ pub(super) struct Model {
     pub(super) inflight_latest: u64,
     /// BBR.bw
     bandwidth: u64,
-    /// The measured bandwidth that the path resumed at, until a round trip has shown what it carries.
+    /// Measured bandwidth at which the path resumed, until a round trip has shown the real one.
     resumed: Option<u64>,
 
     /// Packet-timed round trips (§5.5.1).
@@ -45,25 +45,25 @@ pub(super) struct Model {
     delivered: u64,
 
     loss_in_round: bool,
-    /// A loss round ended with this sample.
+    /// True if a loss round ended with this sample.
     loss_round_start: bool,
     loss_round_delivered: u64,
     /// Samples of this round with newly detected losses.
     pub(super) loss_events: u64,
 
     min_rtt: Option<(Span, Time)>,
-    /// The SACK that measured `min_rtt` came back over another, shorter path. Discarded once this path
-    /// answers.
+    /// True if the SACK that measured `min_rtt` returned over another, shorter path. The value is discarded
+    /// once this path has its own.
     shortcut: bool,
-    /// The least of the last ProbeRTTInterval (§5.3.4.3).
+    /// Minimum round-trip time of the last ProbeRTTInterval, with its time (§5.3.4.3).
     probe_rtt_min: Option<(Span, Time)>,
-    /// `probe_rtt_min` is older than that.
+    /// True if `probe_rtt_min` is older than ProbeRTTInterval.
     pub(super) probe_rtt_expired: bool,
-    /// With [`BbrConfig::hystart`](super::BbrConfig::hystart): the latest round trip near the least.
+    /// The latest round-trip time near the minimum, with [`BbrConfig::hystart`](super::BbrConfig::hystart).
     near_least: Option<(Span, Time)>,
     heeds_near_least: bool,
 
-    /// §5.5.9
+    /// Start of the interval over which aggregation is measured (§5.5.9).
     aggregation_start: Time,
     aggregated: u64,
     /// Maximum of two halves of the filter's rounds, and the round in which the later half began.
@@ -119,7 +119,8 @@ pub(super) fn inflight_at_loss(lost: &LostPacket) -> u64 {
 }
 
 impl Model {
-    /// Creates an empty model. `heeds_near_least`: a round trip near the shortest counts as the shortest.
+    /// Creates an empty model. `heeds_near_least` makes a round-trip time near the minimum count as the
+    /// minimum.
     pub(super) fn new(heeds_near_least: bool) -> Self {
         Self { heeds_near_least, ..Self::default() }
     }
@@ -146,12 +147,12 @@ impl Model {
         self.min_rtt = Some((rtt_min, Time::ZERO));
     }
 
-    /// The bandwidth is that of a measurement before data was sent.
+    /// Returns whether the bandwidth was measured before data was sent.
     pub(super) fn is_resumed(&self) -> bool {
         self.resumed.is_some()
     }
 
-    /// Forgets the measurement: only what the path delivered counts from now on.
+    /// Discards the measured bandwidth: from now on, only delivered data counts.
     pub(super) fn end_resume(&mut self) {
         self.resumed = None;
     }
@@ -168,7 +169,7 @@ impl Model {
     /// Updates the round, the delivery signals and the bandwidth, before the phase
     /// (BBRUpdateLatestDeliverySignals, BBRUpdateRound, BBRUpdateMaxBw; §5.5.10.3, §5.5.1, §5.5.5).
     ///
-    /// `rtt`: of the latest packet sent once, if the SACK acknowledged one.
+    /// `rtt` is that of the latest packet without retransmission that the SACK acknowledged.
     pub(super) fn begin(
         &mut self,
         sample: &DeliverySample,
@@ -205,7 +206,7 @@ impl Model {
         self.shortcut |= elsewhere && self.min_rtt() != before;
     }
 
-    /// Forgets a shortest round trip whose SACK came back over another path, once the path itself answers.
+    /// Discards a minimum round-trip time whose SACK returned over another path, once this path has its own.
     /// Returns whether there was one.
     pub(super) fn forget_shortcut(&mut self, rtt: Option<Span>) -> bool {
         let forgets = self.shortcut && rtt.is_some();
@@ -252,7 +253,7 @@ impl Model {
         self.bandwidth = self.max_bandwidth().min(self.bandwidth_short_term);
     }
 
-    /// Notes a loss in this round (BBRNoteLoss, §5.5.10.2).
+    /// Records a loss in this round (BBRNoteLoss, §5.5.10.2).
     pub(super) fn note_loss(&mut self) {
         if !self.loss_in_round {
             self.loss_round_delivered = self.delivered;

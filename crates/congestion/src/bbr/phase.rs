@@ -10,7 +10,7 @@ use crate::hystart::Queueing;
 
 /// BBR.StartupFullLossCnt (§5.3.1.3)
 const STARTUP_LOSS_EVENTS: u64 = 6;
-/// Rounds without growth by a quarter (§5.3.1.2).
+/// Rounds without growth by a quarter after which the bandwidth counts as full (§5.3.1.2).
 const FULL_BANDWIDTH_ROUNDS: u64 = 3;
 /// BBR.ProbeRTTDuration (§2.8)
 const PROBE_RTT: Span = Span::from_millis(200);
@@ -75,7 +75,7 @@ enum AckPhase {
 pub(super) struct Cycle {
     pub(super) phase: Phase,
     ack_phase: AckPhase,
-    /// §5.3.1.2
+    /// Bandwidth from which growth is measured (§5.3.1.2).
     full_bandwidth: u64,
     full_bandwidth_rounds: u64,
     full_bandwidth_now: bool,
@@ -88,13 +88,13 @@ pub(super) struct Cycle {
     up_acked: u64,
     /// Bytes acknowledged per byte by which the long-term bound grows.
     up_count: u64,
-    /// Losses belong to data sent by a probe.
+    /// True if losses belong to data sent by a probe.
     pub(super) probe_samples: bool,
-    /// The least round trip of ProbeBW_REFILL, which makes no queue of its own.
+    /// Minimum round-trip time of ProbeBW_REFILL, a phase that builds no queue.
     refill_rtt: Option<Span>,
-    /// The queue of Startup was seen: it ends with this round, and a probe follows.
+    /// True if Startup has built a queue: Startup ends with this round, and a probe follows.
     pub(super) startup_ends: bool,
-    /// Data sent in Startup was lost: its queue has overflowed.
+    /// True if data sent in Startup was lost, so its queue has overflowed.
     pub(super) startup_lost: bool,
     probe_rtt_done: Option<Time>,
     probe_rtt_round_done: bool,

@@ -80,7 +80,7 @@ impl Rounds {
         panic!("no {phase:?}, but {:?}", self.bbr.cycle.phase);
     }
 
-    /// Startup to the first Cruise of a path with 1 MB/s.
+    /// Runs a path of 1 MB/s from Startup to its first Cruise.
     fn cruising() -> Self {
         let mut rounds = Self::new();
         [125_000, 250_000, 500_000].into_iter().for_each(|rate| rounds.round(rate, 0));
@@ -111,8 +111,8 @@ fn startup_ends_when_three_rounds_bring_no_growth() {
     assert!(rounds.pacing().abs_diff(990_000) < 2000, "{}", rounds.pacing());
 }
 
-/// Data first sent on another path measures no round trip; until other data does, the path's own round trip
-/// is used.
+/// Data first sent on another path measures no round-trip time. Until the path measures one, its smoothed
+/// value is used.
 #[test]
 fn samples_without_a_round_trip_use_that_of_the_path() {
     let mut rounds = Rounds::new();
@@ -172,8 +172,7 @@ fn bandwidth_is_probed_every_two_to_three_seconds() {
     assert_eq!(rounds.bbr.window().cwnd, 3 * 195_312);
 }
 
-/// §5.5.10.2: what was in flight before the loss rate of a probe went over 2 % is the bound of the next
-/// cycles.
+/// §5.5.10.2: the bytes in flight before the loss rate of a probe exceeded 2 % bound the next cycles.
 #[test]
 fn a_probe_that_loses_too_much_ends_and_bounds_the_next() {
     let mut rounds = Rounds::cruising();
@@ -190,7 +189,7 @@ fn a_probe_that_loses_too_much_ends_and_bounds_the_next() {
     assert!(rounds.bbr.window().cwnd > 134_000 - 20_100, "refilled up to the bound");
 }
 
-/// §5.5.10.3: losses while cruising lower the bandwidth by 30 % a round, to what is delivered at least, until
+/// §5.5.10.3: losses while cruising lower the bandwidth by 30 % a round, at most to the delivery rate, until
 /// the next probe.
 #[test]
 fn losses_while_cruising_bound_the_short_term() {
@@ -209,8 +208,8 @@ fn losses_while_cruising_bound_the_short_term() {
     assert_eq!(rounds.bbr.model.bandwidth(), 1_000_000, "forgotten for the probe");
 }
 
-/// §5.3.4: five seconds without a lower round trip, then 200 ms and a round with half of a bandwidth-delay
-/// product.
+/// §5.3.4: after five seconds without a lower round-trip time, ProbeRTT lasts 200 ms and a round at half of a
+/// bandwidth-delay product.
 #[test]
 fn probe_rtt_measures_the_round_trip_without_a_queue() {
     let mut rounds = Rounds::cruising();
@@ -246,7 +245,7 @@ fn a_mark_ends_startup_and_a_probe() {
     assert_eq!((rounds.bbr.cycle.phase, rounds.bbr.model.inflight_long_term), (Phase::Down, 90_000));
 }
 
-/// §5.3.3.5.3: probes of flows that share a path do not fall together.
+/// §5.3.3.5.3: flows that share a path do not probe at the same time.
 #[test]
 fn the_waits_are_spread() {
     let mut tenths = [0u32; 10];
@@ -256,7 +255,7 @@ fn the_waits_are_spread() {
     assert!(tenths.iter().all(|&count| (800..1200).contains(&count)), "{tenths:?}");
 }
 
-/// The option: a queue ends Startup, and a probe, at once; the draft waits for rounds without growth.
+/// With the option a queue ends Startup or a probe at once. The draft waits for rounds without growth.
 #[test]
 fn with_hystart_a_queue_ends_startup_and_probes() {
     let begin = |hystart: bool| {
@@ -415,7 +414,7 @@ fn startup_losses_do_not_count_for_a_probe() {
     assert!(late.since(early) >= Span::from_secs(1), "{early:?}, with losses {late:?}");
 }
 
-/// A path that resumes at 1 MB/s of chunks.
+/// Returns a path that resumes at 1 MB/s of chunks.
 fn resumed() -> Rounds {
     let mut rounds = Rounds::new();
     let bandwidth = Rate::from_bps(1_000_000 * 8 * (PACKET + 32) / PACKET);
@@ -437,7 +436,8 @@ fn a_path_resumes_at_the_measured_rate_without_startup() {
     assert!(rounds.bbr.model.max_bandwidth() >= 1_200_000, "it is probed for more at once");
 }
 
-/// RFC 9959, Safe Retreat: what a measurement promised is forgotten within a round trip.
+/// RFC 9959, Safe Retreat: a path that delivers less than measured discards the measurement within a round
+/// trip.
 #[test]
 fn a_resumed_path_retreats_to_its_delivery_rate() {
     let mut slow = resumed();

@@ -11,34 +11,35 @@ const TARGET: Span = Span::from_millis(15);
 const REFERENCE_RATE: u64 = 2_500_000;
 /// Packets that the bottleneck may always queue.
 const LEAST_PACKETS: u64 = 4;
-/// More than 2 % lost in a round is an overflow, not the channel (draft-ietf-ccwg-bbr §2.5, BBR.LossThresh) …
+/// Loss rate of a round above which a queue overflowed: 2 %. Lower rates are attributed to the channel
+/// (draft-ietf-ccwg-bbr §2.5, BBR.LossThresh).
 const LOSS_THRESHOLD: u64 = 20;
-/// … if it is not one or two packets of a small window.
+/// Minimum number of packets lost at an overflow: a small window exceeds the rate with one or two.
 const LEAST_LOST: u64 = 3;
-/// Share of what was in flight at an overflow that may be in flight afterwards, in thousandths: as BBR's
-/// headroom (draft-ietf-ccwg-bbr §2.5, BBR.Headroom) …
+/// Share of the bytes in flight at an overflow that may be in flight after it, in thousandths (BBR.Headroom,
+/// draft-ietf-ccwg-bbr §2.5).
 const HEADROOM: u64 = 850;
-/// … and for how long: as the least time between BBR's probes (§5.3.3.5.3).
+/// Time for which [`HEADROOM`] applies: the minimum time between BBR's probes (§5.3.3.5.3).
 const CAUTIOUS: Span = Span::from_secs(2);
-/// Share of the queue that overflowed that is allowed from then on, in thousandths.
+/// Share of the overflowed queue that is allowed from then on, in thousandths.
 const BELOW_OVERFLOW: u64 = 700;
-/// A round without an overflow raises the bound by this part.
+/// Divisor of the bound by which a round without an overflow raises it.
 const RECOVERY_DIVISOR: u64 = 16;
 
-/// The target of the queue, and its bound where the buffer is shallow.
+/// The target queue, and its bound where the buffer is shallow.
 #[derive(Clone, Debug)]
 pub(super) struct Allowance {
-    /// Bytes that the buffer was seen to hold; `u64::MAX`: it has not overflowed.
+    /// Bytes that the buffer has held; `u64::MAX` before its first overflow.
     bound: u64,
-    /// Delivered and lost in this round.
+    /// Bytes delivered and lost in this round.
     delivered: u64,
     lost: u64,
     packets_lost: u64,
-    /// The least that was in flight when a packet left that was lost in this round.
+    /// Minimum bytes in flight when a packet left that was lost in this round.
     in_flight: u64,
-    /// The largest window after an overflow, and until when it holds.
+    /// Maximum window after an overflow, and the time until which it applies.
     most: Option<(u64, Time)>,
-    /// The longest queue, in bytes, that packets passed in the last round and in this one.
+    /// The longest queues that packets passed in the last round and in this one, in bytes.
     longest: [u64; 2],
 }
 
@@ -60,7 +61,7 @@ impl Default for Allowance {
 impl Allowance {
     /// Returns the bytes that the bottleneck may queue at this delivery rate (bytes per second).
     ///
-    /// The delay falls with the square root of the rate, as Swift's flow scaling: of two flows that see one
+    /// The delay falls with the square root of the rate, like Swift's flow scaling. Of two flows that see one
     /// queue, the slower one grows and the faster one yields.
     pub(super) fn target(&self, rate: u64, pmdcs: u64) -> u64 {
         let scaled = (u128::from(rate) * u128::from(REFERENCE_RATE)).isqrt();
@@ -68,8 +69,8 @@ impl Allowance {
         bytes.max(pmdcs.saturating_mul(LEAST_PACKETS)).min(self.bound)
     }
 
-    /// Limits growth by `step` bytes of a window of `cwnd`: in a round trip it grows by what the buffer
-    /// holds.
+    /// Limits growth by `step` bytes of a window of `cwnd`. The window grows in a round trip by at most the
+    /// size of the buffer.
     pub(super) fn limit(&self, step: u64, cwnd: u64) -> u64 {
         if self.bound >= cwnd {
             return step;
@@ -81,7 +82,7 @@ impl Allowance {
         self.delivered = self.delivered.saturating_add(bytes);
     }
 
-    /// Records the queue in bytes that a packet passed.
+    /// Records the bytes queued when a packet passed.
     pub(super) fn on_queue(&mut self, bytes: u64) {
         self.longest[1] = self.longest[1].max(bytes);
     }
@@ -92,12 +93,13 @@ impl Allowance {
         self.in_flight = self.in_flight.min(lost.tx_in_flight);
     }
 
-    /// Returns the largest window: others that share a buffer which overflowed get some room.
+    /// Returns the maximum window, which leaves room for other flows after an overflow.
     pub(super) fn most(&self, now: Time) -> u64 {
         self.most.filter(|(_, until)| now < *until).map_or(u64::MAX, |(most, _)| most)
     }
 
-    /// Ends a round; true if the queue overflowed. `path`: the bytes that the path holds without a queue.
+    /// Ends a round. Returns true if the queue overflowed. `path` is the capacity of the path without a
+    /// queue, in bytes.
     pub(super) fn end_round(&mut self, now: Time, path: u64, pmdcs: u64) -> bool {
         let sent = self.delivered.saturating_add(self.lost);
         let longest = self.longest[0].max(self.longest[1]);

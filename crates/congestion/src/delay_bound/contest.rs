@@ -6,16 +6,15 @@ use super::path::Round;
 use crate::amount::{over, permille};
 use crate::{Ack, Controller, ControllerConfig, Cubic, Loss};
 
-/// Rounds in a row above the target after which the path is drained for a look, at most once per
-/// [`DRAIN_INTERVAL`].
+/// Consecutive rounds above the target after which the path is drained, at most once per [`DRAIN_INTERVAL`].
 const ROUNDS_ABOVE: u32 = 3;
-/// Time without a round trip near the least after which a path is drained.
+/// Time without a round-trip time near the minimum after which a path is drained.
 const DRAIN_INTERVAL: Span = Span::from_secs(5);
-/// Time between drains while there is a rival: each drain leaves bandwidth to it.
+/// Time between drains against a rival: each drain yields bandwidth to it.
 const RIVAL_INTERVAL: Span = Span::from_secs(10);
-/// Share of the bandwidth-delay product that is in flight in a drain, in thousandths.
+/// Share of the bandwidth-delay product in flight during a drain, in thousandths.
 const DRAINED: u64 = 750;
-/// A queue counts as too long above this many thousandths of the target.
+/// Threshold above which a queue counts as too long, in thousandths of the target.
 const TOO_MUCH: u64 = 1500;
 
 /// State of the path when the queue first stayed above the target.
@@ -29,7 +28,7 @@ pub(super) struct Before {
 struct Drain {
     window: u64,
     before: u64,
-    /// Rounds that began with no more in flight than `window`.
+    /// Number of rounds that began with at most `window` bytes in flight.
     settled: u32,
 }
 
@@ -40,17 +39,18 @@ pub(super) struct Contest {
     before: Before,
     drain: Option<Drain>,
     rival: Option<Box<Cubic>>,
-    /// This round began with no more in flight than the window: the queue is no backlog of ours.
+    /// True if this round began with at most the window in flight, so that the queue is not this flow's
+    /// backlog.
     settled: bool,
-    /// The last round trip near the least, or the end of the last drain.
+    /// Time of the last round-trip time near the minimum, or of the end of the last drain.
     near_base: Option<Time>,
     /// The end of the last drain.
     drained: Option<Time>,
-    /// Something was lost: competing with a rival begins at the current window, not in slow start.
+    /// True after a loss: the window against a rival starts at the current one, not in slow start.
     has_lost: bool,
 }
 
-/// The end of a round as the controller sees it.
+/// The controller's state at the end of a round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct End {
     pub(super) now: Time,
@@ -63,7 +63,7 @@ pub(super) struct End {
 }
 
 impl Contest {
-    /// The window that a drain or a rival sets, if any.
+    /// Returns the window that a drain or a rival imposes, if any.
     pub(super) fn window(&self) -> Option<u64> {
         let rival = || self.rival.as_ref().map(|rival| rival.window().cwnd);
         self.drain.map(|drain| drain.window).or_else(rival)
@@ -74,7 +74,7 @@ impl Contest {
         self.rival.is_some()
     }
 
-    /// Records a round trip without a queue. With a rival it only shows that the rival's window fell.
+    /// Records a round-trip time without a queue. Against a rival it only shows that the rival's window fell.
     pub(super) fn on_near_base(&mut self, now: Time) {
         if self.rival.is_none() {
             self.near_base = Some(now);
@@ -100,7 +100,7 @@ impl Contest {
         }
     }
 
-    /// Ends a round; returns the window after a drain. `target`: bytes of the queue's target at a rate.
+    /// Ends a round. Returns the window after a drain. `target` is the target queue in bytes at a rate.
     pub(super) fn end_round(
         &mut self,
         end: &End,
@@ -157,7 +157,7 @@ impl Contest {
         self.drain = Some(Drain { window, before: end.cwnd, settled: 0 });
     }
 
-    /// Ends a drain: a queue that it left standing is a rival's.
+    /// Ends a drain. A queue that remains belongs to a rival.
     fn end_drain(&mut self, end: &End, path: &ControllerConfig, stands: bool) {
         if !stands {
             self.rival = None;

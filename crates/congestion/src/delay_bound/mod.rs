@@ -33,21 +33,22 @@ impl Make<ControllerConfig, dyn Controller> for DelayBoundConfig {
 
 /// Minimum packets in flight.
 const LEAST_PACKETS: u64 = 4;
-/// Below this share of the target the queue counts as empty, and the window grows.
+/// Share of the target below which the queue counts as empty, so that the window grows.
 const EMPTY: u64 = 500;
-/// Growth per byte acknowledged while the queue is empty, after the start: by half in a round trip.
+/// Growth per acknowledged byte while the queue is empty, after the start: by half in a round trip.
 const GROWTH: u64 = 500;
-/// Rounds with an empty queue after which the window grows as at the start: the path's rate has multiplied.
+/// Rounds with an empty queue after which the window grows as at the start, because the path's rate has
+/// multiplied.
 const CLEAR_ROUNDS: u32 = 2;
-/// Maximum window beyond the target, at the start and later, in thousandths of delivery rate × least round
-/// trip. After [`CLEAR_ROUNDS`] it is that of the start.
+/// Maximum window beyond the target, at the start and later, in thousandths of delivery rate × minimum
+/// round-trip time. After [`CLEAR_ROUNDS`] the value of the start applies.
 const START_GAIN: u64 = 2000;
 const MOST_GAIN: u64 = 1500;
-/// Rounds after a drain until the window is restored and its effect measured.
+/// Rounds between a drain and the measurement of its effect, after which the window is restored.
 const HELD_ROUNDS: u32 = 2;
-/// Pacing above a window per round trip, so that the window and not the pacer limits.
+/// Pacing gain over one window per round trip, so that the window limits and not the pacer.
 const PACING_GAIN: u64 = 1250;
-/// Share of the window left by an ECN mark: what Alternative Backoff with ECN leaves of CUBIC's.
+/// Factor on the window after an ECN mark, the same as in Alternative Backoff with ECN for CUBIC.
 const AFTER_ECN: u64 = 850;
 
 /// A controller for links whose rate changes by factors within a second.
@@ -77,17 +78,18 @@ pub struct DelayBound {
     config: ControllerConfig,
     cwnd: u64,
     pacing_rate: Option<Rate>,
-    /// The window is still the initial one: nothing was acknowledged or lost, and no policy set another.
+    /// True while the window is the initial one: no data was acknowledged or lost, and no policy set another
+    /// window.
     initial: bool,
-    /// No queue was seen since the start or the last timeout.
+    /// True if no queue was detected since the start or the last timeout.
     starting: bool,
-    /// Rounds for which the window is kept.
+    /// Number of rounds for which the window is held.
     held: u32,
-    /// Rounds in a row that found the queue empty.
+    /// Consecutive rounds with an empty queue.
     clear_rounds: u32,
     /// The window at which the start ends.
     start_limit: Option<u64>,
-    /// The retransmission timer expired and nothing was acknowledged since.
+    /// True if the retransmission timer expired and no data was acknowledged since.
     after_timeout: bool,
     /// The window to restore after a spurious timeout.
     before_timeout: Option<u64>,
@@ -164,8 +166,8 @@ impl DelayBound {
         }
     }
 
-    /// Sets the window while retransmissions measure no round trip (Karn): it grows by what is acknowledged,
-    /// up to what the delivery rate shows.
+    /// Sets the window while retransmissions measure no round-trip time (Karn). It grows by the acknowledged
+    /// bytes, up to the delivery rate's share.
     fn grow_by_rate(&mut self, sample: &DeliverySample, base: Span) {
         if self.contest.window().is_some() || self.held > 0 || !self.is_used(sample) {
             return;
@@ -209,7 +211,7 @@ impl DelayBound {
         self.cwnd = self.cwnd.min(self.allowance.most(sample.now)).max(self.least());
     }
 
-    /// Returns the maximum window: a queue is measured one round trip late, and the delivery rate sooner.
+    /// Returns the maximum window. A queue is measured one round trip late, and the delivery rate sooner.
     fn most(&self, base: Span) -> u64 {
         let rate = self.path.rate();
         if self.starting {
@@ -220,7 +222,8 @@ impl DelayBound {
         permille(over(rate, base), gain).saturating_add(target)
     }
 
-    /// Whether the window was full when the packet left, or is now, up to what pacing holds back.
+    /// Returns whether the window was full when the packet left, or is full now, except for bytes that pacing
+    /// holds back.
     fn is_used(&self, sample: &DeliverySample) -> bool {
         let room = (self.cwnd / 8).saturating_add(self.least());
         sample.tx_in_flight.max(sample.in_flight).saturating_add(room) > self.cwnd

@@ -4,14 +4,15 @@ use msctp_units::{Span, Time};
 
 use crate::DeliverySample;
 
-/// The least round trip is that of one to two windows of this length: routes and cells change.
+/// Length of a window of the minimum filter. The minimum round-trip time covers one to two windows, since
+/// routes and cells change.
 const BASE_WINDOW: Span = Span::from_secs(10);
 
-/// Rounds for which a measured round trip counts; a queue built by a wrong measurement has then drained. The
-/// measured answer may have come over another, shorter path.
+/// Rounds for which a measured round-trip time counts. By then the queue from a wrong measurement has
+/// drained. The response to the measurement may have returned over another, shorter path.
 const RESUMED_ROUNDS: u32 = 4;
 
-/// The least round trip of the last window and of this one.
+/// Minimum round-trip times of the last window and of this one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Base {
     before: Option<Span>,
@@ -36,37 +37,39 @@ impl Base {
 /// The path model of [`DelayBound`](super::DelayBound).
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathModel {
-    /// Base round trips answered over the path itself, and over another one.
+    /// Minimum round-trip times acknowledged over the path itself, and over another path.
     bases: [Base; 2],
-    /// The least round trip that was measured before data was sent, and the rounds for which it counts.
+    /// Minimum round-trip time measured before data was sent, and the rounds for which it counts.
     resumed: Option<(Span, u32)>,
-    /// The greatest delivery rates of the last round and of this one, in bytes per second.
+    /// Maximum delivery rates of the last round and of this one, in bytes per second.
     rates: [u64; 2],
-    /// The delivery rate of the latest sample.
+    /// Delivery rate of the latest sample, in bytes per second.
     pub(super) latest_rate: u64,
-    /// Delivered bytes at the start of the round, which ends when a packet sent after that is acknowledged.
+    /// Delivered bytes at the start of the round. The round ends when a packet sent after that is
+    /// acknowledged.
     round_end: u64,
-    /// The least queueing delay of this round.
+    /// Minimum queueing delay of this round.
     queued: Option<Span>,
 }
 
 /// A round that has just ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Round {
-    /// Its least queueing delay; `None` if it measured no round trip.
+    /// Minimum queueing delay of the round; `None` without a measured round-trip time.
     pub(super) queued: Option<Span>,
-    /// The greatest delivery rate of it and the start of the next, in bytes per second.
+    /// Maximum delivery rate of the round and the start of the next one, in bytes per second.
     pub(super) rate: u64,
 }
 
 impl PathModel {
-    /// Starts with a rate (bytes per second) and a round trip without a queue that were measured before.
+    /// Starts with a rate (bytes per second) and a round-trip time without a queue that were measured before.
     pub(super) fn resume(&mut self, rate: u64, rtt_min: Span) {
         self.rates = [rate, 0];
         self.resumed = Some((rtt_min, RESUMED_ROUNDS));
     }
 
-    /// Returns the round trip without a queue; one answered over another path counts until this one answers.
+    /// Returns the round-trip time without a queue. A value acknowledged over another path counts until this
+    /// path has its own.
     pub(super) fn base(&self) -> Option<Span> {
         let measured = self.bases[0].least().or(self.bases[1].least());
         self.resumed.map(|(least, _)| least).into_iter().chain(measured).min()
@@ -79,7 +82,7 @@ impl PathModel {
 
     /// Records a round trip and returns its queueing delay.
     ///
-    /// A round trip answered over another path is compared only with others like it.
+    /// A round-trip time acknowledged over another path is compared only with others of that kind.
     pub(super) fn on_round_trip(&mut self, now: Time, rtt: Span, elsewhere: bool) -> Span {
         let base = &mut self.bases[usize::from(elsewhere)];
         base.update(now, rtt);
@@ -88,7 +91,7 @@ impl PathModel {
         rtt - resumed.min(measured)
     }
 
-    /// Takes a delivery rate sample; returns the round that it ends.
+    /// Processes a delivery rate sample. Returns the round that it ends.
     pub(super) fn on_sample(&mut self, sample: &DeliverySample, base: Span) -> Option<Round> {
         self.latest_rate = sample.rate(Some(base)).unwrap_or(0);
         self.rates[1] = self.rates[1].max(self.latest_rate);

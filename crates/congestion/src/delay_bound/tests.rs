@@ -12,7 +12,7 @@ use crate::{
 
 const BASE: Span = Span::from_millis(100);
 const PACKET: u64 = 1000;
-/// 20 Mbit/s: the target is 15 ms.
+/// 20 Mbit/s, at which the target is 15 ms.
 const RATE: u64 = 2_500_000;
 const TARGET: u64 = 37_500;
 
@@ -37,7 +37,7 @@ impl Rounds {
         Self { controller, now: Time::ZERO, delivered: 0 }
     }
 
-    /// A window that fills the path and the target, found without a loss.
+    /// Returns a controller whose window fills the path and the target, without a loss.
     fn running() -> Self {
         let mut rounds = Self::new();
         while rounds.cwnd() < over(RATE, BASE) {
@@ -61,7 +61,7 @@ impl Rounds {
         self.acknowledged(rate, rtt, lost, elsewhere, Some(rtt));
     }
 
-    /// A round trip in which only retransmissions were acknowledged.
+    /// Runs a round trip in which only retransmissions were acknowledged.
     fn unmeasured(&mut self, rate: u64) {
         self.acknowledged(rate, BASE, 0, false, None);
     }
@@ -149,7 +149,7 @@ fn below_half_the_target_the_window_grows_by_half_then_after_two_empty_rounds_do
     assert_eq!(rounds.cwnd(), before + over(5 * RATE, BASE));
 }
 
-/// A queue shows a round trip late: the window stays within reach of the rate that was seen.
+/// The window stays within a factor of the measured rate, because a queue shows one round trip late.
 #[test]
 fn the_window_is_at_most_twice_the_bdp_at_the_start_and_half_as_much_again_later() {
     let mut starting = Rounds::new();
@@ -168,7 +168,7 @@ fn the_window_is_at_most_twice_the_bdp_at_the_start_and_half_as_much_again_later
     assert_eq!(running.cwnd(), 2 * over(RATE, BASE) + TARGET, "after two rounds without a queue");
 }
 
-/// Data that was first sent on another path measures no round trip (Karn), but a rate.
+/// Data first sent on another path measures a rate, but no round-trip time (Karn).
 #[test]
 fn retransmissions_open_the_window_by_their_rate() {
     let mut rounds = Rounds::new();
@@ -182,7 +182,7 @@ fn retransmissions_open_the_window_by_their_rate() {
     assert!(rounds.controller.is_starting());
 }
 
-/// RFC 9959: the first window is that of the measurement, and a queue that it makes ends it within a round.
+/// RFC 9959: the first window follows the measurement. A queue that it builds ends it within a round.
 #[test]
 fn a_resumed_path_begins_at_the_measured_rate_and_keeps_its_round_trip() {
     let mut rounds = Rounds::new();
@@ -196,7 +196,7 @@ fn a_resumed_path_begins_at_the_measured_rate_and_keeps_its_round_trip() {
     assert_eq!(rounds.cwnd(), over(RATE / 4, BASE) + 18_750);
 }
 
-/// The answers of a measurement may come over another path: its round trip must not stop growth for long.
+/// A measured round-trip time that another path answered must not stop growth for long.
 #[test]
 fn a_round_trip_that_a_path_resumed_at_counts_for_four_rounds() {
     let mut rounds = Rounds::new();
@@ -209,8 +209,8 @@ fn a_round_trip_that_a_path_resumed_at_counts_for_four_rounds() {
     assert_eq!(rounds.controller.path.base(), Some(BASE));
 }
 
-/// After a silent failure only retransmissions are acknowledged at first, and the peer may have answered the
-/// HEARTBEATs of the path over a shorter one.
+/// After a silent failure only retransmissions are acknowledged at first. The peer may have answered the
+/// path's HEARTBEATs over a shorter path.
 #[test]
 fn a_round_trip_of_heartbeats_counts_only_until_data_measures_one() {
     let mut rounds = Rounds::new();
@@ -220,7 +220,7 @@ fn a_round_trip_of_heartbeats_counts_only_until_data_measures_one() {
     assert_eq!(rounds.controller.path.base(), Some(BASE));
 }
 
-/// The rate of a limited application says nothing about the path.
+/// The rate of a limited application shows nothing about the path.
 #[test]
 fn an_unused_window_stays() {
     let mut rounds = Rounds::running();
@@ -272,7 +272,7 @@ fn an_overflow_bounds_the_queue_below_the_buffer() {
     assert_eq!(round(0, 97, 9), (true, 4000, 40), "four packets always");
 }
 
-/// BBR's headroom (draft-ietf-ccwg-bbr §5.3.3.6), until its least time to the next probe.
+/// BBR's headroom (draft-ietf-ccwg-bbr §5.3.3.6) applies for its minimum time to the next probe.
 #[test]
 fn a_buffer_that_overflows_leaves_room_for_others_for_two_seconds() {
     let at = |ms| Time::ZERO + Span::from_millis(ms);
@@ -346,7 +346,7 @@ fn a_self_made_queue_drains_and_the_window_returns() {
     assert!(!rounds.controller.contest.has_rival());
 }
 
-/// A path of a mobile begins when the association is old.
+/// A path of a mobile may begin when the association is old.
 #[test]
 fn a_path_that_begins_late_is_not_drained_at_once() {
     let mut rounds = Rounds::new();

@@ -10,64 +10,64 @@ use crate::frame::{self, Credit, End, Reason};
 use crate::inbox::Inbox;
 use crate::window::{INITIAL_WINDOW, Window};
 
-/// Bytes that an interactive connection sends before it counts as bulk. An idle one regains as much per
-/// second, however many others there are.
+/// Bytes that an interactive connection sends before it counts as bulk. An idle connection regains this many
+/// per second, regardless of the number of others.
 const BURST: u64 = 32 << 10;
 
-/// Bytes that the peer may not have consumed yet when a bulk connection becomes interactive again: they would
-/// precede those of other bulk connections.
+/// Maximum unconsumed bytes with which a bulk connection becomes interactive again: they would precede those
+/// of other bulk connections.
 const DRAINED: u64 = 16 << 10;
 
-/// A connection's place among the queued bulk ones: the start tag of its next frame (start-time fair
-/// queueing), the order of equal tags, its number.
+/// A connection's place among the queued bulk ones (start-time fair queueing): the start tag of its next
+/// frame, the order of equal tags, its number.
 pub(super) type Place = (u64, u64, u32);
 
 #[derive(Debug)]
 pub(super) struct Connection {
     number: u32,
     pub(super) stream: u16,
-    /// This end opened it.
+    /// True if this end opened the connection.
     pub(super) ours: bool,
     /// True if the connection carries datagrams.
     pub(super) udp: bool,
-    /// The peer opened it, and this end has not answered yet.
+    /// True if the peer opened the connection and this end has not answered yet.
     pub(super) unanswered: bool,
-    /// The peer accepted it.
+    /// True if the peer has accepted the connection.
     pub(super) opened: bool,
     /// Frames to send: payload protocol identifier and payload.
     pub(super) out: VecDeque<(u32, Bytes)>,
-    /// It is in one of the lists of connections with frames to send.
+    /// True if the connection is in a list of connections with frames to send.
     pub(super) queued: bool,
     /// Bytes of data queued or sent.
     pub(super) sent: u64,
-    /// Bytes that may be sent.
+    /// Limit of the bytes that may be sent.
     limit: u64,
-    /// Bytes that the peer's application took.
+    /// Bytes that the peer's application has consumed.
     peer_consumed: u64,
     /// Bytes sent beyond those of a bulk connection, since the application last had nothing to write.
     burst: u64,
     /// [`Mux::turn`](super::Mux::turn) when `burst` was last reduced.
     reduced_at: u64,
-    /// The turn after its last frame of class `Bulk` (the finish tag of start-time fair queueing).
+    /// Finish tag of the last frame of class `Bulk` (start-time fair queueing).
     finish: u64,
-    /// When the application had nothing to write, if it still has not.
+    /// Time since which the application has nothing to write.
     idle_since: Option<Time>,
-    /// Its place among the queued bulk connections.
+    /// Place among the queued bulk connections, if the connection is one.
     pub(super) place: Option<Place>,
-    /// The class that the association's scheduler knows.
+    /// Class that the association's scheduler was given last.
     pub(super) announced_class: Option<Class>,
-    /// Our end is queued or sent.
+    /// True if the end of this end's direction is queued or sent.
     pub(super) ended_out: bool,
-    /// Our end was sent.
+    /// True if the end of this end's direction was sent.
     pub(super) end_sent: bool,
     pub(super) inbox: Inbox,
     pub(super) received: u64,
     pub(super) window: Window,
-    /// The peer ended its direction.
+    /// True if the peer has ended its direction.
     pub(super) ended_in: bool,
     /// Either end ended both directions.
     pub(super) failed: Option<End>,
-    /// The application is done with it.
+    /// True if the application has released the connection.
     pub(super) released: bool,
 }
 
@@ -110,15 +110,15 @@ impl Connection {
         self.out.push_back((ppid, data));
     }
 
-    /// Takes the next frame.
+    /// Removes the next frame.
     pub(super) fn pop(&mut self) -> Option<(u32, Bytes)> {
         let (ppid, data) = self.out.pop_front()?;
         self.end_sent |= ppid == frame::END;
         Some((ppid, data))
     }
 
-    /// Returns the bytes that may be written, at most `most`: none while others are queued, so that memory is
-    /// bounded.
+    /// Returns the number of bytes that may be written, at most `most`. Returns 0 while other bytes are
+    /// queued, so that memory is bounded.
     pub(super) fn room(&self, most: usize) -> usize {
         if self.ended_out || self.out.iter().any(|(ppid, _)| *ppid == frame::DATA) {
             return 0;
@@ -126,7 +126,8 @@ impl Connection {
         self.limit.saturating_sub(self.sent).min(most as u64) as usize
     }
 
-    /// Returns the bytes to write at a time: several frames for a bulk connection that is one of `few`.
+    /// Returns the number of bytes to write at a time: several frames for a bulk connection that is one of
+    /// `few`.
     pub(super) fn at_a_time(&self, few: bool) -> usize {
         if few && self.class() == Class::Bulk { MAX_WRITE } else { MAX_DATA }
     }
@@ -140,14 +141,15 @@ impl Connection {
         }
     }
 
-    /// Notes that the application has nothing to write.
+    /// Records that the application has nothing to write.
     pub(super) fn note_idle(&mut self, now: Time, turn: u64) {
         self.idle_since.get_or_insert(now);
         self.forgive(turn);
     }
 
-    /// Ends the idle time of a connection, which regains precedence by it. `spare`: bytes that connections
-    /// may regain so. A connection whose application was a moment late regains next to nothing.
+    /// Ends the idle time of a connection, in which it regained precedence. `spare` is the number of bytes
+    /// that connections may regain. A connection whose application was only a moment late regains almost
+    /// nothing.
     pub(super) fn end_idle(&mut self, now: Time, spare: &mut u64) {
         let Some(since) = self.idle_since.take().filter(|_| self.is_drained()) else { return };
         let regained = now.since(since).as_nanos().min(1_000_000_000) * BURST / 1_000_000_000;
@@ -161,9 +163,11 @@ impl Connection {
         self.sent.saturating_sub(self.peer_consumed) <= DRAINED
     }
 
-    /// Makes an idle connection interactive again when little of its data is in flight, and bulk connections
-    /// had as much since. Otherwise connections whose application is a little late, one after another, would
-    /// always precede those whose application is not.
+    /// Makes an idle connection interactive again. Its data in flight must be small, and bulk connections
+    /// must have sent their share meanwhile.
+    ///
+    /// Otherwise connections whose applications are a little late, one after another, would always precede
+    /// the others.
     fn forgive(&mut self, turn: u64) {
         if self.idle_since.is_some() && self.is_drained() {
             self.burst = self.burst.saturating_sub(turn - self.reduced_at);
@@ -176,19 +180,19 @@ impl Connection {
         turn.max(self.finish)
     }
 
-    /// Counts a sent frame of class `Bulk`. Returns the turn in which it is.
+    /// Counts a sent frame of class `Bulk`. Returns its virtual start time.
     pub(super) fn take_turn(&mut self, turn: u64, len: usize) -> u64 {
         let turn = self.start(turn);
         self.finish = turn + len as u64;
         turn
     }
 
-    /// Takes a frame of [`take_turn`](Self::take_turn) back.
+    /// Undoes [`take_turn`](Self::take_turn) for a frame.
     pub(super) fn give_turn_back(&mut self, len: usize) {
         self.finish -= len as u64;
     }
 
-    /// Raises the limit. Returns whether more may be written.
+    /// Raises the limit. Returns whether more bytes may be written.
     pub(super) fn on_credit(&mut self, credit: Credit, turn: u64) -> bool {
         self.limit = self.limit.max(credit.consumed.saturating_add(credit.window.into()));
         self.peer_consumed = self.peer_consumed.max(credit.consumed);
@@ -196,7 +200,7 @@ impl Connection {
         self.room(MAX_DATA) > 0
     }
 
-    /// Queues the end of our data. Returns false if our direction has ended.
+    /// Queues the end of this end's data. Returns false if the direction has already ended.
     pub(super) fn finish(&mut self) -> bool {
         if std::mem::replace(&mut self.ended_out, true) {
             return false;
@@ -205,7 +209,8 @@ impl Connection {
         true
     }
 
-    /// Ends both directions and drops all data. `here`: by this end, so that the peer gets the reason.
+    /// Ends both directions and drops all data. `here` is true if this end failed the connection, so that the
+    /// peer must receive the reason.
     pub(super) fn fail(&mut self, end: End, here: bool) {
         if self.failed.is_some() {
             return;
@@ -221,7 +226,7 @@ impl Connection {
         self.failed = Some(end);
     }
 
-    /// Takes received data. False if it exceeds the window.
+    /// Accepts received data. Returns false if it exceeds the window.
     #[must_use]
     pub(super) fn receive(&mut self, data: Bytes) -> bool {
         self.received += data.len() as u64;

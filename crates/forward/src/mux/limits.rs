@@ -2,12 +2,12 @@
 
 use msctp_units::{Span, Time};
 
-/// Limits of what a peer may use.
+/// Limits on a peer's resource use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at a time.
+    /// Maximum number of connections.
     pub connections: usize,
-    /// Connections at a time that were not accepted yet.
+    /// Maximum number of connections that wait for acceptance.
     pub pending: usize,
     /// Connections opened per second; twice as many may be opened at once.
     pub opens_per_second: u32,
@@ -21,12 +21,12 @@ impl Default for Limits {
     }
 }
 
-/// A token bucket. A token is a second's share of a connection.
+/// A token bucket for the rate of opens. A token is the time between two opens.
 #[derive(Debug)]
 pub(super) struct OpenRate {
     interval: Span,
     burst: Span,
-    /// Time until which the rate is used up.
+    /// Time until which all tokens are spent.
     used: Time,
 }
 
@@ -36,7 +36,7 @@ impl OpenRate {
         Self { interval, burst: Span::from_secs(2), used: Time::ZERO }
     }
 
-    /// Takes one open. False if the rate is exceeded.
+    /// Takes a token for one open. Returns false if the rate is exceeded.
     pub(super) fn take(&mut self, now: Time) -> bool {
         let used = self.used.max(now) + self.interval;
         let within = used.since(now) <= self.burst;

@@ -11,12 +11,12 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// Begins with `first` and uses every second stream.
+    /// Creates an allocator that begins with `first` and uses every second stream.
     pub(super) fn new(first: u16) -> Self {
         Self { freed: BTreeSet::new(), next: first.into() }
     }
 
-    /// Takes a stream below `limit`.
+    /// Allocates a stream below `limit`.
     pub(super) fn take(&mut self, limit: u16) -> Option<u16> {
         if let Some(stream) = self.freed.pop_first() {
             return Some(stream);

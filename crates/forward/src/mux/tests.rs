@@ -14,7 +14,7 @@ fn target() -> Target {
     Target::host("example.net", 80).unwrap()
 }
 
-/// Both ends, and the messages on their way by direction and stream.
+/// Both ends, and the messages in flight by direction and stream.
 struct Pair {
     ends: [Mux; 2],
     flight: [BTreeMap<u16, VecDeque<Frame>>; 2],
@@ -46,7 +46,7 @@ impl Pair {
         true
     }
 
-    /// Delivers a message of the stream at this place among those with messages.
+    /// Delivers a message of the n-th stream that has messages.
     fn deliver(&mut self, from: usize, place: usize) -> bool {
         let streams = &mut self.flight[from];
         let Some(stream) = streams.keys().nth(place % streams.len().max(1)).copied() else { return false };
@@ -360,7 +360,7 @@ fn an_interactive_connection_precedes_bulk_ones_which_take_turns() {
     assert_eq!((frame.stream, frame.class, frame.reclassified), (next.stream, Class::Interactive, true));
 }
 
-/// The program of a bulk connection has data again after a pause that ended its class.
+/// The application of a bulk connection has data again after a pause that ended its class.
 #[test]
 fn a_connection_may_write_the_room_that_it_had_before_a_pause() {
     let mut pair = Pair::new(limits());
@@ -383,7 +383,7 @@ fn a_connection_may_write_the_room_that_it_had_before_a_pause() {
     write(&mut pair, number, MAX_WRITE);
 }
 
-/// A session prints a screenful beside a thousand downloads, and is idle for a second.
+/// An interactive session sends a screenful beside a thousand downloads, then is idle for a second.
 #[test]
 fn a_session_is_interactive_again_after_a_second_however_many_bulk_connections_there_are() {
     let mut pair = Pair::new(Limits { connections: 2000, pending: 2000, ..limits() });
@@ -457,7 +457,7 @@ fn a_bulk_connection_writes_several_frames_at_a_time_unless_there_are_many() {
     assert_eq!(pair.ends[0].room(numbers[0]), Ok(MAX_DATA));
 }
 
-/// Frames of a connection whose application writes little at a time are small: it gets more of them.
+/// Frames are small on a connection whose application writes little at a time, so that it sends more of them.
 #[test]
 fn connections_share_bytes_and_not_frames() {
     let mut pair = Pair::new(limits());
@@ -522,7 +522,7 @@ fn five_thousand_connections_share_a_link_within_ten_per_cent() {
     assert!(least * 10 >= mean * 9 && most * 10 <= mean * 11, "of {mean} bytes: {least} to {most}");
 }
 
-/// A busy machine runs applications late: a connection has nothing to send for a moment, and goes on.
+/// A busy machine runs applications late: a connection has nothing to send for a moment, then continues.
 #[test]
 fn connections_that_pause_for_a_moment_get_no_more_than_those_that_never_do() {
     let mut pair = Pair::new(limits());
@@ -552,7 +552,7 @@ fn connections_that_pause_for_a_moment_get_no_more_than_those_that_never_do() {
     }
 }
 
-/// An operation at one end on the connection at a place among the known ones.
+/// An operation at one end on one of the known connections, given by index.
 #[derive(Clone, Copy, Debug)]
 enum Op {
     Open(usize),
@@ -583,7 +583,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// The byte at an offset of a connection's direction.
+/// Returns the byte at an offset of a connection's direction.
 fn byte(from: usize, number: u32, at: u64) -> u8 {
     (at * 31 + u64::from(number) * 7 + from as u64 * 101) as u8
 }

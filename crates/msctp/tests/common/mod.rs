@@ -9,7 +9,7 @@ use std::time::Duration;
 use msctp::{Association, Config, Endpoint, EndpointOptions, Peer};
 use tokio::time::timeout;
 
-/// Runs a test on a runtime of its own, and fails instead of waiting for ever.
+/// Runs a test on its own runtime, and fails after a time limit.
 pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async { timeout(Duration::from_secs(60), test).await.expect("done in time") })
@@ -28,7 +28,7 @@ pub(crate) fn bind() -> Endpoint {
     Endpoint::bind(&options()).unwrap()
 }
 
-/// An endpoint that listens at `port`, and how it is reached.
+/// Binds an endpoint that listens at `port`. Returns it with its address.
 pub(crate) fn server(port: u16) -> (Endpoint, Peer) {
     let server = bind();
     server.listen(port, Config::default()).unwrap();
@@ -36,7 +36,7 @@ pub(crate) fn server(port: u16) -> (Endpoint, Peer) {
     (server, peer)
 }
 
-/// Sends until the buffers of both ends are full: the peer does not read.
+/// Sends until the buffers of both ends are full, because the peer does not read.
 pub(crate) async fn fill(association: &Association) {
     while let Ok(sent) = timeout(Duration::from_millis(300), association.send_bytes(0, vec![7; 50_000])).await
     {

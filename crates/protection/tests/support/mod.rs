@@ -5,8 +5,8 @@ use msctp_protection::{
     TRAILER_LEN,
 };
 
-/// Plays a script against an opener: the first byte chooses the suite, the rest is opened as it is, and as
-/// changes to a genuine packet.
+/// Plays a script against an opener. The first byte chooses the suite. The rest is opened as a packet, and
+/// applied as changes to a genuine packet.
 ///
 /// # Panics
 /// A packet that was not sealed is opened, or a genuine one is not opened afterwards.

@@ -34,9 +34,9 @@ enum Step {
     Request(Vec<(u8, u8)>),
     /// Send what is pending.
     Send,
-    /// Deliver, drop or deliver again the ASCONF at this place of the channel.
+    /// Deliver, drop or duplicate the ASCONF at this index of the channel.
     Asconf(usize, Fate),
-    /// The same for ASCONF-ACKs.
+    /// Deliver, drop or duplicate the ASCONF-ACK at this index of the channel.
     Ack(usize, Fate),
     /// T4-rto expires.
     Timeout,
@@ -55,7 +55,7 @@ struct World {
     near: Paths,
     incoming: AsconfIn,
     far: Paths,
-    /// Packets with ASCONF: between which addresses of the requesting end's view, and the chunk.
+    /// Packets with ASCONF: the addresses in the requesting end's view, and the chunk.
     asconfs: Vec<(PathAddr, Vec<u8>)>,
     acks: Vec<Vec<u8>>,
     now: Time,
@@ -213,7 +213,7 @@ impl World {
         }
     }
 
-    /// The channel works again; late packets still arrive out of order.
+    /// Delivers everything once the channel works again. Late packets still arrive out of order.
     fn settle(&mut self) {
         for _ in 0..1000 {
             while !self.asconfs.is_empty() {

@@ -13,13 +13,13 @@ use crate::path::{Added, AddressError, Path, Paths, SourceUse};
 pub(crate) struct Applied {
     /// Added paths.
     pub added: Added,
-    /// Removed paths, with their data in flight, which data transfer moves.
+    /// Removed paths with their data in flight, which data transfer moves to other paths.
     pub removed: Vec<Path>,
 }
 
-/// Prepares a local address for its Add-IP: it may be a source for ASCONFs only (RFC 5061 §5.3 F1), and
-/// packets to it belong to the association. Called when the application adds it, so that requests can leave
-/// from it even if every other link is down. No effect on an existing address.
+/// Prepares a local address for its Add-IP. It may be a source for ASCONFs only (RFC 5061 §5.3 F1), and
+/// packets to it belong to the association. ¶ Called when the application adds it, so that requests can leave
+/// from it even if every other link is down. Has no effect on an existing address.
 ///
 /// # Errors
 /// The address is no unicast address or there are too many.
@@ -36,7 +36,7 @@ pub(crate) fn prepare_local(paths: &mut Paths, address: IpAddr, now: Time) -> Re
 }
 
 impl AsconfEvent {
-    /// Applies the outcome of our request to the paths.
+    /// Applies the outcome of this end's request to the paths.
     pub(crate) fn apply(&self, paths: &mut Paths, now: Time) -> Applied {
         let mut applied = Applied::default();
         match *self {
@@ -93,8 +93,8 @@ impl AsconfEvent {
 }
 
 impl Effect {
-    /// Applies the peer's request to the paths. [`Paths::take_wanted_primary`] then returns a primary that it
-    /// wants.
+    /// Applies the peer's request to the paths. [`Paths::take_wanted_primary`] then returns the primary that
+    /// it requests.
     pub(crate) fn apply(&self, paths: &mut Paths, now: Time) -> Applied {
         let mut applied = Applied::default();
         match *self {
@@ -110,7 +110,7 @@ impl Effect {
     }
 }
 
-/// Returns our addresses with this use, except one.
+/// Returns the local addresses with this use, except one.
 fn others(paths: &Paths, kept: &IpAddr, used: SourceUse) -> Vec<IpAddr> {
     let others = paths.locals().filter(|(address, source)| address != kept && *source == used);
     others.map(|(address, _)| address).collect()

@@ -25,7 +25,7 @@ const HOST_NAME: Malformed = Malformed::NotAnAddress { found: ParamType::HOST_NA
 pub(crate) enum Effect {
     /// Adds an address of the peer, unconfirmed until verified (F14).
     AddRemote(IpAddr),
-    /// Removes an address of the peer: nothing may be sent there, and packets from there are out of the blue
+    /// Removes an address of the peer. Nothing may be sent there, and packets from there are out of the blue
     /// (F13).
     RemoveRemote(IpAddr),
     /// Sends data to this address as soon as it is confirmed, as the peer requested.
@@ -37,9 +37,9 @@ pub(crate) enum Effect {
 pub(crate) enum Reception {
     /// The next one: processed, its answer is queued (E4).
     Processed(SmallVec<[Effect; 2]>),
-    /// A retransmission: its cached answer is queued (E2).
+    /// A retransmission: the cached answer is queued (E2).
     Repeated,
-    /// Too old to have a cached answer (E2), or out of order (E5): silently dropped.
+    /// An ASCONF that is too old to have a cached answer (E2), or out of order (E5). It is silently dropped.
     Dropped,
 }
 
@@ -48,9 +48,9 @@ pub(crate) enum Reception {
 pub(crate) struct Received<'a> {
     /// Source address of the packet.
     pub source: IpAddr,
-    /// The peer's addresses now.
+    /// The peer's current addresses.
     pub addresses: &'a [IpAddr],
-    /// Our addresses: an address of the peer that none of them reaches is useless.
+    /// Local addresses. An address of the peer that none of them reaches is useless.
     pub locals: &'a [IpAddr],
     /// Number of addresses of the peer that can still be added (F9).
     pub room: usize,
@@ -58,7 +58,7 @@ pub(crate) struct Received<'a> {
     pub max_ack: usize,
 }
 
-/// The peer's side of dynamic addresses: serial numbers and cached answers.
+/// State for the peer's address requests: serial numbers and cached answers.
 ///
 /// For each packet: [`begin_packet`](Self::begin_packet), [`handle`](Self::handle) for each ASCONF in it,
 /// then send all [`answers`](Self::answers) in one packet to the *source address of the packet* (E6), as many
@@ -73,7 +73,7 @@ pub(crate) struct AsconfIn {
 rare_state! {
     /// The answers.
     struct Given {
-        /// Answers with their serial numbers, which are consecutive up to `peer_serial`.
+        /// Cached answers with their serial numbers, which are consecutive up to `peer_serial`.
         cache: VecDeque<(AsconfSerial, Vec<u8>)> = VecDeque::new(),
         /// Serial numbers to answer after this packet.
         due: Vec<AsconfSerial> = Vec::new(),
@@ -87,7 +87,7 @@ impl AsconfIn {
         Self { peer_serial: AsconfSerial::new(peer_initial_tsn.get()).prev(), given: Rare::default() }
     }
 
-    /// Begins a packet. Drops unsent answers to the previous one: the peer retransmits those ASCONFs (E7).
+    /// Begins a packet. Drops unsent answers to the previous one, whose ASCONFs the peer retransmits (E7).
     pub(crate) fn begin_packet(&mut self) {
         self.given.due.clear();
         self.given.first_in_packet = true;
@@ -149,17 +149,17 @@ impl AsconfIn {
     }
 }
 
-/// A request with its answer.
+/// A request with its response.
 struct Response<'b> {
     correlation: CorrelationId,
-    /// `None`: success.
+    /// Error cause; `None` for success.
     cause: Option<[Cause<'b>; 1]>,
 }
 
 /// The processing of one ASCONF.
 struct Work<'r, 'b> {
     received: &'r Received<'r>,
-    /// The peer's addresses as they will be after `effects`.
+    /// The peer's addresses after `effects`.
     addresses: SmallVec<[IpAddr; 16]>,
     room: usize,
     effects: SmallVec<[Effect; 2]>,
@@ -167,7 +167,7 @@ struct Work<'r, 'b> {
     /// Length of the answer so far, and its limit, in bytes.
     ack_len: usize,
     max_ack: usize,
-    /// An Add or Delete failed: all further ones must fail (F11).
+    /// True if an Add or Delete failed, so that all further ones must fail (F11).
     refusing: bool,
 }
 
@@ -206,7 +206,7 @@ impl<'r, 'b> Work<'r, 'b> {
         }
     }
 
-    /// Processes a parameter; returns false if no further one may be processed.
+    /// Processes a parameter. Returns false if no further one may be processed.
     fn process_one(&mut self, raw: &UnknownParam<'b>, whole: &'b [u8]) -> bool {
         if self.ack_len + response_len(whole) > self.max_ack {
             // Its answer might not fit (C5). Unmentioned after a failure it counts as failed (A7), so it must
@@ -339,7 +339,7 @@ impl<'r, 'b> Work<'r, 'b> {
         }
     }
 
-    /// Returns whether this is the peer's last address, or the last that we can reach (F7).
+    /// Returns whether this is the peer's last address, or the last one that this end can reach (F7).
     fn is_last(&self, address: &IpAddr) -> bool {
         let reachable = |theirs: &IpAddr| self.received.locals.iter().any(|ours| can_pair(ours, theirs));
         let mut others = self.addresses.iter().filter(|other| *other != address);
@@ -410,9 +410,9 @@ impl Response<'_> {
     }
 }
 
-/// Bytes of an ASCONF-ACK without responses: chunk header and serial number.
+/// Length in bytes of an ASCONF-ACK without responses: chunk header and serial number.
 const EMPTY_ACK: usize = 8;
-/// Bytes of a parameter or cause header.
+/// Length in bytes of a parameter or cause header.
 const TLV: usize = 4;
 /// Bytes of a correlation id.
 const CORRELATION: usize = 4;
@@ -427,8 +427,8 @@ fn is_request(raw: &UnknownParam<'_>) -> bool {
     requests.contains(&raw.typ())
 }
 
-/// Returns the correlation id that follows the header of every ASCONF parameter (V3); 0 if it is too short to
-/// have one.
+/// Returns the correlation id that follows the header of every ASCONF parameter (V3); 0 if the parameter is
+/// too short to have one.
 fn correlation_of(whole: &[u8]) -> CorrelationId {
     CorrelationId::new(whole.get(4..8).map_or(0, |id| u32::from_be_bytes([id[0], id[1], id[2], id[3]])))
 }

@@ -30,7 +30,7 @@ fn set_primary(id: u32, address: IpAddr) -> Param<'static> {
     Param::SetPrimaryAddress(request(id, address))
 }
 
-/// One answering end; packets come from address 1 unless said otherwise.
+/// An answering end. Packets come from address 1 by default.
 struct Answerer {
     asconf_in: AsconfIn,
     addresses: Vec<IpAddr>,
@@ -56,7 +56,7 @@ impl Answerer {
         }
     }
 
-    /// One ASCONF in the packet that is being processed.
+    /// Handles one ASCONF in the packet that is being processed.
     fn bundle(&mut self, serial: u32, requests: Params<'_>) -> Reception {
         let asconf = Asconf { serial: AsconfSerial::new(serial), address: address(1), requests };
         let received = Received {
@@ -79,7 +79,7 @@ impl Answerer {
         reception
     }
 
-    /// One ASCONF in a packet of its own.
+    /// Handles one ASCONF in its own packet.
     fn receive(&mut self, serial: u32, requests: &[Param<'_>]) -> Reception {
         self.asconf_in.begin_packet();
         self.bundle(serial, Params::from(requests))
@@ -104,7 +104,7 @@ impl Answerer {
         self.asconf_in.answers().map(read).collect()
     }
 
-    /// Effects and responses of one ASCONF in a packet of its own.
+    /// Returns effects and responses of one ASCONF in its own packet.
     fn process(&mut self, serial: u32, requests: &[Param<'_>]) -> (Vec<Effect>, Responses) {
         let Reception::Processed(effects) = self.receive(serial, requests) else { panic!("not processed") };
         let mut answers = self.answers();
@@ -356,7 +356,7 @@ fn no_multicast_no_broadcast_and_no_unknown_primary() {
     assert_eq!(end.process(TSN + 3, &[set_primary(4, address(9))]), (vec![], vec![(4, unresolvable)]));
 }
 
-/// An ASCONF parameter from its bytes; padded by the caller.
+/// Handles an ASCONF parameter given as bytes, which the caller has padded.
 fn raw(end: &mut Answerer, serial: u32, parameters: &[u8]) -> (Vec<Effect>, Responses) {
     end.asconf_in.begin_packet();
     let Reception::Processed(effects) = end.bundle(serial, Params::from_wire(parameters)) else {

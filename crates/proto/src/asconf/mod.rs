@@ -24,9 +24,9 @@ pub enum AddressRequest {
     Add(IpAddr),
     /// Delete this local address.
     Delete(IpAddr),
-    /// Send to this local address from now on.
+    /// Send data to this local address from now on.
     SetPrimary(IpAddr),
-    /// Delete all addresses of this end but this one, the source of the request (the wildcard of RFC 5061
+    /// Delete all addresses of this end except this one, the source of the request (the wildcard of RFC 5061
     /// §4.2.2).
     KeepOnly(IpAddr),
 }

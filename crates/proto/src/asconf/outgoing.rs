@@ -23,13 +23,13 @@ pub(crate) const MAX_BUNDLED: usize = 8;
 /// The requests of one ASCONF.
 type Group = SmallVec<[AddressRequest; 1]>;
 
-/// Outcomes of our requests, which the association applies to its paths.
+/// The outcome of a local request, which the association applies to its paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AsconfEvent {
-    /// The ASCONF with this request is about to be sent. The address of a Delete must not be a source from
-    /// now on (RFC 5061 §5.3 F4).
+    /// The ASCONF with this request is about to be sent. From now on, the address of a Delete must not be a
+    /// source (RFC 5061 §5.3 F4).
     Started(AddressRequest),
-    /// The peer applied it. An added address may be a source now (F2), a deleted one is removed.
+    /// The peer applied the request. An added address may now be a source (F2), and a deleted one is removed.
     Done(AddressRequest),
     /// The request failed. The caller removes an address that it tried to add (F10), and keeps one that it
     /// tried to delete.
@@ -47,31 +47,31 @@ pub(crate) enum AsconfEvent {
 /// Why a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rejection {
-    /// The peer rejected it with this error cause.
+    /// The peer rejected the request with this error cause.
     Cause(CauseCode),
-    /// The peer rejected an earlier one of the same ASCONF (A7), or its answer is malformed.
+    /// The peer rejected an earlier request of the same ASCONF (A7), or its answer is malformed.
     FollowsFailure,
     /// The peer does not support such requests (A9, F3a, F3b).
     Unsupported,
-    /// The request became impossible while queued, because an earlier request failed: no address would reach
+    /// The request became impossible while queued, because an earlier request failed. No address would reach
     /// the peer (F5), or the address to prefer was never added (§5.4).
     Overtaken,
     /// The peer restarted and lost the request (RFC 9260 §5.2.4 A).
     Restarted,
-    /// The outcome is unknown: the request used the wildcard, its network failed before the answer, and
-    /// others were queued. It may be repeated: a peer that applied it ignores it.
+    /// The outcome is unknown. The request used the wildcard, its network failed before the answer, and
+    /// others were queued. The request may be repeated: a peer that applied it ignores the repetition.
     Uncertain,
 }
 
 /// Outcome of a received ASCONF-ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ack {
-    /// The answer to our ASCONF. Clear the error counters of the path it last went over (A5).
+    /// The answer to the outstanding ASCONF. Clear the error counters of the path that carried it last (A5).
     Accepted {
-        /// The path, if it still exists.
+        /// The path that carried the ASCONF last, if it still exists.
         path: Option<PathId>,
     },
-    /// An answer to an earlier ASCONF: ignored (§4.3.4).
+    /// An answer to an earlier ASCONF, which is ignored (§4.3.4).
     Old,
     /// The ASCONF-ACK answers an ASCONF that was never sent: the association must be aborted with
     /// 'Association Aborted Due to Illegal ASCONF-ACK' (F0, §4.3.4).
@@ -82,25 +82,25 @@ pub(crate) enum Ack {
 #[derive(Debug)]
 struct Outstanding {
     serial: AsconfSerial,
-    /// Correlation id of the first request; the others follow it.
+    /// Correlation id of the first request. Those of the others are consecutive.
     correlation: u32,
     requests: Group,
     /// Source address that the ASCONF must have, because it uses the wildcard.
     source: Option<IpAddr>,
-    /// The ASCONF was sent from another address.
+    /// True if the ASCONF was sent from another address.
     elsewhere: bool,
-    /// The chunk as it was first sent (B4: never changed).
+    /// The chunk as it was first sent, which never changes (B4).
     chunk: Vec<u8>,
     path: Option<PathId>,
     transmissions: u32,
     /// To be sent or retransmitted.
     pending: bool,
-    /// Further copies to be sent at once.
+    /// Further copies to send at once.
     copies: u32,
     t4_rto: Option<Time>,
 }
 
-/// Our side of dynamic addresses: an ordered queue with one outstanding ASCONF (A3, C1).
+/// State for this end's address requests: an ordered queue with one outstanding ASCONF (A3, C1).
 ///
 /// To send: [`prepare`](Self::prepare); take the events; if it is [`pending`](Self::is_pending), choose a
 /// path ([`Paths::request_path_from`](crate::path::Paths::request_path_from) keeps the source rules F1, F4
@@ -110,7 +110,7 @@ struct Outstanding {
 pub(crate) struct AsconfOut {
     next_serial: AsconfSerial,
     next_correlation: u32,
-    /// Our addresses that the peer lists.
+    /// Local addresses that the peer lists.
     addresses: Vec<IpAddr>,
     /// False after F3a.
     knows_add_delete: bool,
@@ -120,9 +120,10 @@ pub(crate) struct AsconfOut {
 }
 
 rare_state! {
-    /// Events that were not polled yet.
+    /// Events that the caller has not polled yet.
     struct Asked {
-        /// Addresses behind a NAT, which the peer knows by another. Requests name them by the wildcard.
+        /// Addresses behind a NAT, which the peer knows as other addresses. Requests use the wildcard for
+        /// them.
         translated: Vec<IpAddr> = Vec::new(),
         waiting: VecDeque<Group> = VecDeque::new(),
         outstanding: Option<Outstanding> = None,
@@ -131,8 +132,9 @@ rare_state! {
 }
 
 impl AsconfOut {
-    /// Creates the state. `initial_tsn` is ours (A2); `addresses` are those the peer lists for us: of our
-    /// INIT or INIT ACK, or its source. `supported`: the peer announced ASCONF (§4.2.7).
+    /// Creates the state. `initial_tsn` is this end's (A2). `addresses` are the local ones that the peer
+    /// lists: those of the INIT or INIT ACK, or its source. `supported` is true if the peer announced ASCONF
+    /// (§4.2.7).
     pub(crate) fn new(initial_tsn: Tsn, addresses: &[IpAddr], supported: bool) -> Self {
         Self {
             //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
@@ -147,7 +149,7 @@ impl AsconfOut {
         }
     }
 
-    /// Returns the addresses that the peer is known to list for us.
+    /// Returns the local addresses that the peer is known to list.
     #[cfg(test)]
     pub(crate) fn addresses(&self) -> &[IpAddr] {
         &self.addresses
@@ -158,7 +160,7 @@ impl AsconfOut {
         if self.asked.events.is_empty() { None } else { self.asked.events.pop_front() }
     }
 
-    /// Returns the requests that are outstanding or queued.
+    /// Returns the number of requests that are outstanding or queued.
     pub(crate) fn len(&self) -> usize {
         self.outstanding_requests().len() + self.asked.waiting.iter().map(SmallVec::len).sum::<usize>()
     }
@@ -167,7 +169,7 @@ impl AsconfOut {
         self.asked.outstanding.as_ref().map_or(&[], |out| &out.requests)
     }
 
-    /// Queues one request as an ASCONF of its own.
+    /// Queues one request in a separate ASCONF.
     ///
     /// # Errors
     /// Same as [`request_together`](Self::request_together).
@@ -175,8 +177,8 @@ impl AsconfOut {
         self.request_together(&[request])
     }
 
-    /// Queues requests for one ASCONF, applied in this order. Checks them against the addresses after all
-    /// requests queued before, so that a Set-Primary may follow its Add at once.
+    /// Queues requests for one ASCONF, which the peer applies in this order. Checks them against the
+    /// addresses that result from all earlier requests, so that a Set-Primary may follow its Add at once.
     ///
     /// # Errors
     /// The peer does not support such requests, the address exists already or does not, the last one would be
@@ -210,7 +212,8 @@ impl AsconfOut {
         Ok(())
     }
 
-    /// Sets whether requests name this address or use the wildcard (§4.2.1), the source of the packet.
+    /// Sets whether requests name this address or use the wildcard (§4.2.1), which stands for the source of
+    /// the packet.
     pub(crate) fn set_translated(&mut self, address: IpAddr, translated: bool) {
         if translated || !self.asked.translated.is_empty() {
             self.asked.translated.retain(|known| *known != address);
@@ -220,7 +223,7 @@ impl AsconfOut {
         }
     }
 
-    /// Returns the addresses that requests name by the wildcard.
+    /// Returns the addresses for which requests use the wildcard.
     pub(crate) fn translated(&self) -> &[IpAddr] {
         &self.asked.translated
     }
@@ -235,13 +238,13 @@ impl AsconfOut {
         })
     }
 
-    /// Returns the address from which the outstanding ASCONF must leave, because it has the wildcard.
+    /// Returns the address from which the outstanding ASCONF must leave, because it uses the wildcard.
     pub(crate) fn required_source(&self) -> Option<IpAddr> {
         self.asked.outstanding.as_ref().and_then(|out| out.source)
     }
 
-    /// Returns whether the outstanding ASCONF blocks others and may leave from any address that the peer
-    /// lists for us. To add or to prefer such an address by the wildcard costs nothing (§4.2.1, §4.2.4). A
+    /// Returns whether the outstanding ASCONF blocks others and may leave from any local address that the
+    /// peer lists. A wildcard that adds or prefers such an address has no other effect (§4.2.1, §4.2.4). A
     /// wildcard Delete would delete all others, and a Delete beside an Add needs the added address.
     pub(crate) fn may_leave_elsewhere(&self) -> bool {
         let harmless = |request: &AddressRequest| {
@@ -261,7 +264,7 @@ impl AsconfOut {
         }
     }
 
-    /// Returns our addresses as the peer will list them after all requests.
+    /// Returns the local addresses that the peer will list after all requests.
     pub(crate) fn planned(&self) -> Vec<IpAddr> {
         let mut addresses = self.addresses.clone();
         for request in self.outstanding_requests().iter().chain(self.asked.waiting.iter().flatten()) {
@@ -280,8 +283,8 @@ impl AsconfOut {
         }
     }
 
-    /// Builds the next ASCONF if none is outstanding. `reaches`: whether an address of ours reaches an
-    /// address of the peer; one that does stays.
+    /// Builds the next ASCONF if none is outstanding. `reaches` returns whether a local address reaches an
+    /// address of the peer; one that does is kept.
     pub(crate) fn prepare(&mut self, reaches: impl Fn(&IpAddr) -> bool) {
         self.look_for_source(&reaches);
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1.1
@@ -421,8 +424,8 @@ impl AsconfOut {
         self.asked.outstanding.as_ref().and_then(|out| out.path)
     }
 
-    /// Returns the ASCONF chunk to be sent now on `path` from `own`, and starts T4-rto with that path's RTO
-    /// (A4, B5). `None` if none is pending.
+    /// Returns the ASCONF chunk to send now on `path` from `own`, and starts T4-rto with that path's RTO (A4,
+    /// B5). Returns `None` if none is pending.
     pub(crate) fn transmit(
         &mut self,
         path: PathId,
@@ -472,8 +475,8 @@ impl AsconfOut {
         self.asked.outstanding.as_ref().and_then(|out| out.t4_rto)
     }
 
-    /// Handles T4-rto: the ASCONF is pending again. Returns the path that is charged with the error and whose
-    /// RTO doubles (B1 to B3).
+    /// Handles T4-rto: the ASCONF is pending again. Returns the path whose error counter grows and whose RTO
+    /// doubles (B1 to B3).
     pub(crate) fn handle_timeout(&mut self, now: Time) -> Option<PathId> {
         if self.next_timeout().is_none_or(|at| at > now) {
             return None;
@@ -607,7 +610,7 @@ fn wildcard(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Applies a request to a list of our addresses, or returns why it cannot.
+/// Applies a request to a list of local addresses, or returns the reason why it cannot.
 fn apply(addresses: &mut Vec<IpAddr>, request: AddressRequest) -> Result<(), CallError> {
     let (AddressRequest::Add(address)
     | AddressRequest::Delete(address)
@@ -643,8 +646,8 @@ fn apply(addresses: &mut Vec<IpAddr>, request: AddressRequest) -> Result<(), Cal
     Ok(())
 }
 
-/// Applies the requests of one ASCONF to a list of our addresses, or returns why it cannot. One ASCONF cannot
-/// add and delete the same address.
+/// Applies the requests of one ASCONF to a list of local addresses, or returns the reason why it cannot. One
+/// ASCONF cannot add and delete the same address.
 fn apply_all(addresses: &mut Vec<IpAddr>, requests: &[AddressRequest]) -> Result<(), CallError> {
     //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
     //# the following rules MUST be applied
@@ -667,7 +670,7 @@ fn apply_all(addresses: &mut Vec<IpAddr>, requests: &[AddressRequest]) -> Result
     Ok(())
 }
 
-/// The answers to the requests of one ASCONF, in their order; `None`: not mentioned.
+/// The answers to the requests of one ASCONF, in their order; `None` where the peer gave no response.
 struct Answers {
     given: SmallVec<[Option<Result<(), Rejection>>; 1]>,
     /// A response was malformed.
@@ -704,8 +707,8 @@ impl Answers {
         }
     }
 
-    /// Returns the outcome of a request (A7, A8): without a response, success before the first failure and
-    /// failure after it. A malformed response may have been the failure of any request without one.
+    /// Returns the outcome of a request (A7, A8). Without a response it is success before the first failure,
+    /// and failure after it. A malformed response may have been the failure of any request without one.
     fn resolve(&mut self) -> impl Iterator<Item = Result<(), Rejection>> {
         let mut failed = self.garbled;
         self.given.iter().map(move |answer| {

@@ -29,7 +29,7 @@ fn set_primary(n: u8) -> AddressRequest {
     AddressRequest::SetPrimary(address(n))
 }
 
-/// A requester the peer knows by `addresses`.
+/// Returns a requester whose peer lists `addresses`.
 fn requester(addresses: &[u8]) -> AsconfOut {
     let addresses: Vec<_> = addresses.iter().map(|n| address(*n)).collect();
     AsconfOut::new(Tsn::new(TSN), &addresses, true)
@@ -47,12 +47,12 @@ fn rejected(request: AddressRequest, why: Rejection) -> AsconfEvent {
     AsconfEvent::Rejected { request, why }
 }
 
-/// Prepares and sends on `path`; gives the chunk and drops the events.
+/// Prepares and sends on `path`. Returns the chunk and drops the events.
 fn send(out: &mut AsconfOut, path: PathId, now: Time) -> Option<Vec<u8>> {
     send_from(out, path, address(1), now)
 }
 
-/// The same, from this address.
+/// Prepares and sends on `path` from this address. Returns the chunk and drops the events.
 fn send_from(out: &mut AsconfOut, path: PathId, own: IpAddr, now: Time) -> Option<Vec<u8>> {
     out.prepare(|_| true);
     events(out);
@@ -62,7 +62,7 @@ fn send_from(out: &mut AsconfOut, path: PathId, own: IpAddr, now: Time) -> Optio
     Some(bytes)
 }
 
-/// Serial number, look-up address and requests of an ASCONF.
+/// Returns serial number, look-up address and requests of an ASCONF.
 fn read(bytes: &[u8]) -> (u32, IpAddr, Vec<Param<'_>>) {
     let Ok(Chunk::Asconf(asconf)) = Chunk::parse(bytes) else { panic!("not an ASCONF: {bytes:?}") };
     (asconf.serial.get(), asconf.address, asconf.requests.iter().map(Result::unwrap).collect())
@@ -472,7 +472,7 @@ fn a_restart_ends_all_requests_with_an_answer() {
     assert!(out.len() == 0 && out.next_timeout().is_none());
 }
 
-/// A request that must leave from an unreachable address once blocked all others for ever.
+/// A request that must leave from an unreachable address does not block other requests.
 #[test]
 fn a_wildcard_that_cannot_leave_holds_nothing_up() {
     let nowhere = |own: &IpAddr| *own != address(3);
@@ -494,7 +494,7 @@ fn a_wildcard_that_cannot_leave_holds_nothing_up() {
     assert_eq!(read(&send(&mut out, P0, NOW).unwrap()).0, TSN, "its number is free");
 }
 
-/// One whose network died with its answer on the way held up all others until that network was back.
+/// A request whose network failed before the answer does not block other requests until that network returns.
 #[test]
 fn a_wildcard_request_of_a_dead_network_moves_and_does_not_block_others() {
     let asked_from_3 = || {

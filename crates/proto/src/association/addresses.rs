@@ -29,15 +29,15 @@ pub(super) struct Readdressing {
     theirs: AsconfIn,
     /// Destination of the answers to the last packet with ASCONFs.
     answer_at: Option<PathAddr>,
-    /// Largest SCTP packet with them in bytes.
+    /// Maximum size in bytes of the SCTP packet with these answers.
     answer_room: u32,
     /// Deleted addresses.
     pub(super) departed: Rare<Departed>,
 }
 
 impl Readdressing {
-    /// Creates the state. Serial numbers begin with the initial TSNs (RFC 5061 §5.1 A2); `addresses` are ours
-    /// as the peer knows them.
+    /// Creates the state. Serial numbers begin with the initial TSNs (RFC 5061 §5.1 A2). `addresses` are the
+    /// local ones that the peer lists.
     pub(super) fn new(
         initial_tsn: Tsn,
         peer_initial_tsn: Tsn,
@@ -76,15 +76,15 @@ impl Association {
         Ok(())
     }
 
-    /// Retransmits the outstanding ASCONF now: its network is dead, and T4-rto would delay it.
+    /// Retransmits the outstanding ASCONF now, because its network is dead and T4-rto would delay it.
     fn make_way_for_requests(&mut self) {
         if self.must_ask_elsewhere() {
             self.readdressing.ours.retransmit_now();
         }
     }
 
-    /// Asks the peer to add an address of this end (RFC 5061 §4.2.1). Its paths exist at once and are used
-    /// when the peer has agreed and they are confirmed. [`Event::AddressChange`] reports the answer.
+    /// Requests that the peer add an address of this end (RFC 5061 §4.2.1). Its paths exist at once, and are
+    /// used when the peer has agreed and they are confirmed. [`Event::AddressChange`] reports the answer.
     ///
     /// # Errors
     ///
@@ -94,12 +94,12 @@ impl Association {
         self.add_address(now, address, false)
     }
 
-    /// Adds a local address that a NAT translates. The peer is asked to add the source address of the packet
+    /// Adds a local address that a NAT translates. The request names the source address of the packet
     /// (RFC 5061 §4.2.1), which leaves from `address`.
     ///
     /// The address can be preferred by [`request_peer_primary`](Self::request_peer_primary) like any other.
-    /// [`keep_only_address`](Self::keep_only_address) of another one deletes it. No key protects a source
-    /// address: an attacker on the path can change it (§6), and a peer may refuse.
+    /// [`keep_only_address`](Self::keep_only_address) with another address deletes it. No key protects a
+    /// source address: an attacker on the path can change it (§6), and a peer may refuse.
     ///
     /// # Errors
     ///
@@ -109,7 +109,7 @@ impl Association {
     }
 
     /// Sets whether this initial address is behind a NAT, so that the peer knows it by another address. Later
-    /// requests then name it as those of [`add_translated_address`](Self::add_translated_address) do.
+    /// requests then name it like those of [`add_translated_address`](Self::add_translated_address) do.
     ///
     /// # Errors
     ///
@@ -122,8 +122,8 @@ impl Association {
         Ok(())
     }
 
-    /// Asks the peer to delete all addresses of this end but this one, the source of the packet (the wildcard
-    /// of RFC 5061 §4.2.2). It works whatever addresses a NAT gave the others.
+    /// Requests that the peer delete all addresses of this end except this one, the source of the packet (the
+    /// wildcard of RFC 5061 §4.2.2). It works even if a NAT changed the other addresses.
     ///
     /// # Errors
     ///
@@ -140,9 +140,9 @@ impl Association {
         self.add_with(now, address, translated, &[AddressRequest::Add(address)])
     }
 
-    /// Moves to another address: asks the peer to add it, to send there, and to delete the `old` ones, in one
-    /// ASCONF and in this order. Separate ASCONFs would take a round trip each (RFC 5061 §5.1.1 C1). For an
-    /// end whose other addresses no longer work.
+    /// Moves to another address, for an end whose other addresses no longer work. One ASCONF requests that
+    /// the peer add the address, send there and delete the `old` ones, in this order. Separate ASCONFs would
+    /// take a round trip each (RFC 5061 §5.1.1 C1).
     ///
     /// # Errors
     ///
@@ -154,7 +154,7 @@ impl Association {
         self.add_with(now, to, false, &requests)
     }
 
-    /// Adds an address; `requests` hold its Add and others.
+    /// Adds an address. `requests` holds its Add and others.
     fn add_with(
         &mut self,
         now: Time,
@@ -183,8 +183,8 @@ impl Association {
         Ok(())
     }
 
-    /// Asks the peer to delete an address of this end (RFC 5061 §4.2.2). It is no source any more once the
-    /// request is sent, and is removed when the peer has agreed.
+    /// Requests that the peer delete an address of this end (RFC 5061 §4.2.2). The address is not a source
+    /// after the request is sent, and is removed when the peer has agreed.
     ///
     /// # Errors
     ///
@@ -203,7 +203,7 @@ impl Association {
         self.request(now, AddressRequest::Delete(address))
     }
 
-    /// Asks the peer to send its data to this address of ours (RFC 5061 §4.2.4).
+    /// Requests that the peer send its data to this local address (RFC 5061 §4.2.4).
     ///
     /// # Errors
     ///
@@ -269,23 +269,24 @@ impl Association {
         self.advance_readdressing(now);
     }
 
-    /// Returns our addresses that the peer lists, or may list: not those whose Add-IP is outstanding, nor
-    /// translated ones.
+    /// Returns the local addresses that the peer lists or may list. Excludes translated addresses and those
+    /// whose Add-IP is outstanding.
     pub(super) fn listed_addresses(&self) -> Vec<IpAddr> {
         let listed = self.paths.locals().filter(|(_, source)| *source != SourceUse::AsconfOnly);
         let translated = self.readdressing.ours.translated();
         listed.map(|(address, _)| address).filter(|address| !translated.contains(address)).collect()
     }
 
-    /// Returns whether the outstanding ASCONF may be lost when the link of `local` comes up: it was sent over
-    /// that link, or over another one that is down. Any other waits for its answer or T4-rto.
+    /// Returns whether the outstanding ASCONF may be lost when the link of `local` comes up. That is so if it
+    /// was sent over that link, or over another one that is down. Any other ASCONF waits for its answer or
+    /// T4-rto.
     pub(super) fn request_may_be_lost(&self, local: &IpAddr) -> bool {
         let path = self.readdressing.ours.last_path().and_then(|path| self.paths.get(path));
         path.is_none_or(|path| path.addr().local == *local || !path.link_is_up())
     }
 
     /// Returns whether an ABORT must be ignored because its destination is being deleted (RFC 5061 §5.3 F4,
-    /// §5.3.1): the peer may answer an earlier packet.
+    /// §5.3.1). The peer may be answering an earlier packet.
     pub(super) fn must_ignore_abort(&self, at: PathAddr) -> bool {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
         //# ABORT Chunks arriving destined to the IP address being deleted MUST be ignored
@@ -295,7 +296,7 @@ impl Association {
         self.paths.local_source(&at.local) == Some(SourceUse::ReceiveOnly)
     }
 
-    /// Tells the policy and the trace that the peer added or deleted an address of ours.
+    /// Notifies the policy and the trace that the peer added or deleted an address of this end.
     fn note_local_change(&mut self, now: Time, request: AddressRequest) {
         let (address, added) = match request {
             AddressRequest::Add(address) => (address, true),
@@ -352,15 +353,15 @@ impl Association {
         self.grant_wanted_primary(now);
     }
 
-    /// Limits the answers to a packet with ASCONFs to the credit that other replies left. A cached answer can
-    /// be much longer than the retransmitted ASCONF (RFC 5061 §5.2 E2).
+    /// Limits the answers to a packet with ASCONFs to the credit that other replies have left. A cached
+    /// answer can be much longer than the retransmitted ASCONF (RFC 5061 §5.2 E2).
     pub(super) fn limit_asconf_acks(&mut self) {
         let to = self.readdressing.answer_at;
         self.readdressing.answer_room = to.map_or(u32::MAX, |to| self.reply_room(to));
     }
 
-    /// Allows early data to the unconfirmed source of a packet with ASCONFs, as far as `Config::moves` does.
-    /// It cannot flood a third party: the limit is a multiple of the bytes received from there.
+    /// Allows early data to the unconfirmed source of a packet with ASCONFs, if `Config::moves` does. The
+    /// data cannot flood a third party: its limit is a multiple of the bytes received from there.
     pub(super) fn allow_early_data(&mut self, at: PathAddr, packet: &Packet<'_>) {
         let factor = u64::from(self.config.moves.early_data());
         let came = CommonHeader::LEN + packet.chunks().rest().len();
@@ -380,7 +381,7 @@ impl Association {
         }
     }
 
-    /// Switches the primary to the address that the peer wants, once confirmed (RFC 5061 §5.4, RFC 9260
+    /// Switches the primary to the address that the peer requested, once confirmed (RFC 5061 §5.4, RFC 9260
     /// §5.4).
     pub(super) fn grant_wanted_primary(&mut self, now: Time) {
         if let Some(path) = self.paths.take_wanted_primary() {
@@ -433,7 +434,7 @@ impl Association {
         }
     }
 
-    /// Sends answers to the peer's requests, then our own.
+    /// Sends answers to the peer's requests, then this end's requests.
     pub(super) fn send_asconf(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         if !self.may_readdress() {
             return None;
@@ -475,9 +476,9 @@ impl Association {
         (!builder.is_empty()).then(|| Transmit::new(path, at, self.seal(builder)))
     }
 
-    /// Releases an outstanding wildcard ASCONF from the address of a dead network if others are queued and
-    /// another source does no harm. No other may follow before its answer (RFC 5061 §5.1 A3), and a lost
-    /// answer is repeated (§5.2 E2).
+    /// Releases an outstanding wildcard ASCONF from the address of a dead network, if others are queued and
+    /// another source does no harm. No other ASCONF may follow before its answer (RFC 5061 §5.1 A3), and a
+    /// lost answer is repeated (§5.2 E2).
     fn must_ask_elsewhere(&self) -> bool {
         let ours = &self.readdressing.ours;
         let Some(source) = ours.required_source().filter(|_| ours.may_leave_elsewhere()) else {
@@ -535,7 +536,7 @@ impl Association {
     }
 }
 
-/// Returns whether an address of the peer can be reached from this one of ours.
+/// Returns whether this local address can reach an address of the peer.
 fn reaches(paths: &Paths, own: &IpAddr) -> bool {
     paths.remotes().any(|theirs| can_pair(own, &theirs))
 }

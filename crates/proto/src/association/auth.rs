@@ -13,15 +13,15 @@ use crate::event::Event;
 use crate::rng::Rng;
 use crate::stats::AssociationState as State;
 
-/// Draws a Random Number (RFC 4895 §6.1), only if AUTH is on, so that other random numbers do not depend on
-/// it.
+/// Draws a Random Number (RFC 4895 §6.1), but only if AUTH is on, so that other random numbers do not depend
+/// on it.
 pub(crate) fn random_number(config: &AuthConfig, rng: &mut Rng) -> Random {
     if config.policy.speaks() { rng.next_seed() } else { [0; RANDOM_LEN] }
 }
 
 impl Association {
-    /// Sets a shared key, or replaces the one of its identifier (RFC 6458). It signs when it is
-    /// [activated](Self::activate_auth_key) and verifies at once. Both ends need it.
+    /// Sets a shared key, or replaces the one with its identifier (RFC 6458). It verifies at once, and signs
+    /// when it is [activated](Self::activate_auth_key). Both ends must set it.
     ///
     /// # Errors
     ///
@@ -34,17 +34,17 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// It was not set, or was deactivated.
+    /// The key was not set, or was deactivated.
     pub fn activate_auth_key(&mut self, id: u16) -> Result<(), CallError> {
         Ok(self.auth.activate_key(id)?)
     }
 
-    /// Deactivates a key: it signs no more, but still verifies (RFC 6458). Packets are signed when they are
-    /// sent, so the key is free at once, which an event reports.
+    /// Deactivates a key, which then verifies but no longer signs (RFC 6458). Packets are signed when they
+    /// are sent, so that the key is free at once. An event reports that.
     ///
     /// # Errors
     ///
-    /// It is the active one, or was not set.
+    /// The key is the active one, or was not set.
     pub fn deactivate_auth_key(&mut self, id: u16) -> Result<(), CallError> {
         self.auth.keys.deactivate(id)?;
         self.events.push(Event::Authentication(AuthEvent::FreeKey { key: id }));
@@ -55,23 +55,23 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// It is the active one, or was not set.
+    /// The key is the active one, or was not set.
     pub fn delete_auth_key(&mut self, id: u16) -> Result<(), CallError> {
         Ok(self.auth.keys.delete(id)?)
     }
 
-    /// Returns the chunk types that this end accepts only authenticated (RFC 6458).
+    /// Returns the chunk types that this end accepts only with AUTH (RFC 6458).
     pub fn local_auth_chunks(&self) -> impl Iterator<Item = u8> {
         self.auth.demanded().iter().map(|typ| typ.0)
     }
 
-    /// Applies the peer's offer of its INIT ACK.
+    /// Applies the AUTH parameters of the peer's INIT ACK.
     pub(super) fn agree_auth(&mut self, peer: Option<&AuthOffer>) {
         self.auth.agree(&self.config.auth, peer);
         self.paths.reserve(self.packet_overhead() as u32);
     }
 
-    /// Applies the AUTH parameters of our cookie.
+    /// Applies the AUTH parameters of this end's cookie.
     pub(super) fn agree_auth_of_cookie(&mut self, cookie: &Cookie) {
         if let Some(auth) = &cookie.auth {
             self.auth.set_random(auth.random);
@@ -96,15 +96,15 @@ impl Association {
         }
     }
 
-    /// Reserves the room of AUTH before DATA or SACK fills the packet, if either is signed. Returns false if
-    /// it does not fit: then they may not follow.
+    /// Reserves room for AUTH before DATA or SACK fills the packet, if either is signed. Returns false if
+    /// AUTH does not fit, so that they may not follow.
     #[inline]
     #[must_use]
     pub(super) fn begin_auth(&self, builder: &mut PacketBuilder<'_>) -> bool {
         self.auth.packet_overhead() == 0 || builder.begin_auth().is_ok()
     }
 
-    /// Completes a packet, signing it if a chunk needs that. Returns its length.
+    /// Completes a packet, and signs it if a chunk requires AUTH. Returns its length.
     #[inline(always)]
     pub(super) fn seal(&mut self, mut builder: PacketBuilder<'_>) -> usize {
         if builder.has_auth() {
@@ -125,9 +125,9 @@ impl Association {
         builder.finish()
     }
 
-    /// Returns whether a chunk of this type is accepted without the required AUTH: an ABORT that answers our
-    /// INIT. No key exists before the INIT ACK, so nobody could sign it; an observer could end this set-up by
-    /// a forged INIT ACK as well.
+    /// Returns whether a chunk is accepted without the required AUTH: only an ABORT that answers this end's
+    /// INIT. No key exists before the INIT ACK, so that nobody could sign it. An observer could end this
+    /// set-up by a forged INIT ACK as well.
     pub(super) fn may_come_unsigned(&self, typ: ChunkType) -> bool {
         //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
         //= type=exception
@@ -152,8 +152,8 @@ impl Association {
         typ != ChunkType::ASCONF && typ != ChunkType::COOKIE_ECHO
     }
 
-    /// Handles an AUTH chunk in front of a packet, as [`on_auth`](Self::on_auth). Before the COOKIE ECHO of a
-    /// restart or collision, the cookie and a shared key authenticate it.
+    /// Handles an AUTH chunk in front of a packet, as [`on_auth`](Self::on_auth). If the COOKIE ECHO of a
+    /// restart or collision follows, the cookie and a shared key authenticate it.
     ///
     /// RFC 4895 §6.3 verifies it with the association's own key, which would reject every restart and
     /// collision. A secret key is needed either way. Replays of an older cookie fail by RFC 9260 §5.2.4, and
@@ -189,8 +189,8 @@ impl Association {
         self.on_auth(at, chunk, from_auth, authenticated)
     }
 
-    /// Handles an AUTH chunk; `from_auth` is the packet from it on. Returns false if the rest must be
-    /// discarded.
+    /// Handles an AUTH chunk. `from_auth` is the rest of the packet, beginning with it. Returns false if the
+    /// rest must be discarded.
     pub(super) fn on_auth(
         &mut self,
         at: PathAddr,

@@ -46,7 +46,7 @@ impl Association {
         if open && !self.closing.is_wanted() { Ok(()) } else { Err(SendError::Closed) }
     }
 
-    /// Looks after what a message in the send buffer changes.
+    /// Handles the effects of a new message in the send buffer.
     pub(super) fn after_enqueue(&mut self) {
         if self.paths.is_pmtu_of_use(self.outbound.unsent()) {
             self.output.upkeep_due = true;
@@ -117,8 +117,8 @@ impl Association {
         self.outbound.unsent_on(stream)
     }
 
-    /// Sends a HEARTBEAT on this path now, idle or not (RFC 9260 §8.3 D, §11.1.8). It is deferred while the
-    /// path's link is down.
+    /// Sends a HEARTBEAT on this path now, even if it is not idle (RFC 9260 §8.3 D, §11.1.8). The HEARTBEAT
+    /// is deferred while the path's link is down.
     ///
     /// # Errors
     ///
@@ -151,7 +151,7 @@ impl Association {
     }
 
     /// Sets HB.interval of all paths (RFC 9260 §8.3 B, §11.1.9): the time between heartbeats on an idle path,
-    /// beyond its RTO. [`Span::ZERO`] ends the heartbeats of confirmed paths. Default:
+    /// beyond its RTO. [`Span::ZERO`] disables the heartbeats of confirmed paths. Default:
     /// [`Config::hb_interval`](crate::Config::hb_interval).
     pub fn set_hb_interval(&mut self, now: Time, interval: Span) {
         self.paths.set_hb_interval(interval, now);
@@ -163,8 +163,8 @@ impl Association {
         self.paths.by_addr(at)
     }
 
-    /// Handles that the interface rejected a packet of `len` bytes ("message too long"). With
-    /// [`Pmtu::UpTo`](crate::Pmtu::UpTo) the PMTU decreases and is probed again; returns whether it changed.
+    /// Handles the interface's rejection of a packet of `len` bytes ("message too long"). With
+    /// [`Pmtu::UpTo`](crate::Pmtu::UpTo) the PMTU decreases and is probed again. Returns whether it changed.
     /// Existing chunks keep their size (RFC 9260 §6.9): their packets have
     /// [`Transmit::may_fragment`](crate::Transmit).
     pub fn packet_refused(&mut self, now: Time, at: PathAddr, len: usize) -> bool {
@@ -178,9 +178,9 @@ impl Association {
     }
 
     /// Handles an ICMP Packet Too Big: packets of more than `mtu` bytes, IP header included, do not pass.
-    /// `quoted`: the beginning of the quoted SCTP packet. Believed within bounds, only with
-    /// [`Pmtu::UpTo`](crate::Pmtu::UpTo), and verified by probes (RFC 8899 §4.6, §6.2.1.4). Returns whether
-    /// the PMTU changed.
+    /// `quoted` is the beginning of the quoted SCTP packet. Returns whether the PMTU changed. ¶ The message
+    /// has an effect only with [`Pmtu::UpTo`](crate::Pmtu::UpTo) and within its bounds. Probes verify it
+    /// (RFC 8899 §4.6, §6.2.1.4).
     ///
     /// # Errors
     ///
@@ -212,8 +212,8 @@ impl Association {
         self.outbound.loss_classifier()
     }
 
-    /// Same as [`loss_classifier`](Self::loss_classifier), mutable: a simulator reports the causes of its
-    /// losses to its own classifier.
+    /// Returns the loss classifier, mutable. A simulator reports the causes of its losses to its own
+    /// classifier.
     pub fn loss_classifier_mut(&mut self) -> Option<&mut dyn LossClassifier> {
         self.outbound.loss_classifier_mut()
     }

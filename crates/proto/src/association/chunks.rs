@@ -28,21 +28,21 @@ struct Stamp {
 pub(super) struct Seen {
     pub(super) data: bool,
     asconf: bool,
-    /// A valid AUTH chunk was received (RFC 4895 §6.3).
+    /// True if a valid AUTH chunk was received (RFC 4895 §6.3).
     authenticated: bool,
-    /// Chunks that were passed to the handover policy.
+    /// Number of chunks that were passed to the handover policy.
     private: u32,
-    /// Any other chunk.
+    /// True if any other chunk was received.
     control: bool,
-    /// The packet was marked, and both ends agreed on ECN.
+    /// True if the packet was marked, and both ends agreed on ECN.
     marked: bool,
     /// Lowest TSN of a marked packet.
     pub(super) lowest: Option<Tsn>,
 }
 
 impl Association {
-    /// Handles the chunks of a packet, which is authenticated if it was `opened`; returns whether there was
-    /// any but DATA and SACK.
+    /// Handles the chunks of a packet, which is authenticated if it was `opened`. Returns whether there was
+    /// any chunk except DATA and SACK.
     #[inline(always)]
     pub(super) fn take_chunks(
         &mut self,
@@ -116,7 +116,7 @@ impl Association {
         seen.control
     }
 
-    /// Handles a COOKIE ECHO in front of a packet; returns whether its cookie is valid.
+    /// Handles a COOKIE ECHO at the front of a packet. Returns whether its cookie is valid.
     #[cold]
     fn take_first_cookie_echo(
         &mut self,
@@ -142,7 +142,7 @@ impl Association {
         valid
     }
 
-    /// Does what is due once after all DATA chunks of a packet.
+    /// Runs the steps that are due once after all DATA chunks of a packet.
     #[inline]
     fn end_data_packet(&mut self, now: Time, at: PathAddr, seen: &Seen) {
         self.inbound.end_packet(now);
@@ -157,8 +157,8 @@ impl Association {
         self.notify_readable();
     }
 
-    /// Handles any chunk but DATA and SACK; returns false if the rest of the packet must be ignored. `rest`
-    /// begins with the chunk.
+    /// Handles any chunk except DATA and SACK. Returns false if the rest of the packet must be ignored.
+    /// `rest` begins with the chunk.
     #[inline(never)]
     fn take_chunk(
         &mut self,
@@ -242,7 +242,7 @@ impl Association {
         true
     }
 
-    /// Handles an ABORT with our tag: the T bit must not be set, unless both ends have the same tag
+    /// Handles an ABORT with this end's tag. The T bit must not be set, unless both ends have the same tag
     /// (RFC 9260 §8.5.1 B).
     fn take_abort(&mut self, now: Time, at: PathAddr, abort: &Abort<'_>) {
         if self.must_ignore_abort(at) {
@@ -296,7 +296,7 @@ impl Association {
         }
     }
 
-    /// Handles DATA or I-DATA, which `handle` passes to the receiving half.
+    /// Handles DATA or I-DATA: `handle` passes the chunk to the receiving half.
     #[inline]
     fn take_data(
         &mut self,
@@ -388,7 +388,7 @@ impl Association {
         }
     }
 
-    /// Handles the Cumulative TSN Ack of a SHUTDOWN; returns false if it aborted the association.
+    /// Handles the Cumulative TSN Ack of a SHUTDOWN. Returns false if it aborted the association.
     pub(super) fn on_cum_tsn_ack(&mut self, now: Time, cum_tsn_ack: msctp_wire::Tsn) -> bool {
         match self.outbound.handle_cum_tsn_ack(now, cum_tsn_ack, &mut self.paths) {
             Ok(outcome) => {
@@ -471,8 +471,8 @@ impl Association {
 
     /// Answers a HEARTBEAT, from COOKIE-ECHOED "up until reaching the SHUTDOWN-SENT state" (RFC 9260 §8.3).
     ///
-    /// In SHUTDOWN-SENT it answers too, which nothing forbids. A peer with data left (§9.2) may have lost
-    /// every address but one that it must verify first (§5.4), or must find working again. In
+    /// It also answers in SHUTDOWN-SENT, which the RFC does not forbid. A peer with data left (§9.2) may have
+    /// only one address left, which it must first verify (§5.4) or detect as working again. In
     /// SHUTDOWN-ACK-SENT the peer sends no HEARTBEATs.
     fn on_heartbeat(&mut self, at: PathAddr, heartbeat: &Heartbeat<'_>) {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-8.3

@@ -9,8 +9,8 @@ use smallvec::SmallVec;
 
 use crate::addr::PathAddr;
 
-/// Longest queue of replies. The caller drains it after each input, so only a packet with many HEARTBEATs
-/// fills it.
+/// Maximum length of the queue of replies. The caller drains it after each input, so that only a packet with
+/// many HEARTBEATs fills it.
 const MAX_WAITING: usize = 64;
 
 /// A queued chunk.
@@ -19,9 +19,9 @@ pub(super) struct Waiting {
     pub(super) at: PathAddr,
     /// Verification tag of the packet.
     pub(super) tag: u32,
-    /// Not to be bundled with anything else.
+    /// True if the chunk must not be bundled with others.
     pub(super) alone: bool,
-    /// Not to be protected by the DTLS chunk: an answer to a packet that anyone may have sent.
+    /// True if the DTLS chunk must not protect it, because it answers a packet that anyone may have sent.
     pub(super) clear: bool,
     /// The chunk: header and value without padding.
     bytes: SmallVec<[u8; 64]>,
@@ -42,17 +42,17 @@ pub(super) struct ControlQueue {
 }
 
 impl ControlQueue {
-    /// Queues a chunk to be bundled with others for the same destination; drops it if the queue is full.
+    /// Queues a chunk to be bundled with others for the same destination. Drops it if the queue is full.
     pub(super) fn push(&mut self, at: PathAddr, tag: u32, chunk: &impl EncodeChunk) {
         self.add(at, tag, (false, false), chunk);
     }
 
-    /// Queues a chunk for a packet of its own; drops it if the queue is full.
+    /// Queues a chunk that is sent without others. Drops it if the queue is full.
     pub(super) fn push_alone(&mut self, at: PathAddr, tag: u32, chunk: &impl EncodeChunk) {
         self.add(at, tag, (true, false), chunk);
     }
 
-    /// Queues a chunk as [`push_alone`](Self::push_alone) for a packet in clear.
+    /// Queues a chunk like [`push_alone`](Self::push_alone), for a packet in clear.
     pub(super) fn push_clear(&mut self, at: PathAddr, tag: u32, chunk: &impl EncodeChunk) {
         self.add(at, tag, (true, true), chunk);
     }

@@ -18,21 +18,21 @@ use crate::path::Path;
 use crate::rare::rare_state;
 
 rare_state! {
-    /// Copies to be sent, and those of the current round trip of each path.
+    /// Copies to be sent, and those that left in the current round trip of each path.
     pub(super) struct Copies {
         pub(super) queue: Vec<Copied> = Vec::new(),
         sent: Vec<Sent> = Vec::new(),
     }
 }
 
-/// Chunks to be sent in copy on a path.
+/// Chunks of which copies are to be sent on a path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Copied {
     path: PathId,
     /// The first TSN, and the number of chunks.
     first: Tsn,
     left: u32,
-    /// Copy all chunks (bicasting), not only the redundant ones.
+    /// True to copy all chunks (bicasting), not only the redundant ones.
     all: bool,
 }
 

@@ -15,12 +15,12 @@ rare_state! {
     /// Deleted addresses: the last [`MAX_ADDRESSES`] of each end. An older one counts as never listed.
     pub(super) struct Departed {
         remotes: Vec<IpAddr> = Vec::new(),
-        /// Each with the time until which packets in flight to it are accepted.
+        /// Local addresses, each with the time until which packets in flight to it are accepted.
         locals: Vec<(IpAddr, Time)> = Vec::new(),
     }
 }
 
-/// Returns the time for which packets in flight to a deleted address of ours are accepted: 2 RTO of its path.
+/// Returns the time for which packets in flight to a deleted local address are accepted: 2 RTO of its path.
 ///
 /// The RTO is taken without back-off: a path that stopped answering has backed off up to RTO.Max, but its
 /// last packets do not travel longer.
@@ -38,7 +38,7 @@ fn keep_last<T>(list: &mut Vec<T>, item: T) {
 }
 
 impl Association {
-    /// Notes that the peer deleted this address, and drops the control chunks queued for it (F13).
+    /// Records that the peer deleted this address, and drops the control chunks queued for it (F13).
     pub(super) fn note_departed_remote(&mut self, address: IpAddr) {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
         //# It MUST NOT send SCTP packets for the association to that address
@@ -48,7 +48,7 @@ impl Association {
         keep_last(remotes, address);
     }
 
-    /// Notes the local addresses whose last path was among the `removed` ones.
+    /// Records the local addresses whose last path was among the `removed` ones.
     pub(super) fn note_departed_locals(&mut self, now: Time, removed: &[Path]) {
         for path in removed {
             let address = path.addr().local;
@@ -69,8 +69,8 @@ impl Association {
     /// again.
     ///
     /// The caller drops it silently. RFC 9260 §8.4 (8) only recommends an ABORT, and a peer behind a NAT may
-    /// still use the address that this end calls deleted. Addresses that were never listed are accepted: a
-    /// NAT may have changed them (RFC 5061 §5.3.2).
+    /// still use the address that this end treats as deleted. Addresses that were never listed are accepted:
+    /// a NAT may have changed them (RFC 5061 §5.3.2).
     #[cold]
     pub(super) fn is_departed(&self, now: Time, at: PathAddr, packet: &Packet<'_>) -> bool {
         let departed = &self.readdressing.departed;

@@ -16,8 +16,8 @@ use crate::path::Path;
 use crate::stats::EcnStats;
 use crate::trace::{Direction, TraceKind};
 
-/// Largest number of paths whose marks are echoed at a time. One more replaces the oldest, whose path will
-/// report new marks if data still arrives there.
+/// Maximum number of paths whose marks are echoed at a time. A further one replaces the oldest. That path
+/// will report new marks if data still arrives there.
 const MAX_ECHOES: usize = 4;
 
 /// State of ECN, created at the first mark or ECNE.

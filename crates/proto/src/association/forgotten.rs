@@ -11,8 +11,8 @@ use crate::path::Path;
 use crate::protection::{PeerCheck, Verdict};
 
 impl Association {
-    /// Begins to check the peer if a packet in clear, which was discarded, is the ABORT of a host that does
-    /// not know the association: the T bit is set, and the tag is the peer's (RFC 9260 §8.5.1 B).
+    /// Begins to check the peer if a discarded packet in clear is the ABORT of a host without the
+    /// association. Such an ABORT has the T bit set and the peer's tag (RFC 9260 §8.5.1 B).
     #[cold]
     pub(super) fn note_clear_abort(&mut self, now: Time, at: PathAddr, packet: &Packet<'_>) {
         let (header, tags) = (packet.header, &self.tags);
@@ -58,7 +58,8 @@ impl Association {
         self.protection.as_ref()?.peer_check.as_ref().map(PeerCheck::due)
     }
 
-    /// Continues the check of the peer: probes it again, or ends the association of one without keys.
+    /// Continues the check of the peer: probes again, or ends the association with a peer that has lost its
+    /// keys.
     pub(super) fn continue_peer_check(&mut self, now: Time) {
         let (heard, watches) = (self.liveness.heard, self.watches_paths());
         let Some(protection) = &mut self.protection else { return };

@@ -28,7 +28,7 @@ impl Association {
 
     /// Returns whether this end announced this chunk type, which [`take_agreed`](Self::take_agreed) handles.
     /// Any other is an unknown chunk (RFC 3758 §3.3.1: "MUST instead act as if it does NOT support the
-    /// FORWARD TSN chunk"). The receiving half aborts for one that the peer did not announce (RFC 8260
+    /// FORWARD TSN chunk"). The receiving half aborts on a type that the peer did not announce (RFC 8260
     /// §2.2.3, §2.3.1).
     pub(super) fn knows(&self, chunk: ChunkType) -> bool {
         let wanted = match chunk {
@@ -52,7 +52,7 @@ impl Association {
         matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownSent)
     }
 
-    /// Handles a FORWARD TSN or I-FORWARD-TSN, which `handle` passes to the receiving half; returns false if
+    /// Handles a FORWARD TSN or I-FORWARD-TSN: `handle` passes it to the receiving half. Returns false if
     /// that aborted the association.
     pub(super) fn take_forward(
         &mut self,

@@ -25,7 +25,7 @@ use crate::stats::AssociationState as State;
 use crate::tags::Tags;
 use crate::trace::TraceKind;
 
-/// RFC 9260 §5.2.6: a new INIT may ask for the measured round trip and at most one second more.
+/// Maximum extension in a new INIT beyond the measured round-trip time: one second (RFC 9260 §5.2.6).
 const PRESERVATIVE_MARGIN: Span = Span::from_secs(1);
 
 /// Progress of the handshake. Empty once the association is up.
@@ -33,25 +33,25 @@ const PRESERVATIVE_MARGIN: Span = Span::from_secs(1);
 pub(super) struct Setup {
     /// T1-init or T1-cookie.
     pub(super) t1: Option<Time>,
-    /// An INIT or COOKIE ECHO, depending on the state, must be sent now.
+    /// True if an INIT or COOKIE ECHO, depending on the state, must be sent now.
     pub(super) due: bool,
-    /// A protected packet with data may follow the COOKIE ECHO on this path.
+    /// Path on which a protected packet with data may follow the COOKIE ECHO.
     pub(super) early: Option<PathId>,
     pub(super) retransmissions: u32,
-    /// Path of the next one.
+    /// Path of the next INIT or COOKIE ECHO.
     path: Option<PathId>,
-    /// Time at which the last one was sent.
+    /// Time at which the last INIT or COOKIE ECHO was sent.
     sent: Time,
     /// The peer's cookie.
     cookie: Vec<u8>,
-    /// Parameters of the INIT ACK that were not recognized, to be reported with the COOKIE ECHO.
+    /// Unrecognized parameters of the INIT ACK, to be reported with the COOKIE ECHO.
     unrecognized: Vec<u8>,
     /// Cookie Preservative of the next INIT after a stale cookie, in ms.
     preservative: Option<u32>,
     /// Addresses of the peer whose UDP port is closed.
     unreachable: Vec<IpAddr>,
-    /// The peer sent Stale Cookie. All later retransmissions count together: otherwise a peer that always
-    /// sends it would prolong the set-up forever.
+    /// True if the peer sent Stale Cookie. All later retransmissions count together: otherwise a peer that
+    /// always sends it would prolong the set-up forever.
     was_stale: bool,
 }
 
@@ -72,7 +72,7 @@ impl Untouched for Setup {
 }
 
 impl Setup {
-    /// Returns the content of the COOKIE ECHO's packet: cookie, unrecognized parameters.
+    /// Returns the content of the COOKIE ECHO's packet: cookie and unrecognized parameters.
     pub(super) fn echo(&self) -> (&[u8], &[u8]) {
         (&self.cookie, &self.unrecognized)
     }
@@ -103,7 +103,7 @@ impl Association {
         Some(path)
     }
 
-    /// Passes our INIT to `send`.
+    /// Passes this end's INIT to `send`.
     pub(super) fn init_chunk<R>(&self, send: impl FnOnce(&Init<'_>) -> R) -> R {
         let addresses = self.paths.locals().map(|(address, _)| address).collect::<Addresses>();
         let auth = self.auth.ours(&self.config.auth).filter(|_| !self.config.protection.is_required());
@@ -133,13 +133,13 @@ impl Association {
         })
     }
 
-    /// Handles ICMP "port unreachable" for our INIT (RFC 6951 §5.5). `quoted`: the beginning of the quoted
-    /// SCTP packet, whose Initiate Tag proves that the sender saw the INIT. Tries the next address of the
-    /// peer at once; the set-up fails when no address is left.
+    /// Handles ICMP "port unreachable" for this end's INIT (RFC 6951 §5.5). `quoted` is the beginning of the
+    /// quoted SCTP packet, whose Initiate Tag proves that the sender saw the INIT. Tries the next address of
+    /// the peer at once; the set-up fails when no address is left.
     ///
     /// # Errors
     ///
-    /// It does not quote our INIT, or the association is not in COOKIE-WAIT: no effect.
+    /// The message does not quote the INIT, or the association is not in COOKIE-WAIT. It then has no effect.
     pub fn port_unreachable(
         &mut self,
         now: Time,
@@ -205,14 +205,14 @@ impl Association {
         self.setup.due = true;
     }
 
-    /// Returns the confirmed path after the one used last, in turn.
+    /// Returns the confirmed path after the last one used, in a cycle.
     fn next_setup_path(&self) -> Option<PathId> {
         let last = self.setup.path;
         let confirmed = || self.paths.iter().filter(|path| path.is_confirmed()).map(Path::id);
         confirmed().find(|&path| Some(path) > last).or_else(|| confirmed().next()).or(last)
     }
 
-    /// Measures the round trip of a chunk that was not retransmitted (RFC 9260 §6.3.1 C5).
+    /// Measures the round-trip time of a chunk that was not retransmitted (RFC 9260 §6.3.1 C5).
     fn measure_setup(&mut self, now: Time, at: PathAddr) {
         let path = self.path_of(at);
         if self.setup.retransmissions > 0 || self.setup.path != path {
@@ -421,10 +421,10 @@ impl Association {
         self.set_state(now, State::CookieWait);
     }
 
-    /// Returns the address for the INIT ACK that answers an INIT from `at`, if it may be answered.
+    /// Returns the destination of the INIT ACK for an INIT from `at`, if it may be answered.
     ///
     /// In COOKIE-WAIT (RFC 9260 §5.2.1) it may only go to an address that the upper layer passed and that the
-    /// INIT comes from or lists. Anyone can send an INIT, and the INIT ACK contains our tag.
+    /// INIT comes from or lists. Anyone can send an INIT, and the INIT ACK contains this end's tag.
     fn init_ack_addr(&self, at: PathAddr, init: &Init<'_>) -> Option<PathAddr> {
         if self.state != State::CookieWait || self.paths.remote_is_confirmed(&at.remote) {
             return Some(at);
@@ -535,8 +535,8 @@ impl Association {
         answer.give(now, &offer, jar, |ack| control.push_clear(at, offer.tag, ack));
     }
 
-    /// Returns the tags and the TSN of the INIT ACK and its cookie. `colliding`: it answers an INIT that
-    /// crossed ours.
+    /// Returns the tags and the TSN of the INIT ACK and its cookie. `colliding` is true if it answers an INIT
+    /// that crossed this end's.
     fn answer_tags(&mut self, colliding: bool) -> Tags {
         // RFC 9260 §5.2.1: in a collision tag and TSN are those of our INIT; §5.2.2: else the tag is new
         let (local_tag, local_initial_tsn) = if colliding {
@@ -566,7 +566,7 @@ impl Association {
         Tags { local_tag, local_initial_tsn, local_tie_tag, peer_tie_tag, ..self.tags.clone() }
     }
 
-    /// Answers an INIT that adds addresses by an ABORT that lists them (RFC 9260 §5.2.1, §5.2.2).
+    /// Answers an INIT that adds addresses with an ABORT that lists them (RFC 9260 §5.2.1, §5.2.2).
     fn refuse_new_addresses(&mut self, at: PathAddr, offer: &Offer<'_>) -> bool {
         let mut new = offer.all_addresses(at.remote);
         new.retain(|address| !self.paths.has_remote(address));

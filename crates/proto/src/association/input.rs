@@ -14,15 +14,15 @@ use crate::trace::Direction;
 /// Classification of a packet by its verification tag (RFC 9260 §8.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Admission {
-    /// The tag is ours.
+    /// The tag is this end's.
     Ours,
-    /// Tag 0 and an INIT alone (§8.5.1 A).
+    /// A packet with tag 0 and a single INIT (§8.5.1 A).
     Init,
-    /// A COOKIE ECHO in front: its cookie decides (§8.5.1 D).
+    /// A packet that begins with COOKIE ECHO, whose cookie decides (§8.5.1 D).
     CookieEcho,
-    /// The tag is the peer's: an ABORT or SHUTDOWN COMPLETE with the T bit may be valid (§8.5.1 B, C).
+    /// A packet with the peer's tag: an ABORT or SHUTDOWN COMPLETE with the T bit may be valid (§8.5.1 B, C).
     Reflected,
-    /// A SHUTDOWN ACK during set-up: it counts as out of the blue with any tag (§8.5.1 E).
+    /// A SHUTDOWN ACK during set-up, which counts as out of the blue with any tag (§8.5.1 E).
     OldShutdownAck,
     /// To be discarded silently.
     Refused,
@@ -46,9 +46,9 @@ impl Association {
         self.own_jar = Some(jar);
     }
 
-    /// Handles a datagram as [`handle_datagram`](Self::handle_datagram), with the endpoint's cookie jar.
-    /// Returns whether the verification tag (RFC 9260 §8.5), the cookie or the keys prove that the peer sent
-    /// the packet.
+    /// Handles a datagram like [`handle_datagram`](Self::handle_datagram), with the endpoint's cookie jar.
+    /// Returns whether the peer provably sent the packet: by its verification tag (RFC 9260 §8.5), the cookie
+    /// or the keys.
     #[inline]
     pub(crate) fn input(
         &mut self,
@@ -68,8 +68,8 @@ impl Association {
         self.input_clear(now, at, ecn, &packet, jar, None)
     }
 
-    /// Handles a packet in clear, whose checksum is right, as [`input`](Self::input). `cookie`: the authentic
-    /// cookie of the packet's COOKIE ECHO, if the jar opened it already.
+    /// Handles a packet in clear with a correct checksum, like [`input`](Self::input). `cookie` is the
+    /// authentic cookie of the packet's COOKIE ECHO, if the jar has opened it already.
     #[inline]
     pub(crate) fn input_clear(
         &mut self,
@@ -92,7 +92,7 @@ impl Association {
         self.take_packet(now, at, ecn, packet, (jar, cookie), (false, len))
     }
 
-    /// Returns how checksums are verified. RFC 9653 §5.3: an end that announced it accepts a checksum of 0.
+    /// Returns how checksums are verified. An end that announced RFC 9653 accepts a checksum of 0 (§5.3).
     #[inline]
     pub(super) fn checksum(&self) -> Checksum {
         if self.checksum_offload {
@@ -106,8 +106,8 @@ impl Association {
         if self.config.offer.lower_layer_protects { Checksum::ZeroOrRight } else { Checksum::Verify }
     }
 
-    /// Handles a packet of `len` bytes on the wire; `opened`: its chunks were protected. Returns as
-    /// [`input`](Self::input).
+    /// Handles a packet of `len` bytes on the wire. `opened` is true if its chunks were protected. Returns
+    /// the same as [`input`](Self::input).
     #[inline(always)]
     pub(super) fn take_packet(
         &mut self,
@@ -172,7 +172,7 @@ impl Association {
         verified
     }
 
-    /// Handles a packet with a COOKIE ECHO in front; returns whether its cookie is valid.
+    /// Handles a packet with a COOKIE ECHO at the front. Returns whether its cookie is valid.
     #[cold]
     fn take_cookie_echo(
         &mut self,
@@ -222,7 +222,7 @@ impl Association {
         }
     }
 
-    /// Handles a packet with the peer's tag: only the T bit makes it valid.
+    /// Handles a packet with the peer's tag, which is valid only with the T bit.
     fn take_reflected(&mut self, now: Time, at: PathAddr, packet: &Packet<'_>) {
         let path = self.path_of(at);
         let mut chunks = packet.chunks();
@@ -287,7 +287,7 @@ impl Association {
         }
     }
 
-    /// Notes an AUTH chunk. With a shared key only a valid one is a sign of life.
+    /// Records an AUTH chunk. With a shared key, only a valid one is a sign of life.
     pub(super) fn note_authenticated(&mut self, now: Time, at: PathAddr, authenticated: bool) {
         if authenticated && self.auth.excludes_observers() {
             self.liveness.packet_is_signed = true;
@@ -306,8 +306,8 @@ impl Association {
         }
     }
 
-    /// Returns the addresses for a reply to a packet at `at` (RFC 9260 §6.4). `None` if no address of ours
-    /// may be its source (RFC 5061 §5.3 F4); the peer then retransmits.
+    /// Returns the addresses for a reply to a packet at `at` (RFC 9260 §6.4). Returns `None` if no local
+    /// address may be its source (RFC 5061 §5.3 F4); the peer then retransmits.
     pub(super) fn reply_addr(&self, at: PathAddr) -> Option<PathAddr> {
         let path = self.paths.reply_path(at).and_then(|path| self.paths.get(path));
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3

@@ -6,19 +6,21 @@ use msctp_units::Time;
 use super::Association;
 use crate::event::LossReason;
 
-/// HEARTBEATs begin after this share of the idle timeout.
+/// Divisor of the idle timeout that gives the silence after which HEARTBEATs begin.
 const KEEP_ALIVE: u64 = 3;
-/// Time between them as a share of the idle timeout: sixteen chances to be answered before it ends.
+/// Divisor of the idle timeout that gives the time between them. A peer has sixteen chances to answer before
+/// the timeout.
 const REPEAT: u64 = 24;
 
 /// Time of the peer's last sign of life.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Liveness {
-    /// The last packet with the right verification tag. Noted for every packet, without moving a timer.
+    /// Time of the last packet with the right verification tag. It is recorded for every packet, without
+    /// moving a timer.
     pub(super) heard: Time,
-    /// The packet being processed has a valid AUTH chunk.
+    /// True if the packet being processed has a valid AUTH chunk.
     pub(super) packet_is_signed: bool,
-    /// Time of the next check of `heard`; `None`: no idle timeout, or the association is not up yet.
+    /// Time of the next check of `heard`; `None` without an idle timeout, and before the association is up.
     pub(super) alarm: Option<Time>,
 }
 
@@ -29,7 +31,7 @@ impl Association {
         self.liveness.alarm = self.config.idle_timeout.map(|limit| now + limit / KEEP_ALIVE);
     }
 
-    /// Sends HEARTBEATs to a silent peer; ends the association at the idle timeout.
+    /// Sends HEARTBEATs to a silent peer. Ends the association at the idle timeout.
     pub(super) fn liveness_timeout(&mut self, now: Time) {
         let Some(limit) =
             self.config.idle_timeout.filter(|_| self.liveness.alarm.is_some_and(|at| at <= now))

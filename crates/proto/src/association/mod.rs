@@ -91,21 +91,21 @@ pub struct Association {
     readdressing: Readdressing,
     reconfig: Reconfig,
     auth: Authentication,
-    /// `None`: off, for which most associations pay nothing else.
+    /// State of protection; `None` if it is off, so that other associations pay only for the pointer.
     protection: Option<Box<PacketProtection>>,
     ecn: Option<Box<EcnState>>,
     /// Unread messages from before a restart of the peer, and the restart.
     unread: Rare<Unread>,
-    /// `Event::Readable` was reported, and not everything was read since.
+    /// True if `Event::Readable` was reported and not everything was read since.
     readable_told: bool,
-    /// `Event::Readable` must be reported. It is as frequent as packets, so it is not queued.
+    /// True if `Event::Readable` must be reported. It is as frequent as packets, so that it is not queued.
     readable_event: bool,
-    /// Signs cookies for associations without an endpoint (RFC 9260 §5.2.1: a collision needs one). An
-    /// endpoint passes its own instead.
+    /// Signs cookies for associations without an endpoint (RFC 9260 §5.2.1 needs cookies at a collision). An
+    /// endpoint passes its own jar instead.
     own_jar: Option<Box<CookieJar>>,
     /// Counts changes of the keys by which an endpoint finds this association.
     keys_version: u32,
-    /// `EndpointConfig::checksum_offload`.
+    /// Value of `EndpointConfig::checksum_offload`.
     checksum_offload: bool,
 }
 
@@ -173,7 +173,7 @@ impl Association {
         Self::begin(now, config, local, remote, seed)
     }
 
-    /// Creates an association as [`connect`](Self::connect), with validated options.
+    /// Creates an association like [`connect`](Self::connect), with validated options.
     pub(crate) fn begin(
         now: Time,
         config: Arc<Config>,
@@ -304,7 +304,7 @@ impl Association {
         }
     }
 
-    /// Adds paths to another address of the peer. No effect if it exists or there are too many.
+    /// Adds paths to another address of the peer. Has no effect if the address exists, or there are too many.
     fn add_peer_address(&mut self, now: Time, address: IpAddr) {
         let Ok(added) = self.paths.add_remote(address, now) else { return };
         self.keys_version += 1;
@@ -407,8 +407,8 @@ impl Association {
         }
     }
 
-    /// Ends the association: `None` gracefully, else lost. A queued ABORT or SHUTDOWN COMPLETE is still sent;
-    /// undelivered messages are reported.
+    /// Ends the association: gracefully with `None`, else as lost. A queued ABORT or SHUTDOWN COMPLETE is
+    /// still sent, and undelivered messages are reported.
     fn close(&mut self, now: Time, reason: Option<LossReason>) {
         if self.state == AssociationState::Closed {
             return;
@@ -472,19 +472,19 @@ impl Association {
         &self.tags
     }
 
-    /// Returns the bytes received that this end holds (`EndpointConfig::receive_memory`).
+    /// Returns the received bytes that this end holds (`EndpointConfig::receive_memory`).
     #[inline]
     pub(crate) fn received_memory(&self) -> u64 {
         self.inbound.memory() + self.unread.bytes
     }
 
-    /// Sets the endpoint's memory share; `u64::MAX`: no limit.
+    /// Sets the association's share of the endpoint's memory; `u64::MAX` means no limit.
     #[inline]
     pub(crate) fn set_memory_share(&mut self, share: u64) {
         self.inbound.set_share(share.saturating_sub(self.unread.bytes));
     }
 
-    /// Leaves checksums to the layer below, or does not any more.
+    /// Sets whether the layer below computes and verifies checksums.
     pub(crate) fn offload_checksum(&mut self, on: bool) {
         self.checksum_offload = on;
     }

@@ -20,8 +20,8 @@ use crate::path::{AMPLIFICATION_LIMIT, ip_header};
 use crate::protection::{CookieProtection, ProtectionOffer};
 use crate::tags::Tags;
 
-/// Bytes of unrecognized parameters reported at most: an answer must not be much larger than what provoked
-/// it, and has to fit a packet.
+/// Maximum bytes of reported unrecognized parameters. An answer must fit a packet, and must not be much
+/// larger than the packet that provoked it.
 const MAX_REPORTED: usize = 256;
 
 /// Forward-TSN-Supported on the wire (RFC 3758 §3.1).
@@ -40,33 +40,33 @@ pub(crate) type ParamList<'a> = SmallVec<[Param<'a>; 12]>;
 pub(crate) struct Offer<'a> {
     pub(crate) tag: u32,
     pub(crate) a_rwnd: u32,
-    /// Streams the peer wants to send on.
+    /// Number of streams on which the peer wants to send.
     pub(crate) outbound_streams: u16,
-    /// Streams the peer lets us send on.
+    /// Number of streams on which the peer lets this end send.
     pub(crate) inbound_streams: u16,
     pub(crate) initial_tsn: Tsn,
-    /// Usable addresses that the peer listed, up to our limit.
+    /// Usable addresses that the peer listed, up to this end's limit.
     pub(crate) addresses: Addresses,
     /// Address families the peer can use: (IPv4, IPv6).
     families: (bool, bool),
     /// Extensions that the peer announced beyond RFC 9260.
     pub(crate) extensions: Extensions,
-    /// The peer's authentication parameters; `None`: it does not support AUTH.
+    /// The peer's authentication parameters; `None` if it does not support AUTH.
     pub(crate) auth: Option<AuthOffer>,
     /// The peer's DTLS Key Management parameter.
     pub(crate) protection: Option<ProtectionOffer>,
-    /// The DTLS chunk can be agreed on.
+    /// True if both ends can agree on the DTLS chunk.
     protected: bool,
     pub(crate) cookie: Option<&'a [u8]>,
-    /// Time that the peer asks to add to the cookie's lifetime.
+    /// Time by which the peer requests to extend the cookie's lifetime.
     pub(crate) preservative: Span,
-    /// Forward-TSN-Supported was there.
+    /// True if Forward-TSN-Supported was present.
     has_forward_param: bool,
     /// Parameters to report as unrecognized, each with header and without padding (RFC 9260 §3.2.2).
     pub(crate) unrecognized: SmallVec<[&'a [u8]; 2]>,
 }
 
-/// Why an INIT or INIT ACK is not answered in kind.
+/// The reason why an INIT or INIT ACK is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OfferFault<'a> {
     /// The Initiate Tag is 0.
@@ -79,18 +79,18 @@ pub(crate) enum OfferFault<'a> {
     HostName(&'a [u8]),
     /// A parameter whose value is invalid for its type.
     Malformed,
-    /// A Random Number that has not 32 bytes.
+    /// A Random Number that does not have 32 bytes.
     Random,
-    /// The peer knows ASCONF and not AUTH.
+    /// The peer supports ASCONF but not AUTH.
     AsconfWithoutAuth,
-    /// The peer does not support AUTH, and we have shared keys.
+    /// The peer does not support AUTH, and this end has shared keys.
     NoAuth,
-    /// The DTLS chunk is required here, and cannot be agreed on.
+    /// This end requires the DTLS chunk, and the ends cannot agree on it.
     Protection(NegotiationError),
 }
 
 impl<'a> OfferFault<'a> {
-    /// Returns the cause of the ABORT that answers it; `None`: silence.
+    /// Returns the cause of the ABORT that answers it; `None` for no answer.
     pub(crate) fn cause(self) -> Option<Cause<'a>> {
         match self {
             // RFC 9260 §3.3.2: "the receiver MUST silently discard the packet"
@@ -122,7 +122,7 @@ impl From<AuthFault> for OfferFault<'_> {
 }
 
 impl<'a> Offer<'a> {
-    /// Reads an INIT, or an INIT ACK by way of its `as_init`.
+    /// Parses an INIT, or an INIT ACK through its `as_init`.
     pub(crate) fn read(init: &Init<'a>) -> Result<Self, OfferFault<'a>> {
         if init.initiate_tag.get() == 0 {
             return Err(OfferFault::ZeroTag);
@@ -210,13 +210,13 @@ impl<'a> Offer<'a> {
         Ok(offer)
     }
 
-    /// Applies our options to the offer.
+    /// Checks the offer against this end's options.
     ///
     /// RFC 3758 §3.3.1, §3.3.2: an end without the extension reports Forward-TSN-Supported as unrecognized.
     ///
     /// RFC 5061 §6: there MUST NOT be an association with a peer that supports ASCONF and not AUTH, unless
-    /// our options do without authentication. A peer that supports neither changes no addresses and is
-    /// accepted, unless there are shared keys: they require AUTH for all its chunks.
+    /// this end's options do not require authentication. A peer that supports neither changes no addresses
+    /// and is accepted, unless there are shared keys: they require AUTH for all its chunks.
     pub(crate) fn check(&mut self, config: &Config) -> Result<(), OfferFault<'a>> {
         if self.has_forward_param && !config.streams.partial_reliability {
             self.report(&FORWARD_TSN_SUPPORTED);
@@ -245,12 +245,12 @@ impl<'a> Offer<'a> {
         Ok(())
     }
 
-    /// Returns whether the DTLS chunk can be agreed on: known after [`check`](Self::check).
+    /// Returns whether both ends can agree on the DTLS chunk. Valid after [`check`](Self::check).
     pub(crate) fn is_protected(&self) -> bool {
         self.protected
     }
 
-    /// Reads one parameter. Returns false if no further one may be read.
+    /// Parses one parameter. Returns false if no further one may be parsed.
     fn take(&mut self, param: Param<'a>, auth: &mut AuthReader) -> Result<bool, OfferFault<'a>> {
         match param {
             Param::Ipv4Address(_) | Param::Ipv6Address(_) => {
@@ -294,7 +294,7 @@ impl<'a> Offer<'a> {
         Ok(true)
     }
 
-    /// Notes a parameter to report as unrecognized, unless the report would get too long.
+    /// Records a parameter to report as unrecognized, unless the report would get too long.
     fn report(&mut self, param: &'a [u8]) {
         let reported = self.unrecognized.iter().map(|param| report_len(param)).sum::<usize>();
         if reported + report_len(param) <= MAX_REPORTED {
@@ -302,8 +302,8 @@ impl<'a> Offer<'a> {
         }
     }
 
-    /// Returns true when the peer can use this address of ours: its family is announced, or the peer itself
-    /// uses it (RFC 9260 §5.1.2, last paragraph). `source`: where the chunk came from.
+    /// Returns true if the peer can use this local address, because its family is announced or the peer
+    /// itself uses it (RFC 9260 §5.1.2, last paragraph). `source` is the chunk's source address.
     pub(crate) fn can_use(&self, ours: &IpAddr, source: &IpAddr) -> bool {
         let announced = if ours.is_ipv4() { self.families.0 } else { self.families.1 };
         announced || self.addresses.iter().chain([source]).any(|theirs| theirs.is_ipv4() == ours.is_ipv4())
@@ -338,7 +338,8 @@ impl<'a> Offer<'a> {
     }
 }
 
-/// Returns the parameters of our INIT and INIT ACK with our addresses and extensions (RFC 9260 §3.3.2.1).
+/// Returns the parameters of this end's INIT and INIT ACK, with its addresses and extensions (RFC 9260
+/// §3.3.2.1).
 ///
 /// A single address is the source of the packet and need not be listed, which also works behind a NAT.
 pub(crate) fn our_params<'a>(
@@ -379,7 +380,8 @@ pub(crate) fn our_params<'a>(
     params
 }
 
-/// Returns the Supported Address Types parameter with the families of our addresses (RFC 9260 §3.3.2.1.5).
+/// Returns the Supported Address Types parameter with the families of the local addresses (RFC 9260
+/// §3.3.2.1.5).
 pub(crate) fn our_families(addresses: &[IpAddr]) -> Param<'static> {
     //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2.1.5
     //# The value indicating the Host Name Address parameter MUST NOT be used when sending this parameter
@@ -410,7 +412,7 @@ pub(crate) fn streams(config: &Config, offer: &Offer<'_>) -> (u16, u16) {
     )
 }
 
-/// Returns these addresses encoded as parameters, for error causes to quote. Each is a multiple of four
+/// Returns these addresses encoded as parameters, which error causes quote. Each has a multiple of four
 /// bytes.
 pub(crate) fn address_params(addresses: &[IpAddr]) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -420,8 +422,8 @@ pub(crate) fn address_params(addresses: &[IpAddr]) -> Vec<u8> {
     bytes
 }
 
-/// Minimum length in bytes of our INIT, common header included. An answer of [`AMPLIFICATION_LIMIT`] times
-/// that length then holds the parameters of an end with sixteen IPv6 addresses and shared keys.
+/// Minimum length in bytes of this end's INIT, common header included. An answer of [`AMPLIFICATION_LIMIT`]
+/// times that length then holds the parameters of an end with sixteen IPv6 addresses and shared keys.
 const MIN_INIT: usize = 256;
 
 /// Returns the maximum length in bytes of the answer to a packet of `asked` bytes from the unconfirmed
@@ -446,22 +448,22 @@ pub(crate) fn padding(params: &[Param<'_>]) -> Option<Param<'static>> {
 /// Bytes of a packet with an INIT or INIT ACK that are not parameters.
 const HEADERS: usize = CommonHeader::LEN + 20;
 
-/// Our side of an INIT ACK.
+/// The inputs of an INIT ACK from this end.
 #[derive(Debug)]
 pub(crate) struct Answer<'a> {
     pub(crate) config: &'a Config,
     pub(crate) local_addresses: &'a [IpAddr],
-    /// What is known before the INIT is read; Tie-Tags of 0 when there is no association (RFC 9260 §5.2.2).
+    /// Tags, known before the INIT is read. Tie-Tags are 0 without an association (RFC 9260 §5.2.2).
     pub(crate) tags: Tags,
-    /// Tag, TSN, Random Number and protection parameter are those of our INIT.
+    /// True if tag, TSN, Random Number and protection parameter are those of this end's INIT.
     pub(crate) collision: bool,
-    /// Our Random Number, if AUTH is enabled.
+    /// This end's Random Number, if AUTH is enabled.
     pub(crate) random: Random,
-    /// Our DTLS Key Management parameter, if the INIT has one too.
+    /// This end's DTLS Key Management parameter, if the INIT has one too.
     pub(crate) protection: Option<ProtectionOffer>,
     /// Addresses of the INIT, to which the INIT ACK is sent.
     pub(crate) at: PathAddr,
-    /// Bytes of the packet at most: [`answer_room`].
+    /// Maximum length of the packet in bytes, from [`answer_room`].
     pub(crate) room: usize,
 }
 
@@ -469,7 +471,7 @@ impl Answer<'_> {
     //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
     //# After sending an INIT ACK chunk with the State Cookie parameter, "Z" MUST NOT allocate any resources
     //# or keep any states for the new association.
-    /// Answers an INIT: signs a cookie and hands the INIT ACK to `send`. Keeps nothing.
+    /// Answers an INIT: signs a cookie and passes the INIT ACK to `send`. Keeps no state.
     pub(crate) fn give(
         &self,
         now: Time,
@@ -542,7 +544,7 @@ impl Answer<'_> {
         });
     }
 
-    /// Returns the cookie of an association with what both ends offered.
+    /// Returns the cookie of an association with the offers of both ends.
     fn cookie(
         &self,
         now: Time,

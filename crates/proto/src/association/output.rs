@@ -24,18 +24,18 @@ use crate::trace::{Direction, TraceKind};
 pub(super) struct Output {
     /// Addresses of the last packet with DATA, to which SACKs are sent (RFC 9260 §6.4).
     pub(super) sack_to: Option<PathAddr>,
-    /// Bytes with which the current packet may be answered if its source is not confirmed.
+    /// Number of bytes that may answer the current packet if its source is not confirmed.
     pub(super) credit: u32,
-    /// The packet that was filled last may be sent ECT.
+    /// True if the last packet may be sent with ECT.
     ect: bool,
-    /// The checksum of the packet that was sealed last is left to the layer below.
+    /// True if the layer below computes the checksum of the last packet.
     pub(super) needs_checksum: bool,
-    /// Chunks to be sent in copy on other paths.
+    /// Chunks of which copies are to be sent on other paths.
     pub(super) copies: Rare<Copies>,
-    /// Something other than data transfer happened: heartbeats, probes or address requests may be due. DATA
-    /// and SACKs, which are most packets, change none of these.
+    /// True if anything except data transfer happened, so that heartbeats, probes or address requests may be
+    /// due. DATA and SACKs, which are most packets, change none of these.
     pub(super) upkeep_due: bool,
-    /// Time at which they are due next, computed when none was due.
+    /// Time at which one of these is due next, computed when none was due.
     pub(super) watch_timeout: Option<Time>,
 }
 
@@ -64,7 +64,8 @@ impl Association {
         transmit
     }
 
-    /// Returns true only if there is nothing to send for certain: the common case after a received packet.
+    /// Returns true only if there is certainly nothing to send, which is the common case after a received
+    /// packet.
     #[inline]
     fn has_nothing_to_send(&self, now: Time) -> bool {
         self.state == State::Established
@@ -120,7 +121,7 @@ impl Association {
         }
     }
 
-    /// Appends more packets with DATA for the same path, each as long as the first; the last may be shorter.
+    /// Appends more packets with DATA for the same path, each as long as the first. The last may be shorter.
     fn add_segments(&mut self, now: Time, out: &mut Vec<u8>, transmit: &mut Transmit) {
         let segment = transmit.len;
         let mut count = 1;
@@ -154,7 +155,7 @@ impl Association {
         }
     }
 
-    /// Begins a packet, protected if it goes to the peer and there are keys.
+    /// Begins a packet, which is protected if it goes to the peer and there are keys.
     pub(super) fn builder<'o>(&self, out: &'o mut Vec<u8>, tag: u32, max_len: usize) -> PacketBuilder<'o> {
         if tag == self.tags.peer_tag && self.seals() {
             return self.protected_builder(out, max_len);
@@ -185,8 +186,8 @@ impl Association {
         builder
     }
 
-    /// Returns a builder as [`builder`](Self::builder), for DATA and SACKs: AUTH has no part in the packet
-    /// unless one of them is signed.
+    /// Returns a builder like [`builder`](Self::builder), for DATA and SACKs. AUTH affects the packet only if
+    /// one of them is signed.
     #[inline(always)]
     fn data_builder<'o>(&self, out: &'o mut Vec<u8>, max_len: usize) -> PacketBuilder<'o> {
         let tags = &self.tags;
@@ -212,8 +213,8 @@ impl Association {
         PacketBuilder::new(out, tags.local_port, tags.peer_port, tag, max_len)
     }
 
-    /// Returns a builder as [`data_builder`](Self::data_builder) for the next DATA chunk on a path, or for a
-    /// SACK alone. While the peer may lack the first keys, key management's chunks and SACKs are in clear.
+    /// Returns a builder like [`data_builder`](Self::data_builder) for the next DATA chunk on a path, or for
+    /// a SACK alone. While the peer may lack the first keys, key management's chunks and SACKs are in clear.
     #[inline(always)]
     fn next_data_builder<'o>(
         &mut self,
@@ -229,8 +230,8 @@ impl Association {
         self.data_builder(out, max_len)
     }
 
-    /// Returns whether a packet may leave without a checksum (RFC 9653 §5.2): not with INIT or COOKIE ECHO,
-    /// and only to the peer.
+    /// Returns whether a packet may leave without a checksum (RFC 9653 §5.2). It must go to the peer, and
+    /// contain no INIT or COOKIE ECHO.
     #[cold]
     fn may_leave_out_checksum(&self, tag: u32) -> bool {
         tag == self.tags.peer_tag && !matches!(self.state, State::CookieWait | State::CookieEchoed)
@@ -245,8 +246,8 @@ impl Association {
         )
     }
 
-    /// Sends queued control chunks: the first, those after it to the same place, then other chunks that may
-    /// be bundled. `None` if the first one fits no packet; it is dropped.
+    /// Sends queued control chunks: the first, later ones for the same destination, and other chunks that may
+    /// be bundled. Returns `None` if the first one fits no packet and was dropped.
     ///
     /// A chunk that must be sent whole, such as a HEARTBEAT ACK (RFC 9260 §8.3) or an INIT ACK, may exceed
     /// the initial PMTU of discovery: IP then fragments it, up to `Config::pmtu`.
@@ -372,7 +373,7 @@ impl Association {
         )
     }
 
-    /// Writes DATA chunks; returns false if there was none. Notes chunks to be copied to another path.
+    /// Writes DATA chunks. Returns false if there was none. Records chunks to be copied to another path.
     pub(super) fn fill_data(&mut self, now: Time, path: PathId, builder: &mut PacketBuilder<'_>) -> bool {
         if !self.begin_auth(builder) {
             return false;
@@ -408,7 +409,7 @@ impl Association {
         Some(Transmit::new(Some(path), at, self.seal(builder)))
     }
 
-    /// Sends COOKIE ECHO first (RFC 9260 §5.1 C), then what may be bundled with it.
+    /// Sends COOKIE ECHO first (RFC 9260 §5.1 C), bundled with other chunks that may follow it.
     fn send_cookie_echo(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         let path = self.begin_setup_chunk(now)?;
         let entry = self.paths.get(path)?;
@@ -613,9 +614,11 @@ impl Association {
         Some(Transmit { probe, ..Transmit::new(Some(path), at, self.seal(builder)) })
     }
 
-    /// Sends SHUTDOWN or SHUTDOWN ACK. A SACK goes with it for gaps and duplicates, which a SHUTDOWN cannot
-    /// report (RFC 9260 §9.2), and with a retransmitted SHUTDOWN for the window: a peer that does not answer
-    /// has data left, and may have missed a window update.
+    /// Sends SHUTDOWN or SHUTDOWN ACK.
+    ///
+    /// A SACK goes with it to report gaps and duplicates, which a SHUTDOWN cannot report (RFC 9260 §9.2). A
+    /// SACK also goes with a retransmitted SHUTDOWN to report the window: a peer that does not answer has
+    /// data left, and may have missed a window update.
     fn send_shutdown(&mut self, now: Time, path: PathId, out: &mut Vec<u8>) -> Option<Transmit> {
         let entry = self.paths.get(path)?;
         let (at, room) = (entry.addr(), packet_room(entry));

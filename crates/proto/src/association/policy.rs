@@ -23,13 +23,13 @@ use crate::trace::{PrimaryCause, TraceKind};
 #[derive(Debug)]
 pub(super) struct Handover {
     policy: Box<dyn HandoverPolicy>,
-    /// Paths that `HandoverPolicy::on_path_added` was called for.
+    /// Paths for which `HandoverPolicy::on_path_added` was called.
     announced: SmallVec<[PathId; 4]>,
-    /// New DATA on the first path is copied to the second.
+    /// Paths of bicasting: new DATA on the first is copied to the second.
     pub(super) bicast: Option<(PathId, PathId)>,
     /// The path that the last [`Event::PrimaryChanged`] named; `None` before the first.
     pub(super) reported: Option<PathId>,
-    /// The round-trip times reported last, for a policy that wants them.
+    /// The round-trip times last reported, for a policy that uses them.
     round_trips: Option<Vec<(PathId, RoundTrips)>>,
     /// Expiration of the policy's timer.
     pub(super) timer: Option<Time>,
@@ -84,7 +84,7 @@ pub(super) fn view_of(path: &Path) -> PathView {
 }
 
 impl Association {
-    /// Calls the policy with a fresh view, then performs its actions. No effect without a primary path.
+    /// Calls the policy with a fresh view, then performs its actions. Has no effect without a primary path.
     pub(super) fn ask_policy<R>(
         &mut self,
         now: Time,
@@ -160,7 +160,7 @@ impl Association {
         }
     }
 
-    /// Passes one of the policy's own chunks to it; returns false if the chunk is none of them.
+    /// Passes one of the policy's own chunks to it. Returns false if the chunk is not one of them.
     pub(super) fn take_private_chunk(&mut self, now: Time, at: PathAddr, chunk: &UnknownChunk<'_>) -> bool {
         if !self.handover.policy.private_chunks().contains(&chunk.chunk_type()) {
             return false;
@@ -183,7 +183,7 @@ impl Association {
         self.ask_policy(now, |policy, view, actions| policy.on_local_address(address, added, view, actions));
     }
 
-    /// Notifies the policy that the peer is asked to send to `local`.
+    /// Notifies the policy of a request that the peer send to `local`.
     pub(super) fn notify_primary_requested(&mut self, now: Time, local: IpAddr) {
         self.ask_policy(now, |policy, view, actions| policy.on_primary_requested(local, view, actions));
     }
@@ -195,7 +195,7 @@ impl Association {
         }
     }
 
-    /// Passes new round-trip times to a policy that wants them; returns whether there were any.
+    /// Passes new round-trip times to a policy that uses them. Returns whether there were any.
     #[inline]
     pub(super) fn report_round_trips(&mut self, now: Time) -> bool {
         self.handover.round_trips.is_some() && self.notify_round_trips(now)
@@ -260,7 +260,7 @@ impl Association {
         }
     }
 
-    /// Cleans up after removed paths. `old`: the primary before.
+    /// Cleans up after removed paths. `old` is the previous primary.
     pub(super) fn forget_paths(&mut self, now: Time, removed: &[Path], old: Option<PathView>) {
         for path in removed {
             let id = path.id();
@@ -286,8 +286,8 @@ impl Association {
         }
     }
 
-    /// Handles a link event of a local address: paths over a link that is down carry nothing, and the policy
-    /// is notified.
+    /// Handles a link event of a local address, and notifies the policy. Paths over a link that is down carry
+    /// nothing.
     ///
     /// # Errors
     ///

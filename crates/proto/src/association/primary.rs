@@ -44,7 +44,7 @@ impl Association {
         Ok(())
     }
 
-    /// Reports a change of the primary. `old`: the old primary before the change.
+    /// Reports a change of the primary. `old` is the primary before the change.
     pub(super) fn after_switch(&mut self, now: Time, old: Option<PathView>, cause: PrimaryCause) {
         let (Some(old), Some(new)) = (old, self.primary_view()) else { return };
         if old.id == new.id {
@@ -71,7 +71,7 @@ impl Association {
         self.tracer.push(now, TraceKind::Primary { from, to, cause });
     }
 
-    /// Reports the data path if the last report named another one. `from`: the data path before the first
+    /// Reports the data path if the last report named another one. `from` is the data path before the first
     /// report.
     ///
     /// Uses the current data path, not that of a queued change, which a switch may have overtaken.
@@ -91,7 +91,7 @@ impl Association {
         Some(view_of(primary))
     }
 
-    /// Sets the window of a path for the policy.
+    /// Sets the window of a path at the policy's request.
     pub(super) fn adjust_window(&mut self, now: Time, path: PathId, cwnd: u64, ssthresh: u64) {
         let Some(path) = self.paths.get_mut(path) else { return };
         path.controller.adjust(cwnd.max(u64::from(path.pmdcs())), ssthresh);
@@ -99,7 +99,7 @@ impl Association {
         self.tracer.push(now, TraceKind::Adjusted { path, cwnd, ssthresh });
     }
 
-    /// Restarts a path's controller at a measurement of the policy.
+    /// Restarts a path's controller with a measurement of the policy.
     pub(super) fn resume_path(&mut self, now: Time, path: PathId, measured: &Measured) {
         let Some(path) = self.paths.get_mut(path).filter(|_| !measured.bandwidth.is_zero()) else { return };
         path.controller.resume(measured, path.flight_size);

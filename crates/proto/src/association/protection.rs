@@ -26,19 +26,19 @@ use crate::protection::{
 use crate::rng::Rng;
 use crate::stats::AssociationState as State;
 
-/// Returns the state of protection, if it is on. Draws a tie breaker only then, so that other random numbers
-/// do not depend on it.
+/// Returns the state of protection, if it is on. Draws a tie breaker only in that case, so that other random
+/// numbers do not depend on it.
 pub(super) fn begin(config: &Config, rng: &mut Rng) -> Option<Box<PacketProtection>> {
     let keys = config.protection.keys()?;
     Some(Box::new(PacketProtection::new(keys.clone(), rng.next_u32())))
 }
 
 impl Association {
-    /// Agrees on protection with the peer's parameter. `ours`: the parameter of our INIT ACK.
+    /// Agrees on protection with the peer's parameter. `ours` is the parameter of this end's INIT ACK.
     ///
     /// # Errors
     ///
-    /// It is required and cannot be agreed on.
+    /// This end requires protection, and the ends cannot agree on it.
     pub(super) fn agree_protection(
         &mut self,
         ours: Option<&ProtectionOffer>,
@@ -57,7 +57,8 @@ impl Association {
         Ok(())
     }
 
-    /// Agrees on protection by our cookie; aborts and returns false if it is required and cannot be.
+    /// Agrees on protection from this end's cookie. Aborts and returns false if protection is required and
+    /// impossible.
     pub(super) fn protect_by_cookie(&mut self, now: Time, cookie: &Cookie) -> bool {
         let numbers = SetUpNumbers {
             ours: (cookie.tags.local_tag, cookie.tags.local_initial_tsn.get()),
@@ -70,8 +71,8 @@ impl Association {
         false
     }
 
-    /// Returns the parameter of our INIT ACK; `None` if there is nothing to answer. In a collision it is that
-    /// of our INIT.
+    /// Returns the parameter of this end's INIT ACK; `None` if there is nothing to answer. In a collision it
+    /// is that of the INIT.
     pub(super) fn offer_protection(
         &mut self,
         colliding: bool,
@@ -86,7 +87,7 @@ impl Association {
         Some(ProtectionOffer::ours(keys, ProtectionOffer::other_tie_breaker(theirs, drawn)))
     }
 
-    /// Discards the keys of a set-up that begins anew.
+    /// Discards the keys of a set-up that begins again.
     pub(super) fn begin_protection_anew(&mut self) {
         if let Some(protection) = &mut self.protection {
             protection.begin_anew(self.rng.next_u64() as u32);
@@ -94,7 +95,7 @@ impl Association {
         }
     }
 
-    /// Sends the peer, which accepted our COOKIE ECHO, a packet that proves our key.
+    /// Sends a packet that proves this end's key to the peer, which has accepted the COOKIE ECHO.
     pub(super) fn prove_key(&mut self, at: PathAddr) {
         if self.seals()
             && self.outbound.is_drained()
@@ -120,7 +121,7 @@ impl Association {
         self.protection.as_ref().is_some_and(|protection| protection.seals())
     }
 
-    /// Returns whether packets are sealed that the peer may lack the first keys for.
+    /// Returns whether packets are protected for which the peer may lack the first keys.
     #[inline]
     pub(super) fn awaits_proof(&self) -> bool {
         self.protection.as_ref().is_some_and(|protection| protection.awaits_proof())
@@ -133,12 +134,12 @@ impl Association {
         })
     }
 
-    /// Returns the bytes that protection takes of each packet, from the agreement on.
+    /// Returns the bytes that protection adds to each packet, from the agreement on.
     pub(super) fn protection_overhead(&self) -> usize {
         if self.is_protected() { OVERHEAD } else { 0 }
     }
 
-    /// Returns the bytes that AUTH or protection takes of each packet with DATA.
+    /// Returns the bytes that AUTH or protection adds to each packet with DATA.
     pub(super) fn packet_overhead(&self) -> usize {
         self.auth.packet_overhead().max(self.protection_overhead())
     }
@@ -164,7 +165,7 @@ impl Association {
         }
     }
 
-    /// Returns whether more packets may be sealed; changes the keys in time. Closes the association when
+    /// Returns whether more packets may be protected, and changes the keys in time. Closes the association if
     /// they are used up and nobody established others.
     #[cold]
     pub(super) fn may_seal(&mut self, now: Time) -> bool {
@@ -180,8 +181,8 @@ impl Association {
         bytes.get(CommonHeader::LEN) == Some(&ChunkType::DTLS.0)
     }
 
-    /// Handles a protected packet as [`input`](Self::input). One that cannot be opened has no effect but a
-    /// counter.
+    /// Handles a protected packet like [`input`](Self::input). A packet that cannot be opened only increments
+    /// a counter.
     #[cold]
     pub(super) fn input_sealed(
         &mut self,
@@ -281,8 +282,8 @@ impl Association {
         }
     }
 
-    /// Returns whether a packet in clear may be processed: always without protection, else only what a set-up
-    /// or its repetition needs (draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.2).
+    /// Returns whether a packet in clear may be processed. With protection, only chunks of a set-up or its
+    /// repetition may (draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.2).
     pub(super) fn admits_clear(&mut self, packet: &Packet<'_>) -> bool {
         let admits = match packet.first_chunk_type() {
             _ if !self.is_enforced() => {
@@ -305,9 +306,9 @@ impl Association {
         admits
     }
 
-    /// Returns whether a chunk may be in clear while the keys are agreed on. Data is only key management's,
-    /// which protects itself (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §4), and only repeated once packets
-    /// can be opened.
+    /// Returns whether a chunk may be in clear while the keys are being agreed on. Data must be key
+    /// management's, which protects itself (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §4). Once packets can
+    /// be opened, only repeated data may.
     fn admits_in_set_up(&self, chunk: &Chunk<'_>) -> bool {
         if self.awaits_proof() && !self.admits_before_proof(chunk) {
             return false;
@@ -328,8 +329,9 @@ impl Association {
             && (!opens || !self.inbound.cum_tsn_ack().precedes(tsn))
     }
 
-    /// Returns whether a chunk may be in clear while user data is sealed already: only what a server without
-    /// keys sends. It has opened no user data, so that it acknowledges none. A restart would end protection.
+    /// Returns whether a chunk may be in clear while user data is already protected: only what a server
+    /// without keys sends. Such a server has opened no user data, so that it acknowledges none. A restart
+    /// would end protection.
     fn admits_before_proof(&self, chunk: &Chunk<'_>) -> bool {
         match chunk {
             Chunk::Sack(sack) => {
@@ -346,15 +348,15 @@ impl Association {
         }
     }
 
-    /// Returns role, method and parameters that a key management method needs
-    /// (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.2); `None` before the agreement, or without protection.
+    /// Returns role, method and parameters for a key management method (draft-ietf-tsvwg-sctp-dtls-chunk-04
+    /// §7.2). Returns `None` before the agreement, and without protection.
     pub fn key_agreement(&self) -> Option<KeyAgreement> {
         self.protection.as_ref()?.agreement()
     }
 
-    /// Queues a message of a key management method outside of the core, even if the send buffer is full. It
-    /// leaves before all user data except the message that is being sent, and in clear until send keys are
-    /// established.
+    /// Queues a message of a key management method outside of the core, even if the send buffer is full. The
+    /// message precedes all user data except a message that is being sent, and leaves in clear until send
+    /// keys are established.
     ///
     /// # Errors
     ///
@@ -370,8 +372,8 @@ impl Association {
         Ok(())
     }
 
-    /// Returns the next message for a key management method outside of the core; [`recv`](Self::recv) does
-    /// not return these. It may be a part of one that is longer than the receive buffer.
+    /// Returns the next message for a key management method outside of the core, which [`recv`](Self::recv)
+    /// does not return. It may be a part of a message that is longer than the receive buffer.
     pub fn recv_key_message(&mut self) -> Option<Message> {
         self.inbound.read_key_message()
     }
@@ -382,7 +384,8 @@ impl Association {
         protection.is_some_and(|protection| protection.is_external() && protection.is_agreed())
     }
 
-    /// Returns whether user data must wait for keys from outside of the core: it would leave in clear.
+    /// Returns whether user data must wait for keys from outside of the core, because it would leave in
+    /// clear.
     pub(super) fn awaits_keys(&self) -> bool {
         self.protection.as_deref().is_some_and(|protection| {
             let agreed = protection.is_agreed() || self.config.protection.is_required();
@@ -390,7 +393,7 @@ impl Association {
         })
     }
 
-    /// Opens packets with this key material too, from now on (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.5). The
+    /// Opens packets also with this key material, from now on (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.5). The
     /// first epoch is 3.
     ///
     /// # Errors
@@ -407,12 +410,13 @@ impl Association {
         Ok(())
     }
 
-    /// Seals packets with this key material from now on (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.4).
+    /// Protects packets with this key material from now on (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.4).
     ///
-    /// The server's peer must have established its receive keys. The client may call this earlier, with the
-    /// first keys and once it sent all that the peer needs for them (False Start): user data is then sealed.
-    /// SACKs and key management's messages stay in clear until a packet of the peer was opened. The server
-    /// holds a few sealed packets that arrive before its keys, and handles them in this call.
+    /// The server's peer must have established its receive keys. The client may call this earlier with the
+    /// first keys, once it has sent everything that the peer needs to derive them (False Start). User data is
+    /// then protected. SACKs and key management's messages stay in clear until a packet of the peer was
+    /// opened. The server holds a few protected packets that arrive before its keys, and handles them in this
+    /// call.
     ///
     /// # Errors
     ///
@@ -429,8 +433,8 @@ impl Association {
         Ok(())
     }
 
-    /// Sets when the receive keys of all epochs before `epoch` are destroyed: when packets in flight under
-    /// them have arrived.
+    /// Sets the time at which the receive keys of all epochs before `epoch` are destroyed. By then, packets
+    /// in flight under them must have arrived.
     ///
     /// # Errors
     ///
@@ -473,12 +477,12 @@ impl Association {
         Ok(())
     }
 
-    /// Returns what the send keys in use have encrypted (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.10).
+    /// Returns the usage of the current send keys (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.10).
     pub fn send_key_usage(&self) -> Option<SendUsage> {
         self.protection.as_ref()?.send_usage()
     }
 
-    /// Returns what the receive keys of an epoch have decrypted (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.11).
+    /// Returns the usage of the receive keys of an epoch (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.11).
     pub fn receive_key_usage(&self, epoch: u64) -> Option<ReceiveUsage> {
         self.protection.as_ref()?.receive_usage(epoch)
     }

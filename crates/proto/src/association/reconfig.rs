@@ -19,7 +19,7 @@ use crate::reconfig::{
 use crate::stats::AssociationState as State;
 use crate::trace::Direction;
 
-/// Parameters of a RE-CONFIG that are read (RFC 6525 §3.1: one or two).
+/// Number of parameters of a RE-CONFIG that are parsed (RFC 6525 §3.1: one or two).
 const MAX_PARAMS: usize = 2;
 
 /// Reconfiguration of one association.
@@ -27,7 +27,7 @@ const MAX_PARAMS: usize = 2;
 pub(super) struct Reconfig {
     ours: Outgoing,
     theirs: Incoming,
-    /// The Incoming SSN Reset Request of the peer that our current reset answers.
+    /// The peer's Incoming SSN Reset Request that this end's current reset answers.
     answering: Option<ReconfigSerial>,
 }
 
@@ -46,7 +46,7 @@ impl Reconfig {
         self.theirs.has_deferred()
     }
 
-    /// Returns whether a request of ours is outstanding.
+    /// Returns whether a request of this end is outstanding.
     #[inline]
     pub(super) fn is_active(&self) -> bool {
         self.ours.current().is_some()
@@ -54,13 +54,13 @@ impl Reconfig {
 }
 
 impl Association {
-    /// Returns whether the peer may ask for resets and for more streams.
+    /// Returns whether the peer may request resets and more streams.
     fn accepts_requests(&self) -> bool {
         self.config.streams.reconfiguration == Reconfiguration::Accept
     }
 
-    /// Requests a change of streams (RFC 6525 §5.1). One request is outstanding, the others are queued;
-    /// [`Event::Streams`] reports each outcome.
+    /// Requests a change of streams (RFC 6525 §5.1). One request is outstanding at a time, and further ones
+    /// are queued. [`Event::Streams`] reports each outcome.
     ///
     /// # Errors
     ///
@@ -219,7 +219,7 @@ impl Association {
         self.after_change(now);
     }
 
-    /// Carries out a request once, and repeats its answer if the request is retransmitted (RFC 6525 §5.2.1).
+    /// Executes a request once, and repeats its answer if the request is retransmitted (RFC 6525 §5.2.1).
     fn respond(&mut self, at: PathAddr, serial: ReconfigSerial, act: impl FnOnce(&mut Self) -> u32) {
         let result = match self.reconfig.theirs.look(serial) {
             Answer::BadSequenceNumber => ReconfigResponse::BAD_SEQUENCE_NUMBER,
@@ -264,7 +264,7 @@ impl Association {
         ReconfigResponse::IN_PROGRESS
     }
 
-    /// Carries out a reset whose data has arrived, and answers the peer at once.
+    /// Executes a reset whose data has arrived, and answers the peer at once.
     pub(super) fn perform_deferred(&mut self, at: PathAddr) {
         if let Some(deferred) = self.reconfig.theirs.take_deferred(self.inbound.cum_tsn_ack()) {
             self.perform_reset(deferred.streams);
@@ -280,7 +280,7 @@ impl Association {
         self.events.push(Event::Streams(StreamEvent::IncomingReset(streams)));
     }
 
-    /// Answers an Incoming SSN Reset Request (RFC 6525 §5.2.3) by an Outgoing SSN Reset Request of ours.
+    /// Answers an Incoming SSN Reset Request (RFC 6525 §5.2.3) with an Outgoing SSN Reset Request.
     fn reset_on_request(&mut self, reset: &IncomingReset<'_>) -> u32 {
         if !self.accepts_requests() {
             return ReconfigResponse::DENIED;
@@ -340,7 +340,7 @@ impl Association {
         }
     }
 
-    /// Handles the peer's answer to a request of ours.
+    /// Handles the peer's answer to a request of this end.
     fn settle_reconfig(&mut self, settled: Settled) {
         let performed = settled.outcome == ReconfigOutcome::Performed;
         match &settled.request {

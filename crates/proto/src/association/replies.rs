@@ -22,7 +22,7 @@ impl Association {
     }
 
     /// Queues a reply to the current packet. Drops it if its destination is unconfirmed and has no credit
-    /// left, or if no address of ours may be its source (`None`).
+    /// left, or if no local address may be its source (`None`).
     pub(super) fn reply(&mut self, to: Option<PathAddr>, chunk: &impl EncodeChunk) {
         let Some(to) = to else {
             self.faults.replies_withheld += 1;
@@ -47,8 +47,8 @@ impl Association {
         CommonHeader::LEN + auth.max(self.protection_overhead())
     }
 
-    /// Returns the maximum length in bytes of one more SCTP packet in reply to the current packet;
-    /// `u32::MAX`: no limit.
+    /// Returns the maximum length in bytes of one more SCTP packet in reply to the current packet; `u32::MAX`
+    /// without a limit.
     pub(super) fn reply_room(&self, to: PathAddr) -> u32 {
         if self.paths.remote_is_confirmed(&to.remote) {
             return u32::MAX;

@@ -13,9 +13,9 @@ use crate::stats::AssociationState as State;
 rare_state! {
     /// Progress of a shutdown.
     pub(super) struct Closing {
-        /// The application called `shutdown` before the association was up.
+        /// True if the application called `shutdown` before the association was up.
         wanted: bool = false,
-        /// A SHUTDOWN or SHUTDOWN ACK, depending on the state, must be sent now.
+        /// True if a SHUTDOWN or SHUTDOWN ACK, depending on the state, must be sent now.
         pub(super) due: bool = false,
         /// T2-shutdown.
         pub(super) t2: Option<Time> = None,
@@ -23,11 +23,11 @@ rare_state! {
         pub(super) t5: Option<Time> = None,
         /// Expirations of T2 since the last packet of the peer.
         pub(super) retransmissions: u32 = 0,
-        /// T2 expired since the last one was sent.
+        /// True if T2 expired since the last SHUTDOWN or SHUTDOWN ACK was sent.
         unanswered: bool = false,
-        /// Path of the last one.
+        /// Path of the last SHUTDOWN or SHUTDOWN ACK.
         path: Option<PathId> = None,
-        /// Source of the SHUTDOWN or DATA that it answers (RFC 9260 §6.4: replies go back there).
+        /// Source of the SHUTDOWN or DATA that it answers (RFC 9260 §6.4 sends replies there).
         asked_at: Option<PathAddr> = None,
     }
 }
@@ -40,8 +40,8 @@ impl Closing {
 }
 
 impl Association {
-    /// Shuts down gracefully, after the delivery of all queued messages (RFC 9260 §9.2). Before the
-    /// association is up it takes effect when it is. Further calls have no effect.
+    /// Shuts down gracefully, after the delivery of all queued messages (RFC 9260 §9.2). A call before the
+    /// association is up takes effect when it is. Further calls have no effect.
     pub fn shutdown(&mut self, now: Time) {
         match self.state {
             State::CookieWait | State::CookieEchoed => self.closing.wanted = true,
@@ -103,7 +103,8 @@ impl Association {
         self.after_change(now);
     }
 
-    /// Returns the addresses of a packet that answers none: the data path, else the primary.
+    /// Returns the addresses of a packet that answers no other one: those of the data path, else of the
+    /// primary.
     //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
     //= type=exception
     //= reason=an ABORT leaves from an address being added or deleted if there is no other:
@@ -152,8 +153,8 @@ impl Association {
         }
     }
 
-    /// Returns the path of the next SHUTDOWN or SHUTDOWN ACK, and starts T2 with its RTO. `None`: nothing to
-    /// send.
+    /// Returns the path of the next SHUTDOWN or SHUTDOWN ACK, and starts T2 with its RTO. Returns `None` if
+    /// there is nothing to send.
     pub(super) fn begin_shutdown_chunk(&mut self, now: Time) -> Option<PathId> {
         if !self.closing.due || !matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
             return None;
@@ -173,7 +174,7 @@ impl Association {
         Some(path)
     }
 
-    /// Returns the chunk that the state requires.
+    /// Returns the SHUTDOWN or SHUTDOWN ACK chunk that the state requires.
     pub(super) fn shutdown_chunk(&self) -> Chunk<'static> {
         match self.state {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
@@ -219,12 +220,13 @@ impl Association {
         self.closing.due = true;
     }
 
-    /// Clears the retransmission count: the peer is alive.
+    /// Clears the retransmission count, because the peer is alive.
     ///
     /// RFC 9260 §9.2: "The reception of any packet from its peer (i.e., as the peer sends all of its queued
     /// DATA chunks) SHOULD clear the endpoint's retransmission count and restart the T2-shutdown timer". DATA
-    /// restarts the timer by the SHUTDOWN that answers it. Other chunks do not: a peer that missed our
-    /// SHUTDOWN and sends heartbeats more often than T2 expires would never receive another.
+    /// restarts the timer through the SHUTDOWN that answers it. Other chunks do not restart it. Otherwise a
+    /// peer that missed the SHUTDOWN, and sends heartbeats more often than T2 expires, would never receive
+    /// another.
     #[inline]
     pub(super) fn note_peer_alive(&mut self) {
         if self.state == State::ShutdownSent {

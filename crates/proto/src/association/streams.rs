@@ -35,14 +35,14 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// There is none of that name.
+    /// No scheduler has that name.
     pub fn set_scheduler(&mut self, name: &str) -> Result<(), UnknownScheduler> {
         self.outbound.set_scheduler(scheduler::create(name)?);
         Ok(())
     }
 
-    /// Sets a stream's value for the scheduler (RFC 8260 §4.3.3): for `priority` the lower goes first, for
-    /// `weighted-fair` it is the weight; others do not look at it. 0 until it is set.
+    /// Sets a stream's value for the scheduler (RFC 8260 §4.3.3): `priority` sends the lowest value first,
+    /// and `weighted-fair` uses it as the weight. Other schedulers ignore it. The default is 0.
     ///
     /// # Errors
     ///

@@ -19,11 +19,11 @@ use crate::tags::Tags;
 pub(crate) enum Action {
     /// A: the peer restarted.
     Restart,
-    /// B: both ends began at the same time.
+    /// Case B: both ends began at the same time.
     Collision,
-    /// C: our own cookie, late. Also every case that is not in the table.
+    /// Case C: this end's own cookie, late. Also every case that is not in the table.
     Discard,
-    /// D: the peer did not get our COOKIE ACK, or this is the cookie we wait for.
+    /// Case D: the peer did not receive the COOKIE ACK, or this is the expected cookie.
     Duplicate,
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn action(tags: &Tags, cookie: &Cookie) -> Action {
 }
 
 impl Association {
-    /// Handles a COOKIE ECHO; returns false if the packet must be discarded.
+    /// Handles a COOKIE ECHO. Returns false if the packet must be discarded.
     pub(super) fn on_cookie_echo(
         &mut self,
         now: Time,
@@ -207,8 +207,8 @@ impl Association {
         self.notify_readable();
     }
 
-    /// Sets the paths to those of the INIT that the cookie answers. Earlier confirmations do not count (RFC
-    /// 5062): the previous owner of the association could keep data meant for the peer.
+    /// Sets the paths to those of the INIT that the cookie answers. Earlier confirmations do not count
+    /// (RFC 5062): the previous owner of the association could otherwise hold back data meant for the peer.
     fn restart_paths(&mut self, now: Time, cookie: &Cookie) {
         let theirs: Addresses =
             core::iter::once(cookie.at.remote).chain(cookie.addresses.iter().copied()).collect();
@@ -229,7 +229,7 @@ impl Association {
         self.paths.verify_anew(confirmed, now);
     }
 
-    /// Resolves a collision (action B). Before the association is up, all of the cookie applies; later only
+    /// Resolves a collision (action B). Before the association is up, the entire cookie applies; later, only
     /// the peer's tag.
     fn resolve_collision(&mut self, now: Time, cookie: &Cookie) {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.4

@@ -25,7 +25,7 @@ timer_table! {
         StreamRequest,
         /// The handover policy's timer.
         Policy,
-        /// The keys of an earlier epoch are destroyed (`Config::protection`).
+        /// Destruction of an earlier epoch's keys (`Config::protection`).
         Keys,
         /// The check of a peer that may have lost its keys.
         PeerCheck,
@@ -35,7 +35,7 @@ timer_table! {
 }
 
 impl Timer {
-    /// Returns true if packets do not move the timer: `Output::watch_timeout` keeps the earliest of these.
+    /// Returns true if packets do not move the timer. `Output::watch_timeout` holds the earliest of these.
     const fn is_upkeep(self) -> bool {
         matches!(
             self,
@@ -51,8 +51,8 @@ impl Timer {
 }
 
 impl Association {
-    /// Returns when [`handle_timeout`](Self::handle_timeout) must be called next; `None` if no timer runs.
-    /// A time in the past is due at once. Linear in the number of paths.
+    /// Returns the time at which [`handle_timeout`](Self::handle_timeout) must be called next; `None` if no
+    /// timer runs. A time in the past is due at once. Linear in the number of paths.
     pub fn poll_timeout(&self) -> Option<Time> {
         if self.state == State::Closed {
             return None;
@@ -66,7 +66,7 @@ impl Association {
         Timer::earliest(|timer| if timer.is_upkeep() { self.deadline(timer) } else { None })
     }
 
-    /// Returns when a timer expires; `None` if it does not run.
+    /// Returns the time at which a timer expires; `None` if it does not run.
     #[inline(always)]
     fn deadline(&self, timer: Timer) -> Option<Time> {
         match timer {
@@ -116,7 +116,7 @@ impl Association {
         matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived)
     }
 
-    /// Handles every timer that is due. No effect if none is.
+    /// Handles every timer that is due. Has no effect if none is.
     pub fn handle_timeout(&mut self, now: Time) {
         Timer::for_each(|timer| {
             if self.state != State::Closed {

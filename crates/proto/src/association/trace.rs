@@ -19,7 +19,7 @@ pub(super) struct Tracer(Option<Box<Log>>);
 #[derive(Debug, Default)]
 struct Log {
     queue: VecDeque<TraceEvent>,
-    /// The window last written for each path.
+    /// The last recorded window of each path.
     windows: Vec<(PathId, Window, u64)>,
 }
 
@@ -64,7 +64,7 @@ impl Tracer {
         self.0.as_ref().is_none_or(|log| log.queue.is_empty())
     }
 
-    /// Writes the entries of data transfer in their order, then other changes of windows.
+    /// Writes the entries of data transfer in order, then other changes of windows.
     #[inline]
     pub(super) fn collect(&mut self, at: Time, outbound: &mut Outbound, paths: &Paths) {
         if let Some(log) = &mut self.0 {
@@ -84,7 +84,7 @@ impl Log {
         self.queue.push_back(TraceEvent { at, kind });
     }
 
-    /// Returns whether this window of a path differs from the last one written, and stores it.
+    /// Returns whether this window of a path differs from the last recorded one, and stores it.
     fn differs(&mut self, path: PathId, window: Window, flight_size: u64) -> bool {
         match self.windows.iter_mut().find(|entry| entry.0 == path) {
             Some(entry) if (entry.1, entry.2) == (window, flight_size) => return false,

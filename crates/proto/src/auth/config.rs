@@ -12,10 +12,10 @@ use crate::error::{ConfigError, check};
 pub(crate) const NEVER: [ChunkType; 4] =
     [ChunkType::INIT, ChunkType::INIT_ACK, ChunkType::SHUTDOWN_COMPLETE, ChunkType::AUTH];
 
-/// The chunks that an attacker could move an association with (RFC 5061 §4.1.1, §4.1.2).
+/// The chunks with which an attacker could move an association (RFC 5061 §4.1.1, §4.1.2).
 pub(crate) const COVERED: [ChunkType; 2] = [ChunkType::ASCONF, ChunkType::ASCONF_ACK];
 
-/// The chunks that shared keys protect besides those in `COVERED`: with any of them left out an observer
+/// The chunks that shared keys protect besides those in `COVERED`. If any of them were left out, an observer
 /// without the key could restart, end, stall or feed the association.
 pub(crate) const KEYED: [ChunkType; 16] = [
     ChunkType::DATA,
@@ -42,15 +42,15 @@ pub(crate) const KEYED: [ChunkType; 16] = [
 /// verification tag can move the association.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AuthPolicy {
-    /// Uses AUTH, and silently discards unauthenticated ASCONFs. With a peer that does not support AUTH no
-    /// addresses change. The default.
+    /// Uses AUTH, and silently discards unauthenticated ASCONFs. Addresses do not change if the peer does not
+    /// support AUTH. The default.
     #[default]
     Required,
     /// Uses AUTH and accepts unauthenticated ASCONFs, as Linux does with `addip_noauth_enable`.
     NotRequired,
     /// Does not use AUTH; addresses cannot change.
     Off,
-    /// Does not use AUTH and accepts unauthenticated ASCONFs: SCTP before RFC 4895.
+    /// Does not use AUTH, and accepts unauthenticated ASCONFs, as SCTP did before RFC 4895.
     Unprotected,
 }
 
@@ -69,9 +69,9 @@ impl AuthPolicy {
 /// A key that both ends know (RFC 4895 §6.1: endpoint pair shared key). SCTP does not distribute it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SharedKey {
-    /// Shared Key Identifier, the same at both ends.
+    /// Shared Key Identifier, equal at both ends.
     pub id: u16,
-    /// The key; may be empty, which is the null key. Overwritten with zeros when dropped.
+    /// Bytes of the key. An empty key is the null key. Overwritten with zeros when dropped.
     pub secret: Vec<u8>,
 }
 
@@ -90,34 +90,36 @@ impl fmt::Debug for SharedKey {
 
 /// Options of authentication.
 ///
-/// By default, AUTH with SHA-256 or SHA-1 and the null key protects the chunks that change addresses. That
-/// excludes attackers who did not see the handshake.
+/// By default, AUTH with SHA-256 or SHA-1 and the null key protects the chunks that change addresses. This
+/// excludes attackers who did not observe the handshake.
 ///
-/// Shared keys also exclude those who did. With at least one key that is not empty, the peer must
+/// Shared keys also exclude those who observed it. With at least one key that is not empty, the peer must
 /// authenticate every chunk type that RFC 4895 §3.2 allows and that could harm the association (see `keys`).
 /// A peer that does not support AUTH is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthConfig {
-    /// Whether AUTH is used, and whether chunks that change addresses must be authenticated. `Required`.
+    /// Whether AUTH is used, and whether chunks that change addresses must be authenticated. Default:
+    /// `Required`.
     pub policy: AuthPolicy,
     /// More chunk types that the peer must authenticate (RFC 4895 §3.2); default: none. Unauthenticated ones
     /// are discarded, whether the peer supports AUTH or not. INIT, INIT ACK, SHUTDOWN COMPLETE and AUTH
     /// cannot be among them.
     pub chunks: Vec<u8>,
-    /// Algorithms the peer may use, the preferred first: SHA-256, SHA-1. SHA-1 has to be among them (RFC 4895
-    /// §6.1).
+    /// Algorithms that the peer may use, in order of preference. Default: SHA-256, SHA-1. SHA-1 must be among
+    /// them (RFC 4895 §6.1).
     pub algorithms: Vec<HmacAlgorithm>,
-    /// Shared keys; the first one is active at first. Empty: the null key with identifier 0 (RFC 4895 §6.1).
-    /// If keys are listed, the null key is valid only if it is among them.
+    /// Shared keys, of which the first is active at the start. An empty list stands for the null key with
+    /// identifier 0 (RFC 4895 §6.1). If keys are listed, the null key is valid only if it is among them.
     ///
     /// A key that is not empty implies a list of chunks besides `chunks`: DATA, I-DATA, SACK, FORWARD TSN,
     /// I-FORWARD-TSN, HEARTBEAT, HEARTBEAT ACK, ABORT, SHUTDOWN, SHUTDOWN ACK, ERROR, COOKIE ECHO, COOKIE
     /// ACK, ECNE, CWR, RE-CONFIG, ASCONF and ASCONF-ACK. Every packet is then signed. A rebooted peer is
-    /// noticed later, because its ABORT is not signed.
+    /// detected later, because its ABORT is not signed.
     pub keys: Vec<SharedKey>,
-    /// Let a peer restart the association (RFC 9260 §5.2.4 A). True; without shared keys anyone who receives
-    /// packets at the peer's address can do so. False refuses the INIT with an ABORT; a rebooted peer can
-    /// then connect from the same address and port only when this association is over.
+    /// Whether a peer may restart the association (RFC 9260 §5.2.4 A). Default: true. Without shared keys
+    /// anyone who receives packets at the peer's address can restart it. False refuses the INIT with an
+    /// ABORT. A rebooted peer can then connect from the same address and port only when this association is
+    /// over.
     pub accept_restarts: bool,
 }
 
@@ -134,13 +136,13 @@ impl Default for AuthConfig {
 }
 
 impl AuthConfig {
-    /// Returns options without AUTH that change addresses unprotected, as SCTP did before RFC 4895 and as the
-    /// papers do.
+    /// Returns options without AUTH under which addresses change unprotected, as in SCTP before RFC 4895 and
+    /// in the papers.
     pub fn without() -> Self {
         Self { policy: AuthPolicy::Unprotected, ..Self::default() }
     }
 
-    /// Returns the identifier of the key that signs at first: that of the first of `keys`, or 0.
+    /// Returns the identifier of the key that signs at the start: that of the first of `keys`, or 0.
     pub(crate) fn active_key(&self) -> u16 {
         self.keys.first().map_or(0, |key| key.id)
     }
@@ -176,7 +178,7 @@ impl AuthConfig {
         set
     }
 
-    /// Returns whether there is a secret shared key: the null key is none.
+    /// Returns whether there is a secret shared key. The null key does not count.
     pub(crate) fn has_secret(&self) -> bool {
         self.policy.speaks() && self.keys.iter().any(|key| !key.secret.is_empty())
     }

@@ -29,7 +29,7 @@ impl HmacAlgorithm {
         }
     }
 
-    /// Returns the algorithm of that identifier, if supported.
+    /// Returns the algorithm with this identifier, if it is supported.
     pub(crate) fn of_id(id: HmacId) -> Option<Self> {
         [Self::Sha1, Self::Sha256].into_iter().find(|algorithm| algorithm.id() == id)
     }
@@ -56,7 +56,7 @@ impl fmt::Debug for Schedule {
     }
 }
 
-/// `$then` with a fresh HMAC of either kind.
+/// Evaluates `$then` with a new HMAC of either kind.
 macro_rules! each {
     ($schedule:expr, $mac:ident => $then:expr) => {
         match $schedule {
@@ -67,7 +67,7 @@ macro_rules! each {
 }
 
 impl Schedule {
-    /// Creates an HMAC. Never `None`: HMAC accepts keys of any length.
+    /// Creates an HMAC. Never returns `None`, since HMAC accepts keys of any length.
     pub(super) fn new(algorithm: HmacAlgorithm, key: &[u8]) -> Option<Self> {
         match algorithm {
             HmacAlgorithm::Sha1 => Hmac::new_from_slice(key).ok().map(Self::Sha1),
@@ -82,7 +82,7 @@ impl Schedule {
         }
     }
 
-    /// Writes the HMAC of `message` to the front of `out`; returns its length.
+    /// Writes the HMAC of `message` to the front of `out`. Returns its length.
     pub(super) fn sign(&self, message: &[u8], out: &mut [u8; MAX_LEN]) -> usize {
         let len = self.algorithm().len();
         each!(self, mac => out[..len].copy_from_slice(&mac.clone().chain_update(message).finalize().into_bytes()));
@@ -124,7 +124,7 @@ mod tests {
         assert!(!schedule.verify([message, &[], &[]], &[&expected[..], &[0]].concat()), "longer");
     }
 
-    /// RFC 2202: keys of 20 bytes, of text, of a block and more.
+    /// RFC 2202: keys of 20 bytes, of text, of one block and longer.
     #[test]
     fn hmac_sha1_of_rfc_2202() {
         for (key, message, expected) in [
@@ -150,7 +150,7 @@ mod tests {
         }
     }
 
-    /// RFC 4231
+    /// The test cases of RFC 4231.
     #[test]
     fn hmac_sha256_of_rfc_4231() {
         for (key, message, expected) in [

@@ -12,7 +12,7 @@ pub const MAX_KEYS: usize = 64;
 #[derive(Clone, Debug)]
 struct Key {
     shared: SharedKey,
-    /// The key no longer signs, but still verifies (RFC 6458).
+    /// True if the key no longer signs, but still verifies (RFC 6458).
     deactivated: bool,
     /// The HMAC keys derived so far.
     schedules: Vec<Schedule>,
@@ -27,13 +27,14 @@ impl Key {
 /// The keys of one association.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyRing {
-    /// Empty: only the null key, not used yet. The active key always exists.
+    /// Keys; empty for only the null key before its first use. The active key always exists.
     keys: Vec<Key>,
     active: u16,
 }
 
 impl KeyRing {
-    /// Creates a ring of these keys; without any, of the null key with identifier 0 (RFC 4895 §6.1, §6.2).
+    /// Creates a ring of these keys; without keys, a ring of the null key with identifier 0 (RFC 4895 §6.1,
+    /// §6.2).
     pub(crate) fn new(keys: &[SharedKey], active: u16) -> Self {
         Self { keys: keys.iter().cloned().map(Key::new).collect(), active }
     }
@@ -96,7 +97,7 @@ impl KeyRing {
     }
 
     /// Returns the association shared key of this identifier, derived from the shared key and `material`.
-    /// `None` if there is no such key.
+    /// Returns `None` if there is no such key.
     pub(super) fn schedule(
         &mut self,
         id: u16,

@@ -18,7 +18,7 @@ use msctp_wire::{Auth as AuthChunk, AuthPlan, ChunkSet, ChunkType, HmacId, Packe
 
 use self::keys::KeyRing;
 
-/// RFC 4895 §6.2: the HMAC field is zero while the HMAC is computed.
+/// Zeros that stand in for the HMAC field while the HMAC is computed (RFC 4895 §6.2).
 static ZEROS: [u8; MAX_LEN] = [0; MAX_LEN];
 
 /// A change of keys (RFC 6458).
@@ -27,22 +27,22 @@ static ZEROS: [u8; MAX_LEN] = [0; MAX_LEN];
 pub enum AuthEvent {
     /// The peer signs with this key from now on.
     NewKey {
-        /// Its identifier.
+        /// Identifier of the key.
         key: u16,
     },
     /// The peer does not support AUTH: addresses cannot be changed except with `AuthPolicy::NotRequired`.
     NotSpoken,
-    /// No packet in flight is signed with a deactivated key: it may be deleted.
+    /// No packet in flight is signed with a deactivated key, which may now be deleted.
     FreeKey {
-        /// Its identifier.
+        /// Identifier of the key.
         key: u16,
     },
 }
 
-/// Why a call about keys was rejected.
+/// The reason why a call about keys was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// No key of that identifier.
+    /// No key has this identifier.
     #[error("there is no shared key {0}: set it first")]
     Unknown(u16),
     /// The key is active.
@@ -59,20 +59,20 @@ pub enum KeyError {
 /// Verdict on an AUTH chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The peer signed the chunks after it. `new_key`: set if the peer used another key before.
+    /// The peer signed the chunks after it. `new_key` is set if the peer used another key before.
     Valid { new_key: Option<u16> },
-    /// AUTH was not negotiated: a chunk of an unknown type.
+    /// AUTH was not negotiated, so that the chunk type is unknown.
     NotSpoken,
-    /// An algorithm that we did not list (RFC 4895 §6.3).
+    /// This end did not list the algorithm (RFC 4895 §6.3).
     Unsupported(HmacId),
-    /// An unknown key or a wrong HMAC: discarded silently with all that follows.
+    /// The key is unknown or the HMAC is wrong. The chunk and the rest of the packet are discarded silently.
     Invalid,
 }
 
 /// The negotiated parameters.
 #[derive(Debug)]
 struct Agreed {
-    /// RFC 4895 §6.1: the two key vectors in their order.
+    /// The two key vectors in order (RFC 4895 §6.1).
     material: Vec<u8>,
     /// The algorithm the peer prefers.
     algorithm: HmacAlgorithm,
@@ -84,7 +84,7 @@ struct Agreed {
 /// Authentication in one association.
 #[derive(Debug)]
 pub(crate) struct Authentication {
-    /// Our Random Number, in INIT or INIT ACK; `None` if AUTH is off.
+    /// This end's Random Number, in INIT or INIT ACK; `None` if AUTH is off.
     random: Option<Random>,
     /// Chunk types that are accepted only with AUTH.
     demanded: ChunkSet,
@@ -92,11 +92,12 @@ pub(crate) struct Authentication {
     agreed: Option<Box<Agreed>>,
     /// DATA or SACK is signed.
     signs_data: bool,
-    /// Only the peer can authenticate chunks: there is a shared key, or all packets are protected.
+    /// True if only the peer can authenticate chunks, because there is a shared key or all packets are
+    /// protected.
     excludes_observers: bool,
 }
 
-/// Returns our AUTH parameters for an INIT or INIT ACK with this Random Number; `None` if AUTH is off.
+/// Returns this end's AUTH parameters for an INIT or INIT ACK with this Random Number; `None` if AUTH is off.
 pub(crate) fn our_offer(config: &AuthConfig, random: Random) -> Option<AuthOffer> {
     config.policy.speaks().then(|| AuthOffer::ours(random, &config.demanded(), &config.algorithms))
 }
@@ -114,22 +115,22 @@ impl Authentication {
         }
     }
 
-    /// Returns our offer for INIT and INIT ACK.
+    /// Returns this end's AUTH parameters for INIT and INIT ACK.
     pub(crate) fn ours(&self, config: &AuthConfig) -> Option<AuthOffer> {
         our_offer(config, self.random?)
     }
 
-    /// Returns our Random Number.
+    /// Returns this end's Random Number.
     pub(crate) fn random(&self) -> Option<Random> {
         self.random
     }
 
-    /// Replaces our Random Number: a cookie has another one than the association (RFC 4895 §6.1).
+    /// Replaces this end's Random Number, since a cookie's differs from the association's (RFC 4895 §6.1).
     pub(crate) fn set_random(&mut self, random: Random) {
         self.random = self.random.map(|_| random);
     }
 
-    /// Applies the peer's offer. The shared keys stay.
+    /// Applies the peer's AUTH parameters. The shared keys stay.
     pub(crate) fn agree(&mut self, config: &AuthConfig, peer: Option<&AuthOffer>) {
         self.keys.forget_schedules();
         self.agreed = self.ours(config).zip(peer).and_then(|(ours, peer)| {
@@ -159,7 +160,7 @@ impl Authentication {
         self.agreed.is_some()
     }
 
-    /// Returns how packets to the peer are signed; `None` if they are not.
+    /// Returns how to sign packets to the peer; `None` if they are not signed.
     #[inline]
     pub(crate) fn plan(&self) -> Option<&AuthPlan> {
         self.agreed.as_ref().map(|agreed| &agreed.plan)
@@ -180,18 +181,18 @@ impl Authentication {
         self.excludes_observers
     }
 
-    /// Accepts again what the options say.
+    /// Resets the requirements to those of the options.
     pub(crate) fn begin_demands(&mut self, config: &AuthConfig) {
         self.demanded = config.demanded();
         self.excludes_observers = config.has_secret();
     }
 
-    /// Accepts the chunks that change addresses only authenticated or protected.
+    /// Requires that chunks that change addresses be authenticated or protected.
     pub(crate) fn demand_for_addresses(&mut self) {
         self.demanded.extend(COVERED);
     }
 
-    /// Accepts all chunks only protected, but those that a set-up and the refusal of a restart need.
+    /// Requires protection of all chunks, except those of a set-up and of the refusal of a restart.
     pub(crate) fn demand_protection(&mut self) {
         const CLEAR: [ChunkType; 3] = [ChunkType::INIT, ChunkType::INIT_ACK, ChunkType::COOKIE_ECHO];
         let all = (0..=u8::MAX).map(ChunkType);
@@ -210,7 +211,7 @@ impl Authentication {
         self.agreed.as_ref().map_or(ChunkSet::EMPTY, |agreed| agreed.plan.types)
     }
 
-    /// Returns whether a chunk of this type lacks the AUTH chunk that it needs (RFC 4895 §6.3).
+    /// Returns whether a chunk of this type lacks the AUTH chunk that it requires (RFC 4895 §6.3).
     #[inline]
     pub(crate) fn lacks(&self, typ: ChunkType, authenticated: bool) -> bool {
         !authenticated && self.demanded.has(typ)
@@ -240,7 +241,7 @@ impl Authentication {
         }
     }
 
-    /// Writes the HMAC of `message`, which begins with the planned AUTH chunk; returns its length.
+    /// Writes the HMAC of `message`, which begins with the planned AUTH chunk. Returns its length.
     fn sign(&mut self, message: &[u8], out: &mut [u8; MAX_LEN]) -> usize {
         let Some(agreed) = &self.agreed else { return 0 };
         //= https://www.rfc-editor.org/rfc/rfc4895#section-6.2
@@ -250,7 +251,7 @@ impl Authentication {
         schedule.map_or(0, |schedule| schedule.sign(message, out))
     }
 
-    /// Verifies an AUTH chunk. `from_auth`: the packet from that chunk on.
+    /// Verifies an AUTH chunk. `from_auth` is the packet from that chunk on.
     pub(crate) fn verify(&mut self, config: &AuthConfig, chunk: &AuthChunk<'_>, from_auth: &[u8]) -> Verdict {
         let Some(agreed) = &mut self.agreed else { return Verdict::NotSpoken };
         // RFC 4895 §6.3: only what our HMAC-ALGO listed
@@ -278,7 +279,7 @@ impl Authentication {
         Verdict::Valid { new_key }
     }
 
-    /// Activates a key: it signs from now on.
+    /// Activates a key, which signs from now on.
     pub(crate) fn activate_key(&mut self, id: u16) -> Result<(), KeyError> {
         self.keys.activate(id)?;
         if let Some(agreed) = &mut self.agreed {
@@ -290,8 +291,8 @@ impl Authentication {
     }
 }
 
-/// Returns whether DATA or SACK is among the types. They fill packets to the last byte, so AUTH is planned
-/// for all of them.
+/// Returns whether DATA or SACK is among the types. These fill packets to the last byte, so that AUTH is
+/// planned for all packets.
 pub(crate) fn signs_whole_packets(types: &ChunkSet) -> bool {
     [ChunkType::DATA, ChunkType::I_DATA, ChunkType::SACK].into_iter().any(|typ| types.has(typ))
 }

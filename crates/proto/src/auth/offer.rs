@@ -19,27 +19,27 @@ const MAX_HMACS: usize = 16;
 /// A Random Number.
 pub(crate) type Random = [u8; RANDOM_LEN];
 
-/// Why the AUTH parameters of an INIT or INIT ACK are invalid.
+/// The reason why the AUTH parameters of an INIT or INIT ACK are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AuthFault {
-    /// The Random Number has not 32 bytes: "the association MUST be aborted" (RFC 4895 §6.1).
+    /// The Random Number does not have 32 bytes: "the association MUST be aborted" (RFC 4895 §6.1).
     Random,
     /// CHUNKS or HMAC-ALGO is too long.
     TooLong,
 }
 
-/// The three parameters of one end, byte for byte as sent: the key is made of them.
+/// The three AUTH parameters of one end, byte for byte as sent, because the key is derived from them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AuthOffer {
     pub(crate) random: Random,
-    /// `None` if there was no such parameter, which differs from an empty one.
+    /// The CHUNKS parameter; `None` if there was none, which differs from an empty one.
     pub(crate) chunks: Option<SmallVec<[ChunkType; 8]>>,
     /// HMAC identifiers in order of preference.
     pub(crate) hmacs: SmallVec<[HmacId; 4]>,
 }
 
-/// State of RFC 4895 that the endpoint's options do not contain: the Random Number of our INIT ACK and the
-/// parameters of the INIT, byte for byte.
+/// The state of RFC 4895 that the endpoint's options do not contain: the Random Number of this end's INIT
+/// ACK, and the parameters of the INIT byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CookieAuth {
     pub(crate) random: Random,
@@ -54,7 +54,7 @@ impl AuthOffer {
         Self { random, chunks, hmacs: algorithms.iter().map(|algorithm| algorithm.id()).collect() }
     }
 
-    /// Returns the parameters, for INIT and INIT ACK.
+    /// Returns the parameters for INIT and INIT ACK.
     pub(crate) fn params(&self) -> impl Iterator<Item = Param<'_>> {
         let chunks = self.chunks.as_deref().map(|types| Param::ChunkList(List::from(types)));
         //= https://www.rfc-editor.org/rfc/rfc4895#section-6.1
@@ -91,8 +91,8 @@ impl AuthOffer {
     }
 }
 
-/// Collects the parameters of an INIT or INIT ACK. Of a repeated parameter the first counts: it MUST be
-/// included once (RFC 4895 §3).
+/// Collects the AUTH parameters of an INIT or INIT ACK. The first of repeated parameters counts, since each
+/// MUST be included once (RFC 4895 §3).
 #[derive(Debug, Default)]
 pub(crate) struct AuthReader {
     random: Option<Random>,
@@ -133,8 +133,8 @@ impl AuthReader {
     }
 }
 
-/// Returns the two key vectors in the order of an association shared key (RFC 4895 §6.1): the numerically
-/// smaller one first, of equal ones the shorter one.
+/// Returns the two key vectors in the order that an association shared key uses (RFC 4895 §6.1). The
+/// numerically smaller one comes first, of equal ones the shorter.
 pub(super) fn material(one: &AuthOffer, other: &AuthOffer) -> Vec<u8> {
     let len = one.vector_len();
     let mut both = Vec::with_capacity(len + other.vector_len());
@@ -148,7 +148,7 @@ pub(super) fn material(one: &AuthOffer, other: &AuthOffer) -> Vec<u8> {
     both
 }
 
-/// Compares two numbers in network byte order, which may differ in length.
+/// Returns whether one number precedes another. Both are in network byte order, and may differ in length.
 fn precedes(one: &[u8], other: &[u8]) -> bool {
     fn significant(bytes: &[u8]) -> &[u8] {
         let zeros = bytes.iter().take_while(|byte| **byte == 0).count();

@@ -8,7 +8,7 @@ fn config() -> AuthConfig {
     AuthConfig::default()
 }
 
-/// Two ends that know of each other what INIT and INIT ACK say.
+/// Returns two ends with each other's parameters of INIT and INIT ACK.
 fn pair(a: &AuthConfig, b: &AuthConfig) -> [Authentication; 2] {
     let (mut one, mut other) = (Authentication::new(a, [1; 32]), Authentication::new(b, [2; 32]));
     let (of_one, of_other) = (one.ours(a), other.ours(b));
@@ -17,7 +17,7 @@ fn pair(a: &AuthConfig, b: &AuthConfig) -> [Authentication; 2] {
     [one, other]
 }
 
-/// A packet with an ASCONF as `from` sends it.
+/// Returns a packet with an ASCONF, as `from` sends it.
 fn asconf_packet(from: &mut Authentication) -> Vec<u8> {
     let mut out = Vec::new();
     let mut builder = PacketBuilder::new(&mut out, 1, 2, VerificationTag::new(3), 1500);
@@ -37,7 +37,7 @@ fn judge(to: &mut Authentication, packet: &[u8]) -> Verdict {
     judge_under(&config(), to, packet)
 }
 
-/// The same, of an end with these options.
+/// Returns the verdict of an end with these options.
 fn judge_under(config: &AuthConfig, to: &mut Authentication, packet: &[u8]) -> Verdict {
     let from_auth = &packet[16..];
     let Ok(Chunk::Auth(auth)) = Chunk::parse(from_auth) else { panic!("no AUTH: {from_auth:?}") };
@@ -73,7 +73,7 @@ fn a_signature_verifies_and_no_changed_bit_does() {
     }
 }
 
-/// The whole of §6.1 and §6.2 by hand: an ASCONF from the end with the larger vector, under a shared key.
+/// Computes §6.1 and §6.2 by hand for an ASCONF from the end with the larger vector, under a shared key.
 //= https://www.rfc-editor.org/rfc/rfc4895#section-6.2
 //= type=test
 //# If endpoint pair shared keys are used, one of them MUST be selected for authentication.

@@ -7,40 +7,46 @@ use crate::error::{ConfigError, check, within};
 /// Options of an endpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EndpointConfig {
-    /// Valid.Cookie.Life, 60 s (RFC 9260 §16).
+    /// Valid.Cookie.Life. Default: 60 s (RFC 9260 §16).
     pub valid_cookie_life: Span,
-    /// Time for which a cookie secret signs, 1 h (RFC 9260 §5.1.3: "e.g., hourly"). The previous one stays
-    /// valid for a cookie's lifetime.
+    /// Time for which a cookie secret signs. Default: 1 h (RFC 9260 §5.1.3: "e.g., hourly"). The previous
+    /// secret stays valid for a cookie's lifetime.
     pub cookie_secret_life: Span,
-    /// Stateless replies that may wait to be sent, 256; more are dropped, which bounds what an attacker can
-    /// make us hold.
+    /// Maximum number of stateless replies in the queue. Default: 256. Further ones are dropped, which bounds
+    /// the memory that an attacker can occupy.
     pub max_pending_replies: usize,
-    /// Replies without an association per second: 10,000 INIT ACKs and as many others (ABORT, SHUTDOWN
-    /// COMPLETE, ERROR).
+    /// Maximum rate of replies without an association, per second. Default: 10,000 INIT ACKs and as many
+    /// others (ABORT, SHUTDOWN COMPLETE, ERROR).
     ///
-    /// Replies above either limit are dropped, which limits reflection by an attacker with forged sources. A
-    /// second's worth may leave at once. One source, an IPv4 address or an IPv6 prefix of 64 bits, gets at
-    /// most half of them.
+    /// Replies above either limit are dropped, which limits reflection by an attacker with forged sources.
+    /// The replies of one second may leave at once. One source gets at most half of them: an IPv4 address, or
+    /// an IPv6 prefix of 64 bits.
     pub max_replies_per_second: u32,
-    /// Largest number of associations, 65536; a further COOKIE ECHO is answered by ABORT (Out of Resource).
+    /// Maximum number of associations. Default: 65536. A further COOKIE ECHO is answered by ABORT (Out of
+    /// Resource).
     pub max_associations: usize,
-    /// Largest number of associations with one peer, 1024, outgoing ones included; a further COOKIE ECHO is
-    /// answered by ABORT (Out of Resource). A peer is an IPv4 address or an IPv6 prefix of 64 bits. Keeps one
-    /// address from holding all ports (camping, RFC 5062); clients behind one NAT share it. An association
-    /// counts where the peer set it up from until it ends, and where the peer is now.
-    pub max_associations_per_peer: usize,
-    /// Bytes that all associations together may hold for peers, 256 MiB; at least 64 KiB.
+    /// Maximum number of associations with one peer, outgoing ones included. Default: 1024. A further COOKIE
+    /// ECHO is answered by ABORT (Out of Resource).
     ///
-    /// They count received data that is unread or waits for other data, its overhead, and the state of
+    /// A peer is an IPv4 address or an IPv6 prefix of 64 bits. The limit prevents one address from holding
+    /// all ports (camping, RFC 5062); clients behind one NAT share it. An association counts at the address
+    /// from which the peer set it up until it ends, and at the peer's current address.
+    pub max_associations_per_peer: usize,
+    /// Maximum bytes that all associations together hold for peers. Default: 256 MiB; at least 64 KiB.
+    ///
+    /// The limit counts received data that is unread or waits for other data, its overhead, and the state of
     /// streams. While they hold more than half of it, each association may hold an equal share of the other
     /// half, at least 4 KiB. An association above its share closes its window, and drops new data. Idle
     /// associations take about 4 KiB each in addition.
     pub receive_memory: u64,
-    /// Largest extension of a cookie's lifetime by a Cookie Preservative, 10 s (RFC 9260 §3.3.2.1.3).
+    /// Maximum extension of a cookie's lifetime by a Cookie Preservative. Default: 10 s (RFC 9260
+    /// §3.3.2.1.3).
     pub max_cookie_preservative: Span,
-    /// Leaves CRC32c to the layer below, off. As with the checksum offload of a network device, that layer
-    /// writes the checksum of each sent packet with [`Transmit::needs_checksum`](crate::Transmit), and passes
-    /// on only packets whose checksum it verified: the endpoint does not check them again.
+    /// Leaves CRC32c to the layer below. Default: off.
+    ///
+    /// As with the checksum offload of a network device, that layer writes the checksum of each sent packet
+    /// with [`Transmit::needs_checksum`](crate::Transmit). It passes on only packets whose checksum it
+    /// verified: the endpoint does not check them again.
     pub checksum_offload: bool,
 }
 
@@ -65,7 +71,7 @@ impl EndpointConfig {
     ///
     /// # Errors
     ///
-    /// The first option that cannot be used, by name, with its value and what would be right.
+    /// An option is invalid. The error names the first such option, its value and the allowed values.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let hour = Span::from_secs(3600);
         within("valid_cookie_life", self.valid_cookie_life, Span::from_millis(1)..=hour, "")?;

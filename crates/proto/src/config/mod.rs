@@ -29,16 +29,16 @@ use crate::streams::StreamsConfig;
 /// Options of one association. [`Config::default`] is RFC 9260 §16 where it gives a value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// RTO.Initial, 1 s.
+    /// RTO.Initial. Default: 1 s.
     pub rto_initial: Span,
-    /// RTO.Min, 1 s.
+    /// RTO.Min. Default: 1 s.
     pub rto_min: Span,
-    /// RTO.Max, 60 s.
+    /// RTO.Max. Default: 60 s.
     pub rto_max: Span,
-    /// HB.interval, 30 s; [`Span::ZERO`] sends no heartbeats but those that confirm an address (RFC 9260
-    /// §8.3).
+    /// HB.interval. Default: 30 s. [`Span::ZERO`] disables all heartbeats except those that confirm an
+    /// address (RFC 9260 §8.3).
     pub hb_interval: Span,
-    /// Path.Max.Retrans, 5 (RFC 9260 §8.2).
+    /// Path.Max.Retrans. Default: 5 (RFC 9260 §8.2).
     pub path_max_retrans: u32,
     /// Failover from a path that stops answering (RFC 7829).
     pub failover: FailoverConfig,
@@ -46,7 +46,7 @@ pub struct Config {
     pub moves: Moves,
     /// The paths that carry new data: one, or several at once.
     pub paths: PathUse,
-    /// Association.Max.Retrans, 10 (RFC 9260 §8.1).
+    /// Association.Max.Retrans. Default: 10 (RFC 9260 §8.1).
     pub assoc_max_retrans: u32,
     /// Time without a packet from the peer after which the association is lost
     /// ([`LossReason::IdleTimeout`](crate::LossReason)), at least 100 ms.
@@ -55,44 +55,45 @@ pub struct Config {
     /// an ABORT. `None`, the default, is RFC 9260: only error counters end an association, which takes
     /// minutes, and longer when nothing is sent.
     pub idle_timeout: Option<Span>,
-    /// Max.Init.Retransmits, 8 (RFC 9260 §4).
+    /// Max.Init.Retransmits. Default: 8 (RFC 9260 §4).
     pub max_init_retransmits: u32,
-    /// SACK.Delay, 200 ms, at most 500 ms (RFC 9260 §6.2); zero acknowledges every packet at once.
+    /// SACK.Delay, at most 500 ms. Default: 200 ms (RFC 9260 §6.2). Zero acknowledges every packet at once.
     pub sack_delay: Span,
-    /// Packets with DATA per SACK at most, 2 (RFC 9260 §6.2).
+    /// Maximum number of packets with DATA per SACK. Default: 2 (RFC 9260 §6.2).
     pub sack_frequency: u32,
-    /// Largest number of gap blocks in a SACK. By default as many as fit, as RFC 9260 §6.2 requires. Fewer
-    /// serve to compare with TCP, whose SACK option holds three or four.
+    /// Maximum number of gap blocks in a SACK. The default is as many as fit, as RFC 9260 §6.2 requires.
+    /// Fewer allow a comparison with TCP, whose SACK option holds three or four.
     pub max_gap_blocks: u32,
-    /// Receive buffer in bytes, 1 MiB, announced as a_rwnd; at least 1500 (RFC 9260 §3.3.2).
+    /// Receive buffer in bytes, announced as a_rwnd. Default: 1 MiB; at least 1500 (RFC 9260 §3.3.2).
     ///
     /// A chunk counts as at least 256 bytes, about its cost in memory: with smaller chunks a_rwnd (RFC 9260
     /// §6.2) reaches 0 sooner. An incomplete message may take as much again while nothing else can be read. A
     /// longer one is delivered in parts (§11.1.7).
     pub receive_buffer: u32,
-    /// Send buffer in bytes, 2 MiB, for messages that are queued or not yet acknowledged.
+    /// Send buffer in bytes, for messages that are queued or not yet acknowledged. Default: 2 MiB.
     ///
     /// A queued message and a sent chunk count as at least 256 bytes, about their cost in memory: 8192
     /// messages of one byte fit.
     pub send_buffer: u32,
     /// The PMTU of each path: discovered (RFC 8899) up to 1500 bytes, or fixed.
     pub pmtu: Pmtu,
-    /// Max.Burst, 4 packets; 0 means no limit (RFC 9260 §6.1 rule D).
+    /// Max.Burst in packets; 0 means no limit (RFC 9260 §6.1 rule D). Default: 4.
     pub max_burst: u32,
     /// Path on which timed-out chunks are retransmitted.
     pub retransmission_path: RetransmissionPath,
     /// Classifier of losses found by gap blocks, in congestion avoidance only. A loss classified as wireless
     /// leaves the window unchanged. `None`, the default, is RFC 9260: every loss is congestion.
     pub loss_classifier: Option<ClassifierFactory>,
-    /// Whether spurious expirations of T3-rtx are detected and undone. `Ignore`.
+    /// Whether spurious expirations of T3-rtx are detected and undone. Default: `Ignore`.
     pub spurious_timeouts: SpuriousTimeouts,
-    /// Explicit congestion notification (RFC 4960 Appendix A; RFC 9260 keeps only its chunk types). False.
+    /// Explicit congestion notification (RFC 4960 Appendix A; RFC 9260 keeps only its chunk types). Default:
+    /// false.
     ///
     /// The network may mark packets with new data instead of dropping them, if the peer offers the same. The
-    /// caller must pass the mark on: [`Transmit::ecn`](crate::Transmit) out,
-    /// [`handle_marked_datagram`](crate::Endpoint::handle_marked_datagram) in.
+    /// caller must pass the ECN field in both directions: [`Transmit::ecn`](crate::Transmit) and
+    /// [`handle_marked_datagram`](crate::Endpoint::handle_marked_datagram).
     pub ecn: bool,
-    /// How lost chunks are detected. `Rfc9260`.
+    /// Detection of lost chunks. Default: `Rfc9260`.
     pub loss_recovery: LossRecovery,
     /// Congestion controller of each path; RFC 9260's by default.
     //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2
@@ -115,21 +116,22 @@ pub struct Config {
     //# The initial cwnd before data transmission MUST be set to min(4 * PMDCS, max(2 * PMDCS, 4404)) bytes if
     //# the peer address is an IPv4 address
     pub initial_window: InitialWindow,
-    /// Policy at path changes. [`Conservative`](crate::handover::Conservative) by default: RFC 9260.
+    /// Policy at path changes. Default: [`Conservative`](crate::handover::Conservative), as RFC 9260
+    /// requires.
     pub handover_policy: PolicyFactory,
-    /// Protection of all packets by the DTLS chunk. Off.
+    /// Protection of all packets by the DTLS chunk. Default: off.
     pub protection: Protection,
-    /// Authentication of chunks (RFC 4895): those that change addresses and windows in any case.
+    /// Authentication of chunks (RFC 4895). It always covers those that change addresses and windows.
     pub auth: AuthConfig,
     /// Optional contents of INIT and INIT ACK.
     pub offer: OfferConfig,
     /// Stream scheduling, and the extensions that concern messages.
     pub streams: StreamsConfig,
-    /// Number of outbound streams to request, 10 (RFC 9260 §5.1.1).
+    /// Number of outbound streams to request. Default: 10 (RFC 9260 §5.1.1).
     pub outbound_streams: u16,
-    /// Largest number of inbound streams to accept, 65535.
+    /// Maximum number of inbound streams to accept. Default: 65535.
     pub max_inbound_streams: u16,
-    /// Largest number of equal-sized packets per `poll_transmit`, 1.
+    /// Maximum number of equal-sized packets per `poll_transmit`. Default: 1.
     pub max_segments: u32,
     /// Record trace events ([`TraceEvent`](crate::TraceEvent)). False.
     pub trace: bool,
@@ -181,7 +183,7 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// The first option that cannot be used, by name, with its value and what would be right.
+    /// An option is invalid. The error names the first such option, its value and the allowed values.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.validate_timers()?;
         self.validate_sizes()?;
@@ -219,7 +221,7 @@ impl Config {
         within("sack_delay", self.sack_delay, ..=Span::from_millis(500), "")
     }
 
-    /// draft-ietf-tsvwg-sctp-dtls-chunk-04 §3.2: never together with AUTH.
+    /// Rejects protection together with AUTH (draft-ietf-tsvwg-sctp-dtls-chunk-04 §3.2).
     fn validate_protection(&self) -> Result<(), ConfigError> {
         let Some(keys) = self.protection.keys() else { return Ok(()) };
         let want = "none while protection is on: the DTLS chunk takes the place of AUTH";

@@ -8,7 +8,7 @@ pub enum Moves {
     /// Follows RFC 5061 and RFC 9260. The default.
     #[default]
     Standard,
-    /// Moves sooner, by four departures from the RFCs and a parameter of RFC 9260 §16:
+    /// Moves sooner, with four deviations from the RFCs and another value of HB.Max.Burst:
     ///
     /// - The request that adds an address leaves from that address first, as RFC 5061 §5.3 F1 allows, and
     ///   from another one if it is not answered. It then does not wait in the queues of the path that is

@@ -13,11 +13,11 @@ pub enum PathUse {
     /// fill (BLEST), or the end of the data would wait for the slower path (ECF). Retransmissions take the
     /// path that delivers them first. It concerns the end that sends; the peer needs no option.
     Aggregate,
-    /// One path, and a copy of each message that fits one packet on one path of every other network: it
-    /// arrives when the better network delivers it. The receiver drops the later copy by its TSN.
+    /// One path, and a copy of each message that fits one packet on one path of every other network. The
+    /// message arrives when the faster network delivers it, and the receiver drops the later copy by its TSN.
     ///
     /// Another path carries at most an initial window of copies per round trip (RFC 9260 §7.2.1). Messages
-    /// that find it used up are not copied there. [`OutMessage::redundant`](crate::OutMessage::redundant)
-    /// asks for copies of single messages.
+    /// beyond this limit are not copied there. [`OutMessage::redundant`](crate::OutMessage::redundant) asks
+    /// for copies of single messages.
     Redundant,
 }

@@ -37,7 +37,7 @@ pub(crate) type Addresses = SmallVec<[IpAddr; 4]>;
 pub(crate) struct Cookie {
     pub(crate) created: Time,
     pub(crate) life: Span,
-    /// Those of the association that it sets up, but for the Tie-Tags.
+    /// Tags of the association that the cookie sets up, except for the Tie-Tags.
     pub(crate) tags: Tags,
     pub(crate) peer_initial_tsn: u32,
     pub(crate) peer_a_rwnd: u32,
@@ -51,11 +51,11 @@ pub(crate) struct Cookie {
     pub(crate) protection: Option<CookieProtection>,
     /// Destination of the INIT ACK: the one address that is confirmed from the start (RFC 9260 §5.4 rule 2).
     pub(crate) at: PathAddr,
-    /// The peer's other addresses.
+    /// Other addresses of the peer.
     pub(crate) addresses: Addresses,
     /// True if the INIT ACK lists all addresses of this end; false if only the one in `at`.
     pub(crate) lists_addresses: bool,
-    /// An association that is set up made the cookie: tag, TSN and parameters are those of its own INIT.
+    /// True if an association in set-up made the cookie, with the tag, TSN and parameters of its own INIT.
     pub(crate) collision: bool,
 }
 
@@ -243,7 +243,7 @@ impl Reader<'_> {
     }
 }
 
-/// Signs and verifies cookies, and rejects used ones. Holds two secrets, whatever the number of peers.
+/// Signs and verifies cookies, and rejects used ones. Holds two secrets, regardless of the number of peers.
 pub(crate) struct CookieJar {
     rng: ChaCha8Rng,
     cookie_life: Span,
@@ -252,7 +252,7 @@ pub(crate) struct CookieJar {
     current: Secret,
     previous: Option<Secret>,
     used: UsedCookies,
-    /// INIT ACKs of the endpoint; answers of its associations to INITs and stale cookies.
+    /// Limits the endpoint's INIT ACKs, and its associations' answers to INITs and stale cookies.
     setup_answers: RateLimit,
 }
 
@@ -289,7 +289,7 @@ impl CookieJar {
         }
     }
 
-    /// Returns a jar with secrets of its own that counts its answers together with this one.
+    /// Returns a jar with separate secrets that shares this one's limit on answers.
     pub(crate) fn sharing_rate(&self, config: &EndpointConfig, seed: [u8; 32]) -> Self {
         Self { setup_answers: self.setup_answers.clone(), ..Self::new(config, seed) }
     }
@@ -299,7 +299,7 @@ impl CookieJar {
         self.used.has(cookie)
     }
 
-    /// Marks a cookie as used: it sets up no other association.
+    /// Marks a cookie as used, so that it sets up no other association.
     pub(crate) fn use_up(&mut self, now: Time, cookie: &Cookie) {
         self.used.insert(now, cookie);
     }
@@ -311,7 +311,7 @@ impl CookieJar {
         cookie.staleness(now).or_else(|| self.used.presumes(cookie).then_some(Span::ZERO))
     }
 
-    /// Counts one answer to an INIT or stale cookie from `source`; false when
+    /// Counts one answer to an INIT or stale cookie from `source`. Returns false when
     /// `EndpointConfig::max_replies_per_second` is reached.
     pub(crate) fn may_answer_setup(&self, now: Time, source: IpAddr) -> bool {
         self.setup_answers.take(now, source)

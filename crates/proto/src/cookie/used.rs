@@ -7,14 +7,14 @@ use msctp_units::{Span, Time};
 
 use super::Cookie;
 
-/// Maximum number of cookies remembered: 1.5 MB.
+/// Maximum number of stored cookies: 1.5 MB.
 const MOST: usize = 65_536;
 
 /// Used cookies that have not expired, by creation time and tag, which is unique.
 #[derive(Debug)]
 pub(super) struct UsedCookies {
     used: BTreeSet<(Time, u32)>,
-    /// Cookies created up to then are presumed used: some of them were forgotten.
+    /// Cookies created up to this time are presumed used, because some of them are no longer stored.
     all_until: Option<Time>,
     /// Longest lifetime of a cookie.
     longest_life: Span,
@@ -31,7 +31,7 @@ impl UsedCookies {
         self.presumes(cookie) || self.remembers(cookie)
     }
 
-    /// Returns whether the cookie is presumed used and not remembered.
+    /// Returns whether the cookie is presumed used but not stored.
     pub(super) fn presumes(&self, cookie: &Cookie) -> bool {
         self.all_until.is_some_and(|until| cookie.created <= until) && !self.remembers(cookie)
     }

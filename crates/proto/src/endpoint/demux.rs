@@ -16,25 +16,25 @@ pub(super) struct Keys {
     pub(super) local_port: u16,
     pub(super) peer_port: u16,
     pub(super) local_tag: u32,
-    /// Each with true if it is confirmed (RFC 9260 §5.4).
+    /// The peer's addresses, each with true if it is confirmed (RFC 9260 §5.4).
     pub(super) peer_addresses: SmallVec<[(IpAddr, bool); 1]>,
-    /// The address from which the peer set it up; `None` if this end did.
+    /// The address from which the peer set the association up; `None` if this end did.
     pub(super) begun: Option<IpAddr>,
 }
 
 /// Associations by verification tag and by the peer's address.
 ///
-/// The tag alone selects the association, whatever the source address. A mobile's packet may arrive after its
-/// address was deleted or before it was added. An out-of-the-blue answer would abort the association at the
-/// peer.
+/// The tag alone selects the association, regardless of the source address. A mobile's packet may arrive
+/// after its address was deleted or before it was added. An out-of-the-blue answer would abort the
+/// association at the peer.
 ///
-/// Packets without a tag of ours (INIT, reflected tags, a restarted peer's COOKIE ECHO) are found by ports
+/// Packets without this end's tag (INIT, reflected tags, a restarted peer's COOKIE ECHO) are found by ports
 /// and the peer's address (RFC 9260 §5.1, implementation note). That address must be confirmed: a peer that
 /// lists another host's address must not receive that host's packets (camping, RFC 5062).
 #[derive(Debug, Default)]
 pub(super) struct Demux {
     by_tag: TagTable,
-    /// By both ports and the address, packed into one number for fast comparison.
+    /// Associations by both ports and the address, packed into one number for fast comparison.
     by_v4: BTreeMap<u64, Slot>,
     by_v6: BTreeMap<(u128, u32), Slot>,
     /// Associations by addresses of the peer that were never confirmed.
@@ -57,7 +57,7 @@ impl Demux {
         Self { limits, ..Self::default() }
     }
 
-    /// Finds an association by our verification tag and the ports.
+    /// Finds an association by this end's verification tag and the ports.
     #[inline]
     pub(super) fn by_tag(&self, tag: u32, local_port: u16, peer_port: u16) -> Option<Slot> {
         let found = self.by_tag.get(tag)?;
@@ -87,7 +87,7 @@ impl Demux {
         self.by_tag.get(tag).is_some()
     }
 
-    /// Inserts an association. An address that another association has already still selects that one.
+    /// Inserts an association. An address that another association already has still selects that one.
     pub(super) fn insert(&mut self, slot: Slot, keys: &Keys) {
         let tagged = Tagged { slot, local_port: keys.local_port, peer_port: keys.peer_port };
         self.by_tag.insert(keys.local_tag, tagged);

@@ -9,26 +9,26 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use crate::addr::peer_of;
 use crate::auth::HmacAlgorithm;
 
-/// The counts of an endpoint and of its shards.
+/// The counters that an endpoint shares with its shards.
 ///
 /// Shards run on several threads. Each count is exact at any time; none orders other memory.
 #[derive(Debug, Default)]
 pub(super) struct Limits {
     associations: AtomicUsize,
-    /// Bytes received that all associations hold.
+    /// Received bytes that all associations hold.
     memory: AtomicU64,
     /// The HMAC-ALGO list of the first options that use AUTH (RFC 4895 §6.1).
     algorithms: OnceLock<Vec<HmacAlgorithm>>,
     peers: Mutex<Peers>,
 }
 
-/// Associations of each peer: an IPv4 address or an IPv6 prefix of 64 bits.
+/// Numbers of associations of each peer: an IPv4 address or an IPv6 prefix of 64 bits.
 #[derive(Debug, Default)]
 struct Peers {
-    /// Those that it set up, wherever they are now. Otherwise an attacker with two addresses could begin at
-    /// one, move to the other (RFC 5061), and begin again.
+    /// Number of associations that each peer set up, regardless of its current address. Otherwise an attacker
+    /// with two addresses could begin at one, move to the other (RFC 5061), and begin again.
     begun: BTreeMap<IpAddr, usize>,
-    /// Those that confirmed one of its addresses, on any ports.
+    /// Number of associations that confirmed one of the peer's addresses, on any ports.
     present: BTreeMap<IpAddr, usize>,
 }
 
@@ -37,7 +37,7 @@ impl Limits {
         self.associations.load(Ordering::Relaxed)
     }
 
-    /// Counts another association; returns false, and counts none, if there are `most`.
+    /// Counts another association. Returns false, and counts none, if there are `most`.
     pub(super) fn add_association(&self, most: usize) -> bool {
         let add = |count| (count < most).then_some(count + 1);
         self.associations.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()
@@ -58,7 +58,7 @@ impl Limits {
         }
     }
 
-    /// Returns the HMAC algorithms of the first options with AUTH, which are `ours` if there were none.
+    /// Returns the HMAC algorithms of the first options with AUTH. These become `ours` if there were none.
     pub(super) fn algorithms(&self, ours: &[HmacAlgorithm]) -> &[HmacAlgorithm] {
         self.algorithms.get_or_init(|| ours.to_vec())
     }
@@ -67,8 +67,9 @@ impl Limits {
         self.peers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts another association that the peer at this address sets up; returns false, and counts none, if
-    /// the peer has `most` already: that it set up, or that are at one of its addresses.
+    /// Counts another association that the peer at this address sets up. Returns false, and counts none, if
+    /// the peer already has `most`. The limit covers associations that the peer set up, and those at one of
+    /// its addresses.
     pub(super) fn begin(&self, peer: IpAddr, most: usize) -> bool {
         let peer = peer_of(peer);
         let mut peers = self.peers();
@@ -80,7 +81,7 @@ impl Limits {
         true
     }
 
-    /// Uncounts an association that the peer set up.
+    /// Stops counting an association that the peer set up.
     pub(super) fn end(&self, peer: IpAddr) {
         remove(&mut self.peers().begun, peer_of(peer));
     }
@@ -90,7 +91,7 @@ impl Limits {
         *self.peers().present.entry(peer_of(address)).or_default() += 1;
     }
 
-    /// Uncounts a confirmed address of an association.
+    /// Stops counting a confirmed address of an association.
     pub(super) fn leave(&self, address: IpAddr) {
         remove(&mut self.peers().present, peer_of(address));
     }

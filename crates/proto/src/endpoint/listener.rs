@@ -109,7 +109,7 @@ impl Endpoint {
         outcome
     }
 
-    /// Refuses an INIT by an ABORT with its Initiate Tag and without the T bit (RFC 9260 §8.4 rule 3).
+    /// Refuses an INIT with an ABORT that has its Initiate Tag and no T bit (RFC 9260 §8.4 rule 3).
     fn refuse_init(
         &mut self,
         now: Time,
@@ -193,7 +193,7 @@ impl Endpoint {
         outcome
     }
 
-    /// Counts another association that this peer sets up; returns false if that is too many.
+    /// Counts another association that this peer sets up. Returns false if that is too many.
     fn reserve(&self, peer: IpAddr) -> bool {
         if !self.limits.begin(peer, self.config.max_associations_per_peer) {
             return false;
@@ -205,8 +205,8 @@ impl Endpoint {
         reserved
     }
 
-    /// Creates the association (step 5), which is counted already. The COOKIE ECHO is then a duplicate for
-    /// it: it sends the COOKIE ACK and handles the chunks behind.
+    /// Creates the association (step 5), which is counted already. The association handles the COOKIE ECHO as
+    /// a duplicate: it sends the COOKIE ACK and handles the later chunks.
     fn accept(&mut self, now: Time, at: PathAddr, packet: &Packet<'_>, cookie: &Cookie) -> DatagramOutcome {
         let seed = self.seed();
         let Some(listener) = self.listeners.get(&cookie.tags.local_port) else {
@@ -227,7 +227,7 @@ impl Endpoint {
     }
 }
 
-/// Returns whether a COOKIE ECHO may create an association (RFC 4895 §6.3). The cookie's parameters and our
+/// Returns whether a COOKIE ECHO may create an association (RFC 4895 §6.3). The cookie's parameters and the
 /// shared keys authenticate it if AUTH precedes it or is required.
 fn may_echo(config: &Config, packet: &Packet<'_>, cookie: &Cookie) -> bool {
     if config.protection.is_required() && cookie.protection.is_none() {
@@ -263,7 +263,7 @@ mod tests {
     use crate::cookie::testing::cookie;
     use crate::extensions::Extensions;
 
-    /// Echoes a cookie that was made at `ms`, from a host of its own.
+    /// Sends a COOKIE ECHO from a new host, with a cookie that was created at `ms`.
     fn echo(endpoint: &mut Endpoint, ms: u64, host: u8) -> DatagramOutcome {
         let created = Time::ZERO + Span::from_millis(ms);
         let at = PathAddr { local: [10, 0, 0, 1].into(), remote: [10, 0, 1, host].into() };

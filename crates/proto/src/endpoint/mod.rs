@@ -35,7 +35,7 @@ use crate::rng::Rng;
 use crate::stats::AssociationState;
 use crate::trace::TraceEvent;
 
-/// Largest IP packet without an association. The largest INIT ACK is smaller.
+/// Maximum size of an IP packet without an association. The largest INIT ACK is smaller.
 const REPLY_PMTU: u32 = 1500;
 
 /// Bytes that an association may always hold: a full packet and its bookkeeping.
@@ -49,7 +49,8 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Returns a number that no other association of the endpoint has, small while few have ended.
+    /// Returns a number that no other association of the endpoint has. It is small while few associations
+    /// have ended.
     #[must_use]
     pub fn number(self) -> u64 {
         u64::from(self.generation) << 32 | u64::from(self.slot)
@@ -59,11 +60,12 @@ impl Handle {
 /// Outcome of a received datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatagramOutcome {
-    /// The checksum and the verification tag or cookie prove that the packet belongs to this association (RFC
-    /// 9260 §8.5). The UDP encapsulation port of its source may be learnt (RFC 6951 §5.4).
+    /// The packet provably belongs to this association, by its checksum and its verification tag or cookie
+    /// (RFC 9260 §8.5). The UDP encapsulation port of its source may be learned (RFC 6951 §5.4).
     Association(Handle),
-    /// This association handled it, but it does not prove that the peer sent it: a wrong checksum or tag, an
-    /// INIT, an invalid cookie. It may be answered; nothing may be learnt from its source.
+    /// This association handled the packet, but the peer did not provably send it. It has a wrong checksum or
+    /// tag, is an INIT, or has an invalid cookie. It may be answered, but nothing may be learned from its
+    /// source.
     Unverified(Handle),
     /// A valid COOKIE ECHO: this association is new.
     Accepted(Handle),
@@ -79,11 +81,11 @@ pub enum DatagramOutcome {
 pub enum IgnoreReason {
     /// Not an SCTP packet, or its checksum is wrong.
     Malformed(PacketError),
-    /// Tag 0 and not an INIT alone (RFC 9260 §8.5.1 A).
+    /// Tag 0 without a single INIT (RFC 9260 §8.5.1 A).
     ZeroTag,
-    /// To or from an address that is not unicast (RFC 9260 §8.4 rule 1).
+    /// The source or destination is not a unicast address (RFC 9260 §8.4 rule 1).
     NotUnicast,
-    /// Out of the blue, of a kind that must not be answered (RFC 9260 §8.4 rules 2, 6, 7).
+    /// A packet out of the blue that must not be answered (RFC 9260 §8.4 rules 2, 6, 7).
     OutOfTheBlue,
     /// An INIT that must not be answered (RFC 9260 §3.3.2: Initiate Tag 0).
     BadInit,
@@ -100,11 +102,11 @@ pub enum IgnoreReason {
 /// A set-up that a listener refused because the ends cannot agree on protection (`Config::protection`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedSetUp {
-    /// Addresses of the INIT, whose source may be forged.
+    /// Addresses of the INIT. The source may be forged.
     pub at: PathAddr,
     /// The listener's SCTP port.
     pub local_port: u16,
-    /// Why.
+    /// The reason of the refusal.
     pub error: NegotiationError,
     /// Key management methods that the peer offers; empty if it offers no protection.
     pub methods: Vec<KeyManagementId>,
@@ -149,12 +151,12 @@ pub struct Endpoint {
     rng: Rng,
     jar: CookieJar,
     listeners: BTreeMap<u16, Listener>,
-    /// The options validated last: most associations share those of the one before.
+    /// The last validated options, which most associations share.
     checked: Option<Arc<Config>>,
     slots: Vec<Slot>,
     free: Vec<u32>,
     count: usize,
-    /// The counts of this endpoint and its shards.
+    /// The counters of this endpoint and its shards.
     limits: Arc<Limits>,
     demux: Demux,
     schedule: Schedule,
@@ -169,7 +171,7 @@ pub struct Endpoint {
     replies: VecDeque<Reply>,
     /// Limits replies without an association, except INIT ACKs, which the jar limits separately.
     reply_rate: RateLimit,
-    /// Buffers of sent replies, to be reused.
+    /// Buffers of sent replies, kept for reuse.
     spare: Vec<Vec<u8>>,
 }
 
@@ -189,10 +191,11 @@ impl Endpoint {
         Ok(Self::with(config, rng, jar, reply_rate, Arc::default()))
     }
 
-    /// Creates an empty endpoint that shares this one's limits: `max_associations`,
-    /// `max_associations_per_peer`, `receive_memory`, `max_replies_per_second`, and the HMAC algorithms. The
-    /// two can run on different threads. Each has its own associations, listeners and cookies: give both the
-    /// packets of an association, and those of its set-up, to the same one.
+    /// Creates an empty endpoint that shares this one's limits. They are `max_associations`,
+    /// `max_associations_per_peer`, `receive_memory`, `max_replies_per_second` and the HMAC algorithms.
+    ///
+    /// The two can run on different threads. Each has its own associations, listeners and cookies. Pass all
+    /// packets of an association, including those of its set-up, to the same one.
     #[must_use]
     pub fn shard(&self, seed: [u8; 32]) -> Self {
         let mut rng = Rng::new(seed);
@@ -304,7 +307,7 @@ impl Endpoint {
         Ok(self.insert(association, None))
     }
 
-    /// Keeps the HMAC algorithms of the first options with AUTH, and rejects others after that.
+    /// Stores the HMAC algorithms of the first options with AUTH, and rejects others after that.
     fn keep_algorithms(&self, config: &Config) -> Result<(), ConfigError> {
         if !config.auth.policy.speaks() {
             return Ok(());
@@ -328,8 +331,8 @@ impl Endpoint {
         remote.addresses.iter().find(known)
     }
 
-    /// Returns whether an association with that peer exists on this port: [`connect`](Self::connect) would
-    /// reject another.
+    /// Returns whether an association with that peer exists on this port, so that [`connect`](Self::connect)
+    /// would reject another.
     pub fn is_associated(&self, port: u16, remote: &RemoteAddrs) -> bool {
         self.associated(port, remote).is_some()
     }
@@ -338,7 +341,7 @@ impl Endpoint {
         self.rng.next_seed()
     }
 
-    /// Inserts an association that is counted already. `begun`: the peer's address from which it set the
+    /// Inserts an association that is counted already. `begun` is the peer's address from which it set the
     /// association up.
     fn insert(&mut self, mut association: Association, begun: Option<IpAddr>) -> Handle {
         association.offload_checksum(self.config.checksum_offload);
@@ -371,13 +374,13 @@ impl Endpoint {
         self.slots.get(handle.slot as usize).filter(|slot| slot.generation == handle.generation)
     }
 
-    /// Returns the association for reading; `None` once it is closed and drained.
+    /// Returns the association for reading, or `None` once it is closed and drained.
     pub fn association(&self, handle: Handle) -> Option<&Association> {
         self.slot_of(handle)?.entry.as_ref().map(|entry| &*entry.association)
     }
 
-    /// Returns the association for calls, after which `poll_transmit` must be called. `None` once it is
-    /// closed and drained.
+    /// Returns the association for calls, or `None` once it is closed and drained. Call `poll_transmit`
+    /// afterwards.
     pub fn association_mut(&mut self, handle: Handle) -> Option<&mut Association> {
         let slot = self.slots.get_mut(handle.slot as usize)?;
         let entry = slot.entry.as_mut().filter(|_| slot.generation == handle.generation)?;
@@ -403,8 +406,8 @@ impl Endpoint {
         self.handle_marked_datagram(now, at, Ecn::NotEct, bytes)
     }
 
-    /// Handles a datagram as [`handle_datagram`](Self::handle_datagram), with the ECN field of the IP header
-    /// (`Config::ecn`).
+    /// Handles a datagram like [`handle_datagram`](Self::handle_datagram), with the ECN field of the IP
+    /// header (`Config::ecn`).
     pub fn handle_marked_datagram(
         &mut self,
         now: Time,
@@ -422,9 +425,9 @@ impl Endpoint {
         }
     }
 
-    /// Handles ICMP "port unreachable" from this address of the peer. Ends or hastens the set-up of the
-    /// association whose INIT it quotes ([`Association::port_unreachable`]), and returns that association.
-    /// Ignores any other (RFC 9260 §10 ICMP5, ICMP6).
+    /// Handles ICMP "port unreachable" from this address of the peer. Returns the association whose INIT it
+    /// quotes, after ending its set-up or trying the next address ([`Association::port_unreachable`]).
+    /// Ignores any other message (RFC 9260 §10 ICMP5, ICMP6).
     pub fn handle_port_unreachable(&mut self, now: Time, remote: IpAddr, quoted: &[u8]) -> Option<Handle> {
         let header: &[u8; 4] = quoted.first_chunk()?;
         let local_port = u16::from_be_bytes([header[0], header[1]]);
@@ -465,8 +468,8 @@ impl Endpoint {
             .or_else(|| self.demux.by_address(local_port, peer_port, at.remote))
     }
 
-    /// Hands a packet of the set-up, which is never marked (RFC 3168 §6.1.1), to an association. `cookie`:
-    /// the packet's cookie, if the jar opened it already.
+    /// Passes a packet of the set-up, which is never marked (RFC 3168 §6.1.1), to an association. `cookie` is
+    /// the packet's cookie, if the jar has opened it already.
     #[cold]
     fn give(
         &mut self,
@@ -499,8 +502,8 @@ impl Endpoint {
     }
 
     /// Returns the bytes that each association may hold. While all associations hold less than half of the
-    /// endpoint's memory, only their buffers limit them. Then each has an equal share of the other half, so
-    /// that no peer takes all of it.
+    /// endpoint's memory, only their buffers limit them. Beyond that, each has an equal share of the other
+    /// half, so that no peer takes all of it.
     #[inline]
     fn memory_share(&self) -> u64 {
         let half = self.config.receive_memory / 2;
@@ -530,13 +533,12 @@ impl Endpoint {
     }
 
     /// Takes the last set-up that a listener refused because of its protection, after
-    /// [`DatagramOutcome::Replied`]. Anyone can forge one: report them at a limited rate.
+    /// [`DatagramOutcome::Replied`]. Anyone can forge such a set-up: report them at a limited rate.
     pub fn take_refused(&mut self) -> Option<RefusedSetUp> {
         self.refused.take()
     }
 
-    /// Appends the next packet to `out`; returns `None` when there is nothing to send. Call it until it
-    /// returns `None`.
+    /// Appends the next packet to `out`. Call it until it returns `None`, when there is nothing to send.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         if !self.replies.is_empty() {
             return self.send_reply(out);
@@ -545,7 +547,7 @@ impl Endpoint {
     }
 
     /// Returns the next packet with the association that sends it; `None` for a reply without one. Replies
-    /// come first: the one of a [`DatagramOutcome::Replied`] is next.
+    /// come first: that of a [`DatagramOutcome::Replied`] is next.
     pub fn poll_transmit_from(&mut self, now: Time, out: &mut Vec<u8>) -> Option<(Option<Handle>, Transmit)> {
         if !self.replies.is_empty() {
             return self.send_reply(out).map(|transmit| (None, transmit));
@@ -629,13 +631,13 @@ impl Endpoint {
         }
     }
 
-    /// Returns when [`handle_timeout`](Self::handle_timeout) must be called next, possibly a little early;
-    /// `None` if no timer runs. Valid after `poll_transmit` returned `None`.
+    /// Returns the time at which [`handle_timeout`](Self::handle_timeout) must be called next, possibly a
+    /// little early; `None` if no timer runs. Valid after `poll_transmit` returned `None`.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.schedule.earliest()
     }
 
-    /// Handles every timer that is due. No effect if none is.
+    /// Handles every timer that is due. Has no effect if none is.
     pub fn handle_timeout(&mut self, now: Time) {
         while self.handle_next_timeout(now).is_some() {}
     }
@@ -700,7 +702,7 @@ impl Endpoint {
         self.reply_signed(now, at, ports, tag, chunk, None)
     }
 
-    /// Queues a reply as [`reply`](Self::reply), signed if `auth` requires it.
+    /// Queues a reply like [`reply`](Self::reply), signed if `auth` requires it.
     fn reply_signed(
         &mut self,
         now: Time,

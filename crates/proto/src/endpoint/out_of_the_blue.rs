@@ -7,10 +7,10 @@ use super::{DatagramOutcome, Endpoint, IgnoreReason};
 use crate::addr::PathAddr;
 use crate::path::pairing::is_endpoint;
 
-/// How RFC 9260 §8.4 answers a packet, by its chunks.
+/// The answer to a packet according to RFC 9260 §8.4, from its chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Rules 2, 6, 7: no answer.
+    /// No answer (rules 2, 6, 7).
     Silent,
     /// Rule 5.
     ShutdownAck,
@@ -18,7 +18,7 @@ enum Kind {
     Other,
 }
 
-/// Applies the rules in their order.
+/// Applies the rules in order.
 fn kind(packet: &Packet<'_>) -> Kind {
     //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
     //# The out of the blue handling MUST be based on the packet without taking the AUTH chunk into account.

@@ -43,12 +43,12 @@ impl Schedule {
         }
     }
 
-    /// Returns the earliest heap entry; the slot's deadline may be later.
+    /// Returns the earliest heap entry. The slot's deadline may be later.
     pub(super) fn earliest(&self) -> Option<Time> {
         self.heap.peek().map(|Reverse((time, _))| *time)
     }
 
-    /// Removes and returns a slot whose deadline has passed. It has none until it is set again.
+    /// Removes and returns a slot whose deadline has passed. The slot then has no deadline until one is set.
     pub(super) fn pop_due(&mut self, now: Time) -> Option<u32> {
         let &Reverse((time, slot)) = self.heap.peek().filter(|Reverse((time, _))| *time <= now)?;
         debug_assert_eq!(self.wanted[slot as usize], Some(time));

@@ -11,11 +11,11 @@ pub(super) struct Tagged {
     pub(super) peer_port: u16,
 }
 
-/// A hash table with open addressing and linear probing. Tags are our random numbers, so they are their own
-/// hash. Tag 0, which no association has, marks a free place.
+/// A hash table with open addressing and linear probing. Tags are this end's random numbers, so that each is
+/// its own hash. Tag 0, which no association has, marks a free place.
 #[derive(Debug, Default)]
 pub(super) struct TagTable {
-    /// A power of two, or none at all; at most half of it is in use.
+    /// Places, a power of two or none. At most half of them are in use.
     places: Vec<(u32, Tagged)>,
     used: usize,
 }
@@ -90,7 +90,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     proptest! {
-        /// Few different tags with few different homes, so that they get in each other's way.
+        /// Few different tags with few home places, so that they collide.
         #[test]
         fn agrees_with_a_map(operations in prop::collection::vec((any::<bool>(), 1u32..40, 0u32..100), 0..400)) {
             let mut table = TagTable::default();

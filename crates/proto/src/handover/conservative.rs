@@ -4,7 +4,8 @@ use msctp_congestion::StartState;
 
 use super::{Action, HandoverPolicy, LinkEvent, PathView, View};
 
-/// Leaves the window of a new primary path to its controller, and a link that is reported down.
+/// The policy of RFC 9260: leaves the window of a new primary path to its controller, and leaves a link that
+/// is reported down.
 ///
 /// RFC 9260 §7.1 keeps congestion control parameters per destination address, so a path without data so far
 /// starts with its initial window.

@@ -30,7 +30,7 @@ impl PolicyFactory {
     }
 }
 
-/// Clones are equal, and factories whose policies print alike.
+/// Clones are equal, and so are factories whose policies print alike.
 impl PartialEq for PolicyFactory {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {

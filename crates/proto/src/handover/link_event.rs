@@ -6,7 +6,7 @@ use msctp_units::Span;
 
 use super::LinkQuality;
 
-/// The link below a local address changed.
+/// A change of the link below a local address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkEvent {
     /// The address.
@@ -26,7 +26,7 @@ pub enum LinkState {
     Down,
     /// The link will go down.
     PredictedDown {
-        /// Longest time until then.
+        /// Maximum time until the link goes down.
         within: Span,
     },
     /// The link carries packets with this quality.

@@ -9,9 +9,9 @@ use msctp_units::{Rate, Span};
 pub struct CodingScheme {
     /// Radio technology: 0 unknown, 1 GPRS (CS1 to CS4 are 1 to 4), 2 EGPRS (MCS1 to MCS9 are 1 to 9).
     pub technology: u16,
-    /// Scheme towards the host, 0 if unknown.
+    /// Scheme towards the host; 0 if unknown.
     pub down: u8,
-    /// Scheme away from it, 0 if unknown.
+    /// Scheme away from the host; 0 if unknown.
     pub up: u8,
 }
 
@@ -29,7 +29,7 @@ impl CodingScheme {
 pub struct LinkQuality {
     /// Modulation and coding in use.
     pub coding_scheme: Option<CodingScheme>,
-    /// Rate of the link with it when no block is in error, 1 bit/s to 1 Tbit/s.
+    /// Rate of the link with the coding scheme when no block is in error, 1 bit/s to 1 Tbit/s.
     pub rate: Option<Rate>,
     /// Blocks in error, per million, at most 1,000,000.
     pub block_error_ppm: Option<u32>,
@@ -37,13 +37,13 @@ pub struct LinkQuality {
     pub round_trip: Option<Span>,
     /// One-way delay over the link alone, 1 µs to 60 s.
     pub one_way: Option<Span>,
-    /// The cell: a number that no neighbouring cell has.
+    /// Number of the cell, which differs from those of its neighbours.
     pub cell: Option<u64>,
 }
 
 const MAX_RATE: Rate = Rate::from_bps(1_000_000_000_000);
 const MIN_DELAY: Span = Span::from_micros(1);
-/// RTO.Max: no path with a longer round trip works.
+/// Maximum delay, equal to RTO.Max: no path with a longer round-trip time works.
 const MAX_DELAY: Span = Span::from_secs(60);
 
 fn rate_is_sane(rate: &Rate) -> bool {
@@ -64,7 +64,7 @@ impl LinkQuality {
         self.round_trip.or_else(|| self.one_way.map(|one_way| one_way * 2))
     }
 
-    /// Returns the same without the fields that are out of range.
+    /// Returns the quality without the fields that are out of range.
     #[must_use]
     pub fn sane(self) -> Self {
         Self {
@@ -81,7 +81,7 @@ impl LinkQuality {
     ///
     /// # Errors
     ///
-    /// The first field that is out of range.
+    /// A field is out of range. The error names the first.
     pub fn validate(&self) -> Result<(), InvalidQuality> {
         let sane = self.sane();
         let wrong = |field, want| Err(InvalidQuality { field, want });
@@ -104,7 +104,7 @@ impl LinkQuality {
 /// A field of a [`LinkQuality`] that is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidQuality {
-    /// Its name.
+    /// Name of the field.
     pub field: &'static str,
     /// The allowed values.
     pub want: &'static str,

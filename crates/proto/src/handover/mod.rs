@@ -28,20 +28,21 @@ use crate::stats::PathState;
 
 /// Sets the windows at a path change, and prepares for one.
 ///
-/// Each method may push any number of [`Action`]s; the association carries them out in order, after the
-/// method returned. A policy that does not care about an event keeps the empty default.
+/// Each method may push any number of [`Action`]s; the association performs them in order, after the method
+/// has returned. A policy that ignores an event keeps the empty default.
 pub trait HandoverPolicy: fmt::Debug + Send {
     /// Returns the policy's name, for traces and messages.
     fn name(&self) -> &'static str;
 
-    /// Returns whether the policy measures a new path before data moves there, and gains from a later switch.
+    /// Returns whether the policy measures a new path before data moves there, so that a later switch is
+    /// better.
     fn measures(&self) -> bool {
         false
     }
 
-    /// Returns the chunk types outside the RFCs that this policy exchanges with the peer's. Received ones go
-    /// to [`on_chunk`](Self::on_chunk); any other unknown chunk is treated as RFC 9260 §3.2 says. The type's
-    /// two highest bits tell a peer without the policy what to do with it. List a type in
+    /// Returns the chunk types outside the RFCs that this policy exchanges with the peer's. Received ones are
+    /// passed to [`on_chunk`](Self::on_chunk). Any other unknown chunk is handled by RFC 9260 §3.2: the
+    /// type's two highest bits determine the reaction of a peer without the policy. List a type in
     /// `AuthConfig::chunks` to have it authenticated.
     fn private_chunks(&self) -> &'static [ChunkType] {
         &[]
@@ -74,21 +75,20 @@ pub trait HandoverPolicy: fmt::Debug + Send {
     ) {
     }
 
-    /// Called when the application asked the peer to send to `local` from now on (RFC 5061 §4.2.4).
+    /// Called when the application requested that the peer send to `local` from now on (RFC 5061 §4.2.4).
     fn on_primary_requested(&mut self, _local: IpAddr, _view: &View<'_>, _actions: &mut Vec<Action>) {}
 
     /// Called when `path` may carry data: it is in `view`, and its addresses are confirmed (RFC 9260 §5.4).
     /// Called once for each path, those of the set-up included.
     fn on_path_added(&mut self, _path: PathId, _view: &View<'_>, _actions: &mut Vec<Action>) {}
 
-    /// Called when `path` was removed, and with it any probing or copying on it; `view` does not have it any
-    /// more.
+    /// Called when `path` was removed, which ends any probing or copying on it. `view` no longer contains it.
     fn on_path_removed(&mut self, _path: PathId, _view: &View<'_>, _actions: &mut Vec<Action>) {}
 
     /// Called when the application reported a change of the link below one of this end's addresses.
     fn on_link_event(&mut self, _event: LinkEvent, _view: &View<'_>, _actions: &mut Vec<Action>) {}
 
-    /// Called when probing of `path` gave a new estimate; the path's view has it already.
+    /// Called when probing of `path` gave a new estimate, which the path's view already has.
     fn on_estimate(
         &mut self,
         _path: PathId,
@@ -98,14 +98,16 @@ pub trait HandoverPolicy: fmt::Debug + Send {
     ) {
     }
 
-    /// Returns whether [`on_round_trip`](Self::on_round_trip) is called. Called once, when the policy is
-    /// created: a policy that returns false costs nothing per packet.
+    /// Returns whether [`on_round_trip`](Self::on_round_trip) is called. It is called once, when the policy
+    /// is created, so that a policy that returns false costs nothing per packet.
     fn wants_round_trips(&self) -> bool {
         false
     }
 
-    /// Called when a measurement changed the round-trip times of `path`; `sample` is the latest, and the
-    /// path's view has it already. Called at most once per packet received and path, and only if
+    /// Called when a measurement changed the round-trip times of `path`. `sample` is the latest, and the
+    /// path's view already has it.
+    ///
+    /// Called at most once per received packet and path, and only if
     /// [`wants_round_trips`](Self::wants_round_trips). Paths that carry no data are measured by heartbeats.
     fn on_round_trip(&mut self, _path: PathId, _sample: Span, _view: &View<'_>, _actions: &mut Vec<Action>) {}
 
@@ -120,11 +122,11 @@ pub trait HandoverPolicy: fmt::Debug + Send {
     ) {
     }
 
-    /// Called when the policy's timer ([`Action::SetTimer`]) expired. It is off until it is set again.
+    /// Called when the policy's timer ([`Action::SetTimer`]) expired. The timer is then off until it is set.
     fn on_timer(&mut self, _view: &View<'_>, _actions: &mut Vec<Action>) {}
 
-    /// Called when the primary path changed from `old` to `new`, whatever the cause; `view.primary` is `new`
-    /// already.
+    /// Called when the primary path changed from `old` to `new`, for any cause. `view.primary` is already
+    /// `new`.
     ///
     /// Returns the state in which `new` starts; `None` leaves its controller as it is.
     fn on_primary_switch(
@@ -136,10 +138,10 @@ pub trait HandoverPolicy: fmt::Debug + Send {
     ) -> Option<StartState>;
 }
 
-/// Request of a policy to the association.
+/// A request from a policy to the association.
 #[derive(Debug)]
 pub enum Action {
-    /// Run a bandwidth estimator on a path. It replaces one that runs there.
+    /// Run a bandwidth estimator on a path. It replaces a running one.
     StartProbing {
         /// The path.
         path: PathId,
@@ -153,19 +155,19 @@ pub enum Action {
         path: PathId,
         /// The chunk's type.
         chunk_type: ChunkType,
-        /// Its value, without header and padding.
+        /// Value of the chunk, without header and padding.
         value: Vec<u8>,
     },
     /// Write an entry into the trace ([`TraceKind::PolicyNote`](crate::TraceKind::PolicyNote)).
     Note {
         /// The entry's name.
         name: &'static str,
-        /// An address it concerns.
+        /// Address that the entry concerns, if any.
         address: Option<IpAddr>,
-        /// Its value.
+        /// Value of the entry.
         value: u64,
     },
-    /// End probing, and discard the path's estimate, which would grow stale.
+    /// End probing, and discard the path's estimate, which would become outdated.
     StopProbing {
         /// The path.
         path: PathId,
@@ -174,14 +176,15 @@ pub enum Action {
     StartBicast {
         /// The path whose chunks are copied.
         from: PathId,
-        /// The path that gets the copies.
+        /// Path on which the copies are sent.
         to: PathId,
     },
     /// Stop sending copies.
     StopBicast,
-    /// Set the window of a running path; its recovery and idle time continue. The path is in slow start if
-    /// cwnd ≤ ssthresh (RFC 9260 §7.2.1). The window is at least 1 PMDCS. A policy that follows the peer's
-    /// reports must bound how far it raises the window.
+    /// Set the window of a running path, whose recovery and idle time continue.
+    ///
+    /// The path is in slow start if cwnd ≤ ssthresh (RFC 9260 §7.2.1). The window is at least 1 PMDCS. A
+    /// policy that follows the peer's reports must limit how far it raises the window.
     Adjust {
         /// The path.
         path: PathId,
@@ -190,21 +193,20 @@ pub enum Action {
         /// Slow-start threshold in bytes.
         ssthresh: u64,
     },
-    /// Restart a path's controller at what was measured of the path, without a search for its rate
-    /// (RFC 9959).
+    /// Restart a path's controller with a measurement of the path, without a search for its rate (RFC 9959).
     Resume {
         /// The path.
         path: PathId,
         /// The measurement.
         measured: Measured,
     },
-    /// Retransmit on `to` the chunks in flight on `from`, the oldest first, as far as the window of `to`
-    /// allows. For a path that still works but is much slower: new data behind those chunks would wait for
-    /// them.
+    /// Retransmit the chunks in flight on `from` over `to`, oldest first, as far as the window of `to`
+    /// allows. It serves a path that still works but is much slower: new data behind those chunks would wait
+    /// for them.
     Resend {
-        /// The path that was left.
+        /// Previous path of the data.
         from: PathId,
-        /// The path that data takes now.
+        /// New path of the data.
         to: PathId,
     },
     /// Make `path` the primary path for what this end sends.
@@ -220,30 +222,30 @@ pub enum Action {
     },
 }
 
-/// Private chunks of one packet that reach [`HandoverPolicy::on_chunk`]; more are ignored.
+/// Maximum number of private chunks per packet that reach [`HandoverPolicy::on_chunk`]; more are ignored.
 pub const MAX_PRIVATE_CHUNKS: u32 = 4;
 
-/// The shortest time after which a policy's timer fires. An earlier [`Action::SetTimer`] is delayed to it,
-/// so that a policy that always sets "now" does not keep its association busy.
+/// Minimum time after which a policy's timer fires. An earlier [`Action::SetTimer`] is delayed to it, so that
+/// a policy that always sets "now" does not keep its association busy.
 pub const MIN_TIMER: Span = Span::from_millis(1);
 
 /// The association as a policy sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    /// Now.
+    /// Current time.
     pub now: Time,
     /// The primary path.
     pub primary: PathId,
     /// Bytes of user data that still fit the peer's receive window (RFC 9260 §6.2.1).
     pub peer_rwnd: u64,
-    /// Bytes of user data that were never sent: 0 if the application, not a path, limits the rate.
+    /// Bytes of user data that were never sent; 0 if the application limits the rate, not a path.
     pub unsent: u64,
     /// All paths, by ascending id.
     pub paths: &'a [PathView],
 }
 
 impl View<'_> {
-    /// Returns the path called `id`, if it exists.
+    /// Returns the path with this identifier, if it exists.
     pub fn path(&self, id: PathId) -> Option<&PathView> {
         self.paths.iter().find(|path| path.id == id)
     }
@@ -263,29 +265,29 @@ impl View<'_> {
 /// A path as a policy sees it. Sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathView {
-    /// Its name.
+    /// Identifier of the path.
     pub id: PathId,
     /// This end's address.
     pub local: IpAddr,
     /// The peer's address.
     pub remote: IpAddr,
-    /// Unconfirmed, active, potentially failed, inactive.
+    /// State: unconfirmed, active, potentially failed or inactive.
     pub state: PathState,
-    /// cwnd, ssthresh, partial_bytes_acked.
+    /// Control variables: cwnd, ssthresh, partial_bytes_acked.
     pub window: Window,
     /// DATA chunks outstanding.
     pub flight_size: u64,
-    /// DATA chunks acknowledged on this path so far.
+    /// Bytes of DATA chunks acknowledged on this path so far.
     pub bytes_acked: u64,
     /// Smoothed round-trip time; `None` before the first measurement.
     pub srtt: Option<Span>,
-    /// Minimum round-trip time seen, probes included.
+    /// Minimum round-trip time measured, probes included.
     pub rtt_min: Option<Span>,
-    /// Retransmission timeout, backed off.
+    /// Retransmission timeout, including back-off.
     pub rto: Span,
     /// The largest DATA chunk, header and padding included, that fits the path's PMTU.
     pub pmdcs: u64,
-    /// The latest result of the probing that is on. At a switch: of the probing that was on just before.
+    /// Latest result of the running probing. At a switch, it is that of the probing that ran just before.
     pub estimate: Option<Estimate>,
 }
 
@@ -295,8 +297,7 @@ impl PathView {
         window.bytes(self.pmdcs, IpVersion::of(&self.remote))
     }
 
-    /// Returns the bytes of IP packets that carry `bytes` of DATA chunks on this path, the packets being
-    /// full.
+    /// Returns the bytes of full IP packets that carry `bytes` of DATA chunks on this path.
     pub fn wire_bytes(&self, bytes: u64) -> u64 {
         let headers = u64::from(crate::path::packet_overhead(&self.remote));
         bytes.saturating_add(headers.saturating_mul(bytes.div_ceil(self.pmdcs.max(1))))

@@ -30,7 +30,7 @@ impl Inbound {
         Ok(())
     }
 
-    /// Handles an I-FORWARD-TSN, as [`handle_forward_tsn`](Self::handle_forward_tsn).
+    /// Handles an I-FORWARD-TSN, like [`handle_forward_tsn`](Self::handle_forward_tsn).
     ///
     /// # Errors
     ///

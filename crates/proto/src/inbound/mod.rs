@@ -37,28 +37,28 @@ use crate::long_tsn::LongTsn;
 use crate::message::Message;
 use crate::rare::{Rare, rare_state};
 
-/// Duplicate TSNs remembered for the next SACK. Reporting them is a SHOULD (RFC 9260 §6.2); a peer must not
-/// make us hold more.
+/// Maximum number of duplicate TSNs stored for the next SACK. Reporting them is a SHOULD (RFC 9260 §6.2), and
+/// a peer must not force this end to store more.
 const MAX_DUPLICATES: usize = 32;
 
-/// Bytes of a full packet that are not user data: IPv6 header, SCTP common header and DATA chunk header.
+/// Overhead of a full packet in bytes: IPv6 header, SCTP common header and DATA chunk header.
 const PACKET_OVERHEAD: u32 = 40 + 12 + Data::OVERHEAD as u32;
 
-/// Receive buffers that may be held, while there is a gap, before a message is delivered in parts.
+/// Number of receive buffers that may be held while there is a gap, before a message is delivered in parts.
 const GAP_LIMIT: u64 = 2 * STRETCH;
 
 /// Result of receiving a DATA chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Received {
-    /// Stored, and acknowledged by the next SACK.
+    /// The chunk is stored, and the next SACK acknowledges it.
     New,
-    /// Received before; will be reported as duplicate.
+    /// The chunk was received before, and is reported as a duplicate.
     Duplicate,
-    /// Dropped without acknowledgement: the window is closed, or the TSN is too far ahead for a gap block
-    /// (RFC 9260 §6.2).
+    /// The chunk is dropped without acknowledgement. The window is closed, or the TSN is too far ahead for a
+    /// gap block (RFC 9260 §6.2).
     Dropped,
-    /// Acknowledged and discarded, because the stream does not exist. Answer with an ERROR chunk at once,
-    /// cause Invalid Stream Identifier (RFC 9260 §6.5).
+    /// The chunk is acknowledged and discarded, because the stream does not exist. Answer with an ERROR chunk
+    /// at once, cause Invalid Stream Identifier (RFC 9260 §6.5).
     InvalidStream(StreamId),
 }
 
@@ -78,13 +78,13 @@ pub(crate) struct SackSummary {
 /// Options of the receiving half of one association; `Config` documents them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InboundConfig {
-    /// Bytes for data received and not yet read.
+    /// Bytes for received data that was not read yet.
     pub receive_buffer: u32,
     /// Largest IP packet in bytes, header included.
     pub pmtu: u32,
     /// SACK.Delay.
     pub sack_delay: Span,
-    /// Packets with DATA per SACK at most.
+    /// Maximum number of packets with DATA per SACK.
     pub sack_frequency: u32,
     /// Maximum number of gap blocks in a SACK.
     pub max_gap_blocks: u32,
@@ -95,7 +95,7 @@ rare_state! {
     struct Unreported {
         /// TSNs for the next SACK.
         duplicates: Vec<Tsn> = Vec::new(),
-        /// Messages delivered in part that will not be completed.
+        /// Partly delivered messages that will not be completed.
         aborts: Vec<PartialAbort> = Vec::new(),
     }
 }
@@ -111,15 +111,15 @@ pub(crate) struct Inbound {
     clock: SackClock,
     max_gap_blocks: usize,
     streams: u16,
-    /// No message was unread when the current packet arrived.
+    /// True if no message was unread when the current packet arrived.
     all_was_read: bool,
-    /// I-DATA chunks are received instead of DATA chunks (RFC 8260 §2.2.1).
+    /// True if I-DATA chunks are received instead of DATA chunks (RFC 8260 §2.2.1).
     interleaving: bool,
     unreported: Rare<Unreported>,
 }
 
 impl Inbound {
-    /// Creates the receiving side. `initial_tsn`: the peer's, from its INIT or INIT ACK. `streams`:
+    /// Creates the receiving half. `initial_tsn` is the peer's, from its INIT or INIT ACK. `streams` is the
     /// negotiated number of inbound streams.
     pub(crate) fn new(config: &InboundConfig, initial_tsn: Tsn, streams: u16) -> Self {
         Self {
@@ -150,8 +150,8 @@ impl Inbound {
     ///
     /// # Errors
     ///
-    /// The peer broke the protocol: abort with [`DataFault::cause`]. Nothing may be called afterwards but
-    /// what reads.
+    /// The peer violated the protocol: abort with [`DataFault::cause`]. After that, only call methods that
+    /// read.
     #[inline]
     pub(crate) fn handle_data(&mut self, data: &Data<'_>) -> Result<Received, DataFault> {
         if self.interleaving {
@@ -160,12 +160,12 @@ impl Inbound {
         self.handle(&data.into())
     }
 
-    /// Processes one I-DATA chunk, as [`handle_data`](Self::handle_data).
+    /// Processes one I-DATA chunk, like [`handle_data`](Self::handle_data).
     ///
     /// # Errors
     ///
-    /// The peer broke the protocol: abort with [`DataFault::cause`]. Nothing may be called afterwards but
-    /// what reads.
+    /// The peer violated the protocol: abort with [`DataFault::cause`]. After that, only call methods that
+    /// read.
     pub(crate) fn handle_i_data(&mut self, data: &IData<'_>) -> Result<Received, DataFault> {
         if !self.interleaving {
             return Err(DataFault::WrongChunk);
@@ -219,9 +219,9 @@ impl Inbound {
         Ok(received)
     }
 
-    /// Returns whether a chunk may be kept. With the window closed, only chunks below the largest TSN
-    /// received are (RFC 9260 §6.2). Acknowledged data is never dropped to make room: up to twice the buffer
-    /// is held instead.
+    /// Returns whether a chunk may be kept. With the window closed, only chunks below the largest received
+    /// TSN may (RFC 9260 §6.2). Acknowledged data is never dropped to make room: up to twice the buffer is
+    /// held instead.
     #[inline]
     fn may_hold(&self, tsn: LongTsn, place: Place, stream: u16, len: usize) -> bool {
         // A stream's memory is never freed: no stream begins while the endpoint is short of memory.
@@ -253,8 +253,8 @@ impl Inbound {
         tsn < self.map.highest() && !self.window.holds_buffers(STRETCH)
     }
 
-    /// Lets a message that is longer than the buffer continue at the rate of the path until it is delivered
-    /// in parts.
+    /// Stretches the window for a message longer than the buffer, so that it arrives at the rate of the path
+    /// until it is delivered in parts.
     #[inline]
     fn stretch_window(&mut self) {
         self.window.stretch(!self.ordering.is_readable() && !self.map.has_gap());
@@ -317,10 +317,11 @@ impl Inbound {
         self.ordering.arrive(arrived, last <= self.map.cum_tsn_ack())
     }
 
-    /// Delivers a message in part (RFC 9260 §11.1.7), when nothing can be read and no more can be held.
+    /// Begins to deliver a message in parts (RFC 9260 §11.1.7), if nothing can be read and no more can be
+    /// held.
     ///
     /// All data before its chunk has arrived, so the message is the next of its stream and the only
-    /// incomplete one. A peer that violates this could make us hold data without limit.
+    /// incomplete one. A peer that violates this could make this end hold data without limit.
     fn open_if_full(&mut self, tsn: LongTsn, place: Place, data: &Piece<'_>) -> Result<(), DataFault> {
         if !self.must_deliver_parts(place) {
             return Ok(());
@@ -344,8 +345,8 @@ impl Inbound {
         self.streams = streams;
     }
 
-    /// Restarts the message numbers of these streams from 0 (RFC 6525 §5.2.2); of all if none is named.
-    /// Incomplete messages are discarded: everything before has arrived.
+    /// Restarts the message numbers of these streams from 0 (RFC 6525 §5.2.2), or of all streams if none is
+    /// named. Incomplete messages are discarded, because everything before the reset has arrived.
     pub(crate) fn reset_streams(&mut self, streams: &[u16]) {
         // Work is bounded by what is held, not by how many streams there could be.
         let unfinished = if streams.is_empty() { self.reassembly.unfinished() } else { Vec::new() };
@@ -373,18 +374,18 @@ impl Inbound {
         if self.unreported.is_touched() { self.unreported.aborts.pop() } else { None }
     }
 
-    /// Frees the buffers kept to receive without allocating, after some time without data.
+    /// Frees the receive buffers that are kept to avoid allocation, after some time without data.
     pub(crate) fn rest(&mut self) {
         self.slab.rest();
     }
 
-    /// Ends a packet, of which all chunks were processed: RFC 9260 §6.2 counts packets, not chunks.
+    /// Ends a packet whose chunks were all processed. RFC 9260 §6.2 counts packets, not chunks.
     pub(crate) fn end_packet(&mut self, now: Time) {
         self.clock.end_packet(now);
         self.all_was_read = false;
     }
 
-    /// Keeps messages of key management apart from now on. Call this before the first chunk.
+    /// Separates messages of key management from user messages from now on. Call this before the first chunk.
     pub(crate) fn set_key_management(&mut self) {
         self.ordering.set_key_management();
     }
@@ -395,8 +396,8 @@ impl Inbound {
         Some(self.release(arrived))
     }
 
-    /// Returns whether there is a message to [`read_key_message`](Self::read_key_message), once until all
-    /// were read.
+    /// Returns whether there is a message to [`read_key_message`](Self::read_key_message). Returns true only
+    /// once until all were read.
     pub(crate) fn announce_key_messages(&mut self) -> bool {
         self.ordering.announce_key_messages()
     }
@@ -410,7 +411,7 @@ impl Inbound {
         Some(self.release(arrived))
     }
 
-    /// Frees the window that a message took.
+    /// Releases the window that a message occupied.
     fn release(&mut self, arrived: Arrived) -> Message {
         let Arrived { message, chunks, .. } = arrived;
         self.window.release(message.data.len(), chunks);
@@ -422,7 +423,7 @@ impl Inbound {
         message
     }
 
-    /// Returns the number of messages to [`read`](Self::read), parts of partially delivered ones included.
+    /// Returns the number of messages to [`read`](Self::read), including parts of partially delivered ones.
     pub(crate) fn readable(&self) -> usize {
         self.ordering.readable()
     }
@@ -432,7 +433,7 @@ impl Inbound {
         self.ordering.is_readable()
     }
 
-    /// Returns whether all data that was received has been read.
+    /// Returns whether all received data has been read.
     pub(crate) fn is_settled(&self) -> bool {
         !self.map.has_gap() && self.window.charge() == 0
     }
@@ -442,8 +443,8 @@ impl Inbound {
         self.clock.is_due(now)
     }
 
-    /// Returns whether received data is not acknowledged yet: bundle a SACK with outbound DATA (RFC 9260
-    /// §6.1).
+    /// Returns whether received data is not acknowledged yet, so that a SACK is bundled with outbound DATA
+    /// (RFC 9260 §6.1).
     pub(crate) fn sack_pending(&self) -> bool {
         self.clock.is_pending()
     }
@@ -453,8 +454,8 @@ impl Inbound {
         self.clock.deadline()
     }
 
-    /// Writes a SACK with as many gap blocks, then duplicate TSNs, as fit. `None`: not even an empty SACK
-    /// fits; it stays due.
+    /// Writes a SACK with as many gap blocks, then duplicate TSNs, as fit. Returns `None` if not even an
+    /// empty SACK fits; the SACK stays due.
     pub(crate) fn encode_sack(&mut self, builder: &mut PacketBuilder<'_>) -> Option<SackSummary> {
         let entries = builder.remaining().checked_sub(Sack::MIN_LEN)? / 4;
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
@@ -496,32 +497,31 @@ impl Inbound {
         Some(summary)
     }
 
-    /// Notes that a SHUTDOWN chunk carries the acknowledgement instead of a SACK (RFC 9260 §6.2, §9.2).
+    /// Records that a SHUTDOWN chunk carries the acknowledgement instead of a SACK (RFC 9260 §6.2, §9.2).
     pub(crate) fn acknowledged_by_shutdown(&mut self) {
         self.clock.sent();
     }
 
-    /// Returns the highest TSN up to which all were received (RFC 9260 §3.3.4).
+    /// Returns the highest TSN up to which all TSNs were received (RFC 9260 §3.3.4).
     pub(crate) fn cum_tsn_ack(&self) -> Tsn {
         self.map.cum_tsn_ack().tsn()
     }
 
-    /// Returns whether TSNs above [`cum_tsn_ack`](Self::cum_tsn_ack) were received: acknowledge by SACK, not
-    /// by SHUTDOWN (RFC 9260 §6.2).
+    /// Returns whether TSNs above [`cum_tsn_ack`](Self::cum_tsn_ack) were received, so that a SACK must
+    /// acknowledge them instead of a SHUTDOWN (RFC 9260 §6.2).
     #[cfg(test)]
     pub(crate) fn has_gap(&self) -> bool {
         self.map.has_gap()
     }
 
-    /// Returns the bytes that the peer makes this end hold: user data, its overhead, and the state of
-    /// streams.
+    /// Returns the bytes that this end holds for the peer: user data, its overhead, and the state of streams.
     #[inline]
     pub(crate) fn memory(&self) -> u64 {
         self.window.charge() + self.ordering.memory()
     }
 
-    /// Sets the endpoint's share of memory for this association, in bytes; `u64::MAX`: no limit. The window
-    /// closes as if the buffer were of that size.
+    /// Sets this association's share of the endpoint's memory in bytes; `u64::MAX` means no limit. The window
+    /// closes as with a buffer of that size.
     #[inline]
     pub(crate) fn set_share(&mut self, share: u64) {
         self.window.set_share(share);

@@ -19,16 +19,16 @@ pub(super) struct Arrived {
 /// One inbound stream.
 #[derive(Debug, Default)]
 struct Stream {
-    /// The next stream sequence number to deliver, counted on beyond 16 bits.
+    /// The next stream sequence number to deliver, extended beyond 16 bits.
     next: u64,
-    /// There only while messages wait for an earlier one.
+    /// Messages that wait for an earlier one; `None` without such messages.
     waiting: Option<Box<Waiting>>,
 }
 
 /// Messages of a stream that wait for an earlier one, by sequence number.
 ///
-/// After a loss messages keep coming in order: those are appended. Only a message that fills a later hole
-/// goes to the map.
+/// After a loss, further messages usually arrive in order and are appended. Only a message that fills a later
+/// hole is put into the map.
 #[derive(Debug, Default)]
 struct Waiting {
     run: VecDeque<(u64, Arrived)>,
@@ -77,7 +77,8 @@ impl Waiting {
 #[derive(Debug, Default)]
 struct Ready {
     messages: VecDeque<Arrived>,
-    /// Messages of key management, which do not wait until the application reads; `None`: they are user data.
+    /// Messages of key management, which do not wait for the application to read; `None` if they count as
+    /// user data.
     keys: Option<Box<KeyMessages>>,
 }
 
@@ -85,7 +86,7 @@ struct Ready {
 #[derive(Debug, Default)]
 struct KeyMessages {
     waiting: VecDeque<Arrived>,
-    /// They were announced, and not all were read since.
+    /// True if the messages were announced, and not all were read since.
     announced: bool,
 }
 
@@ -104,11 +105,11 @@ impl Ready {
 pub(super) struct Ordering {
     streams: StreamTable<Stream>,
     ready: Ready,
-    /// Messages are numbered by 32 bits (RFC 8260 §2.1) instead of 16.
+    /// True if messages have numbers of 32 bits (RFC 8260 §2.1) instead of 16.
     interleaving: bool,
 }
 
-/// Returns how far a message's number is ahead of the next one to deliver. `wide`: of 32 bits.
+/// Returns the distance of a message's number from the next one to deliver. `wide` numbers have 32 bits.
 #[inline]
 fn ahead(wide: bool, next: u64, number: u32) -> u32 {
     if wide { number.wrapping_sub(next as u32) } else { u32::from((number as u16).wrapping_sub(next as u16)) }
@@ -133,13 +134,13 @@ impl Ordering {
         self.interleaving = interleaving;
     }
 
-    /// Returns how far this number is ahead of the next one to deliver.
+    /// Returns the distance of this number from the next one to deliver.
     #[inline]
     fn ahead(&self, next: u64, number: u32) -> u32 {
         ahead(self.interleaving, next, number)
     }
 
-    /// Processes a whole message. `complete`: everything sent before it has arrived.
+    /// Processes a whole message. `complete` is true if everything sent before it has arrived.
     #[inline]
     pub(super) fn arrive(&mut self, arrived: Arrived, complete: bool) -> Result<(), DataFault> {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.6
@@ -191,7 +192,8 @@ impl Ordering {
         }
     }
 
-    /// Returns whether the message is the next of its stream, or unordered: it may be delivered in parts.
+    /// Returns whether the message is the next of its stream, or unordered, so that it may be delivered in
+    /// parts.
     pub(super) fn is_next(&mut self, stream: u16, unordered: bool, number: u32) -> bool {
         unordered || {
             let next = self.streams.entry(stream).next;
@@ -199,7 +201,7 @@ impl Ordering {
         }
     }
 
-    /// Processes a part of a message that [`is_next`](Self::is_next).
+    /// Processes a part of a message for which [`is_next`](Self::is_next) holds.
     pub(super) fn arrive_part(&mut self, part: Arrived) {
         let (ends, number) = (part.message.end && !part.message.unordered, part.message.stream);
         self.ready.push_back(part);
@@ -210,8 +212,9 @@ impl Ordering {
         }
     }
 
-    /// Skips missing messages of a stream up to this number, which the peer abandoned: held messages up to
-    /// there, and those that follow, can be read (RFC 3758 §3.6). Cost: the messages released.
+    /// Skips missing messages of a stream up to this number, which the peer abandoned. Held messages up to
+    /// there, and those that follow, can then be read (RFC 3758 §3.6). The cost is linear in the messages
+    /// released.
     pub(super) fn skip(&mut self, number: u16, last: u32) {
         let next = self.streams.entry(number).next;
         let ahead = self.ahead(next, last);
@@ -231,7 +234,7 @@ impl Ordering {
         Self::release(stream, &mut self.ready);
     }
 
-    /// Resets a stream to number 0; held messages can be read.
+    /// Resets a stream to number 0. Held messages can be read.
     pub(super) fn reset(&mut self, number: u16) {
         // One that was never touched is at 0.
         if self.streams.get(number).is_some() {
@@ -244,7 +247,7 @@ impl Ordering {
         self.streams.for_each(|_, stream| begin_anew(stream, &mut self.ready));
     }
 
-    /// Keeps messages of key management apart from now on.
+    /// Separates messages of key management from user messages from now on.
     pub(super) fn set_key_management(&mut self) {
         self.ready.keys.get_or_insert_default();
     }
@@ -261,7 +264,7 @@ impl Ordering {
         keys.waiting.pop_front()
     }
 
-    /// Returns whether messages of key management came, once until all were read.
+    /// Returns whether messages of key management arrived. Returns true only once until all were read.
     pub(super) fn announce_key_messages(&mut self) -> bool {
         let keys = self.ready.keys.as_mut().filter(|keys| !keys.announced && !keys.waiting.is_empty());
         keys.map(|keys| keys.announced = true).is_some()

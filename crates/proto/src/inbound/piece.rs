@@ -2,7 +2,7 @@
 
 use msctp_wire::{Data, Fragment, IData, Tsn};
 
-/// A chunk with user data as the receiving half sees it.
+/// A chunk with user data, in the form that the receiving half uses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece<'a> {
     pub(super) tsn: Tsn,
@@ -13,8 +13,8 @@ pub(super) struct Piece<'a> {
     pub(super) immediate: bool,
     /// Stream sequence number, or message identifier.
     pub(super) number: u32,
-    /// Payload protocol identifier; 0 in an I-DATA chunk that is not its message's first, which does not
-    /// carry it.
+    /// Payload protocol identifier; 0 in an I-DATA chunk that is not the first of its message, since it has
+    /// none.
     pub(super) ppid: u32,
     /// Fragment sequence number; DATA: 0.
     pub(super) fsn: u32,

@@ -17,8 +17,8 @@ use crate::long_tsn::LongTsn;
 use crate::message::Message;
 use crate::rare::rare_state;
 
-/// Key of a message: stream, unordered, message identifier. All DATA chunks share one key: TSNs separate
-/// their messages.
+/// Key of a message: stream, unordered, message identifier. All DATA chunks share one key, because TSNs
+/// separate their messages.
 type Key = (u16, bool, u32);
 
 const DATA: Key = (0, false, 0);
@@ -26,13 +26,13 @@ const DATA: Key = (0, false, 0);
 /// Fragments of one message at consecutive places.
 #[derive(Debug)]
 struct Run {
-    /// Place of its last fragment.
+    /// Place of the last fragment.
     last: u64,
-    /// The highest of its TSNs.
+    /// Highest TSN of the fragments.
     highest: LongTsn,
-    /// Its first fragment is the message's first (B).
+    /// True if the first fragment is the message's first (B).
     begins: bool,
-    /// Its last fragment is the message's last (E).
+    /// True if the last fragment is the message's last (E).
     ends: bool,
     unordered: bool,
     stream: u16,
@@ -42,12 +42,12 @@ struct Run {
     /// Fragments in order. A fragment that arrives in order is appended to the last piece, so that such a
     /// message is copied once.
     pieces: VecDeque<BytesMut>,
-    /// The last piece is part of a shared buffer: it must not grow.
+    /// True if the last piece is part of a shared buffer, so that it must not grow.
     in_slab: bool,
 }
 
 impl Run {
-    /// Begins a run with one piece. `buffer`: where in-order fragments go as long as it has room.
+    /// Begins a run with one piece. In-order fragments are appended to `buffer` as long as it has room.
     fn new(tsn: LongTsn, place: u64, piece: &Piece<'_>, buffer: Option<BytesMut>) -> Self {
         let in_slab = buffer.is_some();
         let first = buffer.map_or_else(
@@ -104,7 +104,8 @@ impl Run {
         self.pieces.push_front(BytesMut::from(piece.payload));
     }
 
-    /// Joins the run that follows. Moves the pieces of the shorter one, so that joining many stays cheap.
+    /// Joins the run that follows. Moves the pieces of the shorter one, so that joining many runs stays
+    /// cheap.
     fn join(&mut self, mut next: Self) {
         self.last = next.last;
         self.highest = self.highest.max(next.highest);
@@ -125,7 +126,7 @@ impl Run {
         self.pieces.iter().map(|piece| piece.len()).sum()
     }
 
-    /// Returns its content as a message or a part of one.
+    /// Returns the run's content as a message or a part of one.
     fn into_arrived(mut self, begin: bool, ppid: u32) -> Arrived {
         let data = if self.pieces.len() == 1 {
             self.pieces.pop_front().map_or_else(Bytes::new, BytesMut::freeze)
@@ -140,10 +141,10 @@ impl Run {
     }
 }
 
-/// A message of which parts were delivered already (RFC 9260 §11.1.7, partial delivery).
+/// A message whose first parts were delivered already (RFC 9260 §11.1.7, partial delivery).
 #[derive(Debug)]
 struct Opened {
-    /// Place of its next fragment.
+    /// Place of the next fragment.
     next: u64,
     unordered: bool,
     stream: u16,
@@ -154,9 +155,9 @@ struct Opened {
 /// The effect of a fragment on its message.
 #[derive(Debug)]
 pub(super) enum Assembled {
-    /// The message is complete; its highest TSN.
+    /// The fragment completed the message, whose highest TSN is given.
     Whole(LongTsn, Arrived),
-    /// More of a message of which parts were delivered.
+    /// The fragment continues a message whose first parts were delivered.
     Part(Arrived),
 }
 
@@ -167,7 +168,7 @@ pub struct PartialAbort {
     pub stream: u16,
     /// Stream sequence number; with interleaving the low 16 bits of its message identifier.
     pub ssn: u16,
-    /// Sent without regard to the order of the stream.
+    /// True if the message was sent without regard to the order of the stream.
     pub unordered: bool,
 }
 
@@ -176,7 +177,7 @@ pub struct PartialAbort {
 pub(super) struct Discarded {
     pub(super) bytes: usize,
     pub(super) chunks: u32,
-    /// Messages parts of which had been delivered.
+    /// Partly delivered messages that were discarded.
     pub(super) aborts: Vec<PartialAbort>,
 }
 
@@ -193,18 +194,18 @@ impl Discarded {
 }
 
 rare_state! {
-    /// Incomplete messages by message and place of the first fragment held.
+    /// Incomplete messages, by message and place of the first fragment held.
     pub(super) struct Reassembly {
         runs: BTreeMap<(Key, u64), Run> = BTreeMap::new(),
         opened: BTreeMap<Key, Opened> = BTreeMap::new(),
         interleaving: bool = false,
-        /// The last interleaved message that was abandoned, by stream and unordered: a late fragment of it
-        /// can still arrive.
+        /// The last abandoned interleaved message of each stream and order, of which a late fragment may
+        /// still arrive.
         given_up: BTreeMap<(u16, bool), u32> = BTreeMap::new(),
-        /// The peer abandoned everything missing up to here (RFC 3758 §3.6).
+        /// TSN up to which the peer abandoned everything missing (RFC 3758 §3.6).
         skipped_to: Option<LongTsn> = None,
-        /// User bytes of the latest complete message: the next one may have as many. The reservation is no
-        /// larger than what the peer has just sent.
+        /// User bytes of the latest complete message, reserved for the next one. The reservation thereby
+        /// never exceeds what the peer has just sent.
         usual: usize = 0,
     }
 }
@@ -215,7 +216,7 @@ impl Reassembly {
         self.interleaving = interleaving;
     }
 
-    /// Returns whether no message is incomplete: a DATA chunk with B and E then needs no
+    /// Returns whether no message is incomplete, so that a DATA chunk with B and E needs no
     /// [`check`](Self::check).
     pub(super) fn is_empty(&self) -> bool {
         self.runs.is_empty() && self.opened.is_empty()
@@ -241,7 +242,7 @@ impl Reassembly {
         (key, next.saturating_add_signed(i64::from(ahead)))
     }
 
-    /// Returns where the run that ends just before this place begins.
+    /// Returns the start of the run that ends just before this place.
     fn before(&self, key: Key, place: u64) -> Option<u64> {
         let (&(_, first), run) = self.runs.range((key, 0)..(key, place)).next_back()?;
         (run.last + 1 == place).then_some(first)
@@ -285,8 +286,9 @@ impl Reassembly {
         self.check_after(place, piece, received, tsn)
     }
 
-    /// Checks that a DATA chunk may precede its neighbour (RFC 9260 §3.3.1 table of B and E, §6.9): a
-    /// message's fragments have consecutive TSNs, so what precedes a B, or follows an E, is another message.
+    /// Checks that a DATA chunk may precede its neighbour (RFC 9260 §3.3.1 table of B and E, §6.9). A
+    /// message's fragments have consecutive TSNs, so that a chunk before a B or after an E belongs to another
+    /// message.
     fn check_after(
         &self,
         place: u64,
@@ -318,7 +320,7 @@ impl Reassembly {
         if piece.end && follows { Err(DataFault::FragmentRepeated) } else { Ok(()) }
     }
 
-    /// Discards the rest of an abandoned message just before one that begins here.
+    /// Discards the rest of an abandoned message just before a message that begins here.
     pub(super) fn discard_rest(&mut self, tsn: LongTsn, piece: &Piece<'_>) -> Discarded {
         let mut discarded = Discarded::default();
         if piece.begin
@@ -332,7 +334,7 @@ impl Reassembly {
         discarded
     }
 
-    /// Keeps a checked fragment; returns what can be delivered after it.
+    /// Stores a checked fragment. Returns the data that can be delivered after it.
     pub(super) fn insert(&mut self, tsn: LongTsn, piece: &Piece<'_>, slab: &mut Slab) -> Option<Assembled> {
         let (key, place) = self.spot(tsn, piece);
         let before = self.before(key, place).filter(|_| !piece.begin);
@@ -375,8 +377,8 @@ impl Reassembly {
         Some(Assembled::Part(run.into_arrived(false, ppid)))
     }
 
-    /// Begins to deliver the message of the chunk just kept, in parts, when its beginning is here. A stream
-    /// has one such message at a time (RFC 8260 §2).
+    /// Begins to deliver the message of the chunk just stored in parts, if its beginning has arrived. A
+    /// stream has one such message at a time (RFC 8260 §2).
     pub(super) fn open(&mut self, tsn: LongTsn, piece: &Piece<'_>) -> Result<Option<Arrived>, DataFault> {
         let (key, place) = self.spot(tsn, piece);
         let Some((&spot, run)) = self.runs.range((key, 0)..=(key, place)).next_back() else {
@@ -396,8 +398,8 @@ impl Reassembly {
         Ok(Some(run.into_arrived(true, ppid)))
     }
 
-    /// Discards the message of the chunk just kept if it can never be complete: everything up to it has
-    /// arrived.
+    /// Discards the message of the chunk just stored if it can never be complete, because everything up to it
+    /// has arrived.
     pub(super) fn drop_message(&mut self, tsn: LongTsn, piece: &Piece<'_>) -> Discarded {
         if !self.interleaving {
             return self.forward(tsn);
@@ -412,8 +414,8 @@ impl Reassembly {
         discarded
     }
 
-    /// Handles a Cumulative TSN moved over abandoned chunks: discards DATA messages that miss a chunk up to
-    /// there (RFC 3758 §3.6). Cost: what is removed.
+    /// Handles a Cumulative TSN that moved over abandoned chunks. Discards DATA messages that miss a chunk up
+    /// to it (RFC 3758 §3.6). The cost is linear in the data removed.
     pub(super) fn forward(&mut self, new_cum_tsn: LongTsn) -> Discarded {
         let mut discarded = Discarded::default();
         self.skipped_to = Some(new_cum_tsn);
@@ -438,8 +440,8 @@ impl Reassembly {
         discarded
     }
 
-    /// Discards messages of the stream up to this one after an I-FORWARD-TSN (RFC 8260 §2.3.1). Cost: what is
-    /// removed.
+    /// Discards messages of the stream up to this one after an I-FORWARD-TSN (RFC 8260 §2.3.1). The cost is
+    /// linear in the data removed.
     pub(super) fn skip(&mut self, stream: u16, unordered: bool, mid: u32) -> Discarded {
         let mut discarded = Discarded::default();
         self.given_up.insert((stream, unordered), mid);
@@ -452,7 +454,7 @@ impl Reassembly {
         discarded
     }
 
-    /// Discards messages from this one up to that one.
+    /// Discards the messages between these two, both included.
     fn discard(&mut self, from: Key, to: Key, discarded: &mut Discarded) {
         while let Some((&spot, _)) = self.runs.range((from, 0)..=(to, u64::MAX)).next() {
             if let Some(run) = self.runs.remove(&spot) {
@@ -465,8 +467,8 @@ impl Reassembly {
         }
     }
 
-    /// Returns whether this is a late fragment of an abandoned message. Only of the last one: a stream has
-    /// one message at a time (RFC 8260 §2.2.2).
+    /// Returns whether this is a late fragment of an abandoned message. Only the last abandoned message
+    /// counts: a stream has one message at a time (RFC 8260 §2.2.2).
     pub(super) fn is_given_up(&self, piece: &Piece<'_>) -> bool {
         self.given_up.get(&(piece.stream, piece.unordered)) == Some(&piece.number)
     }
@@ -488,8 +490,8 @@ impl Reassembly {
         streams
     }
 
-    /// Discards incomplete messages of a stream that was reset (RFC 6525 §5.2.2). DATA messages are complete
-    /// by then, or the peer violates the protocol, which their TSNs show.
+    /// Discards incomplete messages of a stream that was reset (RFC 6525 §5.2.2). By then, DATA messages are
+    /// complete, or their TSNs show that the peer violates the protocol.
     pub(super) fn forget(&mut self, stream: u16) -> Discarded {
         let mut discarded = Discarded::default();
         if !self.interleaving {

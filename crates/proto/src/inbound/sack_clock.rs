@@ -7,12 +7,12 @@ use msctp_units::{Span, Time};
 pub(super) struct SackClock {
     delay: Span,
     frequency: u32,
-    /// Packets with DATA since the last SACK.
+    /// Number of packets with DATA since the last SACK.
     packets: u32,
-    /// A SACK is due now.
+    /// True if a SACK is due now.
     immediate: bool,
     deadline: Option<Time>,
-    /// No DATA chunk has been received yet.
+    /// True if no DATA chunk has been received yet.
     first: bool,
     /// The packet being processed has DATA.
     packet_has_data: bool,
@@ -32,7 +32,7 @@ impl SackClock {
         }
     }
 
-    /// Notes a processed DATA chunk. `hasten`: its SACK must not be delayed.
+    /// Records a processed DATA chunk. `hasten` means that its SACK must not be delayed.
     pub(super) fn on_data(&mut self, hasten: bool) {
         self.packet_has_data = true;
         self.immediate |= hasten;
@@ -75,8 +75,8 @@ impl SackClock {
         self.immediate || self.deadline.is_some_and(|deadline| deadline <= now)
     }
 
-    /// Returns whether there is something to acknowledge: a SACK is bundled with outbound DATA (RFC 9260
-    /// §6.1).
+    /// Returns whether there is something to acknowledge, so that a SACK is bundled with outbound DATA
+    /// (RFC 9260 §6.1).
     pub(super) fn is_pending(&self) -> bool {
         self.immediate || self.packets > 0
     }
@@ -86,7 +86,7 @@ impl SackClock {
         self.deadline
     }
 
-    /// Notes that a SACK was written.
+    /// Records that a SACK was written.
     pub(super) fn sent(&mut self) {
         self.packets = 0;
         self.immediate = false;

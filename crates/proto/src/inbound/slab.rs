@@ -8,9 +8,9 @@ use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 
-/// The first buffer: an association with little data stays small.
+/// Size of the first buffer, so that an association with little data stays small.
 const FIRST: usize = 2048;
-/// Each buffer is twice the one before, up to this.
+/// Maximum size of a buffer. Each buffer is twice as large as the previous one, up to this.
 pub(super) const MOST: usize = 64 << 10;
 
 /// Buffers for payload.
@@ -18,15 +18,16 @@ pub(super) const MOST: usize = 64 << 10;
 pub(super) struct Slab {
     /// Free part of the newest buffer.
     room: BytesMut,
-    /// Full buffers, oldest first, to be reused.
+    /// Full buffers, oldest first, kept for reuse.
     full: VecDeque<BytesMut>,
     size: usize,
-    /// Bytes of `full` at most.
+    /// Maximum bytes of `full`.
     keep: usize,
 }
 
 impl Slab {
-    /// Creates a slab. `keep`: bytes of full buffers kept for reuse; the receive buffer.
+    /// Creates a slab. `keep` is the number of bytes of full buffers kept for reuse, equal to the receive
+    /// buffer.
     pub(super) fn new(keep: usize) -> Self {
         Self { room: BytesMut::new(), full: VecDeque::new(), size: 0, keep }
     }

@@ -18,10 +18,10 @@ use crate::message::Message;
 
 const STREAMS: u16 = 4;
 const MAX_STEPS: usize = 400;
-/// Largest number of user bytes in a chunk.
+/// Maximum number of user bytes in a chunk.
 const MAX_CHUNK: usize = 1400;
-/// Largest memory, in buffers: `inbound` allows twice the buffer for chunks that fill gaps, and as much again
-/// for one message in front of them. The chunk that reaches the limit is accepted.
+/// Maximum memory, in buffers. `inbound` allows twice the buffer for chunks that fill gaps, and the same
+/// again for one message before them. The chunk that reaches the limit is accepted.
 const HELD_BUFFERS: u64 = 4;
 
 /// Takes the next byte of the script.
@@ -45,7 +45,7 @@ struct Piece {
     fsn: u32,
     begin: bool,
     end: bool,
-    /// Takes only a TSN: the end of a message abandoned before (RFC 3758 §3.5 A3).
+    /// True if the message takes only a TSN, as the end of a message abandoned before (RFC 3758 §3.5 A3).
     phantom: bool,
     payload: Vec<u8>,
 }
@@ -60,10 +60,10 @@ struct SentMessage {
     /// The content of all chunks with a TSN.
     sent: Vec<u8>,
     abandoned: bool,
-    /// Bytes read so far.
+    /// Number of bytes read so far.
     read: usize,
     done: bool,
-    /// Its partial delivery was aborted.
+    /// True if the partial delivery of the message was aborted.
     aborted: bool,
 }
 
@@ -349,7 +349,7 @@ impl Honest {
         }
     }
 
-    /// Forwards over an abandoned TSN right above the receiver's cumulative TSN (RFC 3758 §3.5 C).
+    /// Forwards over an abandoned TSN immediately above the receiver's cumulative TSN (RFC 3758 §3.5 C).
     fn forward(&mut self) {
         let cum = self.receiver.cum();
         let is_over = |piece: &&Piece| self.messages[piece.message].abandoned;
@@ -459,7 +459,8 @@ fn mad(mut receiver: Receiver, bytes: &mut &[u8]) {
     }
 }
 
-/// Returns `None` at the end of the script, or if the association would be aborted.
+/// Runs one step of a hostile sender. Returns `None` at the end of the script, or if the association would be
+/// aborted.
 fn mad_step(receiver: &mut Receiver, bytes: &mut &[u8]) -> Option<()> {
     let (choice, ahead) = (byte(bytes)?, byte(bytes)?);
     // Mostly the next TSN, else one behind, ahead, or far away.

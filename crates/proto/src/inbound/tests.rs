@@ -8,7 +8,7 @@ use msctp_wire::{Checksum, Chunk, DataFlags, Packet, Ppid, Ssn, VerificationTag}
 use proptest::prelude::*;
 
 impl Inbound {
-    /// Asserts that the memory charged is the memory held. Costs O(held).
+    /// Asserts that the memory charged equals the memory held. The cost is linear in the data held.
     pub(crate) fn assert_consistent(&self) {
         let (ordering, reassembly) = (self.ordering.held(self.streams), self.reassembly.held());
         assert_eq!(self.window.held(), (ordering.0 + reassembly.0, ordering.1 + reassembly.1));
@@ -53,7 +53,7 @@ fn receiver(change: impl FnOnce(&mut Config)) -> Inbound {
 /// A SACK: cumulative TSN, window, blocks, duplicates.
 type SackFields = (u32, u32, Vec<(u16, u16)>, Vec<u32>);
 
-/// The SACK it sends.
+/// Returns the SACK that the receiver sends.
 fn sack(inbound: &mut Inbound) -> SackFields {
     sack_within(inbound, 1480).unwrap()
 }
@@ -78,7 +78,8 @@ fn sack_within(inbound: &mut Inbound, max_len: usize) -> Option<SackFields> {
     ))
 }
 
-/// One packet with one unfragmented chunk of stream 0 whose SSN is its TSN; true when a SACK is due at once.
+/// Receives a packet with one unfragmented chunk of stream 0 whose SSN is its TSN. Returns true if a SACK is
+/// due at once.
 fn packet(inbound: &mut Inbound, now: Time, tsn: u32) -> bool {
     inbound.handle_data(&chunk(tsn, tsn as u16, WHOLE, b"x")).unwrap();
     inbound.end_packet(now);
@@ -224,7 +225,7 @@ fn rfc9260_6_2_the_window_counts_unread_data() {
     inbound.assert_consistent();
 }
 
-/// A receiver of 8000 bytes, full but for its lowest hole: 2 to 9 are held.
+/// Returns a receiver of 8000 bytes that is full except for its lowest hole: 2 to 9 are held.
 fn full() -> Inbound {
     let mut inbound = receiver(|config| config.receive_buffer = 8000);
     for tsn in 2..10 {
@@ -352,7 +353,7 @@ fn a_message_up_to_twice_the_buffer_is_delivered_whole_and_a_larger_one_in_parts
     );
 }
 
-/// A message of which the first part was delivered: TSNs 1 to 16, SSN 1.
+/// Returns a receiver with a message whose first part was delivered: TSNs 1 to 16, SSN 1.
 fn opened() -> Inbound {
     let mut inbound = receiver(|config| config.receive_buffer = 8000);
     inbound.handle_data(&chunk(1, 1, FIRST, &[1; 1000])).unwrap();
@@ -596,10 +597,12 @@ fn rfc8260_2_3_1_skipped_messages_by_stream_and_order() {
     assert_eq!((inbound.held_bytes(), inbound.cum_tsn_ack()), (0, Tsn::new(8)));
 }
 
-/// Fragments of an abandoned message that were on their way when the I-FORWARD-TSN came: acknowledged, not
-/// held, not delivered, whatever their order, and what follows is delivered. It ends before their TSNs, since
-/// those between are of other streams. Of a stream only the last abandoned message can have such fragments:
-/// all earlier ones have lower TSNs (RFC 8260 §2.2.2).
+/// Late fragments of an abandoned message are acknowledged and not held or delivered, in any order, and later
+/// messages are delivered.
+///
+/// These fragments were in flight when the I-FORWARD-TSN arrived. The message ends before their TSNs, since
+/// those between belong to other streams. Of a stream, only the last abandoned message can have such
+/// fragments: all earlier ones have lower TSNs (RFC 8260 §2.2.2).
 #[test]
 fn rfc8260_2_3_1_late_fragments_of_an_abandoned_message_are_discarded() {
     for (unordered, beginning_came) in [(false, true), (false, false), (true, true), (true, false)] {
@@ -684,7 +687,7 @@ fn rfc9260_6_2_no_user_data_is_a_fault() {
     assert_eq!(fault.cause(), msctp_wire::CauseCode::NO_USER_DATA);
 }
 
-/// TSN, SSN, flags.
+/// A DATA fragment: TSN, SSN, flags.
 type Fragment = (u32, u16, DataFlags);
 
 #[test]
@@ -726,10 +729,10 @@ fn rfc9260_6_6_fragments_of_an_unordered_message_may_have_any_ssn() {
     assert_eq!(inbound.read().unwrap().data, Bytes::from_static(b"ab"));
 }
 
-/// Stream, unordered, lengths of the fragments.
+/// A message in fragments: stream, unordered, lengths of the fragments.
 type Fragmented = (u16, bool, Vec<usize>);
 
-/// Messages cut into fragments, all chunks in some order, some of them twice.
+/// Generates messages cut into fragments, with all chunks in some order and some of them twice.
 fn scrambled() -> impl Strategy<Value = (Vec<Fragmented>, Vec<usize>)> {
     let fragments = prop::collection::vec(1usize..5, 1..6);
     prop::collection::vec((0u16..3, prop::bool::weighted(0.3), fragments), 1..20).prop_flat_map(|messages| {
@@ -797,7 +800,7 @@ proptest! {
         prop_assert!(!inbound.has_gap());
     }
 
-    /// Whatever a peer sends: an outcome or a fault, never a panic, never more than twice the buffer held.
+    /// Any chunks give an outcome or a fault, without a panic, and never hold more than twice the buffer.
     #[test]
     fn any_chunk_is_survived(
         chunks in prop::collection::vec((0u32..50, 0u16..4, 0u16..12, 0u8..16, 0usize..400), 0..200)

@@ -6,13 +6,13 @@ use msctp_wire::{GapBlock, Tsn};
 
 use crate::long_tsn::{LongTsn, TsnRange};
 
-/// Largest distance of a TSN from the Cumulative TSN Ack. Gap Ack Blocks have 16-bit offsets (RFC 9260
-/// §3.3.4), so a TSN further ahead is dropped.
+/// Maximum distance of a TSN from the Cumulative TSN Ack. Gap Ack Blocks have 16-bit offsets (RFC 9260
+/// §3.3.4), so that a TSN further ahead is dropped.
 const MAX_AHEAD: u64 = u16::MAX as u64;
 
-/// Maximum number of ranges kept above the Cumulative TSN Ack. Bounds memory and the work of shifting the
-/// array (at most half of it moves). A sender with 5,800 chunks outstanding that loses every second one makes
-/// 2,900.
+/// Maximum number of ranges kept above the Cumulative TSN Ack. It bounds memory and the work of shifting the
+/// array, of which at most half moves. A sender with 5,800 chunks outstanding that loses every second one
+/// creates 2,900 ranges.
 const MAX_RANGES: usize = 4096;
 
 /// The place of a TSN.
@@ -20,23 +20,23 @@ const MAX_RANGES: usize = 4096;
 pub(super) enum Place {
     /// The TSN follows the Cumulative TSN Ack.
     Next,
-    /// Above the Cumulative TSN Ack with a hole in between; before this range.
+    /// The TSN is above the Cumulative TSN Ack, with a hole in between, and precedes this range.
     Ahead(usize),
     /// Received before.
     Duplicate,
-    /// Too far ahead, or one hole too many: dropped.
+    /// The TSN is dropped: it is too far ahead, or would open one hole too many.
     TooFar,
 }
 
 /// The Cumulative TSN Ack Point and the ranges received above it, in order, with holes between them.
 ///
-/// In order and append are O(1). Otherwise a place is found in O(log ranges); opening or closing a hole in
-/// the middle shifts at most half of a bounded array.
+/// A TSN in order or at the end costs O(1). Otherwise a place is found in O(log ranges); opening or closing a
+/// hole in the middle shifts at most half of a bounded array.
 #[derive(Debug)]
 pub(super) struct TsnMap {
     cum_tsn_ack: LongTsn,
     ranges: VecDeque<TsnRange>,
-    /// The ranges as Gap Ack Blocks, valid up to `built`; the others are built for the next SACK.
+    /// The ranges as Gap Ack Blocks, valid up to `built`. The next SACK builds the others.
     blocks: Vec<GapBlock>,
     built: usize,
 }
@@ -98,8 +98,8 @@ impl TsnMap {
         if tsn.above(self.cum_tsn_ack) > MAX_AHEAD || full { Place::TooFar } else { Place::Ahead(index) }
     }
 
-    /// Marks everything up to `tsn` as received (RFC 3758 §3.6); returns false if it was already. Cost: the
-    /// ranges passed.
+    /// Marks everything up to `tsn` as received (RFC 3758 §3.6). Returns false if it already was. The cost is
+    /// linear in the ranges passed.
     pub(super) fn forward(&mut self, tsn: LongTsn) -> bool {
         if tsn <= self.cum_tsn_ack {
             return false;
@@ -115,7 +115,7 @@ impl TsnMap {
         true
     }
 
-    /// Records `tsn`, whose place is `place`.
+    /// Records `tsn` at `place`.
     pub(super) fn insert(&mut self, tsn: LongTsn, place: Place) {
         match place {
             Place::Next => {
@@ -148,8 +148,8 @@ impl TsnMap {
         }
     }
 
-    /// Returns the first `limit` Gap Ack Blocks, lowest first (RFC 9260 §6.7). Cost: the changes since the
-    /// last call, which are few while the Cumulative TSN Ack stands still.
+    /// Returns the first `limit` Gap Ack Blocks, lowest first (RFC 9260 §6.7). The cost is linear in the
+    /// changes since the last call, which are few while the Cumulative TSN Ack does not move.
     #[inline]
     pub(super) fn gap_blocks(&mut self, limit: usize) -> &[GapBlock] {
         if self.ranges.is_empty() {
@@ -176,7 +176,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// Takes what can be taken, as `Inbound` does.
+    /// Receives all TSNs that are not dropped, like `Inbound`.
     fn receive(map: &mut TsnMap, tsn: u32) -> Place {
         let long = map.extend(Tsn::new(tsn));
         let place = map.place(long);

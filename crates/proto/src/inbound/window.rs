@@ -17,19 +17,20 @@ pub(super) struct ReceiveWindow {
     held_chunks: u64,
     received: u64,
     edge: u64,
-    /// The last SACK announced 0 whatever the edge, because many small chunks were held.
+    /// True if the last SACK announced 0 regardless of the edge, because many small chunks were held.
     closed: bool,
-    /// The buffer is full of data that cannot be read before more arrives, so its size is doubled.
+    /// True if the size of the buffer is doubled, because it is full of data that cannot be read before more
+    /// arrives.
     stretched: bool,
-    /// The edge announced then.
+    /// The edge announced while the window was stretched.
     stretched_edge: u64,
     /// The association's share of `EndpointConfig::receive_memory`.
     share: u64,
 }
 
 impl ReceiveWindow {
-    /// Creates the window. `size`: receive buffer in bytes, announced in INIT or INIT ACK. `packet`:
-    /// user bytes of a full packet.
+    /// Creates the window. `size` is the receive buffer in bytes, announced in INIT or INIT ACK. `packet` is
+    /// the number of user bytes in a full packet.
     pub(super) fn new(size: u32, packet: u32) -> Self {
         let size = u64::from(size);
         Self {
@@ -52,26 +53,27 @@ impl ReceiveWindow {
         self.held_bytes.max(self.held_chunks * MIN_CHARGE)
     }
 
-    /// Sets the endpoint's share for this association; no limit if it is more than the buffer.
+    /// Sets the association's share of the endpoint's memory. A share above the buffer has no effect.
     #[inline]
     pub(super) fn set_share(&mut self, share: u64) {
         self.share = share;
     }
 
-    /// Returns the size of the buffer, or the share of it that the endpoint has room for.
+    /// Returns the size of the buffer, or the association's share if that is smaller.
     fn size(&self) -> u64 {
         self.size.min(self.share)
     }
 
-    /// Returns whether the endpoint is short of memory and this association holds its share. `more`: bytes
-    /// held besides user data.
+    /// Returns whether the endpoint is short of memory and this association holds its share. `more` is the
+    /// number of bytes held besides user data.
     #[inline]
     pub(super) fn is_squeezed(&self, more: u64) -> bool {
         self.share != u64::MAX && self.charge() + more >= self.share
     }
 
-    /// Sets whether the window stretches. `stuck`: no held data can be read before more arrives. With the
-    /// window closed the sender would send it chunk by chunk, as zero window probes (RFC 9260 §6.1 A).
+    /// Sets whether the window stretches. `stuck` means that no held data can be read before more arrives.
+    /// With a closed window, the sender would send this data chunk by chunk as zero window probes (RFC 9260
+    /// §6.1 A).
     pub(super) fn stretch(&mut self, stuck: bool) {
         self.stretched = stuck && self.charge() + self.step > self.size();
     }
@@ -81,7 +83,7 @@ impl ReceiveWindow {
         if self.stretched { STRETCH * self.size() } else { self.size() }
     }
 
-    /// Returns whether the sender was promised room for `len` more bytes while the buffer was stretched.
+    /// Returns whether the window announced while stretched leaves room for `len` more bytes.
     pub(super) fn was_granted(&self, len: usize) -> bool {
         self.received + len as u64 <= self.stretched_edge && !self.holds_buffers(STRETCH)
     }
@@ -120,7 +122,7 @@ impl ReceiveWindow {
         self.charge() < self.limit() && (self.edge > self.received || self.next_edge() > self.received)
     }
 
-    /// Notes that a SACK with this [`a_rwnd`](Self::a_rwnd) was sent.
+    /// Records that a SACK with this [`a_rwnd`](Self::a_rwnd) was sent.
     pub(super) fn announce(&mut self, a_rwnd: u32) {
         self.closed = a_rwnd == 0;
         self.edge = self.next_edge();
@@ -129,8 +131,8 @@ impl ReceiveWindow {
         }
     }
 
-    /// Returns whether the window grew by a quarter of the buffer, which justifies a SACK of its own (RFC
-    /// 9260 §6.2).
+    /// Returns whether the window grew by a quarter of the buffer, which justifies a separate SACK (RFC 9260
+    /// §6.2).
     //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
     //# The receiver MUST avoid sending a large number of window updates -- in particular, large bursts of
     //# them.
@@ -141,26 +143,26 @@ impl ReceiveWindow {
         due_at <= self.size && u64::from(self.a_rwnd()) >= due_at
     }
 
-    /// Notes a kept DATA chunk with `len` user bytes.
+    /// Records a kept DATA chunk with `len` user bytes.
     pub(super) fn hold(&mut self, len: usize) {
         self.held_bytes += len as u64;
         self.held_chunks += 1;
         self.received += len as u64;
     }
 
-    /// Notes a discarded DATA chunk with `len` user bytes (invalid stream).
+    /// Records a discarded DATA chunk with `len` user bytes (invalid stream).
     pub(super) fn pass(&mut self, len: usize) {
         self.received += len as u64;
     }
 
-    /// Notes that the application read `len` bytes of `chunks` chunks.
+    /// Records that the application read `len` bytes of `chunks` chunks.
     pub(super) fn release(&mut self, len: usize, chunks: u32) {
         debug_assert!(self.held_bytes >= len as u64 && self.held_chunks >= u64::from(chunks));
         self.held_bytes = self.held_bytes.saturating_sub(len as u64);
         self.held_chunks = self.held_chunks.saturating_sub(u64::from(chunks));
     }
 
-    /// Returns whether `times` the size of the buffer is held.
+    /// Returns whether at least `times` the size of the buffer is held.
     pub(super) fn holds_buffers(&self, times: u64) -> bool {
         self.charge() >= self.size() * times
     }
@@ -170,7 +172,7 @@ impl ReceiveWindow {
         (self.held_bytes, self.held_chunks)
     }
 
-    /// Returns the user bytes held: out of order, in reassembly or not yet read.
+    /// Returns the user bytes held: out of order, in reassembly, or not read yet.
     #[cfg(any(test, fuzzing))]
     pub(super) fn held_bytes(&self) -> u64 {
         self.held_bytes

@@ -15,11 +15,11 @@ use super::{
 };
 use crate::rng::RngState;
 
-/// Bytes of a chunk header (RFC 9260 §3.2) or a parameter header (§3.2.1).
+/// Length in bytes of a chunk header (RFC 9260 §3.2) or a parameter header (§3.2.1).
 const TLV_HEADER: u32 = 4;
-/// Bytes of a HEARTBEAT chunk with our information.
+/// Length in bytes of a HEARTBEAT chunk with this end's information.
 const HEARTBEAT: u32 = TLV_HEADER + TLV_HEADER + HEARTBEAT_INFO_LEN as u32;
-/// Number of bandwidth probes per path whose answer is recognised: the length of the longest train.
+/// Number of bandwidth probes per path whose answer is recognized: the length of the longest train.
 const REMEMBERED: usize = 1000;
 
 /// A bandwidth or PMTU probe to send: one packet with a HEARTBEAT and a PAD chunk, nothing else.
@@ -37,11 +37,11 @@ pub(crate) struct ProbeRequest {
 #[derive(Debug)]
 pub(super) struct BandwidthProber {
     estimator: Box<dyn BandwidthEstimator>,
-    /// Id and nonce of the latest bandwidth probes, ascending.
+    /// Ids and nonces of the latest bandwidth probes, ascending.
     nonces: VecDeque<(u64, u64)>,
     /// The bandwidth probe whose round trip updates the path's RTO.
     timed: Option<(u64, Time)>,
-    /// The path could not send: the measurement in progress is invalid.
+    /// True if the path could not send, so that the measurement in progress is invalid.
     interrupted: bool,
 }
 
@@ -95,7 +95,7 @@ impl Path {
         self.bandwidth_prober.is_some()
     }
 
-    /// Returns the latest estimate of the bandwidth probing that is on.
+    /// Returns the latest estimate of the running bandwidth probing.
     pub(crate) fn estimate(&self) -> Option<Estimate> {
         self.bandwidth_prober.as_ref().and_then(|prober| prober.estimator.estimate())
     }
@@ -114,8 +114,7 @@ impl Path {
 impl Paths {
     /// Starts bandwidth probing of a path, or restarts it.
     ///
-    /// Probing pauses while the path is unconfirmed or cannot send. A measurement interrupted by that is
-    /// restarted.
+    /// Probing pauses while the path is unconfirmed or cannot send. An interrupted measurement restarts.
     ///
     /// Returns false if the path does not exist, or if it cannot carry a bandwidth probe of that size: a
     /// multiple of 4 from HEARTBEAT and empty PAD chunk, with headers, to the PMTU.
@@ -207,7 +206,7 @@ impl Paths {
         }
     }
 
-    /// Handles a HEARTBEAT ACK with the nonce of a PMTU probe; returns true if the nonce matches one.
+    /// Handles a HEARTBEAT ACK with the nonce of a PMTU probe. Returns true if a probe has that nonce.
     pub(super) fn on_pmtu_probe_ack(&mut self, index: usize, nonce: u64, now: Time) -> bool {
         let Some(event) = self.list[index].on_pmtu_probe_ack(nonce, now) else { return false };
         self.emit_all(event);
@@ -222,7 +221,7 @@ impl Paths {
             .find_map(|path| Some((path.id, path.bandwidth_prober.as_mut()?.estimator.poll_estimate()?)))
     }
 
-    /// Handles a HEARTBEAT ACK for bandwidth probe `probe`; returns true if `info` matches it.
+    /// Handles a HEARTBEAT ACK for bandwidth probe `probe`. Returns true if `info` matches the probe.
     pub(super) fn on_probe_ack(&mut self, index: usize, info: &HeartbeatInfo, probe: u64, now: Time) -> bool {
         let path = &mut self.list[index];
         let Some(prober) = &mut path.bandwidth_prober else { return false };

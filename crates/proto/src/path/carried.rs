@@ -5,20 +5,20 @@
 
 use msctp_units::{Span, Time};
 
-/// The shortest period over which acknowledged bytes are counted.
+/// Minimum period over which acknowledged bytes are counted.
 const PERIOD: Span = Span::from_millis(50);
-/// The highest rate counts for one to two times this long.
+/// Length of a window of the rate filter. The maximum covers one to two windows.
 const MEMORY: Span = Span::from_secs(5);
 
-/// What the acknowledgements of one path show.
+/// The round-trip time and the rate that the acknowledgements of one path show.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Carried {
-    /// The latest round trip of a chunk sent once.
+    /// The latest round-trip time of a chunk sent once.
     pub(crate) round_trip: Option<Span>,
-    /// The current period, and the bytes acknowledged in it.
+    /// Start of the current period, and the bytes acknowledged in it.
     from: Time,
     bytes: u64,
-    /// The highest rates of this memory and of the one before, in bytes per second.
+    /// Maximum rates of this window and of the previous one, in bytes per second.
     best: [u64; 2],
     memory_end: Time,
 }
@@ -28,7 +28,7 @@ impl Carried {
         Self { round_trip: None, from: now, bytes: 0, best: [0; 2], memory_end: now + MEMORY }
     }
 
-    /// Records `bytes` newly acknowledged bytes, and the round trip if one was measured.
+    /// Records `bytes` newly acknowledged bytes, and the round-trip time if one was measured.
     pub(crate) fn on_acked(&mut self, now: Time, bytes: u64, round_trip: Option<Span>) {
         self.round_trip = round_trip.or(self.round_trip);
         self.bytes += bytes;
@@ -45,7 +45,8 @@ impl Carried {
         (self.from, self.bytes) = (now, 0);
     }
 
-    /// Returns the highest rate of the last seconds in bytes per second; `None` before the first period.
+    /// Returns the maximum rate of the last seconds in bytes per second; `None` before the end of the first
+    /// period.
     pub(crate) fn rate(&self) -> Option<u64> {
         Some(self.best[0].max(self.best[1])).filter(|&rate| rate > 0)
     }

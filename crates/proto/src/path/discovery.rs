@@ -9,7 +9,7 @@ use msctp_units::{Span, Time};
 
 /// MAX_PROBES: number of lost probes of one size after which the size is abandoned (RFC 8899 §5.1.2).
 const MAX_PROBES: u32 = 3;
-/// Sizes are multiples of this, like padded packets.
+/// Unit of sizes in bytes, since packets are padded to it.
 const STEP: u32 = 4;
 
 /// The phases of RFC 8899 §5.2.
@@ -21,7 +21,7 @@ pub(super) enum Phase {
     Searching,
     /// SEARCH_COMPLETE.
     Complete,
-    /// ERROR: BASE_PLPMTU does not pass; searches for a smaller size.
+    /// ERROR: packets of BASE_PLPMTU do not pass, and a smaller size is searched.
     Error,
 }
 
@@ -58,16 +58,16 @@ pub(super) struct Discovery {
     sizes: Sizes,
     raise_interval: Span,
     phase: Phase,
-    /// PLPMTU (RFC 8899 §5.1.3): the current limit of packets.
+    /// PLPMTU (RFC 8899 §5.1.3), the current limit of packets.
     plpmtu: u32,
-    /// The smallest size known not to pass, or the first above MAX_PLPMTU.
+    /// The smallest size known not to pass, or the first size above MAX_PLPMTU.
     fails: u32,
-    /// The largest size that might pass is untested.
+    /// True if the largest size that might pass is untested.
     try_top: bool,
     pmtu_probe: Option<Outstanding>,
     /// Consecutive lost probes of the current size.
     losses: u32,
-    /// Consecutive signs of a black hole: timeouts of data, and lost probes of the current PLPMTU
+    /// Number of consecutive signs of a black hole: timeouts of data, and lost probes of the current PLPMTU
     /// (RFC 8899 §4.3).
     suspicions: u32,
     /// The time of the next search.
@@ -127,8 +127,8 @@ impl Discovery {
         }
     }
 
-    /// Returns when [`poll`](Self::poll) or [`handle_timeout`](Self::handle_timeout) is due; in the past if
-    /// it is due now.
+    /// Returns the time at which [`poll`](Self::poll) or [`handle_timeout`](Self::handle_timeout) is due. The
+    /// time is in the past if one is due now.
     pub(super) fn next_timeout(&self) -> Option<Time> {
         match self.pmtu_probe {
             Some(probe) => Some(probe.lost_at),
@@ -186,7 +186,7 @@ impl Discovery {
         }
     }
 
-    /// Handles a validated Packet Too Big message: `mtu` bytes is the largest size that passes
+    /// Handles a validated Packet Too Big message, which reports that packets of at most `mtu` bytes pass
     /// (RFC 8899 §4.6.2).
     ///
     /// Returns true if it changed the state.

@@ -12,7 +12,7 @@ fn at(secs: u64) -> Time {
     Time::ZERO + Span::from_secs(secs)
 }
 
-/// A path that lets packets of `mtu` bytes pass; answers and losses come `TIMER` after the PMTU probe.
+/// A path that passes packets of up to `mtu` bytes. Answers and losses arrive `TIMER` after the PMTU probe.
 struct Run {
     discovery: Discovery,
     now: Time,
@@ -128,7 +128,7 @@ proptest! {
         prop_assert_eq!(run.discovery.plpmtu(), (mtu / 4 * 4).min(sizes.max));
     }
 
-    /// After random losses, messages and signs all sizes are within bounds, and no probe exceeds the size to
+    /// After random losses, messages and signs, all sizes are within bounds, and no probe exceeds the size to
     /// test.
     #[test]
     fn no_sequence_of_events_makes_the_search_inconsistent(events in prop::collection::vec((0u8..5, 400u32..1800), 0..200)) {

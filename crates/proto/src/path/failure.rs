@@ -9,7 +9,7 @@ impl Paths {
     /// Counts an unanswered request on the path and backs off its RTO (T4-rto, RFC 5061 §5.1 B1, B2;
     /// RFC 6525 §5.1.1).
     ///
-    /// Otherwise like [`on_timeout`](Self::on_timeout).
+    /// In other respects it is like [`on_timeout`](Self::on_timeout).
     pub(crate) fn on_request_timeout(&mut self, id: PathId) {
         self.on_timeout(id);
         if let Some(path) = self.get_mut(id) {
@@ -19,7 +19,7 @@ impl Paths {
 
     /// Counts an expiration of T3-rtx (RFC 9260 §8.2) or T4-rto (RFC 5061 §5.1 B1, B2) on the path.
     ///
-    /// It counts for the path and the association. The caller backs off the RTO.
+    /// The error counts for the path and the association. The caller backs off the RTO.
     pub(crate) fn on_timeout(&mut self, id: PathId) {
         if let Some(index) = self.index(id) {
             // RFC 8899 §4.3: the packet may have been too large
@@ -48,18 +48,19 @@ impl Paths {
 
     /// Clears the association's counter after an acknowledgement of data on any path (RFC 9260 §8.1).
     ///
-    /// [`on_acknowledged`](Self::on_acknowledged) credits a path. For data sent on several paths,
-    /// RFC 9260 §8.2 allows crediting none, and RFC 7829 §3.2 requires it. A chunk retransmitted on another
-    /// path must not keep the path alive that lost it.
+    /// [`on_acknowledged`](Self::on_acknowledged) credits a path. For data sent on several paths, RFC 9260
+    /// §8.2 allows crediting none, and RFC 7829 §3.2 requires it. A chunk retransmitted on another path must
+    /// not keep alive the path that lost it.
     #[inline]
     pub(crate) fn clear_assoc_error_count(&mut self) {
         self.assoc_error_count = 0;
     }
 
-    /// Confirms the path of a request if its answer came back on the same pair (RFC 5061 §5.1 A5).
+    /// Confirms the path of a request if its answer arrived on the same pair (RFC 5061 §5.1 A5).
     ///
-    /// `id`: the path of the last transmission; `at`: the addresses of the answer. The remote address must be
-    /// confirmed already. An interface that replaces another then needs no further round trip before data.
+    /// `id` is the path of the last transmission, and `at` has the addresses of the answer. The remote
+    /// address must be confirmed already. An interface that replaces another then needs no further round trip
+    /// before it carries data.
     pub(crate) fn on_request_answered(&mut self, id: PathId, at: PathAddr, now: Time) {
         self.on_acknowledged(id);
         if self.get(id).is_some_and(|path| path.addr == at) && self.remote_is_confirmed(&at.remote) {
@@ -67,7 +68,7 @@ impl Paths {
         }
     }
 
-    /// Returns the consecutive errors over all paths (RFC 9260 §8.1).
+    /// Returns the number of consecutive errors over all paths (RFC 9260 §8.1).
     pub(crate) fn assoc_error_count(&self) -> u32 {
         self.assoc_error_count
     }

@@ -8,7 +8,7 @@ use msctp_units::Time;
 use super::carried::Carried;
 use crate::long_tsn::LongTsn;
 
-/// Numbers every transmission and retransmission of a chunk, over all paths, from 1.
+/// Number of a transmission or retransmission of a chunk, counted over all paths from 1.
 pub(crate) type SendNumber = u64;
 
 /// One transmission of one chunk.
@@ -23,23 +23,24 @@ pub(crate) struct Sending {
 pub(crate) struct AckSummary {
     /// Bytes newly acknowledged (chunk header, data, padding).
     pub(crate) bytes: u64,
-    /// Some of the chunks were sent on no other path, after its last timeout: the path works.
+    /// True if some of the chunks were sent on no other path, after the path's last timeout, so that the path
+    /// works.
     pub(crate) proves_path: bool,
-    /// Bytes newly acknowledged that were in flight.
+    /// Newly acknowledged bytes that were in flight.
     pub(crate) left_flight: u64,
-    /// Highest TSN newly acknowledged (HTNA, RFC 9260 §7.2.4).
+    /// Highest newly acknowledged TSN (HTNA, RFC 9260 §7.2.4).
     pub(crate) htna: Option<Sending>,
     /// Transmission time of the latest newly acknowledged chunk that was sent once.
     pub(crate) latest_sent: Option<Time>,
-    /// The path's lowest outstanding TSN was acknowledged (RFC 9260 §6.3.2 R3).
+    /// True if the path's lowest outstanding TSN was acknowledged (RFC 9260 §6.3.2 R3).
     pub(crate) earliest: bool,
     /// Bytes returned to the flight because the peer reneged.
     pub(crate) reneged: u64,
-    /// The path was in Fast Recovery before the SACK.
+    /// True if the path was in Fast Recovery before the SACK.
     pub(crate) in_recovery: bool,
-    /// The path was in LD recovery before the SACK.
+    /// True if the path was in LD recovery before the SACK.
     pub(crate) in_ld: bool,
-    /// Bytes of chunks reported as duplicates and still known (RFC 9260 §7.2.2).
+    /// Bytes of chunks that were reported as duplicates and are still stored (RFC 9260 §7.2.2).
     pub(crate) duplicates: u64,
 }
 
@@ -48,32 +49,33 @@ pub(crate) struct AckSummary {
 pub(crate) struct Flow {
     /// Transmissions on this path, in order.
     ///
-    /// Entries of chunks since acknowledged, marked or retransmitted stay until a later transmission is
-    /// acknowledged, and are then skipped. Miss indications need no search.
+    /// Entries of chunks that were acknowledged, marked or retransmitted later stay until a later
+    /// transmission is acknowledged, and are then skipped. Miss indications need no search.
     pub(crate) log: VecDeque<Sending>,
-    /// Chunks marked for retransmission on this path, by TSN. May hold stale entries.
+    /// Chunks marked for retransmission on this path, by TSN. Some entries may be stale.
     pub(crate) queue: VecDeque<LongTsn>,
     /// Number of chunks marked for retransmission on this path.
     pub(crate) marked: u32,
-    /// Number of chunks last sent on this path and declared lost, or retransmitted on another one.
+    /// Number of chunks that were last sent on this path and were declared lost, or were retransmitted on
+    /// another path.
     pub(crate) lost: u64,
     /// Number of chunks retransmitted on this path.
     pub(crate) resent: u64,
-    /// Number of chunks last sent on this path and not acknowledged, in flight or marked.
+    /// Number of unacknowledged chunks last sent on this path, in flight or marked.
     pub(crate) unacked: u32,
     /// The lowest TSN of those.
     pub(crate) earliest: Option<LongTsn>,
-    /// The latest acknowledged transmission; 0 if there is none.
+    /// Number of the latest acknowledged transmission; 0 if there is none.
     pub(crate) latest_acked: SendNumber,
-    /// The first transmission after the last expiration of T3-rtx; 0 if it never expired.
+    /// Number of the first transmission after the last expiration of T3-rtx; 0 if it never expired.
     pub(crate) proof_from: SendNumber,
-    /// Fast Recovery lasts until this TSN is acknowledged (RFC 9260 §7.2.4 (6)).
+    /// TSN whose acknowledgement ends Fast Recovery (RFC 9260 §7.2.4 (6)).
     pub(crate) recovery_exit: Option<LongTsn>,
-    /// LD recovery lasts until this TSN is acknowledged ([`super::differentiation`]).
+    /// TSN whose acknowledgement ends LD recovery ([`super::differentiation`]).
     pub(crate) ld_exit: Option<LongTsn>,
-    /// One packet of retransmissions may be sent regardless of cwnd (RFC 9260 §6.3.3 E3, §7.2.4 (3)).
+    /// True if one packet of retransmissions may be sent regardless of cwnd (RFC 9260 §6.3.3 E3, §7.2.4 (3)).
     pub(crate) forced: bool,
-    /// Packets with new data sent since `burst_at` (RFC 9260 §6.1 rule D).
+    /// Number of packets with new data sent since `burst_at` (RFC 9260 §6.1 rule D).
     pub(crate) burst: u32,
     pub(crate) burst_at: Time,
     pub(crate) ack: AckSummary,
@@ -81,7 +83,7 @@ pub(crate) struct Flow {
     pub(crate) ecn_reduced: Option<LongTsn>,
     /// The last TSN sent at the last window reduction for a loss.
     pub(crate) loss_reduced: Option<LongTsn>,
-    /// The latest round trip and the rate; only where several paths may carry data.
+    /// The latest round-trip time and the rate; only where several paths may carry data.
     pub(crate) carried: Option<Box<Carried>>,
     /// Measures the delivery rate, for controllers that model it.
     pub(crate) delivery: Option<Box<DeliveryRate>>,
@@ -98,7 +100,7 @@ impl Flow {
         }
     }
 
-    /// Removes the chunk that `Outstanding::next_marked` returned: it is being sent.
+    /// Removes the chunk that `Outstanding::next_marked` returned, because it is being sent.
     pub(crate) fn unqueue(&mut self) {
         self.marked -= 1;
         self.queue.pop_front();

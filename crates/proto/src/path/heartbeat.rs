@@ -10,7 +10,7 @@ use super::{
     HEARTBEAT_INFO_LEN, HeartbeatInfo, Path, PathId, PathState, Paths, PathsConfig, Purpose, SourceUse,
 };
 
-/// Number of heartbeats per path whose answer is recognised. With a doubling timeout four reach back 15 RTOs.
+/// Number of heartbeats per path whose answer is recognized. With a doubling timeout, four cover 15 RTOs.
 const REMEMBERED: usize = 4;
 
 /// A sent heartbeat.
@@ -23,9 +23,9 @@ struct Sent {
 /// The heartbeat state of one path.
 #[derive(Debug, Default)]
 pub(super) struct Heartbeat {
-    /// Monitoring is off (RFC 9260 §8.3 A, C).
+    /// True if monitoring is off (RFC 9260 §8.3 A, C).
     disabled: bool,
-    /// Must be sent at the next opportunity.
+    /// True if a heartbeat must be sent at the next opportunity.
     ready: bool,
     /// Time at which to check whether the path was idle.
     due: Option<Time>,
@@ -38,7 +38,7 @@ pub(super) struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Drops sent and pending heartbeats; keeps whether the path is monitored.
+    /// Drops sent and pending heartbeats. Whether the path is monitored does not change.
     pub(super) fn forget(&mut self) {
         *self = Self { disabled: self.disabled, ..Self::default() };
     }
@@ -47,7 +47,7 @@ impl Heartbeat {
 /// The heartbeat state shared by all paths.
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
-    /// Set from ESTABLISHED until a SHUTDOWN is sent.
+    /// True from ESTABLISHED until a SHUTDOWN is sent.
     pub(super) running: bool,
     /// End of the RTO in which `burst` verification heartbeats were sent.
     burst_until: Time,
@@ -59,43 +59,45 @@ pub(super) struct Schedule {
 pub(crate) struct HeartbeatRequest {
     /// The path.
     pub path: PathId,
-    /// Its Heartbeat Info.
+    /// Heartbeat Info of the chunk.
     pub info: [u8; HEARTBEAT_INFO_LEN],
 }
 
 /// The meaning of a HEARTBEAT ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Acknowledged {
-    /// It answers a heartbeat of this path.
+    /// A heartbeat of this path.
     Heartbeat {
         /// The path.
         path: PathId,
-        /// The round trip, already applied to the path's estimator.
+        /// Round-trip time, which the path's estimator has already processed.
         rtt: Span,
     },
-    /// It answers a bandwidth or PMTU probe of this path.
+    /// A bandwidth or PMTU probe of this path.
     Probe {
         /// The path.
         path: PathId,
     },
-    /// It answers nothing known: forged, very late, or duplicate. Must be ignored.
+    /// No known chunk: the answer is forged, very late or duplicate, and must be ignored.
     Unknown,
 }
 
 impl Path {
-    /// Returns true if a heartbeat may be sent here now.
+    /// Returns true if a heartbeat may be sent on this path now.
     fn may_heartbeat(&self) -> bool {
         self.link_up && self.source == SourceUse::Full
     }
 
-    /// Returns true if the path is unconfirmed and not inactive: verified once per RTO (RFC 9260 §5.4).
+    /// Returns true if the path is unconfirmed and not inactive, so that it is verified once per RTO
+    /// (RFC 9260 §5.4).
     fn in_verification(&self) -> bool {
         self.state == PathState::Unconfirmed
     }
 
     /// Returns true if the path gets a heartbeat every RTO, regardless of HB.interval.
     ///
-    /// It does during verification (RFC 9260 §5.4), and while potentially failed (RFC 7829 §3.2).
+    /// This holds during verification (RFC 9260 §5.4), and while the path is potentially failed (RFC 7829
+    /// §3.2).
     fn heartbeats_every_rto(&self) -> bool {
         matches!(self.state, PathState::Unconfirmed | PathState::PotentiallyFailed)
     }
@@ -145,14 +147,14 @@ impl Paths {
 
     /// Requests a heartbeat on this path now, idle or not (RFC 9260 §8.3 D).
     ///
-    /// It waits while the path's link is down or its address may not be a source.
+    /// The heartbeat waits while the path's link is down or its address may not be a source.
     pub(crate) fn request_heartbeat(&mut self, id: PathId) {
         if let Some(path) = self.get_mut(id) {
             path.heartbeat.ready = true;
         }
     }
 
-    /// Requests a heartbeat on every confirmed path now. Verification is independent.
+    /// Requests a heartbeat on every confirmed path now. Verification is independent of it.
     pub(crate) fn request_heartbeats(&mut self) {
         for path in self.list.iter_mut().filter(|path| path.confirmed) {
             path.heartbeat.ready = true;
@@ -162,8 +164,8 @@ impl Paths {
     /// Sends a verification heartbeat now on an unconfirmed path that received a packet, at most once per
     /// RTO.Initial.
     ///
-    /// If the path is not the data path, all that the peer expects waits for this verification
-    /// (RFC 9260 §5.4). It may have backed off, or slowed down to the rate of heartbeats, during an outage.
+    /// Replies to the peer wait for this verification if the path is not the data path (RFC 9260 §5.4).
+    /// During an outage, the verification may have backed off or slowed down to the rate of heartbeats.
     pub(crate) fn verify_receiving_path(&mut self, id: PathId, now: Time) {
         if !self.schedule.running || self.has_confirmed_data_path() {
             return;
@@ -311,9 +313,9 @@ impl Paths {
     ///
     /// RFC 9260 §8.1: only heartbeats on the data path count; §5.4: those of verification do not. §5.4
     /// assumes a confirmed address (its rules 1 and 2 begin with one). RFC 5061 does not: the peer may delete
-    /// all but one that is not verified yet. Then only verification tests whether the peer is reachable, so
-    /// the heartbeats of the first path that may be verified count. Otherwise an association with a dead
-    /// address would never end.
+    /// all addresses except one that is not verified yet. Then only verification tests whether the peer is
+    /// reachable, so the heartbeats of the first path that may be verified count. Otherwise an association
+    /// with a dead address would never end.
     fn counts_for_association(&self, index: usize) -> bool {
         let path = &self.list[index];
         if self.list.iter().any(|path| path.confirmed) {
@@ -322,7 +324,7 @@ impl Paths {
         self.list.iter().position(Path::may_heartbeat) == Some(index)
     }
 
-    /// Returns the next HEARTBEAT to send now; must be called until it returns `None`.
+    /// Returns the next HEARTBEAT to send now. Call it until it returns `None`.
     ///
     /// Verification heartbeats are limited to HB.Max.Burst per RTO (RFC 9260 §5.4). The path with the fewest
     /// unanswered ones goes first, so that pairs of addresses without a route do not hold back those that
@@ -348,10 +350,10 @@ impl Paths {
         self.index(id).map(|index| self.make_heartbeat(index, now))
     }
 
-    /// Counts a verification heartbeat; returns false when HB.Max.Burst were sent in this RTO.
+    /// Counts a verification heartbeat. Returns false if HB.Max.Burst heartbeats were sent in this RTO.
     ///
-    /// Several paths have several RTOs: the shortest counts, which unanswered heartbeats elsewhere do not
-    /// back off.
+    /// Of several paths' RTOs, the shortest counts, because unanswered heartbeats on other paths do not back
+    /// it off.
     fn pass_burst_gate(&mut self, now: Time) -> bool {
         let rto = self.list.iter().map(|path| path.rtt.rto()).min().unwrap_or(Span::ZERO);
         let schedule = &mut self.schedule;
@@ -385,7 +387,7 @@ impl Paths {
 
     /// Handles a HEARTBEAT ACK that returned `info`.
     ///
-    /// If it answers one of ours, it measures the RTT, clears both error counters, and confirms or
+    /// An answer to a sent heartbeat measures the RTT and clears both error counters. It also confirms or
     /// reactivates the path (RFC 9260 §5.4, §8.1, §8.3).
     pub(crate) fn on_heartbeat_ack(&mut self, info: &[u8], now: Time) -> Acknowledged {
         let Some(info) = HeartbeatInfo::from_bytes(info) else { return Acknowledged::Unknown };
@@ -412,7 +414,7 @@ impl Paths {
         Acknowledged::Heartbeat { path: id, rtt }
     }
 
-    /// Handles an answer that only a working pair can return.
+    /// Handles an answer that only a working pair of addresses can return.
     pub(super) fn on_path_proven(&mut self, index: usize, now: Time) {
         self.assoc_error_count = 0;
         let path = &mut self.list[index];
@@ -431,7 +433,7 @@ impl Paths {
     }
 }
 
-/// Returns a number in `0..=limit` from a uniform `u64`; the bias of the remainder is negligible.
+/// Returns a number in `0..=limit` from a uniform `u64`. The bias of the remainder is negligible.
 fn bounded(random: u64, limit: u64) -> u64 {
     ((u128::from(random) * (u128::from(limit) + 1)) >> 64) as u64
 }
@@ -445,7 +447,7 @@ mod tests {
     use super::super::{PathEvent, PathsConfig};
     use super::*;
 
-    /// Fires all timers up to `until` without answers; returns the time and path of each heartbeat sent.
+    /// Fires all timers up to `until` without answers. Returns the time and path of each heartbeat sent.
     fn run(paths: &mut Paths, until: Time) -> Vec<(Time, PathId)> {
         let mut sent = Vec::new();
         while let Some(at) = paths.next_heartbeat_timeout().filter(|at| *at <= until) {

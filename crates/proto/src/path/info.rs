@@ -4,17 +4,17 @@ use msctp_units::Time;
 
 use crate::addr::PathId;
 
-/// Length of our Heartbeat Info in bytes.
+/// Length of this end's Heartbeat Info in bytes.
 pub(crate) const HEARTBEAT_INFO_LEN: usize = 28;
 
 /// The purpose of a HEARTBEAT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To test whether the path works (RFC 9260 §8.3).
+    /// Tests whether the path works (RFC 9260 §8.3).
     Heartbeat,
     /// The bandwidth probe with this number, below `u64::MAX` − 1.
     Bandwidth(u64),
-    /// To test whether a packet of its size passes (RFC 8899 §6.2.1.2).
+    /// Tests whether a packet of the probe's size passes (RFC 8899 §6.2.1.2).
     PathMtu,
 }
 
@@ -43,16 +43,16 @@ impl Purpose {
 pub(crate) struct HeartbeatInfo {
     /// The path of the HEARTBEAT: RFC 9260 §5.4's path indicator.
     pub path: PathId,
-    /// Its purpose.
+    /// Purpose of the HEARTBEAT.
     pub purpose: Purpose,
-    /// Its time (RFC 9260 §8.3).
+    /// Time at which the HEARTBEAT was sent (RFC 9260 §8.3).
     pub sent: Time,
-    /// Its 64-bit random nonce (RFC 9260 §5.4).
+    /// Random nonce of 64 bits (RFC 9260 §5.4).
     pub nonce: u64,
 }
 
 impl HeartbeatInfo {
-    /// Encodes it, big-endian: path, purpose, sent, nonce.
+    /// Encodes the information in big-endian order: path, purpose, sent, nonce.
     ///
     /// The purpose is 0 for a heartbeat, the number plus 1 for a bandwidth probe, all ones for a PMTU probe.
     pub(crate) fn to_bytes(self) -> [u8; HEARTBEAT_INFO_LEN] {
@@ -64,7 +64,8 @@ impl HeartbeatInfo {
         bytes
     }
 
-    /// Decodes the information of a HEARTBEAT ACK; returns `None` if its length is not ours.
+    /// Decodes the information of a HEARTBEAT ACK. Returns `None` if its length is not
+    /// [`HEARTBEAT_INFO_LEN`].
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; HEARTBEAT_INFO_LEN] = bytes.try_into().ok()?;
         let word = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);

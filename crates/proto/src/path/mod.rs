@@ -56,17 +56,17 @@ pub use set::AddressError;
 pub(crate) use set::{Added, Paths, SetPrimaryError};
 pub(crate) use silence::{PROBE_MIN_FRACTION, SilenceDetector, SilenceProbe};
 
-/// Bytes of the SCTP common header (RFC 9260 §3.1).
+/// Length in bytes of the SCTP common header (RFC 9260 §3.1).
 const COMMON_HEADER: u32 = 12;
 
 /// Bytes that may be sent to an unconfirmed address for each byte received from it. RFC 9260 §5.4 leaves the
-/// number open; this is RFC 9000 §8.1's.
+/// number open; this is that of RFC 9000 §8.1.
 pub(crate) const AMPLIFICATION_LIMIT: u32 = 3;
 
 /// Options of all paths of one association.
 #[derive(Clone, Debug)]
 pub(crate) struct PathsConfig {
-    /// RTO.Initial, RTO.Min, RTO.Max.
+    /// RTO parameters: RTO.Initial, RTO.Min, RTO.Max.
     pub rto: RtoConfig,
     /// HB.interval; [`Span::ZERO`] limits heartbeats to verification and requests (RFC 9260 §8.3).
     pub hb_interval: Span,
@@ -76,15 +76,15 @@ pub(crate) struct PathsConfig {
     pub path_max_retrans: u32,
     /// Failover from an unresponsive path (RFC 7829).
     pub failover: FailoverConfig,
-    /// The previous data path may carry data for a while (`Moves::Fast`).
+    /// True if the previous data path may carry data for a while (`Moves::Fast`).
     pub overlap: bool,
-    /// Several paths carry new data at once (`PathUse::Aggregate`).
+    /// True if several paths carry new data at once (`PathUse::Aggregate`).
     pub aggregate: bool,
     /// Association.Max.Retrans (RFC 9260 §8.1).
     pub assoc_max_retrans: u32,
     /// The PMTU of each path: discovered or fixed.
     pub pmtu: Pmtu,
-    /// Bytes of each packet that are neither headers nor DATA: an AUTH chunk (RFC 4895).
+    /// Bytes of each packet that are neither headers nor DATA, such as an AUTH chunk (RFC 4895).
     pub reserved: u32,
     /// Congestion controller of each new path.
     pub controller: ControllerFactory,
@@ -117,18 +117,18 @@ impl Default for PathsConfig {
 pub(crate) enum SourceUse {
     /// Any packet.
     Full,
-    /// Its Add-IP is not acknowledged: only packets with an ASCONF (rule F1).
+    /// The address whose Add-IP is not acknowledged may only send packets with an ASCONF (rule F1).
     AsconfOnly,
-    /// Its Delete-IP is in progress: it still receives, but is no source (rule F4).
+    /// The address whose Delete-IP is in progress still receives, but is no source (rule F4).
     ReceiveOnly,
 }
 
-/// An RTT measurement in progress on a path: one DATA chunk at a time (RFC 9260 §6.3.1 C4, C5).
+/// A pending RTT measurement on a path: one DATA chunk at a time (RFC 9260 §6.3.1 C4, C5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RttSlot {
-    /// The TSN of the measured chunk, sent for the first time.
+    /// TSN of the measured chunk, which was sent for the first time.
     pub tsn: u32,
-    /// Time at which it was sent.
+    /// Time at which the chunk was sent.
     pub sent: Time,
 }
 
@@ -140,16 +140,16 @@ pub(crate) enum PathEvent {
     StateChanged {
         /// The path.
         path: PathId,
-        /// Its previous state.
+        /// Previous state of the path.
         from: PathState,
-        /// Its new state.
+        /// New state of the path.
         to: PathState,
     },
     /// The PMTU of a path changed (RFC 8899).
     PmtuChanged {
         /// The path.
         path: PathId,
-        /// Bytes, IP header included.
+        /// PMTU in bytes, IP header included.
         pmtu: u32,
     },
     /// New data moves to another path: a new primary, a failover, or a return (RFC 9260 §6.4.1).
@@ -180,12 +180,12 @@ pub(crate) struct Path {
     id: PathId,
     addr: PathAddr,
     state: PathState,
-    /// It has answered a heartbeat, or RFC 9260 §5.4 rules 1 and 2 confirmed it. An inactive path may be
-    /// either.
+    /// True if the path has answered a heartbeat, or RFC 9260 §5.4 rules 1 and 2 confirmed it. An inactive
+    /// path may be either.
     confirmed: bool,
     source: SourceUse,
     link_up: bool,
-    /// It carries new data at the same time as others.
+    /// True if the path carries new data at the same time as others.
     joined: bool,
     error_count: u32,
     //= https://www.rfc-editor.org/rfc/rfc9260#section-7.3
@@ -197,18 +197,18 @@ pub(crate) struct Path {
     bandwidth_prober: Option<Box<bandwidth_probing::BandwidthProber>>,
     /// PMTU discovery, while it runs.
     pmtu_prober: Option<Box<pmtu::PmtuProber>>,
-    /// The pacer, if its controller sets a rate.
+    /// The pacer, if the controller sets a rate.
     pacing: Option<Box<pacing::Pacing>>,
-    /// Its congestion window.
+    /// Congestion controller of the path.
     //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2
     //# an SCTP sender MUST keep a set of the control variables cwnd, ssthresh, and partial_bytes_acked for
     //# EACH destination address of its peer
     pub controller: Box<dyn Controller>,
-    /// SRTT, RTTVAR, RTO, minimum RTT.
+    /// Estimator of SRTT, RTTVAR, RTO and minimum RTT.
     pub rtt: RttEstimator,
     /// Bytes of DATA chunks outstanding on this path: chunk header, data, padding.
     pub flight_size: u64,
-    /// The expiration time of T3-rtx; `None` if stopped.
+    /// Expiration time of T3-rtx; `None` if it is stopped.
     pub t3_rtx: Option<Time>,
     /// The RTT measurement in progress.
     pub rtt_slot: Option<RttSlot>,
@@ -220,11 +220,11 @@ pub(crate) struct Path {
     pub(crate) early: u64,
     /// The chunks sent on this path, and its loss recovery.
     pub(crate) flow: Flow,
-    /// RACK-TLP, if it detects losses.
+    /// State of RACK-TLP, if it detects losses.
     pub(crate) rack: Option<Box<Rack>>,
-    /// Its signs of life, if silence detection is on.
+    /// Silence detector, if silence detection is on.
     pub(crate) silence: Option<Box<SilenceDetector>>,
-    /// A tail loss probe must be sent: one packet regardless of the window (RFC 8985 §7.3).
+    /// True if a tail loss probe must be sent: one packet regardless of the window (RFC 8985 §7.3).
     pub loss_probe: bool,
     /// SCTP packets sent.
     pub packets_sent: u64,
@@ -242,11 +242,12 @@ pub(crate) struct Path {
     pub fast_retransmits: u32,
     /// Spurious T3-rtx expirations that were undone.
     pub spurious_timeouts: u32,
-    /// Losses classified as wireless: the window was kept.
+    /// Number of losses classified as wireless, for which the window was kept.
     pub ld_recoveries: u32,
-    /// The last transmission that can update the RTT: new DATA, INIT, COOKIE ECHO, HEARTBEAT (RFC 9260 §8.3).
+    /// Time of the last transmission that can update the RTT: new DATA, INIT, COOKIE ECHO, HEARTBEAT
+    /// (RFC 9260 §8.3).
     last_used: Time,
-    /// The start of the idle time that decays the window (RFC 9260 §7.2.1); `None` before the first data.
+    /// Start of the idle time that decays the window (RFC 9260 §7.2.1); `None` before the first data.
     idle_since: Option<Time>,
 }
 
@@ -317,18 +318,18 @@ impl Path {
         self.addr
     }
 
-    /// Returns its state: unconfirmed, active, potentially failed or inactive.
+    /// Returns the path's state: unconfirmed, active, potentially failed or inactive.
     pub(crate) fn state(&self) -> PathState {
         self.state
     }
 
-    /// Returns true once the pair is confirmed; an unconfirmed one may not carry data (RFC 9260 §5.4).
+    /// Returns true once the pair is confirmed. An unconfirmed pair may not carry data (RFC 9260 §5.4).
     pub(crate) fn is_confirmed(&self) -> bool {
         self.confirmed
     }
 
-    /// Returns true if a full packet with data may be sent: the path is confirmed, or has an early allowance
-    /// left.
+    /// Returns true if a full packet with data may be sent, because the path is confirmed or has an early
+    /// allowance left.
     #[inline]
     pub(crate) fn may_carry_packet(&self) -> bool {
         self.confirmed || self.early >= u64::from(self.pmtu)
@@ -344,7 +345,8 @@ impl Path {
         self.link_up
     }
 
-    /// Returns true if packets sent here may arrive: its link is up and it has not failed.
+    /// Returns true if packets sent here may arrive, because the path's link is up and the path has not
+    /// failed.
     pub(crate) fn may_deliver(&self) -> bool {
         self.link_up && self.state != PathState::Inactive
     }
@@ -354,7 +356,7 @@ impl Path {
         self.error_count
     }
 
-    /// Returns the largest IP packet, header included, in bytes.
+    /// Returns the maximum size of an IP packet in bytes, header included.
     pub(crate) fn pmtu(&self) -> u32 {
         self.pmtu
     }
@@ -372,14 +374,15 @@ impl Path {
         ip_header(&self.addr.remote)
     }
 
-    /// Returns true if new data may be sent here: active, its link up, its local address allowed as a source.
+    /// Returns true if new data may be sent here: the path is active, its link is up, and its local address
+    /// may be a source.
     #[inline]
     pub(crate) fn is_usable(&self) -> bool {
         self.state == PathState::Active && self.link_up && self.source == SourceUse::Full
     }
 
-    /// Returns true if new data may be sent here without a usable path: potentially failed only
-    /// (RFC 7829 §3.2).
+    /// Returns true if new data may be sent here when no path is usable, because the path is only potentially
+    /// failed (RFC 7829 §3.2).
     fn is_second_choice(&self) -> bool {
         self.state == PathState::PotentiallyFailed && self.link_up && self.source == SourceUse::Full
     }
@@ -391,8 +394,8 @@ impl Path {
         self.controller.on_pmtu(u64::from(self.pmdcs));
     }
 
-    /// Records a transmission that can update the RTT (new DATA, INIT, COOKIE ECHO): the path is not idle
-    /// (RFC 9260 §8.3).
+    /// Records a transmission that can update the RTT (new DATA, INIT, COOKIE ECHO), so that the path is not
+    /// idle (RFC 9260 §8.3).
     #[inline]
     pub(crate) fn on_sent(&mut self, now: Time) {
         self.last_used = now;
@@ -417,12 +420,12 @@ impl Path {
         self.flow.recovery_exit.is_some()
     }
 
-    /// Returns its silence detector, created if there is none.
+    /// Returns the path's silence detector, and creates it if there is none.
     pub(crate) fn silence_detector(&mut self, now: Time) -> &mut SilenceDetector {
         self.silence.get_or_insert_with(|| Box::new(SilenceDetector::new(now)))
     }
 
-    /// Records a transmission of DATA, new or repeated: the window does not decay (RFC 9260 §7.2.1).
+    /// Records a transmission of DATA, new or repeated, so that the window does not decay (RFC 9260 §7.2.1).
     #[inline]
     pub(crate) fn on_data_sent(&mut self, now: Time) {
         self.idle_since = Some(now);
@@ -430,7 +433,7 @@ impl Path {
 
     /// Decays the window by the RTOs that passed without data (RFC 9260 §7.2.1).
     ///
-    /// Must be called before DATA is sent with nothing outstanding here.
+    /// Call it before DATA is sent with nothing outstanding on the path.
     #[inline]
     pub(crate) fn decay_if_idle(&mut self, now: Time) {
         let Some(since) = self.idle_since else { return };
@@ -444,7 +447,8 @@ impl Path {
     }
 }
 
-/// Returns the bytes of the IP header before an SCTP packet to `remote`: no options, no extension headers.
+/// Returns the length in bytes of the IP header before an SCTP packet to `remote`, without options and
+/// extension headers.
 pub(crate) const fn ip_header(remote: &IpAddr) -> u32 {
     match remote {
         IpAddr::V4(_) => 20,

@@ -11,10 +11,10 @@ use smallvec::SmallVec;
 use super::{Path, PathAddr, PathId, Paths};
 
 impl Path {
-    /// Returns the round trip of data sent here now; before the first measurement the RTO.
+    /// Returns the round-trip time of data sent here now; before the first measurement, the RTO.
     ///
-    /// SRTT follows a queue late, and a window that opened on an empty path builds one at once. So the latest
-    /// round trip counts, and the time in which the path carries what is in flight.
+    /// SRTT follows a queue late, and a window that opened on an empty path builds one at once. So the
+    /// estimate uses the latest round-trip time, and the time in which the path carries its bytes in flight.
     pub(crate) fn expected_round_trip(&self) -> Span {
         let Some(srtt) = self.rtt.srtt() else { return self.rtt.rto() };
         if self.flight_size == 0 {
@@ -26,9 +26,10 @@ impl Path {
         srtt.max(drains).max(carried.round_trip.unwrap_or_default())
     }
 
-    /// Returns the bytes that the path carries in `span`: a window of at most `buffer` bytes per round trip.
+    /// Returns the number of bytes that the path carries in `span`: a window of at most `buffer` bytes per
+    /// round trip.
     ///
-    /// At most at the pacing rate, and at twice the rate that it carried before.
+    /// The rate is at most the pacing rate, and twice the rate that the path carried before.
     pub(crate) fn carries_in(&self, span: Span, buffer: u64) -> u64 {
         let round_trip = u128::from(self.expected_round_trip().as_nanos().max(1));
         let window = u128::from(self.controller.window().cwnd.min(buffer));
@@ -47,8 +48,8 @@ impl Path {
         self.flight_size + waiting <= self.controller.window().cwnd && !(one && self.flight_size > 0)
     }
 
-    /// Returns when the next chunk sent here would be acknowledged, as far as the window decides it: chunks
-    /// in flight and marked for this path go first.
+    /// Returns the time at which the next chunk sent here would be acknowledged, as the window determines it.
+    /// Chunks in flight and marked for this path precede it.
     pub(crate) fn expected_delivery(&self) -> Span {
         let round_trip = self.expected_round_trip();
         let waiting = u64::from(self.flow.marked) * u64::from(self.pmdcs());
@@ -65,8 +66,8 @@ fn scale(value: u64, times: u64, by: u64) -> u64 {
 }
 
 impl Paths {
-    /// Updates the previous data path after a change that may move data. `left`: the path that data left, if
-    /// any.
+    /// Updates the previous data path after a change that may move data. `left` is the path that data left,
+    /// if any.
     pub(super) fn keep_former(&mut self, left: Option<PathId>) {
         if !self.config.overlap || self.config.aggregate {
             return;
@@ -76,7 +77,7 @@ impl Paths {
             former.filter(|&id| self.get(id).is_some_and(|path| path.is_confirmed() && path.is_usable()));
     }
 
-    /// Returns true if new data may have more than one path.
+    /// Returns true if new data may use more than one path.
     #[inline]
     pub(crate) fn may_have_carriers(&self) -> bool {
         self.former.is_some() || self.wanted_primary.is_some() || self.is_aggregating()
@@ -84,7 +85,7 @@ impl Paths {
 
     /// Returns the paths that may take new data, in order of preference.
     ///
-    /// The path that the peer asked for comes first while unconfirmed, then the data path, then the previous
+    /// The path that the peer requested comes first while unconfirmed, then the data path, then the previous
     /// one. Paths that carry data at once follow by round trip, the shortest first.
     pub(crate) fn carriers(&mut self) -> SmallVec<[PathId; 3]> {
         let mut carriers = SmallVec::new();
@@ -113,7 +114,7 @@ impl Paths {
             || self.wanted_primary.is_some() && self.early_path() == Some(id)
     }
 
-    /// Returns the path that the peer asked for, while it has some early allowance left.
+    /// Returns the path that the peer requested, while it has some early allowance left.
     fn early_path(&self) -> Option<PathId> {
         let id = self.best_to(self.wanted_primary.as_ref()?)?;
         let path = self.get(id)?;
@@ -141,20 +142,21 @@ impl Paths {
         }
     }
 
-    /// Records the addresses at which a SACK arrived. Needed only where two paths may carry data at once.
+    /// Records the addresses at which a SACK arrived. This is needed only where several paths may carry data
+    /// at once.
     #[inline]
     pub(crate) fn note_sack(&mut self, at: PathAddr) {
         let asked_for = (self.config.overlap || self.config.aggregate) && self.list.len() > 1;
         self.heard_on = if asked_for { self.by_addr(at) } else { None };
     }
 
-    /// Returns the path over which the SACK being processed came, if it was recorded.
+    /// Returns the path on which the SACK being processed arrived, if it was recorded.
     #[inline]
     pub(crate) fn heard_on(&self) -> Option<PathId> {
         self.heard_on
     }
 
-    /// Returns true if the SACK being processed came over another path than this one, or if any may: while
+    /// Returns true if the SACK being processed may have arrived over another path than this one. While
     /// several paths carry data, the first SACK to arrive acknowledges the data of all.
     #[inline]
     pub(crate) fn is_answered_elsewhere(&self, id: PathId) -> bool {
@@ -167,7 +169,7 @@ impl Paths {
         self.joined > 1
     }
 
-    /// Tells a coupled controller what the other paths carry, before it handles a SACK (RFC 6356 §3).
+    /// Reports the state of the other paths to a coupled controller, before it handles a SACK (RFC 6356 §3).
     #[inline]
     pub(crate) fn couple(&mut self, index: usize) {
         if self.config.aggregate && self.list[index].controller.is_coupled() {
@@ -181,7 +183,7 @@ impl Paths {
         }
     }
 
-    /// Returns true if chunks of several paths may be outstanding by design: loss recovery then considers
+    /// Returns true if chunks of several paths may be outstanding by design, so that loss recovery considers
     /// each path alone.
     #[inline]
     pub(crate) fn recovers_per_path(&self) -> bool {
@@ -190,8 +192,8 @@ impl Paths {
 
     /// Selects the paths that carry new data at once, after a change of the paths.
     ///
-    /// No two of them share a local or a remote address, except one that is the only one: pairs that share an
-    /// address share its network. The data path comes first, then the others by id.
+    /// No two of them share a local or a remote address, except where an end has only one: pairs that share
+    /// an address share its network. The data path comes first, then the others by id.
     pub(super) fn join_paths(&mut self) {
         if !self.config.aggregate {
             return;
@@ -204,15 +206,15 @@ impl Paths {
         }
     }
 
-    /// Returns the usable paths of other networks than that of `path`, one each, by id.
+    /// Returns the usable paths of networks other than that of `path`, one each, by id.
     pub(crate) fn other_networks(&self, path: PathId) -> SmallVec<[PathId; 4]> {
         let mut paths = self.apart(path);
         paths.retain(|id| *id != path);
         paths
     }
 
-    /// Returns the usable paths that share no address: `first`, then the others by id. None if `first` is not
-    /// usable.
+    /// Returns the usable paths that share no address: `first`, then the others by id. Returns none if
+    /// `first` is not usable.
     fn apart(&self, first: PathId) -> SmallVec<[PathId; 4]> {
         let mut chosen: SmallVec<[&Path; 4]> = SmallVec::new();
         let Some(first) = self.get(first).filter(|path| path.is_usable()) else {

@@ -7,13 +7,13 @@ use msctp_units::{Rate, Span, Time};
 
 use super::Path;
 
-/// Burst that may leave at once, as its duration at the rate: the resolution of real timers.
+/// Burst that may leave at once, as its duration at the pacing rate. It equals the resolution of real timers.
 const AT_ONCE: Span = Span::from_millis(1);
 
 /// Maximum lateness of a timer that is credited to the next packet.
 ///
-/// Timers of operating systems are a millisecond or two late each time. Without the credit, once per packet,
-/// a rate of 11 Mbps becomes one of 5. In virtual time no timer is late.
+/// Timers of operating systems are a millisecond or two late each time. Without the credit for each packet, a
+/// rate of 11 Mbps would become one of 5. In virtual time no timer is late.
 const LATE: Span = Span::from_millis(5);
 
 /// The pacer of a path, at the last rate of its controller.
@@ -21,7 +21,7 @@ const LATE: Span = Span::from_millis(5);
 pub(super) struct Pacing {
     rate: Rate,
     pacer: Pacer,
-    /// A packet is waiting, or was when the previous one left.
+    /// True if a packet is waiting, or was waiting when the previous one left.
     waiting: bool,
     /// The departure time credited to the next packet.
     leaves: Option<Time>,
@@ -48,8 +48,8 @@ impl Pacing {
 }
 
 impl Path {
-    /// Returns when the next packet with DATA may leave: `now` or before if at once, [`Time::MAX`] at a rate
-    /// of zero.
+    /// Returns the time at which the next packet with DATA may leave: `now` or before if at once,
+    /// [`Time::MAX`] at a rate of zero.
     #[inline]
     pub(crate) fn departure(&mut self, now: Time) -> Time {
         match self.controller.pacing_rate() {

@@ -14,8 +14,8 @@ pub(crate) const MAX_PATHS: usize = 64;
 /// Returns true if a packet could go from `local` to `remote`.
 ///
 /// RFC 9260 leaves address scopes to the implementation. A loopback address reaches only loopback addresses.
-/// Every other pair of one family is tried: heartbeats test reachability, which the form of an address does
-/// not show (private addresses behind a NAT reach public ones).
+/// Every other pair of one family is tried: heartbeats test reachability, which an address does not show by
+/// itself: private addresses behind a NAT reach public ones.
 pub fn can_pair(local: &IpAddr, remote: &IpAddr) -> bool {
     local.is_ipv4() == remote.is_ipv4() && local.is_loopback() == remote.is_loopback()
 }

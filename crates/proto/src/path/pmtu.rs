@@ -11,9 +11,10 @@ use super::bandwidth_probing::smallest_probe;
 use super::discovery::{Discovery, Sizes};
 use super::{HeartbeatInfo, Path, PathAddr, PathEvent, PathId, PathsConfig, ProbeRequest, Purpose};
 
-/// The smallest `Config::pmtu`: room for a COOKIE ECHO with our own cookie and for a SACK with gap blocks.
+/// Minimum of `Config::pmtu`: room for a COOKIE ECHO with this end's own cookie, and for a SACK with gap
+/// blocks.
 pub const MIN_PMTU: u32 = 512;
-/// The largest `Config::pmtu`: what an IP packet can be.
+/// Maximum of `Config::pmtu`, the maximum size of an IP packet.
 pub const MAX_PMTU: u32 = 65_535;
 
 /// The PMTU of each path: a limit of discovery, or a fixed size.
@@ -26,7 +27,7 @@ pub enum Pmtu {
     /// is queued, and again 600 s after a search that ended below the maximum.
     UpTo(u32),
     /// Sends IP packets of up to this many bytes on every path. On a path with a smaller PMTU, packets are
-    /// lost, or fragmented by the host.
+    /// lost or fragmented by the host.
     Fixed(u32),
 }
 
@@ -66,7 +67,7 @@ const RAISE_INTERVAL: Span = Span::from_secs(600);
 
 /// Minimum of PROBE_TIMER (RFC 8899 §5.1.1), which is the RTO otherwise, since the RTT is measured.
 const MIN_PROBE_TIMER: Span = Span::from_secs(1);
-/// Number of PMTU probes whose answer is recognised: a late answer still proves a size.
+/// Number of PMTU probes whose answer is recognized, since a late answer still proves a size.
 const REMEMBERED: usize = 4;
 
 /// The PMTU probes of one path.
@@ -106,7 +107,7 @@ pub(super) fn initial(config: &PathsConfig, addr: &PathAddr) -> u32 {
 }
 
 impl Path {
-    /// Starts PMTU discovery if it is configured. Idle paths do without its state.
+    /// Starts PMTU discovery if it is configured. Idle paths need no state for it.
     pub(super) fn start_pmtu_discovery(&mut self, config: &PathsConfig) {
         if self.pmtu_prober.is_none() {
             self.pmtu_prober = PmtuProber::new(config, &self.addr);
@@ -181,8 +182,8 @@ impl super::Paths {
         true
     }
 
-    /// Handles a validated Packet Too Big message: `mtu` bytes is the largest size that passes on this path
-    /// (RFC 8899 §4.6).
+    /// Handles a validated Packet Too Big message, which reports that packets of at most `mtu` bytes pass on
+    /// this path (RFC 8899 §4.6).
     ///
     /// Returns true if it changed the state.
     pub(crate) fn on_packet_too_big(&mut self, id: PathId, mtu: u32, now: Time) -> bool {
@@ -196,7 +197,7 @@ impl super::Paths {
         self.on_limit(id, |discovery| discovery.on_refused(now, size))
     }
 
-    /// Tells discovery of a limit; returns true if that changed its state.
+    /// Applies a limit to discovery. Returns true if that changed its state.
     fn on_limit(&mut self, id: PathId, note: impl FnOnce(&mut Discovery) -> bool) -> bool {
         let Some(index) = self.index(id) else { return false };
         let path = &mut self.list[index];

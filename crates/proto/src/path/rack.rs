@@ -13,9 +13,9 @@ use crate::long_tsn::LongTsn;
 
 /// RFC 8985 §6.2 step 4: DupThresh.
 pub(crate) const DUP_THRESH: u64 = 3;
-/// RFC 8985 §6.2 step 4: recoveries without a DSACK until the reordering window is reset.
+/// Number of recoveries without a DSACK after which the reordering window is reset (RFC 8985 §6.2 step 4).
 const PERSIST: u32 = 16;
-/// Number of retransmissions remembered to find the path of a duplicate TSN. Our SACKs report 32.
+/// Number of retransmissions stored to find the path of a duplicate TSN. This end's SACKs report 32.
 const REMEMBERED: usize = 64;
 
 /// The latest transmission known to have arrived.
@@ -39,19 +39,19 @@ pub(crate) struct Rack {
     dsack_round: Option<LongTsn>,
     /// RACK.reo_wnd_mult − 1
     widened: u64,
-    /// Recoveries since the last DSACK, up to `PERSIST`: RACK.reo_wnd_persist counts them down.
+    /// Number of recoveries since the last DSACK, up to `PERSIST`; RACK.reo_wnd_persist counts them down.
     recoveries: u32,
     /// Latest transmissions acknowledged by the current SACK: of a chunk sent once, and of a retransmitted
     /// one.
     once: Option<Delivered>,
     again: Option<Delivered>,
-    /// The current SACK reports a retransmission on this path as duplicate.
+    /// True if the current SACK reports a retransmission on this path as duplicate.
     duplicate: bool,
     /// Retransmissions on this path, oldest first.
     resent: VecDeque<LongTsn>,
     /// Time at which the next chunk is declared lost unless acknowledged (RFC 8985 §5.4).
     pub(crate) reordering_timer: Option<Time>,
-    /// After T3-rtx expired: chunks up to this TSN are being retransmitted.
+    /// TSN up to which chunks are being retransmitted after T3-rtx expired.
     timeout_exit: Option<LongTsn>,
     pub(crate) tlp: Tlp,
 }
@@ -164,11 +164,11 @@ pub(crate) struct Tlp {
 /// An unacknowledged tail loss probe.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TailLossProbe {
-    /// TLP.end_seq: the highest TSN sent with it.
+    /// TLP.end_seq: the highest TSN sent together with the probe.
     pub(crate) end: LongTsn,
     /// TLP.is_retrans: the retransmitted chunk.
     pub(crate) resent: Option<LongTsn>,
-    /// The peer reported the chunk as duplicate: it was not lost.
+    /// True if the peer reported the chunk as duplicate, so that it was not lost.
     pub(crate) duplicate: bool,
 }
 
@@ -179,8 +179,8 @@ impl Tlp {
         }
     }
 
-    /// Processes an acknowledgement; returns true if only the tail loss probe repaired a loss
-    /// (RFC 8985 §7.4.2).
+    /// Processes an acknowledgement. Returns true if only the tail loss probe repaired a loss (RFC 8985
+    /// §7.4.2).
     pub(crate) fn on_ack(&mut self, cum_tsn_ack: LongTsn) -> bool {
         let Some(probe) = self.tail_loss_probe.filter(|probe| cum_tsn_ack >= probe.end) else { return false };
         // The report of a duplicate may be in flight until a TSN beyond the tail loss probe is acknowledged.

@@ -24,7 +24,7 @@ enum Op {
     RequestHeartbeat(usize),
     Probe(usize, bool),
     WantPrimary(u8),
-    /// Lets this many timers expire; heartbeats and probes are answered after this many ms, or not.
+    /// Fires this many timers. Heartbeats and probes are answered after this many ms; never with `None`.
     Run(u8, Option<u64>),
 }
 
@@ -71,7 +71,7 @@ impl Model {
         Self { paths, now: Time::ZERO, told: None }
     }
 
-    /// Returns the id of the path at an index; one that does not exist if the list is empty.
+    /// Returns the id of the path at an index. If the list is empty, returns an id without a path.
     fn path(&self, at: usize) -> PathId {
         self.paths.iter().nth(at % self.paths.len().max(1)).map_or(PathId::new(u32::MAX), Path::id)
     }

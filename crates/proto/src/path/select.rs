@@ -30,7 +30,7 @@ impl Paths {
         Ok(())
     }
 
-    /// Records that the peer wants data on one of its addresses (RFC 5061 §4.2.4, §5.4).
+    /// Records the peer's request for data on one of its addresses (RFC 5061 §4.2.4, §5.4).
     ///
     /// [`take_wanted_primary`](Self::take_wanted_primary) applies it. A later request or
     /// [`set_primary`](Self::set_primary) replaces it. An unknown address is ignored.
@@ -40,7 +40,7 @@ impl Paths {
         }
     }
 
-    /// Returns, once, the new primary path that the peer asked for.
+    /// Returns, once, the new primary path that the peer requested.
     ///
     /// It is [`best_to`](Self::best_to) the address, as soon as a pair with it is confirmed (RFC 9260 §5.4).
     /// The caller passes it to [`set_primary`](Self::set_primary). Call this after a request and after each
@@ -107,7 +107,7 @@ impl Paths {
             .map(|path| path.id)
     }
 
-    /// Returns the path after `last`, in turn, that may carry data, active or not.
+    /// Returns the next path after `last` that may carry data, active or not.
     pub(crate) fn next_in_turn(&self, last: PathId) -> Option<PathId> {
         let may_carry = |path: &&Path| path.confirmed && path.link_up && path.source == SourceUse::Full;
         let all = || self.list.iter().filter(may_carry).map(|path| path.id);
@@ -129,9 +129,9 @@ impl Paths {
         self.request_path_among(last_used, |path| source.is_none_or(|source| path.addr.local == source))
     }
 
-    /// Returns a path for a request from an address that the peer knows, on which it is likely to arrive.
+    /// Returns a path on which a request from an address that the peer knows is likely to arrive.
     ///
-    /// Otherwise like [`request_path_from`](Self::request_path_from).
+    /// In other respects it is like [`request_path_from`](Self::request_path_from).
     pub(crate) fn working_request_path(&self, last_used: Option<PathId>) -> Option<PathId> {
         self.request_path_among(last_used, |path| path.source == SourceUse::Full && path.may_deliver())
     }
@@ -192,8 +192,8 @@ impl Paths {
 
     /// Allows `bytes` bytes of packets with data on an unconfirmed path (`Moves::Fast`).
     ///
-    /// The peer has proved that it sends from the remote address, but not that it receives there. No effect
-    /// on a confirmed path.
+    /// The peer has proved that it sends from the remote address, but not that it receives there. Has no
+    /// effect on a confirmed path.
     pub(crate) fn allow_early_data(&mut self, id: PathId, bytes: u64) {
         if let Some(path) = self.get_mut(id).filter(|path| !path.confirmed) {
             //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
@@ -217,7 +217,7 @@ impl Paths {
     ///
     /// The destination is the packet's source address, even if that is no address of the peer (RFC 5061 §5.2
     /// E6, §5.3.2). The source is the address it arrived at, unless that may not be a source (§5.3 F1, F4).
-    /// `None` if no local address may be one.
+    /// Returns `None` if no local address may be a source.
     pub(crate) fn answer_addr(&self, at: PathAddr) -> Option<PathAddr> {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.2
         //# The destination address of the SCTP packet containing the ASCONF-ACK Chunks MUST be the source

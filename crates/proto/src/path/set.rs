@@ -23,7 +23,7 @@ pub enum AddressError {
     /// The address exists already.
     #[error("{0} is already an address of this association")]
     Exists(IpAddr),
-    /// Multicast, broadcast or unspecified.
+    /// A multicast, broadcast or unspecified address.
     #[error("{0} cannot be an address of a path: want a unicast address")]
     NotUnicast(IpAddr),
     /// Too many addresses or paths.
@@ -34,7 +34,7 @@ pub enum AddressError {
 /// A reason why a path did not become the primary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SetPrimaryError {
-    /// No path has that id.
+    /// No path has this id.
     #[error("{0} is not a path of this association")]
     Unknown(PathId),
     /// The path is not confirmed and may not carry data (RFC 9260 §5.4).
@@ -58,24 +58,24 @@ pub(crate) struct Paths {
     pub(super) list: Vec<Path>,
     locals: SmallVec<[Local; 1]>,
     remotes: SmallVec<[IpAddr; 1]>,
-    /// Remote addresses of which some pair was confirmed once, even if that pair was removed.
+    /// Remote addresses with a pair that was confirmed once, even if that pair was removed.
     confirmed_remotes: SmallVec<[IpAddr; 1]>,
     next_id: u32,
     pub(super) primary: Option<PathId>,
-    /// The peer requests data on this address.
+    /// Address on which the peer requests data.
     pub(super) wanted_primary: Option<IpAddr>,
-    /// The path for new data; updated by `refresh` in `select`.
+    /// The path for new data, which `refresh` in `select` updates.
     pub(super) data_path: Option<PathId>,
-    /// The previous data path while it may carry data, and the addresses of the last SACK meanwhile; updated
-    /// by `overlap`.
+    /// The previous data path while it may carry data, and the addresses of the last SACK meanwhile.
+    /// `overlap` updates both.
     pub(super) former: Option<PathId>,
-    /// Number of paths that carry new data at once (`Path::joined`), or 0; updated by `overlap`.
+    /// Number of paths that carry new data at once (`Path::joined`), or 0. `overlap` updates it.
     pub(super) joined: u8,
     pub(super) heard_on: Option<PathId>,
     /// Consecutive errors of the association (RFC 9260 §8.1).
     pub(super) assoc_error_count: u32,
     pub(super) schedule: Schedule,
-    /// PMTU discovery has not started: unsent data never exceeded one packet.
+    /// True if PMTU discovery has not started, because unsent data never exceeded one packet.
     pub(super) pmtu_discovery_pending: bool,
     pub(super) rng: RngState,
     events: VecDeque<PathEvent>,
@@ -181,7 +181,7 @@ impl Paths {
         &self.list[index]
     }
 
-    /// Returns the path at this index for changes; it must exist.
+    /// Returns the path at this index, which must exist, for changes.
     #[inline]
     pub(crate) fn at_mut(&mut self, index: usize) -> &mut Path {
         &mut self.list[index]
@@ -246,7 +246,7 @@ impl Paths {
         self.remotes.iter().copied()
     }
 
-    /// Returns true for a local address, whatever its allowed use.
+    /// Returns true for a local address, regardless of its allowed use.
     ///
     /// Packets to it belong to the association (RFC 5061 §5.3 F4 and the note on additions).
     pub(crate) fn has_local(&self, addr: &IpAddr) -> bool {
@@ -272,7 +272,7 @@ impl Paths {
         by_paths.min(MAX_ADDRESSES - self.remotes.len())
     }
 
-    /// Returns true if a pair with this remote address was confirmed: RFC 9260 §5.4's reading, per address.
+    /// Returns true if a pair with this remote address was confirmed, since RFC 9260 §5.4 confirms addresses.
     pub(crate) fn remote_is_confirmed(&self, addr: &IpAddr) -> bool {
         self.confirmed_remotes.contains(addr)
     }
@@ -312,7 +312,7 @@ impl Paths {
         Ok(self.insert(&pairs, now))
     }
 
-    /// Returns those of `pairs` that become paths, if `addr` is acceptable.
+    /// Returns the `pairs` that become paths, if `addr` is acceptable.
     fn admit(
         &self,
         addr: IpAddr,
@@ -402,8 +402,8 @@ impl Paths {
 
     /// Allows or forbids a local address as a source (RFC 5061 §5.3 F1, F2, F4).
     ///
-    /// Unconfirmed paths from an address that becomes allowed are verified at once. No effect on an unknown
-    /// address.
+    /// Unconfirmed paths from an address that becomes allowed are verified at once. Has no effect on an
+    /// unknown address.
     pub(crate) fn set_source_use(&mut self, addr: &IpAddr, source: SourceUse, now: Time) {
         self.change_local(addr, now, |local| local.source = source);
     }
@@ -411,7 +411,7 @@ impl Paths {
     /// Sets the link of a local address down or up.
     ///
     /// Paths over a link that is down carry nothing, and their error counters stay. When the link comes up
-    /// they get a heartbeat at once. No effect on an unknown address.
+    /// they get a heartbeat at once. Has no effect on an unknown address.
     pub(crate) fn set_link(&mut self, addr: &IpAddr, up: bool, now: Time) {
         self.change_local(addr, now, |local| local.link_up = up);
     }
@@ -436,7 +436,7 @@ impl Paths {
 
     /// Confirms a path without a heartbeat (RFC 9260 §5.4).
     ///
-    /// Rule 1 covers addresses named by the initiator's application, rule 2 the pair of the INIT ACK. No
+    /// Rule 1 covers addresses named by the initiator's application, rule 2 the pair of the INIT ACK. Has no
     /// effect on a path that is confirmed or does not exist.
     pub(crate) fn confirm(&mut self, id: PathId, now: Time) {
         let Some(index) = self.index(id) else { return };

@@ -10,17 +10,17 @@ use crate::long_tsn::LongTsn;
 
 /// Signs of life needed before the usual interval between them counts as known.
 const MIN_SIGNS: u32 = 8;
-/// Half intervals of silence before the first silence probe; each unnecessary silence probe adds one.
+/// Half intervals of silence before the first silence probe. Each unnecessary silence probe adds one.
 const PROBE_HALF_INTERVALS: u64 = 3;
-/// The first silence probe waits for at least this fraction of `FailoverConfig::silence`.
+/// Divisor of `FailoverConfig::silence` that gives the minimum wait before the first silence probe.
 pub(crate) const PROBE_MIN_FRACTION: u64 = 4;
 /// Intervals of silence after which the path fails.
 const FAILURE_INTERVALS: u64 = 3;
-/// Maximum of these intervals after repeated failures.
+/// Maximum number of these intervals after repeated failures.
 const MAX_FAILURE_INTERVALS: u64 = 32;
-/// A path without failure or unnecessary silence probe for this long restarts with the initial factors.
+/// Time without failure or unnecessary silence probe after which a path restarts with the initial factors.
 const CALM: Span = Span::from_secs(30);
-/// The usual interval is measured over at least this long, and at least two round trips.
+/// Minimum time over which the usual interval is measured, besides two round trips.
 const MEMORY: Span = Span::from_secs(1);
 
 /// The signs of life of one path: packets received over it, acknowledgements of chunks sent on it.
@@ -30,11 +30,11 @@ pub(crate) struct SilenceDetector {
     pub(crate) last_sign: Time,
     /// Transmission time of the latest acknowledged chunk, and the time of its acknowledgement.
     pub(crate) last_ack: Option<(Time, Time)>,
-    /// After the last SACK, more was in flight than a working path loses by chance.
+    /// True if more was in flight after the last SACK than a working path loses by chance.
     pub(crate) had_enough_in_flight: bool,
-    /// The path failed since its last sign of life.
+    /// True if the path failed since its last sign of life.
     failed: bool,
-    /// The usual interval is unknown before this time: the path was observed too briefly.
+    /// Time before which the usual interval is unknown, because the path was observed too briefly.
     pub(crate) known_from: Time,
     /// Intervals in the current period and in the previous one.
     recent: [Intervals; 2],
@@ -61,11 +61,11 @@ pub(crate) struct SilenceProbe {
     pub(crate) path: PathId,
     /// The first of the chunks.
     pub(crate) tsn: LongTsn,
-    /// Transmissions up to this one precede the silence probe.
+    /// Last transmission before the silence probe.
     pub(crate) before: SendNumber,
     /// Time at which the silence probe was sent.
     pub(crate) sent: Time,
-    /// The silent path may still show a sign of life until then.
+    /// Time until which the silent path may still show a sign of life.
     pub(crate) fail_after: Time,
     /// Time at which the silence probe was acknowledged.
     pub(crate) answered: Option<Time>,
@@ -118,7 +118,7 @@ impl SilenceDetector {
         self.recent[0].longest = self.recent[0].longest.max(interval);
     }
 
-    /// Returns how long the path may be silent before a silence probe, and before it fails.
+    /// Returns the time for which the path may be silent before a silence probe, and before it fails.
     ///
     /// `None` while the usual interval is unknown. `least` is `FailoverConfig::silence`.
     pub(crate) fn limits(&self, least: Span) -> Option<[Span; 2]> {

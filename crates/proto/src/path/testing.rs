@@ -80,7 +80,7 @@ pub(super) fn heartbeat_paths(paths: &mut Paths, now: Time) -> Vec<PathId> {
         .collect()
 }
 
-/// Lets `path` exceed Path.Max.Retrans by T3-rtx expirations.
+/// Makes `path` exceed Path.Max.Retrans by T3-rtx expirations.
 pub(super) fn fail(paths: &mut Paths, path: PathId) {
     for _ in 0..=paths.config.path_max_retrans {
         paths.on_timeout(path);

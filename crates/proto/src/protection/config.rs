@@ -8,17 +8,17 @@ use msctp_protection::{CipherSuite, Provider, PskError, Secret};
 use msctp_wire::param::{DtlsKeyManagement, DtlsRoles};
 use msctp_wire::{KeyManagementId, List};
 
-/// Whether the packets of an association are protected by the DTLS chunk
+/// The use of the DTLS chunk, which protects the packets of an association
 /// (draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Protection {
     /// Packets are sent in clear. The default.
     #[default]
     Off,
-    /// Packets are protected if the peer supports it ("loose DTLS mode"). An attacker on the path can prevent
-    /// that.
+    /// Packets are protected if the peer supports the chunk ("loose DTLS mode"). An attacker on the path can
+    /// prevent that.
     Offered(Arc<KeyManagement>),
-    /// A peer that does not support it is refused ("strict DTLS mode").
+    /// A peer that does not support the chunk is refused ("strict DTLS mode").
     Required(Arc<KeyManagement>),
 }
 
@@ -47,7 +47,7 @@ pub struct KeyManagement {
     context: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-/// Takes a line for the key material of each direction and epoch.
+/// A function that receives a line for the key material of each direction and epoch.
 pub(super) type KeyLog = Arc<dyn Fn(&str) + Send + Sync>;
 
 #[derive(Clone)]
@@ -59,8 +59,8 @@ pub(super) enum Method {
 impl KeyManagement {
     /// Derives the keys of each association from a key that both ends have (method 0).
     ///
-    /// Packets are protected from the first one after the COOKIE ECHO. Whoever learns the key reads recorded
-    /// traffic.
+    /// Packets are protected from the first one after the COOKIE ECHO. Anyone who learns the key can read
+    /// recorded traffic.
     ///
     /// # Errors
     ///
@@ -78,8 +78,8 @@ impl KeyManagement {
     /// [`establish_receive_keys`](crate::Association::establish_receive_keys) and
     /// [`establish_send_keys`](crate::Association::establish_send_keys).
     ///
-    /// `methods`: at least one, the preferred one first. `roles`: the roles that this end can take in all of
-    /// them, at least one.
+    /// `methods` lists at least one method, in order of preference. `roles` lists at least one role that this
+    /// end can take in all of them.
     pub fn external(provider: Arc<dyn Provider>, methods: Vec<KeyManagementId>, roles: DtlsRoles) -> Self {
         Self::new(provider, Method::External { methods, roles })
     }
@@ -88,20 +88,20 @@ impl KeyManagement {
         Self { provider, method, log: None, context: None }
     }
 
-    /// Passes a line for the key material of each direction and epoch to `log`, by which captures are
-    /// decrypted (`msctp_protection::KeyLogEntry`). Whoever has it reads and forges packets.
+    /// Passes a line for the key material of each direction and epoch to `log`. Captures are decrypted with
+    /// these lines (`msctp_protection::KeyLogEntry`). Anyone who has them can read and forge packets.
     #[must_use]
     pub fn with_log(self, log: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self { log: Some(Arc::new(log)), ..self }
     }
 
-    /// Attaches what the key management method outside of the core needs, which the core does not read.
+    /// Attaches data for the key management method outside of the core. The core does not read it.
     #[must_use]
     pub fn with_context(self, context: Arc<dyn Any + Send + Sync>) -> Self {
         Self { context: Some(context), ..self }
     }
 
-    /// Returns what was attached by [`with_context`](Self::with_context).
+    /// Returns the data attached by [`with_context`](Self::with_context).
     pub fn context(&self) -> Option<&Arc<dyn Any + Send + Sync>> {
         self.context.as_ref()
     }
@@ -111,7 +111,8 @@ impl KeyManagement {
         matches!(self.method, Method::External { .. })
     }
 
-    /// Returns it for associations in which this end takes these roles; no change with pre-shared keys.
+    /// Returns the key management for associations in which this end takes these roles. Pre-shared keys do
+    /// not change.
     #[must_use]
     pub fn with_roles(mut self, taken: DtlsRoles) -> Self {
         if let Method::External { roles, .. } = &mut self.method {

@@ -17,12 +17,13 @@ pub(crate) struct HeldPacket {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// The first sealed packets of a set-up. Later ones are dropped: the peer retransmits what they carry.
+/// The first protected packets of a set-up, held until there are keys. Later ones are dropped: the peer
+/// retransmits their content.
 #[derive(Debug, Default)]
 pub(crate) struct HeldPackets(Vec<HeldPacket>);
 
 impl HeldPackets {
-    /// Keeps a copy of a packet, if there is room.
+    /// Stores a copy of a packet, if there is room.
     pub(crate) fn push(&mut self, at: PathAddr, ecn: Ecn, bytes: &[u8]) {
         let held: usize = self.0.iter().map(|packet| packet.bytes.len()).sum();
         if self.0.len() < MAX_PACKETS && held + bytes.len() <= MAX_BYTES {
@@ -30,7 +31,7 @@ impl HeldPackets {
         }
     }
 
-    /// Takes all of them, in the order of arrival.
+    /// Takes all packets, in the order of arrival.
     pub(crate) fn take(&mut self) -> Vec<HeldPacket> {
         core::mem::take(&mut self.0)
     }

@@ -20,7 +20,7 @@ use crate::addr::PathAddr;
 
 /// Bytes before and after the chunks of a protected packet.
 pub(crate) const SPACE: (usize, usize) = (HEADER_LEN, TRAILER_LEN);
-/// Bytes that protection takes of each packet.
+/// Bytes that protection adds to each packet.
 pub(crate) const OVERHEAD: usize = HEADER_LEN + TRAILER_LEN;
 /// Maximum length of a protected packet in bytes.
 pub(crate) const MAX_ROOM: usize = CommonHeader::LEN + OVERHEAD + MAX_PLAINTEXT;
@@ -41,7 +41,7 @@ pub struct KeyAgreement {
     pub server_parameter: Vec<u8>,
 }
 
-/// Numbers of a set-up that make its keys its own: tag and initial TSN of both ends.
+/// Numbers that make the keys of a set-up unique: tag and initial TSN of both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SetUpNumbers {
     pub(crate) ours: (u32, u32),
@@ -59,16 +59,16 @@ struct Agreed {
 /// The epochs of pre-shared keys in both directions.
 #[derive(Debug)]
 struct Schedule {
-    /// At the epoch in use.
+    /// The schedule at the epoch in use for sending.
     send: PreShared,
-    /// One epoch ahead of the last one that the peer used.
+    /// The schedule for receiving, one epoch ahead of the last one that the peer used.
     receive: PreShared,
 }
 
 /// The chunk protection operator of an association.
 pub(crate) struct PacketProtection {
     keys: Arc<KeyManagement>,
-    /// Parameter of our INIT or INIT ACK.
+    /// Parameter of this end's INIT or INIT ACK.
     ours: ProtectionOffer,
     agreed: Option<Agreed>,
     sealer: Sealer,
@@ -76,13 +76,14 @@ pub(crate) struct PacketProtection {
     schedule: Option<Schedule>,
     /// Packets in clear are discarded.
     enforced: bool,
-    /// A packet of the peer was opened.
+    /// True if a packet of the peer was opened.
     proven: bool,
-    /// External send keys were established before a packet of the peer was opened: it may lack the keys.
+    /// True if external send keys were established before a packet of the peer was opened, so that the peer
+    /// may lack the keys.
     awaits_proof: bool,
     /// Packets that arrived before the first receive keys.
     held: HeldPackets,
-    /// Number of packets that pre-shared keys could not decrypt, before the first that they could.
+    /// Number of packets that pre-shared keys could not decrypt, before the first that they decrypted.
     unopened: u32,
     /// True if an ABORT in clear makes this end check whether the peer lost its keys.
     checks_peer: bool,
@@ -110,11 +111,11 @@ impl PacketProtection {
         }
     }
 
-    /// Ignores ABORTs in clear: this end accepted the association.
+    /// Ignores ABORTs in clear from now on, because this end accepted the association.
     ///
-    /// Its peer may be without a network for minutes. An observer of the network that the peer left could
-    /// then end the association. A peer that lost its keys connects again; its old association ends by the
-    /// idle timeout.
+    /// The peer may be without a network for minutes. An observer of the network that the peer left could
+    /// then end the association. A peer that lost its keys connects again, and its old association ends by
+    /// the idle timeout.
     pub(crate) fn ignore_clear_aborts(&mut self) {
         self.checks_peer = false;
     }
@@ -124,12 +125,12 @@ impl PacketProtection {
         self.checks_peer && self.enforced
     }
 
-    /// Returns the parameter of our INIT or INIT ACK.
+    /// Returns the parameter of this end's INIT or INIT ACK.
     pub(crate) fn ours(&self) -> &ProtectionOffer {
         &self.ours
     }
 
-    /// Begins anew with another tie breaker, for another INIT.
+    /// Restarts the negotiation with another tie breaker, for another INIT.
     ///
     /// The keys of a set-up are used once: with an INIT ACK of an earlier attempt the same nonces would
     /// encrypt other packets.
@@ -137,12 +138,12 @@ impl PacketProtection {
         *self = Self::new(Arc::clone(&self.keys), tie_breaker);
     }
 
-    /// Agrees on role and method with the peer's parameter, and derives pre-shared keys. `ours`: the
-    /// parameter of our INIT ACK if it differs from that of our INIT.
+    /// Agrees on role and method with the peer's parameter, and derives pre-shared keys. `ours` is the
+    /// parameter of this end's INIT ACK, if it differs from that of its INIT.
     ///
     /// # Errors
     ///
-    /// The parameters are not compatible: the association stays in clear.
+    /// The parameters are not compatible, and the association stays in clear.
     pub(crate) fn agree(
         &mut self,
         ours: Option<&ProtectionOffer>,
@@ -173,8 +174,8 @@ impl PacketProtection {
         Ok(())
     }
 
-    /// Returns whether the cookie of a collision may be accepted: it has the parameter of the present INIT,
-    /// which is another one after a stale cookie, and ends no agreement.
+    /// Returns whether the cookie of a collision may be accepted. It must have the parameter of the current
+    /// INIT, which changes after a stale cookie, and must not end an agreement.
     pub(crate) fn may_collide(&self, cookie: Option<&CookieProtection>) -> bool {
         cookie.is_none_or(|both| both.ours == self.ours)
             && (self.agreed.is_none() || self.ours.negotiate(cookie.map(|both| &both.theirs)).is_ok())
@@ -208,7 +209,7 @@ impl PacketProtection {
         self.enforced = true;
     }
 
-    /// Establishes the receive keys at which the schedule stands.
+    /// Establishes the next receive keys of the schedule.
     fn establish_next_receive(&mut self) {
         if let Some(Schedule { receive, .. }) = &self.schedule {
             let keys = receive.keys(&*self.keys.provider, KeyContext::Primary, Direction::Receive);
@@ -217,7 +218,7 @@ impl PacketProtection {
         }
     }
 
-    /// Seals with the next epoch of pre-shared keys from now on.
+    /// Protects packets with the next epoch of pre-shared keys from now on.
     fn advance_send(&mut self) {
         let provider = Arc::clone(&self.keys.provider);
         let Some(Schedule { send, .. }) = &mut self.schedule else { return };
@@ -228,7 +229,7 @@ impl PacketProtection {
         debug_assert_eq!(established, Ok(()));
     }
 
-    /// Follows the peer to the epoch that it uses for the first time.
+    /// Follows the peer to an epoch that it uses for the first time.
     fn follow(&mut self, now: Time, epoch: u64) {
         let provider = Arc::clone(&self.keys.provider);
         let Some(Schedule { send, receive }) = &mut self.schedule else { return };
@@ -244,8 +245,8 @@ impl PacketProtection {
         }
     }
 
-    /// Changes the keys of both directions; `false` if the peer has not followed the last change yet, or the
-    /// keys are not pre-shared.
+    /// Changes the keys of both directions. Returns false if the keys are not pre-shared, or the peer has not
+    /// followed the last change yet.
     pub(crate) fn rekey(&mut self) -> bool {
         let may = self.schedule.as_ref().is_some_and(|keys| keys.send.epoch() < keys.receive.epoch());
         if may {
@@ -254,8 +255,8 @@ impl PacketProtection {
         may
     }
 
-    /// Changes the keys if they are half used up. Returns false if they are used up: nothing more can be
-    /// sealed.
+    /// Changes the keys if they are half used up. Returns false if they are used up, so that nothing more can
+    /// be protected.
     pub(crate) fn prepare_to_seal(&mut self) -> bool {
         if self.sealer.usage(KeyContext::Primary).is_some_and(|usage| usage.should_rekey()) {
             self.rekey();
@@ -294,14 +295,14 @@ impl PacketProtection {
         self.enforced = true;
     }
 
-    /// Returns whether packets are sealed that the peer may lack the first keys for.
+    /// Returns whether packets are protected for which the peer may lack the first keys.
     #[inline]
     pub(crate) fn awaits_proof(&self) -> bool {
         self.awaits_proof
     }
 
-    /// Returns whether sealed packets may arrive before the first receive keys: this end is the server, whose
-    /// keys come with the client's last message.
+    /// Returns whether protected packets may arrive before the first receive keys. They may at the server,
+    /// whose keys arrive with the client's last message.
     pub(crate) fn awaits_receive_keys(&self) -> bool {
         self.is_external() && self.is_end(End::Server) && !self.enforced && !self.opens()
     }
@@ -310,24 +311,24 @@ impl PacketProtection {
         self.agreed.as_ref().is_some_and(|agreed| agreed.negotiated.end == end)
     }
 
-    /// Keeps a sealed packet until there are receive keys, if there is room.
+    /// Stores a protected packet until there are receive keys, if there is room.
     pub(crate) fn hold(&mut self, at: PathAddr, ecn: Ecn, bytes: &[u8]) {
         self.held.push(at, ecn, bytes);
     }
 
-    /// Takes the packets that were kept.
+    /// Takes the stored packets.
     pub(crate) fn take_held(&mut self) -> Vec<HeldPacket> {
         self.held.take()
     }
 
-    /// Notes that a packet of the peer was opened; returns true for the first one.
+    /// Records that a packet of the peer was opened. Returns true for the first one.
     pub(crate) fn note_proven(&mut self) -> bool {
         self.awaits_proof = false;
         !core::mem::replace(&mut self.proven, true)
     }
 
-    /// Counts a packet that could not be opened; returns how many there were in a set-up with pre-shared
-    /// keys, 0 otherwise.
+    /// Counts a packet that could not be opened. Returns their number in a set-up with pre-shared keys, and 0
+    /// otherwise.
     pub(crate) fn count_unopened(&mut self) -> u32 {
         self.unopened += u32::from(self.schedule.is_some() && !self.proven);
         self.unopened_in_set_up()
@@ -338,12 +339,12 @@ impl PacketProtection {
         if self.proven { 0 } else { self.unopened }
     }
 
-    /// Seals a packet; `bytes` follow the common header.
+    /// Protects a packet; `bytes` follow the common header.
     pub(crate) fn seal(&mut self, bytes: &mut [u8]) -> Result<(), SealError> {
         self.sealer.seal(bytes)
     }
 
-    /// Opens a packet in place; `bytes` follow the common header. Returns where its chunks are.
+    /// Opens a packet in place; `bytes` follow the common header. Returns the range of its chunks.
     pub(crate) fn open(&mut self, now: Time, bytes: &mut [u8]) -> Result<Range<usize>, OpenError> {
         let opened = self.opener.open(bytes)?;
         if self.schedule.as_ref().is_some_and(|keys| opened.epoch >= keys.receive.epoch()) {
@@ -393,7 +394,7 @@ impl PacketProtection {
         }
     }
 
-    /// Sets when the receive keys of all epochs before `epoch` are destroyed.
+    /// Sets the time at which the receive keys of all epochs before `epoch` are destroyed.
     pub(crate) fn retire_receive(&mut self, epoch: u64, until: Time) {
         self.opener.retire(epoch, until);
     }
@@ -403,12 +404,12 @@ impl PacketProtection {
         self.keys.is_external()
     }
 
-    /// Returns what the keys in use have encrypted.
+    /// Returns the usage of the send keys.
     pub(crate) fn send_usage(&self) -> Option<SendUsage> {
         self.sealer.usage(KeyContext::Primary)
     }
 
-    /// Returns what the keys of an epoch have decrypted.
+    /// Returns the usage of the receive keys of an epoch.
     pub(crate) fn receive_usage(&self, epoch: u64) -> Option<ReceiveUsage> {
         self.opener.usage(KeyContext::Primary, epoch)
     }

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::config::KeyManagement;
 
-/// Maximum number of key management methods of a parameter, because the state cookie holds it.
+/// Maximum number of key management methods of a parameter, because the state cookie stores it.
 pub(super) const MAX_METHODS: usize = 32;
 /// Bytes of a parameter before its methods: header, Tie Breaker, flags.
 const FIXED: usize = 9;
@@ -25,7 +25,7 @@ impl ProtectionOffer {
         Self(SmallVec::from_vec(bytes))
     }
 
-    /// Reads the parameter in front of `bytes`; `None` if there is no valid one.
+    /// Parses the parameter at the front of `bytes`. Returns `None` if there is no valid one.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let len = usize::from(u16::from_be_bytes([*bytes.get(2)?, *bytes.get(3)?]));
         let offer = Self(SmallVec::from_slice(bytes.get(..len)?));
@@ -36,7 +36,7 @@ impl ProtectionOffer {
         &self.0
     }
 
-    /// Returns its content. Never `None` for one that was read.
+    /// Returns the content of the parameter. Never `None` for a parameter that was parsed.
     fn param(&self) -> Option<DtlsKeyManagement<'_>> {
         match Param::parse(&self.0) {
             Ok(Param::DtlsKeyManagement(param)) => Some(param),
@@ -44,7 +44,7 @@ impl ProtectionOffer {
         }
     }
 
-    /// Returns it as a parameter of INIT or INIT ACK.
+    /// Returns the value as a parameter of INIT or INIT ACK.
     pub(crate) fn as_param(&self) -> Option<Param<'_>> {
         self.param().map(Param::DtlsKeyManagement)
     }
@@ -54,7 +54,7 @@ impl ProtectionOffer {
         self.param().map_or_else(Vec::new, |param| param.methods.iter().collect())
     }
 
-    /// Returns whether a cookie can hold it. With more methods, none counts as common.
+    /// Returns whether a cookie can store the parameter. With more methods, none counts as common.
     pub(crate) fn fits_cookie(&self) -> bool {
         self.0.len() <= FIXED + MAX_METHODS
     }
@@ -66,22 +66,22 @@ impl ProtectionOffer {
         negotiate(&ours, theirs.and_then(Self::param).as_ref())
     }
 
-    /// Returns whether this end can agree with the peer's parameter: its tie breaker is chosen last.
+    /// Returns whether this end can agree with the peer's parameter. Its tie breaker is chosen last.
     pub(crate) fn check(keys: &KeyManagement, theirs: Option<&Self>) -> Result<(), NegotiationError> {
         Self::ours(keys, Self::other_tie_breaker(theirs, 0)).negotiate(theirs).map(|_| ())
     }
 
-    /// Returns a tie breaker that differs from this one's, if `drawn` does not.
+    /// Returns a tie breaker that differs from this parameter's: `drawn`, if it does.
     pub(crate) fn other_tie_breaker(theirs: Option<&Self>, drawn: u32) -> u32 {
         let equal = theirs.and_then(Self::param).is_some_and(|param| param.tie_breaker == drawn);
         if equal { drawn ^ 1 } else { drawn }
     }
 }
 
-/// The parameters of both ends, which a state cookie keeps between INIT and COOKIE ECHO.
+/// The parameters of both ends, which a state cookie stores between INIT and COOKIE ECHO.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CookieProtection {
-    /// Offer of our INIT ACK.
+    /// Parameter of this end's INIT ACK.
     pub(crate) ours: ProtectionOffer,
     /// Offer of the INIT.
     pub(crate) theirs: ProtectionOffer,

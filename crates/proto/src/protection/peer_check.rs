@@ -7,10 +7,11 @@
 
 use msctp_units::{Span, Time};
 
-/// Intervals with an ABORT and without a protected packet after which the peer has lost its keys. At 30 %
-/// packet loss, a live peer fails to answer in 1 of 40,000 checks.
+/// Number of intervals with an ABORT and without a protected packet after which the peer has lost its keys.
+/// At 30 % packet loss, a live peer fails to answer in 1 of 40,000 checks.
 const REFUSED: u32 = 16;
-/// Intervals in a row with neither, after which the check ends: the peer is silent, not without keys.
+/// Number of consecutive intervals without either, after which the check ends: the peer is silent, not
+/// without keys.
 const SILENT: u32 = 8;
 /// Number of probes per expected answer time.
 const PER_ANSWER: u64 = 4;
@@ -28,7 +29,7 @@ pub(crate) enum Verdict {
     Lost,
 }
 
-/// A check in progress: a probe was sent.
+/// A check in progress, for which a probe was sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PeerCheck {
     begun: Time,
@@ -39,19 +40,19 @@ pub(crate) struct PeerCheck {
     hinted: bool,
     /// Intervals in which an ABORT arrived.
     refused: u32,
-    /// Consecutive latest intervals in which nothing arrived.
+    /// Number of consecutive latest intervals in which nothing arrived.
     silent: u32,
 }
 
 impl PeerCheck {
-    /// Begins at the first ABORT. The caller sends a probe. `answer`: the time within which a live peer
+    /// Begins at the first ABORT. The caller sends a probe. `answer` is the time within which a live peer
     /// answers.
     pub(crate) fn new(now: Time, answer: Span) -> Self {
         let interval = (answer / PER_ANSWER).max(MIN_INTERVAL);
         Self { begun: now, due: now + interval, interval, hinted: false, refused: 0, silent: 0 }
     }
 
-    /// Records another ABORT; one per interval counts.
+    /// Records another ABORT. One per interval counts.
     pub(crate) fn note_abort(&mut self) {
         self.hinted = true;
     }
@@ -61,8 +62,8 @@ impl PeerCheck {
         self.due
     }
 
-    /// Returns what is due now; `None` before the end of the interval. `heard`: when the last protected
-    /// packet arrived.
+    /// Returns the action that is due now; `None` before the end of the interval. `heard` is the time at
+    /// which the last protected packet arrived.
     pub(crate) fn handle_timeout(&mut self, now: Time, heard: Time) -> Option<Verdict> {
         if now < self.due {
             return None;

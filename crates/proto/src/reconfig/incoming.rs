@@ -7,17 +7,17 @@ use msctp_wire::{ReconfigSerial, Tsn};
 
 use crate::rare::{Rare, rare_state};
 
-/// Number of answers kept: a chunk has at most two requests (RFC 6525 §3.1).
+/// Number of answers kept, since a chunk has at most two requests (RFC 6525 §3.1).
 const KEPT: usize = 2;
 
-/// How to handle a request.
+/// The handling of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// The request is new: apply it.
     New,
     /// The request was answered before, with this Result.
     Again(u32),
-    /// The request's number is not the next one: RFC 6525 §5.2.1.
+    /// The request's number is not the next one (RFC 6525 §5.2.1).
     BadSequenceNumber,
 }
 
@@ -39,20 +39,20 @@ pub(crate) struct Incoming {
 rare_state! {
     /// The state of received requests.
     struct Past {
-        /// The last ones answered: number and Result.
+        /// The last answered requests: number and Result.
         answered: VecDeque<(ReconfigSerial, u32)> = VecDeque::new(),
         deferred: Option<Deferred> = None,
     }
 }
 
 impl Incoming {
-    /// Begins with the peer's initial TSN as the first number (RFC 6525 §4.1).
+    /// Creates the state with the peer's initial TSN as the first number (RFC 6525 §4.1).
     pub(crate) fn new(initial_tsn: Tsn) -> Self {
         Self { next: ReconfigSerial::new(initial_tsn.get()), past: Rare::default() }
     }
 
-    /// Returns the number of the last request received in order, which our Outgoing SSN Reset Request names
-    /// if it answers none.
+    /// Returns the number of the last request received in order. An Outgoing SSN Reset Request names it if it
+    /// answers none.
     pub(crate) fn last(&self) -> ReconfigSerial {
         self.next.prev()
     }

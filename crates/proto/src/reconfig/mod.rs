@@ -15,17 +15,17 @@ pub(crate) use self::outgoing::{Outgoing, Settled, Step};
 pub enum Reconfiguration {
     /// The extension is not announced.
     Off,
-    /// This end may reset and add streams; the peer's requests are denied (RFC 6525 §5.2.2, §5.2.3, §5.2.5,
+    /// This end may reset and add streams. The peer's requests are denied (RFC 6525 §5.2.2, §5.2.3, §5.2.5,
     /// §5.2.6).
     Own,
-    /// The peer may reset its streams, add some up to `max_inbound_streams`, and ask this end for the same.
-    /// The default.
+    /// The peer may reset its streams, add streams up to `max_inbound_streams`, and request the same of this
+    /// end. The default.
     #[default]
     Accept,
 }
 
-/// Maximum number of streams that one request can name: they fit a packet of any path (`MIN_PMTU`) beside
-/// headers and AUTH. A request that names none is for all.
+/// Maximum number of streams that one request can name. They fit a packet of any path (`MIN_PMTU`) beside
+/// headers and AUTH. A request that names none applies to all streams.
 pub const MAX_NAMED_STREAMS: usize = 192;
 
 /// A request to reset or add streams.
@@ -34,21 +34,21 @@ pub enum StreamRequest {
     /// Reset these outgoing streams to SSN 0 (RFC 6525 §5.1.2): at most [`MAX_NAMED_STREAMS`], or all if none
     /// is named. They send nothing meanwhile.
     ResetOutgoing(Vec<u16>),
-    /// Ask the peer to reset these outgoing streams of its own (RFC 6525 §5.1.3): at most
-    /// [`MAX_NAMED_STREAMS`], or all if none is named.
+    /// Request that the peer reset these outgoing streams (RFC 6525 §5.1.3): at most [`MAX_NAMED_STREAMS`],
+    /// or all if none is named.
     ResetIncoming(Vec<u16>),
     /// Add this number of outgoing streams (RFC 6525 §5.1.5).
     AddOutgoing(u16),
-    /// Ask the peer to add this number of outgoing streams (RFC 6525 §5.1.6).
+    /// Request that the peer add this number of outgoing streams (RFC 6525 §5.1.6).
     AddIncoming(u16),
 }
 
 /// Outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReconfigOutcome {
-    /// Applied, or there was nothing to do.
+    /// The request was applied, or there was nothing to do.
     Performed,
-    /// The peer denied it.
+    /// The peer denied the request.
     Denied,
     /// The association shut down or restarted before the peer answered.
     GivenUp,
@@ -59,16 +59,16 @@ pub enum ReconfigOutcome {
 /// A change of streams (RFC 6525 §6, RFC 6458 style notifications).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamEvent {
-    /// The peer answered a request of ours.
+    /// The peer answered a request of this end.
     Answered {
         /// The request.
         request: StreamRequest,
-        /// Its outcome.
+        /// Outcome of the request.
         outcome: ReconfigOutcome,
     },
     /// The peer reset these streams to SSN 0, or all if none is named. All earlier messages can be read
     /// first.
     IncomingReset(Vec<u16>),
-    /// The peer added streams: how many, and how many there are now.
+    /// The peer added streams: their number, and the new total.
     IncomingAdded(u16),
 }

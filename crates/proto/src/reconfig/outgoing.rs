@@ -24,13 +24,13 @@ pub(crate) enum Step {
     Quieting,
     /// The request is sent when all data up to this TSN is acknowledged.
     Draining(LongTsn),
-    /// To be sent or retransmitted now.
+    /// The request is to be sent or retransmitted now.
     Due,
     /// Sent; the timer is running.
     Sent,
 }
 
-/// A request, and the number of the peer's request that it answers.
+/// A queued request, and the number of the peer's request that it answers.
 #[derive(Clone, Debug)]
 struct Waiting {
     request: StreamRequest,
@@ -44,7 +44,7 @@ pub(crate) struct Settled {
     pub(crate) outcome: ReconfigOutcome,
 }
 
-/// Our requests.
+/// Requests of this end.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     serial: ReconfigSerial,
@@ -58,18 +58,18 @@ rare_state! {
         step: Step = Step::Queued,
         timer: Option<Time> = None,
         path: Option<PathId> = None,
-        /// The current request was sent at least once: the peer may have applied it.
+        /// True if the current request was sent at least once, so that the peer may have applied it.
         asked: bool = false,
     }
 }
 
 impl Outgoing {
-    /// Begins with our initial TSN as the first number (RFC 6525 §4.1).
+    /// Creates the state with this end's initial TSN as the first number (RFC 6525 §4.1).
     pub(crate) fn new(initial_tsn: Tsn) -> Self {
         Self { serial: ReconfigSerial::new(initial_tsn.get()), requests: Rare::default() }
     }
 
-    /// Queues a request; returns false if the queue is full.
+    /// Queues a request. Returns false if the queue is full.
     pub(crate) fn push(&mut self, request: StreamRequest, response_to: Option<ReconfigSerial>) -> bool {
         if self.requests.waiting.len() >= MAX_WAITING {
             return false;
@@ -95,14 +95,15 @@ impl Outgoing {
         (self.serial, self.requests.waiting.front().and_then(|waiting| waiting.response_to))
     }
 
-    /// Notes that it was sent on this path. `until`: when it is retransmitted.
+    /// Records that the request was sent on this path. It is retransmitted at `until`.
     pub(crate) fn on_sent(&mut self, path: PathId, until: Time) {
         let requests = &mut *self.requests;
         (requests.step, requests.path, requests.timer) = (Step::Sent, Some(path), Some(until));
         requests.asked = true;
     }
 
-    /// Returns the path on which it was sent last; `None` once the peer has answered it as in progress.
+    /// Returns the path on which the request was sent last; `None` once the peer has answered that it is in
+    /// progress.
     pub(crate) fn last_path(&self) -> Option<PathId> {
         self.requests.path
     }
@@ -111,7 +112,7 @@ impl Outgoing {
         self.requests.timer
     }
 
-    /// Handles the timer (RFC 6525 §5.1.1): returns the path that is charged with the error.
+    /// Handles the timer (RFC 6525 §5.1.1). Returns the path whose error counter grows.
     pub(crate) fn handle_timeout(&mut self, now: Time) -> Option<PathId> {
         if self.requests.timer.is_none_or(|at| at > now) {
             return None;
@@ -121,8 +122,8 @@ impl Outgoing {
         requests.path
     }
 
-    /// Handles the peer's answer. `None`: it answers another request, or the peer is still in progress
-    /// (§5.2.7).
+    /// Handles the peer's answer. Returns `None` if it answers another request, or the request is still in
+    /// progress (§5.2.7).
     pub(crate) fn on_response(&mut self, response: &ReconfigResponse) -> Option<Settled> {
         if response.serial != self.serial || !matches!(self.requests.step, Step::Sent | Step::Due) {
             return None;
@@ -140,7 +141,7 @@ impl Outgoing {
         self.settle(outcome)
     }
 
-    /// Handles the peer's Outgoing SSN Reset Request that answers our Incoming one (§5.2.2).
+    /// Handles the peer's Outgoing SSN Reset Request that answers an Incoming one of this end (§5.2.2).
     pub(crate) fn on_reset_in_answer(&mut self, response_to: ReconfigSerial) -> Option<Settled> {
         if self.awaits_reset() && response_to == self.serial {
             self.settle(ReconfigOutcome::Performed)
@@ -154,13 +155,15 @@ impl Outgoing {
         matches!(self.current(), Some((StreamRequest::ResetIncoming(_), Step::Sent | Step::Due)))
     }
 
-    /// Returns whether the current request was sent: the peer may have applied it.
+    /// Returns whether the current request was sent, so that the peer may have applied it.
     pub(crate) fn is_asked(&self) -> bool {
         self.requests.asked
     }
 
     /// Cancels the last request that was not sent; with `all` also the one that was. Call it until it returns
-    /// `None`. A request that the peer may have applied must complete otherwise: both ends must agree on the
+    /// `None`.
+    ///
+    /// A request that the peer may have applied must normally complete, because both ends must agree on the
     /// numbers.
     pub(crate) fn give_up(&mut self, all: bool) -> Option<Settled> {
         let kept = usize::from(self.requests.asked && !all);

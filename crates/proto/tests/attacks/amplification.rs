@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::support::{Fate, Pair, Side, a_ip, b_ip, chunk, ip};
 use crate::victim::config;
 
-/// RFC 9260 does not define the factor; QUIC's limit is three.
+/// QUIC's limit of three, since RFC 9260 does not define the factor.
 const LIMIT: usize = 3;
 
 #[test]

@@ -20,14 +20,13 @@ use crate::support::{Fate, Host, Pair, Side, a_ip, b_ip, chunk, message, packet}
 const BOUND: u64 = 2_000;
 /// Largest number of outstanding chunks (gap blocks cannot report more).
 const OUTSTANDING: u32 = 65_535;
-/// Packets of a flood, if they are large or all different.
+/// Number of packets of a flood, if they are large or all different.
 const FLOOD: u32 = 60;
-/// Minimum bytes of a flood of small packets. Acknowledging, revoking and marking each chunk once is paid
-/// for by its transmission, 1.3 MB for all that can be outstanding. A tenth of that is enough to reveal
-/// further work.
+/// Minimum bytes of a flood of small packets. The transmission of each chunk pays for acknowledging, revoking
+/// and marking it once: 1.3 MB for all chunks that can be outstanding. A tenth of that reveals further work.
 const FLOOD_BYTES: usize = 130_000;
 
-/// Injects a flood: the only function whose instructions count.
+/// Injects a flood. Only the instructions of this function count.
 #[inline(never)]
 fn strike(host: &mut Host, now: Time, at: PathAddr, packets: &[Vec<u8>]) {
     let mut out = Vec::new();

@@ -31,7 +31,7 @@ fn up() -> Pair {
     pair
 }
 
-/// Everything about an association that an attacker must not change.
+/// The parts of an association that an attacker must not change.
 fn picture(pair: &mut Pair, side: Side) -> String {
     pair.with(side, |end, _| {
         let paths: Vec<_> = end.paths().collect();
@@ -40,7 +40,7 @@ fn picture(pair: &mut Pair, side: Side) -> String {
     })
 }
 
-/// Runs an attack: the association is as before it, and nothing was sent to anyone.
+/// Runs an attack. Checks that the association is unchanged, and that nothing was sent to anyone.
 fn unmoved(pair: &mut Pair, attack: impl FnOnce(&mut Pair)) {
     pair.run_for(Span::from_secs(1));
     let (events, sent) = (pair.a.events.len() + pair.b.events.len(), pair.log_len());
@@ -55,7 +55,7 @@ fn unmoved(pair: &mut Pair, attack: impl FnOnce(&mut Pair)) {
     pair.transfer(Side::B, 20, 1000, Span::from_secs(5));
 }
 
-/// Chunks that would end, feed, stall or move an association in clear.
+/// Returns chunks that would end, feed, stall or move an association in clear.
 fn with_each_chunk(cum: u32, mut attack: impl FnMut(&dyn EncodeChunk)) {
     let sack = Sack {
         cum_tsn_ack: Tsn::new(cum),
@@ -187,7 +187,7 @@ fn offer_of(flight: &Flight) -> Vec<u8> {
     flight.bytes[at..at + 12].to_vec()
 }
 
-/// A cookie of the listener, echoed when the association is up, neither restarts nor renames it.
+/// A cookie of the listener, echoed when the association is up, neither restarts nor changes it.
 #[test]
 fn a_cookie_in_clear_changes_no_association() {
     let config = config();
@@ -242,7 +242,7 @@ fn a_replayed_session_sets_up_no_association() {
     assert_eq!((pair.b.endpoint.len(), pair.b.received.len()), (0, read));
 }
 
-/// s16 to s20: who moves needs the keys. A genuine packet from another source confirms no address.
+/// s16 to s20: an end that moves needs the keys. A genuine packet from another source confirms no address.
 #[test]
 fn a_packet_that_an_attacker_relays_from_elsewhere_moves_nothing() {
     let mut pair = up();

@@ -40,7 +40,7 @@ fn cookie_echoed(kind: Kind, lost: &'static [u8]) -> Pair {
     pair
 }
 
-/// Returns A's tag and cookie for an INIT with tag, TSN and parameter of B's INIT ACK: the keys of this
+/// Returns A's tag and cookie for an INIT with tag, TSN and parameter of B's INIT ACK. The keys of this
 /// cookie are those of the set-up.
 fn cookie_of_the_same_keys(pair: &mut Pair) -> (u32, Vec<u8>) {
     let theirs =

@@ -21,7 +21,7 @@ fn download_with(auth: AuthConfig) -> Pair {
     pair
 }
 
-/// Keeps B's buffer full for this long; returns the chunks sent and retransmitted.
+/// Keeps B's buffer full for this long. Returns the chunks sent and retransmitted.
 fn feed(pair: &mut Pair, span: Span) -> (u64, u64) {
     let end = pair.now + span;
     while pair.now < end && pair.b.state().is_some() {
@@ -71,7 +71,7 @@ fn a_path_with_packets_but_no_acknowledgements_is_left_by_t3_rtx() {
 }
 
 /// Returns the bytes that A acknowledges in the first second after its first network failed. `forged` arrives
-/// from the dead address every 10 ms; `known_tag`: with the right verification tag.
+/// from the dead address every 10 ms, with the right verification tag if `known_tag` is true.
 fn acked_after_death(auth: AuthConfig, forged: Option<&dyn EncodeChunk>, known_tag: bool) -> u64 {
     let mut pair = download_with(auth);
     pair.log = Some(Vec::new());

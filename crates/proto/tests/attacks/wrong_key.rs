@@ -10,7 +10,7 @@ use sha2::Sha256;
 use crate::support::{Pair, Side, ip, reseal};
 use crate::victim::{forged, keyed, sources, unmoved, victims};
 
-/// Builds the forged ASCONF after AUTH, signed with `key`; all else may be right.
+/// Builds the forged ASCONF after AUTH, signed with `key`. Everything else may be right.
 fn signed(pair: &Pair, key_id: u16, id: HmacId, key: &[u8]) -> Vec<u8> {
     let hmac = vec![0; if id == HmacId::SHA1 { 20 } else { 32 }];
     let mut bytes = forged(pair, ip(66, 6), &[&Auth { shared_key_id: key_id, hmac_id: id, hmac: &hmac }]);
@@ -33,8 +33,8 @@ fn signed(pair: &Pair, key_id: u16, id: HmacId, key: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Returns keys that an attacker can guess: none, the secret without the Random Numbers, the observed Random
-/// Numbers without the secret (which make up the null key).
+/// Returns keys that an attacker can guess: none, the secret without the Random Numbers, and the observed
+/// Random Numbers without the secret. The last is the null key.
 fn guesses(pair: &Pair) -> Vec<Vec<u8>> {
     let log = pair.log.as_ref().expect("on");
     let vector = |index: usize| {

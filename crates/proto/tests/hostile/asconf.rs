@@ -10,9 +10,9 @@ use crate::support::{Pair, Side, a_ip, b_ip, chunk, packet};
 /// Largest number of chunks in a run.
 const MAX_CHUNKS: usize = 32;
 
-/// Plays bytes as ASCONFs and ASCONF-ACKs from A to B after the handshake: a byte for type and serial number,
-/// one for the length, then the parameters. Afterwards the association still works, or ended with an ABORT
-/// that gives the reason.
+/// Plays bytes as ASCONFs and ASCONF-ACKs from A to B after the handshake. Each has a byte for type and
+/// serial number, one for the length, then the parameters. Afterwards the association still works, or has
+/// ended with an ABORT that gives the reason.
 ///
 /// # Panics
 /// An end panics, answers without bound, or keeps more addresses than allowed.

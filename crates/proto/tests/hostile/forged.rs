@@ -67,7 +67,7 @@ pub(crate) fn push(out: &mut Vec<u8>, pair: &Pair, to: Side, bytes: &mut Bytes<'
     Some(())
 }
 
-/// A parameter of RE-CONFIG (RFC 6525 §4), its streams to come.
+/// A parameter of RE-CONFIG (RFC 6525 §4); its streams follow.
 enum Request {
     Outgoing { serial: ReconfigSerial, response_to: ReconfigSerial, last_tsn: Tsn },
     Incoming(ReconfigSerial),

@@ -46,7 +46,7 @@ fn replay(folder: &Path) -> usize {
     files.len()
 }
 
-/// The scripts kept from fuzzing, and the packets of the parser's tests.
+/// The scripts and the parser's packets that are committed as fuzzing inputs cause no error.
 #[test]
 fn committed_inputs() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
@@ -55,14 +55,14 @@ fn committed_inputs() {
     assert!(replay(&packets) > 0, "no file in {}", packets.display());
 }
 
-/// Inputs of public corpora, if they are present.
+/// Inputs of public corpora cause no error, if they are present.
 #[test]
 fn inputs_of_the_public_corpora() {
     let Some(folder) = public_corpora() else { return };
     assert!(replay(&folder) > 0, "no file in {}", folder.display());
 }
 
-/// The inputs kept from fuzzing `asconf`.
+/// The committed fuzzing inputs of `asconf` cause no error.
 #[test]
 fn committed_asconfs() {
     let files = files_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/asconf"));
@@ -72,7 +72,7 @@ fn committed_asconfs() {
     }
 }
 
-/// Valid and invalid requests, for existing addresses, missing ones and the wildcard.
+/// Valid and invalid requests cause no error, for existing addresses, missing ones and the wildcard.
 fn random_asconfs(count: u64) {
     for seed in 0..count {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);

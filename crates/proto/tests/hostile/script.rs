@@ -10,7 +10,7 @@ use crate::support::{Fate, Flight, PORT_A, PORT_B, Pair, Side, a_ip, b_ip, messa
 
 /// Largest number of steps in a script: a run takes a few milliseconds.
 const MAX_STEPS: usize = 64;
-/// Largest number of packets in answer to one foreign datagram. A SACK in it can open our whole window.
+/// Maximum number of packets in answer to one foreign datagram. A SACK in it can open the entire window.
 const MAX_ANSWERS: usize = 1500;
 
 /// Returns the end that the next byte names.

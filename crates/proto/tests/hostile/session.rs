@@ -46,7 +46,7 @@ fn config(n: u8) -> Config {
     }
 }
 
-/// Under protection mutants reach the set-up, and the checks of packets in clear and of records.
+/// Chooses protection, so that mutants reach the set-up, and the checks of packets in clear and of records.
 fn protection() -> Protection {
     let key = Secret::from(&[7; 32][..]);
     let keys = KeyManagement::pre_shared(Arc::new(Ring), CipherSuite::Aes128GcmSha256, key).unwrap();

@@ -3,7 +3,7 @@
 use crate::plan::{Effort, Ending, Heal, Link, MOBILE, Op, Pace, Plan, Quality, SERVER, Setup, Side, Tuning};
 use crate::rng::TestRng;
 
-/// Largest number of user bytes that each end sends: more finds nothing new and takes time.
+/// Maximum number of user bytes that each end sends. More bytes find no further faults and take time.
 const BYTES: u64 = 400_000;
 
 pub(crate) fn plan(seed: u64) -> Plan {

@@ -82,9 +82,9 @@ pub(crate) struct Host {
     pub(crate) connected: Option<u16>,
     pub(crate) ended: Option<(Time, Event)>,
     links_down: Vec<IpAddr>,
-    /// Deleted with the peer's consent, and not added again since.
+    /// Addresses deleted with the peer's consent, and not added again since.
     deleted: Vec<IpAddr>,
-    /// Known to the peer, without those to be deleted.
+    /// Addresses that the peer knows, without those to be deleted.
     kept: Vec<IpAddr>,
     /// Requested deletions.
     deleting: Vec<IpAddr>,
@@ -99,7 +99,7 @@ pub(crate) struct Host {
     pub(crate) streams: Streams,
     /// Events since the last check.
     pub(crate) moments: Vec<Feature>,
-    /// The application closed or aborted the association.
+    /// True if the application closed or aborted the association.
     pub(crate) aborted: bool,
     send_buffer: u64,
     second: u64,
@@ -108,7 +108,7 @@ pub(crate) struct Host {
     packets: u32,
     idle_timeouts: u32,
     pub(crate) most_paths: usize,
-    /// Paths that were ever active: confirmed.
+    /// Paths that were ever active, and so confirmed.
     confirmed: BTreeSet<PathId>,
     pub(crate) counts: Counts,
     primary: Primary,
@@ -260,8 +260,8 @@ impl Host {
             && self.streams.asked.is_empty()
     }
 
-    /// Counts requests that cannot be answered: one that can only leave from a dead address waits until that
-    /// recovers or other data needs it.
+    /// Counts requests that cannot be answered. A request that can only leave from a dead address waits until
+    /// that address recovers or other data needs it.
     fn stranded(&self) -> u32 {
         let dead = |ip: &IpAddr| self.alive.is_some_and(|alive| alive != *ip);
         u32::from(self.from_there.iter().any(dead))
@@ -496,7 +496,7 @@ impl Host {
         self.primary.named = Some(path);
     }
 
-    /// Checks that the primary is the one of the last event that named one.
+    /// Checks that the primary is that of the last event that named one.
     fn check_primary(&mut self) {
         if self.connected.is_none() || self.ended.is_some() {
             return;
@@ -793,7 +793,7 @@ impl Host {
         true
     }
 
-    /// Sends a request; one that the association accepts must be answered.
+    /// Sends a request. If the association accepts it, it must be answered.
     fn ask(&mut self, now: Time, request: StreamRequest) {
         let association = self.main.and_then(|main| self.endpoint.association_mut(main));
         if association.is_some_and(|association| association.reconfigure(now, request.clone()).is_ok()) {
@@ -820,7 +820,7 @@ impl Host {
         }
     }
 
-    /// Returns the reason of the loss; `None` if it was not lost.
+    /// Returns the reason of the loss; `None` if the association was not lost.
     pub(crate) fn loss(&self) -> Option<&LossReason> {
         match &self.ended {
             Some((_, Event::Lost(reason))) => Some(reason),

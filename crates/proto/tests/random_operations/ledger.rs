@@ -7,7 +7,7 @@ use bytes::Bytes;
 use msctp_proto::PartialAbort;
 use msctp_proto::{Message, OutMessage, Reliability, SendFailure};
 
-/// Returns the payload of the message `id`: each byte depends on the message and its place.
+/// Returns the payload of the message `id`, in which each byte depends on the message and its place.
 pub(crate) fn payload(id: u32, len: usize) -> Bytes {
     let mut word = id.wrapping_mul(0x9e37_79b1) | 1;
     let byte = |_| {
@@ -23,18 +23,18 @@ struct Sent {
     stream: u16,
     unordered: bool,
     len: usize,
-    /// The association that sent it.
+    /// The association that sent the message.
     epoch: u32,
-    /// Place among the ordered messages of its stream.
+    /// Place of the message among the ordered messages of its stream.
     place: u64,
-    /// Accepted by `send`.
+    /// True if `send` accepted the message.
     accepted: bool,
     delivered: bool,
-    /// Reported as failed; true if it was never sent.
+    /// Report of the failed message; true if it was never sent.
     failed: Option<bool>,
     /// The message may be abandoned.
     partial: bool,
-    /// An application that was to read it, or to receive its report, restarted.
+    /// True if the application that had to read the message, or to receive its report, restarted.
     excused: bool,
 }
 
@@ -42,13 +42,13 @@ struct Sent {
 #[derive(Default)]
 pub(crate) struct Outbox {
     sent: Vec<Sent>,
-    /// Number of associations so far: a restart starts another.
+    /// Number of associations so far. A restart begins another.
     epoch: u32,
-    /// Ordered messages accepted in this epoch, per stream.
+    /// Number of ordered messages accepted in this epoch, per stream.
     places: BTreeMap<u16, u64>,
     /// The same messages, by epoch, stream and place.
     by_place: BTreeMap<(u32, u16, u64), u32>,
-    /// Stream numbers restarted or were skipped: they no longer give the place.
+    /// True if stream numbers restarted or were skipped, so that they no longer give the place.
     renumbered: bool,
 }
 
@@ -87,7 +87,7 @@ impl Outbox {
         }
     }
 
-    /// Records that `send` accepted it.
+    /// Records that `send` accepted the message.
     pub(crate) fn accept(&mut self, id: u32) {
         let sent = &mut self.sent[id as usize];
         sent.accepted = true;
@@ -116,7 +116,8 @@ impl Outbox {
         self.places.clear();
     }
 
-    /// Records the restart of an application: messages that have not arrived may be lost without a report.
+    /// Records the restart of an application, after which messages that have not arrived may be lost without
+    /// a report.
     pub(crate) fn excuse(&mut self) {
         self.sent.iter_mut().filter(|sent| sent.accepted).for_each(|sent| sent.excused = true);
     }
@@ -173,7 +174,7 @@ impl Outbox {
     }
 }
 
-/// Stream, unordered, stream sequence number (0 if it has no meaning).
+/// Key of a part: stream, unordered, stream sequence number (0 if it has no meaning).
 type PartKey = (u16, bool, u16);
 
 fn part_key(stream: u16, unordered: bool, ssn: u16) -> PartKey {
@@ -188,7 +189,7 @@ pub(crate) struct Inbox {
     parts: BTreeMap<u32, (PartKey, Vec<u8>)>,
     /// Aborted partial deliveries.
     aborts: Vec<PartKey>,
-    /// Ordered messages read per epoch and stream.
+    /// Number of ordered messages read per epoch and stream.
     places: BTreeMap<(u32, u16), u64>,
     /// User bytes read.
     pub(crate) bytes: u64,

@@ -143,8 +143,8 @@ impl Summary {
     }
 }
 
-/// Runs the sequences of these seeds on all cores. Of those that fail for one reason only the first is
-/// shrunk; all are named.
+/// Runs the sequences of these seeds on all cores. Of sequences that fail for the same reason, only the first
+/// is shrunk, and all are named.
 fn run_seeds(seeds: Range<u64>) -> Summary {
     let next = AtomicU64::new(seeds.start);
     let work = || {
@@ -192,7 +192,7 @@ fn run_seeds(seeds: Range<u64>) -> Summary {
 /// Number of sequences in which a pair of features must occur once.
 const PAIRS_IN: u64 = 10;
 
-/// The thousand sequences of every test run.
+/// The thousand sequences of every test run reveal no fault.
 #[test]
 fn a_thousand_random_sequences() {
     let summary = run_seeds(0..1000);

@@ -23,7 +23,7 @@ pub(crate) struct Flight {
 
 pub(crate) struct Network {
     rng: TestRng,
-    /// By mobile address, server address, receiver.
+    /// Qualities by mobile address, server address and receiver.
     quality: [[[Quality; 2]; SERVER.len()]; MOBILE.len()],
     /// Addresses of each side whose packets are dropped in both directions.
     cut: [Vec<IpAddr>; 2],
@@ -76,7 +76,7 @@ impl Network {
         }
     }
 
-    /// Sends a packet; `at` as the sender sees it.
+    /// Sends a packet, with addresses as the sender sees them in `at`.
     pub(crate) fn send(&mut self, now: Time, from: Side, at: PathAddr, bytes: &[u8]) {
         let (mobile, server) = match from {
             Side::Mobile => (at.local, at.remote),

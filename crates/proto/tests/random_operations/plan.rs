@@ -81,7 +81,7 @@ pub(crate) struct Setup {
     /// Addresses at the start, as bits of the indexes in `MOBILE` and `SERVER`.
     pub(crate) mobile_addresses: u8,
     pub(crate) server_addresses: u8,
-    /// The mobile knows all addresses of the server, or only the first reachable one.
+    /// True if the mobile knows all addresses of the server, false for only the first reachable one.
     pub(crate) names_all: bool,
     /// Neither end has AUTH.
     pub(crate) plain: bool,
@@ -96,7 +96,7 @@ pub(crate) struct Setup {
 pub(crate) enum Heal {
     /// Every pair of addresses works.
     All,
-    /// One path that both ends have works, if there is one; the others are dead.
+    /// One path that both ends have works, if there is one. The others are dead.
     One,
 }
 
@@ -130,7 +130,7 @@ impl Effort {
 /// Options of one end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Tuning {
-    /// Index in the registry, modulo its length.
+    /// Index of the controller in the registry, modulo its length.
     pub(crate) controller: u8,
     pub(crate) policy: u8,
     pub(crate) bicast: bool,
@@ -147,34 +147,34 @@ pub(crate) struct Tuning {
     pub(crate) max_burst: u32,
     pub(crate) max_segments: u32,
     pub(crate) same_path: bool,
-    /// In packets; 0: as in RFC 9260.
+    /// Initial window in packets; 0 as in RFC 9260.
     pub(crate) initial_window: u32,
     /// In bytes; 0: none.
     pub(crate) initial_ssthresh: u32,
     pub(crate) outbound_streams: u16,
     pub(crate) max_inbound_streams: u16,
-    /// The peer must also sign data and SACKs.
+    /// True if the peer must also sign data and SACKs.
     pub(crate) demands_data: bool,
     /// RACK-TLP and PRR.
     pub(crate) rack: bool,
     pub(crate) prr: bool,
-    /// Index in the registry, modulo its length.
+    /// Index of the scheduler in the registry, modulo its length.
     pub(crate) scheduler: u8,
     pub(crate) interleaving: bool,
     pub(crate) partial_reliability: bool,
     pub(crate) reconfiguration: bool,
-    /// Addresses can be changed in an established association.
+    /// True if addresses can be changed in an established association.
     pub(crate) dynamic_addresses: bool,
-    /// The peer may reset streams and add some.
+    /// True if the peer may reset and add streams.
     pub(crate) peer_may_reset: bool,
     pub(crate) peer_may_add: bool,
-    /// 0: RFC 9260; otherwise one more than RFC 7829's threshold.
+    /// RFC 7829's threshold plus one; 0 disables it, as in RFC 9260.
     pub(crate) potentially_failed: u8,
-    /// `Config::moves` is that of the mobile profile.
+    /// True if `Config::moves` is that of the mobile profile.
     pub(crate) quick_moves: bool,
     /// `Config::paths`: 1 is `Aggregate`.
     pub(crate) paths: u8,
-    /// 0: off.
+    /// `FailoverConfig::silence` in ms; 0 for none.
     pub(crate) silence_ms: u64,
 }
 
@@ -365,11 +365,11 @@ impl Setup {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Quality {
     pub(crate) delay_ms: u16,
-    /// Largest random addition to the delay, drawn per packet: reorders.
+    /// Maximum random addition to the delay in ms, drawn per packet, which reorders packets.
     pub(crate) jitter_ms: u16,
     /// Percent; 100 is a dead path.
     pub(crate) loss: u8,
-    /// Percentage that arrives twice or three times.
+    /// Percentage of packets that arrive twice or three times.
     pub(crate) duplicate: u8,
     /// Percentage with flipped bits or truncated.
     pub(crate) corrupt: u8,
@@ -380,7 +380,7 @@ impl Quality {
     pub(crate) const DEAD: Self = Self { loss: 100, ..Self::GOOD };
 }
 
-/// How fast the application reads messages.
+/// Rate at which the application reads messages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Pace {
     AtOnce,
@@ -417,7 +417,7 @@ pub(crate) enum Op {
         count: u32,
         unordered: bool,
     },
-    /// As `Send`, with messages that are not fully reliable.
+    /// Like `Send`, with messages that are not fully reliable.
     SendPartial {
         side: Side,
         stream: u16,
@@ -426,7 +426,7 @@ pub(crate) enum Op {
         unordered: bool,
         effort: Effort,
     },
-    /// Resets `count` streams from the first on, or all (0): its own, or the peer's (`incoming`).
+    /// Resets `count` streams from the first on, or all (0): this end's, or the peer's (`incoming`).
     Reset {
         side: Side,
         incoming: bool,
@@ -470,7 +470,7 @@ pub(crate) enum Op {
         side: Side,
         address: u8,
     },
-    /// As `AddAddress`, by the wildcard: the address that the request comes from.
+    /// Like `AddAddress`, by the wildcard: adds the address from which the request comes.
     AddWildcard {
         side: Side,
         address: u8,
@@ -484,7 +484,7 @@ pub(crate) enum Op {
         side: Side,
         address: u8,
     },
-    /// Asks the peer to send to this address.
+    /// Requests that the peer send to this address.
     RequestPrimary {
         side: Side,
         address: u8,

@@ -486,7 +486,7 @@ fn data_behind_a_short_packet_is_signed() {
     check(setup, &[Send { side: Mobile, stream: 0, len: 1, count: 7, unordered: false }]);
 }
 
-/// A message found to have expired when it was to be sent was reported only with the next received packet.
+/// A message that had expired at transmission was reported only with the next received packet.
 #[test]
 fn a_message_that_expires_before_transmission_is_reported_at_once() {
     let lossy = Quality { loss: 100, ..Quality::GOOD };
@@ -534,7 +534,8 @@ fn a_wildcard_of_a_dead_network_does_not_block_other_requests() {
     assert_eq!(outcome.counts[0].address_answers, 2, "{:?}", outcome.counts);
 }
 
-/// The peer had added a stream, the answer was lost, and a request to reset it came: rejected, correctly.
+/// The peer had added a stream and its answer was lost. A request to reset that stream arrived, and was
+/// rejected correctly.
 #[test]
 fn a_stream_that_was_just_added_may_be_unknown_to_the_end_that_added_it() {
     let setup = Setup {
@@ -597,8 +598,8 @@ fn a_forward_tsn_over_a_partly_abandoned_message_arrives() {
     );
 }
 
-/// Chunks longer than the buffer: one was held that arrived while data could be read, and the next one was
-/// needed.
+/// With chunks longer than the buffer, a chunk beyond the limit arrived while data could be read and was
+/// held. The limit then rejected the next chunk, which was needed.
 #[test]
 fn a_chunk_beyond_twice_the_buffer_is_accepted_when_nothing_else_can_be_read() {
     let setup = Setup {

@@ -10,11 +10,11 @@ use msctp_wire::{Checksum, Chunk, Data, EncodeChunk, Fragment, IData, Packet, Pa
 
 use crate::plan::{Setup, Side};
 
-/// Largest number of gap blocks compared with the previous SACK's: more takes too much time, or does not fit
-/// a packet of the smallest size.
+/// Maximum number of gap blocks that are compared with those of the previous SACK. More would take too much
+/// time, or not fit a packet of the smallest size.
 const COMPARED_BLOCKS: usize = 60;
 
-/// Largest number of TSNs between two chunks that were never sent: the ends of abandoned messages.
+/// Maximum number of TSNs between two chunks that were never sent, at the ends of abandoned messages.
 const MOST_SKIPPED: usize = 400;
 
 /// The first transmission of a DATA or I-DATA chunk.
@@ -73,14 +73,15 @@ impl From<&IData<'_>> for Print {
 /// One direction of data.
 #[derive(Default)]
 struct Flow {
-    /// Verification tag of its packets.
+    /// Verification tag of the flow's packets.
     tag: Option<u32>,
     first: Option<Tsn>,
-    /// By distance from the first TSN; `None`: abandoned before its first transmission (RFC 3758 §3.5 A3).
+    /// Chunks by distance from the first TSN; `None` if abandoned before the first transmission (RFC 3758
+    /// §3.5 A3).
     chunks: Vec<Option<Print>>,
-    /// The number of the next message, by stream and unordered.
+    /// Number of the next message, by stream and unordered.
     numbers: BTreeMap<(u16, bool), u32>,
-    /// Streams whose numbers may restart at 0: their reset was requested.
+    /// Streams whose numbers may restart at 0, because their reset was requested.
     resets: BTreeSet<(u16, bool)>,
     /// A FORWARD TSN skipped some.
     forwarded: bool,
@@ -113,7 +114,7 @@ pub(crate) struct Watch {
     flows: [Flow; 2],
     pmtu: [usize; 2],
     receive_buffer: [u64; 2],
-    /// The ends had more than one association: TSNs cannot be checked any more.
+    /// True if the ends had more than one association, so that TSNs cannot be checked any more.
     disturbed: bool,
     pub(crate) seen: Seen,
     /// Hash of every packet's time, addresses and bytes.
@@ -271,7 +272,7 @@ impl Watch {
         flow.check_number(&print);
     }
 
-    /// Records that `from` acknowledges the other end's data up to here; returns the number of chunks.
+    /// Records that `from` acknowledges the other end's data up to this TSN. Returns the number of chunks.
     fn cum_ack(&mut self, from: Side, tsn: Tsn) {
         let flow = &mut self.flows[from.other().index()];
         let Some(first) = flow.first else { return };

@@ -33,7 +33,7 @@ struct World {
     watch: Watch,
     meetings: Meetings,
     healed: Option<Time>,
-    /// A shutdown was requested on the hostile network.
+    /// True if a shutdown was requested on the hostile network.
     shut_early: bool,
 }
 
@@ -213,7 +213,7 @@ impl World {
         Span::from_millis(20_000 + STRAGGLER_MS + (2 + dead) * rto_max + forgotten + 2 * hb)
     }
 
-    /// Runs until `done`; panics without progress for too long, or if it never ends.
+    /// Runs until `done`. Panics if there is no progress for too long, or it never ends.
     fn run_until(&mut self, what: &str, done: impl Fn(&Self) -> bool) {
         let patience = self.patience();
         let limit = self.now + patience * self.endurance();
@@ -238,9 +238,11 @@ impl World {
         }
     }
 
-    /// Returns the factor by which everything may take longer. Without heartbeats, an inactive path is known
-    /// to work only after an answer to a chunk sent over it alone (RFC 9260 §8.2). With every path inactive,
-    /// new data is first sent over a dead one, and each packet takes a timeout.
+    /// Returns the factor by which everything may take longer.
+    ///
+    /// Without heartbeats, an inactive path is known to work only after an answer to a chunk sent over it
+    /// alone (RFC 9260 §8.2). With every path inactive, new data is first sent over a dead one, and each
+    /// packet takes a timeout.
     fn endurance(&self) -> u64 {
         let silent = Side::BOTH.iter().any(|&side| self.setup.tuning(side).hb_interval_ms == 0);
         if self.setup.heal == Heal::One && silent { 1000 } else { 20 }
@@ -331,8 +333,8 @@ impl World {
         assert_eq!(mobile, server, "paths of the mobile, of the server");
     }
 
-    /// Sends one more message on every used stream and on the last one: both ends have the same numbers,
-    /// whatever was abandoned and reset.
+    /// Sends one more message on every used stream and on the last one. Checks that both ends have the same
+    /// numbers, regardless of abandoned messages and resets.
     fn probe(&mut self) {
         if !self.is_one_association() {
             return;
@@ -460,7 +462,7 @@ impl World {
         }
     }
 
-    /// Checks that the association was lost for a good reason.
+    /// Checks that the association was lost for an expected reason.
     fn check_loss(&self, side: Side, at: Time, reason: &LossReason, other: &Host, disturbed: bool) {
         let host = &self.hosts[side.index()];
         let healed = self.healed.expect("healed");

@@ -108,9 +108,9 @@ pub mod chunk {
 pub enum Fate {
     Pass,
     Drop,
-    /// Arrives this much later than otherwise.
+    /// Delays the packet by this much.
     Late(Span),
-    /// Arrives twice, the second time this much later.
+    /// Delivers the packet twice, the second time after this delay.
     Twice(Span),
 }
 
@@ -125,7 +125,7 @@ pub struct Host {
     /// Number of messages read at each restart of the peer.
     pub restarts: Vec<usize>,
     pub trace: Vec<TraceEvent>,
-    /// Read messages as soon as they arrive.
+    /// True to read messages as soon as they arrive.
     pub reading: bool,
     wake: Option<Time>,
 }
@@ -162,14 +162,14 @@ pub struct Pair {
     pub now: Time,
     pub a: Host,
     pub b: Host,
-    /// One-way delay of packets with these addresses (the mobile's), else `default_delay`.
+    /// One-way delay of packets with these addresses of the mobile, else `default_delay`.
     pub delays: BTreeMap<IpAddr, Span>,
     pub default_delay: Span,
     /// Rate at which each sender's packets leave on each path; `None`: unlimited.
     pub rate: Option<Rate>,
     free: BTreeMap<(Side, IpAddr, IpAddr), Time>,
     pub filter: Filter,
-    /// An address of A and the one that B sees in its place (address translation).
+    /// An address of A, and the one that B sees in its place (NAT).
     pub translate: Option<(IpAddr, IpAddr)>,
     /// Every packet sent; `None`: not recorded.
     pub log: Option<Vec<Flight>>,
@@ -178,7 +178,7 @@ pub struct Pair {
     buffer: Vec<u8>,
 }
 
-/// `10.<network>.0.<host>`.
+/// Returns the address `10.<network>.0.<host>`.
 pub fn ip(network: u8, host: u8) -> IpAddr {
     IpAddr::from([10, network, 0, host])
 }
@@ -202,7 +202,7 @@ pub fn message(stream: u16, data: Vec<u8>) -> OutMessage {
 }
 
 impl Pair {
-    /// Creates a pair whose B listens on the given addresses; nothing is sent yet.
+    /// Creates a pair whose B listens on the given addresses, before any packet is sent.
     pub fn new(config_b: Config, addresses_b: Vec<IpAddr>) -> Self {
         let mut pair = Self {
             now: Time::ZERO + Span::from_secs(1),
@@ -447,7 +447,7 @@ impl Pair {
         while self.step(end) {}
     }
 
-    /// Runs until `done`, at most for `limit`; returns false if `done` did not become true.
+    /// Runs until `done`, for at most `limit`. Returns false if `done` did not become true.
     pub fn run_until(&mut self, limit: Span, mut done: impl FnMut(&mut Self) -> bool) -> bool {
         let end = self.now + limit;
         loop {
@@ -460,8 +460,8 @@ impl Pair {
         }
     }
 
-    /// Sends `count` messages of `len` bytes from `from` as room allows, each beginning with its number, and
-    /// runs until all have arrived, at most for `limit`. Panics if one is missing, doubled or out of order.
+    /// Sends `count` messages of `len` bytes from `from` as room allows, each beginning with its number. Runs
+    /// until all have arrived, for at most `limit`. Panics if one is missing, duplicated or out of order.
     pub fn transfer(&mut self, from: Side, count: u32, len: usize, limit: Span) {
         let before = self.host(from.other()).received.len();
         let mut waiting: VecDeque<u32> = (0..count).collect();

@@ -12,15 +12,15 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::error::Error;
 
-/// A one-time code that the people at both ends know.
+/// A one-time code that the users at both ends know.
 ///
 /// It authenticates one attempt: each wrong guess of an attacker uses up a code. SPAKE2 proves that both ends
 /// know it without revealing it. The proof covers a secret exported from the TLS connection, and so its key
 /// exchange and the server's certificate; the client's signature in the same connection covers its own. An
 /// attacker between the ends has two connections, and cannot relay the proof.
 ///
-/// It is not a pre-shared key of TLS because rustls has no external pre-shared keys, and because the
-/// certificates stay useful: their fingerprints are authenticated from then on.
+/// The code is not a pre-shared key of TLS, because rustls has no external pre-shared keys. In addition, the
+/// certificates remain useful: their fingerprints are authenticated from then on.
 pub struct Code(Zeroizing<String>);
 
 /// A code cannot be used.
@@ -29,10 +29,10 @@ pub struct Code(Zeroizing<String>);
 pub struct CodeError;
 
 impl Code {
-    /// Takes a code. Case and white space around it do not matter.
+    /// Creates a code from its text. Case, and white space around it, do not matter.
     ///
     /// # Errors
-    /// If nothing is left.
+    /// If the text is empty apart from white space.
     pub fn new(code: &str) -> Result<Self, CodeError> {
         let code = Zeroizing::new(code.trim().to_lowercase());
         if code.is_empty() { Err(CodeError) } else { Ok(Self(code)) }
@@ -47,9 +47,9 @@ impl fmt::Debug for Code {
 
 /// The exchange of a one-time code.
 pub(crate) struct Exchange {
-    /// The code, until this end computes its element: the server does when the client's comes.
+    /// The code, until this end computes its element. The server does when the client's arrives.
     code: Option<(Zeroizing<String>, &'static dyn SecureRandom)>,
-    /// `None` before that, and after the peer's element came.
+    /// State of SPAKE2; `None` before this end computed its element, and after the peer's arrived.
     state: Option<Spake2<Ed25519Group>>,
     /// This end's element; empty before it is computed.
     share: Vec<u8>,
@@ -58,7 +58,7 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    /// Begins the exchange. The server computes nothing before the client does: anyone can set up an
+    /// Begins the exchange. The server computes nothing before the client does, because anyone can set up an
     /// association.
     pub(crate) fn new(code: &Code, end: End, random: &'static dyn SecureRandom) -> Result<Self, Error> {
         let mut new =
@@ -89,7 +89,7 @@ impl Exchange {
         &self.share
     }
 
-    /// Takes the peer's element. Computes the server's, if it is its turn.
+    /// Processes the peer's element. The server then computes its own.
     pub(crate) fn receive_share(&mut self, share: &[u8]) -> Result<(), Error> {
         self.start(End::Server)?;
         let state = self.state.take().ok_or(Error::Unexpected("a second SPAKE2 element"))?;
@@ -104,7 +104,7 @@ impl Exchange {
         self.key.is_some()
     }
 
-    /// Returns the proof by which an end shows that it knows the code.
+    /// Returns the proof that an end knows the code.
     pub(crate) fn confirmation(&self, end: End, binding: &Secret) -> Result<Vec<u8>, Error> {
         Ok(self.mac(end, binding)?.finalize().into_bytes().to_vec())
     }
@@ -126,7 +126,8 @@ impl Exchange {
     }
 }
 
-/// The random bytes of the scalar, drawn beforehand because spake2's generator cannot fail.
+/// The random bytes of the scalar. They are drawn beforehand, because spake2's generator cannot report an
+/// error.
 struct Scalar(Zeroizing<[u8; 64]>, usize);
 
 impl RngCore for Scalar {

@@ -20,11 +20,11 @@ use network::{Fate, Pair, Side, a_ip, b_ip, chunk, text_message};
 
 pub(crate) const DTLS: u8 = 0x41;
 
-/// One end's key manager, with what it has said.
+/// The key manager of one end, and its outputs so far.
 pub(crate) struct End {
     pub(crate) config: Arc<Config>,
     pub(crate) manager: Option<KeyManager>,
-    /// It may send user data before the peer has confirmed the keys.
+    /// True if the end may send user data before the peer has confirmed the keys.
     pub(crate) started: bool,
     pub(crate) epochs: Vec<u64>,
     pub(crate) error: Option<Error>,
@@ -43,12 +43,12 @@ impl Secured {
         Self::with(&[METHOD], &[METHOD])
     }
 
-    /// Two ends that offer False Start.
+    /// Returns two ends that offer False Start.
     pub(crate) fn false_start() -> Self {
         Self::with(&[METHOD_FALSE_START, METHOD], &[METHOD_FALSE_START, METHOD])
     }
 
-    /// Ends with these key management methods, the client's first.
+    /// Returns ends with these key management methods, the client's first.
     pub(crate) fn with(client: &[u8], server: &[u8]) -> Self {
         let core = |client_role, server_role| {
             let roles = DtlsRoles { client: client_role, server: server_role };
@@ -172,7 +172,7 @@ impl Secured {
         }
     }
 
-    /// Runs until the client has sent its COOKIE ECHO, which takes the ClientHello along (RFC 9260 §5.1): the
+    /// Runs until the client has sent its COOKIE ECHO, which carries the ClientHello (RFC 9260 §5.1). The
     /// client begins when the INIT ACK arrives.
     pub(crate) fn hello_behind_cookie(&mut self) {
         let caught = Rc::new(RefCell::new(None));
@@ -195,8 +195,8 @@ impl Secured {
         self.serve(Side::A);
     }
 
-    /// Runs until the client is protected. Returns the time since the INIT, in whole milliseconds: packets of
-    /// a flight are paced.
+    /// Runs until the client is protected. Returns the time since the INIT in whole milliseconds, since
+    /// packets of a flight are paced.
     pub(crate) fn time_to_protection(&mut self) -> Span {
         let begun = self.pair.log.as_ref().expect("a log")[0].sent;
         let limit = self.pair.now + Span::from_secs(1);

@@ -45,13 +45,13 @@ pub(crate) struct Party {
     pub(crate) sealer: Sealer,
     pub(crate) opener: Opener,
     pub(crate) protected: Vec<u64>,
-    /// How often it began to send before the server confirmed the keys.
+    /// Number of times that the end began to send before the server confirmed the keys.
     pub(crate) starts: usize,
     pub(crate) peer: Option<Arc<Peer>>,
     pub(crate) required: bool,
     pub(crate) retired: Vec<(u64, Time)>,
     pub(crate) rekeys_failed: Vec<Error>,
-    /// Messages on their way to the peer, each with whether it was sent protected.
+    /// Messages in flight to the peer, each with whether it was sent protected.
     pub(crate) sent: VecDeque<(Vec<u8>, bool)>,
     pub(crate) error: Option<Error>,
 }
@@ -114,7 +114,7 @@ impl Party {
         }
     }
 
-    /// Calls the manager and does what it asks for.
+    /// Calls the manager and performs its outputs.
     pub(crate) fn call(&mut self, call: impl FnOnce(&mut KeyManager) -> Result<(), Error>) {
         if let Err(error) = call(&mut self.manager) {
             self.error.get_or_insert(error);
@@ -138,7 +138,7 @@ impl Party {
         packet
     }
 
-    /// Opens a packet; returns whether it is authentic and has this content.
+    /// Opens a packet. Returns whether it is authentic and has this content.
     pub(crate) fn opens(&mut self, mut packet: Vec<u8>, content: u8) -> bool {
         let opened = self.opener.open(&mut packet);
         opened.is_ok_and(|opened| packet[opened.chunks] == [content; 4])
@@ -161,18 +161,18 @@ impl Pair {
         }
     }
 
-    /// Two ends that agreed on False Start.
+    /// Returns two ends that agreed on False Start.
     pub(crate) fn false_start(client: &Arc<Config>, server: &Arc<Config>) -> Self {
         let party = |config, end| Party::agreed(config, Agreed { false_start: true, ..agreed(end) });
         Self { client: party(client, End::Client), server: party(server, End::Server), now: Time::ZERO }
     }
 
-    /// Two ends that accept anyone.
+    /// Returns two ends that accept any peer.
     pub(crate) fn any() -> Self {
         Self::new(&config(AnyPeer), &config(AnyPeer))
     }
 
-    /// Delivers all messages on their way to the server, or to the client. Returns how many.
+    /// Delivers all messages in flight to the server, or to the client. Returns their number.
     pub(crate) fn deliver(&mut self, to: End) -> usize {
         let (from, to) = match to {
             End::Server => (&mut self.client, &mut self.server),

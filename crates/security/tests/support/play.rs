@@ -8,7 +8,7 @@ use msctp_units::{Span, Time};
 
 use super::{Pair, Party, agreed, config};
 
-/// Total time of a script: less than old keys stay, so that every sealed packet can be opened.
+/// Total time of a script. It is shorter than old keys stay, so that every protected packet can be opened.
 const LIMIT: Time = Time::from_nanos(110_000_000_000);
 
 static CONFIGS: LazyLock<[Arc<Config>; 2]> = LazyLock::new(|| [config(AnyPeer), config(AnyPeer)]);
@@ -18,7 +18,7 @@ static CONFIGS: LazyLock<[Arc<Config>; 2]> = LazyLock::new(|| [config(AnyPeer), 
 /// number of epochs.
 ///
 /// # Panics
-/// Epochs are skipped or repeated, or an end seals by keys that its peer does not have.
+/// Epochs are skipped or repeated, or an end protects with keys that its peer does not have.
 pub(crate) fn play(script: &[u8]) -> usize {
     let [choice, script @ ..] = script else { return 0 };
     let mut pair = begin(*choice);

@@ -5,12 +5,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the repository").to_path_buf()
 }
 
-/// The folders of the workspace's crates: what people depend on, and the laboratory.
+/// Returns the folders of the workspace's crates, those of the library and of the laboratory.
 pub(crate) fn crate_folders() -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = ["crates", "lab"]
         .iter()
@@ -21,13 +21,13 @@ pub(crate) fn crate_folders() -> Vec<PathBuf> {
     found
 }
 
-/// The folder of the crate `msctp-NAME`, or of `msctp`.
+/// Returns the folder of the crate `msctp-NAME`, or of `msctp`.
 pub(crate) fn crate_folder(name: &str) -> PathBuf {
     let mut folders = crate_folders().into_iter();
     folders.find(|path| path.ends_with(name)).unwrap_or_else(|| panic!("no crate's folder is called {name}"))
 }
 
-/// The sources of all crates, in order.
+/// Returns the sources of all crates, in order.
 pub(crate) fn sources() -> Vec<PathBuf> {
     let mut found = Vec::new();
     for folder in crate_folders() {
@@ -36,7 +36,7 @@ pub(crate) fn sources() -> Vec<PathBuf> {
     found
 }
 
-/// Appends the files below `folder` that end in `extension` in order, without build folders.
+/// Appends the files below `folder` with this `extension`, in order, without build folders.
 pub(crate) fn files(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> =
         fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();

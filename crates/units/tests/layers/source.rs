@@ -109,7 +109,7 @@ fn end_of_item(code: &str) -> usize {
     code.len()
 }
 
-/// Returns the names of the modules that `code` declares in files of their own.
+/// Returns the names of the modules that `code` declares and that have their own files.
 pub(crate) fn declared_modules(code: &str) -> Vec<String> {
     let tokens = tokens(code);
     let declared = tokens.windows(3).filter(|three| three[0] == "mod" && three[2] == ";");
@@ -131,7 +131,7 @@ fn tokens(code: &str) -> Vec<&str> {
     found
 }
 
-/// Returns the paths in `code` that begin with one of `starts`, trees of imports spelt out.
+/// Returns the paths in `code` that begin with one of `starts`, with trees of imports expanded.
 pub(crate) fn paths<'a>(code: &'a str, starts: &[&str]) -> Vec<Vec<&'a str>> {
     let tokens = tokens(code);
     let (mut found, mut i) = (Vec::new(), 0);
@@ -146,7 +146,7 @@ pub(crate) fn paths<'a>(code: &'a str, starts: &[&str]) -> Vec<Vec<&'a str>> {
     found
 }
 
-/// Follows the path at `i`; returns the index after it.
+/// Expands the path at `i`. Returns the index after it.
 fn expand<'a>(
     tokens: &[&'a str],
     i: usize,

@@ -15,20 +15,20 @@ pub(crate) const SITE: &str = "https://www.rfc-editor.org/rfc/";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The code that does what the words ask.
+    /// The code that implements the sentence.
     Code,
     /// A test that fails without that code.
     Test,
-    /// Code that deliberately does something else.
+    /// Code that deliberately deviates from the sentence.
     Exception,
 }
 
-/// One annotation: a quotation and what stands beside it.
+/// One annotation: a quotation and its context.
 #[derive(Debug)]
 pub(crate) struct Annotation {
     pub(crate) file: String,
     pub(crate) line: usize,
-    /// The function, type or constant that contains or follows it.
+    /// The function, type or constant that contains the annotation or follows it.
     pub(crate) item: String,
     pub in_test: bool,
     pub(crate) kind: Kind,
@@ -38,11 +38,11 @@ pub(crate) struct Annotation {
     pub(crate) reason: String,
 }
 
-/// All annotations of the crates' sources.
+/// Returns all annotations of the crates' sources.
 ///
 /// # Errors
 ///
-/// A list of what is malformed, with its places.
+/// Some annotations are malformed; the error lists them with their places.
 pub(crate) fn read(root: &Path) -> Result<Vec<Annotation>, String> {
     let sources = sources();
     let mut found = Vec::new();
@@ -64,7 +64,7 @@ pub(crate) fn read(root: &Path) -> Result<Vec<Annotation>, String> {
     if wrong.is_empty() { Ok(found) } else { Err(wrong) }
 }
 
-/// The annotations of one source.
+/// Returns the annotations of one source.
 pub(crate) fn parse(name: &str, text: &str) -> Vec<Result<Annotation, String>> {
     let lines: Vec<&str> = text.lines().collect();
     let mut out = Vec::new();
@@ -152,8 +152,8 @@ fn meta_start(line: usize) -> usize {
     line - 1
 }
 
-/// The item an annotation belongs to, and whether that is a test: the one that begins below it, or the
-/// function around it.
+/// Returns the item to which an annotation belongs, and whether that is a test. It is the item that begins
+/// below the annotation, or the function around it.
 fn item(lines: &[&str], start: usize, end: usize) -> (String, bool) {
     let is_beside = |line: &&str| {
         let line = line.trim_start();
@@ -178,7 +178,7 @@ fn item(lines: &[&str], start: usize, end: usize) -> (String, bool) {
     (String::new(), false)
 }
 
-/// Whether the attributes right above an item make it a test.
+/// Returns whether the attributes directly above an item make it a test.
 fn has_test(above: &[&str]) -> bool {
     above
         .iter()
@@ -188,7 +188,7 @@ fn has_test(above: &[&str]) -> bool {
         .any(|line| line.starts_with("#[test]") || line.starts_with("#[tokio::test"))
 }
 
-/// The name of the item that a line begins.
+/// Returns the name of the item that a line begins.
 fn named(line: &str) -> Option<&str> {
     let mut words = line.split_whitespace().peekable();
     while words.next_if(|word| word.starts_with("pub") || matches!(*word, "async" | "unsafe")).is_some() {}

@@ -22,26 +22,26 @@ mod annotations;
 mod rfc;
 mod table;
 
-/// The RFCs whose sentences are checked, with the sections checked; their subsections are too.
+/// The RFCs whose sentences are checked, with the checked sections. Their subsections are included.
 const EXTRACTED: [(&str, &[&str]); 3] =
     [("rfc9260", &["3.3", "4", "5", "6", "7", "8", "9"]), ("rfc5061", &["4", "5"]), ("rfc4895", &["6"])];
 
-/// A sentence with a MUST or a SHALL, and the annotations of it.
+/// A sentence with a MUST or a SHALL, and its annotations.
 pub(crate) struct Requirement<'a> {
     pub(crate) rfc: &'static str,
     pub(crate) section: String,
     pub(crate) title: String,
-    /// Its number in its section, from 1.
+    /// Number of the sentence in its section, from 1.
     pub(crate) number: usize,
     pub(crate) quote: String,
-    /// By binding word of the sentence.
+    /// Kinds of annotation found, by the sentence's binding words.
     keywords: Vec<Held>,
     pub(crate) by: Vec<&'a Annotation>,
-    /// Reason why it does not apply to an implementation, from `not-applicable.toml`.
+    /// Reason why the sentence does not apply to an implementation, from `not-applicable.toml`.
     pub not_applicable: Option<String>,
 }
 
-/// Which kinds of annotation cover one MUST.
+/// The kinds of annotation that cover one MUST.
 #[derive(Clone, Copy, Default)]
 struct Held {
     code: bool,
@@ -54,7 +54,7 @@ impl Requirement<'_> {
         format!("{} {}-{}", self.rfc, self.section, self.number)
     }
 
-    /// Returns which annotation this sentence still lacks.
+    /// Returns the annotation that this sentence still lacks.
     fn lacks(&self) -> Option<&'static str> {
         if self.not_applicable.is_some() {
             return None;
@@ -80,7 +80,7 @@ fn read_rfcs() -> BTreeMap<&'static str, Vec<Section>> {
     EXTRACTED.iter().map(|(rfc, _)| (*rfc, read(rfc))).collect()
 }
 
-/// One RFC's requirements in duvet's format.
+/// Returns one RFC's requirements in duvet's format.
 fn toml_of(rfc: &str, sections: &[Section], parts: &[&str]) -> String {
     let mut out = format!(
         "# Extracted from {rfc}.txt by `MSCTP_WRITE=1 cargo test -p msctp-units --test requirements`; do not edit.\n\n\
@@ -102,7 +102,7 @@ fn toml_of(rfc: &str, sections: &[Section], parts: &[&str]) -> String {
     out
 }
 
-/// A sentence in lines of at most 76 columns.
+/// Returns a sentence in lines of at most 76 columns.
 fn wrapped(text: &str) -> String {
     let mut out = String::new();
     let mut width = 0;
@@ -170,7 +170,7 @@ fn requirements<'a>(annotations: &'a [Annotation]) -> (Vec<Requirement<'a>>, Str
     (all, wrong)
 }
 
-/// Notes an annotation at the sentences that it quotes.
+/// Attaches an annotation to the sentences that it quotes.
 fn attach<'a>(
     annotation: &'a Annotation,
     section: &Section,
@@ -216,7 +216,7 @@ fn attach<'a>(
     Ok(())
 }
 
-/// Target, quote and reason of each sentence that does not apply to an implementation.
+/// Returns target, quote and reason of each sentence that does not apply to an implementation.
 fn not_applicable() -> Vec<(String, String, String)> {
     let path = root().join("docs/requirements/not-applicable.toml");
     let page: toml::Table = fs::read_to_string(path).expect("not-applicable.toml").parse().expect("TOML");

@@ -7,11 +7,11 @@ pub(crate) struct Section {
     pub(crate) number: String,
     pub(crate) title: String,
     pub(crate) text: String,
-    /// The sentences that hold a MUST or a SHALL, as places in `text`.
+    /// The sentences with a MUST or a SHALL, as ranges in `text`.
     pub(crate) required: Vec<Range<usize>>,
 }
 
-/// Cuts a text RFC into its numbered sections.
+/// Splits a text RFC into its numbered sections.
 pub(crate) fn sections(text: &str) -> Vec<Section> {
     let mut found: Vec<(String, String, Vec<&str>)> = Vec::new();
     for line in without_page_breaks(text) {
@@ -24,7 +24,7 @@ pub(crate) fn sections(text: &str) -> Vec<Section> {
     found.into_iter().map(|(number, title, body)| section(number, title, &body)).collect()
 }
 
-/// The places of the words that bind ("MUST", "SHALL") in a text.
+/// Returns the positions of the binding words ("MUST", "SHALL") in a text.
 pub(crate) fn keywords(text: &str) -> Vec<usize> {
     let is_word = |at: usize, word: &str| {
         let around = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
@@ -38,7 +38,8 @@ pub(crate) fn keywords(text: &str) -> Vec<usize> {
     places
 }
 
-/// "6.2" and "Title" of "6.2.  Title"; the table of contents is indented.
+/// Returns "6.2" and "Title" of "6.2.  Title". Headings in the table of contents are indented and do not
+/// count.
 fn heading(line: &str) -> Option<(&str, &str)> {
     let (number, title) = line.split_once(' ')?;
     let digits = number.strip_suffix('.')?;
@@ -46,7 +47,8 @@ fn heading(line: &str) -> Option<(&str, &str)> {
     numbered.then(|| (digits, title.trim()))
 }
 
-/// The lines without footers and headers of pages. A paragraph that runs over the break stays one paragraph.
+/// Returns the lines without footers and headers of pages. A paragraph that continues after the break stays
+/// one paragraph.
 fn without_page_breaks(text: &str) -> Vec<&str> {
     let mut lines: Vec<&str> = Vec::new();
     let mut broken = false;
@@ -91,7 +93,7 @@ fn section(number: String, title: String, body: &[&str]) -> Section {
     Section { number, title, text, required }
 }
 
-/// Packet formats, tables and figures.
+/// Returns whether a line belongs to a packet format, a table or a figure.
 fn is_art(lines: &[&str]) -> bool {
     lines.iter().any(|line| {
         let line = line.trim_start();
@@ -112,7 +114,7 @@ fn bullet(line: &str) -> Option<usize> {
     (is && rest.starts_with(' ')).then(|| line.len() - rest.trim_start().len())
 }
 
-/// The running texts of a paragraph, bullets removed: where the lines step in, a heading of a field ended.
+/// Returns the texts of a paragraph without bullets. A smaller indentation ends the heading of a field.
 fn blocks(paragraph: &[&str]) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let mut indent = None;
@@ -134,7 +136,7 @@ fn blocks(paragraph: &[&str]) -> Vec<String> {
     out
 }
 
-/// Cuts after a full stop that a capital letter, a bracket or a quotation mark follows.
+/// Splits a text after each full stop that a capital letter, a bracket or a quotation mark follows.
 fn sentences(block: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let mut start = 0;

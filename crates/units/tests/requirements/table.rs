@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::Requirement;
 use crate::annotations::{Annotation, Kind};
 
-/// The page.
+/// Returns the text of the page.
 pub(crate) fn of(all: &[Requirement<'_>]) -> String {
     let mut out = String::from(
         "# Requirements\n\n\

@@ -4,7 +4,8 @@ use super::{Cause, Causes};
 use crate::error::{CauseError, Malformed};
 use crate::tlv::{self, Tlv};
 
-/// `bytes` (with padding) and `cause` are the same; no truncation and no Length field makes a panic.
+/// Checks that `bytes` (with padding) and `cause` are equal, and that no truncation and no Length field
+/// causes a panic.
 pub(crate) fn check(bytes: &[u8], cause: Cause<'_>) {
     assert_eq!(Cause::parse(bytes), Ok(cause));
     assert!(Causes::from_wire(bytes).iter().eq([Ok(cause)]));

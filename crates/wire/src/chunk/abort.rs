@@ -19,7 +19,7 @@ use crate::error::{CauseError, Malformed};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Abort<'a> {
-    /// T bit: the packet's Verification Tag is the one of the packet answered, not the one the peer expects.
+    /// T bit: the Verification Tag is that of the packet being answered, not the one that the peer expects.
     pub tag_reflected: bool,
     /// Why (RFC 9260 §3.3.10 and extensions).
     pub causes: Causes<'a>,

@@ -11,10 +11,10 @@ use crate::read::{at_least, be32};
 use crate::serial::AsconfSerial;
 use crate::tlv;
 
-/// Bytes of the fixed fields before the Address Parameter.
+/// Length in bytes of the fixed fields before the Address Parameter.
 const FIXED: usize = 4;
 
-/// Asks the peer to add or delete addresses of the sender, or to make one the primary.
+/// Requests that the peer add or delete addresses of the sender, or make one the primary.
 ///
 /// ```text
 ///  0                   1                   2                   3
@@ -40,7 +40,7 @@ pub struct Asconf<'a> {
     /// Sequence Number, returned in the ASCONF-ACK.
     pub serial: AsconfSerial,
     /// An address of the sender that is already part of the association. With the wildcard (0.0.0.0 or ::)
-    /// the receiver finds the association by other means; a Host Name Address is read as the wildcard.
+    /// the receiver finds the association by other means. A Host Name Address is parsed as the wildcard.
     pub address: IpAddr,
     /// Requests: Add IP Address, Delete IP Address, Set Primary Address.
     pub requests: Params<'a>,

@@ -25,9 +25,9 @@ use crate::serial::AsconfSerial;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AsconfAck<'a> {
-    /// Sequence Number of the ASCONF that is answered.
+    /// Sequence Number of the ASCONF being answered.
     pub serial: AsconfSerial,
-    /// Success Indication and Error Cause Indication; a request that is not mentioned succeeded.
+    /// Success Indications and Error Cause Indications. A request without a response succeeded.
     pub responses: Params<'a>,
 }
 

@@ -37,18 +37,18 @@ impl<'a> Auth<'a> {
 
     /// Returns the bytes that the HMAC covers, in three parts: a slice, a number of zeros, a slice.
     ///
-    /// These are the start of the AUTH chunk, zeros in place of the HMAC, and all that follows (RFC 4895
-    /// §6.2).
+    /// These are the start of the AUTH chunk, zeros in place of the HMAC, and the rest of the packet
+    /// (RFC 4895 §6.2).
     ///
     /// `from_auth` is the packet from the AUTH chunk on: [`Chunks::rest`](super::Chunks::rest) before parsing
-    /// it. `None` if it is too short to hold this chunk.
+    /// it. Returns `None` if it is too short for this chunk.
     pub fn hmac_input<'p>(&self, from_auth: &'p [u8]) -> Option<(&'p [u8], usize, &'p [u8])> {
         let (head, tail) = from_auth.split_at_checked(Self::HMAC_OFFSET)?;
         Some((head, self.hmac.len(), tail.get(self.hmac.len()..)?))
     }
 }
 
-/// An AUTH chunk with zeros for its HMAC, which is computed over them (RFC 4895 §6.2).
+/// An AUTH chunk whose HMAC is zero while the HMAC is computed (RFC 4895 §6.2).
 pub(crate) struct AuthToFill {
     pub(crate) shared_key_id: u16,
     pub(crate) hmac_id: HmacId,

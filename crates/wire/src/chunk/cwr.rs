@@ -19,7 +19,7 @@ use crate::serial::Tsn;
 /// after it, which is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cwr {
-    /// Lowest TSN of the ECNE that is answered.
+    /// Lowest TSN of the ECNE being answered.
     pub lowest_tsn: Tsn,
 }
 

@@ -7,7 +7,7 @@ use crate::read::{at_least, be16, be32};
 use crate::serial::{Ssn, Tsn};
 use crate::tlv::HEADER;
 
-/// Bytes of the fixed fields of the value.
+/// Length in bytes of the fixed fields of the value.
 const FIXED: usize = 12;
 
 const E_BIT: u8 = 0x01;
@@ -18,7 +18,7 @@ const I_BIT: u8 = 0x08;
 /// The flags of a DATA chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct DataFlags {
-    /// U: no Stream Sequence Number is assigned, deliver without reordering.
+    /// U: deliver the chunk without reordering; it has no Stream Sequence Number.
     pub unordered: bool,
     /// B: first fragment of a message.
     pub begin: bool,
@@ -32,7 +32,7 @@ impl DataFlags {
     /// Flags of an unfragmented ordered message (B and E set).
     pub const UNFRAGMENTED: Self = Self { unordered: false, begin: true, end: true, immediate: false };
 
-    /// Reads the flags; the four reserved bits are ignored.
+    /// Parses the flags. The four reserved bits are ignored.
     #[inline]
     pub const fn from_bits(bits: u8) -> Self {
         Self {
@@ -78,18 +78,18 @@ pub struct Data<'a> {
     pub tsn: Tsn,
     /// Stream Identifier.
     pub stream: StreamId,
-    /// Stream Sequence Number; ignored when [`DataFlags::unordered`] is set.
+    /// Stream Sequence Number, which is ignored if [`DataFlags::unordered`] is set.
     pub ssn: Ssn,
     /// Payload Protocol Identifier.
     pub ppid: Ppid,
-    /// Unordered, begin, end, immediate.
+    /// Flags: unordered, begin, end, immediate.
     pub flags: DataFlags,
     /// User data, at least one byte.
     pub payload: &'a [u8],
 }
 
 impl<'a> Data<'a> {
-    /// Bytes of a DATA chunk that are not user data: chunk header and fixed fields, without padding.
+    /// Bytes of a DATA chunk beside its user data: chunk header and fixed fields, without padding.
     pub const OVERHEAD: usize = HEADER + FIXED;
 
     /// Returns the fixed fields, in the low 96 bits.
@@ -147,7 +147,7 @@ impl EncodeChunk for Data<'_> {
         out.extend_from_slice(self.payload);
     }
 
-    /// Writes header and fields at once: this is the hot path.
+    /// Writes header and fields at once, since this is the hot path.
     #[inline]
     fn encode(&self, out: &mut Vec<u8>) {
         let length = self.encoded_len();

@@ -8,7 +8,7 @@ use crate::tlv::HEADER;
 /// The Restart indicator.
 const R_BIT: u8 = 0x01;
 
-/// Bytes of Pre-Padding: they align the encrypted part of the record to 32 bits.
+/// Length in bytes of the Pre-Padding, which aligns the encrypted part of the record to 32 bits.
 const PRE_PADDING: usize = 1;
 
 /// The chunks of a whole packet, protected as one DTLS 1.3 record. Must be alone in its packet.
@@ -30,7 +30,7 @@ const PRE_PADDING: usize = 1;
 /// The reserved bits and the Pre-Padding are sent as zero and ignored when received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dtls<'a> {
-    /// R: protected with a restart key context.
+    /// R: a restart key context protects the chunk.
     pub restart: bool,
     /// Payload: one `DTLSCiphertext` (RFC 9147 §4).
     pub record: &'a [u8],

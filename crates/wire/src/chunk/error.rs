@@ -18,7 +18,7 @@ use crate::cause::Causes;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Error<'a> {
-    /// Why (RFC 9260 §3.3.10 and extensions).
+    /// Error causes (RFC 9260 §3.3.10 and extensions).
     pub causes: Causes<'a>,
 }
 

@@ -46,7 +46,7 @@ impl Item for SkippedStream {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForwardTsn<'a> {
-    /// TSNs up to this one count as received.
+    /// TSN up to which all count as received.
     pub new_cum_tsn: Tsn,
     /// Ordered messages that were skipped, by stream.
     pub skipped: List<'a, SkippedStream>,

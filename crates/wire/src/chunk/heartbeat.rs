@@ -17,10 +17,10 @@ use crate::param::{Param, Params};
 /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 /// ```
 ///
-/// The answer is `HeartbeatAck { params: heartbeat.params }`: the parameters go back as they came.
+/// The answer is `HeartbeatAck { params: heartbeat.params }`, which returns the parameters unchanged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Heartbeat<'a> {
-    /// The Heartbeat Info parameter (mandatory), and any others the sender added.
+    /// The mandatory Heartbeat Info parameter, and any others that the sender added.
     pub params: Params<'a>,
 }
 

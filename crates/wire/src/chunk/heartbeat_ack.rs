@@ -18,7 +18,7 @@ use crate::param::{Param, Params};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeartbeatAck<'a> {
-    /// The Heartbeat Info parameter (mandatory), and any others the sender added.
+    /// The mandatory Heartbeat Info parameter, and any others that the sender added.
     pub params: Params<'a>,
 }
 

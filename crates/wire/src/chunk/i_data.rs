@@ -10,16 +10,16 @@ use crate::tlv::HEADER;
 
 use super::data::DataFlags;
 
-/// Bytes of the fixed fields of the value.
+/// Length in bytes of the fixed fields of the value.
 const FIXED: usize = 16;
 
 /// Position of a fragment in its message; the B bit selects the variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fragment {
-    /// The first (B set), fragment sequence number 0; the Payload Protocol Identifier is here and nowhere
-    /// else.
+    /// The first fragment (B set), with fragment sequence number 0. Only this one has the Payload Protocol
+    /// Identifier.
     First(Ppid),
-    /// A later one: its Fragment Sequence Number, from 1, wraps at 2^32.
+    /// A later fragment. Its Fragment Sequence Number begins at 1 and wraps at 2^32.
     Later(u32),
 }
 
@@ -50,7 +50,7 @@ pub struct IData<'a> {
     pub tsn: Tsn,
     /// Stream Identifier.
     pub stream: StreamId,
-    /// Message Identifier; ordered and unordered messages of a stream are numbered apart.
+    /// Message Identifier. Ordered and unordered messages of a stream are numbered separately.
     pub mid: Mid,
     /// First or later fragment.
     pub fragment: Fragment,
@@ -65,7 +65,7 @@ pub struct IData<'a> {
 }
 
 impl<'a> IData<'a> {
-    /// Bytes of an I-DATA chunk that are not user data: chunk header and fixed fields, without padding.
+    /// Bytes of an I-DATA chunk beside its user data: chunk header and fixed fields, without padding.
     pub const OVERHEAD: usize = HEADER + FIXED;
 
     pub(super) fn parse(flags: u8, value: &'a [u8]) -> Result<Self, Malformed> {

@@ -54,7 +54,7 @@ impl Item for SkippedMessages {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IForwardTsn<'a> {
-    /// TSNs up to this one count as received.
+    /// TSN up to which all count as received.
     pub new_cum_tsn: Tsn,
     /// Messages that were skipped, by stream and order.
     pub skipped: List<'a, SkippedMessages>,

@@ -27,17 +27,17 @@ use crate::serial::Tsn;
 /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 /// ```
 ///
-/// Forbidden values (tag 0, no streams, a window under 1500) parse: the association answers them with an
-/// ABORT that carries the tag.
+/// Forbidden values (tag 0, no streams, a window below 1500) are accepted by the parser. The association
+/// answers them with an ABORT that carries the tag.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Init<'a> {
-    /// Tag that the receiver must put into every packet it sends back; not 0.
+    /// Tag that the receiver must put into every packet that it returns; not 0.
     pub initiate_tag: VerificationTag,
     /// Receive buffer space in bytes, at least 1500.
     pub a_rwnd: u32,
-    /// Streams the sender wants to send on; not 0.
+    /// Number of streams on which the sender wants to send; not 0.
     pub outbound_streams: u16,
-    /// Streams the sender lets the peer send on; not 0.
+    /// Number of streams on which the sender lets the peer send; not 0.
     pub inbound_streams: u16,
     /// First TSN the sender will use.
     pub initial_tsn: Tsn,

@@ -28,13 +28,13 @@ use crate::serial::Tsn;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InitAck<'a> {
-    /// Tag that the receiver must put into every packet it sends back; not 0.
+    /// Tag that the receiver must put into every packet that it returns; not 0.
     pub initiate_tag: VerificationTag,
     /// Receive buffer space in bytes, at least 1500.
     pub a_rwnd: u32,
-    /// Streams the sender wants to send on; not 0.
+    /// Number of streams on which the sender wants to send; not 0.
     pub outbound_streams: u16,
-    /// Streams the sender lets the peer send on; not 0.
+    /// Number of streams on which the sender lets the peer send; not 0.
     pub inbound_streams: u16,
     /// First TSN the sender will use.
     pub initial_tsn: Tsn,
@@ -54,7 +54,7 @@ chunk!(InitAck<'a> = INIT_ACK {
 });
 
 impl<'a> InitAck<'a> {
-    /// Returns the State Cookie, if there is a readable one before any framing error.
+    /// Returns the State Cookie, if a well-formed one precedes any framing error.
     pub fn state_cookie(&self) -> Option<&'a [u8]> {
         self.params.find(|param| match param {
             Param::StateCookie(cookie) => Some(cookie),

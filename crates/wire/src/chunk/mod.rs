@@ -96,7 +96,7 @@ pub trait EncodeChunk {
         tlv::padded(self.encoded_len())
     }
 
-    /// Appends header and value, without padding; for quoting a chunk in an error cause.
+    /// Appends header and value without padding, to quote a chunk in an error cause.
     ///
     /// [`PacketBuilder::push`](crate::PacketBuilder::push) adds the padding. The chunk must have at most
     /// 65,535 bytes.
@@ -221,7 +221,7 @@ chunks! {
     ShutdownAck(ShutdownAck) = SHUTDOWN_ACK;
     /// Operation error.
     Error(Error<'a>) = ERROR;
-    /// State cookie, returned.
+    /// State cookie, returned to its author.
     CookieEcho(CookieEcho<'a>) = COOKIE_ECHO;
     /// Cookie acknowledgement.
     CookieAck(CookieAck) = COOKIE_ACK;
@@ -284,7 +284,8 @@ fn split(bytes: &[u8]) -> Result<tlv::Frame<'_>, ChunkError> {
     })
 }
 
-/// Iterator over the chunks of a packet; yields at most one item per 4 bytes, and ends after a framing error.
+/// Iterator over the chunks of a packet. It yields at most one item per 4 bytes, and ends after a framing
+/// error.
 #[derive(Clone, Copy, Debug)]
 pub struct Chunks<'a> {
     rest: &'a [u8],
@@ -297,7 +298,7 @@ impl<'a> Chunks<'a> {
         Self { rest: bytes }
     }
 
-    /// Returns the bytes not read yet, beginning with the next chunk.
+    /// Returns the unread bytes, beginning with the next chunk.
     ///
     /// If the next chunk is an AUTH, its HMAC covers these bytes (RFC 4895 §6.3).
     #[inline]
@@ -305,7 +306,7 @@ impl<'a> Chunks<'a> {
         self.rest
     }
 
-    /// Returns the next chunk unparsed: its type, and its header and value without padding.
+    /// Returns the next chunk without parsing it: its type, and its header and value without padding.
     #[inline]
     pub fn next_raw(&mut self) -> Option<Result<(ChunkType, &'a [u8]), ChunkError>> {
         if self.rest.is_empty() {

@@ -3,7 +3,7 @@
 use super::chunk;
 use crate::param::Params;
 
-/// Asks for a change of streams, or answers such a request.
+/// Requests a change of streams, or answers such a request.
 ///
 /// ```text
 ///  0                   1                   2                   3

@@ -9,12 +9,13 @@ use crate::serial::Tsn;
 /// Bytes of the fixed fields.
 const FIXED: usize = 12;
 
-/// Gap Ack Block: offsets from the Cumulative TSN Ack of the first and last TSN received in a row.
+/// A Gap Ack Block: offsets from the Cumulative TSN Ack of the first and the last of consecutive received
+/// TSNs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GapBlock {
-    /// Offset of the lowest TSN of the block, at least 2 in a sensible SACK.
+    /// Offset of the lowest TSN of the block, at least 2 in a valid SACK.
     pub start: u16,
-    /// Offset of the highest TSN of the block, at least `start` in a sensible SACK.
+    /// Offset of the highest TSN of the block, at least `start` in a valid SACK.
     pub end: u16,
 }
 
@@ -72,12 +73,12 @@ pub struct Sack<'a> {
     pub a_rwnd: u32,
     /// TSNs received beyond the Cumulative TSN Ack.
     pub gap_blocks: List<'a, GapBlock>,
-    /// TSNs received again since the last SACK, once for each time.
+    /// TSNs received repeatedly since the last SACK, once for each repetition.
     pub duplicates: List<'a, Tsn>,
 }
 
 impl<'a> Sack<'a> {
-    /// Bytes of a SACK without gap blocks and duplicates, each of which takes 4 more.
+    /// Length in bytes of a SACK without gap blocks and duplicates, each of which takes 4 more.
     pub const MIN_LEN: usize = crate::tlv::HEADER + FIXED;
 
     #[inline]

@@ -15,7 +15,7 @@ use crate::read::exactly;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ShutdownComplete {
-    /// T bit: the packet's Verification Tag is the one of the packet answered, not the one the peer expects.
+    /// T bit: the Verification Tag is that of the packet being answered, not the one that the peer expects.
     pub tag_reflected: bool,
 }
 

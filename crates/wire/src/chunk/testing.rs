@@ -6,7 +6,8 @@ use crate::tlv;
 
 /// Asserts that `bytes` (with padding) parse to `chunk`, and that `chunk` encodes to `bytes`.
 ///
-/// Every truncation and every Length gives a value or an error; every value survives encoding and parsing.
+/// Also asserts that every truncation and every Length gives a value or an error, and that every value
+/// survives encoding and parsing.
 pub(crate) fn check(bytes: &[u8], chunk: Chunk<'_>) {
     assert_eq!(Chunk::parse(bytes), Ok(chunk));
     let mut out = Vec::new();
@@ -32,7 +33,7 @@ pub(crate) fn check(bytes: &[u8], chunk: Chunk<'_>) {
     }
 }
 
-/// The error that `bytes` give.
+/// Returns the error of parsing `bytes`.
 pub(crate) fn malformed(bytes: &[u8]) -> ChunkError {
     Chunk::parse(bytes).expect_err("malformed chunk")
 }

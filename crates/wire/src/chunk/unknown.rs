@@ -10,12 +10,12 @@ use crate::unknown::UnknownAction;
 /// A well-framed chunk of any type, kept as bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct UnknownChunk<'a> {
-    /// Header and value; the Length field agrees with it.
+    /// Bytes of header and value, which agree with the Length field.
     bytes: &'a [u8],
 }
 
 impl<'a> UnknownChunk<'a> {
-    /// Returns the first chunk of `bytes`, whatever its type.
+    /// Returns the first chunk of `bytes`, of any type.
     ///
     /// # Errors
     /// If the bytes are badly framed.
@@ -28,7 +28,7 @@ impl<'a> UnknownChunk<'a> {
         Self { bytes: whole }
     }
 
-    /// Returns header and value without padding, as an 'Unrecognized Chunk Type' cause quotes (RFC 9260
+    /// Returns header and value without padding, as an 'Unrecognized Chunk Type' cause quotes them (RFC 9260
     /// §3.3.10.6).
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes

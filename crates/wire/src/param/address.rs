@@ -34,7 +34,7 @@ use crate::layout::Value;
 use crate::read::exactly;
 use crate::tlv::{self, Tlv};
 
-/// An address parameter, header included.
+/// An address parameter, with its header.
 impl<'a> Value<'a> for IpAddr {
     fn parse(value: &'a [u8]) -> Result<Self, Malformed> {
         let (address, rest) = split_first(value)?;
@@ -50,7 +50,7 @@ impl<'a> Value<'a> for IpAddr {
     }
 }
 
-/// Reads the address parameter that `bytes` begin with, and what follows it.
+/// Parses the address parameter at the front of `bytes`. Returns it with the bytes after it.
 pub(crate) fn split_first(bytes: &[u8]) -> Result<(IpAddr, &[u8]), Malformed> {
     let frame = tlv::split(bytes)?;
     let (typ, value) = (ParamType(frame.typ()), frame.value());

@@ -35,10 +35,10 @@ use crate::layout::layout;
 /// Value of Add IP Address, Delete IP Address and Set Primary IP Address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressRequest {
-    /// Returned in the response to identify the request.
+    /// Identifier of the request, which its response repeats.
     pub correlation_id: CorrelationId,
     /// The address. The wildcard (0.0.0.0 or ::, [`IpAddr::is_unspecified`]) means the packet's source
-    /// address when adding or setting the primary, and all addresses but that one when deleting.
+    /// address when adding or setting the primary. When deleting, it means all addresses except that one.
     pub address: IpAddr,
 }
 

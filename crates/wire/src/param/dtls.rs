@@ -26,7 +26,7 @@ const C_BIT: u8 = 0x01;
 const S_BIT: u8 = 0x02;
 const R_BIT: u8 = 0x04;
 
-/// Bytes before the identifiers: Tie Breaker and flags.
+/// Length in bytes of the fields before the identifiers: Tie Breaker and flags.
 const FIXED: usize = 5;
 
 /// The key management roles that an endpoint can take, at least one.
@@ -43,13 +43,14 @@ pub struct DtlsRoles {
 /// The reserved bits are sent as zero and ignored when received.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DtlsKeyManagement<'a> {
-    /// Tie Breaker: random; between two endpoints that can take both roles, the larger one is the server.
+    /// Tie Breaker, a random number. Of two endpoints that can take both roles, the one with the larger
+    /// number is the server.
     pub tie_breaker: u32,
     /// R: protected restart is supported.
     pub restart: bool,
-    /// S and C: the roles this endpoint can take.
+    /// S and C: the roles that this endpoint can take.
     pub roles: DtlsRoles,
-    /// Key management methods, the preferred one first; at least one.
+    /// Key management methods in order of preference, at least one.
     pub methods: List<'a, KeyManagementId>,
 }
 

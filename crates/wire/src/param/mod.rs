@@ -61,9 +61,9 @@ tlv_enum! {
         ZeroChecksumAcceptable(u32) = ZERO_CHECKSUM_ACCEPTABLE;
         /// RANDOM (RFC 4895 §3.1).
         Random(&'a [u8]) = RANDOM;
-        /// CHUNKS (RFC 4895 §3.2): chunk types the peer must authenticate.
+        /// CHUNKS (RFC 4895 §3.2): chunk types that the peer must authenticate.
         ChunkList(List<'a, ChunkType>) = CHUNK_LIST;
-        /// HMAC-ALGO (RFC 4895 §3.3): in the sender's order of preference.
+        /// HMAC-ALGO (RFC 4895 §3.3), in the sender's order of preference.
         HmacAlgo(List<'a, HmacId>) = HMAC_ALGO;
         /// Padding (RFC 4820 §4).
         Padding(Padding) = PADDING;
@@ -87,7 +87,7 @@ tlv_enum! {
         OutgoingReset(OutgoingReset<'a>) = OUTGOING_RESET;
         /// Incoming SSN Reset Request (RFC 6525 §4.2).
         IncomingReset(IncomingReset<'a>) = INCOMING_RESET;
-        /// SSN/TSN Reset Request (RFC 6525 §4.3): its number.
+        /// SSN/TSN Reset Request (RFC 6525 §4.3), with its number.
         TsnReset(ReconfigSerial) = TSN_RESET;
         /// Re-configuration Response (RFC 6525 §4.4).
         ReconfigResponse(ReconfigResponse) = RECONFIG_RESPONSE;

@@ -48,7 +48,7 @@ use crate::serial::{ReconfigSerial, Tsn};
 pub struct OutgoingReset<'a> {
     /// Number of this request.
     pub serial: ReconfigSerial,
-    /// Number of the Incoming SSN Reset Request it answers, else the next number expected from the peer,
+    /// Number of the Incoming SSN Reset Request that it answers; else the next number expected from the peer,
     /// minus one.
     pub response_to: ReconfigSerial,
     /// The last TSN that the sender assigned.
@@ -77,7 +77,7 @@ pub struct ReconfigResponse {
     pub serial: ReconfigSerial,
     /// Result: one of the constants of this type.
     pub result: u32,
-    /// Sender's Next TSN and Receiver's Next TSN: both or none. Present in the response to an SSN/TSN Reset
+    /// Sender's Next TSN and Receiver's Next TSN, both or none. Present in the response to an SSN/TSN Reset
     /// Request.
     pub next_tsns: Option<(Tsn, Tsn)>,
 }

@@ -4,7 +4,8 @@ use super::{Param, Params};
 use crate::error::{Malformed, ParamError};
 use crate::tlv::{self, Tlv};
 
-/// `bytes` (with padding) and `param` are the same; no truncation and no Length field makes a panic.
+/// Checks that `bytes` (with padding) and `param` are equal, and that no truncation and no Length field
+/// causes a panic.
 pub(crate) fn check(bytes: &[u8], param: Param<'_>) {
     assert_eq!(Param::parse(bytes), Ok(param));
     assert!(Params::from_wire(bytes).iter().eq([Ok(param)]));

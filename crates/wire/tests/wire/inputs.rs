@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Inputs of other implementations: the folder that `MSCTP_CORPUS` names.
+/// Returns inputs of other implementations, from the folder that `MSCTP_CORPUS` names.
 pub(crate) fn public_corpora() -> Option<PathBuf> {
     let folder = std::env::var_os("MSCTP_CORPUS").map(PathBuf::from);
     if folder.is_none() {
@@ -11,7 +11,7 @@ pub(crate) fn public_corpora() -> Option<PathBuf> {
     folder
 }
 
-/// All files below `folder`.
+/// Returns all files below `folder`.
 ///
 /// # Panics
 /// The folder or a file cannot be read.

@@ -7,7 +7,7 @@ use msctp_wire::{Checksum, CommonHeader, Packet};
 use crate::inputs::{files_below, public_corpora};
 use crate::support;
 
-/// Reads each file as a packet and, because some corpora hold only what follows the header, as chunks.
+/// Parses each file as a packet and as chunks, because some corpora lack the common header.
 fn replay(folder: &Path) -> usize {
     let files = files_below(folder);
     for path in &files {
@@ -30,7 +30,7 @@ fn committed_packets() {
     assert!(files > 0, "no file in tests/corpus");
 }
 
-/// Those of the committed packets that must not be read without an error.
+/// The committed packets that must not parse without an error.
 const FAULTY: [&str; 4] =
     ["data-without-user-data", "length-too-long", "length-zero", "sack-counts-disagree"];
 

@@ -19,7 +19,7 @@ use proptest::prelude::*;
 
 use crate::support;
 
-/// Chunks borrow; what the strategies make lives as long as the test process.
+/// Leaks a value, so that chunks can borrow it as long as the test process lives.
 fn keep<T>(values: Vec<T>) -> &'static [T] {
     values.leak()
 }
@@ -41,7 +41,7 @@ fn address() -> impl Strategy<Value = IpAddr> {
     ]
 }
 
-/// A type-length-value item with the type and a value.
+/// Generates a type-length-value item with the type and a value.
 fn item(typ: u16, value: &[u8]) -> &'static [u8] {
     let mut item = typ.to_be_bytes().to_vec();
     item.extend_from_slice(&(4 + value.len() as u16).to_be_bytes());

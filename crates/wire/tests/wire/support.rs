@@ -5,8 +5,8 @@ use msctp_wire::{
     VerificationTag,
 };
 
-/// Reads every chunk, parameter, cause and list entry in `bytes`, which follow a common header; gives the
-/// number of errors among them.
+/// Parses every chunk, parameter, cause and list entry in `bytes`, which follow a common header. Returns the
+/// number of errors.
 ///
 /// # Panics
 /// A list yields more items than one per 4 bytes, or more entries than it has bytes.
@@ -14,7 +14,8 @@ pub(crate) fn read_chunks(bytes: &[u8]) -> usize {
     read_items(Chunks::new(bytes), bytes.len(), read_chunk)
 }
 
-/// Reads each item with `read`, which gives the errors inside it; gives the number of errors.
+/// Parses each item, and its content with `read`, which returns the errors inside the item. Returns the
+/// number of errors.
 fn read_items<T, E: std::fmt::Display>(
     items: impl Iterator<Item = Result<T, E>>,
     bytes: usize,
@@ -89,14 +90,14 @@ fn read_causes(causes: Causes<'_>) -> usize {
     })
 }
 
-/// Parameters quoted in a parameter or a cause: read, but not what they quote in turn.
+/// Parses parameters quoted in a parameter or a cause, but not those that they quote in turn.
 fn read_quoted(bytes: &[u8]) -> usize {
     read_items(Params::from_wire(bytes).iter(), bytes.len(), |param| {
         usize::from(param.encoded_len() > bytes.len())
     })
 }
 
-/// Reads `bytes` as a packet, with the checksum and without, and as chunks without a header.
+/// Parses `bytes` as a packet, with the checksum and without, and as chunks without a header.
 pub(crate) fn read_packet(bytes: &[u8]) {
     if let Ok(packet) = Packet::parse(bytes, Checksum::Skip) {
         read_chunks(&packet.bytes()[12..]);
@@ -112,7 +113,7 @@ pub(crate) fn read_packet(bytes: &[u8]) {
     read_chunks(bytes);
 }
 
-/// Parses the chunks of `bytes`, builds a packet of those that can be read, parses that, and compares.
+/// Parses the chunks of `bytes`, builds a packet of the valid ones, parses it and compares.
 ///
 /// # Panics
 /// A chunk that is built and parsed again differs.
@@ -127,7 +128,7 @@ pub(crate) fn round_trip(bytes: &[u8]) {
     }
 }
 
-/// Builds packets of `chunks`, as many as it takes, parses them and compares.
+/// Builds packets of `chunks`, as many as needed, parses them and compares.
 pub(crate) fn send_and_receive(chunks: &[Chunk<'_>]) {
     let mut out = Vec::new();
     let mut sent = 0;
@@ -157,7 +158,7 @@ pub(crate) fn send_and_receive(chunks: &[Chunk<'_>]) {
     }
 }
 
-/// Takes parameters apart into values and puts them together again: what could be read must come back.
+/// Splits parameters into values and rebuilds them. Every parameter that could be parsed must be unchanged.
 fn rebuild_params(chunk: &Chunk<'_>) {
     let params = match chunk {
         Chunk::Init(init) => init.params,

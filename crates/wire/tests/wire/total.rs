@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use crate::support;
 
-/// Chunk headers with plausible types and lengths, so that random bytes get past the framing.
+/// Generates chunk headers with plausible types and lengths, so that random bytes pass the framing.
 fn plausible_chunks() -> impl Strategy<Value = Vec<u8>> {
     let typ = prop_oneof![
         0u8..16,

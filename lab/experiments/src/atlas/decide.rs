@@ -5,14 +5,15 @@ use msctp_sim::random::component_seed;
 use super::{Dimension, Place, Range};
 use crate::claims::{Deciding, Grade};
 
-/// The level below which a split is more than chance.
+/// p-value below which a split counts as more than chance.
 pub(super) const CHANCE: f64 = 0.05;
 
-/// Permutations behind [`Deciding::chance`], the points' own order among them.
+/// Number of permutations behind [`Deciding::chance`], including the points' own order.
 const PERMUTATIONS: u64 = 1000;
 
-/// Returns the best split of each axis, the best first: between the points where the claim is reproduced and
-/// the others, or, if there are not both, where it is contradicted. Empty if there are not both of these.
+/// Returns the best split of each axis, the best first. A split separates the points where the claim is
+/// reproduced from the others; if these are not both present, those where it is contradicted. Returns nothing
+/// if all points are alike.
 pub(super) fn deciding(axes: &[Dimension], at: &[Place]) -> Vec<Deciding> {
     let Some(grade) = separable(at.iter().map(|place| place.grade)) else { return Vec::new() };
     let those: Vec<bool> = at.iter().map(|place| place.grade == grade).collect();
@@ -28,8 +29,7 @@ pub(super) fn deciding(axes: &[Dimension], at: &[Place]) -> Vec<Deciding> {
     all
 }
 
-/// Returns the grade that some points have and others have not: reproduced, or if there are not both,
-/// contradicted.
+/// Returns the grade that only some points have: reproduced, or else contradicted.
 pub(super) fn separable(grades: impl Iterator<Item = Grade>) -> Option<Grade> {
     let all: Vec<Grade> = grades.collect();
     let varies = |grade: &Grade| {
@@ -39,7 +39,7 @@ pub(super) fn separable(grades: impl Iterator<Item = Grade>) -> Option<Grade> {
     [Grade::Reproduced, Grade::Contradicted].into_iter().find(varies)
 }
 
-/// Permutes the points' marks, the same in every run.
+/// Permutes the points' marks. Every run gives the same permutations.
 fn shuffled<T: Copy>(those: &[T], permutation: u64) -> Vec<T> {
     let key = |point: usize| component_seed(permutation, &format!("atlas/{point}"));
     let mut order: Vec<_> = those.iter().enumerate().map(|(point, &is)| (key(point), is)).collect();
@@ -50,14 +50,14 @@ fn shuffled<T: Copy>(those: &[T], permutation: u64) -> Vec<T> {
 /// The axis on which an effect depends most.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Driver {
-    /// Its name for readers.
+    /// Name of the axis for readers.
     pub(super) label: String,
-    /// The share of the effect's variance that two sides of the axis explain.
+    /// Share of the effect's variance that the two sides of a split of the axis explain.
     pub(super) explains: f64,
 }
 
-/// Returns the axis that explains most of an effect's variance; `None` if permuted effects are explained as
-/// well too often, or if a point has no effect.
+/// Returns the axis that explains most of an effect's variance. Returns `None` if permuted effects are often
+/// explained as well, or if a point has no effect.
 pub(super) fn driver(axes: &[Dimension], at: &[Place], check: usize) -> Option<Driver> {
     let effects: Vec<f64> = at.iter().map(|place| place.checks.get(check)?.effect).collect::<Option<_>>()?;
     let best = explained(axes, at, &effects)?;

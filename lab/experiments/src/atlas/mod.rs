@@ -20,7 +20,7 @@ use crate::reproduce::ReproduceError;
 use crate::scenario_file::{ScenarioFile, scenario_file};
 use crate::sweep::{Part as SweepPart, bundled_part};
 
-/// The atlases that are compiled in: the paper, its sweep and its boxes.
+/// The compiled-in atlases: the paper, its sweep and its boxes.
 const FILES: [(&str, &str, ScenarioFile); 5] = [
     ("afif", "scenarios/afif/paper.toml", scenario_file!("afif/atlas.toml")),
     ("eklund", "scenarios/eklund/paper.toml", scenario_file!("eklund/atlas.toml")),
@@ -29,7 +29,7 @@ const FILES: [(&str, &str, ScenarioFile); 5] = [
     ("park-jang", "scenarios/park-jang/paper.toml", scenario_file!("park-jang/atlas.toml")),
 ];
 
-/// Points of a box in `--quick`, and their seeds.
+/// Number of points of a box in `--quick`, and of their seeds.
 const QUICK: (usize, u64) = (6, 3);
 
 /// The papers that have an atlas.
@@ -47,11 +47,11 @@ pub struct Atlas {
     points: usize,
     seeds: u64,
     boxes: Vec<Region>,
-    /// Claims without a box, and the reason.
+    /// Claims without a box, each with the reason.
     pub without: Vec<(Vec<String>, String)>,
 }
 
-/// A box, and the claims that are judged over it.
+/// A box of parameters, and the claims that are judged over it.
 #[derive(Clone, Debug)]
 struct Region {
     claims: Vec<String>,
@@ -63,7 +63,7 @@ struct Region {
 struct Dimension {
     name: String,
     label: String,
-    /// The overrides, with `{}` for the value.
+    /// The overrides, in which `{}` stands for the value.
     set: Vec<String>,
     why: String,
     range: Range,
@@ -73,15 +73,16 @@ struct Dimension {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Range {
-    /// Whole numbers between two, evenly by their logarithms if `log`.
+    /// Numbers between two limits, spread evenly by their logarithms if `log`.
     Numbers { from: f64, to: f64, log: bool },
-    /// One of several.
+    /// One of several texts.
     Choice(Vec<String>),
 }
 
 impl Range {
-    /// Returns the value at a place from 0 to 1, below 1: as a number and as text. The number of a choice is
-    /// its index, moved by up to 0.3 with the place: points with the same value do not coincide on a map.
+    /// Returns the value at a position in [0, 1), as a number and as text. The number of a choice is its
+    /// index plus an offset of up to 0.3 that depends on the position, so that points with the same value do
+    /// not coincide on a map.
     fn at(&self, place: f64) -> (f64, String) {
         match self {
             Self::Numbers { from, to, log } => {
@@ -103,7 +104,7 @@ impl Range {
 }
 
 impl Range {
-    /// Returns the value of a number of [`at`](Self::at): of a choice, its index.
+    /// Returns the value for a number of [`at`](Self::at): for a choice, its index.
     fn value(&self, number: f64) -> f64 {
         match self {
             Self::Numbers { .. } => number,
@@ -112,7 +113,7 @@ impl Range {
     }
 }
 
-/// Returns the coordinate of a point of the Halton sequence, from 0 to 1, below 1.
+/// Returns the coordinate of a point of the Halton sequence, in [0, 1).
 fn halton(mut number: usize, base: usize) -> f64 {
     let (mut place, mut share) = (0.0, 1.0);
     while number > 0 {
@@ -123,30 +124,30 @@ fn halton(mut number: usize, base: usize) -> f64 {
     place
 }
 
-/// The bases of the sequence: the primes. A box has at most as many axes.
+/// The bases of the sequence, which are primes. A box has at most as many axes.
 const BASES: [usize; 8] = [2, 3, 5, 7, 11, 13, 17, 19];
 
-/// A claim over its box.
+/// Result of a claim over its box.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Mapped {
-    /// As `KK8`.
+    /// Identifier of the claim, such as `KK8`.
     pub claim: String,
-    /// The claim in short.
+    /// Short statement of the claim.
     pub statement: String,
-    /// Points where it is reproduced.
+    /// Number of points where the claim is reproduced.
     pub holds: usize,
-    /// All points.
+    /// Number of all points.
     pub points: usize,
-    /// Share of the box where it is reproduced.
+    /// Share of the box where the claim is reproduced.
     pub share_of_box: f64,
     /// The 95 % interval of the share (Wilson).
     pub interval: [f64; 2],
-    /// The parameter that best separates where it holds, if it does in some points and not in others.
+    /// The parameter that best separates the points where the claim holds, if it holds at some points only.
     pub deciding: Option<Deciding>,
-    /// The checks of the claim, in words.
+    /// Texts of the claim's checks.
     #[serde(default)]
     pub checks: Vec<String>,
-    /// Every point: its values on the axes, and the grade there.
+    /// Every point, with its values on the axes and the grade there.
     pub at: Vec<Place>,
     axes: Vec<Dimension>,
 }
@@ -158,14 +159,14 @@ pub struct Place {
     pub set: Vec<String>,
     /// The grade.
     pub grade: Grade,
-    /// The claim's checks there.
+    /// The claim's checks at the point.
     #[serde(default)]
     pub checks: Vec<Part>,
     values: Vec<f64>,
 }
 
 impl Place {
-    /// Returns the greatest grade of some of the claim's checks; `None` without them.
+    /// Returns the greatest grade of some of the claim's checks; `None` if there are none.
     fn grade_of(&self, checks: &[usize]) -> Option<Grade> {
         checks.iter().filter_map(|&check| self.checks.get(check)).map(|part| part.grade).max()
     }
@@ -174,30 +175,30 @@ impl Place {
 /// A check of a claim at a point.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Part {
-    /// Its grade.
+    /// Grade of the check.
     pub grade: Grade,
-    /// Its effect; `None` without measurements, or without a spread between runs.
+    /// Effect of the check; `None` without measurements, or without a spread between runs.
     pub effect: Option<f64>,
 }
 
-/// The claims of a paper over their boxes.
+/// Results of a paper's claims over their boxes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Charted {
-    /// The paper, as `kim-koh`.
+    /// Identifier of the paper, such as `kim-koh`.
     pub paper: String,
-    /// Whether only some points and seeds were run.
+    /// True if only some points and seeds were run.
     pub quick: bool,
     /// Version of msctp.
     pub version: String,
     /// The claims.
     pub claims: Vec<Mapped>,
-    /// The seeds at each point.
+    /// Number of seeds at each point.
     pub seeds: u64,
-    /// The runs that failed, with the reason, and the number of those not started.
+    /// Runs that failed, with the reason.
     pub failed: Vec<(String, String)>,
-    /// The runs that were not started.
+    /// Number of runs that were not started.
     pub skipped: usize,
-    /// The runs that completed.
+    /// Number of runs that completed.
     pub runs: usize,
 }
 
@@ -205,7 +206,7 @@ impl Atlas {
     /// Reads the atlas of a paper; `None` if it has none.
     ///
     /// # Errors
-    /// A fault of its file; a test excludes it.
+    /// The file is invalid, which a test excludes.
     pub fn of(paper: &str, quick: bool) -> Result<Option<Self>, ScenarioError> {
         let Some((name, sweep, file)) = FILES.iter().find(|(name, ..)| *name == paper) else {
             return Ok(None);
@@ -242,7 +243,7 @@ impl Atlas {
         Ok(Some(atlas))
     }
 
-    /// Returns the points of a box: the values and the overrides.
+    /// Returns the points of a box, each with its values and its overrides.
     fn places(&self, region: &Region) -> Vec<(Vec<f64>, Vec<String>)> {
         let place = |number: usize| {
             let each = region.axes.iter().zip(BASES);
@@ -258,7 +259,7 @@ impl Atlas {
     /// Returns the number of runs.
     ///
     /// # Errors
-    /// An override is no key of a scenario; a test excludes it.
+    /// An override is not a key of a scenario, which a test excludes.
     pub fn size(&self) -> Result<usize, ScenarioError> {
         let mut runs = 0;
         for region in &self.boxes {
@@ -287,7 +288,7 @@ impl Atlas {
         }
     }
 
-    /// Returns the atlas with grades that follow from the place on the first axis, without a run.
+    /// Returns the atlas without any run, with grades that follow from the position on the first axis.
     #[cfg(test)]
     pub(crate) fn drawn(&self, grade: impl Fn(f64) -> Grade) -> Charted {
         let mut charted = self.empty();
@@ -310,7 +311,7 @@ impl Atlas {
     /// Judges every claim at every point of its box.
     ///
     /// # Errors
-    /// Threads cannot start, or an override is faulty. Runs that fail are in the result.
+    /// Threads cannot start, or an override is invalid. The result lists runs that failed.
     pub fn chart(&self, execution: &Execution<'_>) -> Result<Charted, ReproduceError> {
         let mut charted = self.empty();
         for region in &self.boxes {
@@ -350,7 +351,7 @@ impl Atlas {
 }
 
 impl Region {
-    /// Summarises the points of a claim.
+    /// Summarizes the points of a claim.
     fn mapped(&self, [claim, statement]: [String; 2], checks: Vec<String>, at: Vec<Place>) -> Mapped {
         let holds = at.iter().filter(|place| place.grade == Grade::Reproduced).count();
         let points = at.len();

@@ -10,7 +10,7 @@ use crate::figure::{Axis, Chart, Mark, Point, Series, Style};
 use crate::output::write_file;
 use crate::report::ReportError;
 
-/// The atlas as data, in its folder.
+/// Name of the file with the atlas as data.
 const JSON: &str = "atlas.json";
 
 impl Deciding {
@@ -34,7 +34,7 @@ impl Deciding {
         }
     }
 
-    /// Returns true if points with permuted grades are separated as well too often.
+    /// Returns true if points with permuted grades are often separated as well.
     #[must_use]
     pub fn is_chance(&self) -> bool {
         self.chance > decide::CHANCE
@@ -48,7 +48,7 @@ impl Mapped {
         self.at.iter().filter(|place| place.grade == grade).count()
     }
 
-    /// Returns the part that `claims.json` has.
+    /// Returns the summary for `claims.json`.
     #[must_use]
     pub fn summary(&self, seeds: u64, quick: bool) -> Boxed {
         Boxed {
@@ -64,15 +64,14 @@ impl Mapped {
         }
     }
 
-    /// Returns the rule of two parameters that best separates the points; `None` if they have one grade.
+    /// Returns the rule of two parameters that best separates the points; `None` if all have one grade.
     #[must_use]
     pub fn rule(&self) -> Option<Rule> {
         rule::rule(&self.axes, &self.at)
     }
 
-    /// Returns how each check fares over the points, the one that fails at most of them first: a line for
-    /// each check that is not reproduced everywhere. Checks with the same words count as one. Empty for an
-    /// atlas without checks.
+    /// Returns a line for each check that is not reproduced at all points, the check that fails at most
+    /// points first. Checks with the same text count as one. Empty for an atlas without checks.
     #[must_use]
     pub fn by_check(&self) -> Vec<String> {
         let line = |want: &String| {
@@ -104,8 +103,9 @@ impl Mapped {
         lines.into_iter().map(|(.., words)| words).collect()
     }
 
-    /// Returns on which parameter the effect of the first part depends most, in a sentence; `None` if on none
-    /// more than by chance. Where a claim has one grade everywhere, its effect can still depend on one.
+    /// Returns a sentence about the parameter on which the effect of the first part depends most. Returns
+    /// `None` if no dependence exceeds chance. The effect of a claim with one grade at all points can still
+    /// depend on a parameter.
     #[must_use]
     pub fn moved_by(&self) -> Option<String> {
         let found = decide::driver(&self.axes, &self.at, 0)?;
@@ -118,7 +118,7 @@ impl Mapped {
         ))
     }
 
-    /// Returns the sentence that follows from the points.
+    /// Returns the sentence that sums up the points.
     #[must_use]
     pub fn sentence(&self) -> String {
         let [low, high] = self.interval.map(|end| end * 100.0);
@@ -139,7 +139,7 @@ impl Mapped {
         [Some(format!("{share}.")), single, rule].into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns the map over the two axes of the rule; without one over the two that separate best.
+    /// Returns the map over the two axes of the rule. Without a rule, uses the two axes that separate best.
     #[must_use]
     pub fn map(&self) -> Chart {
         let mut axes: Vec<usize> = self.rule().map_or_else(Vec::new, |rule| rule.numbers.to_vec());
@@ -205,7 +205,7 @@ impl Charted {
         text
     }
 
-    /// Adds to each claim its share of the box and the parameter that decides.
+    /// Adds the share of the box and the deciding parameter to each claim.
     pub fn add_to(&self, ledger: &mut [Claim]) {
         for claim in ledger {
             let mapped = self.claims.iter().find(|mapped| mapped.claim == *claim.id);
@@ -216,7 +216,7 @@ impl Charted {
     /// Reads the `atlas.json` of a folder; `None` if there is none.
     ///
     /// # Errors
-    /// The file cannot be read, or is no atlas.
+    /// The file cannot be read, or is not an atlas.
     pub fn read(dir: &Path) -> Result<Option<Self>, ReportError> {
         let path = dir.join(JSON);
         match fs::read(&path) {

@@ -3,14 +3,14 @@
 use super::{Dimension, Place, Range, decide};
 use crate::claims::{Grade, Rule, RulePart};
 
-/// The share of the variation at points held out from which a rule is worth a sentence.
+/// Minimum share of the variation at held-out points for a rule to be mentioned.
 const WORTH: f64 = 0.1;
 
 /// The fewest points of a part.
 const FEWEST: usize = 2;
 
 impl Rule {
-    /// Returns true if the rule explains something of points that it was not made from.
+    /// Returns true if the rule explains variation at points from which it was not made.
     #[must_use]
     pub fn predicts(&self) -> bool {
         self.held_out >= WORTH
@@ -44,27 +44,27 @@ impl Rule {
     }
 }
 
-/// A split of an axis: up to a value, and beyond; of a choice, one value and the others.
+/// A split of an axis: up to a value, and beyond. For a choice, one value and the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Split {
     axis: usize,
     value: f64,
 }
 
-/// A split and, on its first and second side, a further one of the same other axis.
+/// A split, and on each of its sides a further split of the same other axis.
 #[derive(Clone, Copy, Debug)]
 struct Tree {
     first: Split,
     further: [Option<Split>; 2],
-    /// What is left of the variation.
+    /// The variation that remains.
     rest: f64,
 }
 
-/// A part of the points: the side of the first split, that of the further one, if there is one, and the
+/// A part of the points: its side of the first split, its side of the further split if there is one, and its
 /// points.
 type Leaf = ([Option<(Split, bool)>; 2], Vec<usize>);
 
-/// The points: their values on the axes, and whether they have the grade.
+/// The points, with their values on the axes and whether they have the grade.
 struct Points<'p> {
     values: &'p [Vec<f64>],
     /// Axes whose values have no order.
@@ -72,7 +72,7 @@ struct Points<'p> {
     those: &'p [bool],
 }
 
-/// Returns the sum of the squared distances from the share.
+/// Returns the sum of the squared distances from the mean.
 fn variation(those: usize, of: usize) -> f64 {
     if of == 0 { 0.0 } else { those as f64 * (of - those) as f64 / of as f64 }
 }
@@ -98,7 +98,7 @@ impl Points<'_> {
         [first, second]
     }
 
-    /// Returns every split of an axis that leaves enough points on both sides, with these.
+    /// Returns every split of an axis that leaves enough points on both sides, each with these points.
     fn splits<'s>(
         &'s self,
         of: &'s [usize],
@@ -115,8 +115,8 @@ impl Points<'_> {
         values.into_iter().filter_map(split)
     }
 
-    /// Returns the best split of an axis over some points, and what it leaves of their variation; `None` if
-    /// none leaves less than there is.
+    /// Returns the best split of an axis over some points, and the variation that remains. Returns `None` if
+    /// no split reduces the variation.
     fn best(&self, of: &[usize], axis: usize) -> (Option<Split>, f64) {
         let mut best = (None, self.variation(of));
         // Points of one kind need no split.
@@ -167,7 +167,7 @@ impl Points<'_> {
         leaves
     }
 
-    /// Returns the share of the variation that trees of all other points explain of each point.
+    /// Returns the share of the variation that is explained at each point by the tree of all other points.
     fn held_out(&self) -> f64 {
         let (mut rest, mut whole) = (0.0, 0.0);
         for left_out in 0..self.values.len() {
@@ -191,7 +191,7 @@ pub(super) fn rule(axes: &[Dimension], at: &[Place]) -> Option<Rule> {
     rule_of(axes, at, &|place| Some(place.grade))
 }
 
-/// As [`rule`], of the greatest grade of some checks.
+/// Same as [`rule`], for the greatest grade of some checks.
 pub(super) fn rule_of_checks(axes: &[Dimension], at: &[Place], checks: &[usize]) -> Option<Rule> {
     rule_of(axes, at, &|place| place.grade_of(checks))
 }
@@ -224,7 +224,7 @@ fn rule_of(axes: &[Dimension], at: &[Place], of: &dyn Fn(&Place) -> Option<Grade
     })
 }
 
-/// Returns a side of a split in words, as `queue ≤ 22`.
+/// Returns the text of one side of a split, such as `queue ≤ 22`.
 fn side(axis: &Dimension, value: f64, beyond: bool) -> String {
     let name = &axis.name;
     match &axis.range {
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
     use crate::atlas::halton;
 
-    /// Points over three axes; the third is a choice.
+    /// Returns points over three axes, of which the third is a choice.
     fn places(count: usize, grade: impl Fn(&[f64]) -> bool) -> (Vec<Dimension>, Vec<Place>) {
         let axis = |name: &str, range: Range| Dimension {
             name: name.to_owned(),

@@ -10,25 +10,25 @@ use statrs::distribution::{ContinuousCDF, Normal};
 use super::Power;
 use crate::stats::Mean;
 
-/// The level of a one-sided test: the two-sided interval is of 95 %.
+/// Level of a one-sided test. The two-sided interval has 95 %.
 pub const LEVEL: f64 = 0.025;
 
 /// The 97.5 % point of the standard normal distribution.
 const Z: f64 = 1.959_964;
 
-/// What the runs say about a claim. The order is the precedence: a claim has the greatest grade of its
-/// checks.
+/// The conclusion from the runs about a claim. Variants are in order of precedence: a claim has the greatest
+/// grade of its checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Grade {
-    /// The claimed effect is there, and its interval excludes the contrary.
+    /// The effect agrees with the claim, and its interval excludes the contrary.
     Reproduced,
-    /// The interval contains values for which the claim holds and others for which it does not: the runs are
-    /// too few. Whether the mean is where the claim has it is no grade: other seeds would change it.
+    /// The interval contains values that agree with the claim and others that do not, because there are too
+    /// few runs. The direction of the mean is not part of the grade, since other seeds would change it.
     Unresolved,
-    /// There is nothing to judge: values are missing, or the paper gives too little.
+    /// The claim cannot be judged: values are missing, or the paper gives too little information.
     OutOfReach,
-    /// The claim is of an effect, and the interval lies inside the margin of equivalence around zero.
+    /// The claim states an effect, and the interval lies inside the margin of equivalence around zero.
     NoEffect,
     /// The interval excludes the claim.
     Contradicted,
@@ -39,7 +39,7 @@ impl Grade {
     pub const ALL: [Self; 5] =
         [Self::Reproduced, Self::Unresolved, Self::NoEffect, Self::Contradicted, Self::OutOfReach];
 
-    /// Returns the text for readers: of a claim of a paper, or of a sweep's own.
+    /// Returns the text for readers, for a claim of a paper or for a sweep's own.
     #[must_use]
     pub fn words(self, paper: &str) -> &'static str {
         match (self, paper.is_empty()) {
@@ -53,7 +53,7 @@ impl Grade {
         }
     }
 
-    /// Returns the sign of a check with this grade.
+    /// Returns the symbol of a check with this grade.
     #[must_use]
     pub fn mark(self) -> char {
         match self {
@@ -77,22 +77,22 @@ impl Grade {
     }
 }
 
-/// A measured effect: the difference of two treatments, or a value that is compared with a number.
+/// A measured effect: the difference of two treatments, or a value compared with a number.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Effect {
     /// The effect, in `unit`.
     pub effect: f64,
-    /// The ends of its 95 % interval.
+    /// Ends of the 95 % interval.
     pub interval: [f64; 2],
     /// Number of runs, or of pairs of runs, each with its own seed.
     pub seeds: usize,
-    /// As `bit/s`; empty for shares and ratios.
+    /// Unit of the effect, such as `bit/s`; empty for shares and ratios.
     pub unit: &'static str,
-    /// Effect and interval for readers, as `+77 ± 39 kbps`.
+    /// Effect and interval for readers, such as `+77 ± 39 kbps`.
     pub text: String,
     /// The smallest relevant effect, in `unit`; `None` if the claim states none, and for shares of runs.
     pub relevant: Option<f64>,
-    /// The power of the test for it: see [`Power`].
+    /// Power of the test for the smallest relevant effect; see [`Power`].
     pub power: Option<f64>,
 }
 
@@ -118,12 +118,13 @@ impl Effect {
     }
 }
 
-/// A share of runs with its 95 % interval (Wilson), which is right for few runs and shares near zero and one.
+/// A share of runs with its 95 % interval (Wilson), which is valid for few runs and for shares near zero and
+/// one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
-    /// Runs of which something is true.
+    /// Number of runs with the property.
     pub those: usize,
-    /// All runs, at least one.
+    /// Number of all runs, at least one.
     pub of: usize,
 }
 
@@ -154,7 +155,7 @@ impl Share {
         Effect { effect: self.share(), interval, seeds: self.of, unit: "", text, relevant: None, power: None }
     }
 
-    /// Returns the one-sided p-value of a share this far from `value`, on its own side of it.
+    /// Returns the one-sided p-value of a share this far from `value`, on the share's side of it.
     fn p(self, value: f64) -> f64 {
         let error = (value * (1.0 - value) / self.of as f64).sqrt();
         let z = (self.share() - value).abs() / error;
@@ -167,29 +168,29 @@ impl Share {
 pub struct Test {
     /// The grade of the test alone.
     pub grade: Grade,
-    /// Whether the mean is where the claim has it.
+    /// True if the mean agrees with the claim.
     pub agrees: bool,
-    /// For a significant effect against the claim its p-value, and the grade if that is not small enough
+    /// For a significant effect against the claim, its p-value. The grade applies if that is not small enough
     /// among several tests.
     against: Option<(f64, Grade)>,
 }
 
 impl Test {
-    /// Returns the result of a check without chance, as that of an invariant.
+    /// Returns the result of a check without randomness, such as an invariant.
     #[must_use]
     pub fn exact(holds: bool) -> Self {
         let grade = if holds { Grade::Reproduced } else { Grade::Contradicted };
         Self { grade, agrees: holds, against: (!holds).then_some((0.0, grade)) }
     }
 
-    /// Returns the result without a significant effect: `agrees` if the mean is where the claim has it.
+    /// Returns the result without a significant effect. `agrees` is true if the mean agrees with the claim.
     #[must_use]
     pub fn unresolved(agrees: bool) -> Self {
         Self { grade: Grade::Unresolved, agrees, against: None }
     }
 
-    /// Returns the order in which tests decide: by their grade, of unresolved ones those first whose mean is
-    /// not where the claim has it.
+    /// Returns the order in which tests decide: by their grade. Among unresolved tests, those whose mean
+    /// disagrees with the claim come first.
     pub(crate) fn rank(&self) -> (Grade, bool) {
         (self.grade, self.grade == Grade::Unresolved && !self.agrees)
     }
@@ -200,8 +201,8 @@ impl Test {
 
     const REPRODUCED: Self = Self { grade: Grade::Reproduced, agrees: true, against: None };
 
-    /// Tests the claim that an effect is above zero, and its mean at least `least`. An effect inside
-    /// ±`grain`, the least that counts, is none.
+    /// Tests the claim that an effect is above zero, with a mean of at least `least`. `grain` is the smallest
+    /// effect that counts: one within ±`grain` is none.
     #[must_use]
     pub fn above(effect: &Mean, least: f64, grain: f64) -> Self {
         let (low, high, mean) = (effect.low(), effect.high(), effect.mean);
@@ -220,7 +221,8 @@ impl Test {
         }
     }
 
-    /// Tests the claim that an effect is not below −`margin`, nor below −`grain`, the least that counts.
+    /// Tests the claim that an effect is not below −`margin`, nor below −`grain`, the smallest effect that
+    /// counts.
     #[must_use]
     pub fn not_below(effect: &Mean, margin: f64, grain: f64) -> Self {
         if effect.low() >= -margin.max(grain) {
@@ -232,7 +234,8 @@ impl Test {
         }
     }
 
-    /// Tests the claim that there is no effect beyond ±`margin` or ±`grain`, the least that counts (TOST).
+    /// Tests the claim that there is no effect beyond ±`margin` or ±`grain`, the smallest effect that counts
+    /// (TOST).
     #[must_use]
     pub fn equivalent(effect: &Mean, margin: f64, grain: f64) -> Self {
         let most = margin.max(grain);
@@ -246,7 +249,7 @@ impl Test {
         }
     }
 
-    /// Tests the claim that something is so in most runs.
+    /// Tests the claim that most runs have a property.
     #[must_use]
     pub fn mostly(share: Share) -> Self {
         let [low, high] = share.interval();
@@ -257,8 +260,8 @@ impl Test {
         }
     }
 
-    /// Tests the claim that something is so in no run (`most` of zero: one run refutes it), or at a rate of
-    /// at most `most`.
+    /// Tests the claim that runs have a property at a rate of at most `most`. With `most` of zero, one run
+    /// refutes it.
     #[must_use]
     pub fn rarely(share: Share, most: f64) -> Self {
         if most <= 0.0 {
@@ -273,7 +276,7 @@ impl Test {
     }
 
     /// Returns the result of a claim that needs all of several tests: the greatest grade, and a p-value for
-    /// the number of tests (Bonferroni). Out of reach without tests.
+    /// the number of tests (Bonferroni). Without tests, the claim is out of reach.
     #[must_use]
     pub fn all(tests: &[Self]) -> Self {
         let Some(grade) = tests.iter().map(|test| test.grade).max() else {
@@ -287,7 +290,7 @@ impl Test {
         Self { grade, agrees, against: p.map(|p| (p, otherwise)) }
     }
 
-    /// Keeps only the significant contrary of a claim: anything else is no objection.
+    /// Keeps only a significant contradiction of a claim, and drops any other objection.
     #[must_use]
     pub(crate) fn unless_contradicted(self) -> Self {
         match self {
@@ -301,10 +304,11 @@ impl Test {
     }
 }
 
-/// Adjusts tests of one claim for their number (Holm). A claim fails if one of its checks does, so that each
-/// further check is a further chance to fail: of `all` tests, an effect against the claim must be significant
-/// among them, or its test has the grade that it has otherwise. No adjustment is due to a claim that holds,
-/// for which every check must hold. Returns which tests changed.
+/// Adjusts tests of one claim for their number (Holm). Returns the tests that changed.
+///
+/// A claim fails if one of its checks does, so that each further check is a further chance to fail. Of `all`
+/// tests, an effect against the claim must therefore be significant among them. Otherwise its test gets its
+/// other grade. No adjustment is due to a claim that holds, for which every check must hold.
 pub(super) fn holm(tests: &mut [Test]) -> Vec<bool> {
     let mut order: Vec<usize> = (0..tests.len()).filter(|&test| tests[test].against.is_some()).collect();
     let p = |test: &Test| test.against.map_or(1.0, |(p, _)| p);
@@ -345,7 +349,7 @@ mod tests {
         assert_eq!(Test::above(&mean(0.0, 0.0), 0.0, 0.0).grade, Grade::NoEffect, "all runs equal");
     }
 
-    /// KK4 with two sets of seeds: 17 and 15 of 30 runs. The grades differed, the evidence did not.
+    /// Two sets of seeds of KK4 gave 17 and 15 of 30 runs: the grades differed, but the evidence did not.
     #[test]
     fn a_sign_inside_the_interval_is_no_grade() {
         let tests = [17, 15].map(|those| Test::mostly(Share { those, of: 30 }));

@@ -16,15 +16,15 @@ use crate::stats::{Mean, t_975};
 /// The smallest relevant effect, and the power of a test for it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Power {
-    /// The smallest relevant effect, in the unit of the effect; of a test for no effect: its margin.
+    /// The smallest relevant effect, in the unit of the effect. For a test of equivalence, its margin.
     pub relevant: f64,
-    /// The probability, from 0 to 1, that as many seeds of this spread show it.
+    /// Probability, from 0 to 1, that as many seeds with this spread show the effect.
     pub power: f64,
 }
 
 impl Power {
     /// Computes the probability that the whole interval lies above −`margin` if the effect is `relevant`.
-    /// `None` if that is not above −`margin`: the test has nothing to find.
+    /// Returns `None` if `relevant` is not above −`margin`, so that the test has nothing to detect.
     #[must_use]
     pub fn above(effect: &Mean, relevant: f64, margin: f64) -> Option<Self> {
         let room = relevant + margin;
@@ -33,8 +33,8 @@ impl Power {
         Some(Self { relevant, power })
     }
 
-    /// Computes the probability that the interval lies inside ±`margin` if there is no effect. `None` for a
-    /// margin of zero.
+    /// Computes the probability that the interval lies inside ±`margin` if there is no effect. Returns `None`
+    /// for a margin of zero.
     #[must_use]
     pub fn inside(effect: &Mean, margin: f64) -> Option<Self> {
         let both = |at: f64| (2.0 * Normal::standard().cdf(at) - 1.0).max(0.0);
@@ -44,7 +44,7 @@ impl Power {
 }
 
 /// Returns the expectation of `probability(room/σ − t·u)` over the estimates u of the spread, by Simpson's
-/// rule. `None` without room, or without a spread.
+/// rule. Returns `None` without room, or without a spread.
 fn over_spreads(effect: &Mean, room: f64, probability: impl Fn(f64) -> f64) -> Option<f64> {
     if room <= 0.0 || effect.n < 2 || !effect.half_width.is_finite() {
         return None;
@@ -81,7 +81,7 @@ fn over_spreads(effect: &Mean, room: f64, probability: impl Fn(f64) -> f64) -> O
 mod tests {
     use super::*;
 
-    /// A mean of `n` values with this standard deviation.
+    /// Returns a mean of `n` values with this standard deviation.
     fn spread(n: usize, deviation: f64) -> Mean {
         Mean { n, mean: 0.0, half_width: t_975(n - 1) * deviation / (n as f64).sqrt() }
     }

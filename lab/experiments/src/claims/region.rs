@@ -4,41 +4,41 @@ use serde::{Deserialize, Serialize};
 
 use super::Grade;
 
-/// An axis and the value that best separates the points that have a grade from the others.
+/// An axis, and the value that best separates the points with a grade from the others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Deciding {
     /// The axis.
     pub axis: String,
-    /// Its name for readers.
+    /// Name of the axis for readers.
     pub label: String,
-    /// The grade: reproduced, or contradicted where the claim is reproduced at all points or at none.
+    /// The grade: reproduced. If the claim is reproduced at all points or at none, contradicted.
     pub grade: Grade,
     /// The largest value of the lower side.
     pub split: String,
-    /// Points of the lower side with the grade, and all of them.
+    /// Number of points of the lower side with the grade, and of all its points.
     pub below: [usize; 2],
-    /// The same of the upper side.
+    /// Number of points of the upper side with the grade, and of all its points.
     pub above: [usize; 2],
-    /// The impurity (Gini) that the split removes, from 0 to 1 of what there is.
+    /// Share of the impurity (Gini) that the split removes, from 0 to 1.
     pub explains: f64,
-    /// The share of 1000 permutations of the grades in which some axis separates as well: a p-value.
+    /// Share of 1000 permutations of the grades in which some axis separates as well, a p-value.
     pub chance: f64,
     #[serde(skip)]
     pub(crate) number: usize,
 }
 
-/// Where a claim has a grade, by two parameters.
+/// The region where a claim has a grade, described by two parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rule {
-    /// The grade: as that of [`Deciding`].
+    /// The grade, as in [`Deciding`].
     pub grade: Grade,
     /// The two axes.
     pub axes: [String; 2],
-    /// The parts of the box: two to four.
+    /// Parts of the box, two to four.
     pub parts: Vec<RulePart>,
-    /// The share of the variation of the grades (Gini) that the parts explain.
+    /// Share of the variation of the grades (Gini) that the parts explain.
     pub explains: f64,
-    /// The same at points that the rule was not made from, each left out once. It can be negative.
+    /// Share explained at points from which the rule was not made, each left out once. It can be negative.
     pub held_out: f64,
     #[serde(skip)]
     pub(crate) numbers: [usize; 2],
@@ -47,32 +47,32 @@ pub struct Rule {
 /// A part of a box.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RulePart {
-    /// As `queue ≤ 22, path = same`.
+    /// Description of the part, such as `queue ≤ 22, path = same`.
     pub place: String,
     /// Points with the grade.
     pub those: usize,
-    /// Points.
+    /// Number of points in the part.
     pub of: usize,
 }
 
-/// A claim over its box, as `claims.json` has it.
+/// Result of a claim over its box, as in `claims.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Boxed {
-    /// Points that were judged.
+    /// Number of judged points.
     pub points: usize,
-    /// Seeds at each.
+    /// Number of seeds at each point.
     pub seeds: u64,
-    /// Whether these are only some of the points and seeds.
+    /// True if only some of the points and seeds were run.
     pub quick: bool,
-    /// Points where the claim is reproduced.
+    /// Number of points where the claim is reproduced.
     pub reproduced: usize,
-    /// Points where it is contradicted.
+    /// Number of points where the claim is contradicted.
     pub contradicted: usize,
-    /// Share of the box where it is reproduced.
+    /// Share of the box where the claim is reproduced.
     pub share: f64,
     /// The 95 % interval of the share (Wilson).
     pub interval: [f64; 2],
-    /// The parameter that decides.
+    /// The deciding parameter.
     pub deciding: Option<Deciding>,
     /// The two parameters that decide together.
     #[serde(default)]

@@ -23,25 +23,26 @@ pub struct Experiment {
     pub summary: &'static str,
     /// Returns the number of runs.
     pub size: fn(&Effort) -> usize,
-    /// Runs the experiment. A run that fails is listed in the report's provenance, not an error.
+    /// Runs the experiment. The report's provenance lists failed runs, which are no error.
     pub reproduce: fn(&Effort, &Execution<'_>) -> Result<Report, ReproduceError>,
-    /// Judges the claims again, with other seeds or other stacks: only their runs are made.
+    /// Judges the claims again with other seeds or other stacks. Makes only the runs that they need.
     pub again: fn(Other, &Effort, &Execution<'_>) -> Result<Ledger, ReproduceError>,
     /// Returns the number of those runs.
     pub again_size: fn(&Effort) -> usize,
-    /// The experiment on real stacks beside the simulator, where it exists.
+    /// The experiment on real stacks beside the simulator, if there is one.
     pub emulated: Option<Emulated>,
 }
 
 /// An experiment on real stacks.
 #[derive(Clone, Copy)]
 pub struct Emulated {
-    /// Returns the duration of every run in real time, in seconds, for a number of repetitions under each
+    /// Returns the real-time duration of every run in seconds, for a number of repetitions under each
     /// condition.
     pub plan: fn(&Effort, u64) -> Vec<u32>,
     /// Returns the number of runs in the simulator.
     pub simulated: fn(&Effort, u64) -> usize,
-    /// Runs the experiment in both worlds. A run that fails is listed in the agreement, not an error.
+    /// Runs the experiment on real stacks and in the simulator. The agreement lists failed runs, which are no
+    /// error.
     pub carry_out: fn(&Effort, &Worlds<'_>) -> Result<Agreement, ReproduceError>,
 }
 
@@ -51,7 +52,7 @@ impl fmt::Debug for Experiment {
     }
 }
 
-/// Reads a bundled sweep, or the part of it that an effort needs.
+/// Reads a bundled sweep, or the part that an effort needs.
 fn read(file: &str, effort: &Effort) -> Result<Sweep, ScenarioError> {
     let whole = bundled(file)?;
     if !effort.claims {
@@ -90,7 +91,7 @@ macro_rules! sweep {
 }
 
 /// Eklund, Grinnemo, Brunstrom (2012), "Implications of using a Large Initial Congestion Window to Improve
-/// mSCTP Handover Delay": live video moves to a path with competing TCP, with four initial windows.
+/// mSCTP Handover Delay". Live video moves to a path with competing TCP, with four initial windows.
 const EKLUND: Experiment = sweep!(
     "eklund",
     "scenarios/eklund/paper.toml",
@@ -99,7 +100,7 @@ const EKLUND: Experiment = sweep!(
 );
 
 /// Kim & Koh (2009), "Adaptive Congestion Control of mSCTP for Vertical Handover": three schemes, two
-/// movements, loads from 0 to 90 %, and the accuracy of the estimator.
+/// movements, loads from 0 to 90 % and the accuracy of the estimator.
 const KIM_KOH: Experiment = sweep!(
     "kim-koh",
     "scenarios/kim-koh/paper.toml",
@@ -116,7 +117,7 @@ const PARK_JANG: Experiment = sweep!(
 );
 
 /// Afif, Martins, Tabbane, Godlewski, "SCTP-Cross Layer Mechanism Performance For EGPRS Data Handover in
-/// Variable Radio Transmission Conditions": a download over EGPRS, with and without QoS_Measurement.
+/// Variable Radio Transmission Conditions". A download over EGPRS, with and without QoS_Measurement.
 const AFIF: Experiment = sweep!(
     "afif",
     "scenarios/afif/paper.toml",

@@ -8,14 +8,15 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use super::palette::{Role, with_variables};
 use super::{Axis, Chart, FigureError, Mark, Series};
 
-/// Size in CSS pixels: small, so that the text stays readable when the drawing is scaled to 360 pixels.
+/// Width of a drawing in CSS pixels. It is small, so that the text stays readable when the drawing is scaled
+/// to 360 pixels.
 const WIDTH: u32 = 480;
 const HEIGHT: u32 = 320;
 const TEXT: u32 = 15;
-/// Height of the legend's first row, and of each further row.
+/// Height of the legend's first row. The next constant is that of each further row.
 const LEGEND: u32 = 28;
 const LEGEND_ROW: u32 = 20;
-/// Margins of the plot, and the room of its labels.
+/// Margins of the plot, with room for its labels.
 const RIGHT: u32 = 14;
 const LEFT: u32 = 4;
 const BOTTOM: u32 = 2;
@@ -54,7 +55,7 @@ fn legend_rows(entries: &[Entry]) -> u32 {
     1 + entries.last().map_or(0, |entry| entry.row)
 }
 
-/// Returns where the drawing has the points of a series.
+/// Returns the positions of a series' points in the drawing.
 pub(super) fn places(chart: &Chart, series: &Series) -> Vec<(i32, i32)> {
     let rows = legend_rows(&entries(chart));
     let offset = if series.mark == Mark::Bars { bar_offset(series, chart) } else { 0.0 };
@@ -203,7 +204,7 @@ fn intervals(
     Ok(())
 }
 
-/// Returns the series drawn as bars, which share the width of a place.
+/// Returns the series drawn as bars, which share the width of a position.
 fn bars(chart: &Chart) -> impl Iterator<Item = &Series> {
     chart.series.iter().filter(|series| series.mark == Mark::Bars)
 }
@@ -212,7 +213,7 @@ fn bar_width(chart: &Chart) -> f64 {
     0.8 / bars(chart).count().max(1) as f64
 }
 
-/// Returns the offset of a series' bars from the middle of the place.
+/// Returns the offset of a series' bars from the centre of the position.
 fn bar_offset(series: &Series, chart: &Chart) -> f64 {
     let number = bars(chart).position(|other| std::ptr::eq(other, series)).unwrap_or(0);
     (number as f64 + 0.5) * bar_width(chart) - 0.4
@@ -259,7 +260,7 @@ fn legend(chart: &Chart, entries: &[Entry], root: &Area<'_>) -> Drawn {
     Ok(())
 }
 
-/// Makes the drawing scale with the page and adds a title for screen readers.
+/// Makes the drawing scale with the page, and adds a title for screen readers.
 fn accessible(svg: &str, title: &str) -> String {
     let from = svg.find("width=\"").unwrap_or(0);
     let to = svg.find("viewBox").unwrap_or(from);

@@ -23,13 +23,13 @@ pub struct FigureError {
 /// An axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axis {
-    /// The quantity with its unit, as `time (s)`.
+    /// The quantity with its unit, such as `time (s)`.
     pub label: String,
     /// First value shown.
     pub from: f64,
     /// Last value shown, above `from`.
     pub to: f64,
-    /// Names of the places 0, 1, 2, … if the axis is not numeric. Bars need such an axis.
+    /// Names of the positions 0, 1, 2, … if the axis is not numeric. Bars need such an axis.
     pub places: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ impl Axis {
 }
 
 impl Axis {
-    /// Returns the name of the place at `x`; empty if there is none.
+    /// Returns the name of the position at `x`; empty if there is none.
     fn place(&self, x: f64) -> &str {
         let at = libm::round(x);
         let near = (x - at).abs() < 0.01 && at >= 0.0;
@@ -63,7 +63,7 @@ pub struct Point {
     pub x: f64,
     /// Position on the y axis.
     pub y: f64,
-    /// Half-width of the 95 % interval, drawn as an error bar; `None`: no bar.
+    /// Half-width of the 95 % interval, drawn as an error bar; `None` draws none.
     pub half_width: Option<f64>,
 }
 
@@ -84,14 +84,14 @@ pub struct Series {
     pub style: Style,
     /// Points by ascending x.
     pub points: Vec<Point>,
-    /// How points are drawn.
+    /// Mark that draws the points.
     pub mark: Mark,
     /// The shell commands that repeat the series: none, one that prints every point as `x,y`, or one for each
     /// point that prints its y.
     pub commands: Vec<String>,
 }
 
-/// How points are drawn.
+/// Mark that draws the points of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mark {
     /// A line from point to point.
@@ -103,7 +103,7 @@ pub enum Mark {
     Dots,
     /// A value that holds until the next point.
     Steps,
-    /// A bar from zero to each point, beside those of other series at the same place.
+    /// A bar from zero to each point, beside those of other series at the same position.
     Bars,
 }
 
@@ -119,7 +119,7 @@ pub struct Marker {
 /// A chart.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Chart {
-    /// The topic; also the text for screen readers.
+    /// Title of the chart, which is also the text for screen readers.
     pub title: String,
     /// The horizontal axis.
     pub x: Axis,
@@ -143,7 +143,7 @@ impl Chart {
     /// Draws the chart as an SVG file with its own stylesheet.
     ///
     /// # Errors
-    /// As [`to_svg`](Self::to_svg).
+    /// Same as [`to_svg`](Self::to_svg).
     pub fn to_svg_file(&self) -> Result<String, FigureError> {
         let svg = self.to_svg()?;
         let style = format!("<style>{STYLESHEET} svg{{background:var(--paper)}}</style>");
@@ -184,12 +184,12 @@ impl Chart {
         table.text("command", commands)
     }
 
-    /// Returns where the drawing has the points of a series, in its own coordinates.
+    /// Returns the positions of a series' points, in coordinates of the drawing.
     pub(crate) fn places(&self, series: &Series) -> Vec<(i32, i32)> {
         draw::places(self, series)
     }
 
-    /// Returns a place of the horizontal axis as it is written there.
+    /// Returns the label of a position on the horizontal axis.
     pub(crate) fn x_text(&self, x: f64) -> String {
         if self.x.places.is_empty() { shortest(x) } else { self.x.place(x).to_owned() }
     }
@@ -200,8 +200,8 @@ pub(crate) fn shortest(value: f64) -> String {
     format!("{value:.5e}").parse::<f64>().unwrap_or(value).to_string()
 }
 
-/// Returns the least of 1, 2, 2.5, 5 and 10 times a power of ten that is at least `value`: a round end for an
-/// axis.
+/// Returns the smallest of 1, 2, 2.5, 5 and 10 times a power of ten that is at least `value`, as a round end
+/// of an axis.
 #[must_use]
 pub fn round_up(value: f64) -> f64 {
     if value <= 0.0 || !value.is_finite() {

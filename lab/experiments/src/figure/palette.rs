@@ -5,8 +5,8 @@
 
 use plotters::style::RGBColor;
 
-/// Colour and dashes of a curve. The hues are distinguishable with the common colour blindnesses (after Okabe
-/// and Ito), the dashes without any colour.
+/// Colour and dashes of a curve. The hues are distinguishable with the common colour vision deficiencies
+/// (after Okabe and Ito), and the dashes without any colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
     /// Orange, in long dashes.
@@ -123,8 +123,8 @@ pub(super) fn with_variables(svg: &str) -> String {
     })
 }
 
-/// The CSS variables of charts, for light and dark pages. The second curve is much darker (on dark pages
-/// lighter) than the third, which often covers it.
+/// The CSS variables of charts, for light and dark pages. The second curve is much darker than the third,
+/// which often covers it; on dark pages it is lighter.
 pub const STYLESHEET: &str = ":root{color-scheme:light dark;--paper:#fff;--ink:#1b1f24;--axis:#6b7280;--grid:#e3e6ea;\
 --series-1:#c05000;--series-2:#0a3f9c;--series-3:#18a077;--series-4:#8b2f8f;--series-5:#a07800}\
 @media(prefers-color-scheme:dark){:root{--paper:#14171b;--ink:#e6e8eb;--axis:#8b939e;--grid:#2c3138;\

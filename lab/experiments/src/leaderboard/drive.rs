@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use msctp_units::Span;
 
-/// User data in a full packet: 1452 of 1500 bytes, without IPv4, SCTP and DATA headers.
+/// Share of user data in a full packet: 1452 of 1500 bytes, without IPv4, SCTP and DATA headers.
 pub(super) const USER_SHARE: f64 = 1452.0 / 1500.0;
 /// Length of the intervals in which standstills are counted, in seconds.
 pub(super) const BIN: f64 = 0.5;
 /// The rate below which an interval counts as a standstill, in bit/s.
 pub(super) const STANDSTILL: f64 = 1e6;
-/// How far back the follower looks, in seconds.
+/// Time over which the follower compares the networks, in seconds.
 const FOLLOWED: f64 = 5.0;
 
 /// Rates of both networks over a piece of time.
@@ -19,28 +19,28 @@ const FOLLOWED: f64 = 5.0;
 struct Piece {
     from: f64,
     until: f64,
-    /// Mbps.
+    /// Rate of each network in Mbps.
     rates: [f64; 2],
 }
 
 /// A drive with a phone on each of two networks.
 #[derive(Clone, Debug)]
 pub struct Drive {
-    /// Its file's name, without folder and ending.
+    /// Name of the drive's file, without folder and extension.
     pub name: String,
-    /// The networks' names: the columns of the table.
+    /// Names of the networks, which are the columns of the table.
     pub networks: [String; 2],
     /// The table of rates (`docs/models/trace.md`).
     pub table: String,
-    /// One-way delays: half of the pings.
+    /// One-way delays, half of the ping times.
     pub delays: [Span; 2],
     pieces: Vec<Piece>,
 }
 
-/// What a rule of choice carries if it uses the whole capacity of the network that it chose.
+/// The result of a rule that uses the whole capacity of the network that it chose.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ideal {
-    /// User bytes.
+    /// User bytes that the rule carries.
     pub(super) bytes: f64,
     /// Share of the time below 1 Mbps.
     pub(super) below: f64,
@@ -59,22 +59,22 @@ pub enum DrivesError {
         /// The reason.
         source: std::io::Error,
     },
-    /// A file has another content than expected.
+    /// The content of a file is invalid.
     #[error("{path}:{line}: {problem}", path = path.display())]
     Content {
         /// The file.
         path: PathBuf,
-        /// The line, from 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// The fault, and what is expected.
+        /// The fault, and the expected content.
         problem: String,
     },
 }
 
-/// Reads the drives that `DIR/index.csv` lists; with `most`, that many of them, evenly spaced.
+/// Reads the drives that `DIR/index.csv` lists, or with `most` that many of them, evenly spaced.
 ///
 /// # Errors
-/// The first file that cannot be read or understood.
+/// A file cannot be read or parsed. The error names the first.
 pub fn load(dir: &Path, most: Option<usize>) -> Result<Vec<Drive>, DrivesError> {
     let path = dir.join("index.csv");
     let text = read(&path)?;
@@ -110,7 +110,7 @@ fn read(path: &Path) -> Result<String, DrivesError> {
     fs::read_to_string(path).map_err(|source| DrivesError::File { path: path.to_owned(), source })
 }
 
-/// Returns the lines with content, without comments, with their numbers.
+/// Returns the lines with content, without comments, each with its number.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let content = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     (1..).zip(content).filter(|(_, line)| !line.is_empty())
@@ -156,7 +156,7 @@ impl Drive {
         Ok(Self { name, networks, delays, pieces, table })
     }
 
-    /// Duration in seconds.
+    /// Returns the duration in seconds.
     pub(super) fn duration(&self) -> f64 {
         self.end() - self.pieces[0].from
     }
@@ -173,7 +173,7 @@ impl Drive {
         self.pieces.iter().map(|piece| overlap(piece) * piece.rates[network] * 1e6).sum()
     }
 
-    /// Returns how long a queue of so many bytes takes to empty from a time on, in seconds.
+    /// Returns the time that a queue of this many bytes takes to empty, starting at a time, in seconds.
     pub(super) fn drain(&self, network: usize, at: f64, bytes: u64) -> f64 {
         let start = self.pieces[0].from;
         let mut left = bytes as f64 * 8.0;
@@ -190,12 +190,13 @@ impl Drive {
         self.duration() - at
     }
 
-    /// Who is always on the better network, at no cost.
+    /// Returns the result of always using the better network, at no cost.
     pub(super) fn optimum(&self) -> Ideal {
         self.ideal(|_, rates| usize::from(rates[1] > rates[0]))
     }
 
-    /// Who is on the network that carried more in the last five seconds, at no cost, `first` at first.
+    /// Returns the result of using the network that carried more in the last five seconds, at no cost.
+    /// `first` is used at the start.
     pub(super) fn follower(&self, first: usize) -> Ideal {
         let start = self.pieces[0].from;
         let mut on = first;

@@ -21,7 +21,7 @@ use run::{Run, Sender, run};
 
 use crate::plan::{Execution, Outcomes, ThreadsError, execute};
 
-/// A drive that carries less than this share of the yardstick counts as a loss.
+/// Share of the reference below which a drive counts as a loss.
 const TOLERATED: f64 = 0.97;
 
 /// Identifies one run.
@@ -38,19 +38,20 @@ impl fmt::Display for Key {
     }
 }
 
-/// Returns the policies that decide by themselves: all but the oracle, which is told what is free.
+/// Returns the policies that decide by themselves: all except the oracle, which is given the available
+/// bandwidth.
 pub fn candidates() -> impl Iterator<Item = &'static str> {
     policies().iter().map(|policy| policy.name).filter(|name| *name != Oracle::NAME)
 }
 
-/// What to rank.
+/// The drives and senders to rank.
 #[derive(Clone, Copy, Debug)]
 pub struct Ranking<'a> {
     /// The drives, with the same two networks.
     pub drives: &'a [Drive],
     /// The handover policies, by name.
     pub policies: &'a [&'a str],
-    /// The senders' congestion controller, by name; `None`: that of the mobile profile.
+    /// Name of the senders' congestion controller; `None` for that of the mobile profile.
     pub controller: Option<&'a str>,
 }
 
@@ -76,15 +77,15 @@ pub fn keys(ranking: &Ranking<'_>) -> Vec<Key> {
 pub struct Row {
     /// The sender: a policy, a single network with its controller, or a rule computed from the rates.
     pub sender: String,
-    /// The network that it begins on.
+    /// Name of the network on which the sender begins.
     pub first: Option<String>,
-    /// Goodput against the better single network of each drive.
+    /// Goodput as a ratio to the better single network of each drive.
     pub of_better: f64,
-    /// Goodput against the optimum: always on the better network, at no cost.
+    /// Goodput as a ratio to the optimum: always the better network, at no cost.
     pub of_optimum: f64,
     /// Share of the drives that carry less than 0.97 of the better single network.
     pub worse: f64,
-    /// The longest gap between deliveries, the median of all drives, in s.
+    /// The longest gap between deliveries, as the median over all drives, in s.
     pub gap_median: Option<f64>,
     /// The longest gap of all drives, in s.
     pub gap_max: Option<f64>,
@@ -92,13 +93,14 @@ pub struct Row {
     pub below_1mbps: f64,
     /// Bytes towards the mobile over each network.
     pub bytes: [u64; 2],
-    /// The queueing delay that 95 % of the samples of a drive stay below, the median of all drives, in s.
+    /// The 95th percentile of the queueing delay of a drive, as the median over all drives, in s.
     pub queueing_p95: Option<f64>,
-    /// The time that 95 % of the messages of a video of 20 Mbps took at most, the median of all drives, in s.
+    /// The 95th percentile of the message delay of a video of 20 Mbps, as the median over all drives, in s.
     pub video_p95: Option<f64>,
-    /// The same, of the drive that nine tenths of all drives do not exceed.
+    /// The 95th percentile of the message delay of a video of 20 Mbps, as the 90th percentile over all
+    /// drives, in s.
     pub video_p95_of_nine_tenths: Option<f64>,
-    /// Each drive's goodput against the better single network.
+    /// Goodput of each drive as a ratio to the better single network.
     pub drives: Vec<f64>,
 }
 
@@ -111,7 +113,7 @@ pub struct Leaderboard {
     pub drives: usize,
     /// Rows: single networks, policies, rules.
     pub rows: Vec<Row>,
-    /// Each drive's networks and senders over time.
+    /// Rates of each drive's networks and senders over time.
     courses: Vec<page::Course>,
     /// The runs that failed, with the reason.
     pub failed: Vec<(String, String)>,
@@ -122,7 +124,7 @@ pub struct Leaderboard {
 /// Runs the leaderboard. A drive counts if all its runs are complete.
 ///
 /// # Errors
-/// [`ThreadsError`]. Runs that fail are in [`Leaderboard::failed`].
+/// A [`ThreadsError`]. [`Leaderboard::failed`] lists the runs that fail.
 pub fn leaderboard(ranking: &Ranking<'_>, execution: &Execution<'_>) -> Result<Leaderboard, ThreadsError> {
     let plan = format!("leaderboard {}", ranking.controller.unwrap_or_default());
     let work = |key: &Key| run(&ranking.drives[key.drive], key.sender, ranking.controller);
@@ -243,7 +245,7 @@ fn computed(
     }
 }
 
-/// Returns the mean of a share of each drive, weighted by the drives' durations.
+/// Returns the mean of each drive's share, weighted by the drives' durations.
 fn of_time(complete: &[Complete<'_>], shares: impl Iterator<Item = f64>) -> f64 {
     let durations = complete.iter().map(|one| one.drive.duration());
     let (sum, time) =

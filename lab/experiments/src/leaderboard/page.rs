@@ -9,20 +9,20 @@ use crate::figure::{Axis, Chart, Mark, Point, Series, Style, round_up};
 use crate::report::{Cell, Data, Figure, Grid, Panel, Tone};
 use crate::table::Table;
 
-/// Intervals of 0.5 s in a step of a plot.
+/// Number of 0.5 s intervals in a step of a plot.
 const STEP: usize = 4;
-/// Policies in a plot: more curves cannot be told apart.
+/// Maximum number of policies in a plot, since more curves cannot be distinguished.
 const MOST_POLICIES: usize = 3;
 
 /// One drive over time, in steps of two seconds. Rates in Mbps of user data.
 #[derive(Clone, Debug)]
 pub(super) struct Course {
     drive: String,
-    /// What the networks could have carried.
+    /// Capacity of each network.
     capacities: [Vec<f64>; 2],
-    /// The network that could have carried less of all.
+    /// Index of the network with the lower total capacity.
     worse: usize,
-    /// What the policies carried that began on that network, by name.
+    /// Goodput of the policies that began on that network, by name.
     carried: Vec<(&'static str, Vec<f64>)>,
 }
 
@@ -86,7 +86,7 @@ impl Course {
 }
 
 impl Leaderboard {
-    /// Returns the figures of the page: the table with all drives in order, and a plot for each drive.
+    /// Returns the figures of the page: a plot with all drives in order, and a plot for each drive.
     #[must_use]
     pub fn figures(&self) -> Vec<Figure> {
         let mut best: Vec<&Row> = self.rows.iter().filter(|row| row.is_policy()).collect();
@@ -135,7 +135,8 @@ impl Leaderboard {
         Grid { caption: format!("{} drives", self.drives), head, rows: rows.collect() }
     }
 
-    /// Draws every drive's goodput against the better single network, in ascending order for each policy.
+    /// Draws every drive's goodput as a ratio to the better single network, in ascending order for each
+    /// policy.
     fn ordered(&self, shown: &[&str]) -> Option<Panel> {
         let rows = self.rows.iter().filter(|row| shown.contains(&row.sender.as_str()));
         let styles = Style::MEASURED.into_iter().cycle();
@@ -200,7 +201,7 @@ impl Leaderboard {
 }
 
 impl Row {
-    /// Whether it is that of a handover policy, not of a single network or of a rule.
+    /// Returns whether a row belongs to a handover policy, not to a single network or a rule.
     fn is_policy(&self) -> bool {
         self.first.is_some() && self.gap_median.is_some()
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::drive::{BIN, Drive, STANDSTILL};
 use crate::world::{Simulator, World};
 
-/// Who sends, and over which networks.
+/// The sender, and the networks that it uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Sender {
     /// One network, with the mobile profile.
@@ -23,10 +23,10 @@ pub(super) enum Sender {
     Aggregate,
 }
 
-/// What the server sends.
+/// The data that the server sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Load {
-    /// As fast as it can.
+    /// As fast as possible.
     Bulk,
     /// A video of 20 Mbps: 60 messages a second.
     Video,
@@ -43,19 +43,20 @@ pub(super) struct Run {
     pub(super) below: f64,
     /// Bytes of IP packets towards the mobile, over each network.
     pub(super) on: [u64; 2],
-    /// 95 % of the samples of the longer of the two queues took at most so long to empty, in seconds.
+    /// The 95th percentile of the time in which the longer of the two queues empties, in seconds.
     pub(super) queueing: f64,
     /// User bytes delivered in each interval of 0.5 s.
     pub(super) delivered: Vec<u64>,
-    /// 95 % of the messages of a video of 20 Mbps took at most so long, in seconds. One that was not
-    /// delivered took at least until the end of the drive.
+    /// The 95th percentile of the message delay of a video of 20 Mbps, in seconds. A message that was not
+    /// delivered counts with the time until the end of the drive.
     pub(super) video: f64,
 }
 
-/// The mobile downloads from a server with one address, its networks as in the drive.
+/// Returns the scenario of a drive: the mobile downloads from a server with one address over the drive's
+/// networks.
 ///
 /// The links have half of the drive's ping as delay each way and queues of 500 packets; the uplink has the
-/// downlink's rate. `controller`: of the profile's senders if not the profile's own.
+/// downlink's rate. `controller` replaces that of the profile.
 fn scenario(drive: &Drive, sender: Sender, controller: Option<&str>, load: Load) -> String {
     let own = controller.map(|name| format!("controller = \"{name}\"\n")).unwrap_or_default();
     let (networks, options): (Vec<usize>, String) = match sender {
@@ -135,7 +136,7 @@ pub(super) fn run(drive: &Drive, sender: Sender, controller: Option<&str>) -> Re
     measure(drive, &summary, &series, late(&video, summary.duration))
 }
 
-/// Returns the time that 95 % of the messages took at most. One that was not delivered took until `end`.
+/// Returns the 95th percentile of the message delay. A message that was not delivered counts until `end`.
 fn late(series: &Series, end: f64) -> f64 {
     let end = Time::ZERO + Span::from_nanos((end * 1e9) as u64);
     let messages = series.messages.iter().flat_map(|app| app.generated.iter().zip(&app.delivered));

@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use super::Leaderboard;
 
-/// Columns of the explanation below the table.
+/// Maximum columns of a line of the explanation below the table.
 const LINE: usize = 110;
 
 impl Leaderboard {
-    /// Returns the heads of the columns, and the cells of each row.
+    /// Returns the headings of the columns, and the cells of each row.
     pub(super) fn cells(&self) -> (Vec<String>, Vec<Vec<String>>) {
         let [one, other] = &self.networks;
         let head = [

@@ -16,17 +16,17 @@ fn tcp_flows<'r>(results: &Results<'r>, wanted: &Wanted) -> Vec<&'r TcpFlowSumma
     covered.flat_map(|tcp| [&tcp.to_server, &tcp.to_client]).collect()
 }
 
-/// Adds up a counter of all directions.
+/// Sums a counter over all directions.
 pub(super) fn sum(results: &Results<'_>, wanted: &Wanted, of: fn(&FlowSummary) -> u64) -> f64 {
     flows(results, wanted).into_iter().map(of).sum::<u64>() as f64
 }
 
-/// Adds up a counter of all directions of TCP connections.
+/// Sums a counter over all directions of TCP connections.
 pub(super) fn tcp_sum(results: &Results<'_>, wanted: &Wanted, of: fn(&TcpFlowSummary) -> u64) -> f64 {
     tcp_flows(results, wanted).into_iter().map(of).sum::<u64>() as f64
 }
 
-/// Returns the user bytes of associations or connections over time, as bit/s: over the whole run, or over the
+/// Returns the rate of user bytes of associations or connections in bit/s. It covers the whole run, or the
 /// intervals of the throughput series that begin in the metric's range.
 fn rate(
     results: &Results<'_>,
@@ -70,7 +70,8 @@ pub(super) fn tcp_gap(results: &Results<'_>, wanted: &Wanted) -> Result<f64, Str
     largest(used.map(|flow| flow.longest_gap), "nothing was delivered")
 }
 
-/// Returns the latest completion of the directions that carried data; an error if one did not complete.
+/// Returns the latest completion of the directions that carried data. Returns an error if one did not
+/// complete.
 fn last(times: impl IntoIterator<Item = (u64, Option<f64>)>) -> Result<f64, String> {
     let used = times.into_iter().filter(|&(bytes, _)| bytes > 0);
     let done = used.map(|(_, at)| at.ok_or_else(|| "a transfer is not complete".to_owned()));

@@ -8,7 +8,7 @@ use super::{
     paths,
 };
 
-/// Returns a metric of associations that adds up a counter of both directions.
+/// Defines a metric of associations that sums a counter over both directions.
 macro_rules! counter {
     ($name:literal, $unit:expr, $meaning:literal, $subject:ident, $module:ident :: $sum:ident, $of:expr) => {
         Metric {
@@ -58,7 +58,7 @@ const PACKETS: Unit = Unit::Count("packets");
 const SEGMENTS: Unit = Unit::Count("segments");
 const TIMES: Unit = Unit::Count("times");
 
-/// All metrics, by what they describe.
+/// All metrics, grouped by subject.
 #[rustfmt::skip]
 pub const METRICS: &[Metric] = &[
     metric!("handover.gap", Unit::Seconds, "longest delivery gap that overlaps the 5 s after the first change of the sender's \

@@ -11,7 +11,7 @@ use super::network::transfers;
 use super::paths::{primary, senders};
 use super::{Points, Results, Wanted, mean};
 
-/// Time between two points of a window.
+/// Interval between two points of a window curve.
 const STEP: Span = Span::from_millis(100);
 
 pub(super) fn transfer(results: &Results<'_>, wanted: &Wanted) -> Points {
@@ -24,7 +24,7 @@ pub(super) fn transfer(results: &Results<'_>, wanted: &Wanted) -> Points {
         .collect())
 }
 
-/// Adds up the rates of the series that `is_one` chooses, a point in the middle of each interval.
+/// Sums the rates of the series that `is_one` selects, with a point in the middle of each interval.
 fn rates(results: &Results<'_>, wanted: &Wanted, is_one: impl Fn(&str) -> bool) -> Points {
     let range = wanted.range();
     let mut sums: Vec<u64> = Vec::new();
@@ -60,7 +60,7 @@ pub(super) fn ssthresh(results: &Results<'_>, wanted: &Wanted) -> Points {
     windows(results, wanted, |_, ssthresh| if ssthresh == u64::MAX { f64::NAN } else { ssthresh as f64 })
 }
 
-/// Returns a value of the primary path's window and threshold, ten times a second.
+/// Returns a value computed from the primary path's window and threshold, ten times a second.
 fn windows(results: &Results<'_>, wanted: &Wanted, of: fn(u64, u64) -> f64) -> Points {
     let trace = senders(results, wanted).into_iter().next().ok_or("no association has a trace")?;
     let columns = &trace.window;
@@ -142,7 +142,7 @@ pub(super) fn estimate(results: &Results<'_>, wanted: &Wanted) -> Points {
     Ok(times.map(point).collect())
 }
 
-/// Returns Jain's index over the flows' rates, each as a share of its max–min fair one.
+/// Returns Jain's index over the flows' rates, each as a share of its max–min fair rate.
 pub(super) fn fairness(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
     let scenario = results.scenario;
     let capacity = capacity(scenario, wanted.subject.as_deref())?;
@@ -181,7 +181,7 @@ fn capacity(scenario: &Scenario, subject: Option<&str>) -> Result<f64, String> {
     plain.map(|plain| plain.rate.as_bps() as f64).ok_or_else(|| format!("link {name} has no constant rate"))
 }
 
-/// Returns the rate that a flow's videos send, in bit/s; without bound if it has another application.
+/// Returns the rate at which a flow's videos send, in bit/s; unlimited if it has another application.
 fn demand(scenario: &Scenario, association: &str) -> f64 {
     let of = |kind: &AppKind| match kind {
         AppKind::Video { association: own, frames, .. } if own == association => {
@@ -195,7 +195,7 @@ fn demand(scenario: &Scenario, association: &str) -> f64 {
     if rates.is_empty() { f64::INFINITY } else { rates.iter().sum() }
 }
 
-/// Divides a capacity max–min fairly: nobody gets more than it wants, and what is left is shared equally.
+/// Divides a capacity max–min fairly: no flow gets more than its demand, and the remainder is shared equally.
 fn fair_shares(capacity: f64, demands: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..demands.len()).collect();
     order.sort_by(|&a, &b| demands[a].total_cmp(&demands[b]));

@@ -11,20 +11,20 @@ use msctp_units::{Span, Time};
 
 use super::{Points, Results, Wanted, largest};
 
-/// The counters of a flow, from the summary.
+/// Counters of a flow, from the summary.
 pub(super) struct Totals {
     /// User bytes delivered to the receiver's application.
     pub(super) bytes: u64,
     pub(super) retransmitted: u64,
-    /// True if the flow ended before the run, or was never set up.
+    /// True if the flow ended before the run did, or was never set up.
     pub(super) ended: bool,
     pub(super) verdicts: Option<VerdictSummary>,
     name: String,
-    /// The end that sends: `client` or `server`.
+    /// The sending end: `client` or `server`.
     sender: &'static str,
 }
 
-/// Returns the counters of the flow that the metric covers; without a subject, of the first one.
+/// Returns the counters of the flow that the metric covers. Without a subject, uses the first flow.
 pub(super) fn totals(results: &Results<'_>, wanted: &Wanted) -> Result<Totals, String> {
     let side = |to_client: u64, to_server: u64| if to_client > to_server { "server" } else { "client" };
     let summary = results.summary;
@@ -76,7 +76,7 @@ pub(super) struct Sent {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Ack {
     pub(super) at: Time,
-    /// The cumulative acknowledgment: the first number not acknowledged.
+    /// The cumulative acknowledgment: the first number that is not acknowledged.
     pub(super) next: u64,
     pub(super) duplicate: bool,
 }
@@ -93,10 +93,10 @@ pub(super) struct Flow {
     /// Congestion windows.
     pub(super) windows: Vec<(Time, u64)>,
     pub(super) round_trips: Vec<(Time, Span)>,
-    /// Segments or DATA chunks, if each was recorded.
+    /// Transmissions of segments or DATA chunks, if each was recorded.
     pub(super) sent: Vec<Sent>,
     pub(super) acks: Vec<Ack>,
-    /// How often each segment or DATA chunk reached the receiver, if its end recorded each.
+    /// Number of times that each segment or DATA chunk reached the receiver, if its end recorded each.
     received: BTreeMap<u64, usize>,
 }
 
@@ -118,7 +118,7 @@ impl Flow {
     }
 
     /// Returns true if a transmission of a packet was lost: it reached the receiver less often than it was
-    /// sent. What is in flight at the end counts as lost.
+    /// sent. Packets in flight at the end count as lost.
     fn is_lost(&self, number: u64) -> bool {
         let sent = self.sent.iter().filter(|sent| sent.number == number).count();
         self.received.get(&number).copied().unwrap_or_default() < sent
@@ -207,7 +207,7 @@ impl Flow {
         flow
     }
 
-    /// Returns the window at the last change before an instant, or up to it.
+    /// Returns the window after the last change up to an instant.
     fn window(&self, at: Time, included: bool) -> Option<f64> {
         let before = |&&(time, _): &&(Time, u64)| if included { time <= at } else { time < at };
         self.windows.iter().rfind(before).map(|&(_, cwnd)| cwnd as f64)
@@ -283,8 +283,8 @@ pub(super) fn first_retransmission(results: &Results<'_>, wanted: &Wanted) -> Re
     first.map(|sent| sent.at.as_secs_f64()).ok_or_else(|| "nothing was retransmitted".to_owned())
 }
 
-/// Returns the time from the first retransmission of a lost packet to the last lost packet's first one (in
-/// the range). RFC 6675's rescue retransmission of a packet that arrived is none of them.
+/// Returns the time from the first retransmission of a lost packet to the first one of the last lost packet,
+/// in the range. RFC 6675's rescue retransmission of a packet that arrived does not count.
 pub(super) fn repair(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
     let (flow, range) = (Flow::of(results, wanted)?, wanted.range());
     let mut known = BTreeSet::new();
@@ -305,7 +305,7 @@ pub(super) fn stall(results: &Results<'_>, wanted: &Wanted) -> Result<f64, Strin
     Ok(longest_pause(sent, results.summary.duration))
 }
 
-/// Returns the longest time between two of the instants, which ascend, or from the last one to the end.
+/// Returns the longest time between two of the ascending instants, or from the last one to the end.
 pub(super) fn longest_pause(instants: impl Iterator<Item = f64>, end: f64) -> f64 {
     let mut instants = instants.peekable();
     let mut longest = 0.0_f64;
@@ -360,13 +360,13 @@ pub(super) fn acknowledged_at(results: &Results<'_>, wanted: &Wanted) -> Result<
     Ok(counts[..counts.partition_point(|&(time, _)| time <= at)].last().map_or(0.0, |count| count.1))
 }
 
-/// Returns the expirations of the retransmission timer, at zero.
+/// Returns the expirations of the retransmission timer, each with the value zero.
 pub(super) fn timeouts(results: &Results<'_>, wanted: &Wanted) -> Points {
     let (flow, range) = (Flow::of(results, wanted)?, wanted.range());
     Ok(flow.timeouts.iter().filter(|at| range.contains(at)).map(|at| (at.as_secs_f64(), 0.0)).collect())
 }
 
-/// Returns the packets that `of` chooses, by time, as the numbers of their data.
+/// Returns the packets that `of` selects, by time, as the numbers of their data.
 pub(super) fn sent(results: &Results<'_>, wanted: &Wanted, of: fn(&Sent) -> bool) -> Points {
     let (flow, range) = (Flow::of(results, wanted)?, wanted.range());
     let chosen = flow.sent.iter().filter(|sent| range.contains(&sent.at) && of(sent));

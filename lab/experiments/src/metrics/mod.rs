@@ -24,10 +24,11 @@ use serde::Serialize;
 
 pub use self::catalogue::METRICS;
 
-/// Interval of the throughput series of a run whose scenario sets none: short enough to show a handover.
+/// Interval of the throughput series of a run whose scenario sets none. It is short enough to show a
+/// handover.
 pub const INTERVAL: Span = Span::from_millis(100);
 
-/// Enables the probes of every time series but single chunks. None of them changes the run.
+/// Enables the probes of every time series except those of single chunks. None of them changes the run.
 pub fn enable_series(scenario: &mut Scenario) {
     let probes = &mut scenario.probes;
     probes.throughput.get_or_insert(INTERVAL);
@@ -39,20 +40,20 @@ pub fn enable_series(scenario: &mut Scenario) {
 /// The unit of a metric, as its symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// bit/s.
+    /// A rate in bit/s.
     Rate,
-    /// Bytes.
+    /// A size in bytes.
     Bytes,
-    /// Seconds.
+    /// A time in seconds.
     Seconds,
     /// A share or ratio.
     Ratio,
-    /// A number of the things that the text names.
+    /// A count of the objects that the text names.
     Count(&'static str),
 }
 
 impl Unit {
-    /// Returns the symbol, as in tables and JSON.
+    /// Returns the symbol for tables and JSON.
     #[must_use]
     pub fn symbol(self) -> &'static str {
         match self {
@@ -65,7 +66,8 @@ impl Unit {
     }
 }
 
-/// What the `:SUBJECT` of a metric names. Without a subject the metric covers all of the kind.
+/// Kind of the object that the `:SUBJECT` of a metric names. Without a subject the metric covers all objects
+/// of the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// The metric has no subject.
@@ -74,7 +76,7 @@ pub enum Subject {
     Association,
     /// A TCP connection.
     Tcp,
-    /// A link or a link direction, as `wlan` or `wlan/forward`.
+    /// A link or a link direction, such as `wlan` or `wlan/forward`.
     Link,
     /// A video application.
     Video,
@@ -151,48 +153,48 @@ pub enum Probe {
 
 /// A metric of the registry.
 pub struct Metric {
-    /// Its name, as `handover.gap`.
+    /// Name of the metric, such as `handover.gap`.
     pub name: &'static str,
-    /// Its unit.
+    /// Unit of the value.
     pub unit: Unit,
-    /// Its meaning, and how it is computed.
+    /// Meaning and computation of the metric.
     pub meaning: &'static str,
-    /// What its `:SUBJECT` names.
+    /// Kind of object that `:SUBJECT` names.
     pub subject: Subject,
-    /// Its `@TIME`.
+    /// Use of `@TIME`.
     pub when: When,
-    /// The series it needs.
+    /// Time series that the metric needs.
     pub probe: Probe,
     compute: Compute,
 }
 
-/// A metric as `msctp metrics --json` lists it.
+/// A metric in the list of `msctp metrics --json`.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Entry {
-    /// Its name.
+    /// Name of the metric.
     pub name: &'static str,
-    /// Symbol of its unit.
+    /// Symbol of the unit.
     pub unit: &'static str,
-    /// Kind of thing that `:SUBJECT` names; empty: the metric has no subject.
+    /// Kind of object that `:SUBJECT` names; empty if the metric has no subject.
     pub subject: &'static str,
     /// `never`, `instant` (required) or `range` (optional).
     pub time: &'static str,
-    /// The x axis of a curve; empty: the metric is a number.
+    /// The x axis of a curve; empty if the metric is a number.
     pub x: &'static str,
-    /// Its meaning.
+    /// Meaning of the metric.
     pub meaning: &'static str,
 }
 
-/// How a metric is computed.
+/// Computation of a metric.
 #[derive(Clone, Copy)]
 enum Compute {
-    /// A number.
+    /// The metric is one number.
     Value(fn(&Results<'_>, &Wanted) -> Result<f64, String>),
     /// Values by x, and the name of x.
     Curve(&'static str, fn(&Results<'_>, &Wanted) -> Points),
 }
 
-/// The points of a curve, by x, or why there is none.
+/// The points of a curve by x, or the reason why there is none.
 pub type Points = Result<Vec<(f64, f64)>, String>;
 
 impl fmt::Debug for Metric {
@@ -206,22 +208,22 @@ impl fmt::Debug for Metric {
 pub struct Results<'r> {
     /// The scenario.
     pub scenario: &'r Scenario,
-    /// Its summary.
+    /// Summary of the run.
     pub summary: &'r Summary,
-    /// Its time series.
+    /// Time series of the run.
     pub series: &'r Series,
 }
 
-/// A metric with its subject and time, as a user wrote it.
+/// A metric with its subject and time, as parsed from a user's text.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     /// The metric.
     pub metric: &'static Metric,
-    /// The subject; `None`: all.
+    /// The subject; `None` for all.
     pub subject: Option<String>,
-    /// First instant; the metric's own default if it was not written.
+    /// First instant; `None` for the metric's default.
     from: Option<Time>,
-    /// End of the range, not included; `None`: the end of the run.
+    /// End of the range, not included; `None` for the end of the run.
     to: Option<Time>,
 }
 
@@ -247,7 +249,7 @@ impl Wanted {
     /// Parses `NAME[:SUBJECT][@TIME]`.
     ///
     /// # Errors
-    /// The fault, and what is allowed.
+    /// The text is invalid. The error names the fault and the allowed values.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (rest, time) = match text.split_once('@') {
             Some((rest, time)) => (rest, Some(time)),
@@ -274,7 +276,7 @@ impl Wanted {
     /// Checks that the subject exists in a scenario, and that the times lie in its duration.
     ///
     /// # Errors
-    /// The fault, and what is allowed.
+    /// The subject or a time is invalid. The error names the allowed values.
     pub fn check(&self, scenario: &Scenario) -> Result<(), String> {
         let names = self.metric.subject.names(scenario);
         if let Some(subject) = &self.subject
@@ -315,7 +317,7 @@ impl Wanted {
     /// Computes the value from a run's results, in the metric's unit.
     ///
     /// # Errors
-    /// Why the run has no value, as "no association handed over".
+    /// The run has no value. The error is the reason, such as "no association handed over".
     pub fn value(&self, results: &Results<'_>) -> Result<f64, String> {
         let value = match self.metric.compute {
             Compute::Value(compute) => compute(results, self),
@@ -329,7 +331,7 @@ impl Wanted {
     /// Computes the points of a curve from a run's results, by x, in the metric's unit.
     ///
     /// # Errors
-    /// Why the run has none.
+    /// The run has no points. The error is the reason.
     pub fn curve(&self, results: &Results<'_>) -> Points {
         let points = match self.metric.compute {
             Compute::Curve(_, compute) => compute(results, self),
@@ -338,7 +340,7 @@ impl Wanted {
         points.map_err(|why| format!("{self}: {why}"))
     }
 
-    /// Returns the metric's range; without one, the whole run.
+    /// Returns the metric's range, or the whole run without one.
     fn range(&self) -> std::ops::Range<Time> {
         self.from.unwrap_or(Time::ZERO)..self.to.unwrap_or(Time::MAX)
     }
@@ -348,7 +350,7 @@ impl Wanted {
         self.subject.as_deref().is_none_or(|subject| subject == name)
     }
 
-    /// Returns true if the metric covers this link direction, as `wlan/forward`.
+    /// Returns true if the metric covers this link direction, such as `wlan/forward`.
     fn covers_direction(&self, direction: &str) -> bool {
         let link = direction.rsplit_once('/').map_or(direction, |(link, _)| link);
         self.subject.as_deref().is_none_or(|subject| subject == direction || subject == link)
@@ -416,7 +418,7 @@ fn associations<'r>(results: &Results<'r>, wanted: &Wanted) -> impl Iterator<Ite
     results.summary.associations.iter().filter(|association| wanted.covers(&association.name))
 }
 
-/// Returns the mean; an error of this text without a value.
+/// Returns the mean, or an error with this text without a value.
 fn mean(values: &[f64], none: &str) -> Result<f64, String> {
     match values.len() {
         0 => Err(none.to_owned()),
@@ -424,7 +426,7 @@ fn mean(values: &[f64], none: &str) -> Result<f64, String> {
     }
 }
 
-/// Returns the largest value; an error of this text without a value.
+/// Returns the largest value, or an error with this text without a value.
 fn largest(values: impl IntoIterator<Item = f64>, none: &str) -> Result<f64, String> {
     values.into_iter().reduce(f64::max).ok_or_else(|| none.to_owned())
 }

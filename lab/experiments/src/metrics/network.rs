@@ -11,7 +11,7 @@ fn directions<'r>(results: &Results<'r>, wanted: &Wanted) -> impl Iterator<Item 
     results.summary.links.iter().filter(|link| wanted.covers_direction(&link.name))
 }
 
-/// Adds up a counter of the link directions.
+/// Sums a counter over the link directions.
 pub(super) fn sum(results: &Results<'_>, wanted: &Wanted, of: fn(&LinkSummary) -> u64) -> f64 {
     directions(results, wanted).map(of).sum::<u64>() as f64
 }
@@ -38,7 +38,7 @@ pub(super) fn blocks(results: &Results<'_>, wanted: &Wanted) -> Points {
     if points.is_empty() { Err("the link has no blocks".to_owned()) } else { Ok(points) }
 }
 
-/// Returns the longest time without a new radio block, beginning with the first block after the set-up.
+/// Returns the longest time without a new radio block, starting at the first block after the set-up.
 pub(super) fn block_stall(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
     let blocks = blocks(results, wanted)?;
     let up = results.summary.associations.iter().filter_map(|association| association.established);
@@ -84,8 +84,8 @@ pub(super) fn undelivered(results: &Results<'_>, wanted: &Wanted) -> Result<f64,
     Ok(videos(results, wanted).map(|video| video.undelivered).sum::<u64>() as f64)
 }
 
-/// Returns the transfer times of a video's messages that were generated in the metric's range, in seconds;
-/// `None` for one that was not delivered.
+/// Returns the transfer times in seconds of a video's messages that were generated in the metric's range. A
+/// message that was not delivered has `None`.
 pub(super) fn transfers(messages: &MessageSeries, wanted: &Wanted) -> impl Iterator<Item = Option<f64>> {
     let range = wanted.range();
     let all = messages.generated.iter().zip(&messages.delivered);
@@ -93,8 +93,8 @@ pub(super) fn transfers(messages: &MessageSeries, wanted: &Wanted) -> impl Itera
     chosen.map(|(generated, delivered)| delivered.map(|at: Time| at.since(*generated).as_secs_f64()))
 }
 
-/// Returns the largest value that `of` gives of a video's messages in the metric's range. A message of a
-/// range that was not delivered leaves none.
+/// Returns the largest value of `of` over a video's messages in the metric's range. Returns an error if a
+/// message of the range was not delivered.
 fn messages(
     results: &Results<'_>,
     wanted: &Wanted,

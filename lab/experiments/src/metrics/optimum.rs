@@ -9,13 +9,13 @@ use msctp_units::{Span, Time};
 use super::handovers::{NONE, first};
 use super::{Results, Wanted, associations, mean};
 
-/// The optimum after a handover, and what was delivered, both in bit/s.
+/// The optimum after a handover and the delivered rate, both in bit/s.
 struct Yardstick {
     optimum: f64,
     delivered: f64,
 }
 
-/// Returns the mean of the associations that handed over.
+/// Returns the mean over the associations that handed over.
 fn average(
     results: &Results<'_>,
     wanted: &Wanted,
@@ -52,7 +52,8 @@ fn yardstick(
     Ok(Yardstick { optimum: optimum as f64 * 8.0 / window, delivered: delivered * 8.0 / window })
 }
 
-/// Returns the bytes delivered from one time to another; of an interval that reaches beyond, its share.
+/// Returns the bytes delivered between two times. An interval that is only partly inside counts with its
+/// share.
 fn delivered(series: &DeliverySeries, from: f64, to: f64) -> f64 {
     let step = series.total.interval.as_secs_f64();
     let share = |number: usize| {

@@ -9,7 +9,7 @@ use msctp_units::{Rate, Span, Time};
 
 use super::{Results, Wanted, associations, handovers, mean};
 
-/// Returns the traces of the ends that send the data of the associations that the metric covers.
+/// Returns the traces of the sending ends of the associations that the metric covers.
 pub(super) fn senders<'r>(results: &Results<'r>, wanted: &Wanted) -> Vec<&'r TraceSeries> {
     let sender = |association: &AssociationSummary| {
         let side =
@@ -19,8 +19,8 @@ pub(super) fn senders<'r>(results: &Results<'r>, wanted: &Wanted) -> Vec<&'r Tra
     associations(results, wanted).filter_map(sender).collect()
 }
 
-/// Returns the primary path at an instant: the latest switch's, else the path that the first switch left,
-/// else the first path that was used.
+/// Returns the primary path at an instant: that of the latest switch. Before any switch, returns the path
+/// that the first switch left, else the first path used.
 #[must_use]
 pub(crate) fn primary(trace: &TraceSeries, now: Time) -> Option<PathId> {
     let mut first = trace.window.path.first().copied();
@@ -36,7 +36,7 @@ pub(crate) fn primary(trace: &TraceSeries, now: Time) -> Option<PathId> {
     first
 }
 
-/// Returns the mean over the associations of a value of their primary path at the metric's instant. `last`
+/// Returns the mean of a value of the primary path at the metric's instant, over the associations. `last`
 /// finds the value of a path.
 fn at_instant(
     results: &Results<'_>,
@@ -126,7 +126,7 @@ fn path_of(kind: TraceKind) -> Option<PathId> {
 }
 
 /// Returns time, path, first window and threshold of the new path at a handover. If the handover policy set
-/// none, they are those that the path had.
+/// no values, they are the path's own.
 fn new_path(trace: &TraceSeries, handover: f64) -> Option<(Time, PathId, u64, u64)> {
     let after = || trace.marks.iter().filter(|mark| mark.at.as_secs_f64() >= handover - 1e-9);
     let given = after().find_map(|mark| match mark.kind {
@@ -145,7 +145,7 @@ fn new_path(trace: &TraceSeries, handover: f64) -> Option<(Time, PathId, u64, u6
     given.or_else(left)
 }
 
-/// Returns the first window of the new path; mean of the associations.
+/// Returns the first window of the new path, as the mean over the associations.
 pub(super) fn start_cwnd(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
     let first = handovers::at(results, wanted)?;
     let cwnd = |trace: &&TraceSeries| new_path(trace, first).map(|(_, _, cwnd, _)| cwnd as f64);
@@ -180,8 +180,8 @@ pub(super) fn left(results: &Results<'_>, wanted: &Wanted, of: fn(u64, u64) -> f
     mean(&values, "the old path had no window")
 }
 
-/// Returns the rate of the last report of the radio link times the least round trip of the new path, or of
-/// the old one before the new has one.
+/// Returns the product of the last reported rate of the radio link and the minimum round-trip time of the new
+/// path. Before the new path has one, uses that of the old path.
 pub(super) fn reported_bdp(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
     let first = handovers::at(results, wanted)?;
     let value = |trace: &&TraceSeries| {
@@ -222,15 +222,15 @@ pub(super) fn errors(results: &Results<'_>, wanted: &Wanted) -> f64 {
     covered.flat_map(|trace| &trace.chunks).filter(|event| is_it(event.kind)).count() as f64
 }
 
-/// The first fall of a new path's window.
+/// The first reduction of a new path's window.
 pub(super) struct Fall {
     /// Time in seconds.
     pub(super) at: f64,
-    /// T3-rtx expired at that time.
+    /// True if T3-rtx expired at that time.
     pub(super) by_timeout: bool,
 }
 
-/// Returns the mean over the associations of a value of the new path's first fall.
+/// Returns the mean over the associations of a value of the new path's first window reduction.
 pub(super) fn fall(results: &Results<'_>, wanted: &Wanted, of: fn(&Fall) -> f64) -> Result<f64, String> {
     let first = handovers::at(results, wanted)?;
     let end = Fall { at: results.summary.duration, by_timeout: false };
@@ -243,7 +243,7 @@ pub(super) fn fall(results: &Results<'_>, wanted: &Wanted, of: fn(&Fall) -> f64)
     mean(&values, "the new path had no window")
 }
 
-/// Returns the first fall of a path's window to less than three quarters of its highest value.
+/// Returns the first reduction of a path's window to less than three quarters of its highest value.
 fn first_fall(trace: &TraceSeries, (from, path, start): (Time, PathId, u64)) -> Option<Fall> {
     let window = &trace.window;
     let mut highest = start;

@@ -7,7 +7,7 @@ use crate::again::Ways;
 use crate::claims::{Grade, Repeated};
 use crate::words::counted;
 
-/// Returns seeds in words, as `1–10`.
+/// Returns the text of a range of seeds, such as `1–10`.
 fn range([first, last]: [u64; 2]) -> String {
     format!("{first}–{last}")
 }
@@ -27,7 +27,7 @@ impl Judged {
         self.judgements.first().map_or(self.grade, |first| first.grade)
     }
 
-    /// Returns the grade with other seeds, if it is another one.
+    /// Returns the grade with other seeds, if it differs.
     pub(super) fn differs(&self) -> Option<&Repeated> {
         self.again.as_ref().filter(|again| again.grade != self.own_grade())
     }
@@ -39,14 +39,14 @@ impl Judged {
         with_effect(&self.own_words(), &effect)
     }
 
-    /// Returns the grade of the report's own seeds in words, with the direction of an unresolved one.
+    /// Returns the text of the grade with the report's own seeds, with the direction of an unresolved one.
     pub(super) fn own_words(&self) -> String {
         let direction = self.judgements.first().and_then(|first| first.direction_agrees);
         crate::claims::graded(self.own_grade(), direction, "paper")
     }
 }
 
-/// Returns how many claims have the same grade with other seeds, and names the others.
+/// Returns the number of claims whose grade is the same with other seeds, and names the others.
 pub(super) fn seeds(sources: &Sources) -> String {
     let claims = || sources.papers.iter().flat_map(|paper| &paper.claims);
     let judged = claims().filter(|claim| claim.again.is_some()).count();
@@ -78,7 +78,7 @@ pub(super) fn seeds(sources: &Sources) -> String {
     text
 }
 
-/// Returns the comparison of all claims' grades with two sets of seeds, as a page of its own.
+/// Returns a page that compares all claims' grades with two sets of seeds.
 pub(super) fn seeds_page(sources: &Sources) -> String {
     let mut text = format!(
         "# Grades with two sets of seeds\n\n{} No seed is in both sets of a paper. [The re-examination](../re-examination.md) rests on \
@@ -109,8 +109,8 @@ pub(super) fn seeds_page(sources: &Sources) -> String {
     text
 }
 
-/// Returns the grades by today's RFCs and with the stacks of each paper's time, and what the latter leave
-/// out. `None` if the ways of a paper cannot be read.
+/// Returns the grades with the stacks of current RFCs and of each paper's time, and the omissions of the
+/// latter. Returns `None` if the stacks of a paper's time cannot be read.
 pub(super) fn period(sources: &Sources) -> Option<String> {
     let mut text = "| claim | today’s RFCs | the stacks of its time | |\n|---|---|---|---|\n".to_owned();
     let mut notes = String::new();

@@ -15,21 +15,21 @@ use crate::figure::{Axis, Chart, Mark, Point, Series, Style};
 use crate::report::ReportError;
 use crate::words::counted;
 
-/// The prose, with the places of what is generated: `{overview}`, `{shares}`, and of a paper or claim
-/// `{basis PAPER}`, `{claims PAPER}`, `{case CLAIM}`; of all `{seeds}` and `{period}`.
+/// The template of the page. Generated parts are `{overview}`, `{shares}`, `{seeds}` and `{period}`, for a
+/// paper `{basis PAPER}` and `{claims PAPER}`, for a claim `{case CLAIM}`.
 const TEMPLATE: &str = include_str!("template.md");
 
-/// Parts of a claim that are shown.
+/// Number of a claim's parts that are shown.
 const PARTS: usize = 4;
 
-/// The page, and its figures by name.
+/// The page, with its figures by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
     /// The Markdown text.
     pub text: String,
-    /// Names of files, for the folder `images` beside the page, with their SVG.
+    /// Names of files in the folder `images` beside the page, each with its SVG.
     pub figures: Vec<(String, String)>,
-    /// Names of files, for the folder `results` beside the page, with their Markdown text.
+    /// Names of files in the folder `results` beside the page, each with its Markdown text.
     pub tables: Vec<(String, String)>,
 }
 
@@ -39,7 +39,7 @@ pub enum PageError {
     /// A report or an atlas is missing or cannot be read, or a figure cannot be drawn.
     #[error(transparent)]
     Report(#[from] ReportError),
-    /// The template names what there is not; a test excludes it.
+    /// The template names an unknown item, which a test excludes.
     #[error(
         "the template of the re-examination: {{{0}}}: want {{overview}}, {{shares}}, {{seeds}}, {{period}}, {{basis PAPER}}, {{claims PAPER}} or {{case CLAIM}}"
     )]
@@ -47,10 +47,10 @@ pub enum PageError {
 }
 
 impl Page {
-    /// Makes the page from the reports `DIR/PAPER` and the atlases `DIR/PAPER-atlas`.
+    /// Builds the page from the reports `DIR/PAPER` and the atlases `DIR/PAPER-atlas`.
     ///
     /// # Errors
-    /// [`PageError`].
+    /// A [`PageError`].
     pub fn of(dir: &Path) -> Result<Self, PageError> {
         let papers: Vec<&str> = EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
         Self::from(&Sources::read(dir, &papers)?)
@@ -90,7 +90,7 @@ impl Page {
         Ok(())
     }
 
-    /// Adds the share of its box that each claim holds in.
+    /// Adds the share of the box in which each claim holds.
     fn shares(&mut self, sources: &Sources) -> Result<(), PageError> {
         let mapped: Vec<_> = sources.papers.iter().flat_map(|paper| &paper.atlas.claims).collect();
         let names = mapped.iter().map(|claim| claim.claim.clone()).collect();
@@ -116,7 +116,8 @@ impl Page {
         self.figure("shares", &chart)
     }
 
-    /// Adds a claim at length: what the paper says, the grade, where it holds, what decides, and the map.
+    /// Adds a claim at length: the paper's statement, the grade, the region where it holds, the deciding
+    /// parameters and the map.
     fn case(&mut self, sources: &Sources, id: &str) -> Option<Result<(), PageError>> {
         let paper = sources.papers.iter().find(|paper| paper.claims.iter().any(|claim| claim.id == id))?;
         let claim = paper.claims.iter().find(|claim| claim.id == id)?;
@@ -149,7 +150,7 @@ fn tight(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns what the points of the box say of a claim, in a few words.
+/// Returns a short text about the claim at the points of the box.
 fn verdict(mapped: &crate::atlas::Mapped) -> String {
     let against = mapped.count(Grade::Contradicted);
     match (mapped.holds, against) {
@@ -163,7 +164,7 @@ fn verdict(mapped: &crate::atlas::Mapped) -> String {
     }
 }
 
-/// Returns under which values of the box's parameters a claim holds.
+/// Returns the values of the box's parameters under which a claim holds.
 fn wanted(mapped: &crate::atlas::Mapped) -> String {
     let against = mapped.count(Grade::Contradicted);
     match &mapped.deciding {
@@ -218,7 +219,7 @@ fn overview(sources: &Sources) -> String {
     text.trim_end().to_owned()
 }
 
-/// Returns the size of an atlas, as `quick: 6 points, 3 seeds each`.
+/// Returns the size of an atlas, such as `quick: 6 points, 3 seeds each`.
 fn extent(atlas: &Charted) -> String {
     let points = atlas.claims.iter().map(|claim| claim.points).max().unwrap_or(0);
     let kind = if atlas.quick { "quick" } else { "full" };
@@ -309,7 +310,8 @@ mod tests {
         Repeated { grade, effect: "e".to_owned(), seeds: [11, 20] }
     }
 
-    /// Reports and atlases of all papers: in half of each box, ordered along the first axis, claims hold.
+    /// Returns reports and atlases of all papers, in which claims hold in half of each box, along the first
+    /// axis.
     fn sources() -> Sources {
         let paper = |name: &str| {
             let atlas = Atlas::of(name, true).unwrap().unwrap();

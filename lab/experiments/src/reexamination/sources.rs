@@ -11,13 +11,13 @@ use crate::atlas::Charted;
 use crate::claims::{Grade, Repeated};
 use crate::report::ReportError;
 
-/// What is known of all papers.
+/// The reports and atlases of all papers.
 #[derive(Debug)]
 pub(super) struct Sources {
     pub(super) papers: Vec<Paper>,
 }
 
-/// What is known of a paper.
+/// The report and the atlas of a paper.
 #[derive(Debug)]
 pub(super) struct Paper {
     pub(super) name: String,
@@ -26,7 +26,7 @@ pub(super) struct Paper {
     pub(super) runs: usize,
     pub(super) claims: Vec<Judged>,
     pub(super) atlas: Charted,
-    /// `None`: the claims were not judged with other seeds.
+    /// The grades with other seeds; `None` if the claims were not judged with them.
     pub(super) again: Option<Other>,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Other {
     pub(super) runs: usize,
 }
 
-/// The effect of a claim.
+/// The effect of a claim, as shown.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Shown {
     pub(super) text: String,
@@ -98,7 +98,7 @@ impl Sources {
     }
 }
 
-/// Reads a JSON file that `command` makes.
+/// Reads a JSON file that `command` writes.
 fn json<T: DeserializeOwned>(path: &Path, command: &str) -> Result<T, ReportError> {
     let failed = |source| ReportError::File { path: path.to_owned(), source };
     let bytes = fs::read(path).map_err(|source| {

@@ -39,9 +39,9 @@ pub struct Panel {
 /// A table in the page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grid {
-    /// Caption, above the table.
+    /// Caption above the table.
     pub caption: String,
-    /// Heads of the columns, that of the rows' names first.
+    /// Headings of the columns, that of the row names first.
     pub head: Vec<String>,
     /// Rows, each with its name first.
     pub rows: Vec<(String, Vec<Cell>)>,
@@ -70,16 +70,16 @@ pub enum Tone {
     Bad,
 }
 
-/// A reproduced figure or table of the paper, or one of ours.
+/// A figure or table of the paper that was reproduced, or one of msctp's own.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figure {
-    /// Name, as `Fig. 5` or `Table VI`. Claims refer to it.
+    /// Label, such as `Fig. 5` or `Table VI`. Claims refer to it.
     pub label: String,
     /// Topic.
     pub title: String,
     /// Explanation for the reader.
     pub caption: String,
-    /// Tables, above the panels.
+    /// Tables above the panels.
     pub grids: Vec<Grid>,
     /// Rows of panels; each row has its conditions if there are several.
     pub groups: Vec<(Option<Cow<'static, str>>, Vec<Panel>)>,
@@ -90,11 +90,11 @@ pub struct Figure {
 pub struct SetUp {
     /// The parameter.
     pub what: String,
-    /// The paper's value; `None`: the paper leaves it open.
+    /// The paper's value; `None` if the paper leaves it open.
     pub paper: Option<String>,
-    /// Ours.
+    /// The experiment's value.
     pub ours: String,
-    /// The reason, if the paper leaves it open or we depart from it.
+    /// The reason, if the paper leaves the value open or the experiment deviates from it.
     pub why: Option<String>,
 }
 
@@ -111,7 +111,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// Returns the file with a path inside the report's folder, wherever the file is.
+    /// Returns a file with its path inside the report's folder, regardless of its own location.
     #[must_use]
     pub fn inside(&self) -> Self {
         let parts = Path::new(&self.path).components();
@@ -126,7 +126,7 @@ impl Source {
 pub struct Provenance {
     /// Version of msctp.
     pub version: String,
-    /// The command that repeats this report.
+    /// Command that repeats this report.
     pub command: String,
     /// Number of runs that completed.
     pub runs: usize,
@@ -136,20 +136,20 @@ pub struct Provenance {
     pub skipped: usize,
     /// The scenario files.
     pub scenarios: Vec<Source>,
-    /// Commands that repeat single runs, as examples, with what each repeats.
+    /// Example commands that repeat single runs, each with a description of the run.
     pub examples: Vec<(String, String)>,
 }
 
-/// A finding about a claim that does not reproduce, from packets and series.
+/// A finding about a claim that is not reproduced, from packets and time series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The claim.
+    /// Identifier of the claim.
     pub id: String,
     /// The observation and its cause, in a few sentences.
     pub text: String,
 }
 
-/// Gives each claim the texts of the findings about it.
+/// Adds to each claim the texts of the findings about it.
 pub(crate) fn attach(ledger: &mut [Claim], findings: &[Finding]) {
     for claim in ledger {
         let own = findings.iter().filter(|finding| finding.id == claim.id);
@@ -160,28 +160,28 @@ pub(crate) fn attach(ledger: &mut [Claim], findings: &[Finding]) {
 /// A table for `data/`.
 #[derive(Clone, Debug)]
 pub struct Data {
-    /// Stem of its files' names.
+    /// Stem of the file names.
     pub name: &'static str,
-    /// Content, in a few words.
+    /// Short description of the content.
     pub about: &'static str,
     /// The numbers.
     pub table: Table,
-    /// Written as CSV too, not as Parquet alone: for tables of a readable size.
+    /// True for CSV in addition to Parquet, for tables of a readable size.
     pub csv: bool,
 }
 
 /// The content of a report.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The short name of the paper; empty: of a sweep.
+    /// Short name of the paper; empty for a sweep.
     pub paper: String,
-    /// Authors, title, journal; empty: of none.
+    /// Authors, title and journal; empty without a paper.
     pub citation: String,
     /// The title of the page.
     pub title: String,
     /// The question in a paragraph.
     pub question: String,
-    /// The extent of the runs, in a sentence.
+    /// A sentence about the number and duration of the runs.
     pub extent: String,
     /// Explanations of the terms in the ledger.
     pub terms: Vec<(String, String)>,
@@ -191,11 +191,11 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// The figures.
     pub figures: Vec<Figure>,
-    /// The set-up, with what the paper leaves open.
+    /// The set-up, including the parameters that the paper leaves open.
     pub set_up: Vec<SetUp>,
     /// The provenance of the numbers.
     pub provenance: Provenance,
-    /// Tables for `data/`. By habit one is called `runs` and has a row per run.
+    /// Tables for `data/`. By convention one is called `runs` and has a row per run.
     pub data: Vec<Data>,
 }
 
@@ -216,7 +216,7 @@ pub enum ReportError {
     /// A chart could not be drawn.
     #[error(transparent)]
     Figure(#[from] FigureError),
-    /// The ledger could not be turned into JSON.
+    /// The ledger could not be converted to JSON.
     #[error("{0}")]
     Json(#[from] serde_json::Error),
 }
@@ -239,11 +239,11 @@ impl Report {
         self.provenance.failed.is_empty() && self.provenance.skipped == 0
     }
 
-    /// Writes the report's files into `dir`, which is created if it does not exist; [`publish`] gives it a
-    /// folder that replaces an earlier report.
+    /// Writes the report's files into `dir`, and creates the folder if it does not exist. [`publish`] passes
+    /// a folder that replaces an earlier report.
     ///
     /// # Errors
-    /// The first file that could not be written.
+    /// A file cannot be written. The error names the first.
     pub fn write(&self, dir: &Path) -> Result<PathBuf, ReportError> {
         let dir = folder(dir.to_owned())?;
         write_figures(&self.figures, &dir)?;

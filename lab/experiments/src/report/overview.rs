@@ -14,7 +14,7 @@ use crate::claims::{Claim, Grade};
 /// The reports of several papers.
 #[derive(Debug)]
 pub struct Overview {
-    /// The command that repeats all reports.
+    /// Command that repeats all reports.
     pub command: String,
     /// Version of msctp.
     pub version: String,
@@ -22,7 +22,7 @@ pub struct Overview {
     pub reports: Vec<Report>,
     /// Figures over all papers.
     pub figures: Vec<Figure>,
-    /// The numbers behind them, for `data/`.
+    /// The data of the figures, for `data/`.
     pub data: Vec<Data>,
 }
 
@@ -47,7 +47,7 @@ impl Overview {
     /// `provenance.json`.
     ///
     /// # Errors
-    /// The first file that could not be written.
+    /// A file cannot be written. The error names the first.
     pub fn write(&self, dir: &Path) -> Result<PathBuf, ReportError> {
         let dir = folder(dir.to_owned())?;
         for report in &self.reports {

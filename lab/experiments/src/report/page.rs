@@ -109,7 +109,7 @@ fn conditions(ledger: &[Claim]) -> Vec<&str> {
     longest.map(|claim| claim.judgements.iter().map(|j| j.conditions.as_str()).collect()).unwrap_or_default()
 }
 
-/// Returns the judgement of a claim for a column; a claim with a single judgement has it in every column.
+/// Returns the judgement of a claim for a column. A claim with a single judgement has it in every column.
 fn judgement(claim: &Claim, column: usize) -> Option<&Judgement> {
     claim.judgements.get(column).or_else(|| claim.judgements.first())
 }
@@ -135,7 +135,7 @@ fn tally(report: &Report) -> Markup {
     }
 }
 
-/// Returns what claims are that are fulfilled.
+/// Returns the label of claims that are fulfilled.
 fn claimed(paper: &str) -> &'static str {
     if paper.is_empty() { "hold" } else { "reproduced" }
 }

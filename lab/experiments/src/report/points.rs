@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{Figure, Panel, ReportError};
 use crate::figure::{Chart, Series, shortest};
 
-/// The least distance in pixels between two points of a curve that a click tells apart.
+/// Minimum distance in pixels between two points of a curve that a click can distinguish.
 const APART: i32 = 6;
 
 /// Returns the script and its data; nothing without commands.
@@ -52,8 +52,8 @@ pub(super) fn place(panel: &Panel) -> Markup {
     }
 }
 
-/// Returns a series: `name`, `at` (x and y of points in the drawing), `commands` (indices of parts), and the
-/// `points` in words unless one command prints all.
+/// Returns a series: `name`, `at` (x and y of points in the drawing), `commands` (indices of parts) and
+/// `points`. The last has their texts, unless one command prints all.
 fn entry(chart: &Chart, series: &Series, parts: &mut Parts) -> Value {
     let commands: Vec<Vec<usize>> = series.commands.iter().map(|command| parts.indices(command)).collect();
     let mut places = chart.places(series);
@@ -69,7 +69,7 @@ fn entry(chart: &Chart, series: &Series, parts: &mut Parts) -> Value {
     json!({ "name": series.name, "at": places, "commands": commands, "points": points })
 }
 
-/// The parts of commands, each once.
+/// The parts of all commands, without repetition.
 #[derive(Default)]
 struct Parts {
     texts: Vec<String>,
@@ -77,7 +77,8 @@ struct Parts {
 }
 
 impl Parts {
-    /// Splits a command into parts. Loops over seeds, options and what follows a run repeat.
+    /// Splits a command into parts. Loops over seeds, options and the end of a command repeat between
+    /// commands.
     fn indices(&mut self, command: &str) -> Vec<usize> {
         let mut indices = Vec::new();
         let mut rest = command;

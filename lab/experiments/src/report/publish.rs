@@ -13,11 +13,11 @@ const INCOMPLETE: &str = "incomplete";
 
 /// Writes a report into `out` in one step and returns the page. `write` fills a folder; its files replace
 /// those of an earlier report when all are written. A report that is not `complete` (runs failed or were not
-/// started) does not replace a complete one: it goes to `out/incomplete`. A later complete report removes it
-/// from there.
+/// started) does not replace a complete one: it is written to `out/incomplete`. A later complete report
+/// removes that folder.
 ///
 /// # Errors
-/// `write` or the file system fails; existing files are unchanged then, unless the last step failed.
+/// `write` or the file system fails. Existing files are then unchanged, unless the last step failed.
 pub fn publish(
     out: &Path,
     complete: bool,
@@ -60,7 +60,7 @@ fn is_complete(dir: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// Publishes a page that misses `skipped` runs.
+    /// Publishes a page that lacks `skipped` runs.
     fn put(out: &Path, text: &str, skipped: usize) -> PathBuf {
         let write = |dir: &Path| {
             fs::write(dir.join("index.html"), text).unwrap();

@@ -9,14 +9,14 @@ use super::page::{document, figure, footer, tight};
 use super::points;
 use super::{Data, Figure, ReportError, folder, json, put, write_data, write_figures};
 
-/// A page of figures with the numbers behind them.
+/// A page of figures with their data.
 #[derive(Debug)]
 pub struct Sheet {
     /// The title of the page.
     pub title: String,
-    /// The topic of the page, and the extent of the runs.
+    /// Subject of the page, and the number of runs.
     pub lead: String,
-    /// The command that repeats the page.
+    /// Command that repeats the page.
     pub command: String,
     /// Version of msctp.
     pub version: String,
@@ -40,11 +40,11 @@ struct Origin<'s> {
 }
 
 impl Sheet {
-    /// Writes the page, its figures, its data and `provenance.json` into `dir`, which is created if it does
+    /// Writes the page, its figures, its data and `provenance.json` into `dir`. Creates the folder if it does
     /// not exist.
     ///
     /// # Errors
-    /// The first file that could not be written.
+    /// A file cannot be written. The error names the first.
     pub fn write(&self, dir: &Path) -> Result<PathBuf, ReportError> {
         let dir = folder(dir.to_owned())?;
         write_figures(&self.figures, &dir)?;

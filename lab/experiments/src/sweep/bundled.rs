@@ -35,7 +35,7 @@ const FILES: [ScenarioFile; 22] = [
 /// Returns the sweep `path`, as `scenarios/eklund/paper.toml`.
 ///
 /// # Errors
-/// The path is not bundled, or a fault of the file; a test excludes both.
+/// The path is not bundled, or the file is invalid. A test excludes both.
 pub fn bundled(path: &str) -> Result<Sweep, ScenarioError> {
     bundled_part(path, &Part::default())
 }
@@ -58,7 +58,7 @@ pub(crate) fn bundled_part(path: &str, part: &Part<'_>) -> Result<Sweep, Scenari
 /// Returns `scenarios/compare/policies.toml`: every handover policy on the papers' handovers.
 ///
 /// # Errors
-/// As [`bundled`].
+/// Same as [`bundled`].
 pub fn compare(effort: &Effort) -> Result<Sweep, ScenarioError> {
     Ok(bundled("scenarios/compare/policies.toml")?.reduced(effort))
 }

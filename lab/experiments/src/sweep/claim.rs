@@ -9,7 +9,7 @@ use crate::stats::Mean;
 use crate::words::{counted, signed};
 
 impl Relation {
-    /// Returns the relation in words, with the other side.
+    /// Returns the text of the relation with the other side.
     fn words(self, other: &str, margin: f64) -> String {
         let percent = margin * 100.0;
         let by = if margin > 0.0 { format!(" by {percent} % or more") } else { String::new() };
@@ -30,7 +30,7 @@ impl Relation {
         }
     }
 
-    /// Tests a comparison of `a` with the other side, of which [`of`](Self::of) has the share.
+    /// Tests a comparison of `a` with the other side, of which [`of`](Self::of) gives the share.
     fn test(self, found: &Comparison, margin: f64, grain: f64) -> Test {
         let (up, down) = (found.difference, found.difference.scaled(-1.0));
         let by = margin * found.base.abs();
@@ -69,7 +69,7 @@ impl Relation {
         }
     }
 
-    /// Returns the share of the other side that the relation is about.
+    /// Returns the share of the other side in the relation.
     fn of(self, margin: f64) -> f64 {
         if matches!(self, Self::AtLeast | Self::AtMost) { margin } else { 1.0 }
     }
@@ -107,11 +107,11 @@ struct Sides<'s> {
     than: Quantity,
     against: &'s Against,
     over: &'s Selector,
-    /// The share of the other side that is compared.
+    /// Share of the other side that is compared.
     share: f64,
 }
 
-/// A relation in one of the combinations that a check chooses.
+/// A relation in one of the combinations that a check selects.
 struct Found {
     values: Vec<usize>,
     /// The comparison with the whole other side.
@@ -136,7 +136,7 @@ impl Sweep {
         self.grid.iter().filter(|other| contains(over, other) && same(other)).cloned().collect()
     }
 
-    /// Returns the first and the last value of each axis of a choice, in words.
+    /// Returns the text of the first and the last value of each axis of a choice.
     fn range(&self, over: &Selector) -> String {
         let word = |(axis, values): &(usize, Vec<usize>)| match values[..] {
             [first, .., last] => format!("{} to {}", self.word(*axis, first), self.word(*axis, last)),
@@ -158,7 +158,7 @@ impl Outcome<'_> {
         self.sweep.claims.iter().map(judged).collect()
     }
 
-    /// Judges a claim under each value of the axis that is judged separately: under the first always, under
+    /// Judges a claim under each value of the axis that is judged separately. The first value always counts,
     /// the others if they have runs.
     fn judgements(&self, claim: &ClaimSpec) -> Vec<Judgement> {
         let Some(axis) = self.sweep.judged.filter(|_| claim.conditions.is_empty()) else {
@@ -195,7 +195,7 @@ impl Outcome<'_> {
         all.collect()
     }
 
-    /// Returns the conditions of a check that its claim does not fix, to precede its text.
+    /// Returns the conditions of a check that its claim does not fix, as a prefix of its text.
     pub(super) fn place(&self, check: &CheckSpec, at: &Selector) -> String {
         let fixed = |axis: usize| {
             let single = check.at.iter().any(|(of, values)| *of == axis && values.len() == 1);
@@ -222,7 +222,7 @@ impl Outcome<'_> {
         }
     }
 
-    /// Checks a relation of each cell that `a` chooses with the other side.
+    /// Checks a relation of each cell that `a` selects with the other side.
     fn relation(
         &self,
         check: &CheckSpec,
@@ -301,7 +301,7 @@ impl Outcome<'_> {
         Check::tested(want, format!("{place}{label}{text}{reversed}"), test, effect)
     }
 
-    /// Returns the effect of a comparison: the difference, or the value that is compared with a number.
+    /// Returns the effect of a comparison: the difference, or the value compared with a number.
     fn effect(&self, of: Quantity, against: &Against, found: &Comparison) -> Effect {
         let unit = self.sweep.unit(of);
         let symbol = unit.unit.symbol();
@@ -317,7 +317,7 @@ impl Outcome<'_> {
         }
     }
 
-    /// Returns the combinations that a check chooses with `a`, each with the first value of `over`.
+    /// Returns the combinations that a check selects with `a`, each with the first value of `over`.
     pub(super) fn chosen(&self, at: &Selector, a: &Selector, over: &Selector) -> Vec<Vec<usize>> {
         let mut all: Selector = at.iter().chain(a).chain(over).cloned().collect();
         all.sort_unstable();
@@ -325,8 +325,8 @@ impl Outcome<'_> {
         chosen.filter(|values| moved(values, over) == **values).cloned().collect()
     }
 
-    /// Tests whether a relation is significantly reversed at a value of `over`: for each its test, with a
-    /// text where it is.
+    /// Tests whether a relation is significantly reversed at a value of `over`. Returns a test for each
+    /// value, with a text if it is reversed.
     fn contrary(
         &self,
         values: &[usize],
@@ -417,7 +417,7 @@ impl Outcome<'_> {
         Check::tested(want, measured, Test::all(&tests), effect)
     }
 
-    /// Checks that a cell is above each of those with another value of an axis.
+    /// Checks that the mean of a cell is above that of each cell with another value of an axis.
     fn best(&self, check: &CheckSpec, at: &Selector, (of, a, axis): (Quantity, &Selector, usize)) -> Check {
         let sweep = self.sweep;
         let place = self.place(check, at);
@@ -451,7 +451,7 @@ impl Outcome<'_> {
         Check::tested(want, measured, Test::all(&tests), effect)
     }
 
-    /// Checks that the mean of a cell is nearer to that of one than to that of another.
+    /// Checks that the mean of a cell is nearer to that of one cell than to that of another.
     fn nearer(
         &self,
         check: &CheckSpec,
@@ -517,7 +517,7 @@ impl Outcome<'_> {
         Comparison::of(&a, &b).ok_or_else(|| "a value is not finite".to_owned())
     }
 
-    /// Returns a quantity by seed, as the mean over the values of `over` that are run.
+    /// Returns a quantity by seed, as the mean over the values of `over` that were run.
     fn averaged(&self, quantity: Quantity, values: &[usize], over: &Selector) -> Vec<(u64, f64)> {
         let spread = self.sweep.spread(values, over);
         let cells = spread.iter().filter_map(|values| self.sweep.cell(values));
@@ -531,7 +531,7 @@ impl Outcome<'_> {
         all.first().map_or_else(Vec::new, |first| first.iter().filter_map(mean).collect())
     }
 
-    /// Formats a comparison, as `512.1 ms for 900.2 ms, difference −388.1 ± 20.3 ms (−43 %)`.
+    /// Formats a comparison, such as `512.1 ms for 900.2 ms, difference −388.1 ± 20.3 ms (−43 %)`.
     fn found(&self, named: &str, of: Quantity, against: &Against, found: &Comparison) -> String {
         let unit = self.sweep.unit(of);
         let named = if named.is_empty() { String::new() } else { format!("{named} ") };

@@ -40,8 +40,7 @@ impl Outcome<'_> {
         self.of_cell(cell).filter_map(|(key, own)| Some((&*own.curves[curve], other(key)?))).collect()
     }
 
-    /// Checks that a curve is nowhere below that of another cell, from `from` on at points
-    /// `every` apart.
+    /// Checks that a curve is nowhere below that of another cell, at points `every` apart starting at `from`.
     pub(super) fn not_behind(
         &self,
         check: &CheckSpec,
@@ -143,7 +142,7 @@ impl Outcome<'_> {
         }
     }
 
-    /// Checks that a mean curve has its least value between two x, below its first value.
+    /// Checks that a mean curve has its minimum between two x, below its first value.
     pub(super) fn lowest(
         &self,
         check: &CheckSpec,
@@ -177,7 +176,8 @@ impl Outcome<'_> {
     }
 }
 
-/// Averages the points of each part of this many seconds; the x of a part is the mean of its points'.
+/// Averages the points of each interval of this many seconds. The x of an interval is the mean of its
+/// points'.
 pub(super) fn averaged(points: Vec<(f64, f64)>, every: f64) -> Vec<(f64, f64)> {
     let Some(&(first, _)) = points.first().filter(|_| every > 0.0) else { return points };
     let part = |point: &(f64, f64)| ((point.0 - first) / every + 1e-6).floor();
@@ -188,7 +188,8 @@ pub(super) fn averaged(points: Vec<(f64, f64)>, every: f64) -> Vec<(f64, f64)> {
     points.chunk_by(|a, b| part(a) == part(b)).map(mean).collect()
 }
 
-/// Returns the slope of the least-squares line through `(x, y)` and the share of the variance it explains.
+/// Returns the slope of the least-squares line through `(x, y)`, and the share of the variance that it
+/// explains.
 fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     let n = points.len() as f64;
     let mean = |part: fn(&(f64, f64)) -> f64| points.iter().map(part).sum::<f64>() / n;

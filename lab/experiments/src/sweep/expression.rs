@@ -13,7 +13,7 @@ pub struct Expression {
     text: String,
     /// The metrics in the order of the text.
     wanted: Vec<Wanted>,
-    /// `None`: the one metric itself.
+    /// Formula over the metrics; `None` for a single metric.
     formula: Option<Formula>,
 }
 
@@ -63,7 +63,7 @@ impl Expression {
         self.wanted.first().filter(|wanted| self.formula.is_none() && wanted.metric.is_curve())
     }
 
-    /// Returns the symbol of its unit; empty: a formula has none.
+    /// Returns the symbol of the expression's unit. Empty for a formula, which has none.
     #[must_use]
     pub fn unit(&self) -> &'static str {
         match (&self.formula, &self.wanted[..]) {
@@ -75,7 +75,7 @@ impl Expression {
     /// Checks its metrics' subjects and times, and enables the probes that they need.
     ///
     /// # Errors
-    /// As [`Wanted::check`].
+    /// Same as [`Wanted::check`].
     pub fn prepare(&self, scenario: &mut Scenario) -> Result<(), String> {
         self.wanted.iter().try_for_each(|wanted| wanted.check(scenario))?;
         self.wanted.iter().for_each(|wanted| wanted.enable(scenario));
@@ -85,7 +85,7 @@ impl Expression {
     /// Computes the value from a run's results.
     ///
     /// # Errors
-    /// Why the run has none.
+    /// The run has no value. The error is the reason.
     pub fn value(&self, results: &Results<'_>) -> Result<f64, String> {
         match &self.formula {
             Some(formula) => {

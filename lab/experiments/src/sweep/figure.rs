@@ -8,10 +8,10 @@ use crate::report::{Cell, Figure, Grid, Panel, Tone};
 use crate::stats::Mean;
 use crate::words::counted;
 
-/// Characters of all places of an axis together, from which they are numbered instead.
+/// Total number of characters of an axis' labels above which the positions are numbered instead.
 const MOST_NAMES: usize = 48;
 
-/// A cell by index, if it is run, and the quantity that a table shows of it.
+/// A cell by index, if it is run, and the quantity that a table shows for it.
 type Place = (Option<usize>, Quantity);
 
 /// A table of cells.
@@ -20,13 +20,13 @@ pub(super) struct Cells {
     /// Head of the rows' names.
     pub(super) head: String,
     pub(super) columns: Vec<String>,
-    /// Each with its name, and the cell and quantity in each column.
+    /// Rows with their names, each with the cell and quantity in each column.
     pub(super) rows: Vec<(String, Vec<Place>)>,
 }
 
 impl Outcome<'_> {
-    /// Returns the tables of a specification: one for each combination of the axes that are neither its rows
-    /// nor its columns.
+    /// Returns the tables of a specification: one for each combination of the axes that are neither rows nor
+    /// columns.
     pub(super) fn grids(&self, spec: &TableSpec) -> Vec<Cells> {
         let sweep = self.sweep;
         let axes: Vec<usize> = spec.rows.iter().copied().chain(spec.columns).collect();
@@ -146,7 +146,7 @@ impl Outcome<'_> {
         Cell { text: text.unwrap_or_else(|| "–".to_owned()), note: note.unwrap_or_default(), tone }
     }
 
-    /// Returns a figure, with a row of panels for each value of the axis that is judged separately.
+    /// Returns a figure with a row of panels for each value of the axis that is judged separately.
     fn figure(&self, spec: &FigureSpec) -> Option<Figure> {
         let sweep = self.sweep;
         let conditions: Vec<Option<usize>> = match sweep.judged {
@@ -234,7 +234,7 @@ impl Outcome<'_> {
         !single && self.sweep.judged != Some(axis) && self.sweep.axes[axis].values.len() > 1
     }
 
-    /// Returns what a chart shows, in words.
+    /// Returns a text about the content of a chart.
     fn what(&self, spec: &PanelSpec, chart: &Chart) -> String {
         let sweep = self.sweep;
         match &spec.draw {
@@ -252,7 +252,7 @@ impl Outcome<'_> {
         }
     }
 
-    /// Returns the list of an axis' values if a figure numbers them.
+    /// Returns the list of an axis' values, if a figure numbers them.
     fn numbered(&self, axis: usize) -> String {
         let values = &self.sweep.axes[axis].values;
         if !is_long(values.iter().map(Value::short)) {
@@ -267,7 +267,7 @@ impl Outcome<'_> {
 struct Curve {
     name: String,
     points: Vec<(f64, Mean)>,
-    /// `None`: it has no cell.
+    /// Runs behind the line; `None` if it has no cell.
     runs: Option<CurveRuns>,
 }
 
@@ -508,7 +508,7 @@ impl Drawing<'_> {
         sweep.cell(&moved(&sweep.cells[cell].values, &self.spec.against))
     }
 
-    /// Returns the points that are known to be true, as a series.
+    /// Returns the points of known true values, as a series.
     fn truth(&self, scale: text::Scale) -> Option<Series> {
         let points = self.spec.truth.iter().map(|&[x, y]| Point::new(x, y * scale.factor));
         (!self.spec.truth.is_empty()).then(|| Series {
@@ -521,7 +521,7 @@ impl Drawing<'_> {
     }
 }
 
-/// Returns the largest size of a value with its interval.
+/// Returns the largest magnitude of a value including its interval.
 fn most<'m>(means: impl Iterator<Item = &'m Mean>) -> f64 {
     means.fold(0.0, |most: f64, mean| {
         let half = if mean.half_width.is_finite() { mean.half_width } else { 0.0 };
@@ -533,7 +533,7 @@ fn point(x: f64, mean: &Mean) -> Point {
     Point { x, y: mean.mean, half_width: mean.half_width.is_finite().then_some(mean.half_width) }
 }
 
-/// Returns an axis from zero, or from below the least value, to a round number above every value.
+/// Returns an axis from zero, or from below the smallest value, to a round number above every value.
 fn y_axis(label: String, series: &[Series]) -> chart::Axis {
     let ends = series.iter().flat_map(|series| &series.points).map(|point| {
         let half = point.half_width.unwrap_or(0.0);
@@ -561,7 +561,7 @@ fn x_axis(label: &str, values: &[&Value], numbers: Option<&[f64]>) -> chart::Axi
     chart::Axis::named(label, places)
 }
 
-/// Returns a name without what is awkward in a file's name.
+/// Returns a name without characters that are unsuitable for file names.
 fn file_name(name: &str) -> String {
     name.chars().filter(|c| c.is_ascii_alphanumeric() || "-_".contains(*c)).collect::<String>().to_lowercase()
 }

@@ -70,7 +70,7 @@ impl Sweep {
 impl Outcome<'_> {
     /// Returns the findings about claims that do not hold under some set of conditions, with their numbers,
     /// and those that the whole experiment refutes, with their checks. In a part of the experiment, a finding
-    /// whose checks fail is called unresolved.
+    /// whose checks fail counts as unresolved.
     pub(super) fn findings(&self, ledger: &[Claim]) -> (Vec<Finding>, Vec<(String, String)>) {
         let sweep = self.sweep;
         let about = sweep.paper.as_ref().map_or_else(Vec::new, |paper| paper.about(ledger));
@@ -89,7 +89,7 @@ impl Outcome<'_> {
         (findings, refuted)
     }
 
-    /// Replaces the `{…}` of a finding by their means, and by a dash without runs.
+    /// Replaces the `{…}` of a finding by their means. Without runs, replaces them by a dash.
     fn filled(&self, text: &str) -> String {
         let parts = self.sweep.parts(text).unwrap_or_default();
         let part = |part: Part| match part {

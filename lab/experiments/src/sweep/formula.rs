@@ -40,7 +40,7 @@ impl Formula {
     /// Parses a formula over the metrics `known`, by their indices.
     ///
     /// # Errors
-    /// The fault, and what is allowed.
+    /// The text is invalid. The error names the fault and the allowed values.
     pub(super) fn parse(text: &str, known: &[&str]) -> Result<Self, String> {
         let mut parser = Parser { rest: text, known };
         let formula = parser.sum()?;
@@ -50,7 +50,7 @@ impl Formula {
         }
     }
 
-    /// Computes the value; `metric` gives those of metrics, or why there is none.
+    /// Computes the value. `metric` returns the values of metrics, or the reason why there is none.
     pub(super) fn value(&self, metric: &dyn Fn(usize) -> Result<f64, String>) -> Result<f64, String> {
         match self {
             Self::Number(number) => Ok(*number),
@@ -84,8 +84,8 @@ impl Formula {
 }
 
 impl Formula {
-    /// Writes the formula with `metric` for its operands, in the form that [`parse`](Self::parse) reads;
-    /// `None`: an operand is missing. Functions leave those out.
+    /// Writes the formula with `metric` for its operands, in the form that [`parse`](Self::parse) reads.
+    /// Returns `None` if an operand is missing; functions omit missing operands.
     pub(super) fn text(&self, metric: &dyn Fn(usize) -> Option<String>) -> Option<String> {
         match self {
             Self::Number(number) => Some(number.to_string()),

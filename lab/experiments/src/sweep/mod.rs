@@ -41,16 +41,16 @@ use crate::paper::Paper;
 use crate::report::Source;
 use crate::reproduce::Effort;
 
-/// A sweep file, read and checked.
+/// A sweep file that was read and checked.
 #[derive(Debug)]
 pub struct Sweep {
     /// Path of the file.
     pub file: String,
     /// Title of the page.
     pub title: String,
-    /// The question, in a paragraph; may be empty.
+    /// Paragraph about the question; may be empty.
     pub description: String,
-    /// Seeds of every cell: the same, so that cells are compared under the same losses and traffic.
+    /// Seeds of every cell. They are the same, so that cells are compared under the same losses and traffic.
     pub seeds: Vec<u64>,
     /// The axes, in the order of the file.
     pub axes: Vec<Axis>,
@@ -58,15 +58,15 @@ pub struct Sweep {
     pub metrics: Vec<Column>,
     /// The curves, in the order of the file.
     pub curves: Vec<Column>,
-    /// The combinations of the axes' values that are run: the last axis varies fastest.
+    /// The combinations of the axes' values that are run. The last axis varies fastest.
     pub cells: Vec<Cell>,
-    /// The files that the runs depend on: the sweep first, then scenarios, then what they name.
+    /// The files on which the runs depend: the sweep, then the scenarios, then the files that they name.
     pub sources: Vec<Source>,
     /// Every combination that the file allows, run or not.
     grid: Vec<Vec<usize>>,
-    /// Whether a part of the seeds or cells was left out.
+    /// True if a part of the seeds or cells was left out.
     reduced: bool,
-    /// The axis whose values are judged separately; the first value decides.
+    /// The axis whose values are judged separately. The first value decides.
     judged: Option<usize>,
     /// The publication, if the sweep reproduces one.
     paper: Option<Paper>,
@@ -87,16 +87,16 @@ pub struct Sweep {
 /// A dimension of the sweep.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// Its name.
+    /// Name of the axis.
     pub name: String,
-    /// Its name for readers, with a unit if it has one.
+    /// Name of the axis for readers, with a unit if it has one.
     pub label: String,
-    /// Its values.
+    /// Values of the axis.
     pub values: Vec<Value>,
-    /// Groups of its values.
+    /// Groups of the axis' values.
     groups: Vec<Group>,
-    /// Its further values are counterfactuals: where the axis is not named, claims, tables and figures have
-    /// its first value.
+    /// True if the further values are counterfactual. Where the axis is not named, claims, tables and figures
+    /// then use the first value.
     aside: bool,
 }
 
@@ -110,27 +110,27 @@ struct Group {
 /// A value of an axis.
 #[derive(Clone, Debug, Default)]
 pub struct Value {
-    /// Its name, such as `adaptive` or `0.01`.
+    /// Name of the value, such as `adaptive` or `0.01`.
     pub name: String,
-    /// Its description for readers; may be empty.
+    /// Description for readers; may be empty.
     pub about: String,
-    /// Its name for readers, where it stands without its axis' name; empty: none.
+    /// Name for readers where it stands without the axis' name; empty without one.
     label: String,
-    /// Its name where there is little room; empty: its name.
+    /// Short name for narrow places; empty for the name itself.
     short: String,
-    /// Its place on a numeric axis of a figure; `None`: it is not a number.
+    /// Position on a numeric axis of a figure; `None` if the value is not a number.
     number: Option<f64>,
-    /// The scenario that it chooses; `None`: the sweep's.
+    /// Scenario that the value selects; `None` for the sweep's.
     scenario: Option<String>,
     /// The overrides, in the form of `--set`.
     set: Vec<String>,
-    /// Overrides that differ from seed to seed.
+    /// Overrides that differ between seeds.
     draws: Vec<Draw>,
     /// Texts that replace `{name}` in metrics.
     with: Vec<(String, String)>,
-    /// The values of other axes with which it is combined; the axes that are not named: all.
+    /// Values of other axes with which the value is combined. Axes that are not named allow all.
     only: Selector,
-    /// Its cells run under this number of the first seeds; `None`: under all.
+    /// Number of the first seeds under which its cells run; `None` for all.
     seeds: Option<usize>,
     group: Option<usize>,
 }
@@ -147,7 +147,7 @@ impl Value {
     }
 }
 
-/// An override of a time that differs from seed to seed.
+/// An override of a time that differs between seeds.
 #[derive(Clone, Debug, PartialEq)]
 struct Draw {
     key: String,
@@ -157,15 +157,15 @@ struct Draw {
 /// The time of a seed.
 #[derive(Clone, Debug, PartialEq)]
 enum DrawnTime {
-    /// Uniform between two times, drawn from a random stream of this label.
+    /// Uniform between two times, drawn from the random stream with this label.
     Uniform { from: Span, to: Span, stream: String },
     /// A formula of the seed.
     Formula(Formula),
-    /// A fixed time after the change of cell of an EGPRS link, whose time the seed decides.
+    /// A fixed time after the cell change of an EGPRS link, whose time depends on the seed.
     Handover { link: String, plus: Span, process: Option<CodingConfig> },
 }
 
-/// Returns the time of the change of cell of a link's radio conditions, in seconds; zero without one.
+/// Returns the time of the cell change in a link's radio conditions, in seconds; zero without one.
 fn cell_change(link: &str, process: &CodingConfig, seed: u64) -> f64 {
     // The stream is the simulator's own.
     let stream = component_seed(seed, &format!("link/{link}/coding"));
@@ -181,7 +181,7 @@ fn cell_change(link: &str, process: &CodingConfig, seed: u64) -> f64 {
 }
 
 impl Draw {
-    /// Returns the override of a seed, to the millisecond.
+    /// Returns the override for a seed, rounded to the millisecond.
     fn set(&self, seed: u64) -> String {
         let ms = |span: Span| span.as_secs_f64() * 1000.0;
         let time = match &self.time {
@@ -204,33 +204,33 @@ impl Draw {
 /// A metric or a curve of the sweep.
 #[derive(Clone, Debug)]
 pub struct Column {
-    /// Its name in the file and in tables.
+    /// Name in the file and in tables.
     pub name: String,
-    /// Its name for readers.
+    /// Name for readers.
     pub label: String,
     of: Of,
-    /// The metric as the file has it, and its meaning.
+    /// The metric as written in the file, and its meaning.
     written: String,
     meaning: String,
-    /// The name of a curve's x axis.
+    /// Name of a curve's x axis.
     x: &'static str,
-    /// Length in seconds of the parts of a curve that are averaged; zero: the curve as it is.
+    /// Length in seconds of the intervals over which a curve is averaged; zero for none.
     every: f64,
-    /// How a curve is drawn.
+    /// Mark that draws the curve.
     mark: Mark,
     unit: Shown,
-    /// Range outside of which a run is not the experiment and fails.
+    /// Range of valid values. A run with a value outside of it is not the experiment and fails.
     between: Option<[String; 2]>,
-    /// The least difference of two means that counts.
+    /// The smallest difference of two means that counts.
     grain: f64,
-    /// The values of axes for which it is computed.
+    /// Values of axes for which the metric is computed.
     only: Selector,
 }
 
-/// How a metric is computed.
+/// Source of a metric's value.
 #[derive(Clone, Debug)]
 enum Of {
-    /// The text of an entry of the registry, with `{name}` for what an axis' values give.
+    /// Text of an entry of the registry, with `{name}` for texts from an axis' values.
     Registry(String),
     /// A formula over the metrics above it, with `{name}` as well.
     Formula(String),
@@ -239,24 +239,24 @@ enum Of {
 /// A combination of values.
 #[derive(Debug)]
 pub struct Cell {
-    /// The index of the value on each axis.
+    /// Index of the value on each axis.
     pub values: Vec<usize>,
     /// The overrides of the scenario file that do not depend on the seed.
     pub overrides: Vec<String>,
-    /// The largest number of its seeds.
+    /// Number of seeds under which the cell runs.
     seeds: usize,
     draws: Vec<Draw>,
     /// Path of the scenario file.
     pub path: String,
-    /// The scenario with the overrides, as the first seed runs it.
+    /// The scenario with the overrides of the first seed.
     pub scenario: Scenario,
-    /// The metrics of the registry, and the ranges of their values; `None`: not computed here.
+    /// The metrics of the registry with the ranges of their values; `None` if not computed here.
     metrics: Vec<Option<Wanted>>,
     ranges: Vec<Option<[f64; 2]>>,
     curves: Vec<Option<Wanted>>,
     /// The formulas of the computed metrics.
     formulas: Vec<Option<Formula>>,
-    /// SHA-256 of everything that the runs depend on, except the seed.
+    /// SHA-256 of everything on which the runs depend, except the seed.
     hash: String,
 }
 
@@ -269,7 +269,7 @@ impl Cell {
     }
 }
 
-/// A choice of values on some axes, ascending by axis.
+/// A choice of values on some axes, in ascending order of axes.
 type Selector = Vec<(usize, Vec<usize>)>;
 
 /// Returns true if a choice contains a combination.
@@ -277,7 +277,7 @@ fn contains(selector: &Selector, values: &[usize]) -> bool {
     selector.iter().all(|(axis, chosen)| chosen.contains(&values[*axis]))
 }
 
-/// Adds the first value of each axis that is aside to a choice that does not name it.
+/// Adds the first value of each counterfactual axis to a choice that does not name the axis.
 fn without_asides(at: &mut Selector, axes: &[Axis], named: &[usize]) {
     let aside = |axis: &usize| axes[*axis].aside && !named.contains(axis);
     let missing = (0..axes.len()).filter(aside).filter(|axis| at.iter().all(|(of, _)| of != axis));
@@ -286,7 +286,7 @@ fn without_asides(at: &mut Selector, axes: &[Axis], named: &[usize]) {
     at.sort_unstable();
 }
 
-/// Returns a combination with the values of a choice in place of its own.
+/// Returns a combination in which the values of a choice replace its own.
 fn moved(values: &[usize], selector: &Selector) -> Vec<usize> {
     let mut moved = values.to_vec();
     for (axis, chosen) in selector {
@@ -295,7 +295,7 @@ fn moved(values: &[usize], selector: &Selector) -> Vec<usize> {
     moved
 }
 
-/// How two runs of the same seed are compared.
+/// Way of comparing two runs with the same seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
     /// a − b.
@@ -328,18 +328,18 @@ struct TableSpec {
     title: String,
     rows: Vec<usize>,
     columns: Option<usize>,
-    /// With several, each is a column.
+    /// Quantities of the table's cells; several are a column each.
     cells: Vec<Quantity>,
     note: Option<Quantity>,
-    /// Values of the note (of the cell, without one) from which it is good and bad; the order of the two
-    /// says whether less or more is better.
+    /// Values from which the cell's note, or the cell without a note, counts as good and as bad. Their order
+    /// determines whether less or more is better.
     tones: Option<(f64, f64)>,
     at: Selector,
 }
 
 #[derive(Clone, Debug)]
 struct FigureSpec {
-    /// As `Fig. 3`; claims refer to it.
+    /// Label, such as `Fig. 3`. Claims refer to it.
     label: String,
     title: String,
     caption: String,
@@ -352,7 +352,7 @@ struct FigureSpec {
 #[derive(Clone, Debug)]
 struct PanelSpec {
     slug: String,
-    /// What it shows; empty: the quantity over the axis.
+    /// Caption of the chart; if empty, the quantity over the axis.
     caption: String,
     draw: Drawn,
     series: Vec<usize>,
@@ -362,11 +362,11 @@ struct PanelSpec {
     marks: Vec<(String, f64)>,
     /// The cell whose curve is subtracted.
     against: Selector,
-    /// Points of what is known to be true.
+    /// Points of known true values.
     truth: Vec<[f64; 2]>,
 }
 
-/// What a chart draws.
+/// Content of a chart.
 #[derive(Clone, Debug)]
 enum Drawn {
     /// A quantity over an axis' values.
@@ -374,12 +374,12 @@ enum Drawn {
     /// Curves, the means over the seeds.
     Curve {
         curves: Vec<usize>,
-        /// Draw dots, those of the curves side by side.
+        /// True to draw dots, side by side for the curves.
         dots: bool,
         intervals: Intervals,
         /// Draw the first seed's curve too.
         one_run: bool,
-        /// Draw the curve of this seed instead of the mean.
+        /// Seed whose curve is drawn instead of the mean.
         seed: Option<u64>,
     },
 }
@@ -389,18 +389,18 @@ enum Drawn {
 enum Intervals {
     All,
     None,
-    /// The points from one to the next, and the points between those of two curves.
+    /// Number of points between two intervals, and offset in points between those of two curves.
     Every(usize, usize),
 }
 
-/// What a claim compares with.
+/// The other side of a claim's comparison.
 #[derive(Clone, Debug)]
 enum Against {
     Cells(Selector),
     Constant(f64),
 }
 
-/// The smallest effect that is relevant to a check.
+/// The smallest relevant effect of a check.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Relevant {
     /// A share of the other side's mean.
@@ -412,27 +412,31 @@ enum Relevant {
 /// The relation of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Relation {
-    /// The whole interval of the paired difference is below zero, and the mean difference is a share.
+    /// The whole interval of the paired difference is below zero, and the mean difference is at least a
+    /// share.
     Below,
-    /// The same above zero.
+    /// The whole interval of the paired difference is above zero, and the mean difference is at least a
+    /// share.
     Above,
     /// The whole interval lies inside the margin.
     Within,
-    /// The whole interval lies inside the margin, or inside the least difference that counts.
+    /// The whole interval lies inside the margin, or inside the smallest difference that counts.
     Level,
     /// The whole interval is at least the other side's mean, or a share of it.
     AtLeast,
-    /// The whole interval is at most that.
+    /// The whole interval is at most the other side's mean, or a share of it.
     AtMost,
-    /// Not below.
+    /// The whole interval is not below the other side by more than the margin or the smallest difference that
+    /// counts.
     NotBelow,
-    /// Not above.
+    /// The whole interval is not above the other side by more than the margin or the smallest difference that
+    /// counts.
     NotAbove,
     /// More than half of the runs are above.
     MostlyAbove,
     /// At most a share of the runs is above.
     RarelyAbove,
-    /// This side is not above zero where the other is below, nor the other way round.
+    /// Both sides have the same sign, or one is zero.
     Agrees,
 }
 
@@ -441,7 +445,8 @@ struct ClaimSpec {
     id: String,
     figure: String,
     says: String,
-    /// The conditions in words, of a claim that is judged once; empty: judged under each value of `judged`.
+    /// Text of the conditions of a claim that is judged once; empty if it is judged under each value of
+    /// `judged`.
     conditions: String,
     checks: Vec<CheckSpec>,
 }
@@ -451,33 +456,33 @@ struct ClaimSpec {
 struct CheckSpec {
     at: Selector,
     what: Wants,
-    /// The smallest relevant effect; `None`: the margin, else the least difference that counts.
+    /// The smallest relevant effect; `None` for the margin, else the smallest difference that counts.
     relevant: Option<Relevant>,
 }
 
-/// What a check wants.
+/// The requirement of a check.
 #[derive(Clone, Debug)]
 enum Wants {
-    /// A relation of two means; with several values in `a`, of each.
+    /// A relation of two means. With several values in `a`, each must hold.
     Relation {
         of: Quantity,
         a: Selector,
         relation: Relation,
         than: Quantity,
         against: Against,
-        /// Relative to the mean of the other side.
+        /// Margin relative to the mean of the other side.
         margin: f64,
-        /// Values of axes over which both sides are averaged, seed by seed, and none of which may have the
-        /// contrary relation.
+        /// Values of axes over which both sides are averaged, seed by seed. None of them may have the
+        /// reversed relation.
         over: Selector,
     },
-    /// The cells with this value of an axis are above those with each other value.
+    /// The mean of the cells with this value of an axis is above that of each other value.
     Best { of: Quantity, a: Selector, axis: usize },
     /// The mean is nearer to that of one cell than to that of another.
     Nearer { of: Quantity, a: Selector, to: Selector, than_to: Selector },
-    /// The mean curve has its least value between two x, and below its value at its begin.
+    /// The mean curve has its minimum between two x, below its first value.
     Lowest { curve: usize, from: f64, to: f64 },
-    /// No curve is below another's, at points of equal distance from one x on.
+    /// No curve is below another's, at equidistant points starting at one x.
     NotBehind { curve: usize, a: Selector, behind: Selector, from: f64, every: f64 },
     /// From this x on the mean curve rises, and a straight line explains this share of its variance.
     Linear { curve: usize, from: f64, share: f64 },
@@ -490,7 +495,7 @@ pub struct Key {
     pub cell: usize,
     /// Seed of every random stream.
     pub seed: u64,
-    /// The cell's values and the seed, for messages.
+    /// Text of the cell's values and the seed, for messages.
     name: String,
 }
 
@@ -501,8 +506,8 @@ impl fmt::Display for Key {
 }
 
 impl Sweep {
-    /// Leaves out what an effort leaves out: `--quick` runs the file's `[quick]`, else the first three seeds;
-    /// a number of seeds replaces the file's by those from 1 on.
+    /// Restricts the sweep to an effort: `--quick` runs the file's `[quick]`, else the first three seeds. A
+    /// number of seeds replaces those of the file, counted from 1.
     #[must_use]
     pub fn reduced(mut self, effort: &Effort) -> Self {
         let all = self.seeds.len();
@@ -543,20 +548,20 @@ impl Sweep {
         &self.seeds[..self.seeds.len().min(self.cells[cell].seeds)]
     }
 
-    /// Returns the values of a cell in words, as `policy adaptive, loss 0.01`.
+    /// Returns the text of a cell's values, such as `policy adaptive, loss 0.01`.
     fn named(&self, values: &[usize]) -> String {
         let part = |(axis, &value): (usize, &usize)| self.word(axis, value);
         values.iter().enumerate().map(part).collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns the values of a combination on the axes that have several cells' values, in words.
+    /// Returns the text of a combination's values, on the axes that have several values in cells.
     fn open_values(&self, values: &[usize]) -> String {
         let open = |axis: usize| self.cells.iter().any(|cell| cell.values[axis] != values[axis]);
         let words = (0..values.len()).filter(|&axis| open(axis)).map(|axis| self.word(axis, values[axis]));
         words.collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns a value in words: its label, or its name after that of its axis.
+    /// Returns the text of a value: its label, or its name after that of its axis.
     fn word(&self, axis: usize, value: usize) -> String {
         let of = &self.axes[axis].values[value];
         if of.label.is_empty() { format!("{} {}", self.axes[axis].name, of.name) } else { of.label.clone() }
@@ -570,13 +575,13 @@ impl Sweep {
         selector.iter().map(word).collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns the index of the cell with these values; `None`: it is not run.
+    /// Returns the index of the cell with these values; `None` if it is not run.
     fn cell(&self, values: &[usize]) -> Option<usize> {
         self.cells.binary_search_by(|cell| cell.values.as_slice().cmp(values)).ok()
     }
 
-    /// Returns the different combinations, in the file, of the values of a choice on all axes but those in
-    /// `free`.
+    /// Returns the combinations of the values of a choice on all axes except those in `free`, each once in
+    /// the order of the file.
     fn combinations(&self, at: &Selector, free: &[usize]) -> Vec<Selector> {
         let chosen = self.grid.iter().filter(|values| contains(at, values));
         let axes: Vec<usize> = (0..self.axes.len()).filter(|axis| !free.contains(axis)).collect();
@@ -601,7 +606,7 @@ impl Sweep {
         }
     }
 
-    /// Returns the least difference of two means that counts.
+    /// Returns the smallest difference of two means that counts.
     fn grain(&self, quantity: Quantity) -> f64 {
         match quantity {
             Quantity::Metric(metric) => self.metrics[metric].grain,

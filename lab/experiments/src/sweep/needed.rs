@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use super::{Against, CheckSpec, ClaimSpec, Of, Quantity, Selector, Sweep, Wants, contains, moved};
 
-/// The cells of some checks, by their values on the axes.
+/// The cells of some checks, given by their values on the axes.
 pub(super) type Cells = BTreeSet<Vec<usize>>;
 
 impl CheckSpec {
-    /// Returns the cells that the check chooses itself: a choice of axes' values.
+    /// Returns the cells that the check itself selects, as a choice of axes' values.
     pub(super) fn own(&self) -> Selector {
         match &self.what {
             Wants::Relation { a, over, .. } => a.iter().chain(over).cloned().collect(),
@@ -17,7 +17,7 @@ impl CheckSpec {
         }
     }
 
-    /// Returns the quantities that the check looks at; none: it looks at a curve.
+    /// Returns the quantities that the check uses; none if it uses a curve.
     fn quantities(&self) -> Vec<Quantity> {
         match &self.what {
             Wants::Relation { of, than, .. } => vec![*of, *than],
@@ -26,7 +26,7 @@ impl CheckSpec {
         }
     }
 
-    /// Returns the curve that the check looks at.
+    /// Returns the curve that the check uses.
     fn curve(&self) -> Option<usize> {
         match &self.what {
             Wants::Lowest { curve, .. } | Wants::NotBehind { curve, .. } | Wants::Linear { curve, .. } => {
@@ -38,7 +38,8 @@ impl CheckSpec {
 }
 
 impl Sweep {
-    /// Returns the choice of a check with the conditions of its claim: what it chooses itself comes first.
+    /// Returns the choice of a check with the conditions of its claim. The check's own values take
+    /// precedence.
     pub(super) fn at(check: &CheckSpec, conditions: &Selector) -> Selector {
         let own = check.own();
         let free = |axis: usize| own.iter().any(|(of, _)| *of == axis);
@@ -61,7 +62,7 @@ impl Sweep {
         self.claims.iter().flat_map(of).collect()
     }
 
-    /// Returns the cells that the checks of the findings need. Their texts name others only for numbers.
+    /// Returns the cells that the checks of the findings need. Other cells in their texts only give numbers.
     pub(super) fn cells_of_evidence(&self) -> Cells {
         let none = Selector::new();
         self.evidence.iter().flatten().flat_map(|check| self.cells_of(check, &none)).collect()
@@ -92,7 +93,7 @@ impl Sweep {
         cells
     }
 
-    /// Leaves out the metrics and curves that neither a claim needs nor the guard of a run: a point of an
+    /// Removes the metrics and curves that neither a claim nor the guard of a run needs, since a point of an
     /// atlas computes nothing else.
     pub(super) fn only_needed(&mut self) {
         let (mut metrics, mut curves) = (BTreeSet::new(), BTreeSet::new());

@@ -14,7 +14,7 @@ use crate::world::{Cancellable, World, carry_out};
 /// A run's results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Values {
-    /// The metrics in the order of the file: the value, or why there is none.
+    /// The metrics in the order of the file, each with its value or the reason why there is none.
     pub metrics: Vec<Result<f64, String>>,
     /// The curves in the order of the file.
     pub curves: Vec<Vec<(f64, f64)>>,
@@ -30,10 +30,10 @@ pub struct Outcome<'s> {
 }
 
 impl Sweep {
-    /// Runs every cell with every seed. Cancelled, the runs that have started stop too.
+    /// Runs every cell with every seed. A cancellation also stops running ones.
     ///
     /// # Errors
-    /// [`ThreadsError`]. Runs that fail are in [`Outcome::runs`].
+    /// A [`ThreadsError`]. [`Outcome::runs`] lists the runs that fail.
     pub fn run(&self, execution: &Execution<'_>) -> Result<Outcome<'_>, ThreadsError> {
         self.run_in(&Cancellable(execution.cancel), self.keys(), execution)
     }
@@ -41,7 +41,7 @@ impl Sweep {
     /// Runs some of the [`keys`](Self::keys) in a world.
     ///
     /// # Errors
-    /// As [`run`](Self::run).
+    /// Same as [`run`](Self::run).
     pub fn run_in(
         &self,
         world: &dyn World,
@@ -52,7 +52,7 @@ impl Sweep {
         Ok(Outcome { sweep: self, runs })
     }
 
-    /// Runs keys in a world; `plan` separates its results in the store from those of others.
+    /// Runs keys in a world. `plan` separates its results in the store from those of other plans.
     pub(super) fn runs_in(
         &self,
         world: &dyn World,
@@ -68,7 +68,7 @@ impl Sweep {
     /// Runs one of the [`keys`](Self::keys) in a world.
     ///
     /// # Errors
-    /// The run failed, or a value is outside its range; the text says why.
+    /// The run failed, or a value is outside its range. The error is the reason.
     pub fn values(&self, world: &dyn World, key: &Key) -> Result<Values, String> {
         let cell = &self.cells[key.cell];
         let drawn = if cell.draws.is_empty() { None } else { Some(self.drawn(cell, key.seed)?) };
@@ -195,7 +195,7 @@ impl Outcome<'_> {
         Ok(out.into())
     }
 
-    /// Returns the metrics without a value: how often, and why the first time.
+    /// Returns the metrics without a value, each with the number of cases and the reason of the first.
     pub(super) fn missing(&self) -> Vec<String> {
         let mut notes = Vec::new();
         for (number, column) in self.sweep.metrics.iter().enumerate() {

@@ -4,8 +4,8 @@ use super::tests::{papers, synthetic};
 use super::*;
 use crate::claims::Grade;
 
-/// A change to the values: some axes' values by index, a metric, the amount added, and the claims that then
-/// fail.
+/// A change to the values: some axes' values by index, a metric, the amount added, and the claims that fail
+/// after it.
 type Change = (&'static [(usize, &'static str)], &'static str, f64, &'static [&'static str]);
 
 /// Checks that every claim is reproduced with the values, and that each change makes its claims fail.
@@ -32,7 +32,7 @@ fn check(file: &str, seeds: u64, value: &dyn Fn(&[&str], &str, u64) -> f64, chan
     }
 }
 
-/// Park and Jang's values: loss differentiation gains, most with the proposed scheme.
+/// Returns Park and Jang's values: loss differentiation gains, most with the proposed scheme.
 fn park_jang(names: &[&str], metric: &str, seed: u64) -> f64 {
     let (place, scheme) = (names[1], names[3]);
     let gain = if place.ends_with("congestion") { 1.05 } else { 1.3 };
@@ -123,8 +123,8 @@ fn no_claim_of_eklund_is_reproduced_where_the_window_does_nothing_or_costs_a_fif
     none_holds(file, &costly, &["EK2", "EK7"]);
 }
 
-/// Standard SCTP under every name: the chunk changes nothing, and a peer that does not know it reports, takes
-/// reports and ends with errors like one that does.
+/// Under standard SCTP with every name, no claim is reproduced: the chunk has no effect. A peer without the
+/// chunk sends and receives reports, and ends with errors, like one with it.
 #[test]
 fn no_claim_of_afif_is_reproduced_by_standard_sctp_under_every_name() {
     let null = |_: &[&str], metric: &str, seed: u64| match metric {

@@ -14,10 +14,10 @@ use crate::scenario_file::emulation;
 #[derive(Clone, Debug)]
 pub(super) struct Real {
     at: Selector,
-    /// The same with `--quick`.
+    /// The part that runs on real stacks with `--quick`.
     quick: Selector,
     extent: String,
-    /// The metrics that are compared.
+    /// The metrics to compare.
     metrics: Vec<usize>,
     /// Known differences and their causes.
     reasons: Vec<(String, String)>,
@@ -54,7 +54,8 @@ impl Real {
 }
 
 impl Sweep {
-    /// Leaves the cells that run on real stacks, with this many seeds; none if the file has no `[real]`.
+    /// Restricts the sweep to the cells that run on real stacks, with this many seeds. There are none if the
+    /// file has no `[real]`.
     fn on_real_stacks(mut self, quick: bool, seeds: u64) -> Self {
         let at = self.real.as_ref().map(|real| if quick { real.quick.clone() } else { real.at.clone() });
         self.cells.retain(|cell| at.as_ref().is_some_and(|at| contains(at, &cell.values)));
@@ -63,8 +64,8 @@ impl Sweep {
     }
 }
 
-/// Returns the number of simulator runs for a number of runs on real stacks, under each condition: at least
-/// ten, as they are cheap.
+/// Returns the number of simulator runs under each condition for a number of runs on real stacks. It is at
+/// least ten, since they are cheap.
 fn simulator_repetitions(repetitions: u64) -> u64 {
     repetitions.max(10)
 }
@@ -82,10 +83,10 @@ pub(crate) fn simulated(path: &str, effort: &Effort, repetitions: u64) -> usize 
     plan(path, effort, simulator_repetitions(repetitions)).len()
 }
 
-/// Runs the sweep's part in both worlds.
+/// Runs the sweep's part on real stacks and in the simulator.
 ///
 /// # Errors
-/// [`ReproduceError`]. A run that fails is listed in the agreement.
+/// A [`ReproduceError`]. A run that fails is not an error; the agreement lists it.
 pub(crate) fn carry_out(
     path: &str,
     effort: &Effort,

@@ -10,7 +10,7 @@ use crate::report::Source;
 /// The record of a sweep.
 #[derive(Debug, Serialize)]
 pub struct Record<'s> {
-    /// `sweep`. The record of a run of `msctp sim` has the same keys
+    /// Kind of the record: `sweep`. The record of a run of `msctp sim` has the same keys
     /// ([`RunRecord`](crate::run_folder::RunRecord)).
     kind: &'static str,
     /// Version of msctp.
@@ -86,7 +86,7 @@ impl Recorded {
     /// Parses `run.json`.
     ///
     /// # Errors
-    /// Rejects a text that is not a sweep's record.
+    /// The text is not a sweep's record.
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
@@ -94,7 +94,7 @@ impl Recorded {
     /// Returns the sweep with the recorded files, cells and seeds.
     ///
     /// # Errors
-    /// Rejects a faulty file, and files whose cells differ from the recorded ones.
+    /// A file is invalid, or its cells differ from the recorded ones.
     pub fn sweep(&self) -> Result<Sweep, String> {
         let open = |path: &str| {
             let file = self.files.iter().find(|file| file.path == path);

@@ -16,7 +16,7 @@ pub(super) struct CurveRuns {
 }
 
 impl Outcome<'_> {
-    /// Returns the command that prints the mean of a quantity in a cell, times `factor`; `None`: no command
+    /// Returns the command that prints the mean of a quantity in a cell, times `factor`; `None` if no command
     /// can.
     pub(super) fn repeat(&self, quantity: Quantity, cell: usize, factor: f64) -> Option<String> {
         let seeds: Vec<u64> = self.by_seed(quantity, cell).into_iter().map(|(seed, _)| seed).collect();
@@ -93,8 +93,8 @@ impl Outcome<'_> {
         }
     }
 
-    /// Returns the runs of cells under seeds: a line with the value, or values, of each seed. `None`: a cell
-    /// has no such value, or draws other values than the first.
+    /// Returns the shell commands that run cells under seeds and print a line with the values of each seed.
+    /// Returns `None` if a cell lacks the value, or has other draws than the first cell.
     fn looped(
         &self,
         cells: &[usize],
@@ -144,7 +144,8 @@ impl Outcome<'_> {
 }
 
 /// Returns the awk command that reads the points of `runs` × `sides` curves and prints their mean, or the
-/// mean of the differences of two sides. Parts of `every` seconds are averaged; else a point needs every run.
+/// mean difference of two sides. It averages intervals of `every` seconds. Without them, a point needs every
+/// run.
 fn mean_curve(every: f64, (x, value): (&str, &str), (runs, sides): (usize, usize), factor: f64) -> String {
     let (key, all) = match every > 0.0 {
         true => (format!("NR == 1 {{ f = {x} }} {{ k = int(({x} - f) / {every} + 1e-6)"), String::new()),

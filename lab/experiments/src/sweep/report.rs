@@ -30,7 +30,7 @@ const TERMS: &[(&str, &str)] = &[
 ];
 
 impl Outcome<'_> {
-    /// Returns the report. `command` repeats it; `version` is that of msctp.
+    /// Returns the report. `command` repeats it, and `version` is that of msctp.
     #[must_use]
     pub fn report(&self, command: &str, version: &str) -> Report {
         let sweep = self.sweep;
@@ -113,7 +113,7 @@ impl Outcome<'_> {
         all
     }
 
-    /// Returns every run with its values; a missing value is missing in the table.
+    /// Returns every run with its values. A missing value is missing in the table.
     #[must_use]
     pub fn run_table(&self) -> Table {
         let sweep = self.sweep;

@@ -317,7 +317,7 @@ fn eklunds_cells_are_the_papers_with_two_competitors_and_pacing() {
     assert_eq!(quick.keys().len(), (7 * 4 + 4 * 4) * 5);
 }
 
-/// Returns an outcome with metrics that a function of axes' value names and seeds gives.
+/// Returns an outcome whose metrics are a function of axes' value names and seeds.
 pub(super) fn synthetic<'s>(sweep: &'s Sweep, value: impl Fn(&[&str], &str, u64) -> f64) -> Outcome<'s> {
     let values = |key: &Key| {
         let of = &sweep.cells[key.cell].values;
@@ -344,7 +344,8 @@ pub(super) fn synthetic<'s>(sweep: &'s Sweep, value: impl Fn(&[&str], &str, u64)
     Outcome { sweep, runs }
 }
 
-/// The paper's runs: a delay that the window takes away, unless ten TCP flows lose the first messages.
+/// Returns the paper's runs, in which the window removes a delay unless ten TCP flows lose the first
+/// messages.
 pub(super) fn papers(names: &[&str], metric: &str, seed: u64) -> f64 {
     let (flows, window) = (names[1], names[3]);
     let noise = 1e-3 * ((seed * 7) % 5) as f64;
@@ -503,7 +504,7 @@ fn kim_koh(names: &[&str], metric: &str, seed: u64) -> f64 {
     }
 }
 
-/// Judges Kim and Koh's claims by these values, with windows that are least at `at`.
+/// Judges Kim and Koh's claims by these values, with windows whose minimum is at `at`.
 fn kim_koh_ledger(sweep: &Sweep, at: f64, value: &dyn Fn(&[&str], &str, u64) -> f64) -> Vec<Claim> {
     let mut outcome = synthetic(sweep, value);
     let place = |name: &str| sweep.curves.iter().position(|curve| curve.name == name).unwrap();
@@ -517,8 +518,8 @@ fn kim_koh_ledger(sweep: &Sweep, at: f64, value: &dyn Fn(&[&str], &str, u64) -> 
     outcome.ledger()
 }
 
-/// The null model: which scheme has which values changes from seed to seed, and the estimate is the capacity
-/// whatever the background.
+/// In the null model, the assignment of values to schemes changes from seed to seed, and the estimate equals
+/// the capacity for any background traffic.
 #[test]
 fn no_claim_of_kim_and_koh_is_reproduced_with_permuted_labels() {
     let schemes = ["conservative", "inherit", "adaptive"];

@@ -11,21 +11,21 @@ use crate::words::{number, spread};
 /// A unit of a suitable size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
-    /// What a value is multiplied with.
+    /// Factor from the metric's unit to this one.
     pub(super) factor: f64,
-    /// Digits after the point; `None`: as [`number`] formats it.
+    /// Number of digits after the point; `None` for the format of [`number`].
     digits: Option<usize>,
     pub(super) symbol: &'static str,
 }
 
-/// A unit, and how its values are shown: in the unit that the file names, else in one of a suitable size.
+/// A unit and its scale for display: the unit that the file names, else one of a suitable size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shown {
     pub(super) unit: Unit,
     scale: Option<Scale>,
 }
 
-/// The units that a file can name.
+/// The units that a file may name.
 const UNITS: [(&str, Unit, Scale); 10] = [
     ("ms", Unit::Seconds, Scale { factor: 1e3, digits: Some(1), symbol: "ms" }),
     ("s", Unit::Seconds, Scale { factor: 1.0, digits: Some(3), symbol: "s" }),
@@ -47,7 +47,7 @@ impl Shown {
     /// Parses a symbol, of the unit `of` if there is one.
     ///
     /// # Errors
-    /// The symbols that are allowed.
+    /// The symbol is unknown. The error names the allowed ones.
     pub(super) fn parse(symbol: &str, of: Option<Unit>) -> Result<Self, String> {
         let fits = |unit: &Unit| of.is_none_or(|of| of == *unit);
         let known = || UNITS.iter().filter(|(_, unit, _)| fits(unit));
@@ -151,8 +151,8 @@ impl Outcome<'_> {
         text
     }
 
-    /// Returns the grids of a table as text: caption, and rows of cells with the heads first. Few columns
-    /// stand side by side; many stand below each other.
+    /// Returns the grids of a table as text: caption, and rows of cells with the headings first. A few
+    /// columns are placed side by side, and many one below the other.
     fn rows(&self, spec: &TableSpec) -> Vec<(String, Vec<Vec<String>>)> {
         let mut grids = Vec::new();
         for grid in self.grids(spec) {

@@ -18,14 +18,14 @@ const HANDOVER: (&str, &str) =
 /// The transport's behaviour where the RFCs and ns-2 differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ways {
-    /// As in the RFCs.
+    /// Behaviour of the RFCs.
     Rfcs,
-    /// As in ns-2, as far as options can express it.
+    /// Behaviour of ns-2, as far as options can express it.
     Ns2,
 }
 
 impl Ways {
-    /// Both.
+    /// Both behaviours, the RFCs' first.
     pub const ALL: [Self; 2] = [Self::Rfcs, Self::Ns2];
 
     /// Returns the text for readers.
@@ -41,15 +41,15 @@ impl Ways {
 /// A network and a transport of the reference, with its figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// Network, as `c_wlan_loss0.01`.
+    /// Network, such as `c_wlan_loss0.01`.
     pub name: String,
-    /// Transport, as `stock_big`.
+    /// Transport, such as `stock_big`.
     pub parameters: String,
-    /// Runs, with seeds from 1.
+    /// Number of runs, with seeds from 1.
     pub seeds: u64,
-    /// Scenario file, from the repository's root.
+    /// Path of the scenario file from the repository's root.
     pub file: &'static str,
-    /// Its text.
+    /// Text of the scenario file.
     text: &'static str,
     /// Overrides of the scenario.
     pub overrides: Vec<String>,
@@ -59,7 +59,7 @@ pub struct Case {
     pub reference: Vec<Row>,
 }
 
-/// The reference has a case without a scenario.
+/// The error of a reference with a case that has no scenario.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("ns2.csv has no row for case {case} with {parameters}")]
 pub struct UnknownCase {
@@ -135,7 +135,7 @@ impl Case {
 /// Builds the cases of a reference, in its order.
 ///
 /// # Errors
-/// The first case without a scenario.
+/// A case has no scenario. The error names the first.
 pub(super) fn cases(rows: Vec<Row>) -> Result<Vec<Case>, UnknownCase> {
     let mut cases: Vec<Case> = Vec::new();
     for row in rows {
@@ -168,7 +168,8 @@ pub(super) fn cases(rows: Vec<Row>) -> Result<Vec<Case>, UnknownCase> {
 struct Network {
     file: (&'static str, &'static str),
     overrides: Vec<String>,
-    /// When ns-2's sender begins to send data: the first packet's time in its trace, less the first link.
+    /// Time at which ns-2's sender begins to send data: the first packet's time in its trace, less the delay
+    /// of the first link.
     data_from: &'static str,
 }
 
@@ -233,7 +234,7 @@ fn transport(parameters: &str) -> Option<Vec<String>> {
 
 /// Returns the overrides for ns-2's behaviour, as far as options can express it.
 ///
-/// - Data waits for a HEARTBEAT round trip to every destination: the source starts when ns-2's does.
+/// - Data waits for a HEARTBEAT round trip to every destination: the source starts at the time of ns-2's.
 /// - The peer's window is charged with whole chunks (1468 bytes) instead of user data (1452 bytes): the
 ///   buffer is scaled to take as many packets.
 /// - Only a SACK that advances the Cumulative TSN Ack Point opens the congestion window (RFC 4960 §7.2).

@@ -8,17 +8,17 @@ use super::metric::Metric;
 use crate::stats::Mean;
 use crate::words::visible;
 
-/// Differences above this percentage need an explanation.
+/// Percentage above which a difference needs an explanation.
 pub const NOTABLE_PERCENT: f64 = 3.0;
 
-/// Our figure for a metric of a case.
+/// msctp's figure for a metric of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ours {
     /// Mean over the seeds.
     pub mean: f64,
     /// Half-width of the 95 % interval; `None` for a single run.
     pub half_width: Option<f64>,
-    /// (ours − ns-2's) / ns-2's in %; `None` when ns-2's is zero and ours is not.
+    /// (msctp's − ns-2's) / ns-2's in %; `None` if only ns-2's is zero.
     pub difference_percent: Option<f64>,
 }
 
@@ -41,18 +41,18 @@ pub struct Comparison {
     pub metric: String,
     /// ns-2's mean.
     pub ns2: f64,
-    /// Half-width of its 95 % interval; `None` without one.
+    /// Half-width of the 95 % interval of ns-2's figure; `None` without one.
     pub ns2_half_width: Option<f64>,
-    /// Ours with the RFCs' behaviour; `None` if no run gave the figure.
+    /// msctp's figure with the RFCs' behaviour; `None` if no run gave one.
     pub rfcs: Option<Ours>,
-    /// Ours with ns-2's behaviour, as far as options express it; `None` if no run gave the figure.
+    /// msctp's figure with ns-2's behaviour, as far as options express it; `None` if no run gave one.
     pub ns2_ways: Option<Ours>,
     #[serde(skip)]
     digits: usize,
 }
 
 impl Comparison {
-    /// Returns our figure with this behaviour.
+    /// Returns msctp's figure with this behaviour.
     #[must_use]
     pub fn ours(&self, ways: Ways) -> Option<&Ours> {
         match ways {
@@ -67,7 +67,7 @@ impl Comparison {
         figure(self.ns2, self.ns2_half_width, self.digits)
     }
 
-    /// Formats our figure.
+    /// Formats msctp's figure.
     #[must_use]
     pub fn ours_text(&self, ways: Ways) -> String {
         self.ours(ways).map_or_else(|| "–".to_owned(), |o| figure(o.mean, o.half_width, self.digits))
@@ -116,7 +116,8 @@ pub(super) fn compare<'r>(case: &Case, runs: impl Fn(Ways) -> Vec<&'r Figures>) 
         .collect()
 }
 
-/// Computes our figure; `None` if a run lacks it: the mean of the others would be another quantity.
+/// Computes msctp's figure. Returns `None` if a run lacks it, since the mean of the others would be another
+/// quantity.
 fn ours(ns2: f64, metric: Metric, runs: &[&Figures]) -> Option<Ours> {
     let values: Option<Vec<f64>> = runs.iter().map(|figures| figures.get(&metric).copied()).collect();
     let mean = Mean::of(&values?)?;

@@ -15,7 +15,7 @@ use super::tcp;
 /// Time of the handover in case e.
 const HANDOVER: Time = Time::from_nanos(30_000_000_000);
 
-/// The figures of a run. A time that was not reached is missing.
+/// The figures of a run. A time that was not reached is absent.
 pub type Figures = BTreeMap<Metric, f64>;
 
 /// Runs a scenario with one association or TCP connection and extracts its figures.
@@ -110,7 +110,7 @@ fn first_data(sender: &TraceSeries) -> Option<(Time, u32, u32)> {
     })
 }
 
-/// Returns for each SACK sent its time and the number of packets it acknowledges in order.
+/// Returns the time of each SACK sent, and the number of packets that it acknowledges in order.
 fn acknowledged(receiver: &TraceSeries, first_tsn: u32) -> Vec<(Time, u32)> {
     let sacks = receiver.chunks.iter().filter_map(|event| match event.kind {
         TraceKind::Sack { direction: Direction::Out, cum_tsn_ack, .. } => {

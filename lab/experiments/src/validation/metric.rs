@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A metric. Its doc says how ns-2's figure was measured; ours is measured at the same point.
+/// A metric. Its documentation states how ns-2's figure was measured; msctp's is measured at the same point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Metric {
-    /// In-order payload at the receiver until the end, as a rate since the start of the run, in kbit/s.
+    /// Payload in order at the receiver until the end, as a rate since the start of the run, in kbit/s.
     Goodput,
-    /// In-order payload at the receiver from 30 s to 60 s, after the handover, as a rate in kbit/s.
+    /// Payload in order at the receiver from 30 s to 60 s, after the handover, as a rate in kbit/s.
     GoodputAfter30,
-    /// In-order payload at the receiver until the end, in bytes.
+    /// Payload in order at the receiver until the end, in bytes.
     DeliveredBytes,
     /// Time at which the first packet with data is at the router behind the sender's access link, in s.
     FirstData,
@@ -23,7 +23,7 @@ pub enum Metric {
     AckPackets,
     /// T3-rtx expirations.
     Timeouts,
-    /// SACKs that started at least one fast retransmit.
+    /// Number of SACKs that started at least one fast retransmit.
     FastRtxEvents,
 }
 

@@ -7,12 +7,12 @@ const COMMITTED: &str = include_str!("../../../../validation/ns2.csv");
 
 const HEADER: &str = "case,protocol,parameters,seeds,metric,mean,ci95";
 
-/// One figure of the reference.
+/// A figure of the reference.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Network, as `c_wlan_loss0.01`.
+    /// Network, such as `c_wlan_loss0.01`.
     pub case: String,
-    /// Transport, as `stock_big`; for TCP with its name first, as `reno w718`.
+    /// Transport, such as `stock_big`; for TCP with its name first, such as `reno w718`.
     pub parameters: String,
     /// Number of seeds behind the mean.
     pub seeds: u64,
@@ -28,9 +28,9 @@ pub struct Row {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("ns2.csv:{line}: {what}")]
 pub struct ReferenceError {
-    /// Line, from 1.
+    /// Number of the line, from 1.
     pub line: usize,
-    /// The fault, and what is allowed.
+    /// The fault, and the allowed values.
     pub what: String,
 }
 
@@ -42,10 +42,10 @@ pub(super) fn committed() -> Result<Vec<Row>, ReferenceError> {
     parse(COMMITTED)
 }
 
-/// Reads a reference: comma-separated, no quotes.
+/// Parses a reference: comma-separated values without quotes.
 ///
 /// # Errors
-/// The first malformed line.
+/// A line is malformed. The error names the first.
 pub(super) fn parse(text: &str) -> Result<Vec<Row>, ReferenceError> {
     let mut lines = text.lines().enumerate();
     if lines.next().map(|(_, header)| header) != Some(HEADER) {

@@ -7,7 +7,7 @@ use indicatif::ProgressBar;
 
 use super::*;
 
-/// The pinned figures: case, transport, metric, ours by the RFCs, ours with ns-2's behaviour.
+/// The pinned figures: case, transport, metric, msctp's with the RFCs' behaviour, and msctp's with ns-2's.
 const PINNED: &str = include_str!("found.csv");
 
 /// Returns cases a and b and the handover without background traffic.
@@ -20,7 +20,7 @@ fn deterministic_cases() -> Vec<Comparison> {
     run(&wanted, &execution).unwrap().into_iter().flat_map(|(_, rows)| rows).collect()
 }
 
-/// Returns how far a figure may move from its pinned value.
+/// Returns the distance by which a figure may move from its pinned value.
 fn tolerance(metric: Metric, found: f64) -> f64 {
     match metric {
         // Counters of rare events.

@@ -11,7 +11,8 @@ use super::metric::Metric;
 
 const PROFILE: &str = "tcp-profile.default";
 
-/// Returns the overrides for `reno w718_minrto1` and the like in a case; `None` if it is not TCP or unknown.
+/// Returns the overrides for a transport such as `reno w718_minrto1` in a case; `None` if it is not TCP or
+/// unknown.
 pub(super) fn transport(case: &str, parameters: &str) -> Option<Vec<String>> {
     let (protocol, parameters) = parameters.split_once(' ')?;
     let recovery = match protocol {
@@ -55,7 +56,7 @@ pub(super) fn transport(case: &str, parameters: &str) -> Option<Vec<String>> {
 
 /// Returns the overrides for ns-2's behaviour, as far as options can express it.
 ///
-/// - The window grows by acknowledgments, not by the bytes they cover, whether or not it is in use.
+/// - The window grows by acknowledgments, not by the bytes that they cover, even if it is not fully used.
 /// - A fast retransmit restarts the retransmission timer.
 /// - Reno enters fast recovery once per window of data.
 /// - A loss halves the window, not the flight size.

@@ -12,13 +12,13 @@ use crate::trace::TraceKind;
 
 use super::{Connection, Phase};
 
-/// Our unacknowledged SYN.
+/// This end's unacknowledged SYN.
 #[derive(Debug)]
 pub(super) struct Handshake {
     pub(super) rtt: RttEstimator,
     /// A SYN must be sent.
     pub(super) due: bool,
-    /// Time at which the first one was, or will be, sent.
+    /// Time at which the first SYN was, or will be, sent.
     first: Time,
     sent: u32,
     retry_at: Option<Time>,
@@ -55,7 +55,7 @@ impl Handshake {
         self.retry_at = Some(now + self.rtt.rto());
     }
 
-    /// Returns the RTT estimator after the answer to our SYN.
+    /// Returns the RTT estimator after the answer to this end's SYN.
     fn answered(&self, now: Time, rto: RtoConfig) -> RttEstimator {
         if self.sent > 1 {
             // RFC 6298 §5 (5.7): at least 3 s when a SYN was retransmitted; Karn: nothing was measured.
@@ -68,7 +68,7 @@ impl Handshake {
 }
 
 impl Connection {
-    /// Negotiates the options of the peer's SYN and ours.
+    /// Negotiates the options of both SYNs.
     pub(super) fn agree(&mut self, syn: &Header) {
         let config = &self.config;
         self.irs = syn.sequence;
@@ -94,7 +94,7 @@ impl Connection {
         self.receiver.synchronize();
     }
 
-    /// Opens the connection: our SYN was acknowledged.
+    /// Opens the connection, because this end's SYN was acknowledged.
     pub(super) fn open(&mut self, now: Time) {
         let Some(agreed) = self.handshake.agreed else { return };
         let rtt = self.handshake.answered(now, self.config.rto);
@@ -106,7 +106,7 @@ impl Connection {
     }
 }
 
-/// Returns whether our SYN offers SACK.
+/// Returns whether this end's SYN offers SACK.
 pub(super) fn offers_sack(config: &Config) -> bool {
     config.recovery == crate::Algorithm::Sack && config.sack_limit != crate::SackLimit::Blocks(0)
 }

@@ -18,8 +18,8 @@ pub(super) fn offset_of(sequence: u32, initial: u32, reference: u64) -> Option<u
 }
 
 impl Connection {
-    /// Handles a segment: its header bytes, the laboratory's extension after them if there is one, and
-    /// the length of its user data. What cannot be right is counted as refused.
+    /// Handles a segment: its header bytes, followed by the laboratory's extension if there is one, and the
+    /// length of its user data. Counts an invalid segment as refused.
     pub fn handle_segment(&mut self, now: Time, header: &[u8], payload_len: u32) {
         let parsed = header::parse(header).ok().filter(|parsed| {
             let header = &parsed.header;

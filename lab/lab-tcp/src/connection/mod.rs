@@ -23,7 +23,7 @@ use handshake::Handshake;
 /// The ports of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ports {
-    /// Our port.
+    /// TCP port of this end.
     pub local: u16,
     /// The peer's port.
     pub remote: u16,
@@ -40,17 +40,17 @@ pub enum State {
     SynReceived,
     /// Open in both directions.
     Established,
-    /// We closed; our FIN is not acknowledged.
+    /// This end closed, and its FIN is not acknowledged.
     FinWait1,
-    /// Our FIN is acknowledged; the peer still sends.
+    /// This end's FIN is acknowledged, and the peer still sends.
     FinWait2,
-    /// The peer closed; we still send.
+    /// The peer closed, and this end still sends.
     CloseWait,
-    /// Both closed, the peer's FIN first seen while ours was not acknowledged.
+    /// Both ends closed, and the peer's FIN arrived while this end's was not acknowledged.
     Closing,
-    /// The peer closed, then we; our FIN is not acknowledged.
+    /// The peer closed first, then this end, whose FIN is not acknowledged.
     LastAck,
-    /// Both FINs are acknowledged; stray segments are answered for a while.
+    /// Both FINs are acknowledged. Late segments are answered for a while.
     TimeWait,
     /// The connection is over.
     Closed,
@@ -73,14 +73,14 @@ pub struct Connection {
     config: Config,
     ports: Ports,
     phase: Phase,
-    /// Sequence number of our SYN, and of the peer's.
+    /// Sequence number of this end's SYN, and of the peer's.
     iss: u32,
     irs: u32,
     handshake: Handshake,
-    /// Data written before the connection was open: one past the last offset, and FIN.
+    /// Data written before the connection was open: one past the last offset, and whether FIN follows.
     written: u64,
     fin: bool,
-    /// There once the connection is open.
+    /// The sending half, once the connection is open.
     sender: Option<Sender>,
     receiver: Receiver,
     /// Window scale is in use.
@@ -90,12 +90,12 @@ pub struct Connection {
     own_shift: u8,
     /// Timestamps are in use.
     timestamps: bool,
-    /// We may send SACK blocks.
+    /// True if this end may send SACK blocks.
     sack: bool,
     /// TS.Recent and Last.ACK.sent (RFC 7323 §4.3).
     ts_recent: u32,
     last_ack_sent: u64,
-    /// The one that sent its FIN first waits in TIME-WAIT.
+    /// True if this end sent its FIN first, so that it waits in TIME-WAIT.
     closed_first: bool,
     stats: Stats,
     trace: Recorder,
@@ -106,7 +106,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Begins a connection with a SYN; `iss`: its sequence number.
+    /// Begins a connection with a SYN, whose sequence number is `iss`.
     ///
     /// # Errors
     /// The options are out of range.
@@ -114,7 +114,7 @@ impl Connection {
         Self::new(now, config, ports, iss, Phase::SynSent)
     }
 
-    /// Waits for a SYN from the remote port; `iss`: the sequence number of the SYN that will answer it.
+    /// Waits for a SYN from the remote port. `iss` is the sequence number of the SYN that answers it.
     ///
     /// # Errors
     /// The options are out of range.
@@ -151,7 +151,7 @@ impl Connection {
         })
     }
 
-    /// Queues `bytes` more bytes; `u64::MAX`: an endless source. Nothing after
+    /// Queues `bytes` more bytes; `u64::MAX` stands for an endless source. Does nothing after
     /// [`close`](Self::close).
     pub fn write(&mut self, bytes: u64) {
         if !self.fin {
@@ -160,7 +160,8 @@ impl Connection {
         }
     }
 
-    /// Discards unsent data, and a [`close`](Self::close) whose FIN was not sent. More may be written later.
+    /// Discards unsent data, and a [`close`](Self::close) whose FIN was not sent. More data may be written
+    /// later.
     pub fn stop_writing(&mut self) {
         if !self.sender.as_ref().is_some_and(Sender::fin_is_sent) {
             self.fin = false;
@@ -169,13 +170,13 @@ impl Connection {
         }
     }
 
-    /// Returns the bytes written in all; `u64::MAX - 1` with an endless source.
+    /// Returns the total number of bytes written; `u64::MAX - 1` with an endless source.
     #[must_use]
     pub fn written(&self) -> u64 {
         self.written - 1
     }
 
-    /// Closes the stream: a FIN follows the written data, or, with an endless source, the data sent so far.
+    /// Closes the stream. A FIN follows the written data or, with an endless source, the data sent so far.
     pub fn close(&mut self) {
         if self.written == u64::MAX {
             self.stop_writing();
@@ -190,13 +191,13 @@ impl Connection {
         }
     }
 
-    /// Returns the bytes delivered to the application, in order, each once.
+    /// Returns the number of bytes delivered to the application, in order, each counted once.
     #[must_use]
     pub fn delivered(&self) -> u64 {
         self.receiver.delivered()
     }
 
-    /// Returns the bytes in order that wait for [`read`](Self::read).
+    /// Returns the number of bytes in order that wait for [`read`](Self::read).
     #[must_use]
     pub fn readable(&self) -> u64 {
         self.receiver.readable()
@@ -209,7 +210,7 @@ impl Connection {
         self.note_reading();
     }
 
-    /// Reads at most `most` bytes from the receive buffer; returns their number.
+    /// Reads at most `most` bytes from the receive buffer. Returns their number.
     pub fn read(&mut self, most: u64) -> u64 {
         let taken = self.receiver.read(most);
         if taken > 0 {
@@ -297,7 +298,7 @@ impl Connection {
         self.sender.as_ref()?.loss_classifier()
     }
 
-    /// Returns the loss classifier as [`loss_classifier`](Self::loss_classifier), mutable.
+    /// Returns the loss classifier like [`loss_classifier`](Self::loss_classifier), but mutable.
     pub fn loss_classifier_mut(&mut self) -> Option<&mut dyn LossClassifier> {
         self.sender.as_mut()?.loss_classifier_mut()
     }
@@ -318,8 +319,8 @@ impl Connection {
         self.trace.take()
     }
 
-    /// Returns when [`handle_timeout`](Self::handle_timeout) must be called. Valid after everything was
-    /// transmitted.
+    /// Returns the time at which [`handle_timeout`](Self::handle_timeout) must be called. Valid after
+    /// everything was transmitted.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Time> {
         let handshake = match self.phase {

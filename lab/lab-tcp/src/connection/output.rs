@@ -10,8 +10,8 @@ use super::handshake::offers_sack;
 use super::{Connection, Phase};
 
 impl Connection {
-    /// Appends the header bytes of the next segment to `out`, and returns the length of its user data;
-    /// `None`: nothing to send now. The checksum is zero: the connection knows no addresses.
+    /// Appends the header bytes of the next segment to `out`. Returns the length of its user data, or `None`
+    /// if there is nothing to send. The checksum is zero, because the connection does not know its addresses.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<u32> {
         match self.phase {
             Phase::Listen | Phase::Closed => None,

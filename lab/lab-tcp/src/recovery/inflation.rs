@@ -11,7 +11,8 @@ pub(super) struct Inflation {
     limited_transmit: bool,
     /// Duplicate ACKs in a row.
     pub(super) dup_acks: u32,
-    /// Bytes the sender may reach beyond the congestion window; below zero after partial ACKs that deflate.
+    /// Bytes that the sender may exceed the congestion window by; negative after partial ACKs that deflate
+    /// it.
     pub(super) extra: i64,
     /// Bytes sent by limited transmit since the last ACK of new data.
     limited: u64,
@@ -36,7 +37,7 @@ impl Inflation {
         self.phase == Phase::Open && self.dup_acks == DUP_THRESH && may_enter
     }
 
-    /// Starts this response to the loss. Returns FlightSize.
+    /// Starts this response to the loss. Returns FlightSize in bytes.
     pub(super) fn enter(&mut self, at: &Outstanding, response: Response) -> u64 {
         if response == Response::Fast {
             // RFC 5681 §3.2 (3): the segments that left the network, three but after a wait
@@ -48,7 +49,7 @@ impl Inflation {
         (at.nxt - at.una).saturating_sub(self.limited)
     }
 
-    /// Resets the count: new data was acknowledged, or fast recovery ended.
+    /// Resets the count, because new data was acknowledged or fast recovery ended.
     pub(super) fn reset(&mut self) {
         *self = Self::new(self.limited_transmit);
     }

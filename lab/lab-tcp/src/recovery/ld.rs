@@ -7,13 +7,14 @@ use super::DUP_THRESH;
 /// Response to a detected loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Response {
-    /// Congestion: the recovery's own fast recovery. The window is cut.
+    /// Congestion: run the algorithm's own fast recovery, and reduce the window.
     Fast,
-    /// The radio: LD recovery (Park & Jang §2.1). The segment is retransmitted, new data for each of the
-    /// three duplicate ACKs, then nothing until a new ACK ends it. The window is kept.
+    /// Wireless loss: run LD recovery (Park & Jang §2.1), and keep the window. The segment is retransmitted,
+    /// and each of the three duplicate ACKs releases new data. Nothing more is sent until a new ACK ends LD
+    /// recovery.
     Ld,
-    /// Not yet: new data for each of the three duplicate ACKs, while the sender waits whether the segment
-    /// comes late (the scheme that Park & Jang compare with).
+    /// Undecided: each of the three duplicate ACKs releases new data, while the sender waits whether the
+    /// segment is only late. This is the scheme with which Park & Jang compare.
     Wait,
 }
 
@@ -44,8 +45,8 @@ impl Phase {
     }
 }
 
-/// Returns the bytes of new data that LD recovery lets out in all, “one new packet per each duplicate ACK”.
-/// `sent`: what was sent since the first duplicate.
+/// Returns the total number of bytes of new data that LD recovery releases, “one new packet per each
+/// duplicate ACK”. `sent` is the number of bytes sent since the first duplicate.
 pub(super) fn allowance(smss: u64, sent: u64) -> u64 {
     (u64::from(DUP_THRESH) * smss).saturating_sub(sent)
 }

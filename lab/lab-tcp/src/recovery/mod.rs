@@ -17,7 +17,7 @@ use crate::outstanding::{Outstanding, Segment};
 
 pub(crate) use ld::Response;
 
-/// Makes the recovery of `algorithm` with the options that concern it.
+/// Creates the recovery of `algorithm` with its options.
 pub(crate) fn start(algorithm: Algorithm, config: &Config) -> Box<dyn Recovery> {
     let limited_transmit = config.limited_transmit;
     match algorithm {
@@ -32,7 +32,8 @@ pub(crate) fn start(algorithm: Algorithm, config: &Config) -> Box<dyn Recovery> 
 pub(crate) struct AckView<'a> {
     /// Bytes newly acknowledged by the acknowledgment field.
     pub(crate) acked: u64,
-    /// A duplicate as RFC 5681 §2 defines it: nothing new, no data, same window, something outstanding.
+    /// True for a duplicate as RFC 5681 §2 defines it: nothing new, no data, same window, something
+    /// outstanding.
     pub(crate) plain_duplicate: bool,
     /// The congestion window in bytes, before this acknowledgment.
     pub(crate) cwnd: u64,
@@ -49,25 +50,25 @@ pub(crate) struct Outcome {
     pub(crate) left: bool,
     /// The acknowledgment counted as a duplicate.
     pub(crate) duplicate: bool,
-    /// The ACK of new data does not restart the retransmission timer.
+    /// True if the ACK of new data does not restart the retransmission timer.
     pub(crate) keep_timer: bool,
 }
 
 /// A loss recovery algorithm.
 pub(crate) trait Recovery: Debug + Send {
-    /// Handles an acknowledgment that is not older than the last.
+    /// Handles an acknowledgment that is not older than the last one.
     fn on_ack(&mut self, at: &Outstanding, ack: &AckView<'_>) -> Outcome;
 
     /// Starts the response to a detected loss, or after a [`Response::Wait`]. Returns FlightSize in bytes.
     fn enter(&mut self, at: &Outstanding, response: Response) -> u64;
 
-    /// Handles an expired retransmission timer; `at.nxt` is unchanged.
+    /// Handles an expired retransmission timer. `at.nxt` is unchanged.
     fn on_timeout(&mut self, at: &Outstanding);
 
     /// Returns the segment to send next, if the congestion window `cwnd` (bytes) allows one.
     fn next(&self, at: &Outstanding, cwnd: u64) -> Option<Segment>;
 
-    /// Notes that the segment was sent. `at`: the state before it.
+    /// Records that the segment was sent. `at` is the state before it.
     fn on_sent(&mut self, at: &Outstanding, segment: &Segment);
 
     /// Returns whether fast recovery or LD recovery is in progress.
@@ -77,5 +78,5 @@ pub(crate) trait Recovery: Debug + Send {
     fn pipe(&self, at: &Outstanding) -> u64;
 }
 
-/// Duplicate ACKs that make a loss (RFC 5681 §3.2, RFC 6675 §2).
+/// Number of duplicate ACKs that indicate a loss (RFC 5681 §3.2, RFC 6675 §2).
 const DUP_THRESH: u32 = 3;

@@ -6,15 +6,15 @@ use crate::outstanding::{Outstanding, Segment};
 use super::inflation::Inflation;
 use super::{AckView, Outcome, Recovery, Response};
 
-/// Fast recovery that ends when everything outstanding at the loss is acknowledged; each partial ACK sends
-/// the next missing segment again.
+/// Fast recovery that ends when everything outstanding at the loss is acknowledged. Each partial ACK
+/// retransmits the next missing segment.
 #[derive(Debug)]
 pub(super) struct NewReno {
     inflation: Inflation,
     /// The highest offset sent when the last loss was detected, plus one (RFC 6582 §3.2: "recover").
     recover: u64,
     slow_but_steady: bool,
-    /// Partial ACKs in this fast recovery.
+    /// Number of partial ACKs in this fast recovery.
     partial_acks: u32,
     ack_heuristic: bool,
     /// Bytes that the last ACK of new data acknowledged.

@@ -5,15 +5,15 @@ use crate::outstanding::{Outstanding, Segment};
 use super::inflation::Inflation;
 use super::{AckView, Outcome, Recovery, Response};
 
-/// Fast recovery that ends at the first ACK of new data. A second loss in the same window must make three
-/// duplicate ACKs of its own, or waits for the timeout.
+/// Fast recovery that ends at the first ACK of new data. A second loss in the same window must cause three
+/// duplicate ACKs of its own, or wait for the timeout.
 #[derive(Debug)]
 pub(super) struct Reno {
     inflation: Inflation,
     /// Offset below which duplicates after a timeout are ignored: they come from retransmitted segments that
     /// had arrived (RFC 6582 §3.2 (4)).
     recover: u64,
-    /// The same after fast recovery: once per window of data (ns-2's `bug_fix_`).
+    /// True to allow one fast recovery per window of data (ns-2's `bug_fix_`).
     once_per_window: bool,
 }
 

@@ -6,15 +6,16 @@ use crate::ranges::Ranges;
 use super::ld::{self, Phase};
 use super::{AckView, DUP_THRESH, Outcome, Recovery, Response};
 
-/// The scoreboard and the variables of RFC 6675 §2. Where the RFC has the highest sequence number of
-/// something, there is one more here.
+/// The scoreboard and the variables of RFC 6675 §2. Where the RFC uses a highest sequence number, this type
+/// uses that number plus one.
 #[derive(Debug)]
 pub(super) struct Sack {
     limited_transmit: bool,
     /// Ranges above `una` that the peer reported in SACK blocks.
     sacked: Ranges,
     dup_acks: u32,
-    /// New data sent on duplicates before recovery; not part of FlightSize (RFC 5681 §3.2).
+    /// Bytes of new data sent on duplicates before recovery, which are not part of FlightSize (RFC 5681
+    /// §3.2).
     limited: u64,
     /// HighRxt.
     high_rxt: u64,
@@ -23,8 +24,8 @@ pub(super) struct Sack {
     recovery_point: u64,
     phase: Phase,
     resend_first: bool,
-    /// The pipe in bytes, if it is counted (`counted_pipe`) in fast recovery. Negative after more ACKs than
-    /// segments counted in flight.
+    /// The pipe in bytes, if it is counted (`counted_pipe`) in fast recovery. Negative if there were more
+    /// ACKs than segments counted in flight.
     counted: Option<i64>,
     counts: bool,
 }
@@ -75,7 +76,8 @@ impl Sack {
         end.saturating_sub(start) - self.sacked.covered(start, end.max(start))
     }
 
-    /// Returns the segment at the first offset from `from` on that was not SACKed, up to the next that was.
+    /// Returns the segment at the first offset from `from` on that was not SACKed, up to the next one that
+    /// was.
     fn hole(&self, at: &Outstanding, from: u64) -> (u64, u64) {
         let from = from.max(at.una);
         let start = self.sacked.containing(from).map_or(from, |range| range.1);
@@ -83,7 +85,7 @@ impl Sack {
         (start, at.cut(start, limit))
     }
 
-    /// Returns the next segment to send (NextSeg(), RFC 6675 §4). `new_end`: the limit of new data.
+    /// Returns the next segment to send (NextSeg(), RFC 6675 §4). `new_end` is the limit of new data.
     fn next_seg(&self, at: &Outstanding, new_end: u64) -> Option<Segment> {
         let (start, end) = self.hole(at, self.high_rxt);
         let below_sacked = self.sacked.end().is_some_and(|highest| start < highest);

@@ -8,15 +8,15 @@ use msctp_units::Time;
 use crate::config::Config;
 use crate::outstanding::Outstanding;
 
-/// State that loss differentiation needs.
+/// State of loss differentiation.
 #[derive(Debug)]
 pub(super) struct Differentiation {
     /// `None`: losses are not classified.
     pub(super) classifier: Option<Box<dyn LossClassifier>>,
-    /// The initial sequence number, that of offset 0.
+    /// The initial sequence number, which is that of offset 0.
     iss: u32,
     delay_response: bool,
-    /// Time of the first duplicate since the last new ACK.
+    /// Time of the first duplicate ACK since the last new ACK.
     first_duplicate: Option<Time>,
     /// A delayed response, and the time until which it is delayed.
     held: Option<(Time, Cause)>,
@@ -44,8 +44,8 @@ impl Differentiation {
         }
     }
 
-    /// Returns the cause of the loss of the first segment outstanding; `None`: not classified. “Affects the
-    /// TCP sender behavior only in congestion avoidance phases” (§2): in slow start it is not used.
+    /// Returns the cause of the loss of the first segment outstanding; `None` if not classified. Slow start
+    /// does not use it: “Affects the TCP sender behavior only in congestion avoidance phases” (§2).
     pub(super) fn judge(&mut self, at: &Outstanding, window: Window, rtt: &RttEstimator) -> Option<Cause> {
         let classifier = self.classifier.as_mut().filter(|_| window.cwnd >= window.ssthresh)?;
         let una = self.iss.wrapping_add(at.una as u32);
@@ -53,8 +53,8 @@ impl Differentiation {
         Some(classifier.classify(&evidence))
     }
 
-    /// Delays the response if the scheme requires it: until “one RTT after the first receipt of duplicate
-    /// ACK” (§1, of the previous scheme). True when it does.
+    /// Delays the response if the scheme requires it, until “one RTT after the first receipt of duplicate
+    /// ACK” (§1, of the previous scheme). Returns true if it does.
     pub(super) fn hold(&mut self, now: Time, cause: Cause, rtt: &RttEstimator) -> bool {
         let until = self.first_duplicate.map_or(now, |first| first + rtt.srtt().unwrap_or_default());
         self.held = (self.delay_response && until > now).then_some((until, cause));
@@ -66,7 +66,7 @@ impl Differentiation {
         self.held.map(|(until, _)| until)
     }
 
-    /// Returns the answer that is due by `now`.
+    /// Returns the response that is due by `now`.
     pub(super) fn take_due(&mut self, now: Time) -> Option<Cause> {
         self.held.take_if(|(until, _)| *until <= now).map(|(_, cause)| cause)
     }

@@ -5,25 +5,25 @@
 enum Step {
     /// The first segment was retransmitted: step (2) waits for an ACK.
     Resent,
-    /// New segments were let out instead of more retransmissions: step (3) waits for an ACK.
+    /// New segments were sent instead of more retransmissions: step (3) waits for an ACK.
     Probing {
-        /// Segments that may still be sent.
+        /// Number of segments that may still be sent.
         quota: u32,
     },
 }
 
-/// The algorithm at work after one timeout.
+/// State of F-RTO after one timeout.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frto {
     step: Step,
-    /// Everything below had been sent when the timer expired.
+    /// Limit of the offsets sent when the timer expired.
     recover: u64,
 }
 
 /// Result of an acknowledgment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Nothing yet: send new data, two segments at most.
+    /// Undecided: send new data, at most two segments.
     Probe,
     /// The timeout was genuine: continue as after any timeout.
     Genuine,
@@ -37,8 +37,9 @@ impl Frto {
         Self { step: Step::Resent, recover }
     }
 
-    /// Handles an acknowledgment up to `una`. `acked`: bytes newly acknowledged. `can_probe`: there is new
-    /// data to send and a window for it. `None`: the acknowledgment decides nothing.
+    /// Handles an acknowledgment up to `una`. `acked` is the number of newly acknowledged bytes. `can_probe`
+    /// says whether there is new data to send and a window for it. Returns `None` if the acknowledgment
+    /// decides nothing.
     pub(super) fn on_ack(
         &mut self,
         una: u64,
@@ -69,7 +70,7 @@ impl Frto {
         self.recover
     }
 
-    /// Returns whether a new segment may be sent, whatever the window is.
+    /// Returns whether a new segment may be sent regardless of the window.
     pub(super) fn may_probe(&self) -> Option<bool> {
         match self.step {
             Step::Resent => None,

@@ -44,19 +44,19 @@ impl Recorder {
 /// An acknowledgment, in offsets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckInfo<'a> {
-    /// Everything below is acknowledged; not above `max`.
+    /// Offset below which everything is acknowledged, at most `max`.
     pub(crate) ack: u64,
-    /// Bytes from `ack` that the peer's window allows.
+    /// Number of bytes from `ack` that the peer's window allows.
     pub(crate) window: u64,
     /// The segment carries data or FIN.
     pub(crate) with_data: bool,
     /// SACK blocks.
     pub(crate) blocks: &'a [(u64, u64)],
-    /// Round-trip time by the timestamp echoed.
+    /// Round-trip time from the echoed timestamp.
     pub(crate) rtt: Option<Span>,
 }
 
-/// The same segment was retransmitted too often.
+/// The error of a segment that was retransmitted too often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GaveUp;
 
@@ -67,21 +67,21 @@ pub(crate) struct Sender {
     controller: Box<dyn Controller>,
     recovery: Box<dyn Recovery>,
     pub(crate) rtt: RttEstimator,
-    /// Round trips are measured by timestamps.
+    /// True if timestamps measure the round-trip times.
     timestamps: bool,
-    /// The segment being timed: one past its last offset, when it was sent (Karn: sent once).
+    /// The segment being timed: one past its last offset, and its transmission time (Karn: sent once).
     timed: Option<(u64, Time)>,
     rto_at: Option<Time>,
     persist: Persist,
-    /// Timeouts since the last ACK of new data.
+    /// Number of timeouts since the last ACK of new data.
     retries: u32,
     max_retransmits: u32,
-    /// FlightSize at the first of them (RFC 5681 §3.1: ssthresh is held for the others).
+    /// FlightSize at the first of these timeouts (RFC 5681 §3.1 keeps ssthresh at the others).
     timeout_flight: Option<u64>,
     /// Set while F-RTO examines a timeout.
     frto: Option<Frto>,
     use_frto: bool,
-    /// First offset of new data after a spurious timeout, whose round trip restarts the estimator.
+    /// First offset of new data after a spurious timeout, whose round-trip time restarts the estimator.
     fresh_from: Option<u64>,
     restart_rtt_after_spurious: bool,
     differentiation: Differentiation,
@@ -106,18 +106,18 @@ struct Persist {
 /// Results of the handshake.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Agreed {
-    /// Largest segment, in bytes of user data.
+    /// Maximum segment size, in bytes of user data.
     pub(crate) smss: u64,
     /// The peer's window in bytes.
     pub(crate) window: u64,
     pub(crate) timestamps: bool,
     pub(crate) sack: bool,
-    /// Our initial sequence number, that of offset 0.
+    /// Initial sequence number of this end, which is that of offset 0.
     pub(crate) iss: u32,
 }
 
 impl Sender {
-    /// Creates a sender after the handshake; data begins at offset 1.
+    /// Creates a sender after the handshake. Data begins at offset 1.
     pub(crate) fn new(now: Time, config: &Config, agreed: Agreed, rtt: RttEstimator) -> Self {
         let algorithm = match config.recovery {
             Algorithm::Sack if !agreed.sack => Algorithm::NewReno,
@@ -177,18 +177,18 @@ impl Sender {
         self.recovery.is_recovering()
     }
 
-    /// Sets the written offset; `fin`: the application will not write more.
+    /// Sets the written offset. With `fin` the application will not write more.
     pub(crate) fn set_written(&mut self, written: u64, fin: bool) {
         self.at.written = written;
         self.at.fin = fin;
     }
 
-    /// Returns whether our FIN was acknowledged.
+    /// Returns whether this end's FIN was acknowledged.
     pub(crate) fn fin_is_acknowledged(&self) -> bool {
         self.at.fin && self.at.una > self.at.written
     }
 
-    /// Returns whether our FIN was sent.
+    /// Returns whether this end's FIN was sent.
     pub(crate) fn fin_is_sent(&self) -> bool {
         self.at.fin && self.at.max > self.at.written
     }
@@ -205,7 +205,7 @@ impl Sender {
         self.differentiation.classifier.as_deref_mut()
     }
 
-    /// Handles an acknowledgment that is not older than the last.
+    /// Handles an acknowledgment that is not older than the last one.
     pub(crate) fn on_ack(&mut self, now: Time, info: &AckInfo<'_>, stats: &mut Stats, trace: &mut Recorder) {
         let at = &mut self.at;
         let flight_before = at.nxt - at.una;
@@ -267,7 +267,7 @@ impl Sender {
         }
     }
 
-    /// Updates the timers and the round-trip time; returns the measurement.
+    /// Updates the timers and the round-trip time. Returns the measurement.
     fn new_data_acknowledged(
         &mut self,
         now: Time,
@@ -304,7 +304,7 @@ impl Sender {
         sample
     }
 
-    /// Handles a loss that the recovery detected by its gap. This is the only place that does.
+    /// Handles a loss that the recovery detected by its gap. No other function does.
     fn loss_found(&mut self, now: Time, stats: &mut Stats, trace: &mut Recorder) {
         let window = self.controller.window();
         let Some(cause) = self.differentiation.judge(&self.at, window, &self.rtt) else {
@@ -385,7 +385,7 @@ impl Sender {
     /// Runs the timers that are due.
     ///
     /// # Errors
-    /// The same segment was retransmitted too often.
+    /// A segment was retransmitted too often.
     pub(crate) fn on_timeout(
         &mut self,
         now: Time,
@@ -472,8 +472,8 @@ impl Sender {
         Some(segment)
     }
 
-    /// Restarts after idle (RFC 5681 §4.1): the controller ages its window by the RTOs in which nothing was
-    /// sent.
+    /// Restarts after idle time (RFC 5681 §4.1): the controller ages its window by the RTOs in which nothing
+    /// was sent.
     fn age(&mut self, now: Time) {
         let rto = self.rtt.rto();
         let idle_rtos = now.since(self.idle_since).as_nanos() / rto.as_nanos().max(1);

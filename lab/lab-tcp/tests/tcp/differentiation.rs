@@ -10,7 +10,8 @@ use msctp_units::{Span, Time};
 const SMSS: u32 = 1460;
 const MSS: u64 = SMSS as u64;
 
-/// 20 segments at once, in congestion avoidance from the beginning; the simulator's word is believed.
+/// Returns options for 20 segments at once, in congestion avoidance from the beginning, with a classifier
+/// that believes the simulator.
 fn config(recovery: Algorithm) -> Config {
     Config {
         recovery,
@@ -46,7 +47,7 @@ fn times(pair: &Pair, n: u32) -> Vec<Time> {
     pair.data_sent(SMSS).into_iter().filter(|&(number, _)| number == n).map(|(_, at)| at).collect()
 }
 
-/// Congestion window when it was last recorded by then.
+/// Returns the congestion window that was last recorded by then.
 fn cwnd(pair: &Pair, by: Time) -> u64 {
     let windows = pair.traces[0].iter().filter(|event| event.at <= by);
     let mut cwnd = windows.filter_map(|event| match event.kind {
@@ -56,7 +57,8 @@ fn cwnd(pair: &Pair, by: Time) -> u64 {
     cwnd.next_back().unwrap()
 }
 
-/// New segments sent after the first duplicate ACK and before the ACK of the retransmission.
+/// Returns the number of new segments sent after the first duplicate ACK and before the ACK of the
+/// retransmission.
 fn new_segments(pair: &Pair, from: Time, to: Time) -> usize {
     let sent = pair.data_sent(SMSS);
     sent.iter().filter(|&&(n, at)| n > 5 && at >= from && at < to).count()

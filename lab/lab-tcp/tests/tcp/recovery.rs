@@ -7,7 +7,7 @@ use msctp_units::{Span, Time};
 
 const SMSS: u32 = 1460;
 
-/// Segments of 1460 bytes, an ACK for each, 20 at once from the beginning.
+/// Returns options for segments of 1460 bytes, an ACK for each, and a window of 20 from the beginning.
 fn config(recovery: Algorithm) -> Config {
     Config {
         recovery,
@@ -21,7 +21,7 @@ fn config(recovery: Algorithm) -> Config {
     }
 }
 
-/// Runs a transfer of `segments`, the client's data 1 ms apart, losing some once.
+/// Runs a transfer of `segments` with the client's data 1 ms apart. Some segments are lost once.
 fn transfer(config: &Config, segments: u64, lost: &[u32]) -> Pair {
     let mut pair = Pair::same(config);
     pair.spacing = Span::from_millis(1);

@@ -8,23 +8,23 @@ use msctp_lab_tcp::{Config, Connection, Event, Ports, TraceEvent, TraceKind};
 use msctp_schemes::classifiers::{Measured, Tally};
 use msctp_units::{Span, Time};
 
-/// Propagation one way.
+/// One-way propagation delay.
 pub(crate) const DELAY: Span = Span::from_millis(50);
 
 /// Treatment of a segment by the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It arrives.
+    /// The segment arrives.
     Pass,
-    /// It does not.
+    /// The segment is lost.
     Lose,
-    /// It arrives, and again after this.
+    /// The segment arrives, and again after this time.
     Twice(Span),
-    /// It arrives later by this.
+    /// The segment arrives late by this time.
     Late(Span),
 }
 
-/// A segment seen on its way.
+/// A segment observed in transit.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) at: Time,
@@ -45,10 +45,10 @@ pub(crate) struct Pair {
     pub(crate) seen: Vec<Seen>,
     pub(crate) events: [Vec<Event>; 2],
     pub(crate) traces: [Vec<TraceEvent>; 2],
-    /// Time a segment with data takes on the client's link; what arrives must wait its turn.
+    /// Transmission time of a segment with data on the client's link.
     pub(crate) spacing: Span,
     free_at: Time,
-    /// Loss reasons that the ends receive.
+    /// Loss causes that the ends are given.
     pub(crate) losses_are: Cause,
 }
 
@@ -141,7 +141,7 @@ impl Pair {
         }
     }
 
-    /// Runs until `until`, or until nothing is left to happen.
+    /// Runs until `until`, or until no event is left.
     pub(crate) fn run(&mut self, until: Time, mut fate: impl FnMut(&Seen) -> Fate) {
         self.drain(0, &mut fate);
         self.drain(1, &mut fate);
@@ -169,7 +169,7 @@ impl Pair {
         }
     }
 
-    /// Segments with data from the client: number of the segment (`smss` bytes each, from 0), and when.
+    /// Returns the client's segments with data: number of the segment (`smss` bytes each, from 0), and time.
     pub(crate) fn data_sent(&self, smss: u32) -> Vec<(u32, Time)> {
         let data = self.seen.iter().filter(|seen| seen.from_client && seen.len > 0);
         data.map(|seen| (number(seen, smss), seen.at)).collect()
@@ -180,7 +180,7 @@ impl Pair {
     }
 }
 
-/// Number of a client's data segment.
+/// Returns the number of a client's data segment.
 pub(crate) fn number(seen: &Seen, smss: u32) -> u32 {
     seen.header.sequence.wrapping_sub(CLIENT_ISS.wrapping_add(1)) / smss
 }

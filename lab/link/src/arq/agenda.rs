@@ -5,8 +5,7 @@ use msctp_units::{Span, Time};
 use super::Gate;
 use crate::fate::Delivery;
 
-/// A link with things of its own to do. What happens at one instant happens in the order of
-/// [`Due`](Self::Due).
+/// A link with events of its own. Events at one instant happen in the order of [`Due`](Self::Due).
 pub(crate) trait Agenda {
     type Packet;
     type Due: Copy + Ord;
@@ -14,7 +13,7 @@ pub(crate) trait Agenda {
     /// Returns the next event and its time.
     fn due(&self) -> Option<(Time, Self::Due)>;
 
-    /// Runs the event; the gate's clock is at `at` already.
+    /// Runs the event. The gate's clock is already at `at`.
     fn step(&mut self, at: Time, due: Self::Due);
 
     fn gate(&self) -> &Gate<Self::Packet>;
@@ -33,12 +32,12 @@ pub(crate) trait Agenda {
         self.gate_mut().tick(now);
     }
 
-    /// Returns the next time, as [`LinkModel::next_delivery`](crate::LinkModel::next_delivery).
+    /// Returns the next time, like [`LinkModel::next_delivery`](crate::LinkModel::next_delivery).
     fn next(&self) -> Option<Time> {
         self.gate().ready_since().or_else(|| self.due().map(|(at, _)| at))
     }
 
-    /// Takes the next delivery, as [`LinkModel::deliver`](crate::LinkModel::deliver).
+    /// Takes the next delivery, like [`LinkModel::deliver`](crate::LinkModel::deliver).
     fn take(&mut self, now: Time) -> Option<Delivery<Self::Packet>> {
         loop {
             if let Some(delivery) = self.gate_mut().pop() {

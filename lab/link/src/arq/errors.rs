@@ -12,7 +12,7 @@ use crate::loss::{InvalidLoss, LossConfig, LossProcess, Probability};
 pub struct BlockErrors {
     process: Option<Box<dyn LossProcess>>,
     share: Probability,
-    /// Mean number of blocks lost in a row; `None`: blocks are lost independently.
+    /// Mean number of consecutively lost blocks; `None` if blocks are lost independently.
     mean_burst: Option<f64>,
     seeds: ChaCha8Rng,
 }
@@ -44,7 +44,7 @@ impl BlockErrors {
     /// afresh with the next seed of this component's stream, so that a run is a function of its seed.
     ///
     /// # Errors
-    /// [`InvalidLoss`] as for [`new`](Self::new); nothing is changed then.
+    /// [`InvalidLoss`] as for [`new`](Self::new). Nothing is changed in that case.
     pub fn set_share(&mut self, share: Probability) -> Result<(), InvalidLoss> {
         let config = match self.mean_burst {
             None => LossConfig::Uniform { probability: share.as_f64() },

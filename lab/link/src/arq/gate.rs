@@ -9,20 +9,20 @@ use crate::model::Carries;
 use crate::queue::QueueLimit;
 use crate::stats::LinkStats;
 
-/// The packets inside a radio link and the fate of the others.
+/// The packets inside a radio link, and the outcomes of the others.
 #[derive(Debug)]
 pub(crate) struct Gate<P> {
     pub(crate) sdus: Sdus<P>,
     queue: QueueLimit,
     up: bool,
-    /// Since when a packet is ready, if one is; else the instant of the last thing that happened.
+    /// Time since which a packet is ready, if one is; else the time of the last event.
     clock: Time,
     stats: LinkStats,
 }
 
 impl<P> Gate<P> {
-    /// Creates a gate that is up and empty. Each packet takes `overhead` octets more than its length; `queue`
-    /// bounds those not begun.
+    /// Creates a gate that is up and empty. Each packet occupies `overhead` octets more than its length.
+    /// `queue` limits the packets whose transmission has not begun.
     pub(crate) fn new(overhead: u32, queue: QueueLimit) -> Self {
         Self { sdus: Sdus::new(overhead), queue, up: true, clock: Time::ZERO, stats: LinkStats::default() }
     }
@@ -78,7 +78,7 @@ impl<P> Gate<P> {
         self.sdus.lose_all(LossReason::LinkDown);
     }
 
-    /// Forgets blocks in flight; packets that the old cell does not forward are lost.
+    /// Discards blocks in flight. Packets that the old cell does not forward are lost.
     pub(crate) fn hand_over(&mut self, carries: Carries) {
         match carries {
             Carries::Everything => self.sdus.rewind(),

@@ -20,13 +20,13 @@ pub(crate) use trace::Trace;
 pub use trace::{BlockEvent, BlockEventKind};
 pub(crate) use window::{AckState, Block, Part, Window};
 
-/// A radio link's parameter is out of range.
+/// The error of a radio link's parameter that is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} is {value}, want {want}")]
 pub struct InvalidRadio {
     /// The parameter.
     pub what: &'static str,
-    /// Its value.
+    /// The invalid value.
     pub value: u64,
     /// The allowed values.
     pub want: &'static str,

@@ -12,16 +12,16 @@ use crate::queue::{QueueLen, QueueLimit};
 struct Sdu<P> {
     packet: P,
     wire_len: u32,
-    /// Its octets in the stream.
+    /// Octets of the packet in the stream.
     octets: Range<u64>,
     lost: Option<LossReason>,
 }
 
-/// The packets inside, oldest first: those begun, then those that wait.
+/// The packets inside, oldest first: those whose transmission has begun, then those that wait.
 #[derive(Debug)]
 pub(crate) struct Sdus<P> {
     sdus: VecDeque<Sdu<P>>,
-    /// Octets of the link layer's own with each packet.
+    /// Octets that the link layer adds to each packet.
     overhead: u32,
     /// Number of entries, from the front, whose transmission has begun.
     begun: usize,
@@ -33,7 +33,7 @@ pub(crate) struct Sdus<P> {
 }
 
 impl<P> Sdus<P> {
-    /// Creates an empty stream; each packet takes `overhead` octets more than its length.
+    /// Creates an empty stream. Each packet occupies `overhead` octets more than its length.
     pub(crate) fn new(overhead: u32) -> Self {
         Self { sdus: VecDeque::new(), overhead, begun: 0, waiting_bytes: 0, sent: 0, arrived: 0 }
     }
@@ -47,7 +47,7 @@ impl<P> Sdus<P> {
         QueueLen { packets: (self.sdus.len() - self.begun) as u64, bytes: self.waiting_bytes }
     }
 
-    /// Returns whether a packet may enter; an empty link takes any.
+    /// Returns whether a packet may enter. An empty link accepts any packet.
     pub(crate) fn has_room(&self, limit: QueueLimit, wire_len: u32) -> bool {
         self.is_empty() || limit.has_room(self.waiting(), wire_len)
     }
@@ -65,12 +65,12 @@ impl<P> Sdus<P> {
         self.sdus.back().map_or(self.sent, |last| last.octets.end)
     }
 
-    /// Returns the octets that have not been handed out.
+    /// Returns the number of octets that have not been taken for transmission.
     pub(crate) fn unsent(&self) -> u64 {
         self.end() - self.sent
     }
 
-    /// Hands out the next octets, at most `most`; `None` if there are none.
+    /// Takes the next octets for transmission, at most `most`; `None` if there are none.
     pub(crate) fn take(&mut self, most: u64) -> Option<Range<u64>> {
         let end = self.end().min(self.sent + most);
         if end == self.sent {
@@ -87,7 +87,7 @@ impl<P> Sdus<P> {
         Some(range)
     }
 
-    /// Notes that everything up to `octet` has arrived or is abandoned.
+    /// Records that everything up to `octet` has arrived or was abandoned.
     pub(crate) fn arrived_up_to(&mut self, octet: u64) {
         debug_assert!(octet <= self.sent, "more has arrived than was sent");
         self.arrived = self.arrived.max(octet);
@@ -98,7 +98,7 @@ impl<P> Sdus<P> {
         self.sdus.front().is_some_and(|sdu| sdu.octets.end <= self.arrived)
     }
 
-    /// Returns the oldest packet, if all of it has arrived or it was lost and all before it is out.
+    /// Returns the oldest packet, if it has arrived entirely or was lost, and all earlier ones are out.
     pub(crate) fn pop(&mut self) -> Option<Delivery<P>> {
         if !self.is_ready() {
             return None;
@@ -109,8 +109,7 @@ impl<P> Sdus<P> {
         Some(Delivery { packet: sdu.packet, wire_len: sdu.wire_len, outcome })
     }
 
-    /// Loses the packets with octets in `range`. They come out when it is their turn. Those already
-    /// complete are spared.
+    /// Marks the packets with octets in `range` as lost, except complete ones. They come out in order.
     pub(crate) fn lose(&mut self, range: &Range<u64>, reason: LossReason) {
         let arrived = self.arrived;
         let first = self.sdus.partition_point(|sdu| sdu.octets.end <= range.start.max(arrived));

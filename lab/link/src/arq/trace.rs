@@ -9,10 +9,10 @@ use msctp_units::Time;
 pub struct BlockEvent {
     /// Time of the event.
     pub at: Time,
-    /// The block's number, counted from 0 since the link was made: across connections, and not modulo the
-    /// sequence number space.
+    /// Number of the block, counted from 0 since the creation of the link. It continues across connections,
+    /// and is not modulo the sequence number space.
     pub number: u64,
-    /// The event.
+    /// Kind of the event.
     pub kind: BlockEventKind,
 }
 
@@ -21,15 +21,15 @@ pub struct BlockEvent {
 pub enum BlockEventKind {
     /// The block was sent for the first time.
     Sent,
-    /// Retransmission.
+    /// The block was retransmitted.
     Retransmitted,
-    /// The receiver got it for the first time.
+    /// The receiver received the block for the first time.
     Received,
     /// The sender knows that this block and all before it arrived.
     Acknowledged,
 }
 
-/// The record, off until switched on.
+/// The record of block events, which is off by default.
 #[derive(Debug, Default)]
 pub(crate) struct Trace {
     events: Option<VecDeque<BlockEvent>>,

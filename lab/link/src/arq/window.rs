@@ -13,15 +13,15 @@ use msctp_units::Time;
 /// The sender's knowledge of a block: an element of V(B) in TS 44.060.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AckState {
-    /// No report since it was sent.
+    /// No report covers the block since it was sent.
     Pending,
-    /// Missing, and not retransmitted since.
+    /// The block is missing, and was not retransmitted since.
     Missing,
-    /// Acknowledged.
+    /// The receiver has acknowledged the block.
     Acked,
 }
 
-/// A piece of a block: number `index` of `of` equal ones, of which there are 1 to 128.
+/// A part of a block: number `index` of `of` equal parts, of which there are 1 to 128.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) index: u8,
@@ -29,24 +29,24 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// The whole block.
+    /// A part that is the whole block.
     pub(crate) const WHOLE: Self = Self { index: 0, of: 1 };
 }
 
 /// A block, with the state of one model in `extra`.
 #[derive(Clone, Debug)]
 pub(crate) struct Block<X> {
-    /// Its octets in the stream of packets.
+    /// Octets of the block in the stream of packets.
     pub(crate) octets: Range<u64>,
     /// The sender's knowledge.
     pub(crate) ack_state: AckState,
-    /// Time at which its last transmission reached, or would have reached, the receiver.
+    /// Time at which the block's last transmission reached, or would have reached, the receiver.
     pub(crate) sent: Time,
-    /// Number of parts of its last transmission, and a bit mask of the received ones, the first in the lowest
+    /// Number of parts in the last transmission, and a bit mask of the received ones, the first in the lowest
     /// bit.
     parts: u8,
     parts_there: u128,
-    /// Time at which the receiver had all of it; [`Time::MAX`]: not yet.
+    /// Time at which the receiver had the whole block; [`Time::MAX`] before.
     pub(crate) received: Time,
     pub(crate) extra: X,
 }
@@ -64,7 +64,7 @@ impl<X> Block<X> {
         }
     }
 
-    /// Notes that the block is sent in `parts`, the last of which arrives by `sent`.
+    /// Records that the block is sent in `parts`, the last of which arrives by `sent`.
     pub(crate) fn note_sent(&mut self, sent: Time, parts: u8) {
         self.ack_state = AckState::Pending;
         self.sent = sent;
@@ -84,13 +84,13 @@ pub(crate) struct Window<X> {
     blocks: VecDeque<Block<X>>,
     /// Maximum number of blocks: WS.
     size: u64,
-    /// V(A): the oldest block not yet acknowledged.
+    /// V(A): the oldest block that is not yet acknowledged.
     va: u64,
-    /// V(Q): the oldest block the receiver lacks.
+    /// V(Q): the oldest block that the receiver lacks.
     vq: u64,
-    /// V(R): one past the newest block the receiver has.
+    /// V(R): one past the newest block that the receiver has.
     vr: u64,
-    /// No block before this one is [`AckState::Missing`].
+    /// Number below which no block is [`AckState::Missing`].
     missing_from: u64,
     /// Block at which [`next_pending`](Self::next_pending) continues.
     pending_from: u64,
@@ -114,7 +114,7 @@ impl<X> Window<X> {
         self.vr
     }
 
-    /// Returns V(S), the next new block's number.
+    /// Returns V(S), the number of the next new block.
     pub(crate) fn vs(&self) -> u64 {
         self.va + self.blocks.len() as u64
     }
@@ -123,7 +123,7 @@ impl<X> Window<X> {
         self.blocks.is_empty()
     }
 
-    /// Returns whether V(S) = V(A) + WS: no new block may be sent.
+    /// Returns whether V(S) = V(A) + WS, so that no new block may be sent.
     pub(crate) fn is_full(&self) -> bool {
         self.blocks.len() as u64 >= self.size
     }
@@ -141,7 +141,7 @@ impl<X> Window<X> {
         self.blocks.get_mut(index)
     }
 
-    /// Adds a new block and returns its number.
+    /// Adds a new block. Returns its number.
     pub(crate) fn push(&mut self, block: Block<X>) -> u64 {
         debug_assert!(!self.is_full(), "the window is full");
         let number = self.vs();
@@ -149,8 +149,8 @@ impl<X> Window<X> {
         number
     }
 
-    /// Notes that a part of the block arrived at `at`. Returns true if that completes it. Parts of different
-    /// sendings go together if they were cut alike.
+    /// Records that a part of the block arrived at `at`. Returns true if that completes the block. Parts of
+    /// different transmissions combine if they were cut alike.
     pub(crate) fn part_arrives(&mut self, number: u64, part: Part, at: Time) -> bool {
         let Some(block) = self.get_mut(number).filter(|block| !block.is_received()) else { return false };
         if part != Part::WHOLE {
@@ -166,7 +166,7 @@ impl<X> Window<X> {
         true
     }
 
-    /// Notes that the receiver has the block, or skips it.
+    /// Records that the receiver has the block, or skips it.
     pub(crate) fn receive(&mut self, number: u64, at: Time) {
         let Some(block) = self.get_mut(number).filter(|block| !block.is_received()) else { return };
         block.received = at;
@@ -176,13 +176,13 @@ impl<X> Window<X> {
         }
     }
 
-    /// Returns the end of the octets before V(Q); `None` before the first.
+    /// Returns the end of the octets before V(Q), or `None` before the first block.
     pub(crate) fn in_order_end(&self) -> Option<u64> {
         let last = self.index(self.vq)?.checked_sub(1)?;
         Some(self.blocks.get(last)?.octets.end)
     }
 
-    /// Notes that the sender knows that the block arrived.
+    /// Records that the sender knows that the block arrived.
     pub(crate) fn is_there(&mut self, number: u64) {
         if let Some(block) = self.get_mut(number) {
             debug_assert!(block.is_received(), "acknowledged without having been received");
@@ -190,7 +190,8 @@ impl<X> Window<X> {
         }
     }
 
-    /// Notes that the sender knows that the block is missing. False if it knew that, or that it arrived.
+    /// Records that the sender knows that the block is missing. Returns false if it knew that already, or
+    /// knew that the block arrived.
     pub(crate) fn is_missing(&mut self, number: u64) -> bool {
         let Some(block) = self.get_mut(number).filter(|block| block.ack_state == AckState::Pending) else {
             return false;
@@ -200,7 +201,7 @@ impl<X> Window<X> {
         true
     }
 
-    /// Moves V(A) past the received blocks. Returns whether it moved.
+    /// Advances V(A) past the received blocks. Returns whether it moved.
     pub(crate) fn advance(&mut self) -> bool {
         let before = self.va;
         while self.blocks.front().is_some_and(|block| block.ack_state == AckState::Acked) {
@@ -220,8 +221,7 @@ impl<X> Window<X> {
         (number < self.vs()).then_some(number)
     }
 
-    /// Returns the oldest block of which nothing is known, then the next, and from the oldest again after the
-    /// newest.
+    /// Returns the next block without a report, in a cycle from the oldest to the newest.
     pub(crate) fn next_pending(&mut self) -> Option<u64> {
         let from = if self.pending_from < self.vs() { self.pending_from.max(self.va) } else { self.va };
         let pending =
@@ -231,7 +231,7 @@ impl<X> Window<X> {
         Some(found)
     }
 
-    /// Forgets all blocks; numbers continue.
+    /// Removes all blocks. Numbers continue.
     pub(crate) fn clear(&mut self) {
         let next = self.vs();
         self.blocks.clear();

@@ -15,7 +15,7 @@ use crate::model::{Change, Unsupported};
 use crate::queue::{QueueLen, QueueLimit};
 use crate::stats::LinkStats;
 
-/// The least average throughput in bytes a TTI: a user that was never served comes first.
+/// Minimum average throughput in bytes per TTI, so that a user that was never served comes first.
 const LEAST_AVERAGE: f64 = 1e-3;
 
 #[derive(Debug)]
@@ -32,15 +32,15 @@ struct Port<P> {
     quality: Quality,
     fading: Option<Fading>,
     loss: Option<Box<dyn LossProcess>>,
-    /// Queued packets; the first may be partly sent.
+    /// Queued packets. The first may be partly sent.
     waiting: VecDeque<Entry<P>>,
     waiting_bytes: u64,
-    /// Bytes of the first one that have been sent.
+    /// Bytes of the first packet that have been sent.
     sent: u32,
-    /// Average throughput in bytes a TTI, before the TTI with the number `averaged`.
+    /// Average throughput in bytes per TTI, before the TTI with the number `averaged`.
     average: f64,
     averaged: u64,
-    /// Counts the grants: its last one.
+    /// Number of the port's last grant, counted over all ports.
     last_grant: u64,
     /// Time at which the last sent packet leaves the other end.
     last_arrival: Time,
@@ -60,7 +60,7 @@ struct Leaving<P> {
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     port: usize,
-    /// Bytes that the whole TTI carries for it.
+    /// Number of the user's bytes that the whole TTI carries.
     room: u64,
     metric: f64,
     last_grant: u64,
@@ -71,20 +71,20 @@ struct Candidate {
 /// - TTIs begin at whole multiples of [`TTI`]. The scheduler grants each to the first user in its order; what
 ///   that user has no bytes for goes to the next one.
 /// - A packet is sent in as many TTIs as it needs, and arrives `delay` after the end of the last one.
-/// - A packet offered at the instant of a TTI goes with it if [`deliver`](Medium::deliver) has not been
+/// - A packet offered at the instant of a TTI is sent in it if [`deliver`](Medium::deliver) has not been
 ///   called for it.
 /// - A link that goes down loses the packets inside.
 pub struct CellularCell<P> {
     config: CellularConfig,
     seed: [u8; 32],
     ports: Vec<Port<P>>,
-    /// Packets in flight, in order of leaving.
+    /// Packets in flight, in order of departure.
     leaving: VecDeque<Leaving<P>>,
     /// Number of ports with packets queued.
     backlogged: usize,
-    /// The next TTI, while packets are queued.
+    /// Time of the next TTI, while packets are queued.
     next_tti: Option<Time>,
-    /// No TTI begins before this.
+    /// Time before which no TTI begins.
     free_from: Time,
     grants: u64,
 }
@@ -104,7 +104,7 @@ impl<P> CellularCell<P> {
         }
     }
 
-    /// Adds a user's link, up; returns its two directions, downlink first.
+    /// Adds a user's link in the state up. Returns its two directions, downlink first.
     pub fn add_link(&mut self, [down, up]: [PortConfig; 2]) -> [PortId; 2] {
         let first = self.ports.len();
         for (way, config) in [down, up].into_iter().enumerate() {
@@ -195,7 +195,7 @@ impl<P> CellularCell<P> {
         (self.config.average.as_nanos() as f64 / TTI.as_nanos() as f64).max(1.0)
     }
 
-    /// Sends at most `granted` bytes of a port's queue; returns how many.
+    /// Sends at most `granted` bytes of a port's queue. Returns their number.
     fn serve(&mut self, tti: Time, number: usize, granted: u64) -> u64 {
         let mut left = granted;
         while let Some(first) = self.ports[number].waiting.front() {
@@ -212,7 +212,7 @@ impl<P> CellularCell<P> {
         granted - left
     }
 
-    /// Takes a port's first packet, whose last byte is in the TTI, out of its queue.
+    /// Removes a port's first packet, whose last byte is in the TTI, from its queue.
     fn send_first(&mut self, tti: Time, number: usize) {
         let port = &mut self.ports[number];
         port.sent = 0;
@@ -254,7 +254,7 @@ impl<P> CellularCell<P> {
 }
 
 impl<P> Port<P> {
-    /// Returns the length of the queue; a partly sent packet is not in it.
+    /// Returns the length of the queue, without a partly sent packet.
     fn queued(&self) -> QueueLen {
         let all = QueueLen { packets: self.waiting.len() as u64, bytes: self.waiting_bytes };
         match self.waiting.front().filter(|_| self.sent > 0) {

@@ -20,7 +20,7 @@ fn port(mbps: u64, coherence: Option<Span>) -> PortConfig {
     }
 }
 
-/// A cell of users with these mean rates in Mbps. Each has one direction that is used.
+/// Returns a cell of users with these mean rates in Mbps. Each uses one direction.
 fn cell(scheduler: Scheduler, coherence: Option<Span>, rates: &[u64]) -> CellularCell<u32> {
     let config = CellularConfig { scheduler, ..CellularConfig::default() };
     let mut cell = CellularCell::new(config, [5; 32]);
@@ -30,7 +30,7 @@ fn cell(scheduler: Scheduler, coherence: Option<Span>, rates: &[u64]) -> Cellula
     cell
 }
 
-/// Keeps every downlink full for `ttis`, and returns the bytes of each user that were sent in the last half.
+/// Keeps every downlink full for `ttis`. Returns the bytes of each user that were sent in the last half.
 fn saturated(cell: &mut CellularCell<u32>, ttis: u64) -> Vec<f64> {
     let users = cell.ports.len() / 2;
     let mut half = vec![0; users];
@@ -64,8 +64,8 @@ fn equal_users_get_equal_shares() {
     }
 }
 
-/// With independent exponential gains and long averages the scheduler serves each user when its gain is the
-/// largest of N: the sum of the rates is the mean rate times 1 + 1/2 + … + 1/N. Round robin's is the
+/// With independent exponential gains and long averages, the scheduler serves each user when its gain is the
+/// largest of N. The sum of the rates is then the mean rate times 1 + 1/2 + … + 1/N. Round robin gives the
 /// mean rate.
 #[test]
 fn proportional_fairness_gains_the_harmonic_sum_over_round_robin() {
@@ -99,14 +99,14 @@ fn the_largest_rate_is_served_alone_by_max_rate() {
     assert!((bytes[2] / 5e6 - 1.0).abs() < 0.01, "{}", bytes[2]);
 }
 
-/// Round robin shares time, so that a user far away costs the others nothing of their share.
+/// Round robin shares time, so that a user far away does not reduce the others' share.
 #[test]
 fn round_robin_shares_time() {
     let bytes = saturated(&mut cell(Scheduler::RoundRobin, None, &[10, 80]), 2000);
     assert!((bytes[1] / bytes[0] / 8.0 - 1.0).abs() < 0.01, "{bytes:?}");
 }
 
-/// What the first user of a TTI leaves goes to the next: a user with little to send takes only that.
+/// Capacity that the first user of a TTI does not need serves the next one.
 #[test]
 fn no_capacity_is_left_while_somebody_has_packets() {
     for scheduler in [Scheduler::ProportionalFair, Scheduler::RoundRobin, Scheduler::MaxRate] {
@@ -126,7 +126,7 @@ fn no_capacity_is_left_while_somebody_has_packets() {
     }
 }
 
-/// A packet of 25,000 bytes at 80 Mbps needs 2.5 TTIs: it arrives after the third.
+/// A packet of 25,000 bytes at 80 Mbps needs 2.5 TTIs, so that it arrives after the third.
 #[test]
 fn a_packet_is_sent_in_as_many_ttis_as_it_needs() {
     let mut cell = cell(Scheduler::ProportionalFair, None, &[80]);
@@ -194,7 +194,8 @@ fn a_link_that_goes_down_loses_its_packets_and_the_others_continue() {
     assert_eq!(cell.change(at(20_000), PortId(0), rate), Err(Unsupported { change: rate }));
 }
 
-/// A time in milliseconds, a port, and an offered packet with its length; `None`: the link goes down and up.
+/// A time in milliseconds, a port, and an offered packet with its length. With `None` the link goes down and
+/// up.
 type Event = (u64, usize, Option<(u32, u32)>);
 
 proptest! {

@@ -7,19 +7,19 @@ use rand_core::{Rng, SeedableRng};
 use super::config::TTI;
 use crate::wlan::{Distance, MilliDb, Radio};
 
-/// The least signal-to-noise ratio at which anything is sent, in thousandths of dB (3GPP TR 36.942, A.2).
+/// Minimum signal-to-noise ratio at which anything is sent, in thousandths of dB (3GPP TR 36.942, A.2).
 const LEAST_SNR: MilliDb = -10_000;
 
 /// The rate at which the whole resource of a cell carries a user's bytes.
 #[derive(Debug)]
 pub enum Quality {
-    /// This mean rate; fading multiplies it by the channel's power gain, whose mean is one.
+    /// A mean rate, which fading multiplies by the channel's power gain, whose mean is one.
     Rate(Rate),
-    /// By the receive power.
+    /// A rate by the receive power.
     Signal(Signal),
 }
 
-/// Rate by receive power: Shannon's formula, attenuated and truncated.
+/// Rate by receive power, from Shannon's formula, attenuated and truncated.
 #[derive(Debug)]
 pub struct Signal {
     /// Transmitter, path and receiver. At the sensitivity the signal is 10 dB below the noise, and the rate
@@ -29,7 +29,7 @@ pub struct Signal {
     pub distance: Box<dyn Distance>,
     /// Bandwidth in Hz.
     pub bandwidth_hz: u64,
-    /// Share of Shannon's capacity that is reached.
+    /// Attenuation and truncation of Shannon's capacity.
     pub shannon: Shannon,
 }
 
@@ -38,18 +38,18 @@ pub struct Signal {
 pub struct Shannon {
     /// Share of the capacity that modulation and coding reach.
     pub share: f64,
-    /// The most bits per second and Hz.
+    /// Maximum bits per second and Hz.
     pub most: f64,
 }
 
 impl Shannon {
-    /// From the base station to the user: 0.6, at most 4.4 bit/s/Hz.
+    /// Downlink, from the base station to the user: 0.6, at most 4.4 bit/s/Hz.
     pub const DOWNLINK: Self = Self { share: 0.6, most: 4.4 };
-    /// From the user to the base station: 0.4, at most 2.0 bit/s/Hz.
+    /// Uplink, from the user to the base station: 0.4, at most 2.0 bit/s/Hz.
     pub const UPLINK: Self = Self { share: 0.4, most: 2.0 };
 
-    /// Returns the bits per second and Hz at a signal-to-noise ratio in thousandths of dB, whose fading
-    /// multiplies it by `gain`.
+    /// Returns the bits per second and Hz at a signal-to-noise ratio in thousandths of dB, multiplied by the
+    /// fading's `gain`.
     pub fn efficiency(self, snr: MilliDb, gain: f64) -> f64 {
         let snr = libm::exp10(f64::from(snr) / 10_000.0) * gain;
         if snr < libm::exp10(f64::from(LEAST_SNR) / 10_000.0) {
@@ -79,8 +79,8 @@ impl Quality {
         (bps * TTI.as_secs_f64() / 8.0) as u64
     }
 
-    /// Returns the receive power without fading in thousandths of dBm; `None` below the sensitivity. The
-    /// greatest value without a radio.
+    /// Returns the receive power without fading in thousandths of dBm; `None` below the sensitivity. Without
+    /// a radio, returns the greatest value.
     pub(super) fn receive_power(&self, now: Time) -> Option<MilliDb> {
         match self {
             Self::Rate(_) => Some(MilliDb::MAX),
@@ -92,13 +92,13 @@ impl Quality {
     }
 }
 
-/// Rayleigh block fading: the power gain is exponential with mean one, and independent from one coherence
-/// time to the next. A function of seed, port and time alone, whatever is sent.
+/// Rayleigh block fading. The power gain is exponential with mean one, and independent between coherence
+/// times. It depends only on seed, port and time, not on the traffic.
 #[derive(Debug)]
 pub(super) struct Fading {
     coherence: Span,
     rng: ChaCha8Rng,
-    /// The block that was drawn last, and its gain.
+    /// The last drawn block and its gain.
     last: Option<(u64, f64)>,
 }
 

@@ -16,11 +16,11 @@ pub struct CodingChange {
     pub scheme: CodingScheme,
     /// Share of blocks lost.
     pub bler: Probability,
-    /// The mobile changes to another cell, where this holds.
+    /// True if the mobile changes to another cell, where the new conditions apply.
     pub handover: bool,
 }
 
-/// A row of a table: from `at` on, `change` holds.
+/// A row of a table, whose `change` applies from `at` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodingStep {
     /// Time of the change.
@@ -34,13 +34,13 @@ pub struct CodingStep {
 pub struct CodingState {
     /// Channel coding in this state.
     pub scheme: CodingScheme,
-    /// Share of blocks lost in it.
+    /// Share of blocks lost in this state.
     pub bler: Probability,
     /// Mean of the exponential time until the next transition.
     pub mean_holding: Span,
-    /// Probability in millionths of each state as the next, in the order of the states; they add up to a
-    /// million. This state among them prolongs it by another holding time. None at all: the state is
-    /// absorbing, and its holding time ends with the handover.
+    /// Probability in millionths that each state is the next, in the order of the states. They add up to a
+    /// million. The state itself may be among them, which prolongs it by another holding time. An empty list
+    /// makes the state absorbing: its holding time ends with the handover.
     pub next_ppm: Vec<u32>,
 }
 
@@ -53,8 +53,8 @@ pub enum CodingConfig {
     Markov {
         /// The states.
         states: Vec<CodingState>,
-        /// Conditions in the new cell, after the absorbing state; `None`: the process ends in it without a
-        /// handover.
+        /// Conditions in the new cell, after the absorbing state; `None` ends the process in that state
+        /// without a handover.
         new_cell: Option<(CodingScheme, Probability)>,
     },
 }
@@ -62,18 +62,18 @@ pub enum CodingConfig {
 /// Errors of a coding process.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidCoding {
-    /// The table has no row, or the chain no state.
+    /// The table has no row, or the chain has no state.
     #[error("the coding process is empty: want at least one entry")]
     Empty,
     /// A row of the table is earlier than the one above it.
     #[error("entry {row} of the table is at {at} s, before the one above it; want them in order of time")]
     NotInOrder {
-        /// The row, counted from 1.
+        /// Number of the row, from 1.
         row: usize,
         /// Time of the row.
         at: Time,
     },
-    /// A state of the chain has no holding time, so that the chain could change forever in no time.
+    /// A state of the chain has no holding time, so that the chain could change endlessly at one instant.
     #[error("the mean holding time of {scheme} is 0s, want more")]
     NoHolding {
         /// The state.
@@ -90,7 +90,7 @@ pub enum InvalidCoding {
         count: usize,
         /// Sum of the probabilities.
         sum: u64,
-        /// Number of states, one probability each.
+        /// Number of states, with one probability each.
         want: usize,
     },
 }
@@ -113,8 +113,8 @@ impl CodingConfig {
     }
 
     /// Returns the random run of the same paper (§III): from CS4 the quality only degrades; CS1 is absorbing
-    /// and leads to the handover. The paper's P₂₁, P₃₁, … are read with state n = CSn, which is the reading
-    /// under which the chain degrades and CS1 has no way out; the block error rates are table 1's.
+    /// and leads to the handover. The paper's P₂₁, P₃₁, … are read with state n = CSn. Under this reading the
+    /// chain degrades and CS1 is absorbing. The block error rates are those of table 1.
     pub fn afif_markov() -> Self {
         let state = |scheme, ppm, mean_s, next: &[u32]| CodingState {
             scheme,
@@ -137,7 +137,7 @@ impl CodingConfig {
     /// Checks the parameters.
     ///
     /// # Errors
-    /// [`InvalidCoding`] for the first thing that does not.
+    /// [`InvalidCoding`] for the first invalid parameter.
     pub fn check(&self) -> Result<(), InvalidCoding> {
         match self {
             Self::Table(steps) => {
@@ -169,12 +169,12 @@ impl CodingConfig {
     }
 }
 
-/// A coding process that runs. Its first change, at time zero or the table's first row, says how the link
-/// begins.
+/// A running coding process. Its first change, at time zero or in the table's first row, gives the link's
+/// initial state.
 ///
 /// A chain's holding times are −mean · ln(u) with u = (n + 1) · 2⁻⁵³, n uniform over 53 bits, and `ln` from
-/// the `libm` crate: plain IEEE 754 operations in a fixed order, so that every machine computes the same;
-/// rounded to whole nanoseconds. Transitions compare integers.
+/// the `libm` crate: plain IEEE 754 operations in a fixed order give the same result on every machine. Times
+/// are rounded to whole nanoseconds. Transitions compare integers.
 #[derive(Clone, Debug)]
 pub struct CodingProcess {
     config: CodingConfig,
@@ -195,7 +195,7 @@ impl CodingProcess {
     /// Creates the process, which draws from a stream seeded with `seed`.
     ///
     /// # Errors
-    /// [`InvalidCoding`] if the parameters make no sense.
+    /// [`InvalidCoding`] if a parameter is invalid.
     pub fn new(config: CodingConfig, seed: [u8; 32]) -> Result<Self, InvalidCoding> {
         config.check()?;
         let at = match &config {
@@ -210,7 +210,8 @@ impl CodingProcess {
         self.at
     }
 
-    /// Returns the next change, if it is due by `now`. Call it until it gives `None`: the last holds.
+    /// Returns the next change, if it is due by `now`. Call it until it returns `None`: the last change
+    /// applies.
     pub fn change(&mut self, now: Time) -> Option<CodingChange> {
         let at = self.at.filter(|&at| at <= now)?;
         match (&self.config, self.next) {
@@ -316,8 +317,8 @@ mod tests {
         }
     }
 
-    /// Over many runs: the time in CS4 has the mean 200 s / (1 − 0.2), as a geometric number of holding
-    /// times; the first scheme after it is CS3, CS2, CS1 in the proportion 4 : 3 : 1; CS1 lasts 800 s.
+    /// Over many runs, the time in CS4 has the mean 200 s / (1 − 0.2), as a geometric number of holding
+    /// times. The first scheme after it is CS3, CS2, CS1 in the proportion 4 : 3 : 1. CS1 lasts 800 s.
     #[test]
     fn holding_times_and_transitions_have_their_means() {
         let runs = 4000u32;
@@ -347,7 +348,8 @@ mod tests {
         }
     }
 
-    /// Held to the nanosecond, so that a machine or a version that computes otherwise is noticed.
+    /// The history is pinned to the nanosecond, so that a machine or a version with other results is
+    /// detected.
     #[test]
     fn one_seed_one_history_on_every_machine() {
         let history: Vec<(u64, &str)> = run(&mut process(CodingConfig::afif_markov(), 7))

@@ -14,29 +14,28 @@ pub struct EgprsConfig {
     pub scheme: CodingScheme,
     /// Packet data channels (timeslots), 1 to 8: each carries a radio block per [`BLOCK_PERIOD`].
     pub pdchs: u32,
-    /// Delay from the end of a block on the air to its use at the other side: base station subsystem and
-    /// mobile, one way.
+    /// One-way delay from the end of a block on the air to its use at the other side, in the base station
+    /// subsystem and the mobile.
     pub delay: Span,
     /// WS: RLC data blocks from the oldest unacknowledged to the newest, 1 to 1024. 3GPP TS 44.060 §9.1.9: 64
     /// in GPRS, 64 to 1024 in EGPRS, of which a mobile with three PDCHs may have 384.
     pub window: u32,
-    /// RLC data blocks from one that polls for a report to the next, at least 1. The sender also polls when
-    /// it has nothing new to send or may not send it, unless a report is on its way.
+    /// Number of RLC data blocks from one poll to the next, at least 1. The sender also polls when it has no
+    /// new data or may not send it, unless a report is in flight.
     pub poll_period: u32,
     /// Time from the start of the polling block to the start of the block reserved for the report, at least
     /// one [`BLOCK_PERIOD`]. TS 44.060 §10.4.5: 8 or 9 to 26 TDMA frames (40 to 120 ms).
     pub rrbp: Span,
     /// Probability that a report is lost.
     pub report_loss: Probability,
-    /// Octets of LLC and SNDCP with each packet. One octet more per packet is the RLC block's length
-    /// indicator.
+    /// Octets of LLC and SNDCP added to each packet. The RLC block's length indicator adds one octet more.
     pub frame_overhead: u32,
     /// Time from a packet's arrival at an idle link to the first block, to set up the temporary block flow.
     pub establishment: Span,
     /// Time from the last acknowledgement to the end of the temporary block flow (delayed release, TS 44.060
     /// §9.3.1a).
     pub release: Span,
-    /// Packets of which nothing has been sent yet.
+    /// Limit of the packets whose transmission has not begun.
     pub queue: QueueLimit,
 }
 
@@ -65,7 +64,7 @@ impl EgprsConfig {
     /// Checks that everything is in range.
     ///
     /// # Errors
-    /// [`InvalidRadio`] for the first parameter that is not.
+    /// [`InvalidRadio`] for the first parameter that is out of range.
     pub fn check(&self) -> Result<(), InvalidRadio> {
         let range = |what, value: u64, least: u64, most: u64, want| {
             if (least..=most).contains(&value) { Ok(()) } else { Err(InvalidRadio { what, value, want }) }
@@ -87,17 +86,17 @@ pub struct EgprsStats {
     pub blocks: u64,
     /// RLC data blocks retransmitted because a report named them as missing.
     pub retransmitted: u64,
-    /// RLC data blocks retransmitted because nothing new was queued.
+    /// RLC data blocks retransmitted because no new data was queued.
     pub sent_early: u64,
     /// RLC data blocks, or halves of them, lost on the channel.
     pub block_errors: u64,
-    /// Time in which there was something new to send and the window was full, in whole block periods.
+    /// Time in which new data waited because the window was full, in whole block periods.
     pub stalled: Span,
     /// Polls sent.
     pub polls: u64,
     /// Polls that the receiver could not read.
     pub polls_lost: u64,
-    /// Reports lost on their way back.
+    /// Reports lost on the return path.
     pub reports_lost: u64,
     /// Temporary block flows set up.
     pub flows: u64,

@@ -32,14 +32,14 @@ pub struct EgprsLink<P> {
     errors: BlockErrors,
     reports_rng: ChaCha8Rng,
     gate: Gate<P>,
-    /// Each block with the coding of its first sending.
+    /// Blocks in the window, each with the coding of its first transmission.
     window: Window<CodingScheme>,
     flow: Flow,
-    /// No block is sent before this.
+    /// Time before which no block is sent.
     free_from: Time,
-    /// The rest of a block that is sent in two radio blocks.
+    /// The second half of a block that is sent in two radio blocks.
     half: Option<Half>,
-    /// Blocks in flight that the receiver will read.
+    /// Blocks in flight that the receiver will decode.
     air: VecDeque<Flying>,
     reports: VecDeque<Report>,
     blocks_since_poll: u32,
@@ -53,9 +53,9 @@ pub struct EgprsLink<P> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flow {
     None,
-    /// Set up or being set up: the next radio blocks begin at this instant.
+    /// The connection exists or is being set up; the next radio blocks begin at this instant.
     Sending(Time),
-    /// Everything is acknowledged; it is released at this instant (§9.3.1a).
+    /// Everything is acknowledged; the connection is released at this instant (§9.3.1a).
     Releasing(Time),
 }
 
@@ -80,14 +80,14 @@ struct Flying {
     part: Part,
 }
 
-/// A report in flight (PACKET DOWNLINK or UPLINK ACK/NACK): the receiver's V(N) at `made`.
+/// A report in flight (PACKET DOWNLINK or UPLINK ACK/NACK), with the receiver's V(N) at `made`.
 #[derive(Clone, Copy, Debug)]
 struct Report {
     made: Time,
     arrives: Time,
 }
 
-/// The block that is sent next, and why.
+/// The block to send next, and the reason.
 #[derive(Clone, Copy, Debug)]
 struct Choice {
     number: u64,
@@ -104,10 +104,11 @@ enum Why {
 }
 
 impl<P> EgprsLink<P> {
-    /// Creates a link that is up and empty. `errors` takes blocks; lost reports are drawn from a stream
-    /// seeded with `seed`.
+    /// Creates a link that is up and empty. `errors` selects the lost blocks. Lost reports are drawn from a
+    /// stream seeded with `seed`.
     ///
     /// # Errors
+    ///
     /// [`InvalidRadio`] for the first parameter out of range.
     pub fn new(config: EgprsConfig, errors: BlockErrors, seed: [u8; 32]) -> Result<Self, InvalidRadio> {
         config.check()?;
@@ -140,7 +141,7 @@ impl<P> EgprsLink<P> {
         &self.radio
     }
 
-    /// Starts or stops recording block numbers. What is recorded stays until it is polled.
+    /// Starts or stops recording block numbers. Recorded events stay until they are polled.
     pub fn set_trace(&mut self, on: bool) {
         self.trace.switch(on);
     }
@@ -160,8 +161,8 @@ impl<P> EgprsLink<P> {
         }
     }
 
-    /// Applies a report (§9.1.8): it holds for blocks before V(R); §9.1.3: a block sent too late to be in it
-    /// stays pending.
+    /// Applies a report (§9.1.8), which covers blocks before V(R). A block sent too late to be in it stays
+    /// pending (§9.1.3).
     fn read_report(&mut self, report: Report) {
         let has = |block: &Block<CodingScheme>| block.received <= report.made;
         let newest = (self.window.va()..self.window.vr())
@@ -230,9 +231,9 @@ impl<P> EgprsLink<P> {
         true
     }
 
-    /// Chooses the next block (§9.1.3): the oldest known to be missing, else a new one, else (the window is
-    /// full or there is nothing new) the oldest of which nothing is known, then the next. As `companion`'s
-    /// other half the block must be of the same coding.
+    /// Chooses the next block (§9.1.3): the oldest that is known to be missing, else a new one. If the window
+    /// is full or there is no new data, chooses the oldest without a report, then the next. As `companion`'s
+    /// other half, the block must have the same coding.
     fn choose(&mut self, companion: Option<Choice>) -> Option<Choice> {
         let fits = |choice: &Choice| {
             companion.is_none_or(|first| {
@@ -261,7 +262,7 @@ impl<P> EgprsLink<P> {
         Some(Choice { number, scheme: again.scheme, parts: again.parts, why })
     }
 
-    /// Sends a block or its first half. True if it will be read.
+    /// Sends a block or its first half. Returns true if it will be decoded.
     fn send(&mut self, at: Time, choice: Choice) -> bool {
         // At the latest: the second half goes in the next radio block.
         let arrives = self.arrival(at + BLOCK_PERIOD * u64::from(choice.parts));
@@ -289,14 +290,15 @@ impl<P> EgprsLink<P> {
         true
     }
 
-    /// Returns when a block that ends at `end` arrives: never before one sent earlier.
+    /// Returns the time at which a block that ends at `end` arrives, which is never before that of one sent
+    /// earlier.
     fn arrival(&self, end: Time) -> Time {
         let last = self.air.back().map_or(Time::ZERO, |flying| flying.arrives);
         (end + self.config.delay).max(last)
     }
 
-    /// Polls if it is time. The network chooses when; the report comes in the block that the poll reserves
-    /// (§10.4.5).
+    /// Polls if it is time. The network chooses the time, and the report comes in the block that the poll
+    /// reserves (§10.4.5).
     fn poll_if_due(&mut self, at: Time, blocks: u32, read: bool) {
         self.blocks_since_poll = self.blocks_since_poll.saturating_add(blocks);
         let nothing_new = self.window.is_full() || self.gate.sdus.unsent() == 0;
@@ -331,7 +333,7 @@ impl<P> EgprsLink<P> {
         self.flow = Flow::Sending(next_multiple(earliest.max(self.free_from), BLOCK_PERIOD));
     }
 
-    /// Forgets the blocks of a released connection.
+    /// Removes the blocks of a released connection.
     fn forget_blocks(&mut self) {
         self.window.clear();
         self.air.clear();
@@ -434,7 +436,7 @@ impl<P: Send> LinkModel<P> for EgprsLink<P> {
         self.gate.is_up()
     }
 
-    /// Returns the packets of which nothing has been sent, as of the last call with a time.
+    /// Returns the number of packets whose transmission has not begun, as of the last call with a time.
     fn queue_len(&self, _now: Time) -> QueueLen {
         self.gate.sdus.waiting()
     }

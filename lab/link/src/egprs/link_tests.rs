@@ -10,7 +10,7 @@ fn ms(ms: u64) -> Time {
     Time::ZERO + Span::from_millis(ms)
 }
 
-/// No set-up, no delay, so that times are easily worked out.
+/// Returns a link without set-up time and delay, so that times are easily computed.
 fn plain(scheme: CodingScheme) -> EgprsConfig {
     EgprsConfig {
         scheme,
@@ -43,7 +43,7 @@ fn drain(link: &mut EgprsLink<u32>, until: Time) -> Vec<(u32, u64, bool)> {
     out
 }
 
-/// Keeps the link's queue filled until `until`; gives the bit/s of packets that arrived.
+/// Keeps the link's queue filled until `until`. Returns the rate of arrived packets in bit/s.
 fn saturate(link: &mut EgprsLink<u32>, until: Time) -> f64 {
     let mut n = 0;
     let mut now = Time::ZERO;
@@ -58,15 +58,15 @@ fn saturate(link: &mut EgprsLink<u32>, until: Time) -> f64 {
     link.stats().delivered.bytes as f64 * 8.0 / until.as_secs_f64()
 }
 
-/// 3GPP: octets of the coding per block period and PDCH, less the share of blocks lost, less each packet's
-/// LLC, SNDCP and length indicator.
+/// Computes the throughput from 3GPP's numbers: octets of the coding per block period and PDCH, less the
+/// share of blocks lost, less each packet's LLC, SNDCP and length indicator.
 fn closed_form(config: &EgprsConfig, share: f64) -> f64 {
     let packet = f64::from(PACKET) / f64::from(PACKET + config.frame_overhead + 1);
     config.scheme.user_rate().as_bps() as f64 * f64::from(config.pdchs) * (1.0 - share) * packet
 }
 
-/// The table in docs/models/egprs.md:
-/// `cargo test -p msctp-link throughput_is_the_closed_form -- --nocapture`.
+/// The throughput equals the closed form; prints the table in docs/models/egprs.md with `cargo test -p
+/// msctp-link throughput_is_the_closed_form -- --nocapture`.
 #[test]
 fn throughput_is_the_closed_form() {
     println!(
@@ -107,10 +107,11 @@ fn bursts_of_block_errors_cost_no_more_than_single_ones() {
     assert!((measured / closed_form(&config, 0.1) - 1.0).abs() < 0.02, "{measured}");
 }
 
-/// Without errors. A report says what was there when it was made; until it arrives `BLOCK_PERIOD` + 2 · delay
-/// later, and the next one a poll period later still, blocks go out that no report has named: (delay + block)
-/// behind the report, as much before it arrives. So the window must hold poll_period + PDCHs · (2 + 2 · delay
-/// / 20 ms) blocks, give or take one period's; with less, a window is sent per that time.
+/// Without errors, the window must hold the blocks that no report has covered yet.
+///
+/// A report shows the state at its creation. It arrives `BLOCK_PERIOD` + 2 · delay later, and the next one a
+/// poll period after it. So the window must hold poll_period + PDCHs · (2 + 2 · delay / 20 ms) blocks, within
+/// one period's. A smaller window is sent once per that time.
 #[test]
 fn the_window_stalls_when_it_is_smaller_than_rate_times_feedback() {
     println!(
@@ -148,8 +149,8 @@ fn the_window_stalls_when_it_is_smaller_than_rate_times_feedback() {
     }
 }
 
-/// The paper's windows at the paper's block error rates. A window is large enough for a share of errors when
-/// the oldest block is there, after all its sendings, before the window is used up.
+/// The paper's windows at the paper's block error rates: a window is large enough if the oldest block
+/// arrives, after all its transmissions, before the window is used up.
 #[test]
 fn larger_windows_bear_more_errors() {
     println!("| window | BLER | of the closed form | stalled, % |");
@@ -220,7 +221,7 @@ fn setting_up_and_delayed_release_of_the_flow() {
     assert_eq!(link.radio_stats().flows, 2);
 }
 
-/// One PDCH: blocks 0, 1, 2 … at 0, 20, 40 ms …
+/// On one PDCH, blocks 0, 1, 2 … leave at 0, 20, 40 ms …
 #[test]
 fn a_lost_block_is_retransmitted_after_the_report_and_nothing_overtakes() {
     let config =
@@ -246,8 +247,8 @@ fn a_lost_block_is_retransmitted_after_the_report_and_nothing_overtakes() {
     assert_eq!(link.radio_stats().retransmitted, 1, "not twice for one loss");
 }
 
-/// GPRS: the poll is in the block that is lost. The last block is retransmitted because nothing new is
-/// queued, and that polls again.
+/// GPRS: the lost block contains the poll. The last block is retransmitted because no new data is queued,
+/// which polls again.
 #[test]
 fn a_lost_last_block_recovers() {
     for (scheme, polls_lost) in [(CodingScheme::Cs4, 1), (CodingScheme::Mcs9, 0)] {
@@ -392,7 +393,7 @@ mod under_random_changes {
         ]
     }
 
-    /// Returns the fate of each packet, in order; `lazy`: the caller polls only when something is due.
+    /// Returns the outcome of each packet, in order. With `lazy`, the caller polls only when an event is due.
     fn run(config: EgprsConfig, ops: &[Op], lazy: bool) -> (Vec<u32>, Vec<(u32, Outcome)>, EgprsStats) {
         let mut link = link(config, 0.1);
         let (mut now, mut n) = (Time::ZERO, 0);
@@ -424,7 +425,7 @@ mod under_random_changes {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Every packet taken comes out once, in order; all arrive unless cells or links were left.
+        /// Every accepted packet comes out once, in order. All arrive unless the cell or the link was left.
         #[test]
         fn packets_are_conserved_in_order(
             ops in prop::collection::vec(op(), 1..60),

@@ -6,7 +6,7 @@ use crate::arq::InvalidRadio;
 use crate::loss::Probability;
 use crate::queue::QueueLimit;
 
-/// Transmission time interval: a transport block is sent in each.
+/// Transmission time interval, in each of which a transport block is sent.
 pub const TTI: Span = Span::from_millis(1);
 
 /// Largest configurable number of transmissions of a transport block.
@@ -15,8 +15,9 @@ pub const MAX_ATTEMPTS: usize = 28;
 /// Properties of one direction of an LTE radio bearer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LteConfig {
-    /// Rate that the scheduler grants, headers included: a transport block has the whole octets of this rate
-    /// in a [`TTI`], 125 at 1 Mbps. Too little for the headers and one octet sends nothing until it changes.
+    /// Rate that the scheduler grants, headers included. A transport block has the whole octets of this rate
+    /// in a [`TTI`], 125 at 1 Mbps. A rate too low for the headers and one octet sends nothing until it
+    /// changes.
     pub rate: Rate,
     /// Delay from the end of a transport block on the air to its use at the other side, one way. Its ACK or
     /// NACK is part of the HARQ round trip.
@@ -24,11 +25,11 @@ pub struct LteConfig {
     /// HARQ processes, 1 to 16, and the HARQ round trip in TTIs: a transport block is retransmitted this much
     /// later. 8 in FDD (3GPP TS 36.213 §7).
     pub harq_processes: u32,
-    /// Transmissions of a transport block, the first included, 1 to 28; then HARQ gives it up (TS 36.321
-    /// §5.4.2.2, maxHARQ-Tx).
+    /// Maximum transmissions of a transport block, the first included, 1 to 28. HARQ then abandons the block
+    /// (TS 36.321 §5.4.2.2, maxHARQ-Tx).
     pub max_attempts: u32,
-    /// Soft combining: an attempt after k others that the channel takes is lost with this probability to the
-    /// power k. [`Probability::ONE`]: attempts are independent.
+    /// Soft combining: after k lost attempts, the next is lost with this probability to the power k.
+    /// [`Probability::ONE`] makes attempts independent.
     pub combining: Probability,
     /// Probability that the sender receives a NACK as an ACK and abandons the transport block.
     pub nack_as_ack: Probability,
@@ -42,29 +43,31 @@ pub struct LteConfig {
     pub poll_pdus: u32,
     /// pollByte: octets of new PDUs from one poll to the next, at least 1.
     pub poll_bytes: u64,
-    /// t-PollRetransmit: how long to wait for the answer to a poll, more than zero.
+    /// t-PollRetransmit: time to wait for the answer to a poll, more than zero.
     pub poll_retransmit: Span,
-    /// t-StatusProhibit: the least time between status reports. Less than a status report and a
-    /// retransmission with all its HARQ attempts take makes the receiver ask twice for one PDU.
+    /// t-StatusProhibit: minimum time between status reports. If it is shorter than a status report and a
+    /// retransmission with all its HARQ attempts, the receiver requests a PDU twice.
     pub status_prohibit: Span,
-    /// t-Reordering: how long HARQ may still fill a gap, more than zero. At least a HARQ round trip for each
-    /// attempt after the first, or the receiver requests PDUs that are in flight.
+    /// t-Reordering: time for which HARQ may still fill a gap, more than zero. It should be at least a HARQ
+    /// round trip for each attempt after the first. Otherwise the receiver requests PDUs that are in flight.
     pub reordering: Span,
-    /// maxRetxThreshold: retransmissions of a PDU, at least 1; then its packets are lost.
+    /// maxRetxThreshold: retransmissions of a PDU after which its packets are lost, at least 1.
     pub max_retx: u32,
-    /// Delay from the creation of a status report to its use at the sender: wait for a grant, and
-    /// transmission.
+    /// Delay from the creation of a status report to its use at the sender, which includes the wait for a
+    /// grant and the transmission.
     pub status_delay: Span,
     /// Probability that a status report is lost.
     pub status_loss: Probability,
-    /// Packets of which nothing has been sent yet.
+    /// Limit of the packets whose transmission has not begun.
     pub queue: QueueLimit,
 }
 
 impl Default for LteConfig {
-    /// Returns Park & Jang's link of 1 Mbps. Timers and maxRetxThreshold are the defaults of TS 36.331
-    /// §9.2.1.1 (which are the signalling bearers'), but for t-StatusProhibit: data bearers have one, and it
-    /// must cover HARQ. Headers: RLC 2 and MAC 1; PDCP 2 and a length indicator of 12 bits, rounded up.
+    /// Returns Park & Jang's link of 1 Mbps.
+    ///
+    /// Timers and maxRetxThreshold are the defaults of TS 36.331 §9.2.1.1, which are those of the signalling
+    /// bearers, except for t-StatusProhibit. Data bearers have one, and it must cover HARQ. Headers: RLC 2
+    /// and MAC 1; PDCP 2 and a length indicator of 12 bits, rounded up.
     fn default() -> Self {
         Self {
             rate: Rate::from_mbps(1),
@@ -93,7 +96,7 @@ impl LteConfig {
     /// Checks that everything is in range.
     ///
     /// # Errors
-    /// [`InvalidRadio`] for the first parameter that is not.
+    /// [`InvalidRadio`] for the first parameter that is out of range.
     pub fn check(&self) -> Result<(), InvalidRadio> {
         let range = |what, value: u64, most: u64, want| {
             if (1..=most).contains(&value) { Ok(()) } else { Err(InvalidRadio { what, value, want }) }
@@ -131,7 +134,7 @@ pub struct LteStats {
     pub retransmitted: u64,
     /// Polls sent.
     pub polls: u64,
-    /// Times that t-PollRetransmit expired.
+    /// Number of times that t-PollRetransmit expired.
     pub poll_timeouts: u64,
     /// Status reports sent.
     pub statuses: u64,

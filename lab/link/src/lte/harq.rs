@@ -32,7 +32,7 @@ pub(super) struct Harq {
 }
 
 impl Harq {
-    /// Creates idle processes; combining and misread answers draw from a stream seeded with `seed`.
+    /// Creates idle processes. Soft combining and misread answers draw from a stream seeded with `seed`.
     pub(super) fn new(processes: u32, seed: [u8; 32]) -> Self {
         Self { processes: vec![None; processes as usize], rng: ChaCha8Rng::from_seed(seed) }
     }
@@ -88,7 +88,7 @@ impl Harq {
         None
     }
 
-    /// Forgets all transport blocks.
+    /// Removes all transport blocks.
     pub(super) fn clear(&mut self) {
         self.processes.fill(None);
     }

@@ -36,7 +36,7 @@ pub struct LteLink<P> {
     errors: BlockErrors,
     statuses_rng: ChaCha8Rng,
     gate: Gate<P>,
-    /// Each PDU with its RETX_COUNT; `None`: not retransmitted.
+    /// PDUs in the window, each with its RETX_COUNT; `None` if not retransmitted.
     window: Window<Option<u32>>,
     harq: Harq,
     receiver: Receiver,
@@ -48,7 +48,7 @@ pub struct LteLink<P> {
     statuses: VecDeque<(Time, Status)>,
     /// Time of the next transport block, if there is something to send.
     next_tti: Option<Time>,
-    /// No transport block is sent before this.
+    /// Time before which no transport block is sent.
     free_from: Time,
     radio: LteStats,
     trace: Trace,
@@ -67,9 +67,9 @@ struct Poll {
     pdus: u32,
     /// BYTE_WITHOUT_POLL
     bytes: u64,
-    /// POLL_SN, and when t-PollRetransmit expires.
+    /// POLL_SN, and the time at which t-PollRetransmit expires.
     unanswered: Option<(u64, Time)>,
-    /// The next PDU polls: t-PollRetransmit has expired.
+    /// True if the next PDU polls, because t-PollRetransmit has expired.
     forced: bool,
 }
 
@@ -84,11 +84,12 @@ pub(crate) enum Due {
 }
 
 impl<P> LteLink<P> {
-    /// Creates a link that is up and empty. `errors` takes transport blocks; what else is random is drawn
-    /// from two streams seeded with `harq_seed` (combining, misread answers) and `status_seed` (lost status
-    /// reports).
+    /// Creates a link that is up and empty. `errors` selects the lost transport blocks. Two streams seeded
+    /// with `harq_seed` (combining, misread answers) and `status_seed` (lost status reports) give the other
+    /// random events.
     ///
     /// # Errors
+    ///
     /// [`InvalidRadio`] for the first parameter out of range.
     pub fn new(
         config: LteConfig,
@@ -126,7 +127,7 @@ impl<P> LteLink<P> {
         &self.radio
     }
 
-    /// Starts or stops recording PDUs' numbers. What is recorded stays until it is polled.
+    /// Starts or stops recording PDUs' numbers. Recorded events stay until they are polled.
     pub fn set_trace(&mut self, on: bool) {
         self.trace.switch(on);
     }
@@ -205,7 +206,7 @@ impl<P> LteLink<P> {
         Some(self.put(at, number, Part::WHOLE, octets, octets))
     }
 
-    /// Puts a PDU's part into a transport block; of a new PDU `new` octets count for polling.
+    /// Puts a PDU's part into a transport block. `new` octets of a new PDU count for polling.
     fn put(&mut self, at: Time, number: u64, part: Part, octets: u64, new: u64) -> TransportBlock {
         let next = Part { index: part.index + 1, ..part };
         self.split = (next.index < part.of).then_some(Split { number, next });
@@ -213,7 +214,7 @@ impl<P> LteLink<P> {
         TransportBlock { number, part, poll, octets: octets as u32 + self.config.pdu_header }
     }
 
-    /// Returns whether the PDU polls, of which `new` octets are sent for the first time (§5.2.2.1).
+    /// Returns whether the PDU polls. `new` of its octets are sent for the first time (§5.2.2.1).
     fn polls(&mut self, at: Time, new: u64) -> bool {
         self.poll.pdus = self.poll.pdus.saturating_add(u32::from(new > 0));
         self.poll.bytes = self.poll.bytes.saturating_add(new);
@@ -235,8 +236,8 @@ impl<P> LteLink<P> {
         self.radio.poll_timeouts += 1;
     }
 
-    /// Retransmits a PDU with a poll when nothing else can be sent (§5.2.2.3). The standard lets the sender
-    /// choose: the newest that it knows nothing of.
+    /// Retransmits a PDU with a poll when nothing else can be sent (§5.2.2.3). The standard leaves the choice
+    /// to the sender, which takes the newest PDU without a report.
     fn poll_with_an_old_pdu(&mut self, at: Time) {
         let newest = (self.window.va()..self.window.vs())
             .rev()
@@ -295,8 +296,8 @@ impl<P> LteLink<P> {
     }
 
     /// Considers the PDU for retransmission (§5.2.1). With RETX_COUNT at maxRetxThreshold the standard
-    /// notifies the upper layers, which set the bearer up again; here the PDU's packets are lost and the
-    /// bearer continues.
+    /// notifies the upper layers, which set the bearer up again. In the model, the PDU's packets are lost and
+    /// the bearer continues.
     fn retransmit(&mut self, at: Time, number: u64) {
         let Some(pdu) = self.window.get_mut(number) else { return };
         let count = pdu.extra.map_or(0, |count| count + 1);
@@ -319,7 +320,7 @@ impl<P> LteLink<P> {
         }
     }
 
-    /// Forgets the PDUs of a released connection.
+    /// Removes the PDUs of a released connection.
     fn forget_pdus(&mut self) {
         self.window.clear();
         self.receiver.restart(self.window.vs());
@@ -423,7 +424,7 @@ impl<P: Send> LinkModel<P> for LteLink<P> {
         self.gate.is_up()
     }
 
-    /// Returns the packets of which nothing has been sent, as of the last call with a time.
+    /// Returns the number of packets whose transmission has not begun, as of the last call with a time.
     fn queue_len(&self, _now: Time) -> QueueLen {
         self.gate.sdus.waiting()
     }

@@ -14,8 +14,7 @@ fn probability(p: f64) -> Probability {
     Probability::new("p", p).unwrap()
 }
 
-/// A packet of 100 octets is one PDU in a transport block of 107; no delay, so that times are easily worked
-/// out.
+/// Returns a link on which a packet of 100 octets is one PDU in a transport block of 107, without delay.
 fn one_packet_a_pdu() -> LteConfig {
     LteConfig {
         rate: Rate::from_bps(107 * 8 * 1000),
@@ -32,7 +31,7 @@ fn link(config: LteConfig, share: f64) -> LteLink<u32> {
     LteLink::new(config, errors, [2; 32], [3; 32]).unwrap()
 }
 
-/// The transmissions with these numbers are lost.
+/// Returns a link that loses the transmissions with these numbers.
 fn losing(config: LteConfig, attempts: &[u64]) -> LteLink<u32> {
     let script = LossConfig::Scripted { packets: attempts.to_vec() }.build([0; 32]).unwrap().unwrap();
     LteLink::new(config, BlockErrors::of(script, [1; 32]), [2; 32], [3; 32]).unwrap()
@@ -63,8 +62,9 @@ fn saturate(link: &mut LteLink<u32>, len: u32, until: Time) {
     }
 }
 
-/// A transport block's turn is well used when the channel does not take it: rate · (1 − p), less headers. The
-/// table in docs/models/lte-rlc-am.md: `cargo test -p msctp-link lte_throughput -- --nocapture`.
+/// The throughput equals rate · (1 − p), less headers, since the channel wastes the transport blocks that it
+/// loses. Prints the table in docs/models/lte-rlc-am.md with `cargo test -p msctp-link lte_throughput --
+/// --nocapture`.
 #[test]
 fn lte_throughput_is_the_closed_form() {
     println!(
@@ -98,8 +98,8 @@ fn lte_throughput_is_the_closed_form() {
     }
 }
 
-/// Packets that meet no other: P(k attempts) = pᵏ⁻¹·cᵏ⁻²·…·(1 − p·cᵏ⁻¹), and the packet comes 8 ms later for
-/// each.
+/// For packets without others in flight, P(k attempts) = pᵏ⁻¹·cᵏ⁻²·…·(1 − p·cᵏ⁻¹), and each attempt adds 8
+/// ms.
 #[test]
 fn harq_attempts_and_delay_have_their_distribution() {
     println!("| p | combining | attempts | delay, ms | probability | measured |");
@@ -138,7 +138,7 @@ fn harq_attempts_and_delay_have_their_distribution() {
     }
 }
 
-/// A PDU is lost when HARQ fails at its first sending and at each of the max_retx after it: (pᴷ)^(1 +
+/// A PDU is lost when HARQ fails at its first transmission and at each of the max_retx after it: (pᴷ)^(1 +
 /// max_retx).
 #[test]
 fn residual_loss_is_the_product_of_harq_and_arq_failures() {
@@ -186,8 +186,7 @@ fn a_packet_takes_its_transport_blocks() {
     assert_eq!(link.next_delivery(), None, "an idle link asks for nothing");
 }
 
-/// Transport block 1 is lost at its first attempt: its turn comes again 8 ms later, and what follows waits
-/// for it.
+/// Transport block 1 is lost at its first attempt. It is repeated 8 ms later, and later blocks wait for it.
 #[test]
 fn harq_recovers_in_order_without_rlc() {
     let mut link = losing(one_packet_a_pdu(), &[1]);
@@ -199,8 +198,9 @@ fn harq_recovers_in_order_without_rlc() {
     assert_eq!(link.radio_stats().retransmitted, 0);
 }
 
-/// Block 1 is lost at its only attempt. Block 2 arrives at 3 ms and starts t-Reordering, VR(X) = 3; at 38 ms
-/// the receiver reports, at 46 ms the report is there, block 1 goes in the TTI at 46 ms and arrives at 47 ms.
+/// Block 1 is lost at its only attempt. Block 2 arrives at 3 ms and starts t-Reordering, with VR(X) = 3. The
+/// receiver reports at 38 ms, and the report arrives at 46 ms. Block 1 is sent in the TTI at 46 ms and
+/// arrives at 47 ms.
 #[test]
 fn rlc_recovers_after_reordering_and_a_report() {
     let mut link = losing(LteConfig { max_attempts: 1, ..one_packet_a_pdu() }, &[1]);
@@ -215,7 +215,7 @@ fn rlc_recovers_after_reordering_and_a_report() {
     assert_eq!((radio.retransmitted, radio.harq_failures, radio.poll_timeouts), (1, 1, 0));
 }
 
-/// The last PDU polls because nothing follows; when it is lost there is no answer, and t-PollRetransmit
+/// The last PDU polls because none follows. When it is lost there is no answer, and t-PollRetransmit
 /// retransmits it.
 #[test]
 fn a_lost_last_pdu_recovers_by_the_poll_timer() {
@@ -359,7 +359,7 @@ mod under_random_changes {
         ]
     }
 
-    /// Returns the fate of each packet, in order; `lazy`: the caller polls only when something is due.
+    /// Returns the outcome of each packet, in order. With `lazy`, the caller polls only when an event is due.
     fn run(config: LteConfig, ops: &[Op], lazy: bool) -> (Vec<u32>, Vec<(u32, Outcome)>, LteStats) {
         let mut link = link(config, 0.1);
         let (mut now, mut n) = (Time::ZERO, 0);
@@ -391,7 +391,7 @@ mod under_random_changes {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Every accepted packet leaves once, in order; all arrive unless the cell changed, the link went
+        /// Every accepted packet leaves once, in order. All arrive unless the cell changed, the link went
         /// down or a PDU was abandoned.
         #[test]
         fn packets_are_conserved_in_order(

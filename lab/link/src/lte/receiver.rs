@@ -6,7 +6,7 @@ use msctp_units::{Span, Time};
 
 use crate::arq::Window;
 
-/// A STATUS PDU: what was there when it was made, of the PDUs before `ack_sn`.
+/// A STATUS PDU: the receiver's state at its creation, for the PDUs before `ack_sn`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Status {
     pub(super) made: Time,
@@ -15,15 +15,15 @@ pub(super) struct Status {
 
 #[derive(Debug, Default)]
 pub(super) struct Receiver {
-    /// VR(MS): the oldest PDU that is lacking and for which t-Reordering has not expired.
+    /// VR(MS): the oldest missing PDU for which t-Reordering has not expired.
     vr_ms: u64,
-    /// t-Reordering, while it runs: when it expires, and VR(X), one past the PDU that started it.
+    /// t-Reordering while it runs: its expiration, and VR(X), one past the PDU that started it.
     reordering: Option<(Time, u64)>,
-    /// A poll in this PDU is answered once it is before VR(MS).
+    /// PDU with a poll that is answered once the PDU is before VR(MS).
     poll: Option<u64>,
     /// A report must be sent.
     triggered: bool,
-    /// t-StatusProhibit runs until then.
+    /// Time until which t-StatusProhibit runs.
     prohibited: Option<Time>,
 }
 
@@ -45,7 +45,7 @@ impl Receiver {
         self.answer_poll();
     }
 
-    /// Handles a PDU with a poll (§5.2.3); the answer waits while HARQ may still fill a gap before it.
+    /// Handles a PDU with a poll (§5.2.3). The answer waits while HARQ may still fill a gap before it.
     pub(super) fn polled(&mut self, number: u64) {
         self.poll = self.poll.max(Some(number));
         self.answer_poll();
@@ -85,7 +85,7 @@ impl Receiver {
         Some(Status { made: at, ack_sn: self.vr_ms })
     }
 
-    /// Restarts: the next PDU has the number `next`.
+    /// Restarts the receiver. The next PDU has the number `next`.
     pub(super) fn restart(&mut self, next: u64) {
         *self = Self { vr_ms: next, ..Self::default() };
     }

@@ -16,7 +16,7 @@ use crate::stats::LinkStats;
 /// Properties of a [`TraceLink`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceConfig {
-    /// Times at which it may send.
+    /// Times at which the link may send.
     pub schedule: Schedule,
     /// Propagation delay, one way.
     pub delay: Span,
@@ -45,16 +45,16 @@ struct Leaving<P> {
 ///
 /// - An opportunity carries [`OPPORTUNITY_BYTES`]: several small packets, or a part of a large one whose rest
 ///   goes with the next. Unused capacity is lost.
-/// - A packet leaves when its last byte does. An opportunity at the instant a packet is offered is over.
+/// - A packet leaves when its last byte does. A packet misses an opportunity at the instant of its arrival.
 /// - When the link goes down its packets are lost. The trace continues.
 pub struct TraceLink<P> {
     config: TraceConfig,
     loss: Option<Box<dyn LossProcess>>,
     up: bool,
-    /// Queued packets; the first may be partly transmitted.
+    /// Queued packets. The first may be partly transmitted.
     waiting: VecDeque<Entry<P>>,
     waiting_bytes: u64,
-    /// Bytes of the first one that have been sent.
+    /// Bytes of the first packet that have been sent.
     sent: u32,
     /// The next opportunity, while packets are queued.
     next: Option<Opportunity>,
@@ -78,7 +78,7 @@ impl<P> TraceLink<P> {
         }
     }
 
-    /// Returns the length of the queue; a partly sent packet is not in it.
+    /// Returns the length of the queue, without a partly sent packet.
     fn queued(&self) -> QueueLen {
         let all = QueueLen { packets: self.waiting.len() as u64, bytes: self.waiting_bytes };
         match self.waiting.front().filter(|_| self.sent > 0) {
@@ -231,7 +231,7 @@ mod tests {
         TraceLink::new(TraceConfig { schedule, delay: Span::from_millis(10), queue, signal: None }, None)
     }
 
-    /// Returns the packets that leave by `until`: time, number, whether it arrived.
+    /// Returns the packets that leave by `until`: time, number, and whether the packet arrived.
     fn drain(link: &mut TraceLink<u32>, until: Time) -> Vec<(u64, u32, bool)> {
         let mut out = Vec::new();
         while let Some(now) = link.next_delivery().filter(|&next| next <= until) {

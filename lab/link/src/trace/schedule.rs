@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use msctp_units::{Rate, Span, Time};
 
-/// Bytes that an opportunity carries at most: a full packet. (Mahimahi counts 1504, the four bytes before
-/// each packet on its TUN device included.)
+/// Maximum bytes of an opportunity, equal to a full packet. Mahimahi counts 1504, which includes the four
+/// bytes before each packet on its TUN device.
 pub const OPPORTUNITY_BYTES: u32 = 1500;
 
-/// The first thing that is wrong with a trace.
+/// The first error of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{line}: {message}")]
 pub struct InvalidTrace {
-    /// Line, from 1.
+    /// Number of the line, from 1.
     pub line: usize,
     /// The fault, and the allowed values.
     pub message: String,
@@ -22,12 +22,12 @@ pub struct InvalidTrace {
 /// Times at which a link may send: instants in a period that repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// Instants in order, none after the period; several may be equal.
+    /// Instants in order, none after the period. Several may be equal.
     instants: Arc<[Span]>,
     period: Span,
 }
 
-/// An opportunity: how often the period was over, and the place in it. In order of time.
+/// An opportunity: the number of completed periods, and the index in the period. Ordered by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Opportunity {
     lap: u64,
@@ -55,11 +55,11 @@ impl Schedule {
     }
 
     /// Reads a trace in Mahimahi's format: a line for each opportunity with its time in whole milliseconds.
-    /// The period is `period`, or as in Mahimahi the last time. What follows `#` is a comment, empty lines
-    /// are skipped.
+    /// The period is `period`, or as in Mahimahi the last time. A `#` begins a comment, and empty lines are
+    /// skipped.
     ///
     /// # Errors
-    /// The first line that is wrong.
+    /// A line is invalid. The error names the first.
     pub fn from_mahimahi(text: &str, period: Option<Span>) -> Result<Self, InvalidTrace> {
         let mut instants = Vec::new();
         let mut last_line = 1;
@@ -87,10 +87,10 @@ impl Schedule {
     ///
     /// The first line names the columns, separated by commas: `time` and the networks. The others have a time
     /// in seconds and the networks' rates in Mbps, which hold until the next line's time; the last line ends
-    /// the period, and its rates are not used. What follows `#` is a comment, empty lines are skipped.
+    /// the period, and its rates are not used. A `#` begins a comment, and empty lines are skipped.
     ///
     /// # Errors
-    /// The first line that is wrong.
+    /// A line is invalid. The error names the first.
     pub fn from_rates(text: &str, column: &str) -> Result<Self, InvalidTrace> {
         let (rows, last_line) = read_column(text, column, 0.0..=1e6, "a rate in Mbps")?;
         let rate = |(time, mbps): (Span, f64)| (time, Rate::from_bps((mbps * 1e6).round() as u64));
@@ -151,7 +151,7 @@ impl Schedule {
     }
 }
 
-/// Reads a column of a table over time: times with values, and the number of the last line.
+/// Reads a column of a table over time. Returns times with values, and the number of the last line.
 pub(super) fn read_column(
     text: &str,
     column: &str,
@@ -198,8 +198,8 @@ pub(super) fn read_column(
 /// Longest trace: a year.
 const MOST_MS: u64 = 366 * 24 * 3600 * 1000;
 
-/// Returns the instants at which rates that hold from their time to the next have carried another
-/// opportunity's bytes, and the time of the last. Times count from the first.
+/// Returns the instants at which the rates have carried another opportunity's bytes, and the time of the last
+/// rate. Each rate applies until the next one's time. Times count from the first.
 fn opportunities(rates: &[(Span, Rate)]) -> (Vec<Span>, Span) {
     // bit/s · ns in an opportunity.
     const WORK: u128 = OPPORTUNITY_BYTES as u128 * 8 * 1_000_000_000;

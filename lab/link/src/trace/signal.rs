@@ -9,7 +9,7 @@ use super::schedule::{InvalidTrace, read_column};
 /// Receive power over time, in a period that repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignalTrace {
-    /// Times since the first one, and the power from each on in thousandths of dBm.
+    /// Steps: the time since the first one, and the power from then on in thousandths of dBm.
     steps: Arc<[(Span, i32)]>,
     period: Span,
 }
@@ -20,7 +20,7 @@ impl SignalTrace {
     /// used.
     ///
     /// # Errors
-    /// The first line that is wrong.
+    /// A line is invalid. The error names the first.
     pub fn from_table(text: &str, column: &str) -> Result<Self, InvalidTrace> {
         let (mut rows, last_line) = read_column(text, column, -200.0..=100.0, "a receive power in dBm")?;
         let last = rows.pop().map(|(at, _)| at);

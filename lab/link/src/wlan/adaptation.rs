@@ -5,29 +5,29 @@ use msctp_units::Rate;
 use super::mac::MacConfig;
 use super::radio::MilliDb;
 
-/// How a sender chooses the rate of its data frames.
+/// Algorithm that selects the rate of a sender's data frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Adaptation {
     /// Always [`MacConfig::rate`]. The default.
     #[default]
     Fixed,
-    /// Automatic rate fallback (Kamerman and Monteban, *WaveLAN-II*, Bell Labs Technical Journal 2(3), 1997):
-    /// down after two failures in a row, up after ten successes; down at once if the first frame after a step
-    /// up fails.
+    /// Automatic rate fallback (Kamerman and Monteban, *WaveLAN-II*, Bell Labs Technical Journal 2(3), 1997).
+    /// It steps down after two consecutive failures and up after ten successes. It steps down at once if the
+    /// first frame after a step up fails.
     Arf,
-    /// Adaptive ARF (Lacage, Manshaei and Turletti, *IEEE 802.11 Rate Adaptation*, MSWiM 2004): each failure
-    /// of the first frame after a step up doubles the successes that the next step needs, up to fifty.
+    /// Adaptive ARF (Lacage, Manshaei and Turletti, *IEEE 802.11 Rate Adaptation*, MSWiM 2004). Each failure
+    /// of the first frame after a step up doubles the number of successes before the next step, up to fifty.
     Aarf,
 }
 
-/// Successes in a row before a step up.
+/// Consecutive successes before a step up.
 const SUCCESSES: u32 = 10;
-/// The most successes that AARF asks for.
+/// Maximum number of successes that AARF requires.
 const MOST_SUCCESSES: u32 = 50;
-/// Failures in a row before a step down.
+/// Consecutive failures before a step down.
 const FAILURES: u32 = 2;
 
-/// A rate of 802.11b with the margin above the sensitivity of the lowest rate that it needs: receivers of
+/// Rates of 802.11b, each with the required margin above the sensitivity of the lowest rate: receivers of
 /// −94, −91, −87 and −82 dBm (Lucent ORiNOCO).
 const DOT11B: [(u64, MilliDb); 4] =
     [(1_000_000, 0), (2_000_000, 3_000), (5_500_000, 7_000), (11_000_000, 12_000)];
@@ -49,7 +49,7 @@ pub(super) struct RateControl {
 }
 
 impl RateControl {
-    /// Starts at the highest rate of 802.11b that is at most the cell's.
+    /// Starts at the highest rate of 802.11b that does not exceed the cell's.
     pub(super) fn new(mac: &MacConfig) -> Self {
         let highest = DOT11B.iter().rposition(|&(bps, _)| bps <= mac.rate.as_bps()).unwrap_or(0);
         Self {
@@ -63,7 +63,7 @@ impl RateControl {
         }
     }
 
-    /// Returns the timing of the next frame, and the margin that it needs beyond the sensitivity.
+    /// Returns the timing of the next frame, and its required margin above the sensitivity.
     pub(super) fn timing(&self, mac: &MacConfig) -> (MacConfig, MilliDb) {
         if self.adaptation == Adaptation::Fixed {
             return (*mac, 0);
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!((control.mbps(), control.wanted), (2.0, 10), "a step down by two failures resets it");
     }
 
-    /// Bytes that a saturated link delivers in `secs`.
+    /// Returns the bytes that a saturated link delivers in `secs`.
     fn bytes(adaptation: Adaptation, rate: Rate, distance: Box<dyn Distance>, secs: u64) -> u64 {
         let mac = MacConfig { rate, ..mac(adaptation) };
         let channel = Channel::clear(distance)
@@ -176,7 +176,8 @@ mod tests {
         link.stats().delivered.bytes
     }
 
-    /// With a constant signal AARF is near the best fixed rate with the same need of margin, wherever it is.
+    /// With a constant signal, AARF is near the best fixed rate with the same required margin, at any
+    /// distance.
     #[test]
     fn it_settles_at_the_best_rate_of_a_constant_signal() {
         for (metres, best) in [(20, 11_000_000), (40, 5_500_000), (57, 2_000_000), (80, 1_000_000)] {
@@ -202,7 +203,7 @@ mod tests {
         }
     }
 
-    /// On a walk out to 100 m and back, it delivers more than any fixed rate would with its margin.
+    /// On a walk out to 100 m and back, AARF delivers more than any fixed rate with its margin.
     #[test]
     fn it_follows_a_walk() {
         let walk = |adaptation| bytes(adaptation, Rate::from_mbps(11), Box::new(Walk), 40);

@@ -41,9 +41,9 @@ pub struct RadioLinkConfig {
 pub struct CellStats {
     /// Attempts to send a frame.
     pub attempts: u64,
-    /// Number of those that were retransmissions.
+    /// Number of attempts that were retransmissions.
     pub retries: u64,
-    /// Attempts that failed because another station's fell on the same instant.
+    /// Number of attempts that failed because another station's fell on the same instant.
     pub collided: u64,
     /// Frames abandoned after the last attempt.
     pub given_up: u64,
@@ -62,7 +62,7 @@ struct Frame<P> {
 #[derive(Debug)]
 enum Service<P> {
     Idle,
-    /// Waits for its turn: until `from` the medium is not free, then `left` counts down.
+    /// The station waits for its turn: until `from` the medium is not free, then `left` counts down.
     Contending {
         frame: Frame<P>,
         attempt: u32,
@@ -77,7 +77,7 @@ enum Service<P> {
 struct Station<P> {
     service: Service<P>,
     queue: VecDeque<Frame<P>>,
-    /// Counts the cell's turns: the last one this station had.
+    /// Number of the station's last turn, counted over all stations.
     last_turn: u64,
 }
 
@@ -118,7 +118,7 @@ struct Leaving<P> {
 ///   others.
 /// - As in the other models, a frame that left at an instant makes room for one offered at that instant.
 ///
-/// `now` never goes back. After any call [`next_delivery`](Self::next_delivery) says when to call
+/// `now` never goes back. After any call, [`next_delivery`](Self::next_delivery) returns the time to call
 /// [`deliver`](Self::deliver).
 pub struct Cell<P> {
     mac: MacConfig,
@@ -129,7 +129,7 @@ pub struct Cell<P> {
     links: Vec<RadioLink>,
     /// The end of the last exchange.
     free: Time,
-    /// Packets in flight, in order of leaving.
+    /// Packets in flight, in order of departure.
     leaving: VecDeque<Leaving<P>>,
     turns: u64,
     stats: CellStats,
@@ -157,7 +157,7 @@ impl<P> Cell<P> {
         StationId(self.stations.len() - 1)
     }
 
-    /// Adds a link between two stations, up; returns its two directions.
+    /// Adds a link between two stations in the state up. Returns its two directions.
     pub fn add_link(&mut self, config: RadioLinkConfig) -> [PortId; 2] {
         let first = self.ports.len();
         for (StationId(station), queue) in [config.a, config.b].into_iter().zip(config.queues) {
@@ -210,9 +210,9 @@ impl<P> Cell<P> {
         [arrival, self.next_turn(), self.end_of_exchange()].into_iter().flatten().min()
     }
 
-    /// Returns the next packet that has left by `now`, with the port it went out at, in order of leaving.
-    /// Each accepted packet comes out exactly once. May give nothing and move
-    /// [`next_delivery`](Self::next_delivery) on.
+    /// Returns the next packet that has left by `now`, with its destination port, in order of departure. Each
+    /// accepted packet comes out exactly once. It may return nothing and advance
+    /// [`next_delivery`](Self::next_delivery).
     pub fn deliver(&mut self, now: Time) -> Option<(PortId, Delivery<P>)> {
         self.advance(now);
         if self.leaving.front()?.at > now {
@@ -224,13 +224,16 @@ impl<P> Cell<P> {
         Some((PortId(frame.port), delivery))
     }
 
-    /// Changes something from the next attempt on: the rate of the cell's data frames, the delay of the
-    /// port's link in both directions; brings the port's link up or takes it down, in both directions. When a
-    /// link goes down its packets are lost; an exchange in progress occupies the medium to its end.
+    /// Changes a property from the next attempt on.
+    ///
+    /// The rate applies to the cell's data frames. The delay, and up or down, apply to the port's link in
+    /// both directions. A link that goes down loses its packets. An exchange in progress occupies the medium
+    /// to its end.
     ///
     /// # Errors
-    /// [`Unsupported`] for a rate of zero (take the link down instead) or with rate adaptation, and for what
-    /// radio blocks have.
+    ///
+    /// [`Unsupported`] for a rate of zero (take the link down instead), for a rate with rate adaptation, and
+    /// for properties of radio blocks.
     pub fn change(&mut self, now: Time, port: PortId, change: Change) -> Result<(), Unsupported> {
         self.advance(now);
         let link = port.0 / 2;
@@ -273,7 +276,7 @@ impl<P> Cell<P> {
         &mut self.links[port.0 / 2].channel
     }
 
-    /// Returns the length of a port's queue, without the frame that its station tries to send.
+    /// Returns the length of a port's queue, without the frame that its station is trying to send.
     pub fn queue_len(&self, port: PortId) -> QueueLen {
         self.ports[port.0].waiting
     }
@@ -293,12 +296,13 @@ impl<P> Cell<P> {
         &self.mac
     }
 
-    /// Returns when the next turn begins: the earliest end of a backoff.
+    /// Returns the time of the next turn: the earliest end of a backoff.
     fn next_turn(&self) -> Option<Time> {
         self.stations.iter().filter_map(Station::ready).min()
     }
 
-    /// Returns when a station that waits for the end of the exchange continues, if it has more to send.
+    /// Returns the time at which a station that waits for the end of the exchange continues, if it has more
+    /// to send.
     fn end_of_exchange(&self) -> Option<Time> {
         let waits = |s: &Station<P>| matches!(s.service, Service::Finishing) && !s.queue.is_empty();
         self.stations.iter().any(waits).then_some(self.free)
@@ -326,7 +330,7 @@ impl<P> Cell<P> {
         }
     }
 
-    /// Removes the next frame from a station's queue; the medium is free from `free` on.
+    /// Removes the next frame from a station's queue. The medium is free from `free` on.
     fn take_next(&mut self, number: usize, free: Time) {
         let station = &mut self.stations[number];
         station.service = match station.queue.pop_front() {
@@ -341,7 +345,7 @@ impl<P> Cell<P> {
         };
     }
 
-    /// Lets the stations that are ready at `turn` send; the others wait.
+    /// Lets the stations that are ready at `turn` send, while the others wait.
     fn take_turn(&mut self, turn: Time) {
         self.turns += 1;
         let mut ready: Vec<usize> =
@@ -417,8 +421,8 @@ impl<P> Cell<P> {
         }
     }
 
-    /// Schedules the frame's arrival. Nothing overtakes at a port: after a shortened delay frames arrive
-    /// together.
+    /// Schedules the frame's arrival. No frame overtakes another at a port: after a shortened delay, frames
+    /// arrive together.
     fn leave(&mut self, frame: Frame<P>, at: Time, outcome: Outcome) {
         let port = &mut self.ports[frame.port];
         let at = at.max(port.last_arrival);
@@ -427,7 +431,7 @@ impl<P> Cell<P> {
         self.leaving.insert(place, Leaving { frame, at, outcome });
     }
 
-    /// Loses everything inside a link now.
+    /// Drops everything inside a link as lost.
     fn flush(&mut self, now: Time, link: usize) {
         let lost = Outcome::Lost(LossReason::LinkDown);
         let mut flushed: Vec<Leaving<P>> = Vec::new();
@@ -481,7 +485,7 @@ fn backoff(mac: &MacConfig, rng: &mut ChaCha8Rng, attempt: u32) -> Span {
 }
 
 impl<P> Station<P> {
-    /// Returns the end of its backoff, if no other station is earlier.
+    /// Returns the end of the station's backoff, if no other station is earlier.
     fn ready(&self) -> Option<Time> {
         match self.service {
             Service::Contending { from, left, .. } => Some(from + left),

@@ -16,8 +16,8 @@ fn channel(loss: &LossConfig) -> Channel {
     Channel::clear(Box::new(Fixed(0))).with_loss(loss.build([9; 32]).unwrap())
 }
 
-/// A cell with one base station and some mobiles; ports in the order mobile 0 to base, base to mobile 0,
-/// mobile 1 …
+/// Returns a cell with one base station and some mobiles. Ports are in the order mobile 0 to base, base to
+/// mobile 0, mobile 1 …
 fn cell(mac: MacConfig, mobiles: usize, queue: QueueLimit) -> (Cell<u32>, Vec<[PortId; 2]>) {
     let mut cell = Cell::new(mac, [7; 32]);
     let b = cell.add_station();
@@ -31,7 +31,7 @@ fn cell(mac: MacConfig, mobiles: usize, queue: QueueLimit) -> (Cell<u32>, Vec<[P
     (cell, ports)
 }
 
-/// Runs the cell with these ports always full until `count` packets have left; each with its time.
+/// Runs the cell with these ports always full until `count` packets have left. Returns each with its time.
 fn saturate(
     cell: &mut Cell<u32>,
     ports: &[PortId],
@@ -79,7 +79,7 @@ fn throughput_with_rts_is_the_closed_form_to_the_nanosecond() {
     assert_eq!(left[49].0, Time::ZERO + mac.mean_attempt_time(0, 1000) * 50 - mac.ack_time());
 }
 
-/// The mean of a drawn backoff is half the window: 20,000 draws of standard deviation 9.23 slots.
+/// The mean of a drawn backoff is half the window, over 20,000 draws of standard deviation 9.23 slots.
 #[test]
 fn drawn_backoffs_have_the_window_s_mean() {
     let mac = MacConfig { collisions: false, ..MacConfig::dot11b(Rate::from_mbps(11)) };
@@ -91,8 +91,8 @@ fn drawn_backoffs_have_the_window_s_mean() {
     assert!((took - want).abs() < four_errors, "{took} s a frame, want {want}");
 }
 
-/// Each of n saturated stations waits CW/2 idle slots per frame; the slots pass for all of them, so that a
-/// frame costs CW/2n: two directions of one link share what one direction alone would have.
+/// Each of n saturated stations waits CW/2 idle slots per frame. The slots pass for all of them, so that a
+/// frame costs CW/2n slots. Two directions of one link share the throughput of one direction alone.
 #[test]
 fn both_directions_share_the_airtime() {
     let mac = mean(Rate::from_mbps(2));
@@ -140,8 +140,8 @@ fn the_loss_rate_is_p_to_the_power_of_the_attempts() {
     }
 }
 
-/// The delay of a frame that needs k retries is DIFS, backoff and exchange of each, with doubled windows; k
-/// has the probability (1 − p)·pᵏ.
+/// The delay of a frame with k retries is the sum of DIFS, backoff and exchange of each attempt, with doubled
+/// windows. k has the probability (1 − p)·pᵏ.
 #[test]
 fn the_delay_is_the_sum_over_the_attempts() {
     let p = 0.4;
@@ -183,9 +183,9 @@ fn the_delay_is_the_sum_over_the_attempts() {
     }
 }
 
-/// Two stations that always have a frame collide as often as Bianchi's model says (IEEE JSAC 18(3), 2000,
-/// eqs. 7 and 9): with W = 32 and 5 doublings, p = 1 − (1 − τ) = τ. The model takes the chance of a collision
-/// as the same at each slot; within a tenth.
+/// Two stations that always have a frame collide as often as in Bianchi's model (IEEE JSAC 18(3), 2000, eqs.
+/// 7 and 9), within a tenth. With W = 32 and 5 doublings, p = 1 − (1 − τ) = τ. The model assumes the same
+/// chance of a collision at each slot.
 #[test]
 fn collisions_are_as_frequent_as_in_bianchis_model() {
     let (w, m) = (32.0, 5);
@@ -301,8 +301,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whatever happens, each accepted packet comes out once, at its port, in the order of entry unless a
-    /// link went down; counters agree with what came out.
+    /// Each accepted packet comes out once, at its port and in the order of entry, unless a link went down.
+    /// The counters agree with the packets.
     #[test]
     fn every_packet_leaves_exactly_once(steps in prop::collection::vec(step(), 1..150), collisions: bool) {
         let mac = MacConfig { retries: 2, collisions, ..MacConfig::dot11b(Rate::from_mbps(2)) };

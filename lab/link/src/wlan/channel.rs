@@ -13,11 +13,11 @@ use crate::loss::LossProcess;
 
 /// Distance between two stations.
 pub trait Distance: fmt::Debug + Send {
-    /// Returns the distance in millimetres at a time; a function of time alone.
+    /// Returns the distance in millimetres at a time. It depends only on time.
     fn at(&self, now: Time) -> u64;
 }
 
-/// Stations that do not move: the distance in millimetres.
+/// Stations that do not move, at a distance in millimetres.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fixed(pub u64);
 
@@ -27,11 +27,11 @@ impl Distance for Fixed {
     }
 }
 
-/// Variation of the receive power round its mean.
+/// Variation of the receive power around its mean.
 #[derive(Clone, Debug)]
 enum Fading {
     None,
-    /// Draw a new value for each frame.
+    /// A new value for each frame.
     PerFrame {
         slope: MilliDb,
         rng: ChaCha8Rng,
@@ -39,7 +39,7 @@ enum Fading {
     InTime(Fades),
 }
 
-/// The channel between two stations. Without anything set every frame is received.
+/// The channel between two stations. By default every frame is received.
 pub struct Channel {
     distance: Box<dyn Distance>,
     radio: Option<Radio>,
@@ -48,7 +48,7 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// Creates a channel that loses nothing; the delay is the distance's.
+    /// Creates a channel that loses nothing, with the delay of the distance.
     pub fn clear(distance: Box<dyn Distance>) -> Self {
         Self { distance, radio: None, fading: Fading::None, loss: None }
     }
@@ -60,22 +60,23 @@ impl Channel {
         self
     }
 
-    /// Loses each frame, independently of the others, with probability `1 − exp(−10^(−margin / slope))`:
-    /// Rayleigh fading that changes from frame to frame when `slope` is 10,000 mdB. Nothing without a radio.
+    /// Loses each frame, independently of the others, with probability `1 − exp(−10^(−margin / slope))`. With
+    /// a `slope` of 10,000 mdB it is Rayleigh fading that changes from frame to frame. Has no effect without
+    /// a radio.
     #[must_use]
     pub fn with_fading_per_frame(mut self, slope: MilliDb, seed: [u8; 32]) -> Self {
         self.fading = Fading::PerFrame { slope, rng: ChaCha8Rng::from_seed(seed) };
         self
     }
 
-    /// Loses frames in bad periods; no effect without a radio.
+    /// Loses frames in bad periods. Has no effect without a radio.
     #[must_use]
     pub fn with_fades(mut self, fades: ParetoFades, seed: [u8; 32]) -> Self {
         self.fading = Fading::InTime(Fades::new(fades, seed));
         self
     }
 
-    /// Adds a loss process, which loses frames per attempt, whatever the receive power.
+    /// Adds a loss process, which loses frames per attempt, regardless of the receive power.
     #[must_use]
     pub fn with_loss(mut self, loss: Option<Box<dyn LossProcess>>) -> Self {
         self.set_loss(loss);
@@ -103,7 +104,7 @@ impl Channel {
         Span::from_nanos(propagation_ns(self.distance.at(now)))
     }
 
-    /// Returns whether a frame on the air from `from` to `to` is lost, whose rate needs `needs` more than the
+    /// Returns whether a frame on the air from `from` to `to` is lost. Its rate needs `needs` more than the
     /// sensitivity. Frames come in the order of `from`. Bad periods are the same for every rate.
     pub(super) fn loses(&mut self, (from, to): (Time, Time), wire_len: u32, needs: MilliDb) -> bool {
         let lost = self.loss.as_mut().is_some_and(|loss| loss.loses(to, wire_len));

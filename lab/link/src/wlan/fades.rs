@@ -12,7 +12,7 @@ use rand_core::{Rng, SeedableRng};
 
 use super::radio::{MilliDb, outage};
 
-/// Bad periods, in which every frame is lost that is on the air for some of them.
+/// Bad periods, in which every frame that is on the air is lost.
 ///
 /// A period's length is Pareto-distributed: longer than x with probability (shortest / x)^shape, cut at
 /// `longest`. Good periods are exponential, with the mean that makes the channel bad for the share of time
@@ -21,9 +21,9 @@ use super::radio::{MilliDb, outage};
 pub struct ParetoFades {
     /// Additional margin, in mdB, at which the share of bad time falls to a tenth.
     pub slope: MilliDb,
-    /// The shortest bad period. More than zero.
+    /// Minimum length of a bad period, more than zero.
     pub shortest: Span,
-    /// Longer ones are cut to this. At least `shortest`.
+    /// Maximum length of a bad period, at least `shortest`. Longer ones are cut.
     pub longest: Span,
     /// Pareto's shape, more than 0 and not 1.
     pub shape: f64,
@@ -46,9 +46,9 @@ pub(super) struct Fades {
     config: ParetoFades,
     mean_secs: f64,
     rng: ChaCha8Rng,
-    /// Bad periods that may still matter, in order.
+    /// Bad periods that may still affect frames, in order.
     bad: VecDeque<(Time, Time)>,
-    /// Time up to which the periods are decided.
+    /// Time up to which the periods are drawn.
     decided: Time,
 }
 
@@ -63,8 +63,8 @@ impl Fades {
         }
     }
 
-    /// Returns whether a bad period touches `from` to `to`. `from` never goes back; `margin` gives the margin
-    /// at a time.
+    /// Returns whether a bad period overlaps [`from`, `to`]. `from` never goes back, and `margin` returns the
+    /// margin at a time.
     pub(super) fn touch(&mut self, from: Time, to: Time, margin: impl Fn(Time) -> MilliDb) -> bool {
         while self.decided <= to {
             self.decide(&margin);
@@ -75,7 +75,7 @@ impl Fades {
         self.bad.front().is_some_and(|&(start, _)| start <= to)
     }
 
-    /// Decides a step or a bad period more.
+    /// Draws one more step or bad period.
     fn decide(&mut self, margin: impl Fn(Time) -> MilliDb) {
         let share = outage(margin(self.decided), self.config.slope);
         // Bad for `mean` on average, good for `mean · (1 − share) / share`: memoryless, so that a new step
@@ -112,7 +112,7 @@ mod tests {
         }
     }
 
-    /// All bad periods of `secs` seconds.
+    /// Returns all bad periods of `secs` seconds.
     fn periods(seed: u8, secs: u64, margin: MilliDb) -> Vec<(Time, Time)> {
         let mut fades = Fades::new(config(), [seed; 32]);
         fades.touch(Time::ZERO, Time::ZERO + Span::from_secs(secs), |_| margin);

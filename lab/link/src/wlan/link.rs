@@ -14,15 +14,15 @@ use crate::model::{Change, LinkModel, Unsupported};
 use crate::queue::{QueueLen, QueueLimit};
 use crate::stats::LinkStats;
 
-/// A cell with one station that sends: stop-and-wait over a radio channel.
+/// A cell with one sending station: stop-and-wait over a radio channel.
 pub struct WlanLink<P> {
     cell: Cell<P>,
     port: PortId,
 }
 
 impl<P> WlanLink<P> {
-    /// Creates a link that is up and empty. `delay` is added to the signal's time on its way; `seed` is that
-    /// of the backoffs.
+    /// Creates a link that is up and empty. `delay` is added to the signal's propagation time, and `seed` is
+    /// that of the backoffs.
     pub fn new(mac: MacConfig, delay: Span, queue: QueueLimit, channel: Channel, seed: [u8; 32]) -> Self {
         let mut cell = Cell::new(mac, seed);
         let (a, b) = (cell.add_station(), cell.add_station());
@@ -35,7 +35,7 @@ impl<P> WlanLink<P> {
         self.cell.channel_mut(self.port).set_loss(loss);
     }
 
-    /// Returns the counters: attempts, retries, abandoned frames.
+    /// Returns the counters of attempts, retries and abandoned frames.
     pub fn cell_stats(&self) -> &CellStats {
         self.cell.stats()
     }

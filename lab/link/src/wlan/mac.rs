@@ -13,10 +13,10 @@ const RTS_BYTES: u64 = 20;
 /// Number of slots for which a station waits before an attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Backoff {
-    /// A number drawn from 0 to the contention window, each as likely. The default.
+    /// A number drawn uniformly from 0 to the contention window. The default.
     #[default]
     Drawn,
-    /// Half the contention window, always. Stations then take turns, and a run has a closed form.
+    /// Always half the contention window. Stations then take turns, and a run has a closed form.
     Mean,
 }
 
@@ -29,11 +29,11 @@ pub struct MacConfig {
     pub basic_rate: Rate,
     /// One slot of the backoff.
     pub slot: Span,
-    /// Between a frame and its acknowledgement.
+    /// Time between a frame and its acknowledgement.
     pub sifs: Span,
-    /// Time for which the medium is free before the backoff counts.
+    /// Time for which the medium must be free before the backoff counts.
     pub difs: Span,
-    /// Preamble and header of the physical layer, before every frame.
+    /// Time of the preamble and header of the physical layer, before every frame.
     pub preamble: Span,
     /// Bytes added to a packet: MAC header, frame check sequence, LLC and SNAP.
     pub header: u32,
@@ -41,23 +41,25 @@ pub struct MacConfig {
     pub cw_min: u32,
     /// The largest contention window, in slots.
     pub cw_max: u32,
-    /// Attempts after the first before a frame is abandoned.
+    /// Maximum number of attempts after the first, before a frame is abandoned.
     pub retries: u32,
     /// Whether an RTS and a CTS precede each data frame.
     pub rts: bool,
-    /// How backoffs are chosen.
+    /// Choice of backoffs.
     pub backoff: Backoff,
-    /// Whether stations collide whose backoffs end at the same instant. Otherwise one goes first.
+    /// Whether stations whose backoffs end at the same instant collide. Otherwise one sends first.
     pub collisions: bool,
-    /// How a sender chooses the rate of its data frames. Adaptation uses the rates of 802.11b up to `rate`.
+    /// Algorithm that selects the rate of data frames. Adaptation uses the rates of 802.11b up to `rate`.
     pub adaptation: Adaptation,
 }
 
 impl MacConfig {
-    /// Returns the timing of 802.11b with the long preamble (IEEE 802.11b-1999 §18.3.3): slot 20 µs, SIFS 10
-    /// µs, DIFS 50 µs, preamble and header 192 µs, contention window 31 to 1023; 28 bytes of MAC header and
-    /// check sequence and 8 of LLC and SNAP; 7 attempts in all; no RTS; drawn backoff, collisions. `rate` is
-    /// free; control frames go at 1 Mbps or at `rate` if that is lower.
+    /// Returns the timing of 802.11b with the long preamble (IEEE 802.11b-1999 §18.3.3).
+    ///
+    /// Slot 20 µs, SIFS 10 µs, DIFS 50 µs, preamble and header 192 µs, contention window 31 to 1023. Headers
+    /// are 28 bytes of MAC header and check sequence, and 8 of LLC and SNAP. There are 7 attempts in all, no
+    /// RTS, drawn backoff and collisions. `rate` is free; control frames use 1 Mbps, or `rate` if that is
+    /// lower.
     pub fn dot11b(rate: Rate) -> Self {
         Self {
             rate,
@@ -77,8 +79,8 @@ impl MacConfig {
         }
     }
 
-    /// Returns the contention window, in slots, of the attempt with this number, from 0: doubled each time up
-    /// to [`cw_max`](Self::cw_max), as 31, 63, 127.
+    /// Returns the contention window of the attempt with this number, from 0, in slots. It doubles each time
+    /// up to [`cw_max`](Self::cw_max): 31, 63, 127.
     pub fn window(&self, attempt: u32) -> u32 {
         let doubled = (u64::from(self.cw_min) + 1).saturating_mul(1u64 << attempt.min(31)) - 1;
         u32::try_from(doubled).unwrap_or(u32::MAX).min(self.cw_max.max(self.cw_min))
@@ -103,7 +105,8 @@ impl MacConfig {
     }
 
     /// Returns the time from the end of the data frame to the end of the exchange: SIFS and the
-    /// acknowledgement. As long if there is none: the frame has reserved the medium for it.
+    /// acknowledgement. It is the same without an acknowledgement, since the frame has reserved the medium
+    /// for it.
     pub fn ack_time(&self) -> Span {
         self.sifs + self.control_time(ACK_BYTES)
     }
@@ -113,14 +116,14 @@ impl MacConfig {
         self.request_time() + self.frame_time(wire_len) + self.ack_time()
     }
 
-    /// Returns how long a collision keeps the medium busy for the station that sent `wire_len` bytes: with
-    /// RTS, only those collide.
+    /// Returns the time for which a collision keeps the medium busy for the station that sent `wire_len`
+    /// bytes. With RTS, only RTS frames collide.
     pub(super) fn collision_time(&self, wire_len: u32) -> Span {
         if self.rts { self.request_time() } else { self.exchange_time(wire_len) }
     }
 
-    /// Returns the time of one attempt of a station that is alone: DIFS, mean backoff, exchange. The
-    /// `attempt` counts from 0.
+    /// Returns the time of one attempt of a station that is alone: DIFS, mean backoff, exchange. `attempt`
+    /// counts from 0.
     pub fn mean_attempt_time(&self, attempt: u32, wire_len: u32) -> Span {
         self.difs + self.mean_backoff(attempt) + self.exchange_time(wire_len)
     }
@@ -143,7 +146,8 @@ mod tests {
         assert_eq!(mac.mean_backoff(0), Span::from_micros(310));
     }
 
-    /// The sum for 1500 bytes at 11 Mbps, worked out by hand: 50 + 310 + 192 + 1536·8/11 + 10 + 192 + 112 µs.
+    /// The time for 1500 bytes at 11 Mbps equals the sum computed by hand: 50 + 310 + 192 + 1536·8/11 + 10 +
+    /// 192 + 112 µs.
     #[test]
     fn an_attempt_takes_the_time_of_802_11b() {
         let mac = MacConfig::dot11b(Rate::from_mbps(11));

@@ -8,7 +8,7 @@ use crate::loss::Probability;
 /// A power in thousandths of dBm, or a ratio in thousandths of dB.
 pub type MilliDb = i32;
 
-/// Picoseconds light takes for a metre: 10¹² / 299,792,458.
+/// Picoseconds that light takes for a metre: 10¹² / 299,792,458.
 const LIGHT_PS_PER_M: u64 = 3_336;
 
 /// Returns the propagation time over a distance in millimetres, in nanoseconds, rounded to the nearest.
@@ -26,7 +26,7 @@ pub struct Radio {
     pub reference_loss: MilliDb,
     /// Path-loss exponent, in thousandths: 2000 in free space.
     pub exponent: u32,
-    /// Below this receive power, in mdBm, no frame is received.
+    /// Receive power in mdBm below which no frame is received.
     pub sensitivity: MilliDb,
 }
 
@@ -44,9 +44,8 @@ impl Radio {
         Self { sensitivity: self.receive_power(coverage_mm), ..self }
     }
 
-    /// Returns the receive power at a distance in millimetres:
-    /// `tx_power − reference_loss − 10·n·log₁₀(d / 1 m)`, rounded to the nearest mdB. Nearer than a metre
-    /// counts as a metre.
+    /// Returns the receive power at a distance in millimetres: `tx_power − reference_loss − 10·n·log₁₀(d / 1
+    /// m)`, rounded to the nearest mdB. A distance below a metre counts as a metre.
     pub fn receive_power(&self, distance_mm: u64) -> MilliDb {
         let metres = distance_mm.max(1000) as f64 / 1000.0;
         let loss = libm::round(10.0 * f64::from(self.exponent) * libm::log10(metres));
@@ -55,7 +54,7 @@ impl Radio {
             .clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32
     }
 
-    /// Returns how far the receive power is above the sensitivity, in mdB; negative out of coverage.
+    /// Returns the receive power relative to the sensitivity, in mdB; negative out of coverage.
     pub fn margin(&self, distance_mm: u64) -> MilliDb {
         self.receive_power(distance_mm).saturating_sub(self.sensitivity)
     }
@@ -66,9 +65,11 @@ impl Radio {
     }
 }
 
-/// Returns share of the time for which a fading signal of this mean margin is below the sensitivity:
-/// `1 − exp(−10^(−margin / slope))`, the outage probability of Rayleigh fading when `slope` is 10 dB. A
-/// smaller slope is a receiver that fades less (diversity): the share falls by a decade every `slope`.
+/// Returns the share of time for which a fading signal with this mean margin is below the sensitivity.
+///
+/// The share is `1 − exp(−10^(−margin / slope))`, the outage probability of Rayleigh fading if `slope` is 10
+/// dB. A smaller slope models a receiver that fades less (diversity): the share falls by a decade every
+/// `slope`.
 pub(super) fn outage(margin: MilliDb, slope: MilliDb) -> f64 {
     let decades = -f64::from(margin) / f64::from(slope.max(1));
     -libm::expm1(-libm::exp10(decades))
@@ -104,8 +105,8 @@ mod tests {
         }
     }
 
-    /// Rayleigh: at a mean margin of 0 dB the signal is below the threshold 1 − 1/e of the time, at 20 dB 1 %
-    /// of it.
+    /// Under Rayleigh fading, the signal is below the threshold for 1 − 1/e of the time at a mean margin of 0
+    /// dB, and for 1 % of it at 20 dB.
     #[test]
     fn outage_is_rayleighs_at_ten_decibels_a_decade() {
         for (margin, want) in [(0, 0.632_120_558_8), (10_000, 0.095_162_582), (20_000, 0.009_950_166)] {

@@ -10,9 +10,9 @@ use crate::scenario::Sending;
 #[derive(Debug)]
 pub(crate) struct Bulk {
     message: Bytes,
-    /// Bytes left to hand over; `None`: endless.
+    /// Remaining bytes to send; `None` if endless.
     remaining: Option<u64>,
-    /// Bytes to send in all; `None`: endless.
+    /// Total bytes to send; `None` if endless.
     total: Option<u64>,
     pub(crate) sending: Sending,
     running: bool,

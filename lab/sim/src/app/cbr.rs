@@ -7,7 +7,7 @@ use msctp_units::{Rate, Span, Time};
 use crate::packet::AddressId;
 use crate::random;
 
-/// Destination port of its packets: the discard service (RFC 863).
+/// Destination port of the source's packets: the discard service (RFC 863).
 pub(crate) const PORT: u16 = 9;
 
 /// Returns the source port of application `app`.
@@ -26,7 +26,7 @@ pub(crate) struct Cbr {
     jitter: bool,
     random_phase: bool,
     running: bool,
-    /// Number of starts and stops; wake-ups requested before the last are void.
+    /// Number of starts and stops. Wake-ups requested before the last one are void.
     next: Time,
     phase: ChaCha8Rng,
     gaps: ChaCha8Rng,
@@ -83,7 +83,7 @@ impl Cbr {
         self.running = false;
     }
 
-    /// Handles a wake-up. Returns the number of the packet that is due, if any, and the time of the next.
+    /// Handles a wake-up. Returns the number of the packet that is due, if any, and the time of the next one.
     pub(crate) fn poll(&mut self, now: Time) -> Option<(u64, Time)> {
         if !self.running || now != self.next {
             return None;
@@ -116,7 +116,7 @@ mod tests {
         }
     }
 
-    /// Times of the packets sent until `end`.
+    /// Returns the times of the packets sent until `end`.
     fn times(mut cbr: Cbr, end: Time) -> Vec<Time> {
         let mut now = cbr.start(Time::from_nanos(7));
         let mut times = Vec::new();

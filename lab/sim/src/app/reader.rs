@@ -2,7 +2,7 @@
 
 use msctp_units::{Rate, Time};
 
-/// Reads `rate` user bytes per second on average while it runs; without limit while it does not.
+/// Reads `rate` user bytes per second on average while it runs, and without limit while it does not.
 #[derive(Debug)]
 pub(crate) struct Reader {
     rate: Rate,
@@ -10,7 +10,7 @@ pub(crate) struct Reader {
     since: Time,
     /// Bytes read since `since`.
     read: u64,
-    /// Earliest wake-up in the event queue; [`Time::MAX`]: none.
+    /// Time of the earliest wake-up in the event queue; [`Time::MAX`] for none.
     wake: Time,
 }
 
@@ -36,19 +36,19 @@ impl Reader {
         self.running
     }
 
-    /// Returns true if another message may be read now. A message is read whole once the rate covers all
+    /// Returns true if another message may be read now. A message is read entirely once the rate covers all
     /// earlier ones.
     pub(crate) fn may_read(&self, now: Time) -> bool {
         !self.running || (!self.rate.is_zero() && self.next() <= now)
     }
 
-    /// Returns when the next message may be read; [`Time::MAX`] for never.
+    /// Returns the time at which the next message may be read; [`Time::MAX`] for never.
     pub(crate) fn next(&self) -> Time {
         self.since + self.rate.time_for(self.read)
     }
 
-    /// Returns when a wake-up must be scheduled for a message that may not be read yet, if none is that
-    /// early.
+    /// Returns the time at which a wake-up must be scheduled for a message that may not be read yet, if none
+    /// is that early.
     pub(crate) fn arm(&mut self, now: Time) -> Option<Time> {
         if self.wake <= now {
             self.wake = Time::MAX;

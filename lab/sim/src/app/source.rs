@@ -17,7 +17,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Starts or stops. A video's first message is due at [`due`](Self::due).
+    /// Starts or stops the source. A video's first message is due at [`due`](Self::due).
     pub(crate) fn set_running(&mut self, now: Time, start: bool) {
         match self {
             Self::Bulk(bulk) => bulk.set_running(start),

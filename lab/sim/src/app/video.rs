@@ -16,7 +16,7 @@ use crate::scenario::{Frame, LEAST_FRAME, Sending};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Transfer {
     pub(crate) generated: Time,
-    /// [`Time::MAX`]: not yet.
+    /// Time of delivery; [`Time::MAX`] before.
     pub(crate) delivered: Time,
 }
 
@@ -29,12 +29,12 @@ pub(crate) struct Video {
     random_phase: bool,
     phase: ChaCha8Rng,
     running: bool,
-    /// Number of starts and stops; wake-ups requested before the last are void.
+    /// Number of starts and stops. Wake-ups requested before the last one are void.
     next: Time,
     waiting: VecDeque<Bytes>,
     /// Largest number of messages queued here.
     pub(crate) longest_wait: usize,
-    /// By message number.
+    /// Transfers by message number.
     pub(crate) transfers: Vec<Transfer>,
     pub(crate) generated_bytes: u64,
     pub(crate) delivered: u64,
@@ -82,7 +82,7 @@ impl Video {
         self.next
     }
 
-    /// Stops generating frames; the send buffer is still sent.
+    /// Stops generating frames. Frames in the send buffer are still sent.
     pub(crate) fn stop(&mut self, now: Time) {
         self.running = false;
         self.complete(now);
@@ -94,12 +94,12 @@ impl Video {
         }
     }
 
-    /// Returns when the next message is generated; `None` if stopped.
+    /// Returns the time at which the next message is generated; `None` if stopped.
     pub(crate) fn due(&self) -> Option<Time> {
         self.running.then_some(self.next)
     }
 
-    /// Handles a wake-up: generates a message if one is due, and returns the time of the next.
+    /// Handles a wake-up: generates a message if one is due, and returns the time of the next one.
     pub(crate) fn poll(&mut self, now: Time) -> Option<Time> {
         if !self.running || now != self.next {
             return None;
@@ -114,7 +114,7 @@ impl Video {
         Some(self.next)
     }
 
-    /// Records the generation of the next message, here or on a real stack.
+    /// Records the generation of the next message, in the simulator or on a real stack.
     pub(crate) fn was_generated(&mut self, now: Time) {
         self.generated_bytes += u64::from(self.frame().bytes);
         self.transfers.push(Transfer { generated: now, delivered: Time::MAX });

@@ -8,7 +8,7 @@ use super::{Change, Flow, Middlebox};
 /// Options of a captive portal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortalOptions {
-    /// True: everything passes from the start, until an action closes it.
+    /// True if the portal passes everything from the start, until an action closes it.
     pub open: bool,
 }
 

@@ -14,7 +14,7 @@ pub struct FirewallOptions {
 }
 
 impl Default for FirewallOptions {
-    /// 120 s, the default of Linux's conntrack for UDP that was answered.
+    /// Returns 120 s, the default of Linux's conntrack for UDP that was answered.
     fn default() -> Self {
         Self { timeout: Span::from_secs(120) }
     }
@@ -24,7 +24,7 @@ impl Default for FirewallOptions {
 #[derive(Clone, Debug)]
 pub(super) struct Firewall {
     timeout: Span,
-    /// Each flow by its ends inside and outside, with the time of its last packet.
+    /// Flows by their ends inside and outside, each with the time of its last packet.
     states: BTreeMap<(Protocol, End, End), Time>,
     created: u64,
 }

@@ -45,7 +45,7 @@ pub(crate) struct Flow {
 /// An action of the scenario on a middlebox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Forgets every mapping; later packets get new ports.
+    /// Removes every mapping, so that later packets get new ports.
     Rebind,
     /// Lets everything pass.
     Open,
@@ -78,9 +78,9 @@ pub(crate) trait Middlebox: fmt::Debug + Send {
 pub enum MiddleboxOptions {
     /// Translates addresses and ports.
     Nat(NatOptions),
-    /// Drops what the inside did not ask for.
+    /// A firewall, which drops packets from outside that do not belong to a flow from inside.
     Firewall(FirewallOptions),
-    /// Lets nothing pass until somebody signs in.
+    /// A captive portal, which passes nothing until a user signs in.
     CaptivePortal(PortalOptions),
 }
 
@@ -114,7 +114,7 @@ impl MiddleboxOptions {
         }
     }
 
-    /// Creates the middlebox. `public`: the number of its address outside, if it has one.
+    /// Creates the middlebox. `public` is the number of its address outside, if it has one.
     pub(crate) fn build(&self, public: u32) -> Box<dyn Middlebox> {
         match *self {
             Self::Nat(options) => Box::new(Nat::new(options, public)),

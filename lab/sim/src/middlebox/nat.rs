@@ -14,7 +14,7 @@ use super::{Change, End, Flow, Middlebox, Protocol};
 /// The part of the remote transport address on which mapping or filtering depends (RFC 4787 §4.1, §5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dependence {
-    /// None of it.
+    /// Neither address nor port.
     Endpoint,
     /// The address.
     Address,
@@ -49,8 +49,8 @@ pub struct NatOptions {
 }
 
 impl Default for NatOptions {
-    /// Endpoint-independent mapping (RFC 4787 REQ-1), the strictest filtering, 120 s (REQ-5), every port from
-    /// 1024.
+    /// Returns endpoint-independent mapping (RFC 4787 REQ-1), the strictest filtering, 120 s (REQ-5) and
+    /// every port from 1024.
     fn default() -> Self {
         Self {
             mapping: Dependence::Endpoint,

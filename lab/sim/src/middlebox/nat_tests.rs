@@ -6,7 +6,7 @@ use super::*;
 
 const PUBLIC: u32 = 100;
 const CLIENT: End = End { address: 1, port: 9899 };
-/// Two ports of one server, and another server.
+/// Addresses of two ports of one server, and of another server.
 const SERVERS: [End; 3] =
     [End { address: 10, port: 9899 }, End { address: 10, port: 53 }, End { address: 11, port: 9899 }];
 
@@ -19,7 +19,7 @@ fn nat(mapping: Dependence, filtering: Dependence) -> Nat {
     Nat::new(options, PUBLIC)
 }
 
-/// Sends from inside; returns the public port, or `None` if dropped.
+/// Sends from inside. Returns the public port, or `None` if the packet was dropped.
 fn send(nat: &mut Nat, now: Time, source: End, destination: End) -> Option<u16> {
     let mut flow = Flow { protocol: Protocol::Udp, source, destination };
     nat.outward(now, &mut flow).then(|| {
@@ -28,7 +28,7 @@ fn send(nat: &mut Nat, now: Time, source: End, destination: End) -> Option<u16> 
     })
 }
 
-/// Sends from outside to a public port; returns the inside end, or `None` if dropped.
+/// Sends from outside to a public port. Returns the inside end, or `None` if the packet was dropped.
 fn answer(nat: &mut Nat, now: Time, source: End, port: u16) -> Option<End> {
     let mut flow = Flow { protocol: Protocol::Udp, source, destination: End { address: PUBLIC, port } };
     nat.inward(now, &mut flow).then(|| {
@@ -119,7 +119,7 @@ fn a_full_pool_drops_new_flows_until_a_mapping_times_out() {
 }
 
 proptest! {
-    /// Whatever is sent when: an answer at once reaches its sender, and two inside ends never share a port.
+    /// For any packets, an immediate answer reaches its sender, and two inside ends never share a port.
     #[test]
     fn answers_reach_the_sender(
         packets in prop::collection::vec((0..40u64, 0..6u16, 0..3usize, 0..20u8), 1..80),

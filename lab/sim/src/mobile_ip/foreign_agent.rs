@@ -25,7 +25,7 @@ struct Pending {
     forgotten: Time,
 }
 
-/// A foreign agent. Its address is the care-of address.
+/// A foreign agent, whose address is the care-of address.
 #[derive(Clone, Debug)]
 pub(crate) struct ForeignAgent {
     address: Ipv4Addr,

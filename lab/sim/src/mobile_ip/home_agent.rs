@@ -11,7 +11,7 @@ use super::message::registration::{Reply, Request, code};
 use super::message::seconds;
 use super::{AgentOptions, Datagram, PORT};
 
-/// A mobile that is away.
+/// The registration of a mobile that is away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Binding {
     care_of: Ipv4Addr,
@@ -24,7 +24,7 @@ pub(crate) struct HomeAgent {
     address: Ipv4Addr,
     options: AgentOptions,
     advertiser: Advertiser,
-    /// The mobiles whose home this is, each with the identification of its last accepted request.
+    /// Mobiles with this home agent, each with the identification of its last accepted request.
     mobiles: BTreeMap<Ipv4Addr, u64>,
     bindings: BTreeMap<Ipv4Addr, Binding>,
     pub(crate) accepted: u64,
@@ -47,7 +47,7 @@ impl HomeAgent {
     }
 
     /// Returns the care-of address to which packets for a home address are tunnelled; `None` if the mobile is
-    /// at home or not registered here.
+    /// at home or not registered.
     pub(crate) fn care_of(&self, now: Time, home_address: Ipv4Addr) -> Option<Ipv4Addr> {
         let binding = self.bindings.get(&home_address).filter(|binding| binding.expires > now)?;
         Some(binding.care_of)

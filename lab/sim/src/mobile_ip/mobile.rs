@@ -30,10 +30,10 @@ struct Pending {
     care_of: Ipv4Addr,
     lifetime: u16,
     identification: u64,
-    /// Times of the first request of this series, and of the last.
+    /// Times of the first and the last request of this series.
     began: Time,
     sent: Time,
-    /// Time of its retransmission.
+    /// Time of the next retransmission.
     again: Time,
     wait: Span,
     attempts: u32,
@@ -43,11 +43,11 @@ struct Pending {
 /// An event of the mobile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Note {
-    /// It changed to this agent.
+    /// The mobile changed to this agent.
     Switched { to: Ipv4Addr },
-    /// It lost its last agent.
+    /// The mobile lost its last agent.
     Lost,
-    /// The home agent accepted a registration (lifetime in seconds; 0: a deregistration at home).
+    /// The home agent accepted a registration (lifetime in seconds; 0 for a deregistration at home).
     Registered { lifetime: u16, after: Span, attempts: u32, renewal: bool },
     /// A registration was denied, with the reply's code.
     Denied { code: u8 },
@@ -59,11 +59,11 @@ pub(crate) struct Mobile {
     home_address: Ipv4Addr,
     home_agent: Ipv4Addr,
     options: MobileOptions,
-    /// By address.
+    /// Advertisements by the agent's address.
     heard: BTreeMap<Ipv4Addr, Heard>,
-    /// Agents whose cells it is in, the strongest first.
+    /// Agents in whose cells the mobile is, the strongest first.
     covered: Vec<Ipv4Addr>,
-    /// The agent it uses.
+    /// The agent in use.
     agent: Option<Ipv4Addr>,
     pending: Option<Pending>,
     /// Time of the next renewal.
@@ -95,8 +95,8 @@ impl Mobile {
         }
     }
 
-    /// Returns the agent whose base station gets its frames: the one it uses or, outside that one's cell, the
-    /// strongest. `None` without an agent and outside all cells.
+    /// Returns the agent whose base station receives the mobile's frames: the agent in use or, outside that
+    /// one's cell, the strongest. `None` without an agent and outside all cells.
     pub(crate) fn attached(&self) -> Option<Ipv4Addr> {
         match self.agent {
             Some(agent) if self.covered.contains(&agent) => Some(agent),
@@ -104,7 +104,7 @@ impl Mobile {
         }
     }
 
-    /// Sets the agents whose cells it is in, the strongest first.
+    /// Sets the agents in whose cells the mobile is, the strongest first.
     pub(crate) fn set_covered(&mut self, covered: Vec<Ipv4Addr>) {
         self.covered = covered;
     }

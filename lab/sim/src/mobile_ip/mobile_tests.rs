@@ -56,7 +56,7 @@ fn answer(mobile: &mut Mobile, now: Time, request: &Request, code: u8, lifetime:
     mobile.handle_datagram(now, &datagram);
 }
 
-/// Runs its timers until `until`.
+/// Runs the mobile's timers until `until`.
 fn wait(mobile: &mut Mobile, until: Time) {
     while mobile.poll_timeout() <= until {
         let at = mobile.poll_timeout();

@@ -22,16 +22,17 @@ pub(crate) const PORT: u16 = 434;
 pub struct AgentOptions {
     /// Time between two advertisements.
     pub interval: Span,
-    /// Time from its start to the first advertisement.
+    /// Time from the agent's start to the first advertisement.
     pub offset: Span,
-    /// Lifetime of an advertisement: a mobile without a newer one loses the agent.
+    /// Lifetime of an advertisement. A mobile without a newer one loses the agent.
     pub lifetime: Span,
-    /// The longest registration it accepts.
+    /// Maximum registration lifetime that the agent accepts.
     pub registration_lifetime: Span,
 }
 
 impl Default for AgentOptions {
-    /// An advertisement a second, valid for three intervals (RFC 5944 §2.3), registrations for up to 300 s.
+    /// Returns an advertisement a second, valid for three intervals (RFC 5944 §2.3), and registrations for up
+    /// to 300 s.
     fn default() -> Self {
         Self {
             interval: Span::from_secs(1),
@@ -42,7 +43,7 @@ impl Default for AgentOptions {
     }
 }
 
-/// How a mobile selects its agent.
+/// Algorithm for selecting the agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Switching {
     /// Lazy cell switching, the default: changes the agent when the lifetime of its advertisement has expired
@@ -56,18 +57,18 @@ pub enum Switching {
 /// A mobile's options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MobileOptions {
-    /// How it selects its agent.
+    /// Algorithm for selecting the agent.
     pub switching: Switching,
-    /// The lifetime that it requests.
+    /// Requested registration lifetime.
     pub lifetime: Span,
     /// Retransmission timeout of the first request, doubled for each later one (RFC 5944 §3.6.3).
     pub retry: Span,
-    /// Interval between checks of the cells that it is in.
+    /// Interval between checks of the cells in which the mobile is.
     pub scan: Span,
 }
 
 impl Default for MobileOptions {
-    /// Lazy, 60 s, 1 s, 100 ms.
+    /// Returns lazy switching, 60 s, 1 s and 100 ms.
     fn default() -> Self {
         Self {
             switching: Switching::Lazy,

@@ -7,17 +7,17 @@ use std::sync::Arc;
 use msctp_link::wlan::Distance;
 use msctp_units::{Span, Time};
 
-/// A place in the plane, in millimetres.
+/// A position in the plane, in millimetres.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
-    /// Eastwards.
+    /// Distance eastwards in millimetres.
     pub x_mm: i64,
-    /// Northwards.
+    /// Distance northwards in millimetres.
     pub y_mm: i64,
 }
 
 impl Position {
-    /// Returns the distance to another place, in millimetres, rounded down.
+    /// Returns the distance to another position in millimetres, rounded down.
     #[must_use]
     pub fn distance_mm(self, other: Self) -> u64 {
         let square = |a: i64, b: i64| u128::from(a.abs_diff(b)).pow(2);
@@ -25,7 +25,7 @@ impl Position {
         u64::try_from(root).unwrap_or(u64::MAX)
     }
 
-    /// Returns the place at `num / den` of the way to another place, rounded towards this one.
+    /// Returns the position at `num / den` of the way to another one, rounded towards this one.
     fn towards(self, other: Self, num: u64, den: u64) -> Self {
         let along = |from: i64, to: i64| {
             let step = (i128::from(to) - i128::from(from)) * i128::from(num) / i128::from(den);
@@ -35,14 +35,14 @@ impl Position {
     }
 }
 
-/// A movement in a straight line, from the position at its start to a place.
+/// A movement in a straight line, from the position at its start to a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waypoint {
-    /// Its start, since the start of the run.
+    /// Start of the movement, since the start of the run.
     pub at: Span,
-    /// Its destination.
+    /// Destination of the movement.
     pub to: Position,
-    /// Its speed, in millimetres per second; more than zero.
+    /// Speed in millimetres per second, more than zero.
     pub speed_mm_s: u64,
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct Track {
 }
 
 impl Track {
-    /// Creates the track of a node that starts at a place and makes these movements, in order of time. A
+    /// Creates the track of a node that starts at a position and makes these movements, in order of time. A
     /// movement that starts before the previous one ends continues from the position at that time.
     pub(crate) fn new(start: Position, waypoints: &[Waypoint]) -> Self {
         let mut track = Self { start, legs: Vec::with_capacity(waypoints.len()) };
@@ -95,7 +95,7 @@ impl Track {
     }
 }
 
-/// Returns the distance between two nodes.
+/// The distance between two nodes, in mm.
 #[derive(Clone, Debug)]
 pub(crate) struct Between(pub(crate) Arc<Track>, pub(crate) Arc<Track>);
 
@@ -149,7 +149,7 @@ mod tests {
     }
 
     proptest! {
-        /// A node never moves faster than its fastest movement, whatever the waypoints.
+        /// A node never exceeds the speed of its fastest movement, for any waypoints.
         #[test]
         fn positions_are_continuous(
             waypoints in prop::collection::vec((0..100u64, -500..500i64, -500..500i64, 1..50u64), 0..6),

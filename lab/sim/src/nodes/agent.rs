@@ -15,7 +15,7 @@ use crate::packet::{AddressId, Body, Packet, PacketId};
 use crate::scenario::DirectionIndex;
 use crate::summary::{AgentSummary, Summary};
 
-/// Bytes of the outer IP header (RFC 2003 §3.1).
+/// Length in bytes of the outer IP header (RFC 2003 §3.1).
 const OUTER_HEADER: u32 = 20;
 
 /// The role of an agent.
@@ -32,11 +32,11 @@ pub(super) struct AgentNode {
     pub(super) ip: Ipv4Addr,
     address: AddressId,
     role: Role,
-    /// The mobiles that have a link to it, by home address, each with the hop to it.
+    /// Mobiles that have a link to the agent, by home address, each with the hop to it.
     pub(super) radios: Vec<(AddressId, DirectionIndex)>,
     /// The address of all hosts on a link.
     everybody: AddressId,
-    /// Packets sent into a tunnel, and taken out of one for a visitor.
+    /// Numbers of packets sent into a tunnel, and taken out of one for a visitor.
     tunnelled: u64,
     delivered: u64,
     /// Packets from a tunnel for mobiles that are not registered here.
@@ -60,7 +60,7 @@ impl AgentNode {
         self.radios.iter().find(|(address, _)| *address == mobile).map(|&(_, hop)| hop)
     }
 
-    /// Forwards a packet: into the tunnel, to a visitor, or by the routing table.
+    /// Forwards a packet into the tunnel, to a visitor, or by the routing table.
     fn transit(&mut self, wire: &mut Wire<'_>, id: PacketId, destination: AddressId) {
         let Some(to) = wire.ip(destination) else { return wire.forward(self.node, id) };
         match &self.role {

@@ -7,7 +7,7 @@ use super::Wire;
 use crate::mobile_ip::{Datagram, PORT};
 use crate::packet::{Body, Packet, PacketId};
 
-/// Bytes of an IP and of a UDP header.
+/// Length in bytes of an IP header. The next constant is that of a UDP header.
 pub(super) const IP_HEADER: u32 = 20;
 const UDP_HEADER: usize = 8;
 

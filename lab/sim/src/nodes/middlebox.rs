@@ -8,7 +8,7 @@ use crate::packet::{AddressId, Body, Packet, PacketId};
 use crate::scenario::{DirectionIndex, MiddleboxChange};
 use crate::summary::{MiddleboxSummary, Summary};
 
-/// Packets that came from one side.
+/// Numbers of packets from one side.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     passed: u64,
@@ -23,7 +23,7 @@ pub(super) struct MiddleboxNode {
     outside: usize,
     kind: &'static str,
     middlebox: Box<dyn Middlebox>,
-    /// Of packets from inside, and from outside.
+    /// Numbers of packets from inside, and from outside.
     counts: [Counts; 2],
 }
 
@@ -37,7 +37,7 @@ impl MiddleboxNode {
         Self { node, outside, kind, middlebox, counts: [Counts::default(); 2] }
     }
 
-    /// Passes a packet to the middlebox. Returns false if it is dropped, as is what has no ports.
+    /// Passes a packet to the middlebox. Returns false if it is dropped, as packets without ports are.
     fn pass(&mut self, now: Time, packet: &mut Packet, inward: bool) -> bool {
         let Some(mut flow) = flow_of(packet) else { return false };
         let passes = if inward {

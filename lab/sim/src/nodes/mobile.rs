@@ -19,11 +19,11 @@ use crate::summary::{MobileHandoverSummary, MobileSummary, Summary};
 struct Handover {
     at: Time,
     to: Ipv4Addr,
-    /// Time of the home agent's acceptance, and the number of requests.
+    /// Time of the home agent's acceptance, and number of requests.
     registered: Option<(Time, u32)>,
-    /// Time of the last data packet before that.
+    /// Time of the last data packet before the acceptance.
     before: Option<Time>,
-    /// Time from that to the first data packet after it.
+    /// Time from that packet to the first data packet after the acceptance.
     gap: Option<Span>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct MobileNode {
     pub(super) node: usize,
     pub(super) address: AddressId,
     machine: Mobile,
-    /// Its links to agents, each with the hop there and the hop from there.
+    /// The mobile's links to agents, each with the hop to the agent and the hop from it.
     pub(super) radios: Vec<(Ipv4Addr, DirectionIndex, DirectionIndex)>,
     scan: Span,
     next_scan: Time,
@@ -42,7 +42,7 @@ pub(super) struct MobileNode {
     handovers: Vec<Handover>,
     renewals: u64,
     denied: u64,
-    /// Times at which it lost its last agent.
+    /// Times at which the mobile lost its last agent.
     lost: Vec<Time>,
     used_before: bool,
 }

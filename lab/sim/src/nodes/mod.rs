@@ -43,7 +43,7 @@ pub(crate) trait Node: fmt::Debug + Send {
         let _ = wire;
     }
 
-    /// Notes that a data packet was delivered to the transports of this host.
+    /// Records that a data packet was delivered to the transports of this host.
     fn delivered(&mut self, now: Time) {
         let _ = now;
     }
@@ -95,7 +95,7 @@ impl Wire<'_> {
         self.network.forward(self.now, self.events, node, id);
     }
 
-    /// Drops a packet that nobody takes.
+    /// Drops a packet that no node accepts.
     pub(crate) fn stray(&mut self, id: PacketId) {
         self.network.strays.no_address += 1;
         self.network.pool.release(id);
@@ -114,7 +114,7 @@ impl Names<'_> {
         self.scenario.nodes[node].name.clone()
     }
 
-    /// Returns the name of the node with an address; the address if no node has it.
+    /// Returns the name of the node with an address, or the address if no node has it.
     fn of_address(&self, address: IpAddr) -> String {
         let owner = self.interfaces.iter().find(|interface| interface.address == address);
         owner.map_or_else(|| address.to_string(), |interface| self.of(interface.node))
@@ -125,7 +125,7 @@ impl Names<'_> {
 #[derive(Debug)]
 struct Entry {
     behaviour: Box<dyn Node>,
-    /// Earliest wake-up in the event queue; [`Time::MAX`]: none.
+    /// Time of the earliest wake-up in the event queue; [`Time::MAX`] for none.
     wake: Time,
 }
 
@@ -133,7 +133,7 @@ struct Entry {
 #[derive(Debug, Default)]
 pub(crate) struct Nodes {
     entries: Vec<Entry>,
-    /// For each node of the scenario, its number here; empty without any.
+    /// Number of each node of the scenario in this list; empty without any.
     numbers: Vec<Option<u32>>,
 }
 
@@ -177,7 +177,7 @@ impl Nodes {
         self.call(wire, number, |node, wire| node.on_timeout(wire));
     }
 
-    /// Notes that a data packet was delivered to a host.
+    /// Records that a data packet was delivered to a host.
     #[inline]
     pub(crate) fn delivered(&mut self, now: Time, host: u32) {
         if let Some(number) = self.number(host as usize) {

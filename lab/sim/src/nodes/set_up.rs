@@ -13,11 +13,11 @@ use crate::mobile_ip::home_agent::HomeAgent;
 use crate::packet::AddressId;
 use crate::scenario::{Interface, MiddleboxSpec, NodeKind, NodeSpec, Routes, Scenario};
 
-/// The address of all hosts on a link: agents advertise to it (RFC 5944 §2.1).
+/// The address of all hosts on a link, to which agents advertise (RFC 5944 §2.1).
 pub(crate) const EVERYBODY: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 1);
 
 impl Nodes {
-    /// Creates the nodes. `everybody`: the number of [`EVERYBODY`].
+    /// Creates the nodes. `everybody` is the number of [`EVERYBODY`].
     pub(crate) fn of(scenario: &Scenario, routes: &Routes, everybody: AddressId) -> Self {
         let mut nodes = Self::default();
         let (agents, mobiles) = mobile_ip(scenario, routes, everybody);

@@ -9,30 +9,30 @@ use msctp_units::{Rate, Span};
 
 use super::{LinkDirection, LossConfig, MiddleboxChange, Side};
 
-/// Interval between two samples of the levels that actions wait for: about that of Wi-Fi's beacons.
+/// Interval between two samples of the levels that actions wait for, about that of Wi-Fi's beacons.
 pub const SAMPLING: Span = Span::from_millis(100);
 
 /// An action that is executed at a time or after an event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActionSpec {
-    /// Its time or the event that triggers it.
+    /// Time of the action, or the event that triggers it.
     pub when: When,
     /// The action.
     pub what: Do,
 }
 
-/// The time of an action, or the event that triggers it.
+/// Time of an action, or the event that triggers it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum When {
-    /// This long after the start of the run.
+    /// A time since the start of the run.
     At(Span),
-    /// This long after an event.
+    /// A time after an event.
     After {
-        /// The event.
+        /// The event to wait for.
         happening: Happening,
-        /// The time after it.
+        /// Time after the event.
         delay: Span,
-        /// False: the first occurrence alone triggers the action.
+        /// True if each occurrence triggers the action, false for the first one only.
         repeat: bool,
     },
 }
@@ -66,7 +66,7 @@ pub enum Happening {
         /// The destination address of the new primary path.
         address: IpAddr,
     },
-    /// A bulk application's bytes have all been delivered.
+    /// All bytes of a bulk application have been delivered.
     Delivered {
         /// Application.
         app: String,
@@ -78,7 +78,7 @@ pub enum Happening {
         link: String,
         /// The level.
         level: Level,
-        /// True: it fell below the threshold; false: it rose above it.
+        /// True if the level fell below the threshold, false if it rose above it.
         below: bool,
         /// The threshold, in the level's unit.
         threshold: i64,
@@ -88,10 +88,10 @@ pub enum Happening {
 /// A level of a link that can trigger an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// Receive power of a wireless link without fading, in mdBm. Below every threshold while the link is down
-    /// or out of coverage.
+    /// Receive power of a wireless link without fading, in mdBm. It counts as below every threshold while the
+    /// link is down or out of coverage.
     Signal,
-    /// Packets in the queue of a direction.
+    /// Number of packets in the queue of a direction.
     Queue(LinkDirection),
     /// Rate delivered by a direction over the last [`SAMPLING`](crate::scenario::SAMPLING) × 10, in bit/s.
     Rate(LinkDirection),
@@ -114,7 +114,7 @@ pub enum Do {
     SetLink {
         /// Link.
         link: String,
-        /// One direction; `None`: both.
+        /// One direction; `None` for both.
         direction: Option<LinkDirection>,
         /// New rate.
         rate: Option<Rate>,
@@ -135,50 +135,50 @@ pub enum Do {
         interruption: Span,
         /// Packets that the old cell forwards.
         carries: Carries,
-        /// Coding scheme in the new cell; `None`: as before.
+        /// Coding scheme in the new cell; `None` for no change.
         scheme: Option<CodingScheme>,
-        /// Share of radio blocks lost in the new cell; `None`: as before.
+        /// Share of radio blocks lost in the new cell; `None` for no change.
         bler: Option<Probability>,
     },
-    /// Gives an interface its address (back): the host receives and sends with it.
+    /// Gives an interface its address, with which the host then receives and sends.
     AddressUp {
         /// Address.
         address: IpAddr,
     },
-    /// Removes an interface's address: the host drops packets for it and sends none from it.
+    /// Removes an interface's address. The host drops packets for it, and sends none from it.
     AddressDown {
         /// Address.
         address: IpAddr,
     },
-    /// ASCONF Add IP Address (RFC 5061 §4.2.1) by the end the address belongs to.
+    /// Sends ASCONF Add IP Address (RFC 5061 §4.2.1) from the end to which the address belongs.
     AddAddress {
         /// Association.
         association: String,
         /// Address.
         address: IpAddr,
     },
-    /// ASCONF Delete IP Address (RFC 5061 §4.2.2) by the end the address belongs to.
+    /// Sends ASCONF Delete IP Address (RFC 5061 §4.2.2) from the end to which the address belongs.
     DeleteAddress {
         /// Association.
         association: String,
         /// Address.
         address: IpAddr,
     },
-    /// ASCONF Set Primary Address (RFC 5061 §4.2.4) by the end the address belongs to: requests that the
-    /// peer send there.
+    /// Sends ASCONF Set Primary Address (RFC 5061 §4.2.4) from the end to which the address belongs: requests
+    /// that the peer send there.
     RequestPrimary {
         /// Association.
         association: String,
         /// Address.
         address: IpAddr,
     },
-    /// Sets the primary path of the address's peer to it, without a request (RFC 9260 §11.1.6).
+    /// Makes the path to the address the primary of its peer, without a request (RFC 9260 §11.1.6).
     SetPrimary {
         /// Association.
         association: String,
         /// Address.
         address: IpAddr,
-        /// The address it sends from; `None`: that of the present primary path if possible.
+        /// Source address; `None` for that of the present primary path if possible.
         from: Option<IpAddr>,
     },
     /// Makes the address's peer send a HEARTBEAT to it (RFC 9260 §11.1.8).
@@ -188,8 +188,8 @@ pub enum Do {
         /// Address.
         address: IpAddr,
     },
-    /// Reports the quality of the link below the address to the end it belongs to, as a modem does. That end
-    /// sends it to the peer in a QoS_Measurement.
+    /// Reports the quality of the link below the address to the end to which it belongs, as a modem does.
+    /// That end sends it to the peer in a QoS_Measurement.
     ReportQuality {
         /// Association.
         association: String,

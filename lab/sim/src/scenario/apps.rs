@@ -22,15 +22,15 @@ pub struct AssociationSpec {
     pub client_addresses: Vec<IpAddr>,
     /// The server's addresses known from the start, at least one, primary first.
     pub server_addresses: Vec<IpAddr>,
-    /// SCTP port of the client; 0: a free one.
+    /// SCTP port of the client; 0 for a free one.
     pub client_port: u16,
     /// SCTP port of the server.
     pub server_port: u16,
     /// Time at which the client sends the INIT, since the start of the run.
     pub start: Span,
-    /// The SCTP profile of the client; `None`: RFC 9260's defaults.
+    /// The SCTP profile of the client; `None` for RFC 9260's defaults.
     pub client_profile: Option<String>,
-    /// The SCTP profile of the server; `None`: RFC 9260's defaults.
+    /// The SCTP profile of the server; `None` for RFC 9260's defaults.
     pub server_profile: Option<String>,
 }
 
@@ -68,11 +68,11 @@ impl Side {
 pub struct AppSpec {
     /// Unique among associations and applications.
     pub name: String,
-    /// Its start, since the start of the run; `None`: an action starts it.
+    /// Start of the application since the start of the run; `None` if an action starts it.
     pub start: Option<Span>,
-    /// Its stop, since the start of the run; `None`: the end of the run.
+    /// Stop of the application since the start of the run; `None` for the end of the run.
     pub stop: Option<Span>,
-    /// Its kind.
+    /// Kind of the application.
     pub kind: AppKind,
 }
 
@@ -97,13 +97,13 @@ pub struct Sending {
 /// The kinds of applications.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AppKind {
-    /// Sends messages over an association as fast as that accepts them.
+    /// Sends messages over an association as fast as the association accepts them.
     Bulk {
         /// The association.
         association: String,
         /// The end that sends.
         from: Side,
-        /// Bytes to send in all; `None`: endless.
+        /// Total bytes to send; `None` if endless.
         bytes: Option<u64>,
         /// Bytes per message.
         message: u32,
@@ -117,16 +117,16 @@ pub enum AppKind {
         association: String,
         /// The end that reads.
         at: Side,
-        /// User bytes per second, in bit/s. Zero: reads nothing while it runs.
+        /// User data read per second, in bit/s. With zero, the end reads nothing while the reader runs.
         rate: Rate,
     },
-    /// Sends bytes over a TCP connection as fast as that accepts them.
+    /// Sends bytes over a TCP connection as fast as the connection accepts them.
     TcpBulk {
         /// The connection.
         tcp: String,
         /// The end that sends.
         from: Side,
-        /// Bytes to send in all, then the end closes; `None`: endless.
+        /// Total bytes to send before the end closes; `None` if endless.
         bytes: Option<u64>,
     },
     /// Limits the rate at which one end of a TCP connection reads. An end without a reader reads at once.
@@ -135,11 +135,11 @@ pub enum AppKind {
         tcp: String,
         /// The end that reads.
         at: Side,
-        /// User bytes per second, in bit/s. Zero: reads nothing while it runs.
+        /// User data read per second, in bit/s. With zero, the end reads nothing while the reader runs.
         rate: Rate,
     },
-    /// Sends a live video over an association: a message for each frame at the frame's time, whether or not
-    /// the association accepts it then.
+    /// Sends a live video over an association: a message for each frame at the frame's time, even if the
+    /// association does not accept it then.
     Video {
         /// The association.
         association: String,
@@ -149,10 +149,10 @@ pub enum AppKind {
         frames: Arc<[Frame]>,
         /// How the messages are sent.
         sending: Sending,
-        /// Wait a random part of an interval before the first frame.
+        /// True to wait a random part of an interval before the first frame.
         random_phase: bool,
     },
-    /// UDP packets at a constant rate.
+    /// Sends UDP packets at a constant rate.
     Cbr {
         /// Source address.
         from: IpAddr,
@@ -162,9 +162,9 @@ pub enum AppKind {
         rate: Rate,
         /// Packet size on the wire in bytes, IP and UDP headers included.
         packet: u32,
-        /// Multiply each interval by a number drawn from U(0.5, 1.5), as ns-2's `random_`.
+        /// True to multiply each interval by a number drawn from U(0.5, 1.5), as ns-2's `random_` does.
         jitter: bool,
-        /// Wait a random part of an interval before the first packet.
+        /// True to wait a random part of an interval before the first packet.
         random_phase: bool,
     },
 }

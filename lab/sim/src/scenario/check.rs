@@ -81,7 +81,7 @@ pub(super) struct Context<'s> {
     routes: Option<Routes>,
 }
 
-/// Maps names to indexes; each name must be unique.
+/// Maps names to indexes. Each name must be unique.
 fn unique<'s, T>(
     kind: &str,
     names: impl Iterator<Item = (&'s str, T)>,
@@ -147,7 +147,7 @@ impl<'s> Context<'s> {
         })
     }
 
-    /// Returns the kind of the node of this name.
+    /// Returns the kind of the node with this name.
     pub(super) fn node(&self, key: &str, name: &str) -> Result<NodeKind, Problem> {
         known(&self.nodes, "node", key, name).copied()
     }
@@ -278,7 +278,7 @@ impl<'s> Context<'s> {
         self.behind_nats(association)
     }
 
-    /// Checks what a NAT cannot translate: addresses listed in an INIT, and a server behind it.
+    /// Rejects what a NAT cannot translate: addresses listed in an INIT, and a server behind the NAT.
     fn behind_nats(&self, association: &AssociationSpec) -> Check {
         let (client, server) = (&association.client_addresses, &association.server_addresses);
         let nat_of = |from: &[IpAddr], to: &[IpAddr]| {
@@ -304,7 +304,7 @@ impl<'s> Context<'s> {
         }
     }
 
-    /// Checks ports: a client's port has one association to a server's port, and a server's port has one set
+    /// Checks ports. A client's port has one association to a server's port, and a server's port has one set
     /// of addresses and options.
     fn ports(&self) -> Check {
         let mut servers: BTreeMap<(&str, u16), &AssociationSpec> = BTreeMap::new();
@@ -506,7 +506,7 @@ impl<'s> Context<'s> {
         }
     }
 
-    /// Checks that a node is a middlebox that a change applies to.
+    /// Checks that a node is a middlebox to which a change applies.
     fn middlebox(&self, node: &str, change: MiddleboxChange) -> Check {
         self.node("node", node)?;
         let spec = self.scenario.nodes.iter().find(|spec| spec.name == node);

@@ -17,18 +17,18 @@ const LISTS: [&str; 6] = ["node", "link", "association", "tcp", "app", "action"]
 /// The tables of named tables.
 const NAMED: [&str; 3] = ["sctp", "tcp-profile", "template"];
 
-/// The largest number of files, and of copies of an item.
+/// Maximum number of files, and of copies of an item.
 const MOST_FILES: usize = 32;
 const MOST_COPIES: i64 = 100_000;
 
 /// A file of a scenario, or another document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
-    /// Its path, for errors.
+    /// Path of the file, for errors.
     pub file: String,
     /// Its contents.
     pub text: String,
-    /// Folder of its paths, relative to the scenario's.
+    /// Folder of the paths in the file, relative to the scenario's.
     folder: String,
 }
 
@@ -44,7 +44,7 @@ impl Text {
 /// text of a file by its path relative to the scenario's folder.
 ///
 /// # Errors
-/// A file is not TOML, cannot be read, or extends itself; with its line.
+/// A file is not TOML, cannot be read, or extends itself. The error has the line.
 pub fn texts(
     text: &str,
     file: &str,
@@ -135,7 +135,7 @@ pub fn beside(folder: &str, name: &str) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Returns the file and the line of a place in the merged tables.
+/// Returns the file and the line of a position in the merged tables.
 pub(super) fn locate(texts: &[Text], place: usize) -> Option<(&str, usize)> {
     let mut offset = 0;
     for text in texts {
@@ -147,7 +147,7 @@ pub(super) fn locate(texts: &[Text], place: usize) -> Option<(&str, usize)> {
     None
 }
 
-/// Parses the files and merges each into those before it. Positions count through the files in order.
+/// Parses the files and merges each into the previous ones. Positions count through the files in order.
 pub(super) fn merged(texts: &[Text]) -> Result<DeTable<'_>, ScenarioError> {
     let mut root = DeTable::new();
     let mut offset = 0;
@@ -161,7 +161,7 @@ pub(super) fn merged(texts: &[Text]) -> Result<DeTable<'_>, ScenarioError> {
     Ok(root)
 }
 
-/// Moves the places of a table by `offset`, and the paths of its traces into their file's folder.
+/// Moves the positions of a table by `offset`, and the paths of its traces into their file's folder.
 fn shift(table: &mut DeTable<'_>, offset: usize, folder: &str) {
     for (key, mut value) in std::mem::take(table) {
         if key.get_ref() == "trace"
@@ -192,7 +192,8 @@ fn shifted<'t>(value: Spanned<DeValue<'t>>, offset: usize, folder: &str) -> Span
     Spanned::new(span.start + offset..span.end + offset, inner)
 }
 
-/// Merges a file into those that it extends: keys replace keys, in lists and named tables item by item.
+/// Merges a file into those that it extends. Keys replace keys; lists and named tables are merged item by
+/// item.
 fn merge<'t>(base: &mut DeTable<'t>, own: DeTable<'t>) {
     for (key, value) in own {
         let name = key.get_ref().to_string();
@@ -233,7 +234,7 @@ fn merge<'t>(base: &mut DeTable<'t>, own: DeTable<'t>) {
     }
 }
 
-/// Replaces the keys of a table by those of another.
+/// Replaces the keys of a table by those of another one.
 fn replace<'t>(base: &mut DeTable<'t>, own: DeTable<'t>) {
     for (key, value) in own {
         base.remove(&**key.get_ref());
@@ -241,7 +242,7 @@ fn replace<'t>(base: &mut DeTable<'t>, own: DeTable<'t>) {
     }
 }
 
-/// Takes a value apart.
+/// Access to the parts of a value.
 trait WithSpan<T> {
     fn into_inner_with_span(self) -> (T, std::ops::Range<usize>);
 }
@@ -257,12 +258,12 @@ pub(super) fn name_of<'v>(value: &'v DeValue<'_>) -> Option<&'v str> {
     value.as_table()?.get("name")?.get_ref().as_str()
 }
 
-/// Returns true if an override is of a template or of an item before it is copied.
+/// Returns true if an override applies to a template, or to an item before it is copied.
 pub(super) fn is_before(key: &str) -> bool {
     key.starts_with("template.") || key.contains("{i")
 }
 
-/// Applies templates and counts; the root has none of them then.
+/// Applies templates and counts. The root has none of them afterwards.
 pub(super) fn expand(root: &mut DeTable<'_>) -> Result<(), Problem> {
     let templates = match root.remove("template").map(Spanned::into_inner) {
         None => DeTable::new(),
@@ -296,7 +297,7 @@ pub(super) fn expand(root: &mut DeTable<'_>) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Adds the keys of the template that an item names, where it has none of its own.
+/// Adds the keys of the template that an item names, unless the item has them.
 fn apply_template<'t>(item: &mut DeTable<'t>, templates: &DeTable<'t>) -> Result<(), Problem> {
     let Some(named) = item.remove("template") else { return Ok(()) };
     let name = named.get_ref().as_str().ok_or_else(|| Problem::new("template", "want a name in quotes"))?;

@@ -24,7 +24,7 @@ impl Configs {
         }
     }
 
-    /// Returns the options of a profile; the default ones for none.
+    /// Returns the options of a profile, or the default ones without a profile.
     pub(crate) fn of(&self, profile: Option<&str>) -> Arc<Config> {
         Arc::clone(profile.and_then(|name| self.named.get(name)).unwrap_or(&self.default))
     }

@@ -19,13 +19,13 @@ use super::error::{Problem, ScenarioError, removed_key, suggest};
 
 /// A parsed document.
 pub struct Document<'t> {
-    /// Its files, the last of which names the document.
+    /// Files of the document, the last of which names it.
     texts: &'t [Text],
-    /// Its tables.
+    /// Tables of the document.
     pub root: DeTable<'t>,
 }
 
-/// The place of an overridden value, which the text does not have.
+/// Position of an overridden value, which is not in the text.
 const NOWHERE: Range<usize> = usize::MAX..usize::MAX;
 
 impl<'t> Document<'t> {
@@ -64,7 +64,8 @@ impl<'t> Document<'t> {
         })
     }
 
-    /// Returns the place of a key or of the innermost table around it, and whether the key itself was found.
+    /// Returns the position of a key or of the innermost table around it, and whether the key itself was
+    /// found.
     fn place_of(&self, key: &str) -> (Option<usize>, bool) {
         let mut table = &self.root;
         let mut place = None;
@@ -96,12 +97,12 @@ impl<'t> Document<'t> {
         (place, true)
     }
 
-    /// Returns true if the file itself has this key; an override may have added it.
+    /// Returns true if the file itself has this key, rather than an override.
     pub fn is_written(&self, key: &str) -> bool {
         matches!(self.place_of(key), (Some(place), true) if place < NOWHERE.start)
     }
 
-    /// Adds file and line to a problem. Shows a value that two keys share under the key in the file.
+    /// Adds file and line to a problem. If two keys share a value, names the key in the file.
     pub fn locate(&self, mut problem: Problem) -> ScenarioError {
         let (mut place, written) = self.place_of(&problem.key);
         if !written {
@@ -134,8 +135,8 @@ impl<'t> Document<'t> {
     }
 }
 
-/// Replaces or sets one value. `link.wlan.rate=5Mbps`: tables in arrays are found by their `name`, else by
-/// number.
+/// Replaces or sets one value, such as `link.wlan.rate=5Mbps`. Tables in arrays are found by their `name`,
+/// else by number.
 fn apply<'t>(root: &mut DeTable<'t>, pair: &'t str) -> Result<(), String> {
     let (path, text) =
         pair.split_once('=').ok_or("want KEY=VALUE, as duration=10s or link.wlan.rate=5Mbps")?;
@@ -179,7 +180,7 @@ fn apply<'t>(root: &mut DeTable<'t>, pair: &'t str) -> Result<(), String> {
     }
 }
 
-/// Parses the text as a TOML value; as a string if it is none.
+/// Parses the text as a TOML value, or else as a string.
 fn parse_value(text: &str) -> DeValue<'_> {
     let mut value = match DeValue::parse(text) {
         Ok(value) => value.into_inner(),
@@ -212,7 +213,7 @@ fn forget_places(value: &mut DeValue<'_>) {
 /// One table of the document.
 pub struct Section<'d, 't> {
     table: &'d DeTable<'t>,
-    /// Dotted path of the table, empty for the whole document.
+    /// Dotted path of the table; empty for the whole document.
     path: String,
 }
 
@@ -256,7 +257,7 @@ impl<'d, 't> Section<'d, 't> {
         Some(self.table.get(key)?.get_ref())
     }
 
-    /// Returns the problem of a value of another type than `want`.
+    /// Returns the problem of a value whose type is not `want`.
     #[must_use]
     pub fn wrong_type(&self, key: &str, value: &DeValue<'_>, want: &str) -> Problem {
         Problem::new(self.key(key), format!("{} is {}: want {want}", show(value), kind(value)))
@@ -276,7 +277,7 @@ impl<'d, 't> Section<'d, 't> {
         }
     }
 
-    /// Reads a value that is written as a string, as a rate or a time.
+    /// Reads a value that is written as a string, such as a rate or a time.
     pub fn parsed<T: FromStr>(&self, key: &str, example: &str) -> Result<Option<T>, Problem>
     where
         T::Err: std::fmt::Display,
@@ -290,12 +291,12 @@ impl<'d, 't> Section<'d, 't> {
         }
     }
 
-    /// Reads a rate with a unit, as `"11Mbps"`.
+    /// Reads a rate with a unit, such as `"11Mbps"`.
     pub fn rate(&self, key: &str) -> Result<Option<Rate>, Problem> {
         self.parsed(key, "\"11Mbps\"")
     }
 
-    /// Reads a time with a unit, as `"20ms"`.
+    /// Reads a time with a unit, such as `"20ms"`.
     pub fn span(&self, key: &str) -> Result<Option<Span>, Problem> {
         self.parsed(key, "\"20ms\"")
     }
@@ -314,7 +315,7 @@ impl<'d, 't> Section<'d, 't> {
         })
     }
 
-    /// Reads a list of IP addresses; a single one needs no brackets.
+    /// Reads a list of IP addresses. A single one needs no brackets.
     pub fn addresses(&self, key: &str) -> Result<Option<Vec<IpAddr>>, Problem> {
         match self.value(key) {
             Some(DeValue::Array(items)) => items

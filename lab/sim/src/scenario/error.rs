@@ -9,11 +9,11 @@ pub(crate) use msctp_schemes::catalogue::suggest;
 pub struct ScenarioError {
     /// The scenario file; `None` for a scenario built in code.
     pub file: Option<String>,
-    /// Line in the file, from 1; `None` if the value comes from an override or from code.
+    /// Number of the line in the file, from 1; `None` if the value comes from an override or from code.
     pub line: Option<usize>,
-    /// The key, as `link.wlan.rate`.
+    /// The key, such as `link.wlan.rate`.
     pub key: String,
-    /// The fault, and what is allowed.
+    /// The fault, and the allowed values.
     pub message: String,
 }
 
@@ -38,9 +38,9 @@ impl std::error::Error for ScenarioError {}
 /// A fault without file and line.
 #[derive(Debug)]
 pub struct Problem {
-    /// The key's path, as `link.wlan.rate`.
+    /// Path of the key, such as `link.wlan.rate`.
     pub key: String,
-    /// The fault, and what is allowed.
+    /// The fault, and the allowed values.
     pub message: String,
 }
 
@@ -50,7 +50,7 @@ impl Problem {
         Self { key: key.into(), message: message.into() }
     }
 
-    /// Moves the key of the problem inside `outer`.
+    /// Prefixes the key of the problem with `outer`.
     #[must_use]
     pub fn within(self, outer: &str) -> Self {
         let key = if self.key.is_empty() { outer.to_owned() } else { format!("{outer}.{}", self.key) };
@@ -62,7 +62,7 @@ impl Problem {
     }
 }
 
-/// Keys of earlier versions, and what replaces them.
+/// Keys of earlier versions, with their replacements.
 const REMOVED_KEYS: &[(&str, &str)] = &[
     (
         "quality_reports",

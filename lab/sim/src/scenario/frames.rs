@@ -4,7 +4,7 @@ use std::fmt;
 
 use msctp_units::Span;
 
-/// One frame: a message.
+/// A frame of a video, which is one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Bytes of the message, at least [`LEAST_FRAME`].
@@ -13,7 +13,7 @@ pub struct Frame {
     pub interval: Span,
 }
 
-/// Minimum length of a frame in bytes: its message carries its number.
+/// Minimum length of a frame in bytes, since its message carries its number.
 pub const LEAST_FRAME: u32 = 4;
 
 /// Maximum length of a frame in bytes.
@@ -22,9 +22,9 @@ pub const MOST_FRAME: u32 = 1 << 24;
 /// The first invalid line of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FramesError {
-    /// Line, from 1.
+    /// Number of the line, from 1.
     pub line: usize,
-    /// The fault, and what is allowed.
+    /// The fault, and the allowed values.
     pub message: String,
 }
 
@@ -36,11 +36,12 @@ impl fmt::Display for FramesError {
 
 impl std::error::Error for FramesError {}
 
-/// Reads a frame-size trace: a line for each frame with its bytes and, if it differs from `interval`, the
-/// time from it to the next, as `6395` or `6395 40ms`. `#` starts a comment; empty lines are skipped.
+/// Reads a frame-size trace with a line for each frame, such as `6395` or `6395 40ms`: its bytes, and the
+/// time to the next frame if that differs from `interval`. A `#` begins a comment, and empty lines are
+/// skipped.
 ///
 /// # Errors
-/// The first invalid line.
+/// A line is invalid. The error names the first.
 pub fn read_frames(text: &str, interval: Span) -> Result<Vec<Frame>, FramesError> {
     let mut frames = Vec::new();
     for (number, line) in text.lines().enumerate() {

@@ -56,7 +56,7 @@ pub(crate) const UDP_HEADER: u32 = 8;
 /// The description of a simulation.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// Short name, for reports.
+    /// Short name for reports.
     pub name: String,
     /// Purpose, in one sentence.
     pub description: String,
@@ -66,7 +66,7 @@ pub struct Scenario {
     pub seed: u64,
     /// Hosts and routers.
     pub nodes: Vec<NodeSpec>,
-    /// Links between them.
+    /// Links between the nodes.
     pub links: Vec<LinkSpec>,
     /// Named sets of SCTP options.
     pub sctp: Vec<SctpProfile>,
@@ -87,20 +87,20 @@ pub struct Scenario {
 /// Time series to record. Disabled ones cost nothing.
 #[derive(Clone, Debug, Default)]
 pub struct ProbeSpec {
-    /// Length of the intervals over which delivered bytes are summed; `None`: not recorded.
+    /// Length of the intervals over which delivered bytes are summed; `None` for no recording.
     pub throughput: Option<Span>,
-    /// Record the associations' traces: windows, round-trip times, estimates, state changes.
+    /// True to record the associations' traces: windows, round-trip times, estimates, state changes.
     pub trace: bool,
-    /// Record every DATA and SACK chunk too (large).
+    /// True to record every DATA and SACK chunk as well, which takes much memory.
     pub chunks: bool,
-    /// Interval between samples of queue lengths; `None`: not recorded.
+    /// Interval between samples of queue lengths; `None` for no recording.
     pub queues: Option<Span>,
-    /// Record the times of every message of the video applications.
+    /// True to record the times of every message of the video applications.
     pub messages: bool,
 }
 
 impl Scenario {
-    /// Creates an empty scenario, to fill in code.
+    /// Creates an empty scenario, to be filled in code.
     #[must_use]
     pub fn empty(name: &str, duration: Span, seed: u64) -> Self {
         Self {
@@ -125,19 +125,20 @@ impl Scenario {
     /// selected by name if they have one, else by number from 0. The value is TOML, or else text.
     ///
     /// # Errors
-    /// The first fault, with its line, its key and what is allowed. A scenario that names other files is
-    /// rejected; use [`from_toml_and_files`](Self::from_toml_and_files).
+    /// The scenario is invalid. The error names the line and the key of the first fault, and the allowed
+    /// values. A scenario that names other files is rejected; use
+    /// [`from_toml_and_files`](Self::from_toml_and_files).
     pub fn from_toml(text: &str, file: &str, overrides: &[String]) -> Result<Self, ScenarioError> {
         let none = |_: &str| Err("no other files can be read here".to_owned());
         Self::from_toml_and_files(text, file, overrides, &none)
     }
 
-    /// Same as [`from_toml`](Self::from_toml), for a scenario that may name other files, such as frame-size
-    /// traces. `open` returns the text of a file by its name in the scenario, or the reason why it cannot be
-    /// read.
+    /// Reads a scenario like [`from_toml`](Self::from_toml), for one that may name other files, such as
+    /// frame-size traces. `open` returns the text of a file by its name in the scenario, or the reason why it
+    /// cannot be read.
     ///
     /// # Errors
-    /// The first fault; for another file, the message has its name and line.
+    /// A file is invalid. The error names the line of the first fault, and the file if it is another one.
     pub fn from_toml_and_files(
         text: &str,
         file: &str,
@@ -147,10 +148,11 @@ impl Scenario {
         Self::with_schemes(text, file, overrides, open, &Schemes::none())
     }
 
-    /// Same as [`from_toml_and_files`](Self::from_toml_and_files), for a scenario that may name `schemes`.
+    /// Reads a scenario like [`from_toml_and_files`](Self::from_toml_and_files), for one that may name
+    /// `schemes`.
     ///
     /// # Errors
-    /// As [`from_toml_and_files`](Self::from_toml_and_files).
+    /// Same as [`from_toml_and_files`](Self::from_toml_and_files).
     pub fn with_schemes(
         text: &str,
         file: &str,
@@ -175,13 +177,13 @@ impl Scenario {
         msctp_proto::Config { trace: self.probes.trace, max_segments: 1, pmtu, ..config }
     }
 
-    /// Returns true if SCTP runs over UDP (RFC 6951): middleboxes pass nothing else.
+    /// Returns true if SCTP runs over UDP (RFC 6951), since middleboxes pass nothing else.
     #[must_use]
     pub fn is_encapsulated(&self) -> bool {
         self.nodes.iter().any(|node| node.middlebox.is_some())
     }
 
-    /// Returns true if an address of the scenario may be another one at its peer.
+    /// Returns true if the peer may see another address in place of one of the scenario's.
     pub(crate) fn has_nat(&self) -> bool {
         let options = self.nodes.iter().filter_map(|node| Some(node.middlebox.as_ref()?.options));
         options.into_iter().any(|options| matches!(options, MiddleboxOptions::Nat(_)))
@@ -198,7 +200,7 @@ impl Scenario {
     /// Checks that names exist, addresses are used once, times lie before the end, and values are in range.
     ///
     /// # Errors
-    /// The first fault, with its key and without a line.
+    /// A part is invalid. The error names the key of the first fault, without a line.
     pub fn check(&self) -> Result<(), ScenarioError> {
         check::scenario(self).map_err(|problem| problem.without_file())
     }

@@ -17,11 +17,11 @@ pub struct NodeSpec {
     pub name: String,
     /// Host or router.
     pub kind: NodeKind,
-    /// Its position at the start.
+    /// Position of the node at the start.
     pub position: Position,
-    /// Its movements, in order of time.
+    /// Movements of the node, in order of time.
     pub waypoints: Vec<Waypoint>,
-    /// A mobility agent's options; `None`: the defaults.
+    /// Options of a mobility agent; `None` for the defaults.
     pub agent: Option<AgentOptions>,
     /// A host that moves between mobility agents.
     pub mobile: Option<MobileSpec>,
@@ -34,17 +34,17 @@ pub struct NodeSpec {
 pub struct MiddleboxSpec {
     /// The link to the outside.
     pub outside: String,
-    /// Its kind and behaviour.
+    /// Kind and options of the middlebox.
     pub options: MiddleboxOptions,
 }
 
-/// The options of a mobile of Mobile IP. Its one address is that of its link to its home agent; its links
-/// to foreign agents have none.
+/// The options of a mobile of Mobile IP. Its only address is that of its link to its home agent. Its links to
+/// foreign agents have none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MobileSpec {
-    /// The node that is its home agent.
+    /// Node of the home agent.
     pub home_agent: String,
-    /// Its agent selection and registration.
+    /// Options of agent selection and registration.
     pub options: MobileOptions,
 }
 
@@ -67,27 +67,27 @@ impl NodeSpec {
 /// The kinds of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeKind {
-    /// Sends and receives; forwards nothing. A packet leaves through the interface of its source address.
+    /// Sends and receives, and does not forward. A packet leaves through the interface of its source address.
     Host,
-    /// Forwards on the shortest path (fewest links; of equal ones, the link declared first).
+    /// Forwards on the shortest path: fewest links; among equal ones, the link declared first.
     Router,
-    /// A router that is the home agent of mobiles: tunnels packets for those that are away (RFC 5944). Has
-    /// one address.
+    /// A router that is the home agent of mobiles, and has one address. It tunnels packets for mobiles that
+    /// are away (RFC 5944).
     HomeAgent,
-    /// A router that is the foreign agent of visiting mobiles; its one address is their care-of address.
+    /// A router that is the foreign agent of visiting mobiles. Its only address is their care-of address.
     ForeignAgent,
-    /// A router that translates or drops what passes to and from its outside.
+    /// A router that translates or drops packets to and from its outside.
     Middlebox,
 }
 
 impl NodeKind {
-    /// Returns true if it forwards packets.
+    /// Returns true if the node forwards packets.
     #[must_use]
     pub fn forwards(self) -> bool {
         self != Self::Host
     }
 
-    /// Returns true if it is a mobility agent.
+    /// Returns true if the node is a mobility agent.
     #[must_use]
     pub fn is_agent(self) -> bool {
         matches!(self, Self::HomeAgent | Self::ForeignAgent)
@@ -158,7 +158,7 @@ fn one(scenario: &Scenario, node: &NodeSpec) -> Result<(), Problem> {
     })
 }
 
-/// Checks the link to the outside, and that a NAT alone has an address, at the end of that link.
+/// Checks the link to the outside. Only a NAT must have an address, at the end of that link.
 fn check_middlebox(scenario: &Scenario, node: &NodeSpec, middlebox: &MiddleboxSpec) -> Result<(), Problem> {
     let own = || scenario.links.iter().filter(|link| link.a == node.name || link.b == node.name);
     let outside = &middlebox.outside;

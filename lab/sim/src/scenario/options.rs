@@ -36,14 +36,14 @@ fn read_over(
     Ok(())
 }
 
-/// A controller of the catalogue or of the caller's.
+/// A controller of the catalogue, or of the caller.
 #[derive(Clone, Copy)]
 enum Chosen<'s> {
     Known(&'static ControllerEntry),
     Own(&'s ControllerFactory),
 }
 
-/// Reads `controller` and `controller_options` of a profile; `default` applies without `controller`.
+/// Reads `controller` and `controller_options` of a profile. `default` applies without `controller`.
 pub(super) fn controller(
     profile: &Section<'_, '_>,
     known: impl Iterator<Item = &'static ControllerEntry>,

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use super::error::Problem;
 use super::{ActionSpec, AppKind, Do, Scenario, ScenarioError, When};
 
-/// A scenario for hosts outside, and the parts of the original that it lacks.
+/// A scenario for outside hosts, and the parts of the original that it lacks.
 #[derive(Clone, Debug)]
 pub struct WithOutsideHosts {
     /// Nodes, links, constant-rate sources, and the actions on them.
@@ -17,18 +17,18 @@ pub struct WithOutsideHosts {
 }
 
 impl Scenario {
-    /// Returns the scenario without its SCTP associations, TCP connections, their applications and the
-    /// actions on them, which real programs replace. Links, routers, mobility, constant-rate sources and the
+    /// Returns the scenario without its SCTP associations and TCP connections, their applications and the
+    /// actions on them. Real programs replace these. Links, routers, mobility, constant-rate sources and the
     /// actions on those stay.
     ///
     /// # Errors
-    /// The scenario has parts that cannot run with hosts outside: Mobile IP, or actions that wait for an
+    /// The scenario has parts that cannot run with outside hosts: Mobile IP, or actions that wait for an
     /// event of an association.
     pub fn with_outside_hosts(&self) -> Result<WithOutsideHosts, ScenarioError> {
         split(self).map_err(Problem::without_file)
     }
 
-    /// Reads a scenario file for hosts outside. Arguments as in
+    /// Reads a scenario file for outside hosts. Arguments are those of
     /// [`from_toml_and_files`](Self::from_toml_and_files).
     ///
     /// # Errors
@@ -107,7 +107,7 @@ pub(super) fn split(original: &Scenario) -> Result<WithOutsideHosts, Problem> {
     Ok(WithOutsideHosts { scenario, left_out })
 }
 
-/// Returns true if an application stays: constant-rate sources load links in any case.
+/// Returns true if an application stays. Only constant-rate sources do, since they load links.
 fn stays(app: &AppKind) -> bool {
     matches!(app, AppKind::Cbr { .. })
 }

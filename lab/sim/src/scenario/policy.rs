@@ -12,7 +12,7 @@ use super::error::Problem;
 use super::{Schemes, keys};
 
 /// Reads `handover_policy` and the table `policy` of a profile. A policy's private chunks are authenticated
-/// if the profile demands it of address changes.
+/// if the profile requires it for address changes.
 pub(super) fn read(profile: &Section<'_, '_>, config: &mut Config, schemes: &Schemes) -> Result<(), Problem> {
     let options = options(profile)?;
     let known = policies().iter().map(|info| (info.name, (info.name, None)));
@@ -147,7 +147,7 @@ fn wbest(section: &Section<'_, '_>, config: &mut WBestConfig) -> Result<(), Prob
     config.validate().map_err(|e| Problem::new(section.path(), e.to_string()))
 }
 
-/// Reads `[[sctp.NAME.policy.probe_rule]]`: estimator parameters for the paths of one address; keys left out
+/// Reads `[[sctp.NAME.policy.probe_rule]]`: estimator parameters for the paths of one address. Omitted keys
 /// are as in `wbest`.
 fn probe_rule(table: &DeTable<'_>, path: String, default: WBestConfig) -> Result<ProbeRule, Problem> {
     let section = Section::open(table, path, &keys::PROBE_RULE.names())?;

@@ -10,7 +10,7 @@ use super::error::ScenarioError;
 /// Returns a scenario's keys as JSON, for a record of the run. `open` is that of [`compose::texts`].
 ///
 /// # Errors
-/// Those of the composition; keys and values are not checked.
+/// Same as for the composition. Keys and values are not checked.
 pub fn resolved(
     text: &str,
     file: &str,

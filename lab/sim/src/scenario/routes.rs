@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 use super::{MiddleboxOptions, NodeKind, Scenario};
 
-/// One direction of a link.
+/// Index of a link's direction.
 pub(crate) type DirectionIndex = usize;
 
 /// An address and its interface.
@@ -20,29 +20,29 @@ pub(crate) struct Interface {
     pub(crate) node: usize,
     /// The link.
     pub(crate) link: usize,
-    /// The direction of that link that leads away from the host.
+    /// The direction of the link that leads away from the host.
     pub(crate) egress: DirectionIndex,
 }
 
 /// The resolved topology.
 #[derive(Clone, Debug)]
 pub(crate) struct Routes {
-    /// Every interface of a host or agent; its index is the address's number.
+    /// Every interface of a host or agent. Its index is the address's number.
     pub(crate) interfaces: Vec<Interface>,
-    /// The node each link direction leads to.
+    /// The node to which each link direction leads.
     pub(crate) leads_to: Vec<usize>,
-    /// For each node: empty for a host; for a router, the direction to each address, or `NO_ROUTE`.
+    /// Table of each node: empty for a host; for a router, the direction to each address, or `NO_ROUTE`.
     pub(crate) tables: Vec<Vec<u32>>,
-    /// For each node that is a NAT, its link to the outside.
+    /// The link to the outside of each node that is a NAT.
     nat_links: Vec<Option<usize>>,
     by_address: BTreeMap<IpAddr, usize>,
 }
 
-/// Entry of a router's table: no route to this address.
+/// Entry of a router's table without a route to the address.
 pub(crate) const NO_ROUTE: u32 = u32::MAX;
 
 impl Routes {
-    /// Resolves the topology; link ends that name no node are ignored.
+    /// Resolves the topology. Ignores link ends that name no node.
     pub(crate) fn of(scenario: &Scenario) -> Self {
         let names: BTreeMap<&str, usize> =
             scenario.nodes.iter().enumerate().map(|(i, node)| (node.name.as_str(), i)).collect();

@@ -8,8 +8,8 @@ use super::LinkFactory;
 /// Handover policies, congestion controllers and link models that a scenario may name besides those of the
 /// catalogue.
 ///
-/// An own scheme has no options. It ignores those of `[sctp.NAME.policy]`, and rejects `controller_options`.
-/// An own link model has the keys of a plain link.
+/// Such a scheme has no options: it ignores those of `[sctp.NAME.policy]`, and rejects `controller_options`.
+/// A caller's link model has the keys of a plain link.
 #[derive(Clone, Debug, Default)]
 pub struct Schemes {
     policies: Vec<(String, PolicyFactory)>,
@@ -24,21 +24,21 @@ impl Schemes {
         Self::default()
     }
 
-    /// Adds a policy for `handover_policy = "NAME"`. A name of the catalogue stays the catalogue's.
+    /// Adds a policy for `handover_policy = "NAME"`. The names of the catalogue take precedence.
     #[must_use]
     pub fn with_policy(mut self, name: &str, factory: PolicyFactory) -> Self {
         self.policies.push((name.to_owned(), factory));
         self
     }
 
-    /// Adds a controller for `controller = "NAME"`. A name of the catalogue stays the catalogue's.
+    /// Adds a controller for `controller = "NAME"`. The names of the catalogue take precedence.
     #[must_use]
     pub fn with_controller(mut self, name: &str, factory: ControllerFactory) -> Self {
         self.controllers.push((name.to_owned(), factory));
         self
     }
 
-    /// Adds a link model for a link's `type = "NAME"`. A name of the simulator stays the simulator's.
+    /// Adds a link model for a link's `type = "NAME"`. The names of the simulator take precedence.
     #[must_use]
     pub fn with_link(mut self, name: &str, factory: LinkFactory) -> Self {
         self.links.push((name.to_owned(), factory));

@@ -32,7 +32,7 @@ fn webrtc() -> Config {
     Config { pmtu: Pmtu::Fixed(1500), ..Config::webrtc() }
 }
 
-/// A set of the core's options, and its controller by name and options in the catalogue.
+/// The core's options of a profile, and its controller by name and options in the catalogue.
 #[derive(Clone, Copy)]
 struct CoreProfile {
     name: &'static str,
@@ -46,7 +46,7 @@ const PROFILES: [CoreProfile; 3] = [
     CoreProfile { name: "webrtc", config: webrtc, controller: ("rfc9260", &[]) },
 ];
 
-/// Reads `[sctp.NAME]`. A key left out has the value of its `profile`: RFC 9260's defaults, or another set of
+/// Reads `[sctp.NAME]`. An omitted key has the value of its `profile`: RFC 9260's defaults, or another set of
 /// the core's.
 pub(super) fn read(table: &DeTable<'_>, name: String, schemes: &Schemes) -> Result<SctpProfile, Problem> {
     let section = Section::open(table, format!("sctp.{name}"), &keys::SCTP.names())?;
@@ -121,14 +121,15 @@ pub(super) fn read(table: &DeTable<'_>, name: String, schemes: &Schemes) -> Resu
     Ok(SctpProfile { name, config })
 }
 
-/// Reads `pmtu`, and `pmtu_discovery`: whether that is the limit of discovery or what every path carries.
+/// Reads `pmtu` and `pmtu_discovery`, which says whether `pmtu` is the limit of discovery or the size for
+/// every path.
 fn pmtu(section: &Section<'_, '_>, default: Pmtu) -> Result<Pmtu, Problem> {
     let bytes = section.integer("pmtu", 0, i128::from(u32::MAX))?.unwrap_or(default.max());
     let discovered = section.flag("pmtu_discovery")?.unwrap_or(default.is_discovered());
     Ok(if discovered { Pmtu::UpTo(bytes) } else { Pmtu::Fixed(bytes) })
 }
 
-/// Reads `authentication` (AUTH is enabled) and `auth` (whether chunks that change addresses need it).
+/// Reads `authentication` (enables AUTH) and `auth` (whether chunks that change addresses require it).
 fn auth_policy(section: &Section<'_, '_>, default: AuthPolicy) -> Result<AuthPolicy, Problem> {
     let speaks = section.flag("authentication")?.unwrap_or(default.speaks());
     let required = section.choice("auth", &[("required", true), ("not-required", false)])?;
@@ -158,7 +159,7 @@ fn protection() -> Result<Protection, &'static str> {
     Ok(Protection::Required(Arc::clone(keys)))
 }
 
-/// A build for the browser has no cryptography.
+/// Returns an error, since a build for the browser has no cryptography.
 #[cfg(target_arch = "wasm32")]
 fn protection() -> Result<Protection, &'static str> {
     Err("\"psk\" is not available in a browser; use \"off\", or run the scenario with msctp sim")

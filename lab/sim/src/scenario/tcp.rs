@@ -21,9 +21,9 @@ use super::{AppKind, NodeKind, Schemes, Side, keys, options, policy};
 pub struct TcpProfile {
     /// Unique among profiles.
     pub name: String,
-    /// The options; `mss` applies only if it is set below.
+    /// The options, whose `mss` applies only if it is set below.
     pub config: Config,
-    /// Maximum segment size in bytes; `None`: 1460 over IPv4, 1440 over IPv6.
+    /// Maximum segment size in bytes; `None` for 1460 over IPv4 and 1440 over IPv6.
     pub mss: Option<u16>,
 }
 
@@ -33,7 +33,7 @@ pub struct TcpProfile {
 /// has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcpSpec {
-    /// Unique among connections, associations and applications.
+    /// Name, unique among connections, associations and applications.
     pub name: String,
     /// Host that sends the SYN.
     pub client: String,
@@ -43,15 +43,15 @@ pub struct TcpSpec {
     pub client_address: IpAddr,
     /// The server's address.
     pub server_address: IpAddr,
-    /// TCP port of the client; 0: a free one.
+    /// TCP port of the client; 0 for a free one.
     pub client_port: u16,
     /// TCP port of the server.
     pub server_port: u16,
     /// Time at which the client sends the SYN, since the start of the run.
     pub start: Span,
-    /// The TCP profile of the client; `None`: the defaults of the laboratory's TCP.
+    /// The TCP profile of the client; `None` for the defaults of the laboratory's TCP.
     pub client_profile: Option<String>,
-    /// The TCP profile of the server; `None`: the defaults of the laboratory's TCP.
+    /// The TCP profile of the server; `None` for the defaults of the laboratory's TCP.
     pub server_profile: Option<String>,
 }
 
@@ -75,7 +75,7 @@ impl TcpSpec {
     }
 }
 
-/// Reads `[tcp-profile.NAME]`; a key left out has the default of the laboratory's TCP.
+/// Reads `[tcp-profile.NAME]`. An omitted key has the default of the laboratory's TCP.
 pub(super) fn profile(table: &DeTable<'_>, name: String) -> Result<TcpProfile, Problem> {
     let section = Section::open(table, format!("tcp-profile.{name}"), &keys::TCP_PROFILE.names())?;
     let mut config = Config::default();
@@ -235,7 +235,7 @@ pub(super) fn check(context: &Context<'_>, spec: &TcpSpec) -> Check {
     context.route("client_address", spec.server_address, spec.client_address)
 }
 
-/// Checks the connections together: their addresses and ports differ, each end has one application of a kind,
+/// Checks the connections together. Their addresses and ports differ, each end has one application of a kind,
 /// and names differ from those of associations.
 pub(super) fn check_together(context: &Context<'_>) -> Check {
     let scenario = context.scenario;

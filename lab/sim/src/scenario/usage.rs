@@ -9,8 +9,8 @@ use super::routes::{Interface, Routes};
 use super::{AppKind, Do, NodeKind, Scenario};
 
 impl Scenario {
-    /// Describes the unused parts of the scenario, a sentence each: profiles that no association or
-    /// connection names, hosts without traffic, links that no packet can take. Routers count by their links.
+    /// Describes the unused parts of the scenario in a sentence each: profiles without an association or
+    /// connection, hosts without traffic, links that no packet can take. Routers count by their links.
     #[must_use]
     pub fn unused(&self) -> Vec<String> {
         let mut unused = Vec::new();
@@ -25,7 +25,7 @@ impl Scenario {
         unused
     }
 
-    /// Returns the kinds of profiles: section, declared ones, used ones, and what can name one.
+    /// Returns the kinds of profiles: section, declared ones, used ones, and the items that can name one.
     fn profiles(&self) -> [(&'static str, Vec<&str>, BTreeSet<&str>, &'static str); 2] {
         let sctp = self.associations.iter().flat_map(|a| [&a.client_profile, &a.server_profile]);
         let tcp = self.tcp.iter().flat_map(|tcp| [&tcp.client_profile, &tcp.server_profile]);
@@ -46,7 +46,7 @@ impl Scenario {
     }
 
     /// Rejects an override of a profile that is not used or does not exist. Reads the associations and
-    /// connections, not the profiles. `is_written` tells whether the file has a key.
+    /// connections, not the profiles. `is_written` returns whether the file has a key.
     pub(super) fn check_overrides(
         &self,
         overrides: &[String],

@@ -17,9 +17,9 @@ pub use tcp::TcpTraceSeries;
 pub struct Bins {
     /// Length of an interval.
     pub interval: Span,
-    /// One sum per interval; the last may be incomplete.
+    /// One sum per interval. The last may be incomplete.
     pub sums: Vec<u64>,
-    /// End of the interval `sums` ends with.
+    /// End of the last interval in `sums`.
     end: Time,
 }
 
@@ -46,7 +46,7 @@ impl Bins {
         }
     }
 
-    /// Ends the recording at `end`: the instant of the end belongs to the last interval, not to a new one.
+    /// Ends the recording at `end`, an instant that belongs to the last interval and not to a new one.
     fn finish(&mut self, end: Time) {
         self.extend_to(end - Span::from_nanos(1));
         if self.sums.len() > 1 && self.end - self.interval >= end {
@@ -69,12 +69,12 @@ impl Bins {
 pub struct DeliverySeries {
     /// Association.
     pub association: String,
-    /// `client` or `server`: the end that receives.
+    /// The receiving end: `client` or `server`.
     pub side: &'static str,
     /// User bytes delivered per interval.
     pub total: Bins,
-    /// The same by the path of the packet that completed the delivery, in the order of appearance. Addresses
-    /// are as the receiver sees them.
+    /// Bytes by the path of the packet that completed the delivery, in the order of appearance. Addresses are
+    /// as the receiver sees them.
     pub per_path: Vec<(PathAddr, Bins)>,
 }
 
@@ -102,7 +102,7 @@ impl DeliverySeries {
 pub struct WindowColumns {
     /// Times.
     pub at: Vec<Time>,
-    /// Path.
+    /// Path of each sample.
     pub path: Vec<PathId>,
     /// Congestion window in bytes.
     pub cwnd: Vec<u64>,
@@ -117,7 +117,7 @@ pub struct WindowColumns {
 pub struct RttColumns {
     /// Times.
     pub at: Vec<Time>,
-    /// Path.
+    /// Path of each sample.
     pub path: Vec<PathId>,
     /// Measured round-trip time.
     pub sample: Vec<Span>,
@@ -132,7 +132,7 @@ pub struct RttColumns {
 pub struct EstimateColumns {
     /// Times.
     pub at: Vec<Time>,
-    /// Path.
+    /// Path of each sample.
     pub path: Vec<PathId>,
     /// Capacity.
     pub capacity: Vec<Rate>,
@@ -140,11 +140,11 @@ pub struct EstimateColumns {
     pub available: Vec<Rate>,
     /// Minimum round-trip time.
     pub min_rtt: Vec<Span>,
-    /// Probes lost in the round, in parts per million.
+    /// Share of probes lost in the round, in parts per million.
     pub loss_ppm: Vec<u32>,
 }
 
-/// The names of an end's paths, as `10.0.0.1→10.0.2.2`: local and remote address as the end sees them.
+/// The names of an end's paths, such as `10.0.0.1→10.0.2.2`: local and remote address as the end sees them.
 #[derive(Clone, Debug, Default)]
 pub struct PathNames(BTreeMap<PathId, String>);
 
@@ -171,7 +171,7 @@ pub struct TraceSeries {
     pub estimate: EstimateColumns,
     /// Rare events: states, paths, primaries, timeouts, fast retransmits, decisions of the policy.
     pub marks: Vec<TraceEvent>,
-    /// Every chunk, on request.
+    /// Every chunk, if requested.
     pub chunks: Vec<TraceEvent>,
 }
 
@@ -235,30 +235,30 @@ impl TraceSeries {
 /// Queue lengths of one link direction, sampled.
 #[derive(Clone, Debug, Default)]
 pub struct QueueSeries {
-    /// As `wlan/forward`.
+    /// Name of the direction, such as `wlan/forward`.
     pub direction: String,
     /// Times.
     pub at: Vec<Time>,
-    /// Queued packets, without the one in transmission.
+    /// Numbers of queued packets, without the one in transmission.
     pub packets: Vec<u64>,
-    /// Their bytes.
+    /// Bytes of the queued packets.
     pub bytes: Vec<u64>,
-    /// Radio data blocks sent for the first time; empty for links without.
+    /// Numbers of radio data blocks sent for the first time; empty for links without blocks.
     pub blocks: Vec<u64>,
     /// Bytes delivered since the start.
     pub delivered_bytes: Vec<u64>,
-    /// Packets dropped or lost since the start, whatever the reason.
+    /// Numbers of packets dropped or lost since the start, for any reason.
     pub dropped: Vec<u64>,
 }
 
-/// The life of a video application's messages, by message number from 0.
+/// Times of a video application's messages, by message number from 0.
 #[derive(Clone, Debug, Default)]
 pub struct MessageSeries {
     /// Application.
     pub app: String,
     /// Times of generation.
     pub generated: Vec<Time>,
-    /// Times of delivery; `None`: not by the end of the run.
+    /// Times of delivery; `None` if not delivered by the end of the run.
     pub delivered: Vec<Option<Time>>,
 }
 
@@ -282,7 +282,7 @@ impl Series {
     /// the receiving end's local and remote address; `all` is the sum.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Writing to `out` fails.
     pub fn write_throughput_csv(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "time_s,association,side,path,bit_per_s")?;
         for series in &self.delivery {
@@ -303,7 +303,7 @@ impl Series {
     /// unlimited ssthresh is left empty.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Writing to `out` fails.
     pub fn write_window_csv(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "time_s,association,side,path,cwnd,ssthresh,flight_size")?;
         for series in &self.traces {
@@ -329,7 +329,7 @@ impl Series {
     /// Writes the round-trip times as CSV, times in s.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Writing to `out` fails.
     pub fn write_rtt_csv(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "time_s,association,side,path,sample_s,srtt_s,rto_s")?;
         for series in &self.traces {
@@ -354,7 +354,7 @@ impl Series {
     /// Writes the bandwidth estimates as CSV.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Writing to `out` fails.
     pub fn write_estimate_csv(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(
             out,
@@ -383,7 +383,7 @@ impl Series {
     /// Writes the messages of video applications as CSV. The delivery time of an undelivered one is empty.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Writing to `out` fails.
     pub fn write_message_csv(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "app,number,generated_s,delivered_s")?;
         for series in &self.messages {
@@ -399,7 +399,7 @@ impl Series {
     /// Writes the queue lengths as CSV.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Writing to `out` fails.
     pub fn write_queue_csv(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "time_s,direction,packets,bytes")?;
         for series in &self.queues {

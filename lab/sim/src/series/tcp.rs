@@ -13,7 +13,7 @@ pub struct TcpTraceSeries {
     pub connection: String,
     /// `client` or `server`.
     pub side: &'static str,
-    /// Local and remote address as this end sees them, as `10.0.0.1→10.0.1.2`.
+    /// Local and remote address as this end sees them, such as `10.0.0.1→10.0.1.2`.
     pub path: String,
     /// Windows: time, congestion window, slow-start threshold, bytes in flight.
     pub window: Vec<(Time, u64, u64, u64)>,
@@ -21,7 +21,7 @@ pub struct TcpTraceSeries {
     pub rtt: Vec<(Time, Span, Span, Span)>,
     /// Rare events: losses, timeouts, recovery, set-up and end.
     pub marks: Vec<TraceEvent>,
-    /// Every segment and acknowledgment, on request.
+    /// Every segment and acknowledgment, if requested.
     pub segments: Vec<TraceEvent>,
 }
 

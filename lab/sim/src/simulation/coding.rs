@@ -33,7 +33,7 @@ pub(crate) fn codings(scenario: &Scenario, seed: u64) -> Vec<Coding> {
 }
 
 impl Simulation {
-    /// Updates the conditions of a link in both directions. Returns when they change next.
+    /// Updates the conditions of a link in both directions. Returns the time of the next change.
     pub(crate) fn on_coding(&mut self, number: usize) -> Option<Time> {
         while let Some(change) = self.codings[number].process.change(self.now) {
             let &Coding { link, interruption, carries, .. } = &self.codings[number];

@@ -34,16 +34,16 @@ use crate::tcp_line::TcpLine;
 use coding::Coding;
 use watch::Watch;
 
-/// How an application runs.
+/// The part of an application that the simulation runs.
 #[derive(Debug)]
 pub(crate) enum App {
-    /// Sends over an association, whose end has the source.
+    /// Sends over an association, whose end holds the source.
     Bulk { association: usize, from: Side },
-    /// Sends generated messages over an association, whose end has the source.
+    /// Sends generated messages over an association, whose end holds the source.
     Video { association: usize, from: Side },
-    /// Reads from an association, whose end has the reader.
+    /// Reads from an association, whose end holds the reader.
     Reader { association: usize, at: Side },
-    /// Sends or reads at one end of a TCP connection, which has the source or reader.
+    /// Sends or reads at one end of a TCP connection, which holds the source or reader.
     Tcp { connection: usize, side: Side },
     /// Sends at a constant rate over UDP.
     Cbr(Box<Cbr>),
@@ -69,7 +69,7 @@ pub struct Simulation {
     pub(crate) index: Index,
     /// The core's options by the name of their profile.
     pub(crate) configs: Configs,
-    /// For each node, its SCTP; `None` without.
+    /// SCTP of each node; `None` without SCTP.
     pub(crate) hosts: Vec<Option<Box<Host>>>,
     /// The scenario's associations.
     pub(crate) lines: Vec<Line>,
@@ -105,7 +105,7 @@ impl Simulation {
         self.end
     }
 
-    /// Returns the names of the link directions, as `wlan/forward`, in the order of the scenario.
+    /// Returns the names of the link directions, such as `wlan/forward`, in the order of the scenario.
     #[must_use]
     pub fn directions(&self) -> Vec<String> {
         (0..self.network.hops.len()).map(|number| self.direction(number)).collect()
@@ -117,7 +117,7 @@ impl Simulation {
         format!("{}/{}", self.scenario.links[number / 2].name, way.word())
     }
 
-    /// Starts to hash every delivered packet; the summary has the hash.
+    /// Starts to hash every delivered packet. The summary contains the hash.
     pub fn hash_trace(&mut self) {
         self.observer.hash();
     }
@@ -128,7 +128,7 @@ impl Simulation {
         self.observer.write_events(EventLines::new(out));
     }
 
-    /// Ends the event lines; call after the last run.
+    /// Ends the event lines. Call it after the last run.
     ///
     /// # Errors
     /// The first error met in writing.
@@ -142,7 +142,7 @@ impl Simulation {
         self.observer.write_qlog(Writer::new(out, title, Vantage::Unknown));
     }
 
-    /// Ends the qlog; call after the last run.
+    /// Ends the qlog. Call it after the last run.
     ///
     /// # Errors
     /// The first error met in writing.
@@ -150,11 +150,11 @@ impl Simulation {
         self.observer.finish_qlog()
     }
 
-    /// Starts to capture link directions; `names` are links (`wlan`) or directions (`wlan/forward`), none
-    /// for all.
+    /// Starts to capture link directions. `names` are links (`wlan`) or directions (`wlan/forward`); none
+    /// stands for all.
     ///
     /// # Errors
-    /// A name is no link of the scenario ([`io::ErrorKind::InvalidInput`]), or `out` fails.
+    /// A name is not a link of the scenario ([`io::ErrorKind::InvalidInput`]), or `out` fails.
     pub fn capture(&mut self, names: &[String], out: Box<dyn Write + Send>) -> io::Result<()> {
         let all = self.directions();
         let matches = |direction: &str, name: &str| {
@@ -221,9 +221,11 @@ impl Simulation {
         false
     }
 
-    /// Runs until `until` in [`PIECES`](Self::PIECES) pieces of equal virtual time. Calls `go_on` with the
-    /// number of complete pieces before each, after the last, and within a piece every 100,000 events, which
-    /// take about 0.1 s. The run stops when `go_on` returns false. Returns whether the run reached `until`.
+    /// Runs until `until` in [`PIECES`](Self::PIECES) pieces of equal virtual time. Returns whether the run
+    /// reached `until`.
+    ///
+    /// Calls `go_on` with the number of complete pieces: before each piece, after the last one, and within a
+    /// piece every 100,000 events, which take about 0.1 s. The run stops when it returns false.
     pub fn run_in_pieces(&mut self, until: Time, mut go_on: impl FnMut(u64) -> bool) -> bool {
         const EVENTS: u64 = 100_000;
         for piece in 0..Self::PIECES {
@@ -303,7 +305,7 @@ impl Simulation {
         }
     }
 
-    /// Passes the nodes the parts of the simulation that they use.
+    /// Passes to the nodes the parts of the simulation that they use.
     pub(crate) fn with_nodes(&mut self, act: impl FnOnce(&mut Nodes, &mut Wire<'_>)) {
         let mut wire = Wire {
             now: self.now,
@@ -356,7 +358,7 @@ impl Simulation {
         self.events.push(self.now + probe.interval, Target::Probe);
     }
 
-    /// Ends captures; call after the last run.
+    /// Ends captures. Call it after the last run.
     ///
     /// # Errors
     /// The first error met in writing.

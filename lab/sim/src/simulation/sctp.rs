@@ -56,7 +56,7 @@ impl Simulation {
         }
     }
 
-    /// Returns the scenario's association of a new one at a server.
+    /// Returns the scenario's association for a new one at a server.
     fn accept(
         &mut self,
         number: u32,
@@ -134,7 +134,7 @@ impl Simulation {
         self.flush(number, None);
     }
 
-    /// Drains packets and events of a host's endpoint, and schedules its next deadline. `touched`: the end
+    /// Drains packets and events of a host's endpoint, and schedules its next deadline. `touched` is the end
     /// whose association was just called.
     pub(crate) fn flush(&mut self, number: u32, touched: Option<(u32, Side, Handle)>) {
         self.transmit(number);

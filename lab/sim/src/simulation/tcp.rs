@@ -15,7 +15,7 @@ use crate::tcp_line::TcpLine;
 use super::Simulation;
 
 impl Simulation {
-    /// Creates the scenario's connections; `address` maps an address to its number.
+    /// Creates the scenario's connections. `address` maps an address to its number.
     pub(crate) fn tcp_lines(
         scenario: &Scenario,
         address: impl Fn(std::net::IpAddr) -> AddressId,
@@ -189,7 +189,7 @@ fn target(number: usize, side: Side) -> Target {
     Target::Tcp(2 * number as u32 + u32::from(side == Side::Server))
 }
 
-/// Returns the clients' ports; a client without one gets a free one from 10000 on.
+/// Returns the clients' ports. A client without one gets a free one from 10000 on.
 fn client_ports(scenario: &Scenario) -> Vec<u16> {
     let fixed: Vec<(&str, u16)> = scenario.tcp.iter().map(|t| (t.client.as_str(), t.client_port)).collect();
     let mut next = std::collections::BTreeMap::new();

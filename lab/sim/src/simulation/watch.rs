@@ -9,7 +9,7 @@ use crate::scenario::{Level, LinkDirection, SAMPLING};
 
 use super::Simulation;
 
-/// Intervals over which a rate is measured.
+/// Number of intervals over which a rate is measured.
 const INTERVALS: u64 = 10;
 
 /// A level of a link and its threshold.
@@ -30,7 +30,8 @@ impl Watch {
         Self { link, level, below, threshold, held: false, delivered: Vec::new() }
     }
 
-    /// Takes a sample; `None`: below everything. Returns true if the level crossed the threshold.
+    /// Takes a sample. Returns true if the level crossed the threshold. `None` counts as below every
+    /// threshold.
     fn crossed(&mut self, sample: Option<i64>) -> bool {
         let holds = match sample {
             None => self.below,
@@ -55,7 +56,7 @@ impl Watch {
 }
 
 impl Simulation {
-    /// Samples every level and triggers actions. Returns the time of the next sample; `None` when no action
+    /// Samples every level and triggers actions. Returns the time of the next sample; `None` if no action
     /// waits any more.
     pub(crate) fn on_watch(&mut self) -> Option<Time> {
         let now = self.now;

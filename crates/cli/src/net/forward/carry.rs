@@ -16,8 +16,8 @@ use tokio::sync::watch;
 use super::link::{Connection, Direction};
 use crate::system::os_error;
 
-/// Carries a TCP connection until both directions have ended, and closes it. Resets it if either end fails or
-/// the future is dropped. `ahead`: bytes already read from it.
+/// Carries a TCP connection until both directions have ended, then closes it. Resets it if either end fails
+/// or the future is dropped. `ahead` holds bytes already read from it.
 ///
 /// # Errors
 ///
@@ -36,7 +36,7 @@ pub(crate) async fn carry_tcp(
     Ok(())
 }
 
-/// Frames that are written at a time.
+/// Maximum number of frames in one write.
 const GATHERED: usize = 16;
 
 /// Makes the kernel send a RST when the socket is dropped: by an error, a signal, or the end of the process.
@@ -45,14 +45,14 @@ pub(crate) fn reset_when_dropped(stream: &TcpStream) {
     let _ = stream.set_zero_linger();
 }
 
-/// Closes a TCP connection after its last byte.
+/// Closes a TCP connection after the peer has received its last byte.
 fn close(stream: TcpStream) {
     #[expect(deprecated, reason = "it blocks only with a time to linger")]
     let _ = stream.set_linger(None);
     drop(stream);
 }
 
-/// The writing half of a local socket or standard output.
+/// The writing half of a local socket, or standard output.
 pub(crate) trait Writer: AsyncWrite {
     /// Waits until the peer has reset the socket.
     async fn reset(&self) -> io::Error;
@@ -123,8 +123,8 @@ async fn outward(connection: &Connection, mut reader: Pin<&mut impl AsyncRead>) 
     }
 }
 
-/// Reads at most `room` bytes; empty at the end. Has no buffer while it waits, so that an idle connection
-/// takes no memory for it.
+/// Reads at most `room` bytes; empty at the end. Allocates its buffer only when data is ready, so that an
+/// idle connection uses no memory for it.
 async fn read(
     connection: &Connection,
     mut reader: Pin<&mut impl AsyncRead>,
@@ -146,7 +146,8 @@ async fn read(
     .await
 }
 
-/// Writes what the connection receives. Once everything `is_read` from the socket, watches it for a reset.
+/// Writes received data to the local socket. Watches the socket for a reset once its input `is_read` to the
+/// end.
 async fn inward(
     connection: &Connection,
     mut writer: Pin<&mut impl Writer>,

@@ -33,10 +33,10 @@ use crate::system::os_error;
 /// Time for a client of the proxy to send its request.
 const REQUEST: Duration = Duration::from_secs(30);
 
-/// Pause of a listener that cannot accept, usually because there are too many open files.
+/// Pause after a failed accept, usually because there are too many open files.
 pub(super) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The link that is up, if one is.
+/// The current link, if there is one.
 pub(super) type Links = watch::Receiver<Option<Arc<Link>>>;
 
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
@@ -57,7 +57,7 @@ struct Connected {
     endpoint: Endpoint,
     association: Association,
     carrier: Carrier,
-    /// It takes the place of one over TCP, which still is up.
+    /// True if the association replaces one over TCP that is still up.
     moved: bool,
 }
 
@@ -68,7 +68,7 @@ async fn connect(args: &Args, net: &NetArgs, open: &Open) -> Result<Connected, F
     Ok(Connected { endpoint, association, carrier, moved: false })
 }
 
-/// Connects over UDP, to take the place of an association over TCP.
+/// Connects over UDP, to replace an association over TCP.
 async fn connect_by_udp(args: &Args, net: &NetArgs, open: &Open) -> Option<Connected> {
     let (endpoint, association) = args.peer.connect_by_udp(net, open).await?;
     Service::Forward.send(&association, &Control::Hello { version: VERSION }).await.ok()?;
@@ -97,7 +97,7 @@ impl Drop for AbortOnDropHandle {
 }
 
 /// Carries connections until the association is over. `moved`: an earlier association of this process may
-/// have the listeners.
+/// still hold the listeners.
 async fn carry_all(
     link: Arc<Link>,
     mut opens: mpsc::UnboundedReceiver<Opening>,
@@ -246,7 +246,7 @@ impl Client {
         self.report.tell(&Happened::Failed { client, target, why });
     }
 
-    /// Carries the connection to a target. Its data does not wait for the answer.
+    /// Carries the connection to a target. Sends data without waiting for the answer.
     async fn open(self, target: Target, links: Links, timeout: Duration) {
         reset_when_dropped(&self.stream);
         match open(&target, links, timeout).await {
@@ -265,7 +265,7 @@ impl Client {
         self.report.tell(&Happened::end(&self.name, &target.to_string(), &result, connection.counts()));
     }
 
-    /// Serves a client of the proxy: it gets the answer when the server has connected.
+    /// Serves a client of the proxy, and answers it when the server has connected.
     async fn proxy(mut self, links: Links, timeout: Duration) {
         let mut received = Vec::new();
         let request = tokio::time::timeout(REQUEST, self.request(&mut received)).await;
@@ -294,8 +294,8 @@ impl Client {
         }
     }
 
-    /// Reads a request to the proxy. Leaves in `received` the bytes behind it. `None`: it is invalid, which
-    /// the client knows by now.
+    /// Reads a request to the proxy, and leaves the bytes after it in `received`. Returns `None` after it has
+    /// rejected an invalid request.
     async fn request(&mut self, received: &mut Vec<u8>) -> Option<(Greeting, Target)> {
         let greeting = self.gather(received, parse_greeting).await?;
         let target = match &greeting {

@@ -17,10 +17,10 @@ use crate::net::failed;
 use crate::net::service::Service;
 use crate::net::status::{Connections, Monitor};
 
-/// How often windows learn the round trip.
+/// Interval at which windows are given the round-trip time.
 const ROUND_TRIP: Duration = Duration::from_millis(200);
 
-/// Bytes of the buffer for reads: the largest datagram fits, with the header of SOCKS5.
+/// Bytes of the read buffer: the largest datagram fits, with the SOCKS5 header.
 const SCRATCH: usize = 1 << 16;
 const _: () = assert!(SCRATCH >= msctp_forward::frame::MAX_DATAGRAM);
 
@@ -33,7 +33,7 @@ pub(crate) struct Link {
     output: Notify,
     /// Notified when the last connection has ended.
     empty: Notify,
-    /// Reused for reads of UDP sockets, so that an idle association takes no memory for it.
+    /// Shared buffer for reads of UDP sockets, so that an idle association uses no memory for one.
     scratch: Mutex<Box<[u8]>>,
 }
 
@@ -55,7 +55,8 @@ pub(crate) struct Opening {
 /// Received datagrams queued for each connection; further ones are dropped.
 const DATAGRAMS: usize = 64;
 
-/// Lifetime of a datagram in the send buffer and on the way: the application has retransmitted it by then.
+/// Lifetime of a datagram in the send buffer and in flight. After it, the application has retransmitted the
+/// datagram.
 const LIFETIME: msctp::Span = msctp::Span::from_secs(1);
 
 /// Wakes the two tasks of a connection.
@@ -63,7 +64,7 @@ const LIFETIME: msctp::Span = msctp::Span::from_secs(1);
 struct Wakes {
     readable: Notify,
     writable: Notify,
-    /// Queue of its received datagrams, if it is a UDP association.
+    /// Queue of received datagrams, for a UDP association.
     datagrams: OnceLock<mpsc::Sender<Datagram>>,
 }
 
@@ -74,7 +75,7 @@ pub(crate) struct Connection {
     wakes: Arc<Wakes>,
 }
 
-/// The task of a connection that waits.
+/// The direction whose task waits.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Direction {
     /// From the local socket to the association.
@@ -92,7 +93,7 @@ fn over() -> End {
 }
 
 impl Link {
-    /// Begins to carry connections over an association. Returns also the connections that the peer opens.
+    /// Begins to carry connections over an association. Also returns the connections that the peer opens.
     pub(crate) fn new(
         association: Association,
         role: Role,
@@ -116,7 +117,7 @@ impl Link {
         &self.association
     }
 
-    /// Shows the number of connections in the status.
+    /// Publishes the number of connections in the status.
     pub(crate) fn show(self: &Arc<Self>, monitor: &Monitor) {
         let carrier = Arc::downgrade(self);
         monitor.add_carrier(carrier);
@@ -148,7 +149,7 @@ impl Link {
         Connection { link: Arc::clone(self), number, wakes }
     }
 
-    /// Changes the state of connections and wakes what that concerns.
+    /// Changes the state of connections, and wakes the tasks that the change concerns.
     fn update<R>(self: &Arc<Self>, change: impl FnOnce(&mut Mux) -> R) -> R {
         let mut state = lock(&self.state);
         let result = change(&mut state.mux);
@@ -187,14 +188,14 @@ impl Link {
         result
     }
 
-    /// Waits until no connection is left whose end was not sent and received.
+    /// Waits until every connection has sent and received its end.
     pub(crate) async fn empty(&self) {
         while !lock(&self.state).mux.is_empty() {
             self.empty.notified().await;
         }
     }
 
-    /// Carries connections until the association is over. `control` gets messages that are no frames.
+    /// Carries connections until the association is over. Passes other messages than frames to `control`.
     ///
     /// # Errors
     ///
@@ -257,7 +258,7 @@ impl Link {
         }
     }
 
-    /// Sends a frame. If a more urgent one comes while a bulk one waits for room, that waits on in the mux.
+    /// Sends a frame. A bulk frame that waits for room returns to the mux if a more urgent one is queued.
     async fn send(self: &Arc<Self>, frame: Frame) -> Result<(), SendError> {
         let (stream, ppid, data) = (frame.stream, frame.ppid, frame.data.clone());
         let message = OutMessage { stream, ppid, data, ..OutMessage::default() };
@@ -338,7 +339,7 @@ impl Connection {
         }
     }
 
-    /// Ends both directions; refuses a connection that was not accepted.
+    /// Ends both directions. Refuses the connection if it was not accepted.
     pub(crate) fn fail(&self, end: End) {
         self.update(|mux, number| mux.fail(number, end));
     }
@@ -382,7 +383,7 @@ impl Connection {
         }
     }
 
-    /// Waits until the connection has failed, while it waits for a local socket in this direction.
+    /// Waits until the connection has failed, while the task of this direction waits for a local socket.
     pub(super) async fn failure(&self, direction: Direction) -> End {
         let notify = match direction {
             Direction::Outward => &self.wakes.writable,
@@ -401,12 +402,12 @@ impl Connection {
         self.update(|mux, number| mux.write(number, data));
     }
 
-    /// Notes that there is nothing to write now.
+    /// Records that there is nothing to write now.
     pub(super) fn idle(&self) {
         self.update(Mux::idle);
     }
 
-    /// Ends our direction.
+    /// Ends this end's direction.
     pub(super) fn finish(&self) {
         self.update(Mux::finish);
     }

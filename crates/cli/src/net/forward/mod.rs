@@ -30,7 +30,7 @@ use super::status::StatusArgs;
 use crate::Failure;
 use crate::system::os_error;
 
-/// Streams to ask for in each direction: half of them for the connections that each end opens.
+/// Streams to request in each direction. Each end opens connections on half of them.
 const STREAMS: u16 = 16_384;
 
 /// Forward TCP connections to `msctp serve --allow` across network changes.
@@ -107,11 +107,11 @@ enum Control {
     },
     /// The client requests a listener of the server.
     Listen {
-        /// The listener's number, by which the server's connections name their target.
+        /// Number of the listener, by which the server's connections name their target.
         number: u16,
         /// Where to listen.
         at: SocketAddr,
-        /// An earlier association of the client may have the listener, and leaves it to this one.
+        /// True if an earlier association of the client may hold the listener. That association gives it up.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         moved: bool,
     },
@@ -119,7 +119,7 @@ enum Control {
     Listening {
         /// The listener's number.
         number: u16,
-        /// Where it listens.
+        /// Address at which the server listens.
         at: SocketAddr,
     },
     /// The server does not listen.
@@ -136,11 +136,11 @@ enum Control {
 struct Wanted {
     number: u16,
     at: SocketAddr,
-    /// An earlier association of the client may have it, and leaves it to this one.
+    /// True if an earlier association of the client may hold the listener. That association gives it up.
     moved: bool,
 }
 
-/// Reads a control message of a client. Returns a request for a listener.
+/// Reads a control message of a client. Returns it if it requests a listener.
 fn greet(message: &Message) -> Result<Option<Wanted>, Failure> {
     match Service::Forward.read(message)? {
         Control::Hello { version: VERSION } => Ok(None),
@@ -157,7 +157,7 @@ fn greet(message: &Message) -> Result<Option<Wanted>, Failure> {
 /// Timeout of a TCP connect.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Connects to a target. The error is the end of the connection that wants it.
+/// Connects to a target. The error is the reason with which the requesting connection ends.
 async fn dial(target: impl ToSocketAddrs) -> Result<TcpStream, End> {
     match tokio::time::timeout(CONNECT, TcpStream::connect(target)).await {
         Ok(Ok(stream)) => Ok(stream),

@@ -27,10 +27,10 @@ use crate::net::status::Monitor;
 use crate::net::text::escape;
 use crate::system::os_error;
 
-/// Listeners that a client may have at a time.
+/// Maximum number of a client's listeners.
 const LISTENERS: usize = 64;
 
-/// The server's answer to a request: the listener's number, and where it listens or why it does not.
+/// The server's answer to a request: the listener's number, and its address or the error.
 pub(super) type Answer = (u16, Result<SocketAddr, String>);
 
 /// Reads a control message of the server.
@@ -50,8 +50,8 @@ pub(super) fn read_answer(
     answers.try_send(answer).map_err(|_| unexpected())
 }
 
-/// Requests the listeners until the server has all of them: a lost association of this client may still hold
-/// a port.
+/// Requests the listeners until the server has opened all of them. A lost association of this client may
+/// still hold a port.
 pub(super) async fn request(
     link: &Link,
     remotes: &[Remote],
@@ -120,16 +120,16 @@ pub(super) async fn connect_back(opening: Opening, remotes: Arc<[Remote]>, repor
     }
 }
 
-/// Time for a client to acknowledge a HEARTBEAT when its listener's port is requested anew.
+/// Time for a client to acknowledge a HEARTBEAT when its listener's port is requested again.
 const ANSWER: Duration = Duration::from_secs(3);
 
 /// Time for a listener of an aborted association to close.
 const CLOSE: Duration = Duration::from_secs(1);
 
-/// How often to check whether one of these happened.
+/// Interval at which to check for an answer or a closed listener.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The link that has a listener, and how to close the listener alone.
+/// The link that holds a listener, and the means to close that listener alone.
 #[derive(Clone)]
 struct Holder {
     link: Arc<Link>,
@@ -145,7 +145,7 @@ impl Holders {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the holder of the listener that has the port at this address.
+    /// Returns the holder of the port at this address.
     fn holder(&self, at: SocketAddr) -> Option<Holder> {
         let conflicts = |held: &SocketAddr| {
             let any = held.ip().is_unspecified() || at.ip().is_unspecified();
@@ -167,7 +167,7 @@ impl Drop for Held {
     }
 }
 
-/// Returns whether nothing comes from the peer for [`ANSWER`], although each path gets a HEARTBEAT.
+/// Returns whether the peer sends nothing for [`ANSWER`], although each path sends a HEARTBEAT.
 async fn is_silent(association: &Association) -> bool {
     let received = || association.paths().iter().map(|path| path.packets_received).sum::<u64>();
     let before = received();
@@ -189,11 +189,11 @@ pub(super) struct Listeners {
     link: Arc<Link>,
     holders: Holders,
     access: Access,
-    /// Listeners that the client may still have.
+    /// Number of listeners that the client may still open.
     free: Arc<Semaphore>,
-    /// Accepted connections that it may still have.
+    /// Number of connections that the listeners may still accept.
     connections: Arc<Semaphore>,
-    /// The client, for the reports.
+    /// Name of the client in reports.
     name: String,
     report: Report,
     monitor: Monitor,
@@ -223,8 +223,8 @@ impl Listeners {
         }
     }
 
-    /// Answers a request, which has its place until then. If the rules allow it, accepts connections until
-    /// the association is over.
+    /// Answers a request, and holds its place until then. Accepts connections until the association is over,
+    /// if the rules allow the address.
     pub(super) async fn listen(self, wanted: Wanted, request: OwnedSemaphorePermit) {
         let number = wanted.number;
         let place = Arc::clone(&self.free).try_acquire_owned();
@@ -270,9 +270,10 @@ impl Listeners {
         Ok((listener, at))
     }
 
-    /// Takes the address from an earlier association of the same client. One that does not answer ends: the
-    /// client was killed, and connected again. One that was `moved` loses only the listener, if the client's
-    /// key proves that it is the same client. Returns whether the address is free.
+    /// Takes the address from an earlier association of the same client. Returns whether the address is free.
+    ///
+    /// An association that does not answer ends: the client was killed and has reconnected. One that was
+    /// `moved` loses only the listener, if the client's key proves that it is the same client.
     async fn replace_holder(&self, at: SocketAddr, moved: bool) -> bool {
         let key = |of: &Link| of.association().peer_identity().map(|peer| peer.fingerprint);
         let Some(Holder { link, close }) = self.holders.holder(at) else { return false };
@@ -340,7 +341,7 @@ impl Listeners {
     }
 }
 
-/// Listens at an address: at `[::]` for IPv6 only, since the rules were asked for no IPv4 address.
+/// Listens at an address. `[::]` accepts IPv6 only, since no rule was checked for an IPv4 address.
 fn listen_at(at: SocketAddr) -> io::Result<TcpListener> {
     let socket = if at.is_ipv6() { TcpSocket::new_v6()? } else { TcpSocket::new_v4()? };
     if at.is_ipv6() {

@@ -21,7 +21,7 @@ pub(crate) enum Happened {
     },
     /// A forwarding is ready.
     Listening { forward: String, at: SocketAddr },
-    /// The server does not listen for a remote forwarding; it is requested again later.
+    /// The server does not listen for a remote forwarding; the client requests it again later.
     Refused { forward: String, why: String },
     /// A client came.
     Client {
@@ -33,13 +33,13 @@ pub(crate) enum Happened {
     Opened { client: String, target: String },
     /// A connection was refused or failed.
     Failed { client: String, target: String, why: String },
-    /// A connection ended; bytes towards the target and from it.
+    /// A connection ended; bytes sent to the target and received from it.
     Closed { client: String, target: String, sent: u64, received: u64 },
     /// The paths changed.
     Path { what: String },
     /// The association was lost.
     Lost { why: String },
-    /// It could not be set up again; the next attempt is in some seconds.
+    /// A reconnection failed; the next attempt follows in some seconds.
     Retrying { why: String, seconds: u64 },
 }
 
@@ -58,7 +58,7 @@ impl Happened {
         }
     }
 
-    /// Returns the text for the user; `None`: too common to be said.
+    /// Returns the text for the user; `None` for events too common to print.
     fn text(&self) -> Option<String> {
         match self {
             Self::Connected { server, .. } => Some(format!("connected to {server}")),
@@ -76,7 +76,7 @@ impl Happened {
     }
 }
 
-/// How to report.
+/// Form of the reports.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Report {
     pub(crate) json: bool,

@@ -14,18 +14,18 @@ use crate::system::os_error;
 /// Limit of threads that resolve the names of all clients.
 pub(super) const RESOLVERS: usize = 128;
 
-/// Names that a client's connections resolve at a time. It is far below [`RESOLVERS`]: a client whose names
-/// have servers that do not answer must not stop the others.
+/// Maximum number of names that one client's connections resolve at a time. It is far below [`RESOLVERS`]: a
+/// client whose name servers do not answer must not block the others.
 const NAMES: usize = 8;
 
-/// Time to resolve a name, with the time it waits for other names of the client.
+/// Time to resolve a name, including the time in the client's queue.
 const RESOLVE: Duration = Duration::from_secs(10);
 
 /// Resolves names for one client.
 #[derive(Clone)]
 pub(super) struct Resolver {
     names: Arc<Semaphore>,
-    /// Places for datagrams that wait for a name.
+    /// Permits for datagrams that wait for a name.
     held: Arc<Semaphore>,
 }
 
@@ -34,8 +34,8 @@ impl Resolver {
         Self { names: Arc::new(Semaphore::new(NAMES)), held: Arc::new(Semaphore::new(NAMES)) }
     }
 
-    /// Takes a place for a datagram that waits for a name: all UDP associations of the client hold few of
-    /// them. `None`: all are taken.
+    /// Takes a permit for a datagram that waits for a name; `None` if all are taken. All UDP associations of
+    /// the client share a few permits.
     pub(super) fn hold(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.held).try_acquire_owned().ok()
     }
@@ -58,7 +58,7 @@ impl Resolver {
         }
     }
 
-    /// Runs a look-up in a thread. Nothing can stop the thread, so that it keeps its permit until it is done,
+    /// Runs a look-up in a thread. A thread cannot be stopped, so it keeps its permit until the look-up ends,
     /// even if the connection has ended.
     async fn run<T: Send + 'static>(
         &self,

@@ -29,10 +29,10 @@ use crate::net::service::{FIRST_TIMEOUT, Service};
 use crate::net::status::{Monitor, StatusArgs};
 use crate::system::read_text;
 
-/// Clients at a time.
+/// Maximum number of clients.
 const CLIENTS: usize = 1024;
 
-/// Requests for listeners of a client that are not answered yet.
+/// Maximum number of a client's unanswered requests for listeners.
 const REQUESTS: usize = 64;
 
 /// Options of `msctp serve` for forwarding.
@@ -70,7 +70,7 @@ impl ServerArgs {
         !self.allow.is_empty() || self.rules.is_some()
     }
 
-    /// Rejects options of connections where the server forwards none.
+    /// Rejects options for connections if the server forwards none.
     ///
     /// # Errors
     ///
@@ -99,7 +99,7 @@ impl ServerArgs {
     }
 }
 
-/// The rules that hold now.
+/// The access rules in force, which a reload replaces.
 #[derive(Clone)]
 pub(super) struct Access(Arc<Mutex<Arc<Rules>>>);
 
@@ -274,7 +274,8 @@ async fn connect(
     report.tell(&Happened::end(&client, &to, &result, connection.counts()));
 }
 
-/// Connects to an address of the target that the rules allow: to the address that was checked.
+/// Connects to an address of the target that the rules allow. It uses the checked address and does not
+/// resolve the name again.
 async fn reach(rules: &Rules, resolver: &Resolver, target: &Target) -> Result<TcpStream, End> {
     let Target::Host { host, port } = target else {
         return Err(End::new(Reason::Forbidden, "the server has no such target"));

@@ -8,9 +8,9 @@ use msctp_forward::Target;
 /// `-L [BIND:]PORT:HOST:HOSTPORT` or `-D [BIND:]PORT`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Local {
-    /// Where this end listens.
+    /// Address at which this end listens.
     pub(crate) bind: SocketAddr,
-    /// Where the server connects to; `None`: each client names its target, as that of a proxy.
+    /// Target to which the server connects; `None` if each client names its target, as with a proxy.
     pub(crate) target: Option<Target>,
 }
 
@@ -26,11 +26,11 @@ impl fmt::Display for Local {
 /// `-R [BIND:]PORT:HOST:HOSTPORT`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Remote {
-    /// Where the server listens.
+    /// Address at which the server listens.
     pub(crate) bind: SocketAddr,
-    /// Where this end connects to.
+    /// Host to which this end connects.
     pub(crate) host: String,
-    /// Its port.
+    /// Port of `host`.
     pub(crate) port: u16,
 }
 
@@ -41,7 +41,7 @@ impl fmt::Display for Remote {
 }
 
 impl Remote {
-    /// Returns where this end connects to.
+    /// Returns the target to which this end connects.
     pub(crate) fn target(&self) -> Target {
         Target::Host { host: self.host.clone(), port: self.port }
     }
@@ -87,7 +87,7 @@ pub(crate) fn parse_stdio(text: &str) -> Result<Target, String> {
     }
 }
 
-/// Splits at the colons outside brackets.
+/// Splits the text at the colons outside brackets.
 fn split(text: &str) -> Vec<&str> {
     let mut depth = 0_i32;
     text.split(|char| {
@@ -101,7 +101,8 @@ fn bare(host: &str) -> &str {
     host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host)
 }
 
-/// Parses where to listen. As with ssh, an empty address or `*` is every address, and none is loopback.
+/// Parses the address to listen at. As with ssh, an empty address or `*` is every address, and none is
+/// loopback.
 fn parse_bind(bind: Option<&str>, port: &str) -> Result<SocketAddr, String> {
     let ip = match bind.map(bare) {
         None | Some("localhost") => Ipv4Addr::LOCALHOST.into(),

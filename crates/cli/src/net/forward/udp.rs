@@ -20,15 +20,16 @@ use super::resolve::Resolver;
 use super::server::Access;
 use crate::system::os_error;
 
-/// UDP associations that a client of the server may have at a time: each has two sockets.
+/// Maximum number of UDP associations of one client: each uses two sockets.
 pub(super) const ASSOCIATIONS: usize = 64;
 
-/// Addresses that a client may exchange datagrams with at a time. The one that was sent to longest ago is
-/// evicted for a new one.
+/// Maximum number of addresses with which a client exchanges datagrams. A new address evicts the one that was
+/// sent to longest ago.
 const PEERS: usize = 256;
 
-/// Time without a datagram after which the server ends a UDP association (RFC 4787 §4.3 recommends 5 minutes
-/// for NATs): a program that keeps its TCP connection and sends nothing takes one of the client's places.
+/// Time without a datagram after which the server ends a UDP association. RFC 4787 §4.3 recommends 5 minutes
+/// for NATs. Without the limit, a program that keeps its TCP connection and sends nothing would occupy one of
+/// the client's places.
 pub(super) const IDLE: Duration = Duration::from_secs(300);
 
 /// Size and lifetime of the cache of a client's resolved names.
@@ -110,9 +111,9 @@ pub(super) async fn associate(
 struct Relay<'a> {
     access: &'a Access,
     v4: UdpSocket,
-    /// `None` if the host has no IPv6.
+    /// The IPv6 socket; `None` if the host has no IPv6.
     v6: Option<UdpSocket>,
-    /// Addresses that the client has sent to, and when: only they may answer.
+    /// Addresses that the client has sent to, with the time of the last datagram. Only these may answer.
     peers: BTreeMap<SocketAddr, Instant>,
     names: BTreeMap<String, (Instant, Vec<IpAddr>)>,
     /// When the last datagram passed.
@@ -121,8 +122,8 @@ struct Relay<'a> {
     received: u64,
 }
 
-/// Exchanges a client's datagrams with the targets that the rules allow, until the connection ends or was
-/// `idle` for too long.
+/// Exchanges a client's datagrams with the targets that the rules allow. Ends with the connection, or after
+/// `idle` without a datagram.
 pub(super) async fn relay(
     connection: &Connection,
     access: &Access,
@@ -195,7 +196,8 @@ pub(super) async fn relay(
     report.tell(&Happened::end(&client, &target, &result, (relay.sent, relay.received)));
 }
 
-/// Receives from a socket, if there is one, through the link's buffer: an idle association takes no memory.
+/// Receives from a socket, if there is one, into the link's shared buffer. An idle association then uses no
+/// memory for a buffer.
 async fn receive(connection: &Connection, socket: Option<&UdpSocket>) -> io::Result<(Bytes, SocketAddr)> {
     let Some(socket) = socket else { return std::future::pending().await };
     loop {

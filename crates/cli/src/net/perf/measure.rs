@@ -12,11 +12,11 @@ use crate::net::security::Secured;
 /// One end's totals.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Side {
-    /// User bytes sent, or received.
+    /// User bytes that this end sent or received.
     pub(super) bytes: u64,
-    /// Time from the first to the last of them; at the sender, until all was acknowledged.
+    /// Seconds from the first byte to the last; at the sender, until all bytes were acknowledged.
     pub(super) seconds: f64,
-    /// CPU time of this end's process in that time, user and system.
+    /// CPU seconds of this end's process in that time, user and system.
     pub(super) cpu_seconds: f64,
     /// The longest delivery gap in seconds, at the receiver.
     pub(super) longest_gap: Option<f64>,
@@ -50,7 +50,7 @@ pub(super) struct PathRow {
 pub(super) struct Interval {
     /// End of the interval, in seconds since the start.
     pub(super) at: f64,
-    /// User bytes acknowledged (sender) or received (receiver) in it.
+    /// User bytes acknowledged (sender) or received (receiver) in the interval.
     bytes: u64,
     goodput_bps: f64,
     paths: Vec<PathRow>,
@@ -111,7 +111,7 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// Starts the first interval; `Duration::MAX`: the only one.
+    /// Starts the first interval of this length. `Duration::MAX` measures a single one.
     pub(super) fn new(interval: Duration) -> Self {
         let begin = Instant::now();
         Self { begin, interval, next: begin.checked_add(interval), last: (begin, 0) }
@@ -122,7 +122,7 @@ impl Meter {
         self.next.map_or(Duration::from_secs(3600), |next| next.saturating_duration_since(Instant::now()))
     }
 
-    /// Returns the interval if it is over. `bytes` counts from the start.
+    /// Returns the interval if it is over. `bytes` counts from the start of the measurement.
     pub(super) fn tick(&mut self, association: &Association, bytes: u64) -> Option<Interval> {
         let (next, now) = (self.next?, Instant::now());
         if now < next {

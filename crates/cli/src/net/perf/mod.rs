@@ -26,7 +26,7 @@ use crate::running::print;
 /// The longest measurement: a day.
 const MAX_SECONDS: u64 = 86_400;
 
-/// Longest time without data from a live peer during a measurement.
+/// Maximum time without data from a live peer during a measurement.
 const SILENT: Duration = Duration::from_secs(60);
 
 /// Measure an association's throughput and watch its paths, as iperf3 does for TCP.
@@ -71,7 +71,7 @@ pub(crate) struct Args {
     qlog: QlogArgs,
 }
 
-/// The server to measure with; not needed by a server.
+/// The server to measure with; absent when this command is the server.
 #[derive(clap::Args)]
 #[group(skip)]
 pub(crate) struct OptionalPeer {
@@ -135,7 +135,7 @@ async fn serve(args: &Args, open: &Open) -> Result<(), Failure> {
 /// The measurement in progress.
 type Running = Pin<Box<dyn Future<Output = ()>>>;
 
-/// Drives the measurement to its end.
+/// Runs the measurement until it ends.
 async fn over(running: &mut Option<Running>) {
     match running {
         Some(running) => running.await,

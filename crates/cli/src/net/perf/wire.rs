@@ -15,9 +15,9 @@ pub(super) enum Message {
         /// The server sends.
         reverse: bool,
     },
-    /// The server accepts it.
+    /// The server accepts the measurement.
     Ready,
-    /// The server rejects it: another measurement is in progress.
+    /// The server rejects the measurement, because another is in progress.
     Busy,
     /// The sender has sent all data.
     End,

@@ -124,7 +124,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     })
 }
 
-/// Lets the sender read the result before the process ends.
+/// Waits until the sender has read the result.
 async fn end(server: &Server) {
     server.stop();
     let _ = tokio::time::timeout(END_TIMEOUT, server.endpoint().idle()).await;
@@ -133,8 +133,8 @@ async fn end(server: &Server) {
 /// The peer of an association, and its result.
 type Outcome = (String, Result<Received, Fault>);
 
-/// Accepts associations, each in a task of its own: a sender that reconnects does not wait for its dead
-/// association.
+/// Accepts associations and serves each in its own task, so that a sender that reconnects does not wait for
+/// its dead association.
 async fn accept(server: Server, security: SecurityArgs, store: Store, results: mpsc::Sender<Outcome>) {
     let turns = Turns::default();
     let mut tasks = JoinSet::new();
@@ -200,11 +200,11 @@ fn report(args: &Args, received: &Received) -> Result<(), Failure> {
 enum Fault {
     /// No more senders are accepted.
     Ended(Failure),
-    /// The association is lost, or the peer is no sender.
+    /// The association was lost, or the peer does not follow the protocol.
     Lost(Failure),
-    /// The offer is refused; the sender gets the reason.
+    /// The receiver rejects the offer, and sends the reason.
     Refused(String),
-    /// The folder cannot be written; the sender gets the reason.
+    /// The folder is not writable; the receiver sends the reason.
     Storage(String),
 }
 
@@ -219,7 +219,7 @@ impl std::fmt::Display for Fault {
 
 /// An offered file.
 struct Offer {
-    /// Its name, escaped for printing.
+    /// Name of the file, escaped for printing.
     name: String,
     file: PathBuf,
     size: u64,
@@ -279,12 +279,12 @@ async fn send(association: &Association, control: &Control) -> Result<(), Fault>
     Service::Files.send(association, control).await.map_err(Fault::Lost)
 }
 
-/// Asks the sender to wait for the answer.
+/// Tells the sender to wait for the answer.
 async fn wait(association: &Association, why: &str) -> Result<(), Fault> {
     send(association, &Control::Wait { why: why.to_owned() }).await
 }
 
-/// Compares the offer with an existing file of its name. Refuses if that is another file.
+/// Compares the offer with an existing file of its name. Rejects the offer if that is another file.
 async fn compare(store: &Store, offer: &Offer) -> Result<There, Fault> {
     match store.compare(&offer.file, offer.size, &offer.sha256).await {
         There::Other => Err(Fault::Refused(format!(
@@ -295,7 +295,7 @@ async fn compare(store: &Store, offer: &Offer) -> Result<There, Fault> {
     }
 }
 
-/// Completes the part and renames it. Returns the length that it had, and the longest gap.
+/// Completes the part and renames it. Returns the length that the part had before, and the longest gap.
 async fn fill(
     association: &Association,
     store: &Store,

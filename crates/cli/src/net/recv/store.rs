@@ -24,7 +24,7 @@ pub(super) struct Store {
     hashing: Arc<Semaphore>,
 }
 
-/// Length and modification time, which identify the version of a hashed file.
+/// Length and modification time of a hashed file, which identify its version.
 type Stamp = (u64, Option<SystemTime>);
 
 /// The file under an offered name.

@@ -8,11 +8,12 @@ use msctp::Association;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 
-/// A transfer without progress for this long loses its turn to another sender of the same bytes. It is
-/// usually that sender's earlier attempt, whose association is dead but not yet declared lost.
+/// Time without progress after which a transfer loses its turn to another sender of the same bytes. The
+/// stalled transfer is usually that sender's earlier attempt, whose association is dead but not yet declared
+/// lost.
 const STALLED: Duration = Duration::from_secs(3);
 
-/// One queue per hash of a file that is being transferred.
+/// One queue for each hash of a file in transfer.
 #[derive(Clone, Default)]
 pub(super) struct Turns(Arc<Mutex<BTreeMap<String, Arc<Queue>>>>);
 
@@ -25,7 +26,7 @@ struct Queue {
 
 struct Holder {
     association: Association,
-    /// Time of its last progress.
+    /// Time of the transfer's last progress.
     at: Instant,
 }
 
@@ -77,7 +78,7 @@ impl Queue {
 }
 
 impl Turn {
-    /// Notes that the transfer made progress.
+    /// Records that the transfer made progress.
     pub(super) fn progress(&self) {
         if let Some(holder) = lock(&self.queue.holder).as_mut() {
             holder.at = Instant::now();

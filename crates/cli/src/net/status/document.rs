@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The version of the schema: it changes when a field changes its meaning or goes, not when one comes.
+/// Version of the schema. It changes when a field is removed or changes its meaning, not when one is added.
 pub(crate) const VERSION: u32 = 1;
 
 /// The status of a process.
@@ -13,21 +13,21 @@ pub(crate) struct Document {
     pub(crate) version: u32,
     pub(crate) msctp_version: String,
     pub(crate) pid: u32,
-    /// The command, such as `serve`.
+    /// Name of the command, such as `serve`.
     pub(crate) command: String,
     pub(crate) uptime_seconds: f64,
     /// "tls", "code", "psk", "signed" or "none".
     pub(crate) security: String,
     /// Addresses of the open sockets.
     pub(crate) local: Vec<String>,
-    /// Associations that came up so far.
+    /// Associations established since the start.
     pub(crate) association_count: u64,
     pub(crate) associations: Vec<AssociationStatus>,
-    /// What was refused so far, by reason.
+    /// Rejections since the start, by reason.
     pub(crate) refused: BTreeMap<String, u64>,
 }
 
-/// An association that is up.
+/// An association in the status.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct AssociationStatus {
     /// ENDPOINT.NUMBER, as in a qlog of the process.
@@ -42,7 +42,7 @@ pub(crate) struct AssociationStatus {
     /// Streams that both ends agreed on.
     pub(crate) streams_outbound: u16,
     pub(crate) streams_inbound: u16,
-    /// Connections of other programs that it carries; `null` if it carries none by its kind.
+    /// Connections of other programs that the association carries; `null` if it cannot carry any.
     pub(crate) connections: Option<usize>,
     /// User bytes that the peer acknowledged.
     pub(crate) acked_bytes: u64,
@@ -51,7 +51,7 @@ pub(crate) struct AssociationStatus {
     /// User bytes in the send buffer.
     pub(crate) buffered_bytes: u64,
     pub(crate) move_count: u64,
-    /// The last moves, the oldest first.
+    /// The latest moves, the oldest first.
     pub(crate) moves: Vec<MoveStatus>,
     /// The primary path first.
     pub(crate) paths: Vec<PathStatus>,
@@ -60,14 +60,14 @@ pub(crate) struct AssociationStatus {
 /// A change of the primary path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct MoveStatus {
-    /// Time since then.
+    /// Seconds since the move.
     pub(crate) ago_seconds: f64,
     /// The new primary path's addresses.
     pub(crate) local: String,
     pub(crate) remote: String,
     /// "local", "peer", "failover", "switchover", "removed" or "policy".
     pub(crate) cause: String,
-    /// The longest time without a packet from the peer around it.
+    /// The longest time in seconds without a packet from the peer around the move.
     pub(crate) gap_seconds: f64,
 }
 
@@ -80,16 +80,16 @@ pub(crate) struct PathStatus {
     /// "unconfirmed", "active", "potentially failed" or "inactive".
     pub(crate) state: String,
     pub(crate) primary: bool,
-    /// `null` before the first measurement, as the next one.
+    /// Smoothed round-trip time in ms; `null` before the first measurement.
     pub(crate) srtt_ms: Option<f64>,
     pub(crate) min_rtt_ms: Option<f64>,
     pub(crate) rto_ms: f64,
     pub(crate) cwnd_bytes: u64,
     pub(crate) flight_bytes: u64,
     pub(crate) pmtu_bytes: u32,
-    /// `null` if the controller does not pace.
+    /// Pacing rate in bit/s; `null` if the controller does not pace.
     pub(crate) pacing_bps: Option<u64>,
-    /// SCTP packets over the last half second or longer; `null` if that is not known yet.
+    /// Rate of SCTP packets sent over at least the last half second, in bit/s; `null` if not known yet.
     pub(crate) sent_bps: Option<f64>,
     pub(crate) received_bps: Option<f64>,
     pub(crate) sent_bytes: u64,

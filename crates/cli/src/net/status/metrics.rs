@@ -19,19 +19,19 @@ const REQUEST: Duration = Duration::from_secs(5);
 /// The longest request in bytes.
 const LONGEST: usize = 8 << 10;
 
-/// Requests at a time.
+/// Maximum number of requests at a time.
 const REQUESTS: usize = 16;
 
 /// Pause after a failed accept, usually because there are too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Parses the value of --metrics: on loopback unless it names an address.
+/// Parses the value of --metrics. The address defaults to loopback.
 pub(super) fn parse_address(text: &str) -> Result<SocketAddr, String> {
     let port = text.parse().ok().map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
     port.or_else(|| text.parse().ok()).ok_or_else(|| "want a port, as 9100, or 127.0.0.1:9100".to_owned())
 }
 
-/// Listens at the address of --metrics, and says where.
+/// Listens at the address of --metrics, and prints it.
 pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
     let failed = |error| Failure::Run(format!("--metrics {address}: cannot listen: {}", os_error(&error)));
     let listener = TcpListener::bind(address).await.map_err(failed)?;
@@ -39,7 +39,7 @@ pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> 
     Ok(listener)
 }
 
-/// Answers requests until it is dropped.
+/// Answers requests until the future is dropped.
 pub(super) async fn serve(listener: TcpListener, monitor: Monitor) {
     let places = Arc::new(Semaphore::new(REQUESTS));
     loop {

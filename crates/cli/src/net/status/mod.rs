@@ -24,7 +24,7 @@ use crate::Failure;
 use crate::running::print;
 use crate::system::os_error;
 
-/// Options of commands whose status can be read.
+/// Options of commands that publish a status.
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Status options")]
 pub(crate) struct StatusArgs {
@@ -38,7 +38,7 @@ pub(crate) struct StatusArgs {
 }
 
 impl StatusArgs {
-    /// Makes the status of this process readable until the command ends.
+    /// Publishes the status of this process until the command ends.
     pub(crate) async fn serve(
         &self,
         open: &Open,
@@ -90,7 +90,7 @@ pub(crate) struct Args {
 /// Time for a process to answer.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// The longest answer in bytes: 1024 clients with several paths each.
+/// Maximum length of an answer in bytes: 1024 clients with several paths each.
 const LONGEST: u64 = 64 << 20;
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
@@ -119,7 +119,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 ///
 /// # Errors
 ///
-/// None answers.
+/// No process answers.
 pub(crate) fn read(process: Option<&str>) -> Result<Vec<(PathBuf, Document)>, Failure> {
     let (answers, folders) = read_each(process);
     let (mut documents, mut failures) = (Vec::new(), Vec::new());
@@ -146,12 +146,12 @@ pub(crate) fn read(process: Option<&str>) -> Result<Vec<(PathBuf, Document)>, Fa
     Ok(documents)
 }
 
-/// A socket that gave no status.
+/// The failure to read a status from a socket.
 #[derive(Debug)]
 pub(crate) enum Unread {
     /// The process has ended.
     Ended(String),
-    /// Another cause, which may pass.
+    /// Another cause, which may be temporary.
     Failed(String),
 }
 
@@ -162,8 +162,8 @@ impl std::fmt::Display for Unread {
     }
 }
 
-/// Reads the status at the socket of one process, or at all sockets. Returns the folders that were searched,
-/// too.
+/// Reads the status at the socket of one process, or at all sockets. Also returns the folders that were
+/// searched.
 #[expect(clippy::type_complexity, reason = "the answer of each socket")]
 pub(crate) fn read_each(process: Option<&str>) -> (Vec<(PathBuf, Result<Document, Unread>)>, Vec<PathBuf>) {
     let (mut paths, mut folders) = (Vec::new(), Vec::new());
@@ -211,7 +211,7 @@ fn ask(path: &Path) -> Result<Document, Unread> {
     Ok(document)
 }
 
-/// Parses a status. Another user's process may have written it, so control characters are escaped.
+/// Parses a status. Escapes control characters, since another user's process may have written it.
 pub(crate) fn parse(text: &[u8]) -> serde_json::Result<Document> {
     fn clean(value: &mut serde_json::Value) {
         match value {

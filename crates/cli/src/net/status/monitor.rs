@@ -11,13 +11,13 @@ use tokio::time::Instant;
 
 use super::document::{AssociationStatus, Document, MoveStatus, PathStatus, VERSION};
 
-/// The least time over which rates are measured.
+/// Minimum time over which rates are measured.
 const SHORTEST: Duration = Duration::from_millis(500);
 
-/// The longest time over which rates are measured.
+/// Maximum time over which rates are measured.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// Samples of the byte counts to keep.
+/// Number of byte-count samples to keep.
 const SAMPLES: usize = 16;
 
 /// Counts the connections that an association carries.
@@ -44,10 +44,10 @@ struct State {
     draining: watch::Sender<bool>,
 }
 
-/// Names a path: its endpoint, its association, its own number.
+/// Identifies a path by its endpoint, its association and its own number.
 type PathName = (usize, u64, u32);
 
-/// The bytes that each path sent and received until a time.
+/// The byte counts of each path at one time.
 struct Sample {
     at: Instant,
     bytes: BTreeMap<PathName, (u64, u64)>,
@@ -90,12 +90,12 @@ impl Monitor {
         std::mem::take(&mut self.lock().endpoints)
     }
 
-    /// Counts an association that came up.
+    /// Counts an established association.
     pub(crate) fn note_association(&self) {
         self.lock().association_count += 1;
     }
 
-    /// Counts something refused, by its reason.
+    /// Counts a rejection by its reason.
     pub(crate) fn note_refused(&self, reason: &'static str) {
         *self.lock().refused.entry(reason).or_default() += 1;
     }
@@ -123,15 +123,15 @@ impl Monitor {
         *self.lock().draining.borrow()
     }
 
-    /// Waits until no new connections may begin.
+    /// Waits until the process drains.
     pub(crate) async fn draining(&self) {
         let mut draining = self.lock().draining.subscribe();
         // The sender is as old as the process.
         let _ = draining.wait_for(|draining| *draining).await;
     }
 
-    /// Returns the status, with rates over at least [`SHORTEST`]: waits for that if nobody asked before
-    /// or a path is new.
+    /// Returns the status, with rates over at least [`SHORTEST`]. Waits for that time if there is no old
+    /// sample, or a path is new.
     pub(crate) async fn document(&self) -> Document {
         self.sample();
         let is_known = self.lock().has_rates();
@@ -200,7 +200,7 @@ impl Monitor {
 }
 
 impl State {
-    /// Returns whether each path of the newest sample has a rate.
+    /// Returns whether a rate is known for each path of the newest sample.
     fn has_rates(&self) -> bool {
         let before = self.since(Instant::now());
         let newest = self.samples.back();
@@ -220,7 +220,7 @@ fn seconds(span: Span) -> f64 {
 }
 
 /// Reads an association. `rates` returns the seconds since a sample, and the bytes that a path had sent and
-/// received by then.
+/// received then.
 fn read(
     id: String,
     association: &Association,

@@ -10,10 +10,10 @@ type Metric = (&'static str, &'static str, &'static str);
 /// Reads a value of a process.
 type OfProcess = fn(&Document) -> f64;
 
-/// Reads a value of an association; `None`: it has none.
+/// Reads a value of an association; `None` if it has none.
 type OfAssociation = fn(&AssociationStatus) -> Option<f64>;
 
-/// Reads a value of a path; `None`: it has none.
+/// Reads a value of a path; `None` if it has none.
 type OfPath = fn(&PathStatus) -> Option<f64>;
 
 const ASSOCIATION: [(Metric, OfAssociation); 6] = [

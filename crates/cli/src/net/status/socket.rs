@@ -16,10 +16,10 @@ use super::monitor::Monitor;
 use crate::Failure;
 use crate::system::os_error;
 
-/// Time for a reader to take the document.
+/// Time for a reader to receive the document.
 const WRITE: Duration = Duration::from_secs(5);
 
-/// Readers at a time.
+/// Maximum number of readers at a time.
 const READERS: usize = 16;
 
 /// Pause after a failed accept, usually because there are too many open files.
@@ -42,8 +42,8 @@ fn absolute(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// Returns the sockets of all processes that this user may see, and the folders that were searched: this
-/// user's, and those of services with their subfolders, one for each instance.
+/// Returns the sockets of all processes that this user may see, and the folders that were searched. These are
+/// this user's folder and those of services, with a subfolder for each instance.
 pub(super) fn find() -> (Vec<PathBuf>, Vec<PathBuf>) {
     let mut folders: Vec<_> = of_user().into_iter().chain([PathBuf::from(SYSTEM)]).collect();
     let searched = folders.clone();
@@ -53,7 +53,7 @@ pub(super) fn find() -> (Vec<PathBuf>, Vec<PathBuf>) {
     (folders.iter().flat_map(|folder| sockets(folder)).collect(), searched)
 }
 
-/// A socket in the file system, removed when dropped.
+/// A Unix socket in the file system, removed when dropped.
 pub(super) struct Socket {
     listener: UnixListener,
     _file: File,
@@ -62,7 +62,7 @@ pub(super) struct Socket {
 /// The socket's file.
 struct File {
     path: PathBuf,
-    /// Device and number: another process may have replaced it.
+    /// Device and inode of the file, since another process may have replaced it.
     inode: (u64, u64),
 }
 
@@ -79,7 +79,7 @@ fn inode(path: &Path) -> io::Result<(u64, u64)> {
 }
 
 impl Socket {
-    /// Opens the socket that `--status` names.
+    /// Opens the socket at the path of `--status`.
     ///
     /// # Errors
     ///
@@ -90,8 +90,7 @@ impl Socket {
         Self::bind(path).map_err(|error| named(os_error(&error)))
     }
 
-    /// Opens a socket in [`folder`]; `None`: that is not possible for this user. Removes those of processes
-    /// that were killed.
+    /// Opens a socket in [`folder`]; `None` if this user may not. Removes the sockets of killed processes.
     pub(super) fn open(command: &str) -> Option<Self> {
         let folder = folder();
         DirBuilder::new().recursive(true).mode(0o700).create(&folder).ok()?;
@@ -110,7 +109,7 @@ impl Socket {
         Ok(Self { listener: socket.listen(64)?, _file: file })
     }
 
-    /// Answers until it is dropped.
+    /// Answers readers until the future is dropped.
     pub(super) async fn serve(self, monitor: Monitor) {
         let places = Arc::new(Semaphore::new(READERS));
         loop {

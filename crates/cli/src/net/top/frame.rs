@@ -18,23 +18,23 @@ pub(super) struct Line {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
     Plain,
-    /// A head, or the primary path.
+    /// A heading, or the primary path.
     Bold,
     /// The chosen process of the list.
     Selected,
 }
 
-/// The state that is drawn.
+/// State of the view.
 #[derive(Debug, Default)]
 pub(super) struct View {
     pub(super) documents: Vec<Document>,
-    /// The process whose associations are shown; `None`: the list.
+    /// Process whose associations are shown; `None` shows the list.
     pub(super) open: Option<u32>,
     /// Place in the list.
     pub(super) selected: usize,
-    /// Lines above the first one of the process that is shown.
+    /// Number of lines scrolled past at the top.
     pub(super) scroll: usize,
-    /// A message, above the keys.
+    /// Message above the line of keys.
     pub(super) note: String,
 }
 
@@ -43,7 +43,7 @@ impl View {
         self.documents.iter().find(|document| Some(document.pid) == self.open)
     }
 
-    /// Returns the rows for the body: those without note and keys.
+    /// Returns the number of rows for the body, without the note and the keys.
     fn room(&self, rows: usize) -> usize {
         rows.saturating_sub(1 + usize::from(!self.note.is_empty()))
     }
@@ -54,7 +54,7 @@ impl View {
         lines.saturating_sub(self.room(rows))
     }
 
-    /// Returns the lines of a screen, at most as many and as long as fit.
+    /// Returns the lines of a screen, cut to its height and width.
     pub(super) fn frame(&self, (width, rows): Size) -> Vec<Line> {
         let (body, keys, skip) = match self.shown() {
             Some(document) => (process(document, width), "q ends  Esc list  ↑↓ scroll", self.scroll),
@@ -190,8 +190,8 @@ fn describe(association: &AssociationStatus, width: usize) -> Vec<Line> {
     lines
 }
 
-/// Aligns cells: the first column to the left, the others to the right. Leaves out the last columns that do
-/// not fit.
+/// Aligns cells: the first column to the left, the others to the right. Omits the last columns that do not
+/// fit.
 fn columns(head: &[&str], rows: Vec<(Style, Vec<String>)>, width: usize, indent: usize) -> Vec<Line> {
     let head = (Style::Plain, head.iter().map(|&cell| cell.to_owned()).collect::<Vec<_>>());
     let rows: Vec<_> = std::iter::once(head).chain(rows).collect();
@@ -215,7 +215,7 @@ fn columns(head: &[&str], rows: Vec<(Style, Vec<String>)>, width: usize, indent:
     rows.into_iter().map(line).collect()
 }
 
-/// Cuts a text to the width, with an ellipsis where something is missing.
+/// Cuts a text to the width. An ellipsis marks the cut.
 fn plain(text: String, style: Style, width: usize) -> Line {
     let text = if text.chars().count() <= width {
         text
@@ -229,7 +229,7 @@ fn plain(text: String, style: Style, width: usize) -> Line {
 pub(super) mod tests {
     use super::*;
 
-    /// A process with an association that has two paths and moved.
+    /// Returns the status of a process whose association has two paths and has moved.
     pub(in super::super) fn document(pid: u32) -> Document {
         let path = |id: u32, primary: bool| {
             serde_json::json!({

@@ -45,7 +45,7 @@ fn interval(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "want seconds from 0.1 to 3600, such as 0.5".to_owned())
 }
 
-/// Columns of a print without a terminal.
+/// Columns of output without a terminal.
 const PRINT_WIDTH: usize = 160;
 
 /// Longest wait for a key.
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 /// Results of a reading, by socket.
 type Reading = Vec<(PathBuf, Result<Document, Unread>)>;
 
-/// Reads the processes again and again, in a thread of its own: a process that hangs does not delay keys.
+/// Reads the processes repeatedly in a thread, so that a process that hangs does not delay keys.
 #[expect(clippy::disallowed_methods, reason = "real processes in real time")]
 fn start_reader(args: &Args) -> Receiver<Reading> {
     let (sender, receiver) = channel();
@@ -90,12 +90,12 @@ fn start_reader(args: &Args) -> Receiver<Reading> {
 
 /// The state of the view.
 struct Top {
-    /// The command names one process: there is no list.
+    /// True if the command names one process, so that there is no list.
     is_single: bool,
     view: View,
-    /// The socket of each of the view's documents.
+    /// The socket of each document in the view.
     sockets: Vec<PathBuf>,
-    /// The processes that ended, until the next key.
+    /// The processes that have ended since the last key press.
     ended: Vec<String>,
     /// The sockets that gave no answer in the last reading, with the cause.
     unanswered: Vec<String>,
@@ -109,7 +109,7 @@ impl Top {
         Self { is_single, view, sockets, ended: Vec::new(), unanswered: Vec::new() }
     }
 
-    /// Draws until a key, a signal or the end of the processes. Returns a last line for that.
+    /// Draws until a key, a signal or the end of the processes. Returns a last line to print.
     fn run(&mut self, screen: &Screen, readings: &Receiver<Reading>) -> std::io::Result<Option<String>> {
         let mut drawn = None;
         loop {
@@ -160,7 +160,7 @@ impl Top {
         }
     }
 
-    /// Takes a reading. Returns a line if there is nothing left to show.
+    /// Applies a reading. Returns a line to print if no process is left.
     fn update(&mut self, reading: Reading) -> Option<String> {
         let name = |document: &Document| format!("process {} (msctp {})", document.pid, document.command);
         let chosen = self.view.documents.get(self.view.selected).map(|document| document.pid);
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
     use crate::net::top::frame::tests::document;
 
-    /// A process and its socket.
+    /// Returns a process and its socket.
     fn known(pid: u32) -> (PathBuf, Document) {
         (PathBuf::from(format!("serve-{pid}.sock")), document(pid))
     }

@@ -30,7 +30,7 @@ pub(super) enum Input {
     Ended,
 }
 
-/// The terminal while the view is shown; restored when dropped.
+/// The terminal in the view's mode; restored when dropped.
 pub(super) struct Screen {
     before: Termios,
     signalled: Arc<AtomicBool>,
@@ -54,7 +54,7 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Returns columns and rows; a terminal that does not know them has 80 × 24.
+    /// Returns columns and rows; 80 × 24 if the terminal does not report them.
     pub(super) fn size(&self) -> Size {
         let size =
             tcgetwinsize(rustix::stdio::stdout()).ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
@@ -114,7 +114,7 @@ fn write(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Reads the first key of what a terminal sent at once. Raw mode sends Ctrl-C as 3.
+/// Reads the first key from the bytes that a terminal sent. Raw mode sends Ctrl-C as byte 3.
 fn key(bytes: &[u8]) -> Option<Key> {
     match bytes {
         [b'q' | b'Q' | 3, ..] => Some(Key::Quit),

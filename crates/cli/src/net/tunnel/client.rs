@@ -89,8 +89,8 @@ async fn connect(args: &Args, net: &NetArgs, open: &Open, had: Option<IpAddr>) -
     greet(args, (endpoint, association, carrier), had).await
 }
 
-/// Lets an association over UDP take the place of one over TCP, with the same addresses. The server knows the
-/// client by its key; without one, the old association leaves the addresses first.
+/// Replaces an association over TCP with one over UDP, with the same addresses. The server recognizes the
+/// client by its key. Without a key, the old association releases the addresses first.
 async fn replace(
     args: &Args,
     net: &NetArgs,
@@ -120,8 +120,8 @@ async fn greet(
     }
 }
 
-/// Returns the networks to route: those of --route, else everything, as two halves that precede a default
-/// route without replacing it.
+/// Returns the networks to route: those of --route, else everything. Everything is two halves, which precede
+/// a default route without replacing it.
 fn routes(args: &Args, addresses: &[IpNet]) -> Vec<IpNet> {
     const HALVES: [[&str; 2]; 2] = [["0.0.0.0/1", "128.0.0.0/1"], ["::/1", "8000::/1"]];
     let has = |v4: bool| addresses.iter().any(|own| own.addr().is_ipv4() == v4);

@@ -13,13 +13,13 @@ use super::MTU;
 use crate::Failure;
 use crate::system::os_error;
 
-/// Bytes of the largest packet, and of its header from the kernel.
+/// Bytes of the largest packet, plus the kernel's header.
 const LARGEST: usize = VIRTIO_NET_HDR_LEN + (1 << 16);
 
-/// Segments of a large packet. TCP makes so many only with an MSS below 128 bytes.
+/// Maximum number of segments of a large packet. TCP reaches it only with an MSS below 128 bytes.
 const SEGMENTS: usize = 512;
 
-/// Packets to write at a time.
+/// Maximum number of packets in one write.
 pub(super) const BATCH: usize = 128;
 
 pub(super) struct Device {
@@ -28,14 +28,14 @@ pub(super) struct Device {
     writes: Mutex<Writes>,
 }
 
-/// Buffers of packets to write: a batch in which consecutive segments of a TCP connection become one packet.
+/// Buffers of packets to write. In a batch, consecutive segments of a TCP connection become one packet.
 #[derive(Default)]
 struct Writes {
     packets: Vec<Vec<u8>>,
     table: GROTable,
 }
 
-/// Buffers of packets that were read: one, or the segments of a large one.
+/// Buffers of packets that were read: one packet, or the segments of a large one.
 pub(super) struct Reads {
     whole: Vec<u8>,
     packets: Vec<Vec<u8>>,
@@ -58,7 +58,7 @@ impl Reads {
 }
 
 impl Device {
-    /// Creates the device, without addresses.
+    /// Creates the tunnel device, without addresses.
     pub(super) fn create() -> Result<Self, Failure> {
         let failed = |error: io::Error| {
             let remedy = match error.kind() {
@@ -92,7 +92,7 @@ impl Device {
     }
 
     /// Routes networks through the device, which must be up. Fails if another device has such a route: a
-    /// second tunnel would take it from the first one, and remove it at its end.
+    /// second tunnel would take it from the first, and remove it at its end.
     pub(super) fn add_routes(&self, routes: &[IpNet]) -> Result<(), Failure> {
         let name = &self.name;
         let lines: String = routes.iter().map(|route| format!("route add {route} dev {name}\n")).collect();
@@ -104,7 +104,7 @@ impl Device {
         })
     }
 
-    /// Sets the addresses in place of those `before`.
+    /// Replaces the addresses `before` with new ones.
     pub(super) fn configure(&self, addresses: &[IpNet], before: &[IpNet]) -> Result<(), Failure> {
         let name = &self.name;
         let mut lines = format!("link set {name} mtu {MTU} up\n");

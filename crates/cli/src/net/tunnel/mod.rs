@@ -19,8 +19,8 @@ use super::options::{NetArgs, PeerArgs};
 use super::status::StatusArgs;
 use crate::Failure;
 
-/// MTU of the devices: with all headers such a packet fits into 1500 bytes, also over IPv6. On a path with a
-/// smaller MTU it is fragmented into two chunks.
+/// MTU of the devices. With all headers, such a packet fits into 1500 bytes, also over IPv6. A path with a
+/// smaller MTU fragments it into two chunks.
 const MTU: u16 = 1380;
 
 /// Payload protocol identifier of packets; not registered with IANA.
@@ -74,7 +74,7 @@ enum Control {
     Hello {
         /// The version of the protocol.
         version: u8,
-        /// An address of its last association, which it requests again.
+        /// An address from the client's last association, which it requests again.
         had: Option<IpAddr>,
     },
     /// The server's answer: the client's addresses, with the length of the network's prefix.
@@ -89,7 +89,7 @@ enum Control {
     },
 }
 
-/// Writes the received packets that `accepts` returns true for to the device, until the association ends.
+/// Writes the received packets that `accepts` allows to the device, until the association ends.
 async fn receive(
     association: &msctp::Association,
     device: &device::Device,

@@ -13,13 +13,13 @@ use super::queue::FairQueue;
 use crate::net::service::DATA;
 
 /// Lifetime of a packet in the association, within which a lost one is retransmitted. After it, the
-/// application's own retransmission is earlier.
+/// application retransmits sooner.
 const LIFETIME: Span = Span::from_millis(500);
 
-/// Minimum of the unsent bytes in the association: what a path sends in a few polling intervals.
+/// Minimum number of unsent bytes in the association: several polling intervals of a path.
 const ROOM: u64 = 32 << 10;
 
-/// Polling interval for room in the association.
+/// Interval at which to poll for room in the association.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// Milliseconds of data to keep queued in the association: several polling intervals.
@@ -56,7 +56,7 @@ impl Outbound {
         self.filled.notify_one();
     }
 
-    /// Sends packets as the association has room for them, so that they wait in the fair queue.
+    /// Passes packets to the association only as it has room, so that they wait in the fair queue.
     pub(super) async fn run(&self) {
         loop {
             if self.queue().is_empty() {
@@ -84,7 +84,8 @@ impl Outbound {
         }
     }
 
-    /// Returns the bytes to pass to the association now: what it sends in `AHEAD` ms, less its unsent bytes.
+    /// Returns the number of bytes to pass to the association now: its data for `AHEAD` ms, less its unsent
+    /// bytes.
     fn room(&self) -> u64 {
         let paths = self.association.paths();
         let in_flight: u64 = paths.iter().map(|path| path.flight_size).sum();

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// Returns source and destination. `None`: no IP packet, or not a whole one.
+/// Returns source and destination; `None` if the bytes are not a whole IP packet.
 pub(super) fn addresses(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
     match packet.first()? >> 4 {
         4 => {
@@ -46,7 +46,7 @@ fn flow(packet: &[u8]) -> [Option<&[u8]>; 3] {
     [packet.get(addresses), packet.get(protocol..=protocol), ports]
 }
 
-/// Returns a hash of the flow (FNV-1a, begun with the seed).
+/// Returns a hash of the flow (FNV-1a, starting from the seed).
 pub(super) fn flow_hash(packet: &[u8], seed: u64) -> u64 {
     const PRIME: u64 = 0x0100_0000_01b3;
     let bytes = flow(packet).into_iter().flatten().flatten();
@@ -95,7 +95,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// A UDP packet over IPv4 of this length, from a port.
+    /// Returns a UDP packet over IPv4 of this length, from a port.
     pub(crate) fn udp(port: u16, len: u16, ecn: u8) -> Vec<u8> {
         let builder = etherparse::PacketBuilder::ipv4([10, 7, 0, 2], [192, 0, 2, 1], 64).udp(port, 9);
         let mut packet = Vec::new();

@@ -8,9 +8,10 @@ use ipnet::IpNet;
 /// Maximum number of clients.
 const CLIENTS: u128 = 4096;
 
-/// Each client has one place: the same offset in every network. `T` is the client.
+/// Assigns addresses to clients. Each client has one place: the same offset in every network. `T` is the
+/// client.
 pub(super) struct Pool<T> {
-    /// With the server's own address.
+    /// The networks: each address is the server's own.
     networks: Vec<IpNet>,
     clients: BTreeMap<u128, T>,
 }
@@ -21,8 +22,10 @@ impl<T> Pool<T> {
         Self { networks: networks.to_vec(), clients: BTreeMap::new() }
     }
 
-    /// Takes a place for a client: that of the address `had`, if it is free or `replaces` its client, else
-    /// the lowest free one. Returns the place, its addresses, and the client that was replaced.
+    /// Assigns a place to a client. Returns the place, its addresses and the client that was replaced.
+    ///
+    /// The place is that of the address `had`, if it is free or `replaces` its client, else the lowest free
+    /// one.
     pub(super) fn take(
         &mut self,
         had: Option<IpAddr>,
@@ -37,7 +40,7 @@ impl<T> Pool<T> {
         Some((place, self.addresses(place), replaced))
     }
 
-    /// Frees a place, if it is still that of this client.
+    /// Frees a place, if this client still has it.
     pub(super) fn free(&mut self, place: u128, is_it: impl Fn(&T) -> bool) {
         if self.clients.get(&place).is_some_and(is_it) {
             self.clients.remove(&place);
@@ -49,15 +52,15 @@ impl<T> Pool<T> {
         self.clients.get(&self.place(address)?)
     }
 
-    /// Returns the place of an address of the networks that a client may have.
+    /// Returns the place of an address, if a client may have it.
     fn place(&self, address: IpAddr) -> Option<u128> {
         let network = self.networks.iter().find(|network| network.contains(&address))?;
         let place = number(address) - number(network.network());
         ((1..=CLIENTS).contains(&place) && self.fits(place)).then_some(place)
     }
 
-    /// Returns whether a client may have this place in every network: not the server's address, and not the
-    /// broadcast address.
+    /// Returns whether a client may have this place in every network. The server's and the broadcast address
+    /// are excluded.
     fn fits(&self, place: u128) -> bool {
         self.networks.iter().all(|network| {
             let address = number(network.network()) + place;

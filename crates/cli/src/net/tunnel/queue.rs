@@ -11,7 +11,7 @@ use super::packet::{flow_hash, mark_congestion};
 const FLOWS: u32 = 256;
 /// Maximum number of queued bytes.
 const LIMIT: u64 = 4 << 20;
-/// Maximum age of a queued packet; an older one waited through an outage and is dropped.
+/// Maximum age of a queued packet. An older one has waited through an outage and is dropped.
 const MAX_AGE: Span = Span::from_secs(1);
 
 #[derive(Debug)]
@@ -34,7 +34,8 @@ impl Queued for Packet {
 }
 
 impl FairQueue {
-    /// Creates an empty queue. `seed`: so that nobody can choose ports that share another flow's queue.
+    /// Creates an empty queue. The `seed` prevents an attacker from choosing ports that share another flow's
+    /// queue.
     pub(super) fn new(seed: u64) -> Self {
         let quantum = u32::from(super::MTU);
         let codel = CodelConfig { max_packet: quantum, max_age: Some(MAX_AGE), ..CodelConfig::default() };
@@ -46,7 +47,7 @@ impl FairQueue {
         self.queue.is_empty()
     }
 
-    /// Adds a packet. If the queue is full, the flow with the most bytes loses its oldest packets.
+    /// Adds a packet. If the queue is full, drops the oldest packets of the flow with the most bytes.
     pub(super) fn push(&mut self, now: Time, packet: Vec<u8>) {
         let flow = flow_hash(&packet, self.seed);
         self.queue.push(now, flow, Packet(packet), drop);
@@ -88,7 +89,7 @@ mod tests {
         assert!((195..=205).contains(&second), "{second}");
     }
 
-    /// Fills the queue with two packets a millisecond and takes one. Returns those dropped and those marked.
+    /// Adds two packets a millisecond and removes one. Returns the dropped packets and the marked ones.
     fn overload(ecn: u8) -> (usize, usize) {
         let (mut queue, mut pushed, mut out, mut marked) = (FairQueue::new(1), 0, 0, 0);
         for ms in 0..600 {

@@ -85,7 +85,7 @@ impl Hub {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Passes packets of the device on to their clients.
+    /// Forwards packets of the device to their clients.
     async fn distribute(&self) -> Result<(), Failure> {
         let mut reads = Reads::new();
         loop {

@@ -56,7 +56,7 @@ pub enum FitError {
     Interrupted,
 }
 
-/// An axis of the search: a parameter's grid of values.
+/// An axis of the search, the grid of a parameter's values.
 #[derive(Clone, Copy, Debug)]
 struct SearchAxis {
     least: f64,
@@ -85,9 +85,9 @@ impl SearchAxis {
     }
 }
 
-/// Slope of the fading 2 to 32 dB; shortest bad period 0.5 to 128 ms; Pareto's shape 1.05 to 3.05;
-/// advertisements valid for 3 to 9 s (RFC 5944 §2.3: at least three intervals of a second). The search starts
-/// at the scenario file's values.
+/// Axes of the search: slope of the fading 2 to 32 dB, shortest bad period 0.5 to 128 ms, Pareto's shape 1.05
+/// to 3.05, advertisements valid for 3 to 9 s (RFC 5944 §2.3: at least three intervals of a second). The
+/// search starts at the scenario file's values.
 const AXES: [SearchAxis; 4] = [
     SearchAxis { least: 2.0, step: Step::Plus(0.5), values: 61, start: 16 },
     SearchAxis { least: 0.5, step: Step::Times(1.189_207_115), values: 33, start: 13 },
@@ -95,10 +95,10 @@ const AXES: [SearchAxis; 4] = [
     SearchAxis { least: 3.0, step: Step::Plus(1.0), values: 7, start: 0 },
 ];
 
-/// Starts after the first minimum: lighter and heavier fading than the scenario file's.
+/// Further starts after the first minimum, with lighter and heavier fading than in the scenario file.
 const OTHER_STARTS: [Position; 2] = [[6, 26, 24, 3], [8, 5, 40, 0]];
 
-/// Strides of the search along each parameter, one round each.
+/// Strides of the search along each parameter, one per round.
 const STRIDES: [i32; 4] = [8, 4, 2, 1];
 
 type Position = [i32; 4];
@@ -113,8 +113,8 @@ fn parameters(position: &Position) -> Parameters {
     }
 }
 
-/// Minimizes `error` from several starts until they are done or the budget of positions is spent. No position
-/// is evaluated twice.
+/// Minimizes `error` from several starts, until they are done or the budget of positions is used up.
+/// Evaluates no position twice.
 fn search<E>(
     evaluations: usize,
     error: impl FnMut(&Position) -> Result<f64, E>,
@@ -140,7 +140,8 @@ struct Search<F> {
 }
 
 impl<E, F: FnMut(&Position) -> Result<f64, E>> Search<F> {
-    /// Evaluates the error at a new position; `None` if it was evaluated before or the budget is spent.
+    /// Evaluates the error at a new position. Returns `None` if it was evaluated before, or the budget is
+    /// used up.
     fn try_at(&mut self, position: Position) -> Result<Option<f64>, E> {
         if self.known.contains_key(&position) || self.known.len() >= self.evaluations {
             return Ok(None);
@@ -150,8 +151,8 @@ impl<E, F: FnMut(&Position) -> Result<f64, E>> Search<F> {
         Ok(Some(found))
     }
 
-    /// Descends from `start` along each parameter in turn. Strides shorten when none of them helps; the
-    /// descent ends when the shortest does not help.
+    /// Descends from `start` along each parameter in turn. Strides shorten when none of them reduces the
+    /// error. The descent ends when the shortest does not.
     fn descend(&mut self, start: Position) -> Result<Option<(Position, f64)>, E> {
         let Some(mut least) = self.try_at(start)? else { return Ok(None) };
         let mut best = start;
@@ -221,7 +222,7 @@ fn table(
 /// Fits the parameters. The progress advances by one per run, up to [`Budget::runs`].
 ///
 /// # Errors
-/// [`FitError`].
+/// The fit fails with a [`FitError`].
 pub fn fit(budget: Budget, execution: &Execution<'_>) -> Result<Frozen, FitError> {
     let errors_at = |position: &Position| {
         let means = table(&parameters(position), budget.seeds, execution)?;
@@ -255,7 +256,7 @@ pub fn fit(budget: Budget, execution: &Execution<'_>) -> Result<Frozen, FitError
 mod tests {
     use super::*;
 
-    /// A bowl whose minimum is not at the start.
+    /// Returns the error of a bowl whose minimum is not at the start.
     fn bowl(position: &Position) -> Result<f64, ()> {
         let target = [5, 30, 20, 5];
         Ok(position.iter().zip(target).map(|(&a, b)| f64::from(a - b).powi(2)).sum())

@@ -23,7 +23,7 @@ pub struct Flow {
     pub sent: Vec<Sent>,
     /// Segments received, by time.
     pub received: Vec<(f64, u64)>,
-    /// Acknowledgments that reached the sender: time, and the first segment they do not acknowledge.
+    /// Acknowledgments that reached the sender: time, and the first segment that they do not acknowledge.
     pub acknowledged: Vec<(f64, u64)>,
     /// Times of retransmission timer expirations.
     pub timeouts: Vec<f64>,
@@ -33,7 +33,7 @@ pub struct Flow {
     pub windows: Vec<(f64, f64)>,
     /// Retransmission timeout in seconds: times and values of its changes.
     pub rtos: Vec<(f64, f64)>,
-    /// Largest number of blocks in an acknowledgment that reached the sender.
+    /// Maximum number of blocks in an acknowledgment that reached the sender.
     pub most_blocks: u32,
 }
 
@@ -44,7 +44,7 @@ impl Flow {
     /// Extracts the TCP connection or SCTP association of this name, traced with every segment.
     ///
     /// # Errors
-    /// It does not exist, was never up, or ended.
+    /// The connection does not exist, was never up, or ended.
     pub fn of(name: &str, summary: &Summary, series: &Series) -> Result<Self, String> {
         if let Some(connection) = summary.tcp.iter().find(|connection| connection.name == name) {
             alive(name, connection.established, connection.ended.as_deref())?;
@@ -167,7 +167,7 @@ impl Flow {
     }
 
     /// Returns the lost segments. Each arrival is matched with the latest unmatched transmission before it.
-    /// Transmissions after the last arrival's may still be in flight and are not counted.
+    /// Transmissions after that of the last arrival may still be in flight and are not counted.
     #[must_use]
     pub fn lost(&self) -> Vec<Sent> {
         let mut sendings: BTreeMap<u64, Vec<usize>> = BTreeMap::new();

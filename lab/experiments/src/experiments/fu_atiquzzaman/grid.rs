@@ -16,14 +16,14 @@ use crate::experiments::Effort;
 pub enum Protocol {
     /// TCP Reno, without SACK.
     Reno,
-    /// TCP with SACK and timestamps: three blocks.
+    /// TCP with SACK and timestamps, which leave room for three blocks.
     Sack,
     /// SCTP: any number of blocks.
     Sctp,
 }
 
 impl Protocol {
-    /// All three, in the order of the paper's tables.
+    /// All protocols, in the order of the paper's tables.
     pub const ALL: [Self; 3] = [Self::Reno, Self::Sack, Self::Sctp];
 
     /// Returns the paper's name.
@@ -89,14 +89,14 @@ pub struct MicroscopeKey {
     pub losses: LossSet,
     /// The protocol.
     pub protocol: Protocol,
-    /// How TCP SACK recovers.
+    /// Recovery algorithm of TCP SACK.
     pub sender: Sender,
-    /// Which six are lost, of [`LossSet::Same`].
+    /// Seed that selects six lost segments, for [`LossSet::Same`].
     pub seed: u64,
 }
 
 impl MicroscopeKey {
-    /// Returns the run that is drawn: the losses of the paper's figures, and the sender of today's RFCs.
+    /// Returns the plotted run: the losses of the paper's figures, and the sender of current RFCs.
     #[must_use]
     pub fn drawn(losses: LossSet, protocol: Protocol) -> Self {
         Self { losses, protocol, sender: Sender::Rfc6675, seed: PAPERS }
@@ -119,13 +119,13 @@ impl fmt::Display for MicroscopeKey {
     }
 }
 
-/// The seed with the losses of the paper's figures.
+/// Seed with the losses of the paper's figures.
 pub const PAPERS: u64 = 1;
 
-/// The largest distance of the last loss from the first: that of Fig. 7.
+/// Maximum distance of the last loss from the first, that of Fig. 7.
 const SPAN: u64 = 12;
 
-/// Draws six segments of one window that are not one row: the first, and five of the next [`SPAN`].
+/// Draws six segments of one window that are not consecutive: the first, and five of the next [`SPAN`].
 fn random_offsets(seed: u64) -> [u64; 6] {
     (0..)
         .map(|attempt| {
@@ -140,24 +140,24 @@ fn random_offsets(seed: u64) -> [u64; 6] {
         .unwrap_or([0, 2, 6, 8, 11, 12])
 }
 
-/// How TCP SACK recovers.
+/// Recovery algorithm of TCP SACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sender {
-    /// RFC 6675: computes what is in flight from a scoreboard. The verdicts are from this one.
+    /// RFC 6675: computes the bytes in flight from a scoreboard. The verdicts come from it.
     Rfc6675,
-    /// ns-2's SACK1 after Fall and Floyd (1996), the paper's sender: counts what is in flight down by one for
-    /// each duplicate ACK.
+    /// ns-2's SACK1 after Fall and Floyd (1996), the paper's sender: reduces the bytes in flight by one
+    /// segment for each duplicate ACK.
     FallFloyd,
-    /// The same with ACKs that have as many blocks as fit, without three as the most.
+    /// The paper's sender with as many blocks in an ACK as fit, instead of at most three.
     FallFloydUnlimited,
 }
 
 impl Sender {
-    /// All, the paper's after the RFC's.
+    /// All algorithms, the paper's after the RFC's.
     pub const ALL: [Self; 3] = [Self::Rfc6675, Self::FallFloyd, Self::FallFloydUnlimited];
 
-    /// Returns the name after a protocol's; empty for the first.
+    /// Returns the suffix after a protocol's name; empty for the first algorithm.
     #[must_use]
     pub fn suffix(self) -> &'static str {
         match self {
@@ -168,19 +168,19 @@ impl Sender {
     }
 }
 
-/// Which six segments of a window are lost.
+/// The choice of the six lost segments of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossSet {
-    /// The same for all three: those of Fig. 7, which leave five blocks, and others drawn by the seed. The
-    /// verdict is from these.
+    /// The same segments for all three protocols: those of Fig. 7, which leave five blocks, and others drawn
+    /// by the seed. The verdict comes from these.
     Same,
-    /// Each protocol's own, those of its figure.
+    /// Each protocol's own segments, those of its figure.
     Own,
 }
 
 impl LossSet {
-    /// Both; the verdicts are from the first.
+    /// Both choices. The verdicts come from the first.
     pub const ALL: [Self; 2] = [Self::Same, Self::Own];
 
     /// Returns the text for readers.
@@ -210,14 +210,14 @@ impl LossSet {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Blocks {
-    /// At most this many; 0: selective acknowledgment off.
+    /// At most this many blocks; 0 disables selective acknowledgment.
     AtMost(u32),
     /// No limit.
     Unlimited,
 }
 
 impl Blocks {
-    /// The limits that are compared.
+    /// The limits to compare.
     pub const ALL: [Self; 7] = [
         Self::AtMost(0),
         Self::AtMost(1),
@@ -241,11 +241,11 @@ impl Blocks {
 /// A run of the sweep over the number of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct BlocksKey {
-    /// TCP with SACK, or SCTP.
+    /// Protocol: TCP with SACK, or SCTP.
     pub protocol: Protocol,
     /// The limit of blocks.
     pub blocks: Blocks,
-    /// Seed of the losses: runs that differ only in the rest have the same loss process.
+    /// Seed of the losses. Runs that differ only in other fields have the same loss process.
     pub seed: u64,
 }
 
@@ -255,12 +255,12 @@ impl fmt::Display for BlocksKey {
     }
 }
 
-/// The number of runs, by seeds.
+/// The number of runs, given by seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// Number of seeds for each cell of the grid and each number of blocks.
     pub seeds: u64,
-    /// The first of them.
+    /// The first seed.
     pub first: u64,
 }
 

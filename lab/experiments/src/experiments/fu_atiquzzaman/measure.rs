@@ -17,7 +17,7 @@ pub struct Measured {
     pub grid: BTreeMap<GridKey, GridRun>,
     /// The microscope.
     pub microscope: BTreeMap<MicroscopeKey, Microscope>,
-    /// Segments delivered, over the number of blocks.
+    /// Numbers of segments delivered, by the number of blocks.
     pub blocks: BTreeMap<BlocksKey, u64>,
 }
 
@@ -47,17 +47,17 @@ pub struct Handover {
     pub from: f64,
     /// Time of the first acknowledgment of new data after the registration with the new agent.
     pub to: f64,
-    /// Duration of the handover, from `from` to the registration, whatever the sender does.
+    /// Duration of the handover from `from` to the registration, regardless of the sender.
     pub outage: f64,
-    /// The sender's retransmission timeout at its start.
+    /// The sender's retransmission timeout at the start of the handover.
     pub rto: f64,
     /// Segments lost during the handover.
     pub lost: u64,
-    /// Expirations of the retransmission timer until its end.
+    /// Number of expirations of the retransmission timer until the end of the handover.
     pub timeouts: u64,
     /// Fast retransmits until the lost segments were acknowledged.
     pub fast_retransmits: u64,
-    /// Window right after the first timeout, in segments; `None` without a timeout.
+    /// Window directly after the first timeout, in segments; `None` without a timeout.
     pub window_after_timeout: Option<f64>,
 }
 
@@ -68,11 +68,11 @@ pub struct Microscope {
     pub lost: Vec<u64>,
     /// Segments sent, by time.
     pub sent: Vec<Sent>,
-    /// Acknowledgments that reached the sender: time, and the first segment they do not acknowledge.
+    /// Acknowledgments that reached the sender: time in s, and the first segment not yet acknowledged.
     pub acknowledged: Vec<(f64, u64)>,
-    /// Times of retransmission timer expirations.
+    /// Times of retransmission timer expirations, in s.
     pub timeouts: Vec<f64>,
-    /// Times at which fast retransmits began.
+    /// Times at which fast retransmits began, in s.
     pub fast_retransmits: Vec<f64>,
     /// Largest number of blocks in an acknowledgment.
     pub most_blocks: u32,
@@ -81,7 +81,7 @@ pub struct Microscope {
 /// A segment sent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sent {
-    /// Time.
+    /// Time in s.
     pub at: f64,
     /// Number of the segment.
     pub segment: u64,
@@ -92,11 +92,11 @@ pub struct Sent {
 /// The repair of the six lost segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Repair {
-    /// Time of the first retransmission of one of them.
+    /// Time of the first retransmission of one of the segments.
     pub first: f64,
-    /// Time at which the last of them was first retransmitted.
+    /// Time at which the last of the segments was first retransmitted.
     pub last: f64,
-    /// Time at which all of them were acknowledged.
+    /// Time at which all of the segments were acknowledged.
     pub done: f64,
     /// Expirations of the retransmission timer between the first loss and `done`.
     pub timeouts: usize,

@@ -41,7 +41,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 /// Runs the experiment. The report shows `command` as the command that repeats it.
 ///
 /// # Errors
-/// [`ReproduceError`]. A run that fails is listed in the report's provenance, not an error.
+/// A [`ReproduceError`]. A run that fails is not an error; the report's provenance lists it.
 pub fn reproduce(
     extent: &Extent,
     execution: &Execution<'_>,

@@ -4,10 +4,10 @@
 /// Rates between correspondent and router in bit/s: the rows of Tables V to VII.
 pub const WIRED: [u32; 6] = [28_800, 54_000, 200_000, 500_000, 1_000_000, 1_500_000];
 
-/// Rates between mobile and agent in bit/s: the columns.
+/// Rates between mobile and agent in bit/s: the columns of Tables V to VII.
 pub const WIRELESS: [u32; 5] = [150_000, 200_000, 384_000, 1_000_000, 2_000_000];
 
-/// Segments the correspondent received in 200 s, a row for each of [`WIRED`].
+/// Numbers of segments that the correspondent received in 200 s, with a row for each of [`WIRED`].
 pub type PaperTable = [[u32; 5]; 6];
 
 /// Table V: TCP Reno.
@@ -20,7 +20,7 @@ pub const RENO: PaperTable = [
     [519, 717, 1224, 2660, 2715],
 ];
 
-/// Returns the value of `table` for a pair of rates; `None` if the paper does not have them.
+/// Returns the value of `table` for a pair of rates; `None` if the paper does not have it.
 #[must_use]
 pub fn cell(table: &PaperTable, wired: u32, wireless: u32) -> Option<u32> {
     let row = WIRED.iter().position(|&rate| rate == wired)?;

@@ -5,15 +5,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::scenario_file::{ScenarioFile, scenario_file};
 
-/// The file of the frozen parameters: written by `msctp fit fu-atiquzzaman`, compiled in.
+/// The compiled-in file of the frozen parameters, which `msctp fit fu-atiquzzaman` writes.
 pub const FILE: ScenarioFile = scenario_file!("fu-atiquzzaman/parameters.toml");
 
-/// The fitted parameters. The rest of the scenario follows the paper or, where that is silent, the scenario
-/// file.
+/// The fitted parameters. The rest of the scenario follows the paper or, where the paper gives no value, the
+/// scenario file.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
-    /// Increase of the receive power margin in dB that reduces the share of bad time on the radio to a tenth.
+    /// Increase of the receive power margin in dB that reduces the radio's share of bad time to a tenth.
     pub fading_slope_db: f64,
     /// Shortest bad period of the radio in milliseconds.
     pub shortest_fade_ms: f64,
@@ -29,7 +29,7 @@ pub struct Parameters {
 pub struct Frozen {
     /// The parameters.
     pub parameters: Parameters,
-    /// The fit that found them.
+    /// Record of the fit that found the parameters.
     pub fit: FitRecord,
 }
 
@@ -41,7 +41,7 @@ pub struct FitRecord {
     pub command: String,
     /// The table used.
     pub table: String,
-    /// Parameter sets that were tried.
+    /// Number of parameter sets that were tried.
     pub evaluations: usize,
     /// Seeds of each cell.
     pub seeds: u64,
@@ -81,7 +81,7 @@ impl Frozen {
     /// Formats the content of the file.
     ///
     /// # Errors
-    /// A value that TOML cannot express.
+    /// TOML cannot express a value.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         let head = "# The free parameters of the Fu & Atiquzzaman experiment, fitted to the paper's Table V (TCP Reno) alone and frozen:\n\
                     # the runs of all three protocols read them from here. Written by the command below; do not edit.\n\n";

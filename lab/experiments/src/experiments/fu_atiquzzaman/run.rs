@@ -11,7 +11,7 @@ use crate::again::Ways;
 use crate::scenario_file::{ScenarioFile, scenario_file};
 use crate::world::World;
 
-/// The grid: a mobile that changes its agent twice.
+/// Scenario of the grid, in which a mobile changes its agent twice.
 pub const MOBILE_IP: ScenarioFile = scenario_file!("fu-atiquzzaman/mobile-ip.toml");
 const MICROSCOPE_TCP: ScenarioFile = scenario_file!("fu-atiquzzaman/microscope-tcp.toml");
 const MICROSCOPE_SCTP: ScenarioFile = scenario_file!("fu-atiquzzaman/microscope-sctp.toml");
@@ -96,9 +96,9 @@ fn microscope_of(flow: Flow) -> Microscope {
     }
 }
 
-/// Returns for each change of agent the time of the old agent's last advertisement and that of the
-/// registration with the new agent. The mobile drops an agent when its advertisement has expired after
-/// `valid` seconds; it may then receive none for a while.
+/// Returns two times for each change of agent: the old agent's last advertisement, and the registration with
+/// the new agent. The mobile drops an agent when its advertisement has expired after `valid` seconds. It may
+/// then receive none for a while.
 fn absences(mobile: &MobileSummary, valid: f64) -> Vec<(f64, f64)> {
     let mut earlier = 0.0;
     let mut absences = Vec::new();
@@ -111,7 +111,7 @@ fn absences(mobile: &MobileSummary, valid: f64) -> Vec<(f64, f64)> {
     absences
 }
 
-/// Measures how a sender got through a handover.
+/// Measures the effect of a handover on a sender.
 fn handover(flow: &Flow, (from, registered): (f64, f64)) -> Option<Handover> {
     let before = flow.acknowledged.partition_point(|&(at, _)| at < registered);
     let (_, next) = *flow.acknowledged.get(before.checked_sub(1)?)?;
@@ -136,10 +136,10 @@ fn handover(flow: &Flow, (from, registered): (f64, f64)) -> Option<Handover> {
     })
 }
 
-/// The segment of the microscope's first loss, counted from 0: late enough for a full window.
+/// Number of the first lost segment of the microscope, from 0: late enough for a full window.
 const FIRST_LOST: u64 = 200;
 
-/// Packets without data before the first data: SYN and ACK, or INIT and COOKIE ECHO.
+/// Number of packets without data before the first data: SYN and ACK, or INIT and COOKIE ECHO.
 const HANDSHAKE: u64 = 2;
 
 /// Returns the scenario of a run of the microscope, and its overrides.
@@ -165,7 +165,7 @@ pub fn microscope_scenario(key: &MicroscopeKey) -> (ScenarioFile, Vec<String>) {
 /// Runs the microscope.
 ///
 /// # Errors
-/// As [`grid`].
+/// Same as [`grid`].
 pub fn microscope(world: &dyn World, key: &MicroscopeKey, ways: &Ways) -> Result<Microscope, String> {
     let (file, mut overrides) = microscope_scenario(key);
     overrides.extend(ways.overrides(file.path));
@@ -191,7 +191,7 @@ pub fn blocks_scenario(key: &BlocksKey) -> (ScenarioFile, Vec<String>) {
 /// Returns the segments delivered with a limit of blocks.
 ///
 /// # Errors
-/// As [`grid`].
+/// Same as [`grid`].
 pub fn blocks(world: &dyn World, key: &BlocksKey, ways: &Ways) -> Result<u64, String> {
     let (file, mut overrides) = blocks_scenario(key);
     overrides.extend(ways.overrides(file.path));
@@ -248,7 +248,7 @@ mod tests {
         }
     }
 
-    /// RFC 6675's rescue retransmission, of a segment that arrived, once counted as a repair.
+    /// RFC 6675's rescue retransmission, of a segment that arrived, does not count as a repair.
     #[test]
     fn the_metric_of_the_atlas_is_the_repair_of_the_report() {
         for protocol in [Protocol::Sack, Protocol::Sctp] {

@@ -45,7 +45,7 @@ pub(super) fn axes(top: &Section<'_, '_>) -> Result<Vec<Axis>, Problem> {
     Ok(axes)
 }
 
-/// The keys of a group, which a value has too.
+/// The keys that groups and values share.
 const SHARED: [&str; 6] = ["name", "label", "scenario", "set", "draw", "with"];
 /// The keys of a value.
 const VALUE: [&str; 11] =
@@ -71,7 +71,7 @@ fn groups(section: &Section<'_, '_>) -> Result<Vec<(Group, Value)>, Problem> {
     Ok(groups)
 }
 
-/// Reads the keys that groups and values have. A value adds its own to those of its group.
+/// Reads the keys that groups and values share. A value extends those of its group.
 fn shared(inner: &Section<'_, '_>, group: Value) -> Result<Value, Problem> {
     let mut value = Value {
         name: inner.required("name", inner.text("name")?, "\"…\"")?.to_owned(),
@@ -147,7 +147,7 @@ fn draws(section: &Section<'_, '_>, value: &Value) -> Result<Vec<Draw>, Problem>
     Ok(draws)
 }
 
-/// Expands `app.video-{2..5}.start` to a key for each number, with the number. A `{name}` stays.
+/// Expands `app.video-{2..5}.start` to a key for each number, with the number. A `{name}` is kept.
 fn expanded(key: &str) -> Result<Vec<(String, String)>, String> {
     let inside = key.split_once('{').and_then(|(before, rest)| Some((before, rest, rest.split_once('}')?.0)));
     let (before, rest) = match inside {
@@ -167,19 +167,19 @@ fn expanded(key: &str) -> Result<Vec<(String, String)>, String> {
     }
 }
 
-/// Returns true for a name, which a value's `with` replaces.
+/// Returns true for a name that a value's `with` replaces.
 fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Replaces each `{name}` in a text by what the values of a cell give it.
+/// Replaces each `{name}` in a text by the text that the values of a cell define for it.
 pub(super) fn fill(text: &str, sweep: &Sweep, values: &[usize]) -> Result<String, String> {
     let chosen = sweep.axes.iter().zip(values).flat_map(|(axis, &value)| &axis.values[value].with);
     replace(text, &chosen.cloned().collect::<Vec<_>>())
 }
 
-/// Replaces the `{name}` in an override that the values of a cell give; other braces are TOML's.
+/// Replaces each `{name}` in an override that the values of a cell define. Other braces are TOML's.
 pub(super) fn fill_known(text: &str, sweep: &Sweep, values: &[usize]) -> String {
     let chosen = sweep.axes.iter().zip(values).flat_map(|(axis, &value)| &axis.values[value].with);
     chosen.fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
@@ -287,7 +287,7 @@ pub(super) fn overrides(section: &Section<'_, '_>, key: &str) -> Result<Vec<Stri
     Ok(all.into_iter().flatten().collect())
 }
 
-/// Returns a value as the text of an override: a string without quotes where that is not another value.
+/// Returns a value as the text of an override. A string has no quotes unless it would read as another value.
 fn override_text(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) if DeValue::parse(text).is_err() => text.to_string(),

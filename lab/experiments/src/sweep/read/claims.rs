@@ -9,7 +9,7 @@ use crate::sweep::{
     Against, CheckSpec, ClaimSpec, Relation, Relevant, Selector, Sweep, Wants, without_asides,
 };
 
-/// Where a relation is written.
+/// The place where a relation is written.
 type Relations = [(&'static str, Relation); 11];
 
 const RELATIONS: Relations = [
@@ -106,7 +106,7 @@ pub(super) fn evidence(top: &Section<'_, '_>, sweep: &Sweep) -> Result<Vec<Vec<C
     Ok(evidence)
 }
 
-/// Reads a check. Of an axis aside that it does not name it has the first value.
+/// Reads a check. On a counterfactual axis that it does not name, it has the first value.
 fn check(section: &Section<'_, '_>, outer: &Selector, sweep: &Sweep) -> Result<CheckSpec, Problem> {
     let mut check = check_of(section, outer, sweep)?;
     let named = match &check.what {
@@ -121,7 +121,7 @@ fn check(section: &Section<'_, '_>, outer: &Selector, sweep: &Sweep) -> Result<C
     Ok(check)
 }
 
-/// Gives the claim's own `relevant` to the checks that have none and whose unit it fits.
+/// Copies the claim's own `relevant` to the checks that have none and whose unit it fits.
 fn share_relevant(section: &Section<'_, '_>, sweep: &Sweep, checks: &mut [CheckSpec]) -> Result<(), Problem> {
     let (mut fits, mut fault) = (!section.has("relevant"), None);
     for check in checks {
@@ -136,8 +136,8 @@ fn share_relevant(section: &Section<'_, '_>, sweep: &Sweep, checks: &mut [CheckS
     fault.filter(|_| !fits).map_or(Ok(()), Err)
 }
 
-/// Reads `relevant`: `"2%"` of the other side's mean where that is a mean, else a value in the metric's unit.
-/// A check without an effect of that kind has none.
+/// Reads `relevant`: `"2%"` of the other side's mean if that is a mean, else a value in the metric's unit. A
+/// check without an effect of that kind has none.
 fn relevant(section: &Section<'_, '_>, sweep: &Sweep, what: &Wants) -> Result<Option<Relevant>, Problem> {
     if !section.has("relevant") {
         return Ok(None);

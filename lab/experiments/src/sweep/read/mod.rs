@@ -29,7 +29,7 @@ use crate::report::Source;
 use crate::sweep::formula::Formula;
 use crate::sweep::real::Real;
 
-/// Returns the text of a file by its path, or the reason why it cannot be read.
+/// A function that returns the text of a file by its path, or the reason why it cannot be read.
 type Open<'f> = dyn Fn(&str) -> Result<String, String> + 'f;
 
 const KEYS: [&str; 19] = [
@@ -54,24 +54,24 @@ const KEYS: [&str; 19] = [
     "finding",
 ];
 
-/// The largest number of runs; a mistyped range of seeds is rejected instead of filling the memory.
+/// Maximum number of runs, so that a mistyped range of seeds is rejected instead of filling the memory.
 const MOST_RUNS: usize = 1_000_000;
 
 impl Sweep {
-    /// Reads and checks a sweep file and every scenario of it. `file` is its path, for errors; paths of
-    /// scenarios are relative to its folder. `open` reads them.
+    /// Reads and checks a sweep file and every scenario of it. `file` is its path, for errors. Paths of
+    /// scenarios are relative to its folder, and `open` reads them.
     ///
     /// # Errors
-    /// The first fault, with its line, its key and what is allowed.
+    /// The file is invalid. The error names the line and the key of the first fault, and the allowed values.
     pub fn read(text: &str, file: &str, open: &Open<'_>) -> Result<Self, ScenarioError> {
         Self::with_schemes(text, file, open, Schemes::none())
     }
 
-    /// As [`read`](Self::read), for scenarios that may name `schemes`. A store knows them by name alone: use
-    /// none for schemes that change.
+    /// Reads a sweep like [`read`](Self::read), for scenarios that may name `schemes`. A store identifies
+    /// schemes only by name: use no store for schemes that change.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// Same as [`read`](Self::read).
     pub fn with_schemes(
         text: &str,
         file: &str,
@@ -97,19 +97,19 @@ impl Sweep {
     }
 }
 
-/// The part of a sweep that is read: some claims with their cells, and further overrides of every cell.
+/// The part of a sweep to read: some claims with their cells, and further overrides of every cell.
 #[derive(Debug, Default)]
 pub(crate) struct Part<'p> {
     /// The claims; empty: everything.
     pub(crate) claims: &'p [String],
-    /// The overrides, in the form of `--set`, after those of the file.
+    /// Further overrides in the form of `--set`, applied after those of the file.
     pub(crate) overrides: &'p [String],
-    /// Whether the findings' checks are read as well, and every metric and curve for a report.
+    /// True to read also the findings' checks, and every metric and curve for a report.
     pub(crate) report: bool,
 }
 
 impl Sweep {
-    /// Restricts tables and figures to the first value of an axis aside, unless they name the axis.
+    /// Restricts tables and figures to the first value of a counterfactual axis, unless they name the axis.
     fn only_first_aside(&mut self) {
         let Self { tables, figures, axes, .. } = self;
         let of_figures = figures.iter_mut().flat_map(|figure| &mut figure.tables);
@@ -124,7 +124,7 @@ impl Sweep {
         }
     }
 
-    /// Adds a table and a figure of every metric if the file has none and is no publication's.
+    /// Adds a table and a figure of every metric, if the file has none and does not belong to a publication.
     fn add_defaults(&mut self) {
         if self.paper.is_some() {
             return;
@@ -318,7 +318,7 @@ impl Reader<'_> {
         Ok(Cell { values, overrides, seeds, draws, path, scenario, metrics, ranges, curves, formulas, hash })
     }
 
-    /// Returns the metric or curve of the registry in a cell; `None`: it is not computed there.
+    /// Returns the metric or curve of the registry in a cell; `None` if it is not computed there.
     fn wanted(
         &self,
         sweep: &Sweep,
@@ -338,7 +338,7 @@ impl Reader<'_> {
         Ok(Some(wanted))
     }
 
-    /// Returns the text of a file, which is read once.
+    /// Returns the text of a file. Reads each file once.
     fn text(&self, path: &str) -> Result<String, String> {
         if let Some(known) = self.sources.borrow().iter().find(|source| source.path == path) {
             return Ok(known.text.clone());
@@ -349,8 +349,8 @@ impl Reader<'_> {
     }
 }
 
-/// Gives each draw that follows a change of cell the process of its link. `scenario` reads the scenario
-/// without draws.
+/// Attaches the link's process to each draw that follows a cell change. `scenario` reads the scenario without
+/// draws.
 fn timed(
     mut draws: Vec<Draw>,
     scenario: &dyn Fn() -> Result<Scenario, ScenarioError>,
@@ -461,7 +461,7 @@ fn quick(top: &Section<'_, '_>, sweep: &Sweep) -> Result<Option<(usize, Selector
     Ok(Some((seeds, selector(&section, "at", sweep)?.unwrap_or_default())))
 }
 
-/// Returns the value of a list or of a single value.
+/// Returns the values of a list, or a single value as a list.
 pub(super) fn list<'d, 't>(value: &'d DeValue<'t>) -> Vec<&'d DeValue<'t>> {
     match value {
         DeValue::Array(items) => items.iter().map(toml::Spanned::get_ref).collect(),

@@ -30,7 +30,7 @@ pub(crate) struct Advertisement {
     pub(crate) lifetime: u16,
     /// Sequence number; see [`next_sequence`].
     pub(crate) sequence: u16,
-    /// The longest registration the agent accepts, in seconds.
+    /// Maximum registration lifetime that the agent accepts, in seconds.
     pub(crate) registration_lifetime: u16,
     /// True for a home agent on this link.
     pub(crate) home: bool,
@@ -38,8 +38,8 @@ pub(crate) struct Advertisement {
     pub(crate) care_of: Vec<Ipv4Addr>,
 }
 
-/// Returns the next sequence number. After 0xffff comes 256, so that a number below it reveals a restart (RFC
-/// 5944 §2.1.1 and §2.3.2).
+/// Returns the next sequence number. After 0xffff comes 256, so that a number below it reveals a restart
+/// (RFC 5944 §2.1.1 and §2.3.2).
 pub(crate) fn next_sequence(sequence: u16) -> u16 {
     sequence.checked_add(1).unwrap_or(256)
 }
@@ -108,7 +108,7 @@ impl Advertisement {
     }
 }
 
-/// Computes the Internet checksum (RFC 1071) with the checksum field zero; over a valid message it is 0.
+/// Computes the Internet checksum (RFC 1071) with the checksum field zero. Over a valid message it is 0.
 fn checksum(bytes: &[u8]) -> u16 {
     let mut sum: u32 = 0;
     for pair in bytes.chunks(2) {

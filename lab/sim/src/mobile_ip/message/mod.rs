@@ -17,7 +17,7 @@ fn address_at(bytes: &[u8], at: usize) -> Option<std::net::Ipv4Addr> {
     Some(octets.into())
 }
 
-/// Converts a time to the whole seconds of messages: rounded down, at most 65535.
+/// Converts a time to the whole seconds of messages, rounded down, at most 65535.
 pub(crate) fn seconds(span: msctp_units::Span) -> u16 {
     u16::try_from(span.as_millis() / 1000).unwrap_or(u16::MAX)
 }

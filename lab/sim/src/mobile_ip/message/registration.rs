@@ -28,7 +28,7 @@ pub(crate) struct Request {
     pub(crate) lifetime: u16,
     pub(crate) home_address: Ipv4Addr,
     pub(crate) home_agent: Ipv4Addr,
-    /// The end of the tunnel; the home address in a deregistration at home.
+    /// The end of the tunnel; in a deregistration at home, the home address.
     pub(crate) care_of: Ipv4Addr,
     /// A time stamp in NTP's format: seconds and 2⁻³² seconds (RFC 5944 §5.7.1).
     pub(crate) identification: u64,
@@ -39,17 +39,17 @@ pub(crate) struct Request {
 pub(crate) struct Reply {
     /// See [`code`].
     pub(crate) code: u8,
-    /// Granted lifetime in seconds; 0: the mobile has been deregistered.
+    /// Granted lifetime in seconds; 0 if the mobile has been deregistered.
     pub(crate) lifetime: u16,
     pub(crate) home_address: Ipv4Addr,
     pub(crate) home_agent: Ipv4Addr,
-    /// Identification of the request; in a mismatch, with the home agent's time in the upper half.
+    /// Identification of the request. In a mismatch, its upper half is the home agent's time.
     pub(crate) identification: u64,
 }
 
 impl Request {
-    /// Encodes the UDP payload. No flags: no simultaneous bindings, no broadcasts, the care-of address is the
-    /// agent's, IP in IP.
+    /// Encodes the UDP payload. No flag is set: no simultaneous bindings, no broadcasts, the care-of address
+    /// is the agent's, IP in IP.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = vec![REQUEST, 0];
         out.extend(self.lifetime.to_be_bytes());

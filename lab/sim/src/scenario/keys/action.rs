@@ -45,7 +45,7 @@ pub(in crate::scenario) const ACTION: Table = Table {
     ],
 };
 
-/// An event.
+/// Keys of an event.
 pub(in crate::scenario) const AFTER: Table = Table {
     path: "action.after",
     help: "An event that triggers an action, and when.",
@@ -243,7 +243,7 @@ pub(in crate::scenario) const EVENTS: [(&str, &Table); 11] = [
     ("rate-above", &E_RATE),
 ];
 
-/// The tables of the kinds, for the documents.
+/// The tables of the actions and events, for the documents.
 pub(super) const TABLES: &[&Table] = &[
     &OF_LINK,
     &SET_LINK,

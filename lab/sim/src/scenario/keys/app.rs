@@ -140,7 +140,7 @@ const TCP_READER: Table = Table {
     keys: &[CONNECTION, AT, READ_RATE],
 };
 
-/// Each type with its own keys: over an association or UDP, and over TCP.
+/// Each type with its own keys, over an association or UDP, and over TCP.
 pub(in crate::scenario) const APPS: [(&str, bool, &Table); 6] = [
     ("bulk", false, &BULK),
     ("reader", false, &READER),

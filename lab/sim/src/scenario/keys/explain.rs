@@ -10,18 +10,19 @@ fn plain(path: &str) -> &str {
     path.split('[').next().unwrap_or(path)
 }
 
-/// Returns the path of a key, as `link.rate`.
+/// Returns the path of a key, such as `link.rate`.
 fn path_of(table: &Table, key: &Key) -> String {
     let path = plain(table.path);
     if path.is_empty() { key.name.to_owned() } else { format!("{path}.{}", key.name) }
 }
 
-/// Returns the condition under which a table applies, as `type=lte`.
+/// Returns the condition under which a table applies, such as `type=lte`.
 fn condition(table: &Table) -> Option<&str> {
     table.path.split_once('[').map(|(_, rest)| rest.trim_end_matches(']'))
 }
 
-/// Returns true if `asked` names the key: its path, with or without names of items, or its last part.
+/// Returns true if `asked` names the key by its path, with or without names of items, or by the last part of
+/// the path.
 fn names(asked: &[&str], path: &str) -> bool {
     let path: Vec<&str> = path.split('.').filter(|part| *part != "NAME").collect();
     let mut rest = asked.iter();
@@ -29,7 +30,7 @@ fn names(asked: &[&str], path: &str) -> bool {
     found || asked.len() == 1 && asked.last() == path.last()
 }
 
-/// Returns true if `asked` is a value under which the table applies, alone or behind the table's path.
+/// Returns true if `asked` is a value under which the table applies, alone or after the table's path.
 fn decides(asked: &[&str], table: &Table) -> bool {
     let values = condition(table).and_then(|condition| condition.split_once('=')).map(|(_, values)| values);
     let path = plain(table.path).split('.').filter(|part| *part != "NAME");
@@ -54,7 +55,7 @@ fn default(key: &Key) -> String {
 /// table that has it, with type, default and example.
 ///
 /// # Errors
-/// There is no such key; names the nearest one.
+/// There is no such key. The error names the nearest one.
 pub fn explain(asked: &str) -> Result<String, String> {
     let parts: Vec<&str> = asked.split('.').collect();
     let all: Vec<(String, &Table, &Key)> = tables()

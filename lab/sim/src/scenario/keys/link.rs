@@ -2,7 +2,7 @@
 
 use super::{Kind, NAME, Table, U32, key, may, need};
 
-/// A link of any type.
+/// Keys of a link of any type.
 pub(in crate::scenario) const LINK: Table = Table {
     path: "link",
     help: "A link between two nodes. Each direction may have keys of its own in `forward` (from `a` to `b`) and `reverse`.",

@@ -27,26 +27,26 @@ pub(super) use top::{PROBES, SCENARIO};
 /// A table of a scenario file.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
-    /// Its path, as `link.radio`; capitals stand for names.
+    /// Path of the table, such as `link.radio`. Capitals stand for names.
     pub path: &'static str,
-    /// What it describes, in one sentence.
+    /// Subject of the table, in one sentence.
     pub help: &'static str,
-    /// Its keys.
+    /// Keys of the table.
     pub keys: &'static [Key],
 }
 
 /// A key.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// Its name.
+    /// Name of the key.
     pub name: &'static str,
-    /// The type of its value.
+    /// Type of the value.
     pub kind: Kind,
-    /// Its value if it is left out.
+    /// Value if the key is omitted.
     pub default: Default,
-    /// A value, in TOML.
+    /// Example of a value, in TOML.
     pub example: &'static str,
-    /// What it sets, in one sentence or two.
+    /// Meaning of the key, in one sentence or two.
     pub help: &'static str,
 }
 
@@ -55,7 +55,7 @@ pub struct Key {
 pub enum Kind {
     /// A string.
     Text,
-    /// The name of another item: of this list.
+    /// The name of another item in this list.
     Name(&'static str),
     /// The path of a file.
     File,
@@ -73,7 +73,7 @@ pub enum Kind {
     Flag,
     /// An IP address.
     Address,
-    /// A list of IP addresses; one needs no brackets.
+    /// A list of IP addresses. A single one needs no brackets.
     Addresses,
     /// A list of numbers.
     Numbers,
@@ -87,29 +87,29 @@ pub enum Kind {
     Tables(&'static Table),
     /// Tables by name.
     Named(&'static Table),
-    /// A table whose keys another key decides.
+    /// A table whose keys depend on another key.
     Options,
     /// A value of one of these types.
     Either(&'static [Kind]),
 }
 
-/// The value of a key that is left out.
+/// The value of an omitted key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Default {
     /// The key is required.
     Required,
-    /// This value, in TOML.
+    /// A fixed value, in TOML.
     Is(&'static str),
-    /// No value, or one that depends on others: this says which.
+    /// No value, or one that depends on others, as the text describes.
     Means(&'static str),
 }
 
-/// A required key.
+/// Creates a required key.
 const fn need(name: &'static str, kind: Kind, example: &'static str, help: &'static str) -> Key {
     Key { name, kind, default: Default::Required, example, help }
 }
 
-/// A key with a default in TOML.
+/// Creates a key with a default in TOML.
 const fn key(
     name: &'static str,
     kind: Kind,
@@ -120,7 +120,7 @@ const fn key(
     Key { name, kind, default: Default::Is(default), example, help }
 }
 
-/// A key without a default of its own.
+/// Creates a key without a default of its own.
 const fn may(
     name: &'static str,
     kind: Kind,
@@ -145,7 +145,7 @@ impl Table {
         self.keys.iter().map(|key| key.name).collect()
     }
 
-    /// Returns true if it has a key.
+    /// Returns true if the table has a key.
     pub(super) fn has(&self, name: &str) -> bool {
         self.keys.iter().any(|key| key.name == name)
     }
@@ -189,7 +189,7 @@ impl Kind {
         }
     }
 
-    /// Returns the table that a value of this type is or has.
+    /// Returns the table that a value of this type is or contains.
     fn table(&self) -> Option<&'static Table> {
         match self {
             Self::Table(table) | Self::Tables(table) | Self::Named(table) => Some(table),
@@ -224,7 +224,7 @@ pub fn tables() -> Vec<&'static Table> {
     all
 }
 
-/// Returns the place of a table's section in the file.
+/// Returns the position of a table's section in the file.
 fn section_of(path: &str) -> usize {
     let section = path.split(['.', '[']).next().unwrap_or_default();
     SCENARIO.keys.iter().position(|key| key.name == section).map_or(0, |place| place + 1)

@@ -397,7 +397,7 @@ pub(in crate::scenario) const PROBE_RULE: Table = Table {
     ],
 };
 
-/// The truth about the paths of an address.
+/// The true capacity and delay of the paths of an address.
 pub(in crate::scenario) const TRUTH: Table = Table {
     path: "sctp.NAME.policy.truth",
     help: "The true rate and round trip of the paths of one address, for the policy \"oracle\".",

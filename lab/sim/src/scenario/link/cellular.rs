@@ -12,15 +12,15 @@ use crate::scenario::error::Problem;
 /// One direction of a cellular link. `a` is the base station, so that the downlink is `forward`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellularSpec {
-    /// Links of one cell share its resource; `None`: the link has its own cell.
+    /// Name of the cell, whose links share its resource; `None` if the link has its own cell.
     pub cell: Option<String>,
     /// The scheduler.
     pub config: CellularConfig,
     /// The user's rate.
     pub channel: CellularChannel,
-    /// Time for which Rayleigh fading is constant; `None`: no fading.
+    /// Time for which Rayleigh fading is constant; `None` for no fading.
     pub coherence: Option<Span>,
-    /// Delay after transmission, one way.
+    /// One-way delay after transmission.
     pub delay: Span,
     /// Limit of the user's queue.
     pub queue: QueueLimit,
@@ -31,9 +31,9 @@ pub struct CellularSpec {
 /// The rate of a user that has the whole resource.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CellularChannel {
-    /// This rate.
+    /// A fixed rate.
     Rate(Rate),
-    /// By its signal.
+    /// A rate that follows the signal.
     Signal {
         /// Receive power by distance.
         radio: Radio,

@@ -14,10 +14,10 @@ use crate::scenario::keys;
 pub(in crate::scenario) const CARRIES: [(&str, Carries); 3] =
     [("everything", Carries::Everything), ("unsent", Carries::Unsent), ("nothing", Carries::Nothing)];
 
-/// Default interruption of a link by a change of cell.
+/// Default interruption of a link by a cell change.
 pub(in crate::scenario) const INTERRUPTION: Span = Span::from_millis(500);
 
-/// The changes of both directions of a link.
+/// The coding process of a link, for both directions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodingSpec {
     /// The process of changes.
@@ -59,7 +59,7 @@ impl CodingSpec {
         .unwrap_or(change(CodingScheme::Cs4, Probability::ZERO))
     }
 
-    /// Checks it for a link of these two directions. Keys are relative to the link.
+    /// Checks the process for a link with these two directions. Keys are relative to the link.
     pub(in crate::scenario) fn check(&self, ways: [&DirectionSpec; 2]) -> Result<(), Problem> {
         self.process.check().map_err(|e| Problem::new("coding", e.to_string()))?;
         let shares: Vec<Probability> = match &self.process {
@@ -103,7 +103,7 @@ fn bler(section: &Section<'_, '_>) -> Result<Probability, Problem> {
     section.required("bler", probability(section, "bler")?, "0.01")
 }
 
-/// `table = [ { at = "0s", scheme = "CS4", bler = 0.01 }, … { at = "700s", …, handover = true } ]`.
+/// Reads `table = [ { at = "0s", scheme = "CS4", bler = 0.01 }, … { at = "700s", …, handover = true } ]`.
 fn table(section: &Section<'_, '_>) -> Result<CodingConfig, Problem> {
     let mut steps = Vec::new();
     for (path, table) in section.items("table")? {
@@ -116,8 +116,8 @@ fn table(section: &Section<'_, '_>) -> Result<CodingConfig, Problem> {
     Ok(CodingConfig::Table(steps))
 }
 
-/// `markov = [ { scheme = "CS4", bler = 0.01, mean = "200s", next = { CS4 = 0.2, CS3 = 0.8 } }, … ]` and
-/// `new_cell = { scheme = "CS3", bler = 0.015 }`.
+/// Reads `markov = [ { scheme = "CS4", bler = 0.01, mean = "200s", next = { CS4 = 0.2, CS3 = 0.8 } }, … ]`
+/// and `new_cell = { scheme = "CS3", bler = 0.015 }`.
 fn markov(section: &Section<'_, '_>) -> Result<CodingConfig, Problem> {
     let keys = keys::CODING_STATE.names();
     let open = section.items("markov")?.into_iter().map(|(path, table)| Section::open(table, path, &keys));
@@ -149,7 +149,7 @@ fn markov(section: &Section<'_, '_>) -> Result<CodingConfig, Problem> {
     Ok(CodingConfig::Markov { states, new_cell })
 }
 
-/// Reads the transition probabilities; without any the state is absorbing.
+/// Reads the transition probabilities. Without any, the state is absorbing.
 fn next(row: &Section<'_, '_>, schemes: &[CodingScheme]) -> Result<Vec<u32>, Problem> {
     let names: Vec<&'static str> = schemes.iter().map(|scheme| scheme.name()).collect();
     let Some(next) = row.section("next", &names)? else { return Ok(Vec::new()) };

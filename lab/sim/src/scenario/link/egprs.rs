@@ -12,11 +12,11 @@ use crate::scenario::error::Problem;
 /// One direction of an EGPRS radio link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EgprsSpec {
-    /// Coding scheme at the start, timeslots, delay, ARQ, flow, queue.
+    /// Options of the link: coding scheme at the start, timeslots, delay, ARQ, flow, queue.
     pub config: EgprsConfig,
-    /// Share of blocks lost, at the start.
+    /// Share of blocks lost at the start.
     pub bler: Probability,
-    /// Mean number of blocks lost in a row; `None`: blocks are lost independently.
+    /// Mean number of consecutively lost blocks; `None` if blocks are lost independently.
     pub mean_burst: Option<f64>,
 }
 

@@ -12,11 +12,11 @@ use crate::scenario::error::Problem;
 /// One direction of an LTE radio bearer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LteSpec {
-    /// Grant, HARQ, RLC, queue.
+    /// Options of the bearer: grant, HARQ, RLC, queue.
     pub config: LteConfig,
-    /// Share of transmissions of transport blocks that are lost, at the start.
+    /// Share of transmissions of transport blocks that are lost at the start.
     pub bler: Probability,
-    /// Mean number of transmissions lost in a row; `None`: transmissions are lost independently.
+    /// Mean number of consecutively lost transmissions; `None` if transmissions are lost independently.
     pub mean_burst: Option<f64>,
 }
 

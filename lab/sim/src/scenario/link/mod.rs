@@ -51,14 +51,14 @@ pub struct LinkSpec {
     pub address_a: Option<IpAddr>,
     /// Address of the interface at `b`; required if `b` is a host.
     pub address_b: Option<IpAddr>,
-    /// MTU in bytes; larger packets are dropped and counted.
+    /// MTU in bytes. Larger packets are dropped and counted.
     pub mtu: u32,
     /// The cause of its losses, reported to loss classifiers: a radio, or queues that are not modelled.
     pub loss_means: Cause,
-    /// False: the link is down until an action brings it up.
+    /// True if the link is up at the start; otherwise it is down until an action brings it up.
     pub up: bool,
     /// Queue length from which each direction's queue marks ECN-capable packets (RFC 3168 §5) and drops
-    /// others; `None`: it drops only when full. Forward, reverse.
+    /// others, forward and reverse. With `None` it drops only when full.
     pub mark: [Option<QueueLimit>; 2],
     /// Changes of an EGPRS link's conditions.
     pub coding: Option<CodingSpec>,
@@ -94,13 +94,13 @@ impl LinkDirection {
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DirectionSpec {
-    /// Rate, delay, queue, losses.
+    /// A plain link with rate, delay, queue and losses.
     Plain(PlainSpec),
     /// A wireless hop.
     Wlan(Box<WlanSpec>),
     /// A user of a cell with a scheduler.
     Cellular(Box<CellularSpec>),
-    /// Radio blocks that the link layer retransmits until they arrive.
+    /// An EGPRS link, whose radio blocks are retransmitted until they arrive.
     Egprs(Box<EgprsSpec>),
     /// RLC in acknowledged mode over HARQ.
     Lte(Box<LteSpec>),
@@ -154,7 +154,7 @@ impl DirectionSpec {
         }
     }
 
-    /// Returns true if it has a receive power.
+    /// Returns true if the link has a receive power.
     pub(super) fn has_signal(&self) -> bool {
         match self {
             Self::Wlan(wlan) => wlan.radio.is_some(),
@@ -187,11 +187,11 @@ impl DirectionSpec {
 struct LinkType {
     /// The word of the key `type`.
     word: &'static str,
-    /// Its own keys, each for both directions or in `forward` and `reverse`.
+    /// The type's own keys, each for both directions or in `forward` and `reverse`.
     keys: keys::Table,
-    /// Its own keys that hold for both directions.
+    /// The type's own keys that apply to both directions.
     shared: keys::Table,
-    /// The keys that set its rate, if there is no key `rate`.
+    /// The keys that set the rate, if there is no key `rate`.
     rate_by: Option<&'static str>,
     read: fn(&Layers<'_, '_, '_>) -> Result<DirectionSpec, Problem>,
 }
@@ -245,7 +245,7 @@ const TYPES: &[LinkType] = &[
 /// Causes of losses.
 const CAUSES: [(&str, Cause); 2] = [("wireless", Cause::Wireless), ("congestion", Cause::Congestion)];
 
-/// The keys of one direction: its own, else the link's.
+/// The keys of one direction, which replace those of the link.
 struct Layers<'l, 'd, 't> {
     link: &'l Section<'d, 't>,
     own: Option<&'l Section<'d, 't>>,
@@ -313,7 +313,7 @@ pub(super) fn read(
     })
 }
 
-/// Rejects a key that only links of other types have, and names them.
+/// Rejects a key that only links of other types have. The error names those types.
 fn not_of_another_type(table: &DeTable<'_>, path: &str, kind: &LinkType, word: &str) -> Result<(), Problem> {
     let has = |kind: &LinkType, key: &str| kind.keys.has(key) || kind.shared.has(key);
     let inner = |way: &str| Some((format!("{path}.{way}"), table.get(way)?.get_ref().as_table()?));

@@ -11,10 +11,10 @@ use super::plain::{check_loss, loss, queue};
 use crate::packet_id::PacketId;
 use crate::scenario::error::Problem;
 
-/// What a link model of the caller's starts from: the keys of a plain link, of which none is required.
+/// Input of a caller's link model: the keys of a plain link, none of which is required.
 #[derive(Debug)]
 pub struct OwnLink {
-    /// Its direction, as `link/wlan/forward`.
+    /// Name of the direction, such as `link/wlan/forward`.
     pub label: String,
     /// The key `rate`.
     pub rate: Option<Rate>,
@@ -22,9 +22,9 @@ pub struct OwnLink {
     pub delay: Option<Span>,
     /// The key `queue`, or its default.
     pub queue: QueueLimit,
-    /// The process of the key `loss`, at the start of its random stream; `None`: nothing is lost.
+    /// The process of the key `loss`, at the start of its random stream; `None` without losses.
     pub loss: Option<Box<dyn LossProcess>>,
-    /// Seed of a random stream of the model's own.
+    /// Seed of the model's own random stream.
     pub seed: [u8; 32],
 }
 
@@ -35,7 +35,7 @@ type Make = dyn Fn(OwnLink) -> Box<dyn LinkModel<PacketId>> + Send + Sync;
 pub struct LinkFactory(Arc<Make>);
 
 impl LinkFactory {
-    /// Creates a factory from a function that makes a model, which is up and empty.
+    /// Creates a factory from a function that makes a model in the state up and empty.
     pub fn new(make: impl Fn(OwnLink) -> Box<dyn LinkModel<PacketId>> + Send + Sync + 'static) -> Self {
         Self(Arc::new(make))
     }
@@ -59,10 +59,10 @@ impl fmt::Debug for LinkFactory {
     }
 }
 
-/// One direction of a link whose model is the caller's.
+/// One direction of a link with a caller's model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OwnSpec {
-    /// The model's name: the word of the key `type`.
+    /// Name of the model, which is the word of the key `type`.
     pub name: String,
     /// Makes the model.
     pub factory: LinkFactory,

@@ -9,21 +9,21 @@ use crate::scenario::document::Section;
 use crate::scenario::error::Problem;
 use crate::scenario::keys;
 
-/// One direction of a plain link: store and forward. A packet passes the queue, is transmitted completely,
-/// and takes the propagation delay; then it may be lost.
+/// One direction of a plain link with store and forward. A packet passes the queue, is transmitted
+/// completely, and takes the propagation delay. Then it may be lost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlainSpec {
     /// Transmission rate.
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Span,
-    /// Queue limit, without the packet in transmission; packets beyond it are dropped.
+    /// Queue limit, without the packet in transmission. Packets beyond it are dropped.
     pub queue: QueueLimit,
     /// Losses after transmission.
     pub loss: LossConfig,
-    /// Order and drops of the packets that wait.
+    /// Discipline of the queue.
     pub discipline: Discipline,
-    /// Variation of the delay, uniform from zero; packets stay in order.
+    /// Maximum additional delay, uniform from zero. Packets stay in order.
     pub jitter: Span,
     /// Packets that others overtake.
     pub reorder: Option<Reorder>,
@@ -86,8 +86,8 @@ fn reorder(section: &Section<'_, '_>) -> Result<Option<Reorder>, Problem> {
 }
 
 impl PlainSpec {
-    /// Returns the properties of the link that takes packets from its queue one by one; `None` if a
-    /// [`Link`](msctp_link::Link) does the same.
+    /// Returns the options of the link that takes packets from its queue one by one; `None` if a
+    /// [`Link`](msctp_link::Link) is equivalent.
     #[must_use]
     pub fn managed(&self) -> Option<ManagedConfig> {
         let &Self { rate, delay, queue, discipline, jitter, reorder, .. } = self;
@@ -149,8 +149,8 @@ pub(super) fn limit(
     }
 }
 
-/// Reads the losses: `loss = 0.01`, a Gilbert–Elliott channel by its four probabilities or by share and mean
-/// length of its bursts, or a list of packets.
+/// Reads the losses: `loss = 0.01`, a list of packets, or a Gilbert–Elliott channel. The channel has four
+/// probabilities, or the share and mean length of its bursts.
 pub(in crate::scenario) fn loss(section: &Section<'_, '_>) -> Result<Option<LossConfig>, Problem> {
     if !section.has("loss") {
         return Ok(None);

@@ -23,7 +23,7 @@ pub(super) fn impossible(error: &InvalidLoss) -> Problem {
     Problem::new(key, format!("{} is not allowed: want {}", error.value, error.want))
 }
 
-/// Returns the problem of an invalid parameter; the keys have the parameters' names.
+/// Returns the problem of an invalid parameter. The keys have the parameters' names.
 pub(super) fn invalid(error: InvalidRadio) -> Problem {
     Problem::new(error.what, format!("{} is not allowed: want {}", error.value, error.want))
 }

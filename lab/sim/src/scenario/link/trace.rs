@@ -11,7 +11,7 @@ use crate::scenario::error::Problem;
 /// One direction of a link that follows a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceSpec {
-    /// Transmission opportunities, propagation delay, queue.
+    /// Options of the link: transmission opportunities, propagation delay, queue.
     pub config: TraceConfig,
     /// Losses after transmission.
     pub loss: LossConfig,

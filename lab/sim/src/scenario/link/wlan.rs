@@ -14,9 +14,9 @@ use crate::scenario::keys;
 /// One direction of a wireless link. Only the queue may differ between the directions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WlanSpec {
-    /// Links of one cell share its airtime; `None`: the link has its own cell.
+    /// Name of the cell, whose links share its airtime; `None` if the link has its own cell.
     pub cell: Option<String>,
-    /// False: the link's two directions do not share airtime.
+    /// True if the link's two directions share airtime.
     pub shared: bool,
     /// Timing and retransmission.
     pub mac: MacConfig,
@@ -26,7 +26,7 @@ pub struct WlanSpec {
     pub queue: QueueLimit,
     /// Losses of single attempts, independent of the receive power.
     pub loss: LossConfig,
-    /// Receive power by distance; `None`: every distance is in coverage.
+    /// Receive power by distance; `None` if every distance is in coverage.
     pub radio: Option<Radio>,
     /// Losses by receive power; needs a radio.
     pub fading: Option<Fading>,
@@ -189,7 +189,7 @@ impl WlanSpec {
         Ok(())
     }
 
-    /// Returns the parameters that both directions must share: all but the queue.
+    /// Returns the parameters that both directions must share: all except the queue.
     fn without_queue(&self) -> Self {
         Self { queue: QueueLimit::Unbounded, ..self.clone() }
     }

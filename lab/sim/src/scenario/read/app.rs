@@ -9,7 +9,7 @@ use crate::scenario::document::Section;
 use crate::scenario::error::{Problem, suggest};
 use crate::scenario::{AppKind, AppSpec, Frame, LEAST_FRAME, MOST_FRAME, Sending, keys, read_frames, tcp};
 
-/// Reads an application. `message`: the default length of a bulk application's messages.
+/// Reads an application. `message` is the default length of a bulk application's messages.
 pub(super) fn read(
     table: &DeTable<'_>,
     path: String,

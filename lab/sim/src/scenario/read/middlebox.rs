@@ -6,14 +6,14 @@ use crate::scenario::{
     Dependence, FirewallOptions, MiddleboxOptions, MiddleboxSpec, NatOptions, PortalOptions, keys,
 };
 
-/// RFC 4787's words for mappings and filters.
+/// RFC 4787's terms for mappings and filters.
 const DEPENDENCES: [(&str, Dependence); 3] = [
     ("endpoint-independent", Dependence::Endpoint),
     ("address-dependent", Dependence::Address),
     ("address-and-port-dependent", Dependence::AddressAndPort),
 ];
 
-/// Each kind with its table.
+/// Each kind of middlebox with its table.
 const TABLES: [(&str, &str, keys::Table); 3] = [
     ("nat", "nat", keys::NAT),
     ("firewall", "firewall", keys::FIREWALL),

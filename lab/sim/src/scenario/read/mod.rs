@@ -15,7 +15,8 @@ use super::document::{Document, Section};
 use super::error::{Problem, ScenarioError};
 use super::{ProbeSpec, Scenario, Schemes, Side, UDP_HEADER, check, keys, link, sctp, tcp};
 
-/// Returns the text of another file that a scenario names, or the reason why it cannot be read.
+/// A function that returns the text of another file that a scenario names, or the reason why it cannot be
+/// read.
 pub(super) type Open<'f> = dyn Fn(&str) -> Result<String, String> + 'f;
 
 /// Reads and checks a scenario file that may name `schemes`, and converts it with `then`.
@@ -50,7 +51,8 @@ fn profiles(root: &DeTable<'_>, schemes: &Schemes, scenario: &mut Scenario) -> R
     Ok(())
 }
 
-/// Default length of a bulk application's messages, in bytes: with headers, an IPv4 packet of 1500 bytes.
+/// Default length of a bulk application's messages in bytes. With headers, it fills an IPv4 packet of 1500
+/// bytes.
 const MESSAGE: u32 = 1452;
 
 /// Reads a scenario except its profiles.

@@ -23,29 +23,29 @@ use std::collections::BTreeSet;
 /// Least significant difference in delivered segments.
 const GRAIN: f64 = 1.0;
 
-/// "usually increases" (FA2): the least share of steps from a rate to the next higher one, with the other
-/// rate the same, that go up.
+/// Minimum share of steps to a higher rate that increase throughput, for "usually increases" (FA2). The other
+/// rate stays the same in a step.
 const USUALLY: f64 = 0.75;
 
-/// "tends to saturate" (FA2), as the exponent e of throughput ~ bandwidth^e: 1 is in proportion, 0 is flat.
-/// Up to a quarter, a doubling of the bandwidth adds less than 19 %.
+/// Maximum exponent e of throughput ~ bandwidth^e for "tends to saturate" (FA2). 1 is proportional, 0 is
+/// flat. At a quarter, a doubling of the bandwidth adds less than 19 %.
 const SATURATED: f64 = 0.25;
 
 /// Rates in bit/s beyond which throughput must saturate (FA2).
 const SATURATES_FROM: (u32, u32) = (500_000, 1_000_000);
 
-/// "well before" (FA4): in at most half the time. The paper's own times are 3.5 and 11 s, a third.
+/// Maximum share of the time for "well before" (FA4): half. The paper's own times are 3.5 and 11 s, a third.
 pub(super) const WELL_BEFORE: f64 = 0.5;
 
-/// The paper's times: about 3.5 and 11 s. The smallest relevant effect of FA4.
+/// Share in the paper, whose times are about 3.5 and 11 s. It is the smallest relevant effect of FA4.
 const PAPERS_SHARE: f64 = 3.5 / 11.0;
 
-/// How much worse than the fitted table the predicted ones may be (FA6). A fit is biased towards its own
-/// table. An error half as large again still describes the network; a larger one means that the fit describes
+/// Maximum ratio of the predicted tables' error to the fitted table's (FA6). A fit is biased towards its own
+/// table. An error half as large again still describes the network. A larger one means that the fit describes
 /// Table V rather than the network.
 const CARRIES_OVER: f64 = 1.5;
 
-/// The segments delivered in the runs of the grid.
+/// The numbers of segments delivered in the runs of the grid.
 #[derive(Clone, Copy, Debug)]
 pub struct Runs<'a> {
     measured: &'a Measured,
@@ -54,13 +54,13 @@ pub struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// Takes all runs.
+    /// Creates the value with all runs.
     #[must_use]
     pub fn new(measured: &'a Measured) -> Self {
         Self { measured, without: None }
     }
 
-    /// Computes a statistic of all runs with its interval, from its values without one seed each.
+    /// Computes a statistic of all runs, and its interval from its values with one seed left out each time.
     fn interval(&self, statistic: impl Fn(&Self) -> Option<f64>) -> Option<Mean> {
         let without = |seed| statistic(&Self { without: Some(seed), ..*self });
         let without: Option<Vec<f64>> = self.seeds().into_iter().map(without).collect();
@@ -159,7 +159,7 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Iterates over every cell: wired and wireless rate.
+/// Iterates over every cell, given by its wired and its wireless rate.
 pub(super) fn cells() -> impl Iterator<Item = (u32, u32)> {
     WIRED.into_iter().flat_map(|wired| WIRELESS.map(|wireless| (wired, wireless)))
 }
@@ -184,8 +184,8 @@ fn percent(fraction: f64) -> String {
 
 const NO_GRID: &str = "not every cell of the grid was run for all three protocols";
 
-/// FA1: in the low-bandwidth region SCTP above TCP SACK above TCP Reno in the mean, and SCTP nowhere below
-/// Reno.
+/// Judges FA1: in the low-bandwidth region SCTP is above TCP SACK and TCP SACK above TCP Reno in the mean,
+/// and SCTP is nowhere below Reno.
 fn fa1(runs: &Runs<'_>) -> Vec<Check> {
     let region = region();
     let mean = |a: Protocol, b: Protocol| {
@@ -241,8 +241,8 @@ fn fa1(runs: &Runs<'_>) -> Vec<Check> {
     vec![mean(Sctp, Sack), mean(Sack, Reno), nowhere]
 }
 
-/// Returns a difference in segments as an effect; `of` says which, since the check that decides can be
-/// another one with other seeds.
+/// Returns a difference in segments as an effect. `of` names the difference, since another check can decide
+/// with other seeds.
 fn segments(difference: &Mean, of: &str) -> Effect {
     let text = format!("{of}: {} segments", interval(difference));
     let effect = Effect::new(difference, "segments", text);
@@ -277,7 +277,8 @@ impl Axis {
         Some(growth / libm::log(f64::from(high) / f64::from(low)))
     }
 
-    /// Counts the steps from a rate to the next up to saturation over all cells: all, and those that go up.
+    /// Counts the steps from a rate to the next one, up to saturation, over all cells: all steps, and those
+    /// that increase throughput.
     fn steps(&self, runs: &Runs<'_>, protocol: Protocol) -> Option<(usize, usize)> {
         let (mut all, mut up) = (0, 0);
         for pair in self.rates.windows(2).filter(|pair| pair[1] <= self.from) {
@@ -291,7 +292,8 @@ impl Axis {
     }
 }
 
-/// FA2: throughput usually rises with either rate, and saturates above about r = 1000 and w = 500 kbps.
+/// Judges FA2: throughput usually rises with either rate, and saturates above about r = 1000 and w = 500
+/// kbps.
 fn fa2(runs: &Runs<'_>) -> Vec<Check> {
     Protocol::ALL
         .into_iter()
@@ -340,12 +342,12 @@ fn rises_and_saturates(runs: &Runs<'_>, protocol: Protocol, axis: Axis) -> Check
     Check::tested(want, text, Test::all(&tests), Some(Effect::new(&flat, "", shown)))
 }
 
-/// FA3: SCTP's gain over either TCP falls as r grows, and depends more on r than on w.
+/// Judges FA3: SCTP's gain over either TCP falls as r grows, and depends more on r than on w.
 fn fa3(runs: &Runs<'_>) -> Vec<Check> {
     [Reno, Sack].into_iter().flat_map(|over| [gain_falls(runs, over), gain_depends(runs, over)]).collect()
 }
 
-/// Checks the mean gain at r = 150 and 200, at 384, at 1000 and 2000 kbps.
+/// Checks the mean gain at r = 150 and 200, at 384, and at 1000 and 2000 kbps.
 fn gain_falls(runs: &Runs<'_>, over: Protocol) -> Check {
     let want = format!(
         "mean gain over {} at r = 150 and 200 above that at 384, that at 384 above that at 1000 and 2000 kbps",
@@ -412,7 +414,7 @@ fn gain_depends(runs: &Runs<'_>, over: Protocol) -> Check {
     Check::tested(want, text, Test::above(&more, 0.0, 0.0), Some(points(&more)))
 }
 
-/// Returns the runs of the microscope in which the seed draws the six, with their keys.
+/// Returns the runs of the microscope in which the seed draws the six segments, with their keys.
 fn six(
     measured: &Measured,
     protocol: Protocol,
@@ -424,14 +426,14 @@ fn six(
     measured.microscope.iter().filter(move |(key, _)| is_it(key))
 }
 
-/// Returns the repairs by seed; `None` without runs, or if a run did not repair the six.
+/// Returns the repairs by seed. Returns `None` without runs, or if a run did not repair the six segments.
 fn repairs(measured: &Measured, protocol: Protocol, sender: Sender) -> Option<Vec<Repair>> {
     let all: Vec<Repair> =
         six(measured, protocol, sender).map(|(_, run)| run.repair()).collect::<Option<_>>()?;
     (!all.is_empty()).then_some(all)
 }
 
-/// Returns the time from the first retransmission of the six to the last, by seed.
+/// Returns the time from the first retransmission of the six segments to the last, by seed.
 pub(super) fn spans(measured: &Measured, protocol: Protocol, sender: Sender) -> Option<Vec<f64>> {
     Some(repairs(measured, protocol, sender)?.iter().map(Repair::span).collect())
 }
@@ -450,8 +452,8 @@ pub(super) fn percentage(share: &Mean) -> String {
     if width.starts_with(',') { format!("{mean} %{width}") } else { format!("{mean}{width} %") }
 }
 
-/// FA4: six non-consecutive losses in one window. The seeds draw which six: the paper has others in each of
-/// its figures.
+/// Judges FA4: six non-consecutive losses in one window. The seeds draw the segments, which differ between
+/// the paper's figures.
 fn fa4(measured: &Measured) -> Vec<Check> {
     let mut checks: Vec<Check> =
         Protocol::ALL.into_iter().map(|protocol| same_six(measured, protocol)).collect();
@@ -495,7 +497,7 @@ fn fa4(measured: &Measured) -> Vec<Check> {
     checks
 }
 
-/// Checks that the segments of the key are lost, and repaired.
+/// Checks that the segments of the key are lost and repaired.
 fn same_six(measured: &Measured, protocol: Protocol) -> Check {
     let want = format!(
         "{}: the same six segments of one window, not in a row, are lost, and repaired",
@@ -515,8 +517,8 @@ fn lost_as_wanted(key: &MicroscopeKey, run: &Microscope) -> bool {
     offsets == key.offsets()
 }
 
-/// FA5 (Figs 2 and 3, TCP without SACK): a handover longer than the RTO ends in a timeout and slow start;
-/// behind a slow bottleneck the RTO is large and the losses are repaired by fast retransmit.
+/// Judges FA5 (Figs 2 and 3, TCP without SACK): a handover longer than the RTO ends in a timeout and slow
+/// start. Behind a slow bottleneck the RTO is large, and fast retransmit repairs the losses.
 fn fa5(runs: &Runs<'_>) -> Vec<Check> {
     let all: Vec<(&GridKey, &Handover)> =
         runs.handovers(Reno).filter(|(_, handover)| handover.lost > 0).collect();
@@ -589,8 +591,8 @@ fn fa5(runs: &Runs<'_>) -> Vec<Check> {
     ]
 }
 
-/// Computes the error of the null model: the paper's Table V as the prediction of Tables VI and VII, which
-/// knows nothing of what SACK and SCTP add.
+/// Computes the error of the null model, which predicts Tables VI and VII by the paper's Table V and so
+/// ignores the effect of SACK and SCTP.
 pub(super) fn null_error() -> Option<f64> {
     let error = |protocol, (wired, wireless)| {
         let of = |protocol| cell(table(protocol), wired, wireless).map(f64::from);
@@ -600,7 +602,8 @@ pub(super) fn null_error() -> Option<f64> {
     median(&errors.collect::<Option<Vec<f64>>>()?)
 }
 
-/// FA6: the error of the 60 predicted cells, compared with that of the 30 fitted ones and of the null model.
+/// Judges FA6: the error of the 60 predicted cells, compared with that of the 30 fitted ones and of the null
+/// model.
 fn fa6(runs: &Runs<'_>) -> Vec<Check> {
     let want = format!(
         "median relative error of the 60 predicted cells at most {CARRIES_OVER} times that of the 30 fitted ones"

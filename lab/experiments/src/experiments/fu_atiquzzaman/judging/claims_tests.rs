@@ -11,12 +11,12 @@ use Protocol::{Reno, Sack, Sctp};
 const SEEDS: u64 = 5;
 
 /// Returns runs whose segments follow from the cell, with a spread common to all protocols and a small one
-/// per protocol.
+/// for each.
 fn grid(delivered: impl Fn(u32, u32, Protocol) -> f64) -> Measured {
     spread(1.0, delivered)
 }
 
-/// The same with this much of the spread.
+/// Returns runs like [`grid`], with this much of the spread.
 fn spread(much: f64, delivered: impl Fn(u32, u32, Protocol) -> f64) -> Measured {
     let mut measured = Measured::default();
     for key in (Extent { seeds: SEEDS, first: 1 }).grid() {
@@ -80,7 +80,7 @@ fn a_missing_cell_leaves_the_claims_about_tables_open() {
     }
 }
 
-/// The paper's claims about its tables hold for these tables.
+/// The paper's claims about its tables hold for those tables.
 #[test]
 fn the_papers_own_tables_support_its_claims() {
     for id in ["FA1", "FA2", "FA3", "FA6"] {
@@ -147,7 +147,7 @@ fn microscope(key: &MicroscopeKey, again: [f64; 6], timeouts: &[f64]) -> Microsc
     }
 }
 
-/// Returns runs as in the paper, of twenty draws of the six.
+/// Returns runs as in the paper, for twenty draws of the six segments.
 fn six_losses(change: impl Fn(&MicroscopeKey, &mut Microscope)) -> Measured {
     let mut measured = Measured::default();
     for key in (Extent { seeds: 20, first: 1 }).microscope() {
@@ -261,7 +261,7 @@ fn fa6_requires_predictions_about_as_good_as_the_fit() {
 
 // Null models
 
-/// No protocol differs from another, no rate from another, no handover from another.
+/// In the null model, no protocol, rate or handover differs from another.
 #[test]
 fn no_claim_is_reproduced_by_its_null_model() {
     let alike = grid(|w, r, _| smooth(w, r, Reno));

@@ -53,7 +53,7 @@ fn over_cells(caption: String, cell: impl Fn(u32, u32) -> Cell) -> Grid {
     Grid { caption, head: head.collect(), rows: WIRED.map(row).to_vec() }
 }
 
-/// Tables V to VII: ours, with the paper's below.
+/// Returns Tables V to VII: msctp's, with the paper's below.
 fn tables(runs: &Runs<'_>) -> Option<Figure> {
     let grid = |protocol: Protocol| {
         let fitted = if protocol == Reno { "fitted to" } else { "predicted" };
@@ -169,7 +169,7 @@ fn gain_panel(
     }
 }
 
-/// Figs 2 and 3: the effect of handovers on TCP Reno.
+/// Returns Figs 2 and 3: the effect of handovers on TCP Reno.
 fn handovers(measured: &Measured) -> Option<Figure> {
     let all: Vec<(&GridKey, &Handover)> = measured
         .grid
@@ -226,7 +226,7 @@ fn handovers(measured: &Measured) -> Option<Figure> {
     })
 }
 
-/// Fig. 4: times of losses.
+/// Returns Fig. 4: times of losses.
 fn losses(measured: &Measured) -> Option<Figure> {
     let (key, run) = measured
         .grid

@@ -10,7 +10,7 @@ use crate::words::interval;
 use Protocol::{Sack, Sctp};
 use Sender::{FallFloyd, FallFloydUnlimited, Rfc6675};
 
-/// The most that unlimited blocks may change of the time of the paper's sender for the blocks not to matter.
+/// Maximum change of the time of the paper's sender by unlimited blocks for which the blocks do not matter.
 const ALIKE: f64 = 0.05;
 
 /// Returns the evidence of every finding.
@@ -19,8 +19,8 @@ pub fn all(measured: &Measured) -> Vec<Evidence> {
     vec![sender(measured), null_model(measured)]
 }
 
-/// FA4: with the paper's sender TCP SACK takes longer than with RFC 6675, with unlimited blocks as well, and
-/// SCTP still more than half of that.
+/// Returns the finding about FA4: with the paper's sender TCP SACK takes longer than with RFC 6675, also with
+/// unlimited blocks. SCTP still takes more than half of that time.
 fn sender(measured: &Measured) -> Evidence {
     let of = |sender| spans(measured, Sack, sender);
     let (rfc, paper, unlimited) = (of(Rfc6675), of(FallFloyd), of(FallFloydUnlimited));
@@ -66,7 +66,8 @@ fn sender(measured: &Measured) -> Evidence {
     Evidence { claim: "FA4", checks: vec![longer, alike, half], numbers }
 }
 
-/// FA6: the protocols differ less from each other in the paper than our cells from the paper's.
+/// Returns the finding about FA6: in the paper, the protocols differ less from each other than msctp's cells
+/// differ from the paper's.
 fn null_model(measured: &Measured) -> Evidence {
     let want = "Table V predicts Tables VI and VII better than our cells do";
     let ours = Runs::new(measured).median_error(&[Sack, Sctp]);

@@ -8,7 +8,7 @@ use crate::experiments::fu_atiquzzaman::measure::{Measured, Microscope, Repair, 
 use crate::figure::{Axis, Chart, Mark, Marker, Point, Series, Style};
 use crate::report::{Cell, Figure, Grid, Panel};
 
-/// Figs 6 to 8: six losses under the microscope.
+/// Returns Figs 6 to 8: six losses under the microscope.
 pub(super) fn microscope(measured: &Measured) -> Option<Figure> {
     if measured.microscope.is_empty() {
         return None;
@@ -104,7 +104,7 @@ fn microscope_panel(run: &Microscope, losses: LossSet, protocol: Protocol) -> Op
     })
 }
 
-/// Figs 2 and 3: a handover behind a fast and behind a slow bottleneck.
+/// Returns Figs 2 and 3: a handover behind a fast and behind a slow bottleneck.
 pub(super) fn handovers(measured: &Measured) -> Vec<(Option<Cow<'static, str>>, Vec<Panel>)> {
     let panel = |(number, (wired, wireless)): (u8, (u32, u32))| {
         let (key, run) = measured.grid.iter().find(|(key, run)| {
@@ -128,7 +128,7 @@ pub(super) fn handovers(measured: &Measured) -> Vec<(Option<Cow<'static, str>>, 
     if panels.is_empty() { Vec::new() } else { vec![(None, panels)] }
 }
 
-/// Draws segments from `first` on over time from `zero` on, for the events in `window` (seconds of the run).
+/// Draws segments from `first` on, over time since `zero`, for the events in `window` (seconds of the run).
 fn segment_chart(run: &Microscope, (zero, first): (f64, u64), window: (f64, f64)) -> Chart {
     let (from, to) = window;
     let inside = |at: f64| at >= from && at <= to;
