@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use nix::sched::{CloneFlags, unshare};
-use tun_rs::{DeviceBuilder, SyncDevice};
+
+use crate::tun::Tun;
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -117,14 +118,10 @@ impl Host {
         self.run(move || ip(&lines, &helpers))
     }
 
-    /// Creates a TUN device: whole IP packets without headers, no offload.
-    pub(crate) fn tun(&self, name: &str) -> io::Result<SyncDevice> {
+    /// Creates a TUN device.
+    pub(crate) fn tun(&self, name: &str) -> io::Result<Tun> {
         let name = name.to_owned();
-        self.run(move || {
-            let device = DeviceBuilder::new().name(name).enable(false).build_sync()?;
-            device.set_nonblocking(true)?;
-            Ok(device)
-        })
+        self.run(move || Tun::create(&name))
     }
 }
 
