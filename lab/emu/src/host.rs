@@ -149,12 +149,22 @@ fn enter() -> io::Result<()> {
 }
 
 fn ip(lines: &str, helpers: &Helpers) -> io::Result<()> {
+    // Other commands take the family from an address; a rule is IPv4's without the option.
+    let (rules, others): (Vec<_>, Vec<_>) =
+        lines.lines().partition(|line| line.starts_with("rule ") && line.contains(':'));
+    let _guard = helpers.lock().unwrap_or_else(PoisonError::into_inner);
+    batch(&["-batch", "-"], &others)?;
+    batch(&["-6", "-batch", "-"], &rules)
+}
+
+/// Runs lines of `ip`, one command each.
+fn batch(options: &[&str], lines: &[&str]) -> io::Result<()> {
     if lines.is_empty() {
         return Ok(());
     }
-    let _guard = helpers.lock().unwrap_or_else(PoisonError::into_inner);
+    let lines = lines.join("\n") + "\n";
     let mut child = Command::new("ip")
-        .args(["-batch", "-"])
+        .args(options)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())

@@ -2,8 +2,8 @@
 //! single ones.
 //!
 //! The kernel passes TCP's and UDP's large segments whole. [`Tun::read`] splits them into packets of the
-//! route's MTU, with their checksums. [`Batch`] joins neighbouring packets of a flow that are due together, as
-//! the receive offload of a network card does.
+//! route's MTU, with their checksums. [`Batch`] joins neighbouring packets of a flow that are due together,
+//! as the receive offload of a network card does.
 
 use std::io::{self, ErrorKind};
 use std::net::IpAddr;
@@ -202,8 +202,8 @@ fn place(packet: &[u8]) -> Option<Place> {
 }
 
 /// Tells whether a packet may be written in one call with the one before. The call joins a flow's packets in
-/// the order of their sequence numbers: a packet that a link reordered must go alone, or the call would put it
-/// back in its place.
+/// the order of their sequence numbers: a packet that a link reordered must go alone, or the call would put
+/// it back in its place.
 fn continues(before: &[u8], packet: &[u8]) -> bool {
     let (Some((flow, sequence, _)), Some((own_flow, own_sequence, data))) = (place(before), place(packet))
     else {
@@ -211,7 +211,7 @@ fn continues(before: &[u8], packet: &[u8]) -> bool {
     };
     flow == own_flow
         && match (sequence, own_sequence) {
-            // RFC 9293 §3.4: modulo 2^32. Strictly: a pure acknowledgment has the number of the data after it.
+            // RFC 9293 §3.4: modulo 2^32. A pure acknowledgment has the number of the data after it.
             (Some(before), Some(own)) => (own.wrapping_sub(before) as i32) > 0,
             _ => packet.len() <= before.len() && packet.len() > data,
         }
