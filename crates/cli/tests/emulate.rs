@@ -295,7 +295,7 @@ fn slow_a_download_over_tcp_dies_with_its_wifi_and_over_mptcp_it_moves() {
 }
 
 #[test]
-#[ignore = "takes 20 s of real time"]
+#[ignore = "takes 30 s of real time"]
 fn slow_the_self_test_says_whether_it_passed() {
     if !can() {
         return;
@@ -304,8 +304,12 @@ fn slow_the_self_test_says_whether_it_passed() {
     let output = Command::new(env!("CARGO_BIN_EXE_msctp")).args(arguments).output().expect("starts");
     let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let points = said["points"].as_array().expect("a list");
-    assert_eq!(points.len(), 4);
-    let all = points.iter().all(|point| point["passed"] == true);
+    let rates: Vec<_> = points.iter().filter_map(|point| point["rate"].as_u64()).collect();
+    assert_eq!(rates, [1, 10, 50, 100, 300, 1000].map(|mbps| mbps * 1_000_000));
+    // Above 100 Mbps the test only reports what this machine can do.
+    let required = points.iter().filter(|point| point["required"] == true);
+    assert_eq!(required.clone().count(), 4);
+    let all = required.clone().all(|point| point["passed"] == true);
     assert_eq!(said["passed"], all);
     assert_eq!(output.status.code(), Some(if all { 0 } else { 1 }), "{}", text(&output.stderr));
     assert_eq!(text(&output.stderr).contains("cannot keep up"), !all, "{}", text(&output.stderr));

@@ -20,6 +20,7 @@ use crate::lateness::Lateness;
 use crate::plan::{self, Mptcp};
 use crate::pump::{Line, Pump};
 use crate::summary::{Strays, Summary};
+use crate::tun::Batch;
 
 pub use crate::pump::Done;
 
@@ -125,6 +126,7 @@ impl Emulation {
         let to_tell: VecDeque<_> = changes.into_iter().map(|change| (change.at, change.what)).collect();
         let pump = Pump {
             world,
+            batch: Batch::new(),
             lines,
             arrivals,
             clock,

@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use nix::sched::{CloneFlags, unshare};
-use tun_rs::{DeviceBuilder, SyncDevice};
+
+use crate::tun::Tun;
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -117,14 +118,10 @@ impl Host {
         self.run(move || ip(&lines, &helpers))
     }
 
-    /// Creates a TUN device: whole IP packets without headers, no offload.
-    pub(crate) fn tun(&self, name: &str) -> io::Result<SyncDevice> {
+    /// Creates a TUN device.
+    pub(crate) fn tun(&self, name: &str) -> io::Result<Tun> {
         let name = name.to_owned();
-        self.run(move || {
-            let device = DeviceBuilder::new().name(name).enable(false).build_sync()?;
-            device.set_nonblocking(true)?;
-            Ok(device)
-        })
+        self.run(move || Tun::create(&name))
     }
 }
 
@@ -152,12 +149,22 @@ fn enter() -> io::Result<()> {
 }
 
 fn ip(lines: &str, helpers: &Helpers) -> io::Result<()> {
+    // Other commands take the family from an address; a rule is IPv4's without the option.
+    let (rules, others): (Vec<_>, Vec<_>) =
+        lines.lines().partition(|line| line.starts_with("rule ") && line.contains(':'));
+    let _guard = helpers.lock().unwrap_or_else(PoisonError::into_inner);
+    batch(&["-batch", "-"], &others)?;
+    batch(&["-6", "-batch", "-"], &rules)
+}
+
+/// Runs lines of `ip`, one command each.
+fn batch(options: &[&str], lines: &[&str]) -> io::Result<()> {
     if lines.is_empty() {
         return Ok(());
     }
-    let _guard = helpers.lock().unwrap_or_else(PoisonError::into_inner);
+    let lines = lines.join("\n") + "\n";
     let mut child = Command::new("ip")
-        .args(["-batch", "-"])
+        .args(options)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())

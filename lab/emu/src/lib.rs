@@ -25,6 +25,7 @@ mod pump;
 pub mod self_test;
 pub mod session;
 pub mod summary;
+mod tun;
 
 pub use clock::Clock;
 pub use emulation::{Done, Emulation, Error, Options};

@@ -7,6 +7,8 @@ use std::net::IpAddr;
 
 use msctp_sim::{Heard, OutsideHosts};
 
+use crate::tun::SEGMENTS;
+
 /// How the kernel's MPTCP path manager is configured. As with a network manager, an interface is an endpoint
 /// while its link is up and it has its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +92,8 @@ pub(crate) fn set_up(devices: &[Device], mptcp: Option<Mptcp>) -> String {
     }
     for device in devices {
         let Device { name, mtu, .. } = device;
-        let _ = writeln!(lines, "link set dev {name} mtu {mtu} txqueuelen {DEVICE_QUEUE} up");
+        let limits = format!("txqueuelen {DEVICE_QUEUE} gso_max_segs {SEGMENTS}");
+        let _ = writeln!(lines, "link set dev {name} mtu {mtu} {limits} up");
         if !device.up {
             let _ = writeln!(lines, "link set dev {name} carrier off");
         }
@@ -226,7 +229,7 @@ mod tests {
         assert_eq!(names, ["wlan", "if1"]);
         let lines = set_up(&devices, Some(Mptcp::Handover));
         for line in [
-            "link set dev wlan mtu 1500 txqueuelen 10000 up",
+            "link set dev wlan mtu 1500 txqueuelen 10000 gso_max_segs 64 up",
             "link set dev if1 carrier off",
             "rule add from 10.0.2.1 table 1001 priority 1001",
             "route replace 0.0.0.0/0 dev if1 src 10.0.2.1 table 1001",

@@ -4,12 +4,13 @@
 //! delays one packet and not the next ones. Between wake-ups the thread sleeps until the models' next event
 //! or the next packet, whichever comes first.
 
+use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use msctp_sim::{OutsideHosts, Stray};
-use msctp_units::Time;
+use msctp_units::{Span, Time};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::EventFd;
@@ -18,7 +19,6 @@ use thread_priority::{
     RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
     thread_native_id,
 };
-use tun_rs::SyncDevice;
 
 use crate::Clock;
 use crate::arrivals::Arrivals;
@@ -26,10 +26,11 @@ use crate::lateness::Lateness;
 use crate::payload::payload_len;
 use crate::plan::Device;
 use crate::summary::Strays;
+use crate::tun::{Batch, Reads, Tun};
 
 /// An interface: its device, and the host it belongs to.
 pub(crate) struct Line {
-    pub(crate) tun: SyncDevice,
+    pub(crate) tun: Tun,
     pub(crate) device: Device,
     /// Number of its host in [`Pump::arrivals`].
     pub(crate) host: usize,
@@ -49,6 +50,7 @@ pub struct Done {
 /// The state of the pump's thread.
 pub(crate) struct Pump {
     pub(crate) world: OutsideHosts,
+    pub(crate) batch: Batch,
     pub(crate) lines: Vec<Line>,
     pub(crate) arrivals: Vec<Arrivals>,
     pub(crate) clock: Clock,
@@ -67,6 +69,11 @@ pub(crate) struct Pump {
 /// Packets read from one device before due packets are delivered.
 const AT_ONCE: usize = 64;
 
+/// Time to sleep after a wake-up that followed another one within this time, as network cards space their
+/// interrupts: above some 100 Mbps a wake-up costs more than a packet. The packets of this time are read and
+/// written together, and are late by at most this time.
+const SPACING: Span = Span::from_micros(50);
+
 /// Real-time priority of the pump: above ordinary programs, below the kernel's own threads.
 pub(crate) const PRIORITY: u8 = 10;
 
@@ -77,22 +84,29 @@ impl Pump {
     /// `ppoll` fails, which is a bug.
     pub(crate) fn run(mut self) -> Result<Self, Errno> {
         self.real_time = take_priority(PRIORITY);
-        let mut buffer = vec![0; 1 << 16];
+        let mtu = self.lines.iter().map(|line| line.device.mtu).max().unwrap_or_default();
+        let mut reads = Reads::new(mtu as usize);
         let mut ready = vec![false; self.lines.len()];
+        let mut before = Time::ZERO;
         loop {
             let now = self.clock.now();
+            let soon = now.since(before) < SPACING;
+            before = now;
             self.world.run_until(now);
             self.hand_out();
             self.pass_on_news(now);
             if now >= self.end {
                 break;
             }
+            if soon {
+                self.pause(now + SPACING)?;
+            }
             if self.wait(&mut ready)? {
                 break;
             }
             for (number, ready) in ready.iter().enumerate() {
                 if *ready {
-                    self.take_in(number, &mut buffer);
+                    self.take_in(number, &mut reads);
                 }
             }
         }
@@ -119,33 +133,62 @@ impl Pump {
         Ok(polled.last().is_some_and(is_ready))
     }
 
-    /// Passes packets from a device to the simulator.
-    fn take_in(&mut self, number: usize, buffer: &mut [u8]) {
-        for _ in 0..AT_ONCE {
-            // The queue is empty, or the device is down.
-            let Ok(len) = self.lines[number].tun.recv(buffer) else { return };
-            match self.world.send(self.clock.now(), number, &buffer[..len]) {
+    /// Sleeps until a time, whatever comes.
+    fn pause(&self, until: Time) -> Result<(), Errno> {
+        match ppoll(&mut [], Some(TimeSpec::from_duration(self.clock.until(until))), None) {
+            Ok(_) | Err(Errno::EINTR) => Ok(()),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Passes packets from a device to the simulator. The segments of a large packet have one arrival time.
+    fn take_in(&mut self, number: usize, reads: &mut Reads) {
+        let Self { world, lines, clock, strays, .. } = self;
+        let mut taken = 0;
+        while taken < AT_ONCE {
+            match lines[number].tun.read(reads) {
                 Ok(()) => {}
-                Err(Stray::Malformed) => self.strays.malformed += 1,
-                Err(Stray::NoDestination) => self.strays.no_destination += 1,
-                Err(Stray::NoAddress) => self.strays.no_address += 1,
+                Err(error) if error.kind() == ErrorKind::InvalidData => strays.malformed += 1,
+                // The queue is empty, or the device is down.
+                Err(_) => return,
+            }
+            let now = clock.now();
+            taken += reads.packets().len().max(1);
+            for packet in reads.packets() {
+                match world.send(now, number, packet) {
+                    Ok(()) => {}
+                    Err(Stray::Malformed) => strays.malformed += 1,
+                    Err(Stray::NoDestination) => strays.no_destination += 1,
+                    Err(Stray::NoAddress) => strays.no_address += 1,
+                }
             }
         }
     }
 
     /// Delivers the packets that are due.
     fn hand_out(&mut self) {
-        let Self { world, lines, arrivals, clock, lateness, strays, .. } = self;
-        world.take_arrivals(|at, interface, packet| {
-            let line = &lines[interface];
-            if line.tun.send(packet).is_err() {
-                strays.not_taken += 1;
-                return;
-            }
+        let Self { world, lines, arrivals, clock, lateness, strays, batch, .. } = self;
+        let mut write = |batch: &mut Batch| {
+            let line = &lines[batch.interface()];
+            let (taken, marks) = batch.write(&line.tun);
             // After the write: the time that the host's stack takes to receive a packet counts as lateness.
-            lateness.add(clock.now().since(at));
-            arrivals[line.host].add(at, payload_len(packet));
+            let now = clock.now();
+            for (at, payload) in marks {
+                if taken {
+                    lateness.add(now.since(at));
+                    arrivals[line.host].add(at, payload);
+                } else {
+                    strays.not_taken += 1;
+                }
+            }
+        };
+        world.take_arrivals(|at, interface, packet| {
+            if !batch.takes(interface, packet) {
+                write(batch);
+            }
+            batch.push(interface, packet, at, payload_len(packet));
         });
+        write(batch);
     }
 
     /// Notifies hosts of changes of links and addresses, and reports actions.
