@@ -34,3 +34,4 @@ pub use lateness::Lateness;
 pub use plan::Mptcp;
 pub use pump::take_priority;
 pub use summary::Summary;
+pub use tun::nonzero_udp_checksum;

@@ -61,10 +61,11 @@ impl Tun {
             }
             Err(error) => return Err(error),
         }
-        if self.0.tcp_gso() && *count == 1 {
-            if let Some((header, packet)) = whole.split_first_chunk().zip(packets.first_mut()) {
-                nonzero_udp_checksum(header.0, packet);
-            }
+        if self.0.tcp_gso()
+            && *count == 1
+            && let Some((header, packet)) = whole.split_first_chunk().zip(packets.first_mut())
+        {
+            nonzero_udp_checksum(header.0, packet);
         }
         Ok(())
     }
@@ -77,8 +78,9 @@ impl AsFd for Tun {
 }
 
 /// Replaces a computed UDP checksum of zero, which would mean that there is none (RFC 768; RFC 8200 §8.1).
-/// The library does so for segments only.
-fn nonzero_udp_checksum(header: &[u8; VIRTIO_NET_HDR_LEN], packet: &mut [u8]) {
+/// `header` is the virtio header that the device read before `packet`. The library does so for segments
+/// only.
+pub fn nonzero_udp_checksum(header: &[u8; VIRTIO_NET_HDR_LEN], packet: &mut [u8]) {
     // struct virtio_net_hdr: flags, gso_type, hdr_len, gso_size, csum_start, csum_offset.
     const NEEDS_CSUM: u8 = 1;
     let &[flags, gso_type, _, _, _, _, start_0, start_1, offset_0, offset_1] = header;

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use ipnet::IpNet;
+use msctp_emu::nonzero_udp_checksum;
 use tokio::io::unix::AsyncFd;
 use tun_rs::{DeviceBuilder, GROTable, SyncDevice, VIRTIO_NET_HDR_LEN};
 
@@ -15,6 +16,9 @@ use crate::system::os_error;
 
 /// Bytes of the largest packet, plus the kernel's header.
 const LARGEST: usize = VIRTIO_NET_HDR_LEN + (1 << 16);
+
+/// Capacity in bytes at which the library joins packets in a buffer.
+const JOINED: usize = VIRTIO_NET_HDR_LEN + LARGEST;
 
 /// Maximum number of segments of a large packet. TCP reaches it only with an MSS below 128 bytes.
 const SEGMENTS: usize = 512;
@@ -148,11 +152,21 @@ impl Device {
         loop {
             let mut ready = self.device.readable().await.map_err(failed)?;
             let Reads { whole, packets, lens, .. } = reads;
-            let read = ready.try_io(|device| match device.get_ref().recv_multiple(whole, packets, lens, 0) {
-                Err(error) if error.raw_os_error().is_none() && error.kind() != ErrorKind::WouldBlock => {
-                    Ok(0)
+            let read = ready.try_io(|device| {
+                let device = device.get_ref();
+                let count = match device.recv_multiple(whole, packets, lens, 0) {
+                    Err(error) if error.raw_os_error().is_none() && error.kind() != ErrorKind::WouldBlock => {
+                        0
+                    }
+                    read => read?,
+                };
+                if device.tcp_gso()
+                    && count == 1
+                    && let Some((header, packet)) = whole.split_first_chunk().zip(packets.first_mut())
+                {
+                    nonzero_udp_checksum(header.0, packet);
                 }
-                read => read,
+                Ok(count)
             });
             if let Ok(count) = read {
                 reads.count = count.map_err(failed)?;
@@ -170,7 +184,8 @@ impl Device {
     pub(super) fn write(&self, packets: &[Bytes]) {
         let mut writes = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
         let Writes { packets: buffers, table } = &mut *writes;
-        buffers.resize_with(buffers.len().max(packets.len()), Vec::new);
+        // Packets are joined in the first one's buffer if it has the capacity.
+        buffers.resize_with(buffers.len().max(packets.len()), || Vec::with_capacity(JOINED));
         for (buffer, packet) in buffers.iter_mut().zip(packets) {
             buffer.clear();
             buffer.resize(VIRTIO_NET_HDR_LEN, 0);
