@@ -67,12 +67,12 @@ pub struct AroundSummary {
     pub at: f64,
     /// The action and its subject.
     pub what: String,
-    /// Rate of user data in the 5 s before.
+    /// Goodput in the 5 s before the change, in bit/s.
     pub before: f64,
-    /// Rate of user data in the 5 s after, or until the end.
+    /// Goodput in the 5 s after the change, or until the end, in bit/s.
     pub after: f64,
-    /// The longest gap in user data that overlaps the 5 s after. A gap that lasts until the end of the run
-    /// ends there.
+    /// The longest delivery gap that overlaps the 5 s after the change, in seconds. A gap that lasts until the
+    /// end of the run ends there.
     pub gap: f64,
     /// Start of that gap, in seconds.
     pub gap_from: f64,

@@ -15,7 +15,8 @@ use crate::trace::TraceKind;
 /// The result of processing a SACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SackOutcome {
-    /// Its Cumulative TSN Ack is older than one processed before: dropped (RFC 9260 §6.2.1 D i).
+    /// True if the SACK was dropped: its Cumulative TSN Ack is older than one processed before (RFC 9260
+    /// §6.2.1 D i).
     pub stale: bool,
     /// The Cumulative TSN Ack Point advanced.
     pub cum_tsn_advanced: bool,

@@ -118,16 +118,16 @@ pub struct InvalidWBest {
 /// A probe to send now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// To be given back with the answer. Never used twice by one estimator.
+    /// Number that the answer returns. One estimator never uses it twice.
     pub id: u64,
     /// Size on the IP wire.
     pub bytes: u32,
 }
 
-/// The estimator for one path. Sans-IO: after each call, send what [`poll_probe`](Self::poll_probe) gives
-/// until it gives `None`, take [`poll_estimate`](Self::poll_estimate), and call
-/// [`handle_timeout`](Self::handle_timeout) at
-/// [`poll_timeout`](Self::poll_timeout). Probing ends by dropping it.
+/// Estimates the available bandwidth of one path; sans-IO. After each call, send the probes of
+/// [`poll_probe`](Self::poll_probe) until it returns `None`, and take [`poll_estimate`](Self::poll_estimate).
+/// Call [`handle_timeout`](Self::handle_timeout) at [`poll_timeout`](Self::poll_timeout). Drop the estimator
+/// to end probing.
 #[derive(Debug)]
 pub struct WBest {
     config: WBestConfig,
