@@ -223,6 +223,18 @@ fn flapping_links_cost_little() {
     }
 }
 
+/// Two equal networks, and the mobile asks for the other one.
+#[test]
+fn a_move_over_a_long_round_trip_is_not_taken_back() {
+    let far = "rate = \"500kbps\"\ndelay = \"400ms\"\nqueue = { packets = 50 }";
+    let asked = "[[action]]\nat = \"10s\"\ndo = \"request-primary\"\nassociation = \"download\"\n\
+                 address = \"10.0.2.2\"\n";
+    let (summary, _) = Download { actions: asked, ..Download::new(far, far) }.run("anticipate");
+    assert_eq!(moves(&summary).len(), 1, "{:?}", moves(&summary));
+    // 30 s of 500 kbps are 1.9 MB, of which the start takes some.
+    assert!(delivered(&summary) > 1.5e6, "{}", delivered(&summary));
+}
+
 /// The carrier stays up and no packet passes, as behind a captive portal.
 #[test]
 fn a_network_that_lies_is_left_and_not_entered() {

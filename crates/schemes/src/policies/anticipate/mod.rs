@@ -29,6 +29,10 @@ const STANDSTILL: u64 = 20;
 /// Time on a path before a better one is compared, and before a standstill counts.
 const SETTLED: Span = Span::from_millis(1500);
 const STARTED: Span = Span::from_millis(500);
+/// Both are at least so many of the path's round trips: the first one shows nothing, then the rate grows.
+const GROWING: u64 = 4;
+/// A longer round trip counts as this long: a path that takes seconds is not waited for.
+const LONGEST_ROUND_TRIP: Span = Span::from_millis(750);
 /// Time on a path that the application, the peer or a failure chose.
 const RESPECTED: Span = Span::from_secs(5);
 /// The oldest measurement that a path starts at.
@@ -51,7 +55,8 @@ const RESENDING: Span = Span::from_secs(3);
 /// - when the primary path fails, or its link is reported down, to the path that promises most.
 ///
 /// It stays while the application, not the path, limits the rate, and while the receiver's window is closed.
-/// A primary path that the policy did not choose is left only after five seconds, or when it stands still.
+/// A primary path that the policy did not choose is left only after five seconds, or when it stands still. A
+/// path is judged after four of its round trips.
 /// The new path's controller resumes at the latest measurement ([`Action::Resume`]). Chunks in flight on a
 /// path that was left because it was slow are retransmitted ([`Action::Resend`]).
 #[derive(Clone, Debug)]
@@ -64,10 +69,19 @@ pub struct Anticipate {
     hold: Time,
     /// The reason of this policy's own switch while it is in progress.
     moving: Option<Reason>,
-    /// The path that data left last, and when.
-    left: Option<(PathId, Time)>,
+    /// The path that data left last.
+    left: Option<Left>,
     /// Bytes acknowledged on all paths at the last comparison.
     acked: u64,
+}
+
+/// A path that data left.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    path: PathId,
+    at: Time,
+    /// The policy left it because it was slow or failed; otherwise something else moved the data.
+    slow: bool,
 }
 
 /// Why data leaves a path.
@@ -165,14 +179,15 @@ impl Anticipate {
             return;
         };
         let age = now.since(self.since);
-        if age >= STARTED.max(window)
+        let grown = round_trip(primary) * GROWING;
+        if age >= STARTED.max(window).max(grown)
             && let Some((path, rate)) = self.best(view, |known| known.promise(now, FRESH))
             && percent(recent, 100) < percent(rate, STANDSTILL)
         {
             self.switch(path, Reason::Standstill, actions);
             return;
         }
-        if age >= SETTLED
+        if age >= SETTLED.max(grown)
             && now >= self.hold
             && let Some((path, rate)) = self.best(view, |known| known.promise(now, FRESH))
             && percent(rate, CARRIED) > percent(mean.max(recent), BETTER)
@@ -200,16 +215,16 @@ impl Anticipate {
 
     /// Resends what is in flight on the path that was left, if it would arrive late.
     fn resend(&mut self, view: &View<'_>, actions: &mut Vec<Action>) {
-        let Some((from, at)) = self.left else { return };
-        let Some(path) = view.path(from).filter(|path| path.flight_size > 0) else {
+        let Some(left) = self.left else { return };
+        let Some(old) = view.path(left.path).filter(|path| path.flight_size > 0) else {
             self.left = None;
             return;
         };
-        let age = view.now.since(at);
-        if age >= RESENDING || from == view.primary {
+        let age = view.now.since(left.at);
+        if age >= RESENDING || left.path == view.primary {
             self.left = None;
-        } else if stands_in_queue(path, age) {
-            actions.push(Action::Resend { from, to: view.primary });
+        } else if stands_in_queue(old, age) && (left.slow || resending_pays(old, age, view)) {
+            actions.push(Action::Resend { from: left.path, to: view.primary });
         }
     }
 }
@@ -219,6 +234,24 @@ impl Anticipate {
 fn stands_in_queue(path: &PathView, age: Span) -> bool {
     let (Some(srtt), Some(least)) = (path.srtt, path.rtt_min) else { return age >= LEFT_BEHIND };
     age.max(srtt) >= least + LEFT_BEHIND
+}
+
+/// Returns whether the new path delivers what is in flight on the old one, left `age` ago, in a fifth of
+/// the time. Otherwise both carry more if the old one delivers it.
+fn resending_pays(old: &PathView, age: Span, view: &View<'_>) -> bool {
+    let (Some(srtt), Some(new)) = (old.srtt, view.path(view.primary)) else { return true };
+    if age >= srtt + LEFT_BEHIND {
+        return true;
+    }
+    let round_trip = new.srtt.unwrap_or(new.rto);
+    let by_window = Rate::of(new.window.cwnd, round_trip).unwrap_or(Rate::ZERO);
+    let takes = round_trip + by_window.time_for(old.flight_size);
+    takes.as_nanos().saturating_mul(100) < srtt.saturating_sub(age).as_nanos().saturating_mul(STANDSTILL)
+}
+
+/// The round trip of a path without queues, as far as the policy waits for it.
+fn round_trip(path: &PathView) -> Span {
+    path.rtt_min.unwrap_or_default().min(LONGEST_ROUND_TRIP)
 }
 
 /// A rate times `share`, to compare shares in per cent.
@@ -247,7 +280,7 @@ impl HandoverPolicy for Anticipate {
 
     fn on_path_removed(&mut self, path: PathId, _view: &View<'_>, _actions: &mut Vec<Action>) {
         self.known.retain(|known| known.id != path);
-        self.left = self.left.filter(|left| left.0 != path);
+        self.left = self.left.filter(|left| left.path != path);
     }
 
     fn on_link_event(&mut self, event: LinkEvent, view: &View<'_>, actions: &mut Vec<Action>) {
@@ -272,7 +305,13 @@ impl HandoverPolicy for Anticipate {
 
     fn on_timer(&mut self, view: &View<'_>, actions: &mut Vec<Action>) {
         if let Some(primary) = view.path(view.primary) {
-            self.known(primary.id, view.now).on_tick(view.now, primary);
+            let silent = view.now.since(self.since) < round_trip(primary);
+            let known = self.known(primary.id, view.now);
+            if silent {
+                // No chunk sent since the move can be acknowledged yet: this time is not the path's rate.
+                known.on_entered();
+            }
+            known.on_tick(view.now, primary);
         }
         let acked = view.paths.iter().map(|path| path.bytes_acked).sum();
         let in_flight = view.paths.iter().any(|path| path.flight_size > 0);
@@ -300,7 +339,7 @@ impl HandoverPolicy for Anticipate {
         }
         self.known(old.id, now).on_left(now, old);
         self.since = now;
-        self.left = Some((old.id, now));
+        self.left = Some(Left { path: old.id, at: now, slow: reason.is_some() });
         let known = self.known(new.id, now);
         let latest = known.latest(now, FRESH).filter(|rate| !rate.is_zero());
         let promise = known.promise(now, FRESH);

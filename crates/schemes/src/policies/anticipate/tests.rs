@@ -129,6 +129,58 @@ fn a_path_that_the_policy_did_not_choose_is_kept_for_five_seconds() {
     assert_eq!(bench.primary, 0);
 }
 
+/// Nothing sent on the new path is acknowledged within its round trip.
+#[test]
+fn the_first_round_trip_after_a_move_is_no_standstill() {
+    let mut bench = Bench::new(&PolicyConfig::default());
+    for path in &mut bench.paths {
+        (path.srtt, path.rtt_min) = (Some(Span::from_millis(800)), Some(Span::from_millis(800)));
+    }
+    bench.run(10_000, [20_000, 20_000]);
+    bench.switch_to(PathId::new(1));
+    bench.run(900, [20_000, 0]);
+    bench.run(10_000, [20_000, 20_000]);
+    assert_eq!(bench.moves.len(), 1, "{:?}", bench.moves);
+    // A path that carries nothing for longer is left all the same.
+    bench.run(3500, [20_000, 0]);
+    assert_eq!(bench.primary, 0);
+}
+
+/// Both paths have a queue of 0.4 s when something else moves the data.
+#[test]
+fn what_a_working_path_delivers_is_not_resent_unless_the_new_one_is_much_faster() {
+    for (window, least, most) in [(30_000, 0, 0), (3_000_000, 1, 2)] {
+        let mut bench = Bench::new(&PolicyConfig::default());
+        bench.run(10_000, [1000, 1000]);
+        let old = &mut bench.paths[0];
+        (old.srtt, old.flight_size) = (Some(Span::from_millis(440)), 55_000);
+        bench.paths[1].window.cwnd = window;
+        bench.switch_to(PathId::new(1));
+        bench.actions.clear();
+        let mut resent = 0;
+        for _ in 0..4 {
+            bench.now += TICK;
+            bench.ask(|policy, view, actions| policy.on_timer(view, actions));
+            resent += bench.actions.iter().filter(|action| matches!(action, Action::Resend { .. })).count();
+            bench.actions.clear();
+        }
+        assert!((least..=most).contains(&resent), "{window}: {resent}");
+        // What has not arrived by then is late.
+        bench.now += Span::from_millis(200);
+        bench.ask(|policy, view, actions| policy.on_timer(view, actions));
+        assert!(bench.actions.iter().any(|action| matches!(action, Action::Resend { .. })), "{window}");
+    }
+}
+
+/// A path whose round trip takes seconds is left as soon as others.
+#[test]
+fn a_round_trip_of_seconds_is_not_waited_for() {
+    let mut bench = Bench::new(&PolicyConfig::default());
+    (bench.paths[0].srtt, bench.paths[0].rtt_min) = (Some(Span::from_secs(5)), Some(Span::from_secs(5)));
+    bench.run(3500, [0, 20_000]);
+    assert_eq!(bench.primary, 1);
+}
+
 #[test]
 fn the_budget_bounds_the_cost_of_measuring() {
     let trains = |probe_budget: u64, seconds: u64| {
