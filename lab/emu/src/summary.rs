@@ -71,8 +71,8 @@ pub struct AroundSummary {
     pub before: f64,
     /// Goodput in the 5 s after the change, or until the end, in bit/s.
     pub after: f64,
-    /// The longest delivery gap that overlaps the 5 s after the change, in seconds. A gap that lasts until the
-    /// end of the run ends there.
+    /// The longest delivery gap that overlaps the 5 s after the change, in seconds. A gap that lasts until
+    /// the end of the run ends there.
     pub gap: f64,
     /// Start of that gap, in seconds.
     pub gap_from: f64,
