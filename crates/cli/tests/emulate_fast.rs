@@ -80,7 +80,7 @@ fn sees_packets(addresses: [&str; 2], header: u64) {
     ];
     let Some(lines) = dissect(&dir.path().join("run.pcapng"), &fields) else { return };
     assert_eq!(lines.len() as u64, number("delivered"));
-    let (mut full, mut marked) = (0, 0);
+    let (mut full, mut marked) = (0_u64, 0);
     for line in &lines {
         let columns: Vec<&str> = line.split('|').collect();
         let [v4, v6, tcp, ip, ecn4, ecn6] = columns[..] else { panic!("{line}") };
@@ -90,8 +90,8 @@ fn sees_packets(addresses: [&str; 2], header: u64) {
         full += u64::from(len == 1500 - header);
         marked += u64::from([ecn4, ecn6].concat() == "3");
     }
-    // 20 MiB in segments of 1448 or 1428 bytes.
-    assert!(full > 14_000, "{full} full packets");
+    // 20 MiB in segments of 1448 or 1428 bytes would be 14,483 or more. A host's TCP also sends smaller ones.
+    assert!(full > 10_000, "{full} full packets");
     assert_eq!(marked, number("marked"));
 }
 
