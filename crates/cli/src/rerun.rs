@@ -22,9 +22,9 @@ use crate::system::{cannot_read, read, read_text};
 
 /// Repeat a run or a sweep, and compare every file byte by byte.
 ///
-/// Takes files, overrides and seeds from DIR/run.json, which `msctp sim --out`, `msctp sweep` and `msctp
-/// compare` write, and nothing else from this machine. Warns if another build of msctp wrote the report: its
-/// results may differ.
+/// Takes files, overrides and seeds from DIR/run.json, which `msctp sim --out`, `msctp sweep`, `msctp
+/// compare` and `msctp reproduce` write, and nothing else from this machine. Warns if another build of msctp
+/// wrote the report: its results may differ.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -46,9 +46,10 @@ pub(crate) struct Args {
 /// The kind of a record.
 #[derive(Deserialize)]
 struct Kind {
-    /// `sim` or `sweep`; records of older versions are of sweeps.
+    /// `sim`, `sweep` or `paper`; records of older versions are of sweeps.
     #[serde(default)]
     kind: String,
+    command: String,
 }
 
 /// Repeats the report in a temporary folder and compares both.
@@ -60,6 +61,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let kind: Kind = serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
     if kind.kind == "sim" {
         return run_one(args, &name, &text);
+    }
+    if kind.kind == "paper" {
+        return Err(invalid(format!(
+            "the record is of an experiment in Rust, which its files do not give: run `{} --out NEW` and compare the \
+             folders",
+            kind.command
+        )));
     }
     let recorded = Recorded::parse(&text).map_err(|error| invalid(error.to_string()))?;
     let sweep = recorded.sweep().map_err(invalid)?;

@@ -4,7 +4,6 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use msctp_experiments::experiments::Effort;
-use msctp_experiments::output::write_file;
 use msctp_experiments::plan::Execution;
 use msctp_experiments::report::{ReportError, publish};
 use msctp_experiments::sweep::{Outcome, Sweep};
@@ -94,12 +93,8 @@ pub(crate) fn carry_out(sweep: &Sweep, out: &Path, how: &How) -> Result<(), Fail
     outcome(&done.runs.failures(), done.runs.skipped.len(), &page, &interrupt)
 }
 
-/// Writes the report and `run.json`.
+/// Writes the report.
 pub(crate) fn write(dir: &Path, done: &Outcome<'_>, command: &str) -> Result<(), ReportError> {
-    let version = env!("CARGO_PKG_VERSION");
-    done.report(command, version).write(dir)?;
-    let path = dir.join("run.json");
-    let mut text = serde_json::to_string_pretty(&done.record(command, version, env!("MSCTP_COMMIT")))?;
-    text.push('\n');
-    write_file(&path, text.as_bytes()).map_err(|source| ReportError::File { path, source })
+    done.report(command, env!("CARGO_PKG_VERSION")).built_from(env!("MSCTP_COMMIT")).write(dir)?;
+    Ok(())
 }

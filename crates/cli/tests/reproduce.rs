@@ -78,6 +78,10 @@ fn the_report_is_whole_repeats_and_does_not_depend_on_threads() {
         assert!(files[0] == files[1], "{name} differs between one thread and two");
     }
 
+    let again = msctp(one.path(), &["rerun", "report"]);
+    assert!(again.status.success(), "{}", text(&again.stderr));
+    assert!(text(&again.stdout).contains("files are the same"), "{}", text(&again.stdout));
+
     repeat_by_hand(&report);
     // A mean, a paired difference, a mean of each second of a curve, a difference of two curves.
     points::repeat(&report, &report, &["END { printf", "echo $(msctp", "NR == 1", "sed 's/^/-,/'"]);
@@ -190,9 +194,17 @@ fn all_papers_come_in_one_report() {
         .filter(|entry| entry.path().join("claims.json").is_file())
     {
         let own: Value = serde_json::from_str(&read(&paper.path().join("claims.json"))).unwrap();
+        let record: Value = serde_json::from_str(&read(&paper.path().join("run.json"))).unwrap();
+        assert!(!record["files"][0]["text"].as_str().unwrap().is_empty(), "{}", record["title"]);
+        assert_eq!(record["seeds"], serde_json::json!([1]), "{}", record["title"]);
         claims += own.as_array().unwrap().len();
     }
     assert!(claims >= 9);
+    let refused = msctp(&report, &["rerun", "fu-atiquzzaman"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        text(&refused.stderr).contains("run `msctp reproduce fu-atiquzzaman --quick --seeds 1 --out NEW`")
+    );
     assert_eq!(written.as_array().unwrap().len(), claims);
     for link in page.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
         let (file, id) = link.split_once('#').unwrap_or((link, ""));

@@ -265,6 +265,7 @@ impl Texts {
             figures,
             set_up: self.paper.set_up.clone(),
             provenance,
+            record: None,
             data,
         }
     }
@@ -276,6 +277,7 @@ impl Provenance {
     pub fn new(command: String, scenarios: &[ScenarioFile]) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: String::new(),
             command,
             runs: 0,
             failed: Vec::new(),

@@ -6,6 +6,7 @@ mod overview;
 mod page;
 mod points;
 mod publish;
+mod record;
 mod sheet;
 mod style;
 
@@ -18,11 +19,14 @@ use serde::Serialize;
 
 pub use overview::Overview;
 pub use publish::publish;
+pub(crate) use record::Metric;
+pub use record::Record;
 pub use sheet::Sheet;
 
 use crate::claims::Claim;
 use crate::figure::{Chart, FigureError};
 use crate::output::write_file;
+use crate::run_folder::{RUN, RecordedFile};
 use crate::table::{Table, TableError};
 
 /// A chart with its caption.
@@ -119,6 +123,12 @@ impl Source {
         let path = Path::new("files").join(normal.collect::<PathBuf>());
         Self { path: path.to_string_lossy().into_owned(), ..self.clone() }
     }
+
+    /// Returns the file for a record.
+    pub(crate) fn recorded(&self) -> RecordedFile {
+        let Self { path, sha256, text } = self.clone();
+        RecordedFile { path, sha256, text }
+    }
 }
 
 /// The provenance of the numbers.
@@ -126,6 +136,8 @@ impl Source {
 pub struct Provenance {
     /// Version of msctp.
     pub version: String,
+    /// Commit that msctp was built from; empty outside of a repository.
+    pub commit: String,
     /// Command that repeats this report.
     pub command: String,
     /// Number of runs that completed.
@@ -195,6 +207,9 @@ pub struct Report {
     pub set_up: Vec<SetUp>,
     /// The provenance of the numbers.
     pub provenance: Provenance,
+    /// What the numbers depend on, for `run.json`; `None` if the report shows a part of an experiment, which
+    /// the files alone do not give.
+    pub record: Option<Record>,
     /// Tables for `data/`. By convention one is called `runs` and has a row per run.
     pub data: Vec<Data>,
 }
@@ -239,6 +254,16 @@ impl Report {
         self.provenance.failed.is_empty() && self.provenance.skipped == 0
     }
 
+    /// Names the commit that msctp was built from.
+    #[must_use]
+    pub fn built_from(mut self, commit: &str) -> Self {
+        commit.clone_into(&mut self.provenance.commit);
+        if let Some(record) = &mut self.record {
+            commit.clone_into(&mut record.commit);
+        }
+        self
+    }
+
     /// Writes the report's files into `dir`, and creates the folder if it does not exist. [`publish`] passes
     /// a folder that replaces an earlier report.
     ///
@@ -262,6 +287,9 @@ impl Report {
         }
         put(&dir.join("provenance.json"), &json(&self.provenance)?)?;
         put(&dir.join("claims.json"), &json(&self.ledger)?)?;
+        if let Some(record) = &self.record {
+            put(&dir.join(RUN), &json(record)?)?;
+        }
         let page = dir.join("index.html");
         put(&page, page::html(self)?.as_bytes())?;
         Ok(page)

@@ -33,7 +33,7 @@ use self::formula::Formula;
 pub use self::outcome::{Outcome, Values};
 pub(crate) use self::read::Part;
 use self::real::Real;
-pub use self::record::{Record, Recorded};
+pub use self::record::Recorded;
 use self::text::Shown;
 use crate::figure::Mark;
 use crate::metrics::{Unit, Wanted};

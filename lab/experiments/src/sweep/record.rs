@@ -1,61 +1,10 @@
 //! `run.json`: everything that a sweep's numbers depend on, so that they can be computed again.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::{Outcome, Sweep};
-use crate::report::Source;
-
-/// The record of a sweep.
-#[derive(Debug, Serialize)]
-pub struct Record<'s> {
-    /// Kind of the record: `sweep`. The record of a run of `msctp sim` has the same keys
-    /// ([`RunRecord`](crate::run_folder::RunRecord)).
-    kind: &'static str,
-    /// Version of msctp.
-    version: &'s str,
-    /// Commit that msctp was built from; empty outside of a repository.
-    commit: &'s str,
-    /// The command.
-    command: &'s str,
-    /// Title of the sweep.
-    title: &'s str,
-    /// The seeds that were run.
-    seeds: &'s [u64],
-    /// The files: the sweep first.
-    files: Vec<File<'s>>,
-    /// The metrics.
-    metrics: Vec<Metric<'s>>,
-    /// The cells.
-    cells: Vec<Cell<'s>>,
-    /// Runs that failed, with the reason.
-    failed: Vec<(String, String)>,
-    /// Number of runs that were not started.
-    skipped: usize,
-}
-
-#[derive(Debug, Serialize)]
-struct File<'s> {
-    path: &'s str,
-    sha256: &'s str,
-    text: &'s str,
-}
-
-#[derive(Debug, Serialize)]
-struct Metric<'s> {
-    name: &'s str,
-    of: &'s str,
-    unit: &'s str,
-    meaning: &'s str,
-}
-
-#[derive(Debug, Serialize)]
-struct Cell<'s> {
-    values: serde_json::Map<String, serde_json::Value>,
-    scenario: &'s str,
-    overrides: &'s [String],
-}
+use crate::report::{Metric, Record, Source};
+use crate::run_folder::{RecordedCell, RecordedFile};
 
 /// The parts of a record from which its sweep is run again.
 #[derive(Debug, Deserialize)]
@@ -69,17 +18,6 @@ pub struct Recorded {
     seeds: Vec<u64>,
     files: Vec<RecordedFile>,
     cells: Vec<RecordedCell>,
-}
-
-#[derive(Debug, Deserialize)]
-struct RecordedFile {
-    path: String,
-    text: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct RecordedCell {
-    values: BTreeMap<String, String>,
 }
 
 impl Recorded {
@@ -103,9 +41,9 @@ impl Recorded {
         let first = self.files.first().ok_or("the record has no file")?;
         let mut sweep = Sweep::read(&first.text, &first.path, &open).map_err(|error| error.to_string())?;
         let known = |values: &[usize]| {
-            let named = |(name, value): (&String, &String)| {
+            let named = |(name, value): (&String, &serde_json::Value)| {
                 let axis = sweep.axes.iter().position(|axis| axis.name == *name);
-                axis.is_some_and(|axis| sweep.axes[axis].values[values[axis]].name == *value)
+                axis.is_some_and(|axis| *value == *sweep.axes[axis].values[values[axis]].name)
             };
             self.cells.iter().any(|cell| cell.values.iter().all(named))
         };
@@ -122,36 +60,34 @@ impl Recorded {
     }
 }
 
-impl<'s> Outcome<'s> {
-    /// Returns the record.
+impl Outcome<'_> {
+    /// Returns the record of the report that `command` makes, without a commit.
     #[must_use]
-    pub fn record(&'s self, command: &'s str, version: &'s str, commit: &'s str) -> Record<'s> {
+    pub fn record(&self, command: &str, version: &str) -> Record {
         let Sweep { title, axes, metrics, cells, sources, .. } = self.sweep;
-        let file =
-            |source: &'s Source| File { path: &source.path, sha256: &source.sha256, text: &source.text };
-        let metric = |column: &'s super::Column| Metric {
-            name: &column.name,
-            of: &column.written,
-            unit: column.unit.unit.symbol(),
-            meaning: &column.meaning,
+        let metric = |column: &super::Column| Metric {
+            name: column.name.clone(),
+            of: column.written.clone(),
+            unit: column.unit.unit.symbol().to_owned(),
+            meaning: column.meaning.clone(),
         };
-        let cell = |cell: &'s super::Cell| Cell {
+        let cell = |cell: &super::Cell| RecordedCell {
             values: axes
                 .iter()
                 .zip(&cell.values)
                 .map(|(axis, &value)| (axis.name.clone(), axis.values[value].name.clone().into()))
                 .collect(),
-            scenario: &cell.path,
-            overrides: &cell.overrides,
+            scenario: cell.path.clone(),
+            overrides: cell.overrides.clone(),
         };
         Record {
             kind: "sweep",
-            version,
-            commit,
-            command,
-            title,
-            seeds: &self.sweep.seeds,
-            files: sources.iter().map(file).collect(),
+            version: version.to_owned(),
+            commit: String::new(),
+            command: command.to_owned(),
+            title: title.clone(),
+            seeds: self.sweep.seeds.clone(),
+            files: sources.iter().map(Source::recorded).collect(),
             metrics: metrics.iter().map(metric).collect(),
             cells: cells.iter().map(cell).collect(),
             failed: self.runs.failures(),

@@ -68,6 +68,7 @@ impl Outcome<'_> {
             set_up: paper.map_or_else(Vec::new, |paper| paper.set_up.clone()),
             provenance: Provenance {
                 version: version.to_owned(),
+                commit: String::new(),
                 command: command.to_owned(),
                 runs: self.runs.done.len(),
                 failed: self.runs.failures().into_iter().chain(refuted).collect(),
@@ -75,6 +76,7 @@ impl Outcome<'_> {
                 scenarios: sweep.sources.iter().map(|source| self.kept(source)).collect(),
                 examples: example.into_iter().collect(),
             },
+            record: Some(self.record(command, version)),
             data: self.data(),
         }
     }

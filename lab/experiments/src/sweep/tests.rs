@@ -140,7 +140,9 @@ fn the_report_has_a_table_and_a_figure_of_each_metric_and_the_record_its_sources
     assert!(csv.starts_with(head), "{csv}");
     assert_eq!(csv.lines().count(), 13);
     std::fs::remove_dir_all(dir).unwrap();
-    let record = serde_json::to_value(outcome.record("msctp sweep try.toml", "0.1.0", "abc")).unwrap();
+    let record =
+        serde_json::to_value(outcome.report("msctp sweep try.toml", "0.1.0").built_from("abc").record)
+            .unwrap();
     assert_eq!((&record["commit"], &record["seeds"][2]), (&"abc".into(), &3.into()));
     assert_eq!(record["files"][1]["text"], SCENARIO);
     assert_eq!(record["cells"][3]["overrides"][5], "link.wifi.loss=0.02");
@@ -152,7 +154,9 @@ fn a_record_gives_its_sweep_again() {
     let quick = sweep().reduced(&Effort { quick: true, seeds: Some(2), claims: false });
     for sweep in [whole, quick] {
         let outcome = run(&sweep, 2, None);
-        let text = serde_json::to_string(&outcome.record("msctp sweep try.toml", "0.1.0", "abc")).unwrap();
+        let text =
+            serde_json::to_string(&outcome.report("msctp sweep try.toml", "0.1.0").built_from("abc").record)
+                .unwrap();
         let recorded = Recorded::parse(&text).unwrap();
         assert_eq!((&*recorded.command, &*recorded.commit), ("msctp sweep try.toml", "abc"));
         let again = recorded.sweep().unwrap();

@@ -18,7 +18,7 @@ use super::{Effort, Experiment, ReproduceError};
 use crate::again::{Ledger, Other, Ways};
 use crate::paper::{Results, Texts};
 use crate::plan::{Execution, execute};
-use crate::report::{Data, Provenance, Report};
+use crate::report::{Data, Provenance, Record, Report};
 use crate::scenario_file::{ScenarioFile, scenario_file};
 use crate::world::Cancellable;
 
@@ -52,7 +52,7 @@ pub fn reproduce(
     let measured = &measured(extent, &Ways::default(), execution, &mut provenance)?;
     provenance.examples = tables::examples(measured);
     let data = |name, about, table, csv| Data { name, about, table, csv };
-    Ok(texts.report(Results {
+    let report = texts.report(Results {
         extent: extent_in_words(extent),
         ledger: judging::claims::ledger(&texts, measured),
         evidence: judging::findings::all(measured),
@@ -65,7 +65,9 @@ pub fn reproduce(
             data("blocks", "every run over the number of SACK blocks", tables::blocks(measured), true),
         ],
         provenance,
-    }))
+    });
+    let record = Record::of_paper(&report, extent.seeds().collect());
+    Ok(Report { record: Some(record), ..report })
 }
 
 /// Makes the runs, with the stacks changed by `ways`.
