@@ -24,6 +24,7 @@ const CLEAN: &[&str] = &[
     "schemes",
     "security",
     "sim",
+    "tun",
     "udp",
     "units",
     "wire",

@@ -15,12 +15,12 @@ use nix::sys::eventfd::EventFd;
 
 use crate::Clock;
 use crate::arrivals::{Arrivals, Change};
+use crate::batch::Batch;
 use crate::host::{Helpers, Host};
 use crate::lateness::Lateness;
 use crate::plan::{self, Mptcp};
 use crate::pump::{Line, Pump};
 use crate::summary::{Strays, Summary};
-use crate::tun::Batch;
 
 pub use crate::pump::Done;
 
@@ -126,7 +126,7 @@ impl Emulation {
         let to_tell: VecDeque<_> = changes.into_iter().map(|change| (change.at, change.what)).collect();
         let pump = Pump {
             world,
-            batch: Batch::new(),
+            batch: Batch::default(),
             lines,
             arrivals,
             clock,

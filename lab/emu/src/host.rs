@@ -9,9 +9,8 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use msctp_tun::Tun;
 use nix::sched::{CloneFlags, unshare};
-
-use crate::tun::Tun;
 
 type Job = Box<dyn FnOnce() + Send>;
 

@@ -12,6 +12,7 @@
 #![cfg(target_os = "linux")]
 
 mod arrivals;
+mod batch;
 mod clock;
 pub mod contain;
 
@@ -25,7 +26,6 @@ mod pump;
 pub mod self_test;
 pub mod session;
 pub mod summary;
-mod tun;
 
 pub use clock::Clock;
 pub use emulation::{Done, Emulation, Error, Options};
@@ -34,4 +34,3 @@ pub use lateness::Lateness;
 pub use plan::Mptcp;
 pub use pump::take_priority;
 pub use summary::Summary;
-pub use tun::nonzero_udp_checksum;

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use msctp_sim::{Heard, OutsideHosts};
 
-use crate::tun::SEGMENTS;
+use crate::batch::SEGMENTS;
 
 /// How the kernel's MPTCP path manager is configured. As with a network manager, an interface is an endpoint
 /// while its link is up and it has its address.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use msctp_sim::{OutsideHosts, Stray};
+use msctp_tun::{Reads, Tun};
 use msctp_units::{Span, Time};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -22,11 +23,11 @@ use thread_priority::{
 
 use crate::Clock;
 use crate::arrivals::Arrivals;
+use crate::batch::{Batch, SEGMENTS};
 use crate::lateness::Lateness;
 use crate::payload::payload_len;
 use crate::plan::Device;
 use crate::summary::Strays;
-use crate::tun::{Batch, Reads, Tun};
 
 /// An interface: its device, and the host it belongs to.
 pub(crate) struct Line {
@@ -85,7 +86,7 @@ impl Pump {
     pub(crate) fn run(mut self) -> Result<Self, Errno> {
         self.real_time = take_priority(PRIORITY);
         let mtu = self.lines.iter().map(|line| line.device.mtu).max().unwrap_or_default();
-        let mut reads = Reads::new(mtu as usize);
+        let mut reads = Reads::new(SEGMENTS, mtu as usize);
         let mut ready = vec![false; self.lines.len()];
         let mut before = Time::ZERO;
         loop {
@@ -169,7 +170,7 @@ impl Pump {
     fn hand_out(&mut self) {
         let Self { world, lines, arrivals, clock, lateness, strays, batch, .. } = self;
         let mut write = |batch: &mut Batch| {
-            let line = &lines[batch.interface()];
+            let line = &lines[batch.interface];
             let (taken, marks) = batch.write(&line.tun);
             // After the write: the time that the host's stack takes to receive a packet counts as lateness.
             let now = clock.now();

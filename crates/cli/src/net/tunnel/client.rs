@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use msctp::{Association, Endpoint};
 
-use super::device::{Device, Reads};
+use super::device::{Device, reads};
 use super::outbound::Outbound;
 use super::packet::addresses;
 use super::{Args, Control, VERSION, receive};
@@ -139,7 +139,7 @@ async fn carry(association: &Association, device: &Device, own: &[IpNet]) -> Res
     let outbound = Outbound::new(association.clone(), u64::from(std::process::id()));
     let read = async {
         let outbound = Arc::clone(&outbound);
-        let mut reads = Reads::new();
+        let mut reads = reads();
         loop {
             device.read(&mut reads).await?;
             // Skips the kernel's own packets, such as link-local ones, which the server would drop.

@@ -6,19 +6,12 @@ use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use ipnet::IpNet;
-use msctp_emu::nonzero_udp_checksum;
+use msctp_tun::{Reads, Tun, Writes};
 use tokio::io::unix::AsyncFd;
-use tun_rs::{DeviceBuilder, GROTable, SyncDevice, VIRTIO_NET_HDR_LEN};
 
 use super::MTU;
 use crate::Failure;
 use crate::system::os_error;
-
-/// Bytes of the largest packet, plus the kernel's header.
-const LARGEST: usize = VIRTIO_NET_HDR_LEN + (1 << 16);
-
-/// Capacity in bytes at which the library joins packets in a buffer.
-const JOINED: usize = VIRTIO_NET_HDR_LEN + LARGEST;
 
 /// Maximum number of segments of a large packet. TCP reaches it only with an MSS below 128 bytes.
 const SEGMENTS: usize = 512;
@@ -27,38 +20,14 @@ const SEGMENTS: usize = 512;
 pub(super) const BATCH: usize = 128;
 
 pub(super) struct Device {
-    device: AsyncFd<SyncDevice>,
+    device: AsyncFd<Tun>,
     name: String,
     writes: Mutex<Writes>,
 }
 
-/// Buffers of packets to write. In a batch, consecutive segments of a TCP connection become one packet.
-#[derive(Default)]
-struct Writes {
-    packets: Vec<Vec<u8>>,
-    table: GROTable,
-}
-
-/// Buffers of packets that were read: one packet, or the segments of a large one.
-pub(super) struct Reads {
-    whole: Vec<u8>,
-    packets: Vec<Vec<u8>>,
-    lens: Vec<usize>,
-    count: usize,
-}
-
-impl Reads {
-    pub(super) fn new() -> Self {
-        // Only the first takes packets that are not segments.
-        let len = |place| if place == 0 { LARGEST } else { usize::from(MTU) };
-        let packets = (0..SEGMENTS).map(|place| vec![0; len(place)]).collect();
-        Self { whole: vec![0; LARGEST], packets, lens: vec![0; SEGMENTS], count: 0 }
-    }
-
-    /// Returns the packets of the last read.
-    pub(super) fn packets(&self) -> impl Iterator<Item = &[u8]> {
-        self.packets.iter().zip(&self.lens).take(self.count).filter_map(|(packet, &len)| packet.get(..len))
-    }
+/// Returns buffers for packets of the device.
+pub(super) fn reads() -> Reads {
+    Reads::new(SEGMENTS, usize::from(MTU))
 }
 
 impl Device {
@@ -74,17 +43,7 @@ impl Device {
             };
             Failure::Run(format!("cannot make a TUN device: {}{remedy}", os_error(&error)))
         };
-        // The kernel replaces %d by the next free number.
-        let build = |offload| {
-            let builder = DeviceBuilder::new().name("msctp%d").enable(false);
-            let builder = builder.with(|options| {
-                options.offload(offload);
-            });
-            builder.build_sync()
-        };
-        // Not every system that has TUN devices offloads segmentation to them.
-        let device = build(true).or_else(|_| build(false)).map_err(failed)?;
-        device.set_nonblocking(true).map_err(failed)?;
+        let device = Tun::create("msctp%d").map_err(failed)?;
         let name = device.name().map_err(failed)?;
         #[expect(deprecated, reason = "its successor is unsafe; this device keeps its descriptor to the end")]
         let device = AsyncFd::new(device).map_err(failed)?;
@@ -151,29 +110,13 @@ impl Device {
         let failed = |error: io::Error| Failure::Run(format!("{}: {}", self.name, os_error(&error)));
         loop {
             let mut ready = self.device.readable().await.map_err(failed)?;
-            let Reads { whole, packets, lens, .. } = reads;
-            let read = ready.try_io(|device| {
-                let device = device.get_ref();
-                let count = match device.recv_multiple(whole, packets, lens, 0) {
-                    Err(error) if error.raw_os_error().is_none() && error.kind() != ErrorKind::WouldBlock => {
-                        0
-                    }
-                    read => read?,
-                };
-                if device.tcp_gso()
-                    && count == 1
-                    && let Some((header, packet)) = whole.split_first_chunk().zip(packets.first_mut())
-                {
-                    nonzero_udp_checksum(header.0, packet);
-                }
-                Ok(count)
-            });
-            if let Ok(count) = read {
-                reads.count = count.map_err(failed)?;
-                break;
+            match ready.try_io(|device| device.get_ref().read(reads)) {
+                Ok(Err(error)) if error.kind() != ErrorKind::InvalidData => return Err(failed(error)),
+                Ok(_) => break,
+                Err(_) => {}
             }
         }
-        if reads.count > 1 {
+        if reads.packets().len() > 1 {
             // A sender of large packets must not keep the association from sending them.
             tokio::task::yield_now().await;
         }
@@ -183,14 +126,7 @@ impl Device {
     /// Writes packets. Drops those that the kernel rejects, as a router does.
     pub(super) fn write(&self, packets: &[Bytes]) {
         let mut writes = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
-        let Writes { packets: buffers, table } = &mut *writes;
-        // Packets are joined in the first one's buffer if it has the capacity.
-        buffers.resize_with(buffers.len().max(packets.len()), || Vec::with_capacity(JOINED));
-        for (buffer, packet) in buffers.iter_mut().zip(packets) {
-            buffer.clear();
-            buffer.resize(VIRTIO_NET_HDR_LEN, 0);
-            buffer.extend_from_slice(packet);
-        }
-        let _ = self.device.get_ref().send_multiple(table, &mut buffers[..packets.len()], VIRTIO_NET_HDR_LEN);
+        packets.iter().for_each(|packet| writes.push(packet));
+        let _ = self.device.get_ref().write(&mut writes);
     }
 }

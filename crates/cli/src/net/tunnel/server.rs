@@ -8,7 +8,7 @@ use msctp::Association;
 use msctp::security::Fingerprint;
 use tokio::task::JoinSet;
 
-use super::device::{Device, Reads};
+use super::device::{Device, reads};
 use super::outbound::Outbound;
 use super::packet::addresses;
 use super::pool::Pool;
@@ -87,7 +87,7 @@ impl Hub {
 
     /// Forwards packets of the device to their clients.
     async fn distribute(&self) -> Result<(), Failure> {
-        let mut reads = Reads::new();
+        let mut reads = reads();
         loop {
             self.device.read(&mut reads).await?;
             for packet in reads.packets() {
