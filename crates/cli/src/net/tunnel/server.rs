@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ipnet::IpNet;
-use msctp::Association;
 use msctp::security::Fingerprint;
+use msctp::{Association, AssociationState};
 use tokio::task::JoinSet;
 
 use super::device::{Device, reads};
@@ -71,6 +71,11 @@ struct Client {
 impl Client {
     fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.outbound, &other.outbound)
+    }
+
+    /// Returns whether the association is over or is being shut down. Its task frees the addresses soon.
+    fn ends(&self) -> bool {
+        self.outbound.association().state() != AssociationState::Established
     }
 }
 
@@ -163,8 +168,8 @@ async fn carry(association: &Association, hub: &Hub, from: &str, monitor: &Monit
     // Addresses and hash seeds of clients need not be secret, only different in each run.
     let seed = u64::from(std::process::id()) << 32 | u64::from(association.remote_port());
     let own = Client { outbound: Outbound::new(association.clone(), seed), key };
-    let same_key = |old: &Client| key.is_some() && old.key == key;
-    let taken = hub.pool().take(had, same_key, own.clone());
+    let replaces = |old: &Client| old.ends() || key.is_some() && old.key == key;
+    let taken = hub.pool().take(had, replaces, own.clone());
     let Some((place, addresses_of_client, replaced)) = taken else {
         monitor.note_refused("no address left");
         let why = "all addresses of the server's --tunnel network are in use".to_owned();
