@@ -26,8 +26,8 @@ pub const MAX_DATA: usize = 16 << 10;
 /// Largest number of bytes that [`Mux::room`] returns: several frames.
 pub const MAX_WRITE: usize = 4 * MAX_DATA;
 
-/// Number of connections up to which each may queue [`MAX_WRITE`] bytes; with more, each may queue
-/// [`MAX_DATA`].
+/// Number of connections up to which each may write [`MAX_WRITE`] bytes at a time, and queue twice as many;
+/// with more, each may write and queue [`MAX_DATA`].
 const FEW: usize = 64;
 
 /// This end of the association.
@@ -253,8 +253,13 @@ impl Mux {
         let Some(connection) = self.connections.get(&number) else { return Ok(0) };
         match &connection.failed {
             Some(end) => Err(end.clone()),
-            None => Ok(connection.room(connection.at_a_time(self.connections.len() <= FEW))),
+            None => Ok(connection.room(connection.at_a_time(self.are_few()))),
         }
+    }
+
+    /// Returns whether each connection may queue several frames.
+    fn are_few(&self) -> bool {
+        self.connections.len() <= FEW
     }
 
     /// Queues bytes, at most as many as [`room`](Self::room). Accepts the connection if it was not accepted
@@ -444,9 +449,10 @@ impl Mux {
     }
 
     fn on_credit(&mut self, credit: Credit) {
+        let few = self.are_few();
         // A connection that has ended here may still get credits.
         let Some(connection) = self.connections.get_mut(&credit.connection) else { return };
-        if connection.on_credit(credit, self.turn) {
+        if connection.on_credit(credit, self.turn, few) {
             self.events.push_back(Event::Writable(credit.connection));
         }
     }
@@ -486,6 +492,7 @@ impl Mux {
         if let Some(frame) = self.credit_frame() {
             return Some(frame);
         }
+        let few = self.are_few();
         let (number, connection, ppid, data) = loop {
             let bulk = || self.bulk.pop_first().map(|(.., number)| number);
             let number = self.interactive.pop_front().or_else(bulk)?;
@@ -506,7 +513,7 @@ impl Mux {
         let reclassified = connection.announced_class.replace(class) != Some(class);
         let frame =
             Frame { stream: connection.stream, ppid, data, class, reclassified, connection: Some(number) };
-        if ppid == frame::DATA && connection.room(MAX_DATA) > 0 {
+        if ppid == frame::DATA && connection.room(connection.at_a_time(few)) > 0 {
             self.events.push_back(Event::Writable(number));
         }
         self.enqueue(number);

@@ -489,6 +489,14 @@ impl Association {
         self.look(msctp_proto::Association::buffered).unwrap_or(0)
     }
 
+    /// Returns the number of messages on this stream that are queued and not sent completely.
+    ///
+    /// A program that sends more than the path carries can keep the stream's queue short by it, so that the
+    /// send buffer has room for other streams.
+    pub fn unsent_on(&self, stream: u16) -> usize {
+        self.look(|association| association.unsent_on(stream)).unwrap_or(0)
+    }
+
     /// Returns the peer's UDP port on a path (RFC 6951 §5.1).
     pub fn remote_udp_port(&self, path: PathId) -> Option<u16> {
         let at = self.paths().into_iter().find(|stats| stats.id == path)?.at;

@@ -117,10 +117,15 @@ impl Connection {
         Some((ppid, data))
     }
 
-    /// Returns the number of bytes that may be written, at most `most`. Returns 0 while other bytes are
+    /// Returns the number of bytes that may be written, at most `most`. Returns 0 while too many frames are
     /// queued, so that memory is bounded.
+    ///
+    /// A connection that may write several frames may queue as many again. Otherwise it would lose its turns
+    /// while its application is woken and reads.
     pub(super) fn room(&self, most: usize) -> usize {
-        if self.ended_out || self.out.iter().any(|(ppid, _)| *ppid == frame::DATA) {
+        let queued = self.out.iter().filter(|(ppid, _)| *ppid == frame::DATA).count();
+        let enough = if most > MAX_DATA { most / MAX_DATA } else { 0 };
+        if self.ended_out || queued > enough {
             return 0;
         }
         self.limit.saturating_sub(self.sent).min(most as u64) as usize
@@ -192,12 +197,12 @@ impl Connection {
         self.finish -= len as u64;
     }
 
-    /// Raises the limit. Returns whether more bytes may be written.
-    pub(super) fn on_credit(&mut self, credit: Credit, turn: u64) -> bool {
+    /// Raises the limit. Returns whether more bytes may be written, by a connection that is one of `few`.
+    pub(super) fn on_credit(&mut self, credit: Credit, turn: u64, few: bool) -> bool {
         self.limit = self.limit.max(credit.consumed.saturating_add(credit.window.into()));
         self.peer_consumed = self.peer_consumed.max(credit.consumed);
         self.forgive(turn);
-        self.room(MAX_DATA) > 0
+        self.room(self.at_a_time(few)) > 0
     }
 
     /// Queues the end of this end's data. Returns false if the direction has already ended.

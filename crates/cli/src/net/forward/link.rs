@@ -52,7 +52,7 @@ pub(crate) struct Opening {
     pub(crate) target: Target,
 }
 
-/// Received datagrams queued for each connection; further ones are dropped.
+/// Datagrams queued for each connection in each direction; further ones are dropped.
 const DATAGRAMS: usize = 64;
 
 /// Lifetime of a datagram in the send buffer and in flight. After it, the application has retransmitted the
@@ -351,10 +351,14 @@ impl Connection {
         receiver
     }
 
-    /// Sends a datagram, unless there is no room or the connection has ended.
+    /// Sends a datagram, unless there is no room or the connection has ended. Drops it if many are queued:
+    /// they would fill the send buffer, and leave no room for the other connections.
     pub(super) fn send_datagram(&self, host: String, port: u16, data: Bytes) {
         let stream = lock(&self.link.state).mux.datagram_stream(self.number);
         let Some(stream) = stream else { return };
+        if self.link.association.unsent_on(stream) >= DATAGRAMS {
+            return;
+        }
         let data = Datagram { connection: self.number, host, port, data }.encode();
         let (ppid, reliability) = (msctp_forward::frame::DATAGRAM, Reliability::Lifetime(LIFETIME));
         let message =
