@@ -24,7 +24,7 @@ use crate::system::{cannot_read, read, read_text};
 ///
 /// Takes files, overrides and seeds from DIR/run.json, which `msctp sim --out`, `msctp sweep`, `msctp
 /// compare` and `msctp reproduce` write, and nothing else from this machine. Warns if another build of msctp
-/// wrote the report: its results may differ.
+/// wrote the report: its results may differ. For fu-atiquzzaman it prints the command to run.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -64,8 +64,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     if kind.kind == "paper" {
         return Err(invalid(format!(
-            "the record is of an experiment in Rust, which its files do not give: run `{} --out NEW` and compare the \
-             folders",
+            "a paper in Rust cannot be repeated from its files alone: run `{} --out NEW` and compare the folders",
             kind.command
         )));
     }
@@ -134,8 +133,8 @@ fn compare(
     write(again.path())?;
     let mut files = Vec::new();
     list(again.path(), Path::new(""), &mut files)?;
-    // The record and the page name the build.
-    let named = ["run.json", "index.html"];
+    // These files name the build.
+    let named = ["run.json", "provenance.json", "index.html"];
     files.retain(|file| same_build || !named.iter().any(|own| file == Path::new(own)));
     let differences = differences(dir, again.path(), &files)?;
     let count = files.len();

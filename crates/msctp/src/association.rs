@@ -489,10 +489,10 @@ impl Association {
         self.look(msctp_proto::Association::buffered).unwrap_or(0)
     }
 
-    /// Returns the number of messages on this stream that are queued and not sent completely.
+    /// Returns the number of queued messages of a stream that are not sent completely.
     ///
-    /// A program that sends more than the path carries can keep the stream's queue short by it, so that the
-    /// send buffer has room for other streams.
+    /// A sender that exceeds the path's rate can drop its own messages while this number is high. That leaves
+    /// the send buffer to other streams.
     pub fn unsent_on(&self, stream: u16) -> usize {
         self.look(|association| association.unsent_on(stream)).unwrap_or(0)
     }

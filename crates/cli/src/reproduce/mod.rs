@@ -186,7 +186,7 @@ fn report(args: &Args) -> Result<(), Failure> {
 }
 
 /// Adds the results of other conditions to the claims. It reads the folders beside the reports: `OUT-atlas`
-/// of one paper, `OUT/PAPER-atlas` of all, and those with the name of each [`Other`].
+/// of one paper, `OUT/PAPER-atlas` of all, and those with the name of each [`Other`]. The record does not give them.
 fn add_others(reports: &mut [Report], out: &Path, one: bool) -> Result<(), Failure> {
     let invalid = |e: ReportError| Failure::Input(e.to_string());
     for report in reports {
@@ -196,9 +196,14 @@ fn add_others(reports: &mut [Report], out: &Path, one: bool) -> Result<(), Failu
         };
         if let Some(atlas) = Charted::read(&beside("atlas")).map_err(invalid)? {
             atlas.add_to(&mut report.ledger);
+            report.record = None;
         }
         for (name, other) in Other::ALL {
-            match (Grades::read(&beside(name)).map_err(invalid)?, other) {
+            let grades = Grades::read(&beside(name)).map_err(invalid)?;
+            if grades.is_some() {
+                report.record = None;
+            }
+            match (grades, other) {
                 (Some(grades), Other::Seeds) => grades.add_seeds_to(&mut report.ledger),
                 (Some(grades), Other::Period) => grades.add_period_to(&mut report.ledger),
                 (None, _) => {}

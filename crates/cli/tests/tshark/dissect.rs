@@ -11,8 +11,8 @@ pub(crate) fn dissect(file: &Path, fields: &[&str]) -> Option<Vec<String>> {
     tshark.arg("-r").arg(file).args(["-T", "fields", "-E", "separator=|"]);
     tshark.args(["-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"]);
     tshark.args(["-o", "sctp.checksum:CRC 32c", "-o", "tcp.check_checksum:TRUE"]);
-    // Random payload may look like the begin of a message of some protocol, which tshark would assemble from
-    // all later segments, again with each of them: a minute for 20 MB.
+    // Random payload may look like the beginning of another protocol's message. tshark would then reassemble
+    // it anew with every later segment: a minute for 20 MB.
     tshark.args(["-o", "sctp.relative_tsns:FALSE", "-o", "tcp.desegment_tcp_streams:FALSE"]);
     for field in fields {
         tshark.args(["-e", field]);

@@ -120,8 +120,8 @@ impl Connection {
     /// Returns the number of bytes that may be written, at most `most`. Returns 0 while too many frames are
     /// queued, so that memory is bounded.
     ///
-    /// A connection that may write several frames may queue as many again. Otherwise it would lose its turns
-    /// while its application is woken and reads.
+    /// A connection that may write several frames at a time may do so while as many are queued. With an empty
+    /// queue it would lose its turns until its application is woken and has read.
     pub(super) fn room(&self, most: usize) -> usize {
         let queued = self.out.iter().filter(|(ppid, _)| *ppid == frame::DATA).count();
         let enough = if most > MAX_DATA { most / MAX_DATA } else { 0 };
@@ -197,7 +197,8 @@ impl Connection {
         self.finish -= len as u64;
     }
 
-    /// Raises the limit. Returns whether more bytes may be written, by a connection that is one of `few`.
+    /// Raises the limit. Returns whether more bytes may be written. `few`: see
+    /// [`at_a_time`](Self::at_a_time).
     pub(super) fn on_credit(&mut self, credit: Credit, turn: u64, few: bool) -> bool {
         self.limit = self.limit.max(credit.consumed.saturating_add(credit.window.into()));
         self.peer_consumed = self.peer_consumed.max(credit.consumed);

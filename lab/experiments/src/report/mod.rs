@@ -207,8 +207,7 @@ pub struct Report {
     pub set_up: Vec<SetUp>,
     /// The provenance of the numbers.
     pub provenance: Provenance,
-    /// What the numbers depend on, for `run.json`; `None` if the report shows a part of an experiment, which
-    /// the files alone do not give.
+    /// The record for `run.json`; `None` if it could not repeat the report.
     pub record: Option<Record>,
     /// Tables for `data/`. By convention one is called `runs` and has a row per run.
     pub data: Vec<Data>,

@@ -17,15 +17,15 @@ pub struct Record {
     pub(crate) commit: String,
     /// The command.
     pub(crate) command: String,
-    /// Title of the sweep.
+    /// Title of the report.
     pub(crate) title: String,
     /// The seeds that were run.
     pub(crate) seeds: Vec<u64>,
-    /// The files: the sweep first.
+    /// The files; of a sweep, its own first.
     pub(crate) files: Vec<RecordedFile>,
-    /// The metrics.
+    /// The metrics; none for `paper`.
     pub(crate) metrics: Vec<Metric>,
-    /// The cells.
+    /// The cells; none for `paper`.
     pub(crate) cells: Vec<RecordedCell>,
     /// Runs that failed, with the reason.
     pub(crate) failed: Vec<(String, String)>,

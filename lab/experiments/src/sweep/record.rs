@@ -62,8 +62,7 @@ impl Recorded {
 
 impl Outcome<'_> {
     /// Returns the record of the report that `command` makes, without a commit.
-    #[must_use]
-    pub fn record(&self, command: &str, version: &str) -> Record {
+    pub(super) fn record(&self, command: &str, version: &str) -> Record {
         let Sweep { title, axes, metrics, cells, sources, .. } = self.sweep;
         let metric = |column: &super::Column| Metric {
             name: column.name.clone(),

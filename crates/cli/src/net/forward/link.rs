@@ -351,12 +351,14 @@ impl Connection {
         receiver
     }
 
-    /// Sends a datagram, unless there is no room or the connection has ended. Drops it if many are queued:
-    /// they would fill the send buffer, and leave no room for the other connections.
+    /// Sends a datagram. Drops it if the connection has ended, the send buffer is full, or many bytes of this
+    /// connection are unsent: more would take the send buffer from other connections.
     pub(super) fn send_datagram(&self, host: String, port: u16, data: Bytes) {
         let stream = lock(&self.link.state).mux.datagram_stream(self.number);
         let Some(stream) = stream else { return };
-        if self.link.association.unsent_on(stream) >= DATAGRAMS {
+        // At most as many bytes as `DATAGRAMS` of 1500 bytes.
+        let most = (DATAGRAMS * 1500 / data.len().max(1)).clamp(1, DATAGRAMS);
+        if self.link.association.unsent_on(stream) >= most {
             return;
         }
         let data = Datagram { connection: self.number, host, port, data }.encode();

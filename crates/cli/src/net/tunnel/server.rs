@@ -73,8 +73,8 @@ impl Client {
         Arc::ptr_eq(&self.outbound, &other.outbound)
     }
 
-    /// Returns whether the association is over or is being shut down. Its task frees the addresses soon.
-    fn ends(&self) -> bool {
+    /// Returns whether the association has ended or is shutting down: its addresses are free soon.
+    fn is_ending(&self) -> bool {
         self.outbound.association().state() != AssociationState::Established
     }
 }
@@ -168,7 +168,7 @@ async fn carry(association: &Association, hub: &Hub, from: &str, monitor: &Monit
     // Addresses and hash seeds of clients need not be secret, only different in each run.
     let seed = u64::from(std::process::id()) << 32 | u64::from(association.remote_port());
     let own = Client { outbound: Outbound::new(association.clone(), seed), key };
-    let replaces = |old: &Client| old.ends() || key.is_some() && old.key == key;
+    let replaces = |old: &Client| old.is_ending() || key.is_some() && old.key == key;
     let taken = hub.pool().take(had, replaces, own.clone());
     let Some((place, addresses_of_client, replaced)) = taken else {
         monitor.note_refused("no address left");
@@ -177,7 +177,7 @@ async fn carry(association: &Association, hub: &Hub, from: &str, monitor: &Monit
         return Err(Failure::Run(why));
     };
     if let Some(old) = replaced {
-        old.outbound.association().abort("the same client connected again");
+        old.outbound.association().abort("its addresses went to another association");
     }
     let list: Vec<IpAddr> = addresses_of_client.iter().map(IpNet::addr).collect();
     let shown: Vec<String> = list.iter().map(ToString::to_string).collect();

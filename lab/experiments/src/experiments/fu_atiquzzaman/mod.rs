@@ -52,7 +52,7 @@ pub fn reproduce(
     let measured = &measured(extent, &Ways::default(), execution, &mut provenance)?;
     provenance.examples = tables::examples(measured);
     let data = |name, about, table, csv| Data { name, about, table, csv };
-    let report = texts.report(Results {
+    let mut report = texts.report(Results {
         extent: extent_in_words(extent),
         ledger: judging::claims::ledger(&texts, measured),
         evidence: judging::findings::all(measured),
@@ -66,8 +66,8 @@ pub fn reproduce(
         ],
         provenance,
     });
-    let record = Record::of_paper(&report, extent.seeds().collect());
-    Ok(Report { record: Some(record), ..report })
+    report.record = Some(Record::of_paper(&report, extent.seeds().collect()));
+    Ok(report)
 }
 
 /// Makes the runs, with the stacks changed by `ways`.
