@@ -186,7 +186,8 @@ fn report(args: &Args) -> Result<(), Failure> {
 }
 
 /// Adds the results of other conditions to the claims. It reads the folders beside the reports: `OUT-atlas`
-/// of one paper, `OUT/PAPER-atlas` of all, and those with the name of each [`Other`]. The record does not give them.
+/// of one paper, `OUT/PAPER-atlas` of all, and those with the name of each [`Other`]. A record does not give
+/// them.
 fn add_others(reports: &mut [Report], out: &Path, one: bool) -> Result<(), Failure> {
     let invalid = |e: ReportError| Failure::Input(e.to_string());
     for report in reports {
