@@ -8,6 +8,10 @@ use crate::DeliverySample;
 /// routes and cells change.
 const BASE_WINDOW: Span = Span::from_secs(10);
 
+/// Age from which a round-trip time acknowledged over the path itself is stale. It may be of a time when the
+/// path had hardly any rate, and all later ones may be acknowledged over another path.
+const STALE: Span = Span::from_secs(1);
+
 /// Rounds for which a measured round-trip time counts. By then the queue from a wrong measurement has
 /// drained. The response to the measurement may have returned over another, shorter path.
 const RESUMED_ROUNDS: u32 = 4;
@@ -39,6 +43,9 @@ impl Base {
 pub(super) struct PathModel {
     /// Minimum round-trip times acknowledged over the path itself, and over another path.
     bases: [Base; 2],
+    /// Time of the last round trip acknowledged over the path itself, and whether it is older than [`STALE`].
+    own_seen: Option<Time>,
+    own_is_stale: bool,
     /// Minimum round-trip time measured before data was sent, and the rounds for which it counts.
     resumed: Option<(Span, u32)>,
     /// Maximum delivery rates of the last round and of this one, in bytes per second.
@@ -69,9 +76,10 @@ impl PathModel {
     }
 
     /// Returns the round-trip time without a queue. A value acknowledged over another path counts until this
-    /// path has its own.
+    /// path has its own, and beside a stale one.
     pub(super) fn base(&self) -> Option<Span> {
-        let measured = self.bases[0].least().or(self.bases[1].least());
+        let [own, other] = self.bases.each_ref().map(Base::least);
+        let measured = own.filter(|_| !self.own_is_stale).or(own.into_iter().chain(other).min());
         self.resumed.map(|(least, _)| least).into_iter().chain(measured).min()
     }
 
@@ -84,6 +92,10 @@ impl PathModel {
     ///
     /// A round-trip time acknowledged over another path is compared only with others of that kind.
     pub(super) fn on_round_trip(&mut self, now: Time, rtt: Span, elsewhere: bool) -> Span {
+        if !elsewhere {
+            self.own_seen = Some(now);
+        }
+        self.own_is_stale = self.own_seen.is_none_or(|seen| seen + STALE < now);
         let base = &mut self.bases[usize::from(elsewhere)];
         base.update(now, rtt);
         let measured = base.least().unwrap_or(rtt);

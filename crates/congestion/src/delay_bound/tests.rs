@@ -440,3 +440,17 @@ fn it_is_paced_at_five_quarters_of_the_window_per_round_trip() {
     assert!(paced.abs_diff(bytes) < bytes / 100, "{paced} for {bytes}");
     assert_eq!(ControllerFactory::from(DelayBoundConfig), DelayBoundConfig.into());
 }
+
+#[test]
+fn a_path_whose_acknowledgements_come_over_another_one_recovers_from_a_collapse() {
+    let mut rounds = Rounds::new();
+    // All round trips of its own are of a time with hardly any rate.
+    for _ in 0..10 {
+        rounds.answered(5 * PACKET, ms(1100), 0, false);
+    }
+    assert!(rounds.cwnd() < 20 * PACKET, "{}", rounds.cwnd());
+    for _ in 0..100 {
+        rounds.answered(RATE.min(rounds.cwnd() * 10), BASE, 0, true);
+    }
+    assert!(rounds.cwnd() > over(RATE, BASE) / 2, "{}", rounds.cwnd());
+}
