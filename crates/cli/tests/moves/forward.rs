@@ -220,8 +220,7 @@ fn a_flood_of_datagrams_from_a_target_leaves_connections_their_share() {
     let share = (downloaded.load(Ordering::Relaxed) - before) * 8 / 5;
     let datagrams = received * 8 / 5;
     eprintln!("the download: {share} bit/s of 16 Mbit/s beside {datagrams} bit/s of datagrams");
-    // More than 6 Mbit/s on an idle machine.
-    assert!(share > 3_000_000 && datagrams > 2_000_000, "{share} bit/s beside {datagrams}");
+    assert!(share > 4_000_000 && datagrams > 2_000_000, "{share} bit/s beside {datagrams}");
 }
 
 /// Returns the address that the command prints when it listens.
@@ -309,5 +308,5 @@ fn datagrams_and_connections_share_the_rate() {
     over.store(true, Ordering::Relaxed);
     eprintln!("echoed {echoed} of 150; the upload beside the flood: {share} bit/s of 16 Mbit/s");
     assert!(echoed >= 135, "{echoed} of 150");
-    assert!(share > 3_000_000, "{share} bit/s");
+    assert!(share > 4_000_000, "{share} bit/s");
 }
