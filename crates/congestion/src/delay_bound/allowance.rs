@@ -3,7 +3,7 @@
 use msctp_units::{Span, Time};
 
 use crate::LostPacket;
-use crate::amount::{over, permille};
+use crate::amount::{over, per_second, permille};
 
 /// The queueing delay at [`REFERENCE_RATE`].
 const TARGET: Span = Span::from_millis(15);
@@ -23,8 +23,11 @@ const HEADROOM: u64 = 850;
 const CAUTIOUS: Span = Span::from_secs(2);
 /// Share of the overflowed queue that is allowed from then on, in thousandths.
 const BELOW_OVERFLOW: u64 = 700;
-/// Divisor of the bound by which a round without an overflow raises it.
+/// Divisor of the bound by which a round without an overflow raises it at most.
 const RECOVERY_DIVISOR: u64 = 16;
+/// Time in which the bound grows by its size. Rounds of a short path would soon forget the buffer, and the
+/// window grow beyond it by several times its size at once.
+const RECOVERY: Span = Span::from_secs(4);
 
 /// The target queue, and its bound where the buffer is shallow.
 #[derive(Clone, Debug)]
@@ -39,8 +42,11 @@ pub(super) struct Allowance {
     in_flight: u64,
     /// Maximum window after an overflow, and the time until which it applies.
     most: Option<(u64, Time)>,
-    /// The longest queues that packets passed in the last round and in this one, in bytes.
-    longest: [u64; 2],
+    /// The longest queues that packets passed in the last round and in this one, in bytes. `None` if no round
+    /// trip was measured: acknowledged retransmissions measure none.
+    longest: [Option<u64>; 2],
+    /// The end of the last round.
+    ended: Option<Time>,
 }
 
 impl Default for Allowance {
@@ -53,7 +59,8 @@ impl Default for Allowance {
             packets_lost,
             in_flight: u64::MAX,
             most: None,
-            longest: [0; 2],
+            longest: [None; 2],
+            ended: None,
         }
     }
 }
@@ -84,7 +91,7 @@ impl Allowance {
 
     /// Records the bytes queued when a packet passed.
     pub(super) fn on_queue(&mut self, bytes: u64) {
-        self.longest[1] = self.longest[1].max(bytes);
+        self.longest[1] = self.longest[1].max(Some(bytes));
     }
 
     pub(super) fn on_lost(&mut self, lost: &LostPacket) {
@@ -103,23 +110,27 @@ impl Allowance {
     pub(super) fn end_round(&mut self, now: Time, path: u64, pmdcs: u64) -> bool {
         let sent = self.delivered.saturating_add(self.lost);
         let longest = self.longest[0].max(self.longest[1]);
-        self.longest = [self.longest[1], 0];
+        self.longest = [self.longest[1], None];
         let enough = pmdcs.saturating_mul(LEAST_LOST * 1000 / LOSS_THRESHOLD);
         if self.packets_lost < LEAST_LOST && sent < enough {
             return false;
         }
         let overflowed = self.packets_lost >= LEAST_LOST && self.lost > permille(sent, LOSS_THRESHOLD);
         let bound = if overflowed {
-            permille(longest.min(self.bound), BELOW_OVERFLOW).max(pmdcs.saturating_mul(LEAST_PACKETS))
+            let lowered =
+                longest.map_or(self.bound, |longest| permille(longest.min(self.bound), BELOW_OVERFLOW));
+            lowered.max(pmdcs.saturating_mul(LEAST_PACKETS))
         } else {
-            self.bound.saturating_add((self.bound / RECOVERY_DIVISOR).max(pmdcs))
+            let passed = self.ended.map_or(Span::ZERO, |ended| now.since(ended));
+            let step = over(per_second(self.bound, RECOVERY), passed).min(self.bound / RECOVERY_DIVISOR);
+            self.bound.saturating_add(step.max(pmdcs))
         };
         let most = if overflowed {
             Some((permille(self.in_flight, HEADROOM).max(path), now + CAUTIOUS))
         } else {
             self.most
         };
-        *self = Self { bound, longest: self.longest, most, ..Self::default() };
+        *self = Self { bound, longest: self.longest, most, ended: Some(now), ..Self::default() };
         overflowed
     }
 }

@@ -65,7 +65,8 @@ const AFTER_ECN: u64 = 850;
 /// window (Kumar et al., SIGCOMM 2020), which makes the shares of several such flows converge.
 ///
 /// Losses: where more than 2 % of a round are lost, the buffer is shallow. The target stays below the queue
-/// that overflowed, and growth per round trip below it too. Other losses change nothing.
+/// that overflowed, and growth per round trip below it too; both recover within seconds. Other losses change
+/// nothing.
 ///
 /// Rivals: a queue that stays although this flow drained its own belongs to another flow (Copa, Arun and
 /// Balakrishnan, NSDI 2018, tests its own oscillation likewise). Against it the window is that of

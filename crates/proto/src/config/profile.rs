@@ -26,8 +26,8 @@ impl Config {
     ///   has the shorter round trip.
     /// - The initial window is ten packets, as TCP's (RFC 6928): the capacity of a new path is known two
     ///   round trips sooner.
-    /// - The buffers hold 4 MiB: data received over a fast path waits for data queued on the slow previous
-    ///   path.
+    /// - The buffers hold 16 MiB. Two networks in use at once need the sum of their rates times the longer
+    ///   round trip, twice because a lost chunk holds up the others: 500 Mbit/s and 100 ms take 12.5 MB.
     /// - RTO.Initial is 500 ms: a link often loses the first packet after it came up, and that packet is the
     ///   request to add its address.
     /// - RTO.Min is 400 ms, twice the delay of a SACK. RTO.Max is 10 s, so that a network that recovered is
@@ -52,8 +52,8 @@ impl Config {
             },
             controller: DelayBoundConfig.into(),
             initial_window: InitialWindow::Packets(10),
-            receive_buffer: 4 << 20,
-            send_buffer: 4 << 20,
+            receive_buffer: 16 << 20,
+            send_buffer: 16 << 20,
             moves: Moves::Fast,
             loss_recovery: LossRecovery::Rack,
             rto_initial: Span::from_millis(500),

@@ -222,7 +222,7 @@ impl Inbound {
     /// Returns whether a chunk may be kept. With the window closed, only chunks below the largest received
     /// TSN may (RFC 9260 §6.2). Acknowledged data is never dropped to make room: up to twice the buffer is
     /// held instead.
-    #[inline]
+    #[inline(always)]
     fn may_hold(&self, tsn: LongTsn, place: Place, stream: u16, len: usize) -> bool {
         // A stream's memory is never freed: no stream begins while the endpoint is short of memory.
         if self.window.is_squeezed(self.ordering.memory()) && !self.ordering.has_begun(stream) {

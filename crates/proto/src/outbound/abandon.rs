@@ -54,7 +54,7 @@ impl Outbound {
 
     /// Returns the message of a marked chunk that must not be retransmitted.
     pub(super) fn exhausted(&self, now: Time, tsn: LongTsn) -> Option<u64> {
-        let chunk = self.sent.at(tsn).filter(|chunk| chunk.fate == Fate::Marked && self.peer_forwards)?;
+        let chunk = self.sent.at(tsn).filter(|chunk| chunk.is_lost() && self.peer_forwards)?;
         let partial = self.partial.get(chunk.piece.partial)?;
         let over = match partial.message.reliability {
             // RFC 3758 §4.1 TR4
@@ -74,7 +74,7 @@ impl Outbound {
             let chunk = |step| self.sent.at(first + step);
             (0..=last.above(first))
                 .filter_map(chunk)
-                .any(|chunk| chunk.piece.partial == number && chunk.fate == Fate::Marked)
+                .any(|chunk| chunk.piece.partial == number && chunk.is_lost())
         };
         let over = match partial.tsns {
             // RFC 3758 §4.1 TR3. RFC 9260 §11.1.5 F: applies without PR-SCTP too.

@@ -62,6 +62,8 @@ pub(super) struct Chunk {
     pub(super) acked_before: bool,
     /// A duplicate of it was credited to the window.
     pub(super) duplicate_credited: bool,
+    /// While marked: it may have arrived, beyond the gap blocks of a truncated SACK.
+    pub(super) unreported: bool,
 }
 
 impl Chunk {
@@ -82,7 +84,13 @@ impl Chunk {
             fast_retransmitted: false,
             acked_before: false,
             duplicate_credited: false,
+            unreported: false,
         }
+    }
+
+    /// Returns true if it was declared lost and is marked for retransmission.
+    pub(super) fn is_lost(&self) -> bool {
+        self.fate == Fate::Marked && !self.unreported
     }
 
     /// Returns its user bytes.

@@ -6,6 +6,7 @@
 use msctp_units::{Span, Time};
 
 use super::chunk::{Fate, Outstanding};
+use super::coverage::Coverage;
 use super::differentiation::Differentiation;
 use super::frto::Frto;
 use super::gaps::Gaps;
@@ -14,6 +15,7 @@ use super::sack::Processing;
 use crate::addr::PathId;
 use crate::long_tsn::LongTsn;
 use crate::path::{DUP_THRESH, Flow, Path, Sending};
+use crate::rare::Rare;
 
 /// RFC 9260 §7.2.4: the third miss indication starts a fast retransmit.
 pub(super) const MISS_INDICATIONS: u8 = 3;
@@ -43,8 +45,8 @@ pub(super) struct LossDetector {
     pub(super) rtt_restart: Option<(PathId, LongTsn)>,
     /// Chunks declared lost and not marked yet.
     pub(super) newly_lost: Vec<LongTsn>,
-    /// Scratch space: transmissions to return to the log.
-    pub(super) to_relog: Vec<Sending>,
+    /// The TSNs that the last SACK covers, and the chunks that it leaves open.
+    pub(super) coverage: Rare<Coverage>,
 }
 
 impl LossDetector {
@@ -60,7 +62,7 @@ impl LossDetector {
             restart_rtt: config.spurious_timeouts == SpuriousTimeouts::UndoAndRestartRtt,
             rtt_restart: None,
             newly_lost: Vec::new(),
-            to_relog: Vec::new(),
+            coverage: Rare::default(),
         }
     }
 
@@ -86,21 +88,20 @@ impl LossDetector {
     /// examined once, and each lost one at most three times.
     fn count_misses(&mut self, sent: &mut Outstanding, flow: &mut Flow, limit: Sending) {
         let log = &mut flow.log;
-        while let Some(&sending) = log.front() {
-            if sending.number > limit.number {
-                break;
-            }
+        // Those that stay move to the front of the log.
+        let (mut examined, mut stay) = (0, 0);
+        while let Some(&sending) = log.get(examined).filter(|sending| sending.number <= limit.number) {
             let waiting = sent
                 .at_mut(sending.tsn)
                 .filter(|chunk| chunk.fate == Fate::InFlight && chunk.number == sending.number);
             let Some(chunk) = waiting else {
-                log.pop_front();
+                examined += 1;
                 continue;
             };
             if sending.tsn >= limit.tsn {
                 break;
             }
-            log.pop_front();
+            examined += 1;
             // RFC 9260 §7.2.4 (5)
             if chunk.fast_retransmitted {
                 continue;
@@ -113,11 +114,12 @@ impl LossDetector {
             if chunk.misses >= MISS_INDICATIONS {
                 self.newly_lost.push(sending.tsn);
             } else {
-                self.to_relog.push(sending);
+                log[stay] = sending;
+                stay += 1;
             }
         }
-        while let Some(sending) = self.to_relog.pop() {
-            log.push_front(sending);
+        if stay < examined {
+            log.drain(stay..examined);
         }
     }
 
@@ -144,9 +146,22 @@ impl LossDetector {
                     rack.reordering_timer = Some(lost_at);
                     return;
                 }
-                self.newly_lost.push(sending.tsn);
+                match self.coverage.is_beyond(sending.tsn) {
+                    true => self.coverage.unreported.push(sending.tsn),
+                    false => self.newly_lost.push(sending.tsn),
+                }
             }
             path.flow.log.pop_front();
+        }
+    }
+
+    /// Moves the chunks set aside that the last SACK covers, and does not acknowledge, to `newly_lost`.
+    pub(super) fn find_covered(&mut self, sent: &Outstanding) {
+        while let Some(&tsn) = self.coverage.set_aside.first().filter(|tsn| !self.coverage.is_beyond(**tsn)) {
+            self.coverage.set_aside.pop_first();
+            if sent.at(tsn).is_some_and(|chunk| chunk.unreported && chunk.fate == Fate::Marked) {
+                self.newly_lost.push(tsn);
+            }
         }
     }
 }

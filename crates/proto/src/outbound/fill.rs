@@ -129,7 +129,9 @@ impl Outbound {
         self.reroute(paths);
         for index in 0..paths.len() {
             let path = paths.at_mut(index);
-            if path.flow.marked > 0 && self.may_retransmit(path) && self.may_leave(now, path) {
+            // Drops the chunks acknowledged since from the queue, so that its front is the next one.
+            self.sent.next_marked(path);
+            if self.may_retransmit(path) && self.may_leave(now, path) {
                 return Some(path.id());
             }
         }
@@ -243,8 +245,21 @@ impl Outbound {
     pub(super) fn may_retransmit(&self, path: &Path) -> bool {
         path.flow.marked > 0
             && !self.frto_sends_new_data()
+            && !self.awaits_report(path)
             && may_begin_packet(path)
             && (path.flow.forced || below_cwnd(path))
+    }
+
+    /// Returns true if the chunks marked on a path may have arrived, beyond the gap blocks of a truncated
+    /// SACK.
+    ///
+    /// Each further SACK covers more of them. Without data in flight on the path there may be none.
+    #[cold]
+    fn awaits_report(&self, path: &Path) -> bool {
+        let front = path.flow.queue.front();
+        path.flight_size > 0
+            && !path.flow.forced
+            && front.is_some_and(|&tsn| self.losses.coverage.is_beyond(tsn))
     }
 
     #[inline(always)]
@@ -350,7 +365,7 @@ impl Outbound {
         // RFC 9260 §6.1 C: new chunks only once none is marked on this path
         let carries = paths.is_carrier(id);
         let path = paths.at_mut(index);
-        if (path.flow.marked == 0 || self.frto_sends_new_data())
+        if (path.flow.marked == 0 || self.frto_sends_new_data() || self.awaits_report(path))
             && carries
             && (filled.again > 0 || ready_path || self.may_send_new(now, max, path))
         {
@@ -513,6 +528,7 @@ impl Outbound {
     }
 
     /// Retransmits the lowest marked chunk of a path; returns `None` if there is none or it does not fit.
+    #[inline(never)]
     fn retransmit(
         &mut self,
         now: Time,
@@ -524,12 +540,21 @@ impl Outbound {
         let path = paths.at_mut(index);
         let id = path.id();
         let tsn = self.sent.next_marked(path)?;
+        if self.awaits_report(path) {
+            return None;
+        }
         let chunk = self.sent.at_mut(tsn)?;
         if only.is_some_and(|only| (only == ChunkKind::KeyMessage) != chunk.piece.is_key_management()) {
             return None;
         }
         chunk.piece.push(tsn, builder).ok()?;
         let from = chunk.path;
+        if core::mem::take(&mut chunk.unreported)
+            && let Some(delivery) = paths.get_mut(from).and_then(|path| path.flow.delivery.as_mut())
+        {
+            delivery.on_abandoned(chunk.number);
+        }
+        let path = paths.at_mut(index);
         chunk.path = id;
         chunk.one_path &= from == id;
         chunk.fate = Fate::InFlight;

@@ -121,6 +121,15 @@ impl Gaps {
         subtract(before, now, cum_tsn_ack, &mut self.lost);
     }
 
+    /// Keeps the TSNs in `lost` beyond the last block acknowledged: the blocks of a truncated SACK end there.
+    pub(super) fn keep_lost_beyond_blocks(&mut self) {
+        let highest = self.highest();
+        let below = self.lost.partition_point(|range| Some(range.first) < highest);
+        let reneged = self.lost.drain(..below).collect();
+        self.keep_lost();
+        self.lost = reneged;
+    }
+
     /// Keeps the TSNs in `lost` acknowledged: a later SACK overtook this one.
     pub(super) fn keep_lost(&mut self) {
         self.acked.append(&mut self.lost);

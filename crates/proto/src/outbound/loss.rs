@@ -35,17 +35,28 @@ impl Outbound {
             let path = paths.at_mut(index);
             self.losses.detect(processing, &mut self.sent, &self.gaps, path);
         }
-        let any_lost = !self.losses.newly_lost.is_empty();
-        if any_lost {
-            self.fast_retransmit(processing.now, paths);
-        }
+        let any_lost = self.act_on_losses(processing.now, paths);
         if self.losses.prr {
             reduce_in_proportion(processing.advanced && !any_lost, paths);
         }
     }
 
+    /// Sets aside and retransmits what was found late. Returns true if anything was lost.
+    #[inline(always)]
+    pub(super) fn act_on_losses(&mut self, now: Time, paths: &mut Paths) -> bool {
+        if self.losses.coverage.is_touched() {
+            self.set_aside_unreported(paths);
+            self.losses.find_covered(&self.sent);
+        }
+        let any_lost = !self.losses.newly_lost.is_empty();
+        if any_lost {
+            self.fast_retransmit(now, paths);
+        }
+        any_lost
+    }
+
     /// Retransmits the chunks in `newly_lost` (RFC 9260 §7.2.4 (1) to (6)).
-    pub(super) fn fast_retransmit(&mut self, now: Time, paths: &mut Paths) {
+    fn fast_retransmit(&mut self, now: Time, paths: &mut Paths) {
         let mut newly_lost = core::mem::take(&mut self.losses.newly_lost);
         // A reneged chunk may be listed twice.
         newly_lost.sort_unstable();
@@ -81,12 +92,21 @@ impl Outbound {
             self.trace_window(path);
         }
         for &tsn in &newly_lost {
-            let Some(chunk) = self.sent.at_mut(tsn).filter(|chunk| chunk.fate == Fate::InFlight) else {
-                continue;
-            };
+            let Some(chunk) = self.sent.at_mut(tsn) else { continue };
+            let (id, number, wire_len) = (chunk.path, chunk.number, chunk.wire_len());
             // (5)
             chunk.fast_retransmitted = true;
-            let (id, wire_len) = (chunk.path, chunk.wire_len());
+            if core::mem::take(&mut chunk.unreported) {
+                // Marked and out of the flight already.
+                self.partial.on_marked(chunk.piece.partial, tsn);
+                if let Some(path) = paths.get_mut(id) {
+                    path.flow.note_lost(number, wire_len);
+                }
+                continue;
+            }
+            if chunk.fate != Fate::InFlight {
+                continue;
+            }
             if let Some(path) = paths.get_mut(id) {
                 path.flight_size -= wire_len;
             }
@@ -96,5 +116,25 @@ impl Outbound {
         }
         newly_lost.clear();
         self.losses.newly_lost = newly_lost;
+    }
+
+    /// Takes the chunks in `unreported` out of the flight, and marks them. They count as lost, and are
+    /// retransmitted, once a SACK covers them.
+    #[cold]
+    fn set_aside_unreported(&mut self, paths: &mut Paths) {
+        let mut unreported = core::mem::take(&mut self.losses.coverage.unreported);
+        for tsn in unreported.drain(..) {
+            let Some(chunk) = self.sent.at_mut(tsn).filter(|chunk| chunk.fate == Fate::InFlight) else {
+                continue;
+            };
+            let (id, wire_len) = (chunk.path, chunk.wire_len());
+            chunk.unreported = true;
+            if let Some(path) = paths.get_mut(id) {
+                path.flight_size -= wire_len;
+            }
+            self.requeue(tsn, Self::repair_path(id, paths), paths);
+            self.losses.coverage.set_aside.insert(tsn);
+        }
+        self.losses.coverage.unreported = unreported;
     }
 }

@@ -11,6 +11,7 @@
 mod abandon;
 mod aggregate;
 mod chunk;
+mod coverage;
 mod detector;
 mod differentiation;
 mod ecn;

@@ -42,8 +42,8 @@ impl Outbound {
                 self.losses.find_late(now, &self.sent, &self.gaps, path);
             }
         }
-        if !self.losses.newly_lost.is_empty() {
-            self.fast_retransmit(now, paths);
+        let any_unreported = !self.losses.coverage.unreported.is_empty();
+        if self.act_on_losses(now, paths) || any_unreported {
             for index in 0..paths.len() {
                 self.settle_t3_rtx(index, now, paths);
             }

@@ -100,8 +100,12 @@ impl Outbound {
             Some(sack) => self.apply_sack(processing, cum_tsn_ack, sack, paths, &mut outcome),
             //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.8
             //# the receiver of the SHUTDOWN chunk MUST NOT interpret the lack of a Gap Ack Block as a renege.
-            None if self.gaps.is_touched() => self.gaps.advance(cum_tsn_ack),
-            None => {}
+            None => {
+                self.losses.coverage.on_cum_tsn_ack();
+                if self.gaps.is_touched() {
+                    self.gaps.advance(cum_tsn_ack);
+                }
+            }
         }
         self.settle(processing, paths, &mut outcome);
         Ok(outcome)
@@ -123,10 +127,24 @@ impl Outbound {
             let gap_blocks = if allows_gap_blocks { sack.gap_blocks } else { List::EMPTY };
             let last_sent = self.sent.next() - 1;
             outcome.malformed_gap_blocks = !self.gaps.update(cum_tsn_ack, gap_blocks, last_sent);
-            if overtaken && !self.gaps.lost.is_empty() {
-                self.gaps.keep_lost();
+            // A chunk that arrives within a gap adds a block, which pushes the last ones out of the SACK.
+            let highest = self.gaps.highest();
+            if !self.gaps.lost.is_empty() {
+                if overtaken {
+                    self.gaps.keep_lost();
+                } else if self.losses.coverage.is_truncated(sack.gap_blocks.len()) {
+                    self.gaps.keep_lost_beyond_blocks();
+                }
             }
             self.acknowledge_gaps(paths, outcome);
+            if !overtaken {
+                let reports_new = outcome.cum_tsn_advanced
+                    || !self.gaps.gained.is_empty()
+                    || !self.gaps.lost.is_empty()
+                    || !sack.duplicates.is_empty()
+                    || u64::from(sack.a_rwnd) > self.a_rwnd;
+                self.losses.coverage.on_sack(sack.gap_blocks.len(), reports_new, highest);
+            }
         }
         for duplicate in sack.duplicates {
             self.count_duplicate(duplicate, paths);
@@ -196,6 +214,7 @@ impl Outbound {
                 let Some(chunk) = chunk else { continue };
                 Self::acknowledge((&mut self.in_flight, &mut self.losses), (tsn, chunk), paths, outcome);
                 chunk.fate = Fate::GapAcked;
+                chunk.unreported = false;
             }
         }
         for index in 0..self.gaps.lost.len() {
@@ -250,8 +269,11 @@ impl Outbound {
             outcome.bytes_acked += len;
         }
         let Some(path) = paths.get_mut(chunk.path) else { return };
+        // Its time of arrival is unknown.
+        let reported_late = losses.coverage.is_beyond(tsn);
         if let Some(rack) = &mut path.rack
             && !chunk.acked_before
+            && !reported_late
         {
             rack.on_delivered(tsn, chunk.number, chunk.sent, chunk.again);
         }
@@ -265,12 +287,16 @@ impl Outbound {
         // chunk"
         if !chunk.acked_before {
             flow.ack.bytes += wire_len;
-            flow.ack.latest_sent = flow.ack.latest_sent.max((!chunk.again).then_some(chunk.sent));
+            flow.ack.latest_sent =
+                flow.ack.latest_sent.max((!chunk.again && !reported_late).then_some(chunk.sent));
             // Transmissions before a timeout may have arrived before the path failed.
             flow.ack.proves_path |= chunk.one_path && chunk.number >= flow.proof_from;
             flow.latest_acked = flow.latest_acked.max(chunk.number);
             if let Some(delivery) = &mut flow.delivery {
-                delivery.on_acked(chunk.number, wire_len);
+                match reported_late {
+                    true => delivery.on_abandoned(chunk.number),
+                    false => delivery.on_acked(chunk.number, wire_len),
+                }
             }
             // Chunks are acknowledged in the order of their TSNs.
             flow.ack.htna = Some(Sending { number: chunk.number, tsn });
@@ -369,8 +395,11 @@ impl Outbound {
         let (ack, rtt_restart) = (path.flow.ack, self.losses.rtt_restart);
         let flight_size_before = path.flight_size;
         path.flight_size = flight_size_before - ack.left_flight + ack.reneged;
-        if let Some(slot) = path.rtt_slot
-            && let tsn = self.sent.cum_tsn_ack().nearest(Tsn::new(slot.tsn))
+        let measured = path.rtt_slot.map(|slot| (slot, self.sent.cum_tsn_ack().nearest(Tsn::new(slot.tsn))));
+        if measured.is_some_and(|(_, tsn)| self.losses.coverage.is_beyond(tsn)) {
+            // A later SACK acknowledges it; its time of arrival is unknown.
+            path.rtt_slot = None;
+        } else if let Some((slot, tsn)) = measured
             && self.sent.is_acked(tsn)
         {
             path.rtt_slot = None;
@@ -417,6 +446,7 @@ impl Outbound {
     }
 
     /// Stops or restarts T3-rtx of a path after a SACK (RFC 9260 §6.3.2 R2, R3 and R4).
+    #[inline]
     pub(super) fn settle_t3_rtx(&mut self, index: usize, now: Time, paths: &mut Paths) {
         let path = paths.at_mut(index);
         let earliest_acked = path.flow.ack.earliest;

@@ -180,8 +180,17 @@ impl Outbound {
                     self.in_flight -= chunk.len();
                     path.flow.note_lost(chunk.number, chunk.wire_len());
                 }
-                Fate::Marked if chunk.target == id && target != id => path.flow.marked -= 1,
-                Fate::Marked | Fate::GapAcked | Fate::Abandoned => continue,
+                Fate::Marked => {
+                    if core::mem::take(&mut chunk.unreported) {
+                        path.flow.note_lost(chunk.number, chunk.wire_len());
+                        self.partial.on_marked(chunk.piece.partial, tsn);
+                    }
+                    if chunk.target != id || target == id {
+                        continue;
+                    }
+                    path.flow.marked -= 1;
+                }
+                Fate::GapAcked | Fate::Abandoned => continue,
             }
             chunk.fate = Fate::Marked;
             chunk.target = target;

@@ -45,7 +45,7 @@ impl Outbound {
         }
         assert!(
             self.losses.newly_lost.is_empty()
-                && self.losses.to_relog.is_empty()
+                && self.losses.coverage.unreported.is_empty()
                 && self.reneged_without_path.is_empty()
         );
     }

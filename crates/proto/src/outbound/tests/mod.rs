@@ -13,6 +13,7 @@ mod sacks;
 mod sending;
 mod timers;
 mod transfer;
+mod truncated;
 
 use bytes::Bytes;
 use core::net::IpAddr;
