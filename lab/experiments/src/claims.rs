@@ -62,6 +62,21 @@ impl Check {
         Self { grade: test.grade, direction_agrees, test: Some(test), ..self }
     }
 
+    /// Creates a check that needs all of several parts. It counts as one among the checks of a claim.
+    #[must_use]
+    pub fn all(parts: &[Self]) -> Self {
+        let joined = |text: fn(&Self) -> &String| {
+            parts.iter().map(|part| text(part).as_str()).collect::<Vec<_>>().join("; ")
+        };
+        let (want, measured) = (joined(|part| &part.want), joined(|part| &part.measured));
+        let tests: Option<Vec<Test>> = parts.iter().map(|part| part.test).collect();
+        let Some(tests) = tests else { return Self::missing(want, measured) };
+        let worst = tests.iter().map(Test::rank).max();
+        let deciding = parts.iter().zip(&tests).find(|(_, test)| Some(test.rank()) == worst);
+        let effect = deciding.and_then(|(part, _)| part.effect.clone());
+        Self::tested(want, measured, Test::all(&tests), effect)
+    }
+
     /// Creates a check without measurements, which names the missing ones.
     pub fn missing(want: impl Into<String>, what: impl Into<String>) -> Self {
         let (want, measured) = (want.into(), what.into());
@@ -251,7 +266,8 @@ pub fn render(ledger: &[Claim], width: usize) -> String {
     let paper = ledger.first().map_or("", |claim| &*claim.paper);
     let of = |grade| ledger.iter().filter(|claim| claim.grade == grade).count();
     let grades = Grade::ALL.map(|grade| format!("{} {}", of(grade), grade.words(paper)));
-    text.push_str(&format!("{} claims: {}\n", ledger.len(), grades.join(" · ")));
+    let claims = counted(ledger.len() as u64, "claim");
+    text.push_str(&format!("{claims}: {}\n", grades.join(" · ")));
     text
 }
 
@@ -351,7 +367,7 @@ mod tests {
         let part =
             "     CONTRADICTED (rwnd 64 KiB, decides)\n       ✓ y\n       ✗ y\n     OUT OF REACH (1 MiB)\n";
         assert!(unwrapped.contains(part), "{unwrapped}");
-        let end = "1 claims: 0 reproduced · 0 unresolved · 0 no effect · 1 contradicted · 0 out of reach\n";
+        let end = "1 claim: 0 reproduced · 0 unresolved · 0 no effect · 1 contradicted · 0 out of reach\n";
         assert!(text.ends_with(end), "{text}");
         assert_eq!(wrapped("a: ", "bb cc dd", 8), "a: bb cc\n   dd\n");
     }

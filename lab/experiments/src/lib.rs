@@ -9,6 +9,7 @@ pub mod atlas;
 pub mod claims;
 pub mod experiments;
 pub mod figure;
+pub mod fit;
 pub mod input;
 pub mod leaderboard;
 pub mod metrics;

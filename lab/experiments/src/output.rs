@@ -3,9 +3,14 @@
 //! A file is written as `NAME.PID.part` in the same folder, then renamed. A folder is staged the same way,
 //! file by file. An error, a panic or an interrupt before the rename leaves the old content unchanged.
 
+mod folder;
+
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+pub(crate) use folder::{Former, remove_results};
+pub use folder::{Kind, OutputFolder, STORE, check};
 
 /// Extension of incomplete files and folders.
 const PART: &str = "part";
@@ -86,73 +91,6 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     output.commit()
 }
 
-/// An output folder. Dropping it without [`commit`](Self::commit) removes its staged files.
-#[derive(Debug)]
-pub struct OutputFolder {
-    dir: PathBuf,
-    stage: PathBuf,
-}
-
-impl OutputFolder {
-    /// Creates a stage for the files of `dir`, and the folder if it does not exist.
-    ///
-    /// # Errors
-    /// The file system fails.
-    pub fn create(dir: &Path) -> io::Result<Self> {
-        fs::create_dir_all(dir)?;
-        let stage = beside(&dir.join("stage"));
-        fs::create_dir_all(&stage)?;
-        Ok(Self { dir: dir.to_owned(), stage })
-    }
-
-    /// Returns the folder to write the files into.
-    #[must_use]
-    pub fn stage(&self) -> &Path {
-        &self.stage
-    }
-
-    /// Renames every file into place. Pages (`index.html`) follow the files that they link to. Other files of
-    /// the folder stay.
-    ///
-    /// # Errors
-    /// A file cannot be moved. The error names the first.
-    pub fn commit(self) -> io::Result<()> {
-        let mut files = Vec::new();
-        collect(&self.stage, &mut files)?;
-        files.sort();
-        let (pages, others): (Vec<_>, Vec<_>) =
-            files.into_iter().partition(|file| file.file_name().is_some_and(|name| name == "index.html"));
-        // The folder's own page is the last.
-        for file in others.iter().chain(pages.iter().rev()) {
-            let inside = file.strip_prefix(&self.stage).map_err(io::Error::other)?;
-            let target = self.dir.join(inside);
-            if let Some(parent) = target.parent() {
-                fs::create_dir_all(parent)?;
-            }
-            fs::rename(file, target)?;
-        }
-        Ok(())
-    }
-}
-
-impl Drop for OutputFolder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.stage);
-    }
-}
-
-/// Collects all files below a folder.
-fn collect(dir: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        match entry.file_type()?.is_dir() {
-            true => collect(&entry.path(), files)?,
-            false => files.push(entry.path()),
-        }
-    }
-    Ok(())
-}
-
 /// Returns the path `NAME.PID.part`, so that two runs with the same output use different files.
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
@@ -170,14 +108,14 @@ mod tests {
     use super::*;
 
     /// Creates a test's own folder.
-    fn folder(name: &str) -> PathBuf {
+    pub(super) fn folder(name: &str) -> PathBuf {
         let dir = std::env::temp_dir().join(format!("msctp-output-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&dir);
         fs::create_dir_all(&dir).unwrap();
         dir
     }
 
-    fn names(dir: &Path) -> Vec<String> {
+    pub(super) fn names(dir: &Path) -> Vec<String> {
         let mut names: Vec<String> =
             fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
@@ -205,7 +143,7 @@ mod tests {
         assert!(OutputFile::create(&dir).is_err(), "a folder");
         assert!(OutputFile::create(&dir.join("nowhere/file")).is_err(), "no such folder");
         fs::write(dir.join("file"), "").unwrap();
-        assert!(OutputFolder::create(&dir.join("file/inside")).is_err(), "below a file");
+        assert!(OutputFolder::create(&dir.join("file/inside"), Kind::Run).is_err(), "below a file");
         assert_eq!(names(&dir), ["file"]);
         fs::remove_dir_all(dir).unwrap();
     }
@@ -220,29 +158,6 @@ mod tests {
         assert_eq!(fs::read(dir.join("target")).unwrap(), b"new");
         assert!(fs::symlink_metadata(dir.join("link")).unwrap().is_symlink());
         write_file(Path::new("/dev/null"), b"nothing").unwrap();
-        fs::remove_dir_all(dir).unwrap();
-    }
-
-    #[test]
-    fn a_folder_is_replaced_file_by_file_and_keeps_the_others() {
-        let dir = folder("folder");
-        let out = dir.join("report");
-        fs::create_dir_all(&out).unwrap();
-        fs::write(out.join("index.html"), "old").unwrap();
-        fs::write(out.join("note"), "mine").unwrap();
-        let output = OutputFolder::create(&out).unwrap();
-        fs::create_dir_all(output.stage().join("data")).unwrap();
-        fs::write(output.stage().join("data/runs.csv"), "new").unwrap();
-        fs::write(output.stage().join("index.html"), "new").unwrap();
-        assert_eq!(fs::read(out.join("index.html")).unwrap(), b"old");
-        output.commit().unwrap();
-        assert_eq!(names(&out), ["data", "index.html", "note"]);
-        assert_eq!(fs::read(out.join("index.html")).unwrap(), b"new");
-        let dropped = OutputFolder::create(&out).unwrap();
-        fs::write(dropped.stage().join("index.html"), "half").unwrap();
-        drop(dropped);
-        assert_eq!(names(&out), ["data", "index.html", "note"]);
-        assert_eq!(fs::read(out.join("index.html")).unwrap(), b"new");
         fs::remove_dir_all(dir).unwrap();
     }
 }

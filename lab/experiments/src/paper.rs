@@ -1,17 +1,11 @@
 //! The texts of a reproduction: the publication, the terms of its grades, its set-up, its claims, and what
 //! was found about claims that do not hold. They are in the experiment's TOML file.
 
-use std::collections::BTreeMap;
-use std::fmt;
+use msctp_sim::scenario::Problem;
+use msctp_sim::scenario::document::Section;
 
-use msctp_sim::scenario::compose::Text;
-use msctp_sim::scenario::document::{Document, Section};
-use msctp_sim::scenario::{Problem, ScenarioError};
-
-use crate::claims::{Check, Claim, Grade, Judgement, judge};
-use crate::plan::Outcomes;
-use crate::report::{Data, Figure, Finding, Provenance, Report, SetUp, attach};
-use crate::scenario_file::ScenarioFile;
+use crate::claims::{Check, Claim, Grade, Judgement};
+use crate::report::{Finding, SetUp};
 
 /// The publication that an experiment reproduces.
 #[derive(Clone, Debug)]
@@ -37,57 +31,6 @@ pub struct Note {
     pub text: String,
     /// True if the note is shown beside every grade, because the claim is narrow.
     pub always: bool,
-}
-
-/// The texts of an experiment whose runs and predicates are in Rust.
-#[derive(Clone, Debug)]
-pub struct Texts {
-    title: String,
-    question: String,
-    /// The publication.
-    pub paper: Paper,
-    /// Identifier, figure and statement.
-    claims: Vec<[String; 3]>,
-}
-
-/// Results of the runs of an experiment.
-#[derive(Debug)]
-pub struct Results {
-    /// A sentence about the number and duration of the runs.
-    pub extent: String,
-    /// The ledger.
-    pub ledger: Vec<Claim>,
-    /// The evidence for the findings.
-    pub evidence: Vec<Evidence>,
-    /// True if these are all runs of the experiment, so that a finding must hold.
-    pub whole: bool,
-    /// The figures.
-    pub figures: Vec<Figure>,
-    /// The tables.
-    pub data: Vec<Data>,
-    /// The provenance of the numbers.
-    pub provenance: Provenance,
-}
-
-/// The evidence for the finding about a claim.
-#[derive(Debug)]
-pub struct Evidence {
-    /// Identifier of the claim.
-    pub claim: &'static str,
-    /// The checks, which fail if the finding is wrong.
-    pub checks: Vec<Check>,
-    /// Numbers of the finding's text, by the names that stand for them in braces.
-    pub numbers: Vec<(&'static str, String)>,
-}
-
-impl Evidence {
-    /// Replaces the names of numbers in a text.
-    #[must_use]
-    pub fn filled(&self, text: &str) -> String {
-        let replace =
-            |text: String, (name, value): &(&str, String)| text.replace(&format!("{{{name}}}"), value);
-        self.numbers.iter().fold(text.to_owned(), replace)
-    }
 }
 
 /// Returns a text about the checks of a finding that fail; `None` if none does.
@@ -196,104 +139,6 @@ fn typed_number(text: &str) -> Option<String> {
         before = word.trim_start_matches(|c: char| !c.is_alphanumeric());
     }
     None
-}
-
-impl Texts {
-    /// Reads the texts of an experiment.
-    ///
-    /// # Errors
-    /// The file is invalid, which a test excludes.
-    pub fn read(file: &ScenarioFile) -> Result<Self, ScenarioError> {
-        let alone = Text::new(file.text, file.path);
-        let document = Document::parse(&alone)?;
-        let keys = ["title", "description", "paper", "term", "set_up", "finding", "claim"];
-        let read = || {
-            let top = Section::open(&document.root, String::new(), &keys)?;
-            let mut claims = Vec::new();
-            for (path, table) in top.items("claim")? {
-                let claim = Section::open(table, path, &["id", "figure", "says"])?;
-                let part = |key: &str| owned(&claim, key, "\"…\"");
-                claims.push([part("id")?, part("figure")?, part("says")?]);
-            }
-            let paper = top.required("paper", Paper::read(&top)?, "{ name = \"…\", citation = \"…\" }")?;
-            Ok(Self {
-                title: owned(&top, "title", "\"…\"")?,
-                question: owned(&top, "description", "\"…\"")?,
-                paper,
-                claims,
-            })
-        };
-        read().map_err(|problem| document.locate(problem))
-    }
-
-    /// Returns the ledger: every claim of the file with the judgements that `judged` gives its identifier.
-    pub fn ledger(&self, judged: impl Fn(&str) -> Vec<Judgement>) -> Vec<Claim> {
-        let claim = |[id, figure, says]: &[String; 3]| {
-            Claim::new(id.clone(), self.paper.name.clone(), figure.clone(), says.clone(), judged(id))
-        };
-        self.claims.iter().map(claim).collect()
-    }
-
-    /// Returns the report.
-    #[must_use]
-    pub fn report(&self, found: Results) -> Report {
-        let Results { extent, mut ledger, evidence, whole, figures, data, mut provenance } = found;
-        let whole = whole && provenance.failed.is_empty() && provenance.skipped == 0;
-        let mut findings = Vec::new();
-        for (_, mut finding) in self.paper.about(&ledger) {
-            let own = evidence.iter().find(|own| own.claim == finding.id);
-            finding.text = own.map_or_else(|| finding.text.clone(), |own| own.filled(&finding.text));
-            let judged = judge("", own.map_or_else(Vec::new, |own| own.checks.clone()));
-            if let Some(failed) = refuted(&judged) {
-                finding.text = doubted(&finding.text, &failed);
-                if whole {
-                    provenance.failed.push((format!("the finding about {}", finding.id), failed));
-                }
-            }
-            findings.push(finding);
-        }
-        attach(&mut ledger, &findings);
-        Report {
-            paper: self.paper.name.clone(),
-            citation: self.paper.citation.clone(),
-            title: self.title.clone(),
-            question: self.question.clone(),
-            extent,
-            findings,
-            terms: self.paper.terms.clone(),
-            ledger,
-            figures,
-            set_up: self.paper.set_up.clone(),
-            provenance,
-            record: None,
-            data,
-        }
-    }
-}
-
-impl Provenance {
-    /// Creates the provenance of a report, without runs.
-    #[must_use]
-    pub fn new(command: String, scenarios: &[ScenarioFile]) -> Self {
-        Self {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            commit: String::new(),
-            command,
-            runs: 0,
-            failed: Vec::new(),
-            skipped: 0,
-            scenarios: scenarios.iter().map(ScenarioFile::source).collect(),
-            examples: Vec::new(),
-        }
-    }
-
-    /// Counts the outcomes of a plan and returns the results.
-    pub fn take<K: Ord + fmt::Display, T>(&mut self, outcomes: Outcomes<K, T>) -> BTreeMap<K, T> {
-        self.runs += outcomes.done.len();
-        self.failed.extend(outcomes.failures());
-        self.skipped += outcomes.skipped.len();
-        outcomes.done.into_iter().collect()
-    }
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use crate::store::Store;
 /// Options of a plan's execution.
 #[derive(Debug)]
 pub struct Execution<'a> {
-    /// Number of threads; `None` for one per core.
+    /// Number of threads, limited to that of the runs and to 256; `None` for one per core.
     pub threads: Option<NonZeroUsize>,
     /// Flag that cancels the plan: no further run starts. Running ones complete, or stop and count as not
     /// started.
@@ -96,7 +96,7 @@ where
 {
     let mut pool = rayon::ThreadPoolBuilder::new();
     if let Some(threads) = execution.threads {
-        pool = pool.num_threads(threads.get());
+        pool = pool.num_threads(useful(threads, keys.len()));
     }
     let one = |key: K| {
         if execution.cancel.load(Ordering::Relaxed) {
@@ -141,6 +141,14 @@ where
     Ok(outcomes)
 }
 
+/// Limit of threads. Each holds a run in memory and does not wait for anything but a core.
+const MOST_THREADS: usize = 256;
+
+/// Returns the number of threads for some runs: as many as wanted, but no more than there are runs.
+fn useful(wanted: NonZeroUsize, runs: usize) -> usize {
+    wanted.get().min(runs.max(1)).min(MOST_THREADS)
+}
+
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     panic
         .downcast_ref::<String>()
@@ -171,6 +179,14 @@ mod tests {
         assert_eq!(one, run(4, &go, |key| Ok(key * 2)));
         assert!(one.complete());
         assert_eq!(one.done[..2], [(0, 0), (1, 2)]);
+    }
+
+    #[test]
+    fn no_more_threads_start_than_there_are_runs() {
+        let useful = |wanted, runs| useful(NonZeroUsize::new(wanted).unwrap(), runs);
+        assert_eq!([useful(100_000, 50), useful(100_000, 1_000_000), useful(3, 50)], [50, 256, 3]);
+        assert_eq!(useful(2, 0), 1);
+        assert!(run(100_000, &AtomicBool::new(false), |key| Ok(*key)).complete());
     }
 
     #[test]

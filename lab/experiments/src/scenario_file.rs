@@ -3,13 +3,7 @@
 
 use std::fmt::Write;
 
-use msctp_sim::scenario::Scenario;
-use msctp_sim::{Series, Summary};
-use sha2::{Digest, Sha256};
-
-use crate::report::Source;
 use crate::table::Table;
-use crate::world::{World, carry_out};
 
 /// A scenario file of the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,45 +24,6 @@ macro_rules! scenario_file {
     };
 }
 pub(crate) use scenario_file;
-
-impl ScenarioFile {
-    /// Returns the SHA-256 of the contents, hexadecimal.
-    #[must_use]
-    pub fn sha256(&self) -> String {
-        Sha256::digest(self.text.as_bytes()).iter().fold(String::new(), |mut text, byte| {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
-    }
-
-    /// Returns the file for the report's provenance.
-    #[must_use]
-    pub fn source(&self) -> Source {
-        Source { path: self.path.to_owned(), sha256: self.sha256(), text: self.text.to_owned() }
-    }
-
-    /// Returns the command that repeats a run.
-    #[must_use]
-    pub fn command(&self, seed: u64, overrides: &[String]) -> String {
-        command(self.path, seed, overrides)
-    }
-
-    /// Runs the scenario to its end in a world, like `msctp sim`.
-    ///
-    /// # Errors
-    /// The scenario is invalid, or an action was refused, so that the run is not the experiment.
-    pub fn simulate(
-        &self,
-        world: &dyn World,
-        overrides: &[String],
-        seed: u64,
-    ) -> Result<(Summary, Series), String> {
-        let scenario =
-            Scenario::from_toml(self.text, self.path, overrides).map_err(|error| error.to_string())?;
-        carry_out(world, &scenario, seed)
-    }
-}
 
 /// Returns the command that repeats a run of the scenario file at `path`.
 #[must_use]
@@ -118,11 +73,10 @@ pub(crate) fn with(mut command: String, overrides: &[String]) -> String {
 mod tests {
     #[test]
     fn a_command_repeats_the_run_and_is_quoted_for_the_shell() {
-        let file = scenario_file!("handover.toml");
+        let sets = ["link.wlan.rate=2Mbps".to_owned(), "link.wlan.loss={ share = 0.1 }".to_owned()];
         assert_eq!(
-            file.command(3, &["link.wlan.rate=2Mbps".into(), "link.wlan.loss={ share = 0.1 }".into()]),
+            super::command("scenarios/handover.toml", 3, &sets),
             "msctp sim scenarios/handover.toml --seed 3 --set link.wlan.rate=2Mbps --set 'link.wlan.loss={ share = 0.1 }'"
         );
-        assert_eq!(file.sha256().len(), 64);
     }
 }

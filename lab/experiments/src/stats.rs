@@ -34,15 +34,6 @@ impl Mean {
         Some(Self { n, mean, half_width })
     }
 
-    /// Computes the interval of a statistic of all runs from its values `without` one run each (jackknife).
-    /// `None` without values or if one is not finite.
-    #[must_use]
-    pub fn jackknife(whole: f64, without: &[f64]) -> Option<Self> {
-        let spread = Self::of(without).filter(|_| whole.is_finite())?;
-        // The variance of the mean of n values, times (n − 1)²: each of them leaves out a single run.
-        Some(Self { mean: whole, ..spread.scaled((spread.n as f64 - 1.0).max(1.0)) })
-    }
-
     /// Returns the lower end of the interval.
     #[must_use]
     pub fn low(&self) -> f64 {
@@ -160,17 +151,6 @@ mod tests {
         assert_eq!(mean.mean, 5.0);
         assert!((mean.half_width - 4.1085).abs() < 1e-3, "{mean:?}");
         assert!((mean.low() - 0.8915).abs() < 1e-3);
-    }
-
-    #[test]
-    fn the_jackknife_of_a_mean_is_its_interval() {
-        let values = [2.0, 4.0, 6.0, 9.0];
-        let without: Vec<f64> = values.iter().map(|value| (21.0 - value) / 3.0).collect();
-        let (mean, jackknife) = (Mean::of(&values).unwrap(), Mean::jackknife(5.25, &without).unwrap());
-        assert_eq!((jackknife.n, jackknife.mean), (4, mean.mean));
-        assert!((jackknife.half_width - mean.half_width).abs() < 1e-9, "{jackknife:?} {mean:?}");
-        assert_eq!(Mean::jackknife(5.0, &[5.0]).unwrap().half_width, f64::INFINITY);
-        assert_eq!(Mean::jackknife(5.0, &[]), None);
     }
 
     #[test]

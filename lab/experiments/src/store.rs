@@ -2,8 +2,10 @@
 //!
 //! A result is valid only for the program that computed it: the folder's name is a fingerprint of the
 //! program, and results of other programs are not read. Each result is one file, renamed into place when it
-//! is complete; an unreadable result is computed anew. The store is removed when the report has been written.
+//! is complete; a damaged result is computed anew. The store is removed when the report has been written.
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,7 +22,9 @@ use crate::output::{is_part, write_file};
 pub struct Store {
     root: PathBuf,
     dir: PathBuf,
-    /// Number of results that were reused.
+    /// Names of the results of an earlier run of the program.
+    earlier: BTreeSet<OsString>,
+    /// Number of results of an earlier run that were reused.
     reused: AtomicUsize,
 }
 
@@ -40,7 +44,8 @@ impl Store {
                 fs::remove_dir_all(entry.path())?;
             }
         }
-        Ok(Self { root: root.to_owned(), dir, reused: AtomicUsize::new(0) })
+        let earlier = fs::read_dir(&dir)?.flatten().map(|entry| entry.file_name()).collect();
+        Ok(Self { root: root.to_owned(), dir, earlier, reused: AtomicUsize::new(0) })
     }
 
     /// Returns the number of results.
@@ -63,13 +68,18 @@ impl Store {
     /// Loads the result of `key`; `None` if it does not exist or cannot be read.
     #[must_use]
     pub fn load<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
-        let bytes = fs::read(self.path(key)).ok()?;
-        let result = postcard::from_bytes(&bytes).ok()?;
-        self.reused.fetch_add(1, Ordering::Relaxed);
+        let path = self.path(key);
+        let file = fs::read(&path).ok()?;
+        let (bytes, sum) = file.split_last_chunk()?;
+        let result = (*sum == checksum(key, bytes)).then(|| postcard::from_bytes(bytes).ok())??;
+        if path.file_name().is_some_and(|name| self.earlier.contains(name)) {
+            self.reused.fetch_add(1, Ordering::Relaxed);
+        }
         Some(result)
     }
 
-    /// Returns the number of results loaded since the store was opened.
+    /// Returns the number of results loaded that were stored before the store was opened. Two cells with the
+    /// same scenario share the results of this run.
     #[must_use]
     pub fn reused(&self) -> usize {
         self.reused.load(Ordering::Relaxed)
@@ -80,7 +90,8 @@ impl Store {
     /// # Errors
     /// The file system fails.
     pub fn keep(&self, key: &str, result: &impl Serialize) -> io::Result<()> {
-        let bytes = postcard::to_allocvec(result).map_err(io::Error::other)?;
+        let mut bytes = postcard::to_allocvec(result).map_err(io::Error::other)?;
+        bytes.extend(checksum(key, &bytes));
         write_file(&self.path(key), &bytes)
     }
 
@@ -91,6 +102,11 @@ impl Store {
     pub fn remove(self) -> io::Result<()> {
         fs::remove_dir_all(self.root)
     }
+}
+
+/// Returns the end of a file with this result: a changed digit would be read as another value.
+fn checksum(key: &str, bytes: &[u8]) -> [u8; 32] {
+    Sha256::new().chain_update(key).chain_update(bytes).finalize().into()
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -114,6 +130,8 @@ mod tests {
         let store = Store::open(&root, b"program").unwrap();
         assert!(store.is_empty());
         store.keep("a run, seed 1", &value).unwrap();
+        assert_eq!(store.load("a run, seed 1"), Some(value.clone()));
+        assert_eq!(store.reused(), 0, "the result is of this run");
         drop(store);
         let again = Store::open(&root, b"program").unwrap();
         assert_eq!(again.reused(), 0);
@@ -137,6 +155,10 @@ mod tests {
         let bytes = fs::read(&path).unwrap();
         fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
         assert_eq!(store.load::<Vec<u64>>("k"), None);
+        let mut changed = bytes;
+        changed[1] ^= 1;
+        fs::write(&path, &changed).unwrap();
+        assert_eq!(store.load::<Vec<u64>>("k"), None, "another number");
         store.remove().unwrap();
     }
 }

@@ -4,12 +4,6 @@
 
 use crate::stats::Mean;
 
-/// Formats a mean as `+94.1 ± 3.2`.
-#[must_use]
-pub fn interval(difference: &Mean) -> String {
-    format!("{}{}", signed(difference.mean), spread(difference, number))
-}
-
 /// Formats the confidence interval after a mean, such as ` ± 3.2`. Equal runs have no interval (`, all 10
 /// runs equal`), since a width of zero would claim that another seed gives the same. A single run has none
 /// either (`, one run`).
@@ -75,10 +69,9 @@ mod tests {
         assert_eq!(texts, ["0.0", "12.3", "7,085", "−1,234"]);
         assert_eq!([0.04, -0.04, 2.0, -2.0].map(signed), ["0.0", "0.0", "+2.0", "−2.0"]);
         let mean = |half_width| Mean { n: 2, mean: 94.12, half_width };
-        assert_eq!(interval(&mean(3.2)), "+94.1 ± 3.2");
-        assert_eq!(interval(&mean(f64::INFINITY)), "+94.1, one run");
-        assert_eq!(interval(&mean(0.0)), "+94.1, all 2 runs equal");
-        assert_eq!(interval(&mean(0.03)), "+94.1 ± <0.1", "rounded to zero is not zero");
+        let spread = |half_width| spread(&mean(half_width), number);
+        assert_eq!([3.2, 0.0, f64::INFINITY].map(spread), [" ± 3.2", ", all 2 runs equal", ", one run"]);
+        assert_eq!(spread(0.03), " ± <0.1", "rounded to zero is not zero");
         assert_eq!(["0.00", "0.10", "20"].map(|text| visible(text.to_owned())), ["<0.01", "0.10", "20"]);
         assert_eq!([0, 1, 2].map(|n| counted(n, "seed")), ["0 seeds", "1 seed", "2 seeds"]);
     }

@@ -20,12 +20,16 @@ pub trait World: Sync {
 /// Same as [`World::carry_out`], or an action was refused, so that the run is not the experiment.
 pub fn carry_out(world: &dyn World, scenario: &Scenario, seed: u64) -> Result<(Summary, Series), String> {
     let (summary, series) = world.carry_out(scenario, seed)?;
-    for action in &summary.actions {
-        if let Some(reason) = &action.refused {
-            return Err(format!("{} {} was refused: {reason}", action.action, action.subject));
-        }
-    }
-    Ok((summary, series))
+    refused(&summary).map_or(Ok((summary, series)), Err)
+}
+
+/// Returns the reason why the first refused action of a run was refused; `None` if there is none.
+#[must_use]
+pub fn refused(summary: &Summary) -> Option<String> {
+    summary.actions.iter().find_map(|action| {
+        let reason = action.refused.as_ref()?;
+        Some(format!("{} {} was refused: {reason}", action.action, action.subject))
+    })
 }
 
 /// The simulator with runs that always complete.

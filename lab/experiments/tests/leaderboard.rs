@@ -45,9 +45,9 @@ fn two_drives_are_ranked_alike_on_any_number_of_threads() {
         };
         board.rows.iter().find(found).unwrap_or_else(|| panic!("{sender}: {}", board.text()))
     };
-    // 0.75 MB + 3 MB · 8 / 8 of 6 s, in user bytes: 6 MB and 4.5 MB, times 1452 / 1500.
+    // Of 6 s: 8 Mbps for 3 s over east; 8 Mbps for 3 s and 6 Mbps for 6 s over west, as in simulated rows.
     let optimum = row("optimum", None);
-    assert_eq!(optimum.bytes, [2_904_000, 2_904_000 + 4_356_000]);
+    assert_eq!(optimum.bytes, [3_000_000, 3_000_000 + 4_500_000]);
     assert_eq!((optimum.of_optimum, optimum.below_1mbps), (1.0, 0.0));
     // The better single networks carry 3.75 MB and 4.5 MB at most.
     assert!((1.22..1.5).contains(&optimum.of_better), "{}", board.text());

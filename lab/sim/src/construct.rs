@@ -18,6 +18,7 @@ use crate::app::source::Source;
 use crate::app::video::Video;
 use crate::encapsulation::Encapsulation;
 use crate::event::{EventQueue, Target};
+use crate::free_ports::FreePorts;
 use crate::hop::Hop;
 use crate::host::Host;
 use crate::index::Index;
@@ -34,7 +35,7 @@ use crate::scenario::{
     ActionSpec, AppKind, AppSpec, AssociationSpec, Configs, Do, Happening, LinkDirection, NO_ROUTE, NodeKind,
     Routes, Scenario, ScenarioError, Side, When,
 };
-use crate::series::{Bins, DeliverySeries, TraceSeries};
+use crate::series::{Bins, Deliveries, DeliverySeries, TraceSeries};
 use crate::simulation::coding::codings;
 use crate::simulation::watch::Watch;
 use crate::simulation::{App, Simulation};
@@ -87,7 +88,7 @@ impl Simulation {
             apps: numbered(scenario.apps.iter().map(|a| a.name.as_str())),
         };
         let configs = Configs::of_profiles(scenario);
-        let (ports, lines) = (ports(scenario), lines(scenario, &routes));
+        let (ports, lines) = (ports(scenario)?, lines(scenario, &routes));
         let size = (scenario.nodes.len(), scenario.links.len());
         let index = Index::new(size, &lines, &ports, &routes.interfaces);
         let mut simulation = Self {
@@ -109,7 +110,7 @@ impl Simulation {
                 .collect(),
             interfaces: routes.interfaces.clone(),
             lines,
-            tcp: Self::tcp_lines(scenario, |a| address(&routes, a)),
+            tcp: Self::tcp_lines(scenario, |a| address(&routes, a))?,
             apps: Vec::new(),
             plan: Plan::default(),
             nodes: Nodes::default(),
@@ -353,33 +354,24 @@ fn refused(kind: &str, name: &str, error: &ConfigError) -> ScenarioError {
 
 /// Returns the ports of client and server of each association. A client without a port gets a free one from
 /// 10000 on. Behind a NAT no two clients have the same port.
-fn ports(scenario: &Scenario) -> Vec<(u16, u16)> {
-    let mut taken: BTreeSet<(&str, u16)> = BTreeSet::new();
-    for spec in &scenario.associations {
-        taken.insert((&spec.client, spec.client_port));
-        taken.insert((&spec.server, spec.server_port));
-    }
-    let mut next: BTreeMap<&str, u16> = BTreeMap::new();
+fn ports(scenario: &Scenario) -> Result<Vec<(u16, u16)>, ScenarioError> {
     let shared = scenario.has_nat();
-    scenario
-        .associations
-        .iter()
-        .map(|spec| {
-            if spec.client_port != 0 {
-                return (spec.client_port, spec.server_port);
-            }
-            let next = next.entry(if shared { "" } else { &spec.client }).or_insert(10_000);
-            let is_taken = |port| match shared {
-                true => taken.iter().any(|&(_, taken)| taken == port),
-                false => taken.contains(&(spec.client.as_str(), port)),
-            };
-            while is_taken(*next) {
-                *next += 1;
-            }
-            *next += 1;
-            (*next - 1, spec.server_port)
-        })
-        .collect()
+    let mut free = FreePorts::default();
+    for spec in &scenario.associations {
+        for (host, port) in [(&spec.client, spec.client_port), (&spec.server, spec.server_port)] {
+            free.take(if shared { "" } else { host }, port);
+        }
+    }
+    let mut ports = Vec::with_capacity(scenario.associations.len());
+    for spec in &scenario.associations {
+        let key = || format!("association.{}.client_port", spec.name);
+        let client = match spec.client_port {
+            0 => free.next(if shared { "" } else { &spec.client }, key)?,
+            port => port,
+        };
+        ports.push((client, spec.server_port));
+    }
+    Ok(ports)
 }
 
 fn lines(scenario: &Scenario, routes: &Routes) -> Vec<Line> {
@@ -397,6 +389,7 @@ fn lines(scenario: &Scenario, routes: &Routes) -> Vec<Line> {
                     total: Bins::new(interval),
                     per_path: Vec::new(),
                 }),
+                deliveries: scenario.probes.deliveries.then(|| Deliveries::new(&spec.name, side.word())),
                 trace: scenario.probes.trace.then(|| TraceSeries::new(&spec.name, side.word())),
                 ..End::default()
             };
@@ -412,9 +405,8 @@ fn translated(
     spec: &AssociationSpec,
     routes: &Routes,
 ) -> Vec<(IpAddr, IpAddr)> {
-    let client = nodes[spec.client.as_str()];
-    let own = routes.interfaces.iter().filter(|interface| interface.node == client);
-    own.filter_map(|own| {
+    let own = routes.interfaces_of(nodes[spec.client.as_str()]);
+    own.filter_map(|(_, own)| {
         let server = |address: &&IpAddr| address.is_ipv4() == own.address.is_ipv4();
         let server = routes.interface(*spec.server_addresses.iter().find(server)?)?;
         Some((own.address, routes.translation(own, server)?.1))

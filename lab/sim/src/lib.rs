@@ -49,6 +49,7 @@ mod construct;
 mod encapsulation;
 mod event;
 mod event_lines;
+mod free_ports;
 mod held;
 mod hop;
 mod host;

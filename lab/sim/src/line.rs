@@ -12,7 +12,8 @@ use crate::app::source::Source;
 use crate::app::video::Video;
 use crate::losses::tally;
 use crate::scenario::Side;
-use crate::series::{DeliverySeries, TraceSeries};
+use crate::series::{Deliveries, DeliverySeries, TraceSeries};
+use crate::summary::HandoverSummary;
 
 /// The deliveries at one end of an association.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,13 +48,18 @@ pub(crate) struct Handover {
     pub(crate) at: Time,
     pub(crate) to: PathAddr,
     pub(crate) cause: PrimaryCause,
-    /// Longest gap so far in the peer's deliveries that overlaps the `WATCH` after the change.
+    /// Longest gap so far in the peer's deliveries that overlaps the [`HandoverSummary::WATCH`] after the
+    /// change.
     pub(crate) gap: Span,
 }
 
 impl Handover {
-    /// The time before and after a handover over which rates are computed, and in which gaps count.
-    pub(crate) const WATCH: Span = Span::from_secs(5);
+    /// Returns true if a gap that begins at `last`, and ends after the change, overlaps the
+    /// [`HandoverSummary::WATCH`] after it.
+    #[inline]
+    pub(crate) fn watches(&self, last: Time) -> bool {
+        last <= self.at + HandoverSummary::WATCH
+    }
 }
 
 /// The record of an association that has ended.
@@ -91,6 +97,7 @@ pub(crate) struct End {
     pub(crate) handovers: Vec<Handover>,
     pub(crate) ended: Option<Last>,
     pub(crate) delivery: Option<DeliverySeries>,
+    pub(crate) deliveries: Option<Deliveries>,
     pub(crate) trace: Option<TraceSeries>,
 }
 
@@ -211,14 +218,15 @@ impl Line {
 const AHEAD: u64 = 32 * 1024;
 
 impl End {
-    /// Assigns the gap that ends with the delivery at `now` to the peer's latest handover. Call it before the
-    /// delivery is counted.
+    /// Assigns the gap that ends with the delivery at `now` to each of the peer's handovers whose
+    /// [`HandoverSummary::WATCH`] it overlaps. Call it before the delivery is counted.
     #[inline]
     fn watch(&self, now: Time, peer: &mut End) {
-        if let Some(handover) = peer.handovers.last_mut()
-            && let Some(last) = self.received.last
-            && last <= handover.at + Handover::WATCH
-        {
+        let Some(last) = self.received.last else { return };
+        for handover in peer.handovers.iter_mut().rev() {
+            if !handover.watches(last) {
+                break;
+            }
             handover.gap = handover.gap.max(now.since(last));
         }
     }
@@ -230,6 +238,9 @@ impl End {
         self.received.add(now, bytes, messages);
         if let Some(series) = &mut self.delivery {
             series.add(now, bytes, at);
+        }
+        if let Some(deliveries) = &mut self.deliveries {
+            deliveries.add(now, bytes);
         }
     }
 
@@ -250,6 +261,11 @@ impl End {
             }
         }
         took
+    }
+
+    /// Returns true if everything that the sources have to send was delivered.
+    pub(crate) fn has_completed(&self) -> bool {
+        self.sources.iter().all(|(_, source)| source.completed().is_some())
     }
 
     /// Returns true if a source has a message to pass.

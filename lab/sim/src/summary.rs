@@ -1,6 +1,7 @@
 //! The summary of a run, serializable as JSON: `docs/summary.schema.json`, with units in the names of keys.
 
 use msctp_schemes::classifiers::Tally;
+use msctp_units::Span;
 use serde::Serialize;
 
 /// The result of a run. Times in seconds of virtual time, rates in bit/s, sizes in bytes.
@@ -286,17 +287,23 @@ pub struct HandoverSummary {
     pub to: String,
     /// The cause of the change.
     pub cause: String,
-    /// Rate delivered to the other end in the 5 s before the change (or since the start); `None` unless
-    /// throughput is recorded.
+    /// Rate delivered to the other end in the 5 s before the change; `None` if the run began later, or
+    /// deliveries are not recorded.
     #[serde(rename = "before_bps")]
     pub before: Option<u64>,
-    /// Rate delivered to the other end in the 5 s after the change (or until the end); `None` unless
-    /// throughput is recorded.
+    /// Rate delivered to the other end in the 5 s after the change; `None` if the run ended earlier, or
+    /// deliveries are not recorded.
     #[serde(rename = "after_bps")]
     pub after: Option<u64>,
-    /// Longest gap between deliveries to the other end that overlaps the 5 s after the change.
+    /// Longest gap between deliveries to the other end, or from the last one to the end of the run, that
+    /// overlaps the 5 s after the change.
     #[serde(rename = "gap_s")]
     pub gap: Option<f64>,
+}
+
+impl HandoverSummary {
+    /// The time before and after a change over which rates are computed, and after it in which gaps count.
+    pub const WATCH: Span = Span::from_secs(5);
 }
 
 /// A constant-rate source.

@@ -11,7 +11,7 @@ use crate::app::reader::Reader;
 use crate::line::Received;
 use crate::packet::AddressId;
 use crate::scenario::{ProbeSpec, Side, TcpSpec};
-use crate::series::{Bins, DeliverySeries, TcpTraceSeries};
+use crate::series::{Bins, Deliveries, DeliverySeries, TcpTraceSeries};
 
 /// A bulk source over TCP.
 #[derive(Debug)]
@@ -47,6 +47,7 @@ pub(crate) struct TcpEnd {
     /// Reason of the connection's end.
     pub(crate) ended: Option<String>,
     pub(crate) delivery: Option<DeliverySeries>,
+    pub(crate) deliveries: Option<Deliveries>,
     pub(crate) trace: Option<TcpTraceSeries>,
 }
 
@@ -82,6 +83,7 @@ impl TcpLine {
                 total: Bins::new(interval),
                 per_path: Vec::new(),
             }),
+            deliveries: probes.deliveries.then(|| Deliveries::new(&spec.name, side.word())),
             trace: probes.trace.then(|| {
                 let path = PathAddr { local: spec.address(side), remote: spec.address(side.other()) };
                 TcpTraceSeries::new(&spec.name, side.word(), path)
@@ -193,6 +195,9 @@ impl TcpEnd {
         self.received.add(now, bytes, 1);
         if let Some(series) = &mut self.delivery {
             series.add(now, bytes, None);
+        }
+        if let Some(deliveries) = &mut self.deliveries {
+            deliveries.add(now, bytes);
         }
     }
 

@@ -495,3 +495,34 @@ fn errors_name_the_key_and_the_remedy() {
         "node.box.kind: a nat works inside the simulator and cannot be emulated: want kind = \"router\""
     );
 }
+
+#[test]
+fn addresses_that_one_nat_translates_are_one_path_and_a_warning() {
+    let warnings = |text: &str| Scenario::from_toml(text, "nat.toml", &[]).expect("valid").unused();
+    assert_eq!(warnings(EXAMPLE), [""; 0], "a NAT for each interface");
+    // The LTE link leads to the home router too.
+    let (before, after) = EXAMPLE.split_once("name = \"lte\"").expect("the link");
+    let one = format!("{before}name = \"lte\"{}", after.replacen("a = \"operator\"", "a = \"home\"", 1));
+    let warned = warnings(&one);
+    assert!(
+        warned.iter().any(|text| text
+            == "association.download has one path over 10.0.1.2, 100.64.0.2: all are 203.0.113.7 behind the nat \"home\", \
+                and nothing moves between them; want a nat for each"),
+        "{warned:?}"
+    );
+    // The move is not one: the server has no path that it could move to.
+    let run = |text: &str| {
+        let scenario = Scenario::from_toml(text, "nat.toml", &["duration=30s".to_owned()]).expect("valid");
+        let mut simulation = Simulation::new(&scenario, None).expect("valid");
+        simulation.run();
+        let handovers = simulation.summary().associations.remove(0).handovers;
+        handovers.iter().filter(|handover| handover.at > 20.0).count()
+    };
+    let short = |text: &str| {
+        text.replace("at = \"30s\"", "at = \"29s\"")
+            .replace("at = \"40s\"", "at = \"30s\"")
+            .replace("at = \"60s\"", "at = \"30s\"")
+    };
+    assert_eq!(run(&short(&one)), 0);
+    assert!(run(&short(EXAMPLE)) > 0);
+}

@@ -69,3 +69,63 @@ fn a_path_without_a_constant_rate_or_a_route_has_no_optimum() {
     let nothing = optimum(&scenario, here, nowhere, Time::ZERO, Span::from_secs(5));
     assert_eq!(nothing, Err("there is no route from 10.0.0.1 to 10.9.9.9".to_owned()));
 }
+
+#[test]
+fn actions_follow_their_times_and_not_their_order_in_the_file() {
+    let down = "[[action]]\nat = \"34s\"\ndo = \"link-up\"\nlink = \"new\"\n\
+                [[action]]\nat = \"31s\"\ndo = \"link-down\"\nlink = \"new\"\n";
+    is(after_30(&[], down), user(1.25e6 * (2.0 - FIRST)));
+}
+
+#[test]
+fn a_finite_transfer_shares_the_link_until_its_bytes_are_delivered() {
+    let long_ago = ["app.first-file.start=5s", "app.first-file.bytes=100000"];
+    is(after_30(&long_ago, ""), user(1.25e6 * (5.0 - FIRST)));
+    // 1000 packets of 1500 bytes with 1460 each: alone on the link from 29 s until the first flight arrives,
+    // then with half of it.
+    let set = ["app.first-file.start=29s", "app.first-file.bytes=1460000"];
+    let left = 1.5e6 - 1.25e6 * (1.0 + FIRST);
+    is(after_30(&set, ""), user(1.25e6 * (5.0 - FIRST) - left));
+    // It has not ended when the window does.
+    let long = ["app.first-file.start=29s", "app.first-file.bytes=146000000"];
+    is(after_30(&long, ""), user(625e3 * (5.0 - FIRST)));
+}
+
+/// An association of the mobile with the other host, which has an application from there.
+fn second(addresses: &str, app: &str) -> String {
+    format!(
+        "[[association]]\nname = \"second-one\"\nclient = \"mn\"\nserver = \"others\"\nclient_addresses = [{addresses}]\n\
+         server_addresses = [\"10.0.3.1\"]\n[[app]]\nname = \"more\"\nassociation = \"second-one\"\nfrom = \"server\"\n{app}\n"
+    )
+}
+
+#[test]
+fn other_associations_share_the_link() {
+    let new = "\"10.0.2.2\"";
+    is(after_30(&[], &second(new, "type = \"bulk\"")), user(625e3 * (5.0 - FIRST)));
+    is(after_30(&[], &second("\"10.0.1.2\"", "type = \"bulk\"")), user(1.25e6 * (5.0 - FIRST)));
+    // Ten packets of 1452 user bytes every 60 ms: 2 Mbps.
+    let video = second(new, "type = \"video\"\nsize = 14520\ninterval = \"60ms\"");
+    is(after_30(&[], &video), user(1e6 * (5.0 - FIRST)));
+    // Between the same hosts.
+    let same = second(new, "type = \"bulk\"")
+        .replace("server = \"others\"", "server = \"cn\"\nserver_port = 5001")
+        .replace("10.0.3.1", "10.0.0.1");
+    is(after_30(&[], &same), user(625e3 * (5.0 - FIRST)));
+}
+
+#[test]
+fn an_association_with_several_paths_leaves_no_optimum_where_its_path_matters() {
+    let both = second("\"10.0.1.2\", \"10.0.2.2\"", "type = \"bulk\"");
+    let error = after_30(&[], &both).unwrap_err();
+    assert!(error.ends_with("what they leave is not known: \"second-one\""), "{error}");
+    // Half of the core is more than the access link takes.
+    let neighbour = "[[node]]\nname = \"n\"\nkind = \"host\"\n\
+        [[link]]\nname = \"n1\"\na = \"r\"\nb = \"n\"\naddress_b = \"10.0.4.2\"\nrate = \"1Mbps\"\ndelay = \"1ms\"\n\
+        [[link]]\nname = \"n2\"\na = \"r\"\nb = \"n\"\naddress_b = \"10.0.5.2\"\nrate = \"1Mbps\"\ndelay = \"1ms\"\n";
+    let theirs = second("\"10.0.4.2\", \"10.0.5.2\"", "type = \"bulk\"")
+        .replace("client = \"mn\"", "client = \"n\"")
+        .replace("server = \"others\"", "server = \"cn\"\nserver_port = 5001")
+        .replace("10.0.3.1", "10.0.0.1");
+    is(after_30(&[], &format!("{neighbour}{theirs}")), user(1.25e6 * (5.0 - FIRST)));
+}

@@ -566,3 +566,18 @@ fn unused_declarations_are_listed() {
         "[[action]]\nat = \"6s\"\ndo = \"add-address\"\nassociation = \"x\"\naddress = \"10.0.2.1\"\n";
     assert_eq!(unused(&format!("{second}{added}")), [""; 0], "an address that is added is used");
 }
+
+#[test]
+fn a_series_with_too_many_intervals_is_refused() {
+    let error = |set: &[&str]| {
+        let set: Vec<String> = set.iter().map(|&set| set.to_owned()).collect();
+        Scenario::from_toml(GOOD, "small.toml", &set).expect_err("too many").to_string()
+    };
+    for key in ["probes.throughput", "probes.queues"] {
+        let text = error(&["duration=2000h", &format!("{key}=100ms")]);
+        assert!(text.contains(key) && text.contains("are 72000000 intervals"), "{text}");
+        assert!(text.ends_with("want at least 720ms"), "{text}");
+        let fits = ["duration=2000h".to_owned(), format!("{key}=720ms")];
+        Scenario::from_toml(GOOD, "small.toml", &fits).unwrap_or_else(|error| panic!("{error}"));
+    }
+}

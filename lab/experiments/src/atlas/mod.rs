@@ -267,7 +267,7 @@ impl Atlas {
             let first = places.first().map_or(&[][..], |(_, set)| set);
             let part = bundled_part(
                 self.sweep,
-                &SweepPart { claims: &region.claims, overrides: first, report: false },
+                &SweepPart { claims: &region.claims, overrides: first, ..SweepPart::default() },
             )?;
             runs += part.cells.len() * places.len() * self.seeds as usize;
         }
@@ -319,7 +319,7 @@ impl Atlas {
             for (values, set) in self.places(region) {
                 let mut sweep = bundled_part(
                     self.sweep,
-                    &SweepPart { claims: &region.claims, overrides: &set, report: false },
+                    &SweepPart { claims: &region.claims, overrides: &set, ..SweepPart::default() },
                 )?;
                 sweep.seeds = (1..=self.seeds).collect();
                 let outcome = sweep.run(execution)?;
@@ -434,7 +434,7 @@ mod tests {
             let atlas = Atlas::of(paper, false).unwrap().unwrap();
             for region in &atlas.boxes {
                 for (_, set) in atlas.places(region) {
-                    let part = SweepPart { claims: &region.claims, overrides: &set, report: false };
+                    let part = SweepPart { claims: &region.claims, overrides: &set, ..SweepPart::default() };
                     let sweep = bundled_part(atlas.sweep, &part).unwrap();
                     assert!(!sweep.cells.is_empty());
                     assert!(sweep.cells.iter().all(|cell| cell.overrides.ends_with(&set)), "the box decides");
@@ -442,7 +442,7 @@ mod tests {
                 let alone = |claim: &String| {
                     bundled_part(
                         atlas.sweep,
-                        &SweepPart { claims: std::slice::from_ref(claim), overrides: &[], report: false },
+                        &SweepPart { claims: std::slice::from_ref(claim), ..SweepPart::default() },
                     )
                     .unwrap()
                 };

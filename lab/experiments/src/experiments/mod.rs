@@ -1,9 +1,5 @@
-//! The papers' experiments: bundled sweeps, and one in Rust. A new experiment is a file
-//! `scenarios/NAME/paper.toml`, named in the bundle of sweeps, and an entry of [`EXPERIMENTS`].
-
-pub mod fu_atiquzzaman;
-
-use std::fmt;
+//! The papers' experiments, which are bundled sweeps. A new experiment is a file `scenarios/NAME/paper.toml`,
+//! named in the bundle of sweeps, and an entry of [`EXPERIMENTS`].
 
 use msctp_sim::scenario::ScenarioError;
 
@@ -14,123 +10,140 @@ use crate::report::Report;
 pub use crate::reproduce::{Effort, ReproduceError, Worlds};
 use crate::sweep::{Part, Sweep, bundled, bundled_part, real};
 
-/// A paper's experiment.
-#[derive(Clone, Copy)]
+/// A paper's experiment, which is a bundled sweep.
+#[derive(Clone, Copy, Debug)]
 pub struct Experiment {
     /// Name on the command line.
     pub name: &'static str,
+    /// Path of the sweep.
+    file: &'static str,
     /// Summary in one line.
     pub summary: &'static str,
-    /// Returns the number of runs.
-    pub size: fn(&Effort) -> usize,
-    /// Runs the experiment. The report's provenance lists failed runs, which are no error.
-    pub reproduce: fn(&Effort, &Execution<'_>) -> Result<Report, ReproduceError>,
-    /// Judges the claims again with other seeds or other stacks. Makes only the runs that they need.
-    pub again: fn(Other, &Effort, &Execution<'_>) -> Result<Ledger, ReproduceError>,
-    /// Returns the number of those runs.
-    pub again_size: fn(&Effort) -> usize,
-    /// The experiment on real stacks beside the simulator, if there is one.
-    pub emulated: Option<Emulated>,
+    /// True if a part of the sweep runs on real stacks too.
+    pub emulated: bool,
 }
 
-/// An experiment on real stacks.
-#[derive(Clone, Copy)]
-pub struct Emulated {
-    /// Returns the real-time duration of every run in seconds, for a number of repetitions under each
-    /// condition.
-    pub plan: fn(&Effort, u64) -> Vec<u32>,
-    /// Returns the number of runs in the simulator.
-    pub simulated: fn(&Effort, u64) -> usize,
+impl Experiment {
+    /// Reads the sweep, or the part that an effort needs.
+    fn sweep(&self, effort: &Effort) -> Result<Sweep, ScenarioError> {
+        let whole = bundled(self.file)?;
+        if !effort.claims {
+            return Ok(whole.reduced(effort));
+        }
+        let part = Part { claims: &whole.claim_ids(), report: true, ..Part::default() };
+        Ok(bundled_part(self.file, &part)?.reduced(effort))
+    }
+
+    /// Returns the number of runs.
+    #[must_use]
+    pub fn size(&self, effort: &Effort) -> usize {
+        self.sweep(effort).map_or(0, |sweep| sweep.keys().len())
+    }
+
+    /// Runs the experiment. The report's provenance lists failed runs, which are no error.
+    ///
+    /// # Errors
+    /// A [`ReproduceError`].
+    pub fn reproduce(&self, effort: &Effort, execution: &Execution<'_>) -> Result<Report, ReproduceError> {
+        let sweep = self.sweep(effort)?;
+        let done = sweep.run(execution)?;
+        let mut report = done.report(&effort.command(self.name), env!("CARGO_PKG_VERSION"));
+        // A part of the sweep cannot be read again from its file.
+        if effort.claims {
+            report.record = None;
+        }
+        Ok(report)
+    }
+
+    /// Judges the claims again with other seeds or other stacks. Makes only the runs that they need.
+    ///
+    /// # Errors
+    /// A [`ReproduceError`].
+    pub fn again(
+        &self,
+        other: Other,
+        effort: &Effort,
+        execution: &Execution<'_>,
+    ) -> Result<Ledger, ReproduceError> {
+        of_sweep(self.file, (self.name, other), effort, execution)
+    }
+
+    /// Returns the number of those runs.
+    #[must_use]
+    pub fn again_size(&self, effort: &Effort) -> usize {
+        size_of_sweep(self.file, effort)
+    }
+
+    /// Returns the real-time duration of every run on real stacks in seconds, for a number of repetitions
+    /// under each condition.
+    #[must_use]
+    pub fn emulated_plan(&self, effort: &Effort, repetitions: u64) -> Vec<u32> {
+        real::plan(self.file, effort, repetitions)
+    }
+
+    /// Returns the number of runs in the simulator beside them.
+    #[must_use]
+    pub fn emulated_simulated(&self, effort: &Effort, repetitions: u64) -> usize {
+        real::simulated(self.file, effort, repetitions)
+    }
+
     /// Runs the experiment on real stacks and in the simulator. The agreement lists failed runs, which are no
     /// error.
-    pub carry_out: fn(&Effort, &Worlds<'_>) -> Result<Agreement, ReproduceError>,
-}
-
-impl fmt::Debug for Experiment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Experiment").field("name", &self.name).finish_non_exhaustive()
+    ///
+    /// # Errors
+    /// A [`ReproduceError`].
+    pub fn carry_out(&self, effort: &Effort, worlds: &Worlds<'_>) -> Result<Agreement, ReproduceError> {
+        real::carry_out(self.file, effort, worlds)
     }
-}
-
-/// Reads a bundled sweep, or the part that an effort needs.
-fn read(file: &str, effort: &Effort) -> Result<Sweep, ScenarioError> {
-    let whole = bundled(file)?;
-    if !effort.claims {
-        return Ok(whole);
-    }
-    bundled_part(file, &Part { claims: &whole.claim_ids(), overrides: &[], report: true })
-}
-
-/// Returns the entry of an experiment that is a bundled sweep, with its part on real stacks if it has one.
-macro_rules! sweep {
-    ($name:literal, $file:literal, $summary:literal) => {
-        Experiment {
-            name: $name,
-            summary: $summary,
-            size: |effort| read($file, effort).map_or(0, |sweep| sweep.reduced(effort).keys().len()),
-            reproduce: |effort, execution| {
-                let sweep = read($file, effort)?.reduced(effort);
-                let done = sweep.run(execution)?;
-                let mut report = done.report(&effort.command($name), env!("CARGO_PKG_VERSION"));
-                // A part of the sweep cannot be read again from its file.
-                if effort.claims {
-                    report.record = None;
-                }
-                Ok(report)
-            },
-            again: |other, effort, execution| of_sweep($file, ($name, other), effort, execution),
-            again_size: |effort| size_of_sweep($file, effort),
-            emulated: None,
-        }
-    };
-    ($name:literal, $file:literal, $summary:literal, emulated) => {
-        Experiment {
-            emulated: Some(Emulated {
-                plan: |effort, repetitions| real::plan($file, effort, repetitions),
-                simulated: |effort, repetitions| real::simulated($file, effort, repetitions),
-                carry_out: |effort, worlds| real::carry_out($file, effort, worlds),
-            }),
-            ..sweep!($name, $file, $summary)
-        }
-    };
 }
 
 /// Eklund, Grinnemo, Brunstrom (2012), "Implications of using a Large Initial Congestion Window to Improve
 /// mSCTP Handover Delay". Live video moves to a path with competing TCP, with four initial windows.
-const EKLUND: Experiment = sweep!(
-    "eklund",
-    "scenarios/eklund/paper.toml",
-    "A large initial congestion window after mSCTP handover (Eklund, Grinnemo and Brunstrom, 2012)",
-    emulated
-);
+const EKLUND: Experiment = Experiment {
+    name: "eklund",
+    file: "scenarios/eklund/paper.toml",
+    summary: "A large initial congestion window after mSCTP handover (Eklund, Grinnemo and Brunstrom, 2012)",
+    emulated: true,
+};
 
 /// Kim & Koh (2009), "Adaptive Congestion Control of mSCTP for Vertical Handover": three schemes, two
 /// movements, loads from 0 to 90 % and the accuracy of the estimator.
-const KIM_KOH: Experiment = sweep!(
-    "kim-koh",
-    "scenarios/kim-koh/paper.toml",
-    "Adaptive congestion control of mSCTP for vertical handover (Kim and Koh, 2009)",
-    emulated
-);
+const KIM_KOH: Experiment = Experiment {
+    name: "kim-koh",
+    file: "scenarios/kim-koh/paper.toml",
+    summary: "Adaptive congestion control of mSCTP for vertical handover (Kim and Koh, 2009)",
+    emulated: true,
+};
 
 /// Park & Jang, "TCP Throughput Improvement over Vertical Handover between 3G LTE and WLAN": classification
 /// of losses by the round-trip time and detection of spurious timeouts, for TCP and SCTP.
-const PARK_JANG: Experiment = sweep!(
-    "park-jang",
-    "scenarios/park-jang/paper.toml",
-    "TCP with loss differentiation across LTE and WLAN (Park and Jang)"
-);
+const PARK_JANG: Experiment = Experiment {
+    name: "park-jang",
+    file: "scenarios/park-jang/paper.toml",
+    summary: "TCP with loss differentiation across LTE and WLAN (Park and Jang)",
+    emulated: false,
+};
 
 /// Afif, Martins, Tabbane, Godlewski, "SCTP-Cross Layer Mechanism Performance For EGPRS Data Handover in
 /// Variable Radio Transmission Conditions". A download over EGPRS, with and without QoS_Measurement.
-const AFIF: Experiment = sweep!(
-    "afif",
-    "scenarios/afif/paper.toml",
-    "SCTP with QoS_Measurement over EGPRS in variable radio conditions (Afif and others)"
-);
+const AFIF: Experiment = Experiment {
+    name: "afif",
+    file: "scenarios/afif/paper.toml",
+    summary: "SCTP with QoS_Measurement over EGPRS in variable radio conditions (Afif and others)",
+    emulated: false,
+};
+
+/// Fu & Atiquzzaman, "Improving End-to-End Throughput of Mobile IP using SCTP": SCTP, TCP Reno and TCP SACK
+/// from a mobile that changes its Mobile IP agent and loses several segments of a window at each change.
+const FU_ATIQUZZAMAN: Experiment = Experiment {
+    name: "fu-atiquzzaman",
+    file: "scenarios/fu-atiquzzaman/paper.toml",
+    summary: "SCTP, TCP SACK and TCP Reno through Mobile IP handovers (Fu and Atiquzzaman)",
+    emulated: false,
+};
 
 /// All experiments.
-pub const EXPERIMENTS: &[Experiment] = &[KIM_KOH, fu_atiquzzaman::EXPERIMENT, AFIF, EKLUND, PARK_JANG];
+pub const EXPERIMENTS: &[Experiment] = &[KIM_KOH, FU_ATIQUZZAMAN, AFIF, EKLUND, PARK_JANG];
 
 /// Finds the experiment called `name`.
 #[must_use]
@@ -147,7 +160,7 @@ mod tests {
         for (number, experiment) in EXPERIMENTS.iter().enumerate() {
             assert!(EXPERIMENTS[..number].iter().all(|other| other.name != experiment.name));
             assert_eq!(find(experiment.name).map(|found| found.name), Some(experiment.name));
-            let size = |quick, seeds| (experiment.size)(&Effort { quick, seeds, claims: false });
+            let size = |quick, seeds| experiment.size(&Effort { quick, seeds, claims: false });
             assert!(size(true, None) < size(false, None), "{}", experiment.name);
             assert!(size(true, Some(1)) < size(true, Some(3)), "{}", experiment.name);
         }

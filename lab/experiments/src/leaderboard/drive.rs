@@ -44,7 +44,7 @@ pub(super) struct Ideal {
     pub(super) bytes: f64,
     /// Share of the time below 1 Mbps.
     pub(super) below: f64,
-    /// User bytes over each network.
+    /// Bytes of IP packets over each network.
     pub(super) on: [f64; 2],
 }
 
@@ -215,15 +215,15 @@ impl Drive {
         let mut on = [0.0; 2];
         for piece in &self.pieces {
             let network = choose(piece.from, piece.rates);
+            on[network] += piece.rates[network] * 1e6 * (piece.until - piece.from) / 8.0;
             let rate = piece.rates[network] * 1e6 * USER_SHARE;
-            on[network] += rate * (piece.until - piece.from) / 8.0;
             for (number, bin) in bins.iter_mut().enumerate() {
                 let from = start + number as f64 * BIN;
                 *bin += rate * (piece.until.min(from + BIN) - piece.from.max(from)).max(0.0);
             }
         }
         let below = bins.iter().filter(|&&bits| bits < STANDSTILL * BIN).count();
-        Ideal { bytes: on[0] + on[1], below: below as f64 / bins.len() as f64, on }
+        Ideal { bytes: (on[0] + on[1]) * USER_SHARE, below: below as f64 / bins.len() as f64, on }
     }
 }
 
@@ -247,11 +247,11 @@ mod tests {
     #[test]
     fn the_optimum_and_the_follower_are_computed_from_the_rates() {
         let optimum = drive().optimum();
-        assert_eq!(optimum.on, [24e6 / 8.0 * USER_SHARE, 4e6 / 8.0 * USER_SHARE]);
-        assert_eq!(optimum.below, 0.0);
+        assert_eq!(optimum.on, [24e6 / 8.0, 4e6 / 8.0]);
+        assert_eq!((optimum.bytes, optimum.below), (28e6 / 8.0 * USER_SHARE, 0.0));
         // Second by second: first on b; a carried 8 against 2, 8 against 6, 16 against 6.
         let follower = drive().follower(1);
-        assert_eq!(follower.on, [16e6 / 8.0 * USER_SHARE, 2e6 / 8.0 * USER_SHARE]);
+        assert_eq!(follower.on, [16e6 / 8.0, 2e6 / 8.0]);
         assert_eq!(follower.below, 0.25);
     }
 

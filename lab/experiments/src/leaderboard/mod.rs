@@ -91,7 +91,7 @@ pub struct Row {
     pub gap_max: Option<f64>,
     /// Share of the time below 1 Mbps, in intervals of 0.5 s.
     pub below_1mbps: f64,
-    /// Bytes towards the mobile over each network.
+    /// Bytes of IP packets towards the mobile over each network.
     pub bytes: [u64; 2],
     /// The 95th percentile of the queueing delay of a drive, as the median over all drives, in s.
     pub queueing_p95: Option<f64>,
@@ -237,7 +237,7 @@ fn computed(
         gap_median: None,
         gap_max: None,
         below_1mbps: of_time(complete, ideals.iter().map(|ideal| ideal.below)),
-        bytes: [0, 1].map(|network| ideals.iter().map(|ideal| ideal.on[network]).sum::<f64>() as u64),
+        bytes: [0, 1].map(|network| ideals.iter().map(|ideal| ideal.on[network]).sum::<f64>().round() as u64),
         queueing_p95: None,
         video_p95: None,
         video_p95_of_nine_tenths: None,

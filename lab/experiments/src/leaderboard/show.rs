@@ -55,8 +55,8 @@ impl Leaderboard {
              better of both controllers. < 0.97: drives below 0.97 of that. < 1 Mbps: share of intervals of \
              0.5 s. queue: the queueing delay that 95 % of the samples of a drive stay below, median of the \
              drives. video: the time that 95 % of the messages of a video of 20 Mbps took at most, alone on \
-             the drive; median of the drives, and what 90 % of them stay below. The last rows are computed \
-             from the rates.",
+             the drive; median of the drives, and what 90 % of them stay below. GB: IP packets towards the \
+             mobile. The last rows are computed from the rates.",
             self.drives
         )
     }

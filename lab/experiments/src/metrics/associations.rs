@@ -1,9 +1,8 @@
 //! Metrics of SCTP associations and TCP connections as a whole.
 
 use msctp_sim::summary::{FlowSummary, TcpFlowSummary};
-use msctp_units::Time;
 
-use super::{Results, Wanted, associations, largest};
+use super::{Results, Wanted, associations, instant, largest, received};
 
 /// Returns both directions of every association that the metric covers.
 fn flows<'r>(results: &Results<'r>, wanted: &Wanted) -> Vec<&'r FlowSummary> {
@@ -27,37 +26,37 @@ pub(super) fn tcp_sum(results: &Results<'_>, wanted: &Wanted, of: fn(&TcpFlowSum
 }
 
 /// Returns the rate of user bytes of associations or connections in bit/s. It covers the whole run, or the
-/// intervals of the throughput series that begin in the metric's range.
-fn rate(
+/// metric's range.
+fn rate<'n>(
     results: &Results<'_>,
     wanted: &Wanted,
     whole: u64,
-    is_one: impl Fn(&str) -> bool,
+    names: impl Iterator<Item = &'n str>,
 ) -> Result<f64, String> {
     let Some(from) = wanted.from else { return Ok(whole as f64) };
-    let end = Time::from_nanos((results.summary.duration * 1e9).round() as u64);
-    let to = wanted.to.map_or(end, |to| to.min(end));
-    let (mut bytes, mut seconds) = (0_u64, 0.0);
-    for series in results.series.delivery.iter().filter(|series| is_one(&series.association)) {
-        let interval = series.total.interval;
-        let index = |at: Time| at.as_nanos().div_ceil(interval.as_nanos()) as usize;
-        let (first, last) = (index(from), index(to));
-        seconds = interval.as_secs_f64() * last.saturating_sub(first) as f64;
-        bytes += series.total.sums.iter().take(last).skip(first).sum::<u64>();
+    let end = instant(results.summary.duration);
+    let to = wanted.to.unwrap_or(end);
+    if to <= from {
+        return Err(format!("the run ends at {:.3} s, before the range begins", end.as_secs_f64()));
     }
-    if seconds > 0.0 { Ok(bytes as f64 * 8.0 / seconds) } else { Err("the range has no interval".to_owned()) }
+    let window = to.since(from);
+    let mut bytes = 0;
+    for name in names.filter(|name| wanted.covers(name)) {
+        for side in ["client", "server"] {
+            bytes += received(results, name, |its| its == side, from, window)?;
+        }
+    }
+    Ok(bytes as f64 * 8.0 / window.as_secs_f64())
 }
 
 pub(super) fn goodput(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
     let whole = flows(results, wanted).iter().map(|flow| flow.goodput).sum();
-    let named = |name: &str| results.summary.associations.iter().any(|a| a.name == name);
-    rate(results, wanted, whole, |name| wanted.covers(name) && named(name))
+    rate(results, wanted, whole, results.summary.associations.iter().map(|a| a.name.as_str()))
 }
 
 pub(super) fn tcp_goodput(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
     let whole = tcp_flows(results, wanted).iter().map(|flow| flow.goodput).sum();
-    let named = |name: &str| results.summary.tcp.iter().any(|tcp| tcp.name == name);
-    rate(results, wanted, whole, |name| wanted.covers(name) && named(name))
+    rate(results, wanted, whole, results.summary.tcp.iter().map(|tcp| tcp.name.as_str()))
 }
 
 pub(super) fn gap(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {

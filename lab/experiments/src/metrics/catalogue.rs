@@ -5,7 +5,7 @@ use msctp_schemes::policies::note;
 
 use super::{
     Compute, Metric, Probe, Subject, Unit, When, associations, curves, flow, handovers, network, optimum,
-    paths,
+    paths, repair,
 };
 
 /// Defines a metric of associations that sums a counter over both directions.
@@ -61,24 +61,24 @@ const TIMES: Unit = Unit::Count("times");
 /// All metrics, grouped by subject.
 #[rustfmt::skip]
 pub const METRICS: &[Metric] = &[
-    metric!("handover.gap", Unit::Seconds, "longest delivery gap that overlaps the 5 s after the first change of the sender's \
-        primary path later than 2 s (or in the range); the worst association's", Association, Range, None, handovers::gap),
+    metric!("handover.gap", Unit::Seconds, "longest time between two deliveries, or from the last one to the end, that overlaps \
+        the 5 s after the first change of the sender's primary path later than 2 s (or in the range); the worst association's", Association, Range, None, handovers::gap),
     metric!("handover.after", Unit::Rate, "user bytes delivered in the 5 s after that change; mean of the associations that \
-        handed over", Association, Range, Throughput, handovers::after),
+        handed over", Association, Range, Deliveries, handovers::after),
     metric!("handover.before", Unit::Rate, "user bytes delivered in the 5 s before that change; mean of the associations that \
-        handed over", Association, Range, Throughput, handovers::before),
-    metric!("handover.share", Unit::Ratio, "handover.after divided by handover.before", Association, Range, Throughput,
+        handed over", Association, Range, Deliveries, handovers::before),
+    metric!("handover.share", Unit::Ratio, "handover.after divided by handover.before", Association, Range, Deliveries,
         handovers::share),
     metric!("handover.optimum", Unit::Rate, "user bytes that the new path could deliver in the 5 s after that change: the slowest \
-        link's rate, minus constant-rate traffic, divided equally with TCP transfers, from the arrival of a first packet on; mean \
-        of the associations that handed over", Association, Range, Throughput,
+        link's rate, minus constant-rate traffic, divided equally with other transfers, from the arrival of a first packet on; mean \
+        of the associations that handed over", Association, Range, Deliveries,
         |results, wanted| optimum::rate(results, wanted, 5)),
     metric!("handover.used", Unit::Ratio, "share of handover.optimum that was delivered in those 5 s; data from the old path counts \
-        too", Association, Range, Throughput, |results, wanted| optimum::used(results, wanted, 5)),
+        too", Association, Range, Deliveries, |results, wanted| optimum::used(results, wanted, 5)),
     metric!("handover.optimum.30s", Unit::Rate, "as handover.optimum, in the 30 s after that change", Association, Range,
-        Throughput, |results, wanted| optimum::rate(results, wanted, 30)),
+        Deliveries, |results, wanted| optimum::rate(results, wanted, 30)),
     metric!("handover.used.30s", Unit::Ratio, "share of handover.optimum.30s that was delivered in those 30 s", Association, Range,
-        Throughput, |results, wanted| optimum::used(results, wanted, 30)),
+        Deliveries, |results, wanted| optimum::used(results, wanted, 30)),
     metric!("handover.at", Unit::Seconds, "time of that change; the earliest association's", Association, Range, None,
         handovers::at),
     metric!("handover.cwnd", Unit::Bytes, "first congestion window of the new path, as the handover policy set it at that change; mean of the \
@@ -204,8 +204,19 @@ pub const METRICS: &[Metric] = &[
         Chunks, flow::rtt_before_duplicate),
     metric!("flow.retransmission", Unit::Seconds, "time of the first retransmission", Flow, Never, Chunks,
         flow::first_retransmission),
-    metric!("flow.repair", Unit::Seconds, "time from the first retransmission of a lost packet to the first one of the lost packet \
-        that was retransmitted last (in the range)", Flow, Range, Chunks, flow::repair),
+    metric!("flow.lost", PACKETS, "packets whose first transmission was lost (in the range)", Flow, Range, Chunks, repair::lost),
+    metric!("flow.repair", Unit::Seconds, "time from the first retransmission of these packets to the first one of the packet \
+        that was retransmitted last", Flow, Range, Chunks,
+        |results, wanted| repair::repair(results, wanted, |repair| repair.last - repair.first)),
+    metric!("flow.repair.wait", Unit::Seconds, "time from the first transmission of the first of these packets to the first \
+        retransmission of one", Flow, Range, Chunks,
+        |results, wanted| repair::repair(results, wanted, |repair| repair.first - repair.begins)),
+    metric!("flow.repair.done", Unit::Seconds, "time from that first transmission until all of these packets are acknowledged", Flow,
+        Range, Chunks, |results, wanted| repair::repair(results, wanted, |repair| repair.done - repair.begins)),
+    metric!("flow.repair.timeouts", TIMES, "expirations of the retransmission timer in that time", Flow, Range, Chunks,
+        repair::timeouts),
+    metric!("flow.blocks.max", Unit::Count("blocks"), "most SACK or gap blocks in an acknowledgment that reached the sender", Flow,
+        Never, Chunks, |results, wanted| Ok(f64::from(flow::Flow::of(results, wanted)?.most_blocks))),
     metric!("flow.wireless_as_wireless", PACKETS, "packets lost on a radio link that the loss classifier called wireless", Flow,
         Never, None, |results, wanted| flow::verdicts(results, wanted, |verdicts| verdicts.wireless_as_wireless)),
     metric!("flow.wireless_as_congestion", PACKETS, "packets lost on a radio link that the loss classifier called congestion",
@@ -228,6 +239,48 @@ pub const METRICS: &[Metric] = &[
         "time (s)", |results, wanted| flow::sent(results, wanted, |sent| sent.again)),
     curve!("flow.acknowledged.curve", PACKETS, "acknowledgments that reached the sender, as the first number that they do not \
         acknowledge", Flow, Chunks, "time (s)", flow::acknowledged),
+
+    curve!("flow.arrived.curve", PACKETS, "packets whose first transmission was not lost, as the number of their data; a point each", Flow,
+        Chunks, "time (s)", |results, wanted| repair::sent(results, wanted, false)),
+    curve!("flow.lost.curve", PACKETS, "packets whose first transmission was lost, as the number of their data; a point each", Flow,
+        Chunks, "time (s)", |results, wanted| repair::sent(results, wanted, true)),
+    curve!("flow.losses.curve", PACKETS, "transmissions lost in each second that has any", Flow, Chunks, "time (s)", repair::losses),
+    curve!("flow.repair.arrived.curve", PACKETS, "flow.arrived.curve round the repair of the lost packets, by the time since the \
+        first of them was sent, and counted from it", Flow, Chunks, "time (s)",
+        |results, wanted| repair::since_loss(results, wanted, |r, w| repair::sent(r, w, false), true)),
+    curve!("flow.repair.lost.curve", PACKETS, "flow.lost.curve, likewise", Flow, Chunks, "time (s)",
+        |results, wanted| repair::since_loss(results, wanted, |r, w| repair::sent(r, w, true), true)),
+    curve!("flow.repair.retransmitted.curve", PACKETS, "flow.retransmitted.curve, likewise", Flow, Chunks, "time (s)",
+        |results, wanted| repair::since_loss(results, wanted, |r, w| flow::sent(r, w, |sent| sent.again), true)),
+    curve!("flow.repair.acknowledged.curve", PACKETS, "flow.acknowledged.curve, likewise", Flow, Chunks, "time (s)",
+        |results, wanted| repair::since_loss(results, wanted, flow::acknowledged, true)),
+    curve!("flow.repair.timeouts.curve", TIMES, "flow.timeouts.curve, likewise", Flow, Chunks, "time (s)",
+        |results, wanted| repair::since_loss(results, wanted, flow::timeouts, false)),
+    curve!("mobile-ip.outage.curve", Unit::Seconds, "duration of each Mobile IP handover in which the flow lost packets, from the old \
+        agent's last advertisement to the registration with the new one; by its begin", Flow, Chunks, "time (s)",
+        |results, wanted| repair::outages(results, wanted, |outage| Some(outage.outage))),
+    curve!("mobile-ip.registered.curve", Unit::Seconds, "that duration by the time of the registration instead of the begin", Flow,
+        Chunks, "time (s)", |results, wanted| {
+            let outages = repair::outages(results, wanted, |outage| Some(outage.outage))?;
+            Ok(outages.into_iter().map(|(from, outage)| (from + outage, outage)).collect())
+        }),
+    curve!("mobile-ip.outage.rto.curve", Unit::Seconds, "retransmission timeout of the sender at the begin of each of these \
+        handovers", Flow, Chunks, "time (s)", |results, wanted| repair::outages(results, wanted, |outage| Some(outage.rto))),
+    curve!("mobile-ip.outage.lost.curve", PACKETS, "transmissions lost in each of these handovers", Flow, Chunks, "time (s)",
+        |results, wanted| repair::outages(results, wanted, |outage| Some(outage.lost as f64))),
+    curve!("mobile-ip.outage.timed_out.curve", TIMES, "1 for each of these handovers with an expiration of the retransmission timer", Flow,
+        Chunks, "time (s)",
+        |results, wanted| repair::outages(results, wanted, |outage| Some(f64::from(u8::from(outage.timeouts > 0))))),
+    curve!("mobile-ip.outage.fast_retransmit.curve", TIMES, "1 for each of these handovers with a fast retransmit and no such expiration",
+        Flow, Chunks, "time (s)", |results, wanted| repair::outages(results, wanted, |outage| {
+            Some(f64::from(u8::from(outage.timeouts == 0 && outage.fast_retransmits > 0)))
+        })),
+    curve!("mobile-ip.outage.slow_start.curve", TIMES, "1 for each of these handovers longer than the retransmission timeout with an \
+        expiration and a window of one packet after it, 0 for others longer than it", Flow, Chunks, "time (s)",
+        |results, wanted| repair::outages(results, wanted, |outage| {
+            let slow = outage.timeouts > 0 && outage.window.is_some_and(|window| window < 1.5);
+            (outage.outage > outage.rto).then_some(f64::from(u8::from(slow)))
+        })),
 
     metric!("others.goodput", Unit::Rate, "bytes of cbr applications on the wire and user bytes of TCP connections delivered since \
         the start of the run", Other, Never, None, network::others_goodput),
@@ -281,7 +334,7 @@ pub const METRICS: &[Metric] = &[
 
     metric!("run.fairness", Unit::Ratio, "Jain's index over the associations and TCP connections that delivered in the range, each \
         one's rate taken as a share of its max-min fair one of the link; a video wants its own rate, others all they get",
-        Link, Range, Throughput, curves::fairness),
+        OneLink, Range, Throughput, curves::fairness),
     metric!("run.packets", PACKETS, "packets that links delivered, over all directions", Run, Never, None,
         |results, _| Ok(results.summary.packets as f64)),
     metric!("run.events", TIMES, "wake-ups that the simulator handled", Run, Never, None,

@@ -1,6 +1,6 @@
 //! Metrics of one flow, from the events of its sender: the same for an association and a TCP connection.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use msctp_congestion::{LossKind, RoundTrips};
 use msctp_lab_tcp::TraceKind as Tcp;
@@ -96,8 +96,14 @@ pub(super) struct Flow {
     /// Transmissions of segments or DATA chunks, if each was recorded.
     pub(super) sent: Vec<Sent>,
     pub(super) acks: Vec<Ack>,
-    /// Number of times that each segment or DATA chunk reached the receiver, if its end recorded each.
-    received: BTreeMap<u64, usize>,
+    /// Arrivals of segments or DATA chunks at the receiver, if its end recorded each.
+    pub(super) received: Vec<(Time, u64)>,
+    /// Retransmission timeouts: times and values of changes.
+    pub(super) rtos: Vec<(Time, Span)>,
+    /// Maximum number of blocks in an acknowledgment.
+    pub(super) most_blocks: u32,
+    /// Bytes of a packet in the window.
+    pub(super) unit: u64,
 }
 
 impl Flow {
@@ -117,22 +123,45 @@ impl Flow {
         }
     }
 
-    /// Returns true if a transmission of a packet was lost: it reached the receiver less often than it was
-    /// sent. Packets in flight at the end count as lost.
-    fn is_lost(&self, number: u64) -> bool {
-        let sent = self.sent.iter().filter(|sent| sent.number == number).count();
-        self.received.get(&number).copied().unwrap_or_default() < sent
+    /// Returns the lost transmissions. Each arrival is matched with the latest unmatched transmission before
+    /// it. Transmissions after that of the last arrival may still be in flight and are not counted.
+    pub(super) fn lost(&self) -> Vec<Sent> {
+        let mut sendings: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+        for (number, sent) in self.sent.iter().enumerate() {
+            sendings.entry(sent.number).or_default().push(number);
+        }
+        let mut arrived = vec![false; self.sent.len()];
+        for &(at, packet) in &self.received {
+            let numbers = sendings.get(&packet).map_or(&[][..], Vec::as_slice);
+            let found = numbers.iter().rev().find(|&&number| self.sent[number].at < at && !arrived[number]);
+            if let Some(&number) = found {
+                arrived[number] = true;
+            }
+        }
+        let known = arrived.iter().rposition(|&arrived| arrived).unwrap_or(0);
+        let sent = self.sent[..known].iter().zip(&arrived);
+        sent.filter(|&(_, &arrived)| !arrived).map(|(sent, _)| *sent).collect()
+    }
+
+    /// Returns the retransmission timeout at a time; `None` before the first round trip.
+    pub(super) fn rto_at(&self, at: f64) -> Option<f64> {
+        let before = self.rtos.partition_point(|(time, _)| time.as_secs_f64() <= at);
+        Some(self.rtos[before.checked_sub(1)?].1.as_secs_f64())
     }
 
     fn of_sctp(trace: &TraceSeries, receiver: Option<&TraceSeries>) -> Self {
         let mut flow = Self {
             windows: trace.window.at.iter().copied().zip(trace.window.cwnd.iter().copied()).collect(),
             round_trips: trace.rtt.at.iter().copied().zip(trace.rtt.sample.iter().copied()).collect(),
+            rtos: trace.rtt.at.iter().copied().zip(trace.rtt.rto.iter().copied()).collect(),
             ..Self::default()
         };
         for mark in &trace.marks {
             match &mark.kind {
-                Sctp::T3Timeout { .. } => flow.timeouts.push(mark.at),
+                Sctp::T3Timeout { rto, .. } => {
+                    flow.timeouts.push(mark.at);
+                    flow.rtos.push((mark.at, *rto));
+                }
                 Sctp::SpuriousTimeout { .. } => flow.spurious.push(mark.at),
                 Sctp::FastRetransmit { .. } => flow.fast_retransmits.push(mark.at),
                 Sctp::RttStartedOver { sample, times, .. } => flow.restarts.push((*sample, *times)),
@@ -142,13 +171,16 @@ impl Flow {
         let mut first = None;
         for event in &trace.chunks {
             match event.kind {
-                Sctp::Data { direction: Direction::Out, tsn, again, .. } => {
+                Sctp::Data { direction: Direction::Out, tsn, again, len, .. } => {
                     let number = u64::from(tsn.wrapping_sub(*first.get_or_insert(tsn)));
+                    // With the header of the DATA chunk.
+                    flow.unit = flow.unit.max(u64::from(len) + 16);
                     flow.sent.push(Sent { at: event.at, number, again });
                 }
                 Sctp::Sack { direction: Direction::In, cum_tsn_ack, gap_blocks, .. } => {
                     let next = cum_tsn_ack.wrapping_sub(first.unwrap_or(cum_tsn_ack)).wrapping_add(1);
                     let before = flow.acks.last().map(|ack| ack.next);
+                    flow.most_blocks = flow.most_blocks.max(u32::from(gap_blocks));
                     let duplicate = gap_blocks > 0 && before == Some(u64::from(next));
                     flow.acks.push(Ack { at: event.at, next: u64::from(next), duplicate });
                 }
@@ -157,9 +189,10 @@ impl Flow {
         }
         for event in receiver.map_or(&[][..], |receiver| &receiver.chunks) {
             if let (Sctp::Data { direction: Direction::In, tsn, .. }, Some(first)) = (&event.kind, first) {
-                *flow.received.entry(u64::from(tsn.wrapping_sub(first))).or_default() += 1;
+                flow.received.push((event.at, u64::from(tsn.wrapping_sub(first))));
             }
         }
+        flow.rtos.sort_by_key(|(at, _)| *at);
         flow
     }
 
@@ -167,11 +200,15 @@ impl Flow {
         let mut flow = Self {
             windows: trace.window.iter().map(|&(at, cwnd, ..)| (at, cwnd)).collect(),
             round_trips: trace.rtt.iter().map(|&(at, sample, ..)| (at, sample)).collect(),
+            rtos: trace.rtt.iter().map(|&(at, .., rto)| (at, rto)).collect(),
             ..Self::default()
         };
         for mark in &trace.marks {
             match &mark.kind {
-                Tcp::Timeout { .. } => flow.timeouts.push(mark.at),
+                Tcp::Timeout { rto } => {
+                    flow.timeouts.push(mark.at);
+                    flow.rtos.push((mark.at, *rto));
+                }
                 Tcp::SpuriousTimeout => flow.spurious.push(mark.at),
                 Tcp::Loss { kind: LossKind::Gap, .. } => flow.fast_retransmits.push(mark.at),
                 Tcp::RttStartedOver { sample, times } => flow.restarts.push((*sample, *times)),
@@ -185,12 +222,14 @@ impl Flow {
         // A full segment is the unit of the numbers. The first byte has offset 1.
         let unit = trace.segments.iter().map(length).max().unwrap_or_default().max(1);
         let number = |offset: u64| offset.saturating_sub(1) / unit;
+        flow.unit = unit;
         for event in &trace.segments {
             match event.kind {
                 Tcp::Sent { offset, len, retransmission } if len > 0 => {
                     flow.sent.push(Sent { at: event.at, number: number(offset), again: retransmission });
                 }
-                Tcp::AckReceived { ack, duplicate, .. } => {
+                Tcp::AckReceived { ack, duplicate, blocks } => {
+                    flow.most_blocks = flow.most_blocks.max(blocks);
                     flow.acks.push(Ack { at: event.at, next: number(ack), duplicate });
                 }
                 _ => {}
@@ -198,12 +237,11 @@ impl Flow {
         }
         for event in receiver.map_or(&[][..], |receiver| &receiver.segments) {
             match event.kind {
-                Tcp::Received { offset, len } if len > 0 => {
-                    *flow.received.entry(number(offset)).or_default() += 1;
-                }
+                Tcp::Received { offset, len } if len > 0 => flow.received.push((event.at, number(offset))),
                 _ => {}
             }
         }
+        flow.rtos.sort_by_key(|(at, _)| *at);
         flow
     }
 
@@ -281,21 +319,6 @@ pub(super) fn first_retransmission(results: &Results<'_>, wanted: &Wanted) -> Re
     let flow = Flow::of(results, wanted)?;
     let first = flow.sent.iter().find(|sent| sent.again);
     first.map(|sent| sent.at.as_secs_f64()).ok_or_else(|| "nothing was retransmitted".to_owned())
-}
-
-/// Returns the time from the first retransmission of a lost packet to the first one of the last lost packet,
-/// in the range. RFC 6675's rescue retransmission of a packet that arrived does not count.
-pub(super) fn repair(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
-    let (flow, range) = (Flow::of(results, wanted)?, wanted.range());
-    let mut known = BTreeSet::new();
-    let again = flow.sent.iter().filter(|sent| sent.again && range.contains(&sent.at));
-    let firsts = again.filter(|sent| known.insert(sent.number) && flow.is_lost(sent.number));
-    let firsts: Vec<Time> = firsts.map(|sent| sent.at).collect();
-    match firsts[..] {
-        [] => Err("no lost packet was retransmitted".to_owned()),
-        [first, .., last] => Ok(last.as_secs_f64() - first.as_secs_f64()),
-        [_] => Ok(0.0),
-    }
 }
 
 /// Returns the longest time between two packets sent for the first time, or from the last one to the end.

@@ -1,9 +1,12 @@
 //! Metrics of the changes of the primary path.
 
 use msctp_sim::summary::{AssociationSummary, HandoverSummary};
-use msctp_units::Time;
+use msctp_units::{Span, Time};
 
-use super::{Results, Wanted, associations, largest, mean};
+use super::{Results, Wanted, associations, instant, largest, mean, received};
+
+/// The time before and after a change over which rates are computed.
+const WATCH: Span = HandoverSummary::WATCH;
 
 /// Time in seconds before which a change of the primary path is part of the set-up.
 const SETTLED: f64 = 2.0;
@@ -41,22 +44,34 @@ pub(super) fn first<'r>(
     }
 }
 
+/// Returns the mean over the associations that handed over of the rate in the `WATCH` from a time on.
 fn rates(
     results: &Results<'_>,
     wanted: &Wanted,
-    rate: fn(&HandoverSummary) -> Option<u64>,
+    begins: fn(Time) -> Result<Time, String>,
 ) -> Result<f64, String> {
-    let rates: Vec<f64> =
-        firsts(results, wanted)?.into_iter().filter_map(rate).map(|rate| rate as f64).collect();
+    let mut rates = Vec::new();
+    for association in associations(results, wanted) {
+        if let Some(handover) = first(association, wanted)? {
+            let from = begins(instant(handover.at))?;
+            let bytes = received(results, &association.name, |side| side != handover.side, from, WATCH)?;
+            rates.push(bytes as f64 * 8.0 / WATCH.as_secs_f64());
+        }
+    }
     mean(&rates, NONE)
 }
 
 pub(super) fn after(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
-    rates(results, wanted, |handover| handover.after)
+    rates(results, wanted, Ok)
 }
 
 pub(super) fn before(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
-    rates(results, wanted, |handover| handover.before)
+    rates(results, wanted, |at| match at.since(Time::ZERO) >= WATCH {
+        true => Ok(at - WATCH),
+        false => {
+            Err(format!("the primary path changed at {:.3} s, before {WATCH} had passed", at.as_secs_f64()))
+        }
+    })
 }
 
 pub(super) fn share(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {

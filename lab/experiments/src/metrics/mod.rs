@@ -12,6 +12,7 @@ mod handovers;
 mod network;
 mod optimum;
 mod paths;
+mod repair;
 
 use std::fmt;
 
@@ -32,6 +33,7 @@ pub const INTERVAL: Span = Span::from_millis(100);
 pub fn enable_series(scenario: &mut Scenario) {
     let probes = &mut scenario.probes;
     probes.throughput.get_or_insert(INTERVAL);
+    probes.deliveries = true;
     probes.queues.get_or_insert(INTERVAL);
     probes.trace = true;
     probes.messages = true;
@@ -78,6 +80,8 @@ pub enum Subject {
     Tcp,
     /// A link or a link direction, such as `wlan` or `wlan/forward`.
     Link,
+    /// One link, which must be named.
+    OneLink,
     /// A video application.
     Video,
     /// A `cbr` application or a TCP connection.
@@ -94,7 +98,7 @@ impl Subject {
             Self::Run => "",
             Self::Association => "association",
             Self::Tcp => "tcp connection",
-            Self::Link => "link",
+            Self::Link | Self::OneLink => "link",
             Self::Video => "video application",
             Self::Other => "cbr application or tcp connection",
             Self::Flow => "association or tcp connection",
@@ -111,7 +115,7 @@ impl Subject {
             Self::Run => Vec::new(),
             Self::Association => scenario.associations.iter().map(|a| a.name.clone()).collect(),
             Self::Tcp => tcp().collect(),
-            Self::Link => {
+            Self::Link | Self::OneLink => {
                 let ways =
                     |name: &str| [name.to_owned(), format!("{name}/forward"), format!("{name}/reverse")];
                 scenario.links.iter().flat_map(|link| ways(&link.name)).collect()
@@ -141,6 +145,8 @@ pub enum Probe {
     None,
     /// Delivered bytes per interval.
     Throughput,
+    /// Every delivery.
+    Deliveries,
     /// Windows, round trips and primary switches of the associations.
     Trace,
     /// An SCTP association or a TCP connection, with every packet recorded.
@@ -177,6 +183,8 @@ pub struct Entry {
     pub unit: &'static str,
     /// Kind of object that `:SUBJECT` names; empty if the metric has no subject.
     pub subject: &'static str,
+    /// True if the subject must be named.
+    pub subject_required: bool,
     /// `never`, `instant` (required) or `range` (optional).
     pub time: &'static str,
     /// The x axis of a curve; empty if the metric is a number.
@@ -266,6 +274,9 @@ impl Wanted {
         if subject.is_some() && metric.subject == Subject::Run {
             return Err(format!("{name} has no subject: want {name} without \":{}\"", subject.unwrap_or("")));
         }
+        if subject.is_none() && metric.subject == Subject::OneLink {
+            return Err(format!("{name} is of one link: want its name, as {name}:wlan"));
+        }
         if subject == Some("") {
             return Err(format!("want the name of a {} after \"{name}:\"", metric.subject.word()));
         }
@@ -302,6 +313,7 @@ impl Wanted {
         let probes = &mut scenario.probes;
         match self.metric.probe {
             Probe::None => {}
+            Probe::Deliveries => probes.deliveries = true,
             Probe::Throughput => drop(probes.throughput.get_or_insert(INTERVAL)),
             Probe::Trace => probes.trace = true,
             Probe::Chunks => (probes.trace, probes.chunks) = (true, true),
@@ -310,7 +322,7 @@ impl Wanted {
         }
         // The range of a metric that the summary has otherwise needs the deliveries over time.
         if self.metric.when == When::Range && self.from.is_some() && self.metric.probe == Probe::None {
-            probes.throughput.get_or_insert(INTERVAL);
+            probes.deliveries = true;
         }
     }
 
@@ -367,7 +379,9 @@ impl Metric {
             When::Range => "range",
         };
         let &Self { name, unit, subject, meaning, .. } = self;
-        Entry { name, unit: unit.symbol(), subject: subject.word(), time, x: self.x(), meaning }
+        let subject_required = subject == Subject::OneLink;
+        let (unit, subject) = (unit.symbol(), subject.word());
+        Entry { name, unit, subject, subject_required, time, x: self.x(), meaning }
     }
 
     /// Returns true if the metric is a curve, for `[curve.NAME]` of a sweep.
@@ -411,6 +425,31 @@ impl Metric {
             }
         }
     }
+}
+
+/// Returns the instant that is `seconds` after the start of a run.
+fn instant(seconds: f64) -> Time {
+    Time::from_nanos((seconds * 1e9).round() as u64)
+}
+
+/// Returns the user bytes that an end of an association received in `window` from `from` on.
+///
+/// # Errors
+/// The run ended before the window, or the deliveries were not recorded.
+fn received(
+    results: &Results<'_>,
+    association: &str,
+    side: impl Fn(&str) -> bool,
+    from: Time,
+    window: Span,
+) -> Result<u64, String> {
+    let end = instant(results.summary.duration);
+    let mut of = results.series.deliveries.iter();
+    let found = of.find(|of| of.association == association && side(of.side));
+    found.ok_or("the deliveries were not recorded")?.within(from, window, end).ok_or_else(|| {
+        let (from, end) = (from.as_secs_f64(), end.as_secs_f64());
+        format!("the run ends at {end:.3} s, before the {window} from {from:.3} s on are over")
+    })
 }
 
 /// Returns the associations that the metric covers.

@@ -2,12 +2,11 @@
 
 use std::net::IpAddr;
 
-use msctp_sim::series::DeliverySeries;
 use msctp_sim::summary::HandoverSummary;
-use msctp_units::{Span, Time};
+use msctp_units::Span;
 
 use super::handovers::{NONE, first};
-use super::{Results, Wanted, associations, mean};
+use super::{Results, Wanted, associations, instant, mean, received};
 
 /// The optimum after a handover and the delivered rate, both in bit/s.
 struct Yardstick {
@@ -37,30 +36,14 @@ fn yardstick(
     handover: &HandoverSummary,
     seconds: u64,
 ) -> Result<Yardstick, String> {
-    let at = Time::ZERO + Span::from_nanos((handover.at * 1e9).round() as u64);
-    let left = (Time::ZERO + results.scenario.duration).since(at);
-    let window = Span::from_secs(seconds).min(left);
+    let (at, window) = (instant(handover.at), Span::from_secs(seconds));
+    let delivered = received(results, association, |side| side != handover.side, at, window)?;
     let address = |text: &str| text.parse::<IpAddr>().ok();
     let ends = handover.to.split_once('→').and_then(|(from, to)| address(from).zip(address(to)));
     let (from, to) = ends.ok_or_else(|| format!("{} is not a path", handover.to))?;
     let optimum = msctp_sim::optimum(results.scenario, from, to, at, window)?;
-    let receives =
-        |series: &&DeliverySeries| series.association == association && series.side != handover.side;
-    let series = results.series.delivery.iter().find(receives).ok_or("the deliveries were not recorded")?;
-    let (from, window) = (at.as_secs_f64(), window.as_secs_f64());
-    let delivered = delivered(series, from, from + window);
-    Ok(Yardstick { optimum: optimum as f64 * 8.0 / window, delivered: delivered * 8.0 / window })
-}
-
-/// Returns the bytes delivered between two times. An interval that is only partly inside counts with its
-/// share.
-fn delivered(series: &DeliverySeries, from: f64, to: f64) -> f64 {
-    let step = series.total.interval.as_secs_f64();
-    let share = |number: usize| {
-        let begins = number as f64 * step;
-        ((begins + step).min(to) - begins.max(from)).max(0.0) / step
-    };
-    series.total.sums.iter().enumerate().map(|(number, &sum)| sum as f64 * share(number)).sum()
+    let rate = |bytes: u64| bytes as f64 * 8.0 / window.as_secs_f64();
+    Ok(Yardstick { optimum: rate(optimum), delivered: rate(delivered) })
 }
 
 pub(super) fn rate(results: &Results<'_>, wanted: &Wanted, seconds: u64) -> Result<f64, String> {

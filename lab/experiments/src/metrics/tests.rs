@@ -33,7 +33,10 @@ fn names_are_unique_and_every_meaning_is_a_phrase() {
 fn every_metric_has_a_value_in_a_run_that_has_its_subject() {
     let moves: Vec<String> = METRICS
         .iter()
-        .filter(|metric| matches!(metric.subject, Subject::Association | Subject::Link | Subject::Run))
+        .filter(|metric| {
+            use Subject::{Association, Link, OneLink, Run};
+            matches!(metric.subject, Association | Link | OneLink | Run)
+        })
         .filter(|metric| {
             ![
                 "association.completed",
@@ -46,12 +49,14 @@ fn every_metric_has_a_value_in_a_run_that_has_its_subject() {
         })
         .filter(|metric| !metric.is_curve())
         .map(|metric| {
-            let subject = if metric.name == "run.fairness" { ":wlan" } else { "" };
+            let subject = if metric.subject == Subject::OneLink { ":wlan" } else { "" };
             format!("{}{subject}{}", metric.name, if metric.when == When::Instant { "@35s" } else { "" })
         })
         .collect();
     let moves: Vec<&str> = moves.iter().map(String::as_str).collect();
-    for (text, value) in moves.iter().zip(values(scenario_file!("handover.toml"), &[], &moves)) {
+    // 30 s after the handover must lie in the run.
+    let found = values(scenario_file!("handover.toml"), &["duration=61s"], &moves);
+    for (text, value) in moves.iter().zip(found) {
         assert!(value.as_ref().is_ok_and(|value| value.is_finite()), "{text}: {value:?}");
     }
     let videos = ["app.transfer.mean", "app.transfer.p95", "app.transfer.max", "app.undelivered"];
@@ -85,7 +90,6 @@ fn values_agree_with_the_summary_and_with_each_other() {
         panic!("{values:?}")
     };
     assert!((30.0..31.0).contains(&at), "{at}");
-    // The probe of the scenario has intervals of 0.5 s.
     assert!((after - range).abs() / after < 0.2, "{after} {range}");
     assert!((goodput - bytes * 8.0 / 60.0).abs() < 1.0, "{goodput} {bytes}");
     assert!((share - after / before).abs() < 1e-9 && share > 1.0, "{share}");
@@ -97,17 +101,59 @@ fn values_agree_with_the_summary_and_with_each_other() {
 fn the_optimum_is_what_the_new_path_leaves_free() {
     let texts =
         ["handover.optimum", "handover.used", "handover.optimum.30s", "handover.used.30s", "handover.after"];
-    let values = values(scenario_file!("compare/two-paths.toml"), &[], &texts);
+    let values = values(scenario_file!("compare/two-paths.toml"), &["duration=61s"], &texts);
     let values: Vec<f64> = values.into_iter().map(Result::unwrap).collect();
     let [optimum, used, long, used_long, after] = values[..] else { panic!("{values:?}") };
     // 10 Mbps, 1452 user bytes of each 1500; a first packet takes 22.212 ms.
     let user = 10e6 * 1452.0 / 1500.0;
     assert!((optimum - user * (5.0 - 0.022_212) / 5.0).abs() < 10.0, "{optimum}");
-    // The switch is a one-way delay later than the action: less than 30 s are left.
-    assert!((long - user * (29.7 - 0.022_212) / 29.7).abs() < 1e4, "{long}");
-    // handover.after counts whole intervals of 100 ms.
-    assert!((used - after / optimum).abs() < 0.03, "{used} {after} {optimum}");
+    assert!((long - user * (30.0 - 0.022_212) / 30.0).abs() < 10.0, "{long}");
+    assert!((used - after / optimum).abs() < 1e-9, "{used} {after} {optimum}");
     assert!(used > 0.5 && used < used_long && used_long <= 1.0, "{used} {used_long}");
+}
+
+/// The bytes around a handover do not depend on the throughput series, and a window must lie in the run.
+#[test]
+fn a_rate_counts_the_bytes_of_its_whole_window() {
+    let texts = ["handover.after", "handover.before", "association.goodput@10.013s..14.5s"];
+    let rates = |probe: &str| {
+        let probe = format!("probes.throughput={probe}");
+        values(scenario_file!("walk.toml"), &[&probe], &texts)
+            .into_iter()
+            .map(Result::unwrap)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(rates("100ms"), rates("7s"));
+    let cut = ["handover.after", "handover.optimum", "handover.used", "handover.gap"];
+    let cut = values(scenario_file!("walk.toml"), &["duration=14s"], &cut);
+    for short in &cut[..3] {
+        assert!(
+            short.as_ref().unwrap_err().contains("the run ends at 14.000 s, before the 5s from 10."),
+            "{cut:?}"
+        );
+    }
+    assert!(cut[3].is_ok(), "{cut:?}");
+    let early = values(scenario_file!("walk.toml"), &["action.move.at=3s"], &["handover.before"]);
+    assert!(early[0].as_ref().unwrap_err().contains("before 5s had passed"), "{early:?}");
+}
+
+#[test]
+fn the_optimum_behind_a_nat_is_refused() {
+    let texts = ["handover.optimum@19s..21s"];
+    let found = values(scenario_file!("three-interfaces-nat.toml"), &[], &texts).remove(0);
+    assert!(found.as_ref().unwrap_err().contains("is the address of a NAT"), "{found:?}");
+}
+
+#[test]
+fn a_gap_after_a_handover_may_last_until_the_end() {
+    let file = scenario_file!("walk.toml");
+    let dies = "\n[[action]]\nname = \"dies\"\nat = \"10.6s\"\ndo = \"link-down\"\nlink = \"lte\"\n";
+    let text = Box::leak((file.text.to_owned() + dies).into_boxed_str());
+    let file = crate::scenario_file::ScenarioFile { text, ..file };
+    let texts = ["handover.gap", "association.gap"];
+    let dead = values(file, &["action.out-of-reach.at=10.5s"], &texts);
+    let dead: Vec<f64> = dead.into_iter().map(Result::unwrap).collect();
+    assert!(dead[0] > 9.0 && dead[0] == dead[1], "{dead:?}");
 }
 
 #[test]

@@ -18,7 +18,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::Serialize;
 
 pub use overview::Overview;
-pub use publish::publish;
+pub use publish::{Extent, publish};
 pub(crate) use record::Metric;
 pub use record::Record;
 pub use sheet::Sheet;
@@ -195,6 +195,8 @@ pub struct Report {
     pub question: String,
     /// A sentence about the number and duration of the runs.
     pub extent: String,
+    /// True if seeds or conditions of the experiment were left out.
+    pub part: bool,
     /// Explanations of the terms in the ledger.
     pub terms: Vec<(String, String)>,
     /// The ledger.

@@ -10,6 +10,7 @@ use super::page::{document, effect, figure, footer, grade, how_to_repeat, tight}
 use super::points;
 use super::{Data, Figure, Report, ReportError, folder, json, put, write_data, write_figures};
 use crate::claims::{Claim, Grade};
+use crate::words::counted;
 
 /// The reports of several papers.
 #[derive(Debug)]
@@ -167,7 +168,7 @@ fn paper(report: &Report) -> Markup {
             p.cite { (report.citation) }
             p { (tight(&report.question)) }
             p {
-                b { (count(Grade::Reproduced)) " of " (report.ledger.len()) " claims reproduced" }
+                b { (count(Grade::Reproduced)) " of " (counted(report.ledger.len() as u64, "claim")) " reproduced" }
                 ", " (report.provenance.runs) " runs. "
                 a href=(place) { "The ledger, the figures, the set-up" }
             }

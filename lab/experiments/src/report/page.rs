@@ -124,7 +124,7 @@ fn tally(report: &Report) -> Markup {
             @for (column, conditions) in conditions(&report.ledger).into_iter().enumerate() {
                 li {
                     b { (count(column, Grade::Reproduced)) " of " (report.ledger.len()) }
-                    "claims " (claimed(&report.paper)) ", " (conditions)
+                    (claimed(&report.paper, report.ledger.len())) ", " (conditions)
                     @for other in Grade::ALL.into_iter().filter(|&grade| grade != Grade::Reproduced && count(column, grade) > 0) {
                         br; span.quiet { (count(column, other)) " " (other.words(&report.paper)) }
                     }
@@ -135,9 +135,14 @@ fn tally(report: &Report) -> Markup {
     }
 }
 
-/// Returns the label of claims that are fulfilled.
-fn claimed(paper: &str) -> &'static str {
-    if paper.is_empty() { "hold" } else { "reproduced" }
+/// Returns the label of claims that are fulfilled, after their number of `all`.
+fn claimed(paper: &str, all: usize) -> &'static str {
+    match (paper.is_empty(), all) {
+        (true, 1) => "claim holds",
+        (true, _) => "claims hold",
+        (false, 1) => "claim reproduced",
+        (false, _) => "claims reproduced",
+    }
 }
 
 fn incomplete(report: &Report) -> Markup {
@@ -227,14 +232,23 @@ fn check(check: &Check) -> Markup {
     }
 }
 
+/// Returns a text with a capital first letter.
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    letters
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + letters.as_str())
+}
+
 fn terms(report: &Report) -> Markup {
     html! {
         h3 { "How the grades are found" }
         p.quiet {
-            "Reproduced: the 95 % interval excludes the contrary of each check. Direction agrees, unresolved: the mean is where the claim has it, the \
-             interval reaches beyond. No effect: the interval lies inside what counts as no difference. Contradicted: the interval excludes the claim, \
-             with Holm’s adjustment for the number of its checks. Out of reach: values are missing, or the mean is elsewhere and the interval does \
-             not exclude the claim. Behind a grade stand the effect that decides it, with its interval, and the number of seeds."
+            (capitalized(Grade::Reproduced.words(&report.paper))) ": the 95 % interval excludes the contrary of each check. \
+             Unresolved: the interval excludes neither the claim nor its contrary; the direction agrees if the mean is where the claim has it. \
+             No effect: the interval lies inside what counts as no difference. Contradicted: the interval excludes the claim, \
+             with Holm’s adjustment for the number of its checks. " (capitalized(Grade::OutOfReach.words(&report.paper))) ": values are \
+             missing. Behind a grade stand the effect that decides it, with its interval, and the number of seeds."
         }
         dl {
             @for (term, meaning) in &report.terms { dt { (tight(term)) } dd { (tight(meaning)) } }

@@ -2,14 +2,13 @@
 
 use serde::Serialize;
 
-use super::{Provenance, Report, Source};
 use crate::run_folder::{RecordedCell, RecordedFile};
 
 /// The record of a report.
 #[derive(Clone, Debug, Serialize)]
 pub struct Record {
-    /// Kind of the record: `sweep`, or `paper` for an experiment in Rust. The record of a run of `msctp sim`
-    /// has the same keys ([`RunRecord`](crate::run_folder::RunRecord)).
+    /// Kind of the record: `sweep`. The record of a run of `msctp sim` has the same keys
+    /// ([`RunRecord`](crate::run_folder::RunRecord)).
     pub(crate) kind: &'static str,
     /// Version of msctp.
     pub(crate) version: String,
@@ -23,9 +22,9 @@ pub struct Record {
     pub(crate) seeds: Vec<u64>,
     /// The files; of a sweep, its own first.
     pub(crate) files: Vec<RecordedFile>,
-    /// The metrics; none for `paper`.
+    /// The metrics.
     pub(crate) metrics: Vec<Metric>,
-    /// The cells; none for `paper`.
+    /// The cells.
     pub(crate) cells: Vec<RecordedCell>,
     /// Runs that failed, with the reason.
     pub(crate) failed: Vec<(String, String)>,
@@ -40,24 +39,4 @@ pub(crate) struct Metric {
     pub(crate) of: String,
     pub(crate) unit: String,
     pub(crate) meaning: String,
-}
-
-impl Record {
-    /// Returns the record of the report of an experiment in Rust, whose cells are not in its files.
-    pub(crate) fn of_paper(report: &Report, seeds: Vec<u64>) -> Self {
-        let Provenance { version, command, failed, skipped, scenarios, .. } = &report.provenance;
-        Self {
-            kind: "paper",
-            version: version.clone(),
-            commit: String::new(),
-            command: command.clone(),
-            title: report.title.clone(),
-            seeds,
-            files: scenarios.iter().map(Source::recorded).collect(),
-            metrics: Vec::new(),
-            cells: Vec::new(),
-            failed: failed.clone(),
-            skipped: *skipped,
-        }
-    }
 }

@@ -7,7 +7,7 @@ use crate::reproduce::Effort;
 use crate::scenario_file::{ScenarioFile, scenario_file};
 
 /// The files of the bundled sweeps.
-const FILES: [ScenarioFile; 22] = [
+const FILES: [ScenarioFile; 25] = [
     scenario_file!("compare/policies.toml"),
     scenario_file!("compare/two-paths.toml"),
     scenario_file!("kim-koh/3g-to-wlan.toml"),
@@ -15,9 +15,12 @@ const FILES: [ScenarioFile; 22] = [
     scenario_file!("eklund/paper.toml"),
     scenario_file!("eklund/lc.toml"),
     scenario_file!("eklund/hc.toml"),
+    scenario_file!("fu-atiquzzaman/paper.toml"),
+    scenario_file!("fu-atiquzzaman/parameters.toml"),
     scenario_file!("fu-atiquzzaman/repair.toml"),
+    scenario_file!("fu-atiquzzaman/mobile-ip.toml"),
     scenario_file!("fu-atiquzzaman/microscope.toml"),
-    scenario_file!("fu-atiquzzaman/microscope-tcp.toml"),
+    scenario_file!("fu-atiquzzaman/blocks.toml"),
     scenario_file!("kim-koh/paper.toml"),
     scenario_file!("kim-koh/estimation-wlan.toml"),
     scenario_file!("kim-koh/estimation-3g.toml"),

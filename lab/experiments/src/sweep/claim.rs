@@ -8,15 +8,18 @@ use crate::claims::{Check, Claim, Comparison, Effect, Grade, Judgement, Power, S
 use crate::stats::Mean;
 use crate::words::{counted, signed};
 
+/// Maximum number of cells that the text of a check lists.
+const MOST_TEXTS: usize = 6;
+
 impl Relation {
     /// Returns the text of the relation with the other side.
     fn words(self, other: &str, margin: f64) -> String {
         let percent = margin * 100.0;
-        let by = if margin > 0.0 { format!(" by {percent} % or more") } else { String::new() };
+        let by = if margin > 0.0 { format!(", the mean by {percent} % or more") } else { String::new() };
         let share = if margin == 1.0 { String::new() } else { format!("{percent} % of ") };
         match self {
-            Self::Below => format!("below {other}{by}, with the whole interval"),
-            Self::Above => format!("above {other}{by}, with the whole interval"),
+            Self::Below => format!("below {other}, with the whole interval{by}"),
+            Self::Above => format!("above {other}, with the whole interval{by}"),
             Self::Within => format!("within {percent} % of {other}, with the whole interval"),
             Self::Level => format!("no difference from {other} that counts, with the whole interval"),
             Self::AtLeast => format!("at least {share}{other}, with the whole interval"),
@@ -59,8 +62,10 @@ impl Relation {
         });
         let or = |other: f64| stated.unwrap_or(other);
         match self {
-            Self::Below | Self::Above if by > 0.0 => Power::above(&found.difference, or(by), 0.0),
-            Self::Below | Self::Above => Power::above(&found.difference, or(grain), 0.0),
+            Self::Below | Self::Above => {
+                let least = if by > 0.0 { by } else { grain };
+                Power::at_least(&found.difference, or(least), by.max(grain))
+            }
             Self::Within => Power::inside(&found.difference, by),
             Self::Level => Power::inside(&found.difference, by.max(grain)),
             Self::AtLeast | Self::AtMost => Power::above(&found.difference, or(0.0), 0.0),
@@ -128,7 +133,7 @@ impl<'s> Sides<'s> {
 
 impl Sweep {
     /// Returns the combinations with each of the values of `over`.
-    fn spread(&self, values: &[usize], over: &Selector) -> Vec<Vec<usize>> {
+    pub(super) fn spread(&self, values: &[usize], over: &Selector) -> Vec<Vec<usize>> {
         let same = |other: &Vec<usize>| {
             let is_over = |axis: usize| over.iter().any(|(of, _)| *of == axis);
             (0..values.len()).all(|axis| is_over(axis) || other[axis] == values[axis])
@@ -187,8 +192,11 @@ impl Outcome<'_> {
     fn checks(&self, checks: &[CheckSpec], conditions: &Selector) -> Vec<Check> {
         let several = checks.len() > 1;
         let all = checks.iter().flat_map(|check| {
-            let free: Vec<usize> = check.own().iter().map(|(axis, _)| *axis).collect();
+            let free = check.named_axes();
             let at = Sweep::at(check, conditions);
+            if check.is_pooled() {
+                return vec![self.check(check, &at, several)];
+            }
             let combinations = self.sweep.combinations(&at, &free);
             combinations.into_iter().map(move |at| self.check(check, &at, several)).collect::<Vec<_>>()
         });
@@ -207,6 +215,12 @@ impl Outcome<'_> {
 
     fn check(&self, check: &CheckSpec, at: &Selector, several: bool) -> Check {
         match &check.what {
+            Wants::MostPoints { curve, above } => self.most_points(at, (*curve, *above)),
+            Wants::Times { curve, a, to, times } => self.times(at, (*curve, *times), [a, to]),
+            Wants::All(parts) => {
+                let parts: Vec<Check> = parts.iter().map(|part| self.check(part, at, true)).collect();
+                Check::all(&parts)
+            }
             Wants::Linear { curve, from, share } => self.linear(check, at, (*curve, *from, *share)),
             Wants::NotBehind { curve, a, behind, from, every } => {
                 self.not_behind(check, at, (*curve, *from, *every), [a, behind])
@@ -290,6 +304,11 @@ impl Outcome<'_> {
             // Of several that are near, the farthest says enough.
             Some(largest) if relation == Relation::Within && found.len() > 1 => {
                 format!("farthest {}", one(largest))
+            }
+            // Of many cells that are not behind, the one that decides says enough.
+            _ if found.len() > MOST_TEXTS && matches!(relation, Relation::NotBelow | Relation::NotAbove) => {
+                let worst = found.iter().rev().max_by_key(|one| one.test.rank());
+                format!("of {} cells, {}", found.len(), worst.map_or_else(String::new, one))
             }
             _ => found.iter().map(one).collect::<Vec<_>>().join("; "),
         };
@@ -498,7 +517,15 @@ impl Outcome<'_> {
     /// Compares a quantity in a cell with the other side, seed by seed.
     fn compared(&self, values: &[usize], sides: &Sides<'_>) -> Result<Comparison, String> {
         let sweep = self.sweep;
-        let wanted = sweep.cell(values).map_or(sweep.seeds.len(), |cell| sweep.seeds_of(cell).len());
+        // A comparison has the seeds of the side with fewer.
+        let seeds = |values: &[usize]| {
+            sweep.cell(values).map_or(sweep.seeds.len(), |cell| sweep.seeds_of(cell).len())
+        };
+        let other = match sides.against {
+            Against::Constant(_) => usize::MAX,
+            Against::Cells(other) => seeds(&moved(values, other)),
+        };
+        let wanted = seeds(values).min(other);
         let a = self.averaged(sides.of, values, sides.over);
         let pairs: Vec<(f64, f64)> = match sides.against {
             Against::Constant(constant) => a.into_iter().map(|(_, a)| (a, *constant)).collect(),

@@ -4,6 +4,7 @@ use std::fmt;
 
 use msctp_sim::scenario::Scenario;
 
+use super::estimate::braced;
 use super::formula::Formula;
 use crate::metrics::{Results, Wanted};
 
@@ -33,17 +34,15 @@ impl Expression {
             let wanted = Wanted::parse(text)?;
             return Ok(Self { text: wanted.to_string(), wanted: vec![wanted], formula: None });
         }
-        let (mut wanted, mut rest, mut named) = (Vec::new(), text, String::new());
-        while let Some((before, after)) = rest.split_once('{') {
-            let (metric, after) =
-                after.split_once('}').ok_or_else(|| format!("{text}: want }} after \"{{{after}\""))?;
+        let (parts, rest) = braced(text).map_err(|why| format!("{text}: {why}"))?;
+        let (mut wanted, mut named) = (Vec::new(), String::new());
+        for (before, metric) in parts {
             let metric = Wanted::parse(metric)?;
             if metric.metric.is_curve() {
                 return Err(format!("{text}: {metric} is a curve: want a number in a formula"));
             }
             named.push_str(&format!("{before}m{}", wanted.len()));
             wanted.push(metric);
-            rest = after;
         }
         named.push_str(rest);
         let names: Vec<String> = (0..wanted.len()).map(|number| format!("m{number}")).collect();

@@ -2,7 +2,9 @@
 
 use super::repeat::CurveRuns;
 use super::text::{self, Shown};
-use super::{Drawn, FigureSpec, Intervals, Outcome, PanelSpec, Quantity, Selector, TableSpec, Value, moved};
+use super::{
+    Drawn, FigureSpec, Intervals, MarkedAt, Outcome, PanelSpec, Quantity, Selector, TableSpec, Value, moved,
+};
 use crate::figure::{self as chart, Chart, Mark, Marker, Point, Series, Style, round_up};
 use crate::report::{Cell, Figure, Grid, Panel, Tone};
 use crate::stats::Mean;
@@ -134,16 +136,25 @@ impl Outcome<'_> {
 
     fn page_cell(&self, spec: &TableSpec, cell: Option<usize>, of: Quantity) -> Cell {
         let shown = |quantity: Quantity| {
-            let mean = cell.and_then(|cell| self.mean(quantity, cell));
+            let mean = cell.and_then(|cell| self.shown(spec, quantity, cell));
             (mean, mean.map(|mean| text::mean(self.sweep.unit(quantity), &mean)))
         };
         let (mean, text) = shown(of);
-        let (judged, note) = spec.note.map_or((mean, None), shown);
+        let notes: Vec<_> = spec.notes.iter().map(|&note| shown(note)).collect();
+        let judged = notes.first().map_or(mean, |(mean, _)| *mean);
         let tone = match (spec.tones, judged) {
             (Some((good, bad)), Some(Mean { mean, .. })) => tone(mean, good, bad),
             _ => Tone::Plain,
         };
-        Cell { text: text.unwrap_or_else(|| "–".to_owned()), note: note.unwrap_or_default(), tone }
+        let notes: Vec<String> = notes.into_iter().filter_map(|(_, text)| text).collect();
+        Cell { text: text.unwrap_or_else(|| "–".to_owned()), note: notes.join("; "), tone }
+    }
+
+    /// Returns the value of a quantity that a table shows: its mean, or that of the table's seed.
+    pub(super) fn shown(&self, spec: &TableSpec, quantity: Quantity, cell: usize) -> Option<Mean> {
+        let Some(seed) = spec.seed else { return self.mean(quantity, cell) };
+        let values = self.by_seed(quantity, cell);
+        Mean::of(&[values.into_iter().find(|(of, _)| *of == seed)?.1])
     }
 
     /// Returns a figure with a row of panels for each value of the axis that is judged separately.
@@ -160,7 +171,14 @@ impl Outcome<'_> {
                 sweep.judged.zip(condition).map(|(axis, value)| sweep.axes[axis].values[value].label());
             (!panels.is_empty()).then(|| (named.map(|name| name.to_owned().into()), panels))
         };
-        let groups: Vec<_> = conditions.into_iter().filter_map(group).collect();
+        let mut groups: Vec<_> = conditions.into_iter().filter_map(group).collect();
+        if spec.same_scale {
+            let charts = || groups.iter().flat_map(|(_, panels)| panels).map(|panel| &panel.chart.y);
+            let (from, to) = charts().fold((0.0, 0.0), |(from, to), y| (y.from.min(from), y.to.max(to)));
+            for panel in groups.iter_mut().flat_map(|(_, panels)| panels) {
+                (panel.chart.y.from, panel.chart.y.to) = (from, to);
+            }
+        }
         let grids: Vec<Grid> = spec.tables.iter().flat_map(|table| self.page_grids(table)).collect();
         (!groups.is_empty() || !grids.is_empty()).then(|| Figure {
             label: spec.label.clone(),
@@ -238,7 +256,7 @@ impl Outcome<'_> {
     fn what(&self, spec: &PanelSpec, chart: &Chart) -> String {
         let sweep = self.sweep;
         match &spec.draw {
-            &Drawn::Over { x, y } => {
+            &Drawn::Over { x, y, .. } => {
                 format!("{} over {}{}", sweep.label(y), sweep.axes[x].label, self.numbered(x))
             }
             Drawn::Curve { curves, seed, .. } => {
@@ -284,14 +302,32 @@ struct Drawing<'d> {
 impl Drawing<'_> {
     fn chart(&self) -> Option<Chart> {
         let mut chart = match &self.spec.draw {
-            &Drawn::Over { x, y } => self.over(x, y)?,
+            &Drawn::Over { x, y, even, intervals } => self.over(x, y, even, intervals)?,
             Drawn::Curve { curves, dots, intervals, one_run, seed } => {
                 self.curves(curves, (*dots, *one_run, *seed), *intervals)?
             }
         };
-        let marker = |(label, x): &(String, f64)| Marker { x: *x, label: label.clone() };
-        chart.markers = self.spec.marks.iter().map(marker).collect();
+        let marks = self.spec.marks.iter().flat_map(|(label, at)| {
+            let places = self.marked(*at).into_iter().filter(|x| (chart.x.from..=chart.x.to).contains(x));
+            places.map(|x| Marker { x, label: label.clone() }).collect::<Vec<_>>()
+        });
+        let mut markers: Vec<Marker> = marks.collect();
+        markers.sort_by(|a, b| a.x.total_cmp(&b.x));
+        chart.markers = markers;
         Some(chart)
+    }
+
+    /// Returns the places of a mark: of a curve, its points in the run that is drawn.
+    fn marked(&self, at: MarkedAt) -> Vec<f64> {
+        let curve = match at {
+            MarkedAt::X(x) => return vec![x],
+            MarkedAt::Points(curve) => curve,
+        };
+        let seed = if let Drawn::Curve { seed, .. } = self.spec.draw { seed } else { None };
+        let cells = self.lines().into_iter().filter_map(|(line, _)| self.cell(&line, None));
+        let mut runs = cells.flat_map(|cell| self.outcome.of_cell(cell));
+        let run = runs.find(|(key, _)| seed.is_none_or(|seed| seed == key.seed));
+        run.map_or_else(Vec::new, |(_, values)| values.curves[curve].iter().map(|(x, _)| *x).collect())
     }
 
     /// Returns the combinations of the series' values, each with its name.
@@ -325,7 +361,7 @@ impl Drawing<'_> {
     }
 
     /// Draws a quantity over an axis' values.
-    fn over(&self, x: usize, y: Quantity) -> Option<Chart> {
+    fn over(&self, x: usize, y: Quantity, even: bool, intervals: bool) -> Option<Chart> {
         let (outcome, sweep) = (self.outcome, self.outcome.sweep);
         let axis = &sweep.axes[x];
         let lines = self.lines();
@@ -348,13 +384,12 @@ impl Drawing<'_> {
         let means: Vec<Vec<Option<Mean>>> =
             lines.iter().map(|(line, _)| places.iter().map(|&place| mean(line, place)).collect()).collect();
         let numbers: Option<Vec<f64>> = places.iter().map(number).collect();
-        let numbers = numbers.filter(|numbers| numbers.len() > 1);
+        let numbers = numbers.filter(|numbers| numbers.len() > 1 && !even);
         let scale = sweep.unit(y).scale(most(means.iter().flatten().flatten()));
         let point = |(place, mean): (usize, &Option<Mean>)| {
-            Some(point(
-                numbers.as_ref().map_or(place as f64, |numbers| numbers[place]),
-                &(*mean)?.scaled(scale.factor),
-            ))
+            let x = numbers.as_ref().map_or(place as f64, |numbers| numbers[place]);
+            let point = point(x, &(*mean)?.scaled(scale.factor));
+            Some(Point { half_width: point.half_width.filter(|_| intervals), ..point })
         };
         let series = lines.iter().zip(&means).zip(Style::MEASURED.into_iter().cycle());
         // The command of each point that is drawn.
@@ -370,7 +405,7 @@ impl Drawing<'_> {
                 name: if name.is_empty() { sweep.label(y).to_owned() } else { name.clone() },
                 style,
                 points: means.iter().enumerate().filter_map(point).collect(),
-                mark: if numbers.is_some() { Mark::LineAndDots } else { Mark::Bars },
+                mark: if even || numbers.is_some() { Mark::LineAndDots } else { Mark::Bars },
             })
             .filter(|series| sweep.paper.is_none() || !series.points.is_empty())
             .collect();

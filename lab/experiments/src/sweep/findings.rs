@@ -2,6 +2,7 @@
 
 use msctp_sim::scenario::Problem;
 
+use super::estimate::braced;
 use super::{Outcome, Quantity, Sweep, text};
 use crate::claims::Claim;
 use crate::paper::{doubted, refuted as failures};
@@ -27,15 +28,14 @@ impl Sweep {
     /// of an axis that is not named.
     fn parts(&self, text: &str) -> Result<Vec<Part>, String> {
         let mut parts = Vec::new();
-        let mut rest = text;
-        while let Some((before, after)) = rest.split_once('{') {
-            let (inside, next) = after.split_once('}').ok_or("a { has no }")?;
-            let mut words = inside.split(',').map(str::trim);
+        let (inner, rest) = braced(text)?;
+        for (before, inside) in inner {
+            parts.push(Part::Text(before.to_owned()));
             if let Some((axis, value)) = self.value_of(inside) {
-                parts.extend([Part::Text(before.to_owned()), Part::Text(self.word(axis, value))]);
-                rest = next;
+                parts.push(Part::Text(self.word(axis, value)));
                 continue;
             }
+            let mut words = inside.split(',').map(str::trim);
             let name = words.next().unwrap_or_default();
             let quantity = self.quantities().find(|(known, _)| *known == name).map(|(_, quantity)| quantity);
             let quantity = quantity.ok_or_else(|| format!("there is no metric or comparison \"{name}\""))?;
@@ -46,8 +46,7 @@ impl Sweep {
                     found.ok_or_else(|| format!("{{{inside}}}: \"{word}\" is no axis = value"))?;
                 values[axis] = value;
             }
-            parts.extend([Part::Text(before.to_owned()), Part::Value(quantity, values)]);
-            rest = next;
+            parts.push(Part::Value(quantity, values));
         }
         parts.push(Part::Text(rest.to_owned()));
         Ok(parts)

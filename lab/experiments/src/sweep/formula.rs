@@ -1,11 +1,17 @@
 //! Metrics computed from other metrics of the same run: `is = "least / first"`, `is = "max(a, b)"`.
 //!
 //! A formula has numbers, rates and times with a unit, names of metrics, `+ - * / %` (remainder), brackets,
-//! and the functions `sum`, `mean`, `min`, `max` and `positive` (the count of positive ones). The functions
-//! skip operands without a value.
+//! and the functions `sum`, `mean`, `median`, `min`, `max`, `spread` (root mean square deviation from the
+//! mean), `count` and `positive` (the count of positive ones), `log` and `abs`. The functions skip operands
+//! without a value.
+//!
+//! An estimate's operand can be a list. Operators and `log` and `abs` then work value by value, the other
+//! functions over all values.
 
 use msctp_schemes::catalogue::suggest;
 use msctp_units::{Rate, Span};
+
+use crate::stats::median;
 
 /// A formula.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,15 +32,58 @@ pub(super) enum Function {
     Max,
     /// The number of arguments above zero.
     Positive,
+    Median,
+    /// The number of arguments.
+    Count,
+    /// Root mean square deviation from the mean.
+    Spread,
+    /// Natural logarithm of each argument.
+    Log,
+    /// Magnitude of each argument.
+    Abs,
 }
 
-const FUNCTIONS: [(&str, Function); 5] = [
+const FUNCTIONS: [(&str, Function); 10] = [
     ("sum", Function::Sum),
     ("mean", Function::Mean),
     ("min", Function::Min),
     ("max", Function::Max),
     ("positive", Function::Positive),
+    ("median", Function::Median),
+    ("count", Function::Count),
+    ("spread", Function::Spread),
+    ("log", Function::Log),
+    ("abs", Function::Abs),
 ];
+
+impl Function {
+    /// Applies the function to all values.
+    fn apply(self, values: &[f64]) -> Result<Vec<f64>, String> {
+        let n = values.len() as f64;
+        let mean = || values.iter().sum::<f64>() / n;
+        let one = match self {
+            Self::Log => return values.iter().map(|value| finite(libm::log(*value))).collect(),
+            Self::Abs => return Ok(values.iter().map(|value| value.abs()).collect()),
+            Self::Positive => Some(values.iter().filter(|value| **value > 0.0).count() as f64),
+            Self::Count => Some(n),
+            _ if values.is_empty() => None,
+            Self::Sum => Some(values.iter().sum()),
+            Self::Mean => Some(mean()),
+            Self::Min => values.iter().copied().reduce(f64::min),
+            Self::Max => values.iter().copied().reduce(f64::max),
+            Self::Median => median(values),
+            Self::Spread => {
+                let centre = mean();
+                Some((values.iter().map(|value| (value - centre).powi(2)).sum::<f64>() / n).sqrt())
+            }
+        };
+        one.map(|one| vec![one]).ok_or_else(|| "no argument has a value".to_owned())
+    }
+}
+
+fn finite(value: f64) -> Result<f64, String> {
+    if value.is_finite() { Ok(value) } else { Err("divides by zero, or the logarithm of it".to_owned()) }
+}
 
 impl Formula {
     /// Parses a formula over the metrics `known`, by their indices.
@@ -52,33 +101,58 @@ impl Formula {
 
     /// Computes the value. `metric` returns the values of metrics, or the reason why there is none.
     pub(super) fn value(&self, metric: &dyn Fn(usize) -> Result<f64, String>) -> Result<f64, String> {
+        match self.list(&|index| Ok(vec![metric(index)?]), false)?[..] {
+            [one] => Ok(one),
+            ref several => Err(format!("is {} values: want one", several.len())),
+        }
+    }
+
+    /// Computes the values for operands that are lists. With `all`, functions need all of their operands.
+    pub(super) fn list(
+        &self,
+        operand: &dyn Fn(usize) -> Result<Vec<f64>, String>,
+        all: bool,
+    ) -> Result<Vec<f64>, String> {
         match self {
-            Self::Number(number) => Ok(*number),
-            Self::Metric(index) => metric(*index),
+            Self::Number(number) => Ok(vec![*number]),
+            Self::Metric(index) => operand(*index),
             Self::Binary(operator, a, b) => {
-                let (a, b) = (a.value(metric)?, b.value(metric)?);
-                let value = match operator {
-                    '+' => a + b,
-                    '-' => a - b,
-                    '*' => a * b,
-                    '%' => a.rem_euclid(b),
-                    _ => a / b,
+                let (a, b) = (a.list(operand, all)?, b.list(operand, all)?);
+                if a.len() != b.len() && a.len() != 1 && b.len() != 1 {
+                    return Err(format!("{} values {operator} {} values: want as many", a.len(), b.len()));
+                }
+                let at = |list: &[f64], place: usize| if list.len() == 1 { list[0] } else { list[place] };
+                let value = |place: usize| {
+                    let (a, b) = (at(&a, place), at(&b, place));
+                    let value = match operator {
+                        '+' => a + b,
+                        '-' => a - b,
+                        '*' => a * b,
+                        '%' => a.rem_euclid(b),
+                        _ => a / b,
+                    };
+                    if value.is_finite() { Ok(value) } else { Err("divides by zero".to_owned()) }
                 };
-                if value.is_finite() { Ok(value) } else { Err("divides by zero".to_owned()) }
+                let length = if a.len() == 1 { b.len() } else { a.len() };
+                (0..length).map(value).collect()
             }
             Self::Call(function, arguments) => {
-                let values: Vec<f64> =
-                    arguments.iter().filter_map(|argument| argument.value(metric).ok()).collect();
-                let sum = values.iter().sum::<f64>();
-                let value = match function {
-                    Function::Sum => (!values.is_empty()).then_some(sum),
-                    Function::Mean => (!values.is_empty()).then(|| sum / values.len() as f64),
-                    Function::Positive => Some(values.iter().filter(|value| **value > 0.0).count() as f64),
-                    Function::Min => values.into_iter().reduce(f64::min),
-                    Function::Max => values.into_iter().reduce(f64::max),
+                let values = arguments.iter().map(|argument| argument.list(operand, all));
+                let values: Vec<Vec<f64>> = match all {
+                    true => values.collect::<Result<_, _>>()?,
+                    false => values.filter_map(Result::ok).collect(),
                 };
-                value.ok_or_else(|| "no argument has a value".to_owned())
+                function.apply(&values.concat())
             }
+        }
+    }
+
+    /// Returns true if the formula calls no function.
+    pub(super) fn is_arithmetic(&self) -> bool {
+        match self {
+            Self::Number(_) | Self::Metric(_) => true,
+            Self::Binary(_, a, b) => a.is_arithmetic() && b.is_arithmetic(),
+            Self::Call(..) => false,
         }
     }
 }
@@ -209,6 +283,21 @@ mod tests {
         assert_eq!(value("mean(first, none, least)"), Ok(5.0));
         assert_eq!(value("sum(first, least)"), Ok(10.0));
         assert_eq!(value("positive(first, least, least - first)"), Ok(2.0));
+        assert_eq!(value("median(1, first, least, none) + count(first, none)"), Ok(3.0));
+        assert_eq!(value("spread(first, least) + abs(least - first) + log(1)"), Ok(9.0));
+    }
+
+    #[test]
+    fn lists_are_computed_value_by_value_and_functions_take_all_values() {
+        let list = |text: &str| {
+            let lists = [vec![1.0, 4.0, 9.0], vec![1.0, 2.0]];
+            Formula::parse(text, &["three", "two"]).unwrap().list(&|index| Ok(lists[index].clone()), true)
+        };
+        assert_eq!(list("three / three - 2 * three"), Ok(vec![-1.0, -7.0, -17.0]));
+        assert_eq!(list("median(abs(0 - three), two)"), Ok(vec![2.0]));
+        assert_eq!(list("positive(three - 4, two)"), Ok(vec![3.0]));
+        assert_eq!(list("three + two").unwrap_err(), "3 values + 2 values: want as many");
+        assert!(list("mean(two, log(0 * two))").unwrap_err().contains("logarithm"));
     }
 
     #[test]
@@ -234,7 +323,10 @@ mod tests {
             ("max(none)", "no argument has a value"),
             ("first / (least - 2)", "divides by zero"),
             ("frist / 2", "there is no [metric.frist] above this one; did you mean \"first\"?"),
-            ("maximum(first)", "there is no function \"maximum\"; want one of sum, mean, min, max, positive"),
+            (
+                "maximum(first)",
+                "there is no function \"maximum\"; want one of sum, mean, min, max, positive, median, count, spread, log, abs",
+            ),
             ("first least", "\"least\" is left over: want an operator, + - * / or %, before it"),
             ("(first", "want ) at the end"),
             ("first * 3xyz", "\"3xyz\" is no number: want one, a rate as 2Mbps or a time as 30ms"),

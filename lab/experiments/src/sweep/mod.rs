@@ -5,12 +5,14 @@
 mod bundled;
 mod claim;
 mod curve;
+mod estimate;
 mod expression;
 mod figure;
 mod findings;
 mod formula;
 mod needed;
 mod outcome;
+mod points;
 mod read;
 pub(crate) mod real;
 mod record;
@@ -18,6 +20,7 @@ mod repeat;
 mod report;
 mod text;
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -28,6 +31,7 @@ use msctp_units::Span;
 
 pub(crate) use self::bundled::bundled_part;
 pub use self::bundled::{bundled, compare};
+use self::estimate::Estimate;
 pub use self::expression::Expression;
 use self::formula::Formula;
 pub use self::outcome::{Outcome, Values};
@@ -77,6 +81,9 @@ pub struct Sweep {
     /// The schemes that its scenarios may name.
     schemes: Schemes,
     contrasts: Vec<Contrast>,
+    estimates: Vec<Estimate>,
+    /// Texts for `{name}` in every cell, with their names.
+    with: Vec<(String, String)>,
     tables: Vec<TableSpec>,
     figures: Vec<FigureSpec>,
     claims: Vec<ClaimSpec>,
@@ -133,6 +140,8 @@ pub struct Value {
     /// Number of the first seeds under which its cells run; `None` for all.
     seeds: Option<usize>,
     group: Option<usize>,
+    /// True if it is one of `values`, not a table of its own.
+    listed: bool,
 }
 
 impl Value {
@@ -147,22 +156,46 @@ impl Value {
     }
 }
 
-/// An override of a time that differs between seeds.
+/// An override that differs between seeds, in most cases of a time.
 #[derive(Clone, Debug, PartialEq)]
 struct Draw {
     key: String,
-    time: DrawnTime,
+    value: DrawnValue,
 }
 
-/// The time of a seed.
+/// The value of a seed.
 #[derive(Clone, Debug, PartialEq)]
-enum DrawnTime {
+enum DrawnValue {
     /// Uniform between two times, drawn from the random stream with this label.
     Uniform { from: Span, to: Span, stream: String },
     /// A formula of the seed.
     Formula(Formula),
+    /// The packets to lose instead of a time: `from` and others of the `within` after it, not all in a row.
+    /// Seed 1 has `first`.
+    Packets { packets: usize, from: u64, within: u64, first: Vec<u64>, stream: String },
     /// A fixed time after the cell change of an EGPRS link, whose time depends on the seed.
     Handover { link: String, plus: Span, process: Option<CodingConfig> },
+}
+
+/// A value that a [`Draw`] has for a seed.
+#[derive(Clone, Debug, PartialEq)]
+enum Drawing {
+    /// A time in milliseconds.
+    Time(f64),
+    /// Numbers of lost packets.
+    Packets(Vec<u64>),
+}
+
+impl Drawing {
+    /// Orders two values of the same draw: times, or lost packets by the last one.
+    fn order(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Time(a), Self::Time(b)) => a.total_cmp(b),
+            (Self::Packets(a), Self::Packets(b)) => a.iter().max().cmp(&b.iter().max()),
+            (Self::Time(_), Self::Packets(_)) => Ordering::Less,
+            (Self::Packets(_), Self::Time(_)) => Ordering::Greater,
+        }
+    }
 }
 
 /// Returns the time of the cell change in a link's radio conditions, in seconds; zero without one.
@@ -181,24 +214,61 @@ fn cell_change(link: &str, process: &CodingConfig, seed: u64) -> f64 {
 }
 
 impl Draw {
-    /// Returns the override for a seed, rounded to the millisecond.
+    /// Returns the override for a seed; times are rounded to the millisecond.
     fn set(&self, seed: u64) -> String {
+        match self.drawn(seed) {
+            Drawing::Time(ms) => format!("{}={ms:.0}ms", self.key),
+            Drawing::Packets(all) => {
+                let all: Vec<String> = all.iter().map(u64::to_string).collect();
+                // Without a space, so that a shell's loop does not split it.
+                format!("{}={{packets=[{}]}}", self.key, all.join(","))
+            }
+        }
+    }
+
+    /// Returns the value of a seed.
+    fn drawn(&self, seed: u64) -> Drawing {
         let ms = |span: Span| span.as_secs_f64() * 1000.0;
-        let time = match &self.time {
-            DrawnTime::Uniform { from, to, stream } => {
+        Drawing::Time(match &self.value {
+            DrawnValue::Packets { packets, from, within, first, stream } => {
+                return Drawing::Packets(if seed == 1 && !first.is_empty() {
+                    first.clone()
+                } else {
+                    let offsets = lost_packets((*packets, *within), seed, stream);
+                    offsets.into_iter().map(|offset| from + offset).collect()
+                });
+            }
+            DrawnValue::Uniform { from, to, stream } => {
                 let draw = component_seed(seed, stream);
                 let share = u32::from_be_bytes([draw[0], draw[1], draw[2], draw[3]]);
                 ms(*from) + f64::from(share) / 4_294_967_296.0 * (ms(*to) - ms(*from))
             }
             // Its one operand, the seed, has a value; a division by zero gives the start of the run.
-            DrawnTime::Handover { link, plus, process } => {
+            DrawnValue::Handover { link, plus, process } => {
                 let change = process.as_ref().map_or(0.0, |process| cell_change(link, process, seed));
                 (change + plus.as_secs_f64()) * 1000.0
             }
-            DrawnTime::Formula(formula) => formula.value(&|_| Ok(seed as f64)).map_or(0.0, |s| s * 1000.0),
-        };
-        format!("{}={time:.0}ms", self.key)
+            DrawnValue::Formula(formula) => formula.value(&|_| Ok(seed as f64)).map_or(0.0, |s| s * 1000.0),
+        })
     }
+}
+
+/// Draws the offsets of lost packets: zero, and others of the `within` after it, which are not all in a row.
+fn lost_packets((packets, within): (usize, u64), seed: u64, stream: &str) -> Vec<u64> {
+    let draw = |attempt: u32| {
+        let place = |offset: &u64| component_seed(seed, &format!("{stream}/{attempt}/{offset}"));
+        let mut all: Vec<u64> = (1..=within).collect();
+        all.sort_by_cached_key(place);
+        let mut offsets: Vec<u64> = std::iter::once(0).chain(all).take(packets).collect();
+        offsets.sort_unstable();
+        offsets
+    };
+    let in_row = |offsets: &Vec<u64>| offsets.last().is_some_and(|last| (*last as usize) < packets);
+    // One packet, or all of them, are always in a row.
+    if packets < 2 || packets as u64 > within {
+        return draw(0);
+    }
+    (0..1000).map(draw).find(|offsets| !in_row(offsets)).unwrap_or_else(|| draw(0))
 }
 
 /// A metric or a curve of the sweep.
@@ -302,6 +372,8 @@ enum How {
     Difference,
     /// a / b − 1.
     Relative,
+    /// a / b.
+    Ratio,
     /// 1 − a / b.
     Shortfall,
 }
@@ -316,11 +388,12 @@ struct Contrast {
     how: How,
 }
 
-/// A metric or a comparison.
+/// A metric, a comparison or an estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Quantity {
     Metric(usize),
     Contrast(usize),
+    Estimate(usize),
 }
 
 #[derive(Clone, Debug)]
@@ -330,7 +403,10 @@ struct TableSpec {
     columns: Option<usize>,
     /// Quantities of the table's cells; several are a column each.
     cells: Vec<Quantity>,
-    note: Option<Quantity>,
+    /// Further values in each cell.
+    notes: Vec<Quantity>,
+    /// Seed whose values are shown instead of the means.
+    seed: Option<u64>,
     /// Values from which the cell's note, or the cell without a note, counts as good and as bad. Their order
     /// determines whether less or more is better.
     tones: Option<(f64, f64)>,
@@ -345,6 +421,8 @@ struct FigureSpec {
     caption: String,
     tables: Vec<TableSpec>,
     panels: Vec<PanelSpec>,
+    /// True if all panels have the same vertical axis.
+    same_scale: bool,
 }
 
 /// A chart over an axis' values or of curves, repeated for each combination of the axes that it does not
@@ -359,18 +437,26 @@ struct PanelSpec {
     at: Selector,
     /// The part of the x axis that is shown.
     range: Option<[f64; 2]>,
-    marks: Vec<(String, f64)>,
+    marks: Vec<(String, MarkedAt)>,
     /// The cell whose curve is subtracted.
     against: Selector,
     /// Points of known true values.
     truth: Vec<[f64; 2]>,
 }
 
+/// Place of a mark on the x axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum MarkedAt {
+    X(f64),
+    /// Each point of a curve.
+    Points(usize),
+}
+
 /// Content of a chart.
 #[derive(Clone, Debug)]
 enum Drawn {
-    /// A quantity over an axis' values.
-    Over { x: usize, y: Quantity },
+    /// A quantity over an axis' values, evenly spaced if `even`.
+    Over { x: usize, y: Quantity, even: bool, intervals: bool },
     /// Curves, the means over the seeds.
     Curve {
         curves: Vec<usize>,
@@ -486,6 +572,12 @@ enum Wants {
     NotBehind { curve: usize, a: Selector, behind: Selector, from: f64, every: f64 },
     /// From this x on the mean curve rises, and a straight line explains this share of its variance.
     Linear { curve: usize, from: f64, share: f64 },
+    /// Of the points of a curve in all runs of the cells, most are above a number.
+    MostPoints { curve: usize, above: f64 },
+    /// The mean of a curve's points in all runs of some cells is more than this many times that of others.
+    Times { curve: usize, a: Selector, to: Selector, times: f64 },
+    /// Several checks, all of which must hold; they count as one.
+    All(Vec<CheckSpec>),
 }
 
 /// One run: a cell and a seed.
@@ -520,6 +612,24 @@ impl Sweep {
             self.seeds = (1..=seeds).collect();
         }
         self.reduced = self.seeds.len() < all || self.cells.len() < self.grid.len();
+        self
+    }
+
+    /// Returns true if a part of the seeds or cells was left out.
+    #[must_use]
+    pub fn is_reduced(&self) -> bool {
+        self.reduced
+    }
+
+    /// Restricts the sweep to the cells with these values of axes, and to some seeds.
+    pub(crate) fn restricted(mut self, values: &[(&str, &str)], seeds: Vec<u64>) -> Self {
+        let Self { cells, axes, .. } = &mut self;
+        let has = |cell: &Cell, (axis, value): &(&str, &str)| {
+            let mut all = axes.iter().zip(&cell.values);
+            all.any(|(of, &number)| of.name == *axis && of.values[number].name == *value)
+        };
+        cells.retain(|cell| values.iter().all(|value| has(cell, value)));
+        (self.seeds, self.reduced) = (seeds, true);
         self
     }
 
@@ -594,8 +704,9 @@ impl Sweep {
             Quantity::Metric(metric) => self.metrics[metric].unit,
             Quantity::Contrast(contrast) => match self.contrasts[contrast].how {
                 How::Difference => self.metrics[self.contrasts[contrast].metric].unit,
-                How::Relative | How::Shortfall => Shown::of(Unit::Ratio),
+                How::Relative | How::Ratio | How::Shortfall => Shown::of(Unit::Ratio),
             },
+            Quantity::Estimate(estimate) => self.estimates[estimate].unit,
         }
     }
 
@@ -603,6 +714,7 @@ impl Sweep {
         match quantity {
             Quantity::Metric(metric) => &self.metrics[metric].label,
             Quantity::Contrast(contrast) => &self.contrasts[contrast].label,
+            Quantity::Estimate(estimate) => &self.estimates[estimate].label,
         }
     }
 
@@ -612,8 +724,9 @@ impl Sweep {
             Quantity::Metric(metric) => self.metrics[metric].grain,
             Quantity::Contrast(contrast) => match self.contrasts[contrast].how {
                 How::Difference => self.metrics[self.contrasts[contrast].metric].grain,
-                How::Relative | How::Shortfall => 0.0,
+                How::Relative | How::Ratio | How::Shortfall => 0.0,
             },
+            Quantity::Estimate(estimate) => self.estimates[estimate].grain,
         }
     }
 }

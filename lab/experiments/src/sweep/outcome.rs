@@ -146,12 +146,14 @@ impl Outcome<'_> {
         let contrast = match quantity {
             Quantity::Metric(metric) => return self.metric(metric, cell),
             Quantity::Contrast(contrast) => &self.sweep.contrasts[contrast],
+            Quantity::Estimate(estimate) => return self.estimate_by_seed(estimate, cell),
         };
         let other = self.sweep.cell(&moved(&self.sweep.cells[cell].values, &contrast.against));
         let others = other.map_or_else(Vec::new, |other| self.metric(contrast.metric, other));
         let compare = |a: f64, b: f64| match contrast.how {
             How::Difference => Some(a - b),
             How::Relative => (b > 0.0).then(|| a / b - 1.0),
+            How::Ratio => (b > 0.0).then(|| a / b),
             How::Shortfall => (b > 0.0).then(|| 1.0 - a / b),
         };
         let own = self.metric(contrast.metric, cell).into_iter();
@@ -183,7 +185,7 @@ impl Outcome<'_> {
             for (axis, &value) in self.sweep.axes.iter().zip(&cell.values) {
                 members.insert(axis.name.clone(), axis.values[value].name.clone().into());
             }
-            for (name, quantity) in self.sweep.quantities() {
+            for (name, quantity) in self.sweep.of_cells() {
                 members.insert(name.to_owned(), serde_json::to_value(self.mean(quantity, number))?);
             }
             cells.push(Json::Object(members));
@@ -216,8 +218,15 @@ impl Outcome<'_> {
 }
 
 impl Sweep {
-    /// Returns every metric and comparison with its name.
+    /// Returns every metric, comparison and estimate with its name.
     pub(super) fn quantities(&self) -> impl Iterator<Item = (&str, Quantity)> {
+        let estimates = self.estimates.iter().enumerate();
+        let estimates = estimates.map(|(number, e)| (e.name.as_str(), Quantity::Estimate(number)));
+        self.of_cells().chain(estimates)
+    }
+
+    /// Returns every metric and comparison with its name.
+    pub(super) fn of_cells(&self) -> impl Iterator<Item = (&str, Quantity)> {
         let metrics = self.metrics.iter().enumerate();
         let metrics = metrics.map(|(number, metric)| (metric.name.as_str(), Quantity::Metric(number)));
         let contrasts = self.contrasts.iter().enumerate();

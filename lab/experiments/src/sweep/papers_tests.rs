@@ -168,6 +168,7 @@ fn every_claims_figure_is_in_the_report() {
         "scenarios/eklund/paper.toml",
         "scenarios/park-jang/paper.toml",
         "scenarios/afif/paper.toml",
+        "scenarios/fu-atiquzzaman/paper.toml",
     ] {
         let sweep = bundled(file).unwrap().reduced(&Effort { quick: true, seeds: Some(2), claims: false });
         let report = synthetic(&sweep, |_, _, seed| seed as f64).report("msctp", "0.1.0");
@@ -185,13 +186,13 @@ fn every_claims_figure_is_in_the_report() {
 
 #[test]
 fn a_part_of_the_claims_cells_and_metrics_gives_the_grades_of_the_whole() {
-    for paper in ["kim-koh", "eklund", "park-jang", "afif"] {
+    for paper in ["kim-koh", "eklund", "park-jang", "afif", "fu-atiquzzaman"] {
         let file = format!("scenarios/{paper}/paper.toml");
         let effort = Effort { quick: false, seeds: Some(3), claims: false };
         let whole = bundled(&file).unwrap().reduced(&effort);
         let claims = whole.claim_ids();
         let of = |report| {
-            let part = Part { claims: &claims, overrides: &[], report };
+            let part = Part { claims: &claims, report, ..Part::default() };
             bundled_part(&file, &part).unwrap().reduced(&effort)
         };
         // Any values: a cell that is missing would change what a check says.
@@ -232,4 +233,114 @@ fn a_part_of_the_claims_cells_and_metrics_gives_the_grades_of_the_whole() {
         };
         assert!(!missing.iter().any(elsewhere), "{paper}: {missing:?}");
     }
+}
+
+const FU: &str = "scenarios/fu-atiquzzaman/paper.toml";
+
+/// Returns the segments of Fu and Atiquzzaman's tables, by protocol and rates.
+fn published() -> impl Fn(&[&str]) -> f64 {
+    let sweep = bundled(FU).unwrap();
+    let estimate = sweep.estimates.iter().find(|estimate| estimate.name == "published").unwrap();
+    let estimate::Source::Published(values) = &estimate.source else { panic!("no table") };
+    let names = |key: &[usize]| [1, 2, 3].map(|axis: usize| sweep.axes[axis].values[key[axis]].name.clone());
+    let known: Vec<([String; 3], f64)> = values.iter().map(|(key, value)| (names(key), *value)).collect();
+    move |at| known.iter().find(|(names, _)| names[..] == at[1..4]).unwrap().1
+}
+
+#[test]
+fn fu_and_atiquzzamans_claims_hold_for_their_own_tables_and_each_fails_for_its_contrary() {
+    let published = published();
+    let value = |names: &[&str], metric: &str, _: u64| match (metric, names[1]) {
+        ("delivered", _) if names[0] == "grid" => published(names),
+        ("repair", "sctp") | ("calm" | "expired", _) => 1.0,
+        ("repair", _) => 3.0,
+        ("rto", _) => {
+            if names[2] == "28.8" {
+                1000.0
+            } else {
+                100.0
+            }
+        }
+        _ => 0.0,
+    };
+    let changes: &[Change] = &[
+        (&[(1, "sctp"), (2, "54"), (3, "2000")], "delivered", -300.0, &["FA1"]),
+        (&[(1, "sack")], "delivered", -400.0, &["FA1", "FA3", "FA6"]),
+        (&[(3, "2000")], "delivered", 2000.0, &["FA2"]),
+        (&[(1, "sctp"), (3, "1000")], "delivered", 1500.0, &["FA3"]),
+        (&[(1, "sctp")], "delivered", 500.0, &["FA6"]),
+        (&[(0, "same"), (1, "sctp")], "repair", 1.0, &["FA4"]),
+        (&[(0, "same"), (1, "sack")], "other_losses", 1.0, &["FA4"]),
+        (&[(0, "same"), (1, "sack")], "calm", -1.0, &["FA4"]),
+        (&[(0, "same"), (1, "reno")], "expired", -1.0, &["FA4"]),
+        (&[], "slow_start", -1000.0, &["FA5"]),
+        (&[(2, "28.8")], "rto", -900.0, &["FA5"]),
+        (&[(2, "28.8")], "fast_alone", -1000.0, &["FA5"]),
+    ];
+    check(FU, 6, &value, changes);
+}
+
+#[test]
+fn an_estimate_of_a_mean_has_its_values_by_seed_and_its_interval() {
+    let sweep = bundled(FU).unwrap().reduced(&Effort { quick: false, seeds: Some(5), claims: false });
+    let published = published();
+    let value = |names: &[&str], _: &str, seed: u64| published(names) * (1.0 + 0.01 * (seed * seed) as f64);
+    let outcome = synthetic(&sweep, value);
+    let by_name = |name: &str| sweep.quantities().find(|(known, _)| *known == name).unwrap().1;
+    let cell = |w: usize, r: usize| sweep.cell(&[0, 2, w, r, 0, 0]).unwrap();
+    let slow = (0..6).flat_map(|w| (0..5).map(move |r| (w, r))).filter(|&(w, r)| w < 2 || r < 2);
+    let slow: Vec<Vec<f64>> = slow.map(|(w, r)| outcome.values(by_name("delivered"), cell(w, r))).collect();
+    assert_eq!(slow.len(), 18);
+    for (seed, found) in outcome.values(by_name("slow"), cell(0, 0)).into_iter().enumerate() {
+        let mean = slow.iter().map(|values| values[seed]).sum::<f64>() / 18.0;
+        assert!((found - mean).abs() < 1e-9 * mean, "{found} {mean}");
+    }
+    // A ratio of means is not the mean of the ratios.
+    let gain = outcome.mean(by_name("gain"), sweep.cell(&[0, 0, 0, 0, 0, 0]).unwrap()).unwrap();
+    assert!((gain.mean - (423.0 / 287.0 - 1.0)).abs() < 1e-9, "{gain:?}");
+    assert!(gain.half_width < 1e-9, "both vary alike");
+    let fault = |from: &str, to: &str| {
+        let file = crate::scenario_file::scenario_file!("fu-atiquzzaman/paper.toml");
+        let open = |path: &str| {
+            std::fs::read_to_string(format!("{}/../../{path}", env!("CARGO_MANIFEST_DIR")))
+                .map_err(|e| e.to_string())
+        };
+        Sweep::read(&file.text.replacen(from, to, 1), file.path, &open).map(drop).unwrap_err().to_string()
+    };
+    for (from, to, want) in [
+        (
+            "{over_r, r = 1000}",
+            "{over_q, r = 1000}",
+            "estimate.before_r.is: there is no metric, curve or estimate \"over_q\" above",
+        ),
+        (
+            "{over_r, r = 1000}",
+            "{over_r, r = 1001}",
+            "estimate.before_r.is: the axis r has no value \"1001\"",
+        ),
+        ("[287, 316, ", "[287, ", "estimate.published.values: want is = "),
+        (
+            "with = \"parameters.toml\"",
+            "with = \"blocks.toml\"",
+            "with: scenarios/fu-atiquzzaman/blocks.toml has no table [parameters]",
+        ),
+    ] {
+        assert!(fault(from, to).contains(want), "{}", fault(from, to));
+    }
+}
+
+#[test]
+fn six_packets_are_lost_that_are_not_in_a_row_and_the_first_seed_has_the_papers() {
+    let sweep = bundled(FU).unwrap();
+    let cell = &sweep.cells[sweep.cell(&[1, 2, 0, 2, 0, 0]).unwrap()];
+    let sets: Vec<String> = (1..=60).filter_map(|seed| cell.overrides(seed).pop()).collect();
+    assert_eq!(sets[0], "link.radio.forward.loss={packets=[202,204,208,210,213,214]}");
+    for set in &sets {
+        let numbers = set.split(['[', ']']).nth(1).unwrap().split(',');
+        let numbers: Vec<u64> = numbers.map(|number| number.parse().unwrap()).collect();
+        assert!(numbers.len() == 6 && numbers.windows(2).all(|pair| pair[0] < pair[1]), "{set}");
+        assert!(numbers[0] == 202 && (208..=214).contains(&numbers[5]), "{set}");
+    }
+    let different: BTreeSet<_> = sets.iter().collect();
+    assert!(different.len() > 50, "the seeds are replicates: {}", different.len());
 }

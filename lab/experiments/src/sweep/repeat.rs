@@ -3,6 +3,7 @@
 //! A point is a mean over seeds, in the figure's unit: a loop over the seeds runs `msctp sim` with the
 //! metric, and awk computes the mean. The page, the CSV of the figure and the tests have the same text.
 
+use super::estimate::{OperandOf, Source};
 use super::{Contrast, How, Outcome, Quantity, moved};
 use crate::scenario_file::{with, without_seed};
 
@@ -19,6 +20,11 @@ impl Outcome<'_> {
     /// Returns the command that prints the mean of a quantity in a cell, times `factor`; `None` if no command
     /// can.
     pub(super) fn repeat(&self, quantity: Quantity, cell: usize, factor: f64) -> Option<String> {
+        if let Quantity::Estimate(estimate) = quantity {
+            let formula = self.repeat_estimate(estimate, &self.sweep.cells[cell].values)?;
+            let value = times(factor, &formula);
+            return Some(format!("awk \"BEGIN {{ printf \\\"%.12g\\\\n\\\", {value} }}\""));
+        }
         let seeds: Vec<u64> = self.by_seed(quantity, cell).into_iter().map(|(seed, _)| seed).collect();
         let (metric, cells, value) = match quantity {
             Quantity::Metric(metric) => (metric, vec![cell], "$1"),
@@ -28,10 +34,12 @@ impl Outcome<'_> {
                 let value = match how {
                     How::Difference => "$1 - $2",
                     How::Relative => "$1 / $2 - 1",
+                    How::Ratio => "$1 / $2",
                     How::Shortfall => "1 - $1 / $2",
                 };
                 (*metric, vec![cell, base], value)
             }
+            Quantity::Estimate(_) => return None,
         };
         let runs = self.looped(&cells, &seeds, &|cell| self.metric_text(metric, cell))?;
         Some(match (&seeds[..], &cells[..]) {
@@ -42,6 +50,29 @@ impl Outcome<'_> {
                 times(factor, "s / NR")
             ),
         })
+    }
+
+    /// Returns an estimate as a formula of the shell, whose operands are the commands of the means. Returns
+    /// `None` if it uses several cells at once, or a function.
+    fn repeat_estimate(&self, estimate: usize, values: &[usize]) -> Option<String> {
+        let (formula, operands) = match &self.sweep.estimates[estimate].source {
+            Source::Published(_) => {
+                return self.estimated(estimate, values, None).ok().map(|one| one[0].to_string());
+            }
+            Source::Formula(formula, operands) => (formula, operands),
+        };
+        let operand = |number: usize| {
+            let [cell] = &self.sweep.spread(values, &operands[number].at)[..] else { return None };
+            match operands[number].of {
+                OperandOf::Estimate(inner) => Some(format!("({})", self.repeat_estimate(inner, cell)?)),
+                OperandOf::Metric(metric) => {
+                    let command = self.repeat(Quantity::Metric(metric), self.sweep.cell(cell)?, 1.0)?;
+                    Some(format!("$({command})"))
+                }
+                OperandOf::Curve(_) => None,
+            }
+        };
+        formula.is_arithmetic().then(|| formula.text(&operand)).flatten()
     }
 
     /// Returns the command that prints the points of a curve, its values times `factor`, as lines `x,value`.
@@ -134,7 +165,11 @@ impl Outcome<'_> {
         Some(match seeds {
             [_] => line,
             _ if has_draws => {
-                let runs = list(&|seed| format!("'{}'", with(seed.to_string(), &drawn(cells[0], seed))));
+                // The shell splits the text, and removes no quotes in it.
+                let sets = |seed| {
+                    drawn(cells[0], seed).iter().map(|set| format!(" --set {set}")).collect::<String>()
+                };
+                let runs = list(&|seed| format!("'{seed}{}'", sets(seed)));
                 format!("for run in {runs}; do {line}; done")
             }
             _ if in_turn && seeds.len() > 5 => format!("for seed in $(seq {first} {last}); do {line}; done"),

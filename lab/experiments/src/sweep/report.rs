@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path};
 
-use super::{Key, Outcome, Sweep};
+use super::{Key, Outcome, Quantity, Sweep};
 use crate::metrics::Unit;
 use crate::paper::Paper;
 use crate::report::{Data, Provenance, Report, Source, attach};
@@ -19,7 +19,7 @@ const TERMS: &[(&str, &str)] = &[
     (
         "Below, above",
         "The interval of the paired difference excludes zero, and the mean difference is at least the margin, as a share \
-         of the other mean.",
+         of the other mean. The interval may reach below the margin.",
     ),
     ("Within", "The whole interval of the paired difference lies inside the margin on both sides."),
     (
@@ -61,6 +61,7 @@ impl Outcome<'_> {
             title: sweep.title.clone(),
             question: sweep.description.clone(),
             extent,
+            part: sweep.reduced,
             terms,
             findings,
             ledger,
@@ -158,7 +159,7 @@ impl Outcome<'_> {
     pub fn cell_table(&self) -> Table {
         let cells = || 0..self.sweep.cells.len();
         let mut table = self.coordinates(&cells().collect::<Vec<_>>());
-        for (name, quantity) in self.sweep.quantities() {
+        for (name, quantity) in self.sweep.of_cells() {
             let means: Vec<_> = cells().map(|cell| self.mean(quantity, cell)).collect();
             let name = named(name, self.sweep.unit(quantity).unit);
             table = table
@@ -185,7 +186,30 @@ impl Outcome<'_> {
     }
 }
 
+/// The columns of the table of runs that are not the sweep's own.
+const OWN: [&str; 6] = ["seed", "msctp_version", "scenario", "scenario_sha256", "overrides", "command"];
+
 impl Sweep {
+    /// Returns a name that two columns of the table of runs, or of that of cells, would have.
+    pub(super) fn ambiguous_column(&self) -> Option<String> {
+        let axes = || self.axes.iter().map(|axis| axis.name.clone());
+        let metrics = self.metrics.iter().map(|column| named(&column.name, column.unit.unit));
+        let runs = axes().chain(metrics).chain(OWN.map(str::to_owned));
+        let of = |(name, quantity): (&str, Quantity)| {
+            let name = named(name, self.unit(quantity).unit);
+            [format!("{name}_half_width"), format!("{name}_n"), name]
+        };
+        let cells = axes().chain(self.quantities().flat_map(of));
+        let twice = |names: Vec<String>| {
+            names
+                .iter()
+                .enumerate()
+                .find(|(n, name)| names[..*n].contains(name))
+                .map(|(_, name)| name.clone())
+        };
+        twice(runs.collect()).or_else(|| twice(cells.collect()))
+    }
+
     /// Returns the command that repeats a run.
     #[must_use]
     pub fn command(&self, key: &Key) -> String {

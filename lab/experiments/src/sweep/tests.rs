@@ -190,87 +190,222 @@ fn a_changed_claim_repeats_no_run_and_a_changed_override_its_own() {
     Store::open(&root, b"tests").unwrap().remove().unwrap();
 }
 
+/// Replaces the first text of [`TEXT`] by the second: the third is the error, without the file's name.
+const FAULTS: &[(&str, &str, &str)] = &[
+    (
+        "seeds = \"1..3\"",
+        "seeds = \"3\"",
+        "4: seeds: \"3\" is not a range of seeds: want seeds = \"1..30\" (both included), or a list, as [1, 7]",
+    ),
+    (
+        "seeds = \"1..3\"",
+        "seeds = \"1..1000000000000\"",
+        "4: seeds: \"1..1000000000000\" has more than 1000000 seeds: want at most 1000000 runs",
+    ),
+    ("seeds = \"1..3\"", "", " seeds: missing: want seeds = \"1..30\""),
+    ("[axis.loss]", "[axes.loss]", "11: axes: unknown key; did you mean \"axis\"?"),
+    ("set = \"link.wifi.loss\"", "", "11: axis.loss.set: missing: want set = \"link.wlan.loss\""),
+    (
+        "values = [0, 0.02]",
+        "values = 0.02",
+        "13: axis.loss.values: 0.02 is a number: want a list, as [0, 0.01]",
+    ),
+    (
+        "values = [0, 0.02]",
+        "values = [0, 0]",
+        "13: axis.loss.values: 0 is there twice: want values that differ",
+    ),
+    (
+        "gap.of = \"handover.gap\"",
+        "gap.of = \"handover.gpa\"",
+        "16: metric.gap.of: there is no metric \"handover.gpa\"; did you mean \"handover.gap\"?; msctp metrics lists them",
+    ),
+    (
+        "metric = \"after\"",
+        "metric = \"aftr\"",
+        "20: comparison.gain.metric: there is no [metric.aftr]; did you mean \"after\"?",
+    ),
+    (
+        "policy = \"conservative\" }",
+        "policy = \"conservativ\" }",
+        "21: comparison.gain.against.policy: the axis policy has no value \"conservativ\"; did you mean \"conservative\"?",
+    ),
+    (
+        "policy = \"inherit\", loss = 0",
+        "loss = 0",
+        "27: claim.0.a: names no policy, but above does: want a = { policy = \"…\" }",
+    ),
+    (
+        "above = ",
+        "margin = ",
+        "24: claim.0: want exactly one of below, above, within, level, at_least, at_most, not_below, not_above, mostly_above, rarely_above, agrees, as below = { policy = \"inherit\" }",
+    ),
+    ("id = \"H2\"", "id = \"H1\"", "31: claim.1.id: \"H1\" is used twice: want ids that differ"),
+    (
+        "below = \"20Mbps\"",
+        "below = \"20\"",
+        "39: claim.2.below: \"20\" is not a rate: want a number of at least 0 with a unit, as 384kbps, 11Mbps, 1Gbps or 9600bps",
+    ),
+    (
+        "scenario = \"../walk.toml\"",
+        "scenario = \"wlak.toml\"",
+        "3: scenario: cannot read folder/sweeps/wlak.toml",
+    ),
+    (
+        "handover_policy\"\nvalues",
+        "handover_polcy\"\nvalues",
+        "8: axis.policy.set: with policy conservative, loss 0: folder/walk.toml: sctp.server.handover_polcy: unknown key; did you mean \"handover_policy\"?",
+    ),
+    (
+        "[axis.loss]\nset = \"link.wifi.loss\"",
+        "[axis.loss]\nset = \"link.wfi.loss\"",
+        "12: axis.loss.set: with policy conservative, loss 0: override link.wfi.loss=0: there is no link \"wfi\"; did you mean \"wifi\"?",
+    ),
+    (
+        "{ \"action.move.at\" = \"3s\"",
+        "{ link = { wifi = 3 }",
+        "5: set.link: want the whole key in quotes, as \"link.wlan.rate\" = \"2Mbps\"",
+    ),
+    (
+        "values = [0, 0.02]",
+        "values = [0, 2]",
+        "13: axis.loss.values: with policy conservative, loss 2: folder/walk.toml: link.wifi.loss: 2 is not a \
+         probability: want 0 to 1",
+    ),
+    (
+        "set = \"link.wifi.loss\"\nvalues = [0, 0.02]",
+        "set = \"sctp.server\"\nvalues = [0]",
+        "11: axis.loss: with policy conservative, loss 0: the axes policy and loss both set \
+         sctp.server.handover_policy, so that policy has no effect: want it in one of them",
+    ),
+    (
+        "set = \"link.wifi.loss\"",
+        "set = \"seed\"",
+        "12: axis.loss.set: the seed of a scenario has no effect in a sweep: want seeds = \"1..30\"",
+    ),
+    (
+        "gap.of = \"handover.gap\"",
+        "gap = { of = \"handover.gap\", between = [\"9s\", \"8s\"] }",
+        "16: metric.gap.between: with policy conservative, loss 0: 9s is above 8s: want the smaller value first",
+    ),
+    (
+        "[axis.loss]",
+        "[axis.seed]",
+        "11: axis.seed: the tables would have two columns \"seed\": want another name",
+    ),
+    (
+        "[axis.loss]",
+        "[axis.gap_s]",
+        "11: axis.gap_s: the tables would have two columns \"gap_s\": want another name",
+    ),
+    ("below = \"20Mbps\"", "below = inf", "39: claim.2.below: inf is not finite: want a number"),
+    (
+        "[axis.loss]",
+        "[axis.gain]",
+        "11: axis.gain: a metric or comparison has this name: want names that differ",
+    ),
+    (
+        "seeds = \"1..3\"",
+        "seeds = [2, -1]",
+        "4: seeds: -1 is not a seed, which is at least 0: want seeds = \"1..30\" (both included), or a list, as [1, 7]",
+    ),
+    (
+        "seeds = \"1..3\"",
+        "seeds = \"1..1000000000000\"",
+        "4: seeds: \"1..1000000000000\" has more than 1000000 seeds: want at most 1000000 runs",
+    ),
+    (
+        "scenario = \"../walk.toml\"",
+        "scenario = \"../..\"",
+        "3: scenario: is the folder of this file: want the path of a file, as \"walk.toml\"",
+    ),
+];
+
 #[test]
 fn faults_are_named_with_their_line_their_key_and_the_remedy() {
     let fault = |from: &str, to: &str| {
         assert!(TEXT.contains(from), "{from}");
         Sweep::read(&TEXT.replacen(from, to, 1), "folder/sweeps/try.toml", &open).unwrap_err().to_string()
     };
-    let faults = [
-        (
-            "seeds = \"1..3\"",
-            "seeds = \"3\"",
-            "4: seeds: \"3\" is not a range of seeds: want seeds = \"1..30\" (both included), or a list, as [1, 7]",
-        ),
-        ("seeds = \"1..3\"", "", " seeds: missing: want seeds = \"1..30\""),
-        ("[axis.loss]", "[axes.loss]", "11: axes: unknown key; did you mean \"axis\"?"),
-        ("set = \"link.wifi.loss\"", "", "11: axis.loss.set: missing: want set = \"link.wlan.loss\""),
-        (
-            "values = [0, 0.02]",
-            "values = 0.02",
-            "13: axis.loss.values: 0.02 is a number: want a list, as [0, 0.01]",
-        ),
-        (
-            "values = [0, 0.02]",
-            "values = [0, 0]",
-            "13: axis.loss.values: 0 is there twice: want values that differ",
-        ),
-        (
-            "gap.of = \"handover.gap\"",
-            "gap.of = \"handover.gpa\"",
-            "16: metric.gap.of: there is no metric \"handover.gpa\"; did you mean \"handover.gap\"?; msctp metrics lists them",
-        ),
-        (
-            "metric = \"after\"",
-            "metric = \"aftr\"",
-            "20: comparison.gain.metric: there is no [metric.aftr]; did you mean \"after\"?",
-        ),
-        (
-            "policy = \"conservative\" }",
-            "policy = \"conservativ\" }",
-            "21: comparison.gain.against.policy: the axis policy has no value \"conservativ\"; did you mean \"conservative\"?",
-        ),
-        (
-            "policy = \"inherit\", loss = 0",
-            "loss = 0",
-            "27: claim.0.a: names no policy, but above does: want a = { policy = \"…\" }",
-        ),
-        (
-            "above = ",
-            "margin = ",
-            "24: claim.0: want exactly one of below, above, within, level, at_least, at_most, not_below, not_above, mostly_above, rarely_above, agrees, as below = { policy = \"inherit\" }",
-        ),
-        ("id = \"H2\"", "id = \"H1\"", "31: claim.1.id: \"H1\" is used twice: want ids that differ"),
-        (
-            "below = \"20Mbps\"",
-            "below = \"20\"",
-            "39: claim.2.below: \"20\" is not a rate: want a number of at least 0 with a unit, as 384kbps, 11Mbps, 1Gbps or 9600bps",
-        ),
-        (
-            "scenario = \"../walk.toml\"",
-            "scenario = \"wlak.toml\"",
-            "3: scenario: cannot read folder/sweeps/wlak.toml",
-        ),
-        (
-            "handover_policy\"\nvalues",
-            "handover_polcy\"\nvalues",
-            "3: scenario: with policy conservative, loss 0: folder/walk.toml: sctp.server.handover_polcy: unknown key; did you mean \"handover_policy\"?",
-        ),
-        (
-            "[axis.loss]\nset = \"link.wifi.loss\"",
-            "[axis.loss]\nset = \"link.wfi.loss\"",
-            "3: scenario: with policy conservative, loss 0: override link.wfi.loss=0: there is no link \"wfi\"; did you mean \"wifi\"?",
-        ),
-        (
-            "{ \"action.move.at\" = \"3s\"",
-            "{ link = { wifi = 3 }",
-            "5: set.link: want the whole key in quotes, as \"link.wlan.rate\" = \"2Mbps\"",
-        ),
-    ];
-    let found: Vec<String> = faults.iter().map(|(from, to, _)| fault(from, to)).collect();
+    let found: Vec<String> = FAULTS.iter().map(|(from, to, _)| fault(from, to)).collect();
     let wanted: Vec<String> =
-        faults.iter().map(|(.., want)| format!("folder/sweeps/try.toml:{want}")).collect();
+        FAULTS.iter().map(|(.., want)| format!("folder/sweeps/try.toml:{want}")).collect();
     assert_eq!(found, wanted);
+}
+
+/// A draw is checked for every seed before the first run, and its stream is named by `with`.
+#[test]
+fn draws_are_checked_before_the_first_run() {
+    let file = |draw: &str| {
+        let axis = format!("[[axis.move.value]]\nname = \"m\"\nwith = {{ s = \"A\" }}\ndraw = {draw}\n");
+        let start = TEXT.find("[axis.policy]").unwrap();
+        let end = TEXT.find("[metric]").unwrap();
+        let metric = TEXT.find("[comparison.gain]").unwrap();
+        let text = TEXT[..start].replace("\"1..3\"", "\"1..30\"") + &axis + &TEXT[end..metric];
+        Sweep::read(&text, "folder/sweeps/try.toml", &open)
+    };
+    let late = file("{ \"action.move.at\" = [\"2s\", \"9.5s\"] }").unwrap_err().to_string();
+    let place = ":7: axis.move.value.m: with move m: seed ";
+    assert!(late.contains(place) && late.contains("is after the end"), "{late}");
+    let first_seed = file("{ \"action.move.at\" = [\"60s\", \"61s\"] }").unwrap_err().to_string();
+    assert!(first_seed.contains(":7: axis.move.value.m: with move m: "), "{first_seed}");
+    let first = |draw: &str| file(draw).unwrap().cells[0].overrides(1).pop().unwrap();
+    let named = first("{ \"action.move.at\" = [\"2s\", \"6s\", \"c{s}\"] }");
+    assert_eq!(named, first("{ \"action.move.at\" = [\"2s\", \"6s\", \"cA\"] }"));
+    assert_ne!(named, first("{ \"action.move.at\" = [\"2s\", \"6s\", \"cB\"] }"));
+    let unknown = file("{ \"action.move.at\" = [\"2s\", \"6s\", \"c{t}\"] }").unwrap_err().to_string();
+    assert!(unknown.contains("no value of an axis says what {t} is"), "{unknown}");
+}
+
+#[test]
+fn a_comparison_of_cells_with_other_numbers_of_seeds_has_one_grade() {
+    let axis = "[[axis.arm.value]]\nname = \"base\"\ndraw = { \"action.move.at\" = [\"2s\", \"3s\", \"m\"] }\n\
+                [[axis.arm.value]]\nname = \"few\"\nseeds = 2\n\
+                draw = { \"action.move.at\" = [\"2.5s\", \"3.5s\", \"m\"] }\n\
+                [metric]\nat.of = \"handover.at\"\n\
+                [[claim]]\nid = \"A\"\nmetric = \"at\"\na = { arm = \"few\" }\nabove = { arm = \"base\" }\n\
+                [[claim]]\nid = \"B\"\nmetric = \"at\"\na = { arm = \"base\" }\nbelow = { arm = \"few\" }\n";
+    let text = TEXT[..TEXT.find("[axis.policy]").unwrap()].to_owned() + axis;
+    let sweep = Sweep::read(&text, "folder/sweeps/try.toml", &open).unwrap();
+    let ledger = run(&sweep, 2, None).ledger();
+    let graded: Vec<_> =
+        ledger.iter().map(|claim| (claim.grade, claim.effect.as_ref().map(|e| e.seeds))).collect();
+    assert_eq!(graded, [(Grade::Reproduced, Some(2)); 2]);
+}
+
+/// The texts of any axis, and of the sweep, name streams and links.
+#[test]
+fn a_draw_has_the_texts_of_its_cell() {
+    let sweep = |stream: &str| {
+        let axes = format!(
+            "[[axis.a.value]]\nname = \"x\"\nwith = {{ s = \"A\" }}\n\
+             [[axis.b.value]]\nname = \"y\"\ndraw = {{ \"link.wifi.loss\" = \
+             {{ packets = 3, from = 10, within = 50, stream = \"{stream}\" }} }}\n"
+        );
+        let (start, end) = (TEXT.find("[axis.policy]").unwrap(), TEXT.find("[metric]").unwrap());
+        let text = TEXT[..start].to_owned() + &axes + &TEXT[end..TEXT.find("[comparison.gain]").unwrap()];
+        Sweep::read(&text, "folder/sweeps/try.toml", &open)
+    };
+    let lost = |stream: &str| sweep(stream).unwrap().cells[0].overrides(2).pop().unwrap();
+    assert_eq!(lost("c{s}"), lost("cA"));
+    assert_ne!(lost("c{s}"), lost("cB"));
+    let unknown = sweep("c{t}").unwrap_err().to_string();
+    assert!(unknown.contains("axis.b.value.y: no value of an axis says what {t} is"), "{unknown}");
+    let draw = &sweep("cA").unwrap().cells[0].draws[0];
+    let Drawing::Packets(numbers) = draw.drawn(2) else { panic!("{draw:?}") };
+    assert_eq!((numbers.len(), numbers[0]), (3, 10));
+    assert!(lost("cA").ends_with(&format!("packets=[10,{},{}]}}", numbers[1], numbers[2])), "{numbers:?}");
+}
+
+/// An override with `{name}` is compared with the other values of its axis, each with its own text.
+#[test]
+fn the_values_of_an_axis_are_at_fault_if_another_is_accepted() {
+    let axis = "[[axis.rate.value]]\nname = \"r\"\nwith = { link = \"wifi\" }\n\
+                [axis.loss]\nset = \"link.{link}.loss\"\nvalues = [2, 0]\n";
+    let (start, end) = (TEXT.find("[axis.policy]").unwrap(), TEXT.find("[metric]").unwrap());
+    let text = TEXT[..start].to_owned() + axis + &TEXT[end..TEXT.find("[comparison.gain]").unwrap()];
+    let error = Sweep::read(&text, "folder/sweeps/try.toml", &open).unwrap_err().to_string();
+    assert!(error.contains(":12: axis.loss.values: with rate r, loss 2: "), "{error}");
 }
 
 #[test]
@@ -293,7 +428,10 @@ fn the_bundled_comparison_has_every_policy_on_the_handovers_of_every_paper() {
     let command = sweep.command(&sweep.keys()[0]);
     assert!(command.starts_with("msctp sim scenarios/kim-koh/3g-to-wlan.toml --seed 1 "), "{command}");
     assert!(command.contains("available = \"11Mbps\""), "{command}");
-    assert_eq!(scenario_file!("compare/policies.toml").sha256(), sweep.sources[0].sha256);
+    assert_eq!(
+        (&*sweep.sources[0].path, sweep.sources[0].sha256.len()),
+        ("scenarios/compare/policies.toml", 64)
+    );
 }
 
 #[test]

@@ -160,10 +160,10 @@ impl Outcome<'_> {
             let cell = |(cell, of): (Option<usize>, Quantity)| {
                 let text = |quantity: Quantity| {
                     let unit = self.sweep.unit(quantity);
-                    let found = cell.and_then(|cell| self.mean(quantity, cell));
+                    let found = cell.and_then(|cell| self.shown(spec, quantity, cell));
                     found.map_or_else(|| "–".to_owned(), |of| mean(unit, &of))
                 };
-                [Some(of), spec.note].into_iter().flatten().map(text).collect::<Vec<_>>()
+                std::iter::once(of).chain(spec.notes.iter().copied()).map(text).collect::<Vec<_>>()
             };
             let mut rows = Vec::new();
             if beside {

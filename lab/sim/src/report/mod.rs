@@ -10,7 +10,7 @@ use crate::line::{End, Handover, Last, Line};
 use crate::nodes::Names;
 use crate::percentile::nearest_rank;
 use crate::scenario::Side;
-use crate::series::{DeliverySeries, MessageSeries, Series};
+use crate::series::{MessageSeries, Series};
 use crate::simulation::{App, Simulation};
 use crate::summary::{
     ActionSummary, AssociationSummary, CbrSummary, FlowSummary, HandoverSummary, LinkSummary, Summary,
@@ -66,6 +66,7 @@ impl Simulation {
                     delivery.finish(self.now);
                     series.delivery.push(delivery);
                 }
+                series.deliveries.extend(end.deliveries);
                 series.traces.extend(end.trace);
             }
         }
@@ -74,6 +75,7 @@ impl Simulation {
                 delivery.finish(self.now);
                 series.delivery.push(delivery);
             }
+            series.deliveries.extend(end.deliveries);
             series.tcp.extend(end.trace);
         }
         series
@@ -125,7 +127,7 @@ impl Simulation {
         let (paths, verdicts, sender) = (sender.paths, sender.verdicts, sender.stats);
         // A gap that lasts until the end of the run counts too.
         let silent = received.last.map(|last| (self.now.since(last), last));
-        let ended = peer.sources.iter().all(|(_, source)| source.completed().is_some());
+        let ended = peer.has_completed();
         let gap = (received.longest_gap, received.longest_gap_at);
         let gap = silent.filter(|silent| !ended && silent.0 > gap.0).unwrap_or(gap);
         let finite = !peer.sources.is_empty() && ended;
@@ -156,23 +158,26 @@ impl Simulation {
         all.sort_by_key(|(handover, _)| handover.at);
         all.into_iter()
             .map(|(handover, side)| {
-                let other = line.end(side.other());
+                let (end, other) = (line.end(side), line.end(side.other()));
                 let receives = other.received.messages > 0;
-                let rate = |from: Time, to: Time| {
-                    other
-                        .delivery
-                        .as_ref()
-                        .filter(|_| receives)
-                        .and_then(|series| mean(series, from, to.min(self.now)))
+                // A gap that lasts until the end of the run counts too.
+                let open = other.received.last.filter(|&last| !end.has_completed() && handover.watches(last));
+                let gap = handover.gap.max(open.map_or(Span::ZERO, |last| self.now.since(last)));
+                let rate = |from: Time| {
+                    let deliveries = other.deliveries.as_ref().filter(|_| receives)?;
+                    let bytes = deliveries.within(from, HandoverSummary::WATCH, self.now)?;
+                    Some(Rate::of(bytes, HandoverSummary::WATCH)?.as_bps())
                 };
                 HandoverSummary {
                     side: side.word(),
                     at: handover.at.as_secs_f64(),
                     to: handover.to.to_string(),
                     cause: format!("{:?}", handover.cause).to_lowercase(),
-                    before: rate(handover.at - Handover::WATCH, handover.at),
-                    after: rate(handover.at, handover.at + Handover::WATCH),
-                    gap: receives.then(|| handover.gap.as_secs_f64()),
+                    before: (handover.at >= Time::ZERO + HandoverSummary::WATCH)
+                        .then(|| handover.at - HandoverSummary::WATCH)
+                        .and_then(rate),
+                    after: rate(handover.at),
+                    gap: receives.then(|| gap.as_secs_f64()),
                 }
             })
             .collect()
@@ -259,14 +264,4 @@ fn video_summary(name: &str, video: &Video) -> VideoSummary {
         max_transfer: times.last().copied().map(seconds),
         longest_wait: video.longest_wait as u64,
     }
-}
-
-/// Returns the mean rate in bit/s over the series' intervals that begin between two instants.
-fn mean(series: &DeliverySeries, from: Time, to: Time) -> Option<u64> {
-    let interval = series.total.interval.as_nanos();
-    let first = from.as_nanos().div_ceil(interval);
-    let end = to.as_nanos().div_ceil(interval);
-    let count = end.checked_sub(first).filter(|&count| count > 0)?;
-    let sums = series.total.sums.iter().skip(first as usize).take(count as usize);
-    Some(Rate::of(sums.sum(), series.total.interval * count)?.as_bps())
 }

@@ -10,8 +10,12 @@ use super::link::check_loss;
 use super::routes::Routes;
 use super::{
     ActionSpec, AppKind, AssociationSpec, DirectionSpec, Do, Frame, Happening, LEAST_FRAME, Level,
-    LinkDirection, LinkSpec, MOST_FRAME, MiddleboxChange, NodeKind, Scenario, When, tcp,
+    LinkDirection, LinkSpec, MOST_FRAME, MiddleboxChange, NodeKind, NodeSpec, Scenario, TcpSpec, When, tcp,
 };
+
+/// Maximum number of intervals of a time series. Each takes 8 bytes for every path of every receiver, and 48
+/// bytes for every direction of a link.
+const MOST_INTERVALS: u64 = 10_000_000;
 
 pub(super) type Check = Result<(), Problem>;
 
@@ -60,8 +64,19 @@ pub(super) fn scenario(scenario: &Scenario) -> Check {
     let intervals =
         [("probes.throughput", scenario.probes.throughput), ("probes.queues", scenario.probes.queues)];
     for (key, interval) in intervals {
-        if interval.is_some_and(|interval| interval < Span::from_micros(100)) {
+        let Some(interval) = interval else { continue };
+        if interval < Span::from_micros(100) {
             return fail(key, "too short an interval: want at least 100us");
+        }
+        let number = scenario.duration.as_nanos() / interval.as_nanos();
+        if number > MOST_INTERVALS {
+            let least = Span::from_nanos(scenario.duration.as_nanos().div_ceil(MOST_INTERVALS));
+            let message = format!(
+                "{interval} are {number} intervals in the duration of {}, each of which takes memory for every series: want at \
+                 least {least}",
+                scenario.duration
+            );
+            return fail(key, message);
         }
     }
     Ok(())
@@ -70,9 +85,10 @@ pub(super) fn scenario(scenario: &Scenario) -> Check {
 /// A scenario and its names.
 pub(super) struct Context<'s> {
     pub(super) scenario: &'s Scenario,
-    nodes: BTreeMap<&'s str, NodeKind>,
+    nodes: BTreeMap<&'s str, &'s NodeSpec>,
     links: BTreeMap<&'s str, &'s LinkSpec>,
-    associations: BTreeMap<&'s str, &'s AssociationSpec>,
+    pub(super) associations: BTreeMap<&'s str, &'s AssociationSpec>,
+    pub(super) tcp: BTreeMap<&'s str, &'s TcpSpec>,
     apps: BTreeMap<&'s str, &'s AppKind>,
     /// The node to which each address belongs.
     owners: BTreeMap<IpAddr, &'s str>,
@@ -101,7 +117,12 @@ fn unique<'s, T>(
     Ok(map)
 }
 
-fn known<'m, T>(map: &'m BTreeMap<&str, T>, kind: &str, key: &str, name: &str) -> Result<&'m T, Problem> {
+pub(super) fn known<'m, T>(
+    map: &'m BTreeMap<&str, T>,
+    kind: &str,
+    key: &str,
+    name: &str,
+) -> Result<&'m T, Problem> {
     map.get(name).ok_or_else(|| {
         Problem::new(key, format!("there is no {kind} \"{name}\"{}", suggest(name, map.keys().copied())))
     })
@@ -123,16 +144,11 @@ fn settable(link: &str, way: &DirectionSpec, given: &[(&str, bool)]) -> Check {
 
 impl<'s> Context<'s> {
     fn new(scenario: &'s Scenario) -> Result<Self, Problem> {
-        let mut added: BTreeMap<&str, Vec<IpAddr>> = BTreeMap::new();
-        for action in &scenario.actions {
-            if let Do::AddAddress { association, address } = &action.what {
-                added.entry(association).or_default().push(*address);
-            }
-        }
-        unique("tcp", scenario.tcp.iter().map(|t| (t.name.as_str(), ())))?;
+        let tcp = unique("tcp", scenario.tcp.iter().map(|t| (t.name.as_str(), t)))?;
         Ok(Self {
             scenario,
-            nodes: unique("node", scenario.nodes.iter().map(|n| (n.name.as_str(), n.kind)))?,
+            tcp,
+            nodes: unique("node", scenario.nodes.iter().map(|n| (n.name.as_str(), n)))?,
             links: unique("link", scenario.links.iter().map(|l| (l.name.as_str(), l)))?,
             associations: unique("association", scenario.associations.iter().map(|a| (a.name.as_str(), a)))?,
             apps: unique("app", scenario.apps.iter().map(|a| (a.name.as_str(), &a.kind)))?,
@@ -142,14 +158,14 @@ impl<'s> Context<'s> {
                 .flat_map(|l| [(l.address_a, l.a.as_str()), (l.address_b, l.b.as_str())])
                 .filter_map(|(address, node)| Some((address?, node)))
                 .collect(),
-            added,
+            added: scenario.added_addresses(),
             routes: None,
         })
     }
 
     /// Returns the kind of the node with this name.
     pub(super) fn node(&self, key: &str, name: &str) -> Result<NodeKind, Problem> {
-        known(&self.nodes, "node", key, name).copied()
+        Ok(known(&self.nodes, "node", key, name)?.kind)
     }
 
     fn routes(&self) -> &Routes {
@@ -160,7 +176,7 @@ impl<'s> Context<'s> {
         for (part, node, address_part, address) in
             [("a", &link.a, "address_a", link.address_a), ("b", &link.b, "address_b", link.address_b)]
         {
-            match (known(&self.nodes, "node", part, node)?, address) {
+            match (self.node(part, node)?, address) {
                 // A mobile keeps its home address.
                 (NodeKind::Host, None) if self.is_visit(node, link) => {}
                 (NodeKind::Host, None) => {
@@ -203,9 +219,9 @@ impl<'s> Context<'s> {
 
     /// Returns true if this is the link of a mobile to a foreign agent.
     fn is_visit(&self, node: &str, link: &LinkSpec) -> bool {
-        let mobile = self.scenario.nodes.iter().any(|n| n.name == node && n.mobile.is_some());
+        let mobile = self.nodes.get(node).is_some_and(|n| n.mobile.is_some());
         let other = if link.a == node { &link.b } else { &link.a };
-        mobile && self.nodes.get(other.as_str()) == Some(&NodeKind::ForeignAgent)
+        mobile && self.nodes.get(other.as_str()).is_some_and(|n| n.kind == NodeKind::ForeignAgent)
     }
 
     fn addresses(&self) -> Check {
@@ -246,7 +262,7 @@ impl<'s> Context<'s> {
             ("client", "client_addresses", &association.client, &association.client_addresses),
             ("server", "server_addresses", &association.server, &association.server_addresses),
         ] {
-            if *known(&self.nodes, "node", part, node)? != NodeKind::Host {
+            if self.node(part, node)? != NodeKind::Host {
                 return fail(part, format!("\"{node}\" is a router: want a host"));
             }
             if addresses.is_empty() {
@@ -405,11 +421,11 @@ impl<'s> Context<'s> {
                 Ok(())
             }
             AppKind::Cbr { from, to, rate, packet, .. } => {
-                let known: Vec<String> =
-                    self.routes().interfaces.iter().map(|i| i.address.to_string()).collect();
                 for (part, address) in [("from", from), ("to", to)] {
                     if self.routes().interface(*address).is_none() {
                         let text = address.to_string();
+                        let known = self.routes().interfaces.iter().map(|i| i.address.to_string());
+                        let known: Vec<String> = known.collect();
                         let remedy = suggest(&text, known.iter().map(String::as_str));
                         return fail(part, format!("{text} is no host's address{remedy}"));
                     }
@@ -508,9 +524,8 @@ impl<'s> Context<'s> {
 
     /// Checks that a node is a middlebox to which a change applies.
     fn middlebox(&self, node: &str, change: MiddleboxChange) -> Check {
-        self.node("node", node)?;
-        let spec = self.scenario.nodes.iter().find(|spec| spec.name == node);
-        let options = spec.and_then(|spec| Some(spec.middlebox.as_ref()?.options));
+        let spec = known(&self.nodes, "node", "node", node)?;
+        let options = spec.middlebox.as_ref().map(|middlebox| middlebox.options);
         if options.is_some_and(|options| options.supports(change)) {
             return Ok(());
         }

@@ -42,10 +42,13 @@ pub use msctp_link::{LossConfig, QueueLimit};
 pub use node::{MiddleboxSpec, MobileSpec, NodeKind, NodeSpec};
 pub use outside::WithOutsideHosts;
 pub use resolved::resolved;
-pub(crate) use routes::{DirectionIndex, Interface, NO_ROUTE, Routes};
+pub(crate) use routes::{DirectionIndex, Interface, NO_ROUTE, Outside, Routes};
 pub use schemes::Schemes;
 pub use sctp::SctpProfile;
 pub use tcp::{TcpProfile, TcpSpec};
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use msctp_proto::MIN_PMTU;
 use msctp_units::Span;
@@ -89,6 +92,8 @@ pub struct Scenario {
 pub struct ProbeSpec {
     /// Length of the intervals over which delivered bytes are summed; `None` for no recording.
     pub throughput: Option<Span>,
+    /// True to record the time and size of every delivery, 16 bytes each.
+    pub deliveries: bool,
     /// True to record the associations' traces: windows, round-trip times, estimates, state changes.
     pub trace: bool,
     /// True to record every DATA and SACK chunk as well, which takes much memory.
@@ -181,6 +186,17 @@ impl Scenario {
     #[must_use]
     pub fn is_encapsulated(&self) -> bool {
         self.nodes.iter().any(|node| node.middlebox.is_some())
+    }
+
+    /// Returns the addresses that actions add to each association.
+    pub(crate) fn added_addresses(&self) -> BTreeMap<&str, Vec<IpAddr>> {
+        let mut added: BTreeMap<&str, Vec<IpAddr>> = BTreeMap::new();
+        for action in &self.actions {
+            if let Do::AddAddress { association, address } = &action.what {
+                added.entry(association).or_default().push(*address);
+            }
+        }
+        added
     }
 
     /// Returns true if the peer may see another address in place of one of the scenario's.

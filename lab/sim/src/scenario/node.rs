@@ -1,11 +1,12 @@
 //! Nodes of a scenario.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use msctp_units::Span;
 
-use super::Scenario;
 use super::error::{Problem, suggest};
+use super::{LinkSpec, Scenario};
 use crate::middlebox::{FirewallOptions, MiddleboxOptions, NatOptions};
 use crate::mobile_ip::{AgentOptions, MobileOptions};
 use crate::mobility::{Position, Waypoint};
@@ -96,13 +97,23 @@ impl NodeKind {
 
 /// Checks agents and mobiles. Link ends must name nodes, and addresses be unique.
 pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
+    let mut links: BTreeMap<&str, Vec<&LinkSpec>> = BTreeMap::new();
+    for link in &scenario.links {
+        links.entry(&link.a).or_default().push(link);
+        links.entry(&link.b).or_default().push(link);
+    }
+    let agents = scenario.nodes.iter().filter(|node| node.kind == NodeKind::HomeAgent);
+    let agents = agents.map(|node| node.name.as_str()).collect();
     for node in &scenario.nodes {
-        one(scenario, node).map_err(|p| p.within(&format!("node.{}", node.name)))?;
+        let own = links.get(node.name.as_str()).map_or(&[][..], Vec::as_slice);
+        one(node, own, &agents).map_err(|p| p.within(&format!("node.{}", node.name)))?;
     }
     Ok(())
 }
 
-fn one(scenario: &Scenario, node: &NodeSpec) -> Result<(), Problem> {
+/// Checks a node. `links` are its own, `home_agents` the names of all home agents: it sees no other part of
+/// the scenario, so that the checks of many nodes take linear time.
+fn one(node: &NodeSpec, links: &[&LinkSpec], home_agents: &BTreeSet<&str>) -> Result<(), Problem> {
     let fail = |key: &str, message: String| Err(Problem::new(key, message));
     if let Some(pair) = node.waypoints.windows(2).find(|pair| pair[1].at < pair[0].at) {
         let message =
@@ -113,8 +124,7 @@ fn one(scenario: &Scenario, node: &NodeSpec) -> Result<(), Problem> {
         return fail("waypoints", "a speed of 0 never arrives: want more than 0".to_owned());
     }
     // List the node's addresses, each with the other end of its link.
-    let addresses: Vec<(IpAddr, &str)> = scenario
-        .links
+    let addresses: Vec<(IpAddr, &str)> = links
         .iter()
         .flat_map(|l| [(&l.a, l.address_a, &l.b), (&l.b, l.address_b, &l.a)])
         .filter(|(own, ..)| **own == node.name)
@@ -151,23 +161,22 @@ fn one(scenario: &Scenario, node: &NodeSpec) -> Result<(), Problem> {
         None => {}
     }
     if let Some(mobile) = &node.mobile {
-        check_mobile(scenario, node, mobile, &addresses).map_err(|p| p.within("mobile"))?;
+        check_mobile(home_agents, node, mobile, &addresses).map_err(|p| p.within("mobile"))?;
     }
     node.middlebox.as_ref().map_or(Ok(()), |middlebox| {
-        check_middlebox(scenario, node, middlebox).map_err(|p| p.within(middlebox.options.key()))
+        check_middlebox(node, links, middlebox).map_err(|p| p.within(middlebox.options.key()))
     })
 }
 
 /// Checks the link to the outside. Only a NAT must have an address, at the end of that link.
-fn check_middlebox(scenario: &Scenario, node: &NodeSpec, middlebox: &MiddleboxSpec) -> Result<(), Problem> {
-    let own = || scenario.links.iter().filter(|link| link.a == node.name || link.b == node.name);
+fn check_middlebox(node: &NodeSpec, own: &[&LinkSpec], middlebox: &MiddleboxSpec) -> Result<(), Problem> {
     let outside = &middlebox.outside;
-    if !own().any(|link| link.name == *outside) {
-        let remedy = suggest(outside, own().map(|link| link.name.as_str()));
+    if !own.iter().any(|link| link.name == *outside) {
+        let remedy = suggest(outside, own.iter().map(|link| link.name.as_str()));
         return Err(Problem::new("outside", format!("\"{}\" has no link \"{outside}\"{remedy}", node.name)));
     }
     let nat = matches!(middlebox.options, MiddleboxOptions::Nat(_));
-    for link in own() {
+    for link in own {
         let (key, address) =
             if link.a == node.name { ("address_a", link.address_a) } else { ("address_b", link.address_b) };
         let public = nat && link.name == *outside;
@@ -205,7 +214,7 @@ fn whole_seconds(span: Span) -> Result<(), Problem> {
 }
 
 fn check_mobile(
-    scenario: &Scenario,
+    home_agents: &BTreeSet<&str>,
     node: &NodeSpec,
     mobile: &MobileSpec,
     addresses: &[(IpAddr, &str)],
@@ -214,9 +223,8 @@ fn check_mobile(
     if node.kind != NodeKind::Host {
         return fail("", "only a host is a mobile: want kind = \"host\"".to_owned());
     }
-    let agents = || scenario.nodes.iter().filter(|n| n.kind == NodeKind::HomeAgent).map(|n| n.name.as_str());
-    if !agents().any(|name| name == mobile.home_agent) {
-        let remedy = suggest(&mobile.home_agent, agents());
+    if !home_agents.contains(mobile.home_agent.as_str()) {
+        let remedy = suggest(&mobile.home_agent, home_agents.iter().copied());
         return fail("home_agent", format!("there is no home agent \"{}\"{remedy}", mobile.home_agent));
     }
     if !matches!(addresses, [(IpAddr::V4(_), other)] if *other == mobile.home_agent) {

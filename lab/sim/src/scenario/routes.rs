@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
-use super::{MiddleboxOptions, NodeKind, Scenario};
+use super::{MiddleboxOptions, NodeKind, NodeSpec, Scenario};
 
 /// Index of a link's direction.
 pub(crate) type DirectionIndex = usize;
@@ -33,9 +33,20 @@ pub(crate) struct Routes {
     pub(crate) leads_to: Vec<usize>,
     /// Table of each node: empty for a host; for a router, the direction to each address, or `NO_ROUTE`.
     pub(crate) tables: Vec<Vec<u32>>,
-    /// The link to the outside of each node that is a NAT.
-    nat_links: Vec<Option<usize>>,
+    /// The outside of each node that is a middlebox.
+    outsides: Vec<Option<Outside>>,
     by_address: BTreeMap<IpAddr, usize>,
+    /// Numbers of the interfaces of each node.
+    of_node: Vec<Vec<usize>>,
+}
+
+/// The outside of a middlebox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Outside {
+    /// The link to the outside.
+    pub(crate) link: usize,
+    /// Number of the address at its end; `None` unless the middlebox is a NAT.
+    pub(crate) public: Option<usize>,
 }
 
 /// Entry of a router's table without a route to the address.
@@ -74,12 +85,28 @@ impl Routes {
             })
             .collect();
         let by_address = interfaces.iter().enumerate().map(|(i, interface)| (interface.address, i)).collect();
-        let nat_links = scenario.nodes.iter().map(|node| {
-            let middlebox = node.middlebox.as_ref()?;
-            let nat = matches!(middlebox.options, MiddleboxOptions::Nat(_));
-            scenario.links.iter().position(|link| nat && link.name == middlebox.outside)
-        });
-        Self { interfaces, leads_to, tables, nat_links: nat_links.collect(), by_address }
+        let mut of_node = vec![Vec::new(); scenario.nodes.len()];
+        for (number, interface) in interfaces.iter().enumerate() {
+            of_node[interface.node].push(number);
+        }
+        let outsides = outsides(scenario, &interfaces, &of_node);
+        Self { interfaces, leads_to, tables, outsides, by_address, of_node }
+    }
+
+    /// Returns the interfaces of a node with their numbers.
+    pub(crate) fn interfaces_of(&self, node: usize) -> impl Iterator<Item = (usize, &Interface)> {
+        self.of_node[node].iter().map(|&number| (number, &self.interfaces[number]))
+    }
+
+    /// Returns the outside of a node that is a middlebox.
+    pub(crate) fn outside(&self, node: usize) -> Option<Outside> {
+        self.outsides[node]
+    }
+
+    /// Returns the link to the outside of a NAT with the NAT's address.
+    fn nat(&self, node: usize) -> Option<(usize, IpAddr)> {
+        let Outside { link, public } = self.outsides[node]?;
+        Some((link, self.interfaces[public?].address))
     }
 
     /// Returns the number of an address.
@@ -92,14 +119,18 @@ impl Routes {
         self.interfaces.get(self.number_of(address)?)
     }
 
+    /// Returns true if a NAT has the address.
+    pub(crate) fn is_nat(&self, address: IpAddr) -> bool {
+        self.interface(address).is_some_and(|interface| self.nat(interface.node).is_some())
+    }
+
     /// Returns the last NAT on the way that translates the source, with its address; `None` without one.
     pub(crate) fn translation(&self, from: &Interface, to: &Interface) -> Option<(usize, IpAddr)> {
         let path = self.path(from, to).ok()?;
         let mut nats = path.windows(2).filter_map(|hops| {
             let node = self.leads_to[hops[0]];
-            let outside = self.nat_links[node].filter(|&link| hops[1] / 2 == link && hops[0] / 2 != link)?;
-            let its = |interface: &&Interface| interface.node == node && interface.link == outside;
-            Some((node, self.interfaces.iter().find(its)?.address))
+            let (outside, address) = self.nat(node)?;
+            (hops[1] / 2 == outside && hops[0] / 2 != outside).then_some((node, address))
         });
         nats.next_back()
     }
@@ -119,6 +150,20 @@ impl Routes {
             }
         }
     }
+}
+
+/// Finds the outside of each middlebox.
+fn outsides(scenario: &Scenario, interfaces: &[Interface], of_node: &[Vec<usize>]) -> Vec<Option<Outside>> {
+    let links: BTreeMap<&str, usize> =
+        scenario.links.iter().enumerate().map(|(number, link)| (link.name.as_str(), number)).collect();
+    let outside = |(node, spec): (usize, &NodeSpec)| {
+        let middlebox = spec.middlebox.as_ref()?;
+        let link = *links.get(middlebox.outside.as_str())?;
+        let is_nat = matches!(middlebox.options, MiddleboxOptions::Nat(_));
+        let public = of_node[node].iter().copied().find(|&own| is_nat && interfaces[own].link == link);
+        Some(Outside { link, public })
+    };
+    scenario.nodes.iter().enumerate().map(outside).collect()
 }
 
 /// Computes a router's table, breadth first over the routers: fewest links first, then the order of

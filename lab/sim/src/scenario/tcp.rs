@@ -10,7 +10,7 @@ use msctp_lab_tcp::{Algorithm, Config, SackLimit};
 use msctp_schemes::catalogue::window_controllers;
 use msctp_units::Span;
 
-use super::check::{Check, Context, fail};
+use super::check::{Check, Context, fail, known};
 use super::document::Section;
 use super::error::{Problem, suggest};
 use super::read::SIDES;
@@ -241,7 +241,7 @@ pub(super) fn check_together(context: &Context<'_>) -> Check {
     let scenario = context.scenario;
     let mut taken = BTreeMap::new();
     for spec in &scenario.tcp {
-        if scenario.associations.iter().any(|a| a.name == spec.name) {
+        if context.associations.contains_key(spec.name.as_str()) {
             return fail(
                 format!("tcp.{}", spec.name),
                 "an association has this name: want names that differ",
@@ -276,9 +276,5 @@ pub(super) fn check_together(context: &Context<'_>) -> Check {
 
 /// Checks the names of a TCP application.
 pub(super) fn check_app(context: &Context<'_>, tcp: &str) -> Check {
-    if context.scenario.tcp.iter().any(|spec| spec.name == tcp) {
-        return Ok(());
-    }
-    let names = context.scenario.tcp.iter().map(|spec| spec.name.as_str());
-    fail("tcp", format!("there is no tcp connection \"{tcp}\"{}", suggest(tcp, names)))
+    known(&context.tcp, "tcp connection", "tcp", tcp).map(drop)
 }

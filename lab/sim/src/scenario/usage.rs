@@ -1,5 +1,6 @@
-//! Finds unused parts of a scenario: profiles, nodes and links that affect no packet. An override of an
-//! unused profile is an error, because it would not affect the run; the rest are warnings.
+//! Finds unused parts of a scenario: profiles, nodes and links that affect no packet, and addresses that make
+//! no path of their own. An override of an unused profile is an error, because it would not affect the run;
+//! the rest are warnings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -10,7 +11,8 @@ use super::{AppKind, Do, NodeKind, Scenario};
 
 impl Scenario {
     /// Describes the unused parts of the scenario in a sentence each: profiles without an association or
-    /// connection, hosts without traffic, links that no packet can take. Routers count by their links.
+    /// connection, hosts without traffic, links that no packet can take, addresses that a NAT makes one.
+    /// Routers count by their links.
     #[must_use]
     pub fn unused(&self) -> Vec<String> {
         let mut unused = Vec::new();
@@ -22,7 +24,40 @@ impl Scenario {
         if self.nodes.iter().all(|node| !node.kind.is_agent() && node.mobile.is_none()) {
             self.unused_topology(&mut unused);
         }
+        if self.has_nat() {
+            self.addresses_made_one(&mut unused);
+        }
         unused
+    }
+
+    /// Finds the addresses of a client that the server sees as one. They are one path, so that data cannot
+    /// move between them.
+    fn addresses_made_one(&self, unused: &mut Vec<String>) {
+        let routes = Routes::of(self);
+        let added = self.added_addresses();
+        for association in &self.associations {
+            let more = added.get(association.name.as_str()).into_iter().flatten();
+            let addresses: BTreeSet<IpAddr> =
+                association.client_addresses.iter().chain(more).copied().collect();
+            let mut seen: BTreeMap<(usize, IpAddr), Vec<String>> = BTreeMap::new();
+            for address in addresses {
+                let family = |server: &&IpAddr| server.is_ipv4() == address.is_ipv4();
+                let server = association.server_addresses.iter().find(family);
+                let ends = server.and_then(|server| routes.interface(address).zip(routes.interface(*server)));
+                if let Some(nat) = ends.and_then(|(client, server)| routes.translation(client, server)) {
+                    seen.entry(nat).or_default().push(address.to_string());
+                }
+            }
+            for ((nat, public), addresses) in seen.into_iter().filter(|(_, all)| all.len() > 1) {
+                unused.push(format!(
+                    "association.{} has one path over {}: all are {public} behind the nat \"{}\", and nothing moves between \
+                     them; want a nat for each",
+                    association.name,
+                    addresses.join(", "),
+                    self.nodes[nat].name
+                ));
+            }
+        }
     }
 
     /// Returns the kinds of profiles: section, declared ones, used ones, and the items that can name one.

@@ -8,8 +8,10 @@ use std::io::{self, Write};
 use msctp_proto::{PathAddr, PathId, TraceEvent, TraceKind};
 use msctp_units::{Rate, Span, Time};
 
+mod deliveries;
 mod tcp;
 
+pub use deliveries::Deliveries;
 pub use tcp::TcpTraceSeries;
 
 /// Sums per interval, from the start of the run.
@@ -267,6 +269,8 @@ pub struct MessageSeries {
 pub struct Series {
     /// Delivered bytes, for each end of each association.
     pub delivery: Vec<DeliverySeries>,
+    /// Every delivery, for each end of each association and TCP connection.
+    pub deliveries: Vec<Deliveries>,
     /// Traces, for each end of each association.
     pub traces: Vec<TraceSeries>,
     /// Traces, for each end of each TCP connection.

@@ -7,9 +7,10 @@ use msctp_units::{Ecn, Time};
 use crate::action::Trigger;
 use crate::capture::ip_header_len;
 use crate::event::Target;
+use crate::free_ports::FreePorts;
 use crate::packet::{AddressId, Body, Packet, PacketId};
 use crate::random;
-use crate::scenario::{Scenario, Side};
+use crate::scenario::{Scenario, ScenarioError, Side};
 use crate::tcp_line::TcpLine;
 
 use super::Simulation;
@@ -19,10 +20,10 @@ impl Simulation {
     pub(crate) fn tcp_lines(
         scenario: &Scenario,
         address: impl Fn(std::net::IpAddr) -> AddressId,
-    ) -> Vec<TcpLine> {
-        let ports = client_ports(scenario);
+    ) -> Result<Vec<TcpLine>, ScenarioError> {
+        let ports = client_ports(scenario)?;
         let line = |(spec, client_port)| TcpLine::new(spec, client_port, &address, &scenario.probes);
-        scenario.tcp.iter().zip(ports).map(line).collect()
+        Ok(scenario.tcp.iter().zip(ports).map(line).collect())
     }
 
     /// Schedules the starts of the connections.
@@ -190,19 +191,17 @@ fn target(number: usize, side: Side) -> Target {
 }
 
 /// Returns the clients' ports. A client without one gets a free one from 10000 on.
-fn client_ports(scenario: &Scenario) -> Vec<u16> {
-    let fixed: Vec<(&str, u16)> = scenario.tcp.iter().map(|t| (t.client.as_str(), t.client_port)).collect();
-    let mut next = std::collections::BTreeMap::new();
-    let port = |&(client, port): &(&str, u16)| {
-        if port != 0 {
-            return port;
-        }
-        let next = next.entry(client.to_owned()).or_insert(10_000_u16);
-        while fixed.contains(&(client, *next)) {
-            *next += 1;
-        }
-        *next += 1;
-        *next - 1
-    };
-    fixed.iter().map(port).collect()
+fn client_ports(scenario: &Scenario) -> Result<Vec<u16>, ScenarioError> {
+    let mut free = FreePorts::default();
+    for spec in &scenario.tcp {
+        free.take(&spec.client, spec.client_port);
+    }
+    let mut ports = Vec::with_capacity(scenario.tcp.len());
+    for spec in &scenario.tcp {
+        ports.push(match spec.client_port {
+            0 => free.next(&spec.client, || format!("tcp.{}.client_port", spec.name))?,
+            port => port,
+        });
+    }
+    Ok(ports)
 }

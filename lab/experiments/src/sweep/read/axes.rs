@@ -7,7 +7,7 @@ use toml::de::DeValue;
 
 use super::quantities::selector_of;
 use crate::sweep::formula::Formula;
-use crate::sweep::{Axis, Draw, DrawnTime, Group, Sweep, Value};
+use crate::sweep::{Axis, Draw, DrawnValue, Group, Sweep, Value};
 
 pub(super) fn axes(top: &Section<'_, '_>) -> Result<Vec<Axis>, Problem> {
     let mut axes = Vec::new();
@@ -105,21 +105,21 @@ fn draws(section: &Section<'_, '_>, value: &Value) -> Result<Vec<Draw>, Problem>
         let key = name.get_ref();
         let problem = |why: String| Problem::new(format!("{}.{key}", section.key("draw")), why);
         if let DeValue::Table(table) = ends.get_ref() {
-            let inner =
-                Section::open(table, format!("{}.{key}", section.key("draw")), &["handover", "plus"])?;
-            let link = inner.required("handover", inner.text("handover")?, "\"a link's name\"")?.to_owned();
-            let time =
-                DrawnTime::Handover { link, plus: inner.span("plus")?.unwrap_or(Span::ZERO), process: None };
-            draws.push(Draw { key: key.to_string(), time });
+            let path = format!("{}.{key}", section.key("draw"));
+            let keys = ["handover", "plus", "packets", "from", "within", "first", "stream"];
+            let inner = Section::open(table, path, &keys)?;
+            let value = if inner.has("packets") { packets(&inner, key)? } else { after_handover(&inner)? };
+            draws.push(Draw { key: key.to_string(), value });
             continue;
         }
         let texts: Vec<String> = super::list(ends.get_ref()).into_iter().map(plain_text).collect();
+        let own = texts.len() < 3;
         let (from, to, stream) = match &texts[..] {
             [formula] => {
                 let formula = replace(formula, &value.with).map_err(problem)?;
-                let time = DrawnTime::Formula(Formula::parse(&formula, &["seed"]).map_err(problem)?);
+                let value = DrawnValue::Formula(Formula::parse(&formula, &["seed"]).map_err(problem)?);
                 let keys = expanded(key).map_err(problem)?;
-                draws.extend(keys.into_iter().map(|(key, _)| Draw { key, time: time.clone() }));
+                draws.extend(keys.into_iter().map(|(key, _)| Draw { key, value: value.clone() }));
                 continue;
             }
             [from, to] => (from, to, key.as_ref()),
@@ -140,11 +140,32 @@ fn draws(section: &Section<'_, '_>, value: &Value) -> Result<Vec<Draw>, Problem>
             return Err(problem(format!("{to} is before {from}: want the earlier time first")));
         }
         for (key, i) in expanded(key).map_err(problem)? {
-            let stream = if stream == name.get_ref() { key.clone() } else { stream.replace("{i}", &i) };
-            draws.push(Draw { key, time: DrawnTime::Uniform { from, to, stream } });
+            let stream = if own { key.clone() } else { stream.replace("{i}", &i) };
+            draws.push(Draw { key, value: DrawnValue::Uniform { from, to, stream } });
         }
     }
     Ok(draws)
+}
+
+/// Reads `{ handover = "cell", plus = "200s" }`.
+fn after_handover(inner: &Section<'_, '_>) -> Result<DrawnValue, Problem> {
+    let link = inner.required("handover", inner.text("handover")?, "\"a link's name\"")?.to_owned();
+    let plus = inner.span("plus")?.unwrap_or(Span::ZERO);
+    Ok(DrawnValue::Handover { link, plus, process: None })
+}
+
+/// Reads `{ packets = 6, from = 202, within = 12, first = [202, 204, 208, 210, 213, 214] }`.
+fn packets(inner: &Section<'_, '_>, key: &str) -> Result<DrawnValue, Problem> {
+    let most = i128::from(u32::MAX);
+    let within = inner.required("within", inner.integer("within", 1, 100_000)?, "12")?;
+    let packets = inner.required("packets", inner.integer("packets", 1, i128::from(within) + 1)?, "6")?;
+    Ok(DrawnValue::Packets {
+        packets,
+        from: inner.required("from", inner.integer("from", 0, most)?, "202")?,
+        within,
+        first: inner.integers("first")?.unwrap_or_default(),
+        stream: inner.text("stream")?.unwrap_or(key).to_owned(),
+    })
 }
 
 /// Expands `app.video-{2..5}.start` to a key for each number, with the number. A `{name}` is kept.
@@ -175,14 +196,33 @@ fn is_name(text: &str) -> bool {
 
 /// Replaces each `{name}` in a text by the text that the values of a cell define for it.
 pub(super) fn fill(text: &str, sweep: &Sweep, values: &[usize]) -> Result<String, String> {
+    replace(text, &texts(sweep, values).cloned().collect::<Vec<_>>())
+}
+
+/// Returns the texts for `{name}` in a cell, with their names.
+fn texts<'s>(sweep: &'s Sweep, values: &'s [usize]) -> impl Iterator<Item = &'s (String, String)> {
     let chosen = sweep.axes.iter().zip(values).flat_map(|(axis, &value)| &axis.values[value].with);
-    replace(text, &chosen.cloned().collect::<Vec<_>>())
+    sweep.with.iter().chain(chosen)
 }
 
 /// Replaces each `{name}` in an override that the values of a cell define. Other braces are TOML's.
 pub(super) fn fill_known(text: &str, sweep: &Sweep, values: &[usize]) -> String {
-    let chosen = sweep.axes.iter().zip(values).flat_map(|(axis, &value)| &axis.values[value].with);
-    chosen.fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
+    texts(sweep, values)
+        .fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
+}
+
+/// Returns a draw with the texts of a cell in its key, the name of its stream and that of its link. A stream
+/// without a name of its own has that of the key as written.
+pub(super) fn filled(draw: &Draw, sweep: &Sweep, values: &[usize]) -> Result<Draw, String> {
+    let mut value = draw.value.clone();
+    match &mut value {
+        DrawnValue::Uniform { stream, .. } | DrawnValue::Packets { stream, .. } if *stream != draw.key => {
+            *stream = fill(stream, sweep, values)?;
+        }
+        DrawnValue::Handover { link, .. } => *link = fill(link, sweep, values)?,
+        _ => {}
+    }
+    Ok(Draw { key: fill_known(&draw.key, sweep, values), value })
 }
 
 fn replace(text: &str, with: &[(String, String)]) -> Result<String, String> {
@@ -238,7 +278,7 @@ fn listed(section: &Section<'_, '_>) -> Result<Vec<Value>, Problem> {
         let name = parts.iter().map(|part| plain_text(part)).collect::<Vec<_>>().join(" ");
         let set = keys.iter().zip(&parts).map(|(key, part)| format!("{key}={}", override_text(part)));
         let number = if keys.len() == 1 { number(value) } else { None };
-        out.push(Value { name, number, set: set.collect(), ..Value::default() });
+        out.push(Value { name, number, set: set.collect(), listed: true, ..Value::default() });
     }
     Ok(out)
 }

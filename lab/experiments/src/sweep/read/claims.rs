@@ -27,7 +27,7 @@ const RELATIONS: Relations = [
 ];
 
 /// The keys of a check.
-const CHECK: [&str; 26] = [
+const CHECK: [&str; 29] = [
     "metric",
     "a",
     "below",
@@ -54,6 +54,9 @@ const CHECK: [&str; 26] = [
     "lowest",
     "every",
     "relevant",
+    "times",
+    "to",
+    "part",
 ];
 
 pub(super) fn claims(top: &Section<'_, '_>, sweep: &Sweep) -> Result<Vec<ClaimSpec>, Problem> {
@@ -106,17 +109,14 @@ pub(super) fn evidence(top: &Section<'_, '_>, sweep: &Sweep) -> Result<Vec<Vec<C
     Ok(evidence)
 }
 
-/// Reads a check. On a counterfactual axis that it does not name, it has the first value.
+/// Reads a check. On a counterfactual axis that it does not name, it has the first value, and on an axis on
+/// which its quantities do not depend any value.
 fn check(section: &Section<'_, '_>, outer: &Selector, sweep: &Sweep) -> Result<CheckSpec, Problem> {
     let mut check = check_of(section, outer, sweep)?;
-    let named = match &check.what {
-        Wants::Relation { a, over, .. } => a.iter().chain(over).map(|(axis, _)| *axis).collect(),
-        Wants::Best { a, .. } | Wants::Nearer { a, .. } | Wants::NotBehind { a, .. } => {
-            a.iter().map(|(axis, _)| *axis).collect()
-        }
-        Wants::Linear { .. } | Wants::Lowest { .. } => Vec::new(),
-    };
+    let named = check.named_axes();
     without_asides(&mut check.at, &sweep.axes, &named);
+    let quantities = check.quantities();
+    sweep.fix_unused(&mut check.at, &quantities, &named);
     check.relevant = relevant(section, sweep, &check.what)?;
     Ok(check)
 }
@@ -145,7 +145,7 @@ fn relevant(section: &Section<'_, '_>, sweep: &Sweep, what: &Wants) -> Result<Op
     let (of, cells) = match what {
         Wants::Relation { of, against, .. } => (*of, matches!(against, Against::Cells(_))),
         Wants::Best { of, .. } | Wants::Nearer { of, .. } => (*of, true),
-        Wants::Linear { .. } | Wants::Lowest { .. } | Wants::NotBehind { .. } => return Ok(None),
+        _ => return Ok(None),
     };
     let is_text = section.is_string("relevant");
     if cells && is_text && section.text("relevant")?.is_some_and(|text| text.ends_with('%')) {
@@ -160,6 +160,13 @@ fn check_of(section: &Section<'_, '_>, outer: &Selector, sweep: &Sweep) -> Resul
         outer.iter().filter(|(axis, _)| at.iter().all(|(own, _)| own != axis)).cloned().collect::<Vec<_>>(),
     );
     at.sort_unstable();
+    if section.has("part") {
+        let mut parts = Vec::new();
+        for (path, table) in section.items("part")? {
+            parts.push(check(&Section::open(table, path, &CHECK)?, &at, sweep)?);
+        }
+        return Ok(CheckSpec { at, relevant: None, what: Wants::All(parts) });
+    }
     if section.has("curve") {
         return Ok(CheckSpec { at, relevant: None, what: of_curve(section, sweep)? });
     }
@@ -201,8 +208,8 @@ fn check_of(section: &Section<'_, '_>, outer: &Selector, sweep: &Sweep) -> Resul
     Ok(CheckSpec { at, relevant: None, what })
 }
 
-/// Reads `curve = "transfer"` with `from = 30` and `linear = "80%"`, with `lowest = [33, 37]`, or with `a`,
-/// `not_below` and `every`.
+/// Reads `curve = "transfer"` with `from = 30` and `linear = "80%"`, with `lowest = [33, 37]`, with `a`,
+/// `not_below` and `every`, with `mostly_above = 0`, or with `a`, `times = 2` and `to`.
 fn of_curve(section: &Section<'_, '_>, sweep: &Sweep) -> Result<Wants, Problem> {
     let name = section.text("curve")?.unwrap_or_default();
     let curve = sweep.curves.iter().position(|curve| curve.name == name);
@@ -210,6 +217,13 @@ fn of_curve(section: &Section<'_, '_>, sweep: &Sweep) -> Result<Wants, Problem> 
         curve.ok_or_else(|| Problem::new(section.key("curve"), format!("there is no [curve.{name}]")))?;
     if let Some(&[from, to]) = section.numbers("lowest")?.as_deref() {
         return Ok(Wants::Lowest { curve, from, to });
+    }
+    if let Some(above) = section.number("mostly_above")? {
+        return Ok(Wants::MostPoints { curve, above });
+    }
+    if let Some(times) = section.number("times")? {
+        let cells = |key| section.required(key, selector(section, key, sweep)?, "{ policy = \"adaptive\" }");
+        return Ok(Wants::Times { curve, a: cells("a")?, to: cells("to")?, times });
     }
     let from = section.number("from")?.unwrap_or(0.0);
     if let Some(behind) = selector(section, "not_below", sweep)? {

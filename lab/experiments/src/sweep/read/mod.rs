@@ -3,6 +3,7 @@
 
 mod axes;
 mod claims;
+mod overlap;
 mod quantities;
 mod views;
 
@@ -18,10 +19,12 @@ use toml::de::{DeTable, DeValue};
 pub(super) use self::axes::plain_text;
 use self::axes::{axes, fill, fill_known, overrides};
 use self::claims::{claims, evidence};
-pub(super) use self::quantities::selector;
 use self::quantities::{columns, contrasts};
+pub(super) use self::quantities::{constant, selector};
+pub(super) use self::views::axes as axes_of;
+use super::estimate::estimates;
 use super::{
-    Cell, Column, Draw, Drawn, DrawnTime, Of, Quantity, Selector, Sweep, TableSpec, contains, without_asides,
+    Cell, Column, Draw, Drawn, DrawnValue, Of, Quantity, Selector, Sweep, TableSpec, contains, without_asides,
 };
 use crate::metrics::Wanted;
 use crate::paper::Paper;
@@ -32,7 +35,7 @@ use crate::sweep::real::Real;
 /// A function that returns the text of a file by its path, or the reason why it cannot be read.
 type Open<'f> = dyn Fn(&str) -> Result<String, String> + 'f;
 
-const KEYS: [&str; 19] = [
+const KEYS: [&str; 21] = [
     "title",
     "description",
     "scenario",
@@ -42,6 +45,8 @@ const KEYS: [&str; 19] = [
     "metric",
     "curve",
     "comparison",
+    "estimate",
+    "with",
     "table",
     "figure",
     "claim",
@@ -97,31 +102,42 @@ impl Sweep {
     }
 }
 
-/// The part of a sweep to read: some claims with their cells, and further overrides of every cell.
+/// The part of a sweep to read: some claims with their cells, and further overrides.
 #[derive(Debug, Default)]
 pub(crate) struct Part<'p> {
     /// The claims; empty: everything.
     pub(crate) claims: &'p [String],
     /// Further overrides in the form of `--set`, applied after those of the file.
     pub(crate) overrides: &'p [String],
+    /// Further overrides of a scenario's cells, by the name of its file.
+    pub(crate) files: &'p [(String, Vec<String>)],
+    /// Texts for `{name}` that replace those of the file's `with`.
+    pub(crate) with: &'p [(String, String)],
     /// True to read also the findings' checks, and every metric and curve for a report.
     pub(crate) report: bool,
 }
 
 impl Sweep {
-    /// Restricts tables and figures to the first value of a counterfactual axis, unless they name the axis.
-    fn only_first_aside(&mut self) {
-        let Self { tables, figures, axes, .. } = self;
+    /// Restricts tables and figures to the first value of a counterfactual axis, and to one value of an axis
+    /// on which their quantities do not depend, unless they name the axis.
+    fn restrict_views(&mut self) {
+        let (mut tables, mut figures) = (std::mem::take(&mut self.tables), std::mem::take(&mut self.figures));
         let of_figures = figures.iter_mut().flat_map(|figure| &mut figure.tables);
         for table in tables.iter_mut().chain(of_figures) {
             let named: Vec<usize> = table.rows.iter().copied().chain(table.columns).collect();
-            without_asides(&mut table.at, axes, &named);
+            without_asides(&mut table.at, &self.axes, &named);
+            self.fix_unused(&mut table.at, &[&table.cells[..], &table.notes[..]].concat(), &named);
         }
-        for panel in self.figures.iter_mut().flat_map(|figure| &mut figure.panels) {
-            let x = if let Drawn::Over { x, .. } = panel.draw { Some(x) } else { None };
+        for panel in figures.iter_mut().flat_map(|figure| &mut figure.panels) {
+            let (x, y) = match panel.draw {
+                Drawn::Over { x, y, .. } => (Some(x), Some(y)),
+                Drawn::Curve { .. } => (None, None),
+            };
             let named: Vec<usize> = panel.series.iter().copied().chain(x).collect();
             without_asides(&mut panel.at, &self.axes, &named);
+            self.fix_unused(&mut panel.at, y.as_slice(), &named);
         }
+        (self.tables, self.figures) = (tables, figures);
     }
 
     /// Adds a table and a figure of every metric, if the file has none and does not belong to a publication.
@@ -136,7 +152,8 @@ impl Sweep {
                 rows: (0..self.axes.len().min(1)).collect(),
                 columns: (self.axes.len() > 1).then_some(1),
                 cells: vec![cells],
-                note: None,
+                notes: Vec::new(),
+                seed: None,
                 tones: None,
                 at: Selector::new(),
             };
@@ -197,6 +214,8 @@ impl Reader<'_> {
             real: None,
             schemes: self.schemes.clone(),
             contrasts: Vec::new(),
+            estimates: Vec::new(),
+            with: self.with(&top)?,
             tables: Vec::new(),
             figures: Vec::new(),
             claims: Vec::new(),
@@ -211,6 +230,17 @@ impl Reader<'_> {
             return Err(Problem::new("metric", message));
         }
         sweep.contrasts = contrasts(&top, &sweep)?;
+        if let Some(axis) = sweep.axes.iter().find(|axis| sweep.of_cells().any(|(name, _)| name == axis.name))
+        {
+            let message = "a metric or comparison has this name: want names that differ";
+            return Err(Problem::new(format!("axis.{}", axis.name), message));
+        }
+        if let Some(name) = sweep.ambiguous_column() {
+            let kind = if sweep.axes.iter().any(|axis| axis.name == name) { "axis" } else { "metric" };
+            let message = format!("the tables would have two columns \"{name}\": want another name");
+            return Err(Problem::new(format!("{kind}.{name}"), message));
+        }
+        estimates(&top, &mut sweep)?;
         sweep.quick = quick(&top, &sweep)?;
         sweep.real = Real::read(&top, &sweep)?;
         for (path, table) in top.items("table")? {
@@ -220,7 +250,7 @@ impl Reader<'_> {
             sweep.figures.push(views::figure(table, path, number + 1, &sweep)?);
         }
         sweep.add_defaults();
-        sweep.only_first_aside();
+        sweep.restrict_views();
         sweep.claims = claims(&top, &sweep)?;
         sweep.evidence = evidence(&top, &sweep)?;
         sweep.check_findings()?;
@@ -238,6 +268,10 @@ impl Reader<'_> {
     fn cells(&self, top: &Section<'_, '_>, sweep: &Sweep) -> Result<Vec<Cell>, Problem> {
         let default = top.text("scenario")?;
         let base = overrides(top, "set")?;
+        if base.iter().any(|set| set.starts_with("seed=")) {
+            let message = "the seed of a scenario has no effect in a sweep: want seeds = \"1..30\"";
+            return Err(Problem::new("set.seed", message));
+        }
         let mut cells = Vec::with_capacity(sweep.grid.len());
         let needed = (!self.part.claims.is_empty()).then(|| {
             let mut cells = sweep.cells_of_claims();
@@ -248,15 +282,17 @@ impl Reader<'_> {
         });
         let wanted = |values: &Vec<usize>| needed.as_ref().is_none_or(|needed| needed.contains(values));
         for values in sweep.grid.iter().filter(|values| wanted(values)) {
+            overlap::check_keys(sweep, values)?;
             let chosen = || sweep.axes.iter().zip(values).map(|(axis, &value)| &axis.values[value]);
             let own = chosen().filter_map(|value| value.scenario.as_deref()).next_back();
             let example = "\"walk.toml\", or one in every value of an axis";
             let name = top.required("scenario", own.or(default), example)?;
-            let set = base.iter().chain(chosen().flat_map(|value| &value.set));
-            let set = set.chain(self.part.overrides).map(|set| fill_known(set, sweep, values)).collect();
-            let drawn = |draw: &Draw| Draw { key: fill_known(&draw.key, sweep, values), ..draw.clone() };
-            let draws = chosen().flat_map(|value| value.draws.iter().map(drawn)).collect();
             let name = fill_known(name, sweep, values);
+            let set = base.iter().chain(chosen().flat_map(|value| &value.set));
+            let of_file = self.part.files.iter().filter(|(file, _)| *file == name).flat_map(|(_, set)| set);
+            let set = set.chain(self.part.overrides).chain(of_file);
+            let set = set.map(|set| fill_known(set, sweep, values)).collect();
+            let draws = draws(sweep, values)?;
             cells.push(self.cell(sweep, values, &name, (set, draws))?);
         }
         Ok(cells)
@@ -287,8 +323,16 @@ impl Reader<'_> {
         let draws = timed(draws, &|| read(&overrides))?;
         let first: Vec<String> =
             overrides.iter().cloned().chain(draws.iter().map(|draw| draw.set(sweep.seeds[0]))).collect();
-        let mut scenario =
-            read(&first).map_err(|error| Problem::new("scenario", within(error.to_string())))?;
+        let mut scenario = read(&first).map_err(|error| {
+            Problem::new(overlap::culprit(sweep, values, &read, &first), within(error.to_string()))
+        })?;
+        let seeds = sweep.axes.iter().zip(values).filter_map(|(axis, &value)| axis.values[value].seeds).min();
+        let seeds = seeds.unwrap_or(usize::MAX);
+        let own = &sweep.seeds[..sweep.seeds.len().min(seeds)];
+        overlap::check_draws(&draws, &overrides, own, &read).map_err(|(set, why)| {
+            let place = overlap::culprit(sweep, values, &read, &set);
+            Problem::new(place, within(why))
+        })?;
         let wanted = |kind: &str, columns: &[Column]| {
             let one = |column: &Column| self.wanted(sweep, values, column, &scenario, kind);
             columns.iter().map(one).collect::<Result<Vec<_>, Problem>>()
@@ -312,9 +356,6 @@ impl Reader<'_> {
         );
         let values = values.to_vec();
         let hash = hex(hash.as_bytes());
-        let seeds =
-            sweep.axes.iter().zip(&values).filter_map(|(axis, &value)| axis.values[value].seeds).min();
-        let seeds = seeds.unwrap_or(usize::MAX);
         Ok(Cell { values, overrides, seeds, draws, path, scenario, metrics, ranges, curves, formulas, hash })
     }
 
@@ -338,8 +379,27 @@ impl Reader<'_> {
         Ok(Some(wanted))
     }
 
+    /// Reads `with = "parameters.toml"`: texts for `{name}`, the keys of a file's `[parameters]`.
+    fn with(&self, top: &Section<'_, '_>) -> Result<Vec<(String, String)>, Problem> {
+        let Some(name) = top.text("with")? else { return Ok(Vec::new()) };
+        let problem = |why: String| Problem::new("with", why);
+        let path = beside(self.file, name);
+        let text = self.text(&path).map_err(problem)?;
+        let parsed = DeTable::parse(&text).map_err(|e| problem(format!("{path}: {}", e.message())))?;
+        let Some(DeValue::Table(table)) = parsed.get_ref().get("parameters").map(toml::Spanned::get_ref)
+        else {
+            return Err(problem(format!("{path} has no table [parameters]")));
+        };
+        let own = table.iter().map(|(name, text)| (name.get_ref().to_string(), plain_text(text.get_ref())));
+        let own = own.filter(|(name, _)| self.part.with.iter().all(|(other, _)| other != name));
+        Ok(own.chain(self.part.with.iter().cloned()).collect())
+    }
+
     /// Returns the text of a file. Reads each file once.
     fn text(&self, path: &str) -> Result<String, String> {
+        if path.is_empty() {
+            return Err("is the folder of this file: want the path of a file, as \"walk.toml\"".to_owned());
+        }
         if let Some(known) = self.sources.borrow().iter().find(|source| source.path == path) {
             return Ok(known.text.clone());
         }
@@ -349,6 +409,19 @@ impl Reader<'_> {
     }
 }
 
+/// Returns the draws of a cell.
+fn draws(sweep: &Sweep, values: &[usize]) -> Result<Vec<Draw>, Problem> {
+    let mut draws = Vec::new();
+    for (axis, &value) in sweep.axes.iter().zip(values) {
+        let value = &axis.values[value];
+        for draw in &value.draws {
+            let filled = axes::filled(draw, sweep, values);
+            draws.push(filled.map_err(|why| Problem::new(overlap::place(axis, value), why))?);
+        }
+    }
+    Ok(draws)
+}
+
 /// Attaches the link's process to each draw that follows a cell change. `scenario` reads the scenario without
 /// draws.
 fn timed(
@@ -356,7 +429,7 @@ fn timed(
     scenario: &dyn Fn() -> Result<Scenario, ScenarioError>,
 ) -> Result<Vec<Draw>, Problem> {
     for draw in &mut draws {
-        let DrawnTime::Handover { link, process, .. } = &mut draw.time else { continue };
+        let DrawnValue::Handover { link, process, .. } = &mut draw.value else { continue };
         let scenario = scenario().map_err(|error| Problem::new("scenario", error.to_string()))?;
         let found = scenario.links.into_iter().find(|known| known.name == *link);
         let coding = found.and_then(|link| link.coding).map(|coding| coding.process);
@@ -385,9 +458,20 @@ fn seeds(top: &Section<'_, '_>) -> Result<Vec<u64>, Problem> {
             .and_then(|(from, to)| Some((from.trim().parse::<u64>().ok()?, to.trim().parse::<u64>().ok()?)));
         match range {
             Some((from, to)) if from <= to && to - from < MOST_RUNS as u64 => (from..=to).collect(),
+            Some((from, to)) if from <= to => {
+                let message =
+                    format!("\"{text}\" has more than {MOST_RUNS} seeds: want at most {MOST_RUNS} runs");
+                return Err(Problem::new("seeds", message));
+            }
             _ => return Err(Problem::new("seeds", format!("\"{text}\" is not a range of seeds: {want}"))),
         }
     } else {
+        let negative = top
+            .value("seeds")
+            .and_then(|seeds| list(seeds).into_iter().map(plain_text).find(|seed| seed.starts_with('-')));
+        if let Some(seed) = negative {
+            return Err(Problem::new("seeds", format!("{seed} is not a seed, which is at least 0: {want}")));
+        }
         top.required("seeds", top.integers("seeds")?, "\"1..30\"")?
     };
     let mut sorted = seeds.clone();
@@ -451,7 +535,12 @@ fn range(sweep: &Sweep, values: &[usize], column: &Column) -> Result<Option<[f64
         let text = fill(text, sweep, values).map_err(problem)?;
         quantities::number(&text, column.unit.unit).map_err(problem)
     };
-    Ok(Some([end(&ends[0])?, end(&ends[1])?]))
+    let [from, to] = [end(&ends[0])?, end(&ends[1])?];
+    if from <= to {
+        return Ok(Some([from, to]));
+    }
+    let message = format!("{} is above {}: want the smaller value first", ends[0], ends[1]);
+    Err(Problem::new(format!("metric.{}.between", column.name), message))
 }
 
 /// Reads `[quick]`: the seeds and cells of `--quick`.

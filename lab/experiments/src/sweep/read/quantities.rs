@@ -117,12 +117,17 @@ pub(super) fn contrasts(top: &Section<'_, '_>, sweep: &Sweep) -> Result<Vec<Cont
         let metric = metric_of(&section, sweep)?;
         let against = selector(&section, "against", sweep)?;
         let against = section.required("against", against, "{ policy = \"conservative\" }")?;
-        let ways =
-            [("difference", How::Difference), ("relative", How::Relative), ("shortfall", How::Shortfall)];
+        let ways = [
+            ("difference", How::Difference),
+            ("relative", How::Relative),
+            ("ratio", How::Ratio),
+            ("shortfall", How::Shortfall),
+        ];
         let how = section.choice("as", &ways)?.unwrap_or(How::Difference);
         let word = match how {
             How::Difference => "difference from",
             How::Relative => "relative difference from",
+            How::Ratio => "ratio to",
             How::Shortfall => "shortfall from",
         };
         let label = format!("{}: {word} {}", sweep.metrics[metric].label, sweep.selected(&against));
@@ -153,12 +158,9 @@ pub(super) fn quantity(
 
 /// Finds the metric or comparison of this name.
 pub(super) fn named_quantity(key: String, name: &str, sweep: &Sweep) -> Result<Quantity, Problem> {
-    let metrics = || sweep.metrics.iter().map(|metric| metric.name.as_str());
-    let contrasts = || sweep.contrasts.iter().map(|contrast| contrast.name.as_str());
-    let metric = metrics().position(|known| known == name).map(Quantity::Metric);
-    let contrast = contrasts().position(|known| known == name).map(Quantity::Contrast);
-    metric.or(contrast).ok_or_else(|| {
-        let remedy = suggest(name, metrics().chain(contrasts()));
+    let found = sweep.quantities().find(|(known, _)| *known == name).map(|(_, quantity)| quantity);
+    found.ok_or_else(|| {
+        let remedy = suggest(name, sweep.quantities().map(|(known, _)| known));
         Problem::new(key, format!("there is no metric or comparison \"{name}\"{remedy}"))
     })
 }
@@ -218,9 +220,13 @@ pub(super) fn selector_of(
 }
 
 /// Reads a value in a metric's unit: a number, or a string with a unit.
-pub(super) fn constant(section: &Section<'_, '_>, key: &str, unit: Unit) -> Result<f64, Problem> {
+pub(in crate::sweep) fn constant(section: &Section<'_, '_>, key: &str, unit: Unit) -> Result<f64, Problem> {
     if !section.is_string(key) {
-        return section.required(key, section.number(key)?, "{ policy = \"inherit\" }, or a number");
+        let number = section.required(key, section.number(key)?, "{ policy = \"inherit\" }, or a number")?;
+        return match number.is_finite() {
+            true => Ok(number),
+            false => Err(Problem::new(section.key(key), format!("{number} is not finite: want a number"))),
+        };
     }
     let text = section.text(key)?.unwrap_or_default();
     number(text, unit).map_err(|why| Problem::new(section.key(key), why))
@@ -236,6 +242,9 @@ pub(super) fn number(text: &str, unit: Unit) -> Result<f64, String> {
         }
         Unit::Seconds => text.parse::<Span>().map(Span::as_secs_f64).map_err(|why| named(why.to_string())),
         Unit::Ratio if percent.is_some() => Ok(percent.unwrap_or_default() / 100.0),
-        _ => text.parse().map_err(|_| named("no number".to_owned())),
+        _ => match text.parse::<f64>() {
+            Ok(number) if number.is_finite() => Ok(number),
+            _ => Err(named("no number".to_owned())),
+        },
     }
 }

@@ -6,10 +6,10 @@ use toml::de::{DeTable, DeValue};
 
 use super::quantities::{axis, find_axis, named_quantity, quantity, selector};
 use super::{axes::plain_text, list};
-use crate::sweep::{Drawn, FigureSpec, Intervals, PanelSpec, Quantity, Sweep, TableSpec};
+use crate::sweep::{Drawn, FigureSpec, Intervals, MarkedAt, PanelSpec, Quantity, Sweep, TableSpec};
 
 pub(super) fn table(table: &DeTable<'_>, path: String, sweep: &Sweep) -> Result<TableSpec, Problem> {
-    let keys = ["title", "rows", "columns", "cells", "note", "good", "bad", "at"];
+    let keys = ["title", "rows", "columns", "cells", "note", "good", "bad", "at", "seed"];
     let section = Section::open(table, path, &keys)?;
     let cells = quantities(&section, "cells", sweep)?;
     let cells =
@@ -31,7 +31,8 @@ pub(super) fn table(table: &DeTable<'_>, path: String, sweep: &Sweep) -> Result<
         rows: axes(&section, "rows", sweep)?,
         columns: axis(&section, "columns", sweep)?,
         cells,
-        note: quantity(&section, "note", sweep)?,
+        notes: quantities(&section, "note", sweep)?,
+        seed: section.integer("seed", 0, i128::from(u64::MAX))?,
         tones,
         at: selector(&section, "at", sweep)?.unwrap_or_default(),
     })
@@ -44,13 +45,17 @@ fn quantities(section: &Section<'_, '_>, key: &str, sweep: &Sweep) -> Result<Vec
 }
 
 /// Reads the names of axes, one or a list.
-fn axes(section: &Section<'_, '_>, key: &str, sweep: &Sweep) -> Result<Vec<usize>, Problem> {
+pub(in crate::sweep) fn axes(
+    section: &Section<'_, '_>,
+    key: &str,
+    sweep: &Sweep,
+) -> Result<Vec<usize>, Problem> {
     let names = section.value(key).map(list).unwrap_or_default();
     names.into_iter().map(|name| find_axis(section.key(key), &plain_text(name), &sweep.axes)).collect()
 }
 
 /// The keys of a chart.
-const CHART: [&str; 13] = [
+const CHART: [&str; 14] = [
     "slug",
     "x",
     "y",
@@ -64,6 +69,7 @@ const CHART: [&str; 13] = [
     "seed",
     "against",
     "true",
+    "even",
 ];
 
 pub(super) fn figure(
@@ -72,7 +78,7 @@ pub(super) fn figure(
     number: usize,
     sweep: &Sweep,
 ) -> Result<FigureSpec, Problem> {
-    let own = ["label", "title", "caption", "panel", "table"];
+    let own = ["label", "title", "caption", "panel", "table", "same_scale"];
     let section = Section::open(table, path, &[&own[..], &CHART].concat())?;
     let label = section.text("label")?.map_or_else(|| format!("Figure {number}"), str::to_owned);
     let slug = match section.has("label") {
@@ -106,6 +112,7 @@ pub(super) fn figure(
         label,
         tables,
         panels,
+        same_scale: section.flag("same_scale")?.unwrap_or(false),
     })
 }
 
@@ -134,6 +141,8 @@ fn chart(
         None => Drawn::Over {
             y: section.required("y", quantity(section, "y", sweep)?, "\"a metric's name\"")?,
             x: section.required("x", axis(section, "x", sweep)?, "\"an axis\"")?,
+            even: section.flag("even")?.unwrap_or(false),
+            intervals: intervals(section)? != Intervals::None,
         },
     };
     let range = match section.numbers("range")?.as_deref() {
@@ -153,7 +162,7 @@ fn chart(
         series: axes(section, "series", sweep)?,
         at: selector(section, "at", sweep)?.unwrap_or_default(),
         range,
-        marks: marks(section)?,
+        marks: marks(section, sweep)?,
         against: selector(section, "against", sweep)?.unwrap_or_default(),
         truth: truth(section)?,
     })
@@ -188,8 +197,8 @@ fn truth(section: &Section<'_, '_>) -> Result<Vec<[f64; 2]>, Problem> {
     list(value).into_iter().map(point).collect()
 }
 
-/// Reads `marks = { handover = 60 }`.
-fn marks(section: &Section<'_, '_>) -> Result<Vec<(String, f64)>, Problem> {
+/// Reads `marks = { handover = 60, timeout = "timeouts" }`.
+fn marks(section: &Section<'_, '_>, sweep: &Sweep) -> Result<Vec<(String, MarkedAt)>, Problem> {
     let table = match section.value("marks") {
         None => return Ok(Vec::new()),
         Some(DeValue::Table(table)) => table,
@@ -198,15 +207,13 @@ fn marks(section: &Section<'_, '_>) -> Result<Vec<(String, f64)>, Problem> {
     let mut marks = Vec::new();
     for (name, value) in table {
         let text = plain_text(value.get_ref());
-        let place = text.parse::<f64>().map_err(|_| {
-            Problem::new(
-                format!("{}.{}", section.key("marks"), name.get_ref()),
-                format!("{text} is no number"),
-            )
+        let curve = || sweep.curves.iter().position(|curve| curve.name == text).map(MarkedAt::Points);
+        let place = text.parse::<f64>().ok().map(MarkedAt::X).or_else(curve).ok_or_else(|| {
+            let key = format!("{}.{}", section.key("marks"), name.get_ref());
+            Problem::new(key, format!("{text} is no number, and no curve has this name"))
         })?;
         marks.push((name.get_ref().to_string(), place));
     }
-    marks.sort_by(|a, b| a.1.total_cmp(&b.1));
     Ok(marks)
 }
 
@@ -222,7 +229,7 @@ impl Sweep {
         let panel = PanelSpec {
             slug: format!("figure-{number}"),
             caption: String::new(),
-            draw: Drawn::Over { x, y },
+            draw: Drawn::Over { x, y, even: false, intervals: true },
             series: series.into_iter().collect(),
             at: Vec::new(),
             range: None,
@@ -236,6 +243,7 @@ impl Sweep {
             caption: "Means with their 95 % confidence intervals.".to_owned(),
             tables: Vec::new(),
             panels: vec![panel],
+            same_scale: false,
         }
     }
 }

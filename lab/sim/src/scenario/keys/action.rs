@@ -214,7 +214,7 @@ const E_APP: Table = Table {
 };
 const E_SIGNAL: Table = Table {
     path: "action.after[event=signal-below, signal-above]",
-    help: "The receive power of a wlan link with a radio crossed a threshold.",
+    help: "The receive power of a wlan or cellular link's radio, or of a trace link, crossed a threshold.",
     keys: &[LINK, need("dbm", Kind::Number("dBm"), "-80", "The threshold.")],
 };
 const E_QUEUE: Table = Table {

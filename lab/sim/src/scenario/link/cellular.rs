@@ -1,5 +1,7 @@
 //! The cellular link: a user of a cell whose scheduler shares the resource (`docs/models/cellular.md`).
 
+use std::collections::BTreeMap;
+
 use msctp_link::cellular::{CellularConfig, Quality, Scheduler, Shannon, Signal, TTI};
 use msctp_link::wlan::{Distance, Radio};
 use msctp_link::{LossConfig, QueueLimit};
@@ -123,17 +125,15 @@ impl CellularSpec {
 /// Checks that both directions of a link are cellular, and that the links of a cell have one base station
 /// and one scheduler.
 pub(in crate::scenario) fn check_cells(links: &[LinkSpec]) -> Result<(), Problem> {
-    let cellular = |link: &LinkSpec| match &link.forward {
-        DirectionSpec::Cellular(spec) => Some((spec.cell.clone()?, spec.config)),
-        _ => None,
-    };
-    for (number, link) in links.iter().enumerate() {
+    // The first link of each cell.
+    let mut cells: BTreeMap<&str, (&LinkSpec, CellularConfig)> = BTreeMap::new();
+    for link in links {
         let fail = |key: &str, message: String| {
             Err(Problem::new(key, message).within(&format!("link.{}", link.name)))
         };
-        let Some((cell, config)) = cellular(link) else { continue };
-        let first = links[..number].iter().find(|other| cellular(other).is_some_and(|(of, _)| of == cell));
-        let Some(other) = first else { continue };
+        let DirectionSpec::Cellular(spec) = &link.forward else { continue };
+        let (Some(cell), config) = (&spec.cell, spec.config) else { continue };
+        let (other, first) = *cells.entry(cell).or_insert((link, config));
         if other.a != link.a {
             return fail(
                 "a",
@@ -143,7 +143,7 @@ pub(in crate::scenario) fn check_cells(links: &[LinkSpec]) -> Result<(), Problem
                 ),
             );
         }
-        if cellular(other).is_some_and(|(_, first)| first != config) {
+        if first != config {
             return fail(
                 "cell",
                 format!(

@@ -1,6 +1,8 @@
 //! The 802.11-like wireless link: shared airtime, retransmission, losses by receive power
 //! (`docs/models/wlan.md`).
 
+use std::collections::BTreeMap;
+
 use msctp_link::wlan::{Adaptation, Backoff, MacConfig, ParetoFades, Radio};
 use msctp_link::{LossConfig, QueueLimit};
 use msctp_units::{Rate, Span};
@@ -197,7 +199,9 @@ impl WlanSpec {
 
 /// Checks that both directions of a link have the same radio, and all links of a cell the same timing.
 pub(in crate::scenario) fn check_cells(links: &[LinkSpec]) -> Result<(), Problem> {
-    for (number, link) in links.iter().enumerate() {
+    // The first link of each cell.
+    let mut cells: BTreeMap<&str, (&LinkSpec, &WlanSpec)> = BTreeMap::new();
+    for link in links {
         let fail = |key: &str, message: String| {
             Err(Problem::new(key, message).within(&format!("link.{}", link.name)))
         };
@@ -211,17 +215,10 @@ pub(in crate::scenario) fn check_cells(links: &[LinkSpec]) -> Result<(), Problem
         if forward.without_queue() != reverse.without_queue() {
             return fail("reverse", "differs from forward in more than the queue: want the same".to_owned());
         }
-        if forward.cell.is_none() {
-            continue;
-        }
-        let first = links[..number].iter().find_map(|other| match &other.forward {
-            DirectionSpec::Wlan(wlan) if wlan.cell == forward.cell => Some((other, wlan)),
-            _ => None,
-        });
-        if let Some((other, wlan)) = first
-            && wlan.mac != forward.mac
-        {
-            let (cell, name) = (forward.cell.as_deref().unwrap_or_default(), &other.name);
+        let Some(cell) = &forward.cell else { continue };
+        let (other, wlan) = *cells.entry(cell).or_insert((link, forward));
+        if wlan.mac != forward.mac {
+            let name = &other.name;
             return fail(
                 "cell",
                 format!(

@@ -86,6 +86,7 @@ fn without_profiles(root: &DeTable<'_>, open: &Open<'_>, schemes: &Schemes) -> R
     if let Some(section) = top.section("probes", &keys::PROBES.names())? {
         scenario.probes = ProbeSpec {
             throughput: section.span("throughput")?,
+            deliveries: section.has("throughput"),
             trace: section.flag("trace")?.unwrap_or(false),
             chunks: section.flag("chunks")?.unwrap_or(false),
             queues: section.span("queues")?,
