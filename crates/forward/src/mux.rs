@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use bytes::Bytes;
 use msctp_units::{Span, Time};
 
-use self::connection::{Connection, Place};
+use self::connection::{Connection, DRAINED, Place};
 pub use self::limits::Limits;
 use self::limits::OpenRate;
 use self::streams::Streams;
@@ -307,7 +307,7 @@ impl Mux {
     pub fn consumed(&mut self, now: Time, number: u32, len: usize) {
         self.now = now;
         let Some(connection) = self.connections.get_mut(&number) else { return };
-        if connection.ended_in || connection.failed.is_some() {
+        if !connection.is_receiving() {
             return;
         }
         let before = connection.window.size();
@@ -316,6 +316,19 @@ impl Mux {
             self.credits.insert(number);
         }
         self.grown += u64::from(connection.window.size() - before);
+    }
+
+    /// Queues a credit for each connection that consumed 16 KiB since its last one. Call this every few
+    /// hundred milliseconds.
+    ///
+    /// While data flows, a credit follows each sixteenth of a large window. Without this call, the last of
+    /// them would count as unconsumed at the peer, and the connection as a bulk one.
+    pub fn queue_credits(&mut self) {
+        // Fewer count as consumed at the peer.
+        let behind =
+            |connection: &Connection| connection.is_receiving() && connection.window.unannounced() >= DRAINED;
+        let due = self.connections.iter().filter(|(_, connection)| behind(connection));
+        self.credits.extend(due.map(|(number, _)| *number));
     }
 
     /// Returns the bytes sent and received so far.
@@ -378,8 +391,7 @@ impl Mux {
             connection.udp
                 && connection.stream == stream
                 && (connection.opened || !connection.ours)
-                && !connection.ended_in
-                && connection.failed.is_none()
+                && connection.is_receiving()
         };
         if connection.is_some_and(current) {
             self.events.push_back(Event::Datagram(datagram));

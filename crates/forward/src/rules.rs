@@ -4,7 +4,7 @@
 //! address that was checked is the one to connect to.
 
 use core::fmt;
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::ops::RangeInclusive;
 
 use ipnet::{IpNet, Ipv4Net};
@@ -30,7 +30,8 @@ pub struct RuleError(String);
 /// `deny` takes precedence over the rules after it, those that begin with `listen` included.
 ///
 /// Names and `*` do not allow the server's own loopback and link-local addresses, whatever a name resolves
-/// to: name these by `localhost` or by address. Multicast, broadcast and unspecified addresses are never
+/// to: name these by `localhost` or by address. `*` and suffixes do not allow addresses of its interfaces
+/// ([`Rules::check_interface`]). Multicast, broadcast and unspecified addresses are never
 /// allowed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
@@ -108,6 +109,16 @@ impl Rules {
 
     /// Checks a connection to an address that `host`, a name or an address, resolved to.
     pub fn check(&self, host: &str, address: IpAddr, port: u16) -> Verdict {
+        self.decide(host, address, port, false)
+    }
+
+    /// Same as [`check`](Self::check) for an address of one of the server's interfaces, which `*`, suffixes
+    /// of names and networks of all addresses do not allow.
+    pub fn check_interface(&self, host: &str, address: IpAddr, port: u16) -> Verdict {
+        self.decide(host, address, port, true)
+    }
+
+    fn decide(&self, host: &str, address: IpAddr, port: u16, is_interface: bool) -> Verdict {
         let address = address.to_canonical();
         if is_no_destination(address) {
             return Verdict::OwnAddress;
@@ -119,7 +130,8 @@ impl Rules {
             match rule.kind {
                 Kind::Deny if rule.host.matches(&name, address) => return Verdict::Denied,
                 Kind::Allow if rule.host.matches(&name, address) => {
-                    if !own || rule.host.names_own() {
+                    let named = !is_interface || rule.host.names_some();
+                    if named && (!own || rule.host.names_own()) {
                         return Verdict::Allowed;
                     }
                     verdict = Verdict::OwnAddress;
@@ -190,11 +202,13 @@ fn is_no_destination(address: IpAddr) -> bool {
     address.is_unspecified() || address.is_multicast() || broadcast
 }
 
-/// Returns whether an address is one of the server itself or of its link.
+/// Returns whether an address is one of the server itself or of its link, as the metadata services of clouds.
 fn is_own(address: IpAddr) -> bool {
+    /// The metadata service of EC2 over IPv6.
+    const METADATA: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
     match address {
         IpAddr::V4(v4) => v4.is_loopback() || v4.is_link_local(),
-        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unicast_link_local(),
+        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unicast_link_local() || v6 == METADATA,
     }
 }
 
@@ -301,6 +315,15 @@ impl Host {
         }
     }
 
+    /// Returns whether the rule names a host or a network, and not any.
+    fn names_some(&self) -> bool {
+        match self {
+            Self::Any | Self::Suffix(_) => false,
+            Self::Network(network) => network.prefix_len() > 0,
+            Self::Name(_) => true,
+        }
+    }
+
     /// Returns whether the rule names the server's own addresses.
     fn names_own(&self) -> bool {
         match self {
@@ -363,7 +386,7 @@ mod tests {
     #[test]
     fn names_do_not_lead_to_the_servers_own_addresses() {
         let any = rules("allow *:*\nallow *.example.net:80\nallow 0.0.0.0/0:*\nallow [::/0]:*");
-        for own in ["127.0.0.1", "127.9.9.9", "169.254.169.254", "::1", "fe80::1", "::ffff:127.0.0.1"] {
+        for own in ["127.0.0.1", "127.9.9.9", "169.254.169.254", "fd00:ec2::254", "::1", "::ffff:127.0.0.1"] {
             assert_eq!(
                 any.check("rebound.example.net", own.parse().unwrap(), 80),
                 Verdict::OwnAddress,
@@ -386,6 +409,26 @@ mod tests {
             assert!(!allows(&named, never, never, port), "{never}");
             assert!(!allows(&any, never, never, port), "{never}");
         }
+    }
+
+    #[test]
+    fn addresses_of_the_servers_interfaces_want_a_rule_that_names_them() {
+        let rules = rules(
+            "allow *:80\nallow *.example.net:81\nallow 0.0.0.0/0:82\nallow 192.0.2.0/24:83\nallow a.test:84\n\
+             allow [fd00:ec2::254]:80",
+        );
+        let own = "192.0.2.1".parse().unwrap();
+        for (host, port, interface) in [
+            ("192.0.2.1", 80, Verdict::OwnAddress),
+            ("www.example.net", 81, Verdict::OwnAddress),
+            ("192.0.2.1", 82, Verdict::OwnAddress),
+            ("192.0.2.1", 83, Verdict::Allowed),
+            ("a.test", 84, Verdict::Allowed),
+        ] {
+            assert_eq!(rules.check(host, own, port), Verdict::Allowed, "{host}:{port}");
+            assert_eq!(rules.check_interface(host, own, port), interface, "{host}:{port}");
+        }
+        assert!(allows(&rules, "fd00:ec2::254", "fd00:ec2::254", 80), "named");
     }
 
     #[test]

@@ -49,7 +49,12 @@ impl Window {
             }
             self.since = Some((now, self.consumed));
         }
-        self.consumed - self.announced >= u64::from((self.size / 4).min(INITIAL_WINDOW / 4))
+        self.unannounced() >= u64::from((self.size / 16).max(INITIAL_WINDOW / 4))
+    }
+
+    /// Returns the bytes consumed since the last credit.
+    pub(crate) fn unannounced(&self) -> u64 {
+        self.consumed - self.announced
     }
 
     /// Returns bytes consumed and window for a credit.

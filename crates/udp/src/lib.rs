@@ -19,6 +19,7 @@
 
 mod change;
 mod dispatch;
+mod readiness;
 mod refusals;
 mod socket;
 

@@ -4,7 +4,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use tokio::net::UdpSocket;
+use crate::readiness::Udp;
 
 /// An ICMP or ICMPv6 message "port unreachable": the host has no socket at the packet's UDP port.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,7 @@ pub struct PortUnreachable {
 
 /// Maximum number of messages read from the queue at a time, so that a flood of forged ones does not delay
 /// packets.
+#[cfg(target_os = "linux")]
 const AT_ONCE: usize = 64;
 
 /// Returns whether a call failed because of an ICMP message about an earlier packet (Linux,
@@ -42,7 +43,7 @@ mod queue {
     use nix::sys::socket::sockopt::{Ipv4RecvErr, Ipv6RecvErr};
     use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt};
 
-    use super::{AT_ONCE, PortUnreachable, SocketAddr, UdpSocket, io};
+    use super::{AT_ONCE, PortUnreachable, SocketAddr, Udp, io};
 
     /// Length of the quoted payload, which holds the headers that identify an association's packet.
     const QUOTED: usize = 128;
@@ -74,7 +75,7 @@ mod queue {
 
     /// Empties the queue, up to a bound. Returns whether it held an ICMP message. Errors of this host, such
     /// as "message too long", concern the current packet.
-    pub(crate) fn take(socket: &UdpSocket, mut found: impl FnMut(PortUnreachable)) -> bool {
+    pub(crate) fn take(socket: &Udp, mut found: impl FnMut(PortUnreachable)) -> bool {
         let mut control = [0; CONTROL];
         let mut any = false;
         for _ in 0..AT_ONCE {
@@ -124,7 +125,7 @@ mod queue {
 
 #[cfg(not(target_os = "linux"))]
 mod queue {
-    use super::{PortUnreachable, UdpSocket, io};
+    use super::{PortUnreachable, Udp, io};
 
     pub(crate) fn is_other_icmp_error(_error: &io::Error) -> bool {
         false
@@ -134,7 +135,7 @@ mod queue {
         Ok(())
     }
 
-    pub(crate) fn take(_socket: &UdpSocket, _found: impl FnMut(PortUnreachable)) -> bool {
+    pub(crate) fn take(_socket: &Udp, _found: impl FnMut(PortUnreachable)) -> bool {
         false
     }
 }

@@ -11,9 +11,9 @@ use std::task::{Context, Poll};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use socket2::{Domain, Protocol, Type};
 use tokio::io::{Interest, Ready};
-use tokio::net::UdpSocket;
 
 use crate::dispatch::Dispatch;
+use crate::readiness::{Udp, Watched};
 use crate::refusals::{self, PortUnreachable};
 
 /// Bytes of a UDP header: encapsulation subtracts them from a path's MTU (RFC 6951 §5.6).
@@ -115,7 +115,7 @@ pub struct Sent {
 /// A UDP socket bound to one local address.
 #[derive(Debug)]
 pub struct Socket {
-    io: Arc<UdpSocket>,
+    io: Arc<Watched>,
     state: UdpSocketState,
     local: SocketAddr,
     device: Option<String>,
@@ -129,7 +129,7 @@ pub struct Socket {
 struct Errors(Pin<Box<dyn Future<Output = io::Result<Ready>> + Send>>);
 
 impl Errors {
-    fn of(io: &Arc<UdpSocket>) -> Self {
+    fn of(io: &Arc<Watched>) -> Self {
         let io = Arc::clone(io);
         Self(Box::pin(async move { io.ready(Interest::ERROR).await }))
     }
@@ -250,8 +250,8 @@ impl Socket {
         // kernel would then truncate.
         #[cfg(target_os = "linux")]
         nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::ReceiveTimestampns, &false)?;
-        let io = Arc::new(UdpSocket::from_std(socket.into())?);
-        let local = io.local_addr()?;
+        let io = Arc::new(Watched::new(socket.into())?);
+        let local = io.socket().local_addr()?;
         Ok(Self { io, state, local, device, refused: Mutex::default(), errors: None })
     }
 
@@ -313,9 +313,9 @@ impl Socket {
     fn send_fragmented(&self, packets: &Outgoing<'_>) -> io::Result<Sent> {
         let mut sent = Sent::default();
         for packet in packets.bytes.chunks(packets.segment_size.unwrap_or(packets.bytes.len()).max(1)) {
-            allow_fragments(&self.io, self.local, true)?;
+            allow_fragments(self.io.socket(), self.local, true)?;
             let result = self.send_some(packets.to, packet, None, packets.ecn);
-            allow_fragments(&self.io, self.local, false)?;
+            allow_fragments(self.io.socket(), self.local, false)?;
             match result {
                 Ok(()) => sent.bytes += packet.len(),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -328,7 +328,7 @@ impl Socket {
     /// Returns whether an ICMP error was in the queue.
     fn collect_refused(&self) -> bool {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        refusals::take(&self.io, |message| {
+        refusals::take(self.io.socket(), |message| {
             if refused.len() < MOST_REFUSED {
                 refused.push(message);
             }
@@ -342,7 +342,7 @@ impl Socket {
         let mut errors = errors.lock().unwrap_or_else(PoisonError::into_inner);
         while let Poll::Ready(Ok(_)) = errors.0.as_mut().poll(cx) {
             // Until the queue is empty.
-            let _ = self.io.try_io(Interest::ERROR, || match self.collect_refused() {
+            let _ = self.io.try_take(Interest::ERROR, || match self.collect_refused() {
                 true => Ok(()),
                 false => Err(io::ErrorKind::WouldBlock.into()),
             });
@@ -364,7 +364,7 @@ impl Socket {
         ecn: Option<EcnCodepoint>,
     ) -> io::Result<()> {
         let transmit = Transmit { destination, ecn, contents, segment_size, src_ip: None };
-        let attempt = || self.state.try_send(UdpSockRef::from(&self.io), &transmit);
+        let attempt = || self.state.try_send(UdpSockRef::from(self.io.socket()), &transmit);
         let result = match attempt() {
             // The error may concern an earlier packet to any destination: a forged ICMP message must not make
             // this packet too long or lost.
@@ -372,10 +372,7 @@ impl Socket {
             result => result,
         };
         match result {
-            // Tries again through the runtime, so that `poll_send_ready` waits for the kernel.
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.io.try_io(Interest::WRITABLE, attempt)
-            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.io.send_later(attempt),
             result => result,
         }
     }
@@ -411,11 +408,12 @@ impl Socket {
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Ready(Ok(())) => {}
             }
-            let received = self.io.try_io(Interest::READABLE, || {
+            let received = self.io.try_take(Interest::READABLE, || {
                 let mut buffers = batch.bytes.chunks_mut(BUFFER).map(IoSliceMut::new);
                 let mut slices: [IoSliceMut<'_>; BUFFERS] =
                     std::array::from_fn(|_| buffers.next().unwrap_or_else(|| IoSliceMut::new(&mut [])));
-                batch.filled = self.state.recv(UdpSockRef::from(&self.io), &mut slices, &mut batch.meta)?;
+                batch.filled =
+                    self.state.recv(UdpSockRef::from(self.io.socket()), &mut slices, &mut batch.meta)?;
                 // Once told that nothing is left, the runtime waits for the next packet's notification: this
                 // saves one call that would find nothing.
                 if FILLS_ALL && batch.filled < BUFFERS {
@@ -451,7 +449,7 @@ fn is_too_long(_error: &io::Error) -> bool {
 /// Permits or forbids fragmentation of the next packets by IP. `UdpSocketState` forbids it and ignores the
 /// kernel's PMTU.
 #[cfg(target_os = "linux")]
-fn allow_fragments(socket: &UdpSocket, local: SocketAddr, allowed: bool) -> io::Result<()> {
+fn allow_fragments(socket: &Udp, local: SocketAddr, allowed: bool) -> io::Result<()> {
     use rustix::net::sockopt::{
         Ipv4PathMtuDiscovery as V4, Ipv6PathMtuDiscovery as V6, set_ip_mtu_discover, set_ipv6_mtu_discover,
     };
@@ -464,7 +462,7 @@ fn allow_fragments(socket: &UdpSocket, local: SocketAddr, allowed: bool) -> io::
 }
 
 #[cfg(not(target_os = "linux"))]
-fn allow_fragments(_socket: &UdpSocket, _local: SocketAddr, _allowed: bool) -> io::Result<()> {
+fn allow_fragments(_socket: &Udp, _local: SocketAddr, _allowed: bool) -> io::Result<()> {
     Ok(())
 }
 

@@ -10,10 +10,12 @@ use netlink_packet_route::address::AddressMessage;
 use netlink_packet_route::link::LinkMessage;
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
+use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::change::{Change, LocalAddress};
 use crate::interfaces::Table;
+use crate::readiness::watch;
 
 /// Multicast groups (linux/rtnetlink.h): RTMGRP_LINK, RTMGRP_IPV4_IFADDR, RTMGRP_IPV6_IFADDR.
 const GROUPS: u32 = 0x1 | 0x10 | 0x100;
@@ -47,11 +49,7 @@ impl InterfaceWatch {
         // Subscribes first, so that no change is missed between the dump and the subscription.
         socket.bind(&SocketAddr::new(0, GROUPS))?;
         socket.set_non_blocking(true)?;
-        #[expect(
-            deprecated,
-            reason = "its successor is unsafe; a netlink socket keeps its descriptor for life"
-        )]
-        let socket = AsyncFd::new(socket)?;
+        let socket = watch(socket, Interest::READABLE)?;
         let mut watch = Self {
             socket,
             table: Table::default(),

@@ -16,7 +16,7 @@ const BURST: u64 = 32 << 10;
 
 /// Maximum unconsumed bytes with which a bulk connection becomes interactive again: they would precede those
 /// of other bulk connections.
-const DRAINED: u64 = 16 << 10;
+pub(super) const DRAINED: u64 = 16 << 10;
 
 /// A connection's place among the queued bulk ones (start-time fair queueing): the start tag of its next
 /// frame, the order of equal tags, its number.
@@ -100,6 +100,11 @@ impl Connection {
             failed: None,
             released: false,
         }
+    }
+
+    /// Returns whether the peer may still send.
+    pub(super) fn is_receiving(&self) -> bool {
+        !self.ended_in && self.failed.is_none()
     }
 
     pub(super) fn class(&self) -> Class {

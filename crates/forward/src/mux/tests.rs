@@ -184,6 +184,47 @@ fn an_unread_connection_stops_and_does_not_block_the_others() {
 }
 
 #[test]
+fn a_credit_follows_each_sixteenth_of_a_large_window_and_the_rest_comes_when_asked_for() {
+    let mut pair = Pair::new(limits());
+    let number = pair.ends[0].open(target(), STREAMS).unwrap();
+    let mut credits = 0;
+    for _ in 0..1000 {
+        let room = pair.ends[0].room(number).unwrap();
+        pair.ends[0].write(number, vec![7; room].into());
+        while pair.send(0) || pair.deliver(0, 0) {}
+        pair.read(1, number);
+        while pair.send(1) {
+            credits += 1;
+            pair.deliver(1, 0);
+        }
+    }
+    let (sent, window) =
+        (pair.ends[0].counts(number).0, u64::from(pair.ends[1].connections[&number].window.size()));
+    assert!(window >= 1 << 20, "{window}");
+    assert!(credits < sent / window * 16 + 40, "{credits} credits for {sent} bytes");
+    pair.ends[1].queue_credits();
+    pair.run();
+    // More data is consumed, but no sixteenth of the window in all.
+    assert!(DRAINED + 2 * (MAX_DATA as u64) < window / 16);
+    pair.ends[0].write(number, vec![7; 2 * MAX_DATA].into());
+    pair.run();
+    pair.read(1, number);
+    assert!(!pair.ends[1].wants_transmit());
+    pair.ends[1].queue_credits();
+    pair.run();
+    let unannounced = |pair: &Pair| pair.ends[1].connections[&number].window.unannounced();
+    assert_eq!(unannounced(&pair), 0);
+    pair.ends[0].write(number, vec![7; 1000].into());
+    pair.run();
+    pair.read(1, number);
+    pair.ends[1].queue_credits();
+    assert!(!pair.ends[1].wants_transmit() && unannounced(&pair) == 1000, "so few bytes wait");
+    pair.ends[1].fail(number, End::new(Reason::Reset, ""));
+    pair.ends[1].queue_credits();
+    assert!(pair.ends[1].credits.is_empty(), "the connection has failed");
+}
+
+#[test]
 fn windows_grow_within_the_associations_memory_and_release_it() {
     let mut pair = Pair::new(Limits { memory: 1 << 20, ..limits() });
     let numbers: Vec<u32> = (0..40).map(|_| pair.ends[0].open(target(), STREAMS).unwrap()).collect();
@@ -378,6 +419,8 @@ fn a_connection_may_write_the_room_that_it_had_before_a_pause() {
         }
     }
     assert_eq!(pair.ends[0].room(number), Ok(MAX_WRITE));
+    pair.ends[1].queue_credits();
+    pair.run();
     pair.ends[0].idle(number);
     assert_eq!(pair.ends[0].room(number), Ok(MAX_DATA), "no longer bulk");
     write(&mut pair, number, MAX_WRITE);
