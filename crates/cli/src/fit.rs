@@ -6,8 +6,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use indicatif::{ProgressBar, ProgressStyle};
-use msctp_experiments::experiments::fu_atiquzzaman::fit::{Budget, FitError, fit};
-use msctp_experiments::experiments::fu_atiquzzaman::parameters::FILE;
+use msctp_experiments::fit::{Budget, FILE, FitError, fit};
 use msctp_experiments::plan::Execution;
 
 use crate::Failure;

@@ -39,7 +39,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             if number > 0 && group(&METRICS[number - 1]) != group(metric) {
                 writeln!(out)?;
             }
-            let subject = if metric.subject == Subject::Run { "" } else { "[:NAME]" };
+            let subject = match metric.subject {
+                Subject::Run => "",
+                Subject::OneLink => ":NAME",
+                _ => "[:NAME]",
+            };
             let time = match metric.when {
                 When::Never => "",
                 When::Instant => "@TIME",

@@ -24,7 +24,7 @@ use crate::system::{cannot_read, read, read_text};
 ///
 /// Takes files, overrides and seeds from DIR/run.json, which `msctp sim --out`, `msctp sweep`, `msctp
 /// compare` and `msctp reproduce` write, and nothing else from this machine. Warns if another build of msctp
-/// wrote the report: its results may differ. For fu-atiquzzaman it prints the command to run.
+/// wrote the report: its results may differ.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -46,10 +46,9 @@ pub(crate) struct Args {
 /// The kind of a record.
 #[derive(Deserialize)]
 struct Kind {
-    /// `sim`, `sweep` or `paper`; records of older versions are of sweeps.
+    /// `sim` or `sweep`; records of older versions are of sweeps.
     #[serde(default)]
     kind: String,
-    command: String,
 }
 
 /// Repeats the report in a temporary folder and compares both.
@@ -57,16 +56,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let path = args.dir.join("run.json");
     let name = path.display().to_string();
     let invalid = |why: String| Failure::Input(format!("{name}: {why}"));
+    if args.dir.is_dir() && !path.exists() {
+        let want = "want a folder of msctp sim --out, or a report of msctp sweep, compare or reproduce PAPER";
+        return Err(Failure::Input(format!("{name}: no such file: {want}")));
+    }
     let text = read_text(&name, &path)?;
     let kind: Kind = serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
     if kind.kind == "sim" {
         return run_one(args, &name, &text);
-    }
-    if kind.kind == "paper" {
-        return Err(invalid(format!(
-            "a paper in Rust cannot be repeated from its files alone: run `{} --out NEW` and compare the folders",
-            kind.command
-        )));
     }
     let recorded = Recorded::parse(&text).map_err(|error| invalid(error.to_string()))?;
     let sweep = recorded.sweep().map_err(invalid)?;

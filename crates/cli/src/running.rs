@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use msctp_experiments::output::{Kind, STORE, check};
 use msctp_experiments::report::ReportError;
 use msctp_experiments::store::Store;
 use msctp_experiments::words::counted;
@@ -13,8 +14,14 @@ use crate::Failure;
 use crate::interrupt::Interrupt;
 use crate::system::cannot_write;
 
-/// Subfolder of a report that stores results until all runs are complete.
-const KEPT: &str = ".runs";
+/// Checks before the runs that the folder of `--out` has no files of the user.
+pub(crate) fn check_folder(dir: &Path, kind: Kind) -> Result<(), Failure> {
+    if dir == Path::new("-") {
+        let why = "standard output has the summary: want a folder, as ./-";
+        return Err(Failure::Input(format!("--out -: {why}")));
+    }
+    check(dir, kind).map_err(|e| Failure::Input(cannot_write(format!("--out {}", dir.display()), &e)))
+}
 
 /// Opens the store of results in the report's folder, with results of an earlier interrupted run.
 pub(crate) fn store(out: &Path) -> Result<Store, Failure> {
@@ -48,7 +55,7 @@ pub(crate) fn done_with(store: Store, out: &Path) -> Result<(), Failure> {
 }
 
 fn kept(out: &Path) -> PathBuf {
-    out.join(KEPT)
+    out.join(STORE)
 }
 
 /// Prints the number of runs, their duration and the number of reused results.
@@ -60,6 +67,14 @@ pub(crate) fn say_extent(done: usize, store: &Store, elapsed: Duration) {
         some => format!("; {some} more came from the run before"),
     };
     eprintln!("{made} in {:.1} s{before}", elapsed.as_secs_f64());
+}
+
+/// Prints the page of a report, and that it is beside an earlier one if it does not replace it.
+pub(crate) fn say_report(out: &Path, page: &Path) {
+    if page.parent().is_some_and(|dir| dir != out) {
+        eprintln!("{} has more runs and stays.", out.join("index.html").display());
+    }
+    eprintln!("Report: {}", page.display());
 }
 
 /// Returns a failure if a run failed or is missing. It names the first failed run, or the number of missing

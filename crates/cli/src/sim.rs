@@ -8,17 +8,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use msctp_experiments::input::ScenarioText;
-use msctp_experiments::metrics::{INTERVAL, Results, enable_series};
-use msctp_experiments::output::OutputFolder;
+use msctp_experiments::metrics::{Results, enable_series};
+use msctp_experiments::output::{Kind, OutputFolder};
 use msctp_experiments::run_folder::{self, Program, Recorded};
 use msctp_experiments::sweep::Expression;
+use msctp_experiments::world::refused;
 use msctp_sim::scenario::Scenario;
-use msctp_sim::{Series, Simulation};
+use msctp_sim::{Series, Simulation, Summary};
 use msctp_units::{Span, Time};
 
 use crate::interrupt::Interrupt;
 use crate::output::Output;
-use crate::running::print;
+use crate::running::{check_folder, print};
 use crate::system::cannot_write;
 use crate::{Failure, sim_text};
 
@@ -52,7 +53,7 @@ pub(crate) struct Args {
     /// Replace a value of the scenario, as duration=10s, link.wlan.rate=5Mbps or action.0.at=2s; repeatable.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// End the run at this virtual time, as 5s [default: the scenario's duration].
+    /// End the run at this virtual time, as 5s, at most the scenario's duration [default: that].
     #[arg(long, value_name = "TIME", value_parser = positive)]
     until: Option<Span>,
     /// Write the packets that links deliver to this file (pcapng, nanoseconds).
@@ -75,6 +76,7 @@ pub(crate) struct Args {
     /// Print this metric's value instead of the summary, as handover.gap or link.drops:wlan (`msctp metrics`
     /// lists them), or of a formula over metrics in braces, as "8 * {flow.bytes:file} / 20s"; repeatable.
     /// With --json, one object with a member for each. A curve, which stands alone, prints lines x,value.
+    /// Fails if an action of the scenario was refused, as a sweep does.
     #[arg(long = "metric", value_name = "NAME")]
     metrics: Vec<String>,
     /// Print a SHA-256 of all delivered packets, to compare runs.
@@ -94,7 +96,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let source = ScenarioText::read(&args.scenario).map_err(Failure::Input)?;
     let recorded = Recorded::read(&source, &args.set).map_err(|e| Failure::Input(e.to_string()))?;
     let mut scenario = recorded.scenario.clone();
-    scenario.probes.throughput.get_or_insert(INTERVAL);
+    check_end(args, &scenario)?;
+    // The summary shows the rates around each handover.
+    scenario.probes.deliveries = true;
     scenario.probes.trace |= args.events.is_some() || args.qlog.is_some();
     if args.series.is_some() || args.out.is_some() {
         enable_series(&mut scenario);
@@ -109,7 +113,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let folder = args.out.as_deref().map(open_folder).transpose()?;
     let outputs = Outputs::open(args, &mut simulation)?;
     let interrupt = Interrupt::watch()?;
-    let until = args.until.map_or(simulation.end(), |span| simulation.end().min(Time::ZERO + span));
+    let until = args.until.map_or(simulation.end(), |span| Time::ZERO + span);
     let complete = run_in_pieces(&mut simulation, until, interrupt.flag());
     let (summary, end) = (simulation.summary(), simulation.now());
     let (written, series) = outputs.finish(simulation);
@@ -134,7 +138,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         written?;
         let points = points.map_err(|why| Failure::Run(format!("--metric {why}")))?;
         print(|out| points.iter().try_for_each(|(x, value)| writeln!(out, "{x},{value}")))?;
-        return if complete { Ok(()) } else { Err(cut_short(&interrupt, summary.duration)) };
+        return if complete { as_written(&summary) } else { Err(cut_short(&interrupt, summary.duration)) };
     }
     let values: Vec<_> = wanted.iter().map(|wanted| (wanted, wanted.value(&results))).collect();
     print(|mut out| {
@@ -151,13 +155,35 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if !complete {
         return Err(cut_short(&interrupt, summary.duration));
     }
+    if values.is_empty() {
+        return Ok(());
+    }
     let missing = values.into_iter().find_map(|(_, value)| value.err());
-    missing.map_or(Ok(()), |why| Err(Failure::Run(format!("--metric {why}"))))
+    missing.map_or(Ok(()), |why| Err(Failure::Run(format!("--metric {why}"))))?;
+    as_written(&summary)
+}
+
+/// Rejects a time of `--until` after the end of the scenario.
+fn check_end(args: &Args, scenario: &Scenario) -> Result<(), Failure> {
+    match args.until {
+        Some(until) if until > scenario.duration => Err(Failure::Input(format!(
+            "--until {until} is after the end: want at most the duration, {end}, or --set duration={until}",
+            end = scenario.duration
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Rejects metrics of a run in which an action was refused, as a sweep does.
+fn as_written(summary: &Summary) -> Result<(), Failure> {
+    let failed = |why| Failure::Run(format!("--metric: the run is not the scenario's: {why}"));
+    refused(summary).map_or(Ok(()), |why| Err(failed(why)))
 }
 
 /// Opens the folder of `--out` before the run.
 fn open_folder(dir: &Path) -> Result<OutputFolder, Failure> {
-    OutputFolder::create(dir)
+    check_folder(dir, Kind::Run)?;
+    OutputFolder::create(dir, Kind::Run)
         .map_err(|e| Failure::Input(cannot_write(format!("--out {}", dir.display()), &e)))
 }
 

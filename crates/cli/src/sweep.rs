@@ -4,13 +4,14 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use msctp_experiments::experiments::Effort;
+use msctp_experiments::output::Kind;
 use msctp_experiments::plan::Execution;
-use msctp_experiments::report::{ReportError, publish};
+use msctp_experiments::report::{Extent, ReportError, publish};
 use msctp_experiments::sweep::{Outcome, Sweep};
 
 use crate::Failure;
 use crate::interrupt::Interrupt;
-use crate::running::{outcome, print, progress, say_extent, store, unwritten};
+use crate::running::{check_folder, outcome, print, progress, say_extent, say_report, store, unwritten};
 use crate::system::read_text;
 
 /// Run an experiment that a TOML file describes, and write its report.
@@ -21,7 +22,7 @@ use crate::system::read_text;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  msctp sweep scenarios/sweeps/walk.toml --quick
+  msctp sweep scenarios/compare/policies.toml --quick
   msctp sweep walk.toml --out report
   msctp sweep walk.toml --json | jq '.claims[] | {id, grade, effect}'
 
@@ -31,7 +32,8 @@ pub(crate) struct Args {
     /// The sweep file (TOML).
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Run the part that the file's [quick] names [default: all cells, the first 3 seeds].
+    /// Run the part that the file's [quick] names [default: all cells, the first 3 seeds]. A report of the
+    /// whole stays; that of the part is in DIR/part then.
     #[arg(long)]
     quick: bool,
     /// Folder of the report [default: msctp-report/NAME, after the file's name].
@@ -68,6 +70,7 @@ pub(crate) struct How {
 
 /// Runs a sweep, writes its report into `out` and prints its tables.
 pub(crate) fn carry_out(sweep: &Sweep, out: &Path, how: &How) -> Result<(), Failure> {
+    check_folder(out, Kind::Report)?;
     let store = store(out)?;
     let interrupt = Interrupt::watch()?;
     let progress = progress(sweep.keys().len());
@@ -80,7 +83,8 @@ pub(crate) fn carry_out(sweep: &Sweep, out: &Path, how: &How) -> Result<(), Fail
     let done = sweep.run(&execution).map_err(|e| Failure::Run(e.to_string()))?;
     let elapsed = progress.elapsed();
     progress.finish_and_clear();
-    let page = publish(out, done.complete(), |dir| write(dir, &done, &how.command)).map_err(unwritten)?;
+    let extent = Extent { complete: done.complete(), part: sweep.is_reduced() };
+    let page = publish(out, extent, |dir| write(dir, &done, &how.command)).map_err(unwritten)?;
     say_extent(done.runs.done.len(), &store, elapsed);
     if how.json {
         let json = done.json().and_then(|json| serde_json::to_string_pretty(&json));
@@ -89,7 +93,7 @@ pub(crate) fn carry_out(sweep: &Sweep, out: &Path, how: &How) -> Result<(), Fail
     } else {
         print(|out| write!(out, "{}", done.text(100)))?;
     }
-    eprintln!("Report: {}", page.display());
+    say_report(out, &page);
     outcome(&done.runs.failures(), done.runs.skipped.len(), &page, &interrupt)
 }
 

@@ -143,6 +143,21 @@ fn connections_carry_their_bytes_and_each_direction_ends_by_itself() {
     });
 }
 
+/// A server ends clients that send nothing for 15 s after they connected.
+#[test]
+#[ignore = "slow: waits 17 seconds"]
+fn slow_a_client_without_connections_stays_connected() {
+    let echo = echo();
+    let server = serve(&[&echo.to_string()]);
+    let mut forward = Forward::start(&server.at, &["-L", &local(echo)]);
+    thread::sleep(Duration::from_secs(17));
+    assert_eq!(exchange(&forward.connect(0), b"ping"), b"ping");
+    forward.child.kill().unwrap();
+    let mut rest = String::new();
+    forward.errors.read_to_string(&mut rest).unwrap();
+    assert!(!rest.contains("association lost"), "{rest}");
+}
+
 #[test]
 fn a_reset_is_a_reset_at_the_other_end() {
     let (sender, resets) = std::sync::mpsc::channel();

@@ -111,15 +111,12 @@ fn a_server_accepts_only_named_clients() {
     fails(&carol.connect(&server, &[]), "your key is not accepted here");
     let said = line(&mut server);
     assert!(said.contains(&format!("rejected: the peer's key is {}", carol.fingerprint())), "{said}");
-    let empty = bob.0.join("empty");
-    fs::write(&empty, "# nobody\n").unwrap();
     for (given, message) in [
         (
             "SHA256:short",
             "--only-clients: \"SHA256:short\" is not a fingerprint: want SHA256: and 43 characters",
         ),
         ("/no/such/file", "--only-clients /no/such/file"),
-        (empty.to_str().unwrap(), ": no fingerprint; want one a line"),
     ] {
         let output = bob.command(&["serve", "--only-clients", given]).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));

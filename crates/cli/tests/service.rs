@@ -10,7 +10,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::Child;
+use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,11 @@ impl Drop for Forward {
 impl Forward {
     /// Starts `msctp forward`. Also returns the address at which it listens.
     fn start(args: &[&str]) -> (Self, Vec<SocketAddr>) {
-        let mut child = msctp(&[&["forward"], args].concat()).spawn().unwrap();
+        Self::of(&mut msctp(&[&["forward"], args].concat()))
+    }
+
+    fn of(command: &mut std::process::Command) -> (Self, Vec<SocketAddr>) {
+        let mut child = command.spawn().unwrap();
         let (mut errors, mut at) = (Errors::of(&mut child), Vec::new());
         loop {
             let mut line = String::new();
@@ -164,6 +168,7 @@ fn sighup_reads_rules_and_keys_again_and_connections_stay() {
         Forward::start(&[&server.at, "-L", &format!("0:{first}"), "-L", &format!("0:{second}")]);
     let open = connect(at[0]);
     assert!(echoes(&open) && !echoes(&connect(at[1])));
+    let address = server.at.clone();
     let mut reload = |want: &str| {
         signal(&server.child, "-HUP");
         line_with(&mut server, want);
@@ -186,13 +191,17 @@ fn sighup_reads_rules_and_keys_again_and_connections_stay() {
     fs::write(&config, format!("{text}allow = \"{second}\"\n")).unwrap();
     reload("SIGHUP: rules and keys are read again");
     assert!(echoes(&connect(at[0])) && echoes(&connect(at[1])));
-    fs::write(&keys, other).unwrap();
-    reload("SIGHUP: rules and keys are read again");
+    // The last key goes.
+    fs::write(&keys, "# nobody\n").unwrap();
+    reload("--only-clients has no fingerprint: no client may connect");
     let begin = Instant::now();
     assert!(!echoes(&open), "the client's key is no longer accepted");
     assert!(begin.elapsed() < Duration::from_secs(15), "not only a timeout");
-    let refused = run(&["forward", "-W", &first.to_string(), &server.at]);
-    assert_eq!(refused.status.code(), Some(1), "{}", stderr(&refused));
+    let refused = || run(&["forward", "-W", &first.to_string(), &address]).status.code();
+    assert_eq!(refused(), Some(1));
+    fs::write(&keys, other).unwrap();
+    reload("SIGHUP: rules and keys are read again");
+    assert_eq!(refused(), Some(1));
 }
 
 #[test]
@@ -297,6 +306,49 @@ fn a_drain_is_bounded_and_a_second_signal_ends_it() {
     }
 }
 
+/// ssh ends its ProxyCommand with SIGHUP.
+#[test]
+fn sighup_and_sigquit_end_a_client_and_the_server_learns_of_it() {
+    let echo = echo();
+    let mut server = Server::start(&["serve", "--bind", "127.0.0.1:0", "--allow", &echo.to_string()]);
+    for (name, code, reason) in [("-HUP", 129, "ended by SIGHUP"), ("-QUIT", 131, "ended by SIGQUIT")] {
+        // The test may run under nohup.
+        let (mut forward, at) = started_by(
+            &["env", "--default-signal=HUP,QUIT"],
+            &msctp(&["forward", &server.at, "-L", &format!("0:{echo}")]),
+        );
+        let open = connect(at[0]);
+        assert!(echoes(&open));
+        signal(&forward.0, name);
+        assert_eq!(end(&mut forward.0).code(), Some(code));
+        let lost = line_with(&mut server, "association lost");
+        assert!(lost.contains(reason), "{lost}");
+    }
+}
+
+#[test]
+fn a_client_under_nohup_ignores_sighup() {
+    let echo = echo();
+    let server = Server::start(&["serve", "--bind", "127.0.0.1:0", "--allow", &echo.to_string()]);
+    let (mut forward, at) = started_by(
+        &["env", "--ignore-signal=HUP"],
+        &msctp(&["forward", &server.at, "-L", &format!("0:{echo}")]),
+    );
+    signal(&forward.0, "-HUP");
+    // One that does not ignore it ends within milliseconds.
+    thread::sleep(Duration::from_millis(500));
+    assert!(forward.0.try_wait().unwrap().is_none());
+    assert!(echoes(&connect(at[0])));
+}
+
+/// Starts a `forward` through another program.
+fn started_by(program: &[&str], command: &std::process::Command) -> (Forward, Vec<SocketAddr>) {
+    let mut outer = std::process::Command::new(program[0]);
+    outer.args(&program[1..]).arg(command.get_program()).args(command.get_args());
+    outer.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    Forward::of(outer.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()))
+}
+
 #[test]
 fn a_client_that_drains_listens_no_more() {
     let echo = echo();
@@ -339,6 +391,7 @@ fn systemd_takes_the_units() {
             line.split(' ').filter(|word| word.starts_with("--")).all(|word| help.contains(word)),
             "{line}"
         );
+        assert!(text.contains("\nRestartPreventExitStatus=2\n"), "invalid options");
         let unit = folder.join(path.file_name().unwrap().to_str().unwrap().replace('@', "@office"));
         fs::write(&unit, text.replace("/usr/bin/msctp", env!("CARGO_BIN_EXE_msctp"))).unwrap();
         units.push(unit);
@@ -394,12 +447,29 @@ fn the_debian_package_takes_files_that_are_there_or_that_the_script_makes() {
     assert!(output.status.success() || errors.contains("target/"), "{errors}");
 }
 
+/// Returns the Rust files below the folders `src` of the crates in a folder.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders: Vec<_> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path().join("src")).collect();
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path()) {
+            match path.is_dir() {
+                true => folders.push(path),
+                false if path.extension().is_some_and(|end| end == "rs") => found.push(path),
+                false => {}
+            }
+        }
+    }
+    found
+}
+
 #[test]
 fn the_container_recipe_copies_what_is_there_and_runs_a_command_that_exists() {
     let text = fs::read_to_string(packaging().join("Containerfile")).unwrap();
     let root = packaging().join("..");
     let copies = text.lines().filter_map(|line| line.strip_prefix("COPY "));
-    let mut copied = Vec::new();
+    let mut copied: Vec<String> = Vec::new();
     for line in copies.filter(|line| !line.starts_with("--from=")) {
         let mut sources: Vec<&str> = line.split(' ').collect();
         sources.pop();
@@ -410,6 +480,20 @@ fn the_container_recipe_copies_what_is_there_and_runs_a_command_that_exists() {
     for needed in ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "crates", "lab"] {
         assert!(copied.iter().any(|path| path == needed), "{needed} is not copied");
     }
+    // The files that sources include.
+    let root = root.canonicalize().unwrap();
+    let mut included = 0;
+    for file in sources(&root.join("crates")).into_iter().chain(sources(&root.join("lab"))) {
+        let text = fs::read_to_string(&file).unwrap();
+        let literals = text.split("include_str!(\"").chain(text.split("include_bytes!(\"")).skip(1);
+        for literal in literals.filter_map(|rest| rest.split('"').next()) {
+            let Ok(path) = file.parent().unwrap().join(literal).canonicalize() else { continue };
+            let path = path.strip_prefix(&root).unwrap();
+            included += 1;
+            assert!(copied.iter().any(|copy| path.starts_with(copy)), "{} is not copied", path.display());
+        }
+    }
+    assert!(included > 5, "{included}");
     let toolchain = fs::read_to_string(root.join("rust-toolchain.toml")).unwrap();
     let image = text.split_once("docker.io/library/rust:").unwrap().1.split_once('-').unwrap().0;
     assert!(toolchain.contains(&format!("\"{image}\"")), "the image has Rust {image}: {toolchain}");

@@ -108,7 +108,7 @@ fn a_run_folder_has_everything_to_repeat_the_run() {
     let summary: serde_json::Value = serde_json::from_str(&read("summary.json")).expect("JSON");
     assert_eq!(record["trace_hash"], summary["trace_hash"]);
     assert_eq!(summary["trace_hash"].as_str().map(str::len), Some(64));
-    assert_eq!(names(&dir), ["run.json", "series.parquet", "summary.json"]);
+    assert_eq!(names(&dir), [".msctp-files", "run.json", "series.parquet", "summary.json"]);
 
     let rerun = |dir: &str| {
         Command::new(env!("CARGO_BIN_EXE_msctp")).args(["rerun", dir]).output().expect("msctp runs")
@@ -305,19 +305,64 @@ fn a_refused_command_leaves_the_files_it_would_have_written() {
 }
 
 #[test]
-fn standard_output_is_no_capture_file() {
+fn standard_output_is_no_capture_file_and_no_folder() {
     let dir = folder("dash", &[]);
     let path = std::fs::canonicalize(scenario("handover.toml")).expect("there");
-    let out = Command::new(env!("CARGO_BIN_EXE_msctp"))
-        .current_dir(&dir)
-        .arg("sim")
-        .arg(path)
-        .args(["--pcap", "-"])
-        .output()
-        .expect("msctp runs");
-    assert_eq!(out.status.code(), Some(2));
-    assert!(text(&out.stderr).starts_with("msctp: --pcap -: standard output has the summary"));
-    assert_eq!(names(&dir), [""; 0], "no file called -");
+    for flag in ["--pcap", "--out"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_msctp"));
+        command.current_dir(&dir).arg("sim").arg(&path).args([flag, "-"]);
+        let out = command.output().expect("msctp runs");
+        assert_eq!(out.status.code(), Some(2));
+        let want = format!("msctp: {flag} -: standard output has the summary");
+        assert!(text(&out.stderr).starts_with(&want), "{}", text(&out.stderr));
+        assert_eq!(names(&dir), [""; 0], "no file called -");
+    }
+}
+
+#[test]
+fn a_run_does_not_replace_files_of_the_user() {
+    let dir = folder("of-the-user", &["run.json"]);
+    let path = scenario("bulk-wlan.toml");
+    let place = dir.to_str().expect("UTF-8");
+    let out = sim(&[path.to_str().expect("UTF-8"), "--set", "duration=2s", "--out", place]);
+    assert_eq!(out.status.code(), Some(2), "{}", text(&out.stdout));
+    let error = text(&out.stderr);
+    assert!(error.contains("/run.json is a file of yours: want a new or empty folder"), "{error}");
+    assert!(out.stdout.is_empty(), "known before the run");
+    assert_eq!(
+        (names(&dir), std::fs::read(dir.join("run.json")).expect("there")),
+        (vec!["run.json".to_owned()], b"old".to_vec())
+    );
+}
+
+#[test]
+fn a_run_ends_at_its_duration_at_the_latest() {
+    let path = scenario("bulk-wlan.toml");
+    let out = sim(&[path.to_str().expect("UTF-8"), "--set", "duration=2s", "--until", "1000h"]);
+    assert_eq!(out.status.code(), Some(2), "{}", text(&out.stdout));
+    let error = text(&out.stderr);
+    assert!(error.contains("--until 3600000s is after the end: want at most the duration, 2s"), "{error}");
+    let out = sim(&[path.to_str().expect("UTF-8"), "--set", "duration=2s", "--until", "2s", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    assert_eq!(json["duration_s"], 2.0);
+}
+
+/// A sweep counts such a run as failed.
+#[test]
+fn metrics_of_a_run_with_a_refused_action_fail() {
+    let path = scenario("walk.toml");
+    let path = path.to_str().expect("UTF-8");
+    let early = ["--set", "action.move.at=0s", "--set", "duration=13s"];
+    let out = sim(&[&[path, "--metric", "association.bytes"], &early[..]].concat());
+    assert_eq!(out.status.code(), Some(1), "{}", text(&out.stderr));
+    assert!(text(&out.stdout).trim().parse::<f64>().is_ok(), "the value is printed: {}", text(&out.stdout));
+    let error = text(&out.stderr);
+    assert!(
+        error.contains("request-primary download 10.0.2.2 was refused: not possible in state"),
+        "{error}"
+    );
+    let summary = sim(&[&[path], &early[..]].concat());
+    assert_eq!(summary.status.code(), Some(0), "the summary has the refusal");
 }
 
 #[test]
@@ -369,6 +414,8 @@ fn the_version_is_the_programs_and_counts_agree_with_their_nouns() {
 
 #[test]
 fn metrics_are_printed_in_place_of_the_summary() {
+    let listed = Command::new(env!("CARGO_BIN_EXE_msctp")).arg("metrics").output().expect("msctp runs");
+    assert!(text(&listed.stdout).contains("\nrun.fairness:NAME[@FROM..TO] (1)\n"), "its link must be named");
     let path = scenario("handover.toml");
     let path = path.to_str().expect("UTF-8");
     let one = sim(&[path, "--metric", "handover.gap"]);

@@ -156,7 +156,9 @@ fn a_faulty_file_is_refused_with_its_place_before_anything_is_written() {
     assert_eq!(done.status.code(), Some(2));
     let error = text(&done.stderr);
     assert!(
-        error.starts_with("msctp: walk-policies.toml:2: scenario: with policy conservative, loss 1.5: "),
+        error.starts_with(
+            "msctp: walk-policies.toml:11: axis.loss.values: with policy conservative, loss 1.5: "
+        ),
         "{error}"
     );
     assert!(!dir.path().join("msctp-report").exists());
@@ -216,9 +218,60 @@ fn rerun_finds_the_same_files_and_names_those_that_differ() {
     assert_eq!(again.status.code(), Some(1));
     let error = text(&again.stderr);
     assert!(error.contains("2 of ") && error.contains("differ: claims.json, data/runs.csv"), "{error}");
+    fs::rename(dir.path().join("first/run.json"), dir.path().join("run.json")).unwrap();
+    let error = text(&rerun("1").stderr);
+    assert!(error.contains("first/run.json: no such file: want a folder of msctp sim --out"), "{error}");
     fs::write(dir.path().join("first/run.json"), "{}").unwrap();
     let again = rerun("1");
     assert_eq!(again.status.code(), Some(2));
     assert!(text(&again.stderr).contains("first/run.json: missing field"), "{}", text(&again.stderr));
     assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0, "nothing is left");
+}
+
+/// A sweep of six short runs with a figure for each metric that `figures` names.
+fn small(figures: &[&str]) -> String {
+    let figure = |y: &&str| format!("[[figure]]\nx = \"loss\"\ny = \"{y}\"\nslug = \"{y}\"\n");
+    let figures: String = figures.iter().map(figure).collect();
+    format!(
+        "title = \"Small\"\nscenario = \"scenarios/walk.toml\"\nseeds = \"1..4\"\nset = {{ duration = \"13s\" }}\n\
+         [axis.loss]\nset = \"action.fade.loss\"\nvalues = [0, 0.01]\n\
+         [metric]\nbytes = {{ of = \"association.bytes\" }}\npackets = {{ of = \"run.packets\" }}\n{figures}"
+    )
+}
+
+#[test]
+fn a_report_replaces_an_earlier_one_and_no_files_of_the_user() {
+    let dir = folder(&small(&["bytes", "packets"]));
+    let out = dir.path().join("out");
+    fs::create_dir(&out).unwrap();
+    fs::write(out.join("data"), "mine").unwrap();
+    let refused = sweep(dir.path(), &["walk-policies.toml", "--out", "out"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let error = text(&refused.stderr);
+    assert!(error.contains("--out out: out/data is a file of yours: want a new or empty folder"), "{error}");
+    assert!(!error.contains("runs"), "refused before the first: {error}");
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 1, "nothing is written");
+
+    let made = sweep(dir.path(), &["walk-policies.toml", "--out", "report"]);
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    assert!(!text(&made.stderr).contains("run before"), "the first run: {}", text(&made.stderr));
+    let report = dir.path().join("report");
+    assert!(report.join("figures/packets.svg").is_file());
+    fs::write(report.join("figures/notes"), "mine").unwrap();
+    fs::write(dir.path().join("walk-policies.toml"), small(&["bytes"])).unwrap();
+    let made = sweep(dir.path(), &["walk-policies.toml", "--out", "report"]);
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    assert!(report.join("figures/bytes.svg").is_file() && report.join("figures/notes").is_file());
+    assert!(!report.join("figures/packets.svg").exists(), "its figure was removed");
+
+    // A part does not replace the whole.
+    let part = sweep(dir.path(), &["walk-policies.toml", "--out", "report", "--quick"]);
+    assert!(part.status.success(), "{}", text(&part.stderr));
+    let said = text(&part.stderr);
+    assert!(
+        said.contains("report/index.html has more runs and stays.\nReport: report/part/index.html"),
+        "{said}"
+    );
+    let rows = |report: &Path| read(&report.join("data/runs.csv")).lines().count() - 1;
+    assert_eq!((rows(&report), rows(&report.join("part"))), (8, 6));
 }

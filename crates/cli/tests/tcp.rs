@@ -163,7 +163,8 @@ fn hostile_connections_end_and_harm_no_other() {
         garbage.extend(len.to_be_bytes());
         garbage.extend(vec![0xff; usize::from(len)]);
     }
-    let held = [send(&garbage), send(b"msctp/1\xff\xffunfinished"), send(b"msc")];
+    let held = [send(&garbage), send(b"msctp/1\xff\xffunfinished"), send(b"msc"), send(b"msctp/1")];
+    let since = Instant::now();
     let client = forward(tcp, echo);
     assert!(echoes(&connect(client.1), b"beside"));
     // One source has 32 places, of which the client has one. Without the preface each is free after 5 s.
@@ -187,5 +188,10 @@ fn hostile_connections_end_and_harm_no_other() {
     }
     let other = forward(tcp, echo);
     assert!(echoes(&connect(other.1), b"another"));
-    drop(held);
+    // Without an association each is free after 5 s.
+    while held.iter().any(open) {
+        assert!(since.elapsed() < Duration::from_secs(30), "connections without an association stay");
+        thread::sleep(Duration::from_millis(100));
+    }
+    assert!(echoes(&connect(client.1), b"beside"), "an association stays");
 }

@@ -21,6 +21,7 @@ pub(super) fn run(args: &Args, path: &Path) -> Result<(), Failure> {
     let source = ScenarioText::read(path).map_err(Failure::Input)?;
     let mut scenario = source.scenario(&args.set).map_err(|e| Failure::Input(e.to_string()))?;
     scenario.probes.throughput.get_or_insert(INTERVAL);
+    scenario.probes.deliveries = true;
     scenario.probes.trace |= args.qlog.is_some();
     if args.series.is_some() {
         scenario.probes.trace = true;

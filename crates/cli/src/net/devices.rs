@@ -1,6 +1,6 @@
 //! [`Devices`]: the interfaces that TCP connections of a client may use, in the order of preference.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use nix::ifaddrs::getifaddrs;
@@ -19,6 +19,16 @@ pub(crate) struct Devices {
     pub(crate) prefer: Vec<String>,
     /// Interfaces never to use.
     pub(crate) except: Vec<String>,
+}
+
+/// Returns the addresses of this host's interfaces, each with the interface's name.
+pub(crate) fn addresses() -> Vec<(String, IpAddr)> {
+    let of = |address: nix::sys::socket::SockaddrStorage| {
+        let v4 = address.as_sockaddr_in().map(|address| IpAddr::V4(address.ip()));
+        v4.or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::V6(address.ip())))
+    };
+    let all = getifaddrs().into_iter().flatten();
+    all.filter_map(|entry| Some((entry.interface_name, entry.address.and_then(of)?))).collect()
 }
 
 /// Returns the index of the first prefix that a name begins with.

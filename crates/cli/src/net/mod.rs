@@ -24,6 +24,7 @@ mod reload;
 pub(crate) mod security;
 mod server;
 mod service;
+mod sources;
 pub(crate) mod status;
 mod tcp;
 mod text;
@@ -91,10 +92,21 @@ fn raise_descriptor_limit() {
     }
 }
 
-/// SIGINT and SIGTERM.
+/// The signals that end a command. SIGHUP ends none that was started with it ignored, as by nohup, and is no
+/// end for a server that reloads.
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    quit: Signal,
+    hangup: Option<Signal>,
+}
+
+/// Returns whether this process was started with SIGHUP ignored. Linux only: elsewhere false.
+fn ignores_hangups() -> bool {
+    let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return false };
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & (1 << (SignalKind::hangup().as_raw_value() - 1)) != 0)
 }
 
 impl Signals {
@@ -104,12 +116,14 @@ impl Signals {
         Ok(Self {
             interrupt: registered(SignalKind::interrupt())?,
             terminate: registered(SignalKind::terminate())?,
+            quit: registered(SignalKind::quit())?,
+            hangup: if ignores_hangups() { None } else { Some(registered(SignalKind::hangup())?) },
         })
     }
 
     /// Waits for a signal. After SIGTERM, waits until the connections have ended if --drain is given.
     async fn end(&mut self, open: &Open) -> Failure {
-        let signal = self.receive().await;
+        let signal = self.receive(open).await;
         let limit = open.drain_limit();
         if limit.is_zero()
             || !matches!(signal, Failure::Signal(number, _) if i32::from(number) == SignalKind::terminate().as_raw_value())
@@ -118,7 +132,10 @@ impl Signals {
         }
         let (monitor, seconds) = (open.monitor(), limit.as_secs());
         monitor.start_draining();
-        eprintln!("terminated: waiting at most {seconds} s until {} connections end", monitor.connections());
+        match monitor.connections() {
+            0 => {}
+            open => eprintln!("terminated: waiting at most {seconds} s until {open} connections end"),
+        }
         let ended = async {
             while monitor.connections() > 0 {
                 tokio::time::sleep(LOOK).await;
@@ -127,16 +144,25 @@ impl Signals {
         tokio::select! {
             () = ended => open.shut_down().await,
             () = tokio::time::sleep(limit) => {}
-            second = self.receive() => return second,
+            second = self.receive(open) => return second,
         }
         signal
     }
 
     /// Waits for one of the signals.
-    async fn receive(&mut self) -> Failure {
+    async fn receive(&mut self, open: &Open) -> Failure {
+        let Self { interrupt, terminate, quit, hangup } = self;
+        let hangup = async {
+            match hangup {
+                Some(hangup) => while hangup.recv().await.is_some() && open.reloads() {},
+                None => std::future::pending().await,
+            }
+        };
         let (kind, how) = tokio::select! {
-            _ = self.interrupt.recv() => (SignalKind::interrupt(), "interrupted"),
-            _ = self.terminate.recv() => (SignalKind::terminate(), "terminated"),
+            _ = interrupt.recv() => (SignalKind::interrupt(), "interrupted"),
+            _ = terminate.recv() => (SignalKind::terminate(), "terminated"),
+            _ = quit.recv() => (SignalKind::quit(), "ended by SIGQUIT"),
+            () = hangup => (SignalKind::hangup(), "ended by SIGHUP"),
         };
         Failure::Signal(u8::try_from(kind.as_raw_value()).unwrap_or(0), how.to_owned())
     }

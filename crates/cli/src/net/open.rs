@@ -26,6 +26,7 @@ pub(crate) struct Open {
     tasks: RefCell<JoinSet<()>>,
     qlog: RefCell<Option<Qlog>>,
     drain: Cell<Duration>,
+    reloads: Cell<bool>,
     relays: RefCell<Relays>,
 }
 
@@ -48,6 +49,16 @@ impl Open {
     /// Makes SIGTERM wait at most this time for connections.
     pub(crate) fn drain_within(&self, limit: Duration) {
         self.drain.set(limit);
+    }
+
+    /// Makes SIGHUP a request to reload, which the command handles itself.
+    pub(crate) fn reload_on_hangup(&self) {
+        self.reloads.set(true);
+    }
+
+    /// Returns whether SIGHUP does not end the command.
+    pub(crate) const fn reloads(&self) -> bool {
+        self.reloads.get()
     }
 
     /// Returns the time for which SIGTERM waits for connections.

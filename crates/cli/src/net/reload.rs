@@ -4,7 +4,7 @@ use std::fs::File;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::serve;
+use super::{Open, serve};
 use crate::Failure;
 
 /// SIGHUP of a server.
@@ -20,7 +20,8 @@ fn has_terminal() -> bool {
 
 impl Hangups {
     /// Registers a handler for SIGHUP, which then no longer ends the process.
-    pub(crate) fn register() -> Result<Self, Failure> {
+    pub(crate) fn register(open: &Open) -> Result<Self, Failure> {
+        open.reload_on_hangup();
         let signal = signal(SignalKind::hangup())
             .map_err(|error| Failure::Run(format!("cannot watch for signals: {error}")))?;
         Ok(Self { signal, terminal: has_terminal() })

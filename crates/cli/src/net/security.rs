@@ -79,7 +79,7 @@ impl ClientsArgs {
         self.tcp
     }
 
-    /// Returns the accepted keys; `None` accepts all.
+    /// Returns the accepted keys; `None` accepts all. Files without a key accept nobody.
     fn accepted(&self) -> Result<Option<Vec<Fingerprint>>, Failure> {
         let mut accepted = Vec::new();
         for given in &self.only_clients {
@@ -102,11 +102,8 @@ impl ClientsArgs {
                     ),
                 }
             }
-            if accepted.is_empty() {
-                return Err(Failure::Input(format!("{what}: no fingerprint; want one a line")));
-            }
         }
-        Ok(Some(accepted).filter(|accepted| !accepted.is_empty()))
+        Ok(Some(accepted).filter(|_| !self.only_clients.is_empty()))
     }
 }
 
@@ -427,9 +424,17 @@ impl ServerSecurity {
         if self.args.is_insecure() {
             eprintln!("--insecure: nothing is encrypted");
         }
+        self.announce_nobody();
         if self.accepted.is_none() && !self.args.keeps_strangers_out() {
             let means = if self.args.is_insecure() { "--key" } else { "--only-clients, --code or --psk" };
             eprintln!("no {means}: anyone who can reach this port can {may}");
+        }
+    }
+
+    /// Says so if no client may connect.
+    pub(crate) fn announce_nobody(&self) {
+        if self.accepted.as_ref().is_some_and(Vec::is_empty) {
+            eprintln!("--only-clients has no fingerprint: no client may connect");
         }
     }
 }

@@ -54,10 +54,23 @@ pub(crate) struct Args {
     pub(crate) net: NetArgs,
 }
 
-pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    if !args.forward.is_wanted() {
-        args.forward.check_unused()?;
+impl Args {
+    /// Rejects options for connections if the server forwards none. A server of tunnels takes --drain, which
+    /// the unit and the container give: it has no connections to wait for.
+    fn check_unused(&self) -> Result<(), Failure> {
+        if self.forward.is_wanted() {
+            return Ok(());
+        }
+        #[cfg(target_os = "linux")]
+        let drains = self.tunnel.is_wanted();
+        #[cfg(not(target_os = "linux"))]
+        let drains = false;
+        self.forward.check_unused(drains)
     }
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    args.check_unused()?;
     #[cfg(target_os = "linux")]
     if args.tunnel.is_wanted() {
         return super::tunnel::serve(&args.tunnel, &args.clients, &args.status, &args.net);
@@ -78,4 +91,32 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             }
         }
     })
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn a_server_of_tunnels_takes_the_drain_of_the_unit() {
+        let check = |arguments: &[&str]| {
+            let given = ["serve"].iter().chain(arguments);
+            let checked = Command::parse_from(given).args.check_unused();
+            checked.map_err(|failure| failure.to_string())
+        };
+        assert_eq!(check(&["--tunnel", "10.7.0.1/24", "--drain", "30"]), Ok(()));
+        assert_eq!(check(&["--drain", "30"]).unwrap_err(), "--drain 30: want it with --allow or --rules");
+        assert_eq!(
+            check(&["--tunnel", "10.7.0.1/24", "--json"]).unwrap_err(),
+            "--json: want it with --allow or --rules"
+        );
+    }
 }

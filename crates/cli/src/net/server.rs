@@ -151,6 +151,7 @@ impl Server {
             let next = own.reloaded(security, clients)?;
             let config = self.config_with(&next)?;
             self.switch(config)?;
+            next.announce_nobody();
             *own = next;
             Ok(())
         })?;

@@ -4,13 +4,13 @@
 //! Both ends relay between TCP and a UDP socket on loopback, so the association is one over UDP. The DTLS
 //! chunk protects its packets; TCP adds no protection.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use msctp_forward::packets::{FramingError, HEADER, MAX_PACKET, PREFACE, Packets, header};
+use msctp_wire::ChunkType;
 use socket2::{Domain, SockRef, Socket, Type};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UdpSocket};
@@ -20,6 +20,7 @@ use tokio::time::{Instant, timeout};
 
 use super::devices::Devices;
 use super::outage;
+use super::sources::Sources;
 use crate::Failure;
 use crate::system::os_error;
 
@@ -29,6 +30,19 @@ const GREETING: Duration = Duration::from_secs(5);
 /// Idle time after which a TCP connection ends. An endpoint does not answer garbage, and an idle association
 /// sends HEARTBEATs more often.
 const IDLE: Duration = Duration::from_secs(120);
+
+/// Time after which a server ends a TCP connection over which its endpoint sent nothing that
+/// [`belongs`](belongs_to_association) to an association.
+const EARLY: Duration = Duration::from_secs(5);
+
+/// Returns whether an endpoint sends this packet only to a peer that has an association. The excepted
+/// chunks answer anyone.
+fn belongs_to_association(packet: &[u8]) -> bool {
+    const TO_ANYONE: [ChunkType; 4] =
+        [ChunkType::INIT_ACK, ChunkType::ABORT, ChunkType::ERROR, ChunkType::SHUTDOWN_COMPLETE];
+    // The type of the first chunk follows the common header.
+    packet.get(12).is_some_and(|&kind| !TO_ANYONE.contains(&ChunkType(kind)))
+}
 
 /// Time without acknowledgement after which TCP declares the connection broken (RFC 5482).
 const STUCK: Duration = Duration::from_secs(10);
@@ -93,48 +107,6 @@ pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
     Ok(listener)
 }
 
-/// The connections of each source.
-#[derive(Clone, Default)]
-struct Sources(Arc<Mutex<BTreeMap<IpAddr, usize>>>);
-
-/// A connection's place among the [`Sources`].
-struct Place(Sources, IpAddr);
-
-impl Sources {
-    /// Takes a permit; `None` if there are too many connections.
-    fn take(&self, from: IpAddr) -> Option<Place> {
-        let source = match from.to_canonical() {
-            IpAddr::V6(address) => {
-                let prefix = u128::from(address) >> 64 << 64;
-                IpAddr::V6(prefix.into())
-            }
-            address @ IpAddr::V4(_) => address,
-        };
-        let mut sources = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if sources.values().sum::<usize>() >= CONNECTIONS {
-            return None;
-        }
-        let count = sources.entry(source).or_default();
-        if *count >= PER_SOURCE {
-            return None;
-        }
-        *count += 1;
-        Some(Place(self.clone(), source))
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut sources = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = sources.get_mut(&self.1) {
-            *count -= 1;
-            if *count == 0 {
-                sources.remove(&self.1);
-            }
-        }
-    }
-}
-
 /// The relays of a command, which forward the last packets before the command ends.
 #[derive(Debug)]
 pub(crate) struct Relays {
@@ -184,7 +156,7 @@ impl Ending {
 
 /// Relays between TCP connections and the server's endpoint until the command ends.
 pub(crate) async fn serve(listener: TcpListener, endpoint: SocketAddr, ending: Ending) {
-    let sources = Sources::default();
+    let sources = Sources::new(CONNECTIONS, PER_SOURCE);
     let mut connections = JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}
@@ -197,7 +169,7 @@ pub(crate) async fn serve(listener: TcpListener, endpoint: SocketAddr, ending: E
             continue;
         };
         // Without a place it is closed.
-        let Some(place) = sources.take(from.ip()) else { continue };
+        let Ok(place) = sources.take(Some(from.ip())) else { continue };
         let ending = ending.clone();
         connections.spawn(async move {
             // A client that breaks the framing, or is gone, ends only its connection.
@@ -224,7 +196,7 @@ async fn serve_client(mut stream: TcpStream, endpoint: SocketAddr, ending: &Endi
     let local = if endpoint.ip().is_loopback() { local } else { endpoint.ip() };
     let socket = UdpSocket::bind((local, 0)).await?;
     socket.connect(endpoint).await?;
-    carry(stream, packets, &socket, ending).await
+    carry(stream, packets, &socket, ending, EARLY).await
 }
 
 /// Returns the address at which the relay reaches an endpoint with these addresses.
@@ -248,6 +220,7 @@ fn set_options(stream: &TcpStream) -> io::Result<()> {
 }
 
 /// Carries packets between a TCP connection and a connected UDP socket until it is idle or the command ends.
+/// `early` is the time for the first packet of an association.
 ///
 /// # Errors
 ///
@@ -257,11 +230,17 @@ async fn carry(
     mut packets: Packets,
     socket: &UdpSocket,
     ending: &Ending,
+    early: Duration,
 ) -> io::Result<()> {
     set_options(&stream)?;
     let (mut reader, mut writer) = stream.into_split();
-    let (begin, last) = (Instant::now(), std::sync::atomic::AtomicU64::new(0));
-    let used = || last.store(begin.elapsed().as_millis() as u64, std::sync::atomic::Ordering::Relaxed);
+    let (begin, last, set_up) = (Instant::now(), AtomicU64::new(0), AtomicBool::new(false));
+    let used = |packet: &[u8]| {
+        if belongs_to_association(packet) {
+            last.store(begin.elapsed().as_millis() as u64, Ordering::Relaxed);
+            set_up.store(true, Ordering::Relaxed);
+        }
+    };
     let inward = async {
         loop {
             while let Some(packet) = packets.next_packet().map_err(invalid)? {
@@ -293,12 +272,13 @@ async fn carry(
             frame[..HEADER].copy_from_slice(&header);
             // While the peer takes nothing, packets wait in the socket, and the system drops further ones.
             timeout(STUCK, writer.write_all(&frame[..HEADER + len])).await??;
-            used();
+            used(&frame[HEADER..HEADER + len]);
         }
     };
     let idle = async {
         loop {
-            let quiet = begin + Duration::from_millis(last.load(std::sync::atomic::Ordering::Relaxed)) + IDLE;
+            let limit = if set_up.load(Ordering::Relaxed) { IDLE } else { early };
+            let quiet = begin + Duration::from_millis(last.load(Ordering::Relaxed)) + limit;
             if Instant::now() >= quiet {
                 return Ok(());
             }
@@ -362,7 +342,7 @@ pub(crate) async fn relay(server: SocketAddr, devices: Devices, ending: Ending) 
                     }
                 };
                 let result = tokio::select! {
-                    result = carry(stream, Packets::of_server(), &socket, &ending) => result,
+                    result = carry(stream, Packets::of_server(), &socket, &ending, IDLE) => result,
                     () = lost => Err(io::ErrorKind::NetworkDown.into()),
                 };
                 if result.is_ok() || *ending.ending.borrow() {
@@ -440,4 +420,18 @@ async fn connect_by(server: SocketAddr, device: &str) -> io::Result<TcpStream> {
 #[cfg(not(target_os = "linux"))]
 async fn connect_by(_server: SocketAddr, _device: &str) -> io::Result<TcpStream> {
     Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_to_strangers_belong_to_no_association() {
+        let packet = |kind: u8| [&[0; 12][..], &[kind, 0, 0, 4]].concat();
+        for (kind, belongs) in [(2, false), (6, false), (14, false), (3, true), (11, true), (65, true)] {
+            assert_eq!(belongs_to_association(&packet(kind)), belongs, "chunk {kind}");
+        }
+        assert!(!belongs_to_association(&[0; 12]));
+    }
 }

@@ -66,9 +66,14 @@ impl Hash {
     }
 
     /// Hashes a file, and also returns its length. Calls `progress` after each mebibyte.
-    pub(crate) fn of_file(path: &Path, mut progress: impl FnMut()) -> io::Result<(Self, u64)> {
+    pub(crate) fn of_file(path: &Path, progress: impl FnMut()) -> io::Result<(Self, u64)> {
+        Self::of(File::open(path)?, progress)
+    }
+
+    /// Same as [`of_file`](Self::of_file) for a file that was opened.
+    pub(crate) fn of(mut file: impl Read, mut progress: impl FnMut()) -> io::Result<(Self, u64)> {
         let (mut hash, mut len) = (Self::default(), 0);
-        let (mut file, mut buffer) = (File::open(path)?, vec![0; 1 << 20]);
+        let mut buffer = vec![0; 1 << 20];
         loop {
             let read = file.read(&mut buffer)?;
             if read == 0 {

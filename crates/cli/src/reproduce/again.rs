@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use msctp_experiments::again::{Grades, Other};
 use msctp_experiments::experiments::{self, Effort};
-use msctp_experiments::output::OutputFolder;
+use msctp_experiments::output::{Kind, OutputFolder};
 use msctp_experiments::plan::Execution;
 use msctp_experiments::report::ReportError;
 
 use super::Args;
 use crate::Failure;
 use crate::interrupt::Interrupt;
-use crate::running::{done_with, outcome, print, progress, say_extent, store, unwritten};
+use crate::running::{check_folder, done_with, outcome, print, progress, say_extent, store, unwritten};
 
 /// Judges the claims again under other conditions, prints the grades and writes them.
 pub(super) fn run(args: &Args, other: Other) -> Result<(), Failure> {
@@ -27,16 +27,17 @@ pub(super) fn run(args: &Args, other: Other) -> Result<(), Failure> {
     let effort = Effort { quick: args.quick, seeds: args.seeds, claims: false };
     let default = PathBuf::from("msctp-report").join(format!("{paper}-{}", other.name()));
     let out = args.out.clone().unwrap_or(default);
+    check_folder(&out, Kind::Grades)?;
     let store = store(&out)?;
     let interrupt = Interrupt::watch()?;
-    let progress = progress((experiment.again_size)(&effort));
+    let progress = progress(experiment.again_size(&effort));
     let execution = Execution {
         threads: args.threads,
         cancel: interrupt.flag(),
         progress: &progress,
         store: Some(&store),
     };
-    let ledger = (experiment.again)(other, &effort, &execution).map_err(|e| Failure::Run(e.to_string()))?;
+    let ledger = experiment.again(other, &effort, &execution).map_err(|e| Failure::Run(e.to_string()))?;
     let elapsed = progress.elapsed();
     progress.finish_and_clear();
     say_extent(ledger.runs, &store, elapsed);
@@ -47,7 +48,7 @@ pub(super) fn run(args: &Args, other: Other) -> Result<(), Failure> {
     let command = format!("{} --again {}", effort.command(paper), other.name());
     let grades = Grades::of(paper, command, &ledger);
     let failed = |source| unwritten(ReportError::File { path: out.clone(), source });
-    let folder = OutputFolder::create(&out).map_err(failed)?;
+    let folder = OutputFolder::create(&out, Kind::Grades).map_err(failed)?;
     grades.write(folder.stage()).map_err(unwritten)?;
     folder.commit().map_err(failed)?;
     done_with(store, &out)?;

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use msctp_experiments::atlas::{Atlas, papers};
-use msctp_experiments::output::OutputFolder;
+use msctp_experiments::output::{Kind, OutputFolder};
 use msctp_experiments::plan::Execution;
 use msctp_experiments::report::ReportError;
 
 use super::Args;
 use crate::Failure;
 use crate::interrupt::Interrupt;
-use crate::running::{done_with, outcome, print, progress, say_extent, store, unwritten};
+use crate::running::{check_folder, done_with, outcome, print, progress, say_extent, store, unwritten};
 
 /// Judges the claims over their boxes, prints the result and writes it.
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
@@ -20,6 +20,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let atlas = atlas.ok_or_else(|| Failure::Input(format!("--atlas: want one of {known}, not {paper}")))?;
     let default = PathBuf::from("msctp-report").join(format!("{paper}-atlas"));
     let out = args.out.clone().unwrap_or(default);
+    check_folder(&out, Kind::Atlas)?;
     let store = store(&out)?;
     let interrupt = Interrupt::watch()?;
     let progress = progress(atlas.size().map_err(|e| Failure::Run(e.to_string()))?);
@@ -38,7 +39,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         return outcome(&charted.failed, charted.skipped, &page, &interrupt);
     }
     let failed = |source| unwritten(ReportError::File { path: out.clone(), source });
-    let folder = OutputFolder::create(&out).map_err(failed)?;
+    let folder = OutputFolder::create(&out, Kind::Atlas).map_err(failed)?;
     charted.write(folder.stage()).map_err(unwritten)?;
     folder.commit().map_err(failed)?;
     done_with(store, &out)?;

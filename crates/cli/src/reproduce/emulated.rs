@@ -9,7 +9,7 @@ use std::thread::available_parallelism;
 use msctp_emu::need;
 use msctp_emu::summary::Quantiles;
 use msctp_experiments::agreement::Agreement;
-use msctp_experiments::experiments::{Effort, Emulated, Worlds};
+use msctp_experiments::experiments::{Effort, Experiment, Worlds};
 use msctp_experiments::output::write_file;
 use msctp_experiments::plan::Execution;
 use msctp_experiments::validation::replace_generated_by;
@@ -83,7 +83,7 @@ pub(super) fn announce(plan: &[u32], parallel: Option<NonZeroUsize>) {
 
 /// Runs the experiment on real stacks and in the simulator.
 pub(super) fn carry_out(
-    emulated: &Emulated,
+    experiment: &Experiment,
     effort: &Effort,
     (repetitions, parallel): (u64, Option<NonZeroUsize>),
     execution: &Execution<'_>,
@@ -92,7 +92,7 @@ pub(super) fn carry_out(
     let world = RealStacks { cancel: execution.cancel, late: Mutex::default() };
     let real = Execution { threads: Some(at_a_time), ..*execution };
     let worlds = Worlds { world: &world, real: &real, repetitions, simulator: execution };
-    let mut agreement = (emulated.carry_out)(effort, &worlds).map_err(|e| Failure::Run(e.to_string()))?;
+    let mut agreement = experiment.carry_out(effort, &worlds).map_err(|e| Failure::Run(e.to_string()))?;
     agreement.machine = world.machine(at_a_time);
     Ok(agreement)
 }

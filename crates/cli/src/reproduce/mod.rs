@@ -16,14 +16,17 @@ use msctp_experiments::agreement::Agreement;
 use msctp_experiments::atlas::Charted;
 use msctp_experiments::claims::{Claim, render};
 use msctp_experiments::experiments::{self, EXPERIMENTS, Effort, Experiment};
+use msctp_experiments::output::Kind;
 #[cfg(all(feature = "net", target_os = "linux"))]
 use msctp_experiments::output::write_file;
 use msctp_experiments::plan::Execution;
-use msctp_experiments::report::{Overview, Report, ReportError, publish};
+use msctp_experiments::report::{Extent, Overview, Report, ReportError, publish};
 use msctp_experiments::sweep::Outcome;
 
 use crate::interrupt::Interrupt;
-use crate::running::{done_with, outcome, print, progress, say_extent, store, unwritten};
+use crate::running::{
+    check_folder, done_with, outcome, print, progress, say_extent, say_report, store, unwritten,
+};
 use crate::{Failure, compare};
 
 /// Reproduce a paper's experiment, judge its claims and write a report.
@@ -33,7 +36,7 @@ use crate::{Failure, compare};
 #[derive(Clone, clap::Args)]
 #[command(after_help = "\
 Examples:
-  msctp reproduce --quick                     every paper, in under a minute each
+  msctp reproduce --quick                     every paper, fewer seeds and conditions
   msctp reproduce kim-koh                     one paper, every seed and condition
   msctp reproduce kim-koh --seeds 30
   msctp reproduce kim-koh --atlas             where do its claims hold?
@@ -46,7 +49,7 @@ pub(crate) struct Args {
     /// Paper to reproduce [default: all, in one report].
     #[arg(value_parser = papers())]
     paper: Option<String>,
-    /// Run fewer seeds and conditions, in under a minute.
+    /// Run fewer seeds and conditions. A report of the whole stays; that of the part is in DIR/part then.
     #[arg(long)]
     quick: bool,
     /// Folder of the report [default: msctp-report/PAPER, or msctp-report for all].
@@ -129,9 +132,10 @@ fn report(args: &Args) -> Result<(), Failure> {
     let root = PathBuf::from("msctp-report");
     let out = args.out.clone().unwrap_or_else(|| one.map_or(root.clone(), |one| root.join(one.name)));
     let real = real_runs(args, one, &effort)?;
+    check_folder(&out, Kind::Report)?;
     let store = store(&out)?;
     let interrupt = Interrupt::watch()?;
-    let runs: usize = chosen.iter().map(|experiment| (experiment.size)(&effort)).sum();
+    let runs: usize = chosen.iter().map(|experiment| experiment.size(&effort)).sum();
     let sweep = if one.is_some() { None } else { Some(compare::sweep(&effort)?) };
     let compared = sweep.as_ref().map_or(0, |sweep| sweep.keys().len());
     let progress = progress(runs + compared + real);
@@ -144,7 +148,7 @@ fn report(args: &Args) -> Result<(), Failure> {
     let mut reports = Vec::new();
     for experiment in &chosen {
         progress.set_message(format!("{}, ", experiment.name));
-        let report = (experiment.reproduce)(&effort, &execution).map_err(|e| Failure::Run(e.to_string()))?;
+        let report = experiment.reproduce(&effort, &execution).map_err(|e| Failure::Run(e.to_string()))?;
         reports.push(report.built_from(env!("MSCTP_COMMIT")));
     }
     add_others(&mut reports, &out, one.is_some())?;
@@ -165,7 +169,9 @@ fn report(args: &Args) -> Result<(), Failure> {
     };
     let (failed, skipped) = unmade(&overview.reports, comparison.as_ref());
     let complete = failed.is_empty() && skipped == 0;
-    let page = publish(&out, complete, |dir| {
+    let reduced = comparison.as_ref().is_some_and(|comparison| comparison.sweep.is_reduced());
+    let part = reduced || overview.reports.iter().any(|report| report.part);
+    let page = publish(&out, Extent { complete, part }, |dir| {
         match overview.reports.as_slice() {
             [report] if one.is_some() => report.write(dir)?,
             _ => overview.write(dir)?,
@@ -181,7 +187,7 @@ fn report(args: &Args) -> Result<(), Failure> {
         done_with(store, &out)?;
     }
     print_ledger(&overview.claims().cloned().collect::<Vec<_>>(), args.json)?;
-    eprintln!("Report: {}", page.display());
+    say_report(&out, &page);
     outcome(&failed, skipped, &page, &interrupt)
 }
 
@@ -220,14 +226,14 @@ fn real_runs(args: &Args, one: Option<&Experiment>, effort: &Effort) -> Result<u
     if !args.emulated {
         return Ok(0);
     }
-    let able = EXPERIMENTS.iter().filter(|e| e.emulated.is_some()).map(|e| e.name).collect::<Vec<_>>();
-    let (Some(one), Some(emulated)) = (one, one.and_then(|one| one.emulated)) else {
+    let able = EXPERIMENTS.iter().filter(|e| e.emulated).map(|e| e.name).collect::<Vec<_>>();
+    let Some(one) = one.filter(|one| one.emulated) else {
         return Err(Failure::Input(format!("--emulated: want one of {}", able.join(", "))));
     };
     emulated::check(args.table.as_deref(), one.name)?;
-    let plan = (emulated.plan)(effort, args.repetitions);
+    let plan = one.emulated_plan(effort, args.repetitions);
     emulated::announce(&plan, args.parallel);
-    Ok(plan.len() + (emulated.simulated)(effort, args.repetitions))
+    Ok(plan.len() + one.emulated_simulated(effort, args.repetitions))
 }
 
 /// Runs the paper on real stacks for `--emulated`, and adds a section to its report.
@@ -239,11 +245,11 @@ fn beside(
     execution: &Execution<'_>,
     reports: &mut [Report],
 ) -> Result<Option<Agreement>, Failure> {
-    let (true, Some(emulated), [report]) = (args.emulated, one.and_then(|one| one.emulated), reports) else {
+    let (true, Some(emulated), [report]) = (args.emulated, one.filter(|one| one.emulated), reports) else {
         return Ok(None);
     };
     execution.progress.set_message("on real stacks, ");
-    let agreement = emulated::carry_out(&emulated, effort, (args.repetitions, args.parallel), execution)?;
+    let agreement = emulated::carry_out(emulated, effort, (args.repetitions, args.parallel), execution)?;
     report.figures.push(agreement.figure());
     report.data.push(agreement.data());
     report.provenance.failed.extend(agreement.failed.iter().cloned());

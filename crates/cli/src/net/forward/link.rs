@@ -17,8 +17,8 @@ use crate::net::failed;
 use crate::net::service::Service;
 use crate::net::status::{Connections, Monitor};
 
-/// Interval at which windows are given the round-trip time.
-const ROUND_TRIP: Duration = Duration::from_millis(200);
+/// Interval at which windows are given the round-trip time, and remaining credits are sent.
+const TICK: Duration = Duration::from_millis(200);
 
 /// Bytes of the read buffer: the largest datagram fits, with the SOCKS5 header.
 const SCRATCH: usize = 1 << 16;
@@ -280,11 +280,15 @@ impl Link {
 
     async fn measure(self: &Arc<Self>) {
         loop {
-            tokio::time::sleep(ROUND_TRIP).await;
+            tokio::time::sleep(TICK).await;
             let primary = self.association.paths().into_iter().find(|path| path.primary);
-            if let Some(srtt) = primary.and_then(|path| path.srtt) {
-                self.update(|mux| mux.set_round_trip(srtt));
-            }
+            let srtt = primary.and_then(|path| path.srtt);
+            self.update(|mux| {
+                if let Some(srtt) = srtt {
+                    mux.set_round_trip(srtt);
+                }
+                mux.queue_credits();
+            });
         }
     }
 }

@@ -1,9 +1,12 @@
 //! [`Report`]: what happens, as text on standard error or JSON lines on standard output.
 
 use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use msctp_forward::End;
 use serde::Serialize;
+use tokio::time::Instant;
 
 use crate::net::security::Secured;
 use crate::net::text::escape;
@@ -33,6 +36,8 @@ pub(crate) enum Happened {
     Opened { client: String, target: String },
     /// A connection was refused or failed.
     Failed { client: String, target: String, why: String },
+    /// Further connections failed within a second, which were not reported one by one.
+    Omitted { client: String, connections: u64 },
     /// A connection ended; bytes sent to the target and received from it.
     Closed { client: String, target: String, sent: u64, received: u64 },
     /// The paths changed.
@@ -67,6 +72,9 @@ impl Happened {
             Self::Client { client, .. } => Some(format!("client {client}")),
             Self::Opened { .. } | Self::Closed { .. } => None,
             Self::Failed { client, target, why } => Some(format!("{client} to {target}: {why}")),
+            Self::Omitted { client, connections } => {
+                Some(format!("{client}: {connections} further connections failed within a second"))
+            }
             Self::Path { what } => Some(what.clone()),
             Self::Lost { why } => Some(format!("association lost: {why}")),
             Self::Retrying { why, seconds } => {
@@ -94,5 +102,84 @@ impl Report {
         } else if let Some(text) = happened.text().filter(|_| !self.quiet) {
             eprintln!("{}", escape(&text));
         }
+    }
+}
+
+/// Failures of a client that are reported one by one in each second: a client may open 500 connections per
+/// second, and the log must not grow with them.
+const FAILURES: u64 = 20;
+
+/// The failures of one client: reports the first of each second, and counts the others.
+pub(super) struct Failures {
+    client: String,
+    report: Report,
+    second: Mutex<Second>,
+}
+
+/// When a second began, and the failures since.
+struct Second {
+    begin: Instant,
+    count: u64,
+}
+
+impl Second {
+    /// Counts a failure. Returns whether to report it, and the number of failures of an earlier second that
+    /// were not reported.
+    fn count(&mut self, now: Instant) -> (bool, u64) {
+        let ended = now.duration_since(self.begin) >= Duration::from_secs(1);
+        let omitted = if ended { self.end(now) } else { 0 };
+        self.count += 1;
+        (self.count <= FAILURES, omitted)
+    }
+
+    /// Begins another second. Returns the number of failures that were not reported.
+    fn end(&mut self, now: Instant) -> u64 {
+        self.begin = now;
+        std::mem::take(&mut self.count).saturating_sub(FAILURES)
+    }
+}
+
+impl Failures {
+    pub(super) fn new(client: String, report: Report) -> Self {
+        Self { client, report, second: Mutex::new(Second { begin: Instant::now(), count: 0 }) }
+    }
+
+    /// Reports that a connection failed, or counts it.
+    pub(super) fn tell(&self, target: String, why: String) {
+        let (reported, omitted) =
+            self.second.lock().unwrap_or_else(PoisonError::into_inner).count(Instant::now());
+        self.tell_omitted(omitted);
+        if reported {
+            self.report.tell(&Happened::Failed { client: self.client.clone(), target, why });
+        }
+    }
+
+    fn tell_omitted(&self, connections: u64) {
+        if connections > 0 {
+            self.report.tell(&Happened::Omitted { client: self.client.clone(), connections });
+        }
+    }
+}
+
+impl Drop for Failures {
+    fn drop(&mut self) {
+        let omitted = self.second.get_mut().unwrap_or_else(PoisonError::into_inner).end(Instant::now());
+        self.tell_omitted(omitted);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_failures_of_a_second_are_counted_after_the_first() {
+        let begin = Instant::now();
+        let mut second = Second { begin, count: 0 };
+        let reported = (0..500).filter(|_| second.count(begin).0).count() as u64;
+        assert_eq!(reported, FAILURES);
+        assert_eq!(second.count(begin + Duration::from_secs(1)), (true, 500 - FAILURES));
+        assert_eq!(second.count(begin + Duration::from_secs(3)), (true, 0));
+        assert_eq!(second.end(begin), 0);
     }
 }

@@ -1,36 +1,41 @@
 //! The server: connects to the targets that its rules allow.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use msctp::Association;
+use msctp::{Association, Incoming};
 use msctp_forward::{End, Limits, Reason, Role, Rules, Target, Verdict};
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::carry::carry_tcp;
 use super::link::{Link, Opening};
 use super::remote::{Holders, Listeners};
-use super::report::{Happened, Report};
+use super::report::{Failures, Happened, Report};
 use super::resolve::{RESOLVERS, Resolver};
 use super::udp::{ASSOCIATIONS, IDLE, relay};
 use super::{dial, greet, tune};
 use crate::Failure;
 use crate::net::block_on_with;
+use crate::net::devices;
 use crate::net::drain::DrainArgs;
 use crate::net::options::NetArgs;
 use crate::net::reload::{self, Hangups};
 use crate::net::security::{ClientsArgs, Secured, SecurityArgs};
 use crate::net::server::Server;
 use crate::net::service::{FIRST_TIMEOUT, Service};
+use crate::net::sources::{Full, Place, Sources};
 use crate::net::status::{Monitor, StatusArgs};
 use crate::system::read_text;
 
-/// Maximum number of clients.
+/// Maximum number of clients, and of those from one IPv4 address or IPv6 /64 prefix.
 const CLIENTS: usize = 1024;
+const CLIENTS_OF_SOURCE: usize = CLIENTS / 4;
 
 /// Maximum number of a client's unanswered requests for listeners.
 const REQUESTS: usize = 64;
@@ -70,15 +75,16 @@ impl ServerArgs {
         !self.allow.is_empty() || self.rules.is_some()
     }
 
-    /// Rejects options for connections if the server forwards none.
+    /// Rejects options for connections if the server forwards none. Accepts --drain if `drains`.
     ///
     /// # Errors
     ///
     /// One was given.
-    pub(crate) fn check_unused(&self) -> Result<(), Failure> {
+    pub(crate) fn check_unused(&self, drains: bool) -> Result<(), Failure> {
         let unused = match (self.max_connections, self.json) {
             (Some(most), _) => format!("--max-connections {most}"),
             (None, true) => "--json".to_owned(),
+            (None, false) if drains => return Ok(()),
             (None, false) => return self.drain.check_unused("--allow or --rules"),
         };
         Err(Failure::Input(format!("{unused}: want it with --allow or --rules")))
@@ -99,22 +105,49 @@ impl ServerArgs {
     }
 }
 
+/// Time for which the addresses of the interfaces are cached.
+const INTERFACES_KEPT: Duration = Duration::from_secs(1);
+
+/// When the addresses of the interfaces were read, and the addresses.
+type Interfaces = (Instant, Vec<IpAddr>);
+
 /// The access rules in force, which a reload replaces.
 #[derive(Clone)]
-pub(super) struct Access(Arc<Mutex<Arc<Rules>>>);
+pub(super) struct Access {
+    rules: Arc<Mutex<Arc<Rules>>>,
+    interfaces: Arc<Mutex<Option<Interfaces>>>,
+}
 
 impl Access {
     pub(super) fn new(rules: Rules) -> Self {
-        Self(Arc::new(Mutex::new(Arc::new(rules))))
+        Self { rules: Arc::new(Mutex::new(Arc::new(rules))), interfaces: Arc::default() }
     }
 
     /// Returns the rules.
     pub(super) fn rules(&self) -> Arc<Rules> {
-        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.rules.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn replace(&self, rules: Rules) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
+        *self.rules.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
+    }
+
+    /// Checks a target against these rules, and whether it is an address of this host's interfaces.
+    pub(super) fn check(&self, rules: &Rules, host: &str, address: IpAddr, port: u16) -> Verdict {
+        let (verdict, own) = (rules.check(host, address, port), rules.check_interface(host, address, port));
+        if verdict != own && self.is_interface(address.to_canonical()) { own } else { verdict }
+    }
+
+    /// Returns whether an interface of this host has the address.
+    fn is_interface(&self, address: IpAddr) -> bool {
+        let mut interfaces = self.interfaces.lock().unwrap_or_else(PoisonError::into_inner);
+        if interfaces.as_ref().is_none_or(|(since, _)| since.elapsed() > INTERFACES_KEPT) {
+            *interfaces = Some((
+                Instant::now(),
+                devices::addresses().into_iter().map(|(_, address)| address).collect(),
+            ));
+        }
+        interfaces.as_ref().is_some_and(|(_, own)| own.contains(&address))
     }
 }
 
@@ -132,10 +165,11 @@ pub(crate) fn serve(
     let net = net.tuned(tune);
     block_on_with(RESOLVERS, async |open| {
         status.serve(open, "serve", net.security()).await?;
-        let mut hangups = Hangups::register()?;
+        let mut hangups = Hangups::register(open)?;
         open.drain_within(args.drain.limit());
         let server = Server::start(&net, accepted, open, None, "connect to what the rules allow")?;
         let (mut clients, holders) = (JoinSet::new(), Holders::default());
+        let sources = Sources::new(CLIENTS, CLIENTS_OF_SOURCE);
         loop {
             let incoming = tokio::select! {
                 incoming = server.incoming() => incoming?,
@@ -157,15 +191,39 @@ pub(crate) fn serve(
                 }
             };
             while clients.try_join_next().is_some() {}
-            if clients.len() >= CLIENTS {
-                server.monitor().note_refused("too many clients");
-                incoming.refuse(format!("this server has {CLIENTS} clients, as many as it takes"));
-            } else {
-                let security = net.security().clone();
-                let (access, holders) = (access.clone(), holders.clone());
-                let monitor = server.monitor().clone();
-                clients.spawn(client(incoming.accept(), security, access, holders, limits, report, monitor));
-            }
+            let place = match take_place(&sources, &access, &incoming) {
+                Ok(place) => place,
+                Err(why) => {
+                    server.monitor().note_refused("too many clients");
+                    incoming.refuse(why);
+                    continue;
+                }
+            };
+            let security = net.security().clone();
+            let (access, holders) = (access.clone(), holders.clone());
+            let monitor = server.monitor().clone();
+            let client = client(incoming.accept(), security, access, holders, limits, report, monitor);
+            clients.spawn(async move {
+                client.await;
+                drop(place);
+            });
+        }
+    })
+}
+
+/// Takes a client's place among those of its source.
+///
+/// # Errors
+///
+/// All places are taken, or the source has its share. The text is for the client.
+fn take_place(sources: &Sources, access: &Access, incoming: &Incoming) -> Result<Place, String> {
+    // The relay of TCP connections limits their sources, and connects from an address of this host.
+    let from = incoming.remote_addresses().first().map(|from| from.ip().to_canonical());
+    let from = from.filter(|from| !from.is_loopback() && !access.is_interface(*from));
+    sources.take(from).map_err(|full| match full {
+        Full::All => format!("this server has {CLIENTS} clients, as many as it takes"),
+        Full::Source => {
+            format!("this server has {CLIENTS_OF_SOURCE} clients from your address, as many as it takes")
         }
     })
 }
@@ -189,6 +247,7 @@ async fn client(
     let (requests, mut requested) = mpsc::channel(REQUESTS);
     let places = Arc::new(Semaphore::new(REQUESTS));
     let resolver = Resolver::new();
+    let failures = Arc::new(Failures::new(name.clone(), report));
     let associations = Arc::new(Semaphore::new(ASSOCIATIONS));
     let greeted = AtomicBool::new(false);
     let mut run = std::pin::pin!(link.run(|message| {
@@ -219,7 +278,7 @@ async fn client(
                     opening.connection.fail(End::new(Reason::Limit, limit));
                     continue;
                 }
-                let connect = connect(opening, access.clone(), resolver.clone(), name.clone(), report, monitor.clone());
+                let connect = connect(opening, access.clone(), resolver.clone(), name.clone(), (report, Arc::clone(&failures)), monitor.clone());
                 connections.spawn(async move {
                     connect.await;
                     drop(place);
@@ -229,8 +288,11 @@ async fn client(
                 connections.spawn(listeners.clone().listen(wanted, place));
             }
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
-            () = &mut late, if !late.is_elapsed() && !greeted.load(Ordering::Relaxed) => {
-                Service::Forward.abort_silent(link.association());
+            // A hello completes no branch, so a condition of this one would be that of the last turn.
+            () = &mut late, if !late.is_elapsed() => {
+                if !greeted.load(Ordering::Relaxed) {
+                    Service::Forward.abort_silent(link.association());
+                }
             }
         }
     };
@@ -245,17 +307,16 @@ async fn connect(
     access: Access,
     resolver: Resolver,
     client: String,
-    report: Report,
+    (report, failures): (Report, Arc<Failures>),
     monitor: Monitor,
 ) {
     let Opening { connection, target } = opening;
     if target == Target::Udp {
-        return relay(&connection, &access, &resolver, IDLE, &client, report).await;
+        return relay(&connection, &access, &resolver, IDLE, &client, (report, &failures)).await;
     }
     let to = target.to_string();
-    let rules = access.rules();
     let reached = tokio::select! {
-        reached = reach(&rules, &resolver, &target) => reached,
+        reached = reach(&access, &resolver, &target) => reached,
         end = connection.failure(super::link::Direction::Inward) => Err(end),
     };
     let stream = match reached {
@@ -264,7 +325,7 @@ async fn connect(
             if end.reason == Reason::Forbidden {
                 monitor.note_refused("target not allowed");
             }
-            report.tell(&Happened::Failed { client, target: to, why: end.to_string() });
+            failures.tell(to, end.to_string());
             return connection.fail(end);
         }
     };
@@ -276,16 +337,17 @@ async fn connect(
 
 /// Connects to an address of the target that the rules allow. It uses the checked address and does not
 /// resolve the name again.
-async fn reach(rules: &Rules, resolver: &Resolver, target: &Target) -> Result<TcpStream, End> {
+async fn reach(access: &Access, resolver: &Resolver, target: &Target) -> Result<TcpStream, End> {
     let Target::Host { host, port } = target else {
         return Err(End::new(Reason::Forbidden, "the server has no such target"));
     };
+    let rules = access.rules();
     let (mut verdict, mut allowed) = (Verdict::Denied, Vec::new());
     if !rules.may_allow(host, *port) {
         return Err(End::new(Reason::Forbidden, verdict.to_string()));
     }
     for address in resolver.resolve(host).await? {
-        match rules.check(host, address, *port) {
+        match access.check(&rules, host, address, *port) {
             Verdict::Allowed => allowed.push(SocketAddr::new(address.to_canonical(), *port)),
             refused => verdict = refused,
         }

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::client::{Links, open};
 use super::link::{Connection, Direction};
-use super::report::{Happened, Report};
+use super::report::{Failures, Happened, Report};
 use super::resolve::Resolver;
 use super::server::Access;
 use crate::system::os_error;
@@ -130,7 +130,7 @@ pub(super) async fn relay(
     resolver: &Resolver,
     idle: Duration,
     client: &str,
-    report: Report,
+    (report, failures): (Report, &Failures),
 ) {
     let (client, target) = (client.to_owned(), Target::Udp.to_string());
     let mut datagrams = connection.datagrams();
@@ -138,7 +138,7 @@ pub(super) async fn relay(
         Ok(relay) => relay,
         Err(error) => {
             let end = End::new(Reason::Unreachable, os_error(&error));
-            report.tell(&Happened::Failed { client, target, why: end.to_string() });
+            failures.tell(target, end.to_string());
             return connection.fail(end);
         }
     };
@@ -190,7 +190,7 @@ pub(super) async fn relay(
         {
             let target = format!("UDP {}:{}", datagram.host, datagram.port);
             let why = format!("{}: {}", Reason::Forbidden, Verdict::Denied);
-            report.tell(&Happened::Failed { client: client.clone(), target, why });
+            failures.tell(target, why);
         }
     };
     report.tell(&Happened::end(&client, &target, &result, (relay.sent, relay.received)));
@@ -248,7 +248,8 @@ impl<'a> Relay<'a> {
     async fn send(&mut self, datagram: &Datagram, addresses: &[IpAddr]) -> Result<(), Datagram> {
         let (host, port) = (datagram.host.as_str(), datagram.port);
         let rules = self.access.rules();
-        let allowed = |address: &&IpAddr| rules.check(host, **address, port) == Verdict::Allowed;
+        let allowed =
+            |address: &&IpAddr| self.access.check(&rules, host, **address, port) == Verdict::Allowed;
         let Some(address) = addresses.iter().find(allowed) else { return Err(datagram.clone()) };
         let to = SocketAddr::new(address.to_canonical(), port);
         if self.peers.len() >= PEERS && !self.peers.contains_key(&to) {
@@ -313,7 +314,9 @@ mod tests {
         let relayed = async {
             let Some(opening) = opens.recv().await else { return };
             let report = Report { json: false, quiet: true };
-            relay(&opening.connection, &Access::new(rules), &Resolver::new(), LIMIT, "client", report).await;
+            let failures = Failures::new("client".to_owned(), report);
+            let access = Access::new(rules);
+            relay(&opening.connection, &access, &Resolver::new(), LIMIT, "client", (report, &failures)).await;
             std::future::pending::<()>().await;
         };
         tokio::select! {

@@ -3,11 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use nix::libc;
 use tokio::sync::Semaphore;
 
 use crate::net::transfer::Hash;
@@ -43,8 +46,9 @@ impl Store {
 
     /// Checks that files can be created in the folder.
     pub(super) fn check_writable(&self) -> io::Result<()> {
-        let file = self.folder.join(format!(".msctp-{}", std::process::id()));
-        File::create(&file)?;
+        // Others who may write here cannot guess the name, and a link of theirs would not be followed.
+        let file = self.folder.join(format!(".msctp-{:016x}", RandomState::new().build_hasher().finish()));
+        File::create_new(&file)?;
         std::fs::remove_file(file)
     }
 
@@ -122,6 +126,21 @@ impl Store {
     }
 }
 
+/// Checks that a part is a file that this process or an earlier one of this user made. Another user who may
+/// write to the folder could have put a link or a file of theirs there.
+fn check_own(part: &Metadata) -> io::Result<()> {
+    let wrong = if !part.is_file() {
+        "it is no regular file"
+    } else if part.nlink() > 1 {
+        "the file has another name, too"
+    } else if part.uid() != nix::unistd::geteuid().as_raw() {
+        "it belongs to another user"
+    } else {
+        return Ok(());
+    };
+    Err(io::Error::other(format!("{wrong}: delete it")))
+}
+
 fn is_alike(there: &Metadata, size: u64) -> bool {
     there.is_file() && there.len() == size
 }
@@ -136,8 +155,27 @@ pub(super) struct Part {
 
 impl Part {
     /// Opens or creates the part and hashes its content. Truncates a part that is longer than `size`.
+    ///
+    /// # Errors
+    ///
+    /// The part cannot be opened, another process writes it, or it is a file that another user may have put
+    /// there.
     pub(super) fn open(path: PathBuf, size: u64, progress: impl FnMut()) -> io::Result<Self> {
-        let file = OpenOptions::new().create(true).append(true).open(&path)?;
+        // O_NONBLOCK: to open a named pipe does not wait for its reader.
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).custom_flags(flags);
+        let file = match options.clone().create_new(true).open(&path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                let file = options.open(&path).map_err(|error| match error.raw_os_error() {
+                    Some(libc::ELOOP) => io::Error::other("it is a symbolic link: delete it"),
+                    _ => error,
+                })?;
+                check_own(&file.metadata()?)?;
+                file
+            }
+            created => created?,
+        };
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => {
                 return Err(io::Error::new(ErrorKind::WouldBlock, "another `msctp recv` is writing it"));
@@ -148,7 +186,7 @@ impl Part {
         let there = file.metadata()?.len();
         let (hash, len) = match there {
             0 => Default::default(),
-            _ if there <= size => Hash::of_file(&path, progress)?,
+            _ if there <= size => Hash::of(&file, progress)?,
             _ => {
                 file.set_len(0)?;
                 Default::default()
@@ -192,6 +230,36 @@ mod tests {
         assert_eq!(Part::open(path.clone(), 3, || ()).err().unwrap().kind(), ErrorKind::WouldBlock);
         drop(part);
         assert_eq!(Part::open(path, 2, || ()).unwrap().len, 0);
+    }
+
+    #[test]
+    fn a_part_that_another_user_may_have_put_there_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (outside, path) = (folder.path().join("outside"), folder.path().join("part"));
+        std::fs::write(&outside, "abc").unwrap();
+        let refused = || Part::open(path.clone(), 9, || ()).err().map(|error| error.to_string());
+        std::os::unix::fs::symlink(&outside, &path).unwrap();
+        assert_eq!(refused().as_deref(), Some("it is a symbolic link: delete it"));
+        std::fs::remove_file(&path).unwrap();
+        std::fs::hard_link(&outside, &path).unwrap();
+        assert_eq!(refused().as_deref(), Some("the file has another name, too: delete it"));
+        std::fs::remove_file(&path).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success());
+        assert_eq!(refused().as_deref(), Some("it is no regular file: delete it"));
+        assert_eq!(std::fs::read(&outside).unwrap(), b"abc");
+    }
+
+    #[test]
+    fn the_check_of_the_folder_writes_to_no_file_that_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let outside = folder.path().join("outside");
+        std::fs::write(&outside, "abc").unwrap();
+        let planted = folder.path().join(format!(".msctp-{}", std::process::id()));
+        std::os::unix::fs::symlink(&outside, planted).unwrap();
+        Store::new(folder.path()).check_writable().unwrap();
+        assert_eq!(std::fs::read(&outside).unwrap(), b"abc");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "nothing stays");
     }
 
     #[test]

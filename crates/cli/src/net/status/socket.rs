@@ -93,11 +93,25 @@ impl Socket {
     /// Opens a socket in [`folder`]; `None` if this user may not. Removes the sockets of killed processes.
     pub(super) fn open(command: &str) -> Option<Self> {
         let folder = folder();
-        DirBuilder::new().recursive(true).mode(0o700).create(&folder).ok()?;
-        for path in sockets(&folder) {
+        let opened = Self::open_in(&folder, command);
+        // Most users may not write to the system's folder.
+        let named = folder != Path::new(SYSTEM);
+        if let (Err(why), true) = (&opened, named) {
+            eprintln!("no socket for `msctp status`: {why}");
+        }
+        opened.ok()
+    }
+
+    fn open_in(folder: &Path, command: &str) -> Result<Self, String> {
+        let failed = |path: &Path, error: &io::Error| format!("{}: {}", path.display(), os_error(error));
+        // Services of other users have folders in it, and the sockets are their owner's (mode 0600).
+        let made = DirBuilder::new().recursive(true).mode(0o755).create(folder);
+        made.map_err(|error| failed(folder, &error))?;
+        for path in sockets(folder) {
             let _ = replace_stale(&path);
         }
-        Self::bind(&folder.join(format!("{command}-{}.sock", std::process::id()))).ok()
+        let path = folder.join(format!("{command}-{}.sock", std::process::id()));
+        Self::bind(&path).map_err(|error| failed(&path, &error))
     }
 
     fn bind(path: &Path) -> io::Result<Self> {
@@ -159,5 +173,27 @@ fn replace_stale(path: &Path) -> Result<(), String> {
         // It is gone meanwhile, or another user's.
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(os_error(&error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn others_may_search_the_folder_and_the_socket_is_its_owners() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("run/msctp");
+        let _socket = Socket::open_in(&folder, "serve").ok().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        // The umask decides, too.
+        let usual = parent.path().join("usual");
+        fs::create_dir(&usual).unwrap();
+        assert_eq!(mode(&folder), mode(&usual) & 0o755);
+        assert_eq!(mode(&sockets(&folder)[0]), 0o600);
+        let file = parent.path().join("file");
+        fs::write(&file, "").unwrap();
+        let error = Socket::open_in(&file.join("msctp"), "serve").err().unwrap();
+        assert!(error.starts_with(&format!("{}/msctp: Not a directory", file.display())), "{error}");
     }
 }

@@ -9,7 +9,7 @@ use msctp::{Association, Endpoint};
 use super::device::{Device, reads};
 use super::outbound::Outbound;
 use super::packet::addresses;
-use super::{Args, Control, VERSION, receive};
+use super::{Args, Control, VERSION, receive, routes};
 use crate::Failure;
 use crate::net::options::{Carrier, NetArgs};
 use crate::net::service::{END_TIMEOUT, Service};
@@ -33,12 +33,19 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         let net = args.net.tuned(outage::survive).without_interface(device.name());
         let mut connected = connect(args, &net, open, None).await?;
         args.peer.keep_address();
+        if args.routes.is_empty() {
+            for family in bypassing(&connected.addresses, routes::default_routes()) {
+                eprintln!(
+                    "warning: the server has no {family} network: this host's {family} packets do not use the tunnel"
+                );
+            }
+        }
         let (mut set, mut routed) = (Vec::new(), Vec::new());
         loop {
             let Connected { endpoint, association, carrier, addresses } = connected;
             device.configure(&addresses, &set)?;
             set.clone_from(&addresses);
-            let mut missing = routes(args, &addresses);
+            let mut missing = wanted_routes(args, &addresses);
             missing.retain(|route| !routed.contains(route));
             device.add_routes(&missing)?;
             routed.extend(missing);
@@ -122,16 +129,28 @@ async fn greet(
 
 /// Returns the networks to route: those of --route, else everything. Everything is two halves, which precede
 /// a default route without replacing it.
-fn routes(args: &Args, addresses: &[IpNet]) -> Vec<IpNet> {
+fn wanted_routes(args: &Args, addresses: &[IpNet]) -> Vec<IpNet> {
     const HALVES: [[&str; 2]; 2] = [["0.0.0.0/1", "128.0.0.0/1"], ["::/1", "8000::/1"]];
-    let has = |v4: bool| addresses.iter().any(|own| own.addr().is_ipv4() == v4);
     if !args.routes.is_empty() {
         // The device's addresses bring the routes of their own networks.
         let own = |route: &IpNet| addresses.iter().any(|own| own.trunc() == route.trunc());
         return args.routes.iter().filter(|route| !own(route)).copied().collect();
     }
     let [four, six] = HALVES.map(|halves| halves.map(|half| half.parse::<IpNet>().expect("a network")));
-    four.into_iter().filter(|_| has(true)).chain(six.into_iter().filter(|_| has(false))).collect()
+    let [has4, has6] = families(addresses);
+    four.into_iter().filter(|_| has4).chain(six.into_iter().filter(|_| has6)).collect()
+}
+
+/// Returns the families with a default route of this host and no address in the tunnel. `defaults`: whether
+/// there is one for IPv4 and IPv6.
+fn bypassing(addresses: &[IpNet], defaults: [bool; 2]) -> impl Iterator<Item = &'static str> {
+    let all = ["IPv4", "IPv6"].into_iter().zip(defaults).zip(families(addresses));
+    all.filter_map(|((family, default), covered)| (default && !covered).then_some(family))
+}
+
+/// Returns whether one of the addresses is of IPv4, and of IPv6.
+fn families(addresses: &[IpNet]) -> [bool; 2] {
+    [true, false].map(|v4| addresses.iter().any(|own| own.addr().is_ipv4() == v4))
 }
 
 /// Carries packets until the association is over.
@@ -155,5 +174,22 @@ async fn carry(association: &Association, device: &Device, own: &[IpNet]) -> Res
         result = receive(association, device, accepts) => result,
         () = outbound.run() => Ok(()),
         result = read => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_family_that_bypasses_the_tunnel_is_named() {
+        let has = |addresses: &[&str], defaults| {
+            let addresses: Vec<IpNet> = addresses.iter().map(|own| own.parse().unwrap()).collect();
+            bypassing(&addresses, defaults).collect::<Vec<_>>()
+        };
+        assert_eq!(has(&["10.7.0.2/24"], [true, true]), ["IPv6"]);
+        assert_eq!(has(&["fd07::2/64"], [true, true]), ["IPv4"]);
+        assert!(has(&["10.7.0.2/24"], [true, false]).is_empty());
+        assert!(has(&["10.7.0.2/24", "fd07::2/64"], [true, true]).is_empty());
     }
 }

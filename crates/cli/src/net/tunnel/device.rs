@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use bytes::Bytes;
 use ipnet::IpNet;
 use msctp_tun::{Reads, Tun, Writes};
+use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::MTU;
@@ -46,7 +47,7 @@ impl Device {
         let device = Tun::create("msctp%d").map_err(failed)?;
         let name = device.name().map_err(failed)?;
         #[expect(deprecated, reason = "its successor is unsafe; this device keeps its descriptor to the end")]
-        let device = AsyncFd::new(device).map_err(failed)?;
+        let device = AsyncFd::with_interest(device, Interest::READABLE).map_err(failed)?;
         Ok(Self { device, name, writes: Mutex::default() })
     }
 

@@ -6,6 +6,7 @@ mod outbound;
 mod packet;
 mod pool;
 mod queue;
+mod routes;
 mod server;
 
 use std::net::IpAddr;
@@ -33,12 +34,13 @@ const VERSION: u8 = 1;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  sudo msctp tunnel 192.0.2.1                          everything, over any network of this host
+  sudo msctp tunnel 192.0.2.1                          all but the local networks, over any network of this host
   sudo msctp tunnel 192.0.2.1 --route 10.20.0.0/16     this network only; repeatable
   sudo msctp serve --tunnel 10.7.0.1/24 --tunnel fd07::1/64    on the server
 
 The server gives this host an address of its --tunnel networks. TCP connections and calls go on while the host moves between \
-networks. While the server cannot be reached, nothing leaves through another interface; the routes go when the command ends.
+networks. While the server cannot be reached, nothing that the tunnel's routes cover leaves through another interface; the routes go when \
+the command ends. Local networks, and an address family that the server has no network of, do not use the tunnel.
 
 It needs Linux, root or CAP_NET_ADMIN, /dev/net/tun and iproute2.
 

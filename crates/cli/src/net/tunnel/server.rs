@@ -21,7 +21,7 @@ use crate::net::server::Server;
 use crate::net::service::Service;
 use crate::net::status::{Monitor, StatusArgs};
 use crate::net::text::escape;
-use crate::net::{block_on, outage};
+use crate::net::{block_on, devices, outage};
 
 /// Options of `msctp serve` for tunnels.
 #[derive(clap::Args, Clone, Debug)]
@@ -35,11 +35,27 @@ pub(crate) struct TunnelArgs {
 
 fn parse_tunnel(text: &str) -> Result<IpNet, String> {
     let network = text.parse::<IpNet>().ok().filter(|network| {
-        let hosts = if network.addr().is_ipv4() { 2..=30 } else { 2..=126 };
-        hosts.contains(&network.prefix_len()) && network.addr() != network.network()
+        let address = network.addr();
+        let hosts = if address.is_ipv4() { 2..=30 } else { 2..=126 };
+        let last = address.is_ipv4() && address == network.broadcast();
+        let is_host = address != network.network() && !last;
+        hosts.contains(&network.prefix_len()) && is_host && !address.is_loopback() && !address.is_multicast()
     });
-    network
-        .ok_or_else(|| "want an address and a length of the prefix, as 10.7.0.1/24 or fd07::1/64".to_owned())
+    network.ok_or_else(|| {
+        "want the address of a host and a length of the prefix, as 10.7.0.1/24 or fd07::1/64".to_owned()
+    })
+}
+
+/// Checks that no interface has an address in the networks of --tunnel, as that of another server of tunnels.
+fn check_free(tunnel: &[IpNet], interfaces: &[(String, IpAddr)]) -> Result<(), Failure> {
+    for network in tunnel {
+        if let Some((name, address)) = interfaces.iter().find(|(_, address)| network.contains(address)) {
+            return Err(Failure::Run(format!(
+                "--tunnel {network}: the interface {name} has {address} in it; want a network that this host has not"
+            )));
+        }
+    }
+    Ok(())
 }
 
 impl TunnelArgs {
@@ -116,6 +132,7 @@ pub(crate) fn serve(
     args.check()?;
     block_on(async |open| {
         status.serve(open, "serve", net.security()).await?;
+        check_free(&args.tunnel, &devices::addresses())?;
         let device = Device::create()?;
         let may = "send packets through this host";
         let net = net.tuned(outage::survive).without_interface(device.name());
@@ -124,7 +141,7 @@ pub(crate) fn serve(
         let networks: Vec<String> = args.tunnel.iter().map(IpNet::to_string).collect();
         eprintln!("{}: {}", device.name(), networks.join(", "));
         let hub = Arc::new(Hub { device, pool: Mutex::new(Pool::new(&args.tunnel)) });
-        let (mut clients, mut hangups) = (JoinSet::new(), Hangups::register()?);
+        let (mut clients, mut hangups) = (JoinSet::new(), Hangups::register(open)?);
         let mut distribute = std::pin::pin!(hub.distribute());
         loop {
             tokio::select! {
@@ -196,4 +213,39 @@ async fn carry(association: &Association, hub: &Hub, from: &str, monitor: &Monit
     };
     hub.pool().free(place, |client| client.is(&own));
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tunnel_wants_the_address_of_a_host() {
+        for usable in ["10.7.0.1/24", "10.7.0.254/24", "10.7.0.1/30", "fd07::1/64", "fd07::ffff/112"] {
+            assert!(parse_tunnel(usable).is_ok(), "{usable}");
+        }
+        for unusable in [
+            "10.7.0.0/24",
+            "10.7.0.255/24",
+            "127.0.0.1/24",
+            "::1/64",
+            "224.0.0.1/24",
+            "10.7.0.1/31",
+            "10.7.0.1",
+        ] {
+            assert!(parse_tunnel(unusable).is_err(), "{unusable}");
+        }
+    }
+
+    #[test]
+    fn a_network_that_an_interface_has_is_refused() {
+        let has = |address: &str| vec![("msctp0".to_owned(), address.parse().unwrap())];
+        let tunnel = [parse_tunnel("10.7.0.1/24").unwrap(), parse_tunnel("fd07::1/64").unwrap()];
+        let error = |address: &str| check_free(&tunnel, &has(address)).err().map(|error| error.to_string());
+        for taken in ["10.7.0.1", "10.7.0.9", "fd07::1"] {
+            let error = error(taken).unwrap();
+            assert!(error.contains(&format!("the interface msctp0 has {taken} in it")), "{error}");
+        }
+        assert_eq!((error("10.8.0.1"), error("fd08::1")), (None, None));
+    }
 }
