@@ -27,6 +27,8 @@ class Metric:
     """Symbol of its unit: ``s``, ``B``, ``bit/s``, ``1`` for a ratio, or what it counts."""
     subject: str
     """What a ``:SUBJECT`` names; empty: the metric has none."""
+    subject_required: bool
+    """Whether the metric has no value without a subject."""
     time: str
     """Its ``@TIME``: ``never``, ``instant`` (required) or ``range`` (optional)."""
     x: str

@@ -225,7 +225,7 @@ pub(crate) fn reproduce(
     interruptible(py, progress.as_ref(), |&Watch { cancel, progress }| {
         let execution = Execution { threads, cancel, progress, store: None };
         let report =
-            (experiment.reproduce)(&Effort { quick, seeds, claims: false }, &execution).map_err(run_error)?;
+            experiment.reproduce(&Effort { quick, seeds, claims: false }, &execution).map_err(run_error)?;
         let claims = serde_json::to_string(&report.ledger).map_err(run_error)?;
         Ok((claims, report.title, report.provenance.runs, report.provenance.failed))
     })
