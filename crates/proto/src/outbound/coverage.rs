@@ -57,8 +57,10 @@ impl Rare<Coverage> {
     }
 
     /// Records an acknowledgement without gap blocks (SHUTDOWN, RFC 9260 §9.2).
-    pub(super) fn on_cum_tsn_ack(&mut self) {
-        if self.reported.is_some() {
+    ///
+    /// It says nothing of later chunks: those that the last SACK does not cover stay so.
+    pub(super) fn on_cum_tsn_ack(&mut self, cum_tsn_ack: LongTsn) {
+        if self.reported.is_some_and(|reported| reported <= cum_tsn_ack) {
             self.reported = None;
         }
     }

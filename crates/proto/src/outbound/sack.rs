@@ -101,7 +101,7 @@ impl Outbound {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.8
             //# the receiver of the SHUTDOWN chunk MUST NOT interpret the lack of a Gap Ack Block as a renege.
             None => {
-                self.losses.coverage.on_cum_tsn_ack();
+                self.losses.coverage.on_cum_tsn_ack(cum_tsn_ack);
                 if self.gaps.is_touched() {
                     self.gaps.advance(cum_tsn_ack);
                 }

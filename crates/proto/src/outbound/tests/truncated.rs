@@ -80,6 +80,20 @@ fn an_arrival_within_a_gap_shortens_what_a_truncated_sack_covers() {
     assert!(sender.out.sent.is_acked(sender.out.sent.first().nearest(Tsn::new(34))), "reported before");
 }
 
+/// A peer in the state SHUTDOWN-SENT answers each packet with a SACK and a SHUTDOWN (RFC 9260 §9.2).
+#[test]
+fn rfc9260_9_2_a_shutdown_does_not_end_a_truncated_report() {
+    let mut sender = truncated(Reliability::Full);
+    first_hole_filled(&mut sender);
+    sender.tsns();
+    let before = sender.path(P0).flow.lost;
+    sender.out.handle_cum_tsn_ack(sender.now, Tsn::new(2), &mut sender.paths).unwrap();
+    assert_eq!((sender.tsns(), sender.path(P0).flow.lost - before), (vec![], 0));
+    sender.wait(Span::from_millis(100));
+    sender.sack(34, &[(2, 2)]);
+    assert_eq!(sender.path(P0).flow.lost - before, 25, "35, and 37 to 60");
+}
+
 #[test]
 fn without_data_in_flight_chunks_beyond_a_truncated_sack_are_retransmitted() {
     let mut sender = truncated(Reliability::Full);
