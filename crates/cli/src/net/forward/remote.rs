@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use super::carry::{carry_tcp, reset_when_dropped};
 use super::client::ACCEPT_PAUSE;
 use super::link::{Link, Opening};
-use super::report::{Happened, Report};
+use super::report::{ClientReport, Happened, Report};
 use super::server::Access;
 use super::specs::Remote;
 use super::{Control, Wanted, dial};
@@ -193,9 +193,7 @@ pub(super) struct Listeners {
     free: Arc<Semaphore>,
     /// Number of connections that the listeners may still accept.
     connections: Arc<Semaphore>,
-    /// Name of the client in reports.
-    name: String,
-    report: Report,
+    report: Arc<ClientReport>,
     monitor: Monitor,
 }
 
@@ -205,8 +203,7 @@ impl Listeners {
         holders: Holders,
         access: Access,
         connections: usize,
-        name: &str,
-        report: Report,
+        report: &Arc<ClientReport>,
         monitor: &Monitor,
     ) -> Self {
         let connections = Arc::new(Semaphore::new(connections));
@@ -217,8 +214,7 @@ impl Listeners {
             access,
             free,
             connections,
-            name: name.to_owned(),
-            report,
+            report: Arc::clone(report),
             monitor: monitor.clone(),
         }
     }
@@ -230,7 +226,7 @@ impl Listeners {
         let place = Arc::clone(&self.free).try_acquire_owned();
         let bound = match &place {
             Ok(_) => self.bind(wanted).await,
-            Err(_) => Err(format!("the client has {LISTENERS} listeners, the maximum; want fewer -R")),
+            Err(_) => Err(format!("the client has {LISTENERS} listeners, the maximum; use fewer -R")),
         };
         let answer = match &bound {
             Ok((_, at)) => Control::Listening { number, at: *at },
@@ -246,7 +242,7 @@ impl Listeners {
         let held = Held { holders: self.holders.clone(), at };
         let close = Arc::<Notify>::default();
         held.holders.lock().insert(at, Holder { link: Arc::clone(&self.link), close: Arc::clone(&close) });
-        let forward = format!("-R of {}", self.name);
+        let forward = format!("-R of {}", self.report.client());
         self.report.tell(&Happened::Listening { forward, at });
         self.accept(number, held, listener, &close).await;
     }
@@ -299,7 +295,7 @@ impl Listeners {
     /// Accepts connections until the server drains, or `close` is notified.
     async fn accept(&self, number: u16, held: Held, listener: TcpListener, close: &Notify) {
         let at = held.at;
-        let target = format!("{} through {at}", self.name);
+        let target = format!("{} through {at}", self.report.client());
         let mut tasks = JoinSet::new();
         loop {
             while tasks.try_join_next().is_some() {}
@@ -325,7 +321,7 @@ impl Listeners {
             // One connection beyond the limit waits here, further ones in the system's queue. A listener
             // without connections takes no place.
             let Ok(place) = Arc::clone(&self.connections).acquire_owned().await else { return };
-            let (report, target) = (self.report, target.clone());
+            let (report, target) = (Arc::clone(&self.report), target.clone());
             match self.link.open(Target::Listener(number)) {
                 Ok(connection) => {
                     report.tell(&Happened::Opened { client: from.clone(), target: target.clone() });

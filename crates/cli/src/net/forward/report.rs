@@ -105,12 +105,12 @@ impl Report {
     }
 }
 
-/// Failures of a client that are reported one by one in each second: a client may open 500 connections per
-/// second, and the log must not grow with them.
+/// Number of failures of a client that are reported one by one in each second: a client may open 500
+/// connections per second, and the log must not grow with them.
 const FAILURES: u64 = 20;
 
-/// The failures of one client: reports the first of each second, and counts the others.
-pub(super) struct Failures {
+/// The reports of one client: reports the first failures of each second, and counts the others.
+pub(super) struct ClientReport {
     client: String,
     report: Report,
     second: Mutex<Second>,
@@ -139,19 +139,27 @@ impl Second {
     }
 }
 
-impl Failures {
+impl ClientReport {
     pub(super) fn new(client: String, report: Report) -> Self {
         Self { client, report, second: Mutex::new(Second { begin: Instant::now(), count: 0 }) }
     }
 
-    /// Reports that a connection failed, or counts it.
-    pub(super) fn tell(&self, target: String, why: String) {
-        let (reported, omitted) =
-            self.second.lock().unwrap_or_else(PoisonError::into_inner).count(Instant::now());
-        self.tell_omitted(omitted);
-        if reported {
-            self.report.tell(&Happened::Failed { client: self.client.clone(), target, why });
+    /// Reports an event. Counts it instead if it is a failure and the second had many.
+    pub(super) fn tell(&self, happened: &Happened) {
+        if matches!(happened, Happened::Failed { .. }) {
+            let (reported, omitted) =
+                self.second.lock().unwrap_or_else(PoisonError::into_inner).count(Instant::now());
+            self.tell_omitted(omitted);
+            if !reported {
+                return;
+            }
         }
+        self.report.tell(happened);
+    }
+
+    /// Returns the name of the client in reports.
+    pub(super) fn client(&self) -> &str {
+        &self.client
     }
 
     fn tell_omitted(&self, connections: u64) {
@@ -161,7 +169,7 @@ impl Failures {
     }
 }
 
-impl Drop for Failures {
+impl Drop for ClientReport {
     fn drop(&mut self) {
         let omitted = self.second.get_mut().unwrap_or_else(PoisonError::into_inner).end(Instant::now());
         self.tell_omitted(omitted);

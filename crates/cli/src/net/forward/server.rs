@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::carry::carry_tcp;
 use super::link::{Link, Opening};
 use super::remote::{Holders, Listeners};
-use super::report::{Failures, Happened, Report};
+use super::report::{ClientReport, Happened, Report};
 use super::resolve::{RESOLVERS, Resolver};
 use super::udp::{ASSOCIATIONS, IDLE, relay};
 use super::{dial, greet, tune};
@@ -221,9 +221,9 @@ fn take_place(sources: &Sources, access: &Access, incoming: &Incoming) -> Result
     let from = incoming.remote_addresses().first().map(|from| from.ip().to_canonical());
     let from = from.filter(|from| !from.is_loopback() && !access.is_interface(*from));
     sources.take(from).map_err(|full| match full {
-        Full::All => format!("this server has {CLIENTS} clients, as many as it takes"),
+        Full::All => format!("this server has {CLIENTS} clients, the maximum"),
         Full::Source => {
-            format!("this server has {CLIENTS_OF_SOURCE} clients from your address, as many as it takes")
+            format!("this server has {CLIENTS_OF_SOURCE} clients from your address, the maximum")
         }
     })
 }
@@ -242,12 +242,11 @@ async fn client(
     report.tell(&Happened::Client { client: name.clone(), secured: Secured::of(&security, &association) });
     let (link, mut opens) = Link::new(association, Role::Server, limits);
     link.show(&monitor);
-    let listeners =
-        Listeners::new(&link, holders, access.clone(), limits.connections, &name, report, &monitor);
+    let of_client = Arc::new(ClientReport::new(name.clone(), report));
+    let listeners = Listeners::new(&link, holders, access.clone(), limits.connections, &of_client, &monitor);
     let (requests, mut requested) = mpsc::channel(REQUESTS);
     let places = Arc::new(Semaphore::new(REQUESTS));
     let resolver = Resolver::new();
-    let failures = Arc::new(Failures::new(name.clone(), report));
     let associations = Arc::new(Semaphore::new(ASSOCIATIONS));
     let greeted = AtomicBool::new(false);
     let mut run = std::pin::pin!(link.run(|message| {
@@ -278,7 +277,7 @@ async fn client(
                     opening.connection.fail(End::new(Reason::Limit, limit));
                     continue;
                 }
-                let connect = connect(opening, access.clone(), resolver.clone(), name.clone(), (report, Arc::clone(&failures)), monitor.clone());
+                let connect = connect(opening, access.clone(), resolver.clone(), Arc::clone(&of_client), monitor.clone());
                 connections.spawn(async move {
                     connect.await;
                     drop(place);
@@ -288,7 +287,8 @@ async fn client(
                 connections.spawn(listeners.clone().listen(wanted, place));
             }
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
-            // A hello completes no branch, so a condition of this one would be that of the last turn.
+            // `select!` evaluates a condition once per turn, and a hello completes no branch: a condition of
+            // this branch would be stale.
             () = &mut late, if !late.is_elapsed() => {
                 if !greeted.load(Ordering::Relaxed) {
                     Service::Forward.abort_silent(link.association());
@@ -306,15 +306,14 @@ async fn connect(
     opening: Opening,
     access: Access,
     resolver: Resolver,
-    client: String,
-    (report, failures): (Report, Arc<Failures>),
+    report: Arc<ClientReport>,
     monitor: Monitor,
 ) {
     let Opening { connection, target } = opening;
     if target == Target::Udp {
-        return relay(&connection, &access, &resolver, IDLE, &client, (report, &failures)).await;
+        return relay(&connection, &access, &resolver, IDLE, &report).await;
     }
-    let to = target.to_string();
+    let (client, to) = (report.client().to_owned(), target.to_string());
     let reached = tokio::select! {
         reached = reach(&access, &resolver, &target) => reached,
         end = connection.failure(super::link::Direction::Inward) => Err(end),
@@ -325,7 +324,7 @@ async fn connect(
             if end.reason == Reason::Forbidden {
                 monitor.note_refused("target not allowed");
             }
-            failures.tell(to, end.to_string());
+            report.tell(&Happened::Failed { client, target: to, why: end.to_string() });
             return connection.fail(end);
         }
     };

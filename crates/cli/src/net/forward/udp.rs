@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::client::{Links, open};
 use super::link::{Connection, Direction};
-use super::report::{Failures, Happened, Report};
+use super::report::{ClientReport, Happened, Report};
 use super::resolve::Resolver;
 use super::server::Access;
 use crate::system::os_error;
@@ -129,16 +129,16 @@ pub(super) async fn relay(
     access: &Access,
     resolver: &Resolver,
     idle: Duration,
-    client: &str,
-    (report, failures): (Report, &Failures),
+    report: &ClientReport,
 ) {
-    let (client, target) = (client.to_owned(), Target::Udp.to_string());
+    let (client, target) = (report.client().to_owned(), Target::Udp.to_string());
+    let failed = |target, why: String| report.tell(&Happened::Failed { client: client.clone(), target, why });
     let mut datagrams = connection.datagrams();
     let mut relay = match Relay::new(access).await {
         Ok(relay) => relay,
         Err(error) => {
             let end = End::new(Reason::Unreachable, os_error(&error));
-            failures.tell(target, end.to_string());
+            failed(target, end.to_string());
             return connection.fail(end);
         }
     };
@@ -190,7 +190,7 @@ pub(super) async fn relay(
         {
             let target = format!("UDP {}:{}", datagram.host, datagram.port);
             let why = format!("{}: {}", Reason::Forbidden, Verdict::Denied);
-            failures.tell(target, why);
+            failed(target, why);
         }
     };
     report.tell(&Happened::end(&client, &target, &result, (relay.sent, relay.received)));
@@ -314,9 +314,9 @@ mod tests {
         let relayed = async {
             let Some(opening) = opens.recv().await else { return };
             let report = Report { json: false, quiet: true };
-            let failures = Failures::new("client".to_owned(), report);
+            let report = ClientReport::new("client".to_owned(), report);
             let access = Access::new(rules);
-            relay(&opening.connection, &access, &Resolver::new(), LIMIT, "client", (report, &failures)).await;
+            relay(&opening.connection, &access, &Resolver::new(), LIMIT, &report).await;
             std::future::pending::<()>().await;
         };
         tokio::select! {
