@@ -71,8 +71,12 @@ pub(crate) fn say_extent(done: usize, store: &Store, elapsed: Duration) {
 
 /// Prints the page of a report, and that it is beside an earlier one if it does not replace it.
 pub(crate) fn say_report(out: &Path, page: &Path) {
-    if page.parent().is_some_and(|dir| dir != out) {
-        eprintln!("{} has more runs and stays.", out.join("index.html").display());
+    if let Some(aside) = page.parent().filter(|dir| *dir != out) {
+        let earlier = match aside.ends_with("part") {
+            true => "a report of all seeds and cells",
+            false => "a complete report",
+        };
+        eprintln!("{} has {earlier}, which stays.", out.display());
     }
     eprintln!("Report: {}", page.display());
 }

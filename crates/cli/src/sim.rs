@@ -13,7 +13,7 @@ use msctp_experiments::output::{Kind, OutputFolder};
 use msctp_experiments::run_folder::{self, Program, Recorded};
 use msctp_experiments::sweep::Expression;
 use msctp_experiments::world::refused;
-use msctp_sim::scenario::Scenario;
+use msctp_sim::scenario::{ActionSpec, AssociationSpec, Do, Scenario};
 use msctp_sim::{Series, Simulation, Summary};
 use msctp_units::{Span, Time};
 
@@ -97,8 +97,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let recorded = Recorded::read(&source, &args.set).map_err(|e| Failure::Input(e.to_string()))?;
     let mut scenario = recorded.scenario.clone();
     check_end(args, &scenario)?;
-    // The summary shows the rates around each handover.
-    scenario.probes.deliveries = true;
+    // The summary shows the rates around each handover. A delivery takes 16 bytes of memory.
+    scenario.probes.deliveries |= may_hand_over(&scenario);
     scenario.probes.trace |= args.events.is_some() || args.qlog.is_some();
     if args.series.is_some() || args.out.is_some() {
         enable_series(&mut scenario);
@@ -161,6 +161,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let missing = values.into_iter().find_map(|(_, value)| value.err());
     missing.map_or(Ok(()), |why| Err(Failure::Run(format!("--metric {why}"))))?;
     as_written(&summary)
+}
+
+/// Returns true if an association has several addresses at one end, or an action adds one.
+fn may_hand_over(scenario: &Scenario) -> bool {
+    let several = |spec: &AssociationSpec| spec.client_addresses.len().max(spec.server_addresses.len()) > 1;
+    let adds = |action: &ActionSpec| matches!(action.what, Do::AddAddress { .. });
+    scenario.associations.iter().any(several) || scenario.actions.iter().any(adds)
 }
 
 /// Rejects a time of `--until` after the end of the scenario.

@@ -240,6 +240,19 @@ fn small(figures: &[&str]) -> String {
 }
 
 #[test]
+fn bench_handover_checks_its_folder_before_the_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("out")).unwrap();
+    fs::write(dir.path().join("out/data"), "mine").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_msctp"));
+    command.args(["bench", "handover", "--traces", "none", "--out", "out"]).current_dir(dir.path());
+    let refused = command.output().expect("msctp starts");
+    assert_eq!(refused.status.code(), Some(2));
+    let error = text(&refused.stderr);
+    assert!(error.contains("--out out: out/data is a file of yours: want a new or empty folder"), "{error}");
+}
+
+#[test]
 fn a_report_replaces_an_earlier_one_and_no_files_of_the_user() {
     let dir = folder(&small(&["bytes", "packets"]));
     let out = dir.path().join("out");
@@ -269,7 +282,9 @@ fn a_report_replaces_an_earlier_one_and_no_files_of_the_user() {
     assert!(part.status.success(), "{}", text(&part.stderr));
     let said = text(&part.stderr);
     assert!(
-        said.contains("report/index.html has more runs and stays.\nReport: report/part/index.html"),
+        said.contains(
+            "report has a report of all seeds and cells, which stays.\nReport: report/part/index.html"
+        ),
         "{said}"
     );
     let rows = |report: &Path| read(&report.join("data/runs.csv")).lines().count() - 1;

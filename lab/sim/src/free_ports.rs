@@ -35,7 +35,9 @@ impl<'s> FreePorts<'s> {
             line: None,
             key: key(),
             message: format!(
-                "no port from {FIRST} on is free: want fewer for a client, or behind NATs for all of them"
+                "no port from {FIRST} to {} is free: too many associations or connections without client_port; set \
+                 client_port or use fewer",
+                u16::MAX
             ),
         })
     }
@@ -55,7 +57,7 @@ mod tests {
         let last = (10_003..=u16::MAX).map(|_| next("a")).last();
         assert_eq!(last, Some(Ok(u16::MAX)));
         let none = next("a").unwrap_err().to_string();
-        assert!(none.starts_with("association.a.client_port: no port from 10000 on is free"), "{none}");
+        assert!(none.starts_with("association.a.client_port: no port from 10000 to 65535 is free"), "{none}");
         assert_eq!(next("b"), Ok(10_002));
     }
 }

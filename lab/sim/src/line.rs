@@ -268,6 +268,12 @@ impl End {
         self.sources.iter().all(|(_, source)| source.completed().is_some())
     }
 
+    /// Returns true if the sources have nothing to send now, because they have ended or are stopped, and all
+    /// that they sent was delivered. A time without deliveries is then no gap.
+    pub(crate) fn is_done(&self) -> bool {
+        self.sources.iter().all(|(_, source)| source.is_done())
+    }
+
     /// Returns true if a source has a message to pass.
     #[inline]
     pub(crate) fn is_hungry(&self, association: &Association) -> bool {

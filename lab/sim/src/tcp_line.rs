@@ -212,6 +212,15 @@ impl TcpEnd {
         Some(source.app)
     }
 
+    /// Returns true if the source has ended, or is stopped and the other end has all that it sent.
+    /// `delivered` are the bytes delivered there.
+    pub(crate) fn is_done(&self, delivered: u64) -> bool {
+        let sent = self.connection.as_ref().map(|connection| connection.written());
+        self.source
+            .as_ref()
+            .is_some_and(|source| source.completed.is_some() || !source.running && sent == Some(delivered))
+    }
+
     /// Records the trace events.
     pub(crate) fn record(&mut self, segments: bool) {
         let (Some(connection), Some(trace)) = (&mut self.connection, &mut self.trace) else { return };

@@ -201,3 +201,28 @@ fn the_handover_example_hands_over() {
     let delivery = series.delivery.iter().find(|d| d.side == "client").expect("there");
     assert_eq!(delivery.per_path.len(), 2, "over 3G, then over WLAN");
 }
+
+/// A time without deliveries is a gap only while data is missing.
+#[test]
+fn the_time_after_a_source_was_stopped_is_no_gap() {
+    let stop = "[[action]]\nat = \"33s\"\ndo = \"stop-app\"\napp = \"file\"\n";
+    let down = "[[action]]\nat = \"32.9s\"\ndo = \"link-down\"\nlink = \"wlan\"\n\
+                [[action]]\nat = \"32.9s\"\ndo = \"link-down\"\nlink = \"3g\"\n";
+    let text = include_str!("../../../scenarios/handover.toml");
+    let gaps = |more: &str, set: &[&str]| {
+        let set: Vec<String> = set.iter().map(|&pair| pair.to_owned()).collect();
+        let scenario = Scenario::from_toml(&format!("{text}\n{more}"), "handover.toml", &set);
+        let (summary, _) = run(&scenario.unwrap_or_else(|error| panic!("{error}")));
+        let x = &summary.associations[0];
+        let switch = x.handovers.iter().find(|h| h.side == "server").expect("the sender switched");
+        assert_eq!(x.to_client.completed, None);
+        (switch.gap.expect("deliveries"), x.to_client.longest_gap)
+    };
+    for bytes in [&[][..], &["app.file.bytes=1000000000"]] {
+        let (gap, longest) = gaps(stop, &[&["duration=120s"], bytes].concat());
+        assert!(gap < 0.5 && longest < 0.5, "{gap} {longest}");
+    }
+    // The data in flight is lost with the links.
+    let (gap, longest) = gaps(&format!("{down}{stop}"), &["duration=60s"]);
+    assert!(gap > 26.0 && longest > 26.0, "{gap} {longest}");
+}

@@ -78,6 +78,14 @@ fn actions_follow_their_times_and_not_their_order_in_the_file() {
 }
 
 #[test]
+fn actions_before_a_connection_starts_follow_their_times() {
+    // The connection starts at 5 s.
+    let early = "[[action]]\nat = \"3s\"\ndo = \"start-app\"\napp = \"first-file\"\n\
+                 [[action]]\nat = \"1s\"\ndo = \"stop-app\"\napp = \"first-file\"\n";
+    is(after_30(&[], early), user(625e3 * (5.0 - FIRST)));
+}
+
+#[test]
 fn a_finite_transfer_shares_the_link_until_its_bytes_are_delivered() {
     let long_ago = ["app.first-file.start=5s", "app.first-file.bytes=100000"];
     is(after_30(&long_ago, ""), user(1.25e6 * (5.0 - FIRST)));

@@ -115,6 +115,10 @@ fn sources_can_be_stopped_and_restarted() {
     assert!(flow.first.unwrap() > 2.0);
     assert!(flow.longest_gap > 5.9 && flow.longest_gap_at > 4.0 && flow.longest_gap_at < 4.2);
     assert!(flow.last.unwrap() > 19.9);
+    // Not restarted: the time after the last delivery is no gap.
+    let flow = run(&app, &[]).tcp.remove(0).to_server;
+    assert!(flow.last.unwrap() < 4.2 && flow.longest_gap < 0.5, "{}", flow.longest_gap);
+    assert_eq!(flow.completed, None);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use msctp_experiments::leaderboard::{self, Leaderboard, Ranking, candidates};
-use msctp_experiments::output::write_file;
+use msctp_experiments::output::{Kind, write_file};
 use msctp_experiments::plan::Execution;
 use msctp_experiments::report::{Sheet, publish};
 use msctp_experiments::validation::replace_generated_by;
@@ -14,7 +14,7 @@ use msctp_schemes::catalogue::{controllers, suggest};
 
 use crate::Failure;
 use crate::interrupt::Interrupt;
-use crate::running::{done_with, print, progress, store, unwritten};
+use crate::running::{check_folder, done_with, print, progress, store, unwritten};
 use crate::system::{cannot_write, read_text};
 
 /// The generator that the document's marker lines name.
@@ -68,6 +68,7 @@ pub(crate) struct Args {
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let policies = select(&args.policies)?;
     check_controller(args.controller.as_deref())?;
+    args.out.as_deref().map_or(Ok(()), |out| check_folder(out, Kind::Report))?;
     args.table.as_deref().map_or(Ok(()), |path| replace(path, None))?;
     let drives = leaderboard::load(&args.traces, args.drives.map(NonZeroUsize::get))
         .map_err(|error| Failure::Input(format!("--traces {}: {error}", args.traces.display())))?;

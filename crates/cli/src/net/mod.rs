@@ -92,8 +92,8 @@ fn raise_descriptor_limit() {
     }
 }
 
-/// The signals that end a command. SIGHUP ends none that was started with it ignored, as by nohup, and is no
-/// end for a server that reloads.
+/// The signals that end a command. SIGHUP is ignored if it was ignored at start (nohup) or if the server
+/// reloads on it.
 struct Signals {
     interrupt: Signal,
     terminate: Signal,

@@ -28,7 +28,7 @@ impl Sources {
         Self { taken: Arc::default(), most, most_of_one }
     }
 
-    /// Takes a place for a source. `None`: of several sources, to which the limit of one does not apply.
+    /// Takes a place for a source. `None` exempts the client from the per-source limit.
     ///
     /// # Errors
     ///

@@ -36,6 +36,9 @@ fn run(host: &Host, future: impl Future<Output = ()> + Send + 'static) {
 fn source(net: &Net) -> SocketAddr {
     let listener = net.server.within(|| std::net::TcpListener::bind("127.0.0.1:0").expect("bound"));
     listener.set_nonblocking(true).expect("set");
+    // With the loopback's segments of 64 kB a window below half of the largest one stops the sender until its
+    // persist timer, whose backoff grew to 14 s while the connection waited for its turn.
+    socket2::SockRef::from(&listener).set_tcp_mss(1448).expect("set");
     let at = listener.local_addr().expect("an address");
     run(&net.server, async move {
         let listener = TcpListener::from_std(listener).expect("a listener");

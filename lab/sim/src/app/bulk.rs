@@ -10,12 +10,12 @@ use crate::scenario::Sending;
 #[derive(Debug)]
 pub(crate) struct Bulk {
     message: Bytes,
-    /// Remaining bytes to send; `None` if endless.
-    remaining: Option<u64>,
     /// Total bytes to send; `None` if endless.
     total: Option<u64>,
     pub(crate) sending: Sending,
     running: bool,
+    /// Bytes that the association accepted.
+    accepted: u64,
     /// Bytes delivered to the other end's application.
     delivered: u64,
     /// Time at which all of `total` was delivered.
@@ -27,10 +27,10 @@ impl Bulk {
     pub(crate) fn new(message: u32, total: Option<u64>, sending: Sending) -> Self {
         Self {
             message: Bytes::from(vec![0; message as usize]),
-            remaining: total,
             total,
             sending,
             running: false,
+            accepted: 0,
             delivered: 0,
             completed: None,
         }
@@ -40,12 +40,17 @@ impl Bulk {
         self.running = running;
     }
 
+    /// Returns the remaining bytes to send; `None` if endless.
+    fn remaining(&self) -> Option<u64> {
+        self.total.map(|total| total.saturating_sub(self.accepted))
+    }
+
     /// Returns the next message to offer, if there is one.
     pub(crate) fn next(&self) -> Option<Bytes> {
         if !self.running {
             return None;
         }
-        match self.remaining {
+        match self.remaining() {
             None => Some(self.message.clone()),
             Some(0) => None,
             Some(left) if left < self.message.len() as u64 => Some(self.message.slice(..left as usize)),
@@ -55,7 +60,12 @@ impl Bulk {
 
     /// Returns true if there is a next message.
     pub(crate) fn has_more(&self) -> bool {
-        self.running && self.remaining != Some(0)
+        self.running && self.remaining() != Some(0)
+    }
+
+    /// Returns true if the source has ended or is stopped, and all that it sent was delivered.
+    pub(crate) fn is_done(&self) -> bool {
+        self.completed.is_some() || !self.has_more() && self.delivered == self.accepted
     }
 
     /// Records the delivery of `len` bytes. Returns true if they were the last.
@@ -71,9 +81,7 @@ impl Bulk {
 
     /// Records that the association accepted a message of `len` bytes.
     pub(crate) fn accepted(&mut self, len: usize) {
-        if let Some(remaining) = &mut self.remaining {
-            *remaining -= len as u64;
-        }
+        self.accepted += len as u64;
     }
 }
 
@@ -97,5 +105,22 @@ mod tests {
         assert!(bulk.was_delivered(at, 500));
         assert!(!bulk.was_delivered(at, 500), "told once");
         assert_eq!(bulk.completed, Some(at));
+    }
+
+    #[test]
+    fn a_stopped_source_is_done_when_all_that_it_sent_is_delivered() {
+        for total in [None, Some(2500)] {
+            let mut bulk = Bulk::new(1000, total, Sending::default());
+            bulk.set_running(true);
+            assert!(!bulk.is_done(), "it has more");
+            bulk.accepted(1000);
+            bulk.set_running(false);
+            assert!(!bulk.is_done(), "undelivered data");
+            assert!(!bulk.was_delivered(Time::from_nanos(5), 1000));
+            assert!(bulk.is_done());
+            assert_eq!(bulk.completed, None);
+            bulk.set_running(true);
+            assert!(!bulk.is_done(), "it runs again");
+        }
     }
 }

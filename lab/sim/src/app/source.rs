@@ -100,4 +100,12 @@ impl Source {
             Self::Video(video) => video.completed,
         }
     }
+
+    /// Returns true if the source has nothing to send now and all that it sent was delivered.
+    pub(crate) fn is_done(&self) -> bool {
+        match self {
+            Self::Bulk(bulk) => bulk.is_done(),
+            Self::Video(video) => video.is_done(),
+        }
+    }
 }

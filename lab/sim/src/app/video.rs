@@ -88,8 +88,13 @@ impl Video {
         self.complete(now);
     }
 
+    /// Returns true if the source is stopped and all that it generated was delivered.
+    pub(crate) fn is_done(&self) -> bool {
+        !self.running && self.delivered == self.transfers.len() as u64
+    }
+
     fn complete(&mut self, now: Time) {
-        if !self.running && self.delivered == self.transfers.len() as u64 {
+        if self.is_done() {
             self.completed.get_or_insert(now);
         }
     }

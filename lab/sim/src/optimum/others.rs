@@ -100,8 +100,10 @@ impl<'s> Others<'s> {
             let implied = [(app.start, true), (app.stop, false)];
             let implied = implied.into_iter().filter_map(|(at, runs)| Some((Time::ZERO + at?, runs)));
             let own = switches.get(app.name.as_str()).into_iter().flatten().copied();
-            let mut runs: Vec<_> = implied.chain(own).map(|(at, runs)| (at.max(from), runs)).collect();
+            let mut runs: Vec<_> = implied.chain(own).collect();
+            // Sorted before the times are clipped, so that the last action before `from` counts.
             runs.sort_by_key(|&(at, _)| at);
+            runs.iter_mut().for_each(|(at, _)| *at = (*at).max(from));
             runs
         };
         let mut flows = independent(scenario, routes, &runs);

@@ -127,10 +127,9 @@ impl Simulation {
         let (paths, verdicts, sender) = (sender.paths, sender.verdicts, sender.stats);
         // A gap that lasts until the end of the run counts too.
         let silent = received.last.map(|last| (self.now.since(last), last));
-        let ended = peer.has_completed();
         let gap = (received.longest_gap, received.longest_gap_at);
-        let gap = silent.filter(|silent| !ended && silent.0 > gap.0).unwrap_or(gap);
-        let finite = !peer.sources.is_empty() && ended;
+        let gap = silent.filter(|silent| !peer.is_done() && silent.0 > gap.0).unwrap_or(gap);
+        let finite = !peer.sources.is_empty() && peer.has_completed();
         FlowSummary {
             bytes: received.bytes,
             messages: received.messages,
@@ -161,7 +160,7 @@ impl Simulation {
                 let (end, other) = (line.end(side), line.end(side.other()));
                 let receives = other.received.messages > 0;
                 // A gap that lasts until the end of the run counts too.
-                let open = other.received.last.filter(|&last| !end.has_completed() && handover.watches(last));
+                let open = other.received.last.filter(|&last| !end.is_done() && handover.watches(last));
                 let gap = handover.gap.max(open.map_or(Span::ZERO, |last| self.now.since(last)));
                 let rate = |from: Time| {
                     let deliveries = other.deliveries.as_ref().filter(|_| receives)?;

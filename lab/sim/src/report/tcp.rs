@@ -33,7 +33,7 @@ impl Simulation {
         // A gap that lasts until the end of the run counts too.
         let silent = received.last.map(|last| (self.now.since(last), last));
         let gap = (received.longest_gap, received.longest_gap_at);
-        let gap = silent.filter(|silent| completed.is_none() && silent.0 > gap.0).unwrap_or(gap);
+        let gap = silent.filter(|silent| !peer.is_done(received.bytes) && silent.0 > gap.0).unwrap_or(gap);
         TcpFlowSummary {
             bytes: received.bytes,
             goodput: Rate::of(received.bytes, self.now.since(Time::ZERO)).unwrap_or_default().as_bps(),

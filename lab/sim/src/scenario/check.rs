@@ -72,8 +72,8 @@ pub(super) fn scenario(scenario: &Scenario) -> Check {
         if number > MOST_INTERVALS {
             let least = Span::from_nanos(scenario.duration.as_nanos().div_ceil(MOST_INTERVALS));
             let message = format!(
-                "{interval} are {number} intervals in the duration of {}, each of which takes memory for every series: want at \
-                 least {least}",
+                "{interval} needs {number} intervals in the duration of {}; at most {MOST_INTERVALS} are allowed: use at least \
+                 {least}",
                 scenario.duration
             );
             return fail(key, message);

@@ -130,9 +130,9 @@ impl Store {
 /// write to the folder could have put a link or a file of theirs there.
 fn check_own(part: &Metadata) -> io::Result<()> {
     let wrong = if !part.is_file() {
-        "it is no regular file"
+        "it is not a regular file"
     } else if part.nlink() > 1 {
-        "the file has another name, too"
+        "it has another hard link"
     } else if part.uid() != nix::unistd::geteuid().as_raw() {
         "it belongs to another user"
     } else {
@@ -161,7 +161,7 @@ impl Part {
     /// The part cannot be opened, another process writes it, or it is a file that another user may have put
     /// there.
     pub(super) fn open(path: PathBuf, size: u64, progress: impl FnMut()) -> io::Result<Self> {
-        // O_NONBLOCK: to open a named pipe does not wait for its reader.
+        // O_NONBLOCK: opening a named pipe must not block.
         let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
         let mut options = OpenOptions::new();
         options.read(true).append(true).custom_flags(flags);
@@ -242,11 +242,11 @@ mod tests {
         assert_eq!(refused().as_deref(), Some("it is a symbolic link: delete it"));
         std::fs::remove_file(&path).unwrap();
         std::fs::hard_link(&outside, &path).unwrap();
-        assert_eq!(refused().as_deref(), Some("the file has another name, too: delete it"));
+        assert_eq!(refused().as_deref(), Some("it has another hard link: delete it"));
         std::fs::remove_file(&path).unwrap();
         let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
         assert!(made.success());
-        assert_eq!(refused().as_deref(), Some("it is no regular file: delete it"));
+        assert_eq!(refused().as_deref(), Some("it is not a regular file: delete it"));
         assert_eq!(std::fs::read(&outside).unwrap(), b"abc");
     }
 

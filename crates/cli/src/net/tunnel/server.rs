@@ -46,12 +46,13 @@ fn parse_tunnel(text: &str) -> Result<IpNet, String> {
     })
 }
 
-/// Checks that no interface has an address in the networks of --tunnel, as that of another server of tunnels.
+/// Checks that no interface has an address in the networks of --tunnel, such as that of another tunnel
+/// server.
 fn check_free(tunnel: &[IpNet], interfaces: &[(String, IpAddr)]) -> Result<(), Failure> {
     for network in tunnel {
         if let Some((name, address)) = interfaces.iter().find(|(_, address)| network.contains(address)) {
             return Err(Failure::Run(format!(
-                "--tunnel {network}: the interface {name} has {address} in it; want a network that this host has not"
+                "--tunnel {network}: the interface {name} has {address} in it; choose a network that no interface of this host uses"
             )));
         }
     }
