@@ -131,6 +131,9 @@ pub enum FitError {
     /// A run failed.
     #[error("{0}")]
     Run(String),
+    /// The sweep does not give the error of the 30 cells, which a test excludes.
+    #[error("{paper}: {0}", paper = PAPER)]
+    Estimate(String),
     /// The fit was interrupted.
     #[error("interrupted")]
     Interrupted,
@@ -263,7 +266,8 @@ impl<E, F: FnMut(&Position) -> Result<f64, E>> Search<F> {
 fn errors(parameters: &Parameters, seeds: u64, execution: &Execution<'_>) -> Result<(f64, f64), FitError> {
     // FA2 is about the cells of the grid.
     let part = Part { claims: &["FA2".to_owned()], with: &parameters.texts(), ..Part::default() };
-    let sweep = bundled_part(PAPER, &part)?.restricted(&[("protocol", "reno")], (1..=seeds).collect());
+    let sweep = bundled_part(PAPER, &part)?.restricted("protocol = reno", (1..=seeds).collect());
+    let sweep = sweep.map_err(FitError::Estimate)?;
     let outcome = sweep.run(execution)?;
     if let Some((key, reason)) = outcome.runs.failed.first() {
         return Err(FitError::Run(format!("{key} with {parameters:?}: {reason}")));
@@ -271,8 +275,13 @@ fn errors(parameters: &Parameters, seeds: u64, execution: &Execution<'_>) -> Res
     if !outcome.complete() {
         return Err(FitError::Interrupted);
     }
-    let value = |name| outcome.estimate(name).unwrap_or(f64::INFINITY);
-    Ok((value("fit_error"), value("fit_median")))
+    let value = |name| or_infinite(outcome.estimate(name));
+    Ok((value("fit_error")?, value("fit_median")?))
+}
+
+/// Returns the error of an estimate's value, which is infinite where the estimate is not finite.
+fn or_infinite(estimate: Result<Option<f64>, String>) -> Result<f64, FitError> {
+    Ok(estimate.map_err(FitError::Estimate)?.unwrap_or(f64::INFINITY))
 }
 
 /// Fits the parameters. The progress advances by one per run, up to [`Budget::runs`].
@@ -336,6 +345,14 @@ mod tests {
             Ok::<f64, ()>(-f64::from(position.iter().sum::<i32>()))
         };
         assert_eq!(search(10_000, inside).unwrap().0, AXES.map(|axis| axis.values - 1));
+    }
+
+    #[test]
+    fn an_error_is_infinite_only_if_its_estimate_is_not_finite() {
+        let found = [Ok(Some(0.5)), Ok(None)].map(|estimate| or_infinite(estimate).unwrap());
+        assert_eq!(found.to_vec(), [0.5, f64::INFINITY]);
+        let error = or_infinite(Err("fit_error: not every cell was run".to_owned())).unwrap_err().to_string();
+        assert_eq!(error, "scenarios/fu-atiquzzaman/paper.toml: fit_error: not every cell was run");
     }
 
     #[test]

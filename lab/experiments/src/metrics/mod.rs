@@ -448,7 +448,8 @@ fn received(
     let found = of.find(|of| of.association == association && side(of.side));
     found.ok_or("the deliveries were not recorded")?.within(from, window, end).ok_or_else(|| {
         let (from, end) = (from.as_secs_f64(), end.as_secs_f64());
-        format!("the run ends at {end:.3} s, before the {window} from {from:.3} s on are over")
+        let to = from + window.as_secs_f64();
+        format!("the run ends at {end:.3} s, before the window [{from:.3} s, {to:.3} s] ends")
     })
 }
 

@@ -128,7 +128,7 @@ fn a_rate_counts_the_bytes_of_its_whole_window() {
     let cut = values(scenario_file!("walk.toml"), &["duration=14s"], &cut);
     for short in &cut[..3] {
         assert!(
-            short.as_ref().unwrap_err().contains("the run ends at 14.000 s, before the 5s from 10."),
+            short.as_ref().unwrap_err().contains("the run ends at 14.000 s, before the window [10."),
             "{cut:?}"
         );
     }

@@ -20,6 +20,19 @@ const MANIFEST: &str = ".msctp-files";
 /// Folder of stored runs, which may exist before the first result.
 pub const STORE: &str = ".runs";
 
+/// Files and folders of a result of a version without [`MANIFEST`].
+const LEGACY: [&str; 9] = [
+    "index.html",
+    "run.json",
+    "provenance.json",
+    "claims.json",
+    "atlas.json",
+    "grades.json",
+    "data",
+    "figures",
+    "files",
+];
+
 /// The kind of a result. A folder of one kind does not replace one of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -153,7 +166,7 @@ pub(crate) fn remove_results(dir: &Path) -> io::Result<()> {
             remove_files(dir, files.iter().map(String::as_str))?;
             fs::remove_file(dir.join(MANIFEST))?;
         }
-        Some(Former { files: None, .. }) => return fs::remove_dir_all(dir),
+        Some(Former { files: None, .. }) => remove_legacy(dir)?,
         None => {}
     }
     for entry in fs::read_dir(dir)? {
@@ -164,6 +177,18 @@ pub(crate) fn remove_results(dir: &Path) -> io::Result<()> {
     }
     // A folder with files of the user stays.
     let _ = fs::remove_dir(dir);
+    Ok(())
+}
+
+/// Removes the [`LEGACY`] files and folders of a folder.
+fn remove_legacy(dir: &Path) -> io::Result<()> {
+    for path in LEGACY.map(|name| dir.join(name)) {
+        let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        match removed {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(named(&path, &error)),
+            _ => {}
+        }
+    }
     Ok(())
 }
 
@@ -433,6 +458,23 @@ mod tests {
         remove_results(&dir).unwrap();
         assert_eq!(names(&dir), ["kim-koh"]);
         assert_eq!(names(&dir.join("kim-koh")), ["notes"]);
+        fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn of_a_result_without_a_manifest_the_known_files_are_removed() {
+        let dir = folder("legacy");
+        let out = dir.join("part");
+        fs::create_dir_all(out.join("data")).unwrap();
+        fs::create_dir_all(out.join("kim-koh/figures")).unwrap();
+        for place in [out.clone(), out.join("kim-koh")] {
+            fs::write(place.join("index.html"), "").unwrap();
+            fs::write(place.join("provenance.json"), "{ \"command\": \"msctp reproduce\" }").unwrap();
+        }
+        fs::write(out.join("data/runs.csv"), "").unwrap();
+        fs::write(out.join("notes"), "mine").unwrap();
+        remove_results(&out).unwrap();
+        assert_eq!(names(&out), ["notes"]);
         fs::remove_dir_all(dir).unwrap();
     }
 

@@ -518,14 +518,12 @@ impl Outcome<'_> {
     fn compared(&self, values: &[usize], sides: &Sides<'_>) -> Result<Comparison, String> {
         let sweep = self.sweep;
         // A comparison has the seeds of the side with fewer.
-        let seeds = |values: &[usize]| {
-            sweep.cell(values).map_or(sweep.seeds.len(), |cell| sweep.seeds_of(cell).len())
-        };
+        let seeds = |of, values: &[usize]| sweep.seeds_behind(of, values).len();
         let other = match sides.against {
             Against::Constant(_) => usize::MAX,
-            Against::Cells(other) => seeds(&moved(values, other)),
+            Against::Cells(other) => seeds(sides.than, &moved(values, other)),
         };
-        let wanted = seeds(values).min(other);
+        let wanted = seeds(sides.of, values).min(other);
         let a = self.averaged(sides.of, values, sides.over);
         let pairs: Vec<(f64, f64)> = match sides.against {
             Against::Constant(constant) => a.into_iter().map(|(_, a)| (a, *constant)).collect(),

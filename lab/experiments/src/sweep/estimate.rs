@@ -6,17 +6,17 @@
 //! for every point of every run. The interval comes from the values with one seed left out each
 //! (jackknife).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use msctp_schemes::catalogue::suggest;
 use msctp_sim::scenario::Problem;
 use msctp_sim::scenario::document::Section;
 use toml::de::DeValue;
 
-use super::formula::Formula;
-use super::read::{axes_of, constant, plain_text};
+use super::formula::{Formula, NOT_FINITE};
+use super::read::{axes_of, constant, plain_text, reject_unused};
 use super::text::Shown;
-use super::{Outcome, Quantity, Selector, Sweep, contains};
+use super::{Column, Outcome, Quantity, Selector, Sweep, contains};
 use crate::metrics::Unit;
 use crate::stats::Mean;
 
@@ -68,13 +68,24 @@ pub(super) fn braced(text: &str) -> Result<Braced<'_>, String> {
     Ok((parts, rest))
 }
 
+/// Splits the inside of `{name, axis = value, …}` at its commas: the name, and the rest.
+pub(super) fn named(inside: &str) -> (&str, impl Iterator<Item = &str>) {
+    let mut words = inside.split(',').map(str::trim);
+    (words.next().unwrap_or_default(), words)
+}
+
 /// Reads `[estimate.NAME]`.
 pub(super) fn estimates(top: &Section<'_, '_>, sweep: &mut Sweep) -> Result<(), Problem> {
     for (name, table) in top.named("estimate")? {
         let keys = ["is", "values", "axes", "label", "unit", "grain"];
         let section = Section::open(table, format!("estimate.{name}"), &keys)?;
+        if let Some(kind) = sweep.kind_of(&name) {
+            let message = format!("{kind} has this name: want names that differ");
+            return Err(Problem::new(section.path(), message));
+        }
         let (source, depends) = match section.text("is")? {
             Some(text) => {
+                reject_unused(&section, "is", &["values", "axes"])?;
                 let problem = |why| Problem::new(section.key("is"), why);
                 let (formula, operands) = parsed(text, sweep).map_err(problem)?;
                 let depends = depends(&operands, sweep);
@@ -91,6 +102,8 @@ pub(super) fn estimates(top: &Section<'_, '_>, sweep: &mut Sweep) -> Result<(), 
         let grain = if section.has("grain") { constant(&section, "grain", unit.unit)? } else { 0.0 };
         let label = section.text("label")?.unwrap_or(&name).to_owned();
         sweep.estimates.push(Estimate { name, label, unit, grain, source, depends });
+        let last = sweep.estimates.len() - 1;
+        sweep.check_seeds(last).map_err(|why| Problem::new(section.key("is"), why))?;
     }
     Ok(())
 }
@@ -109,33 +122,12 @@ fn parsed(text: &str, sweep: &Sweep) -> Result<(Formula, Vec<Operand>), String> 
 
 /// Parses `delivered, protocol = sctp, r = 150|200, w = *`.
 fn operand(text: &str, sweep: &Sweep) -> Result<Operand, String> {
-    let mut words = text.split(',').map(str::trim);
-    let name = words.next().unwrap_or_default();
+    let (name, words) = named(text);
     let of = sweep.operands().find(|(known, _)| *known == name).map(|(_, of)| of).ok_or_else(|| {
         let remedy = suggest(name, sweep.operands().map(|(known, _)| known));
         format!("there is no metric, curve or estimate \"{name}\" above{remedy}")
     })?;
-    let mut at = Selector::new();
-    for word in words {
-        let (axis, values) = word.split_once('=').ok_or_else(|| format!("\"{word}\" is no axis = value"))?;
-        let (axis, values) = (axis.trim(), values.trim());
-        let place = sweep.axes.iter().position(|known| known.name == axis);
-        let place = place.ok_or_else(|| format!("there is no axis \"{axis}\""))?;
-        let known = &sweep.axes[place].values;
-        let value = |name: &str| {
-            let found = known.iter().position(|known| known.name == name.trim());
-            found.ok_or_else(|| {
-                let remedy = suggest(name.trim(), known.iter().map(|known| known.name.as_str()));
-                format!("the axis {axis} has no value \"{}\"{remedy}", name.trim())
-            })
-        };
-        let mut values = match values {
-            "*" => (0..known.len()).collect(),
-            some => some.split('|').map(value).collect::<Result<Vec<_>, _>>()?,
-        };
-        values.sort_unstable();
-        at.push((place, values));
-    }
+    let mut at = words.map(|word| sweep.axis_values(word)).collect::<Result<Selector, _>>()?;
     at.sort_unstable();
     Ok(Operand { of, at })
 }
@@ -200,6 +192,83 @@ impl Estimate {
 }
 
 impl Sweep {
+    /// Parses `axis = value`, `axis = value|value` or `axis = *`.
+    pub(super) fn axis_values(&self, word: &str) -> Result<(usize, Vec<usize>), String> {
+        let (axis, values) =
+            word.split_once('=').ok_or_else(|| format!("\"{word}\": expected axis = value"))?;
+        let (axis, values) = (axis.trim(), values.trim());
+        let place = self.axes.iter().position(|known| known.name == axis);
+        let place = place.ok_or_else(|| {
+            let remedy = suggest(axis, self.axes.iter().map(|known| known.name.as_str()));
+            format!("there is no axis \"{axis}\"{remedy}")
+        })?;
+        let known = &self.axes[place].values;
+        let value = |name: &str| {
+            let found = known.iter().position(|known| known.name == name.trim());
+            found.ok_or_else(|| {
+                let remedy = suggest(name.trim(), known.iter().map(|known| known.name.as_str()));
+                format!("the axis {axis} has no value \"{}\"{remedy}", name.trim())
+            })
+        };
+        let mut values = match values {
+            "*" => (0..known.len()).collect(),
+            some => some.split('|').map(value).collect::<Result<Vec<_>, _>>()?,
+        };
+        values.sort_unstable();
+        Ok((place, values))
+    }
+
+    /// Returns the kind of the metric, curve, comparison or axis that has a name.
+    fn kind_of(&self, name: &str) -> Option<&'static str> {
+        let column = |columns: &[Column]| columns.iter().any(|column| column.name == name);
+        let kinds = [
+            ("a metric", column(&self.metrics)),
+            ("a curve", column(&self.curves)),
+            ("a comparison", self.contrasts.iter().any(|contrast| contrast.name == name)),
+            ("an axis", self.axes.iter().any(|axis| axis.name == name)),
+        ];
+        kinds.into_iter().find_map(|(kind, has)| has.then_some(kind))
+    }
+
+    /// Checks that the cells of an estimate's operands have the same seeds in every combination of values:
+    /// each value of the jackknife leaves out one seed of all cells.
+    fn check_seeds(&self, estimate: usize) -> Result<(), String> {
+        if self.axes.iter().flat_map(|axis| &axis.values).all(|value| value.seeds.is_none()) {
+            return Ok(());
+        }
+        let seeds = |most: usize| if most == usize::MAX { "all".to_owned() } else { most.to_string() };
+        let mut checked = BTreeSet::new();
+        for values in self.grid.iter().filter(|values| checked.insert(self.estimates[estimate].key(values))) {
+            let operands = self.operands_of(estimate, values);
+            let cells = operands.iter().flat_map(|(_, cells)| cells);
+            let most: BTreeSet<usize> = cells.map(|values| self.most_seeds(values)).collect();
+            if let (Some(&least), Some(&most)) = (most.first(), most.last())
+                && least < most
+            {
+                return Err(format!(
+                    "with {}: its operands have cells with {} seeds and cells with {}: want the same number",
+                    self.named(values),
+                    seeds(least),
+                    seeds(most)
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the seeds behind the value of a quantity in a combination: those of its cell, or those of the
+    /// cells of an estimate's operands.
+    pub(super) fn seeds_behind(&self, quantity: Quantity, values: &[usize]) -> &[u64] {
+        let operand = match quantity {
+            Quantity::Estimate(estimate) => {
+                let operands = self.operands_of(estimate, values);
+                operands.iter().flat_map(|(_, cells)| cells).find_map(|values| self.cell(values))
+            }
+            Quantity::Metric(_) | Quantity::Contrast(_) => None,
+        };
+        operand.or_else(|| self.cell(values)).map_or(&self.seeds[..], |cell| self.seeds_of(cell))
+    }
+
     /// Returns the quantities that an estimate can have as operands.
     fn operands(&self) -> impl Iterator<Item = (&str, OperandOf)> {
         let metrics = self.metrics.iter().enumerate();
@@ -323,7 +392,7 @@ impl Outcome<'_> {
             _ => None,
         };
         let Some(whole) = one(None) else { return Vec::new() };
-        let seeds = self.sweep.seeds_of(cell);
+        let seeds = self.sweep.seeds_behind(Quantity::Estimate(estimate), values);
         if self.sweep.is_published(estimate) || seeds.len() < 2 {
             return vec![(seeds.first().copied().unwrap_or_default(), whole)];
         }
@@ -335,14 +404,20 @@ impl Outcome<'_> {
         seeds.iter().zip(without).map(|(&seed, without)| (seed, value(without))).collect()
     }
 
-    /// Computes an estimate that depends on no axis.
-    pub(crate) fn estimate(&self, name: &str) -> Result<f64, String> {
+    /// Computes an estimate that depends on no axis. Returns `None` if it is not finite, such as the
+    /// logarithm of zero.
+    ///
+    /// # Errors
+    /// There is no such estimate, a run is missing, or the estimate is several values.
+    pub(crate) fn estimate(&self, name: &str) -> Result<Option<f64>, String> {
         let known = self.sweep.estimates.iter().position(|estimate| estimate.name == name);
         let estimate = known.ok_or_else(|| format!("there is no [estimate.{name}]"))?;
         let values = vec![0; self.sweep.axes.len()];
-        match self.estimated(estimate, &values, None)?[..] {
-            [one] => Ok(one),
-            _ => Err(format!("{name} is several values")),
+        match self.estimated(estimate, &values, None) {
+            Ok(all) if all.len() == 1 => Ok(Some(all[0])),
+            Ok(all) => Err(format!("{name} is {} values: want one", all.len())),
+            Err(why) if why == NOT_FINITE => Ok(None),
+            Err(why) => Err(format!("{name}: {why}")),
         }
     }
 }

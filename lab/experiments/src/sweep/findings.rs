@@ -2,7 +2,7 @@
 
 use msctp_sim::scenario::Problem;
 
-use super::estimate::braced;
+use super::estimate::{braced, named};
 use super::{Outcome, Quantity, Sweep, text};
 use crate::claims::Claim;
 use crate::paper::{doubted, refuted as failures};
@@ -17,11 +17,11 @@ enum Part {
 
 impl Sweep {
     /// Parses `axis = value`.
-    fn value_of(&self, word: &str) -> Option<(usize, usize)> {
-        let (axis, value) = word.split_once('=')?;
-        let axis = self.axes.iter().position(|known| known.name == axis.trim())?;
-        let known = &self.axes[axis].values;
-        Some((axis, known.iter().position(|known| known.name == value.trim())?))
+    fn value_of(&self, word: &str) -> Result<(usize, usize), String> {
+        match self.axis_values(word)? {
+            (axis, values) if values.len() == 1 => Ok((axis, values[0])),
+            (axis, _) => Err(format!("\"{word}\": want one value of {}", self.axes[axis].name)),
+        }
     }
 
     /// Splits a finding at its `{quantity, axis = value, …}` and `{axis = value}`. A cell has the first value
@@ -31,19 +31,16 @@ impl Sweep {
         let (inner, rest) = braced(text)?;
         for (before, inside) in inner {
             parts.push(Part::Text(before.to_owned()));
-            if let Some((axis, value)) = self.value_of(inside) {
+            let (name, words) = named(inside);
+            if name.contains('=') {
+                let (axis, value) = self.value_of(inside)?;
                 parts.push(Part::Text(self.word(axis, value)));
                 continue;
             }
-            let mut words = inside.split(',').map(str::trim);
-            let name = words.next().unwrap_or_default();
-            let quantity = self.quantities().find(|(known, _)| *known == name).map(|(_, quantity)| quantity);
-            let quantity = quantity.ok_or_else(|| format!("there is no metric or comparison \"{name}\""))?;
+            let quantity = self.quantity(name)?;
             let mut values = vec![0; self.axes.len()];
             for word in words {
-                let found = self.value_of(word);
-                let (axis, value) =
-                    found.ok_or_else(|| format!("{{{inside}}}: \"{word}\" is no axis = value"))?;
+                let (axis, value) = self.value_of(word).map_err(|why| format!("{{{inside}}}: {why}"))?;
                 values[axis] = value;
             }
             parts.push(Part::Value(quantity, values));

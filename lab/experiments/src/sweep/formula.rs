@@ -43,6 +43,9 @@ pub(super) enum Function {
     Abs,
 }
 
+/// The reason why a value that is not finite counts as missing.
+pub(super) const NOT_FINITE: &str = "division by zero, or logarithm of a number that is not positive";
+
 const FUNCTIONS: [(&str, Function); 10] = [
     ("sum", Function::Sum),
     ("mean", Function::Mean),
@@ -82,7 +85,7 @@ impl Function {
 }
 
 fn finite(value: f64) -> Result<f64, String> {
-    if value.is_finite() { Ok(value) } else { Err("divides by zero, or the logarithm of it".to_owned()) }
+    if value.is_finite() { Ok(value) } else { Err(NOT_FINITE.to_owned()) }
 }
 
 impl Formula {
@@ -124,14 +127,13 @@ impl Formula {
                 let at = |list: &[f64], place: usize| if list.len() == 1 { list[0] } else { list[place] };
                 let value = |place: usize| {
                     let (a, b) = (at(&a, place), at(&b, place));
-                    let value = match operator {
+                    finite(match operator {
                         '+' => a + b,
                         '-' => a - b,
                         '*' => a * b,
                         '%' => a.rem_euclid(b),
                         _ => a / b,
-                    };
-                    if value.is_finite() { Ok(value) } else { Err("divides by zero".to_owned()) }
+                    })
                 };
                 let length = if a.len() == 1 { b.len() } else { a.len() };
                 (0..length).map(value).collect()
@@ -147,10 +149,12 @@ impl Formula {
         }
     }
 
-    /// Returns true if the formula calls no function.
+    /// Returns true if awk computes the same from the formula's text: it calls no function and takes no
+    /// remainder, which in awk has the sign of the dividend.
     pub(super) fn is_arithmetic(&self) -> bool {
         match self {
             Self::Number(_) | Self::Metric(_) => true,
+            Self::Binary('%', ..) => false,
             Self::Binary(_, a, b) => a.is_arithmetic() && b.is_arithmetic(),
             Self::Call(..) => false,
         }
@@ -317,11 +321,22 @@ mod tests {
     }
 
     #[test]
+    fn awk_computes_neither_functions_nor_remainders() {
+        let is_arithmetic = |text: &str| Formula::parse(text, &["first", "least"]).unwrap().is_arithmetic();
+        assert!(is_arithmetic("(first - least) / 3"));
+        assert!(!is_arithmetic("1 + max(first, least)"));
+        // `rem_euclid` gives 2, awk's `fmod` −1.
+        assert_eq!(value("(first - 9) % 3"), Ok(2.0));
+        assert!(!is_arithmetic("1 + (first - 9) % 3"));
+    }
+
+    #[test]
     fn faults_and_missing_values_are_named() {
         let faults = [
             ("first + none", "has none"),
             ("max(none)", "no argument has a value"),
-            ("first / (least - 2)", "divides by zero"),
+            ("first / (least - 2)", NOT_FINITE),
+            ("log(first - 8)", NOT_FINITE),
             ("frist / 2", "there is no [metric.frist] above this one; did you mean \"first\"?"),
             (
                 "maximum(first)",

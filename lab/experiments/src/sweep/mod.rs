@@ -621,16 +621,18 @@ impl Sweep {
         self.reduced
     }
 
-    /// Restricts the sweep to the cells with these values of axes, and to some seeds.
-    pub(crate) fn restricted(mut self, values: &[(&str, &str)], seeds: Vec<u64>) -> Self {
-        let Self { cells, axes, .. } = &mut self;
-        let has = |cell: &Cell, (axis, value): &(&str, &str)| {
-            let mut all = axes.iter().zip(&cell.values);
-            all.any(|(of, &number)| of.name == *axis && of.values[number].name == *value)
-        };
-        cells.retain(|cell| values.iter().all(|value| has(cell, value)));
+    /// Restricts the sweep to the cells with a value of an axis, `axis = value`, and to some seeds.
+    ///
+    /// # Errors
+    /// There is no such axis or value, or no cell has the value.
+    pub(crate) fn restricted(mut self, value: &str, seeds: Vec<u64>) -> Result<Self, String> {
+        let (axis, values) = self.axis_values(value)?;
+        self.cells.retain(|cell| values.contains(&cell.values[axis]));
+        if self.cells.is_empty() {
+            return Err(format!("no cell has {value}"));
+        }
         (self.seeds, self.reduced) = (seeds, true);
-        self
+        Ok(self)
     }
 
     /// Returns the identifiers of the claims.
@@ -651,6 +653,12 @@ impl Sweep {
         (0..self.cells.len())
             .flat_map(|cell| self.seeds_of(cell).iter().map(move |&seed| key(cell, seed)))
             .collect()
+    }
+
+    /// Returns the most seeds under which the axes' values let a cell run; `usize::MAX` for all.
+    fn most_seeds(&self, values: &[usize]) -> usize {
+        let seeds = self.axes.iter().zip(values).filter_map(|(axis, &value)| axis.values[value].seeds);
+        seeds.min().unwrap_or(usize::MAX)
     }
 
     /// Returns the seeds of a cell.

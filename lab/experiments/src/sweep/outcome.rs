@@ -1,5 +1,6 @@
 //! Runs a sweep, and looks its values up.
 
+use msctp_schemes::catalogue::suggest;
 use msctp_sim::scenario::Scenario;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
@@ -223,6 +224,15 @@ impl Sweep {
         let estimates = self.estimates.iter().enumerate();
         let estimates = estimates.map(|(number, e)| (e.name.as_str(), Quantity::Estimate(number)));
         self.of_cells().chain(estimates)
+    }
+
+    /// Finds the metric, comparison or estimate of a name.
+    pub(super) fn quantity(&self, name: &str) -> Result<Quantity, String> {
+        let found = self.quantities().find(|(known, _)| *known == name).map(|(_, quantity)| quantity);
+        found.ok_or_else(|| {
+            let remedy = suggest(name, self.quantities().map(|(known, _)| known));
+            format!("there is no metric, comparison or estimate \"{name}\"{remedy}")
+        })
     }
 
     /// Returns every metric and comparison with its name.

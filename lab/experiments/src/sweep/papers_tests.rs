@@ -330,6 +330,52 @@ fn an_estimate_of_a_mean_has_its_values_by_seed_and_its_interval() {
 }
 
 #[test]
+fn the_error_of_a_fit_needs_its_axis_its_estimate_and_its_cells() {
+    let restricted = |value: &str| bundled(FU).unwrap().restricted(value, vec![1, 2]);
+    let fault = |value: &str| restricted(value).map(drop).unwrap_err();
+    assert_eq!(fault("protocl = reno"), "there is no axis \"protocl\"; did you mean \"protocol\"?");
+    assert_eq!(fault("protocol = rena"), "the axis protocol has no value \"rena\"; did you mean \"reno\"?");
+    let (reno, published) = (restricted("protocol = reno").unwrap(), published());
+    let outcome = synthetic(&reno, |names, _, _| published(names));
+    assert_eq!(outcome.estimate("fit_error"), Ok(Some(0.0)));
+    let fault = outcome.estimate("fit_errors").unwrap_err();
+    assert_eq!(fault, "there is no [estimate.fit_errors]");
+    let nothing = synthetic(&reno, |_, _, _| 0.0);
+    assert_eq!(nothing.estimate("fit_error"), Ok(None), "the logarithm of zero");
+    assert_eq!(nothing.estimate("fit_median"), Ok(Some(1.0)));
+    let sctp = restricted("protocol = sctp").unwrap();
+    let fault = synthetic(&sctp, |_, _, _| 1.0).estimate("fit_error").unwrap_err();
+    assert_eq!(fault, "fit_error: not every cell was run");
+}
+
+#[test]
+fn a_ratio_of_points_without_an_interval_says_why() {
+    let sweep = bundled(FU).unwrap().reduced(&Effort { quick: false, seeds: Some(2), claims: false });
+    let rto = sweep.curves.iter().position(|curve| curve.name == "rto").unwrap();
+    let measured = |points: &[f64]| {
+        let mut outcome = synthetic(&sweep, |_, _, _| 1.0);
+        for (key, values) in &mut outcome.runs.done {
+            let at = &sweep.cells[key.cell].values;
+            if at[2] == 0 {
+                let points = if at[1..] == [0; 5] && key.seed == 1 { points } else { &[] };
+                values.curves[rto] = points.iter().map(|y| (1.0, *y)).collect();
+            }
+        }
+        let ledger = outcome.ledger();
+        let claim = ledger.iter().find(|claim| claim.id == "FA5").unwrap();
+        claim.judgements[0].checks[1].measured.clone()
+    };
+    for (points, why) in [
+        (&[][..], " with w = 28.8: no point"),
+        (&[1.0], " with w = 28.8: one point: want at least 2"),
+        (&[0.0, 0.0], " with w = 28.8: the mean is not above zero"),
+        (&[f64::NAN, 0.0], " with w = 28.8: a point is not finite"),
+    ] {
+        assert!(measured(points).ends_with(why), "{}", measured(points));
+    }
+}
+
+#[test]
 fn six_packets_are_lost_that_are_not_in_a_row_and_the_first_seed_has_the_papers() {
     let sweep = bundled(FU).unwrap();
     let cell = &sweep.cells[sweep.cell(&[1, 2, 0, 2, 0, 0]).unwrap()];

@@ -1,11 +1,22 @@
 //! Checks on the points of a curve, over all runs of the cells: events such as handovers, of which a run has
-//! any number.
+//! any number. The tests take the points for independent, also those of the same run.
 
 use std::collections::BTreeSet;
 
 use super::{Outcome, Selector, contains, text};
 use crate::claims::{Check, Effect, Share, Test};
 use crate::stats::{Mean, Ratio};
+
+/// Returns the mean of points whose ratio to others has an interval, or the reason why it has none.
+fn positive_mean(points: &[f64]) -> Result<Mean, &'static str> {
+    match Mean::of(points) {
+        None if points.is_empty() => Err("no point"),
+        None => Err("a point is not finite"),
+        Some(mean) if mean.n < 2 => Err("one point: want at least 2"),
+        Some(mean) if mean.mean <= 0.0 => Err("the mean is not above zero"),
+        Some(mean) => Ok(mean),
+    }
+}
 
 impl Outcome<'_> {
     /// Returns the points of a curve in all runs of some cells, and the number of seeds that have any.
@@ -21,7 +32,8 @@ impl Outcome<'_> {
         Some((points, seeds))
     }
 
-    /// Checks that most of the points are above a number.
+    /// Checks that most of the points are above a number. Wilson's interval takes each point for an
+    /// independent trial: it is too narrow if the points of a run resemble each other.
     pub(super) fn most_points(&self, at: &Selector, (curve, above): (usize, f64)) -> Check {
         let column = &self.sweep.curves[curve];
         let limit = text::value(column.unit, above);
@@ -41,7 +53,9 @@ impl Outcome<'_> {
         Check::tested(want, measured, Test::mostly(share), Some(effect))
     }
 
-    /// Checks that the mean of the points in some cells is more than so many times that in others.
+    /// Checks that the mean of the points in some cells is more than so many times that in others. Welch's
+    /// interval takes the points for independent: it is too narrow if the points of a run resemble each
+    /// other.
     pub(super) fn times(
         &self,
         at: &Selector,
@@ -56,9 +70,14 @@ impl Outcome<'_> {
             return Check::missing(want, "not every run completed");
         };
         seeds.extend(more);
-        let means = [&own_points, &points].map(|points| Mean::of(points));
-        let (Some(ratio), [Some(mean), Some(base)]) = (Ratio::of(&own_points, &points), means) else {
-            return Check::missing(want, format!("no {} in some of the cells", column.label));
+        let means = (positive_mean(&own_points), positive_mean(&points));
+        let (mean, base) = match means {
+            (Ok(mean), Ok(base)) => (mean, base),
+            (Err(why), _) => return Check::missing(want, format!("{} with {own}: {why}", column.label)),
+            (_, Err(why)) => return Check::missing(want, format!("{} with {other}: {why}", column.label)),
+        };
+        let Some(ratio) = Ratio::of(&own_points, &points) else {
+            return Check::missing(want, format!("the means of {} have no ratio", column.label));
         };
         // The interval of a ratio is symmetric on the logarithmic scale.
         let beyond = Mean {

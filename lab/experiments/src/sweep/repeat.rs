@@ -53,7 +53,7 @@ impl Outcome<'_> {
     }
 
     /// Returns an estimate as a formula of the shell, whose operands are the commands of the means. Returns
-    /// `None` if it uses several cells at once, or a function.
+    /// `None` if it uses several cells at once, a function or a remainder.
     fn repeat_estimate(&self, estimate: usize, values: &[usize]) -> Option<String> {
         let (formula, operands) = match &self.sweep.estimates[estimate].source {
             Source::Published(_) => {

@@ -319,6 +319,46 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "scenario = \"../..\"",
         "3: scenario: is the folder of this file: want the path of a file, as \"walk.toml\"",
     ),
+    (
+        "[comparison.gain]",
+        "[estimate]\ngain = { is = \"{after}\" }\n[comparison.gain]",
+        "20: estimate.gain: a comparison has this name: want names that differ",
+    ),
+    (
+        "[comparison.gain]",
+        "[estimate]\nafter = { is = \"{gap}\" }\n[comparison.gain]",
+        "20: estimate.after: a metric has this name: want names that differ",
+    ),
+    (
+        "[comparison.gain]",
+        "[estimate]\nloss = { is = \"{gap}\" }\n[comparison.gain]",
+        "20: estimate.loss: an axis has this name: want names that differ",
+    ),
+    (
+        "[comparison.gain]",
+        "[estimate]\nmean = { is = \"{after}\", axes = [\"loss\"] }\n[comparison.gain]",
+        "20: estimate.mean.axes: has no effect beside is: want one of them",
+    ),
+    (
+        "[comparison.gain]",
+        "[estimate]\nmean = { is = \"{after, loss}\" }\n[comparison.gain]",
+        "20: estimate.mean.is: \"loss\": expected axis = value",
+    ),
+    (
+        "metric = \"after\"\na = ",
+        "metric = \"aftr\"\na = ",
+        "26: claim.0.metric: there is no metric, comparison or estimate \"aftr\"; did you mean \"after\"?",
+    ),
+    (
+        "\n[[claim]]\nid = \"H2\"",
+        "[[claim.part]]\nmetric = \"after\"\nbelow = \"1Mbps\"\n[[claim]]\nid = \"H2\"",
+        "26: claim.0.metric: has no effect beside part: want one of them",
+    ),
+    (
+        "\n[[claim]]\nid = \"H2\"",
+        "[[claim.check]]\nmetric = \"after\"\nbelow = \"1Mbps\"\n[[claim]]\nid = \"H2\"",
+        "26: claim.0.metric: has no effect beside check: want one of them",
+    ),
 ];
 
 #[test]
@@ -355,6 +395,61 @@ fn draws_are_checked_before_the_first_run() {
     assert_ne!(named, first("{ \"action.move.at\" = [\"2s\", \"6s\", \"cB\"] }"));
     let unknown = file("{ \"action.move.at\" = [\"2s\", \"6s\", \"c{t}\"] }").unwrap_err().to_string();
     assert!(unknown.contains("no value of an axis says what {t} is"), "{unknown}");
+    for (draw, fault) in [
+        ("handover = \"wifi\", within = 12", "within: has no effect beside handover: want one of them"),
+        (
+            "packets = 3, from = 10, within = 50, plus = \"2s\"",
+            "plus: has no effect beside packets: want one of them",
+        ),
+    ] {
+        let found = file(&format!("{{ \"link.wifi.loss\" = {{ {draw} }} }}")).unwrap_err().to_string();
+        assert!(found.ends_with(&format!(".draw.link.wifi.loss.{fault}")), "{found}");
+    }
+}
+
+/// The draws of every axis follow the sets of all axes.
+#[test]
+fn a_set_that_a_draw_replaces_is_without_effect() {
+    let fault = |key: &str| {
+        let axes = format!(
+            "[[axis.first.value]]\nname = \"a\"\n\
+             draw = {{ \"link.wifi.loss\" = {{ packets = 3, from = 10, within = 50 }} }}\n\
+             [axis.second]\nset = \"{key}\"\nvalues = [0]\n"
+        );
+        let (start, end) = (TEXT.find("[axis.policy]").unwrap(), TEXT.find("[metric]").unwrap());
+        let text = TEXT[..start].to_owned() + &axes + &TEXT[end..TEXT.find("[comparison.gain]").unwrap()];
+        Sweep::read(&text, "folder/sweeps/try.toml", &open).unwrap_err().to_string()
+    };
+    for key in ["link.wifi.loss", "link.wifi.loss.share"] {
+        let want = format!(
+            "axis.first: with first a, second 0: the axes second and first both set {key}, so that second \
+             has no effect: want it in one of them"
+        );
+        assert!(fault(key).ends_with(&want), "{}", fault(key));
+    }
+}
+
+#[test]
+fn an_estimate_has_the_seeds_of_its_operands_which_have_as_many() {
+    let read = |estimate: &str| {
+        let axis = format!(
+            "[[axis.arm.value]]\nname = \"base\"\n[[axis.arm.value]]\nname = \"few\"\nseeds = 2\n\
+             [metric]\nat.of = \"handover.at\"\n[estimate]\nown = {{ is = \"{estimate}\" }}\n\
+             [[claim]]\nid = \"A\"\nmetric = \"own\"\nabove = 0\n"
+        );
+        let text = TEXT[..TEXT.find("[axis.policy]").unwrap()].to_owned() + &axis;
+        Sweep::read(&text, "folder/sweeps/try.toml", &open)
+    };
+    let fault = read("{at, arm = few} / {at, arm = base}").unwrap_err().to_string();
+    let want = "estimate.own.is: with arm base: its operands have cells with 2 seeds and cells with all: \
+                want the same number";
+    assert!(fault.ends_with(want), "{fault}");
+    // The cell beside which the estimate is shown has three seeds.
+    let sweep = read("{at, arm = few}").unwrap();
+    let outcome = synthetic(&sweep, |_, _, seed| 7.0 + seed as f64);
+    assert_eq!(outcome.by_seed(Quantity::Estimate(0), 0), [(1, 8.0), (2, 9.0)]);
+    let claim = &outcome.ledger()[0];
+    assert_eq!(claim.effect.as_ref().map(|effect| effect.seeds), Some(2), "{claim:?}");
 }
 
 #[test]
@@ -601,7 +696,15 @@ fn findings_have_their_numbers_from_the_runs() {
         }
     };
     let fault = wrong("{losses, flows = hc 1v 10t", "{lossses, flows = hc 1v 10t");
-    assert!(fault.contains("finding.1.text: there is no metric or comparison \"lossses\""), "{fault}");
+    assert!(
+        fault.contains("finding.1.text: there is no metric, comparison or estimate \"lossses\""),
+        "{fault}"
+    );
+    let fault = wrong("{losses, flows = hc 1v 10t", "{losses, flows = hc 1v 11t");
+    assert!(fault.contains("finding.1.text: {losses, flows = hc 1v 11t"), "{fault}");
+    assert!(fault.contains("the axis flows has no value \"hc 1v 11t\""), "{fault}");
+    let fault = wrong("{losses, flows = hc 1v 10t", "{losses, flows = hc 1v 10t|hc 1v 5t");
+    assert!(fault.contains("want one value of flows"), "{fault}");
     let fault = wrong("Against NewReno only the first", "Against NewReno only 5 of the first");
     assert!(fault.contains("finding.0.text: has the number \"5\": want it from the runs"), "{fault}");
     let finding = "[[finding]]\nclaim = \"EK2\"";

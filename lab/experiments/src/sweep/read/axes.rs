@@ -150,12 +150,14 @@ fn draws(section: &Section<'_, '_>, value: &Value) -> Result<Vec<Draw>, Problem>
 /// Reads `{ handover = "cell", plus = "200s" }`.
 fn after_handover(inner: &Section<'_, '_>) -> Result<DrawnValue, Problem> {
     let link = inner.required("handover", inner.text("handover")?, "\"a link's name\"")?.to_owned();
+    super::reject_unused(inner, "handover", &["from", "within", "first", "stream"])?;
     let plus = inner.span("plus")?.unwrap_or(Span::ZERO);
     Ok(DrawnValue::Handover { link, plus, process: None })
 }
 
 /// Reads `{ packets = 6, from = 202, within = 12, first = [202, 204, 208, 210, 213, 214] }`.
 fn packets(inner: &Section<'_, '_>, key: &str) -> Result<DrawnValue, Problem> {
+    super::reject_unused(inner, "packets", &["handover", "plus"])?;
     let most = i128::from(u32::MAX);
     let within = inner.required("within", inner.integer("within", 1, 100_000)?, "12")?;
     let packets = inner.required("packets", inner.integer("packets", 1, i128::from(within) + 1)?, "6")?;

@@ -4,6 +4,7 @@ use msctp_sim::scenario::Problem;
 use msctp_sim::scenario::document::Section;
 
 use super::quantities::{axis, constant, quantity, selector};
+use super::reject_unused;
 use crate::paper::FINDING;
 use crate::sweep::{
     Against, CheckSpec, ClaimSpec, Relation, Relevant, Selector, Sweep, Wants, without_asides,
@@ -59,6 +60,11 @@ const CHECK: [&str; 29] = [
     "part",
 ];
 
+/// Returns the keys of a check except these.
+fn keys_beside(used: &[&str]) -> Vec<&'static str> {
+    CHECK.into_iter().filter(|key| !used.contains(key)).collect()
+}
+
 pub(super) fn claims(top: &Section<'_, '_>, sweep: &Sweep) -> Result<Vec<ClaimSpec>, Problem> {
     let mut claims: Vec<ClaimSpec> = Vec::new();
     for (path, table) in top.items("claim")? {
@@ -76,7 +82,10 @@ pub(super) fn claims(top: &Section<'_, '_>, sweep: &Sweep) -> Result<Vec<ClaimSp
         }
         match checks.is_empty() {
             true => checks.push(check(&section, &at, sweep)?),
-            false => share_relevant(&section, sweep, &mut checks)?,
+            false => {
+                reject_unused(&section, "check", &keys_beside(&["at", "relevant"]))?;
+                share_relevant(&section, sweep, &mut checks)?;
+            }
         }
         let says = section.text("says")?.map(str::to_owned);
         let says = says.unwrap_or_else(|| sweep.statement(&checks));
@@ -161,6 +170,7 @@ fn check_of(section: &Section<'_, '_>, outer: &Selector, sweep: &Sweep) -> Resul
     );
     at.sort_unstable();
     if section.has("part") {
+        reject_unused(section, "part", &keys_beside(&["part", "at"]))?;
         let mut parts = Vec::new();
         for (path, table) in section.items("part")? {
             parts.push(check(&Section::open(table, path, &CHECK)?, &at, sweep)?);

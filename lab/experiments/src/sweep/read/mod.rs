@@ -326,8 +326,7 @@ impl Reader<'_> {
         let mut scenario = read(&first).map_err(|error| {
             Problem::new(overlap::culprit(sweep, values, &read, &first), within(error.to_string()))
         })?;
-        let seeds = sweep.axes.iter().zip(values).filter_map(|(axis, &value)| axis.values[value].seeds).min();
-        let seeds = seeds.unwrap_or(usize::MAX);
+        let seeds = sweep.most_seeds(values);
         let own = &sweep.seeds[..sweep.seeds.len().min(seeds)];
         overlap::check_draws(&draws, &overrides, own, &read).map_err(|(set, why)| {
             let place = overlap::culprit(sweep, values, &read, &set);
@@ -548,6 +547,17 @@ fn quick(top: &Section<'_, '_>, sweep: &Sweep) -> Result<Option<(usize, Selector
     let Some(section) = top.section("quick", &["seeds", "at"])? else { return Ok(None) };
     let seeds = section.integer("seeds", 1, sweep.seeds.len() as i128)?.unwrap_or(3);
     Ok(Some((seeds, selector(&section, "at", sweep)?.unwrap_or_default())))
+}
+
+/// Rejects keys that have no effect beside another.
+pub(super) fn reject_unused(section: &Section<'_, '_>, beside: &str, keys: &[&str]) -> Result<(), Problem> {
+    match keys.iter().find(|key| section.has(key)) {
+        None => Ok(()),
+        Some(key) => {
+            let message = format!("has no effect beside {beside}: want one of them");
+            Err(Problem::new(section.key(key), message))
+        }
+    }
 }
 
 /// Returns the values of a list, or a single value as a list.

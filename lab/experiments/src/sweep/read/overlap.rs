@@ -10,19 +10,26 @@ use crate::sweep::{Axis, Draw, DrawnValue, Sweep, Value};
 /// A function that reads a cell's scenario with overrides.
 type Read<'r> = dyn Fn(&[String]) -> Result<Scenario, ScenarioError> + 'r;
 
-/// Rejects a cell in which an axis replaces a value that another one sets: that one would have no effect.
+/// A function that returns keys and their values, as text, of a value of an axis in a cell.
+type Keys = fn(&Sweep, &[usize], &Value) -> BTreeMap<String, String>;
+
+/// Rejects a cell in which an axis replaces a value that another one sets: that one would have no effect. A
+/// cell applies the draws of all axes after the sets of all.
 pub(super) fn check_keys(sweep: &Sweep, values: &[usize]) -> Result<(), Problem> {
     let mut known: Vec<(&Axis, String, String)> = Vec::new();
-    for (axis, &value) in sweep.axes.iter().zip(values) {
-        let own: BTreeMap<String, String> = keys(sweep, values, &axis.values[value]).into_iter().collect();
+    let axes = || sweep.axes.iter().zip(values);
+    let sets = axes().map(|of| (of, set as Keys));
+    let draws = axes().map(|of| (of, drawn as Keys));
+    for ((axis, &value), keys) in sets.chain(draws) {
+        let own = keys(sweep, values, &axis.values[value]);
         for (key, text) in &own {
             if key == "seed" {
                 let message = "the seed of a scenario has no effect in a sweep: want seeds = \"1..30\"";
                 return Err(Problem::new(format!("axis.{}.set", axis.name), message));
             }
-            let replaced = |(_, other, its): &&(&Axis, String, String)| {
+            let replaced = |(of, other, its): &&(&Axis, String, String)| {
                 let inside = other.strip_prefix(key.as_str()).is_some_and(|rest| rest.starts_with('.'));
-                inside || (other == key && its != text)
+                of.name != axis.name && (inside || (other == key && its != text))
             };
             if let Some((other, replaced, _)) = known.iter().find(replaced) {
                 let message = format!(
@@ -40,13 +47,16 @@ pub(super) fn check_keys(sweep: &Sweep, values: &[usize]) -> Result<(), Problem>
     Ok(())
 }
 
-/// Returns the keys that a value sets or draws, each with the text of its value.
-fn keys(sweep: &Sweep, values: &[usize], value: &Value) -> Vec<(String, String)> {
+/// Returns the keys that a value sets.
+fn set(sweep: &Sweep, values: &[usize], value: &Value) -> BTreeMap<String, String> {
     let set = value.set.iter().map(|set| fill_known(set, sweep, values));
-    let set = set.filter_map(|set| set.split_once('=').map(|(key, text)| (key.to_owned(), text.to_owned())));
-    let drawn =
-        value.draws.iter().map(|draw| (fill_known(&draw.key, sweep, values), format!("{:?}", draw.value)));
-    set.chain(drawn).collect()
+    set.filter_map(|set| set.split_once('=').map(|(key, text)| (key.to_owned(), text.to_owned()))).collect()
+}
+
+/// Returns the keys that a value draws.
+fn drawn(sweep: &Sweep, values: &[usize], value: &Value) -> BTreeMap<String, String> {
+    let key = |draw: &Draw| fill_known(&draw.key, sweep, values);
+    value.draws.iter().map(|draw| (key(draw), format!("{:?}", draw.value))).collect()
 }
 
 /// Returns the key of a value of an axis in the sweep file.

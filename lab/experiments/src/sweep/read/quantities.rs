@@ -147,7 +147,7 @@ pub(super) fn metric_of(section: &Section<'_, '_>, sweep: &Sweep) -> Result<usiz
     })
 }
 
-/// Reads the name of a metric or comparison.
+/// Reads the name of a metric, comparison or estimate.
 pub(super) fn quantity(
     section: &Section<'_, '_>,
     key: &str,
@@ -156,13 +156,9 @@ pub(super) fn quantity(
     section.text(key)?.map(|name| named_quantity(section.key(key), name, sweep)).transpose()
 }
 
-/// Finds the metric or comparison of this name.
+/// Finds the metric, comparison or estimate of this name.
 pub(super) fn named_quantity(key: String, name: &str, sweep: &Sweep) -> Result<Quantity, Problem> {
-    let found = sweep.quantities().find(|(known, _)| *known == name).map(|(_, quantity)| quantity);
-    found.ok_or_else(|| {
-        let remedy = suggest(name, sweep.quantities().map(|(known, _)| known));
-        Problem::new(key, format!("there is no metric or comparison \"{name}\"{remedy}"))
-    })
+    sweep.quantity(name).map_err(|why| Problem::new(key, why))
 }
 
 /// Reads the name of an axis.
