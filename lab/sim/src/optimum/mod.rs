@@ -104,25 +104,26 @@ impl Course<'_> {
         let mut times: BTreeSet<Time> = others.iter().flat_map(|flow| flow.changes()).collect();
         times.extend(self.links.changes());
         times.extend([self.arrives, self.end]);
+        let loaded = others.iter().flat_map(|flow| &flow.path).chain(self.path);
+        let directions: BTreeSet<DirectionIndex> = loaded.copied().collect();
         let mut bytes = 0;
         while now < self.end {
             let demands: Vec<Rate> =
                 others.iter().zip(&left).map(|(flow, left)| flow.demand(now, left)).collect();
-            let levels = self.levels(now, others, &demands);
+            let levels = self.levels(now, &directions, others, &demands);
             let least = |path: &[DirectionIndex]| {
                 path.iter().map(|direction| levels[direction]).min().unwrap_or(UNLIMITED)
             };
             let rates: Vec<Rate> =
                 others.iter().zip(&demands).map(|(flow, demand)| least(&flow.path).min(*demand)).collect();
             let next = times.range(now + TICK..).next().copied().unwrap_or(self.end);
-            let mut step = next.since(now);
-            for ((flow, left), rate) in others.iter().zip(&left).zip(&rates) {
-                if let Some((_, bytes, rate)) = flow.finite(now, left, *rate) {
-                    step = step.min(rate.time_for(bytes).max(TICK));
-                }
-            }
-            for ((flow, left), rate) in others.iter().zip(&mut left).zip(&rates) {
-                if let Some((number, bytes, rate)) = flow.finite(now, left, *rate) {
+            let flows = others.iter().zip(&left).zip(&rates);
+            let finite: Vec<Option<(usize, u64, Rate)>> =
+                flows.map(|((flow, left), rate)| flow.finite(now, left, *rate)).collect();
+            let ends = finite.iter().flatten().map(|(_, bytes, rate)| rate.time_for(*bytes).max(TICK));
+            let step = ends.fold(next.since(now), Span::min);
+            for (left, finite) in left.iter_mut().zip(finite) {
+                if let Some((number, bytes, rate)) = finite {
                     // The last byte may be due within the nanosecond to which its time was rounded.
                     let done = rate.time_for(bytes) <= step;
                     left[number] = Some(if done { 0 } else { bytes.saturating_sub(rate.bytes_in(step)) });
@@ -136,8 +137,14 @@ impl Course<'_> {
         bytes
     }
 
-    /// Returns the rate of each link direction for a flow that takes all it can.
-    fn levels(&self, now: Time, others: &[&Flow<'_>], demands: &[Rate]) -> BTreeMap<DirectionIndex, Rate> {
+    /// Returns the rate of each of these link directions for a flow that takes all it can.
+    fn levels(
+        &self,
+        now: Time,
+        directions: &BTreeSet<DirectionIndex>,
+        others: &[&Flow<'_>],
+        demands: &[Rate],
+    ) -> BTreeMap<DirectionIndex, Rate> {
         let mut constant: BTreeMap<DirectionIndex, Rate> = BTreeMap::new();
         let mut elastic: BTreeMap<DirectionIndex, Vec<Rate>> = BTreeMap::new();
         for (flow, &demand) in others.iter().zip(demands).filter(|(_, demand)| !demand.is_zero()) {
@@ -156,14 +163,12 @@ impl Course<'_> {
                 elastic.entry(direction).or_default().push(UNLIMITED);
             }
         }
-        let loaded = others.iter().flat_map(|flow| &flow.path).chain(self.path);
-        let directions: BTreeSet<DirectionIndex> = loaded.copied().collect();
-        let of = |direction: DirectionIndex| {
+        let of = |&direction: &DirectionIndex| {
             let rate = self.links.rate(direction, now);
             let free = rate.saturating_sub(constant.get(&direction).copied().unwrap_or_default());
             (direction, level(free, elastic.remove(&direction).unwrap_or_default()))
         };
-        directions.into_iter().map(of).collect()
+        directions.iter().map(of).collect()
     }
 }
 

@@ -9,8 +9,8 @@ fn blocks() -> Vec<(u16, u16)> {
     (1..=16).map(|i| (2 * i, 2 * i)).collect()
 }
 
-/// Sends TSNs 1 to 60; every other one arrives. The last SACKs are truncated and end at TSN 32.
-fn truncated(last: Reliability) -> Sender {
+/// Sends TSNs 1 to 60, those from 33 with this reliability, 100 ms ago.
+fn sixty_in_flight(last: Reliability) -> Sender {
     let mut sender = Sender::with(1, |config| config.loss_recovery = LossRecovery::Rack).window(P0, 200);
     sender.out.set_extensions(false, true);
     sender.enqueue(32, FULL);
@@ -20,6 +20,12 @@ fn truncated(last: Reliability) -> Sender {
     }
     assert_eq!(sender.tsns().len(), 60);
     sender.wait(Span::from_millis(100));
+    sender
+}
+
+/// Sends TSNs 1 to 60; every other one arrives. The last SACKs are truncated and end at TSN 32.
+fn truncated(last: Reliability) -> Sender {
+    let mut sender = sixty_in_flight(last);
     for known in 1..16 {
         sender.sack(0, &blocks()[..known]);
     }
@@ -62,10 +68,7 @@ fn chunks_beyond_a_truncated_sack_are_lost_once_a_sack_covers_them() {
 /// The chunk that arrives within the first gap of three adds a block: the SACK ends one block earlier.
 #[test]
 fn an_arrival_within_a_gap_shortens_what_a_truncated_sack_covers() {
-    let mut sender = Sender::with(1, |config| config.loss_recovery = LossRecovery::Rack).window(P0, 200);
-    sender.enqueue(60, FULL);
-    assert_eq!(sender.tsns().len(), 60);
-    sender.wait(Span::from_millis(100));
+    let mut sender = sixty_in_flight(Reliability::Full);
     let shifted: Vec<(u16, u16)> = blocks().iter().map(|(start, end)| (start + 2, end + 2)).collect();
     for _ in 0..5 {
         sender.sack(0, &shifted);
