@@ -31,9 +31,9 @@ pub struct Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
-    /// Within [`AIM`].
+    /// The whole interval is within [`AIM`].
     Agrees,
-    /// The ratio is outside [`AIM`], but the interval overlaps it: there are too few runs to decide.
+    /// The interval reaches beyond [`AIM`] and overlaps it: there are too few runs to decide.
     Open,
     /// The whole interval is outside [`AIM`].
     Differs,
@@ -66,7 +66,7 @@ impl Row {
     pub fn standing(&self) -> Standing {
         match self.ratio() {
             None => Standing::Missing,
-            Some(Ratio { ratio, .. }) if (ratio - 1.0).abs() <= AIM => Standing::Agrees,
+            Some(Ratio { low, high, .. }) if low >= 1.0 - AIM && high <= 1.0 + AIM => Standing::Agrees,
             Some(Ratio { low, high, .. }) if low <= 1.0 + AIM && high >= 1.0 - AIM => Standing::Open,
             Some(_) => Standing::Differs,
         }
@@ -263,6 +263,8 @@ mod tests {
         assert_eq!(row(&[104.0, 105.0, 106.0]).standing(), Standing::Agrees);
         assert_eq!(row(&[129.0, 130.0, 131.0]).standing(), Standing::Differs);
         assert_eq!(row(&[80.0, 130.0, 160.0]).standing(), Standing::Open);
+        // A ratio of one proves nothing if the interval is wide.
+        assert_eq!(row(&[70.0, 100.0, 130.0]).standing(), Standing::Open);
         assert_eq!(row(&[100.0]).standing(), Standing::Missing);
     }
 

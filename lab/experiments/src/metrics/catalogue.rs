@@ -81,8 +81,8 @@ pub const METRICS: &[Metric] = &[
         Deliveries, |results, wanted| optimum::used(results, wanted, 30)),
     metric!("handover.at", Unit::Seconds, "time of that change; the earliest association's", Association, Range, None,
         handovers::at),
-    metric!("handover.cwnd", Unit::Bytes, "first congestion window of the new path, as the handover policy set it at that change; mean of the \
-        associations that handed over", Association, Range, Trace, paths::start_cwnd),
+    metric!("handover.cwnd", Unit::Bytes, "congestion window of the new path at that change, as the handover policy set it or as the path has it; mean \
+        of the associations that handed over", Association, Range, Trace, paths::start_cwnd),
     metric!("handover.fall", Unit::Seconds, "time at which the new path's window first falls below three quarters of its highest since \
         that change; the end of the run if it never does; mean of the associations", Association, Range, Trace,
         |results, wanted| paths::fall(results, wanted, |fall| fall.at)),

@@ -88,14 +88,18 @@ fn windows(results: &Results<'_>, wanted: &Wanted, of: fn(u64, u64) -> f64) -> P
     Ok(points)
 }
 
+/// Returns the points of the curve without those before the path has a window, which are 0.
+fn known_cwnd(results: &Results<'_>, wanted: &Wanted) -> Result<Vec<f64>, String> {
+    Ok(cwnd(results, wanted)?.into_iter().map(|(_, cwnd)| cwnd).filter(|cwnd| *cwnd > 0.0).collect())
+}
+
 pub(super) fn mean_cwnd(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
-    let values: Vec<f64> = cwnd(results, wanted)?.into_iter().map(|(_, cwnd)| cwnd).collect();
-    mean(&values, "the range has no tenth of a second")
+    mean(&known_cwnd(results, wanted)?, "the primary path had no window in the range")
 }
 
 pub(super) fn least_cwnd(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
-    let values = cwnd(results, wanted)?.into_iter().map(|(_, cwnd)| cwnd);
-    values.reduce(f64::min).ok_or_else(|| "the range has no tenth of a second".to_owned())
+    let values = known_cwnd(results, wanted)?.into_iter().reduce(f64::min);
+    values.ok_or_else(|| "the primary path had no window in the range".to_owned())
 }
 
 pub(super) fn delivered(results: &Results<'_>, wanted: &Wanted) -> Points {

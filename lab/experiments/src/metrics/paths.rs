@@ -125,8 +125,8 @@ fn path_of(kind: TraceKind) -> Option<PathId> {
     }
 }
 
-/// Returns time, path, first window and threshold of the new path at a handover. If the handover policy set
-/// no values, they are the path's own.
+/// Returns time, path, window and threshold of the new path at a handover. If the handover policy set no
+/// values, they are the path's own at the switch; before a path has any, its first ones.
 fn new_path(trace: &TraceSeries, handover: f64) -> Option<(Time, PathId, u64, u64)> {
     let after = || trace.marks.iter().filter(|mark| mark.at.as_secs_f64() >= handover - 1e-9);
     let given = after().find_map(|mark| match mark.kind {
@@ -139,13 +139,18 @@ fn new_path(trace: &TraceSeries, handover: f64) -> Option<(Time, PathId, u64, u6
             _ => None,
         });
         let (at, path) = moved?;
-        let first = trace.window.path.iter().position(|of| *of == path)?;
-        Some((at, path, trace.window.cwnd[first], trace.window.ssthresh[first]))
+        let first = || {
+            let first = trace.window.path.iter().position(|of| *of == path)?;
+            Some((trace.window.cwnd[first], trace.window.ssthresh[first]))
+        };
+        let known = window(trace, path, at).map(|(cwnd, ssthresh, _)| (cwnd, ssthresh));
+        let (cwnd, ssthresh) = known.or_else(first)?;
+        Some((at, path, cwnd, ssthresh))
     };
     given.or_else(left)
 }
 
-/// Returns the first window of the new path, as the mean over the associations.
+/// Returns the window with which the new path begins, as the mean over the associations.
 pub(super) fn start_cwnd(results: &Results<'_>, wanted: &Wanted) -> Result<f64, String> {
     let first = handovers::at(results, wanted)?;
     let cwnd = |trace: &&TraceSeries| new_path(trace, first).map(|(_, _, cwnd, _)| cwnd as f64);

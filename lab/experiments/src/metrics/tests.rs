@@ -157,6 +157,25 @@ fn a_gap_after_a_handover_may_last_until_the_end() {
 }
 
 #[test]
+fn a_path_to_which_data_returns_begins_with_its_window_of_then() {
+    let file = scenario_file!("walk.toml");
+    let back = "\n[[action]]\nname = \"back\"\nat = \"10.6s\"\ndo = \"request-primary\"\n\
+                association = \"download\"\naddress = \"10.0.1.2\"\n";
+    let text: &'static str = Box::leak((file.text.to_owned() + back).into_boxed_str());
+    let file = || crate::scenario_file::ScenarioFile { text, ..scenario_file!("walk.toml") };
+    let texts = ["handover.at@10300ms..", "handover.cwnd@10300ms..", "handover.slow_start@10300ms.."];
+    let [at, cwnd, slow] = values(file(), &[], &texts).try_into().unwrap();
+    let (at, cwnd, slow): (f64, f64, f64) = (at.unwrap(), cwnd.unwrap(), slow.unwrap());
+    let then = [format!("path.cwnd@{at}s"), format!("path.ssthresh@{at}s"), "path.cwnd.min".to_owned()];
+    let then: Vec<&str> = then.iter().map(String::as_str).collect();
+    let [window, ssthresh, least] = values(file(), &[], &then).try_into().unwrap();
+    let (window, ssthresh): (f64, f64) = (window.unwrap(), ssthresh.unwrap());
+    assert!(window > 20_000.0 && window > ssthresh, "{window} {ssthresh}");
+    assert_eq!([cwnd, slow], [window, 0.0]);
+    assert!(least.unwrap() > 0.0, "before the association is established there is no window");
+}
+
+#[test]
 fn the_window_is_that_of_the_primary_path_at_the_instant() {
     let texts = ["path.cwnd@29s", "path.cwnd@30.2s", "path.srtt@29s", "path.srtt@35s"];
     let values: Vec<f64> =
