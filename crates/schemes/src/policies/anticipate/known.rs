@@ -16,6 +16,13 @@ const SAVED: u64 = 4;
 const COST: u64 = 100;
 /// Longest time between two trains on a path, budget permitting.
 const SLOWEST: Span = Span::from_secs(4);
+/// Latest results whose least counts as the path's rate: a rise is believed before the median shows it.
+const RISEN: usize = 2;
+/// Trains that claim at least so many times what data carried are discounted. A shaper with a token bucket
+/// passes a train at its line rate.
+const EXCESS: u64 = 4;
+/// Time after which a discount halves, so that the path is tried again.
+const EXCESS_HALVES: Span = Span::from_secs(20);
 
 /// Measurements of one path. Rates are bit/s of IP packets.
 #[derive(Clone, Debug)]
@@ -30,6 +37,11 @@ pub(super) struct Known {
     pub(super) measuring: bool,
     /// Bytes that may be spent on trains, and the time at which they were counted.
     budget: (u64, Time),
+    /// While the path carries data: the median of its trains before, and the highest rate carried since.
+    visit: Option<(Rate, Rate)>,
+    /// Quotients of the two in the last two visits, and the end of the last one. One alone may be an outage.
+    excess: [u64; 2],
+    excess_at: Time,
 }
 
 /// One measured rate.
@@ -45,7 +57,17 @@ impl Known {
     /// Returns the state of a new path.
     pub(super) fn new(id: PathId, now: Time) -> Self {
         let (carried, measured) = (VecDeque::new(), VecDeque::new());
-        Self { id, carried, measured, last_train: None, measuring: false, budget: (u64::MAX, now) }
+        Self {
+            id,
+            carried,
+            measured,
+            last_train: None,
+            measuring: false,
+            budget: (u64::MAX, now),
+            visit: None,
+            excess: [1; 2],
+            excess_at: now,
+        }
     }
 
     /// Records the bytes that the path has carried up to now.
@@ -59,6 +81,10 @@ impl Known {
 
     /// Handles that data left the path: its last rate counts as a measurement.
     pub(super) fn on_left(&mut self, now: Time, path: &PathView) {
+        if let Some((claimed, most)) = self.visit.take().filter(|(_, most)| most.as_bps() > 0) {
+            self.excess = [self.excess[1], claimed.as_bps() / most.as_bps()];
+            self.excess_at = now;
+        }
         let rate = self.rate_over(now, Span::from_secs(1), path);
         self.carried.clear();
         self.measured.clear();
@@ -68,8 +94,22 @@ impl Known {
     }
 
     /// Handles that data moves to the path.
-    pub(super) fn on_entered(&mut self) {
+    pub(super) fn on_entered(&mut self, now: Time) {
+        let trains = self.recent(now).filter(|sample| !sample.carried);
+        self.visit = median(trains.map(|sample| sample.rate)).map(|claimed| (claimed, Rate::ZERO));
+        self.restart();
+    }
+
+    /// Drops what the path has carried up to now: the rate is measured from now on.
+    pub(super) fn restart(&mut self) {
         self.carried.clear();
+    }
+
+    /// Records the rate that the path carries for a sender that has more data.
+    pub(super) fn on_carried(&mut self, rate: Rate) {
+        if let Some((_, most)) = &mut self.visit {
+            *most = (*most).max(rate);
+        }
     }
 
     /// Returns the rate that the path carried in the last `over`; `None` if data came later than that.
@@ -95,28 +135,44 @@ impl Known {
 
     /// The latest result, if it is at most `age` old.
     pub(super) fn latest(&self, now: Time, age: Span) -> Option<Rate> {
-        self.measured.back().filter(|sample| now.since(sample.at) <= age).map(|sample| sample.rate)
+        let latest = self.measured.back().filter(|sample| now.since(sample.at) <= age);
+        latest.map(|sample| self.believed(now, sample))
+    }
+
+    /// Returns a result, discounted if the path carried much less than its trains claimed.
+    fn believed(&self, now: Time, sample: &Sample) -> Rate {
+        let excess = self.excess[0].min(self.excess[1]);
+        if sample.carried || excess < EXCESS {
+            return sample.rate;
+        }
+        let halves = now.since(self.excess_at).as_nanos() / EXCESS_HALVES.as_nanos();
+        Rate::from_bps(sample.rate.as_bps() / (excess >> halves.min(63)).max(1))
     }
 
     fn recent(&self, now: Time) -> impl Iterator<Item = &Sample> {
         self.measured.iter().filter(move |sample| now.since(sample.at) <= MEMORY + SLOWEST / 8)
     }
 
-    /// The median of the recent results; the lower one of an even number. A train that the link held back and
-    /// released at once measures far too much, however many others do not.
+    /// The median of the recent results. A train that the link held back and released at once measures far too
+    /// much, however many others do not.
     pub(super) fn typical(&self, now: Time) -> Option<Rate> {
-        let mut rates: Vec<Rate> = self.recent(now).map(|sample| sample.rate).collect();
-        rates.sort_unstable();
-        rates.get(rates.len().checked_sub(1)? / 2).copied()
+        median(self.recent(now).map(|sample| self.believed(now, sample)))
     }
 
-    /// The rate that the path offers, from its typical result and the latest one, if that is at most `age`
-    /// old. `None` after a single train.
+    /// The least of the latest results.
+    fn risen(&self, now: Time) -> Option<Rate> {
+        let latest = || self.measured.iter().rev().take(RISEN).filter(|s| now.since(s.at) <= MEMORY);
+        latest().map(|sample| self.believed(now, sample)).min().filter(|_| latest().count() == RISEN)
+    }
+
+    /// The rate that the path offers, from its typical result and the latest ones, if the last is at most
+    /// `age` old. `None` after a single train.
     pub(super) fn promise(&self, now: Time, age: Span) -> Option<Rate> {
         let (latest, typical) = (self.latest(now, age)?, self.typical(now)?);
         let mut recent = self.recent(now);
         let confirmed = recent.next()?.carried || recent.next().is_some();
-        confirmed.then(|| typical.min(latest.mul_ratio(3, 2)))
+        let offered = self.risen(now).map_or(typical, |risen| risen.max(typical));
+        confirmed.then(|| offered.min(latest.mul_ratio(3, 2)))
     }
 
     /// Packets of the next train: more where they pass quickly.
@@ -151,4 +207,11 @@ impl Known {
         self.budget.0 -= cost;
         true
     }
+}
+
+/// The median of rates; the lower one of an even number.
+fn median(rates: impl Iterator<Item = Rate>) -> Option<Rate> {
+    let mut rates: Vec<Rate> = rates.collect();
+    rates.sort_unstable();
+    rates.get(rates.len().checked_sub(1)? / 2).copied()
 }

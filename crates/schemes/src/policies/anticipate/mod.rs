@@ -23,7 +23,7 @@ const URGENT_TRAINS: Span = Span::from_millis(300);
 /// Share of the measured bandwidth that a sender carries on a path whose rate varies, in per cent.
 const CARRIED: u64 = 80;
 /// Rate that another path must promise, in per cent of the primary path's: the cost of a move.
-const BETTER: u64 = 125;
+const BETTER: u64 = 110;
 /// A primary path stands still if it carries less than this share of another path's promise, in per cent.
 const STANDSTILL: u64 = 20;
 /// Time on a path before a better one is compared, and before a standstill counts.
@@ -48,10 +48,11 @@ const RESENDING: Span = Span::from_secs(3);
 ///
 /// While this end sends data, every idle path is measured by [`Train`]s, within
 /// [`PolicyConfig::probe_budget`]. The primary path's rate is what is acknowledged there. Another path
-/// promises the median of its measurements, of two trains at least. Data moves
+/// promises the median of its measurements, of two trains at least, or the least of the last two. Trains of a
+/// path that carried much less than they claimed, twice, are discounted for a time. Data moves
 ///
 /// - when the primary path carries less than a fifth of what another one promises;
-/// - when another path promises a quarter more;
+/// - when another path promises a tenth more;
 /// - when the primary path fails, or its link is reported down, to the path that promises most.
 ///
 /// It stays while the application, not the path, limits the rate, and while the receiver's window is closed.
@@ -180,7 +181,11 @@ impl Anticipate {
         };
         let age = now.since(self.since);
         let grown = round_trip(primary) * GROWING;
-        if age >= STARTED.max(window).max(grown)
+        let measured = age >= STARTED.max(window).max(grown);
+        if measured {
+            self.known(primary.id, now).on_carried(recent);
+        }
+        if measured
             && let Some((path, rate)) = self.best(view, |known| known.promise(now, FRESH))
             && percent(recent, 100) < percent(rate, STANDSTILL)
         {
@@ -309,7 +314,7 @@ impl HandoverPolicy for Anticipate {
             let known = self.known(primary.id, view.now);
             if silent {
                 // No chunk sent since the move can be acknowledged yet: this time is not the path's rate.
-                known.on_entered();
+                known.restart();
             }
             known.on_tick(view.now, primary);
         }
@@ -343,7 +348,7 @@ impl HandoverPolicy for Anticipate {
         let known = self.known(new.id, now);
         let latest = known.latest(now, FRESH).filter(|rate| !rate.is_zero());
         let promise = known.promise(now, FRESH);
-        known.on_entered();
+        known.on_entered(now);
         known.on_tick(now, new);
         if known.measuring {
             known.measuring = false;

@@ -12,6 +12,8 @@ struct Bench {
     primary: u32,
     now: Time,
     unsent: u64,
+    /// What trains measure in place of what the paths carry, in kbps.
+    line_rate: Option<u64>,
     trains: u32,
     moves: Vec<Time>,
     actions: Vec<Action>,
@@ -27,6 +29,7 @@ impl Bench {
             primary: 0,
             now: Time::ZERO,
             unsent: 1 << 20,
+            line_rate: None,
             trains: 0,
             moves: Vec::new(),
             actions: Vec::new(),
@@ -67,7 +70,7 @@ impl Bench {
                 match action {
                     Action::StartProbing { path, .. } => {
                         self.trains += 1;
-                        let rate = kbps[path.number() as usize];
+                        let rate = self.line_rate.unwrap_or(kbps[path.number() as usize]);
                         let result = estimate(rate, rate, 40);
                         self.ask(|policy, view, actions| policy.on_estimate(path, &result, view, actions));
                     }
@@ -102,12 +105,37 @@ fn a_path_that_stands_still_is_left_within_half_a_second() {
 #[test]
 fn a_better_path_is_taken_once_it_is_clearly_better() {
     let mut bench = Bench::new(&PolicyConfig::default());
-    bench.run(5000, [20_000, 30_000]);
-    assert_eq!(bench.moves, [], "30 Mbps promise 24, not a quarter more than 20");
+    bench.run(5000, [20_000, 27_000]);
+    assert_eq!(bench.moves, [], "27 Mbps promise 21.6, not a tenth more than 20");
     bench.run(5000, [20_000, 60_000]);
     assert_eq!((bench.primary, bench.moves.len()), (1, 1));
     bench.run(20_000, [20_000, 50_000]);
     assert_eq!(bench.moves.len(), 1, "it stays there");
+}
+
+#[test]
+fn a_rise_is_believed_after_two_trains() {
+    let mut bench = Bench::new(&PolicyConfig::default());
+    bench.run(10_000, [20_000, 10_000]);
+    bench.run(2100, [20_000, 60_000]);
+    assert_eq!(bench.primary, 1, "the median of four seconds is still 10 Mbps");
+}
+
+/// A shaper with a token bucket passes trains at its line rate, whatever rate it carries.
+#[test]
+fn trains_that_claim_what_the_paths_do_not_carry_are_discounted() {
+    let mut bench = Bench::new(&PolicyConfig::default());
+    bench.line_rate = Some(1_000_000);
+    let mut on_slow = 0;
+    for _ in 0..1200 {
+        bench.run(100, [48_000, 16_000]);
+        on_slow += u32::from(bench.primary == 1);
+    }
+    assert!(on_slow < 1200 / 10, "{} s of 120 on the slow path", on_slow / 10);
+    assert!(bench.moves.len() < 20, "{:?}", bench.moves);
+    // The discount ends: once the path carries more than the other one, data moves there.
+    bench.run(90_000, [48_000, 200_000]);
+    assert_eq!(bench.primary, 1);
 }
 
 #[test]
