@@ -53,6 +53,12 @@ impl<T: Default> StreamTable<T> {
         (pages + self.touched * PAGE * size_of::<T>()) as u64
     }
 
+    /// Returns the most bytes of memory that the first access to `streams` further streams takes.
+    pub(crate) fn memory_of(streams: usize) -> u64 {
+        let pages = streams.min(usize::from(u16::MAX) / PAGE + 1);
+        (pages * PAGE * size_of::<T>()) as u64
+    }
+
     /// Returns the state of `stream` if its page was touched.
     #[inline]
     pub(crate) fn get(&self, stream: u16) -> Option<&T> {

@@ -450,3 +450,31 @@ fn an_abort_is_sent_even_while_every_address_is_being_added_or_deleted() {
     pair.with(Side::A, |a, now| a.abort(now, &msctp_proto::AbortReason::default()));
     assert!(pair.sent_since(Side::A, before).iter().any(|flight| flight.has(chunk::ABORT)));
 }
+
+/// A removed IPv6 address frees one path of this end, which has five IPv4 addresses; an added IPv4 address
+/// needs five.
+#[test]
+fn an_address_whose_paths_do_not_fit_is_refused_and_the_last_one_stays() {
+    let v6 = |n: u16| IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, n]);
+    let v4 = |host: u8, end: u8| support::ip(host, end);
+    let config = Config { auth: AuthConfig::without(), ..Config::default() };
+    let ours = (0..5).map(|n| v4(n, 2)).chain([v6(1)]).collect();
+    let theirs = (0..12).map(|n| v4(n, 1)).chain((2..6).map(v6)).collect();
+    let mut pair = Pair::new(config.clone(), ours);
+    pair.log = Some(Vec::new());
+    pair.connect(config, theirs, vec![b_ip(0)]);
+    pair.run_for(Span::from_secs(60));
+    assert_eq!(pair.with(Side::B, |association, _| association.paths().count()), 64);
+    let request = |id: u32, address| Request { correlation_id: CorrelationId::new(id), address };
+    let mut requests =
+        vec![Param::DeleteIpAddress(request(1, v6(2))), Param::AddIpAddress(request(2, v4(99, 1)))];
+    let rest = (3..6).map(v6).chain((0..12).map(|n| v4(n, 1)));
+    requests.extend(rest.zip(3..).map(|(address, id)| Param::DeleteIpAddress(request(id, address))));
+    let serial = initial_tsn(&pair, Side::A);
+    ask(&mut pair, v4(77, 7), &[&asconf(serial, &requests)]);
+    let remotes = pair.with(Side::B, |association, _| {
+        association.paths().map(|path| path.at.remote).collect::<std::collections::BTreeSet<_>>()
+    });
+    assert_eq!(remotes.len(), 15, "after the refusal of the addition nothing more is deleted: {remotes:?}");
+    assert!(!remotes.contains(&v4(99, 1)) && !remotes.contains(&v6(2)));
+}

@@ -412,6 +412,21 @@ fn a_restarted_peer_gets_a_fresh_association_on_the_same_handle() {
     assert_eq!(timeouts, 0);
 }
 
+#[test]
+fn a_requested_shutdown_outlives_a_restart_of_the_peer() {
+    let mut pair = begun();
+    pair.run_for(Span::from_secs(2));
+    pair.drop_if(|flight| flight.from == Side::B);
+    pair.send(Side::B, text_message("not acknowledged before the restart"));
+    pair.with(Side::B, |association, now| association.shutdown(now));
+    assert_eq!(pair.b.state(), Some(AssociationState::ShutdownPending));
+    pair.pass_all();
+    restart_a(&mut pair, vec![a_ip(0)]);
+    pair.run_for(Span::from_secs(10));
+    assert!(pair.b.saw(|event| *event == Event::Restarted));
+    assert!(pair.b.saw(|event| *event == Event::Closed), "{:?}", pair.b.events);
+}
+
 //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.2
 //= type=test
 //# the endpoint MUST respond with an ABORT chunk, copying the 'Initiate Tag' of the unexpected INIT

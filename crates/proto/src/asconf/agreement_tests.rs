@@ -151,7 +151,7 @@ impl World {
             source: addr.local,
             addresses: &addresses,
             locals: &[SERVER],
-            room: ROOM - addresses.len(),
+            max_paths: ROOM,
             max_ack: 1200,
         };
         let listed = received.addresses.contains(&asconf.address);

@@ -100,7 +100,7 @@ impl Effect {
         match *self {
             Self::AddRemote(address) => {
                 let added = paths.add_remote(address, now);
-                debug_assert!(added.is_ok(), "accepted beyond `room_for_remotes`: {added:?}");
+                debug_assert!(added.is_ok(), "accepted beyond the limits: {added:?}");
                 applied.added = added.unwrap_or_default();
             }
             Self::RemoveRemote(address) => applied.removed = paths.remove_remote(&address),

@@ -10,12 +10,16 @@ use msctp_wire::{
 };
 use smallvec::SmallVec;
 
-use crate::path::pairing::{can_pair, is_endpoint};
+use crate::path::pairing::{MAX_ADDRESSES, can_pair, is_endpoint};
 use crate::rare::{Rare, rare_state};
 
 /// Number of ASCONF-ACKs cached for retransmitted ASCONFs. A peer may bundle several ASCONFs only into a
 /// retransmission (§5.5).
 const MAX_CACHED: usize = 8;
+
+/// Changes of the peer's addresses in one ASCONF after which it may add no further: enough to replace all.
+/// Each change costs events and work.
+const MAX_CHANGES: usize = 2 * MAX_ADDRESSES;
 
 /// A request that holds a host name in place of an address.
 const HOST_NAME: Malformed = Malformed::NotAnAddress { found: ParamType::HOST_NAME };
@@ -52,8 +56,8 @@ pub(crate) struct Received<'a> {
     pub addresses: &'a [IpAddr],
     /// Local addresses. An address of the peer that none of them reaches is useless.
     pub locals: &'a [IpAddr],
-    /// Number of addresses of the peer that can still be added (F9).
-    pub room: usize,
+    /// Largest number of paths: pairs of a local address and one of the peer's (F9).
+    pub max_paths: usize,
     /// Largest ASCONF-ACK chunk in bytes (C5).
     pub max_ack: usize,
 }
@@ -160,8 +164,7 @@ struct Response<'b> {
 struct Work<'r, 'b> {
     received: &'r Received<'r>,
     /// The peer's addresses after `effects`.
-    addresses: SmallVec<[IpAddr; 16]>,
-    room: usize,
+    addresses: SmallVec<[IpAddr; MAX_ADDRESSES]>,
     effects: SmallVec<[Effect; 2]>,
     responses: Vec<Response<'b>>,
     /// Length of the answer so far, and its limit, in bytes.
@@ -176,7 +179,6 @@ impl<'r, 'b> Work<'r, 'b> {
         Self {
             received,
             addresses: SmallVec::from_slice(received.addresses),
-            room: received.room,
             effects: SmallVec::new(),
             responses: Vec::new(),
             ack_len: EMPTY_ACK,
@@ -265,14 +267,13 @@ impl<'r, 'b> Work<'r, 'b> {
         } else if self.addresses.contains(&address) {
             // The address is there already.
             self.succeed(id);
-        } else if self.room == 0 {
+        } else if !self.fits(&address) {
             //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
             //# it MUST return an Error Cause TLV set to the new error code 'Operation Refused Due to Resource
             //# Shortage'
             // F9
             self.refuse_address(id, Cause::ResourceShortage(whole));
         } else {
-            self.room -= 1;
             self.addresses.push(address);
             self.effects.push(Effect::AddRemote(address));
             self.succeed(id);
@@ -347,10 +348,19 @@ impl<'r, 'b> Work<'r, 'b> {
             && (self.addresses.len() == 1 || reachable(address) && !others.any(reachable))
     }
 
+    /// Returns whether one more address of the peer fits, and this ASCONF may change as much.
+    fn fits(&self, address: &IpAddr) -> bool {
+        let locals = self.received.locals;
+        let pairs = |theirs: &IpAddr| locals.iter().filter(|ours| can_pair(ours, theirs)).count();
+        let paths: usize = self.addresses.iter().chain([address]).map(pairs).sum();
+        self.addresses.len() < MAX_ADDRESSES
+            && paths <= self.received.max_paths
+            && self.effects.len() < MAX_CHANGES
+    }
+
     fn remove(&mut self, gone: impl Fn(&IpAddr) -> bool) {
         for address in self.addresses.iter().filter(|address| gone(address)) {
             self.effects.push(Effect::RemoveRemote(*address));
-            self.room += 1;
         }
         self.addresses.retain(|address| !gone(address));
     }

@@ -36,7 +36,7 @@ struct Answerer {
     addresses: Vec<IpAddr>,
     source: IpAddr,
     locals: Vec<IpAddr>,
-    room: usize,
+    max_paths: usize,
     max_ack: usize,
 }
 
@@ -51,7 +51,7 @@ impl Answerer {
             addresses,
             source: address(1),
             locals: vec![address(200)],
-            room: 8,
+            max_paths: 10,
             max_ack: 1200,
         }
     }
@@ -63,7 +63,7 @@ impl Answerer {
             source: self.source,
             addresses: &self.addresses.clone(),
             locals: &self.locals.clone(),
-            room: self.room,
+            max_paths: self.max_paths,
             max_ack: self.max_ack,
         };
         let reception = self.asconf_in.handle(&asconf, &received);
@@ -312,7 +312,7 @@ fn a_sole_address_can_be_changed_from_the_new_one() {
 fn without_room_adds_fail_and_so_do_adds_and_deletes_after_them() {
     // F9, F11
     let mut end = Answerer::new(&[1, 2]);
-    end.room = 1;
+    end.max_paths = 3;
     let requests = [
         add(1, address(3)),
         add(2, address(4)),
@@ -328,7 +328,6 @@ fn without_room_adds_fail_and_so_do_adds_and_deletes_after_them() {
         [(2, shortage), (3, shortage), (4, None), (5, shortage)],
         "after a failure success is told (A7)"
     );
-    end.room = 0;
     let (effects, answer) = end.process(TSN + 1, &[delete(1, address(2)), add(2, address(4))]);
     assert_eq!(
         effects,
@@ -476,4 +475,15 @@ fn the_last_address_that_can_be_reached_is_not_deleted() {
     end.addresses.push(v6);
     end.locals.push("2001:db8::1".parse().unwrap());
     assert_eq!(end.process(TSN, &[delete(1, address(2))]).1, []);
+}
+
+#[test]
+fn an_asconf_changes_at_most_as_much_as_replaces_all_addresses() {
+    let mut end = Answerer::new(&[1, 2]);
+    end.max_ack = 100_000;
+    let pairs = (0..1000).flat_map(|id| [add(2 * id, address(3)), delete(2 * id + 1, address(3))]);
+    let (effects, answer) = end.process(TSN, &pairs.collect::<Vec<_>>());
+    assert_eq!(effects.len(), MAX_CHANGES);
+    let changes = u32::try_from(MAX_CHANGES).unwrap();
+    assert_eq!(answer[0], (changes, Some(CauseCode::RESOURCE_SHORTAGE)));
 }

@@ -329,7 +329,7 @@ impl Association {
             source: at.remote,
             addresses: &addresses,
             locals: &locals,
-            room: self.paths.room_for_remotes(),
+            max_paths: crate::path::pairing::MAX_PATHS,
             max_ack: self.packet_room(at) - self.least_packet(),
         };
         // RFC 5061 §5.2 E6

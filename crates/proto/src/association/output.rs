@@ -436,12 +436,6 @@ impl Association {
         //# MUST NOT send any other packets to the peer.
         builder.push(&echo).ok()?;
         let (chunk_type, len) = (echo.chunk_type().0, echo.encoded_len() as u16);
-        if !unrecognized.is_empty() {
-            // RFC 9260 §3.2.2: unrecognized parameters of the INIT ACK are reported beside the COOKIE ECHO,
-            // if they fit.
-            let causes = [msctp_wire::Cause::UnrecognizedParameters(unrecognized)];
-            let _ = builder.push(&Error { causes: (&causes).into() });
-        }
         self.tracer
             .push(now, TraceKind::Control { direction: Direction::Out, path: Some(path), chunk_type, len });
         if !confirmed {
@@ -456,6 +450,15 @@ impl Association {
             //# SCTP packet larger than the PMTU, then the implementation MUST NOT send a COOKIE ECHO chunk
             //# to an UNCONFIRMED address.
             builder.push(&Heartbeat { params: Params::from(&params) }).ok()?;
+        }
+        if !unrecognized.is_empty() {
+            // RFC 9260 §3.2.2: unrecognized parameters of the INIT ACK are reported beside the COOKIE ECHO,
+            // if they fit.
+            let causes = [msctp_wire::Cause::UnrecognizedParameters(unrecognized)];
+            let _ = builder.push(&Error { causes: (&causes).into() });
+        }
+        if !confirmed {
+            // RFC 9260 §5.4: no DATA
         } else if self.seals() {
             self.setup.early = Some(path);
         } else if self.may_send_data() && !self.outbound.is_drained() {

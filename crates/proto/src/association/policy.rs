@@ -265,7 +265,7 @@ impl Association {
         for path in removed {
             let id = path.id();
             self.keys_version += 1;
-            self.outbound.remove_path(id, &mut self.paths);
+            self.outbound.remove_path(path, &mut self.paths);
             if self.handover.bicast.is_some_and(|(from, to)| from == id || to == id) {
                 self.handover.bicast = None;
                 self.tracer.push(now, TraceKind::Bicast { to: None });

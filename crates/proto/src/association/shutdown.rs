@@ -37,6 +37,11 @@ impl Closing {
     pub(super) fn is_wanted(&self) -> bool {
         self.wanted
     }
+
+    /// Requests a shutdown once the association is up.
+    pub(super) fn want(&mut self) {
+        self.wanted = true;
+    }
 }
 
 impl Association {
@@ -44,7 +49,7 @@ impl Association {
     /// association is up takes effect when it is. Further calls have no effect.
     pub fn shutdown(&mut self, now: Time) {
         match self.state {
-            State::CookieWait | State::CookieEchoed => self.closing.wanted = true,
+            State::CookieWait | State::CookieEchoed => self.closing.want(),
             State::Established => self.begin_shutdown(now),
             //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
             //# it MUST ignore ULP shutdown requests

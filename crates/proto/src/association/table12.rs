@@ -173,7 +173,13 @@ impl Association {
         self.control.clear();
         self.output.clear();
         self.setup = crate::rare::Rare::default();
+        // The application's request outlives the association of which the peer lost the state.
+        let wanted =
+            self.closing.is_wanted() || matches!(self.state, State::ShutdownPending | State::ShutdownSent);
         self.closing = crate::rare::Rare::default();
+        if wanted {
+            self.closing.want();
+        }
         self.tags = self.rng.with(|rng| cookie.tags.with_new_ties(rng));
         self.keys_version += 1;
         self.protect_by_cookie(now, cookie);

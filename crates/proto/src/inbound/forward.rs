@@ -5,6 +5,8 @@
 
 use msctp_wire::{ForwardTsn, IForwardTsn};
 
+use super::ordering::Ordering;
+use super::reassembly::GIVEN_UP;
 use super::{DataFault, Inbound};
 
 impl Inbound {
@@ -16,6 +18,9 @@ impl Inbound {
     pub(crate) fn handle_forward_tsn(&mut self, forward: &ForwardTsn<'_>) -> Result<(), DataFault> {
         if self.interleaving {
             return Err(DataFault::WrongChunk);
+        }
+        if !self.may_skip(forward.skipped.iter().map(|skipped| skipped.stream.get()), 0) {
+            return Ok(());
         }
         let new_cum_tsn = self.map.extend(forward.new_cum_tsn);
         if !self.advance(new_cum_tsn) {
@@ -39,6 +44,9 @@ impl Inbound {
         if !self.interleaving {
             return Err(DataFault::WrongChunk);
         }
+        if !self.may_skip(forward.skipped.iter().map(|skipped| skipped.stream.get()), GIVEN_UP) {
+            return Ok(());
+        }
         let new_cum_tsn = self.map.extend(forward.new_cum_tsn);
         if !self.advance(new_cum_tsn) {
             return Ok(());
@@ -53,6 +61,15 @@ impl Inbound {
             }
         }
         Ok(())
+    }
+
+    /// Returns whether there is memory for the new streams of which a chunk skips messages, and for `each` of
+    /// them. Otherwise the chunk is dropped, as DATA on a new stream is: the peer repeats it.
+    fn may_skip(&self, streams: impl Iterator<Item = u16>, each: u64) -> bool {
+        let new =
+            streams.filter(|stream| *stream < self.streams && !self.ordering.has_begun(*stream)).count();
+        let more = Ordering::memory_of(new) + each * new as u64;
+        new == 0 || !self.window.is_squeezed(self.other_memory() + more)
     }
 
     /// Advances the Cumulative TSN Ack. Returns false if `new_cum_tsn` is out of date.

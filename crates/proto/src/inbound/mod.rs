@@ -225,7 +225,7 @@ impl Inbound {
     #[inline(always)]
     fn may_hold(&self, tsn: LongTsn, place: Place, stream: u16, len: usize) -> bool {
         // A stream's memory is never freed: no stream begins while the endpoint is short of memory.
-        if self.window.is_squeezed(self.ordering.memory()) && !self.ordering.has_begun(stream) {
+        if !self.ordering.has_begun(stream) && self.window.is_squeezed(self.other_memory()) {
             return false;
         }
         if self.window.is_open() || self.window.was_granted(len) {
@@ -517,7 +517,12 @@ impl Inbound {
     /// Returns the bytes that this end holds for the peer: user data, its overhead, and the state of streams.
     #[inline]
     pub(crate) fn memory(&self) -> u64 {
-        self.window.charge() + self.ordering.memory()
+        self.window.charge() + self.other_memory()
+    }
+
+    /// Returns the bytes of memory beside user data, which are never freed.
+    fn other_memory(&self) -> u64 {
+        self.ordering.memory() + self.reassembly.memory()
     }
 
     /// Sets this association's share of the endpoint's memory in bytes; `u64::MAX` means no limit. The window

@@ -283,6 +283,11 @@ impl Ordering {
         self.streams.memory()
     }
 
+    /// Returns the most bytes of memory that `streams` further streams take.
+    pub(super) fn memory_of(streams: usize) -> u64 {
+        StreamTable::<Stream>::memory_of(streams)
+    }
+
     /// Returns whether the stream has state in memory.
     pub(super) fn has_begun(&self, stream: u16) -> bool {
         self.streams.get(stream).is_some()

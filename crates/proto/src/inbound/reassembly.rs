@@ -23,6 +23,9 @@ type Key = (u16, bool, u32);
 
 const DATA: Key = (0, false, 0);
 
+/// Bytes of memory of an entry of `given_up`, with its share of the map's nodes.
+pub(super) const GIVEN_UP: u64 = 24;
+
 /// Fragments of one message at consecutive places.
 #[derive(Debug)]
 struct Run {
@@ -471,6 +474,11 @@ impl Reassembly {
     /// counts: a stream has one message at a time (RFC 8260 §2.2.2).
     pub(super) fn is_given_up(&self, piece: &Piece<'_>) -> bool {
         self.given_up.get(&(piece.stream, piece.unordered)) == Some(&piece.number)
+    }
+
+    /// Returns the bytes of memory that abandoned messages take.
+    pub(super) fn memory(&self) -> u64 {
+        self.given_up.len() as u64 * GIVEN_UP
     }
 
     /// Returns the streams with incomplete or abandoned interleaved messages, each once.

@@ -415,6 +415,24 @@ fn rfc3758_3_6_the_figure() {
     assert_eq!(inbound.read(), None);
 }
 
+/// The state of a stream is never freed: a FORWARD TSN must not begin streams that DATA may not begin.
+#[test]
+fn a_forward_tsn_begins_no_streams_while_memory_is_short() {
+    let mut inbound = Inbound::new(&InboundConfig::from(&Config::default()), Tsn::new(0), 65_535);
+    let all: Vec<(u16, u16)> = (0..1000).map(|page| (page * 64, 0)).collect();
+    packet(&mut inbound, ms(0), 0);
+    while inbound.read().is_some() {}
+    let before = inbound.memory();
+    inbound.set_share(16 << 10);
+    take_forward(&mut inbound, ms(1), 1, &all);
+    assert_eq!((inbound.memory(), sack(&mut inbound).0), (before, 0), "dropped: the peer repeats it");
+    take_forward(&mut inbound, ms(2), 1, &all[..1]);
+    assert_eq!(sack(&mut inbound).0, 1, "one of a stream that has begun");
+    inbound.set_share(u64::MAX);
+    take_forward(&mut inbound, ms(3), 2, &all);
+    assert_eq!(sack(&mut inbound).0, 2);
+}
+
 #[test]
 fn rfc3758_3_6_an_outdated_forward_tsn_gets_a_sack_at_once() {
     let mut inbound = receiver(|_| {});

@@ -424,11 +424,16 @@ impl Outbound {
     }
 
     /// Moves the chunks of a removed path to another one for retransmission (RFC 5061).
-    pub(crate) fn remove_path(&mut self, gone: PathId, paths: &mut Paths) {
+    pub(crate) fn remove_path(&mut self, removed: &Path, paths: &mut Paths) {
+        let gone = removed.id();
         self.forward_after_removal(gone);
         self.losses.frto = None;
         for detector in paths.iter_mut().filter_map(|path| path.silence.as_mut()) {
             detector.silence_probe.take_if(|probe| probe.path == gone);
+        }
+        // A peer can add and remove paths that never carry data: these must not cost a search.
+        if removed.flow.unacked == 0 && removed.flow.marked == 0 {
+            return;
         }
         let Some(target) = paths.data_path().or_else(|| paths.primary()) else { return };
         let Some(to) = paths.get_mut(target) else { return };

@@ -309,7 +309,7 @@ impl Outbound {
         chunk.fate = Fate::InFlight;
         chunk.acked_before = true;
         // "Count one miss indication towards Fast Retransmit"
-        chunk.misses += 1;
+        chunk.misses = chunk.misses.saturating_add(1);
         if chunk.misses >= MISS_INDICATIONS && !chunk.fast_retransmitted && !self.losses.rack {
             self.losses.newly_lost.push(tsn);
         }

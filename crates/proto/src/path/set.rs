@@ -266,12 +266,6 @@ impl Paths {
         self.remotes.contains(addr)
     }
 
-    /// Returns how many further addresses of the peer certainly fit (RFC 5061 §5.3 F9).
-    pub(crate) fn room_for_remotes(&self) -> usize {
-        let by_paths = (MAX_PATHS - self.list.len()) / self.locals.len().max(1);
-        by_paths.min(MAX_ADDRESSES - self.remotes.len())
-    }
-
     /// Returns true if a pair with this remote address was confirmed, since RFC 9260 §5.4 confirms addresses.
     pub(crate) fn remote_is_confirmed(&self, addr: &IpAddr) -> bool {
         self.confirmed_remotes.contains(addr)
@@ -533,7 +527,6 @@ mod tests {
             paths.add_remote(remote(n), ms(0)).unwrap();
         }
         assert_eq!(paths.add_remote(remote(99), ms(0)), Err(AddressError::Full(remote(99))));
-        assert_eq!(paths.room_for_remotes(), 0);
         for n in 1..4 {
             paths.add_local(local(n), SourceUse::Full, ms(0)).unwrap();
         }

@@ -24,7 +24,7 @@ fn address_changes_wait_until_the_application_has_polled_its_events() {
     let request =
         |n: u32| Request { correlation_id: CorrelationId::new(n), address: ip(88, (n / 2) as u8 + 1) };
     let params: Vec<Param<'_>> =
-        (0..80)
+        (0..32)
             .map(|n| {
                 if n % 2 == 0 { Param::AddIpAddress(request(n)) } else { Param::DeleteIpAddress(request(n)) }
             })
@@ -61,7 +61,7 @@ fn address_changes_wait_until_the_application_has_polled_its_events() {
     // No event of a completed request is missing: each address that was added was also deleted.
     let count = |wanted: fn(&Event) -> bool| waiting.iter().filter(|event| wanted(event)).count();
     let added = count(|event| matches!(event, Event::PathAdded { .. }));
-    assert_eq!((added, count(|event| matches!(event, Event::PathRemoved { .. }))), (done * 40, done * 40));
+    assert_eq!((added, count(|event| matches!(event, Event::PathRemoved { .. }))), (done * 16, done * 16));
     assert!(
         ask(&mut pair, serial.wrapping_add(1)),
         "the postponed request is carried out when it is retransmitted"

@@ -140,7 +140,7 @@ fn chunks_in_flight_on_a_removed_path_move_to_another() {
     sender.enqueue(3, FULL);
     sender.flush();
     let gone = sender.paths.remove_remote(&IpAddr::from([192, 0, 2, 1]));
-    sender.out.remove_path(gone[0].id(), &mut sender.paths);
+    sender.out.remove_path(&gone[0], &mut sender.paths);
     sender.out.assert_consistent(&sender.paths);
     assert_eq!(sender.out.rwnd(), 1 << 20);
     let sent = sender.flush();
@@ -163,7 +163,7 @@ fn rfc9260_8_1_an_acknowledgement_for_a_removed_path_clears_the_association_erro
     sender.enqueue(1, 100);
     assert_eq!(sender.flush()[0].0, P0);
     let gone = sender.paths.remove_remote(&IpAddr::from([192, 0, 2, 1]));
-    sender.out.remove_path(gone[0].id(), &mut sender.paths);
+    sender.out.remove_path(&gone[0], &mut sender.paths);
     sender.paths.on_timeout(P1);
     assert_eq!(sender.paths.assoc_error_count(), 1);
     // Acknowledged before its retransmission on P1.

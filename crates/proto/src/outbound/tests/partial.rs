@@ -302,8 +302,8 @@ fn a_lifetime_expires_on_the_data_path_after_its_path_is_removed() {
     sender.out.set_extensions(false, true);
     sender.give(message(1, 100, ONCE)).unwrap();
     sender.flush();
-    sender.paths.remove_remote(&IpAddr::from([192, 0, 2, 1]));
-    sender.out.remove_path(P0, &mut sender.paths);
+    let gone = sender.paths.remove_remote(&IpAddr::from([192, 0, 2, 1]));
+    sender.out.remove_path(&gone[0], &mut sender.paths);
     assert_eq!(sender.out.forward_path(sender.now, &mut sender.paths), Some(P1));
     assert_eq!(failed(&mut sender), [(1, false, 100)]);
 }

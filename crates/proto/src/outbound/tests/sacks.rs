@@ -89,13 +89,25 @@ fn rfc9260_6_2_1_d_iii_reneging_counts_a_miss_and_starts_t3_rtx() {
 }
 
 #[test]
+fn reneging_on_a_chunk_hundreds_of_times_overflows_nothing() {
+    let mut sender = in_flight(3);
+    for _ in 0..700 {
+        sender.sack(1, &[(2, 2)]);
+        sender.sack(1, &[]);
+        sender.flush();
+    }
+    sender.sack(3, &[]);
+    assert!(sender.out.is_drained());
+}
+
+#[test]
 fn chunks_reneged_on_a_removed_path_move_to_another() {
     let mut sender = Sender::new(2).window(P0, 20);
     sender.enqueue(3, FULL);
     sender.flush();
     sender.sack(0, &[(2, 2)]);
     let gone = sender.paths.remove_remote(&IpAddr::from([192, 0, 2, 1]));
-    sender.out.remove_path(gone[0].id(), &mut sender.paths);
+    sender.out.remove_path(&gone[0], &mut sender.paths);
     sender.out.assert_consistent(&sender.paths);
     sender.sack(0, &[]);
     let sent: Vec<u32> = sender.tsns();
