@@ -187,6 +187,15 @@ fn a_changed_claim_repeats_no_run_and_a_changed_override_its_own() {
     assert_eq!(again("[0, 0.02]", "[0, 0.03]"), 6);
     assert_eq!(again("\"1..3\"", "\"1..4\""), 12);
     assert_eq!(again("gap.of = \"handover.gap\"", "gap.of = \"association.gap\""), 0);
+    let with = |more: &str| again("[comparison.gain]", &format!("{more}\n[comparison.gain]"));
+    let curve = "[curve]\nrate = { of = \"association.goodput.curve\", every = ";
+    assert_eq!(with("twice.is = \"after * 2\""), 0);
+    assert_eq!(with("twice.is = \"after * 10\""), 0, "another formula");
+    assert_eq!(with("twice = { is = \"after * 10\", label = \"ten\" }"), 12);
+    assert_eq!(with("twice = { is = \"after * 10\", between = [0, 1e9] }"), 0, "another range");
+    assert_eq!(with("twice.is = \"after * 10\"\nmore.is = \"after\""), 0, "one more metric");
+    assert_eq!(with(&format!("{curve}\"1s\" }}")), 0);
+    assert_eq!(with(&format!("{curve}\"2s\" }}")), 0, "other intervals");
     Store::open(&root, b"tests").unwrap().remove().unwrap();
 }
 

@@ -345,14 +345,18 @@ impl Reader<'_> {
         let ranges = sweep.metrics.iter().map(|column| range(sweep, values, column));
         let ranges = ranges.collect::<Result<Vec<_>, Problem>>().map_err(located)?;
         metrics.iter().chain(&curves).flatten().for_each(|wanted| wanted.enable(&mut scenario));
-        let named = metrics.iter().chain(&curves).flatten().map(Wanted::to_string).collect::<Vec<_>>();
+        let metric = |(number, column): (usize, &Column)| {
+            let of = metrics[number].as_ref().map(Wanted::to_string);
+            format!("\n{:?}", (&column.name, of, &formulas[number], ranges[number]))
+        };
+        let curve = |(wanted, column): (&Option<Wanted>, &Column)| {
+            format!("\n{:?}", (wanted.as_ref().map(Wanted::to_string), column.every))
+        };
+        let computed: String = (sweep.metrics.iter().enumerate().map(metric))
+            .chain(curves.iter().zip(&sweep.curves).map(curve))
+            .collect();
         let draws_text: String = draws.iter().map(|draw| format!("\n{draw:?}")).collect();
-        let hash = format!(
-            "{text}\n{}{}{draws_text}\n{}",
-            others.into_inner(),
-            overrides.join("\n"),
-            named.join(" ")
-        );
+        let hash = format!("{text}\n{}{}{draws_text}\n{computed}", others.into_inner(), overrides.join("\n"));
         let values = values.to_vec();
         let hash = hex(hash.as_bytes());
         Ok(Cell { values, overrides, seeds, draws, path, scenario, metrics, ranges, curves, formulas, hash })
