@@ -368,6 +368,21 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "[[claim.check]]\nmetric = \"after\"\nbelow = \"1Mbps\"\n[[claim]]\nid = \"H2\"",
         "26: claim.0.metric: has no effect beside check: want one of them",
     ),
+    (
+        "above = { policy = \"conservative\" }",
+        "above = { policy = [\"conservative\", \"inherit\"] }",
+        "28: claim.0.above.policy: has 2 values: want one, and a comparison of its own with each",
+    ),
+    (
+        "against = { policy = \"conservative\" }",
+        "against = { policy = [\"conservative\", \"inherit\"] }",
+        "21: comparison.gain.against.policy: has 2 values: want one, and a comparison of its own with each",
+    ),
+    (
+        "above = { policy = \"conservative\" }",
+        "nearer = { policy = \"conservative\" }\nto_than = { policy = [] }",
+        "29: claim.0.to_than.policy: has 0 values: want one, and a comparison of its own with each",
+    ),
 ];
 
 #[test]

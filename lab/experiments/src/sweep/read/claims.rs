@@ -3,7 +3,7 @@
 use msctp_sim::scenario::Problem;
 use msctp_sim::scenario::document::Section;
 
-use super::quantities::{axis, constant, quantity, selector};
+use super::quantities::{axis, constant, other_side, quantity, selector};
 use super::reject_unused;
 use crate::paper::FINDING;
 use crate::sweep::{
@@ -186,8 +186,8 @@ fn check_of(section: &Section<'_, '_>, outer: &Selector, sweep: &Sweep) -> Resul
     if let Some(axis) = axis(section, "best", sweep)? {
         return Ok(CheckSpec { at, relevant: None, what: Wants::Best { of, a, axis } });
     }
-    if let Some(to) = selector(section, "nearer", sweep)? {
-        let than_to = selector(section, "to_than", sweep)?;
+    if let Some(to) = other_side(section, "nearer", sweep)? {
+        let than_to = other_side(section, "to_than", sweep)?;
         let than_to = section.required("to_than", than_to, "{ policy = \"conservative\" }")?;
         return Ok(CheckSpec { at, relevant: None, what: Wants::Nearer { of, a, to, than_to } });
     }
@@ -199,7 +199,7 @@ fn check_of(section: &Section<'_, '_>, outer: &Selector, sweep: &Sweep) -> Resul
         return Err(Problem::new(section.path(), message));
     };
     let against = match section.is_table(key) {
-        true => Against::Cells(selector(section, key, sweep)?.unwrap_or_default()),
+        true => Against::Cells(other_side(section, key, sweep)?.unwrap_or_default()),
         false => Against::Constant(constant(section, key, sweep.unit(of).unit)?),
     };
     if let Against::Cells(cells) = &against
@@ -236,7 +236,7 @@ fn of_curve(section: &Section<'_, '_>, sweep: &Sweep) -> Result<Wants, Problem> 
         return Ok(Wants::Times { curve, a: cells("a")?, to: cells("to")?, times });
     }
     let from = section.number("from")?.unwrap_or(0.0);
-    if let Some(behind) = selector(section, "not_below", sweep)? {
+    if let Some(behind) = other_side(section, "not_below", sweep)? {
         let a = section.required("a", selector(section, "a", sweep)?, "{ policy = \"adaptive\" }")?;
         let every = section.number("every")?.filter(|every| *every > 0.0);
         let every = section.required("every", every, "10")?;

@@ -115,7 +115,7 @@ pub(super) fn contrasts(top: &Section<'_, '_>, sweep: &Sweep) -> Result<Vec<Cont
             return Err(Problem::new(section.path(), "a metric has this name: want names that differ"));
         }
         let metric = metric_of(&section, sweep)?;
-        let against = selector(&section, "against", sweep)?;
+        let against = other_side(&section, "against", sweep)?;
         let against = section.required("against", against, "{ policy = \"conservative\" }")?;
         let ways = [
             ("difference", How::Difference),
@@ -213,6 +213,23 @@ pub(super) fn selector_of(
     }
     chosen.sort_unstable();
     Ok(Some(chosen))
+}
+
+/// Reads the cell with which others are compared: one value on each axis.
+pub(super) fn other_side(
+    section: &Section<'_, '_>,
+    key: &str,
+    sweep: &Sweep,
+) -> Result<Option<Selector>, Problem> {
+    let cell = selector(section, key, sweep)?;
+    let list = cell.iter().flatten().find(|(_, values)| values.len() != 1);
+    list.map_or(Ok(()), |(axis, values)| {
+        let name = &sweep.axes[*axis].name;
+        let message =
+            format!("has {} values: want one, and a comparison of its own with each", values.len());
+        Err(Problem::new(format!("{}.{name}", section.key(key)), message))
+    })?;
+    Ok(cell)
 }
 
 /// Reads a value in a metric's unit: a number, or a string with a unit.

@@ -4,7 +4,7 @@ use msctp_sim::scenario::Problem;
 use msctp_sim::scenario::document::Section;
 use toml::de::{DeTable, DeValue};
 
-use super::quantities::{axis, find_axis, named_quantity, quantity, selector};
+use super::quantities::{axis, find_axis, named_quantity, other_side, quantity, selector};
 use super::{axes::plain_text, list};
 use crate::sweep::{Drawn, FigureSpec, Intervals, MarkedAt, PanelSpec, Quantity, Sweep, TableSpec};
 
@@ -163,7 +163,7 @@ fn chart(
         at: selector(section, "at", sweep)?.unwrap_or_default(),
         range,
         marks: marks(section, sweep)?,
-        against: selector(section, "against", sweep)?.unwrap_or_default(),
+        against: other_side(section, "against", sweep)?.unwrap_or_default(),
         truth: truth(section)?,
     })
 }
