@@ -357,6 +357,10 @@ impl Outcome<'_> {
         without: Option<u64>,
     ) -> Result<Vec<f64>, String> {
         let cells = self.sweep.spread(values, &operand.at);
+        let wanted: usize = operand.at.iter().map(|(_, values)| values.len()).product();
+        if cells.len() < wanted {
+            return Err(format!("{} of {wanted} cells exist", cells.len()));
+        }
         let one = |values: &Vec<usize>| match operand.of {
             OperandOf::Estimate(inner) => self.estimated(inner, values, without),
             OperandOf::Metric(metric) => {

@@ -477,6 +477,29 @@ fn an_estimate_has_the_seeds_of_its_operands_which_have_as_many() {
 }
 
 #[test]
+fn means_over_several_cells_are_of_the_same_cells() {
+    let read = |only: &str, rest: &str| {
+        let axes = format!(
+            "[[axis.arm.value]]\nname = \"base\"\n[[axis.arm.value]]\nname = \"some\"\nonly = {{ loss = {only} }}\n\
+             [axis.loss]\nset = \"link.wifi.loss\"\nvalues = [0, 0.02]\n[metric]\nat.of = \"handover.at\"\n"
+        );
+        let text = TEXT[..TEXT.find("[axis.policy]").unwrap()].to_owned() + &axes + rest;
+        Sweep::read(&text, "folder/sweeps/try.toml", &open).map_err(|error| error.to_string())
+    };
+    let claim = "[[claim]]\nid = \"A\"\nmetric = \"at\"\na = { arm = \"base\" }\nlevel = { arm = \"some\" }\n\
+                 over = { loss = [0, 0.02] }\n";
+    assert!(read("[0, 0.02]", claim).is_ok());
+    let fault = read("[0.02]", claim).unwrap_err();
+    let want = "claim.0.over: with arm base, loss 0: only one side has a cell with loss 0: want values that \
+                both sides have";
+    assert!(fault.ends_with(want), "{fault}");
+    let sweep = read("[0.02]", "[estimate]\nall = { is = \"mean({at, loss = *})\" }\n").unwrap();
+    let outcome = synthetic(&sweep, |_, _, seed| seed as f64);
+    let mean = |arm: usize| outcome.estimated(0, &[arm, 1], None);
+    assert_eq!((mean(0), mean(1)), (Ok(vec![2.0]), Err("1 of 2 cells exist".to_owned())));
+}
+
+#[test]
 fn a_comparison_of_cells_with_other_numbers_of_seeds_has_one_grade() {
     let axis = "[[axis.arm.value]]\nname = \"base\"\ndraw = { \"action.move.at\" = [\"2s\", \"3s\", \"m\"] }\n\
                 [[axis.arm.value]]\nname = \"few\"\nseeds = 2\n\

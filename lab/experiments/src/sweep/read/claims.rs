@@ -1,5 +1,7 @@
 //! Reads the claims.
 
+use std::collections::BTreeSet;
+
 use msctp_sim::scenario::Problem;
 use msctp_sim::scenario::document::Section;
 
@@ -7,7 +9,8 @@ use super::quantities::{axis, constant, other_side, quantity, selector};
 use super::reject_unused;
 use crate::paper::FINDING;
 use crate::sweep::{
-    Against, CheckSpec, ClaimSpec, Relation, Relevant, Selector, Sweep, Wants, without_asides,
+    Against, CheckSpec, ClaimSpec, Relation, Relevant, Selector, Sweep, Wants, contains, moved,
+    without_asides,
 };
 
 /// The place where a relation is written.
@@ -127,7 +130,31 @@ fn check(section: &Section<'_, '_>, outer: &Selector, sweep: &Sweep) -> Result<C
     let quantities = check.quantities();
     sweep.fix_unused(&mut check.at, &quantities, &named);
     check.relevant = relevant(section, sweep, &check.what)?;
+    check_over(&check, sweep).map_err(|why| Problem::new(section.key("over"), why))?;
     Ok(check)
+}
+
+/// Checks that both sides of a relation are averaged over the same values: an `only` can leave out some of
+/// one side.
+fn check_over(check: &CheckSpec, sweep: &Sweep) -> Result<(), String> {
+    let Wants::Relation { against: Against::Cells(other), over, .. } = &check.what else { return Ok(()) };
+    let at = Sweep::at(check, &Selector::new());
+    for values in sweep.grid.iter().filter(|values| !over.is_empty() && contains(&at, values)) {
+        let averaged = |values: &[usize]| -> BTreeSet<Selector> {
+            let cells = sweep.spread(values, over);
+            let part = |cell: &Vec<usize>| over.iter().map(|(axis, _)| (*axis, vec![cell[*axis]])).collect();
+            cells.iter().map(part).collect()
+        };
+        let (own, other) = (averaged(values), averaged(&moved(values, other)));
+        if let Some(one) = own.symmetric_difference(&other).next().filter(|_| !other.is_empty()) {
+            return Err(format!(
+                "with {}: only one side has a cell with {}: want values that both sides have",
+                sweep.named(values),
+                sweep.selected(one)
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Copies the claim's own `relevant` to the checks that have none and whose unit it fits.

@@ -225,8 +225,7 @@ pub(super) fn other_side(
     let list = cell.iter().flatten().find(|(_, values)| values.len() != 1);
     list.map_or(Ok(()), |(axis, values)| {
         let name = &sweep.axes[*axis].name;
-        let message =
-            format!("has {} values: want one, and a comparison of its own with each", values.len());
+        let message = format!("has {} values: want one, and a comparison of its own with each", values.len());
         Err(Problem::new(format!("{}.{name}", section.key(key)), message))
     })?;
     Ok(cell)
