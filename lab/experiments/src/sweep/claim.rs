@@ -263,9 +263,6 @@ impl Outcome<'_> {
                 let share = (relation == Relation::RarelyAbove).then_some(margin);
                 return self.counted(want, &format!("{place}{label}"), &chosen, (sides.of, *limit), share);
             }
-            (Relation::MostlyAbove | Relation::RarelyAbove, Against::Cells(_)) => {
-                return Check::missing(want, "want a number");
-            }
             (Relation::Agrees, Against::Cells(other)) => {
                 return self.agrees(want, &place, &chosen, (sides.of, other));
             }
@@ -368,7 +365,8 @@ impl Outcome<'_> {
         .collect()
     }
 
-    /// Checks the number of runs above a constant: more than half of those with a value, or at most a share.
+    /// Checks the number of runs above a constant: more than half of those with a value, or at most a share,
+    /// in each cell. That no run is above is one check of all cells.
     fn counted(
         &self,
         want: String,
@@ -377,29 +375,40 @@ impl Outcome<'_> {
         (of, constant): (Quantity, f64),
         at_most: Option<f64>,
     ) -> Check {
-        let cells: Vec<usize> = chosen.iter().filter_map(|values| self.sweep.cell(values)).collect();
-        if cells.len() < chosen.len()
-            || cells.iter().any(|&cell| self.of_cell(cell).count() < self.sweep.seeds_of(cell).len())
-        {
-            return Check::missing(want, format!("{place}not every run completed"));
-        }
-        let values: Vec<f64> = cells.into_iter().flat_map(|cell| self.values(of, cell)).collect();
-        let Some(mean) = Mean::of(&values) else {
-            return Check::missing(want, format!("{place}no run has a value"));
+        let cells = chosen.iter().map(|values| self.complete_cell(values)).collect::<Result<Vec<_>, _>>();
+        let cells = match cells {
+            Ok(cells) => cells,
+            Err(why) => return Check::missing(want, format!("{place}{why}")),
         };
-        let above = values.iter().filter(|value| **value > constant).count();
         let unit = self.sweep.unit(of);
-        let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let measured = format!(
-            "{place}above {} in {above} of {}; {} in the mean, {} at most",
-            text::value(unit, constant),
-            counted(values.len() as u64, "run"),
-            text::value(unit, mean.mean),
-            text::value(unit, most)
-        );
-        let share = Share { those: above, of: values.len() };
-        let test = at_most.map_or_else(|| Test::mostly(share), |most| Test::rarely(share, most));
-        Check::tested(want, measured, test, Some(share.effect()))
+        let together = if at_most == Some(0.0) { cells.len().max(1) } else { 1 };
+        let mut found = Vec::new();
+        for part in cells.chunks(together) {
+            let values: Vec<f64> = part.iter().flat_map(|&cell| self.values(of, cell)).collect();
+            let Some(mean) = Mean::of(&values) else {
+                return Check::missing(want, format!("{place}no run has a value"));
+            };
+            let share =
+                Share { those: values.iter().filter(|value| **value > constant).count(), of: values.len() };
+            let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let measured = format!(
+                "above {} in {} of {}; {} in the mean, {} at most",
+                text::value(unit, constant),
+                share.those,
+                counted(values.len() as u64, "run"),
+                text::value(unit, mean.mean),
+                text::value(unit, most)
+            );
+            let test = at_most.map_or_else(|| Test::mostly(share), |most| Test::rarely(share, most));
+            found.push((test, share, measured));
+        }
+        let tests: Vec<Test> = found.iter().map(|(test, ..)| *test).collect();
+        // Of several cells the one that decides says enough.
+        let Some((_, share, measured)) = found.iter().rev().max_by_key(|(test, ..)| test.rank()) else {
+            return Check::missing(want, format!("{place}no cell"));
+        };
+        let of_cells = if found.len() > 1 { format!("of {} cells, ", found.len()) } else { String::new() };
+        Check::tested(want, format!("{place}{of_cells}{measured}"), Test::all(&tests), Some(share.effect()))
     }
 
     /// Checks that a quantity is not above zero in a cell and below in another, nor the other way round: that

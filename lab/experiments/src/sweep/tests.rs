@@ -380,6 +380,21 @@ const FAULTS: &[(&str, &str, &str)] = &[
     ),
     (
         "above = { policy = \"conservative\" }",
+        "mostly_above = \"1Mbps\"\nover = { loss = [0, 0.02] }",
+        "29: claim.0.over: has no effect with mostly_above: want the values in a; mostly_above must hold for each",
+    ),
+    (
+        "above = { policy = \"conservative\" }",
+        "rarely_above = { policy = \"conservative\" }",
+        "28: claim.0.rarely_above: has no such value: want a number",
+    ),
+    (
+        "below = \"20Mbps\"",
+        "agrees = \"20Mbps\"",
+        "39: claim.2.agrees: has no such value: want a cell, as { policy = \"inherit\" }",
+    ),
+    (
+        "above = { policy = \"conservative\" }",
         "nearer = { policy = \"conservative\" }\nto_than = { policy = [] }",
         "29: claim.0.to_than.policy: has 0 values: want one, and a comparison of its own with each",
     ),
@@ -497,6 +512,27 @@ fn means_over_several_cells_are_of_the_same_cells() {
     let outcome = synthetic(&sweep, |_, _, seed| seed as f64);
     let mean = |arm: usize| outcome.estimated(0, &[arm, 1], None);
     assert_eq!((mean(0), mean(1)), (Ok(vec![2.0]), Err("1 of 2 cells exist".to_owned())));
+}
+
+#[test]
+fn most_and_few_runs_are_counted_in_each_cell() {
+    let grade = |loss: &str, relation: &str| {
+        let start = TEXT.find("[comparison.gain]").unwrap();
+        let claim = format!(
+            "[[claim]]\nid = \"A\"\nmetric = \"gap\"\na = {{ loss = {loss} }}\n{relation} = \"1s\"\n"
+        );
+        let text = TEXT[..start].replace("\"1..3\"", "\"1..20\"") + &claim;
+        let sweep = Sweep::read(&text, "folder/sweeps/try.toml", &open).unwrap();
+        let gap = |names: &[&str], _: &str, _: u64| if names[1] == "0" { 2.0 } else { 0.5 };
+        let ledger = synthetic(&sweep, gap).ledger();
+        (ledger[0].grade, ledger[0].effect.as_ref().map(|effect| effect.text.clone()))
+    };
+    let of_20 = |text: &str| Some(format!("{text} %)"));
+    assert_eq!(grade("0", "mostly_above"), (Grade::Reproduced, of_20("20 of 20 (84 to 100")));
+    assert_eq!(grade("[0, 0.02]", "mostly_above"), (Grade::Contradicted, of_20("0 of 20 (0 to 16")));
+    assert_eq!(grade("[0, 0.02]", "margin = \"60%\"\nrarely_above").0, Grade::Contradicted);
+    let (never, effect) = grade("[0, 0.02]", "rarely_above");
+    assert_eq!((never, effect), (Grade::Contradicted, of_20("20 of 40 (35 to 65")), "one check of all runs");
 }
 
 #[test]

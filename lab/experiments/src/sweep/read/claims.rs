@@ -225,6 +225,19 @@ fn check_of(section: &Section<'_, '_>, outer: &Selector, sweep: &Sweep) -> Resul
         let message = format!("want exactly one of {names}, as below = {{ policy = \"inherit\" }}");
         return Err(Problem::new(section.path(), message));
     };
+    let counts = matches!(relation, Relation::MostlyAbove | Relation::RarelyAbove);
+    if !over.is_empty() && (counts || relation == Relation::Agrees) {
+        let message = format!("has no effect with {key}: want the values in a; {key} must hold for each");
+        return Err(Problem::new(section.key("over"), message));
+    }
+    let want = match section.is_table(key) {
+        true if counts => Some("a number"),
+        false if relation == Relation::Agrees => Some("a cell, as { policy = \"inherit\" }"),
+        _ => None,
+    };
+    if let Some(want) = want {
+        return Err(Problem::new(section.key(key), format!("has no such value: want {want}")));
+    }
     let against = match section.is_table(key) {
         true => Against::Cells(other_side(section, key, sweep)?.unwrap_or_default()),
         false => Against::Constant(constant(section, key, sweep.unit(of).unit)?),
