@@ -114,6 +114,8 @@ struct Sides<'s> {
     over: &'s Selector,
     /// Share of the other side that is compared.
     share: f64,
+    /// True if runs without a value do not count.
+    skip: bool,
 }
 
 /// A relation in one of the combinations that a check selects.
@@ -127,7 +129,7 @@ struct Found {
 
 impl<'s> Sides<'s> {
     fn new(of: Quantity, against: &'s Against, over: &'s Selector) -> Self {
-        Self { of, than: of, against, over, share: 1.0 }
+        Self { of, than: of, against, over, share: 1.0, skip: false }
     }
 }
 
@@ -228,9 +230,9 @@ impl Outcome<'_> {
             Wants::Lowest { curve, from, to } => self.lowest(check, at, (*curve, *from, *to)),
             Wants::Best { of, a, axis } => self.best(check, at, (*of, a, *axis)),
             Wants::Nearer { of, a, to, than_to } => self.nearer(check, at, (*of, a, [to, than_to])),
-            Wants::Relation { of, a, relation, than, against, margin, over } => {
-                let sides =
-                    Sides { than: *than, share: relation.of(*margin), ..Sides::new(*of, against, over) };
+            Wants::Relation { of, a, relation, than, against, margin, over, skip } => {
+                let share = relation.of(*margin);
+                let sides = Sides { than: *than, share, skip: *skip, ..Sides::new(*of, against, over) };
                 self.relation(check, at, (a, *relation, *margin, &sides), several)
             }
         }
@@ -261,7 +263,7 @@ impl Outcome<'_> {
         match (relation, sides.against) {
             (Relation::MostlyAbove | Relation::RarelyAbove, Against::Constant(limit)) => {
                 let share = (relation == Relation::RarelyAbove).then_some(margin);
-                return self.counted(want, &format!("{place}{label}"), &chosen, (sides.of, *limit), share);
+                return self.counted(want, &format!("{place}{label}"), &chosen, (sides, *limit, share));
             }
             (Relation::Agrees, Against::Cells(other)) => {
                 return self.agrees(want, &place, &chosen, (sides.of, other));
@@ -365,16 +367,16 @@ impl Outcome<'_> {
         .collect()
     }
 
-    /// Checks the number of runs above a constant: more than half of those with a value, or at most a share,
-    /// in each cell. That no run is above is one check of all cells.
+    /// Checks the number of runs above a constant: more than half, or at most a share, in each cell. That no
+    /// run is above is one check of all cells.
     fn counted(
         &self,
         want: String,
         place: &str,
         chosen: &[Vec<usize>],
-        (of, constant): (Quantity, f64),
-        at_most: Option<f64>,
+        (sides, constant, at_most): (&Sides<'_>, f64, Option<f64>),
     ) -> Check {
+        let of = sides.of;
         let cells = chosen.iter().map(|values| self.complete_cell(values)).collect::<Result<Vec<_>, _>>();
         let cells = match cells {
             Ok(cells) => cells,
@@ -385,8 +387,11 @@ impl Outcome<'_> {
         let mut found = Vec::new();
         for part in cells.chunks(together) {
             let values: Vec<f64> = part.iter().flat_map(|&cell| self.values(of, cell)).collect();
-            let Some(mean) = Mean::of(&values) else {
-                return Check::missing(want, format!("{place}no run has a value"));
+            let seeds = part.iter().map(|&cell| self.sweep.seeds_behind(of, &self.sweep.cells[cell].values));
+            let wanted: usize = seeds.map(<[u64]>::len).sum();
+            let Some(mean) = Mean::of(&values).filter(|_| sides.skip || values.len() == wanted) else {
+                let why = format!("{place}{} of {wanted} runs have a value: want all", values.len());
+                return Check::missing(want, why);
             };
             let share =
                 Share { those: values.iter().filter(|value| **value > constant).count(), of: values.len() };

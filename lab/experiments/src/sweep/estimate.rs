@@ -16,7 +16,7 @@ use toml::de::DeValue;
 use super::formula::{Formula, NOT_FINITE};
 use super::read::{axes_of, constant, plain_text, reject_unused};
 use super::text::Shown;
-use super::{Column, Outcome, Quantity, Selector, Sweep, contains};
+use super::{Column, Outcome, Quantity, Selector, Sweep, contains, moved};
 use crate::metrics::Unit;
 use crate::stats::Mean;
 
@@ -256,17 +256,22 @@ impl Sweep {
         Ok(())
     }
 
-    /// Returns the seeds behind the value of a quantity in a combination: those of its cell, or those of the
-    /// cells of an estimate's operands.
+    /// Returns the seeds behind the value of a quantity in a combination: those of its cell, those that both
+    /// cells of a comparison have, or those of the cells of an estimate's operands.
     pub(super) fn seeds_behind(&self, quantity: Quantity, values: &[usize]) -> &[u64] {
-        let operand = match quantity {
+        let own = self.cell(values);
+        let other = match quantity {
             Quantity::Estimate(estimate) => {
                 let operands = self.operands_of(estimate, values);
-                operands.iter().flat_map(|(_, cells)| cells).find_map(|values| self.cell(values))
+                let mut cells = operands.iter().flat_map(|(_, cells)| cells);
+                let operand = cells.find_map(|values| self.cell(values)).or(own);
+                return operand.map_or(&self.seeds[..], |cell| self.seeds_of(cell));
             }
-            Quantity::Metric(_) | Quantity::Contrast(_) => None,
+            Quantity::Contrast(contrast) => self.cell(&moved(values, &self.contrasts[contrast].against)),
+            Quantity::Metric(_) => None,
         };
-        operand.or_else(|| self.cell(values)).map_or(&self.seeds[..], |cell| self.seeds_of(cell))
+        let seeds = own.into_iter().chain(other).map(|cell| self.seeds_of(cell));
+        seeds.min_by_key(|seeds| seeds.len()).unwrap_or(&self.seeds)
     }
 
     /// Returns the quantities that an estimate can have as operands.
@@ -345,7 +350,7 @@ impl Outcome<'_> {
                 Ok(vec![*value.ok_or("is not published here")?])
             }
             Source::Formula(formula, operands) => {
-                formula.list(&|number| self.operand_values(&operands[number], values, without), true)
+                formula.list(&|number| self.operand_values(&operands[number], values, without))
             }
         }
     }
@@ -365,9 +370,12 @@ impl Outcome<'_> {
             OperandOf::Estimate(inner) => self.estimated(inner, values, without),
             OperandOf::Metric(metric) => {
                 let all = self.complete_cell(values)?;
-                let kept = self.by_seed(Quantity::Metric(metric), all).into_iter();
-                let kept: Vec<f64> =
-                    kept.filter(|(seed, _)| Some(*seed) != without).map(|(_, value)| value).collect();
+                let (found, runs) = (self.by_seed(Quantity::Metric(metric), all), self.of_cell(all).count());
+                if found.len() < runs {
+                    return Err(format!("{} of {runs} runs have a value", found.len()));
+                }
+                let kept = found.into_iter().filter(|(seed, _)| Some(*seed) != without);
+                let kept: Vec<f64> = kept.map(|(_, value)| value).collect();
                 let mean = Mean::of(&kept).ok_or("no run has a value")?;
                 Ok(vec![mean.mean])
             }

@@ -2,8 +2,8 @@
 //!
 //! A formula has numbers, rates and times with a unit, names of metrics, `+ - * / %` (remainder), brackets,
 //! and the functions `sum`, `mean`, `median`, `min`, `max`, `spread` (root mean square deviation from the
-//! mean), `count` and `positive` (the count of positive ones), `log` and `abs`. The functions skip operands
-//! without a value.
+//! mean), `count` and `positive` (the count of positive ones), `log` and `abs`. Without the value of an
+//! operand, a formula has none.
 //!
 //! An estimate's operand can be a list. Operators and `log` and `abs` then work value by value, the other
 //! functions over all values.
@@ -104,23 +104,22 @@ impl Formula {
 
     /// Computes the value. `metric` returns the values of metrics, or the reason why there is none.
     pub(super) fn value(&self, metric: &dyn Fn(usize) -> Result<f64, String>) -> Result<f64, String> {
-        match self.list(&|index| Ok(vec![metric(index)?]), false)?[..] {
+        match self.list(&|index| Ok(vec![metric(index)?]))?[..] {
             [one] => Ok(one),
             ref several => Err(format!("is {} values: want one", several.len())),
         }
     }
 
-    /// Computes the values for operands that are lists. With `all`, functions need all of their operands.
+    /// Computes the values for operands that are lists.
     pub(super) fn list(
         &self,
         operand: &dyn Fn(usize) -> Result<Vec<f64>, String>,
-        all: bool,
     ) -> Result<Vec<f64>, String> {
         match self {
             Self::Number(number) => Ok(vec![*number]),
             Self::Metric(index) => operand(*index),
             Self::Binary(operator, a, b) => {
-                let (a, b) = (a.list(operand, all)?, b.list(operand, all)?);
+                let (a, b) = (a.list(operand)?, b.list(operand)?);
                 if a.len() != b.len() && a.len() != 1 && b.len() != 1 {
                     return Err(format!("{} values {operator} {} values: want as many", a.len(), b.len()));
                 }
@@ -139,12 +138,8 @@ impl Formula {
                 (0..length).map(value).collect()
             }
             Self::Call(function, arguments) => {
-                let values = arguments.iter().map(|argument| argument.list(operand, all));
-                let values: Vec<Vec<f64>> = match all {
-                    true => values.collect::<Result<_, _>>()?,
-                    false => values.filter_map(Result::ok).collect(),
-                };
-                function.apply(&values.concat())
+                let values = arguments.iter().map(|argument| argument.list(operand));
+                function.apply(&values.collect::<Result<Vec<_>, _>>()?.concat())
             }
         }
     }
@@ -163,7 +158,7 @@ impl Formula {
 
 impl Formula {
     /// Writes the formula with `metric` for its operands, in the form that [`parse`](Self::parse) reads.
-    /// Returns `None` if an operand is missing; functions omit missing operands.
+    /// Returns `None` if an operand is missing.
     pub(super) fn text(&self, metric: &dyn Fn(usize) -> Option<String>) -> Option<String> {
         match self {
             Self::Number(number) => Some(number.to_string()),
@@ -176,9 +171,9 @@ impl Formula {
                 Some(format!("{} {operator} {}", inner(a)?, inner(b)?))
             }
             Self::Call(function, arguments) => {
-                let arguments: Vec<String> = arguments.iter().filter_map(|part| part.text(metric)).collect();
+                let arguments: Option<Vec<String>> = arguments.iter().map(|part| part.text(metric)).collect();
                 let (name, _) = FUNCTIONS.iter().find(|(_, known)| known == function)?;
-                (!arguments.is_empty()).then(|| format!("{name}({})", arguments.join(", ")))
+                Some(format!("{name}({})", arguments?.join(", ")))
             }
         }
     }
@@ -278,16 +273,19 @@ mod tests {
     }
 
     #[test]
-    fn operators_bind_as_usual_and_functions_leave_out_what_has_no_value() {
+    fn operators_bind_as_usual_and_a_missing_operand_leaves_no_value() {
         assert_eq!(value("first - least * 3 - 1"), Ok(1.0));
         assert_eq!(value("(first - least) / 3"), Ok(2.0));
         assert_eq!(value("2Mbps * 33ms"), Ok(66_000.0));
         assert_eq!(value("(first - 9) % 3 + 1"), Ok(3.0));
-        assert_eq!(value("max(first, least, none) + min(first, least)"), Ok(10.0));
-        assert_eq!(value("mean(first, none, least)"), Ok(5.0));
+        assert_eq!(value("max(first, least, 9) + min(first, least)"), Ok(11.0));
+        assert_eq!(value("mean(first, least)"), Ok(5.0));
+        for function in ["max", "mean", "sum", "count", "positive"] {
+            assert_eq!(value(&format!("{function}(first, none)")), Err("has none".to_owned()));
+        }
         assert_eq!(value("sum(first, least)"), Ok(10.0));
         assert_eq!(value("positive(first, least, least - first)"), Ok(2.0));
-        assert_eq!(value("median(1, first, least, none) + count(first, none)"), Ok(3.0));
+        assert_eq!(value("median(1, first, least) + count(first)"), Ok(3.0));
         assert_eq!(value("spread(first, least) + abs(least - first) + log(1)"), Ok(9.0));
     }
 
@@ -295,7 +293,7 @@ mod tests {
     fn lists_are_computed_value_by_value_and_functions_take_all_values() {
         let list = |text: &str| {
             let lists = [vec![1.0, 4.0, 9.0], vec![1.0, 2.0]];
-            Formula::parse(text, &["three", "two"]).unwrap().list(&|index| Ok(lists[index].clone()), true)
+            Formula::parse(text, &["three", "two"]).unwrap().list(&|index| Ok(lists[index].clone()))
         };
         assert_eq!(list("three / three - 2 * three"), Ok(vec![-1.0, -7.0, -17.0]));
         assert_eq!(list("median(abs(0 - three), two)"), Ok(vec![2.0]));
@@ -316,7 +314,7 @@ mod tests {
             let formula = parse(text);
             assert_eq!(parse(&formula.text(&name).unwrap()), formula, "{text}");
         }
-        assert_eq!(parse("max(none, first)").text(&name).as_deref(), Some("max(first)"));
+        assert_eq!(parse("max(none, first)").text(&name), None);
         assert_eq!(parse("none + first").text(&name), None);
     }
 
@@ -334,7 +332,6 @@ mod tests {
     fn faults_and_missing_values_are_named() {
         let faults = [
             ("first + none", "has none"),
-            ("max(none)", "no argument has a value"),
             ("first / (least - 2)", NOT_FINITE),
             ("log(first - 8)", NOT_FINITE),
             ("frist / 2", "there is no [metric.frist] above this one; did you mean \"first\"?"),

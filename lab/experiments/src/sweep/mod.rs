@@ -561,6 +561,8 @@ enum Wants {
         /// Values of axes over which both sides are averaged, seed by seed. None of them may have the
         /// reversed relation.
         over: Selector,
+        /// True if runs without a value do not count, where runs are counted.
+        skip: bool,
     },
     /// The mean of the cells with this value of an axis is above that of each other value.
     Best { of: Quantity, a: Selector, axis: usize },

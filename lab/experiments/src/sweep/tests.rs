@@ -390,6 +390,11 @@ const FAULTS: &[(&str, &str, &str)] = &[
     ),
     (
         "below = \"20Mbps\"",
+        "below = \"20Mbps\"\nmissing = \"skip\"",
+        "40: claim.2.missing: has no effect with below: want it with mostly_above or rarely_above",
+    ),
+    (
+        "below = \"20Mbps\"",
         "agrees = \"20Mbps\"",
         "39: claim.2.agrees: has no such value: want a cell, as { policy = \"inherit\" }",
     ),
@@ -533,6 +538,28 @@ fn most_and_few_runs_are_counted_in_each_cell() {
     assert_eq!(grade("[0, 0.02]", "margin = \"60%\"\nrarely_above").0, Grade::Contradicted);
     let (never, effect) = grade("[0, 0.02]", "rarely_above");
     assert_eq!((never, effect), (Grade::Contradicted, of_20("20 of 40 (35 to 65")), "one check of all runs");
+}
+
+#[test]
+fn a_seed_without_a_value_leaves_estimates_and_counts_of_runs_unjudged() {
+    let claims = "[estimate]\nmean = { is = \"{gap, policy = inherit, loss = 0}\" }\n\
+                  [[claim]]\nid = \"A\"\nmetric = \"mean\"\nbelow = 1\n\
+                  [[claim]]\nid = \"B\"\nmetric = \"gap\"\nrarely_above = \"1s\"\n\
+                  [[claim]]\nid = \"C\"\nmetric = \"gap\"\nmostly_above = \"100ms\"\n\
+                  [[claim]]\nid = \"D\"\nmetric = \"gap\"\nrarely_above = \"1s\"\nmissing = \"skip\"\n";
+    let start = TEXT.find("[comparison.gain]").unwrap();
+    let text = TEXT[..start].replace("\"1..3\"", "\"1..10\"") + claims;
+    let sweep = Sweep::read(&text, "folder/sweeps/try.toml", &open).unwrap();
+    let mut outcome = synthetic(&sweep, |_, _, seed| 0.5 + 1e-3 * seed as f64);
+    let grades = |outcome: &Outcome<'_>| outcome.ledger().iter().map(|claim| claim.grade).collect::<Vec<_>>();
+    assert_eq!(grades(&outcome), [Grade::Reproduced; 4]);
+    let cell = sweep.cell(&[1, 0]).unwrap();
+    let run = outcome.runs.done.iter_mut().find(|(key, _)| (key.cell, key.seed) == (cell, 7)).unwrap();
+    run.1.metrics[0] = Err("the transfer is not complete".to_owned());
+    let without = [Grade::OutOfReach, Grade::OutOfReach, Grade::OutOfReach, Grade::Reproduced];
+    assert_eq!(grades(&outcome), without);
+    let why = &outcome.ledger()[1].measured;
+    assert!(why.contains("policy inherit, loss 0: 9 of 10 runs have a value: want all"), "{why}");
 }
 
 #[test]

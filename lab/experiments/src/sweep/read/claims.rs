@@ -31,7 +31,7 @@ const RELATIONS: Relations = [
 ];
 
 /// The keys of a check.
-const CHECK: [&str; 29] = [
+const CHECK: [&str; 30] = [
     "metric",
     "a",
     "below",
@@ -47,6 +47,7 @@ const CHECK: [&str; 29] = [
     "agrees",
     "than",
     "margin",
+    "missing",
     "at",
     "over",
     "best",
@@ -226,6 +227,11 @@ fn check_of(section: &Section<'_, '_>, outer: &Selector, sweep: &Sweep) -> Resul
         return Err(Problem::new(section.path(), message));
     };
     let counts = matches!(relation, Relation::MostlyAbove | Relation::RarelyAbove);
+    let skip = section.choice("missing", &[("skip", true)])?.unwrap_or(false);
+    if skip && !counts {
+        let message = format!("has no effect with {key}: want it with mostly_above or rarely_above");
+        return Err(Problem::new(section.key("missing"), message));
+    }
     if !over.is_empty() && (counts || relation == Relation::Agrees) {
         let message = format!("has no effect with {key}: want the values in a; {key} must hold for each");
         return Err(Problem::new(section.key("over"), message));
@@ -254,7 +260,7 @@ fn check_of(section: &Section<'_, '_>, outer: &Selector, sweep: &Sweep) -> Resul
     if relation == Relation::Within && margin == 0.0 {
         return Err(Problem::new(section.key("margin"), format!("missing: want margin = \"5%\" with {key}")));
     }
-    let what = Wants::Relation { of, a, relation, than, against, margin, over };
+    let what = Wants::Relation { of, a, relation, than, against, margin, over, skip };
     Ok(CheckSpec { at, relevant: None, what })
 }
 
