@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::read::beside;
-use super::{Cell, Column, How, Key, Quantity, Sweep, contains, moved, text};
+use super::{Cell, Column, Contrast, How, Key, Quantity, Sweep, contains, moved, text};
 use crate::metrics::{Results, Wanted};
 use crate::plan::{Execution, Outcomes, ThreadsError, execute_stored};
 use crate::stats::Mean;
@@ -144,11 +144,18 @@ impl Outcome<'_> {
 
     /// Returns the values of a metric or comparison in a cell, by seed.
     pub(super) fn by_seed(&self, quantity: Quantity, cell: usize) -> Vec<(u64, f64)> {
-        let contrast = match quantity {
-            Quantity::Metric(metric) => return self.metric(metric, cell),
-            Quantity::Contrast(contrast) => &self.sweep.contrasts[contrast],
-            Quantity::Estimate(estimate) => return self.estimate_by_seed(estimate, cell),
-        };
+        match quantity {
+            Quantity::Metric(metric) => self.metric(metric, cell),
+            Quantity::Contrast(contrast) => {
+                let compared = self.compared_by_seed(&self.sweep.contrasts[contrast], cell).into_iter();
+                compared.filter_map(|(seed, value)| Some((seed, value?))).collect()
+            }
+            Quantity::Estimate(estimate) => self.estimate_by_seed(estimate, cell),
+        }
+    }
+
+    /// Compares a cell by seed; `None` for a ratio to a value that is not above zero.
+    fn compared_by_seed(&self, contrast: &Contrast, cell: usize) -> Vec<(u64, Option<f64>)> {
         let other = self.sweep.cell(&moved(&self.sweep.cells[cell].values, &contrast.against));
         let others = other.map_or_else(Vec::new, |other| self.metric(contrast.metric, other));
         let compare = |a: f64, b: f64| match contrast.how {
@@ -160,7 +167,7 @@ impl Outcome<'_> {
         let own = self.metric(contrast.metric, cell).into_iter();
         own.filter_map(|(seed, a)| {
             let (_, b) = others.iter().find(|(of, _)| *of == seed)?;
-            Some((seed, compare(a, *b)?))
+            Some((seed, compare(a, *b)))
         })
         .collect()
     }
@@ -170,9 +177,13 @@ impl Outcome<'_> {
         self.by_seed(quantity, cell).into_iter().map(|(_, value)| value).collect()
     }
 
-    /// Returns the mean of a metric or comparison in a cell.
+    /// Returns the mean of a metric or comparison in a cell. A comparison has none without every seed: the
+    /// seeds that it lacks are not like the others.
     pub(super) fn mean(&self, quantity: Quantity, cell: usize) -> Option<Mean> {
-        Mean::of(&self.values(quantity, cell))
+        let values = self.values(quantity, cell);
+        let seeds = self.sweep.seeds_behind(quantity, &self.sweep.cells[cell].values).len();
+        let whole = !matches!(quantity, Quantity::Contrast(_)) || values.len() == seeds;
+        Mean::of(&values).filter(|_| whole)
     }
 
     /// Returns the means of every cell as JSON: a member for each axis, metric and comparison.
@@ -198,7 +209,8 @@ impl Outcome<'_> {
         Ok(out.into())
     }
 
-    /// Returns the metrics without a value, each with the number of cases and the reason of the first.
+    /// Returns the metrics and comparisons without a value, each with the number of cases and the reason of
+    /// the first.
     pub(super) fn missing(&self) -> Vec<String> {
         let mut notes = Vec::new();
         for (number, column) in self.sweep.metrics.iter().enumerate() {
@@ -211,6 +223,23 @@ impl Outcome<'_> {
                 notes.push(format!(
                     "{} has no value in {count} of {all} runs, first in {key}: {why}",
                     column.name
+                ));
+            }
+        }
+        for contrast in &self.sweep.contrasts {
+            let compared: Vec<_> = (0..self.sweep.cells.len())
+                .flat_map(|cell| self.compared_by_seed(contrast, cell).into_iter().map(move |of| (cell, of)))
+                .collect();
+            let mut faults = compared.iter().filter(|(_, (_, value))| value.is_none());
+            if let Some((cell, (seed, _))) = faults.next() {
+                notes.push(format!(
+                    "{} has no value in {} of {} runs, first in {}, seed {seed}: {} of {} is not above zero",
+                    contrast.name,
+                    1 + faults.count(),
+                    compared.len(),
+                    self.sweep.named(&self.sweep.cells[*cell].values),
+                    self.sweep.metrics[contrast.metric].name,
+                    self.sweep.selected(&contrast.against)
                 ));
             }
         }

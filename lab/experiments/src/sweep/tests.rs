@@ -563,6 +563,22 @@ fn a_seed_without_a_value_leaves_estimates_and_counts_of_runs_unjudged() {
 }
 
 #[test]
+fn a_ratio_to_zero_leaves_a_comparison_without_a_mean() {
+    let sweep = sweep();
+    let after = |names: &[&str], _: &str, seed: u64| match (names[0], seed) {
+        ("conservative", 2) => 0.0,
+        _ => seed as f64,
+    };
+    let outcome = synthetic(&sweep, after);
+    let cell = sweep.cell(&[1, 0]).unwrap();
+    assert_eq!(outcome.values(Quantity::Contrast(0), cell).len(), 2);
+    assert_eq!(outcome.mean(Quantity::Contrast(0), cell), None);
+    let note = "gain has no value in 4 of 12 runs, first in policy conservative, loss 0, seed 2: after of policy \
+                conservative is not above zero";
+    assert_eq!(outcome.missing(), [note]);
+}
+
+#[test]
 fn a_comparison_of_cells_with_other_numbers_of_seeds_has_one_grade() {
     let axis = "[[axis.arm.value]]\nname = \"base\"\ndraw = { \"action.move.at\" = [\"2s\", \"3s\", \"m\"] }\n\
                 [[axis.arm.value]]\nname = \"few\"\nseeds = 2\n\
