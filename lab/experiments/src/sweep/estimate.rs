@@ -83,7 +83,7 @@ pub(super) fn estimates(top: &Section<'_, '_>, sweep: &mut Sweep) -> Result<(), 
             let message = format!("{kind} has this name: want names that differ");
             return Err(Problem::new(section.path(), message));
         }
-        let (source, depends) = match section.text("is")? {
+        let (mut source, depends) = match section.text("is")? {
             Some(text) => {
                 reject_unused(&section, "is", &["values", "axes"])?;
                 let problem = |why| Problem::new(section.key("is"), why);
@@ -99,7 +99,10 @@ pub(super) fn estimates(top: &Section<'_, '_>, sweep: &mut Sweep) -> Result<(), 
                 Shown::parse(symbol, None).map_err(|why| Problem::new(section.key("unit"), why))?
             }
         };
-        let grain = if section.has("grain") { constant(&section, "grain", unit.unit)? } else { 0.0 };
+        if let Source::Published(known) = &mut source {
+            known.values_mut().for_each(|value| *value = unit.own(*value));
+        }
+        let grain = if section.has("grain") { constant(&section, "grain", unit)? } else { 0.0 };
         let label = section.text("label")?.unwrap_or(&name).to_owned();
         sweep.estimates.push(Estimate { name, label, unit, grain, source, depends });
         let last = sweep.estimates.len() - 1;

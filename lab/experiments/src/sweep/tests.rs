@@ -579,6 +579,29 @@ fn a_ratio_to_zero_leaves_a_comparison_without_a_mean() {
 }
 
 #[test]
+fn bare_numbers_are_in_the_unit_that_the_file_names() {
+    let text = TEXT
+        .replace("gap.of = \"handover.gap\"", "gap = { of = \"handover.gap\", unit = \"ms\", grain = 3 }")
+        .replace("after.of = \"handover.after\"", "after = { of = \"handover.after\", unit = \"Mbps\" }")
+        .replace("below = \"20Mbps\"", "below = 20")
+        + "[metric.share]\nis = \"gap / 9s\"\nunit = \"%\"\nbetween = [0, 95]\n\
+           [[claim]]\nid = \"H4\"\nmetric = \"share\"\nbelow = 5\nrelevant = 2\n\
+           [estimate.known]\naxes = [\"loss\"]\nvalues = [7, 8]\nunit = \"kbps\"\n\
+           [[table]]\ncells = \"gap\"\ngood = 100\nbad = \"200ms\"\n";
+    let sweep = Sweep::read(&text, "folder/sweeps/try.toml", &open).unwrap();
+    assert_eq!(sweep.metrics[0].grain, 0.003);
+    assert_eq!(sweep.cells[0].ranges[2], Some([0.0, 0.95]));
+    let constants = sweep.claims.iter().filter_map(|claim| match &claim.checks[0].what {
+        Wants::Relation { against: Against::Constant(constant), .. } => Some(*constant),
+        _ => None,
+    });
+    assert_eq!(constants.collect::<Vec<_>>(), [2e7, 0.05]);
+    assert_eq!(sweep.claims[3].checks[0].relevant, Some(Relevant::Value(0.02)));
+    assert_eq!(synthetic(&sweep, |_, _, _| 1.0).estimated(0, &[0, 1], None), Ok(vec![8000.0]));
+    assert_eq!(sweep.tables[0].tones, Some((0.1, 0.2)));
+}
+
+#[test]
 fn a_comparison_of_cells_with_other_numbers_of_seeds_has_one_grade() {
     let axis = "[[axis.arm.value]]\nname = \"base\"\ndraw = { \"action.move.at\" = [\"2s\", \"3s\", \"m\"] }\n\
                 [[axis.arm.value]]\nname = \"few\"\nseeds = 2\n\

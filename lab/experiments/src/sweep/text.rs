@@ -60,6 +60,15 @@ impl Shown {
         }
     }
 
+    /// Converts a bare number of the file, which is in the unit that the file names, to the metric's unit.
+    pub(super) fn own(self, number: f64) -> f64 {
+        match self.scale.map_or(1.0, |scale| scale.factor) {
+            // Exact for powers of ten.
+            factor if factor < 1.0 => number * factor.recip(),
+            factor => number / factor,
+        }
+    }
+
     /// Returns the scale for values up to `size`.
     pub(super) fn scale(self, size: f64) -> Scale {
         self.scale.unwrap_or_else(|| Scale::of(self.unit, size))

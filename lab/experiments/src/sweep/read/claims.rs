@@ -188,7 +188,7 @@ fn relevant(section: &Section<'_, '_>, sweep: &Sweep, what: &Wants) -> Result<Op
     if cells && is_text && section.text("relevant")?.is_some_and(|text| text.ends_with('%')) {
         return Ok(percent(section, "relevant")?.map(Relevant::Share));
     }
-    Ok(Some(Relevant::Value(constant(section, "relevant", sweep.unit(of).unit)?)))
+    Ok(Some(Relevant::Value(constant(section, "relevant", sweep.unit(of))?)))
 }
 
 fn check_of(section: &Section<'_, '_>, outer: &Selector, sweep: &Sweep) -> Result<CheckSpec, Problem> {
@@ -246,7 +246,7 @@ fn check_of(section: &Section<'_, '_>, outer: &Selector, sweep: &Sweep) -> Resul
     }
     let against = match section.is_table(key) {
         true => Against::Cells(other_side(section, key, sweep)?.unwrap_or_default()),
-        false => Against::Constant(constant(section, key, sweep.unit(of).unit)?),
+        false => Against::Constant(constant(section, key, sweep.unit(of))?),
     };
     if let Against::Cells(cells) = &against
         && let Some(&(axis, _)) = cells.iter().find(|(axis, _)| a.iter().all(|(own, _)| own != axis))
@@ -274,7 +274,8 @@ fn of_curve(section: &Section<'_, '_>, sweep: &Sweep) -> Result<Wants, Problem> 
     if let Some(&[from, to]) = section.numbers("lowest")?.as_deref() {
         return Ok(Wants::Lowest { curve, from, to });
     }
-    if let Some(above) = section.number("mostly_above")? {
+    if section.has("mostly_above") {
+        let above = constant(section, "mostly_above", sweep.curves[curve].unit)?;
         return Ok(Wants::MostPoints { curve, above });
     }
     if let Some(times) = section.number("times")? {

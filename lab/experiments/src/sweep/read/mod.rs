@@ -536,7 +536,7 @@ fn range(sweep: &Sweep, values: &[usize], column: &Column) -> Result<Option<[f64
     let end = |text: &String| {
         let problem = |why| Problem::new(format!("metric.{}.between", column.name), why);
         let text = fill(text, sweep, values).map_err(problem)?;
-        quantities::number(&text, column.unit.unit).map_err(problem)
+        quantities::number(&text, column.unit).map_err(problem)
     };
     let [from, to] = [end(&ends[0])?, end(&ends[1])?];
     if from <= to {

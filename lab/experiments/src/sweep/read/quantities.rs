@@ -94,7 +94,7 @@ fn column(
         },
     };
     let grain = match section.has("grain") {
-        true => constant(section, "grain", unit.unit)?,
+        true => constant(section, "grain", unit)?,
         false => 0.0,
     };
     let label = section.text("label")?.unwrap_or(label).to_owned();
@@ -231,12 +231,12 @@ pub(super) fn other_side(
     Ok(cell)
 }
 
-/// Reads a value in a metric's unit: a number, or a string with a unit.
-pub(in crate::sweep) fn constant(section: &Section<'_, '_>, key: &str, unit: Unit) -> Result<f64, Problem> {
+/// Reads a value in a metric's unit: a number in the unit of the file, or a string with a unit.
+pub(in crate::sweep) fn constant(section: &Section<'_, '_>, key: &str, unit: Shown) -> Result<f64, Problem> {
     if !section.is_string(key) {
         let number = section.required(key, section.number(key)?, "{ policy = \"inherit\" }, or a number")?;
         return match number.is_finite() {
-            true => Ok(number),
+            true => Ok(unit.own(number)),
             false => Err(Problem::new(section.key(key), format!("{number} is not finite: want a number"))),
         };
     }
@@ -245,17 +245,17 @@ pub(in crate::sweep) fn constant(section: &Section<'_, '_>, key: &str, unit: Uni
 }
 
 /// Parses a value in a unit.
-pub(super) fn number(text: &str, unit: Unit) -> Result<f64, String> {
+pub(super) fn number(text: &str, unit: Shown) -> Result<f64, String> {
     let named = |why: String| format!("\"{text}\" is {why}");
     let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
-    match unit {
+    match unit.unit {
         Unit::Rate => {
             text.parse::<Rate>().map(|rate| rate.as_bps() as f64).map_err(|why| named(why.to_string()))
         }
         Unit::Seconds => text.parse::<Span>().map(Span::as_secs_f64).map_err(|why| named(why.to_string())),
         Unit::Ratio if percent.is_some() => Ok(percent.unwrap_or_default() / 100.0),
         _ => match text.parse::<f64>() {
-            Ok(number) if number.is_finite() => Ok(number),
+            Ok(number) if number.is_finite() => Ok(unit.own(number)),
             _ => Err(named("no number".to_owned())),
         },
     }

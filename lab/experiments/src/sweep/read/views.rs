@@ -4,7 +4,7 @@ use msctp_sim::scenario::Problem;
 use msctp_sim::scenario::document::Section;
 use toml::de::{DeTable, DeValue};
 
-use super::quantities::{axis, find_axis, named_quantity, other_side, quantity, selector};
+use super::quantities::{axis, constant, find_axis, named_quantity, other_side, quantity, selector};
 use super::{axes::plain_text, list};
 use crate::sweep::{Drawn, FigureSpec, Intervals, MarkedAt, PanelSpec, Quantity, Sweep, TableSpec};
 
@@ -18,7 +18,10 @@ pub(super) fn table(table: &DeTable<'_>, path: String, sweep: &Sweep) -> Result<
         let message = "several cells are the columns: want no other";
         return Err(Problem::new(section.key("columns"), message));
     }
-    let tones = match (section.number("good")?, section.number("bad")?) {
+    let notes = quantities(&section, "note", sweep)?;
+    let unit = sweep.unit(*notes.first().unwrap_or(&cells[0]));
+    let tone = |key: &str| section.has(key).then(|| constant(&section, key, unit)).transpose();
+    let tones = match (tone("good")?, tone("bad")?) {
         (Some(good), Some(bad)) if good != bad => Some((good, bad)),
         (None, None) => None,
         _ => {
@@ -31,7 +34,7 @@ pub(super) fn table(table: &DeTable<'_>, path: String, sweep: &Sweep) -> Result<
         rows: axes(&section, "rows", sweep)?,
         columns: axis(&section, "columns", sweep)?,
         cells,
-        notes: quantities(&section, "note", sweep)?,
+        notes,
         seed: section.integer("seed", 0, i128::from(u64::MAX))?,
         tones,
         at: selector(&section, "at", sweep)?.unwrap_or_default(),
@@ -145,6 +148,10 @@ fn chart(
             intervals: intervals(section)? != Intervals::None,
         },
     };
+    let mut truth = truth(section)?;
+    if let Drawn::Curve { curves, .. } = &draw {
+        truth.iter_mut().for_each(|[_, y]| *y = sweep.curves[curves[0]].unit.own(*y));
+    }
     let range = match section.numbers("range")?.as_deref() {
         None => None,
         Some(&[from, to]) if from < to => Some([from, to]),
@@ -164,7 +171,7 @@ fn chart(
         range,
         marks: marks(section, sweep)?,
         against: other_side(section, "against", sweep)?.unwrap_or_default(),
-        truth: truth(section)?,
+        truth,
     })
 }
 
