@@ -381,12 +381,52 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "above = { policy = \"conservative\" }",
         "mostly_above = \"1Mbps\"\nover = { loss = [0, 0.02] }",
-        "29: claim.0.over: has no effect with mostly_above: want the values in a; mostly_above must hold for each",
+        "29: claim.0.over: has no effect with mostly_above: want the values in a, for each of which it must hold",
     ),
     (
         "above = { policy = \"conservative\" }",
         "rarely_above = { policy = \"conservative\" }",
         "28: claim.0.rarely_above: has no such value: want a number",
+    ),
+    (
+        "above = { policy = \"conservative\" }",
+        "best = \"policy\"\nmargin = \"9%\"",
+        "29: claim.0.margin: has no effect beside best: want one of them",
+    ),
+    (
+        "above = { policy = \"conservative\" }",
+        "best = \"policy\"\nbelow = { policy = \"conservative\" }",
+        "29: claim.0.below: has no effect beside best: want one of them",
+    ),
+    (
+        "above = { policy = \"conservative\" }",
+        "nearer = { policy = \"conservative\" }\nto_than = { policy = \"inherit\" }\nover = { loss = 0 }",
+        "30: claim.0.over: has no effect beside nearer: want one of them",
+    ),
+    (
+        "above = { policy = \"conservative\" }",
+        "nearer = { policy = \"conservative\" }\nto_than = { policy = \"conservative\" }",
+        "27: claim.0.a: compares a cell with itself (policy conservative, loss 0): want different cells",
+    ),
+    (
+        "above = { policy = \"conservative\" }",
+        "above = { policy = \"inherit\" }",
+        "27: claim.0.a: compares a cell with itself (policy inherit, loss 0): want different cells",
+    ),
+    (
+        "above = { policy = \"conservative\" }",
+        "above = { policy = \"conservative\" }\nthan = \"gap\"",
+        "29: claim.0.than: is in another unit than handover.after: want one of its unit",
+    ),
+    (
+        "above = { policy = \"conservative\" }",
+        "above = 5\nthan = \"gap\"",
+        "29: claim.0.than: has no effect with above: want it with a relation to other cells",
+    ),
+    (
+        "above = { policy = \"conservative\" }",
+        "above = { policy = \"conservative\" }\nlinear = \"80%\"",
+        "29: claim.0.linear: has no effect beside above: want one of them",
     ),
     (
         "below = \"20Mbps\"",

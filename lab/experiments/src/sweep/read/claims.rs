@@ -7,9 +7,10 @@ use msctp_sim::scenario::document::Section;
 
 use super::quantities::{axis, constant, other_side, quantity, selector};
 use super::reject_unused;
+use crate::metrics::Unit;
 use crate::paper::FINDING;
 use crate::sweep::{
-    Against, CheckSpec, ClaimSpec, Relation, Relevant, Selector, Sweep, Wants, contains, moved,
+    Against, CheckSpec, ClaimSpec, Quantity, Relation, Relevant, Selector, Sweep, Wants, contains, moved,
     without_asides,
 };
 
@@ -62,6 +63,22 @@ const CHECK: [&str; 30] = [
     "times",
     "to",
     "part",
+];
+
+/// The keys of a check of a curve.
+const CURVE: [&str; 12] = [
+    "curve",
+    "at",
+    "a",
+    "relevant",
+    "linear",
+    "from",
+    "lowest",
+    "not_below",
+    "every",
+    "mostly_above",
+    "times",
+    "to",
 ];
 
 /// Returns the keys of a check except these.
@@ -131,8 +148,34 @@ fn check(section: &Section<'_, '_>, outer: &Selector, sweep: &Sweep) -> Result<C
     let quantities = check.quantities();
     sweep.fix_unused(&mut check.at, &quantities, &named);
     check.relevant = relevant(section, sweep, &check.what)?;
+    check_cells(&check, sweep).map_err(|why| Problem::new(section.key("a"), why))?;
     check_over(&check, sweep).map_err(|why| Problem::new(section.key("over"), why))?;
     Ok(check)
+}
+
+/// Checks that no cell is compared with itself.
+fn check_cells(check: &CheckSpec, sweep: &Sweep) -> Result<(), String> {
+    let none = Selector::new();
+    let (others, over) = match &check.what {
+        Wants::Relation { of, than, against: Against::Cells(other), over, .. } if of == than => {
+            (vec![other], over)
+        }
+        Wants::NotBehind { behind, .. } => (vec![behind], &none),
+        Wants::Nearer { to, than_to, .. } => (vec![to, than_to], &none),
+        _ => return Ok(()),
+    };
+    let at = Sweep::at(check, &none);
+    for values in sweep.grid.iter().filter(|values| contains(&at, values)) {
+        let sides = std::iter::once(values.clone()).chain(others.iter().map(|other| moved(values, other)));
+        // The values of `over` are averaged on every side.
+        let mut sides: Vec<Vec<usize>> = sides.map(|side| moved(&side, over)).collect();
+        sides.sort_unstable();
+        if let Some(twice) = sides.windows(2).find(|pair| pair[0] == pair[1]) {
+            let named = sweep.named(&twice[0]);
+            return Err(format!("compares a cell with itself ({named}): want different cells"));
+        }
+    }
+    Ok(())
 }
 
 /// Checks that both sides of a relation are averaged over the same values: an `only` can leave out some of
@@ -206,47 +249,66 @@ fn check_of(section: &Section<'_, '_>, outer: &Selector, sweep: &Sweep) -> Resul
         return Ok(CheckSpec { at, relevant: None, what: Wants::All(parts) });
     }
     if section.has("curve") {
+        reject_unused(section, "curve", &keys_beside(&CURVE))?;
         return Ok(CheckSpec { at, relevant: None, what: of_curve(section, sweep)? });
     }
     let of = section.required("metric", quantity(section, "metric", sweep)?, "\"a metric's name\"")?;
-    let than = quantity(section, "than", sweep)?.unwrap_or(of);
     let a = selector(section, "a", sweep)?.unwrap_or_default();
-    if let Some(axis) = axis(section, "best", sweep)? {
-        return Ok(CheckSpec { at, relevant: None, what: Wants::Best { of, a, axis } });
-    }
-    if let Some(to) = other_side(section, "nearer", sweep)? {
+    let what = if let Some(axis) = axis(section, "best", sweep)? {
+        reject_unused(section, "best", &keys_beside(&["metric", "a", "at", "relevant", "best"]))?;
+        Wants::Best { of, a, axis }
+    } else if let Some(to) = other_side(section, "nearer", sweep)? {
+        let own = ["metric", "a", "at", "relevant", "nearer", "to_than"];
+        reject_unused(section, "nearer", &keys_beside(&own))?;
         let than_to = other_side(section, "to_than", sweep)?;
         let than_to = section.required("to_than", than_to, "{ policy = \"conservative\" }")?;
-        return Ok(CheckSpec { at, relevant: None, what: Wants::Nearer { of, a, to, than_to } });
-    }
-    let over = selector(section, "over", sweep)?.unwrap_or_default();
+        Wants::Nearer { of, a, to, than_to }
+    } else {
+        relation(section, sweep, of, a)?
+    };
+    Ok(CheckSpec { at, relevant: None, what })
+}
+
+/// Reads `below = { policy = "inherit" }` or another relation of a quantity in the cells `a`.
+fn relation(section: &Section<'_, '_>, sweep: &Sweep, of: Quantity, a: Selector) -> Result<Wants, Problem> {
     let given: Vec<_> = RELATIONS.into_iter().filter(|(key, _)| section.has(key)).collect();
     let [(key, relation)] = given[..] else {
         let names = RELATIONS.map(|(key, _)| key).join(", ");
         let message = format!("want exactly one of {names}, as below = {{ policy = \"inherit\" }}");
         return Err(Problem::new(section.path(), message));
     };
+    let own = ["metric", "a", "at", "relevant", key, "than", "margin", "over", "missing"];
+    reject_unused(section, key, &keys_beside(&own))?;
     let counts = matches!(relation, Relation::MostlyAbove | Relation::RarelyAbove);
-    let skip = section.choice("missing", &[("skip", true)])?.unwrap_or(false);
-    if skip && !counts {
-        let message = format!("has no effect with {key}: want it with mostly_above or rarely_above");
-        return Err(Problem::new(section.key("missing"), message));
+    let agrees = relation == Relation::Agrees;
+    let number = !section.is_table(key);
+    let unused = [
+        ("over", counts || agrees, "the values in a, for each of which it must hold"),
+        ("missing", !counts, "it with mostly_above or rarely_above"),
+        ("margin", agrees || relation == Relation::MostlyAbove, "none"),
+        ("than", agrees || number, "it with a relation to other cells"),
+    ];
+    if let Some((unused, _, want)) = unused.into_iter().find(|(unused, is, _)| *is && section.has(unused)) {
+        return Err(Problem::new(section.key(unused), format!("has no effect with {key}: want {want}")));
     }
-    if !over.is_empty() && (counts || relation == Relation::Agrees) {
-        let message = format!("has no effect with {key}: want the values in a; {key} must hold for each");
-        return Err(Problem::new(section.key("over"), message));
-    }
-    let want = match section.is_table(key) {
-        true if counts => Some("a number"),
-        false if relation == Relation::Agrees => Some("a cell, as { policy = \"inherit\" }"),
-        _ => None,
-    };
-    if let Some(want) = want {
+    if number && agrees || !number && counts {
+        let want = if counts { "a number" } else { "a cell, as { policy = \"inherit\" }" };
         return Err(Problem::new(section.key(key), format!("has no such value: want {want}")));
     }
-    let against = match section.is_table(key) {
-        true => Against::Cells(other_side(section, key, sweep)?.unwrap_or_default()),
-        false => Against::Constant(constant(section, key, sweep.unit(of))?),
+    let than = quantity(section, "than", sweep)?.unwrap_or(of);
+    let kind = |quantity| match sweep.unit(quantity).unit {
+        Unit::Count(_) => Unit::Count(""),
+        unit => unit,
+    };
+    if kind(of) != kind(than) {
+        let message = format!("is in another unit than {}: want one of its unit", sweep.label(of));
+        return Err(Problem::new(section.key("than"), message));
+    }
+    let skip = section.choice("missing", &[("skip", true)])?.unwrap_or(false);
+    let over = selector(section, "over", sweep)?.unwrap_or_default();
+    let against = match number {
+        false => Against::Cells(other_side(section, key, sweep)?.unwrap_or_default()),
+        true => Against::Constant(constant(section, key, sweep.unit(of))?),
     };
     if let Against::Cells(cells) = &against
         && let Some(&(axis, _)) = cells.iter().find(|(axis, _)| a.iter().all(|(own, _)| own != axis))
@@ -260,8 +322,7 @@ fn check_of(section: &Section<'_, '_>, outer: &Selector, sweep: &Sweep) -> Resul
     if relation == Relation::Within && margin == 0.0 {
         return Err(Problem::new(section.key("margin"), format!("missing: want margin = \"5%\" with {key}")));
     }
-    let what = Wants::Relation { of, a, relation, than, against, margin, over, skip };
-    Ok(CheckSpec { at, relevant: None, what })
+    Ok(Wants::Relation { of, a, relation, than, against, margin, over, skip })
 }
 
 /// Reads `curve = "transfer"` with `from = 30` and `linear = "80%"`, with `lowest = [33, 37]`, with `a`,
