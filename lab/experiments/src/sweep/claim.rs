@@ -5,6 +5,7 @@ use super::{
     moved, text,
 };
 use crate::claims::{Check, Claim, Comparison, Effect, Grade, Judgement, Power, Share, Test, judge};
+use crate::metrics::Unit;
 use crate::stats::Mean;
 use crate::words::{counted, signed};
 
@@ -125,6 +126,8 @@ struct Found {
     whole: Comparison,
     test: Test,
     power: Option<Power>,
+    /// True if the whole numbers of all seeds are equal although their runs differ.
+    by_chance: bool,
 }
 
 impl<'s> Sides<'s> {
@@ -271,16 +274,10 @@ impl Outcome<'_> {
             _ => {}
         }
         let mut found = Vec::new();
-        let whole = Sides { share: 1.0, ..*sides };
         for values in chosen {
-            match (self.compared(&values, sides), self.compared(&values, &whole)) {
-                (Ok(part), Ok(whole)) => {
-                    let grain = sweep.grain(sides.of);
-                    let test = relation.test(&part, margin, grain);
-                    let power = relation.power(&part, margin, grain, check.relevant);
-                    found.push(Found { values, whole, test, power });
-                }
-                (Err(why), _) | (_, Err(why)) => return Check::missing(want, format!("{place}{why}")),
+            match self.tested(values, sides, (relation, margin), check.relevant) {
+                Ok(one) => found.push(one),
+                Err(why) => return Check::missing(want, format!("{place}{why}")),
             }
         }
         let contrary: Vec<_> =
@@ -288,14 +285,15 @@ impl Outcome<'_> {
         let tests: Vec<Test> = found.iter().map(|one| one.test).collect();
         let against: Vec<Test> = contrary.iter().map(|(_, test)| *test).collect();
         let test = Test::all(&[tests.clone(), against].concat());
-        let one = |Found { values, whole, .. }: &Found| {
+        let one = |Found { values, whole, by_chance, .. }: &Found| {
             let named: Selector = a.iter().map(|(axis, _)| (*axis, vec![values[*axis]])).collect();
             let named = if several || a.iter().any(|(_, values)| values.len() > 1) {
                 sweep.selected(&named)
             } else {
                 String::new()
             };
-            self.found(&named, sides.of, sides.against, whole)
+            let text = self.found(&named, sides.of, sides.against, whole);
+            if *by_chance { format!("{text}, although the runs differ") } else { text }
         };
         let size = |one: &&Found| one.whole.relative().abs();
         let largest = found.iter().max_by(|a, b| size(a).total_cmp(&size(b)));
@@ -317,6 +315,47 @@ impl Outcome<'_> {
         let deciding = found.iter().find(|one| Some(one.test.rank()) == worst);
         let effect = deciding.map(|one| self.effect(sides.of, sides.against, &one.whole).powered(one.power));
         Check::tested(want, format!("{place}{label}{text}{reversed}"), test, effect)
+    }
+
+    /// Tests a relation in a combination.
+    fn tested(
+        &self,
+        values: Vec<usize>,
+        sides: &Sides<'_>,
+        (relation, margin): (Relation, f64),
+        relevant: Option<Relevant>,
+    ) -> Result<Found, String> {
+        let part = self.compared(&values, sides)?;
+        let whole = self.compared(&values, &Sides { share: 1.0, ..*sides })?;
+        let grain = self.sweep.grain(sides.of);
+        // A measured time or rate that no seed changes is no chance, but a count may be, as that of no event.
+        let equal = match sides.against {
+            Against::Cells(_) => whole.difference.mean,
+            Against::Constant(_) => whole.base + whole.difference.mean,
+        };
+        let by_chance = part.difference.half_width == 0.0
+            && equal.fract() == 0.0
+            && matches!(self.sweep.unit(sides.of).unit, Unit::Count(_) | Unit::Ratio)
+            && !matches!(relation, Relation::Below | Relation::Above)
+            && self.vary(&values, sides);
+        let test = relation.test(&part, margin, grain);
+        let test = match test.grade {
+            Grade::Reproduced if by_chance => Test::unresolved(true),
+            _ => test,
+        };
+        let power = relation.power(&part, margin, grain, relevant);
+        Ok(Found { values, whole, test, power, by_chance })
+    }
+
+    /// Returns true if the runs of one of the two sides differ from seed to seed.
+    fn vary(&self, values: &[usize], sides: &Sides<'_>) -> bool {
+        let own = self.sweep.spread(values, sides.over);
+        let other = match sides.against {
+            Against::Cells(other) => self.sweep.spread(&moved(values, other), sides.over),
+            Against::Constant(_) => Vec::new(),
+        };
+        own.iter().any(|values| self.differ(sides.of, values))
+            || other.iter().any(|values| self.differ(sides.than, values))
     }
 
     /// Returns the effect of a comparison: the difference, or the value compared with a number.
@@ -531,6 +570,9 @@ impl Outcome<'_> {
     /// Compares a quantity in a cell with the other side, seed by seed.
     fn compared(&self, values: &[usize], sides: &Sides<'_>) -> Result<Comparison, String> {
         let sweep = self.sweep;
+        if let Quantity::Estimate(estimate) = sides.of {
+            self.estimated(estimate, values, None)?;
+        }
         // A comparison has the seeds of the side with fewer.
         let seeds = |of, values: &[usize]| sweep.seeds_behind(of, values).len();
         let other = match sides.against {

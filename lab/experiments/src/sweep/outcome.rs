@@ -1,11 +1,12 @@
 //! Runs a sweep, and looks its values up.
 
 use msctp_schemes::catalogue::suggest;
+use msctp_sim::Summary;
 use msctp_sim::scenario::Scenario;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::read::beside;
+use super::read::{beside, hex};
 use super::{Cell, Column, Contrast, How, Key, Quantity, Sweep, contains, moved, text};
 use crate::metrics::{Results, Wanted};
 use crate::plan::{Execution, Outcomes, ThreadsError, execute_stored};
@@ -19,6 +20,9 @@ pub struct Values {
     pub metrics: Vec<Result<f64, String>>,
     /// The curves in the order of the file.
     pub curves: Vec<Vec<(f64, f64)>>,
+    /// SHA-256 of the summary: equal for seeds that have no effect. Packets differ nevertheless, by their
+    /// verification tags.
+    pub summary: String,
 }
 
 /// A sweep that was run.
@@ -103,7 +107,10 @@ impl Sweep {
             Ok(super::curve::averaged(points, column.every))
         };
         let curves = cell.curves.iter().zip(&self.curves).map(curve).collect::<Result<_, String>>()?;
-        Ok(Values { metrics, curves })
+        // The number of wake-ups varies with the jitter of heartbeats.
+        let alike = Summary { seed: 0, events: 0, ..summary };
+        let summary = hex(&serde_json::to_vec(&alike).map_err(|error| error.to_string())?);
+        Ok(Values { metrics, curves, summary })
     }
 
     /// Returns the scenario of a cell with the draws of a seed.
@@ -134,6 +141,24 @@ impl Outcome<'_> {
         let done = &self.runs.done;
         let first = done.partition_point(|(key, _)| key.cell < cell);
         done[first..].iter().take_while(move |(key, _)| key.cell == cell)
+    }
+
+    /// Returns true if the runs behind a quantity in a combination differ from seed to seed.
+    pub(super) fn differ(&self, quantity: Quantity, values: &[usize]) -> bool {
+        let cells = match quantity {
+            Quantity::Metric(_) => vec![values.to_vec()],
+            Quantity::Contrast(contrast) => {
+                vec![values.to_vec(), moved(values, &self.sweep.contrasts[contrast].against)]
+            }
+            Quantity::Estimate(estimate) => {
+                self.sweep.operands_of(estimate, values).into_iter().flat_map(|(_, cells)| cells).collect()
+            }
+        };
+        cells.iter().filter_map(|values| self.sweep.cell(values)).any(|cell| {
+            let mut runs = self.of_cell(cell).map(|(_, values)| &values.summary);
+            let first = runs.next();
+            runs.any(|other| Some(other) != first)
+        })
     }
 
     /// Returns the values of a metric in a cell, by seed.

@@ -129,6 +129,7 @@ fn no_claim_of_eklund_is_reproduced_where_the_window_does_nothing_or_costs_a_fif
 fn no_claim_of_afif_is_reproduced_by_standard_sctp_under_every_name() {
     let null = |_: &[&str], metric: &str, seed: u64| match metric {
         "at_change" | "slow" | "accepted" => 1.0,
+        "not_slow" => 0.0,
         "from_formula" => 1000.0,
         _ => 10.0 + seed as f64,
     };

@@ -598,6 +598,7 @@ fn a_seed_without_a_value_leaves_estimates_and_counts_of_runs_unjudged() {
     run.1.metrics[0] = Err("the transfer is not complete".to_owned());
     let without = [Grade::OutOfReach, Grade::OutOfReach, Grade::OutOfReach, Grade::Reproduced];
     assert_eq!(grades(&outcome), without);
+    assert_eq!(outcome.ledger()[0].measured, "9 of 10 runs have a value");
     let why = &outcome.ledger()[1].measured;
     assert!(why.contains("policy inherit, loss 0: 9 of 10 runs have a value: want all"), "{why}");
 }
@@ -639,6 +640,39 @@ fn bare_numbers_are_in_the_unit_that_the_file_names() {
     assert_eq!(sweep.claims[3].checks[0].relevant, Some(Relevant::Value(0.02)));
     assert_eq!(synthetic(&sweep, |_, _, _| 1.0).estimated(0, &[0, 1], None), Ok(vec![8000.0]));
     assert_eq!(sweep.tables[0].tones, Some((0.1, 0.2)));
+}
+
+#[test]
+fn equal_counts_of_runs_that_differ_are_no_proof() {
+    let claims = "count.is = \"gap\"\n[[claim]]\nid = \"A\"\nmetric = \"count\"\nat_most = 0\n\
+                  [[claim]]\nid = \"B\"\nmetric = \"count\"\na = { policy = \"inherit\" }\n\
+                  level = { policy = \"conservative\" }\n\
+                  [[claim]]\nid = \"C\"\nmetric = \"count\"\nabove = 1\n\
+                  [[claim]]\nid = \"D\"\nmetric = \"gap\"\nat_most = \"0s\"\n";
+    let text = TEXT[..TEXT.find("[comparison.gain]").unwrap()].to_owned() + claims;
+    let sweep = Sweep::read(&text, "folder/sweeps/try.toml", &open).unwrap();
+    let mut outcome = synthetic(&sweep, |_, _, _| 0.0);
+    let grades = |outcome: &Outcome<'_>| outcome.ledger().iter().map(|claim| claim.grade).collect::<Vec<_>>();
+    let (holds, open, fails) = (Grade::Reproduced, Grade::Unresolved, Grade::Contradicted);
+    assert_eq!(grades(&outcome), [holds, holds, fails, holds]);
+    for (key, values) in &mut outcome.runs.done {
+        values.summary = key.seed.to_string();
+    }
+    assert_eq!(grades(&outcome), [open, open, fails, holds], "a time that no seed changes is measured");
+    let measured = &outcome.ledger()[0].measured;
+    assert!(measured.contains("0.0, all 3 runs equal, although the runs differ"), "{measured}");
+}
+
+#[test]
+fn the_runs_of_a_seed_without_effect_are_alike() {
+    let differ = |sweep: &Sweep| -> Vec<bool> {
+        let outcome = run(sweep, 2, None);
+        sweep.cells.iter().map(|cell| outcome.differ(Quantity::Metric(0), &cell.values)).collect()
+    };
+    assert_eq!(differ(&sweep()), [true; 4]);
+    let fixed = bundled("scenarios/park-jang/paper.toml").unwrap();
+    let fixed = fixed.restricted("place = microscope", vec![1, 2]).unwrap();
+    assert_eq!(differ(&fixed), [false; 4], "packets lost by their number");
 }
 
 #[test]
@@ -763,6 +797,7 @@ pub(super) fn synthetic<'s>(sweep: &'s Sweep, value: impl Fn(&[&str], &str, u64)
         outcome::Values {
             metrics: sweep.metrics.iter().map(metric).collect(),
             curves: sweep.curves.iter().map(curve).collect(),
+            summary: String::new(),
         }
     };
     let done = sweep.keys().into_iter().map(|key| (key.clone(), values(&key))).collect();

@@ -178,7 +178,8 @@ fn source(path: &str, text: &str) -> Source {
     Source { path: path.to_owned(), sha256: hex(text.as_bytes()), text: text.to_owned() }
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Returns the SHA-256 of some bytes.
+pub(super) fn hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
