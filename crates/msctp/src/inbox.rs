@@ -13,7 +13,7 @@ const MOST: usize = 256 << 10;
 /// either.
 const MIN_CHARGE: usize = 256;
 
-/// Maximum bytes taken from the core at a time.
+/// Bytes after which a reader that has an item takes no more from the core at a time.
 const BATCH: usize = 64 << 10;
 
 /// Maximum number of pending ends of streams behind unread messages. If a peer ends more, the later ends are
@@ -197,16 +197,10 @@ impl Inbox {
     ) -> (Option<Item>, bool) {
         let (mut bytes, mut others) = (0, false);
         self.pass_ends(false);
-        if stream.is_none() {
-            self.skip_ends();
-        }
-        // A stream that is no longer claimed has no queue.
-        let waiting = |inbox: &Self| match stream {
-            None => !inbox.rest.is_empty(),
-            Some(stream) => inbox.claimed.get(&stream).is_some_and(|queue| !queue.is_empty()),
-        };
-        if !waiting(self) {
-            while self.bytes < MOST && bytes < BATCH {
+        if !self.has_item(stream) {
+            // The core reports further messages only after all were taken: a reader without an item must not
+            // stop before, or it misses its message.
+            while self.bytes < MOST && (bytes < BATCH || !self.has_item(stream)) {
                 match more() {
                     Ok(Some(message)) if self.discarded.contains(&message.stream) => {
                         self.taken += 1;
@@ -239,6 +233,18 @@ impl Inbox {
             self.bytes -= charge(message);
         }
         (item, others)
+    }
+
+    /// Returns whether an item of `stream`, or of the unclaimed streams, is queued.
+    fn has_item(&mut self, stream: Option<u16>) -> bool {
+        match stream {
+            None => {
+                self.skip_ends();
+                !self.rest.is_empty()
+            }
+            // A stream that is no longer claimed has no queue.
+            Some(stream) => self.claimed.get(&stream).is_some_and(|queue| !queue.is_empty()),
+        }
     }
 
     /// Queues a message for its reader. Returns whether that reader differs from the reader of `stream`.
@@ -334,6 +340,25 @@ mod tests {
         assert!(first.is_some() && others, "there is room again");
         assert_eq!(streams(&mut inbox, Some(1), &mut core).len(), 99);
         assert_eq!(streams(&mut inbox, Some(2), &mut core), [2]);
+    }
+
+    #[test]
+    fn a_reader_without_an_item_passes_a_batch_for_others() {
+        let (mut inbox, mut core) = (Inbox::default(), VecDeque::new());
+        assert!(inbox.claim(1) && inbox.claim(2));
+        core.extend((0..15).map(|_| message(1, 10_000)));
+        core.push_back(message(2, 1));
+        assert_eq!(read(&mut inbox, 2, &mut core), [1], "150 kB are before it");
+        assert_eq!(read(&mut inbox, 1, &mut core).len(), 15);
+
+        // The reader of all streams receives no ends: one alone is no item.
+        inbox.end(vec![5], 1);
+        core.extend([message(1, BATCH), message(5, 1)]);
+        inbox.end(vec![5], 2);
+        assert_eq!(streams(&mut inbox, None, &mut core), [5]);
+        inbox.end(vec![5], 1);
+        core.extend([message(1, BATCH), message(5, 1)]);
+        assert_eq!(streams(&mut inbox, None, &mut core), [5]);
     }
 
     #[test]

@@ -292,3 +292,22 @@ async fn what_comes_for_a_dropped_receiving_half_is_discarded_and_stops_nobody()
     b.send_bytes(0, "for all again").await.unwrap();
     assert_eq!(soon(a.recv()).await.unwrap().unwrap().data, "for all again");
 }
+
+/// Sends `messages` of 1000 bytes on stream 1, then a byte on stream 0. All of it is acknowledged.
+async fn send_behind(a: &Association, messages: usize) {
+    for _ in 0..messages {
+        a.send_bytes(1, vec![7; 1000]).await.unwrap();
+    }
+    a.send_bytes(0, "x").await.unwrap();
+    soon(a.flush()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_message_behind_unread_ones_of_another_stream_wakes_its_reader() {
+    for messages in [50, 100, 150, 200] {
+        let Pair { a, b, .. } = pair(Config::default(), Config::default()).await;
+        let (_other, mut stream) = (b.stream(1).unwrap(), b.stream(0).unwrap());
+        send_behind(&a, messages).await;
+        assert_eq!(soon(stream.read_u8()).await.unwrap(), b'x', "behind {messages} messages");
+    }
+}
