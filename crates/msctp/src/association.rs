@@ -185,8 +185,8 @@ impl Association {
         cx: &Context<'_>,
         stream: Option<u16>,
     ) -> Poll<Result<Option<Item>, AssociationError>> {
-        self.poll_inbox(cx, |inbox, more| {
-            let (item, others) = inbox.next(stream, more);
+        self.poll_inbox(cx, |inbox, over, more| {
+            let (item, others) = inbox.next(stream, over, more);
             match item {
                 Some(Item::Restarted) => (Err(Restarted), others),
                 item => (Ok(item), others),
@@ -194,18 +194,20 @@ impl Association {
         })
     }
 
-    /// Takes an item from the inbox, which is filled from the core. Returns pending if there is none.
+    /// Takes an item from the inbox, which is filled from the core. Returns pending if there is none. `take`
+    /// receives whether the association is over.
     fn poll_inbox<T>(
         &self,
         cx: &Context<'_>,
-        take: impl FnOnce(&mut Inbox, More<'_>) -> (Result<Option<T>, Restarted>, bool),
+        take: impl FnOnce(&mut Inbox, bool, More<'_>) -> (Result<Option<T>, Restarted>, bool),
     ) -> Poll<Result<Option<T>, AssociationError>> {
         let mut state = self.shared.lock();
         let state = &mut *state;
         let slot = slot_of_parts(&mut state.slots, self.handle);
         let (core, handle) = (&mut state.core, self.handle);
         let mut opened = false;
-        let (taken, others) = take(&mut slot.inbox, &mut || {
+        let over = matches!(slot.phase, Phase::Over(_));
+        let (taken, others) = take(&mut slot.inbox, over, &mut || {
             let Some(association) = core.association_mut(handle) else { return Ok(None) };
             let message = association.recv();
             opened |= matches!(message, Ok(Some(_)));
@@ -265,7 +267,7 @@ impl Association {
 
     /// Waits until the peer sends on an unclaimed stream, and takes that stream.
     pub(crate) async fn claim_incoming_stream(&self) -> Result<Option<u16>, AssociationError> {
-        poll_fn(|cx| self.poll_inbox(cx, |inbox, more| inbox.claim_next(more))).await
+        poll_fn(|cx| self.poll_inbox(cx, |inbox, over, more| inbox.claim_next(over, more))).await
     }
 
     /// Discards the messages of a stream whose reader was dropped.

@@ -169,9 +169,10 @@ impl Inbox {
     /// value is the same as for [`next`](Self::next).
     pub(crate) fn claim_next(
         &mut self,
+        over: bool,
         more: impl FnMut() -> Result<Option<Message>, Restarted>,
     ) -> (Result<Option<u16>, Restarted>, bool) {
-        let (item, others) = self.next(None, more);
+        let (item, others) = self.next(None, over, more);
         let claimed = match item {
             Some(Item::Message(message)) => {
                 let stream = message.stream;
@@ -188,11 +189,15 @@ impl Inbox {
 
     /// Returns the next item of `stream`, or of the unclaimed streams. `more` takes a message from the core.
     ///
+    /// `over` says that the association is over, so that no event will wake the reader again: then `None`
+    /// means that the core has no message left. The core's receive buffer bounds the bytes kept.
+    ///
     /// The second value says whether to wake the other readers, because they have items or there is room
     /// again.
     pub(crate) fn next(
         &mut self,
         stream: Option<u16>,
+        over: bool,
         mut more: impl FnMut() -> Result<Option<Message>, Restarted>,
     ) -> (Option<Item>, bool) {
         let (mut bytes, mut others) = (0, false);
@@ -200,7 +205,7 @@ impl Inbox {
         if !self.has_item(stream) {
             // The core reports further messages only after all were taken: a reader without an item must not
             // stop before, or it misses its message.
-            while self.bytes < MOST && (bytes < BATCH || !self.has_item(stream)) {
+            while (over || self.bytes < MOST) && (bytes < BATCH || !self.has_item(stream)) {
                 match more() {
                     Ok(Some(message)) if self.discarded.contains(&message.stream) => {
                         self.taken += 1;
@@ -294,14 +299,14 @@ mod tests {
     }
 
     fn streams(inbox: &mut Inbox, reader: Option<u16>, core: &mut VecDeque<Message>) -> Vec<u16> {
-        std::iter::from_fn(|| inbox.next(reader, || Ok(core.pop_front())).0)
+        std::iter::from_fn(|| inbox.next(reader, false, || Ok(core.pop_front())).0)
             .filter_map(|item| item.stream())
             .collect()
     }
 
     /// Returns the items that the reader of a stream receives: lengths of messages, and 0 for an end.
     fn read(inbox: &mut Inbox, stream: u16, core: &mut VecDeque<Message>) -> Vec<usize> {
-        let items = std::iter::from_fn(|| inbox.next(Some(stream), || Ok(core.pop_front())).0);
+        let items = std::iter::from_fn(|| inbox.next(Some(stream), false, || Ok(core.pop_front())).0);
         items
             .map(|item| match item {
                 Item::Message(message) => message.data.len(),
@@ -315,7 +320,7 @@ mod tests {
     fn each_message_goes_to_its_reader_in_order() {
         let (mut inbox, mut core) = (Inbox::default(), VecDeque::new());
         core.extend([0, 3, 5, 3, 0].map(|stream| message(stream, 10)));
-        assert_eq!(inbox.next(None, || Ok(core.pop_front())).0.unwrap().stream(), Some(0));
+        assert_eq!(inbox.next(None, false, || Ok(core.pop_front())).0.unwrap().stream(), Some(0));
         assert!(inbox.claim(3) && !inbox.claim(3));
         assert_eq!(streams(&mut inbox, Some(3), &mut core), [3, 3]);
         assert_eq!(streams(&mut inbox, Some(9), &mut core), Vec::<u16>::new(), "nobody's");
@@ -333,23 +338,32 @@ mod tests {
         core.extend((0..100).map(|_| message(1, 10_000)));
         core.push_back(message(2, 1));
         for _ in 0..20 {
-            assert_eq!(inbox.next(Some(2), || Ok(core.pop_front())).0, None);
+            assert_eq!(inbox.next(Some(2), false, || Ok(core.pop_front())).0, None);
         }
         assert_eq!(core.len(), 101 - MOST.div_ceil(10_000));
-        let (first, others) = inbox.next(Some(1), || Ok(core.pop_front()));
+        let (first, others) = inbox.next(Some(1), false, || Ok(core.pop_front()));
         assert!(first.is_some() && others, "there is room again");
         assert_eq!(streams(&mut inbox, Some(1), &mut core).len(), 99);
         assert_eq!(streams(&mut inbox, Some(2), &mut core), [2]);
     }
 
     #[test]
-    fn a_reader_without_an_item_passes_a_batch_for_others() {
+    fn a_reader_without_an_item_passes_a_batch_for_others_and_at_the_end_everything() {
         let (mut inbox, mut core) = (Inbox::default(), VecDeque::new());
         assert!(inbox.claim(1) && inbox.claim(2));
         core.extend((0..15).map(|_| message(1, 10_000)));
         core.push_back(message(2, 1));
         assert_eq!(read(&mut inbox, 2, &mut core), [1], "150 kB are before it");
-        assert_eq!(read(&mut inbox, 1, &mut core).len(), 15);
+        core.extend((0..100).map(|_| message(1, 10_000)));
+        core.push_back(message(3, 1));
+        core.push_back(message(2, 2));
+        assert_eq!(inbox.next(Some(2), false, || Ok(core.pop_front())).0, None, "no room");
+        assert!(!core.is_empty());
+        let item = inbox.next(Some(2), true, || Ok(core.pop_front())).0;
+        assert!(matches!(item, Some(Item::Message(message)) if message.data.len() == 2));
+        assert_eq!(inbox.next(Some(2), true, || Ok(core.pop_front())).0, None);
+        assert_eq!((streams(&mut inbox, None, &mut core), core.len()), (vec![3], 0));
+        assert_eq!(read(&mut inbox, 1, &mut core).len(), 115);
 
         // The reader of all streams receives no ends: one alone is no item.
         inbox.end(vec![5], 1);
@@ -388,7 +402,7 @@ mod tests {
         core.push_back(Err(Restarted));
         core.extend([1, 2, 3].map(|stream| Ok(Some(message(stream, 2)))));
         let mut more = || core.pop_front().unwrap_or(Ok(None));
-        let mut next = |inbox: &mut Inbox, stream| match inbox.next(stream, &mut more).0 {
+        let mut next = |inbox: &mut Inbox, stream| match inbox.next(stream, false, &mut more).0 {
             Some(Item::Message(message)) => message.data.len(),
             Some(Item::Restarted) => 99,
             other => panic!("{other:?}"),

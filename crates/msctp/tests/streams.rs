@@ -303,6 +303,23 @@ async fn send_behind(a: &Association, messages: usize) {
 }
 
 #[tokio::test]
+async fn a_message_behind_unread_ones_of_another_stream_is_read_before_the_end_of_file() {
+    for messages in [50, 100, 200, 500] {
+        let Pair { a, b, .. } = pair(Config::default(), Config::default()).await;
+        let (mut other, mut stream) = (b.stream(1).unwrap(), b.stream(0).unwrap());
+        send_behind(&a, messages).await;
+        soon(a.shutdown()).await.unwrap();
+        soon(b.closed()).await.unwrap();
+        let mut got = Vec::new();
+        soon(stream.read_to_end(&mut got)).await.unwrap();
+        assert_eq!(got, b"x", "behind {messages} messages");
+        got.clear();
+        soon(other.read_to_end(&mut got)).await.unwrap();
+        assert_eq!(got.len(), messages * 1000);
+    }
+}
+
+#[tokio::test]
 async fn a_message_behind_unread_ones_of_another_stream_wakes_its_reader() {
     for messages in [50, 100, 150, 200] {
         let Pair { a, b, .. } = pair(Config::default(), Config::default()).await;
