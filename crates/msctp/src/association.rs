@@ -273,10 +273,12 @@ impl Association {
     /// Discards the messages of a stream whose reader was dropped.
     pub(crate) fn discard_stream(&self, stream: u16) {
         let mut state = self.shared.lock();
-        let slot = slot_of(&mut state, self.handle);
-        slot.inbox.discard(stream);
-        // The inbox may have room again for other readers.
-        slot.readers.wake();
+        slot_of(&mut state, self.handle).inbox.discard(stream);
+        // The core has reported its messages already.
+        state.drop_discarded(self.handle);
+        state.wake_driver();
+        // The inbox may have messages or room again for other readers.
+        slot_of(&mut state, self.handle).readers.wake();
     }
 
     pub(crate) fn release_stream(&self, stream: u16) {

@@ -97,6 +97,13 @@ impl Inbox {
         self.discarded.insert(stream);
     }
 
+    /// Takes messages from the core while a dropped reader's may be among them, so that they do not close the
+    /// receive window. `more` takes a message from the core.
+    pub(crate) fn drop_discarded(&mut self, mut more: impl FnMut() -> Result<Option<Message>, Restarted>) {
+        let mut others = false;
+        while !self.discarded.is_empty() && self.bytes < MOST && self.pull(None, &mut others, &mut more) {}
+    }
+
     /// Releases a stream. Its messages go to the reader of all streams, queued ones first.
     pub(crate) fn release(&mut self, stream: u16) {
         self.discarded.remove(&stream);
@@ -202,29 +209,17 @@ impl Inbox {
     ) -> (Option<Item>, bool) {
         let (mut bytes, mut others) = (0, false);
         self.pass_ends(false);
-        if !self.has_item(stream) {
-            // The core reports further messages only after all were taken: a reader without an item must not
-            // stop before, or it misses its message.
-            while (over || self.bytes < MOST) && (bytes < BATCH || !self.has_item(stream)) {
-                match more() {
-                    Ok(Some(message)) if self.discarded.contains(&message.stream) => {
-                        self.taken += 1;
-                        others |= self.pass_ends(false);
-                    }
-                    Ok(Some(message)) => {
-                        bytes += charge(&message);
-                        others |= self.take(message, stream);
-                    }
-                    Err(Restarted) => {
-                        self.restart();
-                        others = true;
-                    }
-                    Ok(None) => {
-                        others |= self.pass_ends(true);
-                        break;
-                    }
-                }
+        // The core reports further messages only after all were taken: a reader without an item must not stop
+        // before, or it misses its message. Nor may messages of dropped readers stay there.
+        let wants = !self.has_item(stream);
+        while (over || self.bytes < MOST)
+            && (wants && bytes < BATCH || !self.discarded.is_empty() || !self.has_item(stream))
+        {
+            let before = self.bytes;
+            if !self.pull(stream, &mut others, &mut more) {
+                break;
             }
+            bytes += self.bytes - before;
         }
         if stream.is_none() {
             self.skip_ends();
@@ -238,6 +233,32 @@ impl Inbox {
             self.bytes -= charge(message);
         }
         (item, others)
+    }
+
+    /// Takes a message or a restart from the core for its reader. Returns false if the core has none. Sets
+    /// `others` if readers other than that of `stream` have items.
+    fn pull(
+        &mut self,
+        stream: Option<u16>,
+        others: &mut bool,
+        more: &mut impl FnMut() -> Result<Option<Message>, Restarted>,
+    ) -> bool {
+        match more() {
+            Ok(Some(message)) if self.discarded.contains(&message.stream) => {
+                self.taken += 1;
+                *others |= self.pass_ends(false);
+            }
+            Ok(Some(message)) => *others |= self.take(message, stream),
+            Err(Restarted) => {
+                self.restart();
+                *others = true;
+            }
+            Ok(None) => {
+                *others |= self.pass_ends(true);
+                return false;
+            }
+        }
+        true
     }
 
     /// Returns whether an item of `stream`, or of the unclaimed streams, is queued.
@@ -387,8 +408,21 @@ mod tests {
         core.push_back(message(2, 30));
         assert!(!inbox.claim(1), "it is still taken");
         assert_eq!(read(&mut inbox, 2, &mut core), [30]);
+        core.extend((0..100).map(|_| message(1, 10_000)));
+        core.push_back(message(2, 35));
+        inbox.drop_discarded(|| Ok(core.pop_front()));
+        assert_eq!((core.len(), inbox.bytes), (0, MIN_CHARGE), "no reader had to read");
+        core.extend((0..100).map(|_| message(1, 10_000)));
+        assert_eq!(inbox.next(Some(2), false, || Ok(core.pop_front())).0.unwrap().stream(), Some(2));
+        assert!(core.is_empty(), "a reader that has an item takes them as well");
+        core.extend((0..40).map(|_| message(2, 10_000)));
+        inbox.drop_discarded(|| Ok(core.pop_front()));
+        assert_eq!(core.len(), 40 - MOST.div_ceil(10_000), "a reader that never reads stops the peer");
+        assert_eq!(read(&mut inbox, 2, &mut core), [10_000; 40]);
         inbox.release(1);
         core.push_back(message(1, 40));
+        inbox.drop_discarded(|| Ok(core.pop_front()));
+        assert_eq!(core.len(), 1, "none is discarded now");
         assert!(inbox.claim(1));
         assert_eq!(read(&mut inbox, 1, &mut core), [40]);
         assert_eq!(inbox.bytes, 0);

@@ -596,6 +596,9 @@ impl State {
             if let Event::Streams(change) = &event {
                 self.note_streams(handle, change);
             }
+            if event == Event::Readable {
+                self.drop_discarded(handle);
+            }
             self.follow_keys(handle, &event);
             let Some(slot) = self.slots.get_mut(&handle) else { continue };
             let (was_up, was_over) = (matches!(slot.phase, Phase::Up), matches!(slot.phase, Phase::Over(_)));
@@ -715,6 +718,13 @@ impl State {
         if !slot.endings.is_waiting() {
             self.ending.remove(&handle);
         }
+    }
+
+    /// Takes the messages of dropped readers from the core. The other readers must be woken.
+    pub(crate) fn drop_discarded(&mut self, handle: Handle) {
+        let Some(slot) = self.slots.get_mut(&handle) else { return };
+        let core = &mut self.core;
+        slot.inbox.drop_discarded(|| core.association_mut(handle).map_or(Ok(None), |a| a.recv()));
     }
 
     fn drain_unread(&mut self, handle: Handle) {

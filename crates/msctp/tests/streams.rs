@@ -328,3 +328,20 @@ async fn a_message_behind_unread_ones_of_another_stream_wakes_its_reader() {
         assert_eq!(soon(stream.read_u8()).await.unwrap(), b'x', "behind {messages} messages");
     }
 }
+
+#[tokio::test]
+async fn a_dropped_receiving_half_keeps_the_window_open_without_another_reader() {
+    let config = Config { receive_buffer: 64 << 10, send_buffer: 64 << 10, ..Config::default() };
+    let Pair { a, b, .. } = pair(config.clone(), config).await;
+    let mut stream = a.stream(1).unwrap();
+    let (mut send, recv) = b.stream(1).unwrap().into_split();
+    // The core has reported what is unread when the reader is dropped.
+    while timeout(Duration::from_millis(300), stream.write_all(&[1; 10_000])).await.is_ok() {}
+    drop(recv);
+    soon(stream.write_all(&vec![1; 2 << 20])).await.unwrap();
+    soon(a.flush()).await.unwrap();
+    send.write_all(b"the other direction works").await.unwrap();
+    drop(send);
+    soon(stream.write_all(b"for all again")).await.unwrap();
+    assert_eq!(soon(b.recv()).await.unwrap().unwrap().data, "for all again");
+}
