@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -39,11 +40,14 @@ type More<'a> = &'a mut dyn FnMut() -> Result<Option<Message>, Restarted>;
 pub struct Association {
     pub(crate) shared: Arc<Shared>,
     handle: Handle,
+    /// [`Slot::losing_restarts`] that this handle has reported. Written under the lock of `shared`.
+    reported: AtomicU32,
 }
 
 impl Association {
-    pub(crate) fn new(shared: Arc<Shared>, handle: Handle) -> Self {
-        Self { shared, handle }
+    /// Creates a handle. The caller counts it.
+    pub(crate) fn new(shared: Arc<Shared>, handle: Handle, losing_restarts: u32) -> Self {
+        Self { shared, handle, reported: AtomicU32::new(losing_restarts) }
     }
 
     /// Runs `f` on the core's association. Returns `None` if it is over and its messages were taken.
@@ -52,6 +56,7 @@ impl Association {
         let now = state.now();
         let result = state.core.association_mut(self.handle).map(|association| f(association, now));
         state.touch(self.handle);
+        state.unsettled = true;
         state.wake_driver();
         result
     }
@@ -351,24 +356,52 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// The association was lost.
+    /// The association was lost. [`AssociationError::Restarted`]: the peer restarted before it acknowledged
+    /// everything, and sent messages were discarded. Each handle reports that once, also after the restart.
     pub async fn flush(&self) -> Result<(), AssociationError> {
-        poll_fn(|cx| self.poll_flush(cx)).await
+        let reported = self.reported.load(Ordering::Relaxed);
+        poll_fn(|cx| self.poll_flush(cx, reported)).await
     }
 
-    pub(crate) fn poll_flush(&self, cx: &Context<'_>) -> Poll<Result<(), AssociationError>> {
+    fn poll_flush(&self, cx: &Context<'_>, reported: u32) -> Poll<Result<(), AssociationError>> {
         let mut state = self.shared.lock();
         let state = &mut *state;
         let slot = slot_of_parts(&mut state.slots, self.handle);
-        if let Phase::Over(error) = &slot.phase {
-            return Poll::Ready(error.clone().map_or(Ok(()), Err));
+        if let Some(result) = self.outcome(slot, reported) {
+            return Poll::Ready(result);
         }
-        if state.core.association(self.handle).is_none_or(|association| association.buffered() == 0) {
+        if slot.losing_restarts != reported {
+            return Poll::Ready(Err(self.report_restart(slot)));
+        }
+        let association = state.core.association(self.handle);
+        let drained = association.is_none_or(|association| association.buffered() == 0);
+        // A restart or an abort whose event was not forwarded yet empties the send buffer as well.
+        if drained && !state.unsettled {
             return Poll::Ready(Ok(()));
         }
         slot.flushers.add(cx);
         state.await_flush(self.handle);
+        if drained {
+            state.touch(self.handle);
+        }
         Poll::Pending
+    }
+
+    /// Returns the end of an association that is over. [`AssociationError::Restarted`] if it was shut down,
+    /// and a restart before that discarded messages, which this handle had not `reported`.
+    fn outcome(&self, slot: &Slot, reported: u32) -> Option<Result<(), AssociationError>> {
+        match &slot.phase {
+            Phase::Over(Some(error)) => Some(Err(error.clone())),
+            Phase::Over(None) if slot.losing_restarts != reported => Some(Err(self.report_restart(slot))),
+            Phase::Over(None) => Some(Ok(())),
+            Phase::Connecting | Phase::Up => None,
+        }
+    }
+
+    /// Records that this handle reports the restarts that discarded messages.
+    fn report_restart(&self, slot: &Slot) -> AssociationError {
+        self.reported.store(slot.losing_restarts, Ordering::Relaxed);
+        AssociationError::Restarted
     }
 
     /// Shuts down gracefully (RFC 9260 §9.2): delivers everything first. Ready when the association is
@@ -529,7 +562,7 @@ impl Eq for Association {}
 impl Clone for Association {
     fn clone(&self) -> Self {
         slot_of(&mut self.shared.lock(), self.handle).handles += 1;
-        Self { shared: Arc::clone(&self.shared), handle: self.handle }
+        Self::new(Arc::clone(&self.shared), self.handle, self.reported.load(Ordering::Relaxed))
     }
 }
 

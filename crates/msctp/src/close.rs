@@ -102,6 +102,7 @@ impl State {
     pub(crate) fn abort_all(&mut self, now: Time, reason: &AbortReason) {
         self.closed = true;
         self.close_listeners();
+        self.unsettled = true;
         for handle in self.live() {
             if let Some(association) = self.core.association_mut(handle) {
                 association.abort(now, reason);

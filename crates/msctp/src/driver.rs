@@ -375,6 +375,7 @@ impl Driver {
                 break;
             }
         }
+        state.unsettled = false;
         self.report_flush = state.wants_flush();
         for (place, handle) in state.evicted.drain(..) {
             self.shards.get(place).forwarded.extend([Forwarded::Evicted(handle)]);
@@ -651,6 +652,7 @@ fn take(
     let udp_port = datagram.remote.port();
     let last = before.take();
     let ecn = datagram.ecn.map_or(Ecn::NotEct, |ecn| Ecn::from_bits(ecn as u8));
+    state.unsettled = true;
     match state.core.handle_marked_datagram(now, at, ecn, datagram.bytes) {
         // RFC 6951 §5.4: after the verification tag was checked
         DatagramOutcome::Association(handle) => {

@@ -165,7 +165,7 @@ impl Endpoint {
             slot.handles += 1;
         }
         drop(state);
-        Poll::Ready(Some(Incoming::new(Association::new(Arc::clone(shard), handle))))
+        Poll::Ready(Some(Incoming::new(Association::new(Arc::clone(shard), handle, 0))))
     }
 
     /// Waits for the next rejected set-up at a port. This end rejected it for the peer's key, code or missing
@@ -233,7 +233,8 @@ impl Endpoint {
     pub fn associations(&self) -> Vec<Association> {
         let of_shard = |shard: &Arc<Shared>| {
             let handles = shard.lock().in_use();
-            handles.into_iter().map(|handle| Association::new(Arc::clone(shard), handle)).collect::<Vec<_>>()
+            let new = |(handle, restarts)| Association::new(Arc::clone(shard), handle, restarts);
+            handles.into_iter().map(new).collect::<Vec<_>>()
         };
         self.shards().iter().flat_map(of_shard).collect()
     }
@@ -369,7 +370,7 @@ fn begin_at(
     slot.keys = keys;
     state.insert_slot(handle, slot);
     state.wake_driver();
-    Ok(Association::new(Arc::clone(shard), handle))
+    Ok(Association::new(Arc::clone(shard), handle, 0))
 }
 
 /// Returns the addresses that the options name, the preferred ones first.

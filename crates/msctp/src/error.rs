@@ -170,7 +170,7 @@ pub enum AssociationError {
     Lost(LossReason),
     /// The peer restarted (RFC 9260 §5.2.4 A): it lost its state and set the association up again from the
     /// same addresses and ports. Returned once to each reader, between the messages before and after the
-    /// restart.
+    /// restart, and by [`flush`](crate::Association::flush) if the restart discarded messages.
     ///
     /// The association continues with the restarted peer, every stream from its beginning. Messages that were
     /// not acknowledged were reported as [`Event::SendFailed`](crate::Event::SendFailed). Continue to read if

@@ -100,6 +100,8 @@ pub(crate) struct State {
     /// options share them.
     options: Option<(Config, Arc<Config>)>,
     driver: Option<Waker>,
+    /// True if a packet or a call may have caused events that were not forwarded yet.
+    pub(crate) unsettled: bool,
     /// Number of associations processed so far.
     #[cfg(test)]
     pub(crate) looked: u64,
@@ -150,6 +152,11 @@ pub(crate) struct Slot {
     /// Tasks that wait for an event, for the set-up or for the end.
     pub(crate) watchers: Wakers,
     pub(crate) flushers: Wakers,
+    /// True if messages were discarded since the association came up or restarted: by a restart, if its event
+    /// follows.
+    discarded: bool,
+    /// Number of restarts of the peer that discarded sent messages.
+    pub(crate) losing_restarts: u32,
     /// Outstanding changes of addresses; `None` until the endpoint follows its interfaces.
     pub(crate) moves: Option<Box<Moves>>,
     /// Time at which the association came up, and its moves.
@@ -179,6 +186,8 @@ impl Slot {
             writers: Wakers::default(),
             watchers: Wakers::default(),
             flushers: Wakers::default(),
+            discarded: false,
+            losing_restarts: 0,
             moves: None,
             record: Record::default(),
             log: Log::none(),
@@ -198,7 +207,13 @@ impl Slot {
             Event::KeyMessage => return,
             Event::Readable => return self.readers.wake(),
             Event::Writable => return self.writers.wake(),
+            Event::SendFailed(failure) => self.discarded |= !failure.abandoned,
+            Event::Restarted => {
+                self.losing_restarts += u32::from(std::mem::take(&mut self.discarded));
+                self.flushers.wake();
+            }
             Event::Connected { outbound_streams, inbound_streams } => {
+                self.discarded = false;
                 self.streams = (*outbound_streams, *inbound_streams);
                 if self.keys.as_ref().is_none_or(|keys| keys.is_ready()) {
                     self.phase = Phase::Up;
@@ -293,6 +308,7 @@ impl Shared {
             gone: false,
             options: None,
             driver: None,
+            unsettled: false,
             #[cfg(test)]
             looked: 0,
             send_errors: 0,
@@ -463,13 +479,14 @@ impl State {
         live.map(|(&handle, _)| handle).collect()
     }
 
-    /// Returns new handles of the associations that are up and have a handle.
-    pub(crate) fn in_use(&mut self) -> Vec<Handle> {
+    /// Returns new handles of the associations that are up and have a handle, with their
+    /// [`losing_restarts`](Slot::losing_restarts).
+    pub(crate) fn in_use(&mut self) -> Vec<(Handle, u32)> {
         let up =
             self.slots.iter_mut().filter(|(_, slot)| matches!(slot.phase, Phase::Up) && slot.handles > 0);
         up.map(|(&handle, slot)| {
             slot.handles += 1;
-            handle
+            (handle, slot.losing_restarts)
         })
         .collect()
     }

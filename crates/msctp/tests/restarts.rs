@@ -135,3 +135,51 @@ async fn with_shared_keys_nobody_restarts_without_them() {
     attacker.send_to(&echo(&answer, b"transfer it all to X"), to).await.unwrap();
     unharmed(&association, &accepted, &attacker, client.local_addresses()[0].port()).await;
 }
+
+/// Connects from the client's SCTP port at another endpoint: the server's association restarts.
+async fn restart(server: &Endpoint) -> (Endpoint, msctp::Association) {
+    let client = endpoint();
+    let peer = Peer { port: 7, local_port: Some(CLIENT_PORT), ..Peer::new(server.local_addresses()[0]) };
+    let association = client.connect(peer, Config::default()).await.unwrap();
+    (client, association)
+}
+
+/// Fails instead of waiting for ever.
+async fn soon<T>(what: impl Future<Output = T>) -> T {
+    timeout(Duration::from_secs(20), what).await.expect("it is done in time")
+}
+
+#[tokio::test]
+async fn flush_reports_a_restart_that_discarded_messages_once_to_each_handle() {
+    let (server, _client, _association, accepted) = up(Config::default()).await;
+    let other = accepted.clone();
+    // The client does not read.
+    common::fill(&accepted).await;
+    let waiting = tokio::spawn(async move { (accepted.flush().await, accepted) });
+    tokio::task::yield_now().await;
+    let (_again, association) = soon(restart(&server)).await;
+    let (flushed, accepted) = soon(waiting).await.unwrap();
+    assert_eq!(flushed, Err(AssociationError::Restarted));
+    other.send_bytes(0, "to the restarted peer").await.unwrap();
+    assert_eq!(soon(association.recv()).await.unwrap().unwrap().data, "to the restarted peer");
+    assert_eq!(soon(accepted.flush()).await, Ok(()));
+    assert_eq!(
+        soon(other.flush()).await,
+        Err(AssociationError::Restarted),
+        "its messages were discarded, too"
+    );
+    assert_eq!(soon(other.flush()).await, Ok(()));
+    for handle in server.associations() {
+        assert_eq!(soon(handle.flush()).await, Ok(()), "a later handle sent none of them");
+    }
+}
+
+#[tokio::test]
+async fn flush_reports_no_restart_after_everything_was_acknowledged() {
+    let (server, _client, _association, accepted) = up(Config::default()).await;
+    accepted.send_bytes(0, "delivered").await.unwrap();
+    soon(accepted.flush()).await.unwrap();
+    let _again = soon(restart(&server)).await;
+    assert_eq!(soon(accepted.recv()).await, Err(AssociationError::Restarted));
+    assert_eq!(soon(accepted.flush()).await, Ok(()));
+}
