@@ -409,10 +409,13 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// The association was lost first.
+    /// The association was lost first. [`AssociationError::Restarted`]: the peer restarted before it
+    /// acknowledged everything, and sent messages were discarded. As [`flush`](Self::flush), each handle
+    /// reports that once.
     pub async fn shutdown(&self) -> Result<(), AssociationError> {
+        let reported = self.reported.load(Ordering::Relaxed);
         self.with_core(|association, now| association.shutdown(now));
-        self.closed().await
+        self.wait(|slot| self.outcome(slot, reported)).await
     }
 
     /// Aborts the association (RFC 9260 §9.1); undelivered data is lost.

@@ -183,3 +183,17 @@ async fn flush_reports_no_restart_after_everything_was_acknowledged() {
     assert_eq!(soon(accepted.recv()).await, Err(AssociationError::Restarted));
     assert_eq!(soon(accepted.flush()).await, Ok(()));
 }
+
+#[tokio::test]
+async fn shutdown_reports_messages_that_a_restart_discarded_when_the_association_is_over() {
+    let (server, _client, _association, accepted) = up(Config::default()).await;
+    common::fill(&accepted).await;
+    let closed = accepted.clone();
+    let waiting = tokio::spawn(async move { accepted.shutdown().await });
+    tokio::task::yield_now().await;
+    let (_again, association) = soon(restart(&server)).await;
+    // Either end's shutdown ends the association.
+    assert_eq!(soon(association.shutdown()).await, Ok(()));
+    assert_eq!(soon(waiting).await.unwrap(), Err(AssociationError::Restarted));
+    assert_eq!(soon(closed.closed()).await, Ok(()), "it was shut down");
+}
