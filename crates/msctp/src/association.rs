@@ -200,7 +200,7 @@ impl Association {
     }
 
     /// Takes an item from the inbox, which is filled from the core. Returns pending if there is none. `take`
-    /// receives whether the association is over.
+    /// receives whether the association has ended.
     fn poll_inbox<T>(
         &self,
         cx: &Context<'_>,
@@ -330,7 +330,7 @@ impl Association {
     }
 
     /// Returns the next event (RFC 9260 §11.2), except `Readable` and `Writable`. Returns `None` if the
-    /// association is over and all events were returned. The association keeps 256 events with 1 MiB of
+    /// association has ended and all events were returned. The association keeps 256 events with 1 MiB of
     /// undelivered messages in them, and drops the oldest first.
     pub async fn event(&self) -> Option<Event> {
         self.wait(|slot| match slot.next_event() {
@@ -424,7 +424,7 @@ impl Association {
         self.with_core(|association, now| association.abort(now, &reason));
     }
 
-    /// Waits until the association is over.
+    /// Waits until the association has ended.
     ///
     /// # Errors
     ///

@@ -90,7 +90,7 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// No scheduler has that name ([`CallError::Scheduler`]), or the association is over.
+    /// No scheduler has that name ([`CallError::Scheduler`]), or the association has ended.
     pub fn set_scheduler(&self, name: &str) -> Result<(), CallError> {
         let mut unknown = Ok(());
         self.call(|association, _| {
@@ -106,7 +106,7 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// There is no such outbound stream, or the association is over.
+    /// There is no such outbound stream, or the association has ended.
     pub fn set_stream_value(&self, stream: u16, value: u16) -> Result<(), CallError> {
         self.call(|association, _| {
             let streams = association.agreed().map_or(0, |agreed| agreed.outbound_streams);
@@ -137,12 +137,14 @@ impl Association {
 /// and [deletes](Association::delete_auth_key) the old one when the peer signs with the new one
 /// ([`AuthEvent::NewKey`](crate::AuthEvent::NewKey)).
 impl Association {
-    /// Sets a shared key, or replaces the one with its identifier (RFC 4895). It verifies at once, and signs
-    /// when it is [activated](Self::activate_auth_key). Both ends must set it.
+    /// Sets a shared key, replacing any with its identifier (RFC 4895).
+    ///
+    /// Verification uses it immediately, signing after its [activation](Self::activate_auth_key). Both ends
+    /// must set it.
     ///
     /// # Errors
     ///
-    /// The maximum number of keys is set, or the association is over.
+    /// The maximum number of keys is set, or the association has ended.
     pub fn set_auth_key(&self, key: SharedKey) -> Result<(), CallError> {
         self.call(|association, _| association.set_auth_key(key))
     }
@@ -151,7 +153,7 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// The key was not set or was deactivated, or the association is over.
+    /// The key was not set or was deactivated, or the association has ended.
     pub fn activate_auth_key(&self, id: u16) -> Result<(), CallError> {
         self.call(|association, _| association.activate_auth_key(id))
     }
@@ -161,7 +163,7 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// The key is the active one or was not set, or the association is over.
+    /// The key is the active one or was not set, or the association has ended.
     pub fn deactivate_auth_key(&self, id: u16) -> Result<(), CallError> {
         self.call(|association, _| association.deactivate_auth_key(id))
     }
@@ -170,13 +172,13 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// The key is the active one or was not set, or the association is over.
+    /// The key is the active one or was not set, or the association has ended.
     pub fn delete_auth_key(&self, id: u16) -> Result<(), CallError> {
         self.call(|association, _| association.delete_auth_key(id))
     }
 
     /// Returns the counters of explicit congestion notification (`Config::ecn`), or `None` after the
-    /// association is over.
+    /// association has ended.
     pub fn ecn_stats(&self) -> Option<EcnStats> {
         self.look(msctp_proto::Association::ecn_stats)
     }

@@ -12,10 +12,12 @@ use crate::error::CloseError;
 use crate::state::{Phase, State};
 
 impl Endpoint {
-    /// Shuts every association down gracefully (RFC 9260 §9.2), and waits until all are over and the sockets
-    /// are closed. The kernel then has their last packets, and the next `bind` gets the same UDP ports. No
-    /// new association begins: [`accept`](Self::accept) returns `None`, [`connect`](Self::connect) and
-    /// [`listen`](Self::listen) fail. Associations that are being set up are aborted.
+    /// Shuts down every association (RFC 9260 §9.2) and closes the sockets.
+    ///
+    /// Waits until all associations have ended. The kernel then has their last packets, and the next `bind`
+    /// gets the same UDP ports. No new association begins: [`accept`](Self::accept) returns `None`,
+    /// [`connect`](Self::connect) and [`listen`](Self::listen) fail. Associations that are being set up are
+    /// aborted.
     ///
     /// `Ok` means that every peer acknowledged everything sent to it, apart from messages whose lifetime
     /// ended. This takes as long as the delivery does. After

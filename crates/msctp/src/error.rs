@@ -219,7 +219,7 @@ pub enum SendError {
     /// The message cannot be sent on this association, or the association is closing.
     #[error(transparent)]
     Refused(#[from] msctp_proto::SendError),
-    /// The association is over.
+    /// The association has ended.
     #[error(transparent)]
     Association(#[from] AssociationError),
 }
@@ -289,7 +289,7 @@ pub enum StreamError {
         "no free stream: this association has {0} outbound streams; finish and drop one, or ask for more (outbound_streams)"
     )]
     NoneFree(u16),
-    /// The association is over.
+    /// The association has ended.
     #[error(transparent)]
     Association(#[from] AssociationError),
 }
@@ -310,7 +310,7 @@ pub enum CallError {
     /// The core rejected the call.
     #[error(transparent)]
     Refused(#[from] msctp_proto::CallError),
-    /// The association is over.
+    /// The association has ended.
     #[error(transparent)]
     Association(#[from] AssociationError),
 }

@@ -196,7 +196,7 @@ impl Inbox {
 
     /// Returns the next item of `stream`, or of the unclaimed streams. `more` takes a message from the core.
     ///
-    /// `over` says that the association is over, so that no event will wake the reader again: then `None`
+    /// `over` says that the association has ended, so that no event will wake the reader again: then `None`
     /// means that the core has no message left. The core's receive buffer bounds the bytes kept.
     ///
     /// The second value says whether to wake the other readers, because they have items or there is room

@@ -20,7 +20,7 @@ const USAGE_INTERVAL: Span = Span::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Keys {
     context: Arc<Context>,
-    /// The key manager; `None` while the peer's parameters are unknown, and after the association is over.
+    /// The key manager; `None` while the peer's parameters are unknown, and after the association has ended.
     pub(crate) manager: Option<KeyManager>,
     /// The agreement with which the manager was created.
     agreement: Option<KeyAgreement>,

@@ -232,8 +232,7 @@ pub mod handover {
     };
 }
 
-/// Protection of all packets by the DTLS chunk, for `Config::protection`: where keys come from, and the
-/// cryptography that uses them.
+/// Packet protection by the DTLS chunk, for `Config::protection`: key management and AEAD providers.
 pub mod protection {
     #[cfg(feature = "ring")]
     pub use msctp_protection::Ring;

@@ -108,8 +108,8 @@ impl EndpointOptions {
     }
 }
 
-/// A function that receives the trace of an endpoint's associations: windows, round trips, chunks, losses,
-/// paths, the handover policy's decisions.
+/// Callback for the trace events of an endpoint's associations: windows, round trips, chunks, losses, paths,
+/// and decisions of the handover policy.
 #[derive(Clone)]
 pub struct TraceSink(Arc<Report>);
 

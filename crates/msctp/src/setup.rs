@@ -128,7 +128,7 @@ impl Incoming {
         self.look(Association::remote_port)
     }
 
-    /// Returns the streams and extensions that both ends support, or `None` if the association is over.
+    /// Returns the streams and extensions that both ends support, or `None` if the association has ended.
     pub fn agreed(&self) -> Option<Agreed> {
         self.look(Association::agreed)
     }

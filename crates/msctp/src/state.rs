@@ -463,7 +463,7 @@ impl State {
         self.live += 1;
     }
 
-    /// Returns whether every association is over and the kernel has their last packets.
+    /// Returns whether every association has ended and the kernel has their last packets.
     pub(crate) fn is_idle(&self) -> bool {
         self.live == 0 && (self.flushed || self.gone)
     }

@@ -101,7 +101,7 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// All streams of this end are taken (`Config::outbound_streams`), or the association is over.
+    /// All streams of this end are taken (`Config::outbound_streams`), or the association has ended.
     pub fn open_stream(&self) -> Result<Stream, StreamError> {
         Ok(Stream::new(self.clone(), self.claim_free_stream()?))
     }

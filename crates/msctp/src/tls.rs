@@ -179,7 +179,7 @@ impl Tls {
         self
     }
 
-    /// Uses this cryptography for packets instead of ring's.
+    /// Sets the AEAD provider for packets. Default: ring.
     #[must_use]
     pub fn provider(mut self, provider: Arc<dyn Provider>) -> Self {
         self.provider = provider;

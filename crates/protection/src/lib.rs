@@ -2,7 +2,7 @@
 //! sealed and opened in place.
 //!
 //! A [`Sealer`] and an [`Opener`] are the two halves of an association's chunk protection operator. They hold
-//! key material by epoch, number and check records, and count what each key has done. They know no socket,
+//! key material by epoch, number and check records, and count what each key has done. They use no socket,
 //! no clock and no random number, and allocate nothing per packet. The cryptography is a [`Provider`]: of the
 //! features `ring` (default) and `aws-lc-rs`, or your own.
 //!

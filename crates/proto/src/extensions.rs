@@ -49,7 +49,7 @@ pub struct OfferConfig {
     /// Announces ASCONF, so that addresses can be added and deleted while the association is up (RFC 5061
     /// §4.2.7). Default: true.
     pub dynamic_addresses: bool,
-    /// States that the layer below SCTP delivers no damaged packet, like DTLS or an emulated network.
+    /// States that the lower layer (DTLS, an emulated link) delivers no corrupted packets.
     /// Default: false.
     ///
     /// Packets with a checksum of 0 are then accepted. They are sent once the peer announced that it accepts

@@ -49,8 +49,9 @@ pub struct OutMessage {
     /// Request that the peer acknowledge the end of this message without delay (RFC 7053 §5.1), because the
     /// application waits for it.
     pub sack_immediately: bool,
-    /// Send copies also over the other networks, within the limit of
-    /// [`PathUse::Redundant`](crate::PathUse::Redundant), which sets this for small messages.
+    /// Sends copies on the other networks too.
+    ///
+    /// [`PathUse::Redundant`](crate::PathUse::Redundant) sets this for small messages and limits the copies.
     pub redundant: bool,
 }
 

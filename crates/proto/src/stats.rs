@@ -258,8 +258,7 @@ pub struct AssociationStats {
     pub malformed_packets: u64,
     /// Packets dropped because of a wrong verification tag (RFC 9260 §8.5).
     pub wrong_tag_packets: u64,
-    /// Replies that were not sent, because an unconfirmed address gets at most three bytes for each received
-    /// from it.
+    /// Replies dropped by the amplification limit: three bytes per byte received from an unconfirmed address.
     pub replies_withheld: u64,
     /// Dropped chunks that the peer retransmits. ASCONFs and COOKIE ECHOs of a restart are dropped until the
     /// application reads its events or messages. INITs and stale cookies are dropped above

@@ -138,7 +138,7 @@ pub enum ChunkError {
     },
 }
 
-/// The reason why a parameter cannot be returned as a value.
+/// Error of parsing a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParamError {
     /// The parameter cannot be delimited, so that nothing after it can be parsed.
@@ -154,7 +154,7 @@ pub enum ParamError {
     },
 }
 
-/// The reason why an error cause cannot be returned as a value.
+/// Error of parsing an error cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CauseError {
     /// The cause cannot be delimited, so that nothing after it can be parsed.

@@ -76,10 +76,10 @@ macro_rules! tlv_enum {
         }
 
         impl<'a> $unknown<'a> {
-            /// Returns the first item of `bytes`, of any type.
+            /// Parses the first TLV of `bytes`, of any type.
             ///
             /// # Errors
-            /// If the bytes are badly framed.
+            /// The TLV is malformed.
             pub fn new(bytes: &'a [u8]) -> Result<Self, $crate::error::FramingError> {
                 $crate::tlv::split(bytes).map(|frame| Self { bytes: frame.whole })
             }

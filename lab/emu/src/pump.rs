@@ -134,7 +134,7 @@ impl Pump {
         Ok(polled.last().is_some_and(is_ready))
     }
 
-    /// Sleeps until a time, whatever comes.
+    /// Sleeps until a time; a signal ends the sleep early.
     fn pause(&self, until: Time) -> Result<(), Errno> {
         match ppoll(&mut [], Some(TimeSpec::from_duration(self.clock.until(until))), None) {
             Ok(_) | Err(Errno::EINTR) => Ok(()),

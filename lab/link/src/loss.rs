@@ -37,7 +37,7 @@ impl Probability {
         }
     }
 
-    /// Returns the probability of `ppm` millionths. More than a million counts as a million.
+    /// Returns the probability of `ppm` millionths. Values above 1,000,000 are clamped.
     pub fn from_ppm(ppm: u32) -> Self {
         Self((u128::from(ppm.min(1_000_000)) << 64) / 1_000_000)
     }

@@ -209,7 +209,7 @@ pub(crate) async fn run(end: Rc<SctpEnd>, job: SctpJob, mut door: Door) {
                 let len = message.data.len();
                 match either(association.send(message), wait).await {
                     Either::First(Ok(())) => senders[number].accepted(len),
-                    // The association is over; the task that reads its events has reported that.
+                    // The association has ended; the task that reads its events has reported that.
                     Either::First(Err(SendError::Association(_))) => return,
                     Either::First(Err(e)) => return stage.fail(e.to_string()),
                     Either::Second(()) => {}

@@ -156,7 +156,7 @@ impl OutsideHosts {
         Ok(())
     }
 
-    /// Returns the packets that have arrived at hosts, in order: time, interface, bytes.
+    /// Calls `take` for each packet that arrived at a host, in order, with time, interface and bytes.
     pub fn take_arrivals(&mut self, mut take: impl FnMut(Time, usize, &[u8])) {
         while let Some((at, interface, id)) = self.simulation.outside.arrived.pop_front() {
             take(at, interface as usize, &self.simulation.network.pool.packet(id).bytes);

@@ -59,8 +59,8 @@ const MIN_PIPE: u64 = 4;
 ///   overflowed a queue of one bandwidth-delay product. The margin of §5.6.2 is doubled while the round trip
 ///   is longer than the shortest by a sixteenth and a millisecond, and left out while it is not. And a round
 ///   trip that is, within a second of the time for ProbeRTT (§5.3.4.3), takes its place: half of the window
-///   for 200 ms would find nothing else. ProbeRTT itself is paced, at half the bandwidth: what is sent as the
-///   window allows stands still for half a round trip and comes in bursts then.
+///   for 200 ms would find nothing else. ProbeRTT itself is paced, at half the bandwidth: without pacing it
+///   would stall for half a round trip and then burst.
 /// - After a timeout the window grows from one packet, by what is acknowledged, to what the model allows.
 #[derive(Clone, Debug)]
 pub struct Bbr {

@@ -13,7 +13,7 @@ use crate::path::{Added, AddressError, Path, Paths, SourceUse};
 pub(crate) struct Applied {
     /// Added paths.
     pub added: Added,
-    /// Removed paths with their data in flight, which data transfer moves to other paths.
+    /// Removed paths. Their chunks in flight are retransmitted on other paths.
     pub removed: Vec<Path>,
 }
 

@@ -39,7 +39,7 @@ pub enum AuthEvent {
     },
 }
 
-/// The reason why a call about keys was rejected.
+/// Error of a call that changes shared keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// No key has this identifier.

@@ -28,7 +28,7 @@ use crate::addr::PathId;
 use crate::long_tsn::LongTsn;
 use crate::path::{Path, Paths};
 
-/// What the sender remembers while several paths carry data.
+/// Sender state while several paths carry data.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Aggregation {
     /// The path and the arrival time of the newest SACK.

@@ -32,7 +32,7 @@ pub(crate) struct OutboundConfig<'a> {
     pub trace: bool,
 }
 
-/// Detection of lost chunks, and sending in Fast Recovery.
+/// Loss detection and Fast Recovery algorithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LossRecovery {
     /// By counting: the third miss indication (RFC 9260 §7.2.4), else T3-rtx. The default.

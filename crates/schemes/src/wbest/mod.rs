@@ -239,7 +239,7 @@ impl WBest {
         })
     }
 
-    /// Returns the next probe to send now, if one is due. A probe counts as sent when it is handed out here.
+    /// Returns the next probe to send now, if one is due. The returned probe counts as sent.
     pub fn poll_probe(&mut self, now: Time) -> Option<Probe> {
         if let Phase::Pause { until } = self.phase
             && until <= now

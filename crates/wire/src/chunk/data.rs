@@ -89,7 +89,7 @@ pub struct Data<'a> {
 }
 
 impl<'a> Data<'a> {
-    /// Bytes of a DATA chunk beside its user data: chunk header and fixed fields, without padding.
+    /// Size of a DATA chunk in bytes without user data and padding.
     pub const OVERHEAD: usize = HEADER + FIXED;
 
     /// Returns the fixed fields, in the low 96 bits.

@@ -87,7 +87,7 @@ impl ReconfigResponse {
     pub const NOTHING_TO_DO: u32 = 0;
     /// Success - Performed.
     pub const PERFORMED: u32 = 1;
-    /// Denied.
+    /// Result: denied (RFC 6525 §4.4).
     pub const DENIED: u32 = 2;
     /// Error - Wrong SSN.
     pub const WRONG_SSN: u32 = 3;

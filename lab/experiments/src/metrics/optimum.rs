@@ -1,4 +1,4 @@
-//! What a handover's new path could have delivered, and the share of it that was delivered.
+//! Optimum of a handover's new path, and the share of it that was delivered.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! What claims need of a sweep: the cells that their checks look at, and the metrics and curves of these.
+//! Cells, metrics and curves that the claims of a sweep need.
 
 use std::collections::BTreeSet;
 

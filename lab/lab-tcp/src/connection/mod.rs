@@ -106,7 +106,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Begins a connection with a SYN, whose sequence number is `iss`.
+    /// Opens a connection: sends a SYN with sequence number `iss`.
     ///
     /// # Errors
     /// The options are out of range.

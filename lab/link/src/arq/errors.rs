@@ -57,7 +57,7 @@ impl BlockErrors {
         Ok(())
     }
 
-    /// Returns the share of blocks lost; zero if [another process](Self::of) decides.
+    /// Returns the block loss rate; 0 if [another process](Self::of) decides losses.
     pub fn share(&self) -> Probability {
         self.share
     }

@@ -169,7 +169,7 @@ impl<P> Cell<P> {
         [PortId(first), PortId(first + 1)]
     }
 
-    /// Offers a packet of `wire_len` bytes, its own headers included, at a port.
+    /// Offers a packet at a port. `wire_len` includes its headers, in bytes.
     pub fn offer(&mut self, now: Time, port: PortId, packet: P, wire_len: u32) -> Offer<P> {
         self.advance(now);
         let PortId(number) = port;

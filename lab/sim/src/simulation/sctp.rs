@@ -313,7 +313,7 @@ impl Simulation {
         let number = end.host;
         let handle = end.handle.ok_or("the association is not up")?;
         let host = self.hosts[number as usize].as_mut().ok_or("the host has no SCTP")?;
-        let a = host.endpoint.association_mut(handle).ok_or("the association is over")?;
+        let a = host.endpoint.association_mut(handle).ok_or("the association has ended")?;
         let paths: Vec<_> = a.paths().collect();
         let line = &self.lines[association];
         let result = match call {

@@ -153,8 +153,8 @@ impl Known {
         self.measured.iter().filter(move |sample| now.since(sample.at) <= MEMORY + SLOWEST / 8)
     }
 
-    /// The median of the recent results. A train that the link held back and released at once measures far too
-    /// much, however many others do not.
+    /// The median of the recent results. A train that the link held back and released at once measures far
+    /// too much.
     pub(super) fn typical(&self, now: Time) -> Option<Rate> {
         median(self.recent(now).map(|sample| self.believed(now, sample)))
     }

@@ -14,7 +14,7 @@ use crate::scenario::error::Problem;
 pub struct LteSpec {
     /// Options of the bearer: grant, HARQ, RLC, queue.
     pub config: LteConfig,
-    /// Share of transmissions of transport blocks that are lost at the start.
+    /// Initial error rate of transport blocks.
     pub bler: Probability,
     /// Mean number of consecutively lost transmissions; `None` if transmissions are lost independently.
     pub mean_burst: Option<f64>,
