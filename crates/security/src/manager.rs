@@ -238,8 +238,8 @@ impl KeyManager {
         Ok(())
     }
 
-    /// Returns whether the one-time code is used up: this end verified the peer's proof, or sent its own, with
-    /// which the peer can verify one guess.
+    /// Returns whether the one-time code is used up: this end verified the peer's proof, or sent its own,
+    /// with which the peer can verify one guess.
     #[must_use]
     pub const fn has_proved_code(&self) -> bool {
         self.proved

@@ -4,8 +4,8 @@
 //! An [`Emulation`] builds one network namespace per host, with a TUN device for each of its link ends. A
 //! single thread, the pump, takes what the hosts send into the simulator ([`msctp_sim::OutsideHosts`]) and
 //! hands out what arrives, each packet when the monotonic clock has reached the time the model gave it.
-//! All namespaces are removed: the namespaces have no name and end with the threads and processes in them, and
-//! [`contain`] makes all processes end with the command, however it ends.
+//! Nothing remains afterwards: the namespaces have no name and end with the threads and processes in them,
+//! and [`contain`] makes all processes end with the command, however it ends.
 //!
 //! Needs Linux, `CAP_NET_ADMIN` and `CAP_SYS_ADMIN` (see [`need`]), `/dev/net/tun` and iproute2. Scope,
 //! limits, and how time is kept: `docs/emulator.md`.
