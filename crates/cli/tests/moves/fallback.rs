@@ -148,7 +148,7 @@ impl Tunnel {
         let server = (Lines::of(&mut server.0), server);
         server.0.next("TCP for networks without UDP at ");
         // The host's own routes to the server lead into the tunnel.
-        let args = ["tunnel", SERVER, "--route", SERVER, "--timeout", "12"];
+        let args = ["tunnel", SERVER, "--route", SERVER, "--route", "10.7.0.0/24", "--timeout", "12"];
         let mut client = Guard(spawn(&net.mobile, &[&args, security].concat()));
         let client = (Lines::of(&mut client.0), client);
         client.0.next("no answer over UDP; connected over TCP");

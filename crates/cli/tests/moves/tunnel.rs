@@ -78,8 +78,8 @@ fn packets_of_other_programs_survive_moves() {
     let mut errors = BufReader::new(server.0.stderr.take().expect("piped")).lines();
     let line = errors.next().expect("a line").expect("UTF-8");
     assert!(line.starts_with("listening at "), "{line}");
-    // The tunnel's own network may be named, too.
-    let routes = ["--route", "10.50.0.0/24", "--route", "10.7.0.0/24"];
+    // The tunnel's own networks are routed only if they are named.
+    let routes = ["--route", "10.50.0.0/24", "--route", "10.7.0.0/24", "--route", "fd07::/64"];
     let mut client = Guard(spawn(&net.mobile, &[&["tunnel", SERVER], &routes[..]].concat()));
     let mut lines = BufReader::new(client.0.stderr.take().expect("piped")).lines();
     let mut line_with = |text: &str| loop {
@@ -142,4 +142,58 @@ fn packets_of_other_programs_survive_moves() {
         assert!(begin.elapsed() < Duration::from_secs(60), "it connects again");
     }
     assert!(lines.any(|line| line.expect("UTF-8").ends_with(" has 10.7.0.2, fd07::2")));
+}
+
+/// Returns the mobile's routes through the tunnel.
+fn routes(net: &Net) -> String {
+    let all = ["route", "show", "dev", "msctp0"];
+    let four = net.mobile.command("ip", &all).output().expect("ip runs").stdout;
+    let six = net.mobile.command("ip", &[&["-6"], &all[..]].concat()).output().expect("ip runs").stdout;
+    String::from_utf8_lossy(&four).into_owned() + &String::from_utf8_lossy(&six)
+}
+
+#[test]
+fn the_routes_stay_when_the_server_gives_other_addresses() {
+    if net::missing().is_some() {
+        return;
+    }
+    let net = Net::new();
+    net.carrier("cell0", true);
+    let serve = |tunnel: &[&str]| {
+        let networks: Vec<&str> = tunnel.iter().flat_map(|network| ["--tunnel", network]).collect();
+        let mut server = Guard(spawn(&net.server, &[&["serve", "--bind", SERVER], &networks[..]].concat()));
+        let mut lines = BufReader::new(server.0.stderr.take().expect("piped")).lines();
+        assert!(lines.any(|line| line.expect("UTF-8").starts_with("msctp0: ")));
+        // The server's end of the pipe stays open.
+        (server, lines)
+    };
+    let server = serve(&["10.7.0.1/24", "fd07::1/64"]);
+    let mut client = Guard(spawn(&net.mobile, &["tunnel", SERVER]));
+    let mut lines = BufReader::new(client.0.stderr.take().expect("piped")).lines();
+    let mut wait_for = |text: &str| loop {
+        if lines.next().expect("a line").expect("UTF-8").contains(text) {
+            break;
+        }
+    };
+    wait_for("msctp0: 10.7.0.2, fd07::2");
+    let has_all = |routes: &str| {
+        ["0.0.0.0/1 ", "128.0.0.0/1 ", "::/1 ", "8000::/1 "].iter().all(|half| routes.contains(half))
+    };
+    let before = routes(&net);
+    assert!(has_all(&before), "{before}");
+    assert!(!before.contains("10.7.0.0/24"), "the server chooses no routes: {before}");
+    // Other addresses of the same networks.
+    drop(server);
+    let server = serve(&["10.7.0.2/24", "fd07::2/64"]);
+    wait_for("msctp0: 10.7.0.1, fd07::1");
+    let after = routes(&net);
+    assert!(has_all(&after), "{after}");
+    assert!(answers(&net, "10.7.0.1", echo(&net, "10.7.0.2"), 100));
+    // A server without IPv4, and a route that another program removed.
+    drop(server);
+    net.mobile.run("ip route del 128.0.0.0/1 dev msctp0");
+    let _server = serve(&["fd09::1/64"]);
+    wait_for("msctp0: fd09::2");
+    let after = routes(&net);
+    assert!(has_all(&after), "{after}");
 }

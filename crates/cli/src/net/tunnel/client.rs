@@ -32,6 +32,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         // The association's own packets must not enter the tunnel.
         let net = args.net.tuned(outage::survive).without_interface(device.name());
         let mut connected = connect(args, &net, open, None).await?;
+        set_up(args, &device, &connected)?;
         args.peer.keep_address();
         if args.routes.is_empty() {
             for family in bypassing(&connected.addresses, routes::default_routes()) {
@@ -40,15 +41,8 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
                 );
             }
         }
-        let (mut set, mut routed) = (Vec::new(), Vec::new());
         loop {
             let Connected { endpoint, association, carrier, addresses } = connected;
-            device.configure(&addresses, &set)?;
-            set.clone_from(&addresses);
-            let mut missing = wanted_routes(args, &addresses);
-            missing.retain(|route| !routed.contains(route));
-            device.add_routes(&missing)?;
-            routed.extend(missing);
             notify::ready();
             let own: Vec<String> = addresses.iter().map(|own| own.addr().to_string()).collect();
             eprintln!("{}: {}", device.name(), own.join(", "));
@@ -59,7 +53,8 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             let result = tokio::select! {
                 result = carry(&association, &device, &addresses) => result.map(|()| None),
                 found = outage::return_to_udp(async || args.peer.connect_by_udp(&net, open).await), if carrier == Carrier::Tcp => {
-                    replace(args, &net, &association, found, had).await.map(Some)
+                    let next = replace(args, &net, &association, found, had).await;
+                    next.and_then(|next| set_up(args, &device, &next).map(|()| Some(next)))
                 }
             };
             watch.abort();
@@ -82,12 +77,23 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             let _ = tokio::time::timeout(END_TIMEOUT, endpoint.abort(why)).await;
             // The device and its routes stay, so no packet bypasses the tunnel.
             connected = outage::reconnect(
-                async || connect(args, &net, open, had).await,
+                async || {
+                    let next = connect(args, &net, open, had).await?;
+                    set_up(args, &device, &next).map(|()| next)
+                },
                 |failure, seconds| eprintln!("cannot connect: {failure}; trying again in {seconds} s"),
             )
             .await;
         }
     })
+}
+
+/// Gives the device the addresses and the routes. After an error the association is over, and the earlier
+/// routes stay.
+fn set_up(args: &Args, device: &Device, connected: &Connected) -> Result<(), Failure> {
+    let result = device.configure(&connected.addresses);
+    let result = result.and_then(|()| device.add_routes(&wanted_routes(args, &connected.addresses)));
+    result.inspect_err(|failure| connected.association.abort(failure.to_string()))
 }
 
 /// Connects, and requests the addresses.
@@ -119,7 +125,9 @@ async fn greet(
 ) -> Result<Connected, Failure> {
     Service::Tunnel.send(&association, &Control::Hello { version: VERSION, had }).await?;
     match Service::Tunnel.receive_answer(&association, args.peer.timeout()).await? {
-        Control::Addresses { addresses } if !addresses.is_empty() => {
+        Control::Addresses { addresses } => {
+            let addresses =
+                hosts(&addresses).inspect_err(|failure| association.abort(failure.to_string()))?;
             Ok(Connected { endpoint, association, carrier, addresses })
         }
         Control::Refused { why } => Err(Failure::Run(format!("refused: {}", escape(&why)))),
@@ -127,14 +135,37 @@ async fn greet(
     }
 }
 
+/// Returns the server's addresses as those of single hosts. The server must not choose what this host routes
+/// through the tunnel, so the lengths of the prefixes are ignored.
+fn hosts(addresses: &[IpNet]) -> Result<Vec<IpNet>, Failure> {
+    let is_host = |address: IpAddr| match address {
+        IpAddr::V4(v4) => {
+            let class = v4.octets()[0];
+            class != 0 && class < 224 && !v4.is_loopback() && !v4.is_link_local()
+        }
+        IpAddr::V6(v6) => {
+            let local = v6.is_unspecified() || v6.is_loopback() || v6.is_unicast_link_local();
+            !local && !v6.is_multicast() && v6.to_ipv4_mapped().is_none()
+        }
+    };
+    let list: Vec<IpAddr> = addresses.iter().map(IpNet::addr).collect();
+    let once = |v4: bool| list.iter().filter(|address| address.is_ipv4() == v4).count() <= 1;
+    if list.is_empty() || !list.iter().all(|address| is_host(*address)) || !once(true) || !once(false) {
+        let shown: Vec<String> = list.iter().map(ToString::to_string).collect();
+        let shown = if shown.is_empty() { "no address".to_owned() } else { shown.join(", ") };
+        return Err(Failure::Run(format!(
+            "the server assigned {shown}: want one unicast address, or one of each family"
+        )));
+    }
+    Ok(list.into_iter().map(IpNet::from).collect())
+}
+
 /// Returns the networks to route: those of --route, else everything. Everything is two halves, which precede
 /// a default route without replacing it.
 fn wanted_routes(args: &Args, addresses: &[IpNet]) -> Vec<IpNet> {
     const HALVES: [[&str; 2]; 2] = [["0.0.0.0/1", "128.0.0.0/1"], ["::/1", "8000::/1"]];
     if !args.routes.is_empty() {
-        // The device's addresses bring the routes of their own networks.
-        let own = |route: &IpNet| addresses.iter().any(|own| own.trunc() == route.trunc());
-        return args.routes.iter().filter(|route| !own(route)).copied().collect();
+        return args.routes.clone();
     }
     let [four, six] = HALVES.map(|halves| halves.map(|half| half.parse::<IpNet>().expect("a network")));
     let [has4, has6] = families(addresses);
@@ -180,6 +211,32 @@ async fn carry(association: &Association, device: &Device, own: &[IpNet]) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_assigns_one_host_address_of_each_family() {
+        let hosts = |addresses: &[&str]| {
+            let addresses: Vec<IpNet> = addresses.iter().map(|own| own.parse().unwrap()).collect();
+            hosts(&addresses).map(|own| own.iter().map(IpNet::to_string).collect::<Vec<_>>().join(" ")).ok()
+        };
+        assert_eq!(hosts(&["10.7.0.2/24"]).as_deref(), Some("10.7.0.2/32"));
+        assert_eq!(hosts(&["10.50.0.1/1", "fd07::2/64"]).as_deref(), Some("10.50.0.1/32 fd07::2/128"));
+        for unusable in [
+            &["10.50.0.1/1", "200.0.0.1/1"][..],
+            &["fd07::2/64", "fd07::3/64"],
+            &["10.7.0.2/24", "ff02::1/64"],
+            &["224.0.0.1/32"],
+            &["255.255.255.255/32"],
+            &["0.0.0.0/0"],
+            &["127.0.0.1/8"],
+            &["169.254.169.254/32"],
+            &["fe80::1/64"],
+            &["::1/128"],
+            &["::ffff:10.0.0.1/128"],
+            &[],
+        ] {
+            assert_eq!(hosts(unusable), None, "{unusable:?}");
+        }
+    }
 
     #[test]
     fn a_family_that_bypasses_the_tunnel_is_named() {

@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind, Write};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use ipnet::IpNet;
@@ -24,6 +24,14 @@ pub(super) struct Device {
     device: AsyncFd<Tun>,
     name: String,
     writes: Mutex<Writes>,
+    setup: Mutex<Setup>,
+}
+
+/// The addresses and routes that the device was given.
+#[derive(Default)]
+struct Setup {
+    addresses: Vec<IpNet>,
+    routes: Vec<IpNet>,
 }
 
 /// Returns buffers for packets of the device.
@@ -48,40 +56,62 @@ impl Device {
         let name = device.name().map_err(failed)?;
         #[expect(deprecated, reason = "its successor is unsafe; this device keeps its descriptor to the end")]
         let device = AsyncFd::with_interest(device, Interest::READABLE).map_err(failed)?;
-        Ok(Self { device, name, writes: Mutex::default() })
+        Ok(Self { device, name, writes: Mutex::default(), setup: Mutex::default() })
     }
 
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Routes networks through the device, which must be up. Fails if another device has such a route: a
-    /// second tunnel would take it from the first, and remove it at its end.
-    pub(super) fn add_routes(&self, routes: &[IpNet]) -> Result<(), Failure> {
-        let name = &self.name;
-        let lines: String = routes.iter().map(|route| format!("route add {route} dev {name}\n")).collect();
-        self.batch(&lines).map_err(|failure| match failure {
-            Failure::Run(why) if why.contains("File exists") => Failure::Run(format!(
-                "{why}; end the other tunnel or VPN, or give other networks with --route"
-            )),
-            failure => failure,
-        })
+    fn setup(&self) -> MutexGuard<'_, Setup> {
+        self.setup.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Replaces the addresses `before` with new ones.
-    pub(super) fn configure(&self, addresses: &[IpNet], before: &[IpNet]) -> Result<(), Failure> {
-        let name = &self.name;
+    /// Routes further networks through the device, which must be up. Fails if another device has such a
+    /// route: a second tunnel would take it from the first, and remove it at its end.
+    pub(super) fn add_routes(&self, routes: &[IpNet]) -> Result<(), Failure> {
+        let (name, mut setup) = (&self.name, self.setup());
+        for route in routes {
+            if setup.routes.contains(route) {
+                continue;
+            }
+            self.batch(&format!("route add {route} dev {name}\n")).map_err(|failure| match failure {
+                Failure::Run(why) if why.contains("File exists") => Failure::Run(format!(
+                    "{why}; end the other tunnel or VPN, or give other networks with --route"
+                )),
+                failure => failure,
+            })?;
+            setup.routes.push(*route);
+        }
+        Ok(())
+    }
+
+    /// Sets the addresses. Each replaces the earlier one of its family. The routes stay: without an IPv4
+    /// address the device would lose its IPv4 routes, so a family without a new address keeps its old one.
+    pub(super) fn configure(&self, addresses: &[IpNet]) -> Result<(), Failure> {
+        let (name, mut setup) = (&self.name, self.setup());
         let mut lines = format!("link set {name} mtu {MTU} up\n");
         for address in addresses {
             // No other host is on this link, so duplicate address detection is not needed.
             let nodad = if address.addr().is_ipv6() { " nodad" } else { "" };
             lines += &format!("address replace {address} dev {name}{nodad}\n");
         }
-        // Last: the kernel deletes the routes of a device without addresses.
-        for old in before.iter().filter(|old| !addresses.contains(old)) {
-            lines += &format!("address del {old} dev {name}\n");
+        // Somebody else may have removed one.
+        for route in &setup.routes {
+            lines += &format!("route replace {route} dev {name}\n");
         }
-        self.batch(&lines)
+        let old = setup.addresses.clone();
+        setup.addresses.extend(addresses.iter().filter(|address| !old.contains(address)));
+        self.batch(&lines)?;
+        let is_replaced = |old: &IpNet| {
+            let family = |new: &IpNet| new.addr().is_ipv4() == old.addr().is_ipv4();
+            addresses.iter().any(family) && !addresses.contains(old)
+        };
+        for address in setup.addresses.extract_if(.., |old| is_replaced(old)) {
+            // An attempt that failed may not have set it.
+            let _ = self.batch(&format!("address del {address} dev {name}\n"));
+        }
+        Ok(())
     }
 
     /// Runs commands of `ip`, one per line.

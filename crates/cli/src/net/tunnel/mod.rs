@@ -79,7 +79,8 @@ enum Control {
         /// An address from the client's last association, which it requests again.
         had: Option<IpAddr>,
     },
-    /// The server's answer: the client's addresses, with the length of the network's prefix.
+    /// The server's answer: the client's addresses, with the prefix length of the server's network, which the
+    /// client ignores.
     Addresses {
         /// At most one of each family.
         addresses: Vec<IpNet>,

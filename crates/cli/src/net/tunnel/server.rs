@@ -137,7 +137,7 @@ pub(crate) fn serve(
         let device = Device::create()?;
         let may = "send packets through this host";
         let net = net.tuned(outage::survive).without_interface(device.name());
-        device.configure(&args.tunnel, &[])?;
+        device.configure(&args.tunnel)?;
         let server = Server::start(&net, accepted, open, None, may)?;
         let networks: Vec<String> = args.tunnel.iter().map(IpNet::to_string).collect();
         eprintln!("{}: {}", device.name(), networks.join(", "));
