@@ -2,9 +2,10 @@
 
 use std::io::{BufRead, BufReader, Lines, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::process::ChildStderr;
+use std::process::{ChildStderr, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -309,4 +310,48 @@ fn datagrams_and_connections_share_the_rate() {
     eprintln!("echoed {echoed} of 150; the upload beside the flood: {share} bit/s of 16 Mbit/s");
     assert!(echoed >= 135, "{echoed} of 150");
     assert!(share > 4_000_000, "{share} bit/s");
+}
+
+/// Bytes that fit into the first window of a connection.
+const FEW: usize = 60_000;
+
+/// Starts a target that ends its direction at once, and a server that lets clients reach it. Returns the
+/// target, the server with its open standard error, and what the target receives in all.
+fn sink(net: &Net) -> (String, (Guard, BufReader<ChildStderr>), Receiver<usize>) {
+    net.mobile.run("ip link set lo up");
+    net.carrier("cell0", true);
+    let (sender, received) = channel();
+    let target = target(net, move |mut stream| {
+        stream.shutdown(Shutdown::Write).expect("shut down");
+        let len = stream.read_to_end(&mut Vec::new());
+        let _ = sender.send(len.unwrap_or(0));
+    });
+    let mut server = Guard(spawn(&net.server, &["serve", "--bind", SERVER, "--allow", "127.0.0.1:*"]));
+    let mut errors = BufReader::new(server.0.stderr.take().expect("piped"));
+    errors.read_line(&mut String::new()).expect("it listens");
+    (target, (server, errors), received)
+}
+
+#[test]
+fn standard_input_arrives_after_an_outage_at_its_end() {
+    if net::missing().is_some() {
+        return;
+    }
+    let net = Net::new();
+    let (target, _server, received) = sink(&net);
+    let mut command = net.mobile.command(super::MSCTP, &["forward", "-W", &target, SERVER]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut forward = Guard(command.spawn().expect("nsenter runs"));
+    let mut input = forward.0.stdin.take().expect("piped");
+    input.write_all(b"a").expect("written");
+    // The target's end comes over the link.
+    thread::sleep(Duration::from_secs(3));
+    net.carrier("cell0", false);
+    input.write_all(&[7; FEW]).expect("written");
+    drop(input);
+    thread::sleep(Duration::from_secs(8));
+    assert!(forward.0.try_wait().expect("its state").is_none(), "it ended with unacknowledged data");
+    net.carrier("cell0", true);
+    assert_eq!(received.recv_timeout(Duration::from_secs(60)), Ok(FEW + 1));
+    assert!(forward.0.wait().expect("its state").success());
 }

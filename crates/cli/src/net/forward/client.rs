@@ -27,7 +27,7 @@ use crate::net::security::Secured;
 use crate::net::service::{END_TIMEOUT, Service};
 use crate::net::status::Monitor;
 use crate::net::text::escape;
-use crate::net::{Open, block_on, moves, notify, outage};
+use crate::net::{Open, block_on, failed, moves, notify, outage};
 use crate::system::os_error;
 
 /// Time for a client of the proxy to send its request.
@@ -355,12 +355,11 @@ async fn stdio(
             result => result.map_err(refused)?,
         }
         drop(connection);
-        let end = async {
-            link.empty().await;
-            let _ = link.association().shutdown().await;
-        };
-        // Both ends have all data: a lost answer to the shutdown is ignored.
-        let _ = tokio::time::timeout(END_TIMEOUT, end).await;
+        link.empty().await;
+        // Only the association's own failure limits the time until the server has all data.
+        link.association().flush().await.map_err(|e| failed("sending")(&e))?;
+        // A lost answer to the shutdown is ignored.
+        let _ = tokio::time::timeout(END_TIMEOUT, link.association().shutdown()).await;
         Ok(())
     };
     tokio::select! {
