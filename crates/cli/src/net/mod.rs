@@ -140,9 +140,10 @@ impl Signals {
             while monitor.connections() > 0 {
                 tokio::time::sleep(LOOK).await;
             }
+            open.shut_down().await;
         };
         tokio::select! {
-            () = ended => open.shut_down().await,
+            () = ended => {}
             () = tokio::time::sleep(limit) => {}
             second = self.receive(open) => return second,
         }

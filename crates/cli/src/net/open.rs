@@ -10,7 +10,6 @@ use msctp_qlog::Vantage;
 use tokio::task::JoinSet;
 
 use super::qlog::{Qlog, QlogArgs};
-use super::service::END_TIMEOUT;
 use super::status::Monitor;
 use super::tcp::{Ending, Relays};
 use crate::Failure;
@@ -66,11 +65,17 @@ impl Open {
         self.drain.get()
     }
 
-    /// Shuts every association down, so that each peer receives all data and the SHUTDOWN.
+    /// Shuts every association down, so that each peer receives all data and the SHUTDOWN. Only the
+    /// associations' own failures limit the time.
     pub(crate) async fn shut_down(&self) {
-        for endpoint in self.monitor.take_endpoints() {
-            let _ = tokio::time::timeout(END_TIMEOUT, endpoint.close()).await;
-            let _ = tokio::time::timeout(LEAVE, endpoint.abort("the command is over")).await;
+        let endpoints = self.monitor.endpoints();
+        let mut ending = JoinSet::new();
+        for association in endpoints.iter().flat_map(Endpoint::associations) {
+            ending.spawn(async move { association.shutdown().await });
+        }
+        ending.join_all().await;
+        for endpoint in endpoints {
+            let _ = tokio::time::timeout(LEAVE, endpoint.idle()).await;
         }
     }
 

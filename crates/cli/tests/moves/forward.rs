@@ -355,3 +355,29 @@ fn standard_input_arrives_after_an_outage_at_its_end() {
     assert_eq!(received.recv_timeout(Duration::from_secs(60)), Ok(FEW + 1));
     assert!(forward.0.wait().expect("its state").success());
 }
+
+#[test]
+fn a_drain_delivers_data_for_as_long_as_it_may() {
+    if net::missing().is_some() {
+        return;
+    }
+    let net = Net::new();
+    let (target, _server, received) = sink(&net);
+    let args = ["forward", "-L", &format!("0:{target}"), "--drain", "60", SERVER];
+    let mut forward = Guard(spawn(&net.mobile, &args));
+    let mut lines = BufReader::new(forward.0.stderr.take().expect("piped")).lines();
+    let at = listening(&mut lines);
+    let mut stream = net.mobile.within(|| TcpStream::connect(at).expect("connected"));
+    stream.write_all(b"a").expect("written");
+    assert_eq!(stream.read(&mut [0; 1]).expect("the target's end"), 0);
+    net.carrier("cell0", false);
+    stream.write_all(&[7; FEW]).expect("written");
+    drop(stream);
+    thread::sleep(Duration::from_secs(1));
+    net.mobile.run(&format!("kill -TERM {}", forward.0.id()));
+    thread::sleep(Duration::from_secs(8));
+    assert!(forward.0.try_wait().expect("its state").is_none(), "it ended with unacknowledged data");
+    net.carrier("cell0", true);
+    assert_eq!(received.recv_timeout(Duration::from_secs(60)), Ok(FEW + 1));
+    assert_eq!(forward.0.wait().expect("its state").code(), Some(143));
+}

@@ -80,7 +80,8 @@ async fn retire(link: Arc<Link>, endpoint: Endpoint, carried: JoinHandle<Result<
     let mut carried = AbortOnDropHandle(carried);
     tokio::select! {
         () = link.empty() => {
-            let _ = tokio::time::timeout(END_TIMEOUT, link.association().shutdown()).await;
+            // The association's own failure limits the time.
+            let _ = link.association().shutdown().await;
         }
         _ = &mut carried.0 => {}
     }

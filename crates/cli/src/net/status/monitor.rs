@@ -85,6 +85,11 @@ impl Monitor {
         self.lock().endpoints.push(endpoint.clone());
     }
 
+    /// Returns the endpoints.
+    pub(crate) fn endpoints(&self) -> Vec<Endpoint> {
+        self.lock().endpoints.clone()
+    }
+
     /// Removes and returns the endpoints.
     pub(crate) fn take_endpoints(&self) -> Vec<Endpoint> {
         std::mem::take(&mut self.lock().endpoints)
