@@ -12,8 +12,8 @@ use bytes::Bytes;
 use msctp_units::{Span, Time};
 
 use self::connection::{Connection, DRAINED, Place};
-pub use self::limits::Limits;
-use self::limits::OpenRate;
+use self::limits::{Held, OpenRate};
+pub use self::limits::{Limits, WindowBudget};
 use self::streams::Streams;
 use crate::frame::{self, CONTROL, Credit, Datagram, End, FrameError, Open, Reason, Target};
 use crate::window::INITIAL_WINDOW;
@@ -142,6 +142,8 @@ pub struct Mux {
     pending: usize,
     /// Total growth of the windows beyond the initial ones, in bytes.
     grown: u64,
+    /// The windows of all connections, in the budgets shared with other associations.
+    held: Held,
     /// Virtual time of start-time fair queueing: the bytes that a bulk connection would have sent by now if
     /// it always had data.
     turn: u64,
@@ -178,10 +180,18 @@ impl Mux {
             theirs: 0,
             pending: 0,
             grown: 0,
+            held: Held::default(),
             turn: 0,
             spare: 0,
             now: Time::ZERO,
         }
+    }
+
+    /// Makes all windows draw from these budgets. Call it before the first connection.
+    #[must_use]
+    pub fn with_budgets(mut self, budgets: Vec<WindowBudget>) -> Self {
+        self.held = Held::new(budgets);
+        self
     }
 
     /// Sets the association's round-trip time, by which windows grow.
@@ -190,9 +200,13 @@ impl Mux {
     }
 
     /// Opens a connection, which may send at once. `streams` is the smaller of the association's numbers of
-    /// inbound and outbound streams. Returns `None` if all are in use.
+    /// inbound and outbound streams. Returns `None` if all are in use, or a budget has no window left.
     pub fn open(&mut self, target: Target, streams: u16) -> Option<u32> {
+        if self.held.left() < INITIAL_WINDOW.into() {
+            return None;
+        }
         let stream = self.streams.take(streams)?;
+        self.held.take(INITIAL_WINDOW.into());
         while self.connections.contains_key(&self.next_number) {
             self.next_number = self.next_number.wrapping_add(2);
         }
@@ -311,11 +325,13 @@ impl Mux {
             return;
         }
         let before = connection.window.size();
-        let room = self.limits.memory.saturating_sub(self.grown);
+        let room = self.limits.memory.saturating_sub(self.grown).min(self.held.left());
         if connection.window.consume(now, len, self.round_trip, room) {
             self.credits.insert(number);
         }
-        self.grown += u64::from(connection.window.size() - before);
+        let growth = u64::from(connection.window.size() - before);
+        self.grown += growth;
+        self.held.take(growth);
     }
 
     /// Queues a credit for each connection that consumed 16 KiB since its last one. Call this every few
@@ -437,6 +453,8 @@ impl Mux {
             Some(format!("{} connections being opened", self.limits.pending))
         } else if !self.rate.take(now) {
             Some(format!("{} connections opened per second", self.limits.opens_per_second))
+        } else if self.held.left() < INITIAL_WINDOW.into() {
+            Some("the memory for receive windows".to_owned())
         } else {
             None
         };
@@ -447,12 +465,14 @@ impl Mux {
             Some(limit) => {
                 connection.released = true;
                 connection.unanswered = false;
+                connection.limited = true;
                 connection.fail(End::new(Reason::Limit, limit), true);
                 self.connections.insert(number, connection);
                 self.enqueue(number);
             }
             None => {
                 self.pending += 1;
+                self.held.take(INITIAL_WINDOW.into());
                 self.connections.insert(number, connection);
                 self.events.push_back(Event::Open(number, open.target.clone()));
             }
@@ -614,6 +634,9 @@ impl Mux {
             self.theirs -= usize::from(!connection.ours);
             self.pending -= usize::from(connection.unanswered);
             self.grown -= u64::from(connection.window.size() - INITIAL_WINDOW);
+            if !connection.limited {
+                self.held.give_back(connection.window.size().into());
+            }
             self.credits.remove(&number);
             self.connections.remove(&number);
         }

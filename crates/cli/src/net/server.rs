@@ -1,5 +1,6 @@
 //! [`Server`]: an endpoint that accepts the clients of a command, after they were authenticated.
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use msctp::{Association, Config, Endpoint, Incoming};
 
 use super::options::{NetArgs, refused};
 use super::security::{ClientsArgs, SecurityArgs, ServerSecurity};
+use super::sources::Interfaces;
 use super::status::Monitor;
 use super::text::escape;
 use super::{Open, notify, tcp};
@@ -22,6 +24,8 @@ pub(crate) struct Server {
     config: Arc<Mutex<Config>>,
     security: Arc<Mutex<ServerSecurity>>,
     monitor: Monitor,
+    relayed: tcp::Relayed,
+    interfaces: Interfaces,
 }
 
 impl Server {
@@ -45,6 +49,8 @@ impl Server {
             config: Arc::new(Mutex::new(config)),
             security: Arc::new(Mutex::new(security)),
             monitor: open.monitor().clone(),
+            relayed: tcp::Relayed::default(),
+            interfaces: Interfaces::default(),
         };
         server.listen(server.with_security(|security| server.config_with(security))?)?;
         let addresses: Vec<String> =
@@ -54,7 +60,7 @@ impl Server {
         if let Some(tcp) = clients.tcp()
             && let Some(within) = tcp::within(&server.endpoint.local_addresses())
         {
-            tokio::spawn(tcp::serve(tcp::listen(tcp)?, within, open.add_relay()));
+            tokio::spawn(tcp::serve(tcp::listen(tcp)?, within, server.relayed.clone(), open.add_relay()));
         }
         notify::ready();
         Ok(server)
@@ -122,6 +128,13 @@ impl Server {
                 }
             }
         }
+    }
+
+    /// Returns the address of a client by which limits per source count it. `None` for a client of this host,
+    /// which no limit concerns.
+    pub(crate) fn source(&self, from: Option<&SocketAddr>) -> Option<IpAddr> {
+        let client = self.relayed.client(*from?);
+        (!client.is_loopback() && !self.interfaces.have(client)).then_some(client)
     }
 
     /// Listens with another key or code. Existing associations continue.

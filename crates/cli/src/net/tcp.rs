@@ -4,9 +4,11 @@
 //! Both ends relay between TCP and a UDP socket on loopback, so the association is one over UDP. The DTLS
 //! chunk protects its packets; TCP adds no protection.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use msctp_forward::packets::{FramingError, HEADER, MAX_PACKET, PREFACE, Packets, header};
@@ -154,8 +156,42 @@ impl Ending {
     }
 }
 
+/// The clients of the relays, by the addresses from which the relays send to the endpoint. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Relayed(Arc<Mutex<BTreeMap<SocketAddr, IpAddr>>>);
+
+/// The entry of a relay among [`Relayed`].
+struct Entry {
+    relayed: Relayed,
+    relay: SocketAddr,
+}
+
+impl Relayed {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SocketAddr, IpAddr>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, relay: SocketAddr, client: IpAddr) -> Entry {
+        self.lock().insert(relay, client);
+        Entry { relayed: self.clone(), relay }
+    }
+
+    /// Returns the address of the client whose packets come from this address: the TCP connection's if it is
+    /// a relay's.
+    pub(crate) fn client(&self, from: SocketAddr) -> IpAddr {
+        let from = SocketAddr::new(from.ip().to_canonical(), from.port());
+        self.lock().get(&from).copied().unwrap_or(from.ip())
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.relayed.lock().remove(&self.relay);
+    }
+}
+
 /// Relays between TCP connections and the server's endpoint until the command ends.
-pub(crate) async fn serve(listener: TcpListener, endpoint: SocketAddr, ending: Ending) {
+pub(crate) async fn serve(listener: TcpListener, endpoint: SocketAddr, relayed: Relayed, ending: Ending) {
     let sources = Sources::new(CONNECTIONS, PER_SOURCE);
     let mut connections = JoinSet::new();
     loop {
@@ -169,18 +205,23 @@ pub(crate) async fn serve(listener: TcpListener, endpoint: SocketAddr, ending: E
             continue;
         };
         // Without a place it is closed.
-        let Ok(place) = sources.take(Some(from.ip())) else { continue };
-        let ending = ending.clone();
+        let Ok(place) = sources.take(Some(from.ip()), || ()) else { continue };
+        let (ending, relayed) = (ending.clone(), relayed.clone());
         connections.spawn(async move {
             // A client that breaks the framing, or is gone, ends only its connection.
-            let _ = serve_client(stream, endpoint, &ending).await;
+            let _ = serve_client((stream, from.ip().to_canonical()), endpoint, &relayed, &ending).await;
             drop(place);
         });
     }
     connections.join_all().await;
 }
 
-async fn serve_client(mut stream: TcpStream, endpoint: SocketAddr, ending: &Ending) -> io::Result<()> {
+async fn serve_client(
+    (mut stream, from): (TcpStream, IpAddr),
+    endpoint: SocketAddr,
+    relayed: &Relayed,
+    ending: &Ending,
+) -> io::Result<()> {
     let mut packets = Packets::of_client();
     let preface = async {
         while !packets.begin().map_err(invalid)? {
@@ -196,6 +237,7 @@ async fn serve_client(mut stream: TcpStream, endpoint: SocketAddr, ending: &Endi
     let local = if endpoint.ip().is_loopback() { local } else { endpoint.ip() };
     let socket = UdpSocket::bind((local, 0)).await?;
     socket.connect(endpoint).await?;
+    let _entry = relayed.add(socket.local_addr()?, from);
     carry(stream, packets, &socket, ending, EARLY).await
 }
 
@@ -425,6 +467,19 @@ async fn connect_by(_server: SocketAddr, _device: &str) -> io::Result<TcpStream>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_relay_names_its_client() {
+        let relayed = Relayed::default();
+        let relay = |port| SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port);
+        let client: IpAddr = "192.0.2.1".parse().unwrap();
+        let entry = relayed.add(relay(5), client);
+        assert_eq!(relayed.client(relay(5)), client);
+        assert_eq!(relayed.client("[::ffff:127.0.0.1]:5".parse().unwrap()), client);
+        assert_eq!(relayed.client(relay(6)), Ipv4Addr::LOCALHOST);
+        drop(entry);
+        assert_eq!(relayed.client(relay(5)), Ipv4Addr::LOCALHOST);
+    }
 
     #[test]
     fn answers_to_strangers_belong_to_no_association() {

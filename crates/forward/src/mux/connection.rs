@@ -69,6 +69,8 @@ pub(super) struct Connection {
     pub(super) failed: Option<End>,
     /// True if the application has released the connection.
     pub(super) released: bool,
+    /// True if a limit refused the connection: its window takes nothing of the budgets.
+    pub(super) limited: bool,
 }
 
 impl Connection {
@@ -99,6 +101,7 @@ impl Connection {
             ended_in: false,
             failed: None,
             released: false,
+            limited: false,
         }
     }
 

@@ -1,4 +1,7 @@
-//! [`Limits`] of the peer, and [`OpenRate`].
+//! [`Limits`] of the peer, [`WindowBudget`] and [`OpenRate`].
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use msctp_units::{Span, Time};
 
@@ -18,6 +21,68 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self { connections: 1024, pending: 128, opens_per_second: 500, memory: 32 << 20 }
+    }
+}
+
+/// Bytes of receive windows that the connections of several associations share. Clones share them.
+#[derive(Clone, Debug)]
+pub struct WindowBudget(Arc<Budget>);
+
+#[derive(Debug)]
+struct Budget {
+    bytes: u64,
+    used: AtomicU64,
+}
+
+impl WindowBudget {
+    /// Creates a budget of `bytes`.
+    pub fn new(bytes: u64) -> Self {
+        Self(Arc::new(Budget { bytes, used: AtomicU64::new(0) }))
+    }
+
+    /// Returns the bytes that are left.
+    pub fn left(&self) -> u64 {
+        self.0.bytes.saturating_sub(self.0.used.load(Ordering::Relaxed))
+    }
+}
+
+/// The bytes that one association holds of its budgets.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    budgets: Vec<WindowBudget>,
+    bytes: u64,
+}
+
+impl Held {
+    pub(super) fn new(budgets: Vec<WindowBudget>) -> Self {
+        Self { budgets, bytes: 0 }
+    }
+
+    /// Returns the bytes that are left in every budget.
+    pub(super) fn left(&self) -> u64 {
+        self.budgets.iter().map(WindowBudget::left).min().unwrap_or(u64::MAX)
+    }
+
+    /// Takes bytes of every budget. Between [`left`](Self::left) and this call another thread may take some:
+    /// a budget can be exceeded by one window for each thread.
+    pub(super) fn take(&mut self, bytes: u64) {
+        self.bytes += bytes;
+        for budget in &self.budgets {
+            budget.0.used.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn give_back(&mut self, bytes: u64) {
+        self.bytes -= bytes;
+        for budget in &self.budgets {
+            budget.0.used.fetch_sub(bytes, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.give_back(self.bytes);
     }
 }
 

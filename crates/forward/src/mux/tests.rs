@@ -249,6 +249,48 @@ fn windows_grow_within_the_associations_memory_and_release_it() {
 }
 
 #[test]
+fn windows_of_several_associations_share_a_budget_and_release_it() {
+    let window = u64::from(INITIAL_WINDOW);
+    let (all, source) = (WindowBudget::new(100 * window), WindowBudget::new(5 * window));
+    let budgets = vec![all.clone(), source.clone()];
+    let mut pairs = [(); 2].map(|()| {
+        let mut pair = Pair::new(limits());
+        pair.ends[1] = Mux::new(Role::Server, limits()).with_budgets(budgets.clone());
+        pair
+    });
+    let open = |pair: &mut Pair| {
+        let number = pair.ends[0].open(target(), STREAMS).unwrap();
+        pair.run();
+        number
+    };
+    let numbers: Vec<u32> = (0..3).map(|_| open(&mut pairs[0])).collect();
+    for _ in 0..200 {
+        let room = pairs[0].ends[0].room(numbers[0]).unwrap();
+        pairs[0].ends[0].write(numbers[0], vec![7; room].into());
+        pairs[0].run();
+        pairs[0].read(1, numbers[0]);
+        pairs[0].run();
+    }
+    let size = |pair: &Pair| pair.ends[1].connections[&numbers[0]].window.size();
+    assert_eq!((size(&pairs[0]), source.left()), (2 * INITIAL_WINDOW, window), "four do not fit");
+    // Both ends' connections take windows.
+    assert!(pairs[1].ends[1].open(target(), STREAMS).is_some());
+    assert!(pairs[1].ends[1].open(target(), STREAMS).is_none());
+    let refused = open(&mut pairs[1]);
+    let Read::Failed(end) = pairs[1].ends[0].read(refused) else { panic!("refused") };
+    assert_eq!(end.to_string(), "the peer's limit is reached: the memory for receive windows");
+    pairs[1].ends[0].release(refused);
+    pairs[1].run();
+    assert_eq!((source.left(), all.left()), (0, 95 * window), "a refused connection holds none");
+    let [mut first, second] = pairs;
+    drop(second);
+    assert_eq!(source.left(), window);
+    numbers.iter().for_each(|&number| first.ends.iter_mut().for_each(|mux| mux.release(number)));
+    first.run();
+    assert_eq!((source.left(), all.left()), (5 * window, 100 * window));
+}
+
+#[test]
 fn a_failure_drops_the_data_and_gives_the_peer_the_reason() {
     let mut pair = Pair::new(limits());
     let number = pair.ends[0].open(target(), STREAMS).unwrap();

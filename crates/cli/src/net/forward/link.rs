@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use msctp::{Association, Message, OutMessage, Reliability, SendError};
-use msctp_forward::{Class, Datagram, End, Event, Frame, Limits, Mux, Read, Reason, Role, Target, Violation};
+use msctp_forward::{
+    Class, Datagram, End, Event, Frame, Limits, Mux, Read, Reason, Role, Target, Violation, WindowBudget,
+};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
@@ -99,7 +101,17 @@ impl Link {
         role: Role,
         limits: Limits,
     ) -> (Arc<Self>, mpsc::UnboundedReceiver<Opening>) {
-        let mux = Mux::new(role, limits);
+        Self::with_budgets(association, role, limits, Vec::new())
+    }
+
+    /// Same as [`new`](Self::new), with receive windows of these budgets.
+    pub(super) fn with_budgets(
+        association: Association,
+        role: Role,
+        limits: Limits,
+        budgets: Vec<WindowBudget>,
+    ) -> (Arc<Self>, mpsc::UnboundedReceiver<Opening>) {
+        let mux = Mux::new(role, limits).with_budgets(budgets);
         // Its length is limited by that of connections that wait for an answer.
         let (opens, opened) = mpsc::unbounded_channel();
         let link = Self {
@@ -132,14 +144,14 @@ impl Link {
     ///
     /// # Errors
     ///
-    /// All streams are in use, or the association is over.
+    /// All streams are in use, a budget is used up, or the association is over.
     pub(crate) fn open(self: &Arc<Self>, target: Target) -> Result<Connection, End> {
         if self.is_lost() {
             return Err(over());
         }
         let (outbound, inbound) = self.association.streams();
         let number = self.update(|mux| mux.open(target, outbound.min(inbound)));
-        let number = number.ok_or_else(|| End::new(Reason::Limit, "all streams are in use"))?;
+        let number = number.ok_or_else(|| End::new(Reason::Limit, "no stream or memory is left"))?;
         Ok(self.enter(&mut lock(&self.state), number))
     }
 

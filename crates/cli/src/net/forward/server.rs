@@ -4,38 +4,45 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use msctp::{Association, Incoming};
-use msctp_forward::{End, Limits, Reason, Role, Rules, Target, Verdict};
+use msctp::Incoming;
+use msctp_forward::{End, INITIAL_WINDOW, Limits, Reason, Role, Rules, Target, Verdict, WindowBudget};
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
-use tokio::time::Instant;
 
 use super::carry::carry_tcp;
 use super::link::{Link, Opening};
 use super::remote::{Holders, Listeners};
 use super::report::{ClientReport, Happened, Report};
-use super::resolve::{RESOLVERS, Resolver};
+use super::resolve::{NAMES_OF_SOURCE, RESOLVERS, Resolver};
 use super::udp::{ASSOCIATIONS, IDLE, relay};
 use super::{dial, greet, tune};
 use crate::Failure;
 use crate::net::block_on_with;
-use crate::net::devices;
 use crate::net::drain::DrainArgs;
 use crate::net::options::NetArgs;
 use crate::net::reload::{self, Hangups};
 use crate::net::security::{ClientsArgs, Secured, SecurityArgs};
 use crate::net::server::Server;
 use crate::net::service::{FIRST_TIMEOUT, Service};
-use crate::net::sources::{Full, Place, Sources};
+use crate::net::sources::{Full, Interfaces, Place, Sources};
 use crate::net::status::{Monitor, StatusArgs};
 use crate::system::read_text;
 
 /// Maximum number of clients, and of those from one IPv4 address or IPv6 /64 prefix.
 const CLIENTS: usize = 1024;
 const CLIENTS_OF_SOURCE: usize = CLIENTS / 4;
+
+/// Minimum bytes of receive windows of one source, and the number of such shares of all clients together.
+const MEMORY_OF_SOURCE: u64 = 256 << 20;
+const SHARES: u64 = 4;
+
+/// Returns the bytes of receive windows of one source: at least those of one client.
+fn memory_of_source(limits: &Limits) -> u64 {
+    let client = limits.connections as u64 * u64::from(INITIAL_WINDOW) + limits.memory;
+    client.max(MEMORY_OF_SOURCE)
+}
 
 /// Maximum number of a client's unanswered requests for listeners.
 const REQUESTS: usize = 64;
@@ -105,22 +112,16 @@ impl ServerArgs {
     }
 }
 
-/// Time for which the addresses of the interfaces are cached.
-const INTERFACES_KEPT: Duration = Duration::from_secs(1);
-
-/// When the addresses of the interfaces were read, and the addresses.
-type Interfaces = (Instant, Vec<IpAddr>);
-
 /// The access rules in force, which a reload replaces.
 #[derive(Clone)]
 pub(super) struct Access {
     rules: Arc<Mutex<Arc<Rules>>>,
-    interfaces: Arc<Mutex<Option<Interfaces>>>,
+    interfaces: Interfaces,
 }
 
 impl Access {
     pub(super) fn new(rules: Rules) -> Self {
-        Self { rules: Arc::new(Mutex::new(Arc::new(rules))), interfaces: Arc::default() }
+        Self { rules: Arc::new(Mutex::new(Arc::new(rules))), interfaces: Interfaces::default() }
     }
 
     /// Returns the rules.
@@ -135,19 +136,7 @@ impl Access {
     /// Checks a target against these rules, and whether it is an address of this host's interfaces.
     pub(super) fn check(&self, rules: &Rules, host: &str, address: IpAddr, port: u16) -> Verdict {
         let (verdict, own) = (rules.check(host, address, port), rules.check_interface(host, address, port));
-        if verdict != own && self.is_interface(address.to_canonical()) { own } else { verdict }
-    }
-
-    /// Returns whether an interface of this host has the address.
-    fn is_interface(&self, address: IpAddr) -> bool {
-        let mut interfaces = self.interfaces.lock().unwrap_or_else(PoisonError::into_inner);
-        if interfaces.as_ref().is_none_or(|(since, _)| since.elapsed() > INTERFACES_KEPT) {
-            *interfaces = Some((
-                Instant::now(),
-                devices::addresses().into_iter().map(|(_, address)| address).collect(),
-            ));
-        }
-        interfaces.as_ref().is_some_and(|(_, own)| own.contains(&address))
+        if verdict != own && self.interfaces.have(address) { own } else { verdict }
     }
 }
 
@@ -170,6 +159,8 @@ pub(crate) fn serve(
         let server = Server::start(&net, accepted, open, None, "connect to what the rules allow")?;
         let (mut clients, holders) = (JoinSet::new(), Holders::default());
         let sources = Sources::new(CLIENTS, CLIENTS_OF_SOURCE);
+        let memory = memory_of_source(&limits);
+        let windows = WindowBudget::new(SHARES * memory);
         loop {
             let incoming = tokio::select! {
                 incoming = server.incoming() => incoming?,
@@ -191,7 +182,7 @@ pub(crate) fn serve(
                 }
             };
             while clients.try_join_next().is_some() {}
-            let place = match take_place(&sources, &access, &incoming) {
+            let place = match take_place(&sources, &server, &incoming, memory) {
                 Ok(place) => place,
                 Err(why) => {
                     server.monitor().note_refused("too many clients");
@@ -202,13 +193,28 @@ pub(crate) fn serve(
             let security = net.security().clone();
             let (access, holders) = (access.clone(), holders.clone());
             let monitor = server.monitor().clone();
-            let client = client(incoming.accept(), security, access, holders, limits, report, monitor);
-            clients.spawn(async move {
-                client.await;
-                drop(place);
-            });
+            let budgets = vec![windows.clone(), place.shared().windows.clone()];
+            let (link, opens) = Link::with_budgets(incoming.accept(), Role::Server, limits, budgets);
+            let limit = limits.connections;
+            let tell = (report, monitor);
+            clients.spawn(client((link, opens), place, security, access, holders, limit, tell));
         }
     })
+}
+
+/// What the clients of one source share.
+pub(super) struct OfSource {
+    /// Permits to resolve names.
+    pub(super) names: Arc<Semaphore>,
+    /// Memory for receive windows.
+    windows: WindowBudget,
+}
+
+impl OfSource {
+    /// `memory`: bytes of receive windows.
+    pub(super) fn new(memory: u64) -> Self {
+        Self { names: Arc::new(Semaphore::new(NAMES_OF_SOURCE)), windows: WindowBudget::new(memory) }
+    }
 }
 
 /// Takes a client's place among those of its source.
@@ -216,11 +222,14 @@ pub(crate) fn serve(
 /// # Errors
 ///
 /// All places are taken, or the source has its share. The text is for the client.
-fn take_place(sources: &Sources, access: &Access, incoming: &Incoming) -> Result<Place, String> {
-    // The relay of TCP connections limits their sources, and connects from an address of this host.
-    let from = incoming.remote_addresses().first().map(|from| from.ip().to_canonical());
-    let from = from.filter(|from| !from.is_loopback() && !access.is_interface(*from));
-    sources.take(from).map_err(|full| match full {
+fn take_place(
+    sources: &Sources<OfSource>,
+    server: &Server,
+    incoming: &Incoming,
+    memory: u64,
+) -> Result<Place<OfSource>, String> {
+    let from = server.source(incoming.remote_addresses().first());
+    sources.take(from, || OfSource::new(memory)).map_err(|full| match full {
         Full::All => format!("this server has {CLIENTS} clients, the maximum"),
         Full::Source => {
             format!("this server has {CLIENTS_OF_SOURCE} clients from your address, the maximum")
@@ -230,23 +239,23 @@ fn take_place(sources: &Sources, access: &Access, incoming: &Incoming) -> Result
 
 /// Serves a client until its association is over.
 async fn client(
-    association: Association,
+    (link, mut opens): (Arc<Link>, mpsc::UnboundedReceiver<Opening>),
+    place: Place<OfSource>,
     security: SecurityArgs,
     access: Access,
     holders: Holders,
-    limits: Limits,
-    report: Report,
-    monitor: Monitor,
+    connections: usize,
+    (report, monitor): (Report, Monitor),
 ) {
+    let association = link.association();
     let name = association.remote_addresses().first().map_or("client".to_owned(), SocketAddr::to_string);
-    report.tell(&Happened::Client { client: name.clone(), secured: Secured::of(&security, &association) });
-    let (link, mut opens) = Link::new(association, Role::Server, limits);
+    report.tell(&Happened::Client { client: name.clone(), secured: Secured::of(&security, association) });
     link.show(&monitor);
     let of_client = Arc::new(ClientReport::new(name.clone(), report));
-    let listeners = Listeners::new(&link, holders, access.clone(), limits.connections, &of_client, &monitor);
+    let listeners = Listeners::new(&link, holders, access.clone(), connections, &of_client, &monitor);
     let (requests, mut requested) = mpsc::channel(REQUESTS);
     let places = Arc::new(Semaphore::new(REQUESTS));
-    let resolver = Resolver::new();
+    let resolver = Resolver::new(Arc::clone(place.shared()));
     let associations = Arc::new(Semaphore::new(ASSOCIATIONS));
     let greeted = AtomicBool::new(false);
     let mut run = std::pin::pin!(link.run(|message| {

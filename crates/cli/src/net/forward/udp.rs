@@ -278,10 +278,13 @@ impl<'a> Relay<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use msctp::{Config, Endpoint, EndpointOptions, Peer};
     use msctp_forward::{Limits, Role, Rules};
 
     use super::super::link::Link;
+    use super::super::server::OfSource;
     use super::*;
 
     #[tokio::test]
@@ -316,7 +319,8 @@ mod tests {
             let report = Report { json: false, quiet: true };
             let report = ClientReport::new("client".to_owned(), report);
             let access = Access::new(rules);
-            relay(&opening.connection, &access, &Resolver::new(), LIMIT, &report).await;
+            let resolver = Resolver::new(Arc::new(OfSource::new(0)));
+            relay(&opening.connection, &access, &resolver, LIMIT, &report).await;
             std::future::pending::<()>().await;
         };
         tokio::select! {
