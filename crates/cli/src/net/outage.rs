@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use msctp::{Config, Span};
+use msctp::{Association, Config, Span};
 
 use crate::Failure;
 
@@ -52,4 +52,26 @@ pub(super) async fn reconnect<T>(
             Err(failure) => failed(&failure, pause.as_secs()),
         }
     }
+}
+
+/// Time for a peer to acknowledge a HEARTBEAT.
+const ANSWER: Duration = Duration::from_secs(3);
+
+/// Interval at which to check for an answer.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Returns whether the peer sends nothing for [`ANSWER`], although each path sends a HEARTBEAT.
+pub(super) async fn is_silent(association: &Association) -> bool {
+    let received = || association.paths().iter().map(|path| path.packets_received).sum::<u64>();
+    let before = received();
+    for path in association.paths() {
+        // A path that was removed meanwhile needs none.
+        let _ = association.request_heartbeat(path.id);
+    }
+    let answered = async {
+        while received() == before {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    tokio::time::timeout(ANSWER, answered).await.is_err()
 }

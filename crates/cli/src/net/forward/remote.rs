@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use msctp::{Association, Message};
+use msctp::Message;
 use msctp_forward::{End, Reason, Target};
 use nix::sys::socket::{setsockopt, sockopt};
 use tokio::net::{TcpListener, TcpSocket};
@@ -120,13 +120,10 @@ pub(super) async fn connect_back(opening: Opening, remotes: Arc<[Remote]>, repor
     }
 }
 
-/// Time for a client to acknowledge a HEARTBEAT when its listener's port is requested again.
-const ANSWER: Duration = Duration::from_secs(3);
-
 /// Time for a listener of an aborted association to close.
 const CLOSE: Duration = Duration::from_secs(1);
 
-/// Interval at which to check for an answer or a closed listener.
+/// Interval at which to check for a closed listener.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The link that holds a listener, and the means to close that listener alone.
@@ -165,22 +162,6 @@ impl Drop for Held {
     fn drop(&mut self) {
         self.holders.lock().remove(&self.at);
     }
-}
-
-/// Returns whether the peer sends nothing for [`ANSWER`], although each path sends a HEARTBEAT.
-async fn is_silent(association: &Association) -> bool {
-    let received = || association.paths().iter().map(|path| path.packets_received).sum::<u64>();
-    let before = received();
-    for path in association.paths() {
-        // A path that was removed meanwhile needs none.
-        let _ = association.request_heartbeat(path.id);
-    }
-    let answered = async {
-        while received() == before {
-            tokio::time::sleep(LOOK).await;
-        }
-    };
-    tokio::time::timeout(ANSWER, answered).await.is_err()
 }
 
 /// The listeners of a server for one client.
@@ -279,7 +260,7 @@ impl Listeners {
         }
         if moved && own.is_some() {
             close.notify_one();
-        } else if is_silent(link.association()).await {
+        } else if outage::is_silent(link.association()).await {
             link.association().abort("the same client connected again");
         } else {
             return false;

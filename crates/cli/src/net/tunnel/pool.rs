@@ -5,8 +5,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 
+use crate::net::sources::Full;
+
 /// Maximum number of clients.
 const CLIENTS: u128 = 4096;
+
+/// Minimum number of clients of one source, in a small network.
+const FEW: usize = 4;
 
 /// Assigns addresses to clients. Each client has one place: the same offset in every network. `T` is the
 /// client.
@@ -14,30 +19,59 @@ pub(super) struct Pool<T> {
     /// The networks: each address is the server's own.
     networks: Vec<IpNet>,
     clients: BTreeMap<u128, T>,
+    /// Maximum number of clients of one source.
+    share: usize,
 }
 
 impl<T> Pool<T> {
     /// Creates a pool without clients. `networks`: at most one of each family, with the server's address.
     pub(super) fn new(networks: &[IpNet]) -> Self {
-        Self { networks: networks.to_vec(), clients: BTreeMap::new() }
+        let mut pool = Self { networks: networks.to_vec(), clients: BTreeMap::new(), share: 0 };
+        let places = (1..=CLIENTS).filter(|&place| pool.fits(place)).count();
+        pool.share = FEW.max(places / 4);
+        pool
     }
 
     /// Assigns a place to a client. Returns the place, its addresses and the client that was replaced.
     ///
     /// The place is that of the address `had`, if it is free or `replaces` its client, else the lowest free
-    /// one.
+    /// one. `is_neighbor`: whether a client is of the same source.
+    ///
+    /// # Errors
+    ///
+    /// No place is free, or the source has its share.
     pub(super) fn take(
         &mut self,
         had: Option<IpAddr>,
         replaces: impl Fn(&T) -> bool,
+        is_neighbor: impl Fn(&T) -> bool,
         client: T,
-    ) -> Option<(u128, Vec<IpNet>, Option<T>)> {
+    ) -> Result<(u128, Vec<IpNet>, Option<T>), Full> {
         let wanted = had.and_then(|address| self.place(address));
         let wanted = wanted.filter(|place| self.clients.get(place).is_none_or(replaces));
         let free = || (1..=CLIENTS).find(|&place| !self.clients.contains_key(&place) && self.fits(place));
-        let place = wanted.or_else(free)?;
+        let place = wanted.or_else(free).ok_or(Full::All)?;
+        let neighbors = self.clients.values().filter(|client| is_neighbor(client)).count();
+        if !self.clients.contains_key(&place) && neighbors >= self.share {
+            return Err(Full::Source);
+        }
         let replaced = self.clients.insert(place, client);
-        Some((place, self.addresses(place), replaced))
+        Ok((place, self.addresses(place), replaced))
+    }
+
+    /// Returns the clients that `is_it` selects, each with one of its addresses.
+    pub(super) fn select(&self, is_it: impl Fn(&T) -> bool) -> Vec<(IpAddr, T)>
+    where
+        T: Clone,
+    {
+        let selected = self.clients.iter().filter(|(_, client)| is_it(client));
+        let address = |place: u128| self.addresses(place).first().map(IpNet::addr);
+        selected.filter_map(|(place, client)| Some((address(*place)?, client.clone()))).collect()
+    }
+
+    /// Returns the maximum number of clients of one source.
+    pub(super) const fn share(&self) -> usize {
+        self.share
     }
 
     /// Frees a place, if this client still has it.
@@ -100,7 +134,7 @@ mod tests {
 
     fn take(pool: &mut Pool<u8>, had: Option<&str>, client: u8) -> Option<String> {
         let had = had.map(|address| address.parse().unwrap());
-        let (_, addresses, _) = pool.take(had, |old| *old == client, client)?;
+        let (_, addresses, _) = pool.take(had, |old| *old == client, |_| false, client).ok()?;
         Some(addresses.iter().map(IpNet::to_string).collect::<Vec<_>>().join(" "))
     }
 
@@ -129,6 +163,21 @@ mod tests {
         for never in ["10.7.0.254", "10.7.0.255", "10.7.0.0", "10.9.0.1", "fd07::2"] {
             assert_ne!(take(&mut pool, Some(never), 3).unwrap(), format!("{never}/24"));
         }
+    }
+
+    #[test]
+    fn a_source_takes_a_quarter_of_the_addresses() {
+        let mut pool = pool(&["10.7.0.1/24"]);
+        let mut take = |had: Option<&str>, source: u8| {
+            let had = had.map(|address| address.parse().unwrap());
+            pool.take(had, |_| true, |client| *client == source, source).map(|(place, ..)| place)
+        };
+        let taken = (0..100).filter(|_| take(None, 1).is_ok()).count();
+        assert_eq!((taken, take(None, 1)), (253 / 4, Err(Full::Source)));
+        assert_eq!(take(Some("10.7.0.200"), 1), Err(Full::Source), "a free one that it names");
+        assert_eq!(take(Some("10.7.0.2"), 1), Ok(2), "instead of its own");
+        assert!(take(None, 2).is_ok());
+        assert_eq!(pool.select(|client| *client == 2), [("10.7.0.65".parse().unwrap(), 2)]);
     }
 
     #[test]

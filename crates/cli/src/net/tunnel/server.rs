@@ -19,6 +19,7 @@ use crate::net::reload::{self, Hangups};
 use crate::net::security::ClientsArgs;
 use crate::net::server::Server;
 use crate::net::service::Service;
+use crate::net::sources::{Full, source};
 use crate::net::status::{Monitor, StatusArgs};
 use crate::net::text::escape;
 use crate::net::{block_on, devices, outage};
@@ -78,11 +79,12 @@ impl TunnelArgs {
     }
 }
 
-/// A client: the queue of its packets, and its key.
+/// A client: the queue of its packets, its key, and its source unless it is on this host.
 #[derive(Clone)]
 struct Client {
     outbound: Arc<Outbound>,
     key: Option<Fingerprint>,
+    source: Option<IpAddr>,
 }
 
 impl Client {
@@ -94,7 +96,14 @@ impl Client {
     fn is_ending(&self) -> bool {
         self.outbound.association().state() != AssociationState::Established
     }
+
+    fn is_neighbor(&self, other: &Self) -> bool {
+        self.source.is_some() && self.source == other.source
+    }
 }
+
+/// A client's place, its addresses and the client that was replaced.
+type Taken = (u128, Vec<IpNet>, Option<Client>);
 
 /// The device and the clients.
 struct Hub {
@@ -105,6 +114,30 @@ struct Hub {
 impl Hub {
     fn pool(&self) -> MutexGuard<'_, Pool<Client>> {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a place for a client. If there is none, replaces a client of the same key that answers nothing:
+    /// it crashed, and has connected again without its address.
+    async fn take(&self, had: Option<IpAddr>, own: &Client) -> Result<Taken, Full> {
+        let is_same = |old: &Client| own.key.is_some() && old.key == own.key;
+        let is_neighbor = |old: &Client| own.is_neighbor(old);
+        let replaces = |old: &Client| old.is_ending() || is_same(old);
+        let full = match self.pool().take(had, replaces, is_neighbor, own.clone()) {
+            Err(full) => full,
+            taken => return taken,
+        };
+        let mut silent = JoinSet::new();
+        for (address, old) in self.pool().select(is_same) {
+            silent.spawn(async move {
+                outage::is_silent(old.outbound.association()).await.then_some((address, old))
+            });
+        }
+        while let Some(checked) = silent.join_next().await {
+            if let Ok(Some((address, old))) = checked {
+                return self.pool().take(Some(address), |client| client.is(&old), is_neighbor, own.clone());
+            }
+        }
+        Err(full)
     }
 
     /// Forwards packets of the device to their clients.
@@ -147,7 +180,9 @@ pub(crate) fn serve(
         loop {
             tokio::select! {
                 incoming = server.incoming() => {
-                    clients.spawn(client(incoming?.accept(), Arc::clone(&hub), server.monitor().clone()));
+                    let incoming = incoming?;
+                    let source = server.source(incoming.remote_addresses().first()).map(source);
+                    clients.spawn(client(incoming.accept(), source, Arc::clone(&hub), server.monitor().clone()));
                 }
                 again = hangups.next() => {
                     let again = again?;
@@ -161,9 +196,9 @@ pub(crate) fn serve(
 }
 
 /// Serves a client until its association is over.
-async fn client(association: Association, hub: Arc<Hub>, monitor: Monitor) {
+async fn client(association: Association, source: Option<IpAddr>, hub: Arc<Hub>, monitor: Monitor) {
     let from = association.remote_addresses().first().map_or("client".to_owned(), ToString::to_string);
-    match carry(&association, &hub, &from, &monitor).await {
+    match carry(&association, source, &hub, (&from, &monitor)).await {
         Ok(()) => eprintln!("{from}: the client ended the association"),
         Err(failure) => {
             eprintln!("{from}: {}", escape(&failure.to_string()));
@@ -172,7 +207,12 @@ async fn client(association: Association, hub: Arc<Hub>, monitor: Monitor) {
     }
 }
 
-async fn carry(association: &Association, hub: &Hub, from: &str, monitor: &Monitor) -> Result<(), Failure> {
+async fn carry(
+    association: &Association,
+    source: Option<IpAddr>,
+    hub: &Hub,
+    (from, monitor): (&str, &Monitor),
+) -> Result<(), Failure> {
     let had = match Service::Tunnel.receive_first(association).await? {
         Control::Hello { version: VERSION, had } => had,
         Control::Hello { version, .. } => {
@@ -185,14 +225,20 @@ async fn carry(association: &Association, hub: &Hub, from: &str, monitor: &Monit
     let key = association.peer_identity().map(|peer| peer.fingerprint);
     // Addresses and hash seeds of clients need not be secret, only different in each run.
     let seed = u64::from(std::process::id()) << 32 | u64::from(association.remote_port());
-    let own = Client { outbound: Outbound::new(association.clone(), seed), key };
-    let replaces = |old: &Client| old.is_ending() || key.is_some() && old.key == key;
-    let taken = hub.pool().take(had, replaces, own.clone());
-    let Some((place, addresses_of_client, replaced)) = taken else {
-        monitor.note_refused("no address left");
-        let why = "all addresses of the server's --tunnel network are in use".to_owned();
-        Service::Tunnel.send(association, &Control::Refused { why: why.clone() }).await?;
-        return Err(Failure::Run(why));
+    let own = Client { outbound: Outbound::new(association.clone(), seed), key, source };
+    let (place, addresses_of_client, replaced) = match hub.take(had, &own).await {
+        Ok(taken) => taken,
+        Err(full) => {
+            monitor.note_refused("no address left");
+            let why = match full {
+                Full::All => "all addresses of the server's --tunnel network are in use".to_owned(),
+                Full::Source => {
+                    format!("this server has {} clients from your address, the maximum", hub.pool().share())
+                }
+            };
+            Service::Tunnel.send(association, &Control::Refused { why: why.clone() }).await?;
+            return Err(Failure::Run(why));
+        }
     };
     if let Some(old) = replaced {
         old.outbound.association().abort("its addresses went to another association");
