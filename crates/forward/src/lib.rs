@@ -20,5 +20,5 @@ mod window;
 
 pub use frame::{Datagram, End, Reason, Target};
 pub use mux::{Class, Event, Frame, Limits, MAX_DATA, MAX_WRITE, Mux, Read, Role, Violation, WindowBudget};
-pub use rules::{RuleError, Rules, Verdict};
+pub use rules::{RuleError, Rules, Verdict, nat64};
 pub use window::{INITIAL_WINDOW, MAX_WINDOW};

@@ -125,10 +125,14 @@ impl Rules {
         }
         let name = normal(host);
         let own = is_own(address);
+        let translated = nat64(address).map(IpAddr::from);
         let mut verdict = Verdict::Denied;
         for rule in self.rules.iter().filter(|rule| rule.has(port)) {
             match rule.kind {
                 Kind::Deny if rule.host.matches(&name, address) => return Verdict::Denied,
+                Kind::Deny if translated.is_some_and(|v4| rule.host.matches(&name, v4)) => {
+                    return Verdict::Denied;
+                }
                 Kind::Allow if rule.host.matches(&name, address) => {
                     let named = !is_interface || rule.host.names_some();
                     if named && (!own || rule.host.names_own()) {
@@ -196,19 +200,35 @@ fn canonical(network: IpNet) -> Result<IpNet, &'static str> {
     }
 }
 
+/// Returns the IPv4 address to which a NAT64 translates an address of its well-known prefix 64:ff9b::/96 (RFC
+/// 6052 §2.1). A server behind a NAT64 reaches that address.
+pub fn nat64(address: IpAddr) -> Option<Ipv4Addr> {
+    const PREFIX: u128 = 0x64_ff9b << 96;
+    let IpAddr::V6(v6) = address else { return None };
+    let bits = u128::from(v6);
+    (bits >> 32 << 32 == PREFIX).then(|| Ipv4Addr::from(bits as u32))
+}
+
 /// Returns whether an address does not name exactly one host. 0.0.0.0 leads to the host itself on Linux.
 fn is_no_destination(address: IpAddr) -> bool {
     let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast() || v4.octets()[0] == 0);
-    address.is_unspecified() || address.is_multicast() || broadcast
+    let translated = nat64(address).is_some_and(|v4| is_no_destination(v4.into()));
+    address.is_unspecified() || address.is_multicast() || broadcast || translated
 }
 
 /// Returns whether an address is one of the server itself or of its link, as the metadata services of clouds.
 fn is_own(address: IpAddr) -> bool {
-    /// The metadata service of EC2 over IPv6.
-    const METADATA: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
+    /// The metadata services of EC2 and of Google Cloud over IPv6.
+    const METADATA: [Ipv6Addr; 2] = [
+        Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254),
+        Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254),
+    ];
     match address {
         IpAddr::V4(v4) => v4.is_loopback() || v4.is_link_local(),
-        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unicast_link_local() || v6 == METADATA,
+        IpAddr::V6(v6) => {
+            let translated = nat64(address).is_some_and(|v4| is_own(v4.into()));
+            v6.is_loopback() || v6.is_unicast_link_local() || METADATA.contains(&v6) || translated
+        }
     }
 }
 
@@ -386,7 +406,17 @@ mod tests {
     #[test]
     fn names_do_not_lead_to_the_servers_own_addresses() {
         let any = rules("allow *:*\nallow *.example.net:80\nallow 0.0.0.0/0:*\nallow [::/0]:*");
-        for own in ["127.0.0.1", "127.9.9.9", "169.254.169.254", "fd00:ec2::254", "::1", "::ffff:127.0.0.1"] {
+        for own in [
+            "127.0.0.1",
+            "127.9.9.9",
+            "169.254.169.254",
+            "fd00:ec2::254",
+            "fd20:ce::254",
+            "::1",
+            "::ffff:127.0.0.1",
+            "64:ff9b::127.0.0.1",
+            "64:ff9b::169.254.169.254",
+        ] {
             assert_eq!(
                 any.check("rebound.example.net", own.parse().unwrap(), 80),
                 Verdict::OwnAddress,
@@ -408,6 +438,25 @@ mod tests {
         {
             assert!(!allows(&named, never, never, port), "{never}");
             assert!(!allows(&any, never, never, port), "{never}");
+        }
+    }
+
+    #[test]
+    fn the_ipv4_address_behind_a_nat64_is_checked_as_well() {
+        let rules = rules(
+            "deny 10.0.0.0/8:*\nallow *:80\nallow [64:ff9b::/96]:81\nallow [64:ff9b::169.254.169.254]:82",
+        );
+        for (address, port, verdict) in [
+            ("64:ff9b::192.0.2.1", 80, Verdict::Allowed),
+            ("64:ff9b::192.0.2.1", 81, Verdict::Allowed),
+            ("64:ff9b::10.0.0.1", 80, Verdict::Denied),
+            ("64:ff9b::10.0.0.1", 81, Verdict::Denied),
+            ("64:ff9b::127.0.0.1", 81, Verdict::OwnAddress),
+            ("64:ff9b::224.0.0.1", 81, Verdict::OwnAddress),
+            ("64:ff9b::169.254.169.254", 82, Verdict::Allowed),
+            ("64:ff9b:1::10.0.0.1", 80, Verdict::Allowed),
+        ] {
+            assert_eq!(rules.check("x", address.parse().unwrap(), port), verdict, "{address}:{port}");
         }
     }
 

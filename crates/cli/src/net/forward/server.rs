@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use msctp::Incoming;
-use msctp_forward::{End, INITIAL_WINDOW, Limits, Reason, Role, Rules, Target, Verdict, WindowBudget};
+use msctp_forward::{End, INITIAL_WINDOW, Limits, Reason, Role, Rules, Target, Verdict, WindowBudget, nat64};
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
@@ -136,7 +136,10 @@ impl Access {
     /// Checks a target against these rules, and whether it is an address of this host's interfaces.
     pub(super) fn check(&self, rules: &Rules, host: &str, address: IpAddr, port: u16) -> Verdict {
         let (verdict, own) = (rules.check(host, address, port), rules.check_interface(host, address, port));
-        if verdict != own && self.interfaces.have(address) { own } else { verdict }
+        let is_interface = || {
+            self.interfaces.have(address) || nat64(address).is_some_and(|v4| self.interfaces.have(v4.into()))
+        };
+        if verdict != own && is_interface() { own } else { verdict }
     }
 }
 
