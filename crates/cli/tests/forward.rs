@@ -398,6 +398,30 @@ fn a_listener_whose_port_is_in_use_is_requested_again() {
 }
 
 #[test]
+fn a_listener_at_the_limit_of_connections_closes_when_the_server_drains() {
+    let (echo, folder) = (echo(), folder("forward-remote-drain"));
+    let rules = folder.join("rules");
+    fs::write(&rules, "listen 127.0.0.1:*\n").unwrap();
+    let rules = rules.to_str().unwrap();
+    let args = ["--rules", rules, "--max-connections", "1", "--drain", "60"];
+    let server = Server::start(&[&["serve", "--bind", "127.0.0.1:0"], &args[..]].concat());
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut forward = Forward::start(&server.at, &["-R", &format!("{}:{echo}", free.port())]);
+    forward.line_with(&format!(": listening at {free}"));
+    let mut first = TcpStream::connect(free).unwrap();
+    first.write_all(b"x").unwrap();
+    first.read_exact(&mut [0; 1]).unwrap();
+    let mut second = TcpStream::connect(free).unwrap();
+    second.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    thread::sleep(Duration::from_millis(200));
+    signal(&server.child, "-TERM");
+    assert_eq!(second.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    assert!(TcpStream::connect(free).is_err(), "the listener is closed");
+    first.write_all(b"y").unwrap();
+    first.read_exact(&mut [0; 1]).unwrap();
+}
+
+#[test]
 fn a_killed_clients_port_goes_to_the_same_client_and_to_no_other() {
     let (echo, folder) = (echo(), folder("forward-remote-killed"));
     let rules = folder.join("rules");

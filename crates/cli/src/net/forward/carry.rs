@@ -5,9 +5,11 @@ use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::{Pin, pin};
 use std::task::Poll;
+use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use msctp_forward::{End, Reason};
+use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest, Stdout};
 use tokio::net::TcpStream;
 use tokio::net::tcp::WriteHalf;
@@ -30,6 +32,7 @@ pub(crate) async fn carry_tcp(
     // The other end has its own Nagle algorithm if its application wants one.
     let _ = stream.set_nodelay(true);
     reset_when_dropped(&stream);
+    detect_loss(&stream);
     let (reader, writer) = stream.split();
     carry(connection, ahead.chain(reader), writer).await?;
     close(stream);
@@ -43,6 +46,17 @@ const GATHERED: usize = 16;
 /// With a FIN, the program at the other end would mistake truncated data for complete data.
 pub(crate) fn reset_when_dropped(stream: &TcpStream) {
     let _ = stream.set_zero_linger();
+}
+
+/// Idle time after which TCP probes the peer, the time between two probes, and their number: a host that is
+/// gone is detected after four minutes.
+const KEEP_ALIVE: (Duration, Duration, u32) = (Duration::from_secs(120), Duration::from_secs(30), 4);
+
+/// Makes the kernel reset an idle connection whose peer's host is gone. Such a connection would never end.
+pub(crate) fn detect_loss(stream: &TcpStream) {
+    let (time, interval, retries) = KEEP_ALIVE;
+    let keep_alive = TcpKeepalive::new().with_time(time).with_interval(interval).with_retries(retries);
+    let _ = SockRef::from(stream).set_tcp_keepalive(&keep_alive);
 }
 
 /// Closes a TCP connection after the peer has received its last byte.
@@ -215,4 +229,23 @@ fn take(queue: &mut VecDeque<Bytes>, mut len: usize) {
 
 async fn flush(mut writer: Pin<&mut impl AsyncWrite>) -> io::Result<()> {
     poll_fn(|cx| -> Poll<io::Result<()>> { writer.as_mut().poll_flush(cx) }).await
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_idle_connection_is_probed() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        detect_loss(&stream);
+        let socket = SockRef::from(&stream);
+        assert!(socket.keepalive().unwrap());
+        let set =
+            (socket.tcp_keepalive_time(), socket.tcp_keepalive_interval(), socket.tcp_keepalive_retries());
+        assert_eq!((set.0.unwrap(), set.1.unwrap(), set.2.unwrap()), KEEP_ALIVE);
+    }
 }

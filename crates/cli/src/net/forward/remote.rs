@@ -9,7 +9,7 @@ use std::time::Duration;
 use msctp::Message;
 use msctp_forward::{End, Reason, Target};
 use nix::sys::socket::{setsockopt, sockopt};
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
 
@@ -273,6 +273,18 @@ impl Listeners {
         tokio::time::timeout(CLOSE, closed).await.is_ok()
     }
 
+    /// Accepts a connection, and takes its place. One connection beyond the limit waits here, further ones in
+    /// the system's queue. A listener without connections takes no place.
+    async fn accept_one(
+        &self,
+        listener: &TcpListener,
+    ) -> io::Result<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+        let (stream, from) = listener.accept().await?;
+        reset_when_dropped(&stream);
+        let place = Arc::clone(&self.connections).acquire_owned().await.map_err(io::Error::other)?;
+        Ok((stream, from, place))
+    }
+
     /// Accepts connections until the server drains, or `close` is notified.
     async fn accept(&self, number: u16, held: Held, listener: TcpListener, close: &Notify) {
         let at = held.at;
@@ -281,7 +293,7 @@ impl Listeners {
         loop {
             while tasks.try_join_next().is_some() {}
             let accepted = tokio::select! {
-                accepted = listener.accept() => accepted,
+                accepted = self.accept_one(&listener) => accepted,
                 () = async { tokio::select! { () = self.monitor.draining() => {}, () = close.notified() => {} } } => {
                     drop(listener);
                     drop(held);
@@ -289,8 +301,8 @@ impl Listeners {
                     return;
                 }
             };
-            let (stream, from) = match accepted {
-                Ok((stream, from)) => (stream, from.to_string()),
+            let (stream, from, place) = match accepted {
+                Ok((stream, from, place)) => (stream, from.to_string(), place),
                 Err(error) => {
                     let (client, why) = (at.to_string(), format!("cannot accept: {}", os_error(&error)));
                     self.report.tell(&Happened::Failed { client, target: target.clone(), why });
@@ -298,10 +310,6 @@ impl Listeners {
                     continue;
                 }
             };
-            reset_when_dropped(&stream);
-            // One connection beyond the limit waits here, further ones in the system's queue. A listener
-            // without connections takes no place.
-            let Ok(place) = Arc::clone(&self.connections).acquire_owned().await else { return };
             let (report, target) = (Arc::clone(&self.report), target.clone());
             match self.link.open(Target::Listener(number)) {
                 Ok(connection) => {

@@ -13,6 +13,7 @@ use tokio::net::{TcpStream, UdpSocket};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use super::carry::detect_loss;
 use super::client::{Links, open};
 use super::link::{Connection, Direction};
 use super::report::{ClientReport, Happened, Report};
@@ -47,6 +48,7 @@ pub(super) async fn associate(
 ) {
     let target = Target::Udp.to_string();
     let client = name.to_owned();
+    detect_loss(&stream);
     let made = async {
         let connection = open(&Target::Udp, links, timeout).await?;
         let datagrams = connection.datagrams();
