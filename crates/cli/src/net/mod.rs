@@ -14,6 +14,7 @@ pub(crate) mod tunnel;
 mod devices;
 pub(crate) mod drain;
 mod exchange;
+mod failures;
 mod moves;
 mod notify;
 mod open;

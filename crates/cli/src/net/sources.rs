@@ -90,6 +90,15 @@ impl<T> Place<T> {
     pub(super) const fn shared(&self) -> &Arc<T> {
         &self.shared
     }
+
+    /// Frees the place. What the source shares stays for a second: limits of a second apply to a client that
+    /// connects again at once.
+    pub(super) async fn end(self) {
+        let shared = Arc::clone(&self.shared);
+        drop(self);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        drop(shared);
+    }
 }
 
 impl<T> Drop for Place<T> {

@@ -1,13 +1,12 @@
 //! [`Report`]: what happens, as text on standard error or JSON lines on standard output.
 
 use std::net::SocketAddr;
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use msctp_forward::End;
 use serde::Serialize;
-use tokio::time::Instant;
 
+use crate::net::failures::Failures;
 use crate::net::security::Secured;
 use crate::net::text::escape;
 use crate::running::print;
@@ -36,7 +35,7 @@ pub(crate) enum Happened {
     Opened { client: String, target: String },
     /// A connection was refused or failed.
     Failed { client: String, target: String, why: String },
-    /// Further connections failed within a second, which were not reported one by one.
+    /// Further connections of the client's source failed within a second, which were not reported one by one.
     Omitted { client: String, connections: u64 },
     /// A connection ended; bytes sent to the target and received from it.
     Closed { client: String, target: String, sent: u64, received: u64 },
@@ -105,51 +104,25 @@ impl Report {
     }
 }
 
-/// Number of failures of a client that are reported one by one in each second: a client may open 500
-/// connections per second, and the log must not grow with them.
-const FAILURES: u64 = 20;
-
-/// The reports of one client: reports the first failures of each second, and counts the others.
+/// The reports of one client: reports the first failures of its source in each second, and counts the others.
 pub(super) struct ClientReport {
     client: String,
     report: Report,
-    second: Mutex<Second>,
-}
-
-/// When a second began, and the failures since.
-struct Second {
-    begin: Instant,
-    count: u64,
-}
-
-impl Second {
-    /// Counts a failure. Returns whether to report it, and the number of failures of an earlier second that
-    /// were not reported.
-    fn count(&mut self, now: Instant) -> (bool, u64) {
-        let ended = now.duration_since(self.begin) >= Duration::from_secs(1);
-        let omitted = if ended { self.end(now) } else { 0 };
-        self.count += 1;
-        (self.count <= FAILURES, omitted)
-    }
-
-    /// Begins another second. Returns the number of failures that were not reported.
-    fn end(&mut self, now: Instant) -> u64 {
-        self.begin = now;
-        std::mem::take(&mut self.count).saturating_sub(FAILURES)
-    }
+    failures: Arc<Failures>,
 }
 
 impl ClientReport {
-    pub(super) fn new(client: String, report: Report) -> Self {
-        Self { client, report, second: Mutex::new(Second { begin: Instant::now(), count: 0 }) }
+    pub(super) const fn new(client: String, report: Report, failures: Arc<Failures>) -> Self {
+        Self { client, report, failures }
     }
 
     /// Reports an event. Counts it instead if it is a failure and the second had many.
     pub(super) fn tell(&self, happened: &Happened) {
         if matches!(happened, Happened::Failed { .. }) {
-            let (reported, omitted) =
-                self.second.lock().unwrap_or_else(PoisonError::into_inner).count(Instant::now());
-            self.tell_omitted(omitted);
+            let (reported, connections) = self.failures.count();
+            if connections > 0 {
+                self.report.tell(&Happened::Omitted { client: self.client.clone(), connections });
+            }
             if !reported {
                 return;
             }
@@ -160,34 +133,5 @@ impl ClientReport {
     /// Returns the name of the client in reports.
     pub(super) fn client(&self) -> &str {
         &self.client
-    }
-
-    fn tell_omitted(&self, connections: u64) {
-        if connections > 0 {
-            self.report.tell(&Happened::Omitted { client: self.client.clone(), connections });
-        }
-    }
-}
-
-impl Drop for ClientReport {
-    fn drop(&mut self) {
-        let omitted = self.second.get_mut().unwrap_or_else(PoisonError::into_inner).end(Instant::now());
-        self.tell_omitted(omitted);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_failures_of_a_second_are_counted_after_the_first() {
-        let begin = Instant::now();
-        let mut second = Second { begin, count: 0 };
-        let reported = (0..500).filter(|_| second.count(begin).0).count() as u64;
-        assert_eq!(reported, FAILURES);
-        assert_eq!(second.count(begin + Duration::from_secs(1)), (true, 500 - FAILURES));
-        assert_eq!(second.count(begin + Duration::from_secs(3)), (true, 0));
-        assert_eq!(second.end(begin), 0);
     }
 }

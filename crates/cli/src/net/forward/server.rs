@@ -21,6 +21,7 @@ use super::{dial, greet, tune};
 use crate::Failure;
 use crate::net::block_on_with;
 use crate::net::drain::DrainArgs;
+use crate::net::failures::Failures;
 use crate::net::options::NetArgs;
 use crate::net::reload::{self, Hangups};
 use crate::net::security::{ClientsArgs, Secured, SecurityArgs};
@@ -211,12 +212,17 @@ pub(super) struct OfSource {
     pub(super) names: Arc<Semaphore>,
     /// Memory for receive windows.
     windows: WindowBudget,
+    failures: Arc<Failures>,
 }
 
 impl OfSource {
     /// `memory`: bytes of receive windows.
     pub(super) fn new(memory: u64) -> Self {
-        Self { names: Arc::new(Semaphore::new(NAMES_OF_SOURCE)), windows: WindowBudget::new(memory) }
+        Self {
+            names: Arc::new(Semaphore::new(NAMES_OF_SOURCE)),
+            windows: WindowBudget::new(memory),
+            failures: Arc::default(),
+        }
     }
 }
 
@@ -254,7 +260,7 @@ async fn client(
     let name = association.remote_addresses().first().map_or("client".to_owned(), SocketAddr::to_string);
     report.tell(&Happened::Client { client: name.clone(), secured: Secured::of(&security, association) });
     link.show(&monitor);
-    let of_client = Arc::new(ClientReport::new(name.clone(), report));
+    let of_client = Arc::new(ClientReport::new(name.clone(), report, Arc::clone(&place.shared().failures)));
     let listeners = Listeners::new(&link, holders, access.clone(), connections, &of_client, &monitor);
     let (requests, mut requested) = mpsc::channel(REQUESTS);
     let places = Arc::new(Semaphore::new(REQUESTS));
@@ -311,6 +317,7 @@ async fn client(
     let why =
         result.err().map_or("the client ended the association".to_owned(), |failure| failure.to_string());
     report.tell(&Happened::Lost { why: format!("{name}: {why}") });
+    place.end().await;
 }
 
 /// Connects to the target of a client's connection, and carries it.

@@ -319,7 +319,7 @@ mod tests {
         let relayed = async {
             let Some(opening) = opens.recv().await else { return };
             let report = Report { json: false, quiet: true };
-            let report = ClientReport::new("client".to_owned(), report);
+            let report = ClientReport::new("client".to_owned(), report, Arc::default());
             let access = Access::new(rules);
             let resolver = Resolver::new(Arc::new(OfSource::new(0)));
             relay(&opening.connection, &access, &resolver, LIMIT, &report).await;
