@@ -17,12 +17,14 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use self::store::{Part, Store, There};
-use self::turns::{Turn, Turns};
+use self::turns::{NoTurn, Turn, Turns};
+use super::failures::Failures;
 use super::options::NetArgs;
 use super::qlog::QlogArgs;
 use super::security::{ClientsArgs, Secured, SecurityArgs};
 use super::server::Server;
 use super::service::{CLIENT_GONE, DATA, END_TIMEOUT, Service, drain};
+use super::sources::Sources;
 use super::status::StatusArgs;
 use super::text::escape;
 use super::transfer::{Control, check_name};
@@ -102,7 +104,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let mut accepting = JoinSet::new();
         let security = args.net.security().clone();
         accepting.spawn(accept(server.clone(), security, store, results));
-        while let Some((from, result)) = finished.recv().await {
+        while let Some((from, result, failures)) = finished.recv().await {
             match result {
                 Ok(received) => {
                     report(args, &received)?;
@@ -117,7 +119,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
                     return Err(Failure::Run(why));
                 }
                 // The sender may reconnect and resume, so even --once waits for it.
-                Err(fault) => eprintln!("msctp: {from}: {fault}"),
+                Err(fault) => {
+                    let (reported, omitted) = failures.map_or((true, 0), |failures| failures.count());
+                    if omitted > 0 {
+                        eprintln!("msctp: {omitted} further transfers failed within a second");
+                    }
+                    if reported {
+                        eprintln!("msctp: {from}: {fault}");
+                    }
+                }
             }
         }
         Err(Failure::Run("the endpoint has ended".to_owned()))
@@ -130,22 +140,34 @@ async fn end(server: &Server) {
     let _ = tokio::time::timeout(END_TIMEOUT, server.endpoint().idle()).await;
 }
 
-/// The peer of an association, and its result.
-type Outcome = (String, Result<Received, Fault>);
+/// The peer of an association, its result, and the failures of its source.
+type Outcome = (String, Result<Received, Fault>, Option<Arc<Failures>>);
+
+/// Maximum number of senders, and of those from one IPv4 address or IPv6 /64 prefix.
+const SENDERS: usize = 1024;
+const SENDERS_OF_SOURCE: usize = SENDERS / 4;
 
 /// Accepts associations and serves each in its own task, so that a sender that reconnects does not wait for
 /// its dead association.
 async fn accept(server: Server, security: SecurityArgs, store: Store, results: mpsc::Sender<Outcome>) {
     let turns = Turns::default();
+    let sources = Sources::new(SENDERS, SENDERS_OF_SOURCE);
     let mut tasks = JoinSet::new();
     loop {
-        let association = match server.accept().await {
-            Ok(association) => association,
+        let incoming = match server.incoming().await {
+            Ok(incoming) => incoming,
             Err(failure) => {
-                let _ = results.send((String::new(), Err(Fault::Ended(failure)))).await;
+                let _ = results.send((String::new(), Err(Fault::Ended(failure)), None)).await;
                 return;
             }
         };
+        let from = server.source(incoming.remote_addresses().first());
+        let Ok(place) = sources.take(from, Failures::default) else {
+            server.monitor().note_refused("too many senders");
+            incoming.refuse("this receiver has as many senders as it takes");
+            continue;
+        };
+        let association = incoming.accept();
         let secured = Secured::of(&security, &association);
         let monitor = server.monitor().clone();
         let (turns, store, results) = (turns.clone(), store.clone(), results.clone());
@@ -165,8 +187,9 @@ async fn accept(server: Server, security: SecurityArgs, store: Store, results: m
                 let _ = Service::Files.send(&association, &Control::Refused { why: last.clone() }).await;
             }
             // The receiver is gone if one file was enough.
-            let _ = results.send((from, result)).await;
+            let _ = results.send((from, result, Some(Arc::clone(place.shared())))).await;
             drain(&association, &last).await;
+            place.end().await;
         });
         while tasks.try_join_next().is_some() {}
     }
@@ -224,6 +247,7 @@ struct Offer {
     file: PathBuf,
     size: u64,
     sha256: String,
+    part: PathBuf,
 }
 
 /// Receives one file.
@@ -239,7 +263,8 @@ async fn take(association: &Association, store: &Store, turns: &Turns) -> Result
         let why = "the offer has no SHA-256 of 64 hexadecimal digits";
         return Err(Fault::Refused(format!("{}: {why}", escape(&name))));
     }
-    let offer = Offer { file: store.file(&name), name: escape(&name), size, sha256 };
+    let part = store.part(&sha256);
+    let offer = Offer { file: store.file(&name), name: escape(&name), size, sha256, part };
     let begin = Instant::now();
     if store.must_hash(&offer.file, size) {
         wait(association, "comparing with the file of that name").await?;
@@ -247,10 +272,16 @@ async fn take(association: &Association, store: &Store, turns: &Turns) -> Result
     let mut there = compare(store, &offer).await?;
     let mut filled = (size, Duration::ZERO);
     if there == There::Nothing {
-        if turns.is_taken(&offer.sha256) {
+        if turns.is_taken(&offer.part) {
             wait(association, "another sender is sending the same bytes").await?;
         }
-        let turn = turns.take(&offer.sha256, association).await;
+        let turn = turns.take(&offer.part, association).await.map_err(|why| match why {
+            NoTurn::Full => {
+                Fault::Refused("many senders are sending the same bytes: send it later".to_owned())
+            }
+            NoTurn::Over(Err(error)) => Fault::Lost(failed("receiving")(&error)),
+            NoTurn::Over(Ok(())) => Fault::Lost(Failure::Run("the sender ended the transfer".to_owned())),
+        })?;
         // That sender may have completed it.
         there = compare(store, &offer).await?;
         if there == There::Nothing {
@@ -302,24 +333,16 @@ async fn fill(
     turn: Turn,
     offer: &Offer,
 ) -> Result<(u64, Duration), Fault> {
-    let path = store.part(&offer.sha256);
+    let path = offer.part.clone();
     if std::fs::metadata(&path).is_ok_and(|part| part.is_file() && part.len() > 0) {
         wait(association, "hashing what is here already").await?;
     }
     let (turn, size, opened) = (Arc::new(turn), offer.size, path.clone());
     let hashing = Arc::clone(&turn);
-    let part = tokio::task::spawn_blocking(move || Part::open(opened, size, || hashing.progress())).await;
-    let mut part = part
-        .unwrap_or_else(|error| Err(io::Error::other(error)))
-        .map_err(|error| Fault::Storage(cannot_write(path.display(), &error)))?;
+    let part = blocking(move || Part::open(opened, size, || hashing.progress())).await;
+    let mut part = part.map_err(|error| Fault::Storage(cannot_write(path.display(), &error)))?;
     let resumed = part.len;
-    let longest_gap = match write(association, &turn, &mut part, offer).await {
-        Ok(longest_gap) => longest_gap,
-        Err(fault) => {
-            part.remove_if_empty();
-            return Err(fault);
-        }
-    };
+    let longest_gap = write(association, &turn, &mut part, offer).await?;
     let discard = |why: String| {
         let _ = std::fs::remove_file(&part.path);
         Fault::Refused(why)
@@ -329,7 +352,7 @@ async fn fill(
     }
     match store.publish(&part.path, &offer.file) {
         Ok(()) => Ok((resumed, longest_gap)),
-        // Another transfer took the name. It had other bytes, or it would have had to wait for its turn.
+        // Another transfer took the name.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             match store.compare(&offer.file, offer.size, &offer.sha256).await {
                 There::Same => {
@@ -351,8 +374,27 @@ async fn fill(
     }
 }
 
-/// Appends received data to the part. Returns the longest gap.
+/// Runs file operations on a thread of their own, so that no other transfer waits.
+async fn blocking<T: Send + 'static>(run: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    tokio::task::spawn_blocking(run).await.unwrap_or_else(|error| Err(io::Error::other(error)))
+}
+
+/// Requests and appends what the part lacks, and removes it if it stays empty. Returns the longest gap.
 async fn write(
+    association: &Association,
+    turn: &Turn,
+    part: &mut Part,
+    offer: &Offer,
+) -> Result<Duration, Fault> {
+    let result = append(association, turn, part, offer).await;
+    if result.is_err() {
+        part.remove_if_empty();
+    }
+    result
+}
+
+/// Requests and appends what the part lacks. Returns the longest gap.
+async fn append(
     association: &Association,
     turn: &Turn,
     part: &mut Part,
