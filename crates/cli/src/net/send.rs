@@ -234,20 +234,38 @@ async fn deliver(
         summary.resumed = offset;
         summary.sent = offer.size - offset;
     }
+    match send_and_hear(association, offer, offset, bar).await? {
+        // What the receiver had was not the beginning of the file.
+        Control::From { offset: 0 } if offset > 0 => {
+            summary.resumed = 0;
+            summary.sent += offer.size;
+            match send_and_hear(association, offer, 0, bar).await? {
+                Control::Done => Ok(()),
+                other => Err(unexpected(&other)),
+            }
+        }
+        Control::Done => Ok(()),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// Sends the file from `offset` on. Returns the receiver's answer, which may refuse before all is sent.
+async fn send_and_hear(
+    association: &Association,
+    offer: &Offer<'_>,
+    offset: u64,
+    bar: &ProgressBar,
+) -> Result<Control, Lost> {
     let mut answer = std::pin::pin!(Service::Files.receive(association));
     let answer = tokio::select! {
         biased;
-        // The receiver may refuse before all data is sent.
         answer = &mut answer => answer,
         sent = send(association, offer, offset, bar) => {
             sent?;
             answer.await
         }
     };
-    match answer.map_err(Lost::Again)? {
-        Control::Done => Ok(()),
-        other => Err(unexpected(&other)),
-    }
+    answer.map_err(Lost::Again)
 }
 
 /// Offers the file. Returns the offset that the receiver requests.

@@ -44,7 +44,7 @@ Examples:
   msctp recv --out downloads --once   receive one file
   msctp recv --code                   from one sender, who has the code that it prints
 
-An interrupted transfer is kept in the folder as .HASH.part, and the same `msctp send` resumes it.
+An interrupted transfer is kept in the folder as .HASH.KEY.part, with the sender's key, and the same `msctp send` resumes it.
 
 Everything is encrypted, and the receiver prints the fingerprint of its key. Without --only-clients, --code or --psk, anyone who can \
 reach the port can send files.
@@ -263,7 +263,7 @@ async fn take(association: &Association, store: &Store, turns: &Turns) -> Result
         let why = "the offer has no SHA-256 of 64 hexadecimal digits";
         return Err(Fault::Refused(format!("{}: {why}", escape(&name))));
     }
-    let part = store.part(&sha256);
+    let part = store.part(&sha256, association.peer_identity().map(|peer| peer.fingerprint));
     let offer = Offer { file: store.file(&name), name: escape(&name), size, sha256, part };
     let begin = Instant::now();
     if store.must_hash(&offer.file, size) {
@@ -341,8 +341,14 @@ async fn fill(
     let hashing = Arc::clone(&turn);
     let part = blocking(move || Part::open(opened, size, || hashing.progress())).await;
     let mut part = part.map_err(|error| Fault::Storage(cannot_write(path.display(), &error)))?;
-    let resumed = part.len;
-    let longest_gap = write(association, &turn, &mut part, offer).await?;
+    let mut resumed = part.len;
+    let mut longest_gap = write(association, &turn, &mut part, offer).await?;
+    if part.hash.text() != offer.sha256 && resumed > 0 {
+        // The earlier attempt had other bytes.
+        resumed = 0;
+        part.clear().map_err(|error| Fault::Storage(cannot_write(path.display(), &error)))?;
+        longest_gap = write(association, &turn, &mut part, offer).await?;
+    }
     let discard = |why: String| {
         let _ = std::fs::remove_file(&part.path);
         Fault::Refused(why)

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use msctp::security::Fingerprint;
 use nix::libc;
 use tokio::sync::Semaphore;
 
@@ -57,9 +58,11 @@ impl Store {
         self.folder.join(name)
     }
 
-    /// Returns the path of the incomplete file with this hash.
-    pub(super) fn part(&self, sha256: &str) -> PathBuf {
-        self.folder.join(format!(".{}.part", &sha256[..32]))
+    /// Returns the path of the incomplete file with this hash, from the sender with this key if it has one: no
+    /// other sender can spoil it.
+    pub(super) fn part(&self, sha256: &str, key: Option<Fingerprint>) -> PathBuf {
+        let key = key.map(|key| format!(".{}", key.to_string().replace("SHA256:", "").replace('/', "_")));
+        self.folder.join(format!(".{sha256}{}.part", key.unwrap_or_default()))
     }
 
     /// Returns true if a file of the offered length exists, so that the comparison needs its hash.
@@ -195,6 +198,13 @@ impl Part {
         Ok(Self { path, file, hash, len })
     }
 
+    /// Drops the content, which is not the beginning of the offered file.
+    pub(super) fn clear(&mut self) -> io::Result<()> {
+        self.file.set_len(0)?;
+        (self.hash, self.len) = Default::default();
+        Ok(())
+    }
+
     /// Removes the part if it is empty.
     pub(super) fn remove_if_empty(&self) {
         if self.len == 0 {
@@ -218,6 +228,15 @@ mod tests {
         std::fs::write(&part, "second").unwrap();
         assert_eq!(store.publish(&part, &file).unwrap_err().kind(), ErrorKind::AlreadyExists);
         assert_eq!(std::fs::read(&file).unwrap(), b"first");
+    }
+
+    #[test]
+    fn a_part_is_named_by_all_digits_and_the_key_of_the_sender() {
+        let store = Store::new(Path::new("out"));
+        let (sha256, key) = ("0123456789abcdef".repeat(4), format!("SHA256:{}A", "/".repeat(42)));
+        let name = |key| store.part(&sha256, key).display().to_string();
+        assert_eq!(name(None), format!("out/.{sha256}.part"));
+        assert_eq!(name(Some(key.parse().unwrap())), format!("out/.{sha256}.{}A.part", "_".repeat(42)));
     }
 
     #[test]
