@@ -356,7 +356,7 @@ async fn fill(
     if part.hash.text() != offer.sha256 {
         return Err(discard("the hash is wrong: send it again from the start".to_owned()));
     }
-    match store.publish(&part.path, &offer.file) {
+    match publish(store, &turn, &part, offer).await {
         Ok(()) => Ok((resumed, longest_gap)),
         // Another transfer took the name.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -383,6 +383,21 @@ async fn fill(
 /// Runs file operations on a thread of their own, so that no other transfer waits.
 async fn blocking<T: Send + 'static>(run: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
     tokio::task::spawn_blocking(run).await.unwrap_or_else(|error| Err(io::Error::other(error)))
+}
+
+/// Interval at which a transfer whose file is written to the disk records progress.
+const WRITING: Duration = Duration::from_secs(1);
+
+/// Writes the part to the disk and renames it. A transfer whose disk is slow does not count as stalled.
+async fn publish(store: &Store, turn: &Turn, part: &Part, offer: &Offer) -> io::Result<()> {
+    let (store, path, file) = (store.clone(), part.path.clone(), offer.file.clone());
+    let mut published = std::pin::pin!(blocking(move || store.publish(&path, &file)));
+    loop {
+        turn.progress();
+        if let Ok(result) = tokio::time::timeout(WRITING, &mut published).await {
+            return result;
+        }
+    }
 }
 
 /// Requests and appends what the part lacks, and removes it if it stays empty. Returns the longest gap.

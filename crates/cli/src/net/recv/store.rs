@@ -111,20 +111,26 @@ impl Store {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Renames a complete part without replacing an existing file.
+    /// Writes a complete part to the disk and renames it, without replacing an existing file.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::AlreadyExists`] if the name is taken; the part is kept.
     pub(super) fn publish(&self, part: &Path, file: &Path) -> io::Result<()> {
+        File::open(part)?.sync_all()?;
         match std::fs::hard_link(part, file) {
-            Ok(()) => std::fs::remove_file(part),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
+            Ok(()) => std::fs::remove_file(part)?,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(error),
             // A file system without hard links (FAT): create an empty file first, then replace that.
             Err(_) => {
                 File::create_new(file)?;
-                std::fs::rename(part, file)
+                std::fs::rename(part, file)?;
             }
+        }
+        match File::open(&self.folder)?.sync_all() {
+            // A file system that cannot do that for a folder.
+            Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => Ok(()),
+            result => result,
         }
     }
 }
