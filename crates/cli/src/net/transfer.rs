@@ -4,8 +4,8 @@
 //!
 //! The sender offers a file, the receiver answers with an offset, the sender sends the bytes from there, and
 //! the receiver confirms the hash. The receiver stores an incomplete file under the file's hash and the
-//! sender's key, so that neither a different file nor another sender resumes it. If a resumed file has the wrong
-//! hash, the receiver requests all bytes once.
+//! sender's key, so that neither a different file nor another sender resumes it. If a resumed file has the
+//! wrong hash, the receiver requests all bytes once.
 
 use std::fs::File;
 use std::io::{self, Read};

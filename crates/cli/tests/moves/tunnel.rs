@@ -197,3 +197,21 @@ fn the_routes_stay_when_the_server_gives_other_addresses() {
     let after = routes(&net);
     assert!(has_all(&after), "{after}");
 }
+
+#[test]
+fn a_client_that_crashed_gets_the_address_of_a_full_network_again() {
+    if net::missing().is_some() {
+        return;
+    }
+    let net = Net::new();
+    net.carrier("cell0", true);
+    let mut server = Guard(spawn(&net.server, &["serve", "--bind", SERVER, "--tunnel", "10.7.0.1/30"]));
+    let mut errors = BufReader::new(server.0.stderr.take().expect("piped")).lines();
+    assert!(errors.any(|line| line.expect("UTF-8").starts_with("msctp0: ")));
+    for _ in 0..2 {
+        let mut client = Guard(spawn(&net.mobile, &["tunnel", SERVER]));
+        let mut lines = BufReader::new(client.0.stderr.take().expect("piped")).lines();
+        // Dropped, it is killed, and its association stays.
+        assert!(lines.any(|line| line.expect("UTF-8").ends_with(": 10.7.0.2")), "it has the address");
+    }
+}

@@ -58,8 +58,8 @@ impl Store {
         self.folder.join(name)
     }
 
-    /// Returns the path of the incomplete file with this hash, from the sender with this key if it has one: no
-    /// other sender can spoil it.
+    /// Returns the path of the incomplete file with this hash, from the sender with this key if it has one.
+    /// No other sender can spoil it.
     pub(super) fn part(&self, sha256: &str, key: Option<Fingerprint>) -> PathBuf {
         let key = key.map(|key| format!(".{}", key.to_string().replace("SHA256:", "").replace('/', "_")));
         self.folder.join(format!(".{sha256}{}.part", key.unwrap_or_default()))
