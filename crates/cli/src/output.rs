@@ -1,14 +1,43 @@
 //! Output files of commands. They are opened before the work, so that a wrong path is reported at once, and
 //! renamed into place after it, so that a failure leaves existing files unchanged.
 
-use std::fs::File;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
+use msctp_experiments::input::recorded;
 use msctp_experiments::output::OutputFile;
 
 use crate::Failure;
 use crate::system::cannot_write;
+
+/// The outputs of this process: resolved path, and flag with path for errors.
+static OUTPUTS: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
+
+/// Rejects an output that would replace an input or another output; a device or a pipe may have several.
+/// Call it before the work and once for each output.
+pub(crate) fn claim(what: &str, path: &Path) -> Result<(), Failure> {
+    if fs::metadata(path).is_ok_and(|at| !at.is_file() && !at.is_dir()) {
+        return Ok(());
+    }
+    let path = resolve(path);
+    if let Some(input) = recorded(&path) {
+        return Err(Failure::Input(format!("{what}: would replace the input {input}: want another path")));
+    }
+    match OUTPUTS.lock().unwrap_or_else(PoisonError::into_inner).insert(path, what.to_owned()) {
+        Some(other) => Err(Failure::Input(format!("{what}: also the output of {other}: want another path"))),
+        None => Ok(()),
+    }
+}
+
+/// Returns the canonical path of a file that may not exist yet.
+fn resolve(path: &Path) -> PathBuf {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let new = || Some(fs::canonicalize(parent).ok()?.join(path.file_name()?));
+    fs::canonicalize(path).ok().or_else(new).unwrap_or_else(|| path.to_owned())
+}
 
 /// An output file of a command.
 pub(crate) struct Output {
@@ -26,6 +55,7 @@ impl Output {
             )));
         }
         let what = format!("{flag} {}", path.display());
+        claim(&what, path)?;
         let file = OutputFile::create(path).map_err(|e| Failure::Input(cannot_write(&what, &e)))?;
         Ok(Self { what, file })
     }

@@ -18,7 +18,7 @@ use msctp_sim::{Series, Simulation, Summary};
 use msctp_units::{Span, Time};
 
 use crate::interrupt::Interrupt;
-use crate::output::Output;
+use crate::output::{Output, claim};
 use crate::running::{check_folder, print};
 use crate::system::cannot_write;
 use crate::{Failure, sim_text};
@@ -190,8 +190,12 @@ fn as_written(summary: &Summary) -> Result<(), Failure> {
 /// Opens the folder of `--out` before the run.
 fn open_folder(dir: &Path) -> Result<OutputFolder, Failure> {
     check_folder(dir, Kind::Run)?;
-    OutputFolder::create(dir, Kind::Run)
-        .map_err(|e| Failure::Input(cannot_write(format!("--out {}", dir.display()), &e)))
+    let what = format!("--out {}", dir.display());
+    claim(&what, dir)?;
+    [run_folder::RUN, run_folder::SUMMARY, run_folder::SERIES]
+        .iter()
+        .try_for_each(|name| claim(&what, &dir.join(name)))?;
+    OutputFolder::create(dir, Kind::Run).map_err(|e| Failure::Input(cannot_write(what, &e)))
 }
 
 /// Returns the command that repeats the run, without its outputs.
@@ -349,8 +353,9 @@ pub(crate) struct SeriesFiles(Vec<(Column, Output)>);
 impl SeriesFiles {
     /// Opens the files in their folder; creates the folder if it does not exist.
     pub(crate) fn open(dir: &Path, columns: &[Column]) -> Result<Self, Failure> {
-        std::fs::create_dir_all(dir)
-            .map_err(|e| Failure::Input(cannot_write(format!("--series {}", dir.display()), &e)))?;
+        let what = format!("--series {}", dir.display());
+        claim(&what, dir)?;
+        std::fs::create_dir_all(dir).map_err(|e| Failure::Input(cannot_write(what, &e)))?;
         let open = |column: &Column| Ok((*column, Output::open("--series", &dir.join(column.0))?));
         columns.iter().map(open).collect::<Result<_, _>>().map(Self)
     }

@@ -62,9 +62,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.list {
         return print(|out| list(out, &cases));
     }
-    // Read before the work: a wrong file is reported at once.
-    let document = args.out.as_deref().map(|path| read(path).map(|text| (path, text))).transpose()?;
+    // Opened before it is read, since no output may replace an input; read before the work, so that a wrong
+    // file is reported at once.
     let output = Output::open_optional("--out", args.out.as_deref())?;
+    let document = args.out.as_deref().map(|path| read(path).map(|text| (path, text))).transpose()?;
     let interrupt = Interrupt::watch()?;
     let compared = carry_out(&cases, args.threads, &interrupt)?;
     if let (Some((path, text)), Some(output)) = (document, output) {

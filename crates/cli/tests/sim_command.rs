@@ -87,6 +87,50 @@ fn series_are_written_as_csv() {
 }
 
 #[test]
+fn no_output_replaces_an_input_or_another_output() {
+    let dir = temporary("one-path");
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir).expect("a folder");
+    let at = |name: &str| dir.join(name).to_str().expect("UTF-8").to_owned();
+    for name in ["rate-adaptation.toml", "signal.toml"] {
+        std::fs::copy(scenario(name), at(name)).expect("copied");
+    }
+    std::os::unix::fs::symlink(at("signal.toml"), at("link")).expect("a link");
+    let [own, extended, link, same, out] =
+        ["rate-adaptation.toml", "signal.toml", "link", "same", "out"].map(at);
+    std::fs::create_dir_all(&out).expect("a folder");
+    let summary = at("out/summary.json");
+    let replaces = |flag: &str, path: &str, input: &str| {
+        format!("msctp: {flag} {path}: would replace the input {input}: want another path\n")
+    };
+    let shared = |flag: &str, path: &str, other: &str| {
+        format!("msctp: {flag} {path}: also the output of {other}: want another path\n")
+    };
+    let [pcap, events, series] = ["--pcap", "--events", "--series"].map(|flag| [flag, same.as_str()]);
+    for (outputs, message) in [
+        (vec!["--events", &own], replaces("--events", &own, &own)),
+        (vec!["--pcap", &extended], replaces("--pcap", &extended, &extended)),
+        (vec!["--qlog", &link], replaces("--qlog", &link, &extended)),
+        ([pcap, events].concat(), shared("--events", &same, &format!("--pcap {same}"))),
+        ([pcap, series].concat(), shared("--series", &same, &format!("--pcap {same}"))),
+        (vec!["--out", &out, "--pcap", &summary], shared("--pcap", &summary, &format!("--out {out}"))),
+    ] {
+        let ran = sim(&[&[own.as_str(), "--until", "1s"], &outputs[..]].concat());
+        assert_eq!((ran.status.code(), text(&ran.stderr)), (Some(2), message));
+    }
+    let draw = ["scenario", "draw", &own, "--out", &own];
+    let draw = Command::new(env!("CARGO_BIN_EXE_msctp")).args(draw).output().expect("msctp runs");
+    assert_eq!((draw.status.code(), text(&draw.stderr)), (Some(2), replaces("--out", &own, &own)));
+    for name in ["rate-adaptation.toml", "signal.toml"] {
+        assert!(std::fs::read(at(name)).expect("kept") == std::fs::read(scenario(name)).expect("read"));
+    }
+    assert_eq!(names(&dir), ["link", "out", "rate-adaptation.toml", "signal.toml"]);
+    let null = ["--pcap", "/dev/null", "--events", "/dev/null"];
+    let ran = sim(&[&[own.as_str(), "--until", "1s"], &null[..]].concat());
+    assert_eq!(ran.status.code(), Some(0), "{}", text(&ran.stderr));
+}
+
+#[test]
 fn a_run_folder_has_everything_to_repeat_the_run() {
     let dir = temporary("run-folder");
     let _ = std::fs::remove_dir_all(&dir);

@@ -1,15 +1,37 @@
 //! Input files, and errors of the operating system in the user's words: the operation, its object, the cause,
 //! the remedy.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use msctp_sim::scenario::{Scenario, ScenarioError, Schemes};
 
 /// Maximum length of an input file in bytes, so that `/dev/zero` is rejected instead of filling the memory.
 const MAX_INPUT: u64 = 64 << 20;
+
+/// The input files of this process: canonical path, and name in errors.
+static READ: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
+
+fn inputs() -> MutexGuard<'static, BTreeMap<PathBuf, String>> {
+    READ.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Records a file as an input of this process. [`read`] does.
+pub fn record(what: impl Display, path: &Path) {
+    if let Ok(path) = fs::canonicalize(path) {
+        inputs().entry(path).or_insert_with(|| what.to_string());
+    }
+}
+
+/// Returns the name of the input at this canonical path.
+#[must_use]
+pub fn recorded(path: &Path) -> Option<String> {
+    inputs().get(path).cloned()
+}
 
 /// Formats an error of the operating system without its number.
 #[must_use]
@@ -68,6 +90,7 @@ pub fn read(what: impl Display, path: &Path) -> Result<Vec<u8>, String> {
     File::open(path)
         .and_then(|file| file.take(MAX_INPUT + 1).read_to_end(&mut bytes))
         .map_err(|error| cannot_read(&what, &error))?;
+    record(&what, path);
     if bytes.len() as u64 > MAX_INPUT {
         let most = MAX_INPUT >> 20;
         return Err(format!("cannot read {what}: longer than {most} MiB; want a smaller file"));

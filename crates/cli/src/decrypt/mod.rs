@@ -9,6 +9,7 @@ use std::io::{self, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use msctp_experiments::input::record;
 use msctp_experiments::words::counted;
 use pcap_file::pcap::PcapReader;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
@@ -89,7 +90,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 /// Opens the capture.
 fn open(path: &Path) -> Result<File, Failure> {
-    File::open(path).map_err(|error| Failure::Input(cannot_read(path.display(), &error)))
+    let file = File::open(path).map_err(|error| Failure::Input(cannot_read(path.display(), &error)))?;
+    record(path.display(), path);
+    Ok(file)
 }
 
 fn io_error(error: PcapError) -> io::Error {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use indicatif::{ProgressBar, ProgressStyle};
 use msctp::{Association, AssociationState};
+use msctp_experiments::input::record;
 use msctp_experiments::words::counted;
 use msctp_qlog::Vantage;
 use serde::Serialize;
@@ -94,6 +95,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     check_name(name).map_err(|why| Failure::Input(format!("{shown}: {why}")))?;
     let unreadable = |error| Failure::Input(cannot_read(&shown, &error));
     let (hash, size) = Hash::of_file(&args.file, || ()).map_err(unreadable)?;
+    record(&shown, &args.file);
     let offer = Offer { path: &args.file, name: name.to_owned(), size, sha256: hash.text() };
     block_on(async |open| {
         open.log(&args.qlog, Vantage::Client)?;
