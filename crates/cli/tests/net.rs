@@ -28,6 +28,12 @@ fn wrong_use_gives_one_clear_error_and_its_exit_code() {
         (&["connect", "127.0.0.1:0"], 2, "\"0\" is not a port: want 1 to 65535"),
         (&["serve", "--bind", "127.0.0.1:99999"], 2, "\"99999\" is not a port: want 0 to 65535"),
         (&["connect", "127.0.0.1", "--policy", "foo"], 2, "--policy foo: want one of conservative, "),
+        (
+            &["connect", "127.0.0.1", "--policy", "oracle"],
+            2,
+            "--policy oracle: only a scenario of `msctp sim` knows the true rates that it starts at; want another, as anticipate",
+        ),
+        (&["perf", "127.0.0.1", "--policy", "clairvoyant"], 2, "--policy clairvoyant: only a scenario"),
         (&["send", "film", "127.0.0.1", "--paths", "both"], 2, "aggregate"),
         (&["serve", "--controller", "foo"], 2, "--controller foo: want one of rfc9260, "),
         (&["serve", "--mtu", "100"], 2, "--mtu 100: want 512 to 65535 bytes"),

@@ -581,3 +581,14 @@ fn a_series_with_too_many_intervals_is_refused() {
         Scenario::from_toml(GOOD, "small.toml", &fits).unwrap_or_else(|error| panic!("{error}"));
     }
 }
+
+#[test]
+fn a_yardstick_needs_the_truth() {
+    for policy in ["oracle", "clairvoyant"] {
+        let said = error("rto_min", &format!("handover_policy = \"{policy}\"\nrto_min"));
+        let want = format!(
+            "sctp.slow.policy.truth: missing: the policy \"{policy}\" starts a path at its true rate: "
+        );
+        assert!(said.contains(&want) && said.contains("available = \"4400kbps\""), "{said}");
+    }
+}

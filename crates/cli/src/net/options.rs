@@ -11,7 +11,7 @@ use msctp::{
     EndpointOptions, Mobility, PathUse, Peer, Pmtu, TraceSink, Translation,
 };
 use msctp_schemes::catalogue::{Options, controllers, find_controller};
-use msctp_schemes::policies::{PolicyConfig, policies, policy};
+use msctp_schemes::policies::{PolicyConfig, needs_truth, policies, policy};
 use tokio::time::Instant;
 
 use super::devices::Devices;
@@ -72,8 +72,8 @@ const DEFAULT_POLICY: &str = "anticipate";
 
 /// Describes `--policy`, with all names.
 fn policies_help() -> String {
-    let names: Vec<&str> = policies().iter().map(|info| info.name).collect();
-    let names = names.join(", ");
+    let names = policies().iter().map(|info| info.name).filter(|name| !needs_truth(name));
+    let names = names.collect::<Vec<_>>().join(", ");
     format!(
         "Handover policy, which chooses the data path and its window at a change: {names} [default: {DEFAULT_POLICY}]"
     )
@@ -162,6 +162,10 @@ impl NetArgs {
         // Reports what cannot be used.
         self.security.without_tls()?;
         let name = self.policy.as_deref().unwrap_or(DEFAULT_POLICY);
+        if needs_truth(name) {
+            let why = "only a scenario of `msctp sim` knows the true rates that it starts at";
+            return Err(Failure::Input(format!("--policy {name}: {why}; want another, as {DEFAULT_POLICY}")));
+        }
         config.handover_policy = policy(name, &PolicyConfig::default())
             .map_err(|error| Failure::Input(format!("--policy {name}: want {}", error.want())))?;
         if let Some(controller) = &self.controller {

@@ -50,6 +50,13 @@ pub fn policies() -> &'static [PolicyInfo] {
     POLICIES
 }
 
+/// Returns whether this policy is a yardstick of the laboratory: without [`PolicyConfig::truths`] it starts
+/// every path as `conservative` does.
+#[must_use]
+pub fn needs_truth(name: &str) -> bool {
+    [Oracle::NAME, Clairvoyant::NAME].contains(&name)
+}
+
 /// Returns a factory of the policy called `name`.
 ///
 /// # Errors

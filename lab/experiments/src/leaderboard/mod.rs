@@ -12,7 +12,7 @@ mod show;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use msctp_schemes::policies::{Oracle, policies};
+use msctp_schemes::policies::{needs_truth, policies};
 use msctp_sim::nearest_rank;
 use serde::Serialize;
 
@@ -38,10 +38,9 @@ impl fmt::Display for Key {
     }
 }
 
-/// Returns the policies that decide by themselves: all except the oracle, which is given the available
-/// bandwidth.
+/// Returns the policies that decide by themselves: all except those that are given the available bandwidth.
 pub fn candidates() -> impl Iterator<Item = &'static str> {
-    policies().iter().map(|policy| policy.name).filter(|name| *name != Oracle::NAME)
+    policies().iter().map(|policy| policy.name).filter(|name| !needs_truth(name))
 }
 
 /// The drives and senders to rank.

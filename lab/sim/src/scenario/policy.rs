@@ -4,7 +4,9 @@ use toml::de::DeTable;
 
 use msctp_congestion::InitialWindow;
 use msctp_proto::{AuthPolicy, Config};
-use msctp_schemes::policies::{BdpDelay, PolicyConfig, ProbeRule, SwitchSsthresh, Truth, policies, policy};
+use msctp_schemes::policies::{
+    BdpDelay, PolicyConfig, ProbeRule, SwitchSsthresh, Truth, needs_truth, policies, policy,
+};
 use msctp_schemes::wbest::WBestConfig;
 
 use super::document::Section;
@@ -21,6 +23,11 @@ pub(super) fn read(profile: &Section<'_, '_>, config: &mut Config, schemes: &Sch
     if chosen.is_some() || options != PolicyConfig::default() {
         config.handover_policy = match chosen.unwrap_or((policies()[0].name, None)) {
             (_, Some(own)) => own.clone(),
+            (name, None) if needs_truth(name) && options.truths.is_empty() => {
+                let want = "want a table for each new path, as [{ address = \"10.0.2.2\", available = \"4400kbps\", rtt = \"70ms\" }]";
+                let why = format!("missing: the policy \"{name}\" starts a path at its true rate: {want}");
+                return Err(Problem::new(profile.key("policy.truth"), why));
+            }
             (name, None) => policy(name, &options)
                 .map_err(|error| Problem::new(profile.key("policy"), error.to_string()))?,
         };

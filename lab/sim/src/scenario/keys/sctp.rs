@@ -400,7 +400,7 @@ pub(in crate::scenario) const PROBE_RULE: Table = Table {
 /// The true capacity and delay of the paths of an address.
 pub(in crate::scenario) const TRUTH: Table = Table {
     path: "sctp.NAME.policy.truth",
-    help: "The true rate and round trip of the paths of one address, for the policy \"oracle\".",
+    help: "The true rate and round trip of the paths of one address, for the policies oracle and clairvoyant, which need it.",
     keys: &[
         need("address", Kind::Address, "\"10.0.2.2\"", "The local or remote address."),
         need("available", Kind::Rate, "\"4400kbps\"", "Its rate less the other traffic's."),
