@@ -122,6 +122,10 @@ fn a_file_that_cannot_be_used_is_refused_with_its_line() {
         ("serve", "keep = 1", "1: keep: this is a whole number: want true or false"),
         ("serve", "bind = true", "1: bind: this is true or false: want a string in quotes"),
         ("serve", "bind = [1.5]", "1: bind: this is a fraction: want a string in quotes"),
+        // As the default they would admit every client, and serve `msctp connect` in place of `forward`.
+        ("serve", "only-clients = []", "1: only-clients: empty list: want at least one value"),
+        ("serve", "allow = []", "1: allow: empty list: want at least one value"),
+        ("tunnel", "route = []", "1: route: empty list: want at least one value"),
         ("serve", "psk = [\"a\"]", "1: psk: this is a list: want a string in quotes"),
         (
             "serve",

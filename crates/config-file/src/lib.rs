@@ -168,6 +168,7 @@ mod tests {
             ("mtu = 99999999999", "1: mtu: invalid value '99999999999'"),
             ("mtu = \"5\"", "1: mtu: this is a string: want a whole number"),
             ("keep =", "1: not TOML: "),
+            ("L = []", "1: L: empty list: want at least one value"),
         ] {
             let error = arguments(text, &[]).unwrap_err();
             assert!(error.starts_with(want), "{error}");

@@ -27,6 +27,10 @@ pub(crate) fn flags(arg: &Arg, value: &DeValue<'_>) -> Result<Vec<String>, Strin
         (ArgAction::SetTrue, DeValue::Boolean(true)) => Ok(vec![flag]),
         (ArgAction::SetTrue, other) => Err(wrong(other, "true or false")),
         (_, DeValue::Boolean(wanted)) if optional => Ok(if *wanted { vec![flag] } else { Vec::new() }),
+        // Read as the default, which for most flags means everything, it would widen access.
+        (ArgAction::Append, DeValue::Array(values)) if values.is_empty() => {
+            Err("empty list: want at least one value, or no such key for the default".to_owned())
+        }
         (ArgAction::Append, DeValue::Array(values)) => {
             values.iter().map(|value| one(value.get_ref())).collect()
         }
