@@ -62,7 +62,7 @@ pub(crate) struct NetArgs {
     /// Changes to the association's options that the command needs.
     #[arg(skip)]
     tune: Option<fn(&mut Config)>,
-    /// An interface that the association must not use.
+    /// Prefixes of interfaces that the association must not use.
     #[arg(skip)]
     except: Vec<String>,
 }
@@ -116,10 +116,11 @@ impl NetArgs {
         Self { tune: Some(tune), ..self.clone() }
     }
 
-    /// Returns these options with an interface excluded. The addresses of --bind stay.
+    /// Returns these options with interfaces excluded whose names begin like this. The addresses of --bind
+    /// stay.
     #[cfg(target_os = "linux")]
-    pub(crate) fn without_interface(&self, name: &str) -> Self {
-        Self { except: vec![name.to_owned()], ..self.clone() }
+    pub(crate) fn without_interfaces(&self, prefix: &str) -> Self {
+        Self { except: vec![prefix.to_owned()], ..self.clone() }
     }
 
     /// Returns whether TCP may carry the packets if UDP does not: named addresses are used as they are, and

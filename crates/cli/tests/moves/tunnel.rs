@@ -103,6 +103,13 @@ fn packets_of_other_programs_survive_moves() {
     assert_eq!(second.status.code(), Some(1), "{why}");
     assert!(why.contains("end the other tunnel or VPN"), "{why}");
     assert!(answers(&net, "0.0.0.0", behind, 100));
+    // Nor does its association have an address of the first tunnel, which the server would see.
+    let mut other = Guard(spawn(&net.mobile, &["tunnel", SERVER, "--route", "10.60.0.0/24"]));
+    let mut said = BufReader::new(other.0.stderr.take().expect("piped")).lines();
+    while !said.next().expect("a line").expect("UTF-8").contains("msctp1: ") {}
+    let bound = net.mobile.command("ss", &["-H", "-u", "-a", "-n"]).output().expect("ss runs").stdout;
+    assert!(!String::from_utf8_lossy(&bound).contains("%msctp"), "{}", String::from_utf8_lossy(&bound));
+    drop(other);
     // Packets in fragments.
     assert!(answers(&net, "10.7.0.2", four, 2000));
     // The server drops packets from another source than the client's own addresses, as the client does.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use msctp::{Association, Endpoint};
 
-use super::device::{Device, reads};
+use super::device::{Device, PREFIX, reads};
 use super::outbound::Outbound;
 use super::packet::addresses;
 use super::{Args, Control, VERSION, receive, routes};
@@ -29,8 +29,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     block_on(async |open| {
         args.status.serve(open, "tunnel", args.net.security()).await?;
         let device = Device::create()?;
-        // The association's own packets must not enter the tunnel.
-        let net = args.net.tuned(outage::survive).without_interface(device.name());
+        let net = args.net.tuned(outage::survive).without_interfaces(PREFIX);
         let mut connected = connect(args, &net, open, None).await?;
         set_up(args, &device, &connected)?;
         args.peer.keep_address();

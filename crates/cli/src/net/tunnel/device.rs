@@ -20,6 +20,10 @@ const SEGMENTS: usize = 512;
 /// Maximum number of packets in one write.
 pub(super) const BATCH: usize = 128;
 
+/// Prefix of the devices' names. No association of a tunnel uses such an interface, of whichever process:
+/// its own packets must not enter a tunnel.
+pub(super) const PREFIX: &str = "msctp";
+
 pub(super) struct Device {
     device: AsyncFd<Tun>,
     name: String,
@@ -52,7 +56,7 @@ impl Device {
             };
             Failure::Run(format!("cannot make a TUN device: {}{remedy}", os_error(&error)))
         };
-        let device = Tun::create("msctp%d").map_err(failed)?;
+        let device = Tun::create(&format!("{PREFIX}%d")).map_err(failed)?;
         let name = device.name().map_err(failed)?;
         #[expect(deprecated, reason = "its successor is unsafe; this device keeps its descriptor to the end")]
         let device = AsyncFd::with_interest(device, Interest::READABLE).map_err(failed)?;

@@ -8,7 +8,7 @@ use msctp::security::Fingerprint;
 use msctp::{Association, AssociationState};
 use tokio::task::JoinSet;
 
-use super::device::{Device, reads};
+use super::device::{Device, PREFIX, reads};
 use super::outbound::Outbound;
 use super::packet::addresses;
 use super::pool::Pool;
@@ -169,7 +169,7 @@ pub(crate) fn serve(
         check_free(&args.tunnel, &devices::addresses())?;
         let device = Device::create()?;
         let may = "send packets through this host";
-        let net = net.tuned(outage::survive).without_interface(device.name());
+        let net = net.tuned(outage::survive).without_interfaces(PREFIX);
         device.configure(&args.tunnel)?;
         let server = Server::start(&net, accepted, open, None, may)?;
         let networks: Vec<String> = args.tunnel.iter().map(IpNet::to_string).collect();
