@@ -185,6 +185,31 @@ fn wildcard_receiver(name: &str, net: &Net) -> ((Guard, BufReader<ChildStderr>),
 }
 
 #[test]
+fn perf_ends_at_its_time_however_much_the_send_buffer_holds() {
+    if net::missing().is_some() {
+        return;
+    }
+    let net = Net::new();
+    net.carrier("cell0", true);
+    let mut server = Guard(spawn(&net.server, &["perf", "--server", "--bind", SERVER]));
+    let mut errors = BufReader::new(server.0.stderr.take().expect("piped"));
+    errors.read_line(&mut String::new()).expect("it listens");
+    for direction in [&[][..], &["--reverse"]] {
+        let begin = Instant::now();
+        let client = spawn(&net.mobile, &[&["perf", SERVER, "--time", "2", "--json"], direction].concat());
+        let (out, _) = finish_well(client, Duration::from_secs(60));
+        let took = begin.elapsed();
+        // The send buffer holds 8 s of the link's rate.
+        assert!(took < Duration::from_millis(3800), "{took:?}: {out}");
+        let report: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+        for side in ["sender", "receiver"] {
+            let rate = report[side]["goodput_bps"].as_f64();
+            assert!(rate > Some(8e6) && rate < Some(16.5e6), "{side}: {report}");
+        }
+    }
+}
+
+#[test]
 fn a_send_without_a_network_waits_for_one() {
     if net::missing().is_some() {
         return;

@@ -12,9 +12,9 @@ use crate::net::security::Secured;
 /// One end's totals.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Side {
-    /// User bytes that this end sent or received.
+    /// User bytes acknowledged (sender) or received (receiver) in `seconds`.
     pub(super) bytes: u64,
-    /// Seconds from the first byte to the last; at the sender, until all bytes were acknowledged.
+    /// Seconds of the measurement since the first byte.
     pub(super) seconds: f64,
     /// CPU seconds of this end's process in that time, user and system.
     pub(super) cpu_seconds: f64,

@@ -7,8 +7,9 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
-use msctp::Association;
+use msctp::{Association, OutMessage, Reliability};
 use msctp_qlog::Vantage;
+use msctp_units::Span;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -25,6 +26,9 @@ use crate::running::print;
 
 /// The longest measurement: a day.
 const MAX_SECONDS: u64 = 86_400;
+
+/// Maximum time to wait after a measurement for the peer's acknowledgments.
+const LATE: Duration = Duration::from_secs(1);
 
 /// Maximum time without data from a live peer during a measurement.
 const SILENT: Duration = Duration::from_secs(60);
@@ -168,12 +172,12 @@ async fn serve_measurement(association: &Association) -> Result<(), Failure> {
     };
     Service::Perf.send(association, &Message::Ready).await?;
     let mut quiet = |_: &Interval| {};
+    let time = Duration::from_millis(milliseconds.min(MAX_SECONDS * 1000));
     let side = if reverse {
-        let time = Duration::from_millis(milliseconds.min(MAX_SECONDS * 1000));
         let len = len.clamp(1, 1 << 20);
         send(association, time, len, &mut Meter::new(Duration::MAX), &mut quiet).await?
     } else {
-        receive(association, &mut Meter::new(Duration::MAX), &mut quiet).await?
+        receive(association, time, &mut Meter::new(Duration::MAX), &mut quiet).await?
     };
     Service::Perf.send(association, &Message::Result { side }).await
 }
@@ -211,10 +215,11 @@ async fn measure(args: &Args, association: &Association, patience: Duration) -> 
         })
         .await
     });
+    let time = Duration::from_secs(args.time);
     let ours = if args.reverse {
-        receive(association, &mut meter, &mut note).await?
+        receive(association, time, &mut meter, &mut note).await?
     } else {
-        send(association, Duration::from_secs(args.time), args.len, &mut meter, &mut note).await?
+        send(association, time, args.len, &mut meter, &mut note).await?
     };
     let Message::Result { side: theirs } = Service::Perf.receive_answer(association, patience).await? else {
         return Err(Failure::Run("the server ends a measurement with its result".to_owned()));
@@ -225,7 +230,8 @@ async fn measure(args: &Args, association: &Association, patience: Duration) -> 
     Ok(Report { len: args.len, reverse: args.reverse, secured, sender, receiver, intervals })
 }
 
-/// Sends data for `time`, then the end message.
+/// Sends data for `time`, then the end message. Data that is not delivered by then is abandoned: a send
+/// buffer may hold many seconds of it.
 async fn send(
     association: &Association,
     time: Duration,
@@ -233,33 +239,40 @@ async fn send(
     meter: &mut Meter,
     note: &mut impl FnMut(&Interval),
 ) -> Result<Side, Failure> {
-    let message = Bytes::from(vec![0x5a; len]);
-    let (begin, cpu) = (Instant::now(), cpu_seconds());
-    let mut bytes = 0;
-    while begin.elapsed() < time {
-        let sent = association.send_bytes(DATA, message.clone());
+    let acked = || association.stats().map_or(0, |stats| stats.bytes_acked);
+    let data = Bytes::from(vec![0x5a; len]);
+    let (begin, cpu, before) = (Instant::now(), cpu_seconds(), acked());
+    loop {
         let left = time.saturating_sub(begin.elapsed());
-        // If the send buffer is full, wake up for the next line or the end.
-        if let Ok(sent) = tokio::time::timeout(left.min(meter.left()), sent).await {
-            sent.map_err(|e| failed("sending")(&e))?;
-            bytes += len as u64;
+        if left.is_zero() {
+            break;
         }
-        if let Some(interval) =
-            meter.tick(association, association.stats().map_or(0, |stats| stats.bytes_acked))
-        {
+        let lifetime = Span::from_nanos(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX));
+        let reliability = Reliability::Lifetime(lifetime);
+        let message = OutMessage { stream: DATA, data: data.clone(), reliability, ..OutMessage::default() };
+        // If the send buffer is full, wake up for the next line or the end.
+        if let Ok(sent) = tokio::time::timeout(left.min(meter.left()), association.send(message)).await {
+            sent.map_err(|e| failed("sending")(&e))?;
+        }
+        if let Some(interval) = meter.tick(association, acked()) {
             note(&interval);
         }
     }
+    let bytes = acked().saturating_sub(before);
+    let side =
+        Side { bytes, seconds: time.as_secs_f64(), cpu_seconds: cpu_seconds() - cpu, longest_gap: None };
     // Streams are not ordered with each other, so flush before the end message.
-    association.flush().await.map_err(|e| failed("sending")(&e))?;
-    let seconds = begin.elapsed().as_secs_f64();
+    if let Ok(flushed) = tokio::time::timeout(LATE, association.flush()).await {
+        flushed.map_err(|e| failed("sending")(&e))?;
+    }
     Service::Perf.send(association, &Message::End).await?;
-    Ok(Side { bytes, seconds, cpu_seconds: cpu_seconds() - cpu, longest_gap: None })
+    Ok(side)
 }
 
-/// Receives data until the end message.
+/// Receives data until the end message. Counts that of `time` since the first.
 async fn receive(
     association: &Association,
+    time: Duration,
     meter: &mut Meter,
     note: &mut impl FnMut(&Interval),
 ) -> Result<Side, Failure> {
@@ -277,13 +290,12 @@ async fn receive(
                 break;
             }
             let now = Instant::now();
-            if begin.is_none() {
-                begin = Some(now);
-            } else {
-                gap = gap.max(now - last);
+            let first = *begin.get_or_insert(now);
+            if now - first <= time {
+                gap = gap.max(if now > first { now - last } else { Duration::ZERO });
+                bytes += message.data.len() as u64;
             }
             last = now;
-            bytes += message.data.len() as u64;
         } else if last.elapsed() >= SILENT {
             return Err(Failure::Run(format!("no data for {} s: the sender is stuck", SILENT.as_secs())));
         }
@@ -291,7 +303,7 @@ async fn receive(
             note(&interval);
         }
     }
-    let seconds = begin.map_or(0.0, |begin| (last - begin).as_secs_f64());
+    let seconds = begin.map_or(0.0, |begin| begin.elapsed().min(time).as_secs_f64());
     let longest_gap = Some(gap.as_secs_f64());
     Ok(Side { bytes, seconds, cpu_seconds: cpu_seconds() - cpu, longest_gap })
 }
