@@ -592,3 +592,38 @@ fn a_yardstick_needs_the_truth() {
         assert!(said.contains(&want) && said.contains("available = \"4400kbps\""), "{said}");
     }
 }
+
+#[test]
+fn an_association_that_could_send_nothing_is_rejected() {
+    for (from, to, want) in [
+        (
+            "[\"10.0.0.1\"]",
+            "[\"10.0.0.1\", \"10.0.0.1\"]",
+            "association.x.client_addresses: 10.0.0.1 is there twice: want each address once",
+        ),
+        (
+            "pmtu = 1500",
+            "pmtu = 9000",
+            "association.x.sctp: packets of pmtu = 9000 bytes exceed the mtu of link",
+        ),
+        (
+            "from = \"client\"",
+            "from = \"client\"\nstream = 10",
+            "app.file.stream: 10: the association has 10 streams: want 0 to 9",
+        ),
+        (
+            "from = \"client\"",
+            "from = \"client\"\nmessage = 3000000",
+            "app.file.message: 3000000 bytes do not fit the send buffer of 2097152: want at most 2097152",
+        ),
+        ("\"15ms\"", "\"1000000h\"", "link.left.delay: 3600000000s is no less than the duration, 10s"),
+    ] {
+        let said = error(from, to);
+        assert!(said.contains(&format!(": {want}")), "{said}");
+    }
+    let one = GOOD.replacen("sctp = \"slow\"", "client_sctp = \"slow\"", 1);
+    let one = one.replacen("pmtu = 1500", "protection = \"psk\"", 1);
+    let said = Scenario::from_toml(&one, "small.toml", &[]).expect_err("one end").to_string();
+    let want = "association.x.server_sctp: the default has protection = \"off\", and the other end \"psk\": want the same";
+    assert!(said.contains(want), "{said}");
+}

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use msctp_proto::{Config, Pmtu};
 use msctp_units::Span;
 
 use super::error::{Problem, suggest};
@@ -10,7 +11,8 @@ use super::link::check_loss;
 use super::routes::Routes;
 use super::{
     ActionSpec, AppKind, AssociationSpec, DirectionSpec, Do, Frame, Happening, LEAST_FRAME, Level,
-    LinkDirection, LinkSpec, MOST_FRAME, MiddleboxChange, NodeKind, NodeSpec, Scenario, TcpSpec, When, tcp,
+    LinkDirection, LinkSpec, MOST_FRAME, MiddleboxChange, NodeKind, NodeSpec, Scenario, Sending, Side,
+    TcpSpec, When, tcp,
 };
 
 /// Maximum number of intervals of a time series. Each takes 8 bytes for every path of every receiver, and 48
@@ -213,8 +215,22 @@ impl<'s> Context<'s> {
         if let Some(coding) = &link.coding {
             coding.check([&link.forward, &link.reverse])?;
         }
-        link.forward.check().map_err(|p| p.within("forward"))?;
-        link.reverse.check().map_err(|p| p.within("reverse"))
+        for (part, way) in [("forward", &link.forward), ("reverse", &link.reverse)] {
+            way.check().and_then(|()| self.delay(way.delay())).map_err(|p| p.within(part))?;
+        }
+        Ok(())
+    }
+
+    /// Rejects a propagation delay of the run's length: nothing would arrive.
+    fn delay(&self, delay: Span) -> Check {
+        let end = self.scenario.duration;
+        if delay < end {
+            return Ok(());
+        }
+        fail(
+            "delay",
+            format!("{delay} is no less than the duration, {end}, so that nothing arrives: want less"),
+        )
     }
 
     /// Returns true if this is the link of a mobile to a foreign agent.
@@ -254,7 +270,11 @@ impl<'s> Context<'s> {
         }
         let own = self.owners.iter().filter(|(_, owner)| **owner == node);
         let list: Vec<String> = own.map(|(address, _)| address.to_string()).collect();
-        fail(key, format!("{address} is no address of \"{node}\": want one of {}", list.join(", ")))
+        let want = match list[..] {
+            [] => ", which has none: want a link to it with that address".to_owned(),
+            _ => format!(": want one of {}", list.join(", ")),
+        };
+        fail(key, format!("{address} is no address of \"{node}\"{want}"))
     }
 
     fn association(&self, association: &AssociationSpec) -> Check {
@@ -268,8 +288,11 @@ impl<'s> Context<'s> {
             if addresses.is_empty() {
                 return fail(addresses_part, "empty: want at least one address");
             }
-            for &address in addresses {
+            for (number, &address) in addresses.iter().enumerate() {
                 self.address_of(addresses_part, node, address)?;
+                if addresses[..number].contains(&address) {
+                    return fail(addresses_part, format!("{address} is there twice: want each address once"));
+                }
             }
         }
         if association.client == association.server {
@@ -291,7 +314,82 @@ impl<'s> Context<'s> {
         self.within("start", association.start)?;
         self.route("server_addresses", association.client_addresses[0], association.server_addresses[0])?;
         self.route("client_addresses", association.server_addresses[0], association.client_addresses[0])?;
+        self.protections(association)?;
+        self.packet_sizes(association)?;
         self.behind_nats(association)
+    }
+
+    /// Rejects a pre-shared key at one end only: the ends refuse each other.
+    fn protections(&self, association: &AssociationSpec) -> Check {
+        let protected =
+            |profile: &Option<String>| self.scenario.config(profile.as_deref()).protection.keys().is_some();
+        let (client, server) = (&association.client_profile, &association.server_profile);
+        let (key, without) = match (protected(client), protected(server)) {
+            (true, false) => ("server_sctp", server),
+            (false, true) => ("client_sctp", client),
+            _ => return Ok(()),
+        };
+        let without = without.as_deref().map_or("the default".to_owned(), |name| format!("\"{name}\""));
+        let want = "want the same at both ends";
+        fail(key, format!("{without} has protection = \"off\", and the other end \"psk\": {want}"))
+    }
+
+    /// Rejects packets of a fixed size that a link between the addresses drops.
+    fn packet_sizes(&self, association: &AssociationSpec) -> Check {
+        let AssociationSpec { client_addresses, server_addresses, .. } = association;
+        for (part, profile, own, peer) in [
+            ("client_sctp", &association.client_profile, client_addresses, server_addresses),
+            ("server_sctp", &association.server_profile, server_addresses, client_addresses),
+        ] {
+            let named = self.scenario.sctp.iter().find(|p| Some(&p.name) == profile.as_ref());
+            let Pmtu::Fixed(pmtu) = named.map_or(Config::default().pmtu, |p| p.config.pmtu) else { continue };
+            let pairs = own.iter().flat_map(|from| peer.iter().map(move |to| (*from, *to)));
+            let links = pairs.flat_map(|(from, to)| self.links_between(from, to));
+            if let Some(link) = links.filter(|link| link.mtu < pmtu).min_by_key(|link| link.mtu) {
+                let LinkSpec { name, mtu, .. } = link;
+                let want = format!("want pmtu = {mtu} or less, or pmtu_discovery = true");
+                return fail(
+                    part,
+                    format!(
+                        "packets of pmtu = {pmtu} bytes exceed the mtu of link \"{name}\", {mtu}: {want}"
+                    ),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the links that packets take between two addresses, none without a route.
+    fn links_between(&self, from: IpAddr, to: IpAddr) -> Vec<&'s LinkSpec> {
+        let routes = self.routes();
+        let ends = routes.interface(from).zip(routes.interface(to));
+        let path = ends.filter(|_| from.is_ipv4() == to.is_ipv4()).and_then(|(a, b)| routes.path(a, b).ok());
+        path.into_iter().flatten().map(|way| &self.scenario.links[way / 2]).collect()
+    }
+
+    /// Rejects messages that an end of an association can never send.
+    fn messages(&self, association: &str, from: Side, sending: &Sending, (key, len): (&str, u32)) -> Check {
+        let spec = *known(&self.associations, "association", "association", association)?;
+        let (own, peer) = match from {
+            Side::Client => (&spec.client_profile, &spec.server_profile),
+            Side::Server => (&spec.server_profile, &spec.client_profile),
+        };
+        let [own, peer] = [own, peer].map(|profile| self.scenario.config(profile.as_deref()));
+        let streams = own.outbound_streams.min(peer.max_inbound_streams);
+        if sending.stream >= streams {
+            let (stream, last) = (sending.stream, streams - 1);
+            let more = "more outbound_streams of the sender and max_inbound_streams of the receiver";
+            return fail(
+                "stream",
+                format!("{stream}: the association has {streams} streams: want 0 to {last}, or {more}"),
+            );
+        }
+        if len > own.send_buffer {
+            let buffer = own.send_buffer;
+            let want = format!("want at most {buffer} bytes, or a larger send_buffer of the sender");
+            return fail(key, format!("{len} bytes do not fit the send buffer of {buffer}: {want}"));
+        }
+        Ok(())
     }
 
     /// Rejects what a NAT cannot translate: addresses listed in an INIT, and a server behind the NAT.
@@ -404,11 +502,14 @@ impl<'s> Context<'s> {
 
     fn app(&self, kind: &AppKind) -> Check {
         match kind {
-            AppKind::Bulk { association, .. } | AppKind::Reader { association, .. } => {
+            AppKind::Bulk { association, from, message, sending, .. } => {
+                self.messages(association, *from, sending, ("message", *message))
+            }
+            AppKind::Reader { association, .. } => {
                 known(&self.associations, "association", "association", association).map(drop)
             }
             AppKind::TcpBulk { tcp, .. } | AppKind::TcpReader { tcp, .. } => tcp::check_app(self, tcp),
-            AppKind::Video { association, frames, .. } => {
+            AppKind::Video { association, from, frames, sending, .. } => {
                 known(&self.associations, "association", "association", association)?;
                 let wrong = |frame: &Frame| {
                     frame.interval.is_zero() || !(LEAST_FRAME..=MOST_FRAME).contains(&frame.bytes)
@@ -418,7 +519,8 @@ impl<'s> Context<'s> {
                         format!("want at least one frame, each of {LEAST_FRAME} to {MOST_FRAME} bytes");
                     return fail("frames", format!("{want} and with time before the next"));
                 }
-                Ok(())
+                let largest = frames.iter().map(|frame| frame.bytes).max().unwrap_or(0);
+                self.messages(association, *from, sending, ("frames", largest))
             }
             AppKind::Cbr { from, to, rate, packet, .. } => {
                 for (part, address) in [("from", from), ("to", to)] {
@@ -475,6 +577,7 @@ impl<'s> Context<'s> {
                 if rate.is_some_and(|rate| rate.is_zero()) {
                     return fail("rate", "0bps lets nothing pass: want more, or do = \"link-down\"");
                 }
+                delay.map_or(Ok(()), |delay| self.delay(delay))?;
                 loss.as_ref().map_or(Ok(()), check_loss)
             }
             Do::RadioHandover { link, scheme, bler, .. } => {

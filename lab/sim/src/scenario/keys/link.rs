@@ -35,7 +35,7 @@ pub(in crate::scenario) const LINK: Table = Table {
             "mtu",
             Kind::Integer("bytes", 576, 65_535),
             "1500",
-            "1280",
+            "9000",
             "MTU; larger packets are dropped and counted. IPv6 needs 1280.",
         ),
         key(

@@ -15,6 +15,7 @@ use std::net::IpAddr;
 
 use msctp_congestion::classifier::Cause;
 use msctp_link::QueueLimit;
+use msctp_units::Span;
 
 use toml::de::DeTable;
 
@@ -161,6 +162,19 @@ impl DirectionSpec {
             Self::Cellular(spec) => matches!(spec.channel, CellularChannel::Signal { .. }),
             Self::Trace(trace) => trace.config.signal.is_some(),
             Self::Plain(_) | Self::Egprs(_) | Self::Lte(_) | Self::Own(_) => false,
+        }
+    }
+
+    /// Returns the propagation delay; zero if a caller's model has none.
+    pub(super) fn delay(&self) -> Span {
+        match self {
+            Self::Plain(plain) => plain.delay,
+            Self::Wlan(wlan) => wlan.delay,
+            Self::Cellular(cellular) => cellular.delay,
+            Self::Egprs(egprs) => egprs.config.delay,
+            Self::Lte(lte) => lte.config.delay,
+            Self::Trace(trace) => trace.config.delay,
+            Self::Own(own) => own.delay.unwrap_or(Span::ZERO),
         }
     }
 
