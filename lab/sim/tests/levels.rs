@@ -63,7 +63,7 @@ fn a_level_that_a_link_does_not_have_is_refused() {
     let fault = |set: &str| run(&[set]).unwrap_err();
     assert_eq!(
         fault("action.leave.after.link=lte"),
-        "signal.toml:102: action.0.after.link: \"lte\" has no receive power: want a link of type wlan or cellular with \
+        "signal.toml: action.leave.after.link: \"lte\" has no receive power: want a link of type wlan or cellular with \
          radio = { coverage = 250 }, or a trace with a column signal"
     );
     assert_eq!(

@@ -594,6 +594,18 @@ fn a_yardstick_needs_the_truth() {
 }
 
 #[test]
+fn an_error_in_a_named_table_has_its_line_and_name() {
+    let named = "[[action]]\nat = \"1s\"\ndo = \"link-down\"\nlink = \"right\"\n\n[[action]]\nname = \"move\"\nat = \"11s\"";
+    let said = error("[[action]]\nat = \"5s\"", named);
+    let line = 1 + GOOD
+        .replacen("[[action]]\nat = \"5s\"", named, 1)
+        .lines()
+        .position(|l| l == "at = \"11s\"")
+        .unwrap();
+    assert!(said.starts_with(&format!("small.toml:{line}: action.move.at: 11s is after the end")), "{said}");
+}
+
+#[test]
 fn an_association_that_could_send_nothing_is_rejected() {
     for (from, to, want) in [
         (

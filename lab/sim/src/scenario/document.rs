@@ -64,6 +64,22 @@ impl<'t> Document<'t> {
         })
     }
 
+    /// Returns the key with the name of a table of a list in place of its number.
+    fn named(&self, key: &str) -> String {
+        let mut steps = key.splitn(3, '.');
+        let (Some(list), Some(number)) = (steps.next(), steps.next()) else { return key.to_owned() };
+        let item = match self.root.get(list).map(Spanned::get_ref) {
+            Some(DeValue::Array(items))
+                if items.iter().all(|item| name_of(item.get_ref()).is_none_or(|name| name != number)) =>
+            {
+                number.parse().ok().and_then(|number: usize| items.get(number))
+            }
+            _ => None,
+        };
+        let Some(name) = item.and_then(|item| name_of(item.get_ref())) else { return key.to_owned() };
+        [list, name].into_iter().chain(steps.next()).collect::<Vec<_>>().join(".")
+    }
+
     /// Returns the position of a key or of the innermost table around it, and whether the key itself was
     /// found.
     fn place_of(&self, key: &str) -> (Option<usize>, bool) {
@@ -104,6 +120,9 @@ impl<'t> Document<'t> {
 
     /// Adds file and line to a problem. If two keys share a value, names the key in the file.
     pub fn locate(&self, mut problem: Problem) -> ScenarioError {
+        if !self.place_of(&problem.key).1 {
+            problem.key = self.named(&problem.key);
+        }
         let (mut place, written) = self.place_of(&problem.key);
         if !written {
             let shared = [
