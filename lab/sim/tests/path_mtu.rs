@@ -5,8 +5,9 @@ use msctp_sim::Simulation;
 use msctp_sim::scenario::{Scenario, ScenarioError};
 use msctp_sim::summary::Summary;
 
-/// Returns a scenario of a server that sends 2 MB to a client over a link with an MTU of `first` bytes, then to a second
-/// address over one with `second`. At 5 s the client requests data on the second. Links send no ICMP.
+/// Returns a scenario of a server that sends 2 MB to a client over a link with an MTU of `first` bytes,
+/// then to a second address over one with `second`. At 5 s the client requests data on the second. Links
+/// send no ICMP.
 fn read(first: u32, second: u32, options: &str) -> Result<Scenario, ScenarioError> {
     let text = format!(
         r#"
