@@ -154,7 +154,7 @@ def test_wrong_values_are_named() -> None:
         env.step(np.array([np.nan], dtype=np.float32))
     env.close()
     with pytest.raises(msctp.InputError, match="acknowledges no data"):
-        WindowEnv(BULK, {"duration": "10ms"}).reset(seed=1)
+        WindowEnv(BULK, {"duration": "30ms"}).reset(seed=1)
     learned = msctp.gym.controller(lambda _: float("nan"))
     scenario = msctp.Scenario.load(BULK, [learned]).set("sctp.default.controller", "python:Learned")
     with pytest.raises(ValueError, match="the action is nan"):
