@@ -330,8 +330,10 @@ impl Mux {
             self.credits.insert(number);
         }
         let growth = u64::from(connection.window.size() - before);
-        self.grown += growth;
-        self.held.take(growth);
+        if growth > 0 {
+            self.grown += growth;
+            self.held.take(growth);
+        }
     }
 
     /// Queues a credit for each connection that consumed 16 KiB since its last one. Call this every few

@@ -457,11 +457,10 @@ impl Association {
             let causes = [msctp_wire::Cause::UnrecognizedParameters(unrecognized)];
             let _ = builder.push(&Error { causes: (&causes).into() });
         }
-        if !confirmed {
-            // RFC 9260 §5.4: no DATA
-        } else if self.seals() {
+        // RFC 9260 §5.4: no DATA to an unconfirmed address
+        if confirmed && self.seals() {
             self.setup.early = Some(path);
-        } else if self.may_send_data() && !self.outbound.is_drained() {
+        } else if confirmed && self.may_send_data() && !self.outbound.is_drained() {
             self.fill_data(now, path, &mut builder);
         }
         Some(Transmit { may_fragment, ..Transmit::new(Some(path), at, self.seal(builder)) })
