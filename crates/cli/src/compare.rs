@@ -7,6 +7,7 @@ use msctp_experiments::experiments::Effort;
 use msctp_experiments::sweep::{self, Sweep};
 
 use crate::Failure;
+use crate::running::at_least_one;
 use crate::sweep::{How, carry_out};
 
 /// Compare all handover policies on the papers' handovers.
@@ -33,7 +34,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: Option<u64>,
     /// Threads [default: one per core]; they do not change the result.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     threads: Option<NonZeroUsize>,
     /// Print the means of every handover and policy as JSON.
     #[arg(long)]

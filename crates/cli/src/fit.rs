@@ -12,6 +12,7 @@ use msctp_experiments::plan::Execution;
 use crate::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
+use crate::running::at_least_one;
 
 /// Fit the parameters that a paper leaves open and write them to a file.
 ///
@@ -35,7 +36,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = Budget::default().seeds, value_parser = clap::value_parser!(u64).range(1..=100))]
     seeds: u64,
     /// Threads [default: one per core]; they do not change the result.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     threads: Option<NonZeroUsize>,
     /// Write the parameters to this file.
     #[arg(long, value_name = "FILE", default_value = FILE.path)]

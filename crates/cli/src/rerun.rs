@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use crate::Failure;
 use crate::interrupt::Interrupt;
-use crate::running::{print, progress, unwritten};
+use crate::running::{at_least_one, print, progress, unwritten};
 use crate::sweep::write;
 use crate::system::{cannot_read, read, read_text};
 
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     #[arg(value_name = "DIR")]
     dir: PathBuf,
     /// Threads [default: one per core]; they do not change the result.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     threads: Option<NonZeroUsize>,
 }
 

@@ -1,6 +1,7 @@
 //! Shared parts of commands with many runs: the progress bar, stored results for resuming, the outcome.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,6 +14,16 @@ use msctp_experiments::words::counted;
 use crate::Failure;
 use crate::interrupt::Interrupt;
 use crate::system::cannot_write;
+
+/// Parses a number greater than 0.
+pub(crate) fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "want a whole number, at least 1".to_owned())
+}
+
+/// Parses a seed.
+pub(crate) fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("want a whole number, 0 to {}", u64::MAX))
+}
 
 /// Checks before the runs that the folder of `--out` has no files of the user.
 pub(crate) fn check_folder(dir: &Path, kind: Kind) -> Result<(), Failure> {

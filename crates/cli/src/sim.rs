@@ -48,7 +48,7 @@ pub(crate) struct Args {
     /// The scenario file (TOML).
     scenario: PathBuf,
     /// Seed of the random streams [default: the scenario's].
-    #[arg(long)]
+    #[arg(long, value_parser = crate::running::seed)]
     seed: Option<u64>,
     /// Replace a value of the scenario, as duration=10s, link.wlan.rate=5Mbps or action.0.at=2s; repeatable.
     #[arg(long = "set", value_name = "KEY=VALUE")]

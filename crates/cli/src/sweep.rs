@@ -11,7 +11,9 @@ use msctp_experiments::sweep::{Outcome, Sweep};
 
 use crate::Failure;
 use crate::interrupt::Interrupt;
-use crate::running::{check_folder, outcome, print, progress, say_extent, say_report, store, unwritten};
+use crate::running::{
+    at_least_one, check_folder, outcome, print, progress, say_extent, say_report, store, unwritten,
+};
 use crate::system::read_text;
 
 /// Run an experiment that a TOML file describes, and write its report.
@@ -40,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Threads [default: one per core]; they do not change the result.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     threads: Option<NonZeroUsize>,
     /// Print the cells' means and the claims as JSON.
     #[arg(long)]

@@ -11,7 +11,7 @@ use msctp_experiments::words::counted;
 use crate::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
-use crate::running::{print, progress};
+use crate::running::{at_least_one, print, progress};
 use crate::system::read_text;
 
 /// Compare msctp's SCTP and TCP with ns-2's on reference cases.
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=10_000), conflicts_with = "out")]
     seeds: Option<u64>,
     /// Threads [default: one per core]; they do not change the result.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     threads: Option<NonZeroUsize>,
 }
 

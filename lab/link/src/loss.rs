@@ -96,6 +96,20 @@ pub enum LossConfig {
     },
 }
 
+impl fmt::Display for LossConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("0"),
+            Self::Uniform { probability } => write!(f, "{probability}"),
+            Self::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => write!(
+                f,
+                "{loss_good} good, {loss_bad} bad, good to bad {good_to_bad}, bad to good {bad_to_good}"
+            ),
+            Self::Scripted { packets } => write!(f, "of packets {packets:?}"),
+        }
+    }
+}
+
 impl LossConfig {
     /// Returns a Gilbert–Elliott channel that loses everything in the bad state and nothing in the good one.
     /// `loss` is the long-run share of packets lost, and `mean_burst` the mean number of consecutive losses.
@@ -256,6 +270,13 @@ mod tests {
         let bursts = losses.chunk_by(|a, b| a == b).filter(|run| run[0]);
         let (count, total) = bursts.fold((0, 0), |(count, total), run| (count + 1, total + run.len()));
         total as f64 / f64::from(count)
+    }
+
+    #[test]
+    fn losses_are_shown_as_numbers() {
+        assert_eq!(LossConfig::None.to_string(), "0");
+        assert_eq!(LossConfig::Uniform { probability: 0.01 }.to_string(), "0.01");
+        assert_eq!(LossConfig::Scripted { packets: vec![3, 17] }.to_string(), "of packets [3, 17]");
     }
 
     #[test]

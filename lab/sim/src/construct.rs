@@ -523,7 +523,7 @@ fn subject(what: &Do) -> String {
             }
             let rate = rate.map(|rate| format!(" rate {rate}"));
             let delay = delay.map(|delay| format!(" delay {delay}"));
-            let loss = loss.as_ref().map(|loss| format!(" loss {loss:?}"));
+            let loss = loss.as_ref().map(|loss| format!(" loss {loss}"));
             text.extend([rate, delay, loss].into_iter().flatten());
             text + &conditions_text(*scheme, *bler)
         }

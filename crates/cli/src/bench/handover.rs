@@ -14,7 +14,7 @@ use msctp_schemes::catalogue::{controllers, suggest};
 
 use crate::Failure;
 use crate::interrupt::Interrupt;
-use crate::running::{check_folder, done_with, print, progress, store, unwritten};
+use crate::running::{at_least_one, check_folder, done_with, print, progress, store, unwritten};
 use crate::system::{cannot_write, read_text};
 
 /// The generator that the document's marker lines name.
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     traces: PathBuf,
     /// Use only N drives, evenly spaced.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     drives: Option<NonZeroUsize>,
     /// Run only this policy; repeatable [default: all].
     #[arg(long = "policy", value_name = "NAME")]
@@ -57,7 +57,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
     /// Threads [default: one per core]; they do not change the result.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     threads: Option<NonZeroUsize>,
     /// Print the rows as JSON, with every drive's goodput.
     #[arg(long)]

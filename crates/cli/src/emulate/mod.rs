@@ -67,7 +67,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", default_value = "500ms")]
     settle: Span,
     /// Seed of the links' random streams [default: the scenario's].
-    #[arg(long)]
+    #[arg(long, value_parser = crate::running::seed)]
     seed: Option<u64>,
     /// Replace a value of the scenario, as duration=10s, link.wlan.rate=5Mbps or action.0.at=2s; repeatable.
     #[arg(long = "set", value_name = "KEY=VALUE")]

@@ -25,7 +25,7 @@ use msctp_experiments::sweep::Outcome;
 
 use crate::interrupt::Interrupt;
 use crate::running::{
-    check_folder, done_with, outcome, print, progress, say_extent, say_report, store, unwritten,
+    at_least_one, check_folder, done_with, outcome, print, progress, say_extent, say_report, store, unwritten,
 };
 use crate::{Failure, compare};
 
@@ -59,7 +59,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: Option<u64>,
     /// Threads [default: one per core]; they do not change the result.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     threads: Option<NonZeroUsize>,
     /// Print the claims and grades as JSON.
     #[arg(long)]
@@ -90,7 +90,7 @@ pub(crate) struct Args {
     repetitions: u64,
     /// Emulations that run at the same time [default: two per core].
     #[cfg(all(feature = "net", target_os = "linux"))]
-    #[arg(long, value_name = "N", requires = "emulated")]
+    #[arg(long, value_name = "N", requires = "emulated", value_parser = at_least_one)]
     parallel: Option<NonZeroUsize>,
     /// Replace the table of both results between the markers in this Markdown file
     /// (docs/results/validation.md).
