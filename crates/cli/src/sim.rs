@@ -79,8 +79,8 @@ pub(crate) struct Args {
     /// Fails if an action of the scenario was refused, as a sweep does.
     #[arg(long = "metric", value_name = "NAME")]
     metrics: Vec<String>,
-    /// Print a SHA-256 of all delivered packets, to compare runs.
-    #[arg(long)]
+    /// Print a SHA-256 of all delivered packets with the summary, to compare runs.
+    #[arg(long, conflicts_with = "metrics")]
     hash: bool,
     /// Write time series into this folder as CSV: throughput, window, rtt, estimate, queue, message.
     #[arg(long, value_name = "DIR")]

@@ -84,6 +84,13 @@ fn a_key_that_others_can_read_or_that_is_damaged_is_refused() {
 }
 
 #[test]
+fn forgetting_an_unknown_host_creates_no_file() {
+    let user = User::new("unknown");
+    user.fails(&["--forget", "nope"], 2, "--forget nope: ");
+    assert!(!user.file("known_hosts.lock").exists());
+}
+
+#[test]
 fn hosts_are_known_until_they_are_forgotten() {
     let user = User::new("hosts");
     let trust = |host: &str, key: &str| format!("--trust={host}={key}");

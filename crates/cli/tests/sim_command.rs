@@ -195,6 +195,12 @@ fn wrong_input_gives_one_line_and_exits_with_2() {
                 .to_owned(),
         ),
         (
+            vec![path, "--set", "link=[]"],
+            format!(
+                "msctp: {path}:90: association.download.client_addresses: 10.0.1.2 is no address of \"mn\", which has none: want a link to it with that address\n"
+            ),
+        ),
+        (
             vec![path, "--set", "link.wlan.rate=-1Mbps"],
             format!(
                 "msctp: {path}: link.wlan.rate: \"-1Mbps\" is not a rate: want a number of at least 0 with a unit, as \
@@ -505,4 +511,19 @@ fn a_key_is_explained_and_a_mistyped_one_exits_with_2() {
     let (code, out, _) = msctp(&["scenario", "schema"]);
     let schema: serde_json::Value = serde_json::from_str(&out).expect("JSON");
     assert_eq!((code, &schema["properties"]["seed"]["type"]), (Some(0), &serde_json::json!("integer")));
+}
+
+#[test]
+fn wrong_numbers_and_combinations_are_rejected_in_plain_words() {
+    let path = scenario("handover.toml");
+    let path = path.to_str().expect("UTF-8");
+    for (args, want) in [
+        (&["sim", path, "--seed", "-1"][..], "want a whole number, 0 to 18446744073709551615"),
+        (&["sweep", path, "--threads", "0"], "want a whole number, at least 1"),
+        (&["sim", path, "--metric", "handover.gap", "--hash"], "cannot be used with"),
+    ] {
+        let out = Command::new(env!("CARGO_BIN_EXE_msctp")).args(args).output().expect("msctp runs");
+        let said = text(&out.stderr);
+        assert!(out.status.code() == Some(2) && said.contains(want), "{said}");
+    }
 }

@@ -360,7 +360,7 @@ impl fmt::Display for Verdict {
         f.write_str(match self {
             Self::Allowed => "allowed",
             Self::Denied => "no rule allows it",
-            Self::OwnAddress => "the name resolves to an address that only a rule for that address allows",
+            Self::OwnAddress => "the address is the server's own or no unicast one: only a rule for that address allows it, as `allow 127.0.0.1:80`",
         })
     }
 }

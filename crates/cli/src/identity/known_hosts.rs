@@ -94,16 +94,22 @@ impl KnownHosts {
         self.write()
     }
 
-    /// Removes all keys of a host.
-    pub(super) fn forget(&mut self, name: &str) -> Result<(), Failure> {
-        let gone: Vec<usize> =
+    /// Returns the lines of a host, at least one.
+    pub(super) fn lines_of(&self, name: &str) -> Result<Vec<usize>, Failure> {
+        let lines: Vec<usize> =
             self.hosts.iter().filter(|host| host.name == name).map(|host| host.line).collect();
-        if gone.is_empty() {
+        if lines.is_empty() {
             return Err(Failure::Input(format!(
                 "--forget {name}: {} has no such host; `msctp identity` lists them",
                 self.path.display()
             )));
         }
+        Ok(lines)
+    }
+
+    /// Removes all keys of a host.
+    pub(super) fn forget(&mut self, name: &str) -> Result<(), Failure> {
+        let gone = self.lines_of(name)?;
         let lines = std::mem::take(&mut self.lines).into_iter().enumerate();
         self.lines = lines.filter(|(line, _)| !gone.contains(line)).map(|(_, text)| text).collect();
         self.write()

@@ -148,6 +148,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return KnownHosts::edit(&known_hosts, |hosts| hosts.trust(host, *fingerprint));
     }
     if let Some(host) = &args.forget {
+        // Before the lock, which creates a file.
+        KnownHosts::read(&known_hosts)?.lines_of(host)?;
         return KnownHosts::edit(&known_hosts, |hosts| hosts.forget(host));
     }
     let identity = key::load_or_generate(&path)?;

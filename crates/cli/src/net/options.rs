@@ -14,7 +14,7 @@ use msctp_schemes::catalogue::{Options, controllers, find_controller};
 use msctp_schemes::policies::{PolicyConfig, needs_truth, policies, policy};
 use tokio::time::Instant;
 
-use super::devices::Devices;
+use super::devices::{self, Devices};
 use super::security::SecurityArgs;
 use super::text::escape;
 use super::{Open, tcp};
@@ -127,6 +127,22 @@ impl NetArgs {
     /// only Linux binds TCP to interfaces.
     fn falls_back(&self) -> bool {
         self.bind.is_empty() && (cfg!(target_os = "linux") || self.devices().is_any())
+    }
+
+    /// Returns `why` this host has no address, or that no interface's name begins like the values of --only.
+    fn no_address(&self, why: &str) -> String {
+        let mut names: Vec<String> = devices::addresses().into_iter().map(|(name, _)| name).collect();
+        names.sort_unstable();
+        names.dedup();
+        let is_only = |name: &String| self.only.iter().any(|prefix| name.starts_with(prefix));
+        if self.only.is_empty() || names.iter().any(is_only) {
+            return why.to_owned();
+        }
+        let only = self.only.join(",");
+        format!(
+            "--only {only}: no interface's name begins like this; those with an address are {}",
+            names.join(", ")
+        )
     }
 
     /// Returns the interfaces that TCP may use.
@@ -244,6 +260,9 @@ impl NetArgs {
     fn unbound(&self, error: BindError) -> Failure {
         match error {
             BindError::Config(error) => refused(&error),
+            error @ BindError::NoAddress if !self.only.is_empty() => {
+                Failure::Run(self.no_address(&error.to_string()))
+            }
             error if self.bind.is_empty() => Failure::Run(format!("{error}; --bind names another")),
             error => Failure::Run(format!("--bind: {error}")),
         }
@@ -484,7 +503,7 @@ async fn connect_once(
     idle_timeout: Option<Duration>,
 ) -> Result<(Endpoint, Association), Unconnected> {
     let endpoint = net.client(address.ip(), idle_timeout, open.trace()).map_err(|error| match error {
-        BindError::NoAddress => Unconnected::NoNetwork("this host has no address".to_owned()),
+        BindError::NoAddress => Unconnected::NoNetwork(net.no_address("this host has no address")),
         error => Unconnected::Failed(net.unbound(error)),
     })?;
     let peer = Peer { port: net.sctp_port(), ..Peer::new(address) };
@@ -495,7 +514,9 @@ async fn connect_once(
                 let family = if at.is_ipv4() { "an IPv4" } else { "an IPv6" };
                 Unconnected::NoNetwork(format!("--bind: no local address reaches {at}; name {family} address"))
             }
-            error @ ConnectError::NoLocalAddress(_) => Unconnected::NoNetwork(error.to_string()),
+            error @ ConnectError::NoLocalAddress(_) => {
+                Unconnected::NoNetwork(net.no_address(&error.to_string()))
+            }
             // The error names the address.
             error @ ConnectError::PortUnreachable(_) => Unconnected::Unreachable(Failure::Run(format!("{error}; {SERVERS}"))),
             ConnectError::NoCommonProtection(mismatch) => Unconnected::Failed(Failure::Run(format!(

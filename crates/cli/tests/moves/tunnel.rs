@@ -50,6 +50,15 @@ fn a_server_of_all_addresses_leaves_out_that_of_its_tunnel() {
 }
 
 #[test]
+fn a_network_that_is_routed_twice_is_rejected() {
+    let args = ["tunnel", SERVER, "--route", "10.50.0.0/16", "--route", "10.50.0.9/16"];
+    let output = std::process::Command::new(super::MSCTP).args(args).output().expect("msctp runs");
+    let why = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{why}");
+    assert!(why.contains("--route 10.50.0.0/16: given twice; want each network once"), "{why}");
+}
+
+#[test]
 fn a_connect_to_the_server_of_a_tunnel_gets_an_error_that_names_it() {
     if net::missing().is_some() {
         return;

@@ -63,6 +63,7 @@ impl Schedule {
     pub fn from_mahimahi(text: &str, period: Option<Span>) -> Result<Self, InvalidTrace> {
         let mut instants = Vec::new();
         let mut last_line = 1;
+        let text = without_mark(text);
         for (number, line) in text.lines().enumerate() {
             let word = line.split('#').next().unwrap_or_default().trim();
             if word.is_empty() {
@@ -158,7 +159,8 @@ pub(super) fn read_column(
     within: RangeInclusive<f64>,
     what: &str,
 ) -> Result<(Vec<(Span, f64)>, usize), InvalidTrace> {
-    let lines = text.lines().enumerate().map(|(number, line)| (number + 1, line.split('#').next()));
+    let lines =
+        without_mark(text).lines().enumerate().map(|(number, line)| (number + 1, line.split('#').next()));
     let mut lines =
         lines.filter_map(|(number, line)| Some((number, line?.trim()))).filter(|l| !l.1.is_empty());
     let fail = |line: usize, message: String| InvalidTrace { line, message };
@@ -192,7 +194,15 @@ pub(super) fn read_column(
         }
         rows.push((time, value));
     }
+    if rows.is_empty() {
+        return Err(fail(first, "the names of the columns only: want lines of values below".to_owned()));
+    }
     Ok((rows, last_line))
+}
+
+/// Removes a byte order mark, which editors on Windows write.
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
 /// Longest trace: a year.
@@ -313,6 +323,10 @@ mod tests {
         assert!(error("time,wifi\n0,-1\n").contains("want a rate in Mbps"));
         assert_eq!(error("time,wifi\n0,1\n0,1\n"), "3: 0s comes after 0s: want later times");
         assert!(error("time,wifi\n0,0\n1,0\n").contains("no opportunity"));
+        assert_eq!(error("time,wifi\n"), "1: the names of the columns only: want lines of values below");
+        // A byte order mark is no part of the text.
+        assert!(Schedule::from_rates("\u{feff}time,wifi\n0,12\n1,0\n", "wifi").is_ok());
+        assert!(Schedule::from_mahimahi("\u{feff}1\n", None).is_ok());
         let short = Schedule::from_mahimahi("5\n", Some(ms(4))).unwrap_err();
         assert!(short.to_string().contains("a period of 4ms"), "{short}");
     }

@@ -64,7 +64,18 @@ fn parse_network(text: &str) -> Result<IpNet, String> {
         .map_err(|_| "want a network as 10.20.0.0/16 or 2001:db8::/32, or an address".to_owned())
 }
 
+/// Rejects a network that is there twice.
+fn check_routes(routes: &[IpNet]) -> Result<(), Failure> {
+    match routes.iter().enumerate().find(|(number, route)| routes[..*number].contains(route)) {
+        Some((_, route)) => {
+            Err(Failure::Input(format!("--route {route}: given twice; want each network once")))
+        }
+        None => Ok(()),
+    }
+}
+
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    check_routes(&args.routes)?;
     client::run(args)
 }
 
