@@ -1,7 +1,7 @@
 //! [`Endings`]: outbound streams that end, and the reset requests for them (RFC 6525 §5.1.2). Keeps state;
 //! `state` calls the core.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use msctp_proto::ReconfigOutcome;
 
@@ -18,41 +18,53 @@ pub(crate) enum Progress {
     Over(Result<(), FinishError>),
 }
 
-/// Streams whose end was requested.
-#[derive(Debug, Default)]
-pub(crate) struct Endings {
-    streams: BTreeMap<u16, Progress>,
-    /// Streams whose [`Stream`](crate::Stream) was dropped: their result is discarded.
-    released: BTreeSet<u16>,
-    /// Streams of the outstanding request. One request at a time names all streams that are ready.
-    asked: Vec<u16>,
+/// The end of a stream.
+#[derive(Debug)]
+struct Ending {
+    progress: Progress,
+    /// The stream's [`Stream`](crate::Stream) was dropped: the result is discarded.
+    released: bool,
 }
+
+/// Streams whose end was requested, by number.
+#[derive(Debug, Default)]
+pub(crate) struct Endings(BTreeMap<u16, Ending>);
 
 impl Endings {
     /// Returns the progress of a stream's end, or `None` if no end was requested.
     pub(crate) fn progress(&self, stream: u16) -> Option<&Progress> {
-        self.streams.get(&stream)
+        self.0.get(&stream).map(|ending| &ending.progress)
+    }
+
+    /// Returns the streams with this progress.
+    fn at(&self, progress: &Progress) -> impl Iterator<Item = u16> {
+        self.0.iter().filter(move |(_, ending)| ending.progress == *progress).map(|(&stream, _)| stream)
     }
 
     /// Requests the end of a stream. Does nothing if it was requested before.
     pub(crate) fn begin(&mut self, stream: u16) {
-        self.streams.entry(stream).or_insert(Progress::Sending);
+        self.0.entry(stream).or_insert(Ending { progress: Progress::Sending, released: false });
     }
 
     /// Discards the result, so that the number can be reused once the end has settled.
     pub(crate) fn release(&mut self, stream: u16) {
-        match self.progress(stream) {
-            Some(Progress::Over(_)) => drop(self.streams.remove(&stream)),
-            Some(_) => drop(self.released.insert(stream)),
+        match self.0.get_mut(&stream) {
+            Some(Ending { progress: Progress::Over(_), .. }) => drop(self.0.remove(&stream)),
+            Some(ending) => ending.released = true,
             None => {}
         }
     }
 
+    fn set(&mut self, stream: u16, progress: Progress) {
+        if let Some(ending) = self.0.get_mut(&stream) {
+            ending.progress = progress;
+        }
+    }
+
     fn settle(&mut self, stream: u16, result: Result<(), FinishError>) {
-        if self.released.remove(&stream) {
-            self.streams.remove(&stream);
-        } else {
-            self.streams.insert(stream, Progress::Over(result));
+        match self.0.get(&stream) {
+            Some(ending) if ending.released => drop(self.0.remove(&stream)),
+            _ => self.set(stream, Progress::Over(result)),
         }
     }
 
@@ -63,26 +75,24 @@ impl Endings {
 
     /// Returns whether streams wait for a request.
     pub(crate) fn is_waiting(&self) -> bool {
-        self.streams.values().any(|step| *step == Progress::Sending)
+        self.at(&Progress::Sending).next().is_some()
     }
 
-    /// Returns the streams of the next request, out of those that are `sent`. Returns none while a request is
-    /// outstanding.
+    /// Returns the streams of the next request, out of those that are `sent`. One request at a time names
+    /// all that are ready: returns none while a request is outstanding.
     pub(crate) fn next(&self, sent: impl Fn(u16) -> bool) -> Vec<u16> {
-        if !self.asked.is_empty() {
+        if self.at(&Progress::Asked).next().is_some() {
             return Vec::new();
         }
-        let waiting =
-            self.streams.iter().filter(|(_, step)| **step == Progress::Sending).map(|(&stream, _)| stream);
-        waiting.filter(|&stream| sent(stream)).take(msctp_proto::MAX_NAMED_STREAMS).collect()
+        let ready = self.at(&Progress::Sending).filter(|&stream| sent(stream));
+        ready.take(msctp_proto::MAX_NAMED_STREAMS).collect()
     }
 
     /// Records that a request for these streams was made.
-    pub(crate) fn on_asked(&mut self, streams: Vec<u16>) {
-        for &stream in &streams {
-            self.streams.insert(stream, Progress::Asked);
+    pub(crate) fn on_asked(&mut self, streams: &[u16]) {
+        for &stream in streams {
+            self.set(stream, Progress::Asked);
         }
-        self.asked = streams;
     }
 
     /// Records that these streams cannot be reset.
@@ -94,16 +104,16 @@ impl Endings {
 
     /// Handles the answer to a reset. Returns false if this module did not request the reset.
     pub(crate) fn on_answer(&mut self, streams: &[u16], outcome: ReconfigOutcome) -> bool {
-        if streams.is_empty() || self.asked != streams {
+        if streams.is_empty() || !self.at(&Progress::Asked).eq(streams.iter().copied()) {
             return false;
         }
-        for stream in std::mem::take(&mut self.asked) {
+        for &stream in streams {
             match outcome {
                 ReconfigOutcome::Performed => self.settle(stream, Ok(())),
                 // The request was not sent, or another is in progress: repeat it. A shutdown of the
                 // association ends the stream as well.
                 ReconfigOutcome::GivenUp | ReconfigOutcome::Failed(IN_PROGRESS_ALREADY) => {
-                    self.streams.insert(stream, Progress::Sending);
+                    self.set(stream, Progress::Sending);
                 }
                 outcome => self.settle(stream, Err(FinishError::Denied(outcome))),
             }
@@ -126,7 +136,7 @@ mod tests {
             endings.begin(stream);
         }
         assert_eq!(endings.next(|stream| stream != 5), [2, 7]);
-        endings.on_asked(vec![2, 7]);
+        endings.on_asked(&[2, 7]);
         assert_eq!(endings.next(|_| true), Vec::<u16>::new(), "one is under way");
         assert!(!endings.is_open(5) && !endings.is_open(7) && endings.is_open(1) && endings.is_waiting());
         assert!(!endings.on_answer(&[7], ReconfigOutcome::Performed), "another's request");
@@ -142,11 +152,11 @@ mod tests {
         let mut endings = Endings::default();
         endings.begin(1);
         for outcome in [ReconfigOutcome::GivenUp, ReconfigOutcome::Failed(4)] {
-            endings.on_asked(vec![1]);
+            endings.on_asked(&[1]);
             assert!(endings.on_answer(&[1], outcome));
             assert_eq!(endings.next(|_| true), [1]);
         }
-        endings.on_asked(vec![1]);
+        endings.on_asked(&[1]);
         endings.on_answer(&[1], ReconfigOutcome::Denied);
         assert_eq!(
             endings.progress(1),

@@ -720,7 +720,7 @@ impl State {
         let streams = slot.endings.next(|stream| association.unsent_on(stream) == 0);
         if !streams.is_empty() {
             let error = match association.reconfigure(now, StreamRequest::ResetOutgoing(streams.clone())) {
-                Ok(()) => return slot.endings.on_asked(streams),
+                Ok(()) => return slot.endings.on_asked(&streams),
                 // The delivery is all that this end can ensure.
                 Err(CallError::PeerLacksReconfig) if association.buffered() > 0 => return,
                 Err(CallError::PeerLacksReconfig) => FinishError::NotAgreedOn,

@@ -1,6 +1,7 @@
 //! [`Time`] and [`Span`]: nanoseconds in a `u64` (584 years).
 
 use core::fmt;
+use core::num::NonZeroU64;
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 use core::str::FromStr;
 
@@ -20,8 +21,13 @@ const UNITS: [(&str, u64); 7] = [
 ];
 
 /// An instant: nanoseconds since an origin chosen by the caller. Never read from a clock here.
-#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Time(u64);
+///
+/// An `Option<Time>` is as small as a `Time`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(
+    /// The nanoseconds and one: zero is `None`.
+    NonZeroU64,
+);
 
 /// A length of time in nanoseconds. Never negative; subtraction saturates at zero.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,28 +35,28 @@ pub struct Span(u64);
 
 impl Time {
     /// The origin.
-    pub const ZERO: Self = Self(0);
-    /// A time later than any that occurs.
-    pub const MAX: Self = Self(u64::MAX);
+    pub const ZERO: Self = Self(NonZeroU64::MIN);
+    /// A time later than any that occurs: 2^64 − 2 ns.
+    pub const MAX: Self = Self(NonZeroU64::MAX);
 
-    /// Returns the instant `ns` nanoseconds after the origin.
+    /// Returns the instant `ns` nanoseconds after the origin; [`Time::MAX`] if that is later.
     pub const fn from_nanos(ns: u64) -> Self {
-        Self(ns)
+        Self(NonZeroU64::MIN.saturating_add(ns))
     }
 
     /// Returns the nanoseconds since the origin.
     pub const fn as_nanos(self) -> u64 {
-        self.0
+        self.0.get() - 1
     }
 
     /// Returns the seconds since the origin, for display and statistics; never for control.
     pub fn as_secs_f64(self) -> f64 {
-        Span(self.0).as_secs_f64()
+        Span(self.as_nanos()).as_secs_f64()
     }
 
     /// Returns the time since `earlier`; zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Span {
-        Span(self.0.saturating_sub(earlier.0))
+        Span(self.0.get().saturating_sub(earlier.0.get()))
     }
 }
 
@@ -118,6 +124,12 @@ impl Span {
     }
 }
 
+impl Default for Time {
+    fn default() -> Self {
+        Self::ZERO
+    }
+}
+
 impl Add<Span> for Time {
     type Output = Self;
     fn add(self, rhs: Span) -> Self {
@@ -134,7 +146,7 @@ impl AddAssign<Span> for Time {
 impl Sub<Span> for Time {
     type Output = Self;
     fn sub(self, rhs: Span) -> Self {
-        Self(self.0.saturating_sub(rhs.0))
+        Self(NonZeroU64::new(self.0.get().saturating_sub(rhs.0)).unwrap_or(NonZeroU64::MIN))
     }
 }
 
@@ -187,7 +199,8 @@ impl fmt::Debug for Time {
 impl fmt::Display for Time {
     /// Writes the seconds with nine decimals, as `12.000000345`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:09}", self.0 / NS_PER_SEC, self.0 % NS_PER_SEC)
+        let ns = self.as_nanos();
+        write!(f, "{}.{:09}", ns / NS_PER_SEC, ns % NS_PER_SEC)
     }
 }
 
@@ -287,9 +300,18 @@ mod tests {
     }
 
     #[test]
+    fn an_optional_time_is_as_small_as_a_time() {
+        assert_eq!(size_of::<Option<Time>>(), 8);
+        assert_eq!((Time::default(), Time::ZERO.as_nanos()), (Time::ZERO, 0));
+    }
+
+    #[test]
     fn arithmetic_saturates() {
         assert_eq!(Time::MAX + Span::from_secs(1), Time::MAX);
+        assert_eq!((Time::from_nanos(u64::MAX), Time::MAX.as_nanos()), (Time::MAX, u64::MAX - 1));
         assert_eq!(Time::ZERO.since(Time::from_nanos(5)), Span::ZERO);
+        assert_eq!(Time::from_nanos(5) - Span::from_nanos(6), Time::ZERO);
+        assert_eq!(Time::from_nanos(5) - Span::from_nanos(4), Time::from_nanos(1));
         assert_eq!(Span::from_secs(1).mul_ratio(3, 2), Span::from_millis(1500));
         assert_eq!(Span::from_secs_f64(-1.0), None);
         assert_eq!(Span::from_secs_f64(0.25), Some(Span::from_millis(250)));

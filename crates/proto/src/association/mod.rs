@@ -51,14 +51,14 @@ use self::shutdown::Closing;
 use self::trace::Tracer;
 use crate::addr::{LocalAddrs, PathAddr, PathId, RemoteAddrs};
 use crate::auth::{Authentication, Random};
-use crate::config::Config;
+use crate::config::{Config, SharedConfig};
 use crate::cookie::{Cookie, CookieJar};
 use crate::error::{ConfigError, check};
 use crate::event::{Event, LossReason};
 use crate::inbound::{Inbound, InboundConfig};
 use crate::message::Message;
 use crate::outbound::{Outbound, OutboundConfig};
-use crate::path::{Added, PathEvent, Paths, PathsConfig, SourceUse};
+use crate::path::{Added, PathEvent, Paths, SourceUse};
 use crate::protection::PacketProtection;
 use crate::rare::{Rare, rare_state};
 use crate::rng::{Rng, RngState};
@@ -170,13 +170,13 @@ impl Association {
     ) -> Result<Self, ConfigError> {
         let config = config.into();
         config.validate()?;
-        Self::begin(now, config, local, remote, seed)
+        Self::begin(now, config.into(), local, remote, seed)
     }
 
     /// Creates an association like [`connect`](Self::connect), with validated options.
     pub(crate) fn begin(
         now: Time,
-        config: Arc<Config>,
+        config: SharedConfig,
         local: LocalAddrs,
         remote: RemoteAddrs,
         seed: [u8; 32],
@@ -221,7 +221,7 @@ impl Association {
     /// Creates the established association that a valid cookie describes (RFC 9260 §5.1.5 step 5).
     pub(crate) fn accept(
         now: Time,
-        config: Arc<Config>,
+        config: SharedConfig,
         local: &[IpAddr],
         cookie: &Cookie,
         seed: [u8; 32],
@@ -241,14 +241,15 @@ impl Association {
     }
 
     fn with(
-        config: Arc<Config>,
+        shared: SharedConfig,
         handover: Handover,
         tags: Tags,
         state: AssociationState,
         mut rng: Rng,
         random: Option<Random>,
     ) -> Self {
-        let paths = Paths::new(PathsConfig::from(&*config), rng.next_seed());
+        let SharedConfig { config, paths } = shared;
+        let paths = Paths::new(paths, rng.next_seed());
         let protection = protection::begin(&config, &mut rng);
         let random = random.unwrap_or_else(|| auth::random_number(&config.auth, &mut rng));
         Self {

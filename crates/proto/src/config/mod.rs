@@ -11,6 +11,7 @@ pub use self::moves::Moves;
 pub use self::path_use::PathUse;
 
 use core::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 use msctp_congestion::classifier::ClassifierFactory;
 use msctp_congestion::{ControllerConfig, ControllerFactory, InitialWindow, IpVersion, RtoConfig};
@@ -292,6 +293,26 @@ impl Config {
     }
 }
 
+/// Options that several associations share, with what is computed from them once.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedConfig {
+    pub(crate) config: Arc<Config>,
+    pub(crate) paths: Arc<PathsConfig>,
+}
+
+impl From<Arc<Config>> for SharedConfig {
+    fn from(config: Arc<Config>) -> Self {
+        Self { paths: Arc::new(PathsConfig::from(&*config)), config }
+    }
+}
+
+impl core::ops::Deref for SharedConfig {
+    type Target = Config;
+    fn deref(&self) -> &Config {
+        &self.config
+    }
+}
+
 impl From<&Config> for PathsConfig {
     fn from(config: &Config) -> Self {
         Self {
@@ -309,7 +330,6 @@ impl From<&Config> for PathsConfig {
             aggregate: config.paths == PathUse::Aggregate,
             assoc_max_retrans: config.assoc_max_retrans,
             pmtu: config.usable_pmtu(),
-            reserved: 0,
             controller: config.controller.clone(),
             initial_window: config.initial_window,
         }

@@ -2,7 +2,6 @@
 //! association (RFC 9260 §5.1 B, §5.1.5).
 
 use core::net::IpAddr;
-use std::sync::Arc;
 
 use msctp_units::{Span, Time};
 use msctp_wire::{Abort, Cause, Causes, Chunk, ChunkType, Error, Init, Packet, Tsn};
@@ -13,7 +12,7 @@ use crate::association::auth::random_number;
 use crate::association::negotiate::{Answer, Offer, OfferFault, answer_room};
 use crate::association::{Association, stale_cookie};
 use crate::auth::{Authentication, RANDOM_LEN, Verdict};
-use crate::config::Config;
+use crate::config::{Config, SharedConfig};
 use crate::cookie::Cookie;
 use crate::protection::ProtectionOffer;
 use crate::tags::Tags;
@@ -22,7 +21,7 @@ use crate::tags::Tags;
 #[derive(Debug)]
 pub(super) struct Listener {
     pub(super) addresses: Vec<IpAddr>,
-    pub(super) config: Arc<Config>,
+    pub(super) config: SharedConfig,
 }
 
 impl Endpoint {
@@ -154,7 +153,7 @@ impl Endpoint {
         let slot = core::iter::once(&cookie.at.remote).chain(&cookie.addresses).find_map(known);
         // RFC 4895 §6.3: an unauthenticated one gets no answer, not even Stale Cookie
         let listener = self.listeners.get(&cookie.tags.local_port);
-        let config = listener.filter(|_| slot.is_none()).map(|listener| Arc::clone(&listener.config));
+        let config = listener.filter(|_| slot.is_none()).map(|listener| listener.config.clone());
         if config.as_ref().is_some_and(|config| !may_echo(config, packet, &cookie)) {
             return DatagramOutcome::Ignored(IgnoreReason::Unauthenticated);
         }
@@ -213,7 +212,7 @@ impl Endpoint {
             // `stop_listening` was called meanwhile.
             return DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue);
         };
-        let config = Arc::clone(&listener.config);
+        let config = listener.config.clone();
         let Ok(association) = Association::accept(now, config, &listener.addresses, cookie, seed) else {
             debug_assert!(false, "options were checked by listen");
             return DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue);

@@ -25,7 +25,7 @@ use self::schedule::Schedule;
 use crate::addr::{LocalAddrs, PathAddr, RemoteAddrs};
 use crate::association::{Association, check_addresses};
 use crate::auth::Authentication;
-use crate::config::{Config, EndpointConfig};
+use crate::config::{Config, EndpointConfig, SharedConfig};
 use crate::cookie::{Cookie, CookieJar};
 use crate::error::{ConfigError, check};
 use crate::event::Event;
@@ -152,7 +152,7 @@ pub struct Endpoint {
     jar: CookieJar,
     listeners: BTreeMap<u16, Listener>,
     /// The last validated options, which most associations share.
-    checked: Option<Arc<Config>>,
+    checked: Option<SharedConfig>,
     slots: Vec<Slot>,
     free: Vec<u32>,
     count: usize,
@@ -245,7 +245,7 @@ impl Endpoint {
         let taken = self.listeners.contains_key(&local.port);
         check(!taken, "local.port", local.port, "a port that is not listening already")?;
         self.keep_algorithms(&config)?;
-        self.listeners.insert(local.port, Listener { addresses: local.addresses, config });
+        self.listeners.insert(local.port, Listener { addresses: local.addresses, config: config.into() });
         Ok(())
     }
 
@@ -293,11 +293,14 @@ impl Endpoint {
         if let Some(address) = self.associated(local.port, &remote) {
             check(false, "remote.addresses", address, "an address without an association at these ports")?;
         }
-        if !self.checked.as_ref().is_some_and(|checked| Arc::ptr_eq(checked, &config)) {
-            config.validate()?;
-            self.keep_algorithms(&config)?;
-            self.checked = Some(Arc::clone(&config));
-        }
+        let config = match &self.checked {
+            Some(checked) if Arc::ptr_eq(&checked.config, &config) => checked.clone(),
+            _ => {
+                config.validate()?;
+                self.keep_algorithms(&config)?;
+                self.checked.insert(config.into()).clone()
+            }
+        };
         let seed = self.seed();
         let association = Association::begin(now, config, local, remote, seed)?;
         // A tag selects one association. A collision has a chance of one in 2^32; the application then tries

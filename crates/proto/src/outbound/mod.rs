@@ -124,7 +124,7 @@ pub(crate) struct Outbound {
     use_ecn: bool,
     ecn: Option<Box<EcnSender>>,
     /// The trace, if `Config::trace` is on; nothing here reads it.
-    trace: Option<VecDeque<TraceKind>>,
+    trace: Option<Box<VecDeque<TraceKind>>>,
     aggregation: Option<Box<Aggregation>>,
     /// Chunks that the peer reneged on and whose path was removed; used while a SACK is processed.
     reneged_without_path: Vec<LongTsn>,
@@ -167,7 +167,7 @@ impl Outbound {
             silence: config.silence,
             use_ecn: false,
             ecn: None,
-            trace: config.trace.then(VecDeque::new),
+            trace: config.trace.then(Box::default),
             aggregation: None,
             reneged_without_path: Vec::new(),
         }

@@ -4,6 +4,8 @@
 //! Timers are lazy: sending data only records the time. A heartbeat that falls due on a path used meanwhile
 //! is postponed.
 
+use std::sync::Arc;
+
 use msctp_units::{Span, Time};
 
 use super::{
@@ -139,7 +141,7 @@ impl Paths {
 
     /// Sets HB.interval for all paths (RFC 9260 §8.3 B). [`Span::ZERO`] ends monitoring.
     pub(crate) fn set_hb_interval(&mut self, interval: Span, now: Time) {
-        self.config.hb_interval = interval;
+        Arc::make_mut(&mut self.config).hb_interval = interval;
         for index in 0..self.list.len() {
             self.schedule_next(index, now);
         }

@@ -84,8 +84,6 @@ pub(crate) struct PathsConfig {
     pub assoc_max_retrans: u32,
     /// The PMTU of each path: discovered or fixed.
     pub pmtu: Pmtu,
-    /// Bytes of each packet that are neither headers nor DATA, such as an AUTH chunk (RFC 4895).
-    pub reserved: u32,
     /// Congestion controller of each new path.
     pub controller: ControllerFactory,
     /// Initial window of a path.
@@ -105,7 +103,6 @@ impl Default for PathsConfig {
             aggregate: false,
             assoc_max_retrans: 10,
             pmtu: Pmtu::Fixed(1500),
-            reserved: 0,
             controller: ControllerFactory::default(),
             initial_window: InitialWindow::default(),
         }
@@ -252,9 +249,9 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    fn new(id: PathId, addr: PathAddr, config: &PathsConfig, now: Time) -> Self {
+    fn new(id: PathId, addr: PathAddr, config: &PathsConfig, reserved: u32, now: Time) -> Self {
         let pmtu = pmtu::initial(config, &addr);
-        let pmdcs = pmdcs(pmtu, config.reserved, &addr.remote);
+        let pmdcs = pmdcs(pmtu, reserved, &addr.remote);
         //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.5
         //# the congestion control MUST be reinitialized.
         //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.5.2
@@ -276,7 +273,7 @@ impl Path {
             joined: false,
             error_count: 0,
             pmtu,
-            reserved: config.reserved,
+            reserved,
             pmdcs,
             heartbeat: heartbeat::Heartbeat::default(),
             bandwidth_prober: None,

@@ -2,6 +2,7 @@
 
 use core::net::IpAddr;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use msctp_units::Time;
 use smallvec::SmallVec;
@@ -50,16 +51,24 @@ struct Local {
     link_up: bool,
 }
 
+/// An address of the peer.
+#[derive(Clone, Copy, Debug)]
+struct Remote {
+    addr: IpAddr,
+    /// True if a pair with it was confirmed, even if that pair was removed.
+    confirmed: bool,
+}
+
 /// All paths of one association. Iteration is in the order of path ids, which is the order of their creation.
 #[derive(Debug)]
 pub(crate) struct Paths {
-    pub(super) config: PathsConfig,
+    pub(super) config: Arc<PathsConfig>,
+    /// Bytes of each packet that are neither headers nor DATA, such as an AUTH chunk (RFC 4895).
+    reserved: u32,
     /// The paths by ascending id. Without removals a path's id is its index.
     pub(super) list: Vec<Path>,
     locals: SmallVec<[Local; 1]>,
-    remotes: SmallVec<[IpAddr; 1]>,
-    /// Remote addresses with a pair that was confirmed once, even if that pair was removed.
-    confirmed_remotes: SmallVec<[IpAddr; 1]>,
+    remotes: SmallVec<[Remote; 1]>,
     next_id: u32,
     pub(super) primary: Option<PathId>,
     /// Address on which the peer requests data.
@@ -83,14 +92,15 @@ pub(crate) struct Paths {
 
 impl Paths {
     /// Creates an empty set without heartbeats. `seed` seeds nonces and jitter.
-    pub(crate) fn new(config: PathsConfig, seed: [u8; 32]) -> Self {
+    pub(crate) fn new(config: impl Into<Arc<PathsConfig>>, seed: [u8; 32]) -> Self {
+        let config = config.into();
         Self {
             pmtu_discovery_pending: config.pmtu.is_discovered(),
             config,
+            reserved: 0,
             list: Vec::new(),
             locals: SmallVec::new(),
             remotes: SmallVec::new(),
-            confirmed_remotes: SmallVec::new(),
             next_id: 0,
             primary: None,
             wanted_primary: None,
@@ -107,7 +117,7 @@ impl Paths {
 
     /// Reserves `bytes` bytes of each packet for chunks other than DATA.
     pub(crate) fn reserve(&mut self, bytes: u32) {
-        if core::mem::replace(&mut self.config.reserved, bytes) == bytes {
+        if core::mem::replace(&mut self.reserved, bytes) == bytes {
             return;
         }
         for path in &mut self.list {
@@ -243,7 +253,7 @@ impl Paths {
 
     /// Returns the peer's addresses, in the order of their addition.
     pub(crate) fn remotes(&self) -> impl ExactSizeIterator<Item = IpAddr> {
-        self.remotes.iter().copied()
+        self.remotes.iter().map(|remote| remote.addr)
     }
 
     /// Returns true for a local address, regardless of its allowed use.
@@ -263,12 +273,12 @@ impl Paths {
 
     /// Returns true for an address of the peer.
     pub(crate) fn has_remote(&self, addr: &IpAddr) -> bool {
-        self.remotes.contains(addr)
+        self.remotes.iter().any(|remote| remote.addr == *addr)
     }
 
     /// Returns true if a pair with this remote address was confirmed, since RFC 9260 §5.4 confirms addresses.
     pub(crate) fn remote_is_confirmed(&self, addr: &IpAddr) -> bool {
-        self.confirmed_remotes.contains(addr)
+        self.remotes.iter().any(|remote| remote.addr == *addr && remote.confirmed)
     }
 
     /// Adds a local address and its pairs with all remote addresses.
@@ -284,7 +294,7 @@ impl Paths {
         source: SourceUse,
         now: Time,
     ) -> Result<Added, AddressError> {
-        let pairs = self.remotes.iter().map(|&remote| PathAddr { local: addr, remote }).collect();
+        let pairs = self.remotes.iter().map(|remote| PathAddr { local: addr, remote: remote.addr }).collect();
         let pairs = self.admit(addr, self.has_local(&addr), self.locals.len(), pairs)?;
         self.locals.reserve_exact(1);
         self.locals.push(Local { addr, source, link_up: true });
@@ -302,7 +312,7 @@ impl Paths {
         let pairs = self.locals.iter().map(|local| PathAddr { local: local.addr, remote: addr }).collect();
         let pairs = self.admit(addr, self.has_remote(&addr), self.remotes.len(), pairs)?;
         self.remotes.reserve_exact(1);
-        self.remotes.push(addr);
+        self.remotes.push(Remote { addr, confirmed: false });
         Ok(self.insert(&pairs, now))
     }
 
@@ -339,7 +349,7 @@ impl Paths {
             self.next_id += 1;
             //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
             //# F14) All addresses added by the reception of an ASCONF Chunk MUST be
-            let mut path = Path::new(id, addr, &self.config, now);
+            let mut path = Path::new(id, addr, &self.config, self.reserved, now);
             if !self.pmtu_discovery_pending {
                 path.start_pmtu_discovery(&self.config);
             }
@@ -375,8 +385,7 @@ impl Paths {
     pub(crate) fn remove_remote(&mut self, addr: &IpAddr) -> Vec<Path> {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
         //# address, the endpoint MUST consider the address no longer part of the association.
-        self.remotes.retain(|remote| remote != addr);
-        self.confirmed_remotes.retain(|remote| remote != addr);
+        self.remotes.retain(|remote| remote.addr != *addr);
         self.wanted_primary.take_if(|wanted| wanted == addr);
         self.remove_paths(|path| path.addr.remote == *addr)
     }
@@ -445,7 +454,7 @@ impl Paths {
     ///
     /// The others are verified once heartbeats run (RFC 9260 §5.4).
     pub(crate) fn verify_anew(&mut self, confirmed: Option<PathId>, now: Time) {
-        self.confirmed_remotes.clear();
+        self.remotes.iter_mut().for_each(|remote| remote.confirmed = false);
         self.wanted_primary = None;
         (self.former, self.heard_on) = (None, None);
         self.assoc_error_count = 0;
@@ -469,11 +478,9 @@ impl Paths {
     /// Sets a path confirmed and active.
     pub(super) fn mark_confirmed(&mut self, index: usize) {
         let path = &mut self.list[index];
-        let remote = path.addr.remote;
         path.confirmed = true;
-        if !self.confirmed_remotes.contains(&remote) {
-            self.confirmed_remotes.reserve_exact(1);
-            self.confirmed_remotes.push(remote);
+        if let Some(remote) = self.remotes.iter_mut().find(|remote| remote.addr == path.addr.remote) {
+            remote.confirmed = true;
         }
         self.set_state(index, PathState::Active);
     }

@@ -20,7 +20,7 @@ fn timers_saturate_at_the_end_of_time() {
     pair.drop_if(|_| true);
     pair.send(Side::A, text_message("x"));
     for _ in 0..5000 {
-        if !pair.step(Time::from_nanos(u64::MAX - 1)) {
+        if !pair.step(Time::MAX - Span::from_nanos(1)) {
             break;
         }
     }
