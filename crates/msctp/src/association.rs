@@ -19,6 +19,7 @@ use crate::error::{AssociationError, CallError, FinishError, SendError, StreamEr
 use crate::history::History;
 use crate::inbox::{Inbox, Item};
 use crate::state::{Last, Phase, Shared, Slot, State};
+use crate::wakers::Wait;
 
 /// Takes the next message from the core.
 type More<'a> = &'a mut dyn FnMut() -> Result<Option<Message>, Restarted>;
@@ -94,13 +95,13 @@ impl Association {
         match ready(slot) {
             Some(result) => Poll::Ready(result),
             None => {
-                slot.watchers.add(cx);
+                slot.wakers.add(Wait::Event, cx);
                 Poll::Pending
             }
         }
     }
 
-    /// Waits on the slot's watchers until `ready` returns a value.
+    /// Waits for an event until `ready` returns a value.
     async fn wait<R>(&self, mut ready: impl FnMut(&mut Slot) -> Option<R>) -> R {
         poll_fn(|cx| self.poll_wait(cx, &mut ready)).await
     }
@@ -162,7 +163,7 @@ impl Association {
         };
         let result = association.send(now, message.clone());
         match (&result, cx) {
-            (Err(msctp_proto::SendError::BufferFull { .. }), Some(cx)) => slot.writers.add(cx),
+            (Err(msctp_proto::SendError::BufferFull { .. }), Some(cx)) => slot.wakers.add(Wait::Write, cx),
             (Err(msctp_proto::SendError::BufferFull { .. }), None) => {}
             _ => state.wake_driver(),
         }
@@ -219,7 +220,7 @@ impl Association {
             message
         });
         if others {
-            slot.readers.wake();
+            slot.wakers.wake(Wait::Read);
         }
         let result = match (taken, &slot.phase) {
             (Err(Restarted), _) => Poll::Ready(Err(AssociationError::Restarted)),
@@ -227,7 +228,7 @@ impl Association {
             (Ok(None), Phase::Over(None)) => Poll::Ready(Ok(None)),
             (Ok(None), Phase::Over(Some(error))) => Poll::Ready(Err(error.clone())),
             (Ok(None), _) => {
-                slot.readers.add(cx);
+                slot.wakers.add(Wait::Read, cx);
                 Poll::Pending
             }
         };
@@ -283,7 +284,7 @@ impl Association {
         state.drop_discarded(self.handle);
         state.wake_driver();
         // The inbox may have messages or room again for other readers.
-        slot_of(&mut state, self.handle).readers.wake();
+        slot_of(&mut state, self.handle).wakers.wake(Wait::Read);
     }
 
     pub(crate) fn release_stream(&self, stream: u16) {
@@ -292,7 +293,7 @@ impl Association {
         slot.inbox.release(stream);
         slot.endings.release(stream);
         // Unread messages of the stream are for every reader now.
-        slot.readers.wake();
+        slot.wakers.wake(Wait::Read);
     }
 
     /// Waits until an outbound stream accepts data. It accepts none while its end is in progress.
@@ -302,7 +303,7 @@ impl Association {
         if slot.endings.is_open(stream) || matches!(slot.phase, Phase::Over(_)) {
             return Poll::Ready(());
         }
-        slot.writers.add(cx);
+        slot.wakers.add(Wait::Write, cx);
         Poll::Pending
     }
 
@@ -323,7 +324,7 @@ impl Association {
         match slot.endings.progress(stream) {
             Some(Progress::Over(result)) => Poll::Ready(result.clone()),
             _ => {
-                slot.flushers.add(cx);
+                slot.wakers.add(Wait::Flush, cx);
                 Poll::Pending
             }
         }
@@ -379,7 +380,7 @@ impl Association {
         if drained && !state.unsettled {
             return Poll::Ready(Ok(()));
         }
-        slot.flushers.add(cx);
+        slot.wakers.add(Wait::Flush, cx);
         state.await_flush(self.handle);
         if drained {
             state.touch(self.handle);

@@ -69,7 +69,7 @@ impl Endpoint {
             let done = self.shards().each(|state| {
                 let done = is_true(state);
                 if !done {
-                    state.idlers.add(cx);
+                    state.idlers.add((), cx);
                 }
                 done
             });

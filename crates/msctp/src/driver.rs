@@ -452,7 +452,7 @@ impl Driver {
         if flushed {
             self.report_flush = false;
             state.flushed = true;
-            state.idlers.wake();
+            state.idlers.wake_all();
         }
         let now = state.now();
         let done = flushed && state.closed;

@@ -61,7 +61,7 @@ impl Arrivals {
         let fits = waiting.queue.len() < most;
         if fits {
             waiting.queue.push_back(association);
-            waiting.wakers.wake();
+            waiting.wakers.wake_all();
         }
         fits
     }
@@ -78,7 +78,7 @@ impl Arrivals {
         }
         let taken = take(&mut waiting);
         if taken.is_none() {
-            waiting.wakers.add(cx);
+            waiting.wakers.add((), cx);
             return Poll::Pending;
         }
         Poll::Ready(taken)
@@ -98,7 +98,7 @@ impl Arrivals {
     pub(crate) fn end(&self) {
         let mut waiting = self.lock();
         waiting.closed = true;
-        waiting.wakers.wake();
+        waiting.wakers.wake_all();
     }
 }
 
@@ -111,7 +111,7 @@ impl Arrivals {
         if waiting.rejected.len() > MAX_REJECTED {
             waiting.rejected.pop_front();
         }
-        waiting.wakers.wake();
+        waiting.wakers.wake_all();
     }
 
     /// Returns whether a set-up that the core refused may be reported: at most one per second.

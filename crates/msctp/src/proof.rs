@@ -8,6 +8,7 @@ use msctp_units::{Span, Time};
 
 use crate::state::{Phase, Slot, State};
 use crate::tls::{PeerProtection, Rejection, is_tls};
+use crate::wakers::Wait;
 
 /// Time for a TLS alert to leave before the ABORT.
 const ALERT_TIME: Span = Span::from_millis(10);
@@ -39,7 +40,7 @@ impl Slot {
         if matches!(self.phase, Phase::Connecting) && self.streams != (0, 0) {
             self.phase = Phase::Up;
         }
-        self.watchers.wake();
+        self.wakers.wake(Wait::Event);
     }
 }
 

@@ -25,7 +25,7 @@ use crate::mobile::{Follower, Moves};
 use crate::options::{TraceSink, over_udp};
 use crate::place::Place;
 use crate::unproven::{OfEndpoint, PROOF_TIME, Unproven};
-use crate::wakers::Wakers;
+use crate::wakers::{Wait, Wakers};
 
 /// Number of events kept for the application; the oldest are dropped first.
 const EVENTS: usize = 256;
@@ -147,11 +147,7 @@ pub(crate) struct Slot {
     pub(crate) initiator: bool,
     /// The stream to open next, if it is free.
     pub(crate) next_open: u16,
-    pub(crate) readers: Wakers,
-    pub(crate) writers: Wakers,
-    /// Tasks that wait for an event, for the set-up or for the end.
-    pub(crate) watchers: Wakers,
-    pub(crate) flushers: Wakers,
+    pub(crate) wakers: Wakers<Wait>,
     /// True if messages were discarded since the association came up or restarted: by a restart, if its event
     /// follows.
     discarded: bool,
@@ -182,10 +178,7 @@ impl Slot {
             sctp_ports: (0, 0),
             initiator: handles > 0,
             next_open: 0,
-            readers: Wakers::default(),
-            writers: Wakers::default(),
-            watchers: Wakers::default(),
-            flushers: Wakers::default(),
+            wakers: Wakers::default(),
             discarded: false,
             losing_restarts: 0,
             moves: None,
@@ -196,21 +189,18 @@ impl Slot {
 
     /// Wakes every task that waits on the association.
     fn wake_all(&mut self) {
-        self.readers.wake();
-        self.writers.wake();
-        self.watchers.wake();
-        self.flushers.wake();
+        self.wakers.wake_all();
     }
 
     fn note(&mut self, event: Event) {
         match &event {
             Event::KeyMessage => return,
-            Event::Readable => return self.readers.wake(),
-            Event::Writable => return self.writers.wake(),
+            Event::Readable => return self.wakers.wake(Wait::Read),
+            Event::Writable => return self.wakers.wake(Wait::Write),
             Event::SendFailed(failure) => self.discarded |= !failure.abandoned,
             Event::Restarted => {
                 self.losing_restarts += u32::from(std::mem::take(&mut self.discarded));
-                self.flushers.wake();
+                self.wakers.wake(Wait::Flush);
             }
             Event::Connected { outbound_streams, inbound_streams } => {
                 self.discarded = false;
@@ -241,7 +231,7 @@ impl Slot {
         while self.events.len() > EVENTS || self.event_bytes > EVENT_BYTES && self.events.len() > 1 {
             drop(self.next_event());
         }
-        self.watchers.wake();
+        self.wakers.wake(Wait::Event);
     }
 
     /// Takes the oldest event.
@@ -686,12 +676,12 @@ impl State {
                 // sent before.
                 let unread = self.core.association(handle).map_or(0, msctp_proto::Association::unread);
                 slot.inbox.end(streams.clone(), unread);
-                slot.readers.wake();
+                slot.wakers.wake(Wait::Read);
             }
             StreamEvent::Answered { request: StreamRequest::ResetOutgoing(streams), outcome } => {
                 if slot.endings.on_answer(streams, *outcome) {
-                    slot.flushers.wake();
-                    slot.writers.wake();
+                    slot.wakers.wake(Wait::Flush);
+                    slot.wakers.wake(Wait::Write);
                     self.touch(handle);
                 }
             }
@@ -729,8 +719,8 @@ impl State {
                 Err(error) => FinishError::Refused(error),
             };
             slot.endings.refuse(&streams, &error);
-            slot.flushers.wake();
-            slot.writers.wake();
+            slot.wakers.wake(Wait::Flush);
+            slot.wakers.wake(Wait::Write);
         }
         if !slot.endings.is_waiting() {
             self.ending.remove(&handle);
@@ -772,7 +762,7 @@ impl State {
                 && self.flushing.remove(&handle)
                 && let Some(slot) = self.slots.get_mut(&handle)
             {
-                slot.flushers.wake();
+                slot.wakers.wake(Wait::Flush);
             }
         }
         self.touched = touched;
@@ -836,6 +826,6 @@ impl State {
         for listener in self.listeners.values() {
             listener.arrivals.end();
         }
-        self.idlers.wake();
+        self.idlers.wake_all();
     }
 }

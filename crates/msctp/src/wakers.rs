@@ -4,8 +4,29 @@ use std::task::{Context, Waker};
 
 /// Wakes all tasks at once; each checks its condition and waits again if it must. A dropped wait leaves its
 /// waker behind, which causes one spurious wake-up.
-#[derive(Debug, Default)]
-pub(crate) struct Wakers(Vec<Waker>);
+///
+/// `K` is what a task waits for.
+#[derive(Debug)]
+pub(crate) struct Wakers<K = ()>(Vec<(K, Waker)>);
+
+/// What a task waits for at an association.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Received messages.
+    Read,
+    /// Room in the send buffer, or an open stream.
+    Write,
+    /// An event, the set-up or the end of the association.
+    Event,
+    /// The acknowledgement of all data, or the end of a stream.
+    Flush,
+}
+
+impl<K> Default for Wakers<K> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
 
 /// Returns whether two wakers wake the same task.
 ///
@@ -15,19 +36,25 @@ fn same_task(a: &Waker, b: &Waker) -> bool {
     a.data() == b.data() && a.vtable() == b.vtable()
 }
 
-impl Wakers {
-    pub(crate) fn add(&mut self, cx: &Context<'_>) {
-        if !self.0.iter().any(|waker| same_task(waker, cx.waker())) {
+impl<K: Copy + PartialEq> Wakers<K> {
+    pub(crate) fn add(&mut self, wait: K, cx: &Context<'_>) {
+        if !self.0.iter().any(|(other, waker)| *other == wait && same_task(waker, cx.waker())) {
             if self.0.is_empty() {
                 // One task as a rule: no room beside it.
                 self.0.reserve_exact(1);
             }
-            self.0.push(cx.waker().clone());
+            self.0.push((wait, cx.waker().clone()));
         }
     }
 
-    pub(crate) fn wake(&mut self) {
-        self.0.drain(..).for_each(Waker::wake);
+    /// Wakes the tasks that wait for this.
+    pub(crate) fn wake(&mut self, wait: K) {
+        self.0.extract_if(.., |(other, _)| *other == wait).for_each(|(_, waker)| waker.wake());
+    }
+
+    /// Wakes every task.
+    pub(crate) fn wake_all(&mut self) {
+        self.0.drain(..).for_each(|(_, waker)| waker.wake());
     }
 }
 
@@ -42,11 +69,28 @@ mod tests {
     async fn kept() -> usize {
         let mut wakers = Wakers::default();
         poll_fn(|cx| {
-            (0..100).for_each(|_| wakers.add(cx));
+            (0..100).for_each(|_| wakers.add((), cx));
             Poll::Ready(())
         })
         .await;
         wakers.0.len()
+    }
+
+    #[tokio::test]
+    async fn only_the_tasks_that_wait_for_it_are_woken() {
+        let mut wakers = Wakers::default();
+        poll_fn(|cx| {
+            [Wait::Read, Wait::Write, Wait::Read].into_iter().for_each(|wait| wakers.add(wait, cx));
+            Poll::Ready(())
+        })
+        .await;
+        assert_eq!(wakers.0.len(), 2, "a task may wait for several");
+        wakers.wake(Wait::Event);
+        assert_eq!(wakers.0.len(), 2);
+        wakers.wake(Wait::Read);
+        assert!(matches!(wakers.0[..], [(Wait::Write, _)]));
+        wakers.wake_all();
+        assert!(wakers.0.is_empty());
     }
 
     /// Before, it failed in optimized builds only (`--release`), which have several copies of the table.
@@ -56,8 +100,8 @@ mod tests {
         assert_eq!(tokio::spawn(kept()).await.unwrap(), 1);
         let mut both = Wakers::default();
         poll_fn(|cx| {
-            both.add(cx);
-            both.add(&Context::from_waker(Waker::noop()));
+            both.add((), cx);
+            both.add((), &Context::from_waker(Waker::noop()));
             Poll::Ready(())
         })
         .await;
