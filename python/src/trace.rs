@@ -26,7 +26,7 @@ pub(crate) fn traces(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Trace>> {
         if columns.is_empty() {
             let line = 1 + text.lines().take_while(|line| uncommented(line).is_empty()).count();
             return Err(input_error(format!(
-                "{file}:{line}: the table has no networks; want time and their names, as time,wifi,cellular"
+                "{file}:{line}: the table has no networks; want time and their names, such as time,wifi,cellular"
             )));
         }
         let read = |column: Option<String>| {

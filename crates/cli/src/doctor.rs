@@ -27,7 +27,7 @@ The key of a new server is remembered, as by every client.
 
 Exit codes: 0 no check failed, 1 one failed, 2 invalid arguments, 130 Ctrl-C, 143 SIGTERM.")]
 pub(crate) struct Args {
-    /// Server to connect to, as 192.0.2.1, [2001:db8::1]:9899 or example.net.
+    /// Server to connect to, such as 192.0.2.1, [2001:db8::1]:9899 or example.net.
     #[arg(value_name = "HOST[:PORT]")]
     host: Option<String>,
     /// Time to wait for the server's answer.

@@ -28,7 +28,7 @@ pub(crate) fn seed(text: &str) -> Result<u64, String> {
 /// Checks before the runs that the folder of `--out` has no files of the user.
 pub(crate) fn check_folder(dir: &Path, kind: Kind) -> Result<(), Failure> {
     if dir == Path::new("-") {
-        let why = "standard output has the summary: want a folder, as ./-";
+        let why = "standard output has the summary: want a folder, such as ./-";
         return Err(Failure::Input(format!("--out -: {why}")));
     }
     check(dir, kind).map_err(|e| Failure::Input(cannot_write(format!("--out {}", dir.display()), &e)))

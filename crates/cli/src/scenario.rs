@@ -37,7 +37,7 @@ enum What {
     Draw(Draw),
     /// Explain a key of scenario files: meaning, type, default, example.
     Explain {
-        /// The key, as link.rate, link.lte.rate or rate [default: all keys, as Markdown].
+        /// The key, such as link.rate, link.lte.rate or rate [default: all keys, as Markdown].
         #[arg(value_name = "KEY")]
         key: Option<String>,
     },

@@ -50,10 +50,10 @@ pub(crate) struct Args {
     /// Seed of the random streams [default: the scenario's].
     #[arg(long, value_parser = crate::running::seed)]
     seed: Option<u64>,
-    /// Replace a value of the scenario, as duration=10s, link.wlan.rate=5Mbps or action.0.at=2s; repeatable.
+    /// Replace a value of the scenario, such as duration=10s, link.wlan.rate=5Mbps or action.0.at=2s; repeatable.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// End the run at this virtual time, as 5s, at most the scenario's duration [default: that].
+    /// End the run at this virtual time, such as 5s, at most the scenario's duration [default: that].
     #[arg(long, value_name = "TIME", value_parser = positive)]
     until: Option<Span>,
     /// Write the packets that links deliver to this file (pcapng, nanoseconds).
@@ -74,7 +74,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     /// Print this metric's value instead of the summary, as handover.gap or link.drops:wlan (`msctp metrics`
-    /// lists them), or of a formula over metrics in braces, as "8 * {flow.bytes:file} / 20s"; repeatable.
+    /// lists them), or of a formula over metrics in braces, such as "8 * {flow.bytes:file} / 20s"; repeatable.
     /// With --json, one object with a member for each. A curve, which stands alone, prints lines x,value.
     /// Fails if an action of the scenario was refused, as a sweep does.
     #[arg(long = "metric", value_name = "NAME")]
@@ -307,7 +307,7 @@ fn cut_short(interrupt: &Interrupt, seconds: f64) -> Failure {
 /// Parses a time greater than 0.
 pub(crate) fn positive(text: &str) -> Result<Span, String> {
     match text.parse::<Span>() {
-        Ok(Span::ZERO) => Err("want more than 0, as 500ms or 5s".to_owned()),
+        Ok(Span::ZERO) => Err("want more than 0, such as 500ms or 5s".to_owned()),
         Ok(span) => Ok(span),
         Err(error) => Err(error.to_string()),
     }

@@ -234,7 +234,7 @@ fn targets_outside_the_rules_are_refused_with_the_reason() {
     // Wildcards do not lead to the server itself, by no name or form of its address.
     for own in ["localhost:22", "127.0.0.1:22", "[::ffff:127.0.0.1]:22", "0.0.0.0:22", "[::]:22"] {
         assert!(
-            refused(own).contains("only a rule for that address allows it, as `allow 127.0.0.1:80`"),
+            refused(own).contains("only a rule for that address allows it, such as `allow 127.0.0.1:80`"),
             "{own}"
         );
     }

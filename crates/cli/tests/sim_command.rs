@@ -203,7 +203,7 @@ fn wrong_input_gives_one_line_and_exits_with_2() {
         (
             vec![path, "--set", "link.wlan.rate=-1Mbps"],
             format!(
-                "msctp: {path}: link.wlan.rate: \"-1Mbps\" is not a rate: want a number of at least 0 with a unit, as \
+                "msctp: {path}: link.wlan.rate: \"-1Mbps\" is not a rate: want a number of at least 0 with a unit, such as \
                  384kbps, 11Mbps, 1Gbps or 9600bps\n"
             ),
         ),

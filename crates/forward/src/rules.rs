@@ -251,7 +251,7 @@ impl Rule {
     fn new(kind: Kind, target: &str) -> Result<Self, RuleError> {
         let unusable = |why: &str| {
             RuleError(format!(
-                "{target:?}: {why}; want HOST:PORTS, as 10.0.0.0/8:22,8000-8099 or *.example.net:443"
+                "{target:?}: {why}; want HOST:PORTS, such as 10.0.0.0/8:22,8000-8099 or *.example.net:443"
             ))
         };
         let (host, ports) = target.rsplit_once(':').ok_or_else(|| unusable("no port"))?;
@@ -360,7 +360,7 @@ impl fmt::Display for Verdict {
         f.write_str(match self {
             Self::Allowed => "allowed",
             Self::Denied => "no rule allows it",
-            Self::OwnAddress => "the address is the server's own or no unicast one: only a rule for that address allows it, as `allow 127.0.0.1:80`",
+            Self::OwnAddress => "the address is the server's own or no unicast one: only a rule for that address allows it, such as `allow 127.0.0.1:80`",
         })
     }
 }

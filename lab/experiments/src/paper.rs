@@ -81,8 +81,8 @@ impl Paper {
             let text = owned(&finding, "text", "\"…\"")?;
             if let Some(number) = typed_number(&text) {
                 let message = format!(
-                    "has the number \"{number}\": want it from the runs, as {{gap, policy = adaptive}}, or from the set-up, as \
-                     {{queue = short}}"
+                    "has the number \"{number}\": want it from the runs, such as {{gap, policy = adaptive}}, \
+                     or from the set-up, such as {{queue = short}}"
                 );
                 return Err(Problem::new(finding.key("text"), message));
             }

@@ -145,7 +145,7 @@ fn faults_are_shown_in_the_file_they_are_in() {
     );
     assert_eq!(
         fault("name = \"m{i}\"", "name = \"m\""),
-        "scenarios/cell.toml:13: node.m.name: names the copies alike: want {i} in it, as \"mobile-{i}\""
+        "scenarios/cell.toml:13: node.m.name: names the copies alike: want {i} in it, such as \"mobile-{i}\""
     );
     assert_eq!(
         fault("count = 20", "count = 0"),

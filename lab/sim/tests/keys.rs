@@ -572,7 +572,7 @@ fn a_key_is_explained_by_its_path_with_or_without_a_name() {
     );
     assert_eq!(
         explain("xyzzy").expect_err("no key"),
-        "there is no key \"xyzzy\"; want a key as link.rate, or no key for all of them"
+        "there is no key \"xyzzy\"; want a key, such as link.rate, or no key for all of them"
     );
 }
 

@@ -433,7 +433,7 @@ fn errors_name_the_key_and_the_remedy() {
         (
             "address_a = \"203.0.113.7\"",
             "",
-            "node.box.nat.outside: its public address is missing: want address_a, as \"198.51.100.7\", in link \"outside\"",
+            "node.box.nat.outside: its public address is missing: want address_a, such as \"198.51.100.7\", in link \"outside\"",
         ),
         (
             "    b = \"box\"\n",
@@ -443,12 +443,12 @@ fn errors_name_the_key_and_the_remedy() {
         (
             "outside = \"outside\", ",
             "outside = \"outside\", ports = [90, 80]",
-            "node.box.nat.ports: [90, 80]: want the first and the last port, as [1024, 65535]",
+            "node.box.nat.ports: [90, 80]: want the first and the last port, such as [1024, 65535]",
         ),
         (
             "outside = \"outside\", ",
             "outside = \"outside\", timeout = \"0s\"",
-            "node.box.nat.timeout: 0s lets no answer in: want more, as \"30s\"",
+            "node.box.nat.timeout: 0s lets no answer in: want more, such as \"30s\"",
         ),
         (
             "outside = \"outside\", ",

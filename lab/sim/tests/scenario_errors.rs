@@ -152,7 +152,7 @@ fn a_message_has_one_limit_and_each_has_a_range() {
     );
     assert_eq!(
         bad("lifetime = \"0s\""),
-        "small.toml:50: app.file.lifetime: 0s is over before a message is sent: want more, as \"200ms\""
+        "small.toml:50: app.file.lifetime: 0s is over before a message is sent: want more, such as \"200ms\""
     );
     assert_eq!(
         bad("max_retransmissions = 65536"),
@@ -168,12 +168,12 @@ fn a_message_has_one_limit_and_each_has_a_range() {
 fn invalid_values_name_the_allowed_ones() {
     assert_eq!(
         error("\"11Mbps\"", "\"-11Mbps\""),
-        "small.toml:30: link.right.rate: \"-11Mbps\" is not a rate: want a number of at least 0 with a unit, as \
+        "small.toml:30: link.right.rate: \"-11Mbps\" is not a rate: want a number of at least 0 with a unit, such as \
          384kbps, 11Mbps, 1Gbps or 9600bps"
     );
     assert_eq!(
         error("\"11Mbps\"", "11"),
-        "small.toml:30: link.right.rate: 11 is a whole number: want a string, as \"11Mbps\""
+        "small.toml:30: link.right.rate: 11 is a whole number: want a string, such as \"11Mbps\""
     );
     assert_eq!(
         error("\"11Mbps\"", "\"0bps\""),
@@ -181,7 +181,7 @@ fn invalid_values_name_the_allowed_ones() {
     );
     assert_eq!(
         error("\"20ms\"", "\"20\""),
-        "small.toml:31: link.right.delay: \"20\" is not a time: want a number of at least 0 with a unit, as 20ms, \
+        "small.toml:31: link.right.delay: \"20\" is not a time: want a number of at least 0 with a unit, such as 20ms, \
          1.5s, 200us, 30ns, 5min or 2h"
     );
     assert_eq!(
@@ -206,12 +206,12 @@ fn invalid_values_name_the_allowed_ones() {
     );
     assert_eq!(
         error("\"10.0.0.1\"", "\"10.0.0.256\""),
-        "small.toml:20: link.left.address_a: \"10.0.0.256\" is not an address: want IPv4 or IPv6, as 10.0.2.1 or \
+        "small.toml:20: link.left.address_a: \"10.0.0.256\" is not an address: want IPv4 or IPv6, such as 10.0.2.1 or \
          fd00::1"
     );
     assert_eq!(
         error("queue = { packets = 50 }", "queue = { packets = 50, bytes = 10 }"),
-        "small.toml:23: link.left.queue: want exactly one of packets and bytes, as { packets = 50 } or { bytes = \
+        "small.toml:23: link.left.queue: want exactly one of packets and bytes, such as { packets = 50 } or { bytes = \
          75000 }"
     );
     assert_eq!(error("duration = \"10s\"\n", ""), "small.toml: duration: missing: want duration = \"60s\"");
@@ -481,12 +481,12 @@ fn overrides_replace_values_and_are_named_in_errors() {
     );
     assert_eq!(
         with(&["link.right.rate=fast"]).unwrap_err(),
-        "small.toml: link.right.rate: \"fast\" is not a rate: want a number of at least 0 with a unit, as 384kbps, \
+        "small.toml: link.right.rate: \"fast\" is not a rate: want a number of at least 0 with a unit, such as 384kbps, \
          11Mbps, 1Gbps or 9600bps"
     );
     assert_eq!(
         with(&["duration"]).unwrap_err(),
-        "override duration: want KEY=VALUE, as duration=10s or link.wlan.rate=5Mbps"
+        "override duration: want KEY=VALUE, such as duration=10s or link.wlan.rate=5Mbps"
     );
 }
 

@@ -423,6 +423,6 @@ pub(super) fn action(value: &Bound<'_, PyAny>, now: Time) -> PyResult<Action> {
         "SwitchPrimary" => Action::SwitchPrimary { path: path(value, "path")? },
         "SetTimer" if value.getattr("at")?.is_none() => Action::SetTimer { at: None },
         "SetTimer" => Action::SetTimer { at: Some(Time::ZERO + span(value, "at")?) },
-        _ => return Err(wrong("an action", value, "one of msctp.schemes, as SwitchPrimary")),
+        _ => return Err(wrong("an action", value, "one of msctp.schemes, such as SwitchPrimary")),
     })
 }

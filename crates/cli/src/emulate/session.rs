@@ -69,7 +69,7 @@ fn tasks(args: &Args, scenario: &Scenario) -> Result<(Vec<Task>, Option<Task>), 
     }
     if args.command.is_empty() {
         if helpers.is_empty() {
-            let wants = "nothing to run: want -- COMMAND (as -- bash), or --in HOST 'COMMAND'";
+            let wants = "nothing to run: want -- COMMAND (such as -- bash), or --in HOST 'COMMAND'";
             return Err(Failure::Input(wants.to_owned()));
         }
         return Ok((helpers, None));

@@ -22,8 +22,8 @@ pub(crate) fn add(command: Command) -> Command {
         return command;
     }
     let config = Arg::new("config").long("config").value_name("FILE").help(
-        "TOML file with options, as bind = [\"192.0.2.1\"] and fixed = true: the keys are the flags' long names, or \
-         L, D, R, W and host. The command line takes precedence",
+        "TOML file with options, such as bind = [\"192.0.2.1\"] and fixed = true: the keys are \
+         the flags' long names, or L, D, R, W and host. The command line takes precedence",
     );
     command.arg(config.value_parser(clap::value_parser!(PathBuf)))
 }

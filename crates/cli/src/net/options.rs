@@ -25,7 +25,7 @@ use crate::system::os_error;
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Network options")]
 pub(crate) struct NetArgs {
-    /// Local address, as 192.0.2.1 or [2001:db8::1]:9899; repeatable [default: all of this host, also later
+    /// Local address, such as 192.0.2.1 or [2001:db8::1]:9899; repeatable [default: all of this host, also later
     /// ones].
     #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = parse_bind)]
     bind: Vec<(IpAddr, Option<u16>)>,
@@ -181,7 +181,7 @@ impl NetArgs {
         let name = self.policy.as_deref().unwrap_or(DEFAULT_POLICY);
         if needs_truth(name) {
             let why = "only a scenario of `msctp sim` knows the true rates that it starts at";
-            return Err(Failure::Input(format!("--policy {name}: {why}; want another, as {DEFAULT_POLICY}")));
+            return Err(Failure::Input(format!("--policy {name}: {why}; want another, such as {DEFAULT_POLICY}")));
         }
         config.handover_policy = policy(name, &PolicyConfig::default())
             .map_err(|error| Failure::Input(format!("--policy {name}: want {}", error.want())))?;
@@ -279,7 +279,7 @@ impl NetArgs {
 /// The server to connect to, and the time to try.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct PeerArgs {
-    /// Server, as 192.0.2.1, [2001:db8::1]:9899 or example.net; UDP port 9899 by default.
+    /// Server, such as 192.0.2.1, [2001:db8::1]:9899 or example.net; UDP port 9899 by default.
     #[arg(value_name = "HOST[:PORT]")]
     host: String,
     /// Time to wait for a network, and for the server's answer.

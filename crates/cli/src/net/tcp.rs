@@ -80,7 +80,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Parses the value of --tcp. The address defaults to all addresses.
 pub(crate) fn parse_address(text: &str) -> Result<SocketAddr, String> {
     let port = text.parse().ok().map(|port| SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port));
-    port.or_else(|| text.parse().ok()).ok_or_else(|| "want a port, as 9899, or 192.0.2.1:9899".to_owned())
+    port.or_else(|| text.parse().ok()).ok_or_else(|| "want a port, such as 9899, or 192.0.2.1:9899".to_owned())
 }
 
 /// Listens at the address of --tcp, and prints it.

@@ -382,7 +382,7 @@ fn dimension(section: &Section<'_, '_>) -> Result<Dimension, Problem> {
     };
     let set = texts(section, "set")?;
     if set.is_empty() || set.iter().any(|set| !set.contains("{}")) {
-        let message = "want overrides with {} for the value, as [\"link.wlan.queue={}\"]";
+        let message = "want overrides with {} for the value, such as [\"link.wlan.queue={}\"]";
         return Err(Problem::new(section.key("set"), message));
     }
     Ok(Dimension { name: owned("name")?, label: owned("label")?, set, why: owned("why")?, range })

@@ -275,7 +275,7 @@ impl Wanted {
             return Err(format!("{name} has no subject: want {name} without \":{}\"", subject.unwrap_or("")));
         }
         if subject.is_none() && metric.subject == Subject::OneLink {
-            return Err(format!("{name} is of one link: want its name, as {name}:wlan"));
+            return Err(format!("{name} is of one link: want its name, such as {name}:wlan"));
         }
         if subject == Some("") {
             return Err(format!("want the name of a {} after \"{name}:\"", metric.subject.word()));
@@ -415,11 +415,11 @@ impl Metric {
             (_, None) => Ok((None, None)),
             (_, Some(text)) => {
                 let (from, to) = text.split_once("..").ok_or_else(|| {
-                    format!("{name}@{text} is an instant: want a range, as {name}@30s..40s")
+                    format!("{name}@{text} is an instant: want a range, such as {name}@30s..40s")
                 })?;
                 let (from, to) = (time(from)?, if to.is_empty() { None } else { Some(time(to)?) });
                 if to.is_some_and(|to| to <= from) {
-                    return Err(format!("{name}@{text} ends before it begins: want a range, as @30s..40s"));
+                    return Err(format!("{name}@{text} ends before it begins: want a range, such as @30s..40s"));
                 }
                 Ok((Some(from), to))
             }

@@ -159,7 +159,7 @@ fn published(section: &Section<'_, '_>, sweep: &Sweep) -> Result<(Source, Vec<bo
             one => numbers.push(
                 plain_text(one)
                     .parse::<f64>()
-                    .map_err(|_| section.wrong_type("values", one, "numbers, as [[1, 2], [3, 4]]"))?,
+                    .map_err(|_| section.wrong_type("values", one, "numbers, such as [[1, 2], [3, 4]]"))?,
             ),
         }
     }

@@ -204,7 +204,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "seeds = \"1..3\"",
         "seeds = \"3\"",
-        "4: seeds: \"3\" is not a range of seeds: want seeds = \"1..30\" (both included), or a list, as [1, 7]",
+        "4: seeds: \"3\" is not a range of seeds: want seeds = \"1..30\" (both included), or a list, such as [1, 7]",
     ),
     (
         "seeds = \"1..3\"",
@@ -217,7 +217,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "values = [0, 0.02]",
         "values = 0.02",
-        "13: axis.loss.values: 0.02 is a number: want a list, as [0, 0.01]",
+        "13: axis.loss.values: 0.02 is a number: want a list, such as [0, 0.01]",
     ),
     (
         "values = [0, 0.02]",
@@ -247,13 +247,13 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "above = ",
         "margin = ",
-        "24: claim.0: want exactly one of below, above, within, level, at_least, at_most, not_below, not_above, mostly_above, rarely_above, agrees, as below = { policy = \"inherit\" }",
+        "24: claim.0: want exactly one of below, above, within, level, at_least, at_most, not_below, not_above, mostly_above, rarely_above, agrees, such as below = { policy = \"inherit\" }",
     ),
     ("id = \"H2\"", "id = \"H1\"", "31: claim.1.id: \"H1\" is used twice: want ids that differ"),
     (
         "below = \"20Mbps\"",
         "below = \"20\"",
-        "39: claim.2.below: \"20\" is not a rate: want a number of at least 0 with a unit, as 384kbps, 11Mbps, 1Gbps or 9600bps",
+        "39: claim.2.below: \"20\" is not a rate: want a number of at least 0 with a unit, such as 384kbps, 11Mbps, 1Gbps or 9600bps",
     ),
     (
         "scenario = \"../walk.toml\"",
@@ -273,7 +273,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "{ \"action.move.at\" = \"3s\"",
         "{ link = { wifi = 3 }",
-        "5: set.link: want the whole key in quotes, as \"link.wlan.rate\" = \"2Mbps\"",
+        "5: set.link: want the whole key in quotes, such as \"link.wlan.rate\" = \"2Mbps\"",
     ),
     (
         "values = [0, 0.02]",
@@ -316,7 +316,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "seeds = \"1..3\"",
         "seeds = [2, -1]",
-        "4: seeds: -1 is not a seed, which is at least 0: want seeds = \"1..30\" (both included), or a list, as [1, 7]",
+        "4: seeds: -1 is not a seed, which is at least 0: want seeds = \"1..30\" (both included), or a list, such as [1, 7]",
     ),
     (
         "seeds = \"1..3\"",
@@ -326,7 +326,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "scenario = \"../walk.toml\"",
         "scenario = \"../..\"",
-        "3: scenario: is the folder of this file: want the path of a file, as \"walk.toml\"",
+        "3: scenario: is the folder of this file: want the path of a file, such as \"walk.toml\"",
     ),
     (
         "[comparison.gain]",
@@ -436,7 +436,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "below = \"20Mbps\"",
         "agrees = \"20Mbps\"",
-        "39: claim.2.agrees: has no such value: want a cell, as { policy = \"inherit\" }",
+        "39: claim.2.agrees: has no such value: want a cell, such as { policy = \"inherit\" }",
     ),
     (
         "above = { policy = \"conservative\" }",

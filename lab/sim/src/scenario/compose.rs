@@ -326,7 +326,7 @@ fn copies(item: &mut DeTable<'_>) -> Result<Option<i64>, Problem> {
     };
     let name = item.get("name").and_then(|name| name.get_ref().as_str());
     if name.is_some_and(|name| !name.contains("{i")) {
-        return Err(Problem::new("name", "names the copies alike: want {i} in it, as \"mobile-{i}\""));
+        return Err(Problem::new("name", "names the copies alike: want {i} in it, such as \"mobile-{i}\""));
     }
     Ok(Some(number))
 }

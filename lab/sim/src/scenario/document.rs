@@ -158,7 +158,7 @@ impl<'t> Document<'t> {
 /// else by number.
 fn apply<'t>(root: &mut DeTable<'t>, pair: &'t str) -> Result<(), String> {
     let (path, text) =
-        pair.split_once('=').ok_or("want KEY=VALUE, as duration=10s or link.wlan.rate=5Mbps")?;
+        pair.split_once('=').ok_or("want KEY=VALUE, such as duration=10s or link.wlan.rate=5Mbps")?;
     let value = parse_value(text.trim());
     let mut table = root;
     let mut steps = path.trim().split('.').peekable();
@@ -306,7 +306,7 @@ impl<'d, 't> Section<'d, 't> {
             Some(DeValue::String(text)) => {
                 text.parse().map(Some).map_err(|e| Problem::new(self.key(key), format!("\"{text}\" is {e}")))
             }
-            Some(other) => Err(self.wrong_type(key, other, &format!("a string, as {example}"))),
+            Some(other) => Err(self.wrong_type(key, other, &format!("a string, such as {example}"))),
         }
     }
 
@@ -329,7 +329,7 @@ impl<'d, 't> Section<'d, 't> {
         text.parse().map_err(|_| {
             Problem::new(
                 self.key(key),
-                format!("\"{text}\" is not an address: want IPv4 or IPv6, as 10.0.2.1 or fd00::1"),
+                format!("\"{text}\" is not an address: want IPv4 or IPv6, such as 10.0.2.1 or fd00::1"),
             )
         })
     }
@@ -366,7 +366,7 @@ impl<'d, 't> Section<'d, 't> {
 
     /// Reads a list of whole numbers of at least 0.
     pub fn integers(&self, key: &str) -> Result<Option<Vec<u64>>, Problem> {
-        let want = "a list of whole numbers, as [3, 17]";
+        let want = "a list of whole numbers, such as [3, 17]";
         match self.value(key) {
             None => Ok(None),
             Some(DeValue::Array(items)) => items

@@ -67,7 +67,7 @@ pub fn read_frames(text: &str, interval: Span) -> Result<Vec<Frame>, FramesError
         frames.push(Frame { bytes, interval });
     }
     if frames.is_empty() {
-        return Err(FramesError { line: 1, message: "no frames: want a line for each, as 6395".to_owned() });
+        return Err(FramesError { line: 1, message: "no frames: want a line for each, such as 6395".to_owned() });
     }
     Ok(frames)
 }
@@ -93,6 +93,6 @@ mod tests {
         assert_eq!(error("\n100 0ms"), "2: the interval to the next frame is 0s: want more");
         assert!(error("100 33").starts_with("1: \"33\" is not a time: want "), "{}", error("100 33"));
         assert_eq!(error("100 33ms I"), "1: \"I\" is too much: want bytes and an interval, comments after #");
-        assert_eq!(error("# nothing"), "1: no frames: want a line for each, as 6395");
+        assert_eq!(error("# nothing"), "1: no frames: want a line for each, such as 6395");
     }
 }

@@ -183,7 +183,7 @@ fn check_middlebox(node: &NodeSpec, own: &[&LinkSpec], middlebox: &MiddleboxSpec
         if public != address.is_some() {
             let (name, link) = (&node.name, &link.name);
             let want = if public {
-                format!("its public address is missing: want {key}, as \"198.51.100.7\", in link \"{link}\"")
+                format!("its public address is missing: want {key}, such as \"198.51.100.7\", in link \"{link}\"")
             } else {
                 format!("\"{name}\" has no address inside: want {key} of link \"{link}\" left out")
             };
@@ -192,14 +192,14 @@ fn check_middlebox(node: &NodeSpec, own: &[&LinkSpec], middlebox: &MiddleboxSpec
     }
     match middlebox.options {
         MiddleboxOptions::Nat(NatOptions { ports: (first, last), .. }) if first == 0 || first > last => {
-            let message = format!("[{first}, {last}]: want the first and the last port, as [1024, 65535]");
+            let message = format!("[{first}, {last}]: want the first and the last port, such as [1024, 65535]");
             Err(Problem::new("ports", message))
         }
         MiddleboxOptions::Nat(NatOptions { timeout, .. })
         | MiddleboxOptions::Firewall(FirewallOptions { timeout })
             if timeout.is_zero() =>
         {
-            Err(Problem::new("timeout", "0s lets no answer in: want more, as \"30s\""))
+            Err(Problem::new("timeout", "0s lets no answer in: want more, such as \"30s\""))
         }
         _ => Ok(()),
     }

@@ -72,7 +72,7 @@ pub(super) fn split(original: &Scenario) -> Result<WithOutsideHosts, Problem> {
         for (key, address) in [("address_a", link.address_a), ("address_b", link.address_b)] {
             if let Some(address) = address.filter(IpAddr::is_loopback) {
                 let message =
-                    format!("{address} is every real host's loopback address: want another, as 10.0.2.1");
+                    format!("{address} is every real host's loopback address: want another, such as 10.0.2.1");
                 return Err(Problem::new(format!("link.{}.{key}", link.name), message));
             }
         }

@@ -24,7 +24,7 @@ pub(super) fn read(profile: &Section<'_, '_>, config: &mut Config, schemes: &Sch
         config.handover_policy = match chosen.unwrap_or((policies()[0].name, None)) {
             (_, Some(own)) => own.clone(),
             (name, None) if needs_truth(name) && options.truths.is_empty() => {
-                let want = "want a table for each new path, as [{ address = \"10.0.2.2\", available = \"4400kbps\", rtt = \"70ms\" }]";
+                let want = "want a table for each new path, such as [{ address = \"10.0.2.2\", available = \"4400kbps\", rtt = \"70ms\" }]";
                 let why = format!("missing: the policy \"{name}\" starts a path at its true rate: {want}");
                 return Err(Problem::new(profile.key("policy.truth"), why));
             }
@@ -99,7 +99,7 @@ pub(super) fn initial_window(section: &Section<'_, '_>, key: &str) -> Result<Opt
         (Some(window), None) | (None, Some(window)) => Ok(Some(window)),
         _ => Err(Problem::new(
             section.key(key),
-            "want exactly one of packets and bytes, as { packets = 3 } or { bytes = 50000 }",
+            "want exactly one of packets and bytes, such as { packets = 3 } or { bytes = 50000 }",
         )),
     }
 }

@@ -79,7 +79,7 @@ pub(crate) struct Args {
 #[derive(clap::Args)]
 #[group(skip)]
 pub(crate) struct OptionalPeer {
-    /// Server, as 192.0.2.1, [2001:db8::1]:9899 or example.net; UDP port 9899 by default.
+    /// Server, such as 192.0.2.1, [2001:db8::1]:9899 or example.net; UDP port 9899 by default.
     #[arg(value_name = "HOST[:PORT]", required_unless_present = "server", conflicts_with = "server")]
     host: Option<String>,
     /// Time to wait for a network, and for the server's answer.

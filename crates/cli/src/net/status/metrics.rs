@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Parses the value of --metrics. The address defaults to loopback.
 pub(super) fn parse_address(text: &str) -> Result<SocketAddr, String> {
     let port = text.parse().ok().map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
-    port.or_else(|| text.parse().ok()).ok_or_else(|| "want a port, as 9100, or 127.0.0.1:9100".to_owned())
+    port.or_else(|| text.parse().ok()).ok_or_else(|| "want a port, such as 9100, or 127.0.0.1:9100".to_owned())
 }
 
 /// Listens at the address of --metrics, and prints it.

@@ -48,7 +48,7 @@ Exit codes: 0 never, as a signal ends it, 1 no answer or no TUN device, 2 invali
 pub(crate) struct Args {
     #[command(flatten)]
     peer: PeerArgs,
-    /// Route this network, as 10.20.0.0/16 or an address, instead of everything; repeatable.
+    /// Route this network, such as 10.20.0.0/16 or an address, instead of everything; repeatable.
     #[arg(long = "route", value_name = "CIDR", value_parser = parse_network)]
     routes: Vec<IpNet>,
     #[command(flatten)]
@@ -61,7 +61,7 @@ fn parse_network(text: &str) -> Result<IpNet, String> {
     let network = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
     network
         .map(|network| network.trunc())
-        .map_err(|_| "want a network as 10.20.0.0/16 or 2001:db8::/32, or an address".to_owned())
+        .map_err(|_| "want a network, such as 10.20.0.0/16 or 2001:db8::/32, or an address".to_owned())
 }
 
 /// Rejects a network that is there twice.

@@ -29,7 +29,7 @@ use crate::net::{block_on, devices, outage};
 #[command(next_help_heading = "Tunnel options")]
 pub(crate) struct TunnelArgs {
     /// Carry the packets of `msctp tunnel`: this end's address in the network that clients get addresses of,
-    /// as 10.7.0.1/24 or fd07::1/64; once for each family.
+    /// such as 10.7.0.1/24 or fd07::1/64; once for each family.
     #[arg(long, value_name = "ADDRESS/LENGTH", value_parser = parse_tunnel, conflicts_with_all = ["keep", "allow", "rules"])]
     tunnel: Vec<IpNet>,
 }
@@ -43,7 +43,7 @@ fn parse_tunnel(text: &str) -> Result<IpNet, String> {
         hosts.contains(&network.prefix_len()) && is_host && !address.is_loopback() && !address.is_multicast()
     });
     network.ok_or_else(|| {
-        "want the address of a host and a length of the prefix, as 10.7.0.1/24 or fd07::1/64".to_owned()
+        "want the address of a host and a length of the prefix, such as 10.7.0.1/24 or fd07::1/64".to_owned()
     })
 }
 

@@ -82,7 +82,7 @@ fn shared(inner: &Section<'_, '_>, group: Value) -> Result<Value, Problem> {
     value.set.extend(overrides(inner, "set")?);
     if let Some(with) = inner.value("with") {
         let DeValue::Table(table) = with else {
-            return Err(inner.wrong_type("with", with, "texts by name, as { moved = \"60s\" }"));
+            return Err(inner.wrong_type("with", with, "texts by name, such as { moved = \"60s\" }"));
         };
         value.with.extend(
             table.iter().map(|(name, text)| (name.get_ref().to_string(), plain_text(text.get_ref()))),
@@ -98,7 +98,7 @@ fn draws(section: &Section<'_, '_>, value: &Value) -> Result<Vec<Draw>, Problem>
     let table = match section.value("draw") {
         None => return Ok(Vec::new()),
         Some(DeValue::Table(table)) => table,
-        Some(other) => return Err(section.wrong_type("draw", other, &format!("times by key, as {example}"))),
+        Some(other) => return Err(section.wrong_type("draw", other, &format!("times by key, such as {example}"))),
     };
     let mut draws = Vec::new();
     for (name, ends) in table {
@@ -126,8 +126,8 @@ fn draws(section: &Section<'_, '_>, value: &Value) -> Result<Vec<Draw>, Problem>
             [from, to, stream] => (from, to, stream.as_str()),
             _ => {
                 return Err(problem(format!(
-                    "want two times, and a stream if another draws too, as {example}, or a formula of the seed, as \"30s + \
-                     137ms * seed\""
+                    "want two times, and a stream if another draws too, such as {example}, \
+                     or a formula of the seed, such as \"30s + 137ms * seed\""
                 )));
             }
         };
@@ -186,7 +186,7 @@ fn expanded(key: &str) -> Result<Vec<(String, String)>, String> {
         Some((from, to, after)) if from <= to && to - from < 10_000 => {
             Ok((from..=to).map(|i| (format!("{before}{i}{after}"), i.to_string())).collect())
         }
-        _ => Err(format!("\"{key}\" has no range of numbers: want one, as app.video-{{2..5}}.start")),
+        _ => Err(format!("\"{key}\" has no range of numbers: want one, such as app.video-{{2..5}}.start")),
     }
 }
 
@@ -259,7 +259,7 @@ fn listed(section: &Section<'_, '_>) -> Result<Vec<Value>, Problem> {
     let example = if keys.len() == 1 { "[0, 0.01]" } else { "[[0, \"2Mbps\"], [0.01, \"4Mbps\"]]" };
     let values = match section.value("values") {
         Some(DeValue::Array(values)) => values,
-        Some(other) => return Err(section.wrong_type("values", other, &format!("a list, as {example}"))),
+        Some(other) => return Err(section.wrong_type("values", other, &format!("a list, such as {example}"))),
         None => return Err(Problem::new(section.key("values"), format!("missing: want values = {example}"))),
     };
     let mut out = Vec::new();
@@ -270,7 +270,7 @@ fn listed(section: &Section<'_, '_>) -> Result<Vec<Value>, Problem> {
         };
         if parts.len() != keys.len() {
             let message = format!(
-                "{} has {} parts for {} keys: want one for each, as {example}",
+                "{} has {} parts for {} keys: want one for each, such as {example}",
                 toml_text(value),
                 parts.len(),
                 keys.len()
@@ -311,7 +311,7 @@ pub(super) fn overrides(section: &Section<'_, '_>, key: &str) -> Result<Vec<Stri
         None => return Ok(Vec::new()),
         Some(DeValue::Table(table)) => table,
         Some(other) => {
-            return Err(section.wrong_type(key, other, "a table, as { \"link.wlan.rate\" = \"2Mbps\" }"));
+            return Err(section.wrong_type(key, other, "a table, such as { \"link.wlan.rate\" = \"2Mbps\" }"));
         }
     };
     let mut entries: Vec<_> = table.iter().collect();
@@ -319,7 +319,7 @@ pub(super) fn overrides(section: &Section<'_, '_>, key: &str) -> Result<Vec<Stri
     let one = |(name, value): (&toml::Spanned<std::borrow::Cow<'_, str>>, &toml::Spanned<DeValue<'_>>)| {
         let (name, value) = (name.get_ref(), value.get_ref());
         if !name.contains('.') && matches!(value, DeValue::Table(_)) {
-            let message = "want the whole key in quotes, as \"link.wlan.rate\" = \"2Mbps\"";
+            let message = "want the whole key in quotes, such as \"link.wlan.rate\" = \"2Mbps\"";
             return Err(Problem::new(format!("{}.{name}", section.key(key)), message));
         }
         let keys = expanded(name).map_err(|why| Problem::new(format!("{}.{name}", section.key(key)), why))?;

@@ -274,7 +274,7 @@ fn relation(section: &Section<'_, '_>, sweep: &Sweep, of: Quantity, a: Selector)
     let given: Vec<_> = RELATIONS.into_iter().filter(|(key, _)| section.has(key)).collect();
     let [(key, relation)] = given[..] else {
         let names = RELATIONS.map(|(key, _)| key).join(", ");
-        let message = format!("want exactly one of {names}, as below = {{ policy = \"inherit\" }}");
+        let message = format!("want exactly one of {names}, such as below = {{ policy = \"inherit\" }}");
         return Err(Problem::new(section.path(), message));
     };
     let own = ["metric", "a", "at", "relevant", key, "than", "margin", "over", "missing"];
@@ -292,7 +292,7 @@ fn relation(section: &Section<'_, '_>, sweep: &Sweep, of: Quantity, a: Selector)
         return Err(Problem::new(section.key(unused), format!("has no effect with {key}: want {want}")));
     }
     if number && agrees || !number && counts {
-        let want = if counts { "a number" } else { "a cell, as { policy = \"inherit\" }" };
+        let want = if counts { "a number" } else { "a cell, such as { policy = \"inherit\" }" };
         return Err(Problem::new(section.key(key), format!("has no such value: want {want}")));
     }
     let than = quantity(section, "than", sweep)?.unwrap_or(of);
@@ -365,7 +365,7 @@ fn percent(section: &Section<'_, '_>, key: &str) -> Result<Option<f64>, Problem>
     let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     let share = percent.filter(|percent| (0.0..=1000.0).contains(percent)).map(|percent| percent / 100.0);
     share.map(Some).ok_or_else(|| {
-        let message = format!("\"{text}\" is not a {key}: want a share, as \"2%\"");
+        let message = format!("\"{text}\" is not a {key}: want a share, such as \"2%\"");
         Problem::new(section.key(key), message)
     })
 }

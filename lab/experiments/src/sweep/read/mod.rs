@@ -402,7 +402,7 @@ impl Reader<'_> {
     /// Returns the text of a file. Reads each file once.
     fn text(&self, path: &str) -> Result<String, String> {
         if path.is_empty() {
-            return Err("is the folder of this file: want the path of a file, as \"walk.toml\"".to_owned());
+            return Err("is the folder of this file: want the path of a file, such as \"walk.toml\"".to_owned());
         }
         if let Some(known) = self.sources.borrow().iter().find(|source| source.path == path) {
             return Ok(known.text.clone());
@@ -454,7 +454,7 @@ pub(super) fn beside(file: &str, name: &str) -> String {
 
 /// Reads `seeds = "1..30"` or `seeds = [1, 7]`.
 fn seeds(top: &Section<'_, '_>) -> Result<Vec<u64>, Problem> {
-    let want = "want seeds = \"1..30\" (both included), or a list, as [1, 7]";
+    let want = "want seeds = \"1..30\" (both included), or a list, such as [1, 7]";
     let seeds = if top.is_string("seeds") {
         let text = top.text("seeds")?.unwrap_or_default();
         let range = text

@@ -90,7 +90,7 @@ fn column(
         None => None,
         Some(value) => match &list(value).into_iter().map(plain_text).collect::<Vec<_>>()[..] {
             [from, to] => Some([from.clone(), to.clone()]),
-            _ => return Err(section.wrong_type("between", value, "two values, as [\"30s\", \"35s\"]")),
+            _ => return Err(section.wrong_type("between", value, "two values, such as [\"30s\", \"35s\"]")),
         },
     };
     let grain = match section.has("grain") {
@@ -191,7 +191,7 @@ pub(super) fn selector_of(
         None => return Ok(None),
         Some(DeValue::Table(table)) => table,
         Some(other) => {
-            return Err(section.wrong_type(key, other, "values of axes, as { policy = \"adaptive\" }"));
+            return Err(section.wrong_type(key, other, "values of axes, such as { policy = \"adaptive\" }"));
         }
     };
     let mut chosen = Selector::new();

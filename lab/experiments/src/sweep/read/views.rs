@@ -25,7 +25,7 @@ pub(super) fn table(table: &DeTable<'_>, path: String, sweep: &Sweep) -> Result<
         (Some(good), Some(bad)) if good != bad => Some((good, bad)),
         (None, None) => None,
         _ => {
-            let message = "want good and bad together, and different, as good = 0.02 and bad = 0.1";
+            let message = "want good and bad together, and different, such as good = 0.02 and bad = 0.1";
             return Err(Problem::new(section.path(), message));
         }
     };
@@ -158,7 +158,7 @@ fn chart(
         Some(_) => {
             return Err(Problem::new(
                 section.key("range"),
-                "want two numbers, the smaller first, as [0, 60]",
+                "want two numbers, the smaller first, such as [0, 60]",
             ));
         }
     };
@@ -186,7 +186,7 @@ fn intervals(section: &Section<'_, '_>) -> Result<Intervals, Problem> {
             Ok(Intervals::Every(every as usize, apart as usize))
         }
         Some(_) => {
-            let message = "want the points from one interval to the next, and fewer between those of two curves, as [30, 2]";
+            let message = "want the points from one interval to the next, and fewer between those of two curves, such as [30, 2]";
             Err(Problem::new(section.key("intervals"), message))
         }
     }
@@ -199,7 +199,7 @@ fn truth(section: &Section<'_, '_>) -> Result<Vec<[f64; 2]>, Problem> {
         let numbers: Vec<f64> =
             list(point).into_iter().filter_map(|part| plain_text(part).parse().ok()).collect();
         <[f64; 2]>::try_from(numbers)
-            .map_err(|_| section.wrong_type("true", value, "points, as [[0, 11e6], [25, 9e6]]"))
+            .map_err(|_| section.wrong_type("true", value, "points, such as [[0, 11e6], [25, 9e6]]"))
     };
     list(value).into_iter().map(point).collect()
 }
@@ -209,7 +209,7 @@ fn marks(section: &Section<'_, '_>, sweep: &Sweep) -> Result<Vec<(String, Marked
     let table = match section.value("marks") {
         None => return Ok(Vec::new()),
         Some(DeValue::Table(table)) => table,
-        Some(other) => return Err(section.wrong_type("marks", other, "places on x, as { handover = 60 }")),
+        Some(other) => return Err(section.wrong_type("marks", other, "places on x, such as { handover = 60 }")),
     };
     let mut marks = Vec::new();
     for (name, value) in table {

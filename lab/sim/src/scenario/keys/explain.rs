@@ -101,7 +101,7 @@ pub fn explain(asked: &str) -> Result<String, String> {
         let remedy = if nearest.contains("did you mean") {
             nearest
         } else {
-            "; want a key as link.rate, or no key for all of them".to_owned()
+            "; want a key, such as link.rate, or no key for all of them".to_owned()
         };
         return Err(format!("there is no key \"{asked}\"{remedy}"));
     }

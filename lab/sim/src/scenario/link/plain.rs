@@ -144,7 +144,7 @@ pub(super) fn limit(
         (Some(limit), None) | (None, Some(limit)) => Ok(Some(limit)),
         _ => Err(Problem::new(
             section.key(key),
-            "want exactly one of packets and bytes, as { packets = 50 } or { bytes = 75000 }",
+            "want exactly one of packets and bytes, such as { packets = 50 } or { bytes = 75000 }",
         )),
     }
 }

@@ -88,7 +88,7 @@ fn sending(section: &Section<'_, '_>) -> Result<Sending, Problem> {
     if reliability == Reliability::Lifetime(Span::ZERO) {
         return Err(Problem::new(
             section.key("lifetime"),
-            "0s is over before a message is sent: want more, as \"200ms\"",
+            "0s is over before a message is sent: want more, such as \"200ms\"",
         ));
     }
     Ok(Sending {
@@ -101,7 +101,7 @@ fn sending(section: &Section<'_, '_>) -> Result<Sending, Problem> {
 fn video(section: &Section<'_, '_>, open: &Open<'_>) -> Result<AppKind, Problem> {
     let interval = section.span("interval")?;
     if interval.is_some_and(Span::is_zero) {
-        return Err(Problem::new(section.key("interval"), "0s: want more, as \"33ms\""));
+        return Err(Problem::new(section.key("interval"), "0s: want more, such as \"33ms\""));
     }
     let size = section.integer("size", i128::from(LEAST_FRAME), i128::from(MOST_FRAME))?;
     let frames = match (section.text("trace")?, size) {

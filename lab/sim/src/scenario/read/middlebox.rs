@@ -50,7 +50,7 @@ fn nat(section: &Section<'_, '_>) -> Result<NatOptions, Problem> {
         None => default.ports,
         Some(&[first, last]) if first.max(last) <= u64::from(u16::MAX) => (first as u16, last as u16),
         Some(_) => {
-            let message = "want the first and the last port of the pool, up to 65535, as [1024, 65535]";
+            let message = "want the first and the last port of the pool, up to 65535, such as [1024, 65535]";
             return Err(Problem::new(section.key("ports"), message));
         }
     };

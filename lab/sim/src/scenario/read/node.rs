@@ -103,7 +103,7 @@ fn position(section: &Section<'_, '_>, key: &str) -> Result<Option<Position>, Pr
         }
         _ => Err(Problem::new(
             section.key(key),
-            "want two numbers, metres eastwards and northwards, up to 1e9, as [400, 0]",
+            "want two numbers, metres eastwards and northwards, up to 1e9, such as [400, 0]",
         )),
     }
 }
