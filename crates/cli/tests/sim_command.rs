@@ -197,7 +197,7 @@ fn wrong_input_gives_one_line_and_exits_with_2() {
         (
             vec![path, "--set", "link=[]"],
             format!(
-                "msctp: {path}:90: association.download.client_addresses: 10.0.1.2 is no address of \"mn\", which has none: want a link to it with that address\n"
+                "msctp: {path}:90: association.download.client_addresses: \"mn\" does not have the address 10.0.1.2: want a link to it with that address\n"
             ),
         ),
         (
@@ -377,7 +377,7 @@ fn a_run_does_not_replace_files_of_the_user() {
     let out = sim(&[path.to_str().expect("UTF-8"), "--set", "duration=2s", "--out", place]);
     assert_eq!(out.status.code(), Some(2), "{}", text(&out.stdout));
     let error = text(&out.stderr);
-    assert!(error.contains("/run.json is a file of yours: want a new or empty folder"), "{error}");
+    assert!(error.contains("/run.json is not an output of msctp: want a new or empty folder"), "{error}");
     assert!(out.stdout.is_empty(), "known before the run");
     assert_eq!(
         (names(&dir), std::fs::read(dir.join("run.json")).expect("there")),

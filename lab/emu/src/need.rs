@@ -27,7 +27,7 @@ pub fn check() -> Result<(), Missing> {
         |missing: &str, remedy: &str| Err(Missing { missing: missing.into(), remedy: remedy.into() });
     if !Path::new("/dev/net/tun").exists() {
         return missing(
-            "the emulator needs TUN devices, and there is no /dev/net/tun",
+            "the emulator needs TUN devices, but /dev/net/tun does not exist",
             "load the module (modprobe tun); in a container, pass the device in (--device /dev/net/tun)",
         );
     }
@@ -38,7 +38,7 @@ pub fn check() -> Result<(), Missing> {
     if !ip.is_ok_and(|status| status.success()) {
         return missing(
             "the emulator needs the command ip of iproute2, and cannot run it",
-            "install it (apt-get install iproute2) and have it in PATH",
+            "install it (apt-get install iproute2), in a folder of PATH",
         );
     }
     // In a thread of its own, with which the namespace ends.
@@ -49,7 +49,7 @@ pub fn check() -> Result<(), Missing> {
         Ok(Ok(Ok(()))) => Ok(()),
         Ok(Ok(Err(e))) => missing(
             &format!(
-                "the emulator needs network namespaces (CAP_SYS_ADMIN, CAP_NET_ADMIN), and may not make one: {e}"
+                "the emulator needs network namespaces (CAP_SYS_ADMIN, CAP_NET_ADMIN), and cannot create one: {e}"
             ),
             ROOT,
         ),

@@ -225,7 +225,7 @@ impl Grades {
             Err(source) => Err(ReportError::File { path, source }),
             Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| {
                 let why = format!(
-                    "has no grades of this version: {error}; remove it, or make it again with --again"
+                    "has grades of another version of msctp: {error}; delete it, or repeat it with --again"
                 );
                 ReportError::File { path, source: io::Error::new(io::ErrorKind::InvalidData, why) }
             }),

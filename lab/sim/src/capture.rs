@@ -85,7 +85,7 @@ impl Capture {
         let left_out = whole_packet(&mut self.frame, packet, addresses)?;
         let comment = |bytes| {
             EnhancedPacketOption::Comment(Cow::Owned(format!(
-                "{} more SACK blocks ({bytes} bytes on the simulated wire) are left out: they are an extension of the laboratory",
+                "{} {} SACK blocks ({bytes} bytes on the simulated wire) exceed the TCP option and are omitted: only the simulator has them",
                 bytes / 8
             )))
         };

@@ -467,13 +467,13 @@ fn refuse(scenario: &Scenario) -> Result<(), ScenarioError> {
     };
     for app in &scenario.apps {
         if matches!(app.kind, AppKind::Reader { .. } | AppKind::TcpReader { .. }) {
-            let message = "real stacks have no limited readers here: remove it";
+            let message = "an application on a real stack cannot limit its reading rate: remove this reader";
             return refused(format!("app.{}.type", app.name), message);
         }
     }
     for (number, action) in scenario.actions.iter().enumerate() {
         if matches!(action.when, When::After { .. }) {
-            let message = "hosts are not notified of events at other hosts: want at = \"20s\"";
+            let message = "real stacks cannot trigger an action by an event: want a time, at = \"20s\"";
             return refused(format!("action.{number}.after"), message);
         }
     }

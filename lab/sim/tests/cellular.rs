@@ -91,7 +91,7 @@ fn faulty_cells_are_rejected() {
     );
     has(&fault(rate, rate, &["link.u1.average=1us"]), "u1.average: want at least 1ms");
     has(&fault(rate, rate, &["link.u1.coherence=1us"]), "u1.coherence: want at least 1ms");
-    has(&fault(rate, rate, &["link.u2.rate=7kbps"]), "u2.rate: below 8kbps carries nothing");
+    has(&fault(rate, rate, &["link.u2.rate=7kbps"]), "u2.rate: a rate below 8kbps carries no byte");
     has(
         &fault(rate, rate, &["link.u2.scheduler=round-robin"]),
         "u2.cell: scheduler or average differ from those of link \"u1\" in the same cell \"x\"",

@@ -145,7 +145,7 @@ fn faults_are_shown_in_the_file_they_are_in() {
     );
     assert_eq!(
         fault("name = \"m{i}\"", "name = \"m\""),
-        "scenarios/cell.toml:13: node.m.name: names the copies alike: want {i} in it, such as \"mobile-{i}\""
+        "scenarios/cell.toml:13: node.m.name: gives all copies the same name: want {i} in it, such as \"mobile-{i}\""
     );
     assert_eq!(
         fault("count = 20", "count = 0"),
@@ -159,7 +159,7 @@ fn faults_are_shown_in_the_file_they_are_in() {
         fault("extends = \"base.toml\"", "extends = \"folder/faulty.toml\""),
         "scenarios/folder/faulty.toml:1: description: 3 is a whole number: want a string in quotes"
     );
-    assert!(fault("extends = \"base.toml\"", "extends = \"folder/circle.toml\"").contains("want no circle"));
+    assert!(fault("extends = \"base.toml\"", "extends = \"folder/circle.toml\"").contains("remove one of the two extends"));
     let base = fault("duration = \"0.1min\"", "duration = \"6s\"\n[probes]\nthroughput = 3");
     assert!(base.starts_with("scenarios/cell.toml:6: probes.throughput: "), "{base}");
 }

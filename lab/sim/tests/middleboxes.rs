@@ -448,7 +448,7 @@ fn errors_name_the_key_and_the_remedy() {
         (
             "outside = \"outside\", ",
             "outside = \"outside\", timeout = \"0s\"",
-            "node.box.nat.timeout: 0s lets no answer in: want more, such as \"30s\"",
+            "node.box.nat.timeout: a timeout of 0s blocks every answer: want a longer one, such as \"30s\"",
         ),
         (
             "outside = \"outside\", ",

@@ -211,7 +211,7 @@ fn errors_of_agents_and_mobiles_name_the_key() {
         ("interval = \"1s\"", "interval = \"9s\"", "node.ha.agent.lifetime: 3s is shorter than the interval"),
         ("speed = 20", "speed = 0", "0: want 0.001 to 1000000 (metres per second)"),
         ("to = [390, 0]", "to = [390]", "want two numbers, metres eastwards and northwards"),
-        ("at = \"150s\"", "at = \"5s\"", "node.mh.waypoints: 5s comes after 50s"),
+        ("at = \"150s\"", "at = \"5s\"", "node.mh.waypoints: 5s follows 50s"),
         ("kind = \"router\"", "kind = \"router\"\nagent = {}", "node.r.agent: the node is no agent"),
     ] {
         let text = error(from, to);
@@ -222,7 +222,7 @@ fn errors_of_agents_and_mobiles_name_the_key() {
 #[test]
 fn errors_of_wireless_links_name_the_key() {
     for (from, to, want) in [
-        ("rate = \"2Mbps\"", "rate = \"0bps\"", "link.cell-ha.rate: 0bps lets nothing pass"),
+        ("rate = \"2Mbps\"", "rate = \"0bps\"", "link.cell-ha.rate: a link of 0bps carries nothing"),
         ("rate = \"2Mbps\"", "rat = \"2Mbps\"", "link.cell-ha.rat: unknown key; did you mean \"rate\"?"),
         ("rate = \"2Mbps\"\n", "", "link.cell-ha.rate: missing: want rate = \"11Mbps\""),
         ("{ coverage = 250 }", "{ coverage = 0 }", "link.cell-ha.radio.coverage: 0: want 1 to 1000000"),

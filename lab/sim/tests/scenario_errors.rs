@@ -152,7 +152,7 @@ fn a_message_has_one_limit_and_each_has_a_range() {
     );
     assert_eq!(
         bad("lifetime = \"0s\""),
-        "small.toml:50: app.file.lifetime: 0s is over before a message is sent: want more, such as \"200ms\""
+        "small.toml:50: app.file.lifetime: a lifetime of 0s expires before the message is sent: want a longer one, such as \"200ms\""
     );
     assert_eq!(
         bad("max_retransmissions = 65536"),
@@ -177,7 +177,7 @@ fn invalid_values_name_the_allowed_ones() {
     );
     assert_eq!(
         error("\"11Mbps\"", "\"0bps\""),
-        "small.toml:30: link.right.rate: 0bps lets nothing pass: want more, or up = false"
+        "small.toml:30: link.right.rate: a link of 0bps carries nothing: want a higher rate, or up = false"
     );
     assert_eq!(
         error("\"20ms\"", "\"20\""),
@@ -252,11 +252,11 @@ fn names_and_addresses_must_refer_to_something() {
     );
     assert_eq!(
         error("client_addresses = [\"10.0.0.1\"]", "client_addresses = [\"10.0.0.7\"]"),
-        "small.toml:43: association.x.client_addresses: 10.0.0.7 is no address of \"a\": want one of 10.0.0.1"
+        "small.toml:43: association.x.client_addresses: \"a\" does not have the address 10.0.0.7: want one of 10.0.0.1"
     );
     assert_eq!(
         error("to = \"10.0.1.2\"", "to = \"10.0.1.3\""),
-        "small.toml:57: app.noise.to: 10.0.1.3 is no host's address; did you mean \"10.0.1.2\"?"
+        "small.toml:57: app.noise.to: no host has the address 10.0.1.3; did you mean \"10.0.1.2\"?"
     );
     assert_eq!(
         error("address_b = \"10.0.1.2\"\n", ""),
@@ -374,18 +374,18 @@ fn changing_conditions_are_checked() {
     let late = cs4.replace("0s", "5s");
     assert_eq!(
         coding(&format!("table = [ {{ {late} }}, {{ {cs4} }} ]")),
-        "small.toml:31: link.right.coding.table.1.at: entry 2 of the table is at 0.000000000 s, before the one above it; want them in order of time"
+        "small.toml:31: link.right.coding.table.1.at: entry 2 of the table is at 0.000000000 s, before the entry above it; want ascending times"
     );
     assert_eq!(
         coding(&format!("table = [ {{ {late} }} ]")),
-        "small.toml:31: link.right.coding.table.0.at: the first entry says how the link begins: want at = \"0s\""
+        "small.toml:31: link.right.coding.table.0.at: the first entry sets the initial conditions: want at = \"0s\""
     );
     assert_eq!(
         error(
             plain,
             &format!("type = \"egprs\"\nscheme = \"CS4\"\ncoding = {{ table = [ {{ {cs4} }} ] }}\n")
         ),
-        "small.toml:31: link.right.scheme: coding says how the link begins: want this key left out"
+        "small.toml:31: link.right.scheme: coding sets the initial conditions: remove this key"
     );
     let state =
         |scheme: &str, rest: &str| format!("{{ scheme = \"{scheme}\", bler = 0.1, mean = \"2s\", {rest} }}");
@@ -411,7 +411,7 @@ fn actions_fit_the_links_type() {
         |keys: &str| error("do = \"set-primary\"\nassociation = \"x\"\naddress = \"10.0.1.2\"\n", keys);
     assert_eq!(
         action("do = \"set-link\"\nlink = \"right\"\nscheme = \"CS1\"\n"),
-        "small.toml:65: action.0.scheme: \"right\" is of type plain: want some of rate, delay, loss"
+        "small.toml:65: action.0.scheme: \"right\" is of type plain: only rate, delay, loss can be set"
     );
     assert_eq!(
         action("do = \"radio-handover\"\nlink = \"right\"\n"),
@@ -427,7 +427,7 @@ fn actions_fit_the_links_type() {
 fn duplicates_and_late_times_are_rejected() {
     assert_eq!(
         error("name = \"right\"", "name = \"left\""),
-        "small.toml:25: link.left: this name is used twice: want names that differ"
+        "small.toml:25: link.left: two items have this name: want unique names"
     );
     assert_eq!(
         error("address_b = \"10.0.1.2\"", "address_b = \"10.0.0.1\""),
@@ -454,8 +454,8 @@ fn a_missing_route_names_the_node_without_it() {
     let second = "[[node]]\nname = \"r2\"\nkind = \"router\"\n\n[[link]]\nname = \"right\"\na = \"r2\"";
     assert_eq!(
         error("[[link]]\nname = \"right\"\na = \"r\"", second),
-        "small.toml:48: association.x.server_addresses: there is no route from 10.0.0.1 to 10.0.1.2: packets get stuck \
-         at \"r\"; want links between routers that connect them"
+        "small.toml:48: association.x.server_addresses: there is no route from 10.0.0.1 to 10.0.1.2: \"r\" \
+         has no next hop; want links between routers that connect them"
     );
 }
 
@@ -543,7 +543,7 @@ fn an_override_of_a_profile_that_nothing_uses_names_those_in_use() {
     );
     assert_eq!(
         error("tcp.bulk.profile=default"),
-        "small.toml: tcp.bulk: there is no tcp \"bulk\"; there are none"
+        "small.toml: tcp.bulk: there is no tcp \"bulk\": the file has no [[tcp]]"
     );
     assert_eq!(error("action.9.at=2s"), "override action.9.at=2s: there is no action \"9\"; want one of 0");
     Scenario::from_toml(GOOD, "small.toml", &["sctp.slow.pmtu=1400".to_owned()]).expect("in use");
@@ -611,7 +611,7 @@ fn an_association_that_could_send_nothing_is_rejected() {
         (
             "[\"10.0.0.1\"]",
             "[\"10.0.0.1\", \"10.0.0.1\"]",
-            "association.x.client_addresses: 10.0.0.1 is there twice: want each address once",
+            "association.x.client_addresses: 10.0.0.1 is listed twice: want each address once",
         ),
         (
             "pmtu = 1500",
@@ -628,7 +628,7 @@ fn an_association_that_could_send_nothing_is_rejected() {
             "from = \"client\"\nmessage = 3000000",
             "app.file.message: 3000000 bytes do not fit the send buffer of 2097152: want at most 2097152",
         ),
-        ("\"15ms\"", "\"1000000h\"", "link.left.delay: 3600000000s is no less than the duration, 10s"),
+        ("\"15ms\"", "\"1000000h\"", "link.left.delay: no packet arrives within the duration, 10s, at a delay of 3600000000s"),
     ] {
         let said = error(from, to);
         assert!(said.contains(&format!(": {want}")), "{said}");

@@ -247,7 +247,7 @@ fn errors_name_the_place_and_the_remedy() {
     );
     assert_eq!(
         error("client_address = \"10.0.0.1\"", "client_address = \"10.0.0.2\""),
-        "tcp.toml:32: tcp.t.client_address: 10.0.0.2 is no address of \"a\": want one of 10.0.0.1"
+        "tcp.toml:32: tcp.t.client_address: \"a\" does not have the address 10.0.0.2: want one of 10.0.0.1"
     );
     assert_eq!(
         error("server = \"b\"", "server = \"r\""),
@@ -264,6 +264,6 @@ fn errors_name_the_place_and_the_remedy() {
     let second = "[[app]]\nname = \"other\"\ntype = \"bulk\"\ntcp = \"t\"\nfrom = \"client\"\n[[app]]";
     assert_eq!(
         error("[[app]]", second),
-        "tcp.toml:44: app.file.from: \"other\" is the bulk of that end already: want one of each for an end"
+        "tcp.toml:44: app.file.from: \"other\" is already the bulk of that end: want at most one bulk application and one reader at each end"
     );
 }

@@ -68,5 +68,5 @@ fn errors_of_a_trace_name_the_line() {
     let both = error(&["link.wifi.period=10s"]);
     assert!(both.contains("either column or period"), "{both}");
     let rate = error(&[r#"action=[{ at = "1s", do = "set-link", link = "wifi", rate = "1Mbps" }]"#]);
-    assert!(rate.contains("\"wifi\" is of type trace: want some of delay"), "{rate}");
+    assert!(rate.contains("\"wifi\" is of type trace: only delay can be set"), "{rate}");
 }

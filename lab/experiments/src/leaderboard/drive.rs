@@ -85,7 +85,7 @@ pub fn load(dir: &Path, most: Option<usize>) -> Result<Vec<Drive>, DrivesError> 
     let fail = |line, problem| DrivesError::Content { path: path.clone(), line, problem };
     let file = column(&head, "file").ok_or_else(|| fail(1, "no column \"file\"".to_owned()))?;
     if rows.is_empty() {
-        return Err(fail(1, "no drive: want a line for each".to_owned()));
+        return Err(fail(1, "the index lists no drive: want a line for each".to_owned()));
     }
     let count = most.unwrap_or(rows.len()).clamp(1, rows.len());
     let chosen = (0..count).map(|number| rows[number * rows.len() / count]);

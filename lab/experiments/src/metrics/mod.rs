@@ -275,7 +275,7 @@ impl Wanted {
             return Err(format!("{name} has no subject: want {name} without \":{}\"", subject.unwrap_or("")));
         }
         if subject.is_none() && metric.subject == Subject::OneLink {
-            return Err(format!("{name} is of one link: want its name, such as {name}:wlan"));
+            return Err(format!("{name} needs a link: want its name, such as {name}:wlan"));
         }
         if subject == Some("") {
             return Err(format!("want the name of a {} after \"{name}:\"", metric.subject.word()));
@@ -408,7 +408,7 @@ impl Metric {
         };
         match (self.when, text) {
             (When::Never, Some(text)) => {
-                Err(format!("{name} is of the whole run: want {name} without \"@{text}\""))
+                Err(format!("{name} covers the whole run: want {name} without \"@{text}\""))
             }
             (When::Instant, None) => Err(format!("{name} needs a time: want {name}@31s")),
             (When::Instant, Some(text)) => Ok((Some(time(text)?), None)),

@@ -215,7 +215,7 @@ fn a_wrong_metric_is_named_with_the_remedy() {
         "there is no metric \"handover.gpa\"; did you mean \"handover.gap\"?; msctp metrics lists them"
     );
     assert_eq!(fault("path.cwnd"), "path.cwnd needs a time: want path.cwnd@31s");
-    assert_eq!(fault("link.drops@3s"), "link.drops is of the whole run: want link.drops without \"@3s\"");
+    assert_eq!(fault("link.drops@3s"), "link.drops covers the whole run: want link.drops without \"@3s\"");
     assert_eq!(
         fault("handover.gap@3s"),
         "handover.gap@3s is an instant: want a range, as handover.gap@30s..40s"

@@ -128,7 +128,7 @@ pub fn check(dir: &Path, kind: Kind) -> io::Result<()> {
         None => match other_file(dir)? {
             Some(file) => {
                 let (file, kind) = (file.display(), kind.words());
-                Err(io::Error::other(format!("{file} is a file of yours: {want} {kind}")))
+                Err(io::Error::other(format!("{file} is not an output of msctp: {want} {kind}")))
             }
             None => Ok(()),
         },
@@ -338,7 +338,7 @@ impl Replaced {
         let taken = taken.or((target.is_dir() || (target.exists() && !known)).then_some(target.as_path()));
         if let Some(taken) = taken {
             let message =
-                format!("{} is not of an earlier result: move it, or name another folder", taken.display());
+                format!("{} is not part of an earlier result: move it, or name another folder", taken.display());
             return Err(io::Error::other(message));
         }
         self.manifest.files.insert(own);
@@ -408,7 +408,7 @@ mod tests {
         // A file of the user at a place of the new result.
         fs::write(out.join("claims.json"), "mine").unwrap();
         let taken = put(&out, &["claims.json", "index.html", "run.json"]).unwrap_err().to_string();
-        assert!(taken.contains("report/claims.json is not of an earlier result"), "{taken}");
+        assert!(taken.contains("report/claims.json is not part of an earlier result"), "{taken}");
         assert_eq!(names(&out), [MANIFEST, "claims.json", "data", "index.html", "notes"]);
         assert_eq!(fs::read(out.join("claims.json")).unwrap(), b"mine");
         // A file where a folder is wanted.
@@ -434,11 +434,11 @@ mod tests {
         fs::create_dir_all(dir.join("src")).unwrap();
         fs::write(dir.join("src/main.rs"), "").unwrap();
         let why = refused(Kind::Report).unwrap_err();
-        assert!(why.contains("src/main.rs is a file of yours: want a new or empty folder"), "{why}");
+        assert!(why.contains("src/main.rs is not an output of msctp: want a new or empty folder"), "{why}");
         fs::remove_dir_all(dir.join("src")).unwrap();
         // Only the records of results count.
         fs::write(dir.join("run.json"), "{ \"command\": \"make\" }").unwrap();
-        assert!(refused(Kind::Run).unwrap_err().contains("run.json is a file of yours"));
+        assert!(refused(Kind::Run).unwrap_err().contains("run.json is not an output of msctp"));
         fs::write(dir.join("run.json"), "{ \"kind\": \"sim\", \"command\": \"msctp sim a.toml\" }").unwrap();
         assert_eq!(refused(Kind::Run), Ok(()));
         let why = refused(Kind::Report).unwrap_err();

@@ -105,7 +105,7 @@ fn json<T: DeserializeOwned>(path: &Path, command: &str) -> Result<T, ReportErro
         failed(io::Error::new(source.kind(), format!("{source}: make it with {command}")))
     })?;
     serde_json::from_slice(&bytes).map_err(|error| {
-        let why = format!("is not of this version: {error}; make it again with {command}");
+        let why = format!("is from another version of msctp: {error}; repeat {command}");
         failed(io::Error::new(io::ErrorKind::InvalidData, why))
     })
 }

@@ -98,7 +98,7 @@ impl Formula {
         let formula = parser.sum()?;
         match parser.rest.trim_start() {
             "" => Ok(formula),
-            rest => Err(format!("\"{rest}\" is left over: want an operator, + - * / or %, before it")),
+            rest => Err(format!("unexpected \"{rest}\": want an operator, + - * / or %, before it")),
         }
     }
 
@@ -121,7 +121,7 @@ impl Formula {
             Self::Binary(operator, a, b) => {
                 let (a, b) = (a.list(operand)?, b.list(operand)?);
                 if a.len() != b.len() && a.len() != 1 && b.len() != 1 {
-                    return Err(format!("{} values {operator} {} values: want as many", a.len(), b.len()));
+                    return Err(format!("cannot compute {} values {operator} {} values: want the same number", a.len(), b.len()));
                 }
                 let at = |list: &[f64], place: usize| if list.len() == 1 { list[0] } else { list[place] };
                 let value = |place: usize| {
@@ -259,7 +259,7 @@ fn number(text: &str) -> Result<f64, String> {
     let rate = || text.parse::<Rate>().ok().map(|rate| rate.as_bps() as f64);
     let span = || text.parse::<Span>().ok().map(Span::as_secs_f64);
     let value = text.parse::<f64>().ok().or_else(rate).or_else(span);
-    value.ok_or_else(|| format!("\"{text}\" is no number: want one, a rate as 2Mbps or a time as 30ms"))
+    value.ok_or_else(|| format!("\"{text}\" is not a number: want a number, a rate such as 2Mbps or a time such as 30ms"))
 }
 
 #[cfg(test)]
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(list("three / three - 2 * three"), Ok(vec![-1.0, -7.0, -17.0]));
         assert_eq!(list("median(abs(0 - three), two)"), Ok(vec![2.0]));
         assert_eq!(list("positive(three - 4, two)"), Ok(vec![3.0]));
-        assert_eq!(list("three + two").unwrap_err(), "3 values + 2 values: want as many");
+        assert_eq!(list("three + two").unwrap_err(), "cannot compute 3 values + 2 values: want the same number");
         assert!(list("mean(two, log(0 * two))").unwrap_err().contains("logarithm"));
     }
 
@@ -339,9 +339,9 @@ mod tests {
                 "maximum(first)",
                 "there is no function \"maximum\"; want one of sum, mean, min, max, positive, median, count, spread, log, abs",
             ),
-            ("first least", "\"least\" is left over: want an operator, + - * / or %, before it"),
+            ("first least", "unexpected \"least\": want an operator, + - * / or %, before it"),
             ("(first", "want ) at the end"),
-            ("first * 3xyz", "\"3xyz\" is no number: want one, a rate as 2Mbps or a time as 30ms"),
+            ("first * 3xyz", "\"3xyz\" is not a number: want a number, a rate such as 2Mbps or a time such as 30ms"),
             ("first *", "want a metric or a number before \"\""),
         ];
         for (text, fault) in faults {

@@ -222,7 +222,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "values = [0, 0.02]",
         "values = [0, 0]",
-        "13: axis.loss.values: 0 is there twice: want values that differ",
+        "13: axis.loss.values: 0 is listed twice: want different values",
     ),
     (
         "gap.of = \"handover.gap\"",
@@ -316,7 +316,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "seeds = \"1..3\"",
         "seeds = [2, -1]",
-        "4: seeds: -1 is not a seed, which is at least 0: want seeds = \"1..30\" (both included), or a list, such as [1, 7]",
+        "4: seeds: -1 is negative: want seeds = \"1..30\" (both included), or a list, such as [1, 7]",
     ),
     (
         "seeds = \"1..3\"",
@@ -416,7 +416,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "above = { policy = \"conservative\" }",
         "above = { policy = \"conservative\" }\nthan = \"gap\"",
-        "29: claim.0.than: is in another unit than handover.after: want one of its unit",
+        "29: claim.0.than: has another unit than handover.after: want the same unit",
     ),
     (
         "above = { policy = \"conservative\" }",
@@ -478,7 +478,7 @@ fn draws_are_checked_before_the_first_run() {
     assert_eq!(named, first("{ \"action.move.at\" = [\"2s\", \"6s\", \"cA\"] }"));
     assert_ne!(named, first("{ \"action.move.at\" = [\"2s\", \"6s\", \"cB\"] }"));
     let unknown = file("{ \"action.move.at\" = [\"2s\", \"6s\", \"c{t}\"] }").unwrap_err().to_string();
-    assert!(unknown.contains("no value of an axis says what {t} is"), "{unknown}");
+    assert!(unknown.contains("no axis value defines {t}"), "{unknown}");
     for (draw, fault) in [
         ("handover = \"wifi\", within = 12", "within: has no effect beside handover: want one of them"),
         (
@@ -708,7 +708,7 @@ fn a_draw_has_the_texts_of_its_cell() {
     assert_eq!(lost("c{s}"), lost("cA"));
     assert_ne!(lost("c{s}"), lost("cB"));
     let unknown = sweep("c{t}").unwrap_err().to_string();
-    assert!(unknown.contains("axis.b.value.y: no value of an axis says what {t} is"), "{unknown}");
+    assert!(unknown.contains("axis.b.value.y: no axis value defines {t}"), "{unknown}");
     let draw = &sweep("cA").unwrap().cells[0].draws[0];
     let Drawing::Packets(numbers) = draw.drawn(2) else { panic!("{draw:?}") };
     assert_eq!((numbers.len(), numbers[0]), (3, 10));

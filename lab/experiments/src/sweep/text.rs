@@ -55,7 +55,7 @@ impl Shown {
             Some(&(_, unit, scale)) => Ok(Self { unit, scale: Some(scale) }),
             None => {
                 let symbols: Vec<&str> = known().map(|(symbol, ..)| *symbol).collect();
-                Err(format!("\"{symbol}\" is no unit of this metric: want {}", symbols.join(", ")))
+                Err(format!("\"{symbol}\" is not a unit of this metric: want {}", symbols.join(", ")))
             }
         }
     }

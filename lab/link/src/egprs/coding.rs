@@ -66,7 +66,7 @@ pub enum InvalidCoding {
     #[error("the coding process is empty: want at least one entry")]
     Empty,
     /// A row of the table is earlier than the one above it.
-    #[error("entry {row} of the table is at {at} s, before the one above it; want them in order of time")]
+    #[error("entry {row} of the table is at {at} s, before the entry above it; want ascending times")]
     NotInOrder {
         /// Number of the row, from 1.
         row: usize,
@@ -74,7 +74,7 @@ pub enum InvalidCoding {
         at: Time,
     },
     /// A state of the chain has no holding time, so that the chain could change endlessly at one instant.
-    #[error("the mean holding time of {scheme} is 0s, want more")]
+    #[error("the mean holding time of {scheme} is 0s: want more than 0s")]
     NoHolding {
         /// The state.
         scheme: CodingScheme,

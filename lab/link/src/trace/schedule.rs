@@ -46,10 +46,10 @@ impl Schedule {
         };
         if let Some(at) = instants.windows(2).position(|pair| pair[1] < pair[0]) {
             let (before, after) = (instants[at], instants[at + 1]);
-            return fail(at + 2, format!("{after} comes after {before}: want times in order"));
+            return fail(at + 2, format!("{after} follows {before}: want ascending times"));
         }
         if period < last || period.is_zero() {
-            return fail(instants.len(), format!("a period of {period} ends before the last time, {last}"));
+            return fail(instants.len(), format!("the period, {period}, is shorter than the last time, {last}: want at least {last}"));
         }
         Ok(Self { instants: instants.into(), period })
     }
@@ -76,7 +76,7 @@ impl Schedule {
             })?;
             let at = Span::from_millis(ms);
             if let Some(&before) = instants.last().filter(|&&before| at < before) {
-                return Err(fail(format!("{at} comes after {before}: want times in order")));
+                return Err(fail(format!("{at} follows {before}: want ascending times")));
             }
             instants.push(at);
         }
@@ -190,12 +190,12 @@ pub(super) fn read_column(
             Span::from_secs_f64(number(words[0], "a time in seconds", &(0.0..=1e6))?).unwrap_or_default();
         let value = number(words[1 + at], what, &within)?;
         if let Some((before, _)) = rows.last().filter(|(before, _)| time <= *before) {
-            return Err(fail(line, format!("{time} comes after {before}: want later times")));
+            return Err(fail(line, format!("{time} follows {before}: want ascending times")));
         }
         rows.push((time, value));
     }
     if rows.is_empty() {
-        return Err(fail(first, "the names of the columns only: want lines of values below".to_owned()));
+        return Err(fail(first, "the table has only the names of its columns: want lines of values below".to_owned()));
     }
     Ok((rows, last_line))
 }
@@ -313,7 +313,7 @@ mod tests {
     fn errors_name_the_line_and_the_remedy() {
         let error = |text| Schedule::from_mahimahi(text, None).unwrap_err().to_string();
         assert_eq!(error("1\n1.5\n"), "2: \"1.5\": want a time in whole milliseconds, 0 to 31622400000");
-        assert_eq!(error("5\n\n3\n"), "3: 3ms comes after 5ms: want times in order");
+        assert_eq!(error("5\n\n3\n"), "3: 3ms follows 5ms: want ascending times");
         assert!(error("").contains("want at least one"));
         assert!(error("0\n0\n").contains("period of 0s"), "{}", error("0\n0\n"));
         let error = |text| Schedule::from_rates(text, "wifi").unwrap_err().to_string();
@@ -321,9 +321,9 @@ mod tests {
         assert_eq!(error("time,a,b\n"), "1: there is no column \"wifi\"; want one of a, b");
         assert_eq!(error("time,wifi\n0,1\n1\n"), "3: 1 values: want 2");
         assert!(error("time,wifi\n0,-1\n").contains("want a rate in Mbps"));
-        assert_eq!(error("time,wifi\n0,1\n0,1\n"), "3: 0s comes after 0s: want later times");
+        assert_eq!(error("time,wifi\n0,1\n0,1\n"), "3: 0s follows 0s: want ascending times");
         assert!(error("time,wifi\n0,0\n1,0\n").contains("no opportunity"));
-        assert_eq!(error("time,wifi\n"), "1: the names of the columns only: want lines of values below");
+        assert_eq!(error("time,wifi\n"), "1: the table has only the names of its columns: want lines of values below");
         // A byte order mark is no part of the text.
         assert!(Schedule::from_rates("\u{feff}time,wifi\n0,12\n1,0\n", "wifi").is_ok());
         assert!(Schedule::from_mahimahi("\u{feff}1\n", None).is_ok());

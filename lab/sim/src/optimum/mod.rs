@@ -91,7 +91,7 @@ impl Course<'_> {
         let names: BTreeSet<&str> = unknown.filter_map(|flow| flow.association).collect();
         let names: Vec<String> = names.into_iter().map(|name| format!("\"{name}\"")).collect();
         Err(format!(
-            "the path's links are shared with associations that have several paths, and what they leave is not known: {}",
+            "cannot compute the capacity that is left: associations with several paths share this path's links: {}",
             names.join(", ")
         ))
     }

@@ -28,7 +28,7 @@ pub(super) fn fail<T>(key: impl Into<String>, message: impl Into<String>) -> Res
 /// Returns the first error, in the order of the file's sections.
 pub(super) fn scenario(scenario: &Scenario) -> Check {
     if scenario.duration.is_zero() {
-        return fail("duration", "0s is no time to run: want more than 0s");
+        return fail("duration", "a run of 0s simulates nothing: want more than 0s");
     }
     let context = Context::new(scenario)?;
     for link in &scenario.links {
@@ -68,7 +68,7 @@ pub(super) fn scenario(scenario: &Scenario) -> Check {
     for (key, interval) in intervals {
         let Some(interval) = interval else { continue };
         if interval < Span::from_micros(100) {
-            return fail(key, "too short an interval: want at least 100us");
+            return fail(key, "the interval is too short: want at least 100us");
         }
         let number = scenario.duration.as_nanos() / interval.as_nanos();
         if number > MOST_INTERVALS {
@@ -113,7 +113,7 @@ fn unique<'s, T>(
             );
         }
         if map.insert(name, value).is_some() {
-            return fail(format!("{kind}.{name}"), "this name is used twice: want names that differ");
+            return fail(format!("{kind}.{name}"), "two items have this name: want unique names");
         }
     }
     Ok(map)
@@ -134,13 +134,13 @@ pub(super) fn known<'m, T>(
 fn settable(link: &str, way: &DirectionSpec, given: &[(&str, bool)]) -> Check {
     let (kind, can_set) = way.can_set();
     if can_set.is_empty() {
-        return fail("link", format!("\"{link}\" is of type {kind}: nothing of it can be set"));
+        return fail("link", format!("\"{link}\" is of type {kind}, which has no settable keys"));
     }
     let want = can_set.join(", ");
     match given.iter().find(|&&(key, given)| given && !can_set.contains(&key)) {
-        Some((key, _)) => fail(*key, format!("\"{link}\" is of type {kind}: want some of {want}")),
+        Some((key, _)) => fail(*key, format!("\"{link}\" is of type {kind}: only {want} can be set")),
         None if given.iter().any(|&(_, given)| given) => Ok(()),
-        None => fail("", format!("changes nothing: want at least one of {want}")),
+        None => fail("", format!("sets no key of the link: want at least one of {want}")),
     }
 }
 
@@ -229,7 +229,7 @@ impl<'s> Context<'s> {
         }
         fail(
             "delay",
-            format!("{delay} is no less than the duration, {end}, so that nothing arrives: want less"),
+            format!("no packet arrives within the duration, {end}, at a delay of {delay}: want a shorter delay"),
         )
     }
 
@@ -271,10 +271,10 @@ impl<'s> Context<'s> {
         let own = self.owners.iter().filter(|(_, owner)| **owner == node);
         let list: Vec<String> = own.map(|(address, _)| address.to_string()).collect();
         let want = match list[..] {
-            [] => ", which has none: want a link to it with that address".to_owned(),
+            [] => ": want a link to it with that address".to_owned(),
             _ => format!(": want one of {}", list.join(", ")),
         };
-        fail(key, format!("{address} is no address of \"{node}\"{want}"))
+        fail(key, format!("\"{node}\" does not have the address {address}{want}"))
     }
 
     fn association(&self, association: &AssociationSpec) -> Check {
@@ -291,7 +291,7 @@ impl<'s> Context<'s> {
             for (number, &address) in addresses.iter().enumerate() {
                 self.address_of(addresses_part, node, address)?;
                 if addresses[..number].contains(&address) {
-                    return fail(addresses_part, format!("{address} is there twice: want each address once"));
+                    return fail(addresses_part, format!("{address} is listed twice: want each address once"));
                 }
             }
         }
@@ -479,7 +479,7 @@ impl<'s> Context<'s> {
             Err(stuck) => fail(
                 key,
                 format!(
-                    "there is no route from {from} to {to}: packets get stuck at \"{}\"; want links between routers that connect them",
+                    "there is no route from {from} to {to}: \"{}\" has no next hop; want links between routers that connect them",
                     self.scenario.nodes[stuck].name
                 ),
             ),
@@ -529,11 +529,11 @@ impl<'s> Context<'s> {
                         let known = self.routes().interfaces.iter().map(|i| i.address.to_string());
                         let known: Vec<String> = known.collect();
                         let remedy = suggest(&text, known.iter().map(String::as_str));
-                        return fail(part, format!("{text} is no host's address{remedy}"));
+                        return fail(part, format!("no host has the address {text}{remedy}"));
                     }
                 }
                 if rate.is_zero() {
-                    return fail("rate", "0bps sends nothing: want more, or stop = \"…\"");
+                    return fail("rate", "a source of 0bps sends nothing: want a higher rate, or stop = \"…\"");
                 }
                 // IPv4 or IPv6 header and UDP header.
                 let least = if from.is_ipv4() { 28 } else { 48 };
@@ -575,7 +575,7 @@ impl<'s> Context<'s> {
                     settable(link, way, &given)?;
                 }
                 if rate.is_some_and(|rate| rate.is_zero()) {
-                    return fail("rate", "0bps lets nothing pass: want more, or do = \"link-down\"");
+                    return fail("rate", "a link of 0bps carries nothing: want a higher rate, or do = \"link-down\"");
                 }
                 delay.map_or(Ok(()), |delay| self.delay(delay))?;
                 loss.as_ref().map_or(Ok(()), check_loss)
@@ -601,7 +601,7 @@ impl<'s> Context<'s> {
                 if self.routes().interface(*address).is_some() {
                     return Ok(());
                 }
-                fail("address", format!("{address} is no host's address: want an address of a link's end"))
+                fail("address", format!("no host has the address {address}: want address_a or address_b of a link"))
             }
             Do::AddAddress { association, address } => self.end_of(association, *address).map(drop),
             Do::DeleteAddress { association, address }
@@ -670,7 +670,7 @@ impl<'s> Context<'s> {
         fail(
             "address",
             format!(
-                "{address} is no address of \"{}\" or \"{}\": want one of theirs",
+                "neither \"{}\" nor \"{}\" has the address {address}: want an address of one of them",
                 spec.client, spec.server
             ),
         )

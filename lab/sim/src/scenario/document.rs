@@ -468,7 +468,7 @@ impl<'d, 't> Section<'d, 't> {
             Some(DeValue::Table(table)) if table.keys().all(|name| name.span() == NOWHERE) => {
                 let name = table.keys().next().map(|name| name.get_ref().to_string()).unwrap_or_default();
                 let path = self.key(&format!("{key}.{name}"));
-                return Err(Problem::new(path, format!("there is no {key} \"{name}\"; there are none")));
+                return Err(Problem::new(path, format!("there is no {key} \"{name}\": the file has no [[{key}]]")));
             }
             Some(other) => return Err(self.wrong_type(key, other, &format!("tables headed [[{key}]]"))),
         };
@@ -481,7 +481,7 @@ impl<'d, 't> Section<'d, 't> {
             let name = name_of(item.get_ref());
             let path = self.key(&format!("{key}.{}", name.map_or_else(|| number.to_string(), str::to_owned)));
             if name.is_some_and(|name| !names.insert(name)) {
-                return Err(Problem::new(path, "this name is used twice: want names that differ"));
+                return Err(Problem::new(path, "two items have this name: want unique names"));
             }
             out.push((path, table));
         }

@@ -61,7 +61,7 @@ pub fn read_frames(text: &str, interval: Span) -> Result<Vec<Frame>, FramesError
         }
         if let Some(more) = words.next() {
             return Err(fail(format!(
-                "\"{more}\" is too much: want bytes and an interval, comments after #"
+                "unexpected \"{more}\": want the bytes and optionally the interval; a comment begins with #"
             )));
         }
         frames.push(Frame { bytes, interval });
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(error("3"), "1: \"3\": want a frame's bytes, 4 to 16777216");
         assert_eq!(error("\n100 0ms"), "2: the interval to the next frame is 0s: want more");
         assert!(error("100 33").starts_with("1: \"33\" is not a time: want "), "{}", error("100 33"));
-        assert_eq!(error("100 33ms I"), "1: \"I\" is too much: want bytes and an interval, comments after #");
+        assert_eq!(error("100 33ms I"), "1: unexpected \"I\": want the bytes and optionally the interval; a comment begins with #");
         assert_eq!(error("# nothing"), "1: no frames: want a line for each, such as 6395");
     }
 }

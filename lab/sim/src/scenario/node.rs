@@ -117,11 +117,11 @@ fn one(node: &NodeSpec, links: &[&LinkSpec], home_agents: &BTreeSet<&str>) -> Re
     let fail = |key: &str, message: String| Err(Problem::new(key, message));
     if let Some(pair) = node.waypoints.windows(2).find(|pair| pair[1].at < pair[0].at) {
         let message =
-            format!("{} comes after {}: want them in the order of their times", pair[1].at, pair[0].at);
+            format!("{} follows {}: want waypoints in ascending order of time", pair[1].at, pair[0].at);
         return fail("waypoints", message);
     }
     if node.waypoints.iter().any(|waypoint| waypoint.speed_mm_s == 0) {
-        return fail("waypoints", "a speed of 0 never arrives: want more than 0".to_owned());
+        return fail("waypoints", "at speed 0 the node never reaches its destination: want more than 0".to_owned());
     }
     // List the node's addresses, each with the other end of its link.
     let addresses: Vec<(IpAddr, &str)> = links
@@ -199,7 +199,7 @@ fn check_middlebox(node: &NodeSpec, own: &[&LinkSpec], middlebox: &MiddleboxSpec
         | MiddleboxOptions::Firewall(FirewallOptions { timeout })
             if timeout.is_zero() =>
         {
-            Err(Problem::new("timeout", "0s lets no answer in: want more, such as \"30s\""))
+            Err(Problem::new("timeout", "a timeout of 0s blocks every answer: want a longer one, such as \"30s\""))
         }
         _ => Ok(()),
     }

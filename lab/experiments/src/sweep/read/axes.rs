@@ -26,7 +26,7 @@ pub(super) fn axes(top: &Section<'_, '_>) -> Result<Vec<Axis>, Problem> {
         }
         for (number, value) in values.iter().enumerate() {
             if values[..number].iter().any(|other| other.name == value.name) {
-                let message = format!("{} is there twice: want values that differ", value.name);
+                let message = format!("{} is listed twice: want different values", value.name);
                 return Err(Problem::new(section.key("values"), message));
             }
         }
@@ -175,7 +175,7 @@ fn expanded(key: &str) -> Result<Vec<(String, String)>, String> {
     let inside = key.split_once('{').and_then(|(before, rest)| Some((before, rest, rest.split_once('}')?.0)));
     let (before, rest) = match inside {
         Some((before, rest, range)) if !is_name(range) => (before, rest),
-        None if key.contains('{') => return Err(format!("\"{key}\" has a {{ without }}")),
+        None if key.contains('{') => return Err(format!("\"{key}\" has no }} for a {{")),
         _ => return Ok(vec![(key.to_owned(), String::new())]),
     };
     let range = rest.split_once('}').and_then(|(range, after)| {
@@ -231,10 +231,10 @@ fn replace(text: &str, with: &[(String, String)]) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {
-        let (name, next) = after.split_once('}').ok_or_else(|| format!("\"{text}\" has a {{ without }}"))?;
+        let (name, next) = after.split_once('}').ok_or_else(|| format!("\"{text}\" has no }} for a {{"))?;
         let known = with.iter().rfind(|(known, _)| known == name);
         let (_, value) = known.ok_or_else(|| {
-            format!("no value of an axis says what {{{name}}} is: want with = {{ {name} = \"…\" }}")
+            format!("no axis value defines {{{name}}}: want with = {{ {name} = \"…\" }}")
         })?;
         out.push_str(before);
         out.push_str(value);

@@ -301,7 +301,7 @@ fn relation(section: &Section<'_, '_>, sweep: &Sweep, of: Quantity, a: Selector)
         unit => unit,
     };
     if kind(of) != kind(than) {
-        let message = format!("is in another unit than {}: want one of its unit", sweep.label(of));
+        let message = format!("has another unit than {}: want the same unit", sweep.label(of));
         return Err(Problem::new(section.key("than"), message));
     }
     let skip = section.choice("missing", &[("skip", true)])?.unwrap_or(false);

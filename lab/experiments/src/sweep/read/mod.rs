@@ -474,7 +474,7 @@ fn seeds(top: &Section<'_, '_>) -> Result<Vec<u64>, Problem> {
             .value("seeds")
             .and_then(|seeds| list(seeds).into_iter().map(plain_text).find(|seed| seed.starts_with('-')));
         if let Some(seed) = negative {
-            return Err(Problem::new("seeds", format!("{seed} is not a seed, which is at least 0: {want}")));
+            return Err(Problem::new("seeds", format!("{seed} is negative: {want}")));
         }
         top.required("seeds", top.integers("seeds")?, "\"1..30\"")?
     };
@@ -506,7 +506,7 @@ fn grid(sweep: &Sweep) -> Result<Vec<Vec<usize>>, Problem> {
     };
     grid.retain(allowed);
     if grid.is_empty() {
-        Err(Problem::new("axis", "no combination is left: want fewer only"))
+        Err(Problem::new("axis", "every combination is excluded: want fewer only"))
     } else {
         Ok(grid)
     }

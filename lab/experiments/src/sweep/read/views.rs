@@ -15,7 +15,7 @@ pub(super) fn table(table: &DeTable<'_>, path: String, sweep: &Sweep) -> Result<
     let cells =
         section.required("cells", Some(cells).filter(|all| !all.is_empty()), "\"a metric's name\"")?;
     if cells.len() > 1 && section.has("columns") {
-        let message = "several cells are the columns: want no other";
+        let message = "several cells already form the columns: remove this key";
         return Err(Problem::new(section.key("columns"), message));
     }
     let notes = quantities(&section, "note", sweep)?;
@@ -217,7 +217,7 @@ fn marks(section: &Section<'_, '_>, sweep: &Sweep) -> Result<Vec<(String, Marked
         let curve = || sweep.curves.iter().position(|curve| curve.name == text).map(MarkedAt::Points);
         let place = text.parse::<f64>().ok().map(MarkedAt::X).or_else(curve).ok_or_else(|| {
             let key = format!("{}.{}", section.key("marks"), name.get_ref());
-            Problem::new(key, format!("{text} is no number, and no curve has this name"))
+            Problem::new(key, format!("{text} is neither a number nor the name of a curve"))
         })?;
         marks.push((name.get_ref().to_string(), place));
     }

@@ -74,7 +74,7 @@ pub(in crate::scenario) const AFTER: Table = Table {
             Kind::Flag,
             "false",
             "true",
-            "Each occurrence triggers the action, not the first alone.",
+            "Every occurrence triggers the action, not only the first.",
         ),
     ],
 };

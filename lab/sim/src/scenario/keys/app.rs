@@ -56,7 +56,7 @@ pub(in crate::scenario) const SENDING: Table = Table {
             Kind::Integer("retransmissions", 0, U16),
             "reliable",
             "2",
-            "Messages are abandoned after as many (RFC 7496).",
+            "Messages are abandoned after this many retransmissions (RFC 7496).",
         ),
         may(
             "priority",

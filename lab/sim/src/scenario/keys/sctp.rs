@@ -80,14 +80,14 @@ pub(in crate::scenario) const SCTP: Table = Table {
             Kind::Words(&["standard", "fast"]),
             "\"standard\"",
             "\"fast\"",
-            "Changes of addresses: as RFC 5061 has them, or with fewer round trips.",
+            "Address changes: by RFC 5061, or with fewer round trips.",
         ),
         key(
             "paths",
             Kind::Words(&["one", "aggregate", "redundant"]),
             "\"one\"",
             "\"aggregate\"",
-            "Data on one path at a time, on all of them at once, or small messages in copy on all.",
+            "Data on one path at a time, on all paths at once, or with copies of small messages on all.",
         ),
         key(
             "assoc_max_retrans",
@@ -291,7 +291,7 @@ pub(in crate::scenario) const POLICY: Table = Table {
             WINDOW,
             "the policy's",
             "{ packets = 1 }",
-            "Window with which a path starts at a switch.",
+            "Congestion window with which a path starts after a switch.",
         ),
         key(
             "ssthresh",

@@ -51,7 +51,7 @@ pub(in crate::scenario) const PROBES: Table = Table {
             "true",
             "The associations' events: windows, round trips, estimates, states.",
         ),
-        key("chunks", Kind::Flag, "false", "true", "Every DATA and SACK chunk too (large)."),
+        key("chunks", Kind::Flag, "false", "true", "Also record every DATA and SACK chunk (large files)."),
         may(
             "queues",
             Kind::Time,

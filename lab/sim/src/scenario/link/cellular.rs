@@ -110,7 +110,7 @@ impl CellularSpec {
         if let CellularChannel::Rate(rate) = self.channel
             && rate.bytes_in(TTI) == 0
         {
-            return fail("rate", "below 8kbps carries nothing in a millisecond: want at least 8kbps");
+            return fail("rate", "a rate below 8kbps carries no byte in a millisecond: want at least 8kbps");
         }
         if self.config.average < TTI {
             return fail("average", "want at least 1ms, the interval of the scheduler");

@@ -65,7 +65,7 @@ impl CodingSpec {
         let shares: Vec<Probability> = match &self.process {
             CodingConfig::Table(steps) => {
                 if steps.first().is_some_and(|step| step.at != Time::ZERO) {
-                    let message = "the first entry says how the link begins: want at = \"0s\"";
+                    let message = "the first entry sets the initial conditions: want at = \"0s\"";
                     return Err(Problem::new("coding.table.0.at", message));
                 }
                 steps.iter().map(|step| step.change.bler).collect()

@@ -30,7 +30,7 @@ pub(super) fn read(layers: &Layers<'_, '_, '_>) -> Result<EgprsSpec, Problem> {
             for key in ["scheme", "bler"] {
                 let at = layers.at(key);
                 if at.has(key) {
-                    let message = "coding says how the link begins: want this key left out";
+                    let message = "coding sets the initial conditions: remove this key";
                     return Err(Problem::new(at.key(key), message));
                 }
             }

@@ -147,10 +147,10 @@ impl WlanSpec {
     pub(super) fn check(&self) -> Result<(), Problem> {
         let fail = |key: &str, message: &str| Err(Problem::new(key, message));
         if self.mac.rate.is_zero() {
-            return fail("rate", "0bps lets nothing pass: want more, or up = false");
+            return fail("rate", "a link of 0bps carries nothing: want a higher rate, or up = false");
         }
         if self.mac.basic_rate.is_zero() {
-            return fail("basic_rate", "0bps acknowledges nothing: want more");
+            return fail("basic_rate", "a station cannot acknowledge at 0bps: want a higher rate");
         }
         // A frame must end: below this rate, one of 64 KiB would take minutes.
         if self.mac.rate < Rate::from_bps(1000) || self.mac.basic_rate < Rate::from_bps(1000) {
@@ -208,7 +208,7 @@ pub(in crate::scenario) fn check_cells(links: &[LinkSpec]) -> Result<(), Problem
         let (forward, reverse) = match (&link.forward, &link.reverse) {
             (DirectionSpec::Wlan(forward), DirectionSpec::Wlan(reverse)) => (forward, reverse),
             (DirectionSpec::Wlan(_), _) | (_, DirectionSpec::Wlan(_)) => {
-                return fail("type", "one direction is wlan: want both, or none".to_owned());
+                return fail("type", "only one direction is of type wlan: want both or neither".to_owned());
             }
             _ => continue,
         };

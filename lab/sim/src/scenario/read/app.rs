@@ -88,7 +88,7 @@ fn sending(section: &Section<'_, '_>) -> Result<Sending, Problem> {
     if reliability == Reliability::Lifetime(Span::ZERO) {
         return Err(Problem::new(
             section.key("lifetime"),
-            "0s is over before a message is sent: want more, such as \"200ms\"",
+            "a lifetime of 0s expires before the message is sent: want a longer one, such as \"200ms\"",
         ));
     }
     Ok(Sending {
