@@ -51,7 +51,7 @@ impl Output {
     pub(crate) fn open(flag: &str, path: &Path) -> Result<Self, Failure> {
         if path == Path::new("-") {
             return Err(Failure::Input(format!(
-                "{flag} -: standard output has the summary: want a file, or a FIFO for another program"
+                "{flag} -: standard output is for the summary: want a file, or a FIFO for another program"
             )));
         }
         let what = format!("{flag} {}", path.display());

@@ -28,7 +28,7 @@ pub(crate) fn seed(text: &str) -> Result<u64, String> {
 /// Checks before the runs that the folder of `--out` has no files of the user.
 pub(crate) fn check_folder(dir: &Path, kind: Kind) -> Result<(), Failure> {
     if dir == Path::new("-") {
-        let why = "standard output has the summary: want a folder, such as ./-";
+        let why = "standard output is for the summary: want a folder, such as ./-";
         return Err(Failure::Input(format!("--out -: {why}")));
     }
     check(dir, kind).map_err(|e| Failure::Input(cannot_write(format!("--out {}", dir.display()), &e)))
@@ -75,7 +75,7 @@ pub(crate) fn say_extent(done: usize, store: &Store, elapsed: Duration) {
     let made = counted((done - reused) as u64, "run");
     let before = match reused {
         0 => String::new(),
-        some => format!("; {some} more came from the run before"),
+        some => format!("; {some} more from an earlier run"),
     };
     eprintln!("{made} in {:.1} s{before}", elapsed.as_secs_f64());
 }

@@ -183,7 +183,7 @@ fn check_end(args: &Args, scenario: &Scenario) -> Result<(), Failure> {
 
 /// Rejects metrics of a run in which an action was refused, as a sweep does.
 fn as_written(summary: &Summary) -> Result<(), Failure> {
-    let failed = |why| Failure::Run(format!("--metric: the run is not the scenario's: {why}"));
+    let failed = |why| Failure::Run(format!("--metric: the run differs from the scenario: {why}"));
     refused(summary).map_or(Ok(()), |why| Err(failed(why)))
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     if summary.no_address + summary.no_route > 0 {
         writeln!(
             out,
-            "  {} for or from an address that was not there, {} without a route",
+            "  {} to or from an address that no interface had, {} without a route",
             counted(summary.no_address, "packet"),
             summary.no_route
         )?;
@@ -277,7 +277,7 @@ fn write_mobile_ip(out: &mut impl Write, mobile_ip: &MobileIpSummary) -> io::Res
             writeln!(out)?;
         }
         for at in &mobile.lost {
-            writeln!(out, "  {at:.3} s: hears no agent any more")?;
+            writeln!(out, "  {at:.3} s: no longer hears an agent")?;
         }
     }
     Ok(())

@@ -202,7 +202,7 @@ fn a_capture_of_frames_is_decrypted() {
     let text = String::from_utf8_lossy(&done.stdout);
     assert_eq!(
         text,
-        "2 packets decrypted, 0 without a key, 0 in clear\n1 frame that are no IP packets left out\n"
+        "2 packets decrypted, 0 without a key, 0 in clear\n1 frame skipped: not IP packets\n"
     );
     check(&out, &["7|0", "8|0"]);
 }

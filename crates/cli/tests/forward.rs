@@ -554,7 +554,7 @@ fn wrong_use_gives_one_clear_error() {
     let rules = rules.to_str().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let busy = format!("{}:a:80", taken.local_addr().unwrap().port());
-    let in_rules = format!("{rules}:2: \"permit\" is no rule: want allow HOST:PORTS, deny");
+    let in_rules = format!("{rules}:2: \"permit\" is not a rule: want allow HOST:PORTS, deny");
     let cases: &[(&[&str], i32, &str)] = &[
         (&["forward", "127.0.0.1"], 2, "-D <[BIND:]PORT>|"),
         (

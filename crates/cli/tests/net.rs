@@ -222,7 +222,7 @@ fn a_pre_shared_key_protects_and_a_wrong_one_is_reported() {
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(
         stderr(&output)
-            .contains(": the --psk file there has another key; want the same content at both ends"),
+            .contains(": the --psk file there differs; want the same content at both ends"),
         "{}",
         stderr(&output)
     );
@@ -347,7 +347,7 @@ fn a_receiver_refuses_to_overwrite_and_a_wrong_part_spoils_no_transfer() {
     let server = Server::start(&["recv", "--out", out_text, "--bind", "127.0.0.1:0"]);
     let output = run(&["send", file, &server.at]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("refused: another file of that name is there"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("refused: another file has this name"), "{}", stderr(&output));
     assert_eq!(fs::read(out.join("x")).unwrap(), b"old contents");
 
     fs::remove_file(out.join("x")).unwrap();

@@ -88,7 +88,7 @@ fn a_host_is_trusted_the_first_time_and_a_changed_key_is_refused() {
     drop(server);
     let other = Server::start_as(mallory.command(&["serve", "--keep", "--bind", &at]));
     let refused = alice.connect(&other, &[]);
-    fails(&refused, &format!("{at} has another key: "));
+    fails(&refused, &format!("the key of {at} has changed: "));
     assert!(
         stderr(&refused).contains(&format!("run `msctp identity --forget {at}`")),
         "{}",
@@ -133,11 +133,11 @@ fn a_code_serves_one_client_and_a_wrong_one_burns_it() {
     let first = line(&mut server);
     assert!(first.starts_with("code, for one client: "), "{first}");
     fails(&carol.connect(&server, &[]), "a code is required here");
-    assert!(line(&mut server).ends_with("rejected: the peer uses no code"));
+    assert!(line(&mut server).ends_with("rejected: the peer does not use a code: want one at both ends or at neither"));
     fails(&carol.connect(&server, &["--code", "babab-babab"]), "wrong code: it is used up");
-    assert!(line(&mut server).contains("rejected: the peer has another code"));
+    assert!(line(&mut server).contains("rejected: the peer has a different code"));
     let second = line(&mut server);
-    assert!(second.starts_with("that code is used up; the new one is: "), "{second}");
+    assert!(second.starts_with("a client had a wrong code; the new code is: "), "{second}");
     assert_ne!(code(&first), code(&second));
     fails(&alice.connect(&server, &["--code", &code(&first)]), "wrong code: it is used up");
     line(&mut server);
@@ -166,7 +166,7 @@ fn a_code_serves_one_client_and_a_wrong_one_burns_it() {
     let (exit, _, errors) = server.output();
     assert_eq!(exit, Some(1));
     assert!(
-        errors.contains("--code: a client had another code, so it is used up: agree on a new one"),
+        errors.contains("--code: a client had a wrong code, which invalidates this one: agree on a new code"),
         "{errors}"
     );
     let short = bob.command(&["serve", "--code", "foo"]).output().unwrap();

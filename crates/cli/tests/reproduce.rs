@@ -173,7 +173,7 @@ fn an_interrupted_rerun_leaves_the_complete_report() {
     );
     let stderr = text(&again.stderr);
     assert!(again.status.success(), "{stderr}");
-    assert!(stderr.contains(" more came from the run before"), "{stderr}");
+    assert!(stderr.contains(" more from an earlier run"), "{stderr}");
     assert!(read(&out.join("data/runs.csv")) != complete[3] && !out.join("incomplete").exists());
 }
 

@@ -183,7 +183,7 @@ fn sighup_reads_rules_and_keys_again_and_connections_stay() {
     assert!(!echoes(&connect(at[0])) && echoes(&connect(at[1])));
     // Files that cannot be used change nothing.
     fs::write(&rules, format!("allow {first}\npermit all\n")).unwrap();
-    reload("rules:2: \"permit\" is no rule");
+    reload("rules:2: \"permit\" is not a rule");
     fs::write(&rules, format!("allow {first}\n")).unwrap();
     fs::write(&keys, "SHA256:short").unwrap();
     reload("; rules and keys stay as they were");

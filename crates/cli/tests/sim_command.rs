@@ -363,7 +363,7 @@ fn standard_output_is_no_capture_file_and_no_folder() {
         command.current_dir(&dir).arg("sim").arg(&path).args([flag, "-"]);
         let out = command.output().expect("msctp runs");
         assert_eq!(out.status.code(), Some(2));
-        let want = format!("msctp: {flag} -: standard output has the summary");
+        let want = format!("msctp: {flag} -: standard output is for the summary");
         assert!(text(&out.stderr).starts_with(&want), "{}", text(&out.stderr));
         assert_eq!(names(&dir), [""; 0], "no file called -");
     }

@@ -174,7 +174,7 @@ fn an_interrupted_sweep_exits_with_130_and_resumes() {
     assert!(page.contains("Interrupted: "), "the page says what is missing");
     let done = sweep(dir.path(), &["walk-policies.toml", "--quick"]);
     assert!(done.status.success());
-    assert!(text(&done.stderr).contains("more came from the run before"), "{}", text(&done.stderr));
+    assert!(text(&done.stderr).contains("more from an earlier run"), "{}", text(&done.stderr));
 }
 
 #[test]

@@ -70,7 +70,7 @@ pub const fn is_ours(ppid: u32) -> bool {
 #[non_exhaustive]
 pub enum FrameError {
     /// The frame has too few or too many bytes.
-    #[error("the frame has {0} bytes, which its kind does not allow")]
+    #[error("a forwarding frame of this kind cannot have {0} bytes")]
     Length(usize),
     /// The frame has another version.
     #[error("version {0} of the forwarding protocol; this is version {VERSION}")]

@@ -190,11 +190,11 @@ fn canonical(network: IpNet) -> Result<IpNet, &'static str> {
     let IpNet::V6(v6) = network else { return Ok(network) };
     match (v6.network().to_ipv4_mapped(), v6.prefix_len().checked_sub(MAPPED)) {
         (Some(v4), Some(len)) => {
-            Ok(Ipv4Net::new(v4, len).map_err(|_| "no address, network or host name")?.into())
+            Ok(Ipv4Net::new(v4, len).map_err(|_| "not an address, a network or a host name")?.into())
         }
         // ::/0 has every IPv6 address, and 0.0.0.0/0 every IPv4 address.
         (_, None) if v6.prefix_len() > 0 && v6.contains(&Ipv4Addr::UNSPECIFIED.to_ipv6_mapped()) => {
-            Err("a part of the IPv6 addresses and every IPv4 address (::ffff:0:0/96); name them apart")
+            Err("the network includes IPv6 addresses and all IPv4 addresses (::ffff:0:0/96): want one rule for each family")
         }
         _ => Ok(network),
     }
@@ -241,7 +241,7 @@ impl Rule {
             "listen" => Kind::Listen,
             other => {
                 return Err(RuleError(format!(
-                    "{other:?} is no rule: want allow HOST:PORTS, deny HOST:PORTS or listen ADDRESS:PORTS"
+                    "{other:?} is not a rule: want allow HOST:PORTS, deny HOST:PORTS or listen ADDRESS:PORTS"
                 )));
             }
         };
@@ -258,7 +258,7 @@ impl Rule {
         if host.contains(':') && !host.starts_with('[') {
             return Err(unusable("an IPv6 address wants brackets"));
         }
-        let host = Host::parse(host).ok_or_else(|| unusable("no address, network or host name"))?;
+        let host = Host::parse(host).ok_or_else(|| unusable("not an address, a network or a host name"))?;
         let host = match host {
             Host::Network(network) => Host::Network(canonical(network).map_err(unusable)?),
             other => other,
@@ -360,7 +360,7 @@ impl fmt::Display for Verdict {
         f.write_str(match self {
             Self::Allowed => "allowed",
             Self::Denied => "no rule allows it",
-            Self::OwnAddress => "the address is the server's own or no unicast one: only a rule for that address allows it, such as `allow 127.0.0.1:80`",
+            Self::OwnAddress => "the address belongs to the server or is not unicast: only a rule for that address allows it, such as `allow 127.0.0.1:80`",
         })
     }
 }
@@ -496,7 +496,7 @@ mod tests {
         }
         for overlapping in ["::/80", "::ffff:0:0/95", "::/1"] {
             let error = Rules::parse(&format!("deny [{overlapping}]:*")).unwrap_err().1.to_string();
-            assert!(error.contains("every IPv4 address (::ffff:0:0/96); name them apart"), "{error}");
+            assert!(error.contains("all IPv4 addresses (::ffff:0:0/96): want one rule for each family"), "{error}");
         }
         for apart in ["::fffe:0:0/96", "8000::/1", "::/96"] {
             assert!(Rules::parse(&format!("deny [{apart}]:*")).is_ok(), "{apart}");
@@ -555,15 +555,15 @@ mod tests {
             format!("{line}: {error}")
         };
         for (text, want) in [
-            ("\npermit x:1", "2: \"permit\" is no rule: want allow"),
+            ("\npermit x:1", "2: \"permit\" is not a rule: want allow"),
             ("allow x", "1: \"x\": no port; want HOST:PORTS"),
             ("allow", "1: \"\": no port"),
             ("allow 2001:db8::1:80", "an IPv6 address wants brackets"),
-            ("allow [2001:db8::1:80", "no address, network or host name"),
-            ("allow [x]:80", "no address, network or host name"),
-            ("allow 10.0.0.0/33:80", "no address, network or host name"),
-            ("allow *example.net:80", "no address, network or host name"),
-            ("allow a b:80", "no address, network or host name"),
+            ("allow [2001:db8::1:80", "not an address, a network or a host name"),
+            ("allow [x]:80", "not an address, a network or a host name"),
+            ("allow 10.0.0.0/33:80", "not an address, a network or a host name"),
+            ("allow *example.net:80", "not an address, a network or a host name"),
+            ("allow a b:80", "not an address, a network or a host name"),
             ("allow x:0", "ports are 1 to 65535"),
             ("allow x:80-70", "ports are 1 to 65535"),
             ("allow x:80,,90", "ports are 1 to 65535"),

@@ -65,7 +65,7 @@ impl Connection {
                 return Ok(state.peer_has_closed());
             }
             if !taken.is_ok_and(|taken| taken > 0) {
-                return Err(Error::Unexpected("TLS records that do not end"));
+                return Err(Error::Unexpected("unlimited TLS records"));
             }
         }
     }

@@ -27,7 +27,7 @@ pub enum Error {
     #[error("the peer's key management message is malformed: {0}")]
     Malformed(&'static str),
     /// A message arrived out of turn.
-    #[error("the peer's key management message is out of turn: {0}")]
+    #[error("unexpected key management message from the peer: {0}")]
     Unexpected(&'static str),
     /// The peer's handshake is too long.
     #[error("the peer's TLS handshake is longer than {limit} bytes")]
@@ -58,16 +58,16 @@ pub enum Error {
         new: Fingerprint,
     },
     /// The peer used another one-time code, or an attacker is between the ends. The code is used up.
-    #[error("the peer has another code: it is used up, make a new one")]
+    #[error("the peer has a different code, which invalidates this one: generate a new code")]
     WrongCode,
     /// The one-time code was used before.
-    #[error("the code is used up: make a new one")]
+    #[error("the code has been used: generate a new code")]
     CodeUsed,
     /// The peer uses no one-time code.
-    #[error("the peer uses no code")]
+    #[error("the peer does not use a code: want one at both ends or at neither")]
     CodeMissing,
     /// The peer uses a one-time code, and this end does not.
-    #[error("the peer expects a code")]
+    #[error("the peer requires a code: want one at both ends or at neither")]
     CodeExpected,
     /// TLS negotiated a parameter that the DTLS chunk cannot use.
     #[error("TLS negotiated {0}, which the DTLS chunk does not support")]

@@ -231,7 +231,7 @@ impl KeyManager {
     pub fn agree_again(&mut self, agreed: Agreed<'_>) -> Result<(), Error> {
         let begun = self.attempt.as_ref().is_some_and(|attempt| attempt.stage == Stage::Handshake);
         if agreed.end != self.end || self.epoch != 0 || !begun {
-            return Err(Error::Unexpected("another agreement behind the handshake"));
+            return Err(Error::Unexpected("a second key agreement after the handshake"));
         }
         (self.restart, self.false_start) = (agreed.restart, agreed.false_start);
         self.parameters = [agreed.client_parameter, agreed.server_parameter].concat();
@@ -381,7 +381,7 @@ impl KeyManager {
             }
             Ok(())
         } else {
-            Err(Error::Unexpected("a message about another epoch"))
+            Err(Error::Unexpected("a message for another epoch"))
         }
     }
 

@@ -82,7 +82,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             counted(decrypted, "packet")
         )?;
         if other > 0 {
-            writeln!(out, "{} that are no IP packets left out", counted(other, "frame"))?;
+            writeln!(out, "{} skipped: not IP packets", counted(other, "frame"))?;
         }
         Ok(())
     })

@@ -126,7 +126,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     #[cfg(feature = "net")]
     if args.qlog.is_some() && !args.applications {
-        let why = "--qlog: only the scenario's own associations have events: want --applications in place of commands";
+        let why = "--qlog: commands have no events: want --applications instead of commands";
         return Err(Failure::Input(why.to_owned()));
     }
     match &args.scenario {

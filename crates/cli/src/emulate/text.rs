@@ -32,7 +32,7 @@ pub(super) fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     for (count, what) in [
         (strays.no_destination, "packets to addresses that no host has (multicast, the world outside)"),
         (strays.no_address, "packets over an interface without its address"),
-        (strays.malformed, "packets that are no IP packets"),
+        (strays.malformed, "packets that are not IP"),
         (strays.not_taken, "packets not taken by the receiving host"),
     ] {
         if count > 0 {

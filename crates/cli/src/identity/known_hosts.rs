@@ -55,7 +55,7 @@ impl KnownHosts {
                 }
                 _ => {
                     return Err(Failure::Input(format!(
-                        "{}: {} words; want a host and a fingerprint",
+                        "{}: {} words; want two, a host and a fingerprint",
                         at(),
                         words.len()
                     )));
@@ -79,7 +79,7 @@ impl KnownHosts {
         let Some(Host { fingerprint: old, line, .. }) = known().next() else { return Ok(false) };
         let (path, line) = (self.path.display(), line + 1);
         Err(Failure::Run(format!(
-            "{name} has another key: {path}:{line} has {old}, now it is {fingerprint}; somebody may be between \
+            "the key of {name} has changed: {path}:{line} has {old}, the host has {fingerprint}; an attacker may be between \
              you and it. If its key was replaced, run `msctp identity --forget {name}`"
         )))
     }

@@ -9,7 +9,7 @@ pub(crate) fn ready() {
     let Some(path) = env::var_os("NOTIFY_SOCKET") else { return };
     let sent = UnixDatagram::unbound().and_then(|socket| send(&socket, path.as_encoded_bytes()));
     if let Err(error) = sent {
-        eprintln!("warning: $NOTIFY_SOCKET {}: {error}; systemd will wait in vain", path.display());
+        eprintln!("warning: $NOTIFY_SOCKET {}: {error}; systemd will time out", path.display());
     }
 }
 

@@ -525,10 +525,10 @@ async fn connect_once(
                 net.security.describe_both(mismatch)
             ))),
             ConnectError::KeysDiffer => Unconnected::Failed(Failure::Run(format!(
-                "{address}: the --psk file there has another key; want the same content at both ends"
+                "{address}: the --psk file there differs; want the same content at both ends"
             ))),
             error @ ConnectError::Refused(_) if net.security.is_code_used() => {
-                let why = "the code of --code is used up by the first association; if the server has a new one, \
+                let why = "the first association used the code of --code; if the server has a new code, \
                            start this command again with that";
                 Unconnected::Failed(Failure::Run(escape(&format!("{address}: {error}; {why}"))))
             }

@@ -240,7 +240,7 @@ impl SecurityArgs {
             let _ = self.proved.set(peer.fingerprint);
             // A key from another time is no reason to fail: the code is a better proof.
             if let Err(failure) = identity::remember(host, peer.fingerprint) {
-                eprintln!("msctp: the server's key, which the code proved, is not remembered: {failure}");
+                eprintln!("msctp: the server's key, which the code proved, was not stored: {failure}");
             }
             return Ok(());
         }
@@ -384,7 +384,7 @@ impl ServerSecurity {
     pub(crate) fn note_client(&mut self, key: Option<Fingerprint>) -> bool {
         let (Some(key), true) = (key, self.phrase.is_some()) else { return false };
         (self.accepted, self.phrase) = (Some(vec![key]), None);
-        eprintln!("the code is used up: from now on only its user may connect, with the key {key}");
+        eprintln!("the code has been used: from now on only its user may connect, with the key {key}");
         true
     }
 
@@ -397,19 +397,19 @@ impl ServerSecurity {
         self.wrong += 1;
         if self.wrong >= MAX_WRONG_CODES {
             return Err(Failure::Run(format!(
-                "--code: {} clients had a wrong code, as if somebody guessed: start again, or name the client's \
+                "--code: {} clients had a wrong code and may be guessing: start again, or name the client's \
                  key with --only-clients",
                 self.wrong
             )));
         }
         if self.args.code == Some(None) {
             let phrase = new_phrase()?;
-            eprintln!("that code is used up; the new one is: {phrase}");
+            eprintln!("a client had a wrong code; the new code is: {phrase}");
             self.phrase = Some(phrase);
             return Ok(());
         }
         Err(Failure::Run(
-            "--code: a client had another code, so it is used up: agree on a new one".to_owned(),
+            "--code: a client had a wrong code, which invalidates this one: agree on a new code".to_owned(),
         ))
     }
 

@@ -85,7 +85,7 @@ async fn retire(link: Arc<Link>, endpoint: Endpoint, carried: JoinHandle<Result<
         }
         _ = &mut carried.0 => {}
     }
-    let _ = tokio::time::timeout(END_TIMEOUT, endpoint.abort("another association took its place")).await;
+    let _ = tokio::time::timeout(END_TIMEOUT, endpoint.abort("replaced by another association")).await;
 }
 
 /// Aborts a task when it is dropped.
@@ -119,7 +119,7 @@ async fn carry_all(
             () = &mut request, if requesting => requesting = false,
             Some(opening) = opens.recv() => {
                 if monitor.is_draining() {
-                    opening.connection.fail(End::new(Reason::Limit, "the client is about to end"));
+                    opening.connection.fail(End::new(Reason::Limit, "the client is shutting down"));
                     continue;
                 }
                 connections.spawn(connect_back(opening, Arc::clone(&remotes), report));
@@ -271,7 +271,7 @@ impl Client {
         let mut received = Vec::new();
         let request = tokio::time::timeout(REQUEST, self.request(&mut received)).await;
         let Ok(Some((greeting, target))) = request else {
-            return self.tell_failed("the proxy", &End::new(Reason::Reset, "no valid request"));
+            return self.tell_failed("the proxy", &End::new(Reason::Reset, "no valid SOCKS5 or CONNECT request"));
         };
         if target == Target::Udp {
             return associate(self.stream, &greeting, links, timeout, &self.name, self.report).await;

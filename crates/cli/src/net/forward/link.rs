@@ -91,7 +91,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 fn over() -> End {
-    End::new(Reason::Reset, "the association is over")
+    End::new(Reason::Reset, "the association has ended")
 }
 
 impl Link {
@@ -151,7 +151,7 @@ impl Link {
         }
         let (outbound, inbound) = self.association.streams();
         let number = self.update(|mux| mux.open(target, outbound.min(inbound)));
-        let number = number.ok_or_else(|| End::new(Reason::Limit, "no stream or memory is left"))?;
+        let number = number.ok_or_else(|| End::new(Reason::Limit, "no free stream or memory for another connection"))?;
         Ok(self.enter(&mut lock(&self.state), number))
     }
 
@@ -245,12 +245,12 @@ impl Link {
             }
             match Service::of(&message) {
                 Service::Forward if message.begin && message.end => {}
-                Service::Forward => return Err(Failure::Run("the peer sent a frame in parts".to_owned())),
+                Service::Forward => return Err(Failure::Run("the peer split a forwarding frame: want one message for each frame".to_owned())),
                 wanted => return Err(Service::Forward.reject(&self.association, wanted)),
             }
             let handled: Result<(), Violation> =
                 self.update(|mux| mux.handle(now, message.stream, message.ppid, message.data));
-            handled.map_err(|e| failed("the peer broke the protocol of forwarding")(&e))?;
+            handled.map_err(|e| failed("the peer violated the forwarding protocol")(&e))?;
         }
         Ok(())
     }

@@ -285,7 +285,7 @@ async fn client(
             result = &mut run => break result,
             Some(opening) = opens.recv() => {
                 if monitor.is_draining() {
-                    opening.connection.fail(End::new(Reason::Limit, "the server is about to end"));
+                    opening.connection.fail(End::new(Reason::Limit, "the server is shutting down"));
                     continue;
                 }
                 let place = (opening.target == Target::Udp).then(|| Arc::clone(&associations).try_acquire_owned());

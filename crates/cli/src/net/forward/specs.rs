@@ -108,7 +108,7 @@ fn parse_bind(bind: Option<&str>, port: &str) -> Result<SocketAddr, String> {
         None | Some("localhost") => Ipv4Addr::LOCALHOST.into(),
         Some("" | "*") => Ipv4Addr::UNSPECIFIED.into(),
         Some(text) => text.parse::<IpAddr>().map_err(|_| {
-            format!("{text:?} is no address to listen at: want an IP address, localhost, or * for all")
+            format!("{text:?} is not an address to bind: want an IP address, localhost, or * for all")
         })?,
     };
     let port =
@@ -142,7 +142,7 @@ mod tests {
             ("8080:a", "want [BIND:]PORT:HOST:HOSTPORT"),
             ("1:2:3:4:5", "want [BIND:]PORT:HOST:HOSTPORT"),
             ("x:a:80", "\"x\" is not a port: want 0 to 65535"),
-            ("x:8080:a:80", "\"x\" is no address to listen at"),
+            ("x:8080:a:80", "\"x\" is not an address to bind"),
             ("8080:a:0", "\"0\" is not a port: want 1 to 65535"),
             ("8080:a b:80", "\"a b\" is neither a host name nor an IP address"),
         ] {

@@ -157,7 +157,7 @@ async fn reject(association: Association) {
 
 async fn serve_one(association: Association) {
     match serve_measurement(&association).await {
-        Ok(()) => drain(&association, "the measurement is over").await,
+        Ok(()) => drain(&association, "the measurement has ended").await,
         Err(failure) => {
             eprintln!("msctp: {failure}");
             association.abort(failure.to_string());
@@ -168,7 +168,7 @@ async fn serve_one(association: Association) {
 async fn serve_measurement(association: &Association) -> Result<(), Failure> {
     let Message::Start { milliseconds, len, reverse } = Service::Perf.receive_first(association).await?
     else {
-        return Err(Failure::Run("a measurement begins with its parameters".to_owned()));
+        return Err(Failure::Run("unexpected message from the client: want the parameters of a measurement".to_owned()));
     };
     Service::Perf.send(association, &Message::Ready).await?;
     let mut quiet = |_: &Interval| {};
@@ -189,10 +189,10 @@ async fn measure(args: &Args, association: &Association, patience: Duration) -> 
     match Service::Perf.receive_answer(association, patience).await? {
         Message::Ready => {}
         Message::Busy => {
-            let why = "the server is busy with another measurement: try again when that is over";
+            let why = "the server is busy with another measurement: try again later";
             return Err(Failure::Run(why.to_owned()));
         }
-        _ => return Err(Failure::Run("the server begins a measurement with its consent".to_owned())),
+        _ => return Err(Failure::Run("unexpected message from the server: want its consent to the measurement".to_owned())),
     }
     let mut meter = Meter::new(Duration::from_secs_f64(args.interval));
     let mut intervals = Vec::new();
@@ -222,7 +222,7 @@ async fn measure(args: &Args, association: &Association, patience: Duration) -> 
         send(association, time, args.len, &mut meter, &mut note).await?
     };
     let Message::Result { side: theirs } = Service::Perf.receive_answer(association, patience).await? else {
-        return Err(Failure::Run("the server ends a measurement with its result".to_owned()));
+        return Err(Failure::Run("unexpected message from the server: want the result of the measurement".to_owned()));
     };
     watch.abort();
     let (sender, receiver) = if args.reverse { (theirs, ours) } else { (ours, theirs) };
@@ -282,10 +282,10 @@ async fn receive(
         let left = meter.left().min(SILENT.saturating_sub(last.elapsed()));
         if let Ok(message) = tokio::time::timeout(left, association.recv()).await {
             let message = message.map_err(|e| failed("receiving")(&e))?;
-            let message = message.ok_or_else(|| Failure::Run("the sender ended early".to_owned()))?;
+            let message = message.ok_or_else(|| Failure::Run("the sender ended the association before the end of the measurement".to_owned()))?;
             if message.stream == CONTROL {
                 let Message::End = Service::Perf.read(&message)? else {
-                    return Err(Failure::Run("a measurement ends with its end".to_owned()));
+                    return Err(Failure::Run("unexpected message from the sender: want data or the end of the measurement".to_owned()));
                 };
                 break;
             }
@@ -297,7 +297,7 @@ async fn receive(
             }
             last = now;
         } else if last.elapsed() >= SILENT {
-            return Err(Failure::Run(format!("no data for {} s: the sender is stuck", SILENT.as_secs())));
+            return Err(Failure::Run(format!("no data from the sender for {} s, the maximum", SILENT.as_secs())));
         }
         if let Some(interval) = meter.tick(association, bytes) {
             note(&interval);

@@ -164,7 +164,7 @@ async fn accept(server: Server, security: SecurityArgs, store: Store, results: m
         let from = server.source(incoming.remote_addresses().first());
         let Ok(place) = sources.take(from, Failures::default) else {
             server.monitor().note_refused("too many senders");
-            incoming.refuse("this receiver has as many senders as it takes");
+            incoming.refuse("this receiver has the maximum number of senders: try again later");
             continue;
         };
         let association = incoming.accept();
@@ -255,7 +255,7 @@ async fn take(association: &Association, store: &Store, turns: &Turns) -> Result
     let Control::Offer { name, size, sha256 } =
         Service::Files.receive_first(association).await.map_err(Fault::Lost)?
     else {
-        return Err(Fault::Refused("an offer comes first".to_owned()));
+        return Err(Fault::Refused("unexpected first message: want the offer of a file".to_owned()));
     };
     check_name(&name).map_err(|why| Fault::Refused(format!("{}: {why}", escape(&name))))?;
     let hex = sha256.len() == 64 && sha256.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
@@ -267,17 +267,17 @@ async fn take(association: &Association, store: &Store, turns: &Turns) -> Result
     let offer = Offer { file: store.file(&name), name: escape(&name), size, sha256, part };
     let begin = Instant::now();
     if store.must_hash(&offer.file, size) {
-        wait(association, "comparing with the file of that name").await?;
+        wait(association, "comparing the offer with the existing file of that name").await?;
     }
     let mut there = compare(store, &offer).await?;
     let mut filled = (size, Duration::ZERO);
     if there == There::Nothing {
         if turns.is_taken(&offer.part) {
-            wait(association, "another sender is sending the same bytes").await?;
+            wait(association, "another sender is sending the same file").await?;
         }
         let turn = turns.take(&offer.part, association).await.map_err(|why| match why {
             NoTurn::Full => {
-                Fault::Refused("many senders are sending the same bytes: send it later".to_owned())
+                Fault::Refused("too many senders of the same file: try again later".to_owned())
             }
             NoTurn::Over(Err(error)) => Fault::Lost(failed("receiving")(&error)),
             NoTurn::Over(Ok(())) => Fault::Lost(Failure::Run("the sender ended the transfer".to_owned())),
@@ -319,7 +319,7 @@ async fn wait(association: &Association, why: &str) -> Result<(), Fault> {
 async fn compare(store: &Store, offer: &Offer) -> Result<There, Fault> {
     match store.compare(&offer.file, offer.size, &offer.sha256).await {
         There::Other => Err(Fault::Refused(format!(
-            "another file of that name is there: rename one of them ({})",
+            "another file has this name: rename one of them ({})",
             offer.name
         ))),
         there => Ok(there),
@@ -335,7 +335,7 @@ async fn fill(
 ) -> Result<(u64, Duration), Fault> {
     let path = offer.part.clone();
     if std::fs::metadata(&path).is_ok_and(|part| part.is_file() && part.len() > 0) {
-        wait(association, "hashing what is here already").await?;
+        wait(association, "hashing the part from an earlier attempt").await?;
     }
     let (turn, size, opened) = (Arc::new(turn), offer.size, path.clone());
     let hashing = Arc::clone(&turn);
@@ -354,7 +354,7 @@ async fn fill(
         Fault::Refused(why)
     };
     if part.hash.text() != offer.sha256 {
-        return Err(discard("the hash is wrong: send it again from the start".to_owned()));
+        return Err(discard("the SHA-256 of the received file is wrong: run the same command again, which starts from the beginning".to_owned()));
     }
     match publish(store, &turn, &part, offer).await {
         Ok(()) => Ok((resumed, longest_gap)),
@@ -366,13 +366,13 @@ async fn fill(
                     Ok((resumed, longest_gap))
                 }
                 _ => Err(discard(format!(
-                    "another file of that name came meanwhile: rename one of them ({})",
+                    "another file took this name during the transfer: rename one of them ({})",
                     offer.name
                 ))),
             }
         }
         Err(error) => Err(Fault::Storage(format!(
-            "cannot give {} its name: {}; it is complete as {}",
+            "cannot rename the complete file to {}: {}; it is in {}",
             offer.name,
             os_error(&error),
             part.path.display()
@@ -436,7 +436,7 @@ async fn append(
             association.recv().await.map_err(|e| lost(&failed("receiving")(&e).to_string(), part))?;
         let message = message.ok_or_else(|| lost("the sender ended the transfer", part))?;
         if message.stream != DATA || message.data.len() as u64 > offer.size - part.len {
-            return Err(Fault::Refused("more or other data than was offered".to_owned()));
+            return Err(Fault::Refused("unexpected data: more than the offer has, or on another stream".to_owned()));
         }
         let now = Instant::now();
         longest_gap = last.map_or(longest_gap, |last| longest_gap.max(now - last));

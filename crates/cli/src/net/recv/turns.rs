@@ -109,7 +109,7 @@ impl Queue {
 
     fn abort_stalled(&self) {
         if let Some(holder) = lock(&self.holder).as_mut().filter(|holder| holder.at.elapsed() >= STALLED) {
-            holder.association.abort("stalled, and another sender of the same bytes came");
+            holder.association.abort("stalled: another sender of the same file takes over");
             holder.at = Instant::now();
         }
     }

@@ -62,7 +62,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
                     eprintln!("UDP works: packets go over it");
                     let _ = tokio::time::timeout(
                         END_TIMEOUT,
-                        endpoint.abort("another association took its place"),
+                        endpoint.abort("replaced by another association"),
                     )
                     .await;
                     connected = next;

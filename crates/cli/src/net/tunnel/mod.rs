@@ -124,7 +124,7 @@ async fn receive(
         };
         let Some(Message { ppid, data, begin, end, .. }) = message else { break };
         if ppid != PACKET || !begin || !end {
-            return Err(Failure::Run("the peer sent something else than packets".to_owned()));
+            return Err(Failure::Run("the peer sent a message that is not one whole IP packet".to_owned()));
         }
         if accepts(&data) {
             batch.push(data);

@@ -43,7 +43,7 @@ fn parse_tunnel(text: &str) -> Result<IpNet, String> {
         hosts.contains(&network.prefix_len()) && is_host && !address.is_loopback() && !address.is_multicast()
     });
     network.ok_or_else(|| {
-        "want the address of a host and a length of the prefix, such as 10.7.0.1/24 or fd07::1/64".to_owned()
+        "want a host address with a prefix length, such as 10.7.0.1/24 or fd07::1/64".to_owned()
     })
 }
 
@@ -241,7 +241,7 @@ async fn carry(
         }
     };
     if let Some(old) = replaced {
-        old.outbound.association().abort("its addresses went to another association");
+        old.outbound.association().abort("another association has its addresses now");
     }
     let list: Vec<IpAddr> = addresses_of_client.iter().map(IpNet::addr).collect();
     let shown: Vec<String> = list.iter().map(ToString::to_string).collect();
