@@ -2,8 +2,8 @@
 import json
 import math
 import os
-import re
 
+import markers
 from network import KINDS
 from transports import NAMES
 
@@ -27,8 +27,7 @@ def write(root, path):
     document = os.path.join(root, "docs/applications.md")
     with open(document) as file:
         text = file.read()
-    block = f"{BEGIN}\n\n{tables(results)}\n\n{END}"
-    text = re.sub(re.escape(BEGIN) + ".*?" + re.escape(END), lambda _: block, text, flags=re.S)
+    text = markers.replaced(text, BEGIN, END, tables(results))
     for name, content in ((document, text), (os.path.join(root, "docs/images/applications.svg"), picture(results))):
         with open(name + ".new", "w") as file:
             file.write(content)

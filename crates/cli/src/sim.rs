@@ -50,7 +50,8 @@ pub(crate) struct Args {
     /// Seed of the random streams [default: the scenario's].
     #[arg(long, value_parser = crate::running::seed)]
     seed: Option<u64>,
-    /// Replace a value of the scenario, such as duration=10s, link.wlan.rate=5Mbps or action.0.at=2s; repeatable.
+    /// Replace a value of the scenario, such as duration=10s, link.wlan.rate=5Mbps or action.0.at=2s;
+    /// repeatable.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// End the run at this virtual time, such as 5s, at most the scenario's duration [default: that].
@@ -74,9 +75,9 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     /// Print this metric's value instead of the summary, as handover.gap or link.drops:wlan (`msctp metrics`
-    /// lists them), or of a formula over metrics in braces, such as "8 * {flow.bytes:file} / 20s"; repeatable.
-    /// With --json, one object with a member for each. A curve, which stands alone, prints lines x,value.
-    /// Fails if an action of the scenario was refused, as a sweep does.
+    /// lists them), or of a formula over metrics in braces, such as "8 * {flow.bytes:file} / 20s";
+    /// repeatable. With --json, one object with a member for each. A curve, which stands alone, prints lines
+    /// x,value. Fails if an action of the scenario was refused, as a sweep does.
     #[arg(long = "metric", value_name = "NAME")]
     metrics: Vec<String>,
     /// Print a SHA-256 of all delivered packets with the summary, to compare runs.

@@ -69,7 +69,8 @@ pub(crate) struct Args {
     /// Seed of the links' random streams [default: the scenario's].
     #[arg(long, value_parser = crate::running::seed)]
     seed: Option<u64>,
-    /// Replace a value of the scenario, such as duration=10s, link.wlan.rate=5Mbps or action.0.at=2s; repeatable.
+    /// Replace a value of the scenario, such as duration=10s, link.wlan.rate=5Mbps or action.0.at=2s;
+    /// repeatable.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Configure the kernel's MPTCP endpoints as a network manager does: each interface of a host with

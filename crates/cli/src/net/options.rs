@@ -25,8 +25,8 @@ use crate::system::os_error;
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Network options")]
 pub(crate) struct NetArgs {
-    /// Local address, such as 192.0.2.1 or [2001:db8::1]:9899; repeatable [default: all of this host, also later
-    /// ones].
+    /// Local address, such as 192.0.2.1 or [2001:db8::1]:9899; repeatable [default: all of this host, also
+    /// later ones].
     #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = parse_bind)]
     bind: Vec<(IpAddr, Option<u16>)>,
     /// Do not follow this host's interfaces. By default a client moves its association as interfaces come and
