@@ -15,6 +15,7 @@ mod devices;
 pub(crate) mod drain;
 mod exchange;
 mod failures;
+mod listen;
 mod moves;
 mod notify;
 mod open;

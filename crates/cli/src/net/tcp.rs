@@ -21,6 +21,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 use super::devices::Devices;
+use super::listen::{self, ACCEPT_PAUSE};
 use super::outage;
 use super::sources::Sources;
 use crate::Failure;
@@ -74,13 +75,10 @@ const STAGGER: Duration = Duration::from_secs(1);
 const CONNECTIONS: usize = 256;
 const PER_SOURCE: usize = 32;
 
-/// Pause after a failed accept, usually because there are too many open files.
-const PAUSE: Duration = Duration::from_millis(100);
-
 /// Parses the value of --tcp. The address defaults to all addresses.
 pub(crate) fn parse_address(text: &str) -> Result<SocketAddr, String> {
-    let port = text.parse().ok().map(|port| SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port));
-    port.or_else(|| text.parse().ok()).ok_or_else(|| "want a port, such as 9899, or 192.0.2.1:9899".to_owned())
+    let example = SocketAddr::from((Ipv4Addr::new(192, 0, 2, 1), 9899));
+    listen::parse(text, Ipv6Addr::UNSPECIFIED.into(), example)
 }
 
 /// Listens at the address of --tcp, and prints it.
@@ -201,7 +199,7 @@ pub(crate) async fn serve(listener: TcpListener, endpoint: SocketAddr, relayed: 
             () = ending.wait() => break,
         };
         let Ok((stream, from)) = accepted else {
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(ACCEPT_PAUSE).await;
             continue;
         };
         // Without a place it is closed.

@@ -22,6 +22,7 @@ use super::specs::{Local, Remote};
 use super::udp::associate;
 use super::{Args, Control, tune};
 use crate::Failure;
+use crate::net::listen::ACCEPT_PAUSE;
 use crate::net::options::{Carrier, NetArgs};
 use crate::net::security::Secured;
 use crate::net::service::{END_TIMEOUT, Service};
@@ -32,9 +33,6 @@ use crate::system::os_error;
 
 /// Time for a client of the proxy to send its request.
 const REQUEST: Duration = Duration::from_secs(30);
-
-/// Pause after a failed accept, usually because there are too many open files.
-pub(super) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The current link, if there is one.
 pub(super) type Links = watch::Receiver<Option<Arc<Link>>>;

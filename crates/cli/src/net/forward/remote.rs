@@ -14,13 +14,13 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 use super::carry::{carry_tcp, reset_when_dropped};
-use super::client::ACCEPT_PAUSE;
 use super::link::{Link, Opening};
 use super::report::{ClientReport, Happened, Report};
 use super::server::Access;
 use super::specs::Remote;
 use super::{Control, Wanted, dial};
 use crate::Failure;
+use crate::net::listen::ACCEPT_PAUSE;
 use crate::net::outage;
 use crate::net::service::Service;
 use crate::net::status::Monitor;

@@ -1,16 +1,15 @@
 //! `--metrics`: the status over HTTP, for Prometheus.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 
 use super::monitor::Monitor;
 use super::prometheus;
 use crate::Failure;
+use crate::net::listen;
 use crate::system::os_error;
 
 /// Time for a request and its answer.
@@ -22,13 +21,9 @@ const LONGEST: usize = 8 << 10;
 /// Maximum number of requests at a time.
 const REQUESTS: usize = 16;
 
-/// Pause after a failed accept, usually because there are too many open files.
-const PAUSE: Duration = Duration::from_millis(100);
-
 /// Parses the value of --metrics. The address defaults to loopback.
 pub(super) fn parse_address(text: &str) -> Result<SocketAddr, String> {
-    let port = text.parse().ok().map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
-    port.or_else(|| text.parse().ok()).ok_or_else(|| "want a port, such as 9100, or 127.0.0.1:9100".to_owned())
+    listen::parse(text, Ipv4Addr::LOCALHOST.into(), SocketAddr::from((Ipv4Addr::LOCALHOST, 9100)))
 }
 
 /// Listens at the address of --metrics, and prints it.
@@ -41,20 +36,14 @@ pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> 
 
 /// Answers requests until the future is dropped.
 pub(super) async fn serve(listener: TcpListener, monitor: Monitor) {
-    let places = Arc::new(Semaphore::new(REQUESTS));
-    loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-        let Ok((stream, _)) = listener.accept().await else {
-            tokio::time::sleep(PAUSE).await;
-            continue;
-        };
+    let serve = |stream| {
         let monitor = monitor.clone();
-        tokio::spawn(async move {
+        async move {
             // A client that is gone or too slow is ignored.
             let _ = tokio::time::timeout(REQUEST, answer(stream, &monitor)).await;
-            drop(place);
-        });
-    }
+        }
+    };
+    listen::serve_each(REQUESTS, || listener.accept(), serve).await;
 }
 
 /// Answers one request (RFC 9112), and closes the connection.

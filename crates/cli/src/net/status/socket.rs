@@ -5,15 +5,14 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
 use tokio::net::{UnixListener, UnixSocket};
-use tokio::sync::Semaphore;
 
 use super::monitor::Monitor;
 use crate::Failure;
+use crate::net::listen;
 use crate::system::os_error;
 
 /// Time for a reader to receive the document.
@@ -21,9 +20,6 @@ const WRITE: Duration = Duration::from_secs(5);
 
 /// Maximum number of readers at a time.
 const READERS: usize = 16;
-
-/// Pause after a failed accept, usually because there are too many open files.
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// The folder of services, and of processes without `$XDG_RUNTIME_DIR`.
 const SYSTEM: &str = "/run/msctp";
@@ -125,21 +121,15 @@ impl Socket {
 
     /// Answers readers until the future is dropped.
     pub(super) async fn serve(self, monitor: Monitor) {
-        let places = Arc::new(Semaphore::new(READERS));
-        loop {
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-            let Ok((mut stream, _)) = self.listener.accept().await else {
-                tokio::time::sleep(PAUSE).await;
-                continue;
-            };
+        let serve = |mut stream: tokio::net::UnixStream| {
             let monitor = monitor.clone();
-            tokio::spawn(async move {
+            async move {
                 let Ok(text) = serde_json::to_vec(&monitor.document().await) else { return };
                 // A reader that is gone or does not read is ignored.
                 let _ = tokio::time::timeout(WRITE, stream.write_all(&text)).await;
-                drop(place);
-            });
-        }
+            }
+        };
+        listen::serve_each(READERS, || self.listener.accept(), serve).await;
     }
 }
 
