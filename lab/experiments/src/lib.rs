@@ -29,3 +29,5 @@ pub mod topology;
 pub mod validation;
 pub mod words;
 pub mod world;
+
+mod xml;

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use msctp_sim::scenario::{CellularChannel, DirectionSpec, LinkSpec, NodeKind, Scenario};
 
 use crate::figure::STYLESHEET;
+use crate::xml::escape;
 
 /// Distance between two columns and between two nodes of a column, in CSS pixels.
 const COLUMN: usize = 210;
@@ -32,7 +33,7 @@ pub fn svg(scenario: &Scenario) -> String {
          <style>{STYLESHEET} svg{{background:var(--paper);font:13px sans-serif}} text{{fill:var(--ink);text-anchor:middle}} \
          .quiet{{fill:var(--axis);font-size:11px}} path{{stroke:var(--axis);stroke-width:2;fill:none}} .down{{stroke-dasharray:6 4}} \
          rect{{fill:var(--paper);stroke:var(--ink);stroke-width:1.5}}</style>\n",
-        escaped(&format!("topology of {}", scenario.name))
+        escape(&format!("topology of {}", scenario.name))
     );
     for (number, link) in scenario.links.iter().enumerate() {
         let ((x1, y1), (x2, y2)) = (at(&link.a), at(&link.b));
@@ -43,7 +44,7 @@ pub fn svg(scenario: &Scenario) -> String {
         let _ = writeln!(svg, "<path d=\"M{x1} {y1}Q{x} {} {x2} {y2}\"{class}/>", y + 2.0 * off);
         if scenario.links.len() <= MOST_LABELS {
             let y = y + off;
-            let _ = writeln!(svg, "<text x=\"{x}\" y=\"{}\">{}</text>", y - 5.0, escaped(&link.name));
+            let _ = writeln!(svg, "<text x=\"{x}\" y=\"{}\">{}</text>", y - 5.0, escape(&link.name));
             let text = described(link);
             let _ = writeln!(svg, "<text class=\"quiet\" x=\"{x}\" y=\"{}\">{text}</text>", y + 13.0);
         }
@@ -58,7 +59,7 @@ pub fn svg(scenario: &Scenario) -> String {
             y - 18,
             2 * half
         );
-        let _ = writeln!(svg, "<text x=\"{x}\" y=\"{}\">{}</text>", y + 5, escaped(&node.name));
+        let _ = writeln!(svg, "<text x=\"{x}\" y=\"{}\">{}</text>", y + 5, escape(&node.name));
         let ends = scenario.links.iter().flat_map(|l| [(&l.a, l.address_a), (&l.b, l.address_b)]);
         let own = ends.filter(|(name, _)| **name == node.name).filter_map(|(_, address)| address);
         for (number, address) in own.take(3).enumerate() {
@@ -138,10 +139,6 @@ fn described(link: &LinkSpec) -> String {
     };
     let (forward, reverse) = (one(&link.forward), one(&link.reverse));
     if forward == reverse { forward } else { format!("{forward} / {reverse}") }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]

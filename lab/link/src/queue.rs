@@ -41,6 +41,13 @@ pub struct QueueLen {
     pub bytes: u64,
 }
 
+impl QueueLen {
+    /// Returns the length without a packet of the queue, such as the one in transmission.
+    pub(crate) fn without(self, wire_len: u32) -> Self {
+        Self { packets: self.packets - 1, bytes: self.bytes - u64::from(wire_len) }
+    }
+}
+
 /// A packet inside the link.
 #[derive(Debug)]
 pub(crate) struct Entry<P> {

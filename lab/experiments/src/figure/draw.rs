@@ -7,6 +7,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::palette::{Role, with_variables};
 use super::{Axis, Chart, FigureError, Mark, Series};
+use crate::xml::escape;
 
 /// Width of a drawing in CSS pixels. It is small, so that the text stays readable when the drawing is scaled
 /// to 360 pixels.
@@ -264,7 +265,7 @@ fn legend(chart: &Chart, entries: &[Entry], root: &Area<'_>) -> Drawn {
 fn accessible(svg: &str, title: &str) -> String {
     let from = svg.find("width=\"").unwrap_or(0);
     let to = svg.find("viewBox").unwrap_or(from);
-    let title = title.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
+    let title = escape(title);
     let svg = svg.replacen(&svg[from..to], &format!("role=\"img\" aria-label=\"{title}\" "), 1);
     // Remove the padding that the library adds to its lines; the drawing does not change.
     svg.lines().map(str::trim).collect::<Vec<_>>().join("\n")

@@ -257,12 +257,8 @@ impl<P> Port<P> {
     /// Returns the length of the queue, without a partly sent packet.
     fn queued(&self) -> QueueLen {
         let all = QueueLen { packets: self.waiting.len() as u64, bytes: self.waiting_bytes };
-        match self.waiting.front().filter(|_| self.sent > 0) {
-            Some(begun) => {
-                QueueLen { packets: all.packets - 1, bytes: all.bytes - u64::from(begun.wire_len) }
-            }
-            None => all,
-        }
+        let begun = self.waiting.front().filter(|_| self.sent > 0);
+        begun.map_or(all, |begun| all.without(begun.wire_len))
     }
 }
 
