@@ -285,10 +285,26 @@ impl Outcome<'_> {
         let tests: Vec<Test> = found.iter().map(|one| one.test).collect();
         let against: Vec<Test> = contrary.iter().map(|(_, test)| *test).collect();
         let test = Test::all(&[tests.clone(), against].concat());
+        let text = self.found_of_all(&found, (a, relation, sides), several);
+        let reversed = contrary.iter().filter_map(|(text, _)| text.as_ref());
+        let reversed = reversed.map(|text| format!(", contrary at {text}")).collect::<String>();
+        let worst = tests.iter().map(Test::rank).max();
+        let deciding = found.iter().find(|one| Some(one.test.rank()) == worst);
+        let effect = deciding.map(|one| self.effect(sides.of, sides.against, &one.whole).powered(one.power));
+        Check::tested(want, format!("{place}{label}{text}{reversed}"), test, effect)
+    }
+
+    /// Returns the text of what was found in the cells that `a` selects.
+    fn found_of_all(
+        &self,
+        found: &[Found],
+        (a, relation, sides): (&Selector, Relation, &Sides<'_>),
+        several: bool,
+    ) -> String {
         let one = |Found { values, whole, by_chance, .. }: &Found| {
             let named: Selector = a.iter().map(|(axis, _)| (*axis, vec![values[*axis]])).collect();
             let named = if several || a.iter().any(|(_, values)| values.len() > 1) {
-                sweep.selected(&named)
+                self.sweep.selected(&named)
             } else {
                 String::new()
             };
@@ -297,7 +313,7 @@ impl Outcome<'_> {
         };
         let size = |one: &&Found| one.whole.relative().abs();
         let largest = found.iter().max_by(|a, b| size(a).total_cmp(&size(b)));
-        let text = match largest {
+        match largest {
             // Of several that are near, the farthest says enough.
             Some(largest) if relation == Relation::Within && found.len() > 1 => {
                 format!("farthest {}", one(largest))
@@ -308,13 +324,7 @@ impl Outcome<'_> {
                 format!("of {} cells, {}", found.len(), worst.map_or_else(String::new, one))
             }
             _ => found.iter().map(one).collect::<Vec<_>>().join("; "),
-        };
-        let reversed = contrary.iter().filter_map(|(text, _)| text.as_ref());
-        let reversed = reversed.map(|text| format!(", contrary at {text}")).collect::<String>();
-        let worst = tests.iter().map(Test::rank).max();
-        let deciding = found.iter().find(|one| Some(one.test.rank()) == worst);
-        let effect = deciding.map(|one| self.effect(sides.of, sides.against, &one.whole).powered(one.power));
-        Check::tested(want, format!("{place}{label}{text}{reversed}"), test, effect)
+        }
     }
 
     /// Tests a relation in a combination.

@@ -561,7 +561,6 @@ impl<'s> Context<'s> {
         match &action.what {
             Do::LinkUp { link } | Do::LinkDown { link } => known(&self.links, "link", "link", link).map(drop),
             Do::SetLink { link, direction, rate, delay, loss, scheme, bler } => {
-                let target = known(&self.links, "link", "link", link)?;
                 let given = [
                     ("rate", rate.is_some()),
                     ("delay", delay.is_some()),
@@ -569,11 +568,7 @@ impl<'s> Context<'s> {
                     ("scheme", scheme.is_some()),
                     ("bler", bler.is_some()),
                 ];
-                let ways =
-                    [(LinkDirection::Forward, &target.forward), (LinkDirection::Reverse, &target.reverse)];
-                for (_, way) in ways.iter().filter(|(way, _)| direction.is_none_or(|only| only == *way)) {
-                    settable(link, way, &given)?;
-                }
+                self.set_link(link, *direction, &given)?;
                 if rate.is_some_and(|rate| rate.is_zero()) {
                     return fail("rate", "a link of 0bps carries nothing: want a higher rate, or do = \"link-down\"");
                 }
@@ -581,21 +576,7 @@ impl<'s> Context<'s> {
                 loss.as_ref().map_or(Ok(()), check_loss)
             }
             Do::RadioHandover { link, scheme, bler, .. } => {
-                let target = known(&self.links, "link", "link", link)?;
-                for way in [&target.forward, &target.reverse] {
-                    if !way.has_cells() {
-                        let kind = way.can_set().0;
-                        let message = format!(
-                            "\"{link}\" is of type {kind} and has no cells: want an egprs or lte link"
-                        );
-                        return fail("link", message);
-                    }
-                    let given = [("scheme", scheme.is_some()), ("bler", bler.is_some())];
-                    if given.iter().any(|&(_, given)| given) {
-                        settable(link, way, &given)?;
-                    }
-                }
-                Ok(())
+                self.radio_handover(link, &[("scheme", scheme.is_some()), ("bler", bler.is_some())])
             }
             Do::AddressUp { address } | Do::AddressDown { address } => {
                 if self.routes().interface(*address).is_some() {
@@ -623,6 +604,31 @@ impl<'s> Context<'s> {
             Do::ChangeMiddlebox { node, change } => self.middlebox(node, *change),
             Do::StartApp { app } | Do::StopApp { app } => known(&self.apps, "app", "app", app).map(drop),
         }
+    }
+
+    /// Checks that an action can set these keys of a link, in one direction or in both.
+    fn set_link(&self, link: &str, direction: Option<LinkDirection>, given: &[(&str, bool)]) -> Check {
+        let target = known(&self.links, "link", "link", link)?;
+        let ways = [(LinkDirection::Forward, &target.forward), (LinkDirection::Reverse, &target.reverse)];
+        let mut chosen = ways.iter().filter(|(way, _)| direction.is_none_or(|only| only == *way));
+        chosen.try_for_each(|(_, way)| settable(link, way, given))
+    }
+
+    /// Checks that a link has cells, and that a handover can set these keys of it.
+    fn radio_handover(&self, link: &str, given: &[(&str, bool)]) -> Check {
+        let target = known(&self.links, "link", "link", link)?;
+        for way in [&target.forward, &target.reverse] {
+            if !way.has_cells() {
+                let kind = way.can_set().0;
+                let message =
+                    format!("\"{link}\" is of type {kind} and has no cells: want an egprs or lte link");
+                return fail("link", message);
+            }
+            if given.iter().any(|&(_, given)| given) {
+                settable(link, way, given)?;
+            }
+        }
+        Ok(())
     }
 
     /// Checks that a node is a middlebox to which a change applies.

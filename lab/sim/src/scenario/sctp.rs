@@ -55,6 +55,29 @@ pub(super) fn read(table: &DeTable<'_>, name: String, schemes: &Schemes) -> Resu
     let mut config = (profile.config)();
     spans(&section, &mut config)?;
     numbers(&section, &mut config)?;
+    words(&section, &mut config)?;
+    flags(&section, &mut config)?;
+    config.pmtu = pmtu(&section, config.pmtu)?;
+    config.auth.policy = auth_policy(&section, config.auth.policy)?;
+    if section.choice("protection", &[("off", false), ("psk", true)])?.unwrap_or(false) {
+        config.protection = protection().map_err(|why| Problem::new(section.key("protection"), why))?;
+    }
+    config.spurious_timeouts = spurious_timeouts(&section, config.spurious_timeouts)?;
+    failover(&section, &mut config)?;
+    config.controller = options::controller(&section, controllers_with_held(), profile.controller, schemes)?;
+    names(&section, &mut config)?;
+    if let Some(window) = policy::initial_window(&section, "initial_window")? {
+        config.initial_window = window;
+    }
+    if let Some(ssthresh) = section.integer("initial_ssthresh", 1, i128::from(i64::MAX))? {
+        config.controller = config.controller.with_initial_ssthresh(ssthresh);
+    }
+    policy::read(&section, &mut config, schemes)?;
+    Ok(SctpProfile { name, config })
+}
+
+/// Reads the keys whose value is one of several words.
+fn words(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem> {
     let paths = [("alternate", RetransmissionPath::Alternate), ("same", RetransmissionPath::Same)];
     if let Some(path) = section.choice("retransmission_path", &paths)? {
         config.retransmission_path = path;
@@ -80,6 +103,11 @@ pub(super) fn read(table: &DeTable<'_>, name: String, schemes: &Schemes) -> Resu
     if let Some(kind) = section.choice("loss_recovery", &kinds)? {
         config.loss_recovery = kind;
     }
+    Ok(())
+}
+
+/// Reads the keys that are true or false.
+fn flags(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem> {
     for (key, field) in [
         ("list_addresses", &mut config.offer.list_addresses),
         ("dynamic_addresses", &mut config.offer.dynamic_addresses),
@@ -92,12 +120,11 @@ pub(super) fn read(table: &DeTable<'_>, name: String, schemes: &Schemes) -> Resu
             *field = flag;
         }
     }
-    config.pmtu = pmtu(&section, config.pmtu)?;
-    config.auth.policy = auth_policy(&section, config.auth.policy)?;
-    if section.choice("protection", &[("off", false), ("psk", true)])?.unwrap_or(false) {
-        config.protection = protection().map_err(|why| Problem::new(section.key("protection"), why))?;
-    }
-    config.spurious_timeouts = spurious_timeouts(&section, config.spurious_timeouts)?;
+    Ok(())
+}
+
+/// Reads the thresholds of RFC 7829 and of the detection of silence.
+fn failover(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem> {
     for (key, field) in [
         ("potentially_failed_threshold", &mut config.failover.potentially_failed_threshold),
         ("primary_switchover_threshold", &mut config.failover.primary_switchover_threshold),
@@ -109,16 +136,7 @@ pub(super) fn read(table: &DeTable<'_>, name: String, schemes: &Schemes) -> Resu
     if let Some(least) = section.span("silence")? {
         config.failover.silence = Some(least);
     }
-    config.controller = options::controller(&section, controllers_with_held(), profile.controller, schemes)?;
-    names(&section, &mut config)?;
-    if let Some(window) = policy::initial_window(&section, "initial_window")? {
-        config.initial_window = window;
-    }
-    if let Some(ssthresh) = section.integer("initial_ssthresh", 1, i128::from(i64::MAX))? {
-        config.controller = config.controller.with_initial_ssthresh(ssthresh);
-    }
-    policy::read(&section, &mut config, schemes)?;
-    Ok(SctpProfile { name, config })
+    Ok(())
 }
 
 /// Reads `pmtu` and `pmtu_discovery`, which says whether `pmtu` is the limit of discovery or the size for

@@ -149,25 +149,7 @@ pub(super) async fn relay(
     let (mut resolving, mut told) = (JoinSet::new(), false);
     let result = loop {
         let outcome = tokio::select! {
-            Some(datagram) = datagrams.recv() => {
-                relay.used = Instant::now();
-                match relay.known(&datagram) {
-                    Some(addresses) => relay.send(&datagram, &addresses).await,
-                    None if !access.rules().may_allow(&datagram.host, datagram.port) => Err(datagram),
-                    None => {
-                        // Without a place it is dropped.
-                        if let Some(place) = resolver.hold() {
-                            let resolver = resolver.clone();
-                            resolving.spawn(async move {
-                                let found = resolver.resolve(&datagram.host).await.unwrap_or_default();
-                                drop(place);
-                                (datagram, found)
-                            });
-                        }
-                        Ok(())
-                    }
-                }
-            }
+            Some(datagram) = datagrams.recv() => relay.forward(datagram, resolver, &mut resolving).await,
             Some(Ok((datagram, found))) = resolving.join_next() => {
                 relay.keep(&datagram.host, &found);
                 relay.send(&datagram, &found).await
@@ -244,6 +226,32 @@ impl<'a> Relay<'a> {
             remove_oldest(&mut self.names, |(since, _)| *since);
         }
         self.names.insert(host.to_owned(), (Instant::now(), addresses.to_vec()));
+    }
+
+    /// Sends a client's datagram, or begins to resolve its host. Returns it if the rules allow no address.
+    async fn forward(
+        &mut self,
+        datagram: Datagram,
+        resolver: &Resolver,
+        resolving: &mut JoinSet<(Datagram, Vec<IpAddr>)>,
+    ) -> Result<(), Datagram> {
+        self.used = Instant::now();
+        if let Some(addresses) = self.known(&datagram) {
+            return self.send(&datagram, &addresses).await;
+        }
+        if !self.access.rules().may_allow(&datagram.host, datagram.port) {
+            return Err(datagram);
+        }
+        // Without a place it is dropped.
+        if let Some(place) = resolver.hold() {
+            let resolver = resolver.clone();
+            resolving.spawn(async move {
+                let found = resolver.resolve(&datagram.host).await.unwrap_or_default();
+                drop(place);
+                (datagram, found)
+            });
+        }
+        Ok(())
     }
 
     /// Sends a datagram to the first address that the rules allow. Returns it if they allow none.

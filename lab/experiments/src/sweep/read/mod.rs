@@ -192,6 +192,20 @@ struct Reader<'r> {
     sources: RefCell<Vec<Source>>,
 }
 
+/// Rejects names that an axis shares with a metric or comparison, or that two columns of a table would have.
+fn check_names(sweep: &Sweep) -> Result<(), Problem> {
+    if let Some(axis) = sweep.axes.iter().find(|axis| sweep.of_cells().any(|(name, _)| name == axis.name)) {
+        let message = "a metric or comparison has this name: want names that differ";
+        return Err(Problem::new(format!("axis.{}", axis.name), message));
+    }
+    if let Some(name) = sweep.ambiguous_column() {
+        let kind = if sweep.axes.iter().any(|axis| axis.name == name) { "axis" } else { "metric" };
+        let message = format!("the tables would have two columns \"{name}\": want another name");
+        return Err(Problem::new(format!("{kind}.{name}"), message));
+    }
+    Ok(())
+}
+
 impl Reader<'_> {
     fn sweep(self, root: &DeTable<'_>) -> Result<Sweep, Problem> {
         let top = Section::open(root, String::new(), &KEYS)?;
@@ -231,16 +245,7 @@ impl Reader<'_> {
             return Err(Problem::new("metric", message));
         }
         sweep.contrasts = contrasts(&top, &sweep)?;
-        if let Some(axis) = sweep.axes.iter().find(|axis| sweep.of_cells().any(|(name, _)| name == axis.name))
-        {
-            let message = "a metric or comparison has this name: want names that differ";
-            return Err(Problem::new(format!("axis.{}", axis.name), message));
-        }
-        if let Some(name) = sweep.ambiguous_column() {
-            let kind = if sweep.axes.iter().any(|axis| axis.name == name) { "axis" } else { "metric" };
-            let message = format!("the tables would have two columns \"{name}\": want another name");
-            return Err(Problem::new(format!("{kind}.{name}"), message));
-        }
+        check_names(&sweep)?;
         estimates(&top, &mut sweep)?;
         sweep.quick = quick(&top, &sweep)?;
         sweep.real = Real::read(&top, &sweep)?;
