@@ -24,7 +24,7 @@ Examples:
 
 Exit codes: 0 every run completed, 1 a run failed, 2 invalid arguments, 130 Ctrl-C, 143 SIGTERM.")]
 pub(crate) struct Args {
-    /// Use 3 seeds instead of 10. A report of all stays; that of the part is in DIR/part then.
+    /// Use 3 seeds instead of 10. If DIR has a report of all seeds, this one goes to DIR/part.
     #[arg(long)]
     quick: bool,
     /// Folder of the report.

@@ -22,8 +22,8 @@ Examples:
   msctp doctor 192.0.2.1 --json
   msctp doctor example.net:9900 --psk FILE                 with the options of the command that fails
 
-The server gets an association that ends at once: `msctp serve` without --keep ends with it, and it uses a --code up. \
-The key of a new server is remembered, as by every client.
+The check connects and shuts down at once: it ends `msctp serve` without --keep, and uses up a --code. \
+Like every client, it stores the key of a new server.
 
 Exit codes: 0 no check failed, 1 one failed, 2 invalid arguments, 130 Ctrl-C, 143 SIGTERM.")]
 pub(crate) struct Args {

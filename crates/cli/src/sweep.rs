@@ -34,8 +34,8 @@ pub(crate) struct Args {
     /// The sweep file (TOML).
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Run the part that the file's [quick] names [default: all cells, the first 3 seeds]. A report of the
-    /// whole stays; that of the part is in DIR/part then.
+    /// Run the part that the file's [quick] names [default: all cells, the first 3 seeds]. If DIR
+    /// has a report of the whole, this one goes to DIR/part.
     #[arg(long)]
     quick: bool,
     /// Folder of the report [default: msctp-report/NAME, after the file's name].

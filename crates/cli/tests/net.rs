@@ -253,7 +253,7 @@ fn connect_and_serve_exchange_bytes_as_netcat_does() {
 #[test]
 fn only_without_a_match_lists_the_interfaces() {
     let output = run(&["connect", "192.0.2.1", "--only", "nope", "--timeout", "1"]);
-    let want = "msctp: --only nope: no interface's name begins like this; those with an address are ";
+    let want = "msctp: --only nope: no interface's name begins with this; those with an address are ";
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains(want), "{}", stderr(&output));
 }

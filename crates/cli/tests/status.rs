@@ -223,7 +223,7 @@ fn a_socket_in_use_and_another_file_are_not_replaced() {
     drop(replaced);
     fs::remove_file(&path).unwrap();
     fs::write(&path, "mine").unwrap();
-    refused("the file exists and is no socket");
+    refused("the file exists and is not a socket");
     assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
 }
 

@@ -486,7 +486,7 @@ fn errors_name_the_key_and_the_remedy() {
     ));
     let wrong = with_action(&text, "at = \"1s\"\ndo = \"open-portal\"\nnode = \"box\"");
     assert!(error(&wrong).ends_with(
-        "action.0.node: \"box\" is no captive-portal: want a node with kind = \"captive-portal\""
+        "action.0.node: \"box\" is not a captive-portal: want a node with kind = \"captive-portal\""
     ));
     let scenario = parse(&text, &[]);
     let refused = scenario.with_outside_hosts().expect_err("a NAT").to_string();

@@ -212,7 +212,7 @@ fn errors_of_agents_and_mobiles_name_the_key() {
         ("speed = 20", "speed = 0", "0: want 0.001 to 1000000 (metres per second)"),
         ("to = [390, 0]", "to = [390]", "want two numbers, metres eastwards and northwards"),
         ("at = \"150s\"", "at = \"5s\"", "node.mh.waypoints: 5s follows 50s"),
-        ("kind = \"router\"", "kind = \"router\"\nagent = {}", "node.r.agent: the node is no agent"),
+        ("kind = \"router\"", "kind = \"router\"\nagent = {}", "node.r.agent: the node is not an agent"),
     ] {
         let text = error(from, to);
         assert!(text.contains(want), "{text}\nwant {want}");

@@ -33,10 +33,10 @@ pub(crate) struct NetArgs {
     /// go; a server does so with --prefer or --only.
     #[arg(long)]
     fixed: bool,
-    /// Prefer interfaces whose names begin like this, the best first [default: wired, WLAN, others].
+    /// Prefer interfaces whose names begin with this, the best first [default: wired, WLAN, others].
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new(), conflicts_with_all = ["bind", "fixed"])]
     prefer: Vec<String>,
-    /// Use only interfaces whose names begin like this.
+    /// Use only interfaces whose names begin with this.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new(), conflicts_with_all = ["bind", "fixed"])]
     only: Vec<String>,
     /// Whether this host is behind a NAT, and so announces new addresses as the packet's source address.
@@ -140,7 +140,7 @@ impl NetArgs {
         }
         let only = self.only.join(",");
         format!(
-            "--only {only}: no interface's name begins like this; those with an address are {}",
+            "--only {only}: no interface's name begins with this; those with an address are {}",
             names.join(", ")
         )
     }

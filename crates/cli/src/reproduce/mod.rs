@@ -49,7 +49,7 @@ pub(crate) struct Args {
     /// Paper to reproduce [default: all, in one report].
     #[arg(value_parser = papers())]
     paper: Option<String>,
-    /// Run fewer seeds and conditions. A report of the whole stays; that of the part is in DIR/part then.
+    /// Run fewer seeds and conditions. If DIR has a report of the whole, this one goes to DIR/part.
     #[arg(long)]
     quick: bool,
     /// Folder of the report [default: msctp-report/PAPER, or msctp-report for all].

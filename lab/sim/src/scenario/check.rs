@@ -639,7 +639,7 @@ impl<'s> Context<'s> {
             return Ok(());
         }
         let want = if change == MiddleboxChange::Rebind { "nat" } else { "captive-portal" };
-        fail("node", format!("\"{node}\" is no {want}: want a node with kind = \"{want}\""))
+        fail("node", format!("\"{node}\" is not a {want}: want a node with kind = \"{want}\""))
     }
 
     fn happening(&self, happening: &Happening) -> Check {

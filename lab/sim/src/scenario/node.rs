@@ -139,7 +139,7 @@ fn one(node: &NodeSpec, links: &[&LinkSpec], home_agents: &BTreeSet<&str>) -> Re
     }
     match &node.agent {
         Some(_) if !node.kind.is_agent() => {
-            let message = "the node is no agent: want kind = \"home-agent\" or \"foreign-agent\"";
+            let message = "the node is not an agent: want kind = \"home-agent\" or \"foreign-agent\"";
             return fail("agent", message.to_owned());
         }
         Some(agent) => {

@@ -151,7 +151,7 @@ fn replace_stale(path: &Path) -> Result<(), String> {
     match fs::symlink_metadata(path) {
         Err(_) => return Ok(()),
         Ok(metadata) if !metadata.file_type().is_socket() => {
-            return Err("the file exists and is no socket; want another path".to_owned());
+            return Err("the file exists and is not a socket; want another path".to_owned());
         }
         Ok(_) => {}
     }
