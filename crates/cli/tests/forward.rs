@@ -495,7 +495,7 @@ fn a_used_up_code_is_named_when_the_server_has_a_new_one() {
     let _server = begin(&at, "the-second-one");
     let line = forward.line_with("cannot connect: ");
     assert!(
-        line.contains("a code is required here; the code of --code is used up")
+        line.contains("a code is required here; the first association used the code of --code")
             && line.ends_with("; trying again in 2 s"),
         "{line}"
     );

@@ -268,7 +268,7 @@ fn a_page_of_a_faulty_atlas_says_which_one_and_is_not_written() {
     assert_eq!(done.status.code(), Some(2), "{}", text(&done.stderr));
     let said = text(&done.stderr);
     assert!(
-        said.contains("kim-koh-atlas/atlas.json") && said.contains("is no atlas of this version"),
+        said.contains("kim-koh-atlas/atlas.json") && said.contains("is not of this version of msctp"),
         "{said}"
     );
     assert!(!dir.path().join("docs/page.md").exists());

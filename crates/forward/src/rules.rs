@@ -194,7 +194,8 @@ fn canonical(network: IpNet) -> Result<IpNet, &'static str> {
         }
         // ::/0 has every IPv6 address, and 0.0.0.0/0 every IPv4 address.
         (_, None) if v6.prefix_len() > 0 && v6.contains(&Ipv4Addr::UNSPECIFIED.to_ipv6_mapped()) => {
-            Err("the network includes IPv6 addresses and all IPv4 addresses (::ffff:0:0/96): want one rule for each family")
+            Err("the network includes IPv6 addresses and all IPv4 addresses (::ffff:0:0/96): want one rule for \
+                 each family")
         }
         _ => Ok(network),
     }
@@ -360,7 +361,10 @@ impl fmt::Display for Verdict {
         f.write_str(match self {
             Self::Allowed => "allowed",
             Self::Denied => "no rule allows it",
-            Self::OwnAddress => "the address belongs to the server or is not unicast: only a rule for that address allows it, such as `allow 127.0.0.1:80`",
+            Self::OwnAddress => {
+                "the address belongs to the server or is not unicast: only a rule for that address allows it, \
+                 such as `allow 127.0.0.1:80`"
+            }
         })
     }
 }

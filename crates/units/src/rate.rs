@@ -116,7 +116,8 @@ impl fmt::Display for ParseRateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Malformed => {
-                "not a rate: want a number of at least 0 with a unit, such as 384kbps, 11Mbps, 1Gbps or 9600bps"
+                "not a rate: want a number of at least 0 with a unit, such as 384kbps, \
+                 11Mbps, 1Gbps or 9600bps"
             }
             Self::TooPrecise => {
                 "more precise than 1 bps: want at most 3 decimals of kbps, 6 of Mbps, 9 of Gbps"

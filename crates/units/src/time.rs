@@ -241,7 +241,8 @@ impl fmt::Display for ParseSpanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Malformed => {
-                "not a time: want a number of at least 0 with a unit, such as 20ms, 1.5s, 200us, 30ns, 5min or 2h"
+                "not a time: want a number of at least 0 with a unit, such as 20ms, \
+                 1.5s, 200us, 30ns, 5min or 2h"
             }
             Self::TooPrecise => "more precise than 1 ns: want at most 3 decimals of us, 6 of ms, 9 of s",
         })

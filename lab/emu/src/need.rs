@@ -49,7 +49,8 @@ pub fn check() -> Result<(), Missing> {
         Ok(Ok(Ok(()))) => Ok(()),
         Ok(Ok(Err(e))) => missing(
             &format!(
-                "the emulator needs network namespaces (CAP_SYS_ADMIN, CAP_NET_ADMIN), and cannot create one: {e}"
+                "the emulator needs network namespaces (CAP_SYS_ADMIN, CAP_NET_ADMIN), and cannot \
+                 create one: {e}"
             ),
             ROOT,
         ),

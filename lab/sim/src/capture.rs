@@ -85,7 +85,8 @@ impl Capture {
         let left_out = whole_packet(&mut self.frame, packet, addresses)?;
         let comment = |bytes| {
             EnhancedPacketOption::Comment(Cow::Owned(format!(
-                "{} {} SACK blocks ({bytes} bytes on the simulated wire) exceed the TCP option and are omitted: only the simulator has them",
+                "{} SACK blocks ({bytes} bytes on the simulated wire) exceed the TCP option and are omitted: \
+                 only the simulator has them",
                 bytes / 8
             )))
         };

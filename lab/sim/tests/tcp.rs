@@ -264,6 +264,6 @@ fn errors_name_the_place_and_the_remedy() {
     let second = "[[app]]\nname = \"other\"\ntype = \"bulk\"\ntcp = \"t\"\nfrom = \"client\"\n[[app]]";
     assert_eq!(
         error("[[app]]", second),
-        "tcp.toml:44: app.file.from: \"other\" is already the bulk of that end: want at most one bulk application and one reader at each end"
+        "tcp.toml:44: app.file.from: \"other\" is already the bulk of that end: want one of each at each end"
     );
 }

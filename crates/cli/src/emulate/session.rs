@@ -140,7 +140,8 @@ fn emulate(args: &Args, scenario: &Scenario, helpers: &[Task], main: Option<&Tas
             None => "a command failed".to_owned(),
         })),
         Ended::Scenario => Err(Failure::Run(format!(
-            "the scenario ended at {} while commands were running: want shorter commands, or a longer scenario with --set duration=…",
+            "the scenario ended at {} while commands were running: want shorter commands, or a longer \
+             scenario with --set duration=…",
             scenario.duration
         ))),
         Ended::Interrupted => Err(Failure::Run("interrupted".to_owned())),

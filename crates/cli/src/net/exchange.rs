@@ -60,7 +60,10 @@ pub(crate) async fn exchange(association: &Association, input: Input) -> Result<
             ended = &mut outward, if sending && !over => {
                 sending = false;
                 if !ended? && receiving {
-                    eprintln!("the peer cannot end one direction (RFC 6525): shutting down both; data that it sends later is lost");
+                    eprintln!(
+                        "the peer cannot end one direction (RFC 6525): shutting down both; data that it sends \
+                         later is lost"
+                    );
                     break;
                 }
             }

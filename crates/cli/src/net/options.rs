@@ -181,7 +181,8 @@ impl NetArgs {
         let name = self.policy.as_deref().unwrap_or(DEFAULT_POLICY);
         if needs_truth(name) {
             let why = "only a scenario of `msctp sim` knows the true rates that it starts at";
-            return Err(Failure::Input(format!("--policy {name}: {why}; want another, such as {DEFAULT_POLICY}")));
+            let message = format!("--policy {name}: {why}; want another, such as {DEFAULT_POLICY}");
+            return Err(Failure::Input(message));
         }
         config.handover_policy = policy(name, &PolicyConfig::default())
             .map_err(|error| Failure::Input(format!("--policy {name}: want {}", error.want())))?;

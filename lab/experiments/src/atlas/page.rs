@@ -224,7 +224,7 @@ impl Charted {
             Err(source) => Err(ReportError::File { path, source }),
             Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| {
                 let why =
-                    format!("is not an atlas of this version of msctp: {error}; delete it, or repeat it with --atlas");
+                    format!("is not of this version of msctp: {error}; delete it, or repeat it with --atlas");
                 ReportError::File { path, source: io::Error::new(io::ErrorKind::InvalidData, why) }
             }),
         }

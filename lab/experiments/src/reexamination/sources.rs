@@ -128,7 +128,7 @@ mod tests {
         fs::create_dir_all(dir.join("afif-atlas")).unwrap();
         fs::write(dir.join("afif-atlas/atlas.json"), "[]").unwrap();
         let error = Sources::read(&dir, &["afif"]).unwrap_err().to_string();
-        assert!(error.contains("is no atlas of this version"), "{error}");
+        assert!(error.contains("is not of this version of msctp"), "{error}");
         fs::remove_dir_all(dir).unwrap();
     }
 }

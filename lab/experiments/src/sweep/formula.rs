@@ -121,7 +121,11 @@ impl Formula {
             Self::Binary(operator, a, b) => {
                 let (a, b) = (a.list(operand)?, b.list(operand)?);
                 if a.len() != b.len() && a.len() != 1 && b.len() != 1 {
-                    return Err(format!("cannot compute {} values {operator} {} values: want the same number", a.len(), b.len()));
+                    return Err(format!(
+                        "cannot compute {} values {operator} {} values: want the same number",
+                        a.len(),
+                        b.len()
+                    ));
                 }
                 let at = |list: &[f64], place: usize| if list.len() == 1 { list[0] } else { list[place] };
                 let value = |place: usize| {
@@ -259,7 +263,9 @@ fn number(text: &str) -> Result<f64, String> {
     let rate = || text.parse::<Rate>().ok().map(|rate| rate.as_bps() as f64);
     let span = || text.parse::<Span>().ok().map(Span::as_secs_f64);
     let value = text.parse::<f64>().ok().or_else(rate).or_else(span);
-    value.ok_or_else(|| format!("\"{text}\" is not a number: want a number, a rate such as 2Mbps or a time such as 30ms"))
+    value.ok_or_else(|| {
+        format!("\"{text}\" is not a number: want a number, a rate such as 2Mbps or a time such as 30ms")
+    })
 }
 
 #[cfg(test)]

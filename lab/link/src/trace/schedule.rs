@@ -49,7 +49,8 @@ impl Schedule {
             return fail(at + 2, format!("{after} follows {before}: want ascending times"));
         }
         if period < last || period.is_zero() {
-            return fail(instants.len(), format!("the period, {period}, is shorter than the last time, {last}: want at least {last}"));
+            let want = format!("want more than 0s, and at least the last time, {last}");
+            return fail(instants.len(), format!("a period of {period} is too short: {want}"));
         }
         Ok(Self { instants: instants.into(), period })
     }
@@ -195,7 +196,8 @@ pub(super) fn read_column(
         rows.push((time, value));
     }
     if rows.is_empty() {
-        return Err(fail(first, "the table has only the names of its columns: want lines of values below".to_owned()));
+        let message = "the table has only the names of its columns: want lines of values below";
+        return Err(fail(first, message.to_owned()));
     }
     Ok((rows, last_line))
 }

@@ -91,7 +91,8 @@ impl Course<'_> {
         let names: BTreeSet<&str> = unknown.filter_map(|flow| flow.association).collect();
         let names: Vec<String> = names.into_iter().map(|name| format!("\"{name}\"")).collect();
         Err(format!(
-            "cannot compute the capacity that is left: associations with several paths share this path's links: {}",
+            "cannot compute the capacity that is left: associations with several paths share this path's \
+             links: {}",
             names.join(", ")
         ))
     }

@@ -227,10 +227,8 @@ impl<'s> Context<'s> {
         if delay < end {
             return Ok(());
         }
-        fail(
-            "delay",
-            format!("no packet arrives within the duration, {end}, at a delay of {delay}: want a shorter delay"),
-        )
+        let message = format!("at a delay of {delay} no packet arrives within the duration, {end}: want less");
+        fail("delay", message)
     }
 
     /// Returns true if this is the link of a mobile to a foreign agent.
@@ -479,7 +477,8 @@ impl<'s> Context<'s> {
             Err(stuck) => fail(
                 key,
                 format!(
-                    "there is no route from {from} to {to}: \"{}\" has no next hop; want links between routers that connect them",
+                    "there is no route from {from} to {to}: \"{}\" has no next hop; want links between routers that \
+                     connect them",
                     self.scenario.nodes[stuck].name
                 ),
             ),
@@ -533,7 +532,8 @@ impl<'s> Context<'s> {
                     }
                 }
                 if rate.is_zero() {
-                    return fail("rate", "a source of 0bps sends nothing: want a higher rate, or stop = \"…\"");
+                    let message = "a source of 0bps sends nothing: want a higher rate, or stop = \"…\"";
+                    return fail("rate", message);
                 }
                 // IPv4 or IPv6 header and UDP header.
                 let least = if from.is_ipv4() { 28 } else { 48 };
@@ -570,7 +570,8 @@ impl<'s> Context<'s> {
                 ];
                 self.set_link(link, *direction, &given)?;
                 if rate.is_some_and(|rate| rate.is_zero()) {
-                    return fail("rate", "a link of 0bps carries nothing: want a higher rate, or do = \"link-down\"");
+                    let message = "a link of 0bps carries nothing: want a higher rate, or do = \"link-down\"";
+                    return fail("rate", message);
                 }
                 delay.map_or(Ok(()), |delay| self.delay(delay))?;
                 loss.as_ref().map_or(Ok(()), check_loss)
@@ -582,7 +583,9 @@ impl<'s> Context<'s> {
                 if self.routes().interface(*address).is_some() {
                     return Ok(());
                 }
-                fail("address", format!("no host has the address {address}: want address_a or address_b of a link"))
+                let message =
+                    format!("no host has the address {address}: want address_a or address_b of a link");
+                fail("address", message)
             }
             Do::AddAddress { association, address } => self.end_of(association, *address).map(drop),
             Do::DeleteAddress { association, address }

@@ -85,7 +85,9 @@ fn collect(
         for name in names {
             let path = beside(&own.folder, name);
             if extending.contains(&path.as_str()) {
-                return fail(at, format!("{name} extends this file, directly or indirectly: remove one of the two extends"));
+                let message =
+                    format!("{name} extends this file, directly or indirectly: remove one of the two extends");
+                return fail(at, message);
             }
             if texts.len() + extending.len() >= MOST_FILES {
                 return fail(at, format!("more than {MOST_FILES} files: want fewer"));
@@ -326,7 +328,8 @@ fn copies(item: &mut DeTable<'_>) -> Result<Option<i64>, Problem> {
     };
     let name = item.get("name").and_then(|name| name.get_ref().as_str());
     if name.is_some_and(|name| !name.contains("{i")) {
-        return Err(Problem::new("name", "gives all copies the same name: want {i} in it, such as \"mobile-{i}\""));
+        let message = "gives all copies the same name: want {i} in it, such as \"mobile-{i}\"";
+        return Err(Problem::new("name", message));
     }
     Ok(Some(number))
 }

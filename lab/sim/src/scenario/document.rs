@@ -468,7 +468,8 @@ impl<'d, 't> Section<'d, 't> {
             Some(DeValue::Table(table)) if table.keys().all(|name| name.span() == NOWHERE) => {
                 let name = table.keys().next().map(|name| name.get_ref().to_string()).unwrap_or_default();
                 let path = self.key(&format!("{key}.{name}"));
-                return Err(Problem::new(path, format!("there is no {key} \"{name}\": the file has no [[{key}]]")));
+                let message = format!("there is no {key} \"{name}\": the file has no [[{key}]]");
+                return Err(Problem::new(path, message));
             }
             Some(other) => return Err(self.wrong_type(key, other, &format!("tables headed [[{key}]]"))),
         };

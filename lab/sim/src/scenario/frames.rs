@@ -61,13 +61,14 @@ pub fn read_frames(text: &str, interval: Span) -> Result<Vec<Frame>, FramesError
         }
         if let Some(more) = words.next() {
             return Err(fail(format!(
-                "unexpected \"{more}\": want the bytes and optionally the interval; a comment begins with #"
+                "unexpected \"{more}\": want bytes, optionally an interval, and comments after #"
             )));
         }
         frames.push(Frame { bytes, interval });
     }
     if frames.is_empty() {
-        return Err(FramesError { line: 1, message: "no frames: want a line for each, such as 6395".to_owned() });
+        let message = "no frames: want a line for each, such as 6395".to_owned();
+        return Err(FramesError { line: 1, message });
     }
     Ok(frames)
 }
@@ -92,7 +93,7 @@ mod tests {
         assert_eq!(error("3"), "1: \"3\": want a frame's bytes, 4 to 16777216");
         assert_eq!(error("\n100 0ms"), "2: the interval to the next frame is 0s: want more");
         assert!(error("100 33").starts_with("1: \"33\" is not a time: want "), "{}", error("100 33"));
-        assert_eq!(error("100 33ms I"), "1: unexpected \"I\": want the bytes and optionally the interval; a comment begins with #");
+        assert_eq!(error("100 33ms I"), "1: unexpected \"I\": want bytes, optionally an interval, and comments after #");
         assert_eq!(error("# nothing"), "1: no frames: want a line for each, such as 6395");
     }
 }

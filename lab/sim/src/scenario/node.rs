@@ -121,7 +121,8 @@ fn one(node: &NodeSpec, links: &[&LinkSpec], home_agents: &BTreeSet<&str>) -> Re
         return fail("waypoints", message);
     }
     if node.waypoints.iter().any(|waypoint| waypoint.speed_mm_s == 0) {
-        return fail("waypoints", "at speed 0 the node never reaches its destination: want more than 0".to_owned());
+        let message = "at speed 0 the node never reaches its destination: want more than 0";
+        return fail("waypoints", message.to_owned());
     }
     // List the node's addresses, each with the other end of its link.
     let addresses: Vec<(IpAddr, &str)> = links
@@ -199,7 +200,8 @@ fn check_middlebox(node: &NodeSpec, own: &[&LinkSpec], middlebox: &MiddleboxSpec
         | MiddleboxOptions::Firewall(FirewallOptions { timeout })
             if timeout.is_zero() =>
         {
-            Err(Problem::new("timeout", "a timeout of 0s blocks every answer: want a longer one, such as \"30s\""))
+            let message = "a timeout of 0s blocks every answer: want a longer one, such as \"30s\"";
+            Err(Problem::new("timeout", message))
         }
         _ => Ok(()),
     }

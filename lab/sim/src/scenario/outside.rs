@@ -85,7 +85,8 @@ pub(super) fn split(original: &Scenario) -> Result<WithOutsideHosts, Problem> {
         }
         if let When::After { .. } = action.when {
             let message = format!(
-                "the emulator cannot observe \"{}\", an event of an association or application: want at = \"20s\"",
+                "the emulator cannot observe \"{}\", an event of an association or application: want \
+                 at = \"20s\"",
                 action.what.word()
             );
             return Err(Problem::new(format!("action.{number}.after"), message));

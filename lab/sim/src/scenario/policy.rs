@@ -24,7 +24,8 @@ pub(super) fn read(profile: &Section<'_, '_>, config: &mut Config, schemes: &Sch
         config.handover_policy = match chosen.unwrap_or((policies()[0].name, None)) {
             (_, Some(own)) => own.clone(),
             (name, None) if needs_truth(name) && options.truths.is_empty() => {
-                let want = "want a table for each new path, such as [{ address = \"10.0.2.2\", available = \"4400kbps\", rtt = \"70ms\" }]";
+                let want = "want a table for each new path, such as [{ address = \"10.0.2.2\", available = \
+                            \"4400kbps\", rtt = \"70ms\" }]";
                 let why = format!("missing: the policy \"{name}\" starts a path at its true rate: {want}");
                 return Err(Problem::new(profile.key("policy.truth"), why));
             }

@@ -267,7 +267,7 @@ pub(super) fn check_together(context: &Context<'_>) -> Check {
         if let Some(other) = used.insert((tcp, side.word(), kind), &app.name) {
             return fail(
                 format!("app.{}.{key}", app.name),
-                format!("\"{other}\" is already the {kind} of that end: want at most one bulk application and one reader at each end"),
+                format!("\"{other}\" is already the {kind} of that end: want one of each at each end"),
             );
         }
     }

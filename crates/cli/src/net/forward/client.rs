@@ -269,7 +269,8 @@ impl Client {
         let mut received = Vec::new();
         let request = tokio::time::timeout(REQUEST, self.request(&mut received)).await;
         let Ok(Some((greeting, target))) = request else {
-            return self.tell_failed("the proxy", &End::new(Reason::Reset, "no valid SOCKS5 or CONNECT request"));
+            let end = End::new(Reason::Reset, "no valid SOCKS5 or CONNECT request");
+            return self.tell_failed("the proxy", &end);
         };
         if target == Target::Udp {
             return associate(self.stream, &greeting, links, timeout, &self.name, self.report).await;

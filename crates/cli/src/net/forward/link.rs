@@ -151,7 +151,8 @@ impl Link {
         }
         let (outbound, inbound) = self.association.streams();
         let number = self.update(|mux| mux.open(target, outbound.min(inbound)));
-        let number = number.ok_or_else(|| End::new(Reason::Limit, "no free stream or memory for another connection"))?;
+        let full = "no free stream or memory for another connection";
+        let number = number.ok_or_else(|| End::new(Reason::Limit, full))?;
         Ok(self.enter(&mut lock(&self.state), number))
     }
 
@@ -245,7 +246,10 @@ impl Link {
             }
             match Service::of(&message) {
                 Service::Forward if message.begin && message.end => {}
-                Service::Forward => return Err(Failure::Run("the peer split a forwarding frame: want one message for each frame".to_owned())),
+                Service::Forward => {
+                    let why = "the peer split a forwarding frame: want one message for each frame";
+                    return Err(Failure::Run(why.to_owned()));
+                }
                 wanted => return Err(Service::Forward.reject(&self.association, wanted)),
             }
             let handled: Result<(), Violation> =

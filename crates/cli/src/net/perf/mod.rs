@@ -165,10 +165,14 @@ async fn serve_one(association: Association) {
     }
 }
 
+fn unexpected(from: &str, want: &str) -> Failure {
+    Failure::Run(format!("unexpected message from the {from}: want {want}"))
+}
+
 async fn serve_measurement(association: &Association) -> Result<(), Failure> {
     let Message::Start { milliseconds, len, reverse } = Service::Perf.receive_first(association).await?
     else {
-        return Err(Failure::Run("unexpected message from the client: want the parameters of a measurement".to_owned()));
+        return Err(unexpected("client", "the parameters of a measurement"));
     };
     Service::Perf.send(association, &Message::Ready).await?;
     let mut quiet = |_: &Interval| {};
@@ -192,7 +196,7 @@ async fn measure(args: &Args, association: &Association, patience: Duration) -> 
             let why = "the server is busy with another measurement: try again later";
             return Err(Failure::Run(why.to_owned()));
         }
-        _ => return Err(Failure::Run("unexpected message from the server: want its consent to the measurement".to_owned())),
+        _ => return Err(unexpected("server", "its consent to the measurement")),
     }
     let mut meter = Meter::new(Duration::from_secs_f64(args.interval));
     let mut intervals = Vec::new();
@@ -222,7 +226,7 @@ async fn measure(args: &Args, association: &Association, patience: Duration) -> 
         send(association, time, args.len, &mut meter, &mut note).await?
     };
     let Message::Result { side: theirs } = Service::Perf.receive_answer(association, patience).await? else {
-        return Err(Failure::Run("unexpected message from the server: want the result of the measurement".to_owned()));
+        return Err(unexpected("server", "the result of the measurement"));
     };
     watch.abort();
     let (sender, receiver) = if args.reverse { (theirs, ours) } else { (ours, theirs) };
@@ -282,10 +286,12 @@ async fn receive(
         let left = meter.left().min(SILENT.saturating_sub(last.elapsed()));
         if let Ok(message) = tokio::time::timeout(left, association.recv()).await {
             let message = message.map_err(|e| failed("receiving")(&e))?;
-            let message = message.ok_or_else(|| Failure::Run("the sender ended the association before the end of the measurement".to_owned()))?;
+            let message = message.ok_or_else(|| {
+                Failure::Run("the sender ended the association before the end of the measurement".to_owned())
+            })?;
             if message.stream == CONTROL {
                 let Message::End = Service::Perf.read(&message)? else {
-                    return Err(Failure::Run("unexpected message from the sender: want data or the end of the measurement".to_owned()));
+                    return Err(unexpected("sender", "data or the end of the measurement"));
                 };
                 break;
             }
@@ -297,7 +303,8 @@ async fn receive(
             }
             last = now;
         } else if last.elapsed() >= SILENT {
-            return Err(Failure::Run(format!("no data from the sender for {} s, the maximum", SILENT.as_secs())));
+            let why = format!("no data from the sender for {} s, the maximum", SILENT.as_secs());
+            return Err(Failure::Run(why));
         }
         if let Some(interval) = meter.tick(association, bytes) {
             note(&interval);

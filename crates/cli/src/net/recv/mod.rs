@@ -354,7 +354,9 @@ async fn fill(
         Fault::Refused(why)
     };
     if part.hash.text() != offer.sha256 {
-        return Err(discard("the SHA-256 of the received file is wrong: run the same command again, which starts from the beginning".to_owned()));
+        let why = "the SHA-256 of the received file is wrong: run the same command again, which starts from the \
+                   beginning";
+        return Err(discard(why.to_owned()));
     }
     match publish(store, &turn, &part, offer).await {
         Ok(()) => Ok((resumed, longest_gap)),
@@ -436,7 +438,8 @@ async fn append(
             association.recv().await.map_err(|e| lost(&failed("receiving")(&e).to_string(), part))?;
         let message = message.ok_or_else(|| lost("the sender ended the transfer", part))?;
         if message.stream != DATA || message.data.len() as u64 > offer.size - part.len {
-            return Err(Fault::Refused("unexpected data: more than the offer has, or on another stream".to_owned()));
+            let why = "unexpected data: more than the offer has, or on another stream";
+            return Err(Fault::Refused(why.to_owned()));
         }
         let now = Instant::now();
         longest_gap = last.map_or(longest_gap, |last| longest_gap.max(now - last));

@@ -186,7 +186,8 @@ fn intervals(section: &Section<'_, '_>) -> Result<Intervals, Problem> {
             Ok(Intervals::Every(every as usize, apart as usize))
         }
         Some(_) => {
-            let message = "want the points from one interval to the next, and fewer between those of two curves, such as [30, 2]";
+            let message = "want the points from one interval to the next, and fewer between those of two \
+                           curves, such as [30, 2]";
             Err(Problem::new(section.key("intervals"), message))
         }
     }

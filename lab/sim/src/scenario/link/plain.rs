@@ -97,7 +97,8 @@ impl PlainSpec {
 
     pub(super) fn check(&self) -> Result<(), Problem> {
         if self.rate.is_zero() {
-            return Err(Problem::new("rate", "a link of 0bps carries nothing: want a higher rate, or up = false"));
+            let message = "a link of 0bps carries nothing: want a higher rate, or up = false";
+            return Err(Problem::new("rate", message));
         }
         if let Discipline::Codel(codel) | Discipline::FqCodel(codel) = self.discipline
             && codel.interval < codel.target.max(Span::from_nanos(1))
