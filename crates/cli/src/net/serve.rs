@@ -28,7 +28,7 @@ peer's has ended too. If standard input is a terminal and standard output is not
 
 With --allow or --rules it serves `msctp forward`, any number of clients at once, until a signal ends it. A rule is \
 `allow HOST:PORTS`, `deny HOST:PORTS` or a comment behind `#`, the first that matches decides, and nothing else can be reached. \
-HOST is a name, *.NAME, an address, a network as 10.0.0.0/8 or [2001:db8::]/32, or *; PORTS is 22, 80,443, 8000-8099 or *.
+HOST is a name, *.NAME, an address, a network such as 10.0.0.0/8 or [2001:db8::]/32, or *; PORTS is 22, 80,443, 8000-8099 or *.
 
 With --tunnel it serves `msctp tunnel` until a signal ends it, with a TUN device that has the given address. Clients get \
 addresses of that network. What they reach through this host, its own routes, NAT and firewall decide.
