@@ -18,12 +18,12 @@ pub(super) fn parse(text: &str, default: IpAddr, example: SocketAddr) -> Result<
 }
 
 /// Accepts connections and serves each in a task, at most `most` at a time, until the future is dropped.
-pub(super) async fn serve_each<S, From, Accepted, Served>(
+pub(super) async fn serve_each<S, Peer, Accepted, Served>(
     most: usize,
     accept: impl Fn() -> Accepted,
     serve: impl Fn(S) -> Served,
 ) where
-    Accepted: Future<Output = io::Result<(S, From)>>,
+    Accepted: Future<Output = io::Result<(S, Peer)>>,
     Served: Future<Output = ()> + Send + 'static,
 {
     let places = Arc::new(Semaphore::new(most));
