@@ -200,10 +200,7 @@ fn a_capture_of_frames_is_decrypted() {
     let done = decrypt(&capture, &keys, &out);
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let text = String::from_utf8_lossy(&done.stdout);
-    assert_eq!(
-        text,
-        "2 packets decrypted, 0 without a key, 0 in clear\n1 frame skipped: not IP packets\n"
-    );
+    assert_eq!(text, "2 packets decrypted, 0 without a key, 0 in clear\n1 frame skipped: not IP packets\n");
     check(&out, &["7|0", "8|0"]);
 }
 

@@ -137,7 +137,10 @@ fn a_change_waits_for_that_of_another_process_and_sees_it() {
     drop(lock);
     let other = other.wait_with_output().unwrap();
     let error = String::from_utf8_lossy(&other.stderr);
-    assert!(other.status.code() == Some(1) && error.contains("the key of files.example has changed"), "{error}");
+    assert!(
+        other.status.code() == Some(1) && error.contains("the key of files.example has changed"),
+        "{error}"
+    );
     assert_eq!(fs::read_to_string(user.file("known_hosts")).unwrap(), format!("files.example {ONE}\n"));
 }
 

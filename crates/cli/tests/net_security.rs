@@ -133,7 +133,10 @@ fn a_code_serves_one_client_and_a_wrong_one_burns_it() {
     let first = line(&mut server);
     assert!(first.starts_with("code, for one client: "), "{first}");
     fails(&carol.connect(&server, &[]), "a code is required here");
-    assert!(line(&mut server).ends_with("rejected: the peer does not use a code: want one at both ends or at neither"));
+    assert!(
+        line(&mut server)
+            .ends_with("rejected: the peer does not use a code: want one at both ends or at neither")
+    );
     fails(&carol.connect(&server, &["--code", "babab-babab"]), "wrong code: it is used up");
     assert!(line(&mut server).contains("rejected: the peer has a different code"));
     let second = line(&mut server);

@@ -232,7 +232,10 @@ fn bench_handover_checks_its_folder_before_the_runs() {
     let refused = command.output().expect("msctp starts");
     assert_eq!(refused.status.code(), Some(2));
     let error = text(&refused.stderr);
-    assert!(error.contains("--out out: out/data is not an output of msctp: want a new or empty folder"), "{error}");
+    assert!(
+        error.contains("--out out: out/data is not an output of msctp: want a new or empty folder"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -244,7 +247,10 @@ fn a_report_replaces_an_earlier_one_and_no_files_of_the_user() {
     let refused = sweep(dir.path(), &["walk-policies.toml", "--out", "out"]);
     assert_eq!(refused.status.code(), Some(2));
     let error = text(&refused.stderr);
-    assert!(error.contains("--out out: out/data is not an output of msctp: want a new or empty folder"), "{error}");
+    assert!(
+        error.contains("--out out: out/data is not an output of msctp: want a new or empty folder"),
+        "{error}"
+    );
     assert!(!error.contains("runs"), "refused before the first: {error}");
     assert_eq!(fs::read_dir(&out).unwrap().count(), 1, "nothing is written");
 

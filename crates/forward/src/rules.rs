@@ -193,10 +193,10 @@ fn canonical(network: IpNet) -> Result<IpNet, &'static str> {
             Ok(Ipv4Net::new(v4, len).map_err(|_| "not an address, a network or a host name")?.into())
         }
         // ::/0 has every IPv6 address, and 0.0.0.0/0 every IPv4 address.
-        (_, None) if v6.prefix_len() > 0 && v6.contains(&Ipv4Addr::UNSPECIFIED.to_ipv6_mapped()) => {
-            Err("the network includes IPv6 addresses and all IPv4 addresses (::ffff:0:0/96): want one rule for \
-                 each family")
-        }
+        (_, None) if v6.prefix_len() > 0 && v6.contains(&Ipv4Addr::UNSPECIFIED.to_ipv6_mapped()) => Err(
+            "the network includes IPv6 addresses and all IPv4 addresses (::ffff:0:0/96): want one rule for \
+                 each family",
+        ),
         _ => Ok(network),
     }
 }
@@ -500,7 +500,10 @@ mod tests {
         }
         for overlapping in ["::/80", "::ffff:0:0/95", "::/1"] {
             let error = Rules::parse(&format!("deny [{overlapping}]:*")).unwrap_err().1.to_string();
-            assert!(error.contains("all IPv4 addresses (::ffff:0:0/96): want one rule for each family"), "{error}");
+            assert!(
+                error.contains("all IPv4 addresses (::ffff:0:0/96): want one rule for each family"),
+                "{error}"
+            );
         }
         for apart in ["::fffe:0:0/96", "8000::/1", "::/96"] {
             assert!(Rules::parse(&format!("deny [{apart}]:*")).is_ok(), "{apart}");

@@ -159,7 +159,10 @@ fn faults_are_shown_in_the_file_they_are_in() {
         fault("extends = \"base.toml\"", "extends = \"folder/faulty.toml\""),
         "scenarios/folder/faulty.toml:1: description: 3 is a whole number: want a string in quotes"
     );
-    assert!(fault("extends = \"base.toml\"", "extends = \"folder/circle.toml\"").contains("remove one of the two extends"));
+    assert!(
+        fault("extends = \"base.toml\"", "extends = \"folder/circle.toml\"")
+            .contains("remove one of the two extends")
+    );
     let base = fault("duration = \"0.1min\"", "duration = \"6s\"\n[probes]\nthroughput = 3");
     assert!(base.starts_with("scenarios/cell.toml:6: probes.throughput: "), "{base}");
 }

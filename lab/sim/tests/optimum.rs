@@ -126,7 +126,10 @@ fn other_associations_share_the_link() {
 fn an_association_with_several_paths_leaves_no_optimum_where_its_path_matters() {
     let both = second("\"10.0.1.2\", \"10.0.2.2\"", "type = \"bulk\"");
     let error = after_30(&[], &both).unwrap_err();
-    assert!(error.ends_with("associations with several paths share this path's links: \"second-one\""), "{error}");
+    assert!(
+        error.ends_with("associations with several paths share this path's links: \"second-one\""),
+        "{error}"
+    );
     // Half of the core is more than the access link takes.
     let neighbour = "[[node]]\nname = \"n\"\nkind = \"host\"\n\
         [[link]]\nname = \"n1\"\na = \"r\"\nb = \"n\"\naddress_b = \"10.0.4.2\"\nrate = \"1Mbps\"\ndelay = \"1ms\"\n\

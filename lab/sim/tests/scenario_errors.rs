@@ -628,7 +628,11 @@ fn an_association_that_could_send_nothing_is_rejected() {
             "from = \"client\"\nmessage = 3000000",
             "app.file.message: 3000000 bytes do not fit the send buffer of 2097152: want at most 2097152",
         ),
-        ("\"15ms\"", "\"1000000h\"", "link.left.delay: at a delay of 3600000000s no packet arrives within the duration, 10s"),
+        (
+            "\"15ms\"",
+            "\"1000000h\"",
+            "link.left.delay: at a delay of 3600000000s no packet arrives within the duration, 10s",
+        ),
     ] {
         let said = error(from, to);
         assert!(said.contains(&format!(": {want}")), "{said}");

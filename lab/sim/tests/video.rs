@@ -152,7 +152,10 @@ fn errors_name_the_place_and_the_remedy() {
         error("interval = \"20ms\"\n", ""),
         "video.toml:25: app.clip.interval: missing: want interval = \"33ms\""
     );
-    assert_eq!(error("\"20ms\"", "\"0s\""), "video.toml:31: app.clip.interval: 0s: want more, such as \"33ms\"");
+    assert_eq!(
+        error("\"20ms\"", "\"0s\""),
+        "video.toml:31: app.clip.interval: 0s: want more, such as \"33ms\""
+    );
     assert_eq!(
         error("size = 1000", "size = 1000\ntrace = \"bad.txt\""),
         "video.toml:30: app.clip.size: the trace has the frames' sizes: want either size or trace"

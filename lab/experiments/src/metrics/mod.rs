@@ -419,7 +419,9 @@ impl Metric {
                 })?;
                 let (from, to) = (time(from)?, if to.is_empty() { None } else { Some(time(to)?) });
                 if to.is_some_and(|to| to <= from) {
-                    return Err(format!("{name}@{text} ends before it begins: want a range, such as @30s..40s"));
+                    return Err(format!(
+                        "{name}@{text} ends before it begins: want a range, such as @30s..40s"
+                    ));
                 }
                 Ok((Some(from), to))
             }

@@ -337,8 +337,10 @@ impl Replaced {
         let taken = above.filter(|above| above.exists() && !above.is_dir()).last();
         let taken = taken.or((target.is_dir() || (target.exists() && !known)).then_some(target.as_path()));
         if let Some(taken) = taken {
-            let message =
-                format!("{} is not part of an earlier result: move it, or name another folder", taken.display());
+            let message = format!(
+                "{} is not part of an earlier result: move it, or name another folder",
+                taken.display()
+            );
             return Err(io::Error::other(message));
         }
         self.manifest.files.insert(own);

@@ -304,7 +304,10 @@ mod tests {
         assert_eq!(list("three / three - 2 * three"), Ok(vec![-1.0, -7.0, -17.0]));
         assert_eq!(list("median(abs(0 - three), two)"), Ok(vec![2.0]));
         assert_eq!(list("positive(three - 4, two)"), Ok(vec![3.0]));
-        assert_eq!(list("three + two").unwrap_err(), "cannot compute 3 values + 2 values: want the same number");
+        assert_eq!(
+            list("three + two").unwrap_err(),
+            "cannot compute 3 values + 2 values: want the same number"
+        );
         assert!(list("mean(two, log(0 * two))").unwrap_err().contains("logarithm"));
     }
 
@@ -347,7 +350,10 @@ mod tests {
             ),
             ("first least", "unexpected \"least\": want an operator, + - * / or %, before it"),
             ("(first", "want ) at the end"),
-            ("first * 3xyz", "\"3xyz\" is not a number: want a number, a rate such as 2Mbps or a time such as 30ms"),
+            (
+                "first * 3xyz",
+                "\"3xyz\" is not a number: want a number, a rate such as 2Mbps or a time such as 30ms",
+            ),
             ("first *", "want a metric or a number before \"\""),
         ];
         for (text, fault) in faults {

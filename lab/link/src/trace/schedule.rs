@@ -325,7 +325,10 @@ mod tests {
         assert!(error("time,wifi\n0,-1\n").contains("want a rate in Mbps"));
         assert_eq!(error("time,wifi\n0,1\n0,1\n"), "3: 0s follows 0s: want ascending times");
         assert!(error("time,wifi\n0,0\n1,0\n").contains("no opportunity"));
-        assert_eq!(error("time,wifi\n"), "1: the table has only the names of its columns: want lines of values below");
+        assert_eq!(
+            error("time,wifi\n"),
+            "1: the table has only the names of its columns: want lines of values below"
+        );
         // A byte order mark is no part of the text.
         assert!(Schedule::from_rates("\u{feff}time,wifi\n0,12\n1,0\n", "wifi").is_ok());
         assert!(Schedule::from_mahimahi("\u{feff}1\n", None).is_ok());

@@ -227,7 +227,8 @@ impl<'s> Context<'s> {
         if delay < end {
             return Ok(());
         }
-        let message = format!("at a delay of {delay} no packet arrives within the duration, {end}: want less");
+        let message =
+            format!("at a delay of {delay} no packet arrives within the duration, {end}: want less");
         fail("delay", message)
     }
 
@@ -289,7 +290,10 @@ impl<'s> Context<'s> {
             for (number, &address) in addresses.iter().enumerate() {
                 self.address_of(addresses_part, node, address)?;
                 if addresses[..number].contains(&address) {
-                    return fail(addresses_part, format!("{address} is listed twice: want each address once"));
+                    return fail(
+                        addresses_part,
+                        format!("{address} is listed twice: want each address once"),
+                    );
                 }
             }
         }

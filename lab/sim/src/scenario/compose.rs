@@ -85,8 +85,9 @@ fn collect(
         for name in names {
             let path = beside(&own.folder, name);
             if extending.contains(&path.as_str()) {
-                let message =
-                    format!("{name} extends this file, directly or indirectly: remove one of the two extends");
+                let message = format!(
+                    "{name} extends this file, directly or indirectly: remove one of the two extends"
+                );
                 return fail(at, message);
             }
             if texts.len() + extending.len() >= MOST_FILES {

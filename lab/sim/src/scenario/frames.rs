@@ -93,7 +93,10 @@ mod tests {
         assert_eq!(error("3"), "1: \"3\": want a frame's bytes, 4 to 16777216");
         assert_eq!(error("\n100 0ms"), "2: the interval to the next frame is 0s: want more");
         assert!(error("100 33").starts_with("1: \"33\" is not a time: want "), "{}", error("100 33"));
-        assert_eq!(error("100 33ms I"), "1: unexpected \"I\": want bytes, optionally an interval, and comments after #");
+        assert_eq!(
+            error("100 33ms I"),
+            "1: unexpected \"I\": want bytes, optionally an interval, and comments after #"
+        );
         assert_eq!(error("# nothing"), "1: no frames: want a line for each, such as 6395");
     }
 }

@@ -184,7 +184,9 @@ fn check_middlebox(node: &NodeSpec, own: &[&LinkSpec], middlebox: &MiddleboxSpec
         if public != address.is_some() {
             let (name, link) = (&node.name, &link.name);
             let want = if public {
-                format!("its public address is missing: want {key}, such as \"198.51.100.7\", in link \"{link}\"")
+                format!(
+                    "its public address is missing: want {key}, such as \"198.51.100.7\", in link \"{link}\""
+                )
             } else {
                 format!("\"{name}\" has no address inside: want {key} of link \"{link}\" left out")
             };
@@ -193,7 +195,8 @@ fn check_middlebox(node: &NodeSpec, own: &[&LinkSpec], middlebox: &MiddleboxSpec
     }
     match middlebox.options {
         MiddleboxOptions::Nat(NatOptions { ports: (first, last), .. }) if first == 0 || first > last => {
-            let message = format!("[{first}, {last}]: want the first and the last port, such as [1024, 65535]");
+            let message =
+                format!("[{first}, {last}]: want the first and the last port, such as [1024, 65535]");
             Err(Problem::new("ports", message))
         }
         MiddleboxOptions::Nat(NatOptions { timeout, .. })

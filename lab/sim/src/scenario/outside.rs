@@ -71,8 +71,9 @@ pub(super) fn split(original: &Scenario) -> Result<WithOutsideHosts, Problem> {
     for link in &scenario.links {
         for (key, address) in [("address_a", link.address_a), ("address_b", link.address_b)] {
             if let Some(address) = address.filter(IpAddr::is_loopback) {
-                let message =
-                    format!("{address} is every real host's loopback address: want another, such as 10.0.2.1");
+                let message = format!(
+                    "{address} is every real host's loopback address: want another, such as 10.0.2.1"
+                );
                 return Err(Problem::new(format!("link.{}.{key}", link.name), message));
             }
         }

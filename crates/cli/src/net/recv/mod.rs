@@ -276,9 +276,7 @@ async fn take(association: &Association, store: &Store, turns: &Turns) -> Result
             wait(association, "another sender is sending the same file").await?;
         }
         let turn = turns.take(&offer.part, association).await.map_err(|why| match why {
-            NoTurn::Full => {
-                Fault::Refused("too many senders of the same file: try again later".to_owned())
-            }
+            NoTurn::Full => Fault::Refused("too many senders of the same file: try again later".to_owned()),
             NoTurn::Over(Err(error)) => Fault::Lost(failed("receiving")(&error)),
             NoTurn::Over(Ok(())) => Fault::Lost(Failure::Run("the sender ended the transfer".to_owned())),
         })?;
@@ -318,10 +316,9 @@ async fn wait(association: &Association, why: &str) -> Result<(), Fault> {
 /// Compares the offer with an existing file of its name. Rejects the offer if that is another file.
 async fn compare(store: &Store, offer: &Offer) -> Result<There, Fault> {
     match store.compare(&offer.file, offer.size, &offer.sha256).await {
-        There::Other => Err(Fault::Refused(format!(
-            "another file has this name: rename one of them ({})",
-            offer.name
-        ))),
+        There::Other => {
+            Err(Fault::Refused(format!("another file has this name: rename one of them ({})", offer.name)))
+        }
         there => Ok(there),
     }
 }

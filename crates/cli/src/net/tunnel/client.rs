@@ -60,11 +60,9 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             let why = match result {
                 Ok(Some(next)) => {
                     eprintln!("UDP works: packets go over it");
-                    let _ = tokio::time::timeout(
-                        END_TIMEOUT,
-                        endpoint.abort("replaced by another association"),
-                    )
-                    .await;
+                    let _ =
+                        tokio::time::timeout(END_TIMEOUT, endpoint.abort("replaced by another association"))
+                            .await;
                     connected = next;
                     continue;
                 }

@@ -98,7 +98,9 @@ fn draws(section: &Section<'_, '_>, value: &Value) -> Result<Vec<Draw>, Problem>
     let table = match section.value("draw") {
         None => return Ok(Vec::new()),
         Some(DeValue::Table(table)) => table,
-        Some(other) => return Err(section.wrong_type("draw", other, &format!("times by key, such as {example}"))),
+        Some(other) => {
+            return Err(section.wrong_type("draw", other, &format!("times by key, such as {example}")));
+        }
     };
     let mut draws = Vec::new();
     for (name, ends) in table {
@@ -233,9 +235,8 @@ fn replace(text: &str, with: &[(String, String)]) -> Result<String, String> {
     while let Some((before, after)) = rest.split_once('{') {
         let (name, next) = after.split_once('}').ok_or_else(|| format!("\"{text}\" has no }} for a {{"))?;
         let known = with.iter().rfind(|(known, _)| known == name);
-        let (_, value) = known.ok_or_else(|| {
-            format!("no axis value defines {{{name}}}: want with = {{ {name} = \"…\" }}")
-        })?;
+        let (_, value) = known
+            .ok_or_else(|| format!("no axis value defines {{{name}}}: want with = {{ {name} = \"…\" }}"))?;
         out.push_str(before);
         out.push_str(value);
         rest = next;
@@ -259,7 +260,9 @@ fn listed(section: &Section<'_, '_>) -> Result<Vec<Value>, Problem> {
     let example = if keys.len() == 1 { "[0, 0.01]" } else { "[[0, \"2Mbps\"], [0.01, \"4Mbps\"]]" };
     let values = match section.value("values") {
         Some(DeValue::Array(values)) => values,
-        Some(other) => return Err(section.wrong_type("values", other, &format!("a list, such as {example}"))),
+        Some(other) => {
+            return Err(section.wrong_type("values", other, &format!("a list, such as {example}")));
+        }
         None => return Err(Problem::new(section.key("values"), format!("missing: want values = {example}"))),
     };
     let mut out = Vec::new();
@@ -311,7 +314,11 @@ pub(super) fn overrides(section: &Section<'_, '_>, key: &str) -> Result<Vec<Stri
         None => return Ok(Vec::new()),
         Some(DeValue::Table(table)) => table,
         Some(other) => {
-            return Err(section.wrong_type(key, other, "a table, such as { \"link.wlan.rate\" = \"2Mbps\" }"));
+            return Err(section.wrong_type(
+                key,
+                other,
+                "a table, such as { \"link.wlan.rate\" = \"2Mbps\" }",
+            ));
         }
     };
     let mut entries: Vec<_> = table.iter().collect();

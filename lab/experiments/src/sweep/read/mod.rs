@@ -407,7 +407,9 @@ impl Reader<'_> {
     /// Returns the text of a file. Reads each file once.
     fn text(&self, path: &str) -> Result<String, String> {
         if path.is_empty() {
-            return Err("is the folder of this file: want the path of a file, such as \"walk.toml\"".to_owned());
+            return Err(
+                "is the folder of this file: want the path of a file, such as \"walk.toml\"".to_owned()
+            );
         }
         if let Some(known) = self.sources.borrow().iter().find(|source| source.path == path) {
             return Ok(known.text.clone());

@@ -210,7 +210,9 @@ fn marks(section: &Section<'_, '_>, sweep: &Sweep) -> Result<Vec<(String, Marked
     let table = match section.value("marks") {
         None => return Ok(Vec::new()),
         Some(DeValue::Table(table)) => table,
-        Some(other) => return Err(section.wrong_type("marks", other, "places on x, such as { handover = 60 }")),
+        Some(other) => {
+            return Err(section.wrong_type("marks", other, "places on x, such as { handover = 60 }"));
+        }
     };
     let mut marks = Vec::new();
     for (name, value) in table {

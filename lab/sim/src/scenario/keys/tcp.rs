@@ -162,6 +162,12 @@ pub(in crate::scenario) const PROFILE: Table = Table {
             "8",
             "Retransmissions of a segment before the connection is lost.",
         ),
-        key("time_wait", Kind::Time, "\"60s\"", "\"1s\"", "TIME-WAIT: how long the end that closed first keeps its state."),
+        key(
+            "time_wait",
+            Kind::Time,
+            "\"60s\"",
+            "\"1s\"",
+            "TIME-WAIT: how long the end that closed first keeps its state.",
+        ),
     ],
 };
