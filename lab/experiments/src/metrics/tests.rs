@@ -218,7 +218,7 @@ fn a_wrong_metric_is_named_with_the_remedy() {
     assert_eq!(fault("link.drops@3s"), "link.drops covers the whole run: want link.drops without \"@3s\"");
     assert_eq!(
         fault("handover.gap@3s"),
-        "handover.gap@3s is an instant: want a range, as handover.gap@30s..40s"
+        "handover.gap@3s is an instant: want a range, such as handover.gap@30s..40s"
     );
     assert_eq!(fault("run.events:x"), "run.events has no subject: want run.events without \":x\"");
     assert!(fault("path.cwnd@3").starts_with("path.cwnd@: \"3\" is not a time"));
