@@ -31,7 +31,7 @@ fn wrong_use_gives_one_clear_error_and_its_exit_code() {
         (
             &["connect", "127.0.0.1", "--policy", "oracle"],
             2,
-            "--policy oracle: only a scenario of `msctp sim` knows the true rates that it starts at; want another, as anticipate",
+            "--policy oracle: only a scenario of `msctp sim` knows the true rates that it starts at; want another, such as anticipate",
         ),
         (&["perf", "127.0.0.1", "--policy", "clairvoyant"], 2, "--policy clairvoyant: only a scenario"),
         (&["send", "film", "127.0.0.1", "--paths", "both"], 2, "aggregate"),

@@ -416,7 +416,7 @@ mod tests {
         // A file where a folder is wanted.
         fs::write(out.join("figures"), "mine").unwrap();
         let taken = put(&out, &["index.html", "figures/a.svg"]).unwrap_err().to_string();
-        assert!(taken.contains("report/figures is not of"), "{taken}");
+        assert!(taken.contains("report/figures is not part of"), "{taken}");
         let dropped = OutputFolder::create(&out, Kind::Report).unwrap();
         fs::write(dropped.stage().join("index.html"), "half").unwrap();
         drop(dropped);
