@@ -9,11 +9,13 @@ mod targets;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::Child;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use process::{Errors, Server, is_new_host, msctp, run, stderr};
+use socket2::{Domain, Socket, Type};
 use targets::echo;
 
 /// Starts a server whose UDP port is at another address than its TCP port. Also returns the TCP address.
@@ -169,13 +171,8 @@ fn hostile_connections_end_and_harm_no_other() {
     assert!(echoes(&connect(client.1), b"beside"));
     // One source has 32 places, of which the client has one. Without the preface each is free after 5 s.
     let mut more: Vec<TcpStream> = (0..40).map(|_| connect(tcp)).collect();
-    let open = |stream: &TcpStream| {
-        stream.set_nonblocking(true).unwrap();
-        let mut stream = stream;
-        matches!(stream.read(&mut [0; 1]), Err(error) if error.kind() == std::io::ErrorKind::WouldBlock)
-    };
     let begin = Instant::now();
-    let left = || more.iter().filter(|stream| open(stream)).count();
+    let left = || more.iter().filter(|stream| stays(stream)).count();
     while left() >= 32 {
         assert!(begin.elapsed() < Duration::from_secs(4), "{} connections of one source", left());
         thread::sleep(Duration::from_millis(20));
@@ -184,14 +181,119 @@ fn hostile_connections_end_and_harm_no_other() {
     while !more.is_empty() {
         assert!(begin.elapsed() < Duration::from_secs(30), "{} without a preface stay", more.len());
         thread::sleep(Duration::from_millis(100));
-        more.retain(|stream| open(stream));
+        more.retain(stays);
     }
     let other = forward(tcp, echo);
     assert!(echoes(&connect(other.1), b"another"));
     // Without an association each is free after 5 s.
-    while held.iter().any(open) {
+    while held.iter().any(stays) {
         assert!(since.elapsed() < Duration::from_secs(30), "connections without an association stay");
         thread::sleep(Duration::from_millis(100));
     }
     assert!(echoes(&connect(client.1), b"beside"), "an association stays");
+}
+
+/// Connects from an address of loopback.
+fn connect_from(source: &str, at: SocketAddr) -> std::io::Result<TcpStream> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    socket.bind(&SocketAddr::new(source.parse().unwrap(), 0).into())?;
+    socket.connect(&at.into())?;
+    Ok(socket.into())
+}
+
+/// Returns whether the other end keeps the connection. The connection becomes non-blocking.
+fn stays(mut stream: &TcpStream) -> bool {
+    stream.set_nonblocking(true).unwrap();
+    matches!(stream.read(&mut [0; 1]), Err(error) if error.kind() == std::io::ErrorKind::WouldBlock)
+}
+
+/// The open files of a process, and its resident memory in bytes.
+fn resources(child: &Child) -> (usize, usize) {
+    let files = std::fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap().count();
+    let memory = std::fs::read_to_string(format!("/proc/{}/statm", child.id())).unwrap();
+    (files, memory.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096)
+}
+
+/// Places of one source in the relay.
+const PLACES: usize = 32;
+
+/// Connects as often as it can, keeps what stays open, and makes the relay buffer as much as a connection
+/// may: the longest frame without its end.
+fn flood(source: &str, at: SocketAddr, end: &AtomicBool, made: &AtomicU32) {
+    let mut frame = b"msctp/1\xff\xff".to_vec();
+    frame.resize(65_000, 0);
+    let mut held: Vec<TcpStream> = Vec::new();
+    while !end.load(Ordering::Relaxed) {
+        if let Ok(mut stream) = connect_from(source, at) {
+            made.fetch_add(1, Ordering::Relaxed);
+            stream.set_nonblocking(true).unwrap();
+            let _ = stream.write(&frame);
+            held.push(stream);
+        }
+        if held.len() >= 200 {
+            held.retain(stays);
+        }
+    }
+}
+
+#[test]
+fn a_flood_from_one_source_leaves_the_relay_to_others() {
+    let echo = echo();
+    let (server, tcp) = serve(echo);
+    let before = forward(tcp, echo);
+    let open = connect(before.1);
+    assert!(echoes(&open, b"before"));
+    let (files, memory) = resources(&server.child);
+    let (end, made) = (AtomicBool::new(false), AtomicU32::new(0));
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| flood("127.0.0.5", tcp, &end, &made));
+        }
+        // Whatever fails below, the flood ends.
+        let _ended = Ended(&end);
+        while made.load(Ordering::Relaxed) < 500 {
+            thread::sleep(Duration::from_millis(10));
+        }
+        // Another source gets its places at once and keeps them; an association is set up and works.
+        let other: Vec<_> = (0..PLACES).map(|_| connect_from("127.0.0.6", tcp).unwrap()).collect();
+        let begin = Instant::now();
+        let client = forward(tcp, echo);
+        assert!(echoes(&connect(client.1), b"during"));
+        assert!(begin.elapsed() < Duration::from_secs(20), "{:?} for a set-up", begin.elapsed());
+        if begin.elapsed() < Duration::from_secs(4) {
+            assert!(other.iter().all(stays), "they have 5 s for the preface");
+        }
+        let mut most = (0, 0);
+        while made.load(Ordering::Relaxed) < 5_000 || begin.elapsed() < Duration::from_secs(2) {
+            assert!(begin.elapsed() < Duration::from_secs(60), "{made:?} connections");
+            let (files, memory) = resources(&server.child);
+            most = (most.0.max(files), most.1.max(memory));
+            thread::sleep(Duration::from_millis(10));
+        }
+        assert!(echoes(&open, b"after") && echoes(&connect(client.1), b"after"));
+        // The TCP and the UDP socket of each place, those of the client, and some that are being closed.
+        let allowed = files + 2 * (2 * PLACES + 1) + 16;
+        assert!(most.0 <= allowed, "{} open files, {files} before", most.0);
+        assert!(most.1 <= memory + (24 << 20), "{} bytes of memory, {memory} before", most.1);
+        eprintln!("{made:?} connections: {} files after {files}, {} bytes after {memory}", most.0, most.1);
+    });
+    // The places come back: nothing of the flood stays open.
+    let begin = Instant::now();
+    loop {
+        let again = connect_from("127.0.0.5", tcp).unwrap();
+        thread::sleep(Duration::from_millis(100));
+        if stays(&again) {
+            break;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(10), "the source has no places");
+    }
+}
+
+/// Ends a flood when dropped.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use msctp::security::{Error, Rejected, Rejection};
 use msctp::{Association, Config, Endpoint, Incoming};
 
+use super::failures::FailuresBySource;
 use super::options::{NetArgs, refused};
 use super::security::{ClientsArgs, SecurityArgs, ServerSecurity};
 use super::sources::Interfaces;
@@ -26,6 +27,7 @@ pub(crate) struct Server {
     monitor: Monitor,
     relayed: tcp::Relayed,
     interfaces: Interfaces,
+    failures: Arc<FailuresBySource>,
 }
 
 impl Server {
@@ -51,6 +53,7 @@ impl Server {
             monitor: open.monitor().clone(),
             relayed: tcp::Relayed::default(),
             interfaces: Interfaces::default(),
+            failures: Arc::default(),
         };
         server.listen(server.with_security(|security| server.config_with(security))?)?;
         let addresses: Vec<String> =
@@ -137,6 +140,17 @@ impl Server {
         (!client.is_loopback() && !self.interfaces.have(client)).then_some(client)
     }
 
+    /// Prints a line about a client. Counts it instead if the client's source had many in this second.
+    pub(crate) fn tell(&self, from: SocketAddr, line: &str) {
+        let (reported, omitted) = self.failures.count(self.relayed.client(from));
+        if omitted > 0 {
+            eprintln!("{from}: {omitted} further lines about this source within a second");
+        }
+        if reported {
+            eprintln!("{line}");
+        }
+    }
+
     /// Listens with another key or code. Existing associations continue.
     fn listen_again(&self) -> Result<(), Failure> {
         let config = self.with_security(|security| self.config_with(security))?;
@@ -185,7 +199,8 @@ impl Server {
             _ => String::new(),
         };
         self.monitor.note_refused(reason(&rejected.error));
-        eprintln!("msctp: {}: rejected: {}{own}", rejected.remote, escape(&rejected.error.to_string()));
+        let why = escape(&rejected.error.to_string());
+        self.tell(rejected.remote, &format!("msctp: {}: rejected: {why}{own}", rejected.remote));
         if rejected.error == Rejection::Security(Error::WrongCode) {
             self.with_security(ServerSecurity::note_wrong_code)?;
             self.listen_again()?;

@@ -37,6 +37,10 @@ pub(crate) enum Happened {
     Failed { client: String, target: String, why: String },
     /// Further connections of the client's source failed within a second, which were not reported one by one.
     Omitted { client: String, connections: u64 },
+    /// Further clients of this client's source came or went within a second, which were not reported one by
+    /// one.
+    #[serde(rename = "omitted-clients")]
+    OmittedClients { client: String, count: u64 },
     /// A connection ended; bytes sent to the target and received from it.
     Closed { client: String, target: String, sent: u64, received: u64 },
     /// The paths changed.
@@ -74,6 +78,9 @@ impl Happened {
             Self::Omitted { client, connections } => {
                 Some(format!("{client}: {connections} further connections failed within a second"))
             }
+            Self::OmittedClients { client, count } => {
+                Some(format!("{client}: {count} further clients of its source came or went within a second"))
+            }
             Self::Path { what } => Some(what.clone()),
             Self::Lost { why } => Some(format!("association lost: {why}")),
             Self::Retrying { why, seconds } => {
@@ -104,30 +111,48 @@ impl Report {
     }
 }
 
+/// What is reported of one source in each second.
+#[derive(Default)]
+pub(super) struct Counts {
+    /// Connections that failed.
+    connections: Failures,
+    /// Clients that came or went.
+    clients: Failures,
+}
+
 /// The reports of one client: reports the first failures of its source in each second, and counts the others.
+/// The same for the clients of the source that come and go.
 pub(super) struct ClientReport {
     client: String,
     report: Report,
-    failures: Arc<Failures>,
+    counts: Arc<Counts>,
 }
 
 impl ClientReport {
-    pub(super) const fn new(client: String, report: Report, failures: Arc<Failures>) -> Self {
-        Self { client, report, failures }
+    pub(super) const fn new(client: String, report: Report, counts: Arc<Counts>) -> Self {
+        Self { client, report, counts }
     }
 
-    /// Reports an event. Counts it instead if it is a failure and the second had many.
+    /// Reports an event. Counts it instead if the second had many of its kind.
     pub(super) fn tell(&self, happened: &Happened) {
-        if matches!(happened, Happened::Failed { .. }) {
-            let (reported, connections) = self.failures.count();
-            if connections > 0 {
-                self.report.tell(&Happened::Omitted { client: self.client.clone(), connections });
+        let client = || self.client.clone();
+        let (reported, omitted) = match happened {
+            Happened::Failed { .. } => {
+                let (reported, connections) = self.counts.connections.count();
+                (reported, (connections > 0).then(|| Happened::Omitted { client: client(), connections }))
             }
-            if !reported {
-                return;
+            Happened::Client { .. } | Happened::Lost { .. } => {
+                let (reported, count) = self.counts.clients.count();
+                (reported, (count > 0).then(|| Happened::OmittedClients { client: client(), count }))
             }
+            _ => (true, None),
+        };
+        if let Some(omitted) = omitted {
+            self.report.tell(&omitted);
         }
-        self.report.tell(happened);
+        if reported {
+            self.report.tell(happened);
+        }
     }
 
     /// Returns the name of the client in reports.

@@ -14,14 +14,13 @@ use tokio::task::JoinSet;
 use super::carry::carry_tcp;
 use super::link::{Link, Opening};
 use super::remote::{Holders, Listeners};
-use super::report::{ClientReport, Happened, Report};
+use super::report::{ClientReport, Counts, Happened, Report};
 use super::resolve::{NAMES_OF_SOURCE, RESOLVERS, Resolver};
 use super::udp::{ASSOCIATIONS, IDLE, relay};
 use super::{dial, greet, tune};
 use crate::Failure;
 use crate::net::block_on_with;
 use crate::net::drain::DrainArgs;
-use crate::net::failures::Failures;
 use crate::net::options::NetArgs;
 use crate::net::reload::{self, Hangups};
 use crate::net::security::{ClientsArgs, Secured, SecurityArgs};
@@ -212,7 +211,7 @@ pub(super) struct OfSource {
     pub(super) names: Arc<Semaphore>,
     /// Memory for receive windows.
     windows: WindowBudget,
-    failures: Arc<Failures>,
+    counts: Arc<Counts>,
 }
 
 impl OfSource {
@@ -221,7 +220,7 @@ impl OfSource {
         Self {
             names: Arc::new(Semaphore::new(NAMES_OF_SOURCE)),
             windows: WindowBudget::new(memory),
-            failures: Arc::default(),
+            counts: Arc::default(),
         }
     }
 }
@@ -258,9 +257,9 @@ async fn client(
 ) {
     let association = link.association();
     let name = association.remote_addresses().first().map_or("client".to_owned(), SocketAddr::to_string);
-    report.tell(&Happened::Client { client: name.clone(), secured: Secured::of(&security, association) });
+    let of_client = Arc::new(ClientReport::new(name.clone(), report, Arc::clone(&place.shared().counts)));
+    of_client.tell(&Happened::Client { client: name.clone(), secured: Secured::of(&security, association) });
     link.show(&monitor);
-    let of_client = Arc::new(ClientReport::new(name.clone(), report, Arc::clone(&place.shared().failures)));
     let listeners = Listeners::new(&link, holders, access.clone(), connections, &of_client, &monitor);
     let (requests, mut requested) = mpsc::channel(REQUESTS);
     let places = Arc::new(Semaphore::new(REQUESTS));
@@ -316,7 +315,7 @@ async fn client(
     };
     let why =
         result.err().map_or("the client ended the association".to_owned(), |failure| failure.to_string());
-    report.tell(&Happened::Lost { why: format!("{name}: {why}") });
+    of_client.tell(&Happened::Lost { why: format!("{name}: {why}") });
     place.end().await;
 }
 

@@ -122,7 +122,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
                 Err(fault) => {
                     let (reported, omitted) = failures.map_or((true, 0), |failures| failures.count());
                     if omitted > 0 {
-                        eprintln!("msctp: {omitted} further transfers failed within a second");
+                        eprintln!("msctp: {from}: {omitted} further transfers failed within a second");
                     }
                     if reported {
                         eprintln!("msctp: {from}: {fault}");
@@ -287,6 +287,7 @@ async fn take(association: &Association, store: &Store, turns: &Turns) -> Result
         }
     }
     if there == There::Same {
+        sync(store, &offer).await?;
         send(association, &Control::From { offset: size }).await?;
     }
     send(association, &Control::Done).await?;
@@ -321,6 +322,13 @@ async fn compare(store: &Store, offer: &Offer) -> Result<There, Fault> {
         }
         there => Ok(there),
     }
+}
+
+/// Writes the existing file to the disk: its sender may delete its own copy.
+async fn sync(store: &Store, offer: &Offer) -> Result<(), Fault> {
+    let (store, file) = (store.clone(), offer.file.clone());
+    let synced = blocking(move || store.sync(&file)).await;
+    synced.map_err(|error| Fault::Storage(cannot_write(&offer.name, &error)))
 }
 
 /// Completes the part and renames it. Returns the length that the part had before, and the longest gap.
@@ -361,6 +369,7 @@ async fn fill(
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             match store.compare(&offer.file, offer.size, &offer.sha256).await {
                 There::Same => {
+                    sync(store, offer).await?;
                     let _ = std::fs::remove_file(&part.path);
                     Ok((resumed, longest_gap))
                 }

@@ -118,19 +118,49 @@ impl Store {
     /// [`ErrorKind::AlreadyExists`] if the name is taken; the part is kept.
     pub(super) fn publish(&self, part: &Path, file: &Path) -> io::Result<()> {
         File::open(part)?.sync_all()?;
-        match std::fs::hard_link(part, file) {
-            Ok(()) => std::fs::remove_file(part)?,
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(error),
-            // A file system without hard links (FAT): create an empty file first, then replace that.
-            Err(_) => {
-                File::create_new(file)?;
-                std::fs::rename(part, file)?;
-            }
-        }
+        rename_new(part, file)?;
+        self.sync_folder()
+    }
+
+    /// Writes a file of the folder to the disk. It may be of another program, or of a receiver that was
+    /// killed before it had written the folder.
+    pub(super) fn sync(&self, file: &Path) -> io::Result<()> {
+        File::open(file)?.sync_all()?;
+        self.sync_folder()
+    }
+
+    fn sync_folder(&self) -> io::Result<()> {
         match File::open(&self.folder)?.sync_all() {
             // A file system that cannot do that for a folder.
             Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => Ok(()),
             result => result,
+        }
+    }
+}
+
+/// Renames a part without replacing an existing file.
+fn rename_new(part: &Path, file: &Path) -> io::Result<()> {
+    // One step: a process killed between two would leave the part as another link of the file.
+    #[cfg(target_os = "linux")]
+    match rustix::fs::renameat_with(
+        rustix::fs::CWD,
+        part,
+        rustix::fs::CWD,
+        file,
+        rustix::fs::RenameFlags::NOREPLACE,
+    ) {
+        Ok(()) => return Ok(()),
+        Err(rustix::io::Errno::EXIST) => return Err(ErrorKind::AlreadyExists.into()),
+        // A file system without it (NFS).
+        Err(_) => {}
+    }
+    match std::fs::hard_link(part, file) {
+        Ok(()) => std::fs::remove_file(part),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
+        // A file system without hard links (FAT): create an empty file first, then replace that.
+        Err(_) => {
+            File::create_new(file)?;
+            std::fs::rename(part, file)
         }
     }
 }

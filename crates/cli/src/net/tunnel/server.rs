@@ -1,6 +1,6 @@
 //! The server: one TUN device for all clients, each with an address of its networks.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ipnet::IpNet;
@@ -20,7 +20,7 @@ use crate::net::security::ClientsArgs;
 use crate::net::server::Server;
 use crate::net::service::Service;
 use crate::net::sources::{Full, source};
-use crate::net::status::{Monitor, StatusArgs};
+use crate::net::status::StatusArgs;
 use crate::net::text::escape;
 use crate::net::{block_on, devices, outage};
 
@@ -182,7 +182,7 @@ pub(crate) fn serve(
                 incoming = server.incoming() => {
                     let incoming = incoming?;
                     let source = server.source(incoming.remote_addresses().first()).map(source);
-                    clients.spawn(client(incoming.accept(), source, Arc::clone(&hub), server.monitor().clone()));
+                    clients.spawn(client(incoming.accept(), source, Arc::clone(&hub), server.clone()));
                 }
                 again = hangups.next() => {
                     let again = again?;
@@ -196,12 +196,13 @@ pub(crate) fn serve(
 }
 
 /// Serves a client until its association is over.
-async fn client(association: Association, source: Option<IpAddr>, hub: Arc<Hub>, monitor: Monitor) {
-    let from = association.remote_addresses().first().map_or("client".to_owned(), ToString::to_string);
-    match carry(&association, source, &hub, (&from, &monitor)).await {
-        Ok(()) => eprintln!("{from}: the client ended the association"),
+async fn client(association: Association, source: Option<IpAddr>, hub: Arc<Hub>, server: Server) {
+    let first = association.remote_addresses().first().copied();
+    let from = first.unwrap_or_else(|| SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0));
+    match carry(&association, source, &hub, (from, &server)).await {
+        Ok(()) => server.tell(from, &format!("{from}: the client ended the association")),
         Err(failure) => {
-            eprintln!("{from}: {}", escape(&failure.to_string()));
+            server.tell(from, &format!("{from}: {}", escape(&failure.to_string())));
             association.abort(failure.to_string());
         }
     }
@@ -211,7 +212,7 @@ async fn carry(
     association: &Association,
     source: Option<IpAddr>,
     hub: &Hub,
-    (from, monitor): (&str, &Monitor),
+    (from, server): (SocketAddr, &Server),
 ) -> Result<(), Failure> {
     let had = match Service::Tunnel.receive_first(association).await? {
         Control::Hello { version: VERSION, had } => had,
@@ -229,7 +230,7 @@ async fn carry(
     let (place, addresses_of_client, replaced) = match hub.take(had, &own).await {
         Ok(taken) => taken,
         Err(full) => {
-            monitor.note_refused("no address left");
+            server.monitor().note_refused("no address left");
             let why = match full {
                 Full::All => "all addresses of the server's --tunnel network are in use".to_owned(),
                 Full::Source => {
@@ -245,7 +246,7 @@ async fn carry(
     }
     let list: Vec<IpAddr> = addresses_of_client.iter().map(IpNet::addr).collect();
     let shown: Vec<String> = list.iter().map(ToString::to_string).collect();
-    eprintln!("{from} has {}", shown.join(", "));
+    server.tell(from, &format!("{from} has {}", shown.join(", ")));
     let answer = Control::Addresses { addresses: addresses_of_client };
     let result = match Service::Tunnel.send(association, &answer).await {
         Ok(()) => {
