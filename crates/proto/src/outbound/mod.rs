@@ -124,6 +124,7 @@ pub(crate) struct Outbound {
     use_ecn: bool,
     ecn: Option<Box<EcnSender>>,
     /// The trace, if `Config::trace` is on; nothing here reads it.
+    #[expect(clippy::box_collection, reason = "few associations have a trace: a pointer takes less memory")]
     trace: Option<Box<VecDeque<TraceKind>>>,
     aggregation: Option<Box<Aggregation>>,
     /// Chunks that the peer reneged on and whose path was removed; used while a SACK is processed.
