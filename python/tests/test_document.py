@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Command
 
 import msctp
 
@@ -22,6 +23,16 @@ set = "sctp.default.controller"
 values = [CONTROLLERS]
 [metric.goodput]
 of = "association.goodput"
+"""
+REPORT = """
+scenario = "scenarios/walk.toml"
+seeds = [1]
+series = true
+[axis.policy]
+set = "sctp.server.handover_policy"
+values = ["conservative", "inherit"]
+[metric.gap]
+of = "handover.gap"
 """
 POLICIES = MINE.replace("sctp.default.controller", "sctp.default.handover_policy")
 
@@ -54,10 +65,15 @@ def names(code: str) -> str:
     return MINE.replace("CONTROLLERS", '"rfc9260", "cubic"')
 
 
-def test_every_example_of_the_document_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_example_of_the_document_runs(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     distributed: Any = pytest.importorskip("distributed")
     (tmp_path / "scenarios").symlink_to(Path("scenarios").resolve())
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    Path("walk.toml").write_text(REPORT)
+    command("sweep", "walk.toml")
     # One seed per cell: the examples are the same, and run in a few minutes.
     monkeypatch.setattr(msctp, "sweep", functools.partial(msctp.sweep, seeds=1, progress=False))
     monkeypatch.setattr(msctp, "reproduce", functools.partial(msctp.reproduce, seeds=1, progress=False))
@@ -83,5 +99,9 @@ def test_every_example_of_the_document_runs(tmp_path: Path, monkeypatch: pytest.
             continue
         exec(compile(code, str(TEXT), "exec"), namespace)  # noqa: S102
         run += 1
-    assert (run, shell, clusters) == (10, 3, 1)
+    assert (run, shell, clusters) == (11, 3, 1)
+    lines = namespace["plt"].gca().get_lines()
+    policies = sorted(str(line.get_label()).split(",")[0] for line in lines)
+    assert policies == ["conservative", "conservative", "inherit", "inherit"]
+    assert all(len(line.get_xdata()) > 100 for line in lines)
     assert namespace["done"].failed == []

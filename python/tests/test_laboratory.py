@@ -1,11 +1,13 @@
 """Sweeps and reproductions are the command's."""
 
 import json
+import shlex
 import signal
 import threading
 import time
 from pathlib import Path
 
+import polars
 import pytest
 from conftest import Command
 
@@ -65,6 +67,21 @@ def test_a_sweep_is_the_commands(command: Command, rates: str, tmp_path: Path) -
     assert done.runs["seed"].tolist() == [1, 2, 3, 1, 2, 3]
     mean = done.runs["goodput_bps"][:3].mean()
     assert mean == pytest.approx(done.cells["goodput_bps"][0])
+
+
+def test_the_series_of_a_report_are_those_of_its_runs(command: Command, rates: str, tmp_path: Path) -> None:
+    text = Path(rates).read_text().replace('"1..4"', "[1, 7]\nseries = true")
+    Path(rates).write_text(text)
+    command("sweep", rates, "--out", str(tmp_path / "report"))
+    data = tmp_path / "report/data"
+    series = polars.read_parquet(data / "series.parquet")
+    commands = polars.read_parquet(data / "runs.parquet")["command"]
+    assert series["run"].unique().sort().to_list() == list(range(len(commands))) == [0, 1, 2, 3]
+    for run, line in enumerate(commands):
+        out = tmp_path / f"run-{run}"
+        command(*shlex.split(line)[1:], "--out", str(out))
+        alone = polars.read_parquet(out / "series.parquet")
+        assert series.filter(polars.col("run") == run).drop("run").equals(alone)
 
 
 def test_a_sweeps_run_is_a_run(rates: str) -> None:

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use msctp_experiments::metrics::enable_series;
 use msctp_experiments::plan::Execution;
 use msctp_experiments::run_folder::{self, Program, Recorded as Recording, RunRecord};
+use msctp_experiments::store::Store;
 use msctp_experiments::sweep::Recorded;
 use msctp_experiments::words::counted;
 use msctp_sim::Simulation;
@@ -18,7 +19,7 @@ use crate::Failure;
 use crate::interrupt::Interrupt;
 use crate::running::{at_least_one, print, progress, unwritten};
 use crate::sweep::write;
-use crate::system::{cannot_read, read, read_text};
+use crate::system::{cannot_read, cannot_write, read, read_text};
 
 /// Repeat a run or a sweep, and compare every file byte by byte.
 ///
@@ -70,14 +71,21 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let same_build = warn_of_build(&name, &recorded.version, &recorded.commit);
     let interrupt = Interrupt::watch()?;
     let progress = progress(sweep.keys().len());
-    let execution =
-        Execution { threads: args.threads, cancel: interrupt.flag(), progress: &progress, store: None };
+    let kept = temporary()?;
+    let store =
+        Store::open(kept.path(), &[]).map_err(|e| Failure::Run(cannot_write(kept.path().display(), &e)))?;
+    let execution = Execution {
+        threads: args.threads,
+        cancel: interrupt.flag(),
+        progress: &progress,
+        store: sweep.series.then_some(&store),
+    };
     let done = sweep.run(&execution).map_err(|e| Failure::Run(e.to_string()))?;
     progress.finish_and_clear();
     if !done.runs.skipped.is_empty() {
         return Err(interrupt.failure("interrupted; nothing was compared".to_owned()));
     }
-    let write = |dir: &Path| write(dir, &done, &recorded.command).map_err(unwritten);
+    let write = |dir: &Path| write(dir, &done, &recorded.command, &store).map_err(unwritten);
     compare(&args.dir, same_build, &counted(done.runs.done.len() as u64, "run"), write)
 }
 
@@ -125,8 +133,7 @@ fn compare(
     runs: &str,
     write: impl FnOnce(&Path) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let again =
-        tempfile::tempdir().map_err(|e| Failure::Run(format!("cannot make a temporary folder: {e}")))?;
+    let again = temporary()?;
     write(again.path())?;
     let mut files = Vec::new();
     list(again.path(), Path::new(""), &mut files)?;
@@ -146,6 +153,11 @@ fn compare(
         some.join(", "),
         if differences.len() > some.len() { ", …" } else { "" }
     )))
+}
+
+/// Creates a folder that is removed when it is dropped.
+fn temporary() -> Result<tempfile::TempDir, Failure> {
+    tempfile::tempdir().map_err(|e| Failure::Run(format!("cannot make a temporary folder: {e}")))
 }
 
 /// Lists the files of a folder and those below it, relative to `root`.

@@ -7,6 +7,7 @@ use msctp_experiments::experiments::Effort;
 use msctp_experiments::output::Kind;
 use msctp_experiments::plan::Execution;
 use msctp_experiments::report::{Extent, ReportError, publish};
+use msctp_experiments::store::Store;
 use msctp_experiments::sweep::{Outcome, Sweep};
 
 use crate::Failure;
@@ -86,7 +87,7 @@ pub(crate) fn carry_out(sweep: &Sweep, out: &Path, how: &How) -> Result<(), Fail
     let elapsed = progress.elapsed();
     progress.finish_and_clear();
     let extent = Extent { complete: done.complete(), part: sweep.is_reduced() };
-    let page = publish(out, extent, |dir| write(dir, &done, &how.command)).map_err(unwritten)?;
+    let page = publish(out, extent, |dir| write(dir, &done, &how.command, &store)).map_err(unwritten)?;
     say_extent(done.runs.done.len(), &store, elapsed);
     if how.json {
         let json = done.json().and_then(|json| serde_json::to_string_pretty(&json));
@@ -99,8 +100,10 @@ pub(crate) fn carry_out(sweep: &Sweep, out: &Path, how: &How) -> Result<(), Fail
     outcome(&done.runs.failures(), done.runs.skipped.len(), &page, &interrupt)
 }
 
-/// Writes the report.
-pub(crate) fn write(dir: &Path, done: &Outcome<'_>, command: &str) -> Result<(), ReportError> {
-    done.report(command, env!("CARGO_PKG_VERSION")).built_from(env!("MSCTP_COMMIT")).write(dir)?;
+/// Writes the report. `store` has the series of the runs, if the sweep has them.
+pub(crate) fn write(dir: &Path, done: &Outcome<'_>, command: &str, store: &Store) -> Result<(), ReportError> {
+    let mut report = done.report(command, env!("CARGO_PKG_VERSION")).built_from(env!("MSCTP_COMMIT"));
+    report.series = done.series(store);
+    report.write(dir)?;
     Ok(())
 }

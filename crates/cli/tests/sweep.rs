@@ -153,7 +153,8 @@ fn a_faulty_file_is_refused_with_its_place_before_anything_is_written() {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "waits for another process")]
 fn an_interrupted_sweep_exits_with_130_and_resumes() {
-    let dir = folder(&tutorial());
+    let with_series = format!("series = true\n{}", tutorial());
+    let dir = folder(&with_series);
     let mut started = command(dir.path(), &["walk-policies.toml", "--threads", "1"])
         .stderr(std::process::Stdio::null())
         .stdout(std::process::Stdio::null())
@@ -172,14 +173,19 @@ fn an_interrupted_sweep_exits_with_130_and_resumes() {
     assert_eq!(started.wait().unwrap().code(), Some(130));
     let page = read(&dir.path().join("msctp-report/walk-policies/index.html"));
     assert!(page.contains("Interrupted: "), "the page says what is missing");
+    let series = |dir: &Path| fs::read(dir.join("msctp-report/walk-policies/data/series.parquet")).unwrap();
+    assert!(series(dir.path()).ends_with(b"PAR1"), "a whole file");
     let done = sweep(dir.path(), &["walk-policies.toml", "--quick"]);
     assert!(done.status.success());
     assert!(text(&done.stderr).contains("more from an earlier run"), "{}", text(&done.stderr));
+    let fresh = folder(&with_series);
+    assert!(sweep(fresh.path(), &["walk-policies.toml", "--quick"]).status.success());
+    assert!(series(dir.path()) == series(fresh.path()), "the series are those of a fresh sweep");
 }
 
 #[test]
 fn rerun_finds_the_same_files_and_names_those_that_differ() {
-    let dir = folder(&tutorial().replace("seeds = \"1..20\"", "seeds = \"1..2\""));
+    let dir = folder(&tutorial().replace("seeds = \"1..20\"", "seeds = \"1..2\"\nseries = true"));
     let first = sweep(dir.path(), &["walk-policies.toml", "--out", "first"]);
     assert!(first.status.success(), "{}", text(&first.stderr));
     let temporary = dir.path().join("temporary");
@@ -197,10 +203,15 @@ fn rerun_finds_the_same_files_and_names_those_that_differ() {
     let runs = dir.path().join("first/data/runs.csv");
     fs::write(&runs, read(&runs).replacen('1', "2", 1)).unwrap();
     fs::remove_file(dir.path().join("first/claims.json")).unwrap();
+    let series = dir.path().join("first/data/series.parquet");
+    let mut bytes = fs::read(&series).unwrap();
+    bytes[1000] ^= 1;
+    fs::write(&series, bytes).unwrap();
     let again = rerun("2");
     assert_eq!(again.status.code(), Some(1));
     let error = text(&again.stderr);
-    assert!(error.contains("2 of ") && error.contains("differ: claims.json, data/runs.csv"), "{error}");
+    let differ = "differ: claims.json, data/runs.csv, data/series.parquet";
+    assert!(error.contains("3 of ") && error.contains(differ), "{error}");
     fs::rename(dir.path().join("first/run.json"), dir.path().join("run.json")).unwrap();
     let error = text(&rerun("1").stderr);
     assert!(error.contains("first/run.json: no such file: want a folder of msctp sim --out"), "{error}");

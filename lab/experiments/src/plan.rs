@@ -76,11 +76,12 @@ where
     K: Ord + Send + Sync + Display,
     T: Send + Serialize + DeserializeOwned,
 {
-    execute_stored(keys, execution, |key| format!("{plan}: {key}"), work)
+    execute_stored(keys, execution, |key| format!("{plan}: {key}"), |key| Ok((work(key)?, Vec::new())))
 }
 
 /// Executes a plan like [`execute`], with a name for each key's result in the store. The name must include
-/// everything on which the result depends, except the program.
+/// everything on which the result depends, except the program. `work` also returns the attachment of the
+/// stored result, which is not kept in memory.
 ///
 /// # Errors
 /// Same as [`execute`].
@@ -88,7 +89,7 @@ pub fn execute_stored<K, T>(
     keys: Vec<K>,
     execution: &Execution<'_>,
     stored: impl Fn(&K) -> String + Sync,
-    work: impl Fn(&K) -> Result<T, String> + Sync,
+    work: impl Fn(&K) -> Result<(T, Vec<u8>), String> + Sync,
 ) -> Result<Outcomes<K, T>, ThreadsError>
 where
     K: Ord + Send + Sync + Display,
@@ -114,8 +115,8 @@ where
             return (key, None);
         }
         // A result that could not be stored is still a result.
-        if let (Some(store), Ok(result)) = (execution.store, &result)
-            && let Err(error) = store.keep(&name, result)
+        if let (Some(store), Ok((result, attachment))) = (execution.store, &result)
+            && let Err(error) = store.keep(&name, result, attachment)
         {
             execution.progress.println(format!("not kept for resuming: {key}: {error}"));
         }
@@ -123,7 +124,7 @@ where
             execution.progress.println(format!("failed: {key}: {reason}"));
         }
         execution.progress.inc(1);
-        (key, Some(result))
+        (key, Some(result.map(|(result, _)| result)))
     };
     // Threads take one run at a time: runs differ in length by a factor of ten.
     let mut results: Vec<_> =

@@ -12,7 +12,8 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::input::ScenarioText;
-use crate::table::{Table, TableError};
+use crate::store::Attachment;
+use crate::table::{Table, TableError, write_parts};
 
 /// Names of the folder's files.
 pub const RUN: &str = "run.json";
@@ -179,6 +180,15 @@ pub fn write(dir: &Path, record: &RunRecord, summary: &Summary, series: &Series)
     Ok(())
 }
 
+/// Writes the stored series of several runs, each as [`long`] has it, with the number of the run as a first
+/// column.
+///
+/// # Errors
+/// A series cannot be read, or the file system or the Parquet writer fails.
+pub(crate) fn write_all(path: &Path, runs: &[Attachment], notes: &[(&str, &str)]) -> Result<(), TableError> {
+    write_parts(path, ("run", Rows::default().table()), runs.iter().map(Attachment::read), notes)
+}
+
 /// The rows of a long table.
 #[derive(Default)]
 struct Rows {
@@ -208,6 +218,17 @@ impl Rows {
     fn span(&mut self, at: Time, of: Of<'_>, quantity: &'static str, value: Span) {
         self.push(at, of, quantity, value.as_secs_f64());
     }
+
+    fn table(self) -> Table {
+        Table::new()
+            .real("time_s", self.time_s)
+            .text("subject", self.subject)
+            .optional_text("side", self.side)
+            .optional_text("path", self.path)
+            .text("quantity", self.quantity)
+            .real("value", self.value)
+            .optional_text("note", self.note)
+    }
 }
 
 /// Returns the time series in long form, with a row for each value. The quantity's name ends with its unit.
@@ -236,14 +257,7 @@ pub fn long(summary: &Summary, series: &Series) -> Table {
             }
         }
     }
-    Table::new()
-        .real("time_s", rows.time_s)
-        .text("subject", rows.subject)
-        .optional_text("side", rows.side)
-        .optional_text("path", rows.path)
-        .text("quantity", rows.quantity)
-        .real("value", rows.value)
-        .optional_text("note", rows.note)
+    rows.table()
 }
 
 fn throughput(rows: &mut Rows, series: &Series) {

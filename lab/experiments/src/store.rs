@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
+use crate::input::os_error;
 use crate::output::{is_part, write_file};
 
 /// A folder of results.
@@ -70,8 +71,8 @@ impl Store {
     pub fn load<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
         let path = self.path(key);
         let file = fs::read(&path).ok()?;
-        let (bytes, sum) = file.split_last_chunk()?;
-        let result = (*sum == checksum(key, bytes)).then(|| postcard::from_bytes(bytes).ok())??;
+        let (_, result) = contents(key, &file)?;
+        let result = postcard::from_bytes(result).ok()?;
         if path.file_name().is_some_and(|name| self.earlier.contains(name)) {
             self.reused.fetch_add(1, Ordering::Relaxed);
         }
@@ -85,12 +86,20 @@ impl Store {
         self.reused.load(Ordering::Relaxed)
     }
 
-    /// Stores the result of `key`.
+    /// Returns the attachment of `key`, to be read later.
+    #[must_use]
+    pub fn attachment(&self, key: &str) -> Attachment {
+        Attachment { path: self.path(key), key: key.to_owned() }
+    }
+
+    /// Stores the result of `key` with an attachment, which may be empty.
     ///
     /// # Errors
     /// The file system fails.
-    pub fn keep(&self, key: &str, result: &impl Serialize) -> io::Result<()> {
-        let mut bytes = postcard::to_allocvec(result).map_err(io::Error::other)?;
+    pub fn keep(&self, key: &str, result: &impl Serialize, attachment: &[u8]) -> io::Result<()> {
+        let mut bytes = postcard::to_allocvec(&attachment.len()).map_err(io::Error::other)?;
+        bytes.extend(attachment);
+        bytes.extend(postcard::to_allocvec(result).map_err(io::Error::other)?);
         bytes.extend(checksum(key, &bytes));
         write_file(&self.path(key), &bytes)
     }
@@ -102,6 +111,36 @@ impl Store {
     pub fn remove(self) -> io::Result<()> {
         fs::remove_dir_all(self.root)
     }
+}
+
+/// Bytes that are stored with a result and are not loaded with it.
+#[derive(Clone, Debug)]
+pub struct Attachment {
+    path: PathBuf,
+    key: String,
+}
+
+impl Attachment {
+    /// Reads the bytes.
+    ///
+    /// # Errors
+    /// The file is missing or damaged.
+    pub fn read(&self) -> io::Result<Vec<u8>> {
+        let bytes = fs::read(&self.path).and_then(|file| match contents(&self.key, &file) {
+            Some((attachment, _)) => Ok(attachment.to_vec()),
+            None => Err(io::Error::other("damaged")),
+        });
+        bytes.map_err(|error| {
+            let (path, why) = (self.path.display(), os_error(&error));
+            io::Error::other(format!("cannot read {path}: {why}; run the same command again"))
+        })
+    }
+}
+
+/// Returns the attachment and the result in a file; `None` if it is damaged.
+fn contents<'f>(key: &str, file: &'f [u8]) -> Option<(&'f [u8], &'f [u8])> {
+    let (bytes, sum) = file.split_last_chunk()?;
+    (*sum == checksum(key, bytes)).then(|| postcard::take_from_bytes(bytes).ok())?
 }
 
 /// Returns the end of a file with this result: a changed digit would be read as another value.
@@ -129,8 +168,9 @@ mod tests {
         let value = (0.1_f64 + 0.2, f64::NAN.to_bits(), vec![Some("x".to_owned()), None]);
         let store = Store::open(&root, b"program").unwrap();
         assert!(store.is_empty());
-        store.keep("a run, seed 1", &value).unwrap();
+        store.keep("a run, seed 1", &value, b"attached").unwrap();
         assert_eq!(store.load("a run, seed 1"), Some(value.clone()));
+        assert_eq!(store.attachment("a run, seed 1").read().unwrap(), b"attached");
         assert_eq!(store.reused(), 0, "the result is of this run");
         drop(store);
         let again = Store::open(&root, b"program").unwrap();
@@ -150,15 +190,17 @@ mod tests {
     fn a_damaged_result_is_ignored() {
         let root = folder("damaged");
         let store = Store::open(&root, b"p").unwrap();
-        store.keep("k", &vec![1_u64, 2, 3]).unwrap();
+        store.keep("k", &vec![1_u64, 2, 3], &[]).unwrap();
         let path = store.path("k");
         let bytes = fs::read(&path).unwrap();
         fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
         assert_eq!(store.load::<Vec<u64>>("k"), None);
         let mut changed = bytes;
-        changed[1] ^= 1;
+        changed[2] ^= 1;
         fs::write(&path, &changed).unwrap();
         assert_eq!(store.load::<Vec<u64>>("k"), None, "another number");
+        let error = store.attachment("k").read().unwrap_err().to_string();
+        assert!(error.ends_with(": damaged; run the same command again"), "{error}");
         store.remove().unwrap();
     }
 }

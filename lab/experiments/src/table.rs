@@ -4,16 +4,18 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
+use parquet::column::writer::ColumnCloseResult;
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::FOOTER_SIZE;
-use parquet::file::metadata::{FooterTail, KeyValue, ParquetMetaDataReader};
-use parquet::file::properties::WriterProperties;
+use parquet::file::metadata::{FooterTail, KeyValue, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 
-use crate::output::write_file;
+use crate::output::{OutputFile, write_file};
 
 /// The values of a column. A missing value is `None`.
 #[derive(Clone, Debug, PartialEq)]
@@ -178,8 +180,7 @@ impl Table {
     /// The Parquet writer fails.
     pub fn to_parquet(&self, notes: &[(&str, &str)]) -> Result<Vec<u8>, ParquetError> {
         let mut out = Vec::new();
-        let notes = notes.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), (*value).to_owned()));
-        let properties = WriterProperties::builder().set_key_value_metadata(Some(notes.collect())).build();
+        let properties = properties(notes).build();
         let mut writer = SerializedFileWriter::new(&mut out, Arc::new(self.schema()?), Arc::new(properties))?;
         let mut group = writer.next_row_group()?;
         for (_, values) in &self.columns {
@@ -218,13 +219,85 @@ impl Table {
     }
 }
 
+/// Writes Parquet files one below the other into one Parquet file, with the number of the part, from 0, as a
+/// first column `number`. All parts have the columns of `columns`. Only one part is in memory at a time.
+///
+/// # Errors
+/// A part cannot be read, or the file system or the Parquet writer fails; the error has the path.
+pub fn write_parts(
+    path: &Path,
+    (number, columns): (&str, Table),
+    parts: impl Iterator<Item = io::Result<Vec<u8>>>,
+    notes: &[(&str, &str)],
+) -> Result<(), TableError> {
+    let file = |source| file_error(path, source);
+    let parquet = |source| TableError::Parquet { path: path.display().to_string(), source };
+    let mut all = Table::new().integer(number, []);
+    all.columns.extend(columns.columns);
+    // The parts' index of pages is not copied, so there is none of the first column.
+    let properties = properties(notes)
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_offset_index_disabled(true)
+        .build();
+    let schema = all.schema().map_err(parquet)?;
+    let output = OutputFile::create(path).map_err(file)?;
+    let out = output.writer().map_err(file)?;
+    let mut writer =
+        SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties)).map_err(parquet)?;
+    for (number, part) in (0..).zip(parts) {
+        append(&mut writer, number, &part.map_err(file)?.into()).map_err(parquet)?;
+    }
+    writer.close().map_err(parquet)?;
+    output.commit().map_err(file)
+}
+
+/// Copies the encoded columns of a Parquet file, after a column of its number.
+fn append(
+    writer: &mut SerializedFileWriter<impl io::Write + Send>,
+    number: i64,
+    part: &Bytes,
+) -> Result<(), ParquetError> {
+    for group in metadata(part)?.row_groups() {
+        let rows = group.num_rows() as usize;
+        let mut copy = writer.next_row_group()?;
+        if let Some(mut column) = copy.next_column()? {
+            column.typed::<Int64Type>().write_batch(&vec![number; rows], Some(&vec![1; rows]), None)?;
+            column.close()?;
+        }
+        for column in group.columns() {
+            let closed = ColumnCloseResult {
+                bytes_written: column.compressed_size() as u64,
+                rows_written: rows as u64,
+                metadata: column.clone(),
+                bloom_filter: None,
+                column_index: None,
+                offset_index: None,
+            };
+            copy.append_column(part, closed)?;
+        }
+        copy.close()?;
+    }
+    Ok(())
+}
+
+fn properties(notes: &[(&str, &str)]) -> WriterPropertiesBuilder {
+    let notes = notes.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), (*value).to_owned()));
+    WriterProperties::builder().set_key_value_metadata(Some(notes.collect()))
+}
+
+/// Reads the metadata of a Parquet file.
+fn metadata(file: &[u8]) -> Result<ParquetMetaData, ParquetError> {
+    let short = || ParquetError::General("not a whole Parquet file".to_owned());
+    let tail = file.len().checked_sub(FOOTER_SIZE).ok_or_else(short)?;
+    let (body, tail) = file.split_at(tail);
+    let length = FooterTail::try_from(tail)?.metadata_length();
+    ParquetMetaDataReader::decode_metadata(&body[body.len().checked_sub(length).ok_or_else(short)?..])
+}
+
 /// Returns a note of a Parquet file; `None` if it has no such note, or is not a Parquet file.
 #[must_use]
 pub fn parquet_note(file: &[u8], name: &str) -> Option<String> {
-    let (body, tail) = file.split_at_checked(file.len().checked_sub(FOOTER_SIZE)?)?;
-    let tail = FooterTail::try_from(tail).ok()?;
-    let metadata = &body[body.len().checked_sub(tail.metadata_length())?..];
-    let metadata = ParquetMetaDataReader::decode_metadata(metadata).ok()?;
+    let metadata = metadata(file).ok()?;
     let notes = metadata.file_metadata().key_value_metadata()?;
     notes.iter().find(|note| note.key == name)?.value.clone()
 }

@@ -48,6 +48,7 @@ impl Experiment {
         let sweep = self.sweep(effort)?;
         let done = sweep.run(execution)?;
         let mut report = done.report(&effort.command(self.name), env!("CARGO_PKG_VERSION"));
+        report.series = execution.store.and_then(|store| done.series(store));
         // A part of the sweep cannot be read again from its file.
         if effort.claims {
             report.record = None;

@@ -26,7 +26,8 @@ pub use sheet::Sheet;
 use crate::claims::Claim;
 use crate::figure::{Chart, FigureError};
 use crate::output::write_file;
-use crate::run_folder::{RUN, RecordedFile};
+use crate::run_folder::{RUN, RecordedFile, SERIES, write_all};
+use crate::store::Attachment;
 use crate::table::{Table, TableError};
 
 /// A chart with its caption.
@@ -213,6 +214,8 @@ pub struct Report {
     pub record: Option<Record>,
     /// Tables for `data/`. By convention one is called `runs` and has a row per run.
     pub data: Vec<Data>,
+    /// The stored time series of each row of `runs`, for `data/series.parquet`; `None` to write none.
+    pub series: Option<Vec<Attachment>>,
 }
 
 /// A report could not be written.
@@ -279,6 +282,9 @@ impl Report {
             ("command", &self.provenance.command),
         ];
         write_data(&self.data, &dir, &notes)?;
+        if let Some(series) = &self.series {
+            write_all(&dir.join("data").join(SERIES), series, &notes)?;
+        }
         for source in &self.provenance.scenarios {
             let path = dir.join(&source.path);
             if let Some(parent) = path.parent() {

@@ -7,6 +7,7 @@ use super::style::PAGE;
 use super::{Cell, Figure, Grid, Panel, Report, ReportError, SetUp, Tone};
 use crate::claims::{Check, Claim, Effect, Grade, Judgement, said};
 use crate::figure::{FigureError, STYLESHEET};
+use crate::run_folder::SERIES;
 
 pub(super) fn html(report: &Report) -> Result<String, ReportError> {
     let figures = report.figures.iter().map(figure).collect::<Result<Vec<_>, _>>()?;
@@ -366,6 +367,9 @@ fn provenance(report: &Report) -> Markup {
                     @if data.csv { ", " a href={ "data/" (data.name) ".csv" } { "CSV" } }
                     ": " (data.about)
                 }
+            }
+            @if report.series.is_some() {
+                li { a href={ "data/" (SERIES) } { (SERIES) } ": the time series of every run, by its row in runs" }
             }
         }
         @if report.paper.is_empty() {

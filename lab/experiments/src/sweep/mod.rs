@@ -56,6 +56,8 @@ pub struct Sweep {
     pub description: String,
     /// Seeds of every cell. They are the same, so that cells are compared under the same losses and traffic.
     pub seeds: Vec<u64>,
+    /// True to write the time series of every run into the report.
+    pub series: bool,
     /// The axes, in the order of the file.
     pub axes: Vec<Axis>,
     /// The metrics, in the order of the file.
@@ -743,5 +745,7 @@ impl Sweep {
 
 #[cfg(test)]
 mod papers_tests;
+#[cfg(test)]
+mod series_tests;
 #[cfg(test)]
 mod tests;

@@ -8,9 +8,11 @@ use serde_json::{Map, Value as Json};
 
 use super::read::{beside, hex};
 use super::{Cell, Column, Contrast, How, Key, Quantity, Sweep, contains, moved, text};
-use crate::metrics::{Results, Wanted};
+use crate::metrics::{Results, Wanted, enable_series};
 use crate::plan::{Execution, Outcomes, ThreadsError, execute_stored};
+use crate::run_folder::long;
 use crate::stats::Mean;
+use crate::store::{Attachment, Store};
 use crate::world::{Cancellable, World, carry_out};
 
 /// A run's results.
@@ -24,6 +26,9 @@ pub struct Values {
     /// verification tags.
     pub summary: String,
 }
+
+/// Name of a sweep's plan in the store.
+const PLAN: &str = "sweep";
 
 /// A sweep that was run.
 #[derive(Debug)]
@@ -53,7 +58,7 @@ impl Sweep {
         keys: Vec<Key>,
         execution: &Execution<'_>,
     ) -> Result<Outcome<'_>, ThreadsError> {
-        let runs = self.runs_in(world, "sweep", keys, execution)?;
+        let runs = self.runs_in(world, PLAN, keys, execution)?;
         Ok(Outcome { sweep: self, runs })
     }
 
@@ -65,9 +70,15 @@ impl Sweep {
         keys: Vec<Key>,
         execution: &Execution<'_>,
     ) -> Result<Outcomes<Key, Values>, ThreadsError> {
-        // A changed title or claim does not repeat a run; a changed scenario, override or metric does.
-        let stored = |key: &Key| format!("{plan}: {} seed {}", self.cells[key.cell].hash, key.seed);
-        execute_stored(keys, execution, stored, |key| self.values(world, key))
+        let series = self.series && execution.store.is_some();
+        let run = |key: &Key| self.values_and_series(world, key, series);
+        execute_stored(keys, execution, |key| self.stored(plan, key), run)
+    }
+
+    /// Returns the name of a run's result in the store. A changed title or claim does not repeat a run; a
+    /// changed scenario, override or metric does.
+    fn stored(&self, plan: &str, key: &Key) -> String {
+        format!("{plan}: {} seed {}", self.cells[key.cell].hash, key.seed)
     }
 
     /// Runs one of the [`keys`](Self::keys) in a world.
@@ -75,11 +86,22 @@ impl Sweep {
     /// # Errors
     /// The run failed, or a value is outside its range. The error is the reason.
     pub fn values(&self, world: &dyn World, key: &Key) -> Result<Values, String> {
+        self.values_and_series(world, key, false).map(|(values, _)| values)
+    }
+
+    /// Runs a key like [`values`](Self::values). Returns also its time series as Parquet, empty without
+    /// `series`.
+    fn values_and_series(
+        &self,
+        world: &dyn World,
+        key: &Key,
+        series: bool,
+    ) -> Result<(Values, Vec<u8>), String> {
         let cell = &self.cells[key.cell];
         let drawn = if cell.draws.is_empty() { None } else { Some(self.drawn(cell, key.seed)?) };
         let scenario = drawn.as_ref().unwrap_or(&cell.scenario);
-        let (summary, series) = carry_out(world, scenario, key.seed)?;
-        let results = Results { scenario, summary: &summary, series: &series };
+        let (summary, recorded) = carry_out(world, scenario, key.seed)?;
+        let results = Results { scenario, summary: &summary, series: &recorded };
         let mut metrics: Vec<Result<f64, String>> = Vec::new();
         for (number, column) in self.metrics.iter().enumerate() {
             let value = match (&cell.formulas[number], &cell.metrics[number]) {
@@ -107,10 +129,12 @@ impl Sweep {
             Ok(super::curve::averaged(points, column.every))
         };
         let curves = cell.curves.iter().zip(&self.curves).map(curve).collect::<Result<_, String>>()?;
+        let rows = if series { long(&summary, &recorded).to_parquet(&[]) } else { Ok(Vec::new()) };
+        let rows = rows.map_err(|error| error.to_string())?;
         // The number of wake-ups varies with the jitter of heartbeats.
         let alike = Summary { seed: 0, events: 0, ..summary };
         let summary = hex(&serde_json::to_vec(&alike).map_err(|error| error.to_string())?);
-        Ok(Values { metrics, curves, summary })
+        Ok((Values { metrics, curves, summary }, rows))
     }
 
     /// Returns the scenario of a cell with the draws of a seed.
@@ -125,6 +149,9 @@ impl Sweep {
             Scenario::with_schemes(&text(&cell.path)?, &cell.path, &overrides, &open, &self.schemes)
                 .map_err(|error| error.to_string())?;
         cell.metrics.iter().chain(&cell.curves).flatten().for_each(|wanted| wanted.enable(&mut scenario));
+        if self.series {
+            enable_series(&mut scenario);
+        }
         Ok(scenario)
     }
 }
@@ -134,6 +161,14 @@ impl Outcome<'_> {
     #[must_use]
     pub fn complete(&self) -> bool {
         self.runs.complete()
+    }
+
+    /// Returns the stored time series of each run, in the order of the table of runs; `None` if the sweep has
+    /// none. `store` is that of the execution.
+    #[must_use]
+    pub fn series(&self, store: &Store) -> Option<Vec<Attachment>> {
+        let of = |(key, _): &(Key, Values)| store.attachment(&self.sweep.stored(PLAN, key));
+        self.sweep.series.then(|| self.runs.done.iter().map(of).collect())
     }
 
     /// Returns the runs of a cell.

@@ -79,6 +79,7 @@ impl Outcome<'_> {
             },
             record: Some(self.record(command, version)),
             data: self.data(),
+            series: None,
         }
     }
 

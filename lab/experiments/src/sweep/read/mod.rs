@@ -26,7 +26,7 @@ use super::estimate::estimates;
 use super::{
     Cell, Column, Draw, Drawn, DrawnValue, Of, Quantity, Selector, Sweep, TableSpec, contains, without_asides,
 };
-use crate::metrics::Wanted;
+use crate::metrics::{Wanted, enable_series};
 use crate::paper::Paper;
 use crate::report::Source;
 use crate::sweep::formula::Formula;
@@ -35,11 +35,12 @@ use crate::sweep::real::Real;
 /// A function that returns the text of a file by its path, or the reason why it cannot be read.
 type Open<'f> = dyn Fn(&str) -> Result<String, String> + 'f;
 
-const KEYS: [&str; 21] = [
+const KEYS: [&str; 22] = [
     "title",
     "description",
     "scenario",
     "seeds",
+    "series",
     "set",
     "axis",
     "metric",
@@ -216,6 +217,7 @@ impl Reader<'_> {
             title: top.text("title")?.unwrap_or(name).to_owned(),
             description: top.text("description")?.unwrap_or_default().to_owned(),
             seeds: seeds(&top)?,
+            series: top.flag("series")?.unwrap_or_default(),
             axes: axes(&top)?,
             metrics: Vec::new(),
             curves: Vec::new(),
@@ -351,6 +353,9 @@ impl Reader<'_> {
         let ranges = sweep.metrics.iter().map(|column| range(sweep, values, column));
         let ranges = ranges.collect::<Result<Vec<_>, Problem>>().map_err(located)?;
         metrics.iter().chain(&curves).flatten().for_each(|wanted| wanted.enable(&mut scenario));
+        if sweep.series {
+            enable_series(&mut scenario);
+        }
         let metric = |(number, column): (usize, &Column)| {
             let of = metrics[number].as_ref().map(Wanted::to_string);
             format!("\n{:?}", (&column.name, of, &formulas[number], ranges[number]))
@@ -360,6 +365,8 @@ impl Reader<'_> {
         };
         let computed: String = (sweep.metrics.iter().enumerate().map(metric))
             .chain(curves.iter().zip(&sweep.curves).map(curve))
+            // Results without series are not reused in a sweep with them, nor the other way round.
+            .chain(sweep.series.then(|| "\nseries".to_owned()))
             .collect();
         let draws_text: String = draws.iter().map(|draw| format!("\n{draw:?}")).collect();
         let hash = format!("{text}\n{}{}{draws_text}\n{computed}", others.into_inner(), overrides.join("\n"));

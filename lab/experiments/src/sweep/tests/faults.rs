@@ -14,6 +14,11 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "seeds = \"1..1000000000000\"",
         "4: seeds: \"1..1000000000000\" has more than 1000000 seeds: want at most 1000000 runs",
     ),
+    (
+        "seeds = \"1..3\"",
+        "seeds = \"1..3\"\nseries = \"all\"",
+        "5: series: \"all\" is a string: want true or false",
+    ),
     ("seeds = \"1..3\"", "", " seeds: missing: want seeds = \"1..30\""),
     ("[axis.loss]", "[axes.loss]", "11: axes: unknown key; did you mean \"axis\"?"),
     ("set = \"link.wifi.loss\"", "", "11: axis.loss.set: missing: want set = \"link.wlan.loss\""),
