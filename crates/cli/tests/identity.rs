@@ -101,7 +101,7 @@ fn hosts_are_known_until_they_are_forgotten() {
     assert_eq!(fs::read_to_string(&file).unwrap(), format!("files.example {ONE}\n192.0.2.1:9000 {TWO}\n"));
     assert!(user.succeeds(&[]).ends_with(&format!("{ONE}  files.example\n{TWO}  192.0.2.1:9000\n")));
 
-    let changed = format!("known_hosts:1 has {ONE}, now it is {TWO}; somebody may be between you and it.");
+    let changed = format!("known_hosts:1 has {ONE}, the new key is {TWO}; an attacker may be between you and it.");
     user.fails(&[&trust("files.example", TWO)], 1, &changed);
     user.fails(&[&trust("files.example", TWO)], 1, "run `msctp identity --forget files.example`");
     assert!(fs::read_to_string(&file).unwrap().contains(ONE), "unchanged");
@@ -188,7 +188,7 @@ fn errors_name_the_line_and_the_remedy() {
     user.fails(&["--trust", &format!("a b={ONE}")], 2, "want a name or an address");
     user.succeeds(&[]);
     fs::write(user.file("known_hosts"), format!("# mine\nfiles.example {ONE} more\n")).unwrap();
-    user.fails(&[], 2, "known_hosts:2: 3 words; want a host and a fingerprint");
+    user.fails(&[], 2, "known_hosts:2: 3 words; want two, a host and a fingerprint");
     fs::write(user.file("known_hosts"), "files.example SHA256:abc\n").unwrap();
     user.fails(&[], 2, "known_hosts:1: \"SHA256:abc\" is not a fingerprint");
     let own = user.identity(&[]).stdout;

@@ -85,7 +85,7 @@ fn of_two_senders_of_one_name_one_gets_an_error() {
             Some(0) => right.push(file),
             code => {
                 assert_eq!(code, Some(1));
-                assert!(stderr(output).contains("another file of that name"), "{}", stderr(output));
+                assert!(stderr(output).contains("rename one of them"), "{}", stderr(output));
             }
         }
     }
@@ -525,5 +525,5 @@ fn offers_of_a_large_name_do_not_delay_another_sender() {
     let sent = finish(sender(&small, &server.at));
     assert_eq!(sent.status.code(), Some(0), "{}", stderr(&sent));
     let said = first(&mut offers);
-    assert!(said.contains("another file of that name"), "{said}");
+    assert!(said.contains("another file has this name"), "{said}");
 }

@@ -79,7 +79,7 @@ impl KnownHosts {
         let Some(Host { fingerprint: old, line, .. }) = known().next() else { return Ok(false) };
         let (path, line) = (self.path.display(), line + 1);
         Err(Failure::Run(format!(
-            "the key of {name} has changed: {path}:{line} has {old}, the host has {fingerprint}; an attacker \
+            "the key of {name} has changed: {path}:{line} has {old}, the new key is {fingerprint}; an attacker \
              may be between you and it. If its key was replaced, run `msctp identity --forget {name}`"
         )))
     }
