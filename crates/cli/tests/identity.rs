@@ -101,7 +101,8 @@ fn hosts_are_known_until_they_are_forgotten() {
     assert_eq!(fs::read_to_string(&file).unwrap(), format!("files.example {ONE}\n192.0.2.1:9000 {TWO}\n"));
     assert!(user.succeeds(&[]).ends_with(&format!("{ONE}  files.example\n{TWO}  192.0.2.1:9000\n")));
 
-    let changed = format!("known_hosts:1 has {ONE}, the new key is {TWO}; an attacker may be between you and it.");
+    let changed =
+        format!("known_hosts:1 has {ONE}, the new key is {TWO}; an attacker may be between you and it.");
     user.fails(&[&trust("files.example", TWO)], 1, &changed);
     user.fails(&[&trust("files.example", TWO)], 1, "run `msctp identity --forget files.example`");
     assert!(fs::read_to_string(&file).unwrap().contains(ONE), "unchanged");
