@@ -18,7 +18,8 @@ use crate::ending::Progress;
 use crate::error::{AssociationError, CallError, FinishError, SendError, StreamError};
 use crate::history::History;
 use crate::inbox::{Inbox, Item};
-use crate::state::{Last, Phase, Shared, Slot, State};
+use crate::slot::{Last, Phase, Slot};
+use crate::state::{Shared, State};
 use crate::wakers::Wait;
 
 /// Takes the next message from the core.

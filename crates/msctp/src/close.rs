@@ -9,7 +9,8 @@ use msctp_units::Time;
 
 use crate::endpoint::Endpoint;
 use crate::error::CloseError;
-use crate::state::{Phase, State};
+use crate::slot::Phase;
+use crate::state::State;
 
 impl Endpoint {
     /// Shuts down every association (RFC 9260 §9.2) and closes the sockets.

@@ -21,7 +21,8 @@ use crate::options::{EndpointOptions, Peer};
 use crate::place::Place;
 use crate::setup::{Connecting, Incoming};
 use crate::shards::{Owned, Shards};
-use crate::state::{Phase, Shared, Slot, State};
+use crate::slot::{Phase, Slot};
+use crate::state::{Shared, State};
 use crate::unproven::OfEndpoint;
 
 /// The first local SCTP port for associations that name none (RFC 6335 §6: dynamic ports).

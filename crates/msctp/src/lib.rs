@@ -188,6 +188,7 @@ mod proof;
 mod proof;
 mod setup;
 mod shards;
+mod slot;
 mod state;
 mod stream;
 #[cfg(feature = "tls")]

@@ -6,7 +6,8 @@ use msctp_proto::{AbortReason, Handle};
 use msctp_security::{Error, KeyManager, rustls};
 use msctp_units::{Span, Time};
 
-use crate::state::{Phase, Slot, State};
+use crate::slot::{Phase, Slot};
+use crate::state::State;
 use crate::tls::{PeerProtection, Rejection, is_tls};
 use crate::wakers::Wait;
 
