@@ -124,7 +124,9 @@ def test_a_model_gets_the_links_keys_and_changes() -> None:
             return 7
 
     plain = msctp.Scenario.load("scenarios/walk.toml", [Watched])
-    with pytest.raises(msctp.InputError, match='"wifi" is of type python:Watched: only rate, delay can be set'):
+    with pytest.raises(
+        msctp.InputError, match='"wifi" is of type python:Watched: only rate, delay can be set'
+    ):
         plain.set("link.wifi.type", "python:Watched")
     text = Path("scenarios/walk.toml").read_text().replace("loss = 0\n", 'rate = "1Mbps"\n')
     run = _of_text(text, Watched).update(
