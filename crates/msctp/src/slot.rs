@@ -98,11 +98,6 @@ impl Slot {
         }
     }
 
-    /// Wakes every task that waits on the association.
-    pub(crate) fn wake_all(&mut self) {
-        self.wakers.wake_all();
-    }
-
     pub(crate) fn note(&mut self, event: Event) {
         match &event {
             Event::KeyMessage => return,
@@ -123,13 +118,13 @@ impl Slot {
             Event::PathRemoved { at, .. } => self.ports.forget(at.local, at.remote),
             Event::Closed => {
                 self.phase = Phase::Over(self.keys.as_ref().and_then(|keys| keys.failure()));
-                self.wake_all();
+                self.wakers.wake_all();
             }
             Event::Lost(reason) => {
                 let failure = self.keys.as_ref().and_then(|keys| keys.failure());
                 self.phase =
                     Phase::Over(Some(failure.unwrap_or_else(|| AssociationError::Lost(reason.clone()))));
-                self.wake_all();
+                self.wakers.wake_all();
             }
             _ => {}
         }

@@ -665,7 +665,7 @@ impl State {
             if !matches!(slot.phase, Phase::Over(_)) {
                 slot.phase = Phase::Over(Some(AssociationError::EndpointGone));
             }
-            slot.wake_all();
+            slot.wakers.wake_all();
         }
         for listener in self.listeners.values() {
             listener.arrivals.end();
