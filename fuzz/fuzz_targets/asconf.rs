@@ -2,9 +2,9 @@
 //! always a path.
 #![no_main]
 
-#[path = "../../crates/proto/tests/hostile/asconf.rs"]
+#[path = "../../crates/proto/tests/it/hostile/asconf.rs"]
 mod asconf;
-#[path = "../../crates/proto/tests/support/mod.rs"]
+#[path = "../../crates/proto/tests/it/support/mod.rs"]
 mod support;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| asconf::play(bytes));

@@ -2,7 +2,7 @@
 //! no epoch twice, and no end seals by keys that its peer does not have.
 #![no_main]
 
-#[path = "../../crates/security/tests/support/mod.rs"]
+#[path = "../../crates/security/tests/it/support/mod.rs"]
 mod support;
 
 libfuzzer_sys::fuzz_target!(|script: &[u8]| {

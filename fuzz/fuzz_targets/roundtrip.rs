@@ -1,7 +1,7 @@
 //! Parses chunks, builds packets of them and parses those again: the chunks are equal.
 #![no_main]
 
-#[path = "../../crates/wire/tests/wire/support.rs"]
+#[path = "../../crates/wire/tests/it/wire/support.rs"]
 #[allow(dead_code, reason = "shared with the other fuzz target and the tests")]
 mod support;
 

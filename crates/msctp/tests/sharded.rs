@@ -1,43 +1,38 @@
 //! The tests of other files with endpoints of several shards (`EndpointOptions::shards`).
 #![cfg(target_os = "linux")]
-#![allow(clippy::duplicate_mod, reason = "each file has its own `common`")]
 
-#[path = "calls.rs"]
+#[path = "it/calls.rs"]
 mod calls;
-#[path = "cancelled.rs"]
+#[path = "it/cancelled.rs"]
 mod cancelled;
-#[path = "ending.rs"]
+#[path = "it/ending.rs"]
 mod ending;
-#[path = "liveness.rs"]
+#[path = "it/liveness.rs"]
 mod liveness;
-#[path = "loopback.rs"]
+#[path = "it/loopback.rs"]
 mod loopback;
-#[path = "nat.rs"]
+#[path = "it/nat.rs"]
 mod nat;
-#[path = "own.rs"]
+#[path = "it/own.rs"]
 mod own;
-#[path = "restarts.rs"]
+#[path = "it/restarts.rs"]
 mod restarts;
-#[path = "setup.rs"]
+#[path = "it/setup.rs"]
 mod setup;
-#[path = "streams.rs"]
+#[path = "it/streams.rs"]
 mod streams;
-#[path = "surface.rs"]
+#[path = "it/surface.rs"]
 mod surface;
 #[cfg(feature = "tls")]
-#[path = "tls.rs"]
+#[path = "it/tls.rs"]
 mod tls;
-#[path = "trace.rs"]
+#[path = "it/trace.rs"]
 mod trace;
 
-mod common {
-    //! That this program has what it says.
+#[path = "it/common/mod.rs"]
+mod common;
 
-    #[path = "../common/mod.rs"]
-    mod own;
-
-    #[test]
-    fn endpoints_have_several_shards_here() {
-        assert_eq!(own::options().shards, 3);
-    }
+#[test]
+fn endpoints_have_several_shards_here() {
+    assert_eq!(common::options().shards, 3);
 }

@@ -1,6 +1,7 @@
 //! Spans and events of associations (feature `tracing`): the story of one that moves and one that is lost.
 #![cfg(feature = "tracing")]
 
+#[path = "it/common/mod.rs"]
 mod common;
 
 use std::fmt::{Debug, Write as _};
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use common::{run, server};
-use msctp::{Config, Endpoint, EndpointOptions, PathState};
+use msctp::{Config, Endpoint, PathState};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};

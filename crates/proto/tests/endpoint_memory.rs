@@ -1,6 +1,7 @@
 //! Memory that peers can make an endpoint hold, counted by the allocator (`EndpointConfig::receive_memory`).
 //! In its own process with a single test, so that nothing else allocates.
 
+#[path = "it/support/mod.rs"]
 mod support;
 
 use std::alloc::System;

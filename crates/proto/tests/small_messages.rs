@@ -1,6 +1,7 @@
 //! Memory that small messages occupy at an end, counted by the allocator. In its own process with a single
 //! test, so that nothing else allocates.
 
+#[path = "it/support/mod.rs"]
 mod support;
 
 use std::alloc::System;

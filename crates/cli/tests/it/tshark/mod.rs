@@ -1,0 +1,24 @@
+//! Captures of example scenarios, and tshark, which reads them.
+
+pub(crate) mod dissect;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+pub(crate) use dissect::*;
+
+/// Runs a modified example and returns its capture.
+pub(crate) fn capture_of(scenario: &str, changes: &[&str], name: &str) -> PathBuf {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let scenario = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios")).join(scenario);
+    let run = Command::new(env!("CARGO_BIN_EXE_msctp"))
+        .arg("sim")
+        .arg(scenario)
+        .args(changes.iter().flat_map(|change| ["--set", change]))
+        .arg("--pcap")
+        .arg(&file)
+        .output()
+        .expect("msctp runs");
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    file
+}

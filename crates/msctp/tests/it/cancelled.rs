@@ -1,0 +1,96 @@
+//! Waits that are cancelled at any point lose nothing and do nothing twice.
+
+use crate::common;
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use msctp::{Config, Endpoint, Peer};
+use tokio::time::timeout;
+
+fn endpoint() -> Endpoint {
+    Endpoint::bind(&common::options()).unwrap()
+}
+
+/// Drops the future after it has been pending this many times.
+async fn within<F: Future>(polls: u32, future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    let mut left = polls;
+    poll_fn(|cx| {
+        if let Poll::Ready(output) = future.as_mut().poll(cx) {
+            return Poll::Ready(Some(output));
+        }
+        left -= 1;
+        if left == 0 { Poll::Ready(None) } else { Poll::Pending }
+    })
+    .await
+}
+
+/// Repeats an operation until it completes, cancelled after one wait, then two, then three. Returns the
+/// number of cancellations.
+async fn at_last<F: Future>(mut begin: impl FnMut() -> F) -> (F::Output, u32) {
+    let mut given_up = 0;
+    loop {
+        if let Some(output) = within(1 + given_up % 3, begin()).await {
+            return (output, given_up);
+        }
+        given_up += 1;
+        tokio::task::yield_now().await;
+    }
+}
+
+const MESSAGES: u32 = 400;
+
+#[tokio::test]
+async fn send_recv_and_accept_given_up_lose_and_repeat_nothing() {
+    let (server, client) = (endpoint(), endpoint());
+    // Room for a few messages, so that sending waits too.
+    let config = Config { send_buffer: 16 << 10, ..Config::default() };
+    server.listen(9899, config.clone()).unwrap();
+    let peer = Peer::new(server.local_addresses()[0]);
+    let (association, (accepted, _)) =
+        tokio::join!(client.connect(peer, config), at_last(|| server.accept(9899)));
+    let (association, accepted) = (association.unwrap(), accepted.unwrap());
+    let message = |n: u32| [n.to_be_bytes().to_vec(), vec![n as u8; 5000]].concat();
+    let sending = async {
+        let mut given_up = 0;
+        for n in 0..MESSAGES {
+            let (sent, times) = at_last(|| association.send_bytes(1, message(n))).await;
+            sent.unwrap();
+            given_up += times;
+        }
+        given_up
+    };
+    let receiving = async {
+        let mut given_up = 0;
+        for n in 0..MESSAGES {
+            let (got, times) = at_last(|| accepted.recv()).await;
+            assert_eq!(got.unwrap().unwrap().data, message(n));
+            given_up += times;
+        }
+        given_up
+    };
+    let both = async { tokio::join!(sending, receiving) };
+    let (sends, receives) = timeout(Duration::from_secs(60), both).await.expect("it goes on");
+    assert!(sends > 10 && receives > 10, "{sends} and {receives} waits were cancelled");
+    association.shutdown().await.unwrap();
+    assert_eq!(accepted.recv().await.unwrap(), None, "no message twice");
+}
+
+#[tokio::test]
+async fn connect_given_up_leaves_nothing_and_hinders_nothing() {
+    let (server, client) = (endpoint(), endpoint());
+    server.listen(9899, Config::default()).unwrap();
+    let peer = Peer::new(server.local_addresses()[0]);
+    for polls in 1..6 {
+        let given_up = within(polls, client.connect(peer.clone(), Config::default())).await;
+        drop(given_up);
+        tokio::task::yield_now().await;
+    }
+    timeout(Duration::from_secs(20), client.idle()).await.expect("those that were cancelled are over");
+    let whole = async { tokio::join!(client.connect(peer, Config::default()), server.accept(9899)) };
+    let (association, _accepted) = timeout(Duration::from_secs(20), whole).await.unwrap();
+    association.unwrap().abort("done");
+}

@@ -1,0 +1,141 @@
+//! Controllers and handover policies given by value: they are asked, and what they say is done.
+
+use crate::common;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use msctp::congestion::{Ack, Controller, ControllerConfig, ControllerFactory, Loss, StartState, Window};
+use msctp::handover::{Action, HandoverPolicy, PathView, PolicyFactory, View};
+use msctp::{Config, ConnectError, Endpoint, Event, PathId, Peer, Rate, Time};
+use tokio::time::timeout;
+
+const PORT: u16 = 5001;
+
+/// A controller with a constant window.
+#[derive(Debug)]
+struct Fixed {
+    cwnd: u64,
+    acknowledged: Arc<AtomicU64>,
+}
+
+impl Controller for Fixed {
+    fn name(&self) -> &'static str {
+        "fixed"
+    }
+    fn window(&self) -> Window {
+        Window { cwnd: self.cwnd, ssthresh: 0, partial_bytes_acked: 0 }
+    }
+    fn one_packet_in_flight(&self) -> bool {
+        false
+    }
+    fn on_ack(&mut self, ack: &Ack) {
+        self.acknowledged.fetch_add(ack.bytes_acked, Relaxed);
+    }
+    fn on_loss(&mut self, _loss: &Loss) {}
+    fn on_recovery_exit(&mut self, _now: Time) {}
+    fn on_spurious_timeout(&mut self, _now: Time) {}
+    fn on_idle(&mut self, _idle_rtos: u64) {}
+    fn start(&mut self, start: &StartState) {
+        self.cwnd = start.cwnd;
+    }
+    fn reset(&mut self) {}
+    fn on_pmtu(&mut self, _pmdcs: u64) {}
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+}
+
+fn fixed(cwnd: u64, acknowledged: &Arc<AtomicU64>) -> ControllerFactory {
+    let acknowledged = Arc::clone(acknowledged);
+    ControllerFactory::new(move |_: &ControllerConfig| {
+        Box::new(Fixed { cwnd, acknowledged: Arc::clone(&acknowledged) })
+    })
+}
+
+/// A policy that moves to every new path, which starts with `cwnd`.
+#[derive(Debug)]
+struct Eager {
+    cwnd: u64,
+}
+
+impl HandoverPolicy for Eager {
+    fn name(&self) -> &'static str {
+        "eager"
+    }
+    fn on_path_added(&mut self, path: PathId, view: &View<'_>, actions: &mut Vec<Action>) {
+        if path != view.primary {
+            actions.push(Action::SwitchPrimary { path });
+        }
+    }
+    fn on_primary_switch(
+        &mut self,
+        _old: &PathView,
+        _new: &PathView,
+        _view: &View<'_>,
+        _actions: &mut Vec<Action>,
+    ) -> Option<StartState> {
+        Some(StartState { cwnd: self.cwnd, ssthresh: None, pacing_rate: None })
+    }
+}
+
+fn endpoint(addresses: &[&str]) -> Endpoint {
+    let addresses = addresses.iter().map(|address| address.parse::<SocketAddr>().unwrap());
+    Endpoint::bind(&common::options_at(addresses)).unwrap()
+}
+
+#[tokio::test]
+async fn what_was_given_by_value_is_asked_and_obeyed() {
+    const FIRST: u64 = 7_001;
+    const SECOND: u64 = 5_003;
+    let (acknowledged, made) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let count = Arc::clone(&made);
+    let config = Config {
+        controller: fixed(FIRST, &acknowledged),
+        handover_policy: PolicyFactory::new(move || {
+            count.fetch_add(1, Relaxed);
+            Box::new(Eager { cwnd: SECOND })
+        }),
+        ..Config::default()
+    };
+    let server = endpoint(&["127.0.0.1:0"]);
+    server.listen(PORT, Config::default()).unwrap();
+    let client = endpoint(&["127.0.0.2:0", "127.0.0.3:0"]);
+    let (first, second) = ("127.0.0.2".parse().unwrap(), "127.0.0.3".parse().unwrap());
+    let peer = Peer { port: PORT, from: Some(vec![first]), ..Peer::new(server.local_addresses()[0]) };
+    let association = client.connect(peer, config).await.unwrap();
+    assert!(made.load(Relaxed) > 0);
+    let accepted = server.accept(PORT).await.unwrap();
+    let window = |local| association.paths().into_iter().find(|path| path.at.local == local).unwrap().cwnd;
+    assert_eq!(window(first), FIRST);
+    association.send_bytes(0, vec![1; 50_000]).await.unwrap();
+    association.flush().await.unwrap();
+    assert_eq!((window(first), acknowledged.load(Relaxed) > 50_000), (FIRST, true), "no other controller");
+
+    association.add_local_address(second).unwrap();
+    timeout(Duration::from_secs(5), async {
+        while !matches!(association.event().await, Some(Event::PrimaryChanged { .. })) {}
+    })
+    .await
+    .unwrap();
+    let primary = association.paths().into_iter().find(|path| path.primary).unwrap();
+    assert_eq!((primary.at.local, primary.cwnd), (second, SECOND), "the policy's switch and window");
+    assert_eq!(accepted.recv().await.unwrap().unwrap().data.len(), 50_000);
+}
+
+#[tokio::test]
+async fn what_cannot_work_is_refused_before_anything_is_sent() {
+    let none = Arc::new(AtomicU64::new(0));
+    let client = endpoint(&["127.0.0.1:0"]);
+    let shut = Config { controller: fixed(0, &none), ..Config::default() };
+    let want =
+        "controller = fixed with a window of 0 bytes: want at least 1 PMDCS (1468) before the first data";
+    assert_eq!(client.listen(PORT, shut.clone()).unwrap_err().to_string(), want.replace("1468", "1460"));
+    let error = client.connect("127.0.0.1:9".parse::<SocketAddr>().unwrap(), shut.clone()).await.unwrap_err();
+    assert!(matches!(error, ConnectError::Config(_)), "{error:?}");
+    assert_eq!(shut.validate().unwrap_err().to_string(), want);
+
+    Config { controller: fixed(3000, &none), ..Config::default() }.validate().unwrap();
+}

@@ -1,0 +1,199 @@
+//! A restart by someone who has the client's IP address, as behind a common NAT, and knows no
+//! tag and no key.
+
+use crate::common;
+
+use std::time::Duration;
+
+use msctp::{AssociationError, AuthConfig, Config, Endpoint, PathId, Peer, SharedKey};
+use tokio::net::UdpSocket;
+use tokio::time::timeout;
+
+const CLIENT_PORT: u16 = 50_000;
+
+fn endpoint() -> Endpoint {
+    Endpoint::bind(&common::options()).unwrap()
+}
+
+fn packet(tag: u32, chunks: &[u8]) -> Vec<u8> {
+    let mut packet = Vec::new();
+    packet.extend_from_slice(&CLIENT_PORT.to_be_bytes());
+    packet.extend_from_slice(&7_u16.to_be_bytes());
+    packet.extend_from_slice(&tag.to_be_bytes());
+    packet.extend_from_slice(&[0; 4]);
+    packet.extend_from_slice(chunks);
+    let checksum = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, &packet) as u32;
+    packet[8..12].copy_from_slice(&checksum.to_le_bytes());
+    packet
+}
+
+/// Sends an INIT with these parameters. Returns the server's response.
+async fn ask(attacker: &UdpSocket, to: std::net::SocketAddr, params: &[u8]) -> Vec<u8> {
+    let mut init = vec![1, 0, 0, 20 + params.len() as u8];
+    for field in [0x6666_6666_u32, 65_536, 0x0001_0001, 99] {
+        init.extend_from_slice(&field.to_be_bytes());
+    }
+    init.extend_from_slice(params);
+    attacker.send_to(&packet(0, &init), to).await.unwrap();
+    let mut buffer = vec![0; 2048];
+    let (len, _) = timeout(Duration::from_secs(5), attacker.recv_from(&mut buffer)).await.unwrap().unwrap();
+    buffer.truncate(len);
+    buffer
+}
+
+/// Returns a COOKIE ECHO from an INIT ACK, and DATA with this text.
+fn echo(init_ack: &[u8], text: &[u8]) -> Vec<u8> {
+    let tag = u32::from_be_bytes(init_ack[16..20].try_into().unwrap());
+    let mut at = 32;
+    let cookie = loop {
+        let len = usize::from(u16::from_be_bytes([init_ack[at + 2], init_ack[at + 3]]));
+        if init_ack[at..at + 2] == [0, 7] {
+            break &init_ack[at + 4..at + len];
+        }
+        at += len.next_multiple_of(4);
+    };
+    let mut chunks = vec![10, 0];
+    chunks.extend_from_slice(&((cookie.len() + 4) as u16).to_be_bytes());
+    chunks.extend_from_slice(cookie);
+    chunks.resize(chunks.len().next_multiple_of(4), 0);
+    chunks.extend_from_slice(&[0, 3]);
+    chunks.extend_from_slice(&((16 + text.len()) as u16).to_be_bytes());
+    chunks.extend_from_slice(&99_u32.to_be_bytes());
+    chunks.extend_from_slice(&[0; 8]);
+    chunks.extend_from_slice(text);
+    packet(tag, &chunks)
+}
+
+async fn up(config: Config) -> (Endpoint, Endpoint, msctp::Association, msctp::Association) {
+    let (server, client) = (endpoint(), endpoint());
+    server.listen(7, config.clone()).unwrap();
+    let peer = Peer { port: 7, local_port: Some(CLIENT_PORT), ..Peer::new(server.local_addresses()[0]) };
+    let association = client.connect(peer, config).await.unwrap();
+    let accepted = server.accept(7).await.unwrap();
+    association.send_bytes(0, "hello, it is me").await.unwrap();
+    assert_eq!(accepted.recv().await.unwrap().unwrap().data, "hello, it is me");
+    (server, client, association, accepted)
+}
+
+/// Checks that the association between the two continues, and that the attacker receives nothing of it.
+async fn unharmed(
+    association: &msctp::Association,
+    accepted: &msctp::Association,
+    attacker: &UdpSocket,
+    port: u16,
+) {
+    assert_eq!(accepted.remote_udp_port(PathId::new(0)), Some(port));
+    accepted.send_bytes(0, "the secret").await.unwrap();
+    let got = timeout(Duration::from_secs(5), association.recv()).await.unwrap();
+    assert_eq!(got.unwrap().unwrap().data, "the secret");
+    let mut buffer = [0; 2048];
+    while let Ok(Ok((len, _))) = timeout(Duration::from_millis(200), attacker.recv_from(&mut buffer)).await {
+        assert!(!buffer[..len].windows(10).any(|window| window == b"the secret"));
+    }
+    association.send_bytes(0, "still me").await.unwrap();
+    let got = timeout(Duration::from_secs(5), accepted.recv()).await.unwrap();
+    assert_eq!(got.unwrap().unwrap().data, "still me");
+}
+
+#[tokio::test]
+async fn without_keys_the_reader_is_told_of_a_restart_before_what_the_new_peer_sent() {
+    let (server, _client, _association, accepted) = up(Config::default()).await;
+    let to = server.local_addresses()[0];
+    let attacker = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let answer = ask(&attacker, to, &[]).await;
+    attacker.send_to(&echo(&answer, b"transfer it all to X"), to).await.unwrap();
+    let got = timeout(Duration::from_secs(5), accepted.recv()).await.unwrap();
+    assert_eq!(got.unwrap_err(), AssociationError::Restarted);
+    let got = timeout(Duration::from_secs(5), accepted.recv()).await.unwrap();
+    assert_eq!(got.unwrap().unwrap().data, "transfer it all to X", "who reads on does so knowingly");
+}
+
+#[tokio::test]
+async fn a_listener_that_accepts_no_restarts_keeps_its_peer() {
+    let auth = AuthConfig { accept_restarts: false, ..AuthConfig::default() };
+    let (server, client, association, accepted) = up(Config { auth, ..Config::default() }).await;
+    let attacker = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let answer = ask(&attacker, server.local_addresses()[0], &[]).await;
+    assert_eq!(answer[12], 6, "ABORT");
+    unharmed(&association, &accepted, &attacker, client.local_addresses()[0].port()).await;
+}
+
+#[tokio::test]
+async fn with_shared_keys_nobody_restarts_without_them() {
+    let keys = vec![SharedKey { id: 1, secret: b"both ends know 16".to_vec() }];
+    let auth = AuthConfig { keys, ..AuthConfig::default() };
+    let (server, client, association, accepted) = up(Config { auth, ..Config::mobile() }).await;
+    let to = server.local_addresses()[0];
+    let attacker = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    assert_eq!(ask(&attacker, to, &[]).await[12], 6, "ABORT: who does not speak AUTH is refused");
+    // RANDOM and HMAC-ALGO, as one that speaks it and has no key.
+    let mut offer = vec![0x80, 2, 0, 36];
+    offer.extend([7; 32]);
+    offer.extend([0x80, 4, 0, 6, 0, 1, 0, 0]);
+    let answer = ask(&attacker, to, &offer).await;
+    assert_eq!(answer[12], 2, "INIT ACK");
+    attacker.send_to(&echo(&answer, b"transfer it all to X"), to).await.unwrap();
+    unharmed(&association, &accepted, &attacker, client.local_addresses()[0].port()).await;
+}
+
+/// Connects from the client's SCTP port at another endpoint: the server's association restarts.
+async fn restart(server: &Endpoint) -> (Endpoint, msctp::Association) {
+    let client = endpoint();
+    let peer = Peer { port: 7, local_port: Some(CLIENT_PORT), ..Peer::new(server.local_addresses()[0]) };
+    let association = client.connect(peer, Config::default()).await.unwrap();
+    (client, association)
+}
+
+/// Fails instead of waiting for ever.
+async fn soon<T>(what: impl Future<Output = T>) -> T {
+    timeout(Duration::from_secs(20), what).await.expect("it is done in time")
+}
+
+#[tokio::test]
+async fn flush_reports_a_restart_that_discarded_messages_once_to_each_handle() {
+    let (server, _client, _association, accepted) = up(Config::default()).await;
+    let other = accepted.clone();
+    // The client does not read.
+    common::fill(&accepted).await;
+    let waiting = tokio::spawn(async move { (accepted.flush().await, accepted) });
+    tokio::task::yield_now().await;
+    let (_again, association) = soon(restart(&server)).await;
+    let (flushed, accepted) = soon(waiting).await.unwrap();
+    assert_eq!(flushed, Err(AssociationError::Restarted));
+    other.send_bytes(0, "to the restarted peer").await.unwrap();
+    assert_eq!(soon(association.recv()).await.unwrap().unwrap().data, "to the restarted peer");
+    assert_eq!(soon(accepted.flush()).await, Ok(()));
+    assert_eq!(
+        soon(other.flush()).await,
+        Err(AssociationError::Restarted),
+        "its messages were discarded, too"
+    );
+    assert_eq!(soon(other.flush()).await, Ok(()));
+    for handle in server.associations() {
+        assert_eq!(soon(handle.flush()).await, Ok(()), "a later handle sent none of them");
+    }
+}
+
+#[tokio::test]
+async fn flush_reports_no_restart_after_everything_was_acknowledged() {
+    let (server, _client, _association, accepted) = up(Config::default()).await;
+    accepted.send_bytes(0, "delivered").await.unwrap();
+    soon(accepted.flush()).await.unwrap();
+    let _again = soon(restart(&server)).await;
+    assert_eq!(soon(accepted.recv()).await, Err(AssociationError::Restarted));
+    assert_eq!(soon(accepted.flush()).await, Ok(()));
+}
+
+#[tokio::test]
+async fn shutdown_reports_messages_that_a_restart_discarded_when_the_association_is_over() {
+    let (server, _client, _association, accepted) = up(Config::default()).await;
+    common::fill(&accepted).await;
+    let closed = accepted.clone();
+    let waiting = tokio::spawn(async move { accepted.shutdown().await });
+    tokio::task::yield_now().await;
+    let (_again, association) = soon(restart(&server)).await;
+    // Either end's shutdown ends the association.
+    assert_eq!(soon(association.shutdown()).await, Ok(()));
+    assert_eq!(soon(waiting).await.unwrap(), Err(AssociationError::Restarted));
+    assert_eq!(soon(closed.closed()).await, Ok(()), "it was shut down");
+}

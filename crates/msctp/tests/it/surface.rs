@@ -1,0 +1,236 @@
+//! What a program can say to the crate and see of it: typed causes, names of types, counters, streams to open
+//! and accept.
+
+use crate::common;
+
+use std::time::Duration;
+
+use common::{bind, options, run, server};
+use msctp::{
+    Association, CallError, Config, ConnectError, Endpoint, EndpointOptions, Event, OutMessage, Peer,
+    Refusal, SendError, SendFailure, SendRefusal, StreamError,
+};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+
+const PORT: u16 = 9;
+
+async fn pair() -> (Endpoint, Endpoint, Association, Association) {
+    let (server, peer) = server(PORT);
+    let client = bind();
+    let association = client.connect(peer, Config::default()).await.unwrap();
+    let accepted = server.accept(PORT).await.unwrap();
+    (server, client, association, accepted)
+}
+
+#[test]
+fn a_full_backlog_is_named_by_the_refusal() {
+    run(async {
+        let server = Endpoint::bind(&EndpointOptions { backlog: 2, ..options() }).unwrap();
+        server.listen(PORT, Config::default()).unwrap();
+        let peer = Peer { port: PORT, ..Peer::new(server.local_addresses()[0]) };
+        let client = bind();
+        let mut waiting = Vec::new();
+        for _ in 0..2 {
+            waiting.push(client.connect(peer.clone(), Config::default()).await.unwrap());
+        }
+        let third = client.connect(peer.clone(), Config::default()).await;
+        // The COOKIE ACK may come before the ABORT.
+        let text = match third {
+            Err(error) => error.to_string(),
+            Ok(association) => association.recv().await.unwrap_err().to_string(),
+        };
+        assert!(
+            text.contains("the listener's backlog is full: 2 associations wait to be accepted"),
+            "{text}"
+        );
+        let _accepted = server.accept(PORT).await.unwrap();
+        waiting.push(client.connect(peer, Config::default()).await.unwrap());
+        let none = Endpoint::bind(&EndpointOptions { backlog: 0, ..options() }).unwrap_err();
+        assert_eq!(none.to_string(), "backlog = 0: want at least 1 association");
+    });
+}
+
+#[test]
+fn causes_of_a_failed_connect_can_be_matched() {
+    run(async {
+        let (server, client) = (bind(), bind());
+        let at = server.local_addresses()[0];
+        let error = client.connect(at, Config::default()).await.unwrap_err();
+        assert!(matches!(error, ConnectError::Refused(Refusal::NoListener)), "{error:?}");
+        assert_eq!(error.to_string(), "the peer refused the association: nobody listens at that SCTP port");
+        let port_0 = Peer { udp_port: 0, ..Peer::new(at) };
+        let error = client.connect(port_0, Config::default()).await.unwrap_err();
+        assert!(matches!(error, ConnectError::NoUdpPort), "{error:?}");
+        let other =
+            client.connect(Peer::new("[::1]:9".parse().unwrap()), Config::default()).await.unwrap_err();
+        assert_eq!(other.to_string(), "no local address reaches [::1]:9: bind one of its family");
+    });
+}
+
+#[test]
+fn errors_of_the_core_can_be_named_and_matched() {
+    run(async {
+        let (_server, _client, association, _accepted) = pair().await;
+        let big = association.send_bytes(0, vec![0; 100 << 20]).await;
+        assert!(matches!(big, Err(SendError::Refused(SendRefusal::TooLarge { .. }))), "{big:?}");
+        let elsewhere = association.add_local_address([192, 0, 2, 9].into());
+        assert_eq!(elsewhere, Err(CallError::NoSocket([192, 0, 2, 9].into())));
+        // All that public errors, events and options are made of.
+        use msctp::{
+            Abandoned, AddressError, AuthEvent, AuthPolicy, CallRefusal, Direction, HmacAlgorithm, KeyError,
+            PartialAbort, RetransmissionPath, StreamRequest, handover::LinkQuality,
+        };
+        type _All = (
+            (Abandoned, AddressError, AuthEvent, AuthPolicy, CallRefusal, Direction),
+            (HmacAlgorithm, KeyError, PartialAbort, RetransmissionPath, StreamRequest),
+            LinkQuality,
+        );
+    });
+}
+
+#[test]
+fn try_send_does_not_wait() {
+    run(async {
+        let (_server, _client, association, accepted) = pair().await;
+        let message = OutMessage { data: vec![7; 50_000].into(), ..OutMessage::default() };
+        let mut sent = 0;
+        let full = loop {
+            match association.try_send(&message) {
+                Ok(()) => sent += 1,
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(full, SendError::Refused(SendRefusal::BufferFull { .. })), "{full:?}");
+        for _ in 0..sent {
+            accepted.recv().await.unwrap().unwrap();
+        }
+    });
+}
+
+#[test]
+fn streams_are_opened_and_accepted_from_both_ends() {
+    run(async {
+        let (_server, _client, association, accepted) = pair().await;
+        let (mut one, mut two) = (association.open_stream().unwrap(), association.open_stream().unwrap());
+        let mut theirs = accepted.open_stream().unwrap();
+        assert_eq!((one.number(), two.number(), theirs.number()), (0, 2, 1));
+        two.write_all(b"two").await.unwrap();
+        one.write_all(b"one").await.unwrap();
+        theirs.write_all(b"theirs").await.unwrap();
+        for (number, text) in [(2, "two"), (0, "one")] {
+            let mut stream = accepted.accept_stream().await.unwrap().unwrap();
+            assert_eq!(stream.number(), number);
+            let mut got = vec![0; text.len()];
+            stream.read_exact(&mut got).await.unwrap();
+            assert_eq!(got, text.as_bytes());
+            // A reader that is there takes the rest.
+            if number == 2 {
+                two.write_all(b"more").await.unwrap();
+                stream.read_exact(&mut [0; 4]).await.unwrap();
+            }
+        }
+        let stream = association.accept_stream().await.unwrap().unwrap();
+        assert_eq!(stream.number(), 1);
+        assert!(timeout(Duration::from_millis(50), association.accept_stream()).await.is_err(), "no other");
+        association.shutdown().await.unwrap();
+        assert!(accepted.accept_stream().await.unwrap().is_none());
+    });
+}
+
+#[test]
+fn a_stream_that_is_not_there_or_taken_is_an_error_when_it_is_taken() {
+    run(async {
+        let (_server, _client, association, _accepted) = pair().await;
+        let error = association.stream(99).unwrap_err();
+        assert_eq!(error, StreamError::Unknown { stream: 99, outbound: 10, inbound: 10 });
+        let held = association.stream(3).unwrap();
+        assert_eq!(association.stream(3).unwrap_err(), StreamError::Taken(3));
+        drop(held);
+        let all: Vec<_> = std::iter::from_fn(|| association.open_stream().ok()).collect();
+        assert_eq!(all.iter().map(msctp::Stream::number).collect::<Vec<_>>(), [0, 2, 4, 6, 8]);
+        assert_eq!(association.open_stream().unwrap_err(), StreamError::NoneFree(10));
+    });
+}
+
+#[test]
+fn an_unread_stream_stops_the_others_at_the_bound_that_the_docs_give() {
+    run(async {
+        let (_server, _client, association, accepted) = pair().await;
+        let mut unread = association.stream(1).unwrap();
+        let _reader = accepted.stream(1).unwrap();
+        let mut written = 0;
+        while let Ok(result) = timeout(Duration::from_millis(300), unread.write_all(&[7; 10_000])).await {
+            result.unwrap();
+            written += 10_000;
+            // Somebody reads the other streams.
+            assert!(timeout(Duration::ZERO, accepted.recv()).await.is_err());
+        }
+        let config = Config::default();
+        let held = (256 << 10) + config.receive_buffer as usize + config.send_buffer as usize;
+        // What is under way beyond the window: one message at each of the three places.
+        assert!(written <= held + 3 * (64 << 10), "{written} of {held}");
+        assert!(written >= config.receive_buffer as usize, "{written}");
+    });
+}
+
+#[test]
+fn counters_of_a_path_and_their_last_values_after_the_end() {
+    run(async {
+        let (_server, _client, association, accepted) = pair().await;
+        for _ in 0..20 {
+            association.send_bytes(0, vec![7; 10_000]).await.unwrap();
+            accepted.recv().await.unwrap().unwrap();
+        }
+        association.shutdown().await.unwrap();
+        let (path, stats) = (association.paths()[0], association.stats().unwrap());
+        assert_eq!(path.packets_sent, stats.packets_sent);
+        assert!(path.bytes_sent > 200_000 && path.bytes_sent < 250_000, "{path:?}");
+        assert!(path.packets_received > 0 && path.bytes_received > 0);
+        assert_eq!((path.chunks_lost, path.chunks_retransmitted), (0, 0));
+        assert!(stats.bytes_acked >= 200_000);
+        let server = accepted.remote_addresses();
+        assert_eq!(association.remote_addresses(), [_server.local_addresses()[0]]);
+        assert_eq!(server, [_client.local_addresses()[0]]);
+        assert!(format!("{association:?}").contains("remote_addresses"));
+    });
+}
+
+#[test]
+fn events_show_the_length_of_a_message_and_keep_a_bounded_number_of_bytes() {
+    run(async {
+        let (_server, _client, association, accepted) = pair().await;
+        common::fill(&association).await;
+        drop(accepted);
+        association.abort("enough");
+        association.closed().await.unwrap_err();
+        let (mut bytes, mut shown) = (0, 0);
+        while let Some(event) = association.event().await {
+            shown += format!("{event:?}").len();
+            if let Event::SendFailed(SendFailure { message, .. }) = event {
+                bytes += message.data.len();
+            }
+        }
+        assert!(shown < 100_000, "{shown} characters");
+        assert!(bytes <= 1 << 20, "{bytes} bytes");
+    });
+}
+
+#[test]
+fn an_endpoint_lists_the_associations_in_use_and_their_history() {
+    run(async {
+        let (server, peer) = server(9);
+        let client = bind();
+        let association = client.connect(peer, Config::default()).await.unwrap();
+        assert!(server.associations().is_empty(), "it was not accepted");
+        let accepted = server.accept(9).await.unwrap();
+        assert_eq!(server.associations(), std::slice::from_ref(&accepted));
+        assert_eq!(client.associations(), std::slice::from_ref(&association));
+        assert_ne!(association, accepted);
+        let history = association.history();
+        assert!(history.up_at.is_some_and(|up| up <= client.now()), "{history:?}");
+        assert_eq!((history.move_count, history.moves.len()), (0, 0));
+        association.shutdown().await.unwrap();
+        assert!(client.associations().is_empty(), "it is over");
+    });
+}

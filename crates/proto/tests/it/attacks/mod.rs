@@ -1,0 +1,38 @@
+//! Attacks, one file each: forged packets change and lose nothing, and the work, traffic and memory that an
+//! attacker can cause are bounded. (tests/hostile injects arbitrary input in every state; each attack here
+//! was made on another stack.)
+
+mod acknowledgements;
+mod amplification;
+mod bandwidth_probes;
+mod bit_flips;
+mod bombs;
+mod budgets;
+mod camping;
+mod clocks;
+mod cookies;
+mod ecn;
+mod events;
+mod flood;
+mod icmp;
+mod impersonation;
+mod init_acks;
+mod listed_victims;
+mod no_auth;
+mod null_key;
+mod off_path;
+mod parameters;
+mod protected;
+mod protected_setup;
+mod reflection;
+mod replay;
+mod restarts;
+mod secrets;
+mod shared_keys;
+mod silence;
+mod stranger;
+mod victim;
+mod wraps;
+mod wrong_key;
+mod zero_checksum;
+mod zero_window;

@@ -1,0 +1,163 @@
+//! An attacker on the path against set-ups that agree on the DTLS chunk: no keys are used twice, and forged
+//! chunks in clear neither weaken the association nor move it.
+
+use std::sync::Arc;
+
+use msctp_protection::{CipherSuite, Ring, Secret};
+use msctp_proto::{
+    AssociationState as State, Config, DatagramOutcome, Event, KeyManagement, LocalAddrs, Protection,
+};
+use msctp_units::Span;
+use msctp_wire::param::{DtlsKeyManagement, DtlsRoles};
+use msctp_wire::{
+    Cause, Causes, Checksum, Chunk, ChunkType, Error, Init, KeyManagementId, List, Packet, Param, Params,
+};
+
+use crate::attacks::stranger::{ask, data, echo, init_ack};
+use crate::support::{Pair, Side, a_ip, b_ip, chunk, packet, text_message};
+
+const DTLS: u8 = ChunkType::DTLS.0;
+
+type Kind = fn(Arc<KeyManagement>) -> Protection;
+
+fn config(kind: Kind) -> Config {
+    let key = Secret::from(&[7; 32][..]);
+    let keys = KeyManagement::pre_shared(Arc::new(Ring), CipherSuite::Aes128GcmSha256, key).unwrap();
+    Config { protection: kind(Arc::new(keys)), ..Config::mobile() }
+}
+
+/// Returns a pair whose A has just sent the COOKIE ECHO. The attacker suppresses A's packets with these
+/// chunks.
+fn cookie_echoed(kind: Kind, lost: &'static [u8]) -> Pair {
+    let mut pair = Pair::new(config(kind), vec![b_ip(0)]);
+    let own = LocalAddrs { port: 5000, addresses: vec![a_ip(0)] };
+    pair.a.endpoint.listen(own, config(kind)).unwrap();
+    pair.log = Some(Vec::new());
+    pair.drop_if(|flight| flight.from == Side::A && lost.contains(&flight.chunks()[0]));
+    pair.connect(config(kind), vec![a_ip(0)], vec![b_ip(0)]);
+    pair.send(Side::A, text_message("early"));
+    assert!(pair.run_until(Span::from_secs(1), |pair| pair.a.state() == Some(State::CookieEchoed)));
+    pair
+}
+
+/// Returns A's tag and cookie for an INIT with tag, TSN and parameter of B's INIT ACK. The keys of this
+/// cookie are those of the set-up.
+fn cookie_of_the_same_keys(pair: &mut Pair) -> (u32, Vec<u8>) {
+    let theirs =
+        pair.log.as_ref().unwrap().iter().find(|flight| flight.has(chunk::INIT_ACK)).unwrap().clone();
+    let theirs = Packet::parse(&theirs.bytes, Checksum::Verify).unwrap();
+    let Some(Ok(Chunk::InitAck(ack))) = theirs.chunks().next() else { panic!("{theirs:?}") };
+    let offer = ack.params.iter().flatten().filter(|param| matches!(param, Param::DtlsKeyManagement(_)));
+    let offer: Vec<Param<'_>> = offer.collect();
+    let forged = Init {
+        initiate_tag: ack.initiate_tag,
+        a_rwnd: ack.a_rwnd,
+        outbound_streams: ack.outbound_streams,
+        inbound_streams: ack.inbound_streams,
+        initial_tsn: ack.initial_tsn,
+        params: Params::from(&offer[..]),
+    };
+    let before = pair.log_len();
+    pair.inject(Side::A, Pair::at(Side::A), &packet(Side::A, 0, &[&forged]));
+    init_ack(&pair.sent_since(Side::A, before)).unwrap()
+}
+
+#[test]
+fn a_collision_cookie_replays_no_session_that_is_over() {
+    let mut pair = cookie_echoed(Protection::Required, &[chunk::INIT_ACK]);
+    let cookie = cookie_of_the_same_keys(&mut pair);
+    pair.run_for(Span::from_secs(1));
+    pair.send(Side::B, text_message("pay 100 to X"));
+    pair.run_for(Span::from_secs(1));
+    pair.with(Side::A, |a, now| a.shutdown(now));
+    pair.run_for(Span::from_secs(5));
+    assert_eq!((pair.a.endpoint.len(), pair.a.received.len()), (0, 1));
+    let before = pair.log_len();
+    let recording = pair.sent_since(Side::B, 0);
+    let outcome = echo(&mut pair, Side::A, Pair::at(Side::A), &cookie, &[]);
+    // RFC 9260 §5.2.6: an honest peer sends a new INIT.
+    assert_eq!(outcome, DatagramOutcome::Replied);
+    assert_eq!(pair.sent_since(Side::A, before)[0].chunks(), [chunk::ERROR]);
+    for flight in recording.iter().filter(|flight| flight.chunks()[0] == DTLS) {
+        pair.inject(Side::A, Pair::at(Side::A), &flight.bytes);
+    }
+    assert_eq!((pair.a.endpoint.len(), pair.a.received.len()), (0, 1));
+}
+
+#[test]
+fn a_collision_cookie_of_a_superseded_offer_is_refused() {
+    let mut pair = cookie_echoed(Protection::Required, &[chunk::INIT_ACK, chunk::COOKIE_ECHO, DTLS]);
+    let cookie = cookie_of_the_same_keys(&mut pair);
+    pair.drop_if(|_| true);
+    let stale = [Cause::StaleCookie(1)];
+    let error = packet(Side::A, cookie.0, &[&Error { causes: Causes::from(&stale) }]);
+    pair.inject(Side::A, Pair::at(Side::A), &error);
+    assert_eq!(pair.a.state(), Some(State::CookieWait));
+    let before = pair.log_len();
+    echo(&mut pair, Side::A, Pair::at(Side::A), &cookie, &[]);
+    assert_eq!((pair.a.state(), pair.log_len()), (Some(State::CookieWait), before), "nothing is sealed");
+    pair.pass_all();
+    assert!(pair.run_until(Span::from_secs(20), |pair| pair.b.received.len() == 1));
+    pair.transfer(Side::B, 20, 1000, Span::from_secs(20));
+}
+
+#[test]
+fn a_collision_in_clear_does_not_take_agreed_keys_away() {
+    let methods = [KeyManagementId::TLS];
+    let roles = DtlsRoles { client: true, server: true };
+    let methods = List::from(&methods);
+    let other = DtlsKeyManagement { tie_breaker: 1, restart: false, roles, methods };
+    for params in [&[][..], &[Param::DtlsKeyManagement(other)]] {
+        let mut pair = cookie_echoed(Protection::Offered, &[chunk::INIT_ACK]);
+        let cookie = init_ack(&ask(&mut pair, Side::A, Pair::at(Side::A), params)).unwrap();
+        echo(&mut pair, Side::A, Pair::at(Side::A), &cookie, &[&data(1, b"forged")]);
+        assert_eq!((pair.a.state(), pair.a.received.len()), (Some(State::CookieEchoed), 0));
+        pair.transfer(Side::B, 20, 1000, Span::from_secs(20));
+        assert!(pair.with(Side::A, |a, _| a.agreed()).unwrap().protection);
+    }
+}
+
+#[test]
+fn an_error_in_clear_during_set_up_neither_disables_address_changes_nor_moves_the_peer() {
+    let mut pair = cookie_echoed(Protection::Required, &[chunk::INIT_ACK]);
+    let causes = [Cause::UnrecognizedChunkType(&[ChunkType::ASCONF.0, 0, 0, 4])];
+    let tag = pair.tag_of(Side::A);
+    let error = packet(Side::A, tag, &[&Error { causes: Causes::from(&causes) }]);
+    let outcome = pair.inject(Side::A, Pair::at(Side::A), &error);
+    // An unverified packet teaches no UDP port (RFC 6951 §5.4).
+    assert!(matches!(outcome, DatagramOutcome::Unverified(_)), "{outcome:?}");
+    assert!(!pair.a.saw(|event| matches!(event, Event::PeerError { .. })));
+    pair.run_for(Span::from_secs(1));
+    pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(1))).unwrap();
+    pair.run_for(Span::from_secs(1));
+    let remotes: Vec<_> = pair.with(Side::B, |b, _| b.paths().map(|path| path.at.remote).collect());
+    assert!(remotes.contains(&a_ip(1)), "{remotes:?}");
+}
+
+#[test]
+fn more_key_management_methods_than_a_cookie_holds_are_none_in_common() {
+    let methods: Vec<_> = (0..33).map(KeyManagementId::new).collect();
+    let roles = DtlsRoles { client: true, server: true };
+    let methods = List::from(&methods[..]);
+    let many = Param::DtlsKeyManagement(DtlsKeyManagement { tie_breaker: 1, restart: false, roles, methods });
+    let kinds: [(Kind, u8); 3] = [
+        (|_| Protection::Off, chunk::INIT_ACK),
+        (Protection::Offered, chunk::INIT_ACK),
+        (Protection::Required, chunk::ABORT),
+    ];
+    for (kind, answer) in kinds {
+        let mut pair = Pair::new(config(kind), vec![b_ip(0)]);
+        pair.log = Some(Vec::new());
+        let answers = ask(&mut pair, Side::B, Pair::at(Side::B), &[many]);
+        assert_eq!(answers[0].chunks(), [answer]);
+        if let Some(cookie) = init_ack(&answers) {
+            let outcome = echo(&mut pair, Side::B, Pair::at(Side::B), &cookie, &[&data(1, b"clear")]);
+            assert!(matches!(outcome, DatagramOutcome::Accepted(_)), "{outcome:?}");
+            assert_eq!(pair.b.received.len(), 1);
+        } else {
+            let refusal = Packet::parse(&answers[0].bytes, Checksum::Verify).unwrap();
+            let Some(Ok(Chunk::Abort(abort))) = refusal.chunks().next() else { panic!("{refusal:?}") };
+            assert_eq!(abort.causes.iter().next().unwrap().unwrap().typ().0, 101, "No Common Method");
+        }
+    }
+}

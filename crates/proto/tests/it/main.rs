@@ -1,0 +1,37 @@
+//! All integration tests of `proto` in one program: what they share is compiled and linked once.
+
+mod asconf;
+mod asconf_wire;
+mod attacks;
+mod auth;
+mod buffers;
+mod bundling;
+mod checksum_offload;
+mod closing;
+mod conformance;
+mod conformance_setup;
+mod ecn;
+mod extensions_pcap;
+mod failover;
+mod handshake;
+mod hostile;
+mod idle_timeout;
+mod instructions;
+mod loss_recovery;
+mod mobile;
+mod moves;
+mod multihoming;
+mod peer_check;
+mod policies;
+mod progress;
+mod protection;
+mod random_operations;
+mod reconfig;
+mod redundant;
+mod silence;
+mod states;
+mod streams;
+mod support;
+mod tags;
+mod transfer;
+mod zero_checksum;

@@ -1,0 +1,9 @@
+//! All integration tests of `security` in one program: what they share is compiled and linked once.
+
+mod arbitrary_messages;
+mod association;
+mod false_start;
+mod handshake;
+mod other_stacks;
+mod secured;
+mod support;

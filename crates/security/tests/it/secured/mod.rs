@@ -1,0 +1,229 @@
+//! Two associations of the core whose keys come from key managers, over a scripted network.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+#[path = "../../../../proto/tests/it/support/mod.rs"]
+pub(crate) mod network;
+pub(crate) use crate::support;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use msctp_protection::{Direction, Ring};
+use msctp_proto::{AbortReason, CallError, Event, KeyManagement, Protection};
+use msctp_security::{Agreed, AnyPeer, Config, Error, KeyManager, METHOD, METHOD_FALSE_START, Output, PPID};
+use msctp_units::{Ecn, Span};
+use msctp_wire::KeyManagementId;
+use msctp_wire::param::DtlsRoles;
+use network::{Fate, Pair, Side, a_ip, b_ip, chunk, text_message};
+
+pub(crate) const DTLS: u8 = 0x41;
+
+/// The key manager of one end, and its outputs so far.
+pub(crate) struct End {
+    pub(crate) config: Arc<Config>,
+    pub(crate) manager: Option<KeyManager>,
+    /// True if the end may send user data before the peer has confirmed the keys.
+    pub(crate) started: bool,
+    pub(crate) epochs: Vec<u64>,
+    pub(crate) error: Option<Error>,
+    /// Data in clear followed the handshake.
+    pub(crate) forged: bool,
+}
+
+/// Two associations and their key managers.
+pub(crate) struct Secured {
+    pub(crate) pair: Pair,
+    pub(crate) ends: [End; 2],
+}
+
+impl Secured {
+    pub(crate) fn new() -> Self {
+        Self::with(&[METHOD], &[METHOD])
+    }
+
+    /// Returns two ends that offer False Start.
+    pub(crate) fn false_start() -> Self {
+        Self::with(&[METHOD_FALSE_START, METHOD], &[METHOD_FALSE_START, METHOD])
+    }
+
+    /// Returns ends with these key management methods, the client's first.
+    pub(crate) fn with(client: &[u8], server: &[u8]) -> Self {
+        let core = |client_role, server_role| {
+            let roles = DtlsRoles { client: client_role, server: server_role };
+            let methods = if server_role { server } else { client };
+            let methods = methods.iter().copied().map(KeyManagementId::new).collect();
+            let keys = KeyManagement::external(Arc::new(Ring), methods, roles);
+            msctp_proto::Config {
+                protection: Protection::Required(Arc::new(keys)),
+                ..msctp_proto::Config::mobile()
+            }
+        };
+        let end = || End {
+            config: support::config(AnyPeer),
+            manager: None,
+            started: false,
+            epochs: Vec::new(),
+            error: None,
+            forged: false,
+        };
+        let mut pair = Pair::new(core(true, true), vec![b_ip(0)]);
+        pair.log = Some(Vec::new());
+        pair.connect(core(true, false), vec![a_ip(0)], vec![b_ip(0)]);
+        Self { pair, ends: [end(), end()] }
+    }
+
+    /// Begins key management, unless that is done.
+    pub(crate) fn begin(&mut self, side: Side) {
+        let end = &mut self.ends[side as usize];
+        if end.manager.is_some() {
+            return;
+        }
+        let host = self.pair.host(side);
+        let handle = host.handle.expect("an association");
+        let agreement = host.endpoint.association(handle).and_then(|association| association.key_agreement());
+        let agreement = agreement.expect("protection is required");
+        let agreed = Agreed {
+            end: agreement.end,
+            restart: false,
+            false_start: agreement.method.get() == METHOD_FALSE_START,
+            client_parameter: &agreement.client_parameter,
+            server_parameter: &agreement.server_parameter,
+        };
+        end.manager = Some(KeyManager::new(Arc::clone(&end.config), agreed, None, self.pair.now).unwrap());
+    }
+
+    /// Passes messages and outputs between an association and its key manager.
+    pub(crate) fn serve(&mut self, side: Side) {
+        if self.pair.host(side).saw(|event| matches!(event, Event::Connected { .. })) {
+            self.begin(side);
+        }
+        let end = &mut self.ends[side as usize];
+        let Some(manager) = end.manager.as_mut().filter(|_| !end.forged) else { return };
+        let now = self.pair.now;
+        let mut result = Ok(());
+        let host = self.pair.host(side);
+        let handle = host.handle.expect("an association");
+        // Nothing leaves yet: a COOKIE ECHO takes the ClientHello along.
+        let message = host.endpoint.association_mut(handle).and_then(|one| one.recv_key_message());
+        let again = message.is_some();
+        if let Some(message) = message {
+            result = manager.handle_message(now, &message.data);
+        }
+        assert!(!self.pair.host(side).received.iter().any(|message| message.ppid == PPID));
+        if manager.poll_timeout().is_some_and(|at| at <= now) && result.is_ok() {
+            result = manager.handle_timeout(now);
+        }
+        if let Err(error) = result {
+            end.error.get_or_insert(error);
+        }
+        while let Some(output) = manager.poll_output() {
+            match output {
+                Output::Send(data) => {
+                    self.pair.with(side, |association, _| association.send_key_message(data.into())).unwrap();
+                }
+                Output::Establish { direction: Direction::Receive, epoch, keys, .. } => {
+                    let established = self
+                        .pair
+                        .with(side, |association, _| association.establish_receive_keys(epoch, &keys));
+                    if established == Err(CallError::ForgedData) {
+                        end.forged = true;
+                        self.pair
+                            .with(side, |association, now| association.abort(now, &AbortReason::default()));
+                        return;
+                    }
+                    established.unwrap();
+                }
+                Output::Establish { direction: Direction::Send, epoch, keys, .. } => {
+                    let establish = |association: &mut msctp_proto::Association, now| {
+                        association.establish_send_keys(now, epoch, &keys)
+                    };
+                    self.pair.with(side, establish).unwrap();
+                }
+                Output::RequireProtection => {
+                    self.pair.with(side, |association, _| association.require_protected()).unwrap();
+                }
+                Output::Retire { before, until } => {
+                    let retire = |association: &mut msctp_proto::Association, now| {
+                        association.retire_receive_keys(now, before, until)
+                    };
+                    self.pair.with(side, retire).unwrap();
+                }
+                Output::FalseStart { .. } => end.started = true,
+                Output::Protected { epoch, .. } => end.epochs.push(epoch),
+                Output::RekeyFailed(error) => panic!("{error}"),
+            }
+        }
+        if again {
+            self.serve(side);
+        }
+    }
+
+    pub(crate) fn run_for(&mut self, span: Span) {
+        let end = self.pair.now + span;
+        loop {
+            let more = self.pair.step(end);
+            self.serve(Side::A);
+            self.serve(Side::B);
+            if !more {
+                return;
+            }
+        }
+    }
+
+    /// Runs until the client has sent its COOKIE ECHO, which carries the ClientHello (RFC 9260 §5.1). The
+    /// client begins when the INIT ACK arrives.
+    pub(crate) fn hello_behind_cookie(&mut self) {
+        let caught = Rc::new(RefCell::new(None));
+        let catch = Rc::clone(&caught);
+        self.pair.filter = Box::new(move |flight| {
+            if !flight.has(chunk::INIT_ACK) {
+                return Fate::Pass;
+            }
+            *catch.borrow_mut() = Some(flight.bytes.clone());
+            Fate::Drop
+        });
+        // It would arrive after 40 ms.
+        self.run_for(Span::from_millis(40));
+        self.pair.pass_all();
+        let mut init_ack = caught.take().expect("an INIT ACK");
+        let now = self.pair.now;
+        let _ =
+            self.pair.a.endpoint.handle_marked_datagram(now, Pair::at(Side::A), Ecn::NotEct, &mut init_ack);
+        self.begin(Side::A);
+        self.serve(Side::A);
+    }
+
+    /// Runs until the client is protected. Returns the time since the INIT in whole milliseconds, since
+    /// packets of a flight are paced.
+    pub(crate) fn time_to_protection(&mut self) -> Span {
+        let begun = self.pair.log.as_ref().expect("a log")[0].sent;
+        let limit = self.pair.now + Span::from_secs(1);
+        while self.ends[0].epochs.is_empty() {
+            assert!(self.pair.step(limit), "not within a second");
+            self.serve(Side::A);
+            self.serve(Side::B);
+        }
+        Span::from_millis(self.pair.now.since(begun).as_millis())
+    }
+
+    pub(crate) fn rekey(&mut self, side: Side) {
+        let now = self.pair.now;
+        self.ends[side as usize].manager.as_mut().expect("a manager").rekey(now).unwrap();
+        self.serve(side);
+        self.run_for(Span::from_secs(2));
+    }
+
+    /// Asserts that both ends are at this epoch, and that data passes both ways.
+    pub(crate) fn assert_works(&mut self, epoch: u64) {
+        for side in [Side::A, Side::B] {
+            let end = &self.ends[side as usize];
+            assert_eq!((end.error.as_ref(), end.epochs.last()), (None, Some(&epoch)), "{side:?}");
+            let text = format!("epoch {epoch}");
+            self.pair.send(side, text_message(&text));
+            self.run_for(Span::from_secs(2));
+            let received = &self.pair.host(side.other()).received;
+            assert!(received.iter().any(|message| message.data == text.as_bytes()), "{side:?}");
+        }
+    }
+}

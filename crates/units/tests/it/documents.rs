@@ -1,0 +1,167 @@
+//! The documents: links and paths in them exist, generated tables name their commit, the README is short.
+
+use crate::common;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::{crate_folders, files, root};
+
+/// Maximum number of words of the README, title and tables included.
+const README_WORDS: usize = 600;
+
+/// Returns the documents of the repository: the Markdown files of its root, of docs, bench and fuzz.
+fn documents() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for folder in ["docs", "bench", "fuzz"] {
+        files(&root().join(folder), "md", &mut found);
+    }
+    for entry in fs::read_dir(root()).expect("the root") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            found.push(path);
+        }
+    }
+    assert!(found.len() > 20, "only {} documents found", found.len());
+    found
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn name(path: &Path) -> String {
+    path.strip_prefix(root()).expect("below the root").display().to_string()
+}
+
+/// Returns the anchor that GitHub gives a heading: lower case, spaces as hyphens, punctuation dropped.
+fn anchor(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+    text.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_')).collect()
+}
+
+/// Returns the anchors of a page's headings. Lines in code blocks are not headings.
+fn anchors(page: &str) -> Vec<String> {
+    let mut code = false;
+    let headings = page.lines().filter(|line| {
+        code ^= line.starts_with("```");
+        !code && line.starts_with('#')
+    });
+    headings.map(anchor).collect()
+}
+
+/// Returns the targets of the links and pictures in a line.
+fn targets(line: &str) -> Vec<&str> {
+    let after = line.split("](").skip(1);
+    after.filter_map(|rest| rest.split_once(')').map(|(target, _)| target)).collect()
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let mut broken = String::new();
+    for path in documents() {
+        let page = read(&path);
+        for (number, line) in page.lines().enumerate() {
+            for target in targets(line) {
+                if target.contains("://") {
+                    continue;
+                }
+                let (file, heading) = target.split_once('#').unwrap_or((target, ""));
+                let linked =
+                    if file.is_empty() { path.clone() } else { path.parent().expect("a folder").join(file) };
+                let there = linked.exists()
+                    && (heading.is_empty() || anchors(&read(&linked)).iter().any(|is| is == heading));
+                if !there {
+                    writeln!(broken, "{}:{}: {target}", name(&path), number + 1).expect("a string");
+                }
+            }
+        }
+    }
+    assert!(broken.is_empty(), "links that lead nowhere:\n{broken}");
+}
+
+/// Returns the paths in backticks below these folders, up to a placeholder such as a name in capitals.
+fn paths(page: &str) -> Vec<String> {
+    const FOLDERS: [&str; 8] =
+        ["crates/", "lab/", "docs/", "bench/", "scripts/", "scenarios/", "validation/", "fuzz/"];
+    let quoted = page.split('`').skip(1).step_by(2);
+    let ours = quoted.filter(|text| FOLDERS.iter().any(|folder| text.starts_with(folder)));
+    ours.filter_map(|text| {
+        let text = text.split([' ', ':', '#']).next()?;
+        let mut parts = text.split('/').take_while(|part| {
+            !part.contains(['*', '{', '<', '…']) && !part.starts_with(|c: char| c.is_uppercase())
+        });
+        let first = parts.next()?.to_owned();
+        Some(parts.fold(first, |path, part| path + "/" + part))
+    })
+    .collect()
+}
+
+#[test]
+fn paths_that_the_map_names_exist() {
+    let mut missing = String::new();
+    for page in ["docs/architecture.md", "CONTRIBUTING.md", "README.md", "docs/commands.md"] {
+        let named = paths(&read(&root().join(page)));
+        for path in named.iter().filter(|path| !root().join(path).exists()) {
+            writeln!(missing, "{page}: {path}").expect("a string");
+        }
+    }
+    assert!(missing.is_empty(), "paths that do not exist:\n{missing}");
+}
+
+#[test]
+fn every_crate_is_on_the_map() {
+    let map = read(&root().join("docs/architecture.md"));
+    for folder in crate_folders() {
+        let folder = folder.strip_prefix(root()).expect("below the root").display();
+        assert!(map.contains(&format!("`{folder}`")), "docs/architecture.md does not name {folder}");
+    }
+}
+
+#[test]
+fn generated_tables_name_their_commit_and_their_generator_is_run_by_measure() {
+    let script = read(&root().join("scripts/measure"));
+    let mut blocks = 0;
+    for path in documents() {
+        let page = read(&path);
+        let begins = page.lines().enumerate().filter_map(|(number, line)| {
+            let block = line.strip_prefix("<!-- generated by ")?.strip_suffix(": begin -->")?;
+            Some((number, block))
+        });
+        for (number, block) in begins {
+            blocks += 1;
+            let place = format!("{}:{}", name(&path), number + 1);
+            let end = format!("<!-- generated by {block}: end -->");
+            assert!(page.lines().skip(number).any(|line| line == end), "{place}: want the line {end}");
+            let first = page.lines().skip(number + 1).find(|line| !line.is_empty()).unwrap_or_default();
+            assert!(
+                first.starts_with("Measured at commit `"),
+                "{place}: the table names no commit: run `scripts/measure`, which runs \"{block}\" and adds it"
+            );
+            assert!(
+                script.contains(&format!("\"{block}\"")),
+                "{place}: scripts/measure does not run \"{block}\""
+            );
+        }
+    }
+    assert!(blocks >= 10, "only {blocks} generated tables found");
+}
+
+#[test]
+fn the_readme_is_short_and_begins_with_the_picture() {
+    let page = read(&root().join("README.md"));
+    let words = page.split_whitespace().count();
+    assert!(words < README_WORDS, "README.md has {words} words: move some to docs; at most {README_WORDS}");
+    let picture = page.lines().find(|line| line.starts_with("![")).expect("a picture");
+    assert!(picture.ends_with("](docs/images/handover.svg)"), "{picture}");
+}
+
+#[test]
+fn anchors_targets_and_paths_are_found() {
+    assert_eq!(anchor("## 4. Retransmissions go out, one per SACK"), "4-retransmissions-go-out-one-per-sack");
+    assert_eq!(anchors("# A b\n```\n# no\n```\n## C"), ["a-b", "c"]);
+    assert_eq!(targets("[a](b.md#c) and ![d](e.svg)"), ["b.md#c", "e.svg"]);
+    let page = "`crates/wire/src/chunk/NAME.rs`, `cargo test`, `crates/units/tests/it/layers.rs`, `scripts/test --fast`";
+    assert_eq!(paths(page), ["crates/wire/src/chunk", "crates/units/tests/it/layers.rs", "scripts/test"]);
+}

@@ -1,0 +1,9 @@
+//! All integration tests of `units` in one program: what they share is compiled and linked once.
+
+mod citations;
+mod common;
+mod documents;
+mod layers;
+mod requirements;
+mod what_hurts;
+mod words;

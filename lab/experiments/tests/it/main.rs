@@ -1,0 +1,3 @@
+//! All integration tests of `experiments` in one program: what they share is compiled and linked once.
+
+mod leaderboard;

@@ -1,0 +1,3 @@
+//! All integration tests of `lab-tcp` in one program: what they share is compiled and linked once.
+
+mod tcp;

@@ -1,0 +1,3 @@
+//! All integration tests of `live` in one program: what they share is compiled and linked once.
+
+mod both_ways;
