@@ -162,6 +162,6 @@ fn anchors_targets_and_paths_are_found() {
     assert_eq!(anchor("## 4. Retransmissions go out, one per SACK"), "4-retransmissions-go-out-one-per-sack");
     assert_eq!(anchors("# A b\n```\n# no\n```\n## C"), ["a-b", "c"]);
     assert_eq!(targets("[a](b.md#c) and ![d](e.svg)"), ["b.md#c", "e.svg"]);
-    let page = "`crates/wire/src/chunk/NAME.rs`, `cargo test`, `crates/units/tests/it/layers.rs`, `scripts/test --fast`";
+    let page = "`crates/wire/src/chunk/NAME.rs`, `cargo test`, `crates/units/tests/it/layers.rs`, `scripts/test --all`";
     assert_eq!(paths(page), ["crates/wire/src/chunk", "crates/units/tests/it/layers.rs", "scripts/test"]);
 }

@@ -90,8 +90,8 @@ pub(super) fn seeds_page(sources: &Sources) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "\n## {}\n", paper.name);
         let runs = counted(again.runs as u64, "run");
-        let _ =
-            writeln!(text, "First set: `{}`. Second set: {runs} of `{}`.\n", paper.command, again.command);
+        let (first, at) = (&paper.command, paper.at_commit());
+        let _ = writeln!(text, "First set: `{first}`{at}. Second set: {runs} of `{}`.\n", again.command);
         let head = format!("| claim | first seeds | seeds {} | the same |", range(again.seeds));
         let _ = writeln!(text, "{head}\n|---|---|---|---|");
         for claim in &paper.claims {

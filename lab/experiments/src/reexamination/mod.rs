@@ -231,9 +231,10 @@ fn basis(sources: &Sources, name: &str) -> Option<String> {
     let paper = sources.papers.iter().find(|paper| paper.name == name)?;
     let quick = if paper.atlas.quick { " --quick" } else { "" };
     Some(format!(
-        "Grades: {} of `{}`. Atlas ({}): {} of `msctp reproduce {name} --atlas{quick}`.",
+        "Grades: {} of `{}`{}. Atlas ({}): {} of `msctp reproduce {name} --atlas{quick}`.",
         counted(paper.runs as u64, "run"),
         paper.command,
+        paper.at_commit(),
         extent(&paper.atlas),
         counted(paper.atlas.runs as u64, "run"),
     ))
@@ -333,7 +334,8 @@ mod tests {
             let command = format!("msctp reproduce {name} --quick");
             let again = Other { command: "again".to_owned(), seeds: [11, 20], runs: 7 };
             let claims = (1..=9).map(claim).collect();
-            Paper { name: name.to_owned(), command, runs: 7, claims, atlas, again: Some(again) }
+            let commit = "0a1b2c3d".to_owned();
+            Paper { name: name.to_owned(), command, runs: 7, commit, claims, atlas, again: Some(again) }
         };
         Sources { papers: EXPERIMENTS.iter().map(|experiment| paper(experiment.name)).collect() }
     }

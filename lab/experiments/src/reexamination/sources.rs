@@ -24,6 +24,8 @@ pub(super) struct Paper {
     /// The command that judged the claims, and its runs.
     pub(super) command: String,
     pub(super) runs: usize,
+    /// The commit of the program that made the report, with a mark if sources were uncommitted.
+    pub(super) commit: String,
     pub(super) claims: Vec<Judged>,
     pub(super) atlas: Charted,
     /// The grades with other seeds; `None` if the claims were not judged with them.
@@ -75,6 +77,17 @@ pub(super) struct Shown {
 struct Origin {
     command: String,
     runs: usize,
+    commit: String,
+}
+
+impl Paper {
+    /// Returns the place of the report's program in the repository's history, such as ` at commit 0a1b2c3d`.
+    pub(super) fn at_commit(&self) -> String {
+        match self.commit.as_str() {
+            "" => " at an unknown commit".to_owned(),
+            commit => format!(" at commit `{commit}`"),
+        }
+    }
 }
 
 impl Sources {
@@ -89,10 +102,10 @@ impl Sources {
                 let why = format!("there is no atlas: make it with msctp reproduce {name} --atlas");
                 ReportError::File { path: place, source: io::Error::new(io::ErrorKind::NotFound, why) }
             })?;
-            let Origin { command, runs } = origin;
+            let Origin { command, runs, commit } = origin;
             let again = Grades::read(&dir.join(format!("{name}-seeds")))?;
             let again = again.map(|Grades { command, seeds, runs, .. }| Other { command, seeds, runs });
-            Ok(Paper { name: (*name).to_owned(), command, runs, claims, atlas, again })
+            Ok(Paper { name: (*name).to_owned(), command, runs, commit, claims, atlas, again })
         };
         papers.iter().map(paper).collect::<Result<_, ReportError>>().map(|papers| Self { papers })
     }
@@ -122,7 +135,7 @@ mod tests {
         assert!(error.contains("afif/claims.json") && error.contains("msctp reproduce afif"), "{error}");
         fs::create_dir_all(dir.join("afif")).unwrap();
         fs::write(dir.join("afif/claims.json"), "[]").unwrap();
-        fs::write(dir.join("afif/provenance.json"), "{\"command\": \"c\", \"runs\": 3}").unwrap();
+        fs::write(dir.join("afif/provenance.json"), "{\"command\": \"c\", \"runs\": 3, \"commit\": \"\"}").unwrap();
         let error = Sources::read(&dir, &["afif"]).unwrap_err().to_string();
         assert!(error.contains("afif-atlas") && error.contains("msctp reproduce afif --atlas"), "{error}");
         fs::create_dir_all(dir.join("afif-atlas")).unwrap();

@@ -1,5 +1,5 @@
 //! Pins the figures of the cases without randomness, so that a change that moves one is noticed. Not part of
-//! every test run: they simulate some minutes of traffic (`scripts/test` runs them).
+//! every test run: they simulate some minutes of traffic (`scripts/test --all` runs them).
 
 use std::sync::atomic::AtomicBool;
 
@@ -37,7 +37,7 @@ fn line(row: &Comparison) -> String {
 }
 
 #[test]
-#[ignore = "slow: run by scripts/test"]
+#[ignore = "slow: run by scripts/test --all"]
 fn slow_validation_figures_of_deterministic_cases_stay_pinned() {
     let rows = deterministic_cases();
     let mut lines = PINNED.lines();
@@ -69,7 +69,7 @@ fn slow_validation_figures_of_deterministic_cases_stay_pinned() {
 
 /// Without loss, ns-2's behaviour accounts for every difference: the same SACKs at the same times.
 #[test]
-#[ignore = "slow: run by scripts/test"]
+#[ignore = "slow: run by scripts/test --all"]
 fn slow_validation_transfers_without_loss_are_ns2s_to_the_packet() {
     let rows = deterministic_cases();
     let without_loss = ["stock", "stock_nodelack"];

@@ -74,7 +74,7 @@ fn ten_thousand_inits_leave_no_state() {
 }
 
 #[test]
-#[ignore = "a million packets; scripts/test runs it"]
+#[ignore = "a million packets; scripts/test slow runs it"]
 fn slow_a_million_inits_leave_no_state() {
     flood(1_000_000, true);
     flood(1_000_000, false);

@@ -201,7 +201,7 @@ fn a_thousand_random_sequences() {
 }
 
 #[test]
-#[ignore = "minutes; scripts/test --nightly runs it"]
+#[ignore = "minutes; scripts/test random runs it"]
 fn nightly_ten_thousand_random_sequences() {
     let summary = run_seeds(1000..11_000);
     summary.check();
@@ -210,7 +210,7 @@ fn nightly_ten_thousand_random_sequences() {
 
 /// 70,000 messages of one byte on one stream, from a TSN near the end of the range: both TSN and SSN wrap.
 #[test]
-#[ignore = "looks for a seed with a high first TSN; takes seconds in a release build; scripts/test runs it"]
+#[ignore = "looks for a seed with a high first TSN; takes seconds in a release build; scripts/test slow runs it"]
 fn slow_tsn_and_ssn_wrap() {
     const MESSAGES: u32 = 70_000;
     // Messages of World::probe: the mobile's on its stream and its last one, the server's on its last one.
