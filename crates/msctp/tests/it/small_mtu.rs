@@ -29,7 +29,7 @@ fn within(mtu: u32, test: &str) {
         return;
     }
     let myself = std::env::current_exe().unwrap();
-    let script = format!("ip link set lo up mtu {mtu} && exec \"$0\" --ignored --exact {test}");
+    let script = format!("ip link set lo up mtu {mtu} && exec \"$0\" --ignored --exact small_mtu::{test}");
     let output = Command::new("unshare")
         .args(["--net", "sh", "-c", &script])
         .arg(myself)

@@ -135,7 +135,8 @@ mod tests {
         assert!(error.contains("afif/claims.json") && error.contains("msctp reproduce afif"), "{error}");
         fs::create_dir_all(dir.join("afif")).unwrap();
         fs::write(dir.join("afif/claims.json"), "[]").unwrap();
-        fs::write(dir.join("afif/provenance.json"), "{\"command\": \"c\", \"runs\": 3, \"commit\": \"\"}").unwrap();
+        fs::write(dir.join("afif/provenance.json"), "{\"command\": \"c\", \"runs\": 3, \"commit\": \"\"}")
+            .unwrap();
         let error = Sources::read(&dir, &["afif"]).unwrap_err().to_string();
         assert!(error.contains("afif-atlas") && error.contains("msctp reproduce afif --atlas"), "{error}");
         fs::create_dir_all(dir.join("afif-atlas")).unwrap();

@@ -134,7 +134,7 @@ fn instructions(count: usize) -> u64 {
     let run = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(std::env::current_exe().expect("the path of this test"))
-        .args(["--exact", "copies_are_read_checked_and_built"])
+        .args(["--exact", "copies::copies_are_read_checked_and_built"])
         .env(COUNT, count.to_string())
         .output()
         .expect("valgrind runs");

@@ -396,8 +396,8 @@ fn counted() -> Option<Vec<(String, u64, u64)>> {
     let run = Command::new("valgrind")
         .args([
             "--tool=callgrind",
-            "--toggle-collect=attacks::bombs::strike",
-            "--dump-after=attacks::bombs::strike",
+            "--toggle-collect=it::attacks::bombs::strike",
+            "--dump-after=it::attacks::bombs::strike",
         ])
         .arg(format!("--callgrind-out-file={}", out.display()))
         .arg(std::env::current_exe().unwrap())
