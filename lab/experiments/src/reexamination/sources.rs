@@ -77,6 +77,8 @@ pub(super) struct Shown {
 struct Origin {
     command: String,
     runs: usize,
+    /// Empty in reports of programs that did not know it.
+    #[serde(default)]
     commit: String,
 }
 
@@ -135,8 +137,7 @@ mod tests {
         assert!(error.contains("afif/claims.json") && error.contains("msctp reproduce afif"), "{error}");
         fs::create_dir_all(dir.join("afif")).unwrap();
         fs::write(dir.join("afif/claims.json"), "[]").unwrap();
-        fs::write(dir.join("afif/provenance.json"), "{\"command\": \"c\", \"runs\": 3, \"commit\": \"\"}")
-            .unwrap();
+        fs::write(dir.join("afif/provenance.json"), "{\"command\": \"c\", \"runs\": 3}").unwrap();
         let error = Sources::read(&dir, &["afif"]).unwrap_err().to_string();
         assert!(error.contains("afif-atlas") && error.contains("msctp reproduce afif --atlas"), "{error}");
         fs::create_dir_all(dir.join("afif-atlas")).unwrap();
