@@ -1,4 +1,5 @@
 //! TCP servers on loopback that forwarded connections reach.
+#![expect(clippy::disallowed_methods, reason = "real connections in real time")]
 
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread;
