@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use msctp_proto::{AbortReason, DatagramOutcome, Handle, PathAddr, Transmit};
+use msctp_proto::{AbortReason, DatagramOutcome, Handle, PathAddr};
 use msctp_udp::{
     Batch, Change, Datagram, EcnCodepoint, Fragment, InterfaceWatch, Outgoing, PortUnreachable, Socket,
     SocketOptions,
@@ -19,17 +19,25 @@ use tokio::time::Sleep;
 
 use crate::forward::Forwarded;
 use crate::mobile::{Follower, Step, begins_with_one_of};
+use crate::outbox::{Item, Outbox};
 use crate::shards::Shards;
 use crate::state::{Shared, State};
 
 /// Rounds of receiving and sending before the task yields to other tasks of the runtime.
 const ROUNDS: u32 = 16;
 
+/// Maximum number of associations whose peers have not proved their keys and whose messages are handled
+/// before the runtime's other tasks.
+const SET_UPS: u32 = 8;
+
+/// The same before packets that may have arrived meanwhile.
+const SET_UPS_OF_ROUND: u32 = 2;
+
+/// The same if packets arrived in this round: set-ups do not wait for ever for a busy association.
+const SET_UPS_BESIDE_PACKETS: u32 = 1;
+
 /// Maximum bytes queued for a blocked socket. Packets beyond it are dropped, as in any queue of the network.
 const MAX_PENDING: usize = 256 << 10;
-
-/// Size in bytes of packets that fit every path, so that they may be batched afterwards.
-const SMALL: usize = 1200;
 
 /// Upper Layer Abort Reason in the ABORTs of associations that outlive their runtime.
 const RUNTIME_ENDED: &[u8] = b"the program ended without a shutdown";
@@ -50,27 +58,6 @@ struct Line {
 struct Waiting {
     to: SocketAddr,
     bytes: Vec<u8>,
-    segment_size: Option<usize>,
-    ecn: Option<EcnCodepoint>,
-    fragment: Fragment,
-    handle: Option<Handle>,
-}
-
-/// Packets from the core.
-#[derive(Debug, Default)]
-struct Outbox {
-    bytes: Vec<u8>,
-    items: Vec<Item>,
-    /// Whether to batch packets.
-    offload: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Item {
-    local: IpAddr,
-    to: SocketAddr,
-    start: usize,
-    len: usize,
     segment_size: Option<usize>,
     ecn: Option<EcnCodepoint>,
     fragment: Fragment,
@@ -353,14 +340,16 @@ impl Driver {
         state.listen_again();
     }
 
-    /// Runs the core until only a timeout is left. Returns `None` if the endpoint is over, else whether there
-    /// is more to do at once.
-    fn work(&mut self, cx: &mut Context<'_>) -> Option<bool> {
+    /// Runs the core until only a timeout is left, and up to `set_ups` set-ups of peers without proven keys,
+    /// which it subtracts. Returns `None` if the endpoint is over, else whether there is more to do at once.
+    fn work(&mut self, cx: &mut Context<'_>, set_ups: &mut u32) -> Option<bool> {
         let shared = Arc::clone(&self.shared);
         let mut state = shared.lock();
         state.set_driver(cx.waker());
         let (clock, now) = (state.clock, state.now());
         let steps = expire(&mut state, now);
+        // Their answers leave with the acknowledgements that `drain` finds.
+        *set_ups -= state.serve_set_ups(now, *set_ups);
         // Events can cause calls, and calls packets and events.
         loop {
             drain(&mut state, now, None, &mut self.outbox);
@@ -389,8 +378,10 @@ impl Driver {
         let keys = state.next_keys();
         let deadline =
             [state.core.poll_timeout(), linger, follow, follower, keys].into_iter().flatten().min();
+        // Set-ups that were not served, or that events queued since.
+        let waiting = state.next_set_up().is_some_and(|at| at <= now);
         drop(state);
-        let busy = !steps.is_empty();
+        let busy = !steps.is_empty() || waiting;
         self.take_steps(steps);
         if self.deadline != deadline {
             self.deadline = deadline;
@@ -500,10 +491,14 @@ impl Future for Driver {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let driver = &mut *self;
+        let mut set_ups = SET_UPS;
         for _ in 0..ROUNDS {
             let received = driver.receive(cx) | driver.receive_forwarded(cx);
             let watched = driver.watch(cx);
-            let busy = driver.work(cx);
+            let share = set_ups.min(if received { SET_UPS_BESIDE_PACKETS } else { SET_UPS_OF_ROUND });
+            let mut left = share;
+            let busy = driver.work(cx, &mut left);
+            set_ups -= share - left;
             let mut again = driver.flush(cx);
             if busy.is_none() && driver.finish() {
                 return Poll::Ready(());
@@ -511,6 +506,9 @@ impl Future for Driver {
             again |= driver.take_refused(cx);
             if !(received || watched || busy == Some(true) || again) {
                 return Poll::Pending;
+            }
+            if set_ups == 0 && !received {
+                break;
             }
         }
         cx.waker().wake_by_ref();
@@ -660,7 +658,7 @@ fn take(
             // Most packets of a batch have one origin.
             if last != *before {
                 // Before the COOKIE ECHO leaves, which takes the ClientHello along.
-                state.advance_keys(now, handle);
+                state.note_key_message(now, handle);
                 state.note_received(now, handle);
                 let is_path = state.learn_port(handle, at, udp_port);
                 state.touch(handle);
@@ -723,76 +721,5 @@ fn drain(state: &mut State, now: Time, stray: Option<Stray>, outbox: &mut Outbox
             Some(port) => outbox.push(start, &transmit, handle, port),
             None => outbox.bytes.truncate(start),
         }
-    }
-}
-
-impl Outbox {
-    fn push(&mut self, start: usize, transmit: &Transmit, handle: Option<Handle>, udp_port: u16) {
-        let item = Item {
-            local: transmit.at.local,
-            to: SocketAddr::new(transmit.at.remote, udp_port),
-            start,
-            len: transmit.len,
-            segment_size: transmit.segment_size,
-            ecn: EcnCodepoint::from_bits(transmit.ecn.bits()),
-            fragment: match transmit {
-                Transmit { probe: true, .. } => Fragment::Never,
-                //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
-                //# if the PMTU has been reduced, then IP fragmentation MUST be used.
-                Transmit { may_fragment: true, .. } => Fragment::Anywhere,
-                _ => Fragment::Here,
-            },
-            handle,
-        };
-        if !self.offload || !self.items.last_mut().is_some_and(|last| last.take_in(&item)) {
-            self.items.push(item);
-        }
-    }
-}
-
-impl Item {
-    /// Batches small packets of one length to one destination, from any association. The last packet may be
-    /// shorter.
-    fn take_in(&mut self, next: &Self) -> bool {
-        let segment = self.segment_size.unwrap_or(self.len);
-        let follows = (self.local, self.to, self.start + self.len) == (next.local, next.to, next.start);
-        let alike = self.ecn == next.ecn && [self.fragment, next.fragment] == [Fragment::Here; 2];
-        let fits = segment <= SMALL && next.segment_size.is_none() && next.len <= segment && alike;
-        if !follows || !fits || !self.len.is_multiple_of(segment) {
-            return false;
-        }
-        self.segment_size = Some(segment);
-        self.len += next.len;
-        true
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn small_packets_of_one_length_to_one_place_go_together() {
-        let to: SocketAddr = "192.0.2.1:9899".parse().unwrap();
-        let local = IpAddr::from([192, 0, 2, 2]);
-        let item = |start, len, to| Item {
-            local,
-            to,
-            start,
-            len,
-            segment_size: None,
-            ecn: None,
-            fragment: Fragment::Here,
-            handle: None,
-        };
-        let mut first = item(0, 100, to);
-        assert!(first.take_in(&item(100, 100, to)));
-        assert!(!first.take_in(&item(300, 100, to)), "it does not follow");
-        assert!(!first.take_in(&item(200, 100, "192.0.2.3:9899".parse().unwrap())), "another place");
-        assert!(!first.take_in(&item(200, 104, to)), "longer");
-        assert!(first.take_in(&item(200, 60, to)));
-        assert!(!first.take_in(&item(260, 60, to)), "behind a shorter one");
-        assert_eq!((first.len, first.segment_size), (260, Some(100)));
-        assert!(!item(0, 1400, to).take_in(&item(1400, 1400, to)), "perhaps a probe of the path's MTU");
     }
 }

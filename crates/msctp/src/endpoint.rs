@@ -172,8 +172,8 @@ impl Endpoint {
     /// Waits for the next rejected set-up at a port. This end rejected it for the peer's key, code or missing
     /// protection, or key management failed.
     ///
-    /// Returns `None` as [`accept`](Self::accept) does. Keeps 64 set-ups and drops the oldest first.
-    /// Cancel-safe.
+    /// Returns `None` as [`accept`](Self::accept) does. Rejections that are not taken at once are counted
+    /// together, so that no reason is lost ([`Rejected::count`](crate::security::Rejected)). Cancel-safe.
     #[cfg(feature = "tls")]
     pub async fn rejected(&self, port: u16) -> Option<crate::tls::Rejected> {
         poll_fn(|cx| self.poll_arrivals(port, |arrivals| arrivals.poll_rejected(cx))).await

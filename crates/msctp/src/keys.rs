@@ -113,6 +113,11 @@ impl Keys {
         sent
     }
 
+    /// Returns whether key management has begun with what both ends now agree on.
+    pub(crate) fn has_begun(&self, association: &Association) -> bool {
+        self.manager.is_some() && association.key_agreement() == self.agreement
+    }
+
     /// Advances key management: begins once the peer's parameters are known, then handles messages and
     /// timers.
     pub(crate) fn advance(&mut self, now: Time, association: &mut Association) -> Result<(), Error> {

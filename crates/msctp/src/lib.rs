@@ -180,12 +180,17 @@ mod listener;
 mod log;
 mod mobile;
 mod options;
+mod outbox;
 mod place;
 #[cfg(feature = "tls")]
 mod proof;
 #[cfg(not(feature = "tls"))]
 #[path = "proof_none.rs"]
 mod proof;
+#[cfg(feature = "tls")]
+mod rejections;
+#[cfg(feature = "tls")]
+mod set_ups;
 mod setup;
 mod shards;
 mod slot;

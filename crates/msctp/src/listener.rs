@@ -11,14 +11,12 @@ use crate::wakers::Wakers;
 
 #[cfg(feature = "tls")]
 use {
+    crate::rejections::Rejections,
     crate::tls::{Rejected, Rejection},
     msctp_units::{Span, Time},
     std::net::SocketAddr,
 };
 
-/// Failed set-ups that a listener keeps for the application; the oldest are dropped first.
-#[cfg(feature = "tls")]
-const MAX_REJECTED: usize = 64;
 /// Minimum interval between reports of set-ups whose source is not verified.
 #[cfg(feature = "tls")]
 const REFUSED_INTERVAL: Span = Span::from_secs(1);
@@ -41,7 +39,7 @@ struct Waiting {
     queue: VecDeque<(Place, Handle)>,
     /// Set-ups that key management rejected.
     #[cfg(feature = "tls")]
-    rejected: VecDeque<Rejected>,
+    rejected: Rejections,
     /// Time of the last report of a set-up that the core refused.
     #[cfg(feature = "tls")]
     refused_at: Option<Time>,
@@ -107,10 +105,7 @@ impl Arrivals {
     /// Queues a failed set-up for [`Endpoint::rejected`](crate::Endpoint::rejected).
     pub(crate) fn reject(&self, remote: SocketAddr, error: Rejection) {
         let mut waiting = self.lock();
-        waiting.rejected.push_back(Rejected { remote, error });
-        if waiting.rejected.len() > MAX_REJECTED {
-            waiting.rejected.pop_front();
-        }
+        waiting.rejected.push(remote, error);
         waiting.wakers.wake_all();
     }
 
@@ -126,6 +121,6 @@ impl Arrivals {
 
     /// Takes the next rejected set-up. Returns `None` after the end.
     pub(crate) fn poll_rejected(&self, cx: &Context<'_>) -> Poll<Option<Rejected>> {
-        self.poll(cx, |waiting| waiting.rejected.pop_front())
+        self.poll(cx, |waiting| waiting.rejected.pop())
     }
 }

@@ -44,6 +44,12 @@ pub struct EndpointOptions {
     /// Associations at one port that may wait for [`Endpoint::accept`](crate::Endpoint::accept), 4096; at
     /// least 1. Further ones are aborted with the reason that the listener's backlog is full.
     pub backlog: usize,
+    /// TLS handshakes that a peer may begin in a second and not complete, 100; at least 1. Applies to each
+    /// source: an IPv4 address, or an IPv6 prefix of 64 bits; with several shards, to each shard. Further
+    /// handshakes wait until those before them complete or time passes, so that this limits no peers with
+    /// keys. Handshakes of several sources take turns, behind the packets that wait at the sockets.
+    #[cfg(feature = "tls")]
+    pub max_handshakes_per_second: u32,
     /// Number of tasks that serve the associations, 1; at most 1024. Each can use a core if the runtime has
     /// threads, and has its own sockets, receive buffers (0.5 MiB) and locks: see
     /// [`Endpoint`](crate::Endpoint#shards). More than 1 is possible on Linux, and without `mobility`.
@@ -65,6 +71,8 @@ impl EndpointOptions {
             linger: Duration::from_secs(30),
             idle_timeout: Some(Duration::from_secs(60)),
             backlog: 4096,
+            #[cfg(feature = "tls")]
+            max_handshakes_per_second: 100,
             shards: 1,
             trace: None,
             core: EndpointConfig::default(),

@@ -1,14 +1,16 @@
 //! How the peers of associations prove their keys: TLS key managers of all associations of an endpoint.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use msctp_proto::{AbortReason, Handle};
 use msctp_security::{Error, KeyManager, rustls};
 use msctp_units::{Span, Time};
 
+use crate::set_ups::Next;
 use crate::slot::{Phase, Slot};
 use crate::state::State;
 use crate::tls::{PeerProtection, Rejection, is_tls};
+use crate::unproven::source_of;
 use crate::wakers::Wait;
 
 /// Time for a TLS alert to leave before the ABORT.
@@ -78,6 +80,82 @@ impl State {
             Err(error) => self.fail_keys(now, handle, error),
             Ok(()) if became_protected => self.note_protected(now, handle),
             Ok(()) => {}
+        }
+    }
+
+    /// Advances an association's key management after a packet or an event. The messages of a peer that has
+    /// not proved its keys wait for [`serve_set_ups`](Self::serve_set_ups).
+    pub(crate) fn note_key_message(&mut self, now: Time, handle: Handle) {
+        if !self.slots.get(&handle).is_some_and(|slot| slot.unproven.is_some()) {
+            return self.advance_keys(now, handle);
+        }
+        let association = self.core.association(handle);
+        if association.is_some_and(msctp_proto::Association::has_key_message) {
+            self.set_ups.queue(handle, self.is_in_progress(handle));
+        }
+    }
+
+    /// Returns whether key management has begun with what both ends agreed on. It begins again if the peer
+    /// restarts.
+    fn is_in_progress(&self, handle: Handle) -> bool {
+        let keys = self.slots.get(&handle).and_then(|slot| slot.keys.as_deref());
+        let association = self.core.association(handle);
+        keys.zip(association).is_some_and(|(keys, association)| keys.has_begun(association))
+    }
+
+    /// Handles the messages of peers that have not proved their keys, at most of this many associations.
+    /// Returns their number.
+    pub(crate) fn serve_set_ups(&mut self, now: Time, most: u32) -> u32 {
+        let mut served = 0;
+        while served < most
+            && let Some(Next { handle, in_progress }) = self.set_ups.take(now)
+        {
+            if in_progress && !self.is_in_progress(handle) {
+                // The peer has restarted since: this is a new handshake.
+                self.set_ups.queue(handle, false);
+                continue;
+            }
+            if let Some(deadline) = self.slots.get(&handle).and_then(|slot| slot.unproven) {
+                self.unproven.begin(deadline, handle);
+            }
+            served += 1;
+            self.advance_keys(now, handle);
+            self.touch(handle);
+        }
+        served
+    }
+
+    /// Returns when to call [`serve_set_ups`](Self::serve_set_ups), in the past if something waits for it
+    /// now.
+    pub(crate) fn next_set_up(&self) -> Option<Time> {
+        self.set_ups.next()
+    }
+
+    /// Records that the peer at this address set an association up and must prove its keys.
+    pub(crate) fn enter_set_up(&mut self, handle: Handle, remote: IpAddr) {
+        if self.slots.get(&handle).is_some_and(|slot| slot.keys.is_some()) {
+            self.set_ups.enter(handle, source_of(remote));
+        }
+    }
+
+    pub(crate) fn leave_set_up(&mut self, handle: Handle, proved: bool) {
+        self.set_ups.leave(handle, proved);
+    }
+
+    /// Handles the last messages of a peer whose association is over: an alert has the reason, and the last
+    /// message of a handshake proves its keys.
+    pub(crate) fn finish_set_up(&mut self, now: Time, handle: Handle) {
+        if self.set_ups.is_queued_in_progress(handle) {
+            self.advance_keys(now, handle);
+        }
+    }
+
+    /// Reports a set-up that this end aborts because there are too many.
+    pub(crate) fn note_evicted(&mut self, handle: Handle) {
+        let remote = self.remote_of(handle);
+        let Some(slot) = self.slots.get(&handle) else { return };
+        if let (Some(remote), Some(listener)) = (remote, self.listeners.get(&slot.sctp_ports.0)) {
+            listener.arrivals.reject(remote, Rejection::TooManySetUps);
         }
     }
 
@@ -151,7 +229,7 @@ impl State {
         {
             association.abort(now, &AbortReason("the association is in clear: set another one up".into()));
         }
-        self.advance_keys(now, handle);
+        self.note_key_message(now, handle);
     }
 
     /// Records that the peer shut down before its keys were proved.

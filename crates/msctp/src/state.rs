@@ -21,6 +21,8 @@ use crate::log::Log;
 use crate::mobile::Follower;
 use crate::options::{TraceSink, over_udp};
 use crate::place::Place;
+#[cfg(feature = "tls")]
+use crate::set_ups::SetUps;
 use crate::slot::{Last, Phase, Slot};
 use crate::unproven::{OfEndpoint, PROOF_TIME, Unproven};
 use crate::wakers::{Wait, Wakers};
@@ -47,6 +49,9 @@ pub(crate) struct State {
     backlog: usize,
     /// Associations whose peers have not proved their keys.
     pub(crate) unproven: Unproven,
+    /// The handshakes of these associations.
+    #[cfg(feature = "tls")]
+    pub(crate) set_ups: SetUps,
     /// Associations of other shards to abort, because too many peers have not proved their keys.
     pub(crate) evicted: Vec<(Place, Handle)>,
     /// Time of the next timeout of each association's key manager.
@@ -120,6 +125,8 @@ impl Shared {
             trace: options.trace.clone(),
             backlog: options.backlog,
             unproven: Unproven::new(place, unproven),
+            #[cfg(feature = "tls")]
+            set_ups: SetUps::new(options.max_handshakes_per_second),
             evicted: Vec::new(),
             keys_at: BTreeSet::new(),
             locals,
@@ -210,23 +217,25 @@ impl State {
         slot.unproven = Some(deadline);
         slot.keys = self.listeners.get(&port).and_then(|listener| Keys::of(&listener.config.protection));
         self.insert_slot(handle, slot);
+        self.enter_set_up(handle, remote.ip());
         match self.unproven.insert(deadline, handle, remote.ip()) {
             Some((place, oldest)) if place == self.place => self.evict(now, oldest),
             other => self.evicted.extend(other),
         }
-        self.advance_keys(now, handle);
+        self.note_key_message(now, handle);
     }
 
     /// Offers an association to the application, because the peer has proved its keys.
     pub(crate) fn prove(&mut self, handle: Handle) {
-        if self.forget_unproven(handle) {
+        if self.forget_unproven(handle, true) {
             self.queue_accepted(handle);
         }
     }
 
-    /// Removes an association from those whose peers have not proved their keys. Returns whether it was among
-    /// them.
-    fn forget_unproven(&mut self, handle: Handle) -> bool {
+    /// Removes an association from those whose peers have not proved their keys, because this one has or the
+    /// association ends. Returns whether it was among them.
+    fn forget_unproven(&mut self, handle: Handle, proved: bool) -> bool {
+        self.leave_set_up(handle, proved);
         let deadline = self.slots.get_mut(&handle).and_then(|slot| slot.unproven.take());
         deadline.is_some_and(|deadline| self.unproven.remove(deadline, handle))
     }
@@ -234,13 +243,14 @@ impl State {
     /// Aborts an association whose peer has not proved its keys, because there are too many.
     pub(crate) fn evict(&mut self, now: Time, handle: Handle) {
         if self.slots.get(&handle).is_some_and(|slot| slot.unproven.is_some()) {
+            self.note_evicted(handle);
             self.abort_unproven(now, handle, "too many set-ups at a time");
         }
     }
 
     /// Aborts an association whose peer has not proved its keys.
     fn abort_unproven(&mut self, now: Time, handle: Handle, why: &'static str) {
-        self.forget_unproven(handle);
+        self.forget_unproven(handle, false);
         if let Some(association) = self.core.association_mut(handle) {
             association.abort(now, &AbortReason(why.into()));
         }
@@ -259,7 +269,7 @@ impl State {
     /// Returns when key management must be called next.
     pub(crate) fn next_keys(&self) -> Option<Time> {
         let firsts = [self.keys_at.first().copied(), self.unproven.first()];
-        firsts.into_iter().flatten().map(|(due, _)| due).min()
+        firsts.into_iter().flatten().map(|(due, _)| due).chain(self.next_set_up()).min()
     }
 
     /// Offers an association of a peer to the application that accepts, or aborts it.
@@ -419,7 +429,7 @@ impl State {
     }
 
     fn remove_slot(&mut self, handle: Handle) {
-        self.forget_unproven(handle);
+        self.forget_unproven(handle, false);
         self.end_keys(handle);
         self.slots.remove(&handle);
         self.flushing.remove(&handle);
@@ -495,16 +505,17 @@ impl State {
                 }
                 self.advance_keys(self.now(), handle);
             }
-            Event::KeyMessage => self.advance_keys(self.now(), handle),
+            Event::KeyMessage => self.note_key_message(self.now(), handle),
             Event::Restarted => self.restart_keys(self.now(), handle),
             Event::Closed | Event::Lost(_) => {
+                self.finish_set_up(self.now(), handle);
                 if matches!(event, Event::Closed) {
                     self.close_keys(self.now(), handle);
                 }
                 if *event == Event::Lost(msctp_proto::LossReason::KeysDiffer) {
                     self.note_keys_differ(handle);
                 }
-                self.forget_unproven(handle);
+                self.forget_unproven(handle, false);
                 self.end_keys(handle);
             }
             _ => {}

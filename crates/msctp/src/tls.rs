@@ -50,6 +50,9 @@ pub struct Rejected {
     pub remote: SocketAddr,
     /// Reason of the rejection.
     pub error: Rejection,
+    /// Number of set-ups that this entry stands for, at least 1. Above 1 their reasons are equal or, if many
+    /// entries wait, of one kind; `remote` and `error` are those of the first.
+    pub count: u64,
 }
 
 /// The reason why this end rejected a set-up.
@@ -65,6 +68,9 @@ pub enum Rejection {
     /// One end requires protection that the other does not offer. The address may be forged.
     #[error("the ends cannot agree on encryption: the peer offers {0}")]
     NoCommonProtection(PeerProtection),
+    /// Too many peers had not proved their keys, most of them at this source.
+    #[error("too many set-ups at a time")]
+    TooManySetUps,
 }
 
 /// The protection that a peer offers.

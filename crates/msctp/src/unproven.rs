@@ -1,7 +1,7 @@
 //! [`Unproven`]: associations that peers set up and whose peers have not proved their keys.
 
 use std::collections::BTreeSet;
-use std::collections::btree_map::{BTreeMap, Entry};
+use std::collections::btree_map::{self, BTreeMap};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,8 +14,9 @@ use crate::place::Place;
 pub(crate) const PROOF_TIME: Span = Span::from_secs(60);
 
 /// Maximum number of associations whose peers have not proved their keys. It ends those of a flood before
-/// they use much memory. A further one aborts the oldest of the source that has most. The limit is lower if
-/// `EndpointOptions::backlog` or a quarter of `EndpointConfig::max_associations` is smaller.
+/// they use much memory. A further one aborts the oldest of the source that has most, if possible one whose
+/// handshake has not begun. The limit is lower if `EndpointOptions::backlog` or a quarter of
+/// `EndpointConfig::max_associations` is smaller.
 const MAX_UNPROVEN: usize = 1024;
 
 /// The unproven associations of a shard, by the time at which they are aborted.
@@ -34,9 +35,16 @@ pub(crate) struct OfEndpoint(Arc<Mutex<Sources>>);
 #[derive(Debug)]
 struct Sources {
     max: usize,
-    by_deadline: BTreeMap<(Time, Place, Handle), IpAddr>,
+    by_deadline: BTreeMap<(Time, Place, Handle), Entry>,
     /// Number of unproven associations of each source.
     of_source: BTreeMap<IpAddr, usize>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    source: IpAddr,
+    /// True if this end has answered the peer's ClientHello.
+    begun: bool,
 }
 
 impl OfEndpoint {
@@ -66,8 +74,17 @@ impl Unproven {
     ) -> Option<(Place, Handle)> {
         self.by_deadline.insert((deadline, handle));
         let mut all = self.of_endpoint.lock();
-        all.insert((deadline, self.place, handle), source_of(remote));
-        if all.by_deadline.len() > all.max { all.take_oldest_of_largest_source() } else { None }
+        let entry = (deadline, self.place, handle);
+        all.insert(entry, source_of(remote));
+        if all.by_deadline.len() > all.max { all.take_one_of_largest_source(entry) } else { None }
+    }
+
+    /// Records that the handshake of an association has begun.
+    #[cfg(feature = "tls")]
+    pub(crate) fn begin(&self, deadline: Time, handle: Handle) {
+        if let Some(entry) = self.of_endpoint.lock().by_deadline.get_mut(&(deadline, self.place, handle)) {
+            entry.begun = true;
+        }
     }
 
     /// Removes an association. Returns whether it was in the set.
@@ -89,13 +106,13 @@ impl Unproven {
 
 impl Sources {
     fn insert(&mut self, entry: (Time, Place, Handle), source: IpAddr) {
-        self.by_deadline.insert(entry, source);
+        self.by_deadline.insert(entry, Entry { source, begun: false });
         *self.of_source.entry(source).or_default() += 1;
     }
 
     fn remove(&mut self, entry: (Time, Place, Handle)) {
-        let Some(source) = self.by_deadline.remove(&entry) else { return };
-        if let Entry::Occupied(mut count) = self.of_source.entry(source) {
+        let Some(Entry { source, .. }) = self.by_deadline.remove(&entry) else { return };
+        if let btree_map::Entry::Occupied(mut count) = self.of_source.entry(source) {
             *count.get_mut() -= 1;
             if *count.get() == 0 {
                 count.remove();
@@ -103,19 +120,22 @@ impl Sources {
         }
     }
 
-    fn take_oldest_of_largest_source(&mut self) -> Option<(Place, Handle)> {
+    /// Takes the oldest association of the source that has most, if possible one whose handshake has not
+    /// begun, other than the newest.
+    fn take_one_of_largest_source(&mut self, newest: (Time, Place, Handle)) -> Option<(Place, Handle)> {
         let most = self.of_source.values().max()?;
-        let mut entries = self.by_deadline.iter();
-        let oldest = entries.find(|(_, source)| self.of_source.get(source) == Some(most));
-        let oldest = oldest.map(|(entry, _)| *entry)?;
-        self.remove(oldest);
-        Some((oldest.1, oldest.2))
+        let of_largest = |(_, entry): &(&_, &Entry)| self.of_source.get(&entry.source) == Some(most);
+        let mut waiting = self.by_deadline.iter().filter(|(at, entry)| !entry.begun && **at != newest);
+        let taken = waiting.find(of_largest).or_else(|| self.by_deadline.iter().find(of_largest));
+        let taken = taken.map(|(entry, _)| *entry)?;
+        self.remove(taken);
+        Some((taken.1, taken.2))
     }
 }
 
 /// Returns the key that identifies a source of set-ups: an IPv4 address, or the 64-bit prefix of an IPv6
 /// address.
-fn source_of(remote: IpAddr) -> IpAddr {
+pub(crate) fn source_of(remote: IpAddr) -> IpAddr {
     match remote.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
         address => address,

@@ -378,6 +378,11 @@ impl Association {
         self.inbound.read_key_message()
     }
 
+    /// Returns whether [`recv_key_message`](Self::recv_key_message) would return a message.
+    pub fn has_key_message(&self) -> bool {
+        self.inbound.has_key_message()
+    }
+
     /// Returns whether both ends agreed on keys that are managed outside of the core.
     pub(super) fn has_external_keys(&self) -> bool {
         let protection = self.protection.as_deref();

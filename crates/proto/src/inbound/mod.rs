@@ -396,6 +396,11 @@ impl Inbound {
         Some(self.release(arrived))
     }
 
+    /// Returns whether there is a message to [`read_key_message`](Self::read_key_message).
+    pub(crate) fn has_key_message(&self) -> bool {
+        self.ordering.has_key_message()
+    }
+
     /// Returns whether there is a message to [`read_key_message`](Self::read_key_message). Returns true only
     /// once until all were read.
     pub(crate) fn announce_key_messages(&mut self) -> bool {

@@ -264,6 +264,11 @@ impl Ordering {
         keys.waiting.pop_front()
     }
 
+    /// Returns whether there is a message of key management.
+    pub(super) fn has_key_message(&self) -> bool {
+        self.ready.keys.as_ref().is_some_and(|keys| !keys.waiting.is_empty())
+    }
+
     /// Returns whether messages of key management arrived. Returns true only once until all were read.
     pub(super) fn announce_key_messages(&mut self) -> bool {
         let keys = self.ready.keys.as_mut().filter(|keys| !keys.announced && !keys.waiting.is_empty());
