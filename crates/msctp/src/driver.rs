@@ -11,8 +11,8 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use msctp_proto::{AbortReason, DatagramOutcome, Handle, PathAddr};
 use msctp_udp::{
-    Batch, Change, Datagram, EcnCodepoint, Fragment, InterfaceWatch, Outgoing, PortUnreachable, Socket,
-    SocketOptions,
+    Batch, Change, Datagram, EcnCodepoint, Fragment, IcmpError, IcmpKind, InterfaceWatch, Outgoing, Socket,
+    SocketOptions, UDP_HEADER,
 };
 use msctp_units::{Ecn, Time};
 use tokio::time::Sleep;
@@ -191,8 +191,8 @@ impl Driver {
                     let mut datagram = Datagram { local, remote, ecn, bytes: &mut bytes };
                     take(&mut state, now, &mut datagram, &mut before, &mut self.outbox);
                 }
-                Forwarded::Refused(message) => {
-                    refuse(&mut self.shared.lock(), &message);
+                Forwarded::Icmp(local, message) => {
+                    take_icmp(&mut self.shared.lock(), local, &message);
                 }
                 Forwarded::Evicted(handle) => {
                     let mut state = self.shared.lock();
@@ -376,10 +376,11 @@ impl Driver {
         let follower = state.follower.as_ref().and_then(Follower::next_timeout);
         let linger = state.next_abort();
         let keys = state.next_keys();
-        let deadline =
-            [state.core.poll_timeout(), linger, follow, follower, keys].into_iter().flatten().min();
-        // Set-ups that were not served, or that events queued since.
-        let waiting = state.next_set_up().is_some_and(|at| at <= now);
+        // Some were not served, or events have queued them since.
+        let set_up = state.next_set_up();
+        let waiting = set_up.is_some_and(|at| at <= now);
+        let timers = [state.core.poll_timeout(), linger, follow, follower, keys, set_up.filter(|_| !waiting)];
+        let deadline = timers.into_iter().flatten().min();
         drop(state);
         let busy = !steps.is_empty() || waiting;
         self.take_steps(steps);
@@ -396,12 +397,14 @@ impl Driver {
         Some(busy || due)
     }
 
-    /// Passes ICMP messages "port unreachable" to the core. Returns whether one ended a set-up or shortened
-    /// its wait.
-    fn take_refused(&mut self, cx: &mut Context<'_>) -> bool {
+    /// Passes ICMP messages to the core. Returns whether one had an effect.
+    fn take_icmp_errors(&mut self, cx: &mut Context<'_>) -> bool {
         let mut any = false;
         self.lines.values().for_each(|line| line.socket.poll_errors(cx));
-        for message in self.lines.values().flat_map(|line| line.socket.take_refused()) {
+        let errors = |(&local, line): (&IpAddr, &Line)| {
+            line.socket.take_icmp_errors().into_iter().map(move |message| (local, message))
+        };
+        for (local, message) in self.lines.iter().flat_map(errors) {
             // A packet of ours: its ports are reversed. The kernel gives the message to any socket.
             let shard = match *message.quoted.as_slice() {
                 [a, b, c, d, ..] => {
@@ -410,9 +413,9 @@ impl Driver {
                 _ => continue,
             };
             if shard.place == self.shared.place {
-                any |= refuse(&mut self.shared.lock(), &message);
+                any |= take_icmp(&mut self.shared.lock(), local, &message);
             } else {
-                shard.forwarded.extend([Forwarded::Refused(message)]);
+                shard.forwarded.extend([Forwarded::Icmp(local, message)]);
             }
         }
         any
@@ -503,7 +506,7 @@ impl Future for Driver {
             if busy.is_none() && driver.finish() {
                 return Poll::Ready(());
             }
-            again |= driver.take_refused(cx);
+            again |= driver.take_icmp_errors(cx);
             if !(received || watched || busy == Some(true) || again) {
                 return Poll::Pending;
             }
@@ -624,10 +627,19 @@ fn expire(state: &mut State, now: Time) -> Vec<Step> {
     steps
 }
 
-/// Handles an ICMP message "port unreachable". Returns whether it ended a set-up or shortened its wait.
-fn refuse(state: &mut State, message: &PortUnreachable) -> bool {
-    let now = state.now();
-    state.core.handle_port_unreachable(now, message.to.ip(), &message.quoted).is_some()
+/// Handles an ICMP message about a packet from `local`. Returns whether it ended a set-up, shortened its wait
+/// or changed a PMTU.
+fn take_icmp(state: &mut State, local: IpAddr, message: &IcmpError) -> bool {
+    let (now, remote) = (state.now(), message.to.ip());
+    let handle = match message.kind {
+        IcmpKind::PortUnreachable => state.core.handle_port_unreachable(now, remote, &message.quoted),
+        IcmpKind::PacketTooBig { mtu } => {
+            let at = PathAddr { local, remote };
+            // The core's packets have no UDP header.
+            state.core.handle_packet_too_big(now, at, mtu.saturating_sub(UDP_HEADER), &message.quoted)
+        }
+    };
+    handle.is_some()
 }
 
 /// Binds a socket for a new address, at the UDP port of the other sockets if it is free.
@@ -723,3 +735,7 @@ fn drain(state: &mut State, now: Time, stray: Option<Stray>, outbox: &mut Outbox
         }
     }
 }
+
+#[cfg(all(test, feature = "tls"))]
+#[path = "driver_tests.rs"]
+mod tests;

@@ -72,6 +72,15 @@ impl Endpoint {
         }
         check_shards(options)?;
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| BindError::NoRuntime)?;
+        let (endpoint, drivers) = Self::open(options)?;
+        for driver in drivers {
+            let _task = runtime.spawn(driver);
+        }
+        Ok(endpoint)
+    }
+
+    /// Binds the sockets. Returns the endpoint and the tasks of its shards.
+    pub(crate) fn open(options: &EndpointOptions) -> Result<(Self, Vec<Driver>), BindError> {
         let watch = InterfaceWatch::new();
         let host: Vec<LocalAddress> = watch.as_ref().map(InterfaceWatch::usable).unwrap_or_default();
         let [a, b, c, d, ..] = seed()?;
@@ -88,12 +97,11 @@ impl Endpoint {
         };
         let later = Later { except: options.except.clone(), udp_port, wildcards };
         let shards = Arc::new(shards_of(options, dispatch, &sockets)?);
-        for (shard, sockets) in shards.iter().zip(sockets.drain(..)) {
-            let driver =
-                Driver::new(Arc::clone(shard), Arc::clone(&shards), sockets, watch.take(), later.clone());
-            let _task = runtime.spawn(driver);
-        }
-        Ok(Self { owned: Arc::new(Owned(shards)) })
+        let drivers = shards.iter().zip(sockets.drain(..)).map(|(shard, sockets)| {
+            Driver::new(Arc::clone(shard), Arc::clone(&shards), sockets, watch.take(), later.clone())
+        });
+        let drivers = drivers.collect();
+        Ok((Self { owned: Arc::new(Owned(shards)) }, drivers))
     }
 
     pub(crate) fn shards(&self) -> &Arc<Shards> {

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 
 use msctp_proto::Handle;
-use msctp_udp::{Datagram, EcnCodepoint, PortUnreachable, Socket};
+use msctp_udp::{Datagram, EcnCodepoint, IcmpError, Socket};
 
 /// Maximum bytes of datagrams in a queue. Datagrams beyond it are dropped, as in any queue of the network.
 pub(crate) const MAX_FORWARDED: usize = 1 << 20;
@@ -20,8 +20,8 @@ const OVERHEAD: usize = 128;
 pub(crate) enum Forwarded {
     /// A datagram for an association of the other shard.
     Datagram { local: IpAddr, remote: SocketAddr, ecn: Option<EcnCodepoint>, bytes: Vec<u8> },
-    /// An ICMP message about a packet of the other shard.
-    Refused(PortUnreachable),
+    /// An ICMP message about a packet that the other shard sent from this address.
+    Icmp(IpAddr, IcmpError),
     /// The other shard's socket for an address that the host got.
     Opened(Box<Socket>),
     /// The host lost this address.
@@ -40,7 +40,7 @@ impl Forwarded {
     fn bytes(&self) -> usize {
         match self {
             Self::Datagram { bytes, .. } => bytes.len() + OVERHEAD,
-            Self::Refused(message) => message.quoted.len() + OVERHEAD,
+            Self::Icmp(_, message) => message.quoted.len() + OVERHEAD,
             Self::Opened(_) | Self::Closed(_) | Self::Evicted(_) => 0,
         }
     }

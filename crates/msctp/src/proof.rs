@@ -131,10 +131,12 @@ impl State {
         self.set_ups.next()
     }
 
-    /// Records that the peer at this address set an association up and must prove its keys.
+    /// Records that the peer at this address set an association up and must prove its keys. Its handshake
+    /// begins, also its timer, before its ClientHello arrives.
     pub(crate) fn enter_set_up(&mut self, handle: Handle, remote: IpAddr) {
         if self.slots.get(&handle).is_some_and(|slot| slot.keys.is_some()) {
             self.set_ups.enter(handle, source_of(remote));
+            self.set_ups.queue(handle, false);
         }
     }
 

@@ -222,7 +222,6 @@ impl State {
             Some((place, oldest)) if place == self.place => self.evict(now, oldest),
             other => self.evicted.extend(other),
         }
-        self.note_key_message(now, handle);
     }
 
     /// Offers an association to the application, because the peer has proved its keys.
@@ -269,7 +268,7 @@ impl State {
     /// Returns when key management must be called next.
     pub(crate) fn next_keys(&self) -> Option<Time> {
         let firsts = [self.keys_at.first().copied(), self.unproven.first()];
-        firsts.into_iter().flatten().map(|(due, _)| due).chain(self.next_set_up()).min()
+        firsts.into_iter().flatten().map(|(due, _)| due).min()
     }
 
     /// Offers an association of a peer to the application that accepts, or aborts it.

@@ -19,8 +19,8 @@
 
 mod change;
 mod dispatch;
+mod icmp;
 mod readiness;
-mod refusals;
 mod socket;
 
 #[cfg(target_os = "linux")]
@@ -33,7 +33,7 @@ mod watch;
 
 pub use change::{Change, LocalAddress};
 pub use dispatch::Dispatch;
+pub use icmp::{IcmpError, IcmpKind};
 pub use quinn_udp::EcnCodepoint;
-pub use refusals::PortUnreachable;
 pub use socket::{Batch, Datagram, Fragment, Outgoing, Sent, Socket, SocketError, SocketOptions, UDP_HEADER};
 pub use watch::InterfaceWatch;

@@ -13,8 +13,8 @@ use socket2::{Domain, Protocol, Type};
 use tokio::io::{Interest, Ready};
 
 use crate::dispatch::Dispatch;
+use crate::icmp::{self, IcmpError};
 use crate::readiness::{Udp, Watched};
-use crate::refusals::{self, PortUnreachable};
 
 /// Bytes of a UDP header: encapsulation subtracts them from a path's MTU (RFC 6951 §5.6).
 pub const UDP_HEADER: u32 = 8;
@@ -119,8 +119,8 @@ pub struct Socket {
     state: UdpSocketState,
     local: SocketAddr,
     device: Option<String>,
-    /// ICMP errors for [`Socket::take_refused`].
-    refused: Mutex<Vec<PortUnreachable>>,
+    /// ICMP errors for [`Socket::take_icmp_errors`].
+    icmp_errors: Mutex<Vec<IcmpError>>,
     /// Errors of packets that other sockets sent, for a socket of a group.
     errors: Option<Mutex<Errors>>,
 }
@@ -141,9 +141,9 @@ impl fmt::Debug for Errors {
     }
 }
 
-/// Maximum number of ICMP errors kept for [`Socket::take_refused`]. More are dropped, as the network may drop
+/// Maximum number of ICMP errors kept for [`Socket::take_icmp_errors`]. More are dropped, as the network may drop
 /// any.
-const MOST_REFUSED: usize = 64;
+const MOST_ICMP_ERRORS: usize = 64;
 
 /// Maximum number of attempts to send a packet while ICMP errors of earlier packets arrive.
 const MOST_ATTEMPTS: usize = 16;
@@ -243,7 +243,7 @@ impl Socket {
     fn of(socket: socket2::Socket, address: SocketAddr, options: &SocketOptions) -> io::Result<Self> {
         let device = options.device.clone().filter(|name| bind_device(&socket, name));
         // Without it a set-up without a listener ends by timeout, as it does where ICMP is filtered.
-        let _ = refusals::enable(&socket, address.is_ipv6());
+        let _ = icmp::enable(&socket, address.is_ipv6());
         socket.set_nonblocking(true)?;
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
         // quinn-udp 0.6 requests arrival times but leaves no room for them beside the ECN bits, which the
@@ -252,7 +252,7 @@ impl Socket {
         nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::ReceiveTimestampns, &false)?;
         let io = Arc::new(Watched::new(socket.into())?);
         let local = io.socket().local_addr()?;
-        Ok(Self { io, state, local, device, refused: Mutex::default(), errors: None })
+        Ok(Self { io, state, local, device, icmp_errors: Mutex::default(), errors: None })
     }
 
     /// Returns the address and port of the socket.
@@ -326,11 +326,11 @@ impl Socket {
     }
 
     /// Returns whether an ICMP error was in the queue.
-    fn collect_refused(&self) -> bool {
-        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        refusals::take(self.io.socket(), |message| {
-            if refused.len() < MOST_REFUSED {
-                refused.push(message);
+    fn collect_icmp_errors(&self) -> bool {
+        let mut errors = self.icmp_errors.lock().unwrap_or_else(PoisonError::into_inner);
+        icmp::take(self.io.socket(), |message| {
+            if errors.len() < MOST_ICMP_ERRORS {
+                errors.push(message);
             }
         })
     }
@@ -342,7 +342,7 @@ impl Socket {
         let mut errors = errors.lock().unwrap_or_else(PoisonError::into_inner);
         while let Poll::Ready(Ok(_)) = errors.0.as_mut().poll(cx) {
             // Until the queue is empty.
-            let _ = self.io.try_take(Interest::ERROR, || match self.collect_refused() {
+            let _ = self.io.try_take(Interest::ERROR, || match self.collect_icmp_errors() {
                 true => Ok(()),
                 false => Err(io::ErrorKind::WouldBlock.into()),
             });
@@ -350,10 +350,10 @@ impl Socket {
         }
     }
 
-    /// Returns the ICMP messages "port unreachable" found since the last call, while sending or receiving
-    /// (Linux). Anyone who knows the ports can forge them: check the quoted packet.
-    pub fn take_refused(&self) -> Vec<PortUnreachable> {
-        std::mem::take(&mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Returns the ICMP messages found since the last call, while sending or receiving (Linux). Anyone who
+    /// knows the ports can forge them: check the quoted packet.
+    pub fn take_icmp_errors(&self) -> Vec<IcmpError> {
+        std::mem::take(&mut *self.icmp_errors.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn send_some(
@@ -368,7 +368,7 @@ impl Socket {
         let result = match attempt() {
             // The error may concern an earlier packet to any destination: a forged ICMP message must not make
             // this packet too long or lost.
-            Err(error) if refusals::is_of_earlier_packet(&error) => self.send_again(attempt),
+            Err(error) if icmp::is_of_earlier_packet(&error) => self.send_again(attempt),
             result => result,
         };
         match result {
@@ -383,9 +383,9 @@ impl Socket {
     /// messages could otherwise pass for the result of this packet.
     fn send_again(&self, attempt: impl Fn() -> io::Result<()>) -> io::Result<()> {
         for _ in 0..MOST_ATTEMPTS {
-            let more = self.collect_refused();
+            let more = self.collect_icmp_errors();
             match attempt() {
-                Err(error) if more && refusals::is_of_earlier_packet(&error) => {}
+                Err(error) if more && icmp::is_of_earlier_packet(&error) => {}
                 result => return result,
             }
         }
@@ -427,8 +427,8 @@ impl Socket {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 // An ICMP error of an earlier packet does not break the socket.
-                Err(error) if refusals::is_of_earlier_packet(&error) => {
-                    self.collect_refused();
+                Err(error) if icmp::is_of_earlier_packet(&error) => {
+                    self.collect_icmp_errors();
                 }
                 Err(error) => return Poll::Ready(Err(error)),
             }
@@ -532,6 +532,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::icmp::IcmpKind;
 
     fn run(test: impl Future<Output = ()>) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -724,10 +725,11 @@ mod tests {
                 assert_eq!(group[0].send(&packet).unwrap().bytes, 12);
                 let found = poll_fn(|cx| {
                     group.iter().for_each(|socket| socket.poll_errors(cx));
-                    let found: Vec<_> = group.iter().flat_map(Socket::take_refused).collect();
+                    let found: Vec<_> = group.iter().flat_map(Socket::take_icmp_errors).collect();
                     if found.is_empty() { Poll::Pending } else { Poll::Ready(found) }
                 });
-                assert_eq!(found.await, [PortUnreachable { to: nobody, quoted: vec![7; 12] }]);
+                let kind = IcmpKind::PortUnreachable;
+                assert_eq!(found.await, [IcmpError { kind, to: nobody, quoted: vec![7; 12] }]);
             }
         });
     }

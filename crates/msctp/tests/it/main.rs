@@ -6,6 +6,7 @@ mod cancelled;
 mod common;
 mod ending;
 mod false_start;
+mod flood;
 mod leaks;
 mod liveness;
 mod loopback;

@@ -1,6 +1,6 @@
 //! Bursts of forged ICMP messages: they end no association and no path (RFC 9260 §10, RFC 8899 §4.6.1).
 
-use msctp_proto::{AssociationState as State, CallError, Config, PathState};
+use msctp_proto::{AssociationState as State, CallError, Config, PathAddr, PathState};
 use msctp_units::Span;
 use msctp_wire::{EncodeChunk, ShutdownAck};
 
@@ -44,6 +44,43 @@ fn a_burst_of_port_unreachable_ends_no_set_up_and_no_association() {
     pair.transfer(Side::A, 20, 1000, Span::from_secs(5));
 }
 
+/// RFC 8899 §4.6.1
+#[test]
+fn a_packet_too_big_counts_only_with_the_tag_of_a_sent_packet() {
+    let mut pair = Pair::established(Config::mobile());
+    pair.transfer(Side::B, 20, 1000, Span::from_secs(5));
+    pair.run_for(Span::from_secs(60));
+    let tag = pair.tag_of(Side::A);
+    let pmtu = |pair: &mut Pair| pair.with(Side::B, |b, _| b.paths().next().unwrap().pmtu);
+    let before = pair.with(Side::B, |b, _| b.paths().next().unwrap());
+    assert_eq!(before.pmtu, 1500);
+    let right = quoted(Side::B, tag, &ShutdownAck);
+    let now = pair.now;
+    let mut handle = |at: PathAddr, bytes: &[u8]| {
+        let handled = pair.b.endpoint.handle_packet_too_big(now, at, 1300, bytes).is_some();
+        pair.drain(Side::B);
+        (handled, pmtu(&mut pair))
+    };
+    // Another tag, the tag of the other direction's INIT, ports in the wrong order, and too little of it.
+    let reversed = [&right[2..4], &right[..2], &right[4..]].concat();
+    let forged = [
+        quoted(Side::B, tag ^ 1, &ShutdownAck),
+        quoted(Side::B, 0, &init(&[])),
+        reversed,
+        right[..7].to_vec(),
+        Vec::new(),
+    ];
+    for bytes in forged {
+        assert_eq!(handle(before.at, &bytes), (false, before.pmtu), "{bytes:?}");
+    }
+    // Right, but of no path.
+    let other = PathAddr { local: a_ip(0), ..before.at };
+    assert_eq!(handle(other, &right), (false, before.pmtu));
+    // Right: BASE_PLPMTU, until probes have found that 1300 pass.
+    let (handled, pmtu) = handle(before.at, &right[..8]);
+    assert!(handled && pmtu <= 1300, "{pmtu}");
+}
+
 #[test]
 fn a_burst_of_packet_too_big_takes_no_path_down() {
     let mut pair = Pair::established(Config::mobile());
@@ -54,6 +91,8 @@ fn a_burst_of_packet_too_big_takes_no_path_down() {
     let before = pair.with(Side::B, |b, _| b.paths().next().unwrap());
     for guess in (0..BURST).filter(|guess| *guess != tag) {
         let bytes = quoted(Side::B, guess, &ShutdownAck);
+        let now = pair.now;
+        assert_eq!(pair.b.endpoint.handle_packet_too_big(now, before.at, guess, &bytes), None);
         let result = pair.with(Side::B, |b, now| b.packet_too_big(now, before.id, guess, &bytes));
         assert_eq!(result, Err(CallError::NotQuoted));
     }

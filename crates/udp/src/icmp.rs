@@ -1,18 +1,32 @@
-//! The socket's queue of ICMP errors (`IP_RECVERR`): which packets met "port unreachable", and what the
-//! messages quote.
+//! The socket's queue of ICMP errors (`IP_RECVERR`, `IPV6_RECVERR`): which packets met "port unreachable" or
+//! "packet too big", and what the messages quote.
 
 use std::io;
 use std::net::SocketAddr;
 
 use crate::readiness::Udp;
 
-/// An ICMP or ICMPv6 message "port unreachable": the host has no socket at the packet's UDP port.
+/// An ICMP or ICMPv6 message about a sent packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PortUnreachable {
+pub struct IcmpError {
+    /// The meaning of the message.
+    pub kind: IcmpKind,
     /// The packet's destination.
     pub to: SocketAddr,
     /// The beginning of the packet's UDP payload, as far as the message quotes it.
     pub quoted: Vec<u8>,
+}
+
+/// The meaning of an ICMP or ICMPv6 message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IcmpKind {
+    /// "Port unreachable": the host has no socket at the packet's UDP port.
+    PortUnreachable,
+    /// "Packet too big", or "fragmentation needed" of IPv4: a link of the path takes smaller packets only.
+    PacketTooBig {
+        /// Maximum bytes of an IP packet on that link, with its IP and UDP headers.
+        mtu: u32,
+    },
 }
 
 /// Maximum number of messages read from the queue at a time, so that a flood of forged ones does not delay
@@ -43,7 +57,7 @@ mod queue {
     use nix::sys::socket::sockopt::{Ipv4RecvErr, Ipv6RecvErr};
     use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt};
 
-    use super::{AT_ONCE, PortUnreachable, SocketAddr, Udp, io};
+    use super::{AT_ONCE, IcmpError, IcmpKind, SocketAddr, Udp, io};
 
     /// Length of the quoted payload, which holds the headers that identify an association's packet.
     const QUOTED: usize = 128;
@@ -75,7 +89,7 @@ mod queue {
 
     /// Empties the queue, up to a bound. Returns whether it held an ICMP message. Errors of this host, such
     /// as "message too long", concern the current packet.
-    pub(crate) fn take(socket: &Udp, mut found: impl FnMut(PortUnreachable)) -> bool {
+    pub(crate) fn take(socket: &Udp, mut found: impl FnMut(IcmpError)) -> bool {
         let mut control = [0; CONTROL];
         let mut any = false;
         for _ in 0..AT_ONCE {
@@ -87,34 +101,35 @@ mod queue {
             else {
                 return any;
             };
-            any |= message.cmsgs().is_ok_and(|mut cmsgs| cmsgs.any(|cmsg| is_icmp(&cmsg)));
-            let refused = message.cmsgs().is_ok_and(|mut cmsgs| cmsgs.any(|cmsg| is_refusal(&cmsg)));
+            let Ok(mut cmsgs) = message.cmsgs() else { continue };
+            let Some((errno, info)) = cmsgs.find_map(|cmsg| icmp_error(&cmsg)) else { continue };
+            any = true;
             let to = message.address.as_ref().and_then(socket_addr);
             let len = message.bytes;
-            if let (true, Some(to)) = (refused, to) {
-                found(PortUnreachable { to, quoted: bytes[..len.min(QUOTED)].to_vec() });
+            if let (Some(kind), Some(to)) = (kind(errno, info), to) {
+                found(IcmpError { kind, to, quoted: bytes[..len.min(QUOTED)].to_vec() });
             }
         }
         any
     }
 
-    fn is_icmp(message: &ControlMessageOwned) -> bool {
-        match message {
-            ControlMessageOwned::Ipv4RecvErr(error, _) => error.ee_origin == libc::SO_EE_ORIGIN_ICMP,
-            ControlMessageOwned::Ipv6RecvErr(error, _) => error.ee_origin == libc::SO_EE_ORIGIN_ICMP6,
-            _ => false,
-        }
+    /// Returns the error number and further information of an ICMP message.
+    fn icmp_error(message: &ControlMessageOwned) -> Option<(u32, u32)> {
+        let (error, origin) = match message {
+            ControlMessageOwned::Ipv4RecvErr(error, _) => (error, libc::SO_EE_ORIGIN_ICMP),
+            ControlMessageOwned::Ipv6RecvErr(error, _) => (error, libc::SO_EE_ORIGIN_ICMP6),
+            _ => return None,
+        };
+        (error.ee_origin == origin).then_some((error.ee_errno, error.ee_info))
     }
 
-    fn is_refusal(message: &ControlMessageOwned) -> bool {
-        let error = match message {
-            ControlMessageOwned::Ipv4RecvErr(error, _) if error.ee_origin == libc::SO_EE_ORIGIN_ICMP => error,
-            ControlMessageOwned::Ipv6RecvErr(error, _) if error.ee_origin == libc::SO_EE_ORIGIN_ICMP6 => {
-                error
-            }
-            _ => return false,
-        };
-        error.ee_errno == libc::ECONNREFUSED.unsigned_abs()
+    /// Returns what a message means for an association; `None` if nothing.
+    fn kind(errno: u32, info: u32) -> Option<IcmpKind> {
+        match errno.cast_signed() {
+            libc::ECONNREFUSED => Some(IcmpKind::PortUnreachable),
+            libc::EMSGSIZE => Some(IcmpKind::PacketTooBig { mtu: info }),
+            _ => None,
+        }
     }
 
     fn socket_addr(address: &SockaddrStorage) -> Option<SocketAddr> {
@@ -125,7 +140,7 @@ mod queue {
 
 #[cfg(not(target_os = "linux"))]
 mod queue {
-    use super::{PortUnreachable, Udp, io};
+    use super::{IcmpError, Udp, io};
 
     pub(crate) fn is_other_icmp_error(_error: &io::Error) -> bool {
         false
@@ -135,7 +150,7 @@ mod queue {
         Ok(())
     }
 
-    pub(crate) fn take(_socket: &Udp, _found: impl FnMut(PortUnreachable)) -> bool {
+    pub(crate) fn take(_socket: &Udp, _found: impl FnMut(IcmpError)) -> bool {
         false
     }
 }
