@@ -29,6 +29,7 @@ mod random_operations;
 mod reconfig;
 mod redundant;
 mod silence;
+mod single;
 mod states;
 mod streams;
 mod support;
