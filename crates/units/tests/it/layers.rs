@@ -1,4 +1,4 @@
-//! Crates depend only on the layers below them (docs/architecture.md), checked in the manifests; the modules
+//! Crates depend on what docs/architecture.md says, and only on crates above them there; the modules
 //! of a crate do not import each other in a circle, checked in the sources.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,100 +8,103 @@ use std::path::Path;
 use crate::common;
 mod source;
 
-use common::{crate_folder, crate_folders};
+use common::{crate_folder, crate_folders, root};
 use source::{declared_modules, paths, production_code};
 
-/// Each crate with those of our crates on which it may depend. Add a line for a new layer.
-const LAYERS: &[(&str, &[&str])] = &[
-    ("units", &[]),
-    ("wire", &[]),
-    ("congestion", &["units"]),
-    ("protection", &["units", "wire"]),
-    ("security", &["units", "protection"]),
-    ("proto", &["units", "wire", "protection", "congestion"]),
-    ("qlog", &["units", "wire", "congestion", "proto"]),
-    ("forward", &["units"]),
-    ("schemes", &["units", "wire", "congestion", "proto"]),
-    ("config-file", &["schemes"]),
-    ("lab-tcp", &["units", "congestion"]),
-    ("link", &["units"]),
-    ("sim", &["units", "wire", "congestion", "protection", "proto", "qlog", "schemes", "lab-tcp", "link"]),
-    ("tun", &[]),
-    ("emu", &["units", "link", "sim", "tun"]),
-    ("experiments", &["units", "congestion", "proto", "schemes", "lab-tcp", "link", "sim"]),
-    ("udp", &[]),
-    ("msctp", &["units", "wire", "congestion", "protection", "security", "proto", "udp"]),
-    ("live", &["units", "schemes", "lab-tcp", "sim", "emu", "msctp"]),
-    (
-        "cli",
-        &[
-            "units",
-            "wire",
-            "protection",
-            "security",
-            "congestion",
-            "proto",
-            "qlog",
-            "forward",
-            "config-file",
-            "schemes",
-            "link",
-            "sim",
-            "tun",
-            "emu",
-            "experiments",
-            "msctp",
-            "live",
-        ],
-    ),
-];
+/// A row of the table of crates in docs/architecture.md.
+#[derive(Debug, PartialEq, Eq)]
+struct Layer {
+    /// The last part of the crate's folder.
+    name: String,
+    /// The crates of this repository on which it depends directly, by the last parts of their folders.
+    uses: BTreeSet<String>,
+    sans_io: bool,
+}
+
+/// Returns the rows of the document's table of crates.
+fn layers() -> Vec<Layer> {
+    let page = fs::read_to_string(root().join("docs/architecture.md")).expect("the document");
+    layers_of(&page)
+}
+
+fn layers_of(page: &str) -> Vec<Layer> {
+    let rows = page.lines().filter(|line| line.starts_with("| `msctp"));
+    let layer = |row: &str| {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [krate, folder, _has, uses, sans_io, _must_not] = cells[..] else { panic!("six columns: {row}") };
+        let name = folder.trim_matches('`').rsplit('/').next().expect("a folder").to_owned();
+        assert_eq!(krate.trim_matches('`'), package(&name), "the folder of the crate");
+        let uses = uses.split(',').map(|used| used.trim().to_owned()).filter(|used| !used.is_empty());
+        let sans_io = match sans_io {
+            "yes" => true,
+            "" => false,
+            other => panic!("{name}: sans-IO is \"yes\" or empty, not {other:?}"),
+        };
+        Layer { uses: uses.collect(), name, sans_io }
+    };
+    rows.map(layer).collect()
+}
+
+/// Returns the package in a crate's folder.
+fn package(name: &str) -> String {
+    if name == "msctp" { name.to_owned() } else { format!("msctp-{name}") }
+}
 
 /// Dependencies banned from the sans-IO crates: runtimes, sockets, clocks, operating-system randomness.
 const NEVER_IN_CORE: &[&str] =
     &["tokio", "mio", "socket2", "rayon", "crossbeam", "getrandom", "rand", "chrono", "time", "libc", "nix"];
-const CORE: &[&str] = &[
-    "units",
-    "wire",
-    "protection",
-    "security",
-    "congestion",
-    "proto",
-    "qlog",
-    "forward",
-    "schemes",
-    "lab-tcp",
-    "link",
-];
-
-fn dependencies(manifest: &Path) -> Vec<String> {
+/// Returns the dependencies of a crate, those of some platforms included, without those of its tests.
+fn dependencies(manifest: &Path) -> BTreeSet<String> {
     let text = fs::read_to_string(manifest).unwrap_or_else(|e| panic!("{}: {e}", manifest.display()));
     let manifest: toml::Table = text.parse().expect("a valid manifest");
-    let names = |key: &str| manifest.get(key).and_then(|v| v.as_table()).map(|t| t.keys().cloned().collect());
-    names("dependencies").unwrap_or_default()
+    let table = |value: &toml::Table, key: &str| value.get(key).and_then(|v| v.as_table()).cloned();
+    let targets = table(&manifest, "target").unwrap_or_default();
+    let platforms = targets.values().filter_map(|target| target.as_table());
+    let all = platforms.chain([&manifest]).filter_map(|part| table(part, "dependencies"));
+    all.flat_map(|dependencies| dependencies.into_iter().map(|(name, _)| name)).collect()
 }
 
 #[test]
 fn dependencies_point_one_way() {
-    let found = crate_folders();
-    for folder in &found {
-        let name = folder.file_name().and_then(|name| name.to_str()).expect("a plain name");
-        let Some((_, allowed)) = LAYERS.iter().find(|(layer, _)| layer == &name) else {
-            panic!("{name} is in no layer: add it to LAYERS and to docs/architecture.md");
-        };
-        for dependency in dependencies(&folder.join("Cargo.toml")) {
-            if let Some(ours) = dependency.strip_prefix("msctp-") {
-                assert!(
-                    allowed.contains(&ours),
-                    "{name} must not depend on {dependency}; it may use {allowed:?}"
-                );
-            }
-            if CORE.contains(&name) {
-                let banned = NEVER_IN_CORE.contains(&dependency.as_str());
-                assert!(!banned, "{name} is sans-IO: {dependency} does not belong there");
-            }
+    let layers = layers();
+    let mut above = BTreeSet::new();
+    for Layer { name, uses, sans_io } in &layers {
+        let dependencies = dependencies(&crate_folder(name).join("Cargo.toml"));
+        let ours: BTreeSet<String> =
+            dependencies.iter().filter_map(|package| folder_of(package, &layers)).collect();
+        assert_eq!(&ours, uses, "{name}: the manifest, and the column `uses` of docs/architecture.md");
+        let below: Vec<_> = uses.difference(&above).collect();
+        assert!(below.is_empty(), "{name} uses {below:?}, which must be above it in docs/architecture.md");
+        if *sans_io {
+            let banned: Vec<_> =
+                NEVER_IN_CORE.iter().filter(|banned| dependencies.contains(**banned)).collect();
+            assert!(banned.is_empty(), "{name} is sans-IO: {banned:?} do not belong there");
         }
+        above.insert(name.clone());
     }
-    assert_eq!(found.len(), LAYERS.len(), "LAYERS names a crate that does not exist");
+    let found: BTreeSet<String> = crate_folders().iter().map(|folder| last_part(folder)).collect();
+    assert_eq!(found, above, "the crates, and the table of docs/architecture.md");
+}
+
+fn last_part(folder: &Path) -> String {
+    folder.file_name().and_then(|name| name.to_str()).expect("a plain name").to_owned()
+}
+
+/// Returns the folder of one of our packages.
+fn folder_of(dependency: &str, layers: &[Layer]) -> Option<String> {
+    layers.iter().map(|layer| &layer.name).find(|name| package(name) == dependency).cloned()
+}
+
+#[test]
+fn the_table_of_crates_is_read() {
+    let page = "text\n| crate | folder |\n| `msctp-wire` | `crates/wire` | packets | units, proto | yes | time |\n\
+                | `msctp` | `crates/msctp` | tasks |  |  | |\n";
+    let layer = |name: &str, uses: &[&str], sans_io| Layer {
+        name: name.to_owned(),
+        uses: uses.iter().map(|used| (*used).to_owned()).collect(),
+        sans_io,
+    };
+    assert_eq!(layers_of(page), [layer("wire", &["units", "proto"], true), layer("msctp", &[], false)]);
 }
 
 /// Imports between the top-level modules of a crate: importer and imported module, to the path imported.
@@ -200,9 +203,9 @@ fn circles(imports: &Imports) -> BTreeSet<Vec<String>> {
 #[test]
 fn modules_import_one_way() {
     let mut wrong = Vec::new();
-    for (name, _) in LAYERS {
+    for Layer { name, .. } in &layers() {
         let imports = imports_of(&crate_folder(name).join("src"));
-        let few = ["units", "config-file", "tun"].contains(name);
+        let few = ["units", "config-file", "tun"].contains(&name.as_str());
         assert!(few || imports.len() > 1, "{name}: {} imports found", imports.len());
         for circle in circles(&imports) {
             let inside = |(who, whom): &(String, String)| circle.contains(who) && circle.contains(whom);
