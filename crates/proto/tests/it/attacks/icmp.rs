@@ -48,6 +48,7 @@ fn a_burst_of_port_unreachable_ends_no_set_up_and_no_association() {
 #[test]
 fn a_packet_too_big_counts_only_with_the_tag_of_a_sent_packet() {
     let mut pair = Pair::established(Config::mobile());
+    pair.log = Some(Vec::new());
     pair.transfer(Side::B, 20, 1000, Span::from_secs(5));
     pair.run_for(Span::from_secs(60));
     let tag = pair.tag_of(Side::A);
