@@ -86,7 +86,7 @@ impl State {
     /// Advances an association's key management after a packet or an event. The messages of a peer that has
     /// not proved its keys wait for [`serve_set_ups`](Self::serve_set_ups).
     pub(crate) fn note_key_message(&mut self, now: Time, handle: Handle) {
-        if !self.slots.get(&handle).is_some_and(|slot| slot.unproven.is_some()) {
+        if self.slots.get(&handle).is_none_or(|slot| slot.unproven.is_none()) {
             return self.advance_keys(now, handle);
         }
         let association = self.core.association(handle);

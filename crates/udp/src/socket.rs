@@ -141,8 +141,8 @@ impl fmt::Debug for Errors {
     }
 }
 
-/// Maximum number of ICMP errors kept for [`Socket::take_icmp_errors`]. More are dropped, as the network may drop
-/// any.
+/// Maximum number of ICMP errors kept for [`Socket::take_icmp_errors`]. More are dropped, as the network may
+/// drop any.
 const MOST_ICMP_ERRORS: usize = 64;
 
 /// Maximum number of attempts to send a packet while ICMP errors of earlier packets arrive.

@@ -198,9 +198,13 @@ impl Server {
             }
             _ => String::new(),
         };
-        self.monitor.note_refused(reason(&rejected.error));
+        self.monitor.note_refusals(reason(&rejected.error), rejected.count);
         let why = escape(&rejected.error.to_string());
-        self.tell(rejected.remote, &format!("msctp: {}: rejected: {why}{own}", rejected.remote));
+        let count = match rejected.count {
+            1 => String::new(),
+            count => format!(" ({count} set-ups)"),
+        };
+        self.tell(rejected.remote, &format!("msctp: {}: rejected: {why}{own}{count}", rejected.remote));
         if rejected.error == Rejection::Security(Error::WrongCode) {
             self.with_security(ServerSecurity::note_wrong_code)?;
             self.listen_again()?;
@@ -217,6 +221,7 @@ const fn reason(rejection: &Rejection) -> &'static str {
         Rejection::Security(_) => "handshake failed",
         Rejection::KeysDiffer => "other pre-shared key",
         Rejection::NoCommonProtection(_) => "other encryption",
+        Rejection::TooManySetUps => "too many set-ups",
         _ => "rejected",
     }
 }

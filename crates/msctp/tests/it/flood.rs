@@ -125,8 +125,8 @@ impl Flood {
 
 #[test]
 fn a_source_waits_for_its_rate_of_handshakes_and_each_is_served() {
-    const COUNT: u16 = 120;
-    const RATE: u32 = 40;
+    const COUNT: u16 = 40;
+    const RATE: u32 = 10;
     run(async {
         let (server, _peer) = server(RATE);
         let mut flood = Flood::record(&server).await;

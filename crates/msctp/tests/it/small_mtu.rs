@@ -196,6 +196,7 @@ fn of_router(counter: &str) -> u64 {
 }
 
 /// Runs a server in the namespace behind the router until the association ends.
+#[expect(clippy::disallowed_methods, reason = "a thread can be in another network namespace")]
 fn serve_behind_router() -> std::thread::JoinHandle<()> {
     let namespace = format!("/proc/{}/ns/net", std::env::var("MSCTP_SERVER").unwrap());
     std::thread::spawn(move || {
@@ -237,7 +238,7 @@ fn inside_behind_a_router() {
             association.send_bytes(0, vec![0; LEN]).await.unwrap();
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        // The first probe of 1500 bytes met the router's answer. A search by lost probes takes three of each size.
+        // The router answered the first probe of 1500 bytes. A search by lost probes takes three of each size.
         let failed = of_router("FragFails");
         assert!((1..=2).contains(&failed), "{failed} packets were too big");
         association.shutdown().await.unwrap();

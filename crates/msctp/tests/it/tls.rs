@@ -510,6 +510,9 @@ fn peers_that_prove_no_key_hold_few_places_and_keep_nobody_out() {
             }
         }
         assert!(ended >= 16, "{ended}");
+        let rejected = server.rejected(PORT).await.unwrap();
+        assert_eq!(rejected.error, Rejection::TooManySetUps);
+        assert!(rejected.count >= 16, "{rejected:?}");
     });
 }
 

@@ -31,6 +31,9 @@ enum Admission {
 impl Association {
     /// Handles an SCTP packet that arrived between these addresses. Never fails: faults are counted in
     /// [`stats`](Self::stats) or answered on the wire.
+    ///
+    /// This is for an association without an [`Endpoint`](crate::Endpoint), which opens the peer's cookies
+    /// with keys of its own.
     pub fn handle_datagram(&mut self, now: Time, at: PathAddr, bytes: &mut [u8]) {
         self.handle_marked_datagram(now, at, Ecn::NotEct, bytes);
     }

@@ -158,6 +158,9 @@ impl Association {
     /// Begins an association: an INIT is ready to be sent (RFC 9260 §5.1 A). Associations with the same
     /// options can share them in an `Arc`.
     ///
+    /// This is for an association without an [`Endpoint`](crate::Endpoint), such as that of a WebRTC stack.
+    /// Both ends begin, since nothing listens (RFC 9260 §5.2.1): see `examples/single.rs`.
+    ///
     /// # Errors
     ///
     /// An invalid option or address.

@@ -456,8 +456,8 @@ impl Endpoint {
         changed.then(|| self.handle(slot))
     }
 
-    /// Finds the association that sent a packet to this address of the peer, by the ports that an ICMP message
-    /// quotes.
+    /// Finds the association that sent a packet to this address of the peer, by the ports that an ICMP
+    /// message quotes.
     fn quoted(&mut self, remote: IpAddr, quoted: &[u8]) -> Option<(u32, &mut Association)> {
         let header: &[u8; 4] = quoted.first_chunk()?;
         let local_port = u16::from_be_bytes([header[0], header[1]]);

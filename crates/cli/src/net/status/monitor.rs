@@ -102,7 +102,12 @@ impl Monitor {
 
     /// Counts a rejection by its reason.
     pub(crate) fn note_refused(&self, reason: &'static str) {
-        *self.lock().refused.entry(reason).or_default() += 1;
+        self.note_refusals(reason, 1);
+    }
+
+    /// Counts this many refusals of one reason.
+    pub(crate) fn note_refusals(&self, reason: &'static str, count: u64) {
+        *self.lock().refused.entry(reason).or_default() += count;
     }
 
     /// Adds an association that carries connections.
