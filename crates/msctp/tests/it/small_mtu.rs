@@ -238,7 +238,7 @@ fn inside_behind_a_router() {
             association.send_bytes(0, vec![0; LEN]).await.unwrap();
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        // The router answered the first probe of 1500 bytes. A search by lost probes takes three of each size.
+        // The router answered the first probe of 1500 bytes. A search by lost probes takes three of a size.
         let failed = of_router("FragFails");
         assert!((1..=2).contains(&failed), "{failed} packets were too big");
         association.shutdown().await.unwrap();
