@@ -27,6 +27,8 @@ mod streams;
 mod table12;
 mod timers;
 mod trace;
+#[cfg(debug_assertions)]
+mod waits;
 
 pub(crate) use self::table12::stale_cookie;
 

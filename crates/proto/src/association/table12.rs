@@ -3,14 +3,14 @@
 use core::net::IpAddr;
 
 use msctp_units::Time;
-use msctp_wire::{Cause, Causes, CookieAck, Error, ShutdownAck, Tsn};
+use msctp_wire::{Cause, Causes, CookieAck, Error, Heartbeat, Param, Params, ShutdownAck, Tsn};
 
 use super::{Association, Saved};
 use crate::addr::{PathAddr, PathId};
 use crate::cookie::{Addresses, Cookie, CookieJar};
 use crate::event::Event;
 use crate::outbound::{Outbound, OutboundConfig};
-use crate::path::Path;
+use crate::path::{Path, SourceUse};
 use crate::stats::AssociationState as State;
 use crate::tags::Tags;
 
@@ -141,13 +141,16 @@ impl Association {
                 }
             }
             Action::Duplicate if self.state == State::CookieEchoed => self.become_established(now),
-            Action::Duplicate => {}
+            // The peer is there, and answers nothing but HEARTBEATs before it has the COOKIE ACK (RFC 9260
+            // §5.1 C, §6): the unanswered retransmissions say nothing about it (§8.1). An expired cookie may
+            // be a replay.
+            Action::Duplicate => {
+                if jar.staleness(now, cookie).is_none() {
+                    self.paths.clear_assoc_error_count();
+                }
+            }
         }
         jar.use_up(now, cookie);
-        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.4
-        //# A COOKIE ACK chunk MAY be sent to an UNCONFIRMED address, but it MUST be bundled with a HEARTBEAT
-        //# chunk including a nonce.
-        let reply = self.reply_addr(at).unwrap_or(at);
         // RFC 9260 §3.3.12: COOKIE ACK precedes any DATA or SACK; it goes into the queue that is sent first.
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.12
         //# This chunk MUST precede any DATA or SACK chunk sent within the association
@@ -158,8 +161,31 @@ impl Association {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.5
         //# if the SACK chunk is bundled with the COOKIE ACK chunk, the COOKIE ACK chunk MUST appear first in
         //# the SCTP packet.
-        self.reply(Some(reply), &CookieAck);
+        self.send_cookie_ack(now, at);
         true
+    }
+
+    /// Queues the COOKIE ACK for the source of the COOKIE ECHO (RFC 9260 §6.4).
+    ///
+    /// If that address is not confirmed, a HEARTBEAT goes with it: the confirmed ones may be those over which
+    /// the peer's earlier COOKIE ECHOs were lost.
+    fn send_cookie_ack(&mut self, now: Time, at: PathAddr) {
+        let may_be_source = self.paths.local_source(&at.local) == Some(SourceUse::Full);
+        let unconfirmed = self.path_of(at).filter(|&path| {
+            may_be_source && self.paths.get(path).is_some_and(|path| !path.is_confirmed() && path.link_is_up())
+        });
+        let Some(path) = unconfirmed else {
+            let to = self.reply_addr(at).unwrap_or(at);
+            return self.reply(Some(to), &CookieAck);
+        };
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.4
+        //# A COOKIE ACK chunk MAY be sent to an UNCONFIRMED address, but it MUST be bundled with a HEARTBEAT
+        //# chunk including a nonce.
+        self.reply(Some(at), &CookieAck);
+        if let Some(request) = self.paths.bundled_heartbeat(path, now) {
+            let params = [Param::HeartbeatInfo(&request.info)];
+            self.reply(Some(at), &Heartbeat { params: Params::from(&params) });
+        }
     }
 
     /// Restarts the association (action A) with the addresses of the cookie.

@@ -33,6 +33,8 @@ mod silence;
 mod tests;
 mod timeout;
 mod tlp;
+#[cfg(debug_assertions)]
+mod untimed;
 mod zero_window;
 
 use std::collections::VecDeque;

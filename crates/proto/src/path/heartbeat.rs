@@ -86,7 +86,7 @@ pub(crate) enum Acknowledged {
 
 impl Path {
     /// Returns true if a heartbeat may be sent on this path now.
-    fn may_heartbeat(&self) -> bool {
+    pub(crate) fn may_heartbeat(&self) -> bool {
         self.link_up && self.source == SourceUse::Full
     }
 
