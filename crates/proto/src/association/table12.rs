@@ -172,7 +172,8 @@ impl Association {
     fn send_cookie_ack(&mut self, now: Time, at: PathAddr) {
         let may_be_source = self.paths.local_source(&at.local) == Some(SourceUse::Full);
         let unconfirmed = self.path_of(at).filter(|&path| {
-            may_be_source && self.paths.get(path).is_some_and(|path| !path.is_confirmed() && path.link_is_up())
+            may_be_source
+                && self.paths.get(path).is_some_and(|path| !path.is_confirmed() && path.link_is_up())
         });
         let Some(path) = unconfirmed else {
             let to = self.reply_addr(at).unwrap_or(at);
@@ -245,20 +246,22 @@ impl Association {
         let theirs: Addresses =
             core::iter::once(cookie.at.remote).chain(cookie.addresses.iter().copied()).collect();
         self.set_peer_addresses(now, &theirs);
-        if !cookie.lists_addresses && self.paths.has_local(&cookie.at.local) {
+        if self.paths.has_local(&cookie.at.local) {
             let locals = self.paths.locals().map(|(address, _)| address);
-            let unlisted: Addresses = locals.filter(|address| *address != cookie.at.local).collect();
-            for address in &unlisted {
-                let old = self.primary_view();
-                let removed = self.paths.remove_local(address);
-                self.forget_paths(now, &removed, old);
-            }
+            let unlisted: Addresses = locals.filter(|address| !self.is_listed(address, cookie)).collect();
+            self.drop_locals(now, &unlisted);
         }
         let to_source =
             || self.paths.iter().find(|path| path.addr().remote == cookie.at.remote).map(Path::id);
         // RFC 9260 §5.4 rule 2: the destination of the INIT ACK is confirmed
         let confirmed = self.path_of(cookie.at).or_else(to_source);
         self.paths.verify_anew(confirmed, now);
+    }
+
+    /// Returns whether the INIT ACK with this cookie listed the local address, or left from it.
+    fn is_listed(&self, local: &IpAddr, cookie: &Cookie) -> bool {
+        let lists = self.config.offer.list_addresses && cookie.lists_addresses;
+        *local == cookie.at.local || lists && self.paths.shows(local, &cookie.at.local)
     }
 
     /// Resolves a collision (action B). Before the association is up, the entire cookie applies; later, only
@@ -276,9 +279,9 @@ impl Association {
             }
             // RFC 4895 §6.1: in a collision our Random Number is that of our INIT
             self.agree_auth(cookie.auth.as_ref().map(|auth| &auth.peer));
-            self.add_peer_address(now, cookie.at.remote);
+            self.add_peer_address(now, cookie.at.remote, true);
             for &address in &cookie.addresses {
-                self.add_peer_address(now, address);
+                self.add_peer_address(now, address, false);
             }
             self.begin_data(Tsn::new(cookie.peer_initial_tsn), cookie.peer_a_rwnd);
             self.become_established(now);
@@ -287,10 +290,11 @@ impl Association {
 
     /// Sets up a new association from a cookie (RFC 9260 §5.1.5 step 5).
     pub(super) fn begin_from_cookie(&mut self, now: Time, local: &[IpAddr], cookie: &Cookie) {
-        let remote = core::iter::once(cookie.at.remote).chain(cookie.addresses.iter().copied());
-        let listed = self.config.offer.list_addresses && cookie.lists_addresses;
-        let local = if listed { local } else { core::slice::from_ref(&cookie.at.local) };
-        self.enter_addresses(now, local.iter().copied(), remote);
+        let local: Addresses = local.iter().copied().filter(|local| self.is_listed(local, cookie)).collect();
+        self.enter_addresses(now, local, [cookie.at.remote]);
+        for &address in &cookie.addresses {
+            self.add_peer_address(now, address, false);
+        }
         self.protect_by_cookie(now, cookie);
         self.agree_auth_of_cookie(cookie);
         // RFC 9260 §5.4 rule 2: the destination of the INIT ACK is confirmed

@@ -9,10 +9,8 @@ impl Association {
     /// Call it when nothing is left to send. A peer that fell silent is otherwise never noticed, and a window
     /// that opened in a lost SACK stays closed.
     pub(super) fn assert_timed(&self) {
-        let may_send = matches!(
-            self.state,
-            State::Established | State::ShutdownPending | State::ShutdownReceived
-        );
+        let may_send =
+            matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived);
         // Without keys, or without the proof that the peer has them, key management continues.
         let keyed = self.protection.is_none() || self.seals() && !self.awaits_proof();
         if !may_send || !keyed {

@@ -245,6 +245,13 @@ impl Paths {
         path.heartbeat.due = Some(from + path.heartbeat.period);
     }
 
+    /// Waits for no answer to the heartbeats sent so far, and schedules the next one.
+    pub(super) fn postpone_heartbeat(&mut self, index: usize, now: Time) {
+        let heartbeat = &mut self.list[index].heartbeat;
+        (heartbeat.ready, heartbeat.answer_by) = (false, None);
+        self.schedule_next(index, now);
+    }
+
     /// Returns the next deadline of the heartbeats.
     pub(super) fn next_heartbeat_timeout(&self) -> Option<Time> {
         if !self.schedule.running {
