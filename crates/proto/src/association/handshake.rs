@@ -423,6 +423,24 @@ impl Association {
         self.notify_paths(now);
     }
 
+    /// Sends the COOKIE ECHO again if the peer is up, so that the COOKIE ACK was lost.
+    ///
+    /// `at`: addresses of a packet with this end's tag that is no INIT ACK. Only a peer that has accepted the
+    /// cookie sends one, and it is answered after the COOKIE ACK (RFC 9260 §5.1 C, §6). T1-cookie may have
+    /// backed off to longer than the peer waits.
+    #[cold]
+    pub(super) fn repeat_cookie_echo(&mut self, now: Time, at: PathAddr) {
+        // A packet that overtook the COOKIE ACK, or copies of one: once per RTO.Initial.
+        if self.setup.t1.is_none() || now < self.setup.sent + self.config.rto_initial {
+            return;
+        }
+        self.setup.due = true;
+        let path = self.path_of(at).filter(|&path| self.paths.get(path).is_some_and(Path::is_confirmed));
+        self.setup.path = path.or(self.setup.path);
+        // Answers to it measure no round trip (§6.3.1 C5).
+        self.setup.retransmissions = self.setup.retransmissions.max(1);
+    }
+
     /// Handles Stale Cookie: sends an INIT that requests a longer lifetime (RFC 9260 §5.2.6).
     pub(super) fn on_stale_cookie(&mut self, now: Time, staleness_us: u32) {
         if self.state != State::CookieEchoed {

@@ -139,6 +139,9 @@ impl Association {
                 }
                 self.count_received(at, len);
                 let has_control = self.take_chunks(now, at, ecn, packet, (jar, cookie), opened);
+                if self.state == State::CookieEchoed && !begins_with_init_ack(packet) {
+                    self.repeat_cookie_echo(now, at);
+                }
                 let verified = !needs_signature || self.liveness.packet_is_signed;
                 if !has_control {
                     self.after_data(now);
@@ -365,4 +368,9 @@ impl Association {
     ) {
         self.tracer.control(now, direction, path, chunk);
     }
+}
+
+/// Returns whether the first chunk of a packet is an INIT ACK.
+fn begins_with_init_ack(packet: &Packet<'_>) -> bool {
+    matches!(packet.chunks().next_raw(), Some(Ok((ChunkType::INIT_ACK, _))))
 }

@@ -5,6 +5,7 @@ use core::net::IpAddr;
 
 use msctp_proto::{AssociationState as State, Config, Event, HostAddrs, PathAddr, PathState};
 use msctp_units::Span;
+use msctp_wire::param::Padding;
 use msctp_wire::{Abort, Causes, Checksum, Chunk, List, Packet, Param, ParamType};
 
 use crate::attacks::stranger::{ask, keyed};
@@ -13,6 +14,9 @@ use crate::support::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk, packet};
 fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
+
+/// Makes an INIT long enough for an answer with all addresses.
+const PADDING: Param<'static> = Param::Padding(Padding { len: 400 });
 
 /// Addresses of a host on every scope. `b_ip(0)` is private.
 fn all() -> Vec<IpAddr> {
@@ -47,7 +51,7 @@ fn an_init_ack_names_the_addresses_of_the_scope_called() {
         pair.b.endpoint.set_host_addresses(unnamed(&all()));
         pair.log = Some(Vec::new());
         let at = PathAddr { local: called, remote: from };
-        let answer = ask(&mut pair, Side::B, at, &[]);
+        let answer = ask(&mut pair, Side::B, at, &[PADDING]);
         assert!(answer[0].has(chunk::INIT_ACK));
         assert_eq!(named(&answer[0]), shown, "called at {called}");
     }
@@ -59,7 +63,7 @@ fn an_address_that_the_application_names_is_shown_to_everybody() {
     let unnamed = vec![b_ip(0), ip("127.0.0.1")];
     pair.b.endpoint.set_host_addresses(HostAddrs { all: all(), unnamed });
     pair.log = Some(Vec::new());
-    let answer = ask(&mut pair, Side::B, Pair::at(Side::B), &[]);
+    let answer = ask(&mut pair, Side::B, Pair::at(Side::B), &[PADDING]);
     assert_eq!(named(&answer[0]), [b_ip(0), ip("203.0.113.5")]);
 }
 
