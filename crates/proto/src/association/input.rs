@@ -278,11 +278,11 @@ impl Association {
         }
     }
 
-    /// Returns whether an ABORT with the T bit may come from another endpoint than the peer's: from an address
-    /// that is not confirmed, while another one is.
+    /// Returns whether an ABORT with the T bit may come from another endpoint than the peer's: from an
+    /// address that is not confirmed, while another one is.
     ///
-    /// The peer lists an address that its network and this one both have, or that of a third party (RFC 5062
-    /// §2). The endpoint there answers the HEARTBEAT that verifies the address (RFC 9260 §8.4 rule 8).
+    /// The peer lists an address that its network and this one both have, or that of a third party (camping,
+    /// RFC 5062). The endpoint there answers the HEARTBEAT that verifies the address (RFC 9260 §8.4 rule 8).
     pub(super) fn is_of_other_endpoint(&self, at: PathAddr) -> bool {
         let confirmed = |address: IpAddr| self.paths.remote_is_confirmed(&address);
         self.path_of(at).is_some() && !confirmed(at.remote) && self.paths.remotes().any(confirmed)
@@ -291,11 +291,11 @@ impl Association {
     /// Fails the path to an address at which another endpoint than the peer's answers.
     //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
     //= type=exception
-    //= reason=an endpoint at an address that the peer only lists reflects the tag of a HEARTBEAT: it proves that
-    //= reason=the address is not the peer's, and says nothing about the association at the peer's others
-    //# The receiver of an ABORT chunk MUST accept the packet if the Verification Tag field of the packet matches
-    //# its own tag and the T bit is not set OR if it is set to its Peer's Tag and the T bit is set in the Chunk
-    //# Flags.
+    //= reason=an endpoint at an address that the peer only lists reflects the tag of a HEARTBEAT: it proves
+    //= reason=that the address is not the peer's, and says nothing about the association at the peer's others
+    //# The receiver of an ABORT chunk MUST accept the packet if the Verification Tag field of the packet
+    //# matches its own tag and the T bit is not set OR if it is set to its Peer's Tag and the T bit is set in
+    //# the Chunk Flags.
     pub(super) fn fail_address_of_other_endpoint(&mut self, now: Time, at: PathAddr) {
         self.faults.unexpected_chunks += 1;
         if let Some(path) = self.path_of(at) {

@@ -379,8 +379,8 @@ pub(crate) fn our_params<'a>(
     params
 }
 
-/// Returns the Supported Address Types parameter (RFC 9260 §3.3.2.1.5). It names both families: this end may get
-/// an address of the other one later, and need not show which it has.
+/// Returns the Supported Address Types parameter (RFC 9260 §3.3.2.1.5). It names both families: this end may
+/// get an address of the other one later, and need not show which it has.
 pub(crate) fn our_families() -> Param<'static> {
     //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2.1.5
     //# The value indicating the Host Name Address parameter MUST NOT be used when sending this parameter

@@ -240,9 +240,9 @@ impl Endpoint {
     /// be named to every peer.
     ///
     /// In an INIT or INIT ACK, in clear, only those addresses are named that the application named, or whose
-    /// scope is that of the address called. The application adds the others to an association whose packets are
-    /// protected ([`Association::may_name`]). An address of this host in a peer's list gets no path, unless the
-    /// peer is at this host.
+    /// scope is that of the address called. The application adds the others to an association whose packets
+    /// are protected ([`Association::may_name`]). An address of this host in a peer's list gets no path,
+    /// unless the peer is at this host.
     pub fn set_host_addresses(&mut self, host: HostAddrs) {
         self.host = Some(Arc::new(host));
         for entry in self.slots.iter_mut().filter_map(|slot| slot.entry.as_mut()) {

@@ -63,8 +63,8 @@ impl Gaps {
         }
         let unchanged = self.keep_common_blocks(cum_tsn_ack, blocks);
         let mut exact = true;
-        // RFC 9260 §3.3.4: the TSN after the Cumulative TSN Ack is missing. If a block took it out of flight, all
-        // chunks could be acknowledged by blocks alone, with no T3-rtx for the next SACK.
+        // RFC 9260 §3.3.4: the TSN after the Cumulative TSN Ack is missing. If a block took it out of flight,
+        // all chunks could be acknowledged by blocks alone, with no T3-rtx for the next SACK.
         let mut reached = self.acked.last().map_or(1, |range| range.last.above(cum_tsn_ack));
         let limit = last_sent.above(cum_tsn_ack);
         self.acked.reserve(blocks.len() - unchanged);

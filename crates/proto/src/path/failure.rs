@@ -70,8 +70,8 @@ impl Paths {
 
     /// Fails an unconfirmed path at whose remote address another endpoint than the peer's answers.
     ///
-    /// It is verified at the rate of heartbeats from now on (RFC 9260 §5.4): the address may be the peer's from
-    /// another network.
+    /// It is verified at the rate of heartbeats from now on (RFC 9260 §5.4): the address may be the peer's
+    /// from another network.
     pub(crate) fn fail_unconfirmed(&mut self, id: PathId, now: Time) {
         let unconfirmed = |index: &usize| self.list[*index].state == PathState::Unconfirmed;
         let Some(index) = self.index(id).filter(unconfirmed) else { return };

@@ -1,5 +1,5 @@
-//! [`HostAddrs`] and [`Scope`]: which of this host's addresses a peer may see, and which of a peer's addresses
-//! are this host's. Knows no paths.
+//! [`HostAddrs`] and [`Scope`]: which of this host's addresses a peer may see, and which of a peer's
+//! addresses are this host's. Knows no paths.
 
 use core::net::IpAddr;
 
@@ -43,8 +43,8 @@ impl Scope {
 /// The addresses of this host, as far as the caller knows them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostAddrs {
-    /// All addresses. If a peer at another host lists one of them, no path goes there: the packets would reach
-    /// this host.
+    /// All addresses. If a peer at another host lists one of them, no path goes there: the packets would
+    /// reach this host.
     pub all: Vec<IpAddr>,
     /// Addresses that a wildcard stands for. A packet in clear names only those whose scope is that of an
     /// address of the peer's choice: the one that it called, or at which it is called.

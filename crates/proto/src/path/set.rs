@@ -316,8 +316,8 @@ impl Paths {
         self.add_remote_if(addr, true, now)
     }
 
-    /// Adds an address that the peer lists like [`add_remote`](Self::add_remote), without paths if it is one of
-    /// this host.
+    /// Adds an address that the peer lists like [`add_remote`](Self::add_remote), without paths if it is one
+    /// of this host.
     ///
     /// Hosts behind different routers may have the same private address, and packets to it reach only this
     /// host.
@@ -338,9 +338,8 @@ impl Paths {
         Ok(self.insert(&pairs, now))
     }
 
-    /// Returns the `pairs` that become paths, if `addr` is acceptable.
-    /// Returns true if there may be paths to this address of the peer: it is not one of this host, or the peer
-    /// is at this host.
+    /// Returns true if there may be paths to this address of the peer: it is not one of this host, or the
+    /// peer is at this host.
     fn may_pair(&self, remote: &IpAddr) -> bool {
         let is_own = |address: &IpAddr| {
             self.has_local(address) || self.host.as_ref().is_some_and(|host| host.all.contains(address))
@@ -359,12 +358,13 @@ impl Paths {
         self.host.as_ref().is_none_or(|host| host.shows(local, called))
     }
 
-    /// Returns true if a packet in clear may name this local address to the peer, by the confirmed addresses of
-    /// the peer.
+    /// Returns true if a packet in clear may name this local address to the peer, by the confirmed addresses
+    /// of the peer.
     pub(crate) fn shows_to_peer(&self, local: &IpAddr) -> bool {
         self.remotes.iter().any(|remote| remote.confirmed && self.shows(local, &remote.addr))
     }
 
+    /// Returns the `pairs` that become paths, if `addr` is acceptable.
     fn admit(
         &self,
         addr: IpAddr,

@@ -60,8 +60,8 @@ fn the_end_of_the_data_does_not_wait_for_the_slow_path() {
 
 #[test]
 fn of_two_paths_that_would_wait_for_each_other_one_sends() {
-    // With a small receive window, data on the fast path would close it for the one with the higher rate, which
-    // in turn would leave the last data to the fast one.
+    // With a small receive window, data on the fast path would close it for the one with the higher rate,
+    // which in turn would leave the last data to the fast one.
     let mut sender = aggregate(4).window(P1, 400);
     sender.a_rwnd = 2 * FULL as u32;
     sender.sack(0, &[]);

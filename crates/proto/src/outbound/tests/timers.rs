@@ -401,8 +401,8 @@ fn rfc7829_3_2_chunks_sent_before_a_timeout_do_not_prove_that_the_path_works() {
     assert_eq!(sender.path(P0).error_count(), 0);
 }
 
-// RFC 9260 §6.1 A: "If the sender continues to receive SACK chunks from the peer while doing zero window probing,
-// the unacknowledged window probes SHOULD NOT increment the error counter".
+// RFC 9260 §6.1 A: "If the sender continues to receive SACK chunks from the peer while doing zero window
+// probing, the unacknowledged window probes SHOULD NOT increment the error counter".
 #[test]
 fn chunks_that_the_peer_has_no_room_for_are_no_errors_while_it_sends_sacks() {
     let mut sender = Sender::new(2);

@@ -102,9 +102,9 @@ fn an_association_to_the_victims_address_can_be_opened() {
 #[test]
 fn the_victims_abort_ends_what_the_attackers_association_does_to_it() {
     // RFC 9260 §8.4 rule 8: the heartbeat is answered by an ABORT with the T bit, from an unconfirmed
-    // address. It ends the path, not the association: an endpoint at an address that the peer lists by mistake
-    // (that of a container's network) answers the same. The association does not hold the victim's place, which
-    // only confirmed addresses do.
+    // address. It ends the path, not the association: an endpoint at an address that the peer lists by
+    // mistake (that of a container's network) answers the same. The association does not hold the victim's
+    // place, which only confirmed addresses do.
     let at = from(Side::B, attacker());
     let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
     pair.log = Some(Vec::new());

@@ -1221,8 +1221,8 @@ fn of_several_paths_one_takes_the_data() {
     );
 }
 
-/// COOKIE ACKs were lost, and T1-cookie had backed off. The peer's data was not answered until the next COOKIE
-/// ECHO, after the peer had counted too many errors.
+/// COOKIE ACKs were lost, and T1-cookie had backed off. The peer's data was not answered until the next
+/// COOKIE ECHO, after the peer had counted too many errors.
 #[test]
 fn data_before_the_cookie_ack_is_answered_by_a_cookie_echo() {
     let setup = Setup {
