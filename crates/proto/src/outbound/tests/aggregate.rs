@@ -59,22 +59,6 @@ fn the_end_of_the_data_does_not_wait_for_the_slow_path() {
 }
 
 #[test]
-fn of_two_paths_that_would_wait_for_each_other_one_sends() {
-    // With a small receive window, data on the fast path would close it for the one with the higher rate,
-    // which in turn would leave the last data to the fast one.
-    let mut sender = aggregate(4).window(P1, 400);
-    sender.a_rwnd = 2 * FULL as u32;
-    sender.sack(0, &[]);
-    for id in [P0, P1] {
-        let cwnd = sender.cwnd(id);
-        assert!(cwnd >= 4 * PMDCS, "{cwnd}");
-    }
-    sender.enqueue(1, 20);
-    assert_eq!(sender.flush().len(), 1);
-    assert_eq!(sender.out.untimed(&sender.paths), None);
-}
-
-#[test]
 fn the_slow_path_takes_nothing_that_closes_the_receive_window() {
     // BLEST: the fast path carries 30 chunks in a round trip of the slow one and its variation.
     for (chunks, slow) in [(19, 0), (36, 4)] {
