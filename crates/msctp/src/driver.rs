@@ -235,6 +235,12 @@ impl Driver {
     }
 
     fn change(&mut self, change: Change) {
+        {
+            let mut state = self.shared.lock();
+            if state.host.change(&change) {
+                state.tell_host();
+            }
+        }
         if let Change::Up(address) = &change
             && begins_with_one_of(&address.interface, &self.later.except)
         {

@@ -15,8 +15,10 @@ use crate::association::Association;
 use crate::clock::Clock;
 use crate::driver::{Driver, Later};
 use crate::error::{BindError, ConnectError};
+use crate::host::Host;
 use crate::keys::{Keys, for_role};
 use crate::listener::{Arrivals, Listener};
+use crate::mobile::Moves;
 use crate::options::{EndpointOptions, Peer};
 use crate::place::Place;
 use crate::setup::{Connecting, Incoming};
@@ -96,7 +98,8 @@ impl Endpoint {
             (Some(_), Err(source)) => return Err(BindError::System { what: "interfaces", source }),
         };
         let later = Later { except: options.except.clone(), udp_port, wildcards };
-        let shards = Arc::new(shards_of(options, dispatch, &sockets)?);
+        let host = Host::new(&host, &options.bind);
+        let shards = Arc::new(shards_of(options, dispatch, &sockets, &host)?);
         let drivers = shards.iter().zip(sockets.drain(..)).map(|(shard, sockets)| {
             Driver::new(Arc::clone(shard), Arc::clone(&shards), sockets, watch.take(), later.clone())
         });
@@ -303,6 +306,7 @@ fn shards_of(
     options: &EndpointOptions,
     dispatch: Dispatch,
     sockets: &[Vec<Socket>],
+    host: &Host,
 ) -> Result<Shards, BindError> {
     let first = Core::new(options.core.clone(), seed()?)?;
     let mut cores = vec![];
@@ -314,7 +318,7 @@ fn shards_of(
     let of = options.shards;
     let shards = std::iter::once(first).chain(cores).zip(0..).zip(sockets).map(|((core, index), sockets)| {
         let locals = sockets.iter().map(Socket::local).collect();
-        Shared::new(core, clock, locals, options, Place { index, of }, unproven.clone())
+        Shared::new(core, clock, (locals, host.clone()), options, Place { index, of }, unproven.clone())
     });
     Ok(Shards::new(dispatch, shards.collect()))
 }
@@ -357,6 +361,7 @@ fn begin_at(
     }
     let reaches = |local: &IpAddr| peer.addresses.iter().any(|remote| msctp_proto::can_pair(local, remote));
     let mut addresses = state.local_ips();
+    let fixed = peer.from.is_some() && state.follower.is_none();
     if let Some(from) = peer.from {
         addresses = from.into_iter().filter(|address| addresses.contains(address)).collect();
     }
@@ -377,6 +382,9 @@ fn begin_at(
     let handle = state.core.connect(now, config, local, remote)?;
     let mut slot = Box::new(Slot::new(peer.udp_port, Phase::Connecting, 1));
     slot.keys = keys;
+    if fixed {
+        slot.moves = Some(Box::new(Moves { fixed, ..Moves::default() }));
+    }
     state.insert_slot(handle, slot);
     state.wake_driver();
     Ok(Association::new(Arc::clone(shard), handle, 0))

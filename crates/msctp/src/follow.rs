@@ -12,6 +12,7 @@ use msctp_proto::{
 use msctp_units::{Span, Time};
 
 use crate::mobile::{Follower, Moves};
+use crate::slot::Slot;
 use crate::state::State;
 
 impl State {
@@ -37,6 +38,9 @@ impl State {
     /// Continues a move after an event of the association.
     pub(crate) fn follow_event(&mut self, now: Time, handle: Handle, event: &Event) {
         if self.follower.is_none() {
+            if matches!(event, Event::Connected { .. } | Event::Restarted | Event::Protected) {
+                self.name_others(now, handle);
+            }
             return;
         }
         let Some(slot) = self.slots.get_mut(&handle) else { return };
@@ -58,6 +62,25 @@ impl State {
             _ => return,
         }
         self.follow(now, handle);
+    }
+
+    /// Adds the addresses that the set-up, in clear, did not name because of their scope, once requests may.
+    fn name_others(&mut self, now: Time, handle: Handle) {
+        let unnamed = self.local_ips().into_iter().filter(|ip| self.host.is_unnamed(ip));
+        let unnamed: Vec<IpAddr> = unnamed.collect();
+        let fixed = |slot: &Slot| slot.moves.as_ref().is_some_and(|moves| moves.fixed);
+        if self.slots.get(&handle).is_none_or(|slot| fixed(slot)) {
+            return;
+        }
+        let Some(association) = self.core.association_mut(handle) else { return };
+        for ip in unnamed {
+            let paths: Vec<PathStats> = association.paths().collect();
+            let new = !paths.iter().any(|path| path.at.local == ip) && remotes(&paths, ip).next().is_some();
+            if new && association.may_name(ip) {
+                // A peer without RFC 5061 uses the first addresses.
+                let _ = association.add_local_address(now, ip);
+            }
+        }
     }
 
     /// Tells the core which of the association's first addresses a NAT translates.
@@ -92,7 +115,13 @@ impl State {
             let reachable = paths.iter().any(|path| can_pair(&ip, &path.at.remote));
             if reachable && !moves.added.contains(&ip) {
                 let at_once = lost || probe.is_zero() && is_better(follower, moves, &paths, ip);
-                let added = if follower.translation().of(ip, remotes(&paths, ip)) {
+                let translated = follower.translation().of(ip, remotes(&paths, ip));
+                let named = association.may_name(ip);
+                if !translated && !named && !lost {
+                    // In clear, an address of another scope than the peer's is no one's business.
+                    continue;
+                }
+                let added = if translated || !named {
                     association.add_translated_address(now, ip)
                 } else if at_once {
                     lost = false;

@@ -170,6 +170,7 @@ mod error;
 mod follow;
 mod forward;
 mod history;
+mod host;
 mod inbox;
 #[cfg(feature = "tls")]
 mod keys;

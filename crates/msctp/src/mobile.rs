@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use msctp_proto::Scope;
 use msctp_udp::{Change, LocalAddress};
 use msctp_units::{Span, Time};
 
@@ -72,14 +73,7 @@ impl Translation {
 
 /// Returns whether many networks use the address, so that it has no meaning outside its own.
 fn is_private(ip: IpAddr) -> bool {
-    match ip {
-        IpAddr::V4(ip) => {
-            // RFC 6598: 100.64.0.0/10
-            let shared = ip.octets()[0] == 100 && ip.octets()[1] & 0xc0 == 64;
-            ip.is_private() || ip.is_loopback() || ip.is_link_local() || shared
-        }
-        IpAddr::V6(ip) => ip.is_unique_local() || ip.is_loopback() || ip.is_unicast_link_local(),
-    }
+    Scope::of(&ip) != Scope::Global
 }
 
 impl Default for Mobility {
@@ -321,7 +315,7 @@ pub(crate) struct Moves {
     pub(crate) deleted: Vec<IpAddr>,
     /// The address in a request to delete all others.
     pub(crate) kept: Option<IpAddr>,
-    /// True if the peer does not support RFC 5061.
+    /// True if no address is added: the peer does not support RFC 5061, or `Peer::from` chose them.
     pub(crate) fixed: bool,
     /// Time at which each preferred path was confirmed.
     pub(crate) confirmed: BTreeMap<IpAddr, Time>,

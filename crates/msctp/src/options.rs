@@ -19,7 +19,8 @@ pub const DEFAULT_PORT: u16 = ENCAPSULATION_PORT;
 pub struct EndpointOptions {
     /// Local addresses with their UDP ports: one socket each. An unspecified address covers every usable
     /// address of its family on the host, and on Linux also those that appear later, which new associations
-    /// use. Port 0 chooses a free one, the same for all addresses if possible (RFC 6951 §5.1).
+    /// use. In clear, a peer is shown only those of the scope that is called: loopback, private or global.
+    /// Port 0 chooses a free one, the same for all addresses if possible (RFC 6951 §5.1).
     pub bind: Vec<SocketAddr>,
     /// Interfaces that are never used, by the prefixes of their names. An example is a tunnel over this
     /// endpoint's associations. Does not apply to addresses that `bind` names. Default: none.

@@ -15,6 +15,7 @@ use msctp_units::{Span, Time};
 use crate::clock::Clock;
 use crate::error::{AssociationError, FinishError};
 use crate::forward::ForwardQueue;
+use crate::host::Host;
 use crate::keys::{Keys, for_role};
 use crate::listener::Listener;
 use crate::log::Log;
@@ -58,6 +59,8 @@ pub(crate) struct State {
     pub(crate) keys_at: BTreeSet<(Time, Handle)>,
     /// The open sockets in order of preference: associations begin at the first.
     pub(crate) locals: Vec<SocketAddr>,
+    /// The addresses of this host.
+    pub(crate) host: Host,
     /// True if an association begins with one address and adds the others (RFC 6951 §5.7), as a mobile does.
     pub(crate) one_by_one: bool,
     /// Slots of the associations, boxed because the map's nodes reserve room for twice as many entries and
@@ -110,12 +113,12 @@ impl Shared {
     pub(crate) fn new(
         core: Core,
         clock: Clock,
-        locals: Vec<SocketAddr>,
+        (locals, host): (Vec<SocketAddr>, Host),
         options: &crate::EndpointOptions,
         place: Place,
         unproven: OfEndpoint,
     ) -> Arc<Self> {
-        let state = Mutex::new(State {
+        let mut state = State {
             core,
             place,
             clock,
@@ -130,6 +133,7 @@ impl Shared {
             evicted: Vec::new(),
             keys_at: BTreeSet::new(),
             locals,
+            host,
             one_by_one: options.mobility.is_some(),
             slots: BTreeMap::new(),
             listeners: BTreeMap::new(),
@@ -153,7 +157,9 @@ impl Shared {
             #[cfg(test)]
             looked: 0,
             send_errors: 0,
-        });
+        };
+        state.tell_host();
+        let state = Mutex::new(state);
         Arc::new(Self { state, forwarded: ForwardQueue::default(), place })
     }
 
@@ -637,8 +643,15 @@ impl State {
         self.abort_at.first().map(|(deadline, _)| *deadline)
     }
 
+    /// Tells the core the addresses of this host.
+    pub(crate) fn tell_host(&mut self) {
+        let sockets = self.locals.iter().map(SocketAddr::ip);
+        self.core.set_host_addresses(self.host.addresses(sockets));
+    }
+
     /// Updates the listeners' addresses after a change of the sockets.
     pub(crate) fn listen_again(&mut self) {
+        self.tell_host();
         let addresses = self.local_ips();
         for (&port, listener) in &self.listeners {
             self.core.stop_listening(port);

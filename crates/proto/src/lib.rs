@@ -68,7 +68,7 @@ pub use message::{Message, OutMessage, Reliability, SendFailure, Transmit};
 pub use outbound::scheduler::{SchedulerInfo, UnknownScheduler, schedulers};
 pub use outbound::{LossRecovery, RetransmissionPath, SpuriousTimeouts};
 pub use path::pairing::{MAX_ADDRESSES, can_pair};
-pub use path::{AddressError, FailoverConfig, MAX_PMTU, MIN_PMTU, Pmtu};
+pub use path::{AddressError, FailoverConfig, HostAddrs, MAX_PMTU, MIN_PMTU, Pmtu, Scope};
 pub use protection::{KeyAgreement, KeyManagement, Protection};
 pub use reconfig::{MAX_NAMED_STREAMS, ReconfigOutcome, Reconfiguration, StreamEvent, StreamRequest};
 pub use remote_ports::{ENCAPSULATION_PORT, RemotePorts};

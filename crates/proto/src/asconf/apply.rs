@@ -99,7 +99,7 @@ impl Effect {
         let mut applied = Applied::default();
         match *self {
             Self::AddRemote(address) => {
-                let added = paths.add_remote(address, now);
+                let added = paths.add_listed_remote(address, now);
                 debug_assert!(added.is_ok(), "accepted beyond the limits: {added:?}");
                 applied.added = added.unwrap_or_default();
             }

@@ -94,6 +94,13 @@ impl Association {
         self.add_address(now, address, false)
     }
 
+    /// Returns whether a request may name this local address to the peer: the application named it to the
+    /// endpoint, its scope is that of an address of the peer, or observers cannot read and strangers cannot
+    /// cause the request ([`Endpoint::set_host_addresses`](crate::Endpoint::set_host_addresses)).
+    pub fn may_name(&self, address: IpAddr) -> bool {
+        self.seals() || self.auth.excludes_observers() || self.paths.shows_to_peer(&address)
+    }
+
     /// Adds a local address that a NAT translates. The request names the source address of the packet
     /// (RFC 5061 §4.2.1), which leaves from `address`.
     ///

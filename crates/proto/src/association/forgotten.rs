@@ -23,6 +23,9 @@ impl Association {
         if !reflected || !self.watches_paths() || self.path_of(at).is_none() || self.must_ignore_abort(at) {
             return;
         }
+        if self.is_of_other_endpoint(at) {
+            return self.fail_address_of_other_endpoint(now, at);
+        }
         let answer = self.answer_time();
         let Some(protection) = self.protection.as_mut().filter(|protection| protection.checks_peer()) else {
             return;

@@ -106,11 +106,17 @@ impl Association {
     /// Passes this end's INIT to `send`.
     pub(super) fn init_chunk<R>(&self, send: impl FnOnce(&Init<'_>) -> R) -> R {
         let addresses = self.paths.locals().map(|(address, _)| address).collect::<Addresses>();
+        // A single address is the source. The others may be sources, and are named once the association is
+        // protected: an INIT is in clear.
+        let named = addresses
+            .iter()
+            .copied()
+            .filter(|address| addresses.len() > 1 && self.paths.shows_to_peer(address));
         let auth = self.auth.ours(&self.config.auth).filter(|_| !self.config.protection.is_required());
         let chunk_types = self.config.extensions().chunk_types();
-        let mut params = our_params(addresses.iter().copied(), &chunk_types, self.config.extensions());
+        let mut params = our_params(named, &chunk_types, self.config.extensions());
         if self.config.offer.list_addresses {
-            params.push(our_families(&addresses));
+            params.push(our_families());
         }
         params.extend(auth.iter().flat_map(AuthOffer::params));
         params.extend(self.protection.as_ref().and_then(|protection| protection.ours().as_param()));
@@ -283,6 +289,7 @@ impl Association {
             self.config.extensions().agreed(self.config.auth.policy, offer.is_protected(), offer.extensions);
         self.agree_auth(offer.auth.as_ref().filter(|_| !offer.is_protected()));
         (self.tags.outbound_streams, self.tags.inbound_streams) = streams(&self.config, &offer);
+        self.drop_unnamed_locals(now, at);
         self.set_peer_addresses(now, &offer.all_addresses(at.remote));
         self.begin_data(offer.initial_tsn, offer.a_rwnd);
         self.setup.path = self.path_of(at);
@@ -308,10 +315,28 @@ impl Association {
         self.notify_writable();
     }
 
-    /// Sets the peer's addresses (RFC 9260 §5.1.2 A and C).
+    /// Removes the local addresses that the INIT did not name, except the one that the INIT ACK came to: the
+    /// peer does not know them.
+    fn drop_unnamed_locals(&mut self, now: Time, at: PathAddr) {
+        let locals = self.paths.locals().map(|(address, _)| address);
+        let unnamed: Addresses =
+            locals.filter(|address| *address != at.local && !self.paths.shows_to_peer(address)).collect();
+        self.drop_locals(now, &unnamed);
+    }
+
+    /// Removes local addresses that the peer does not know.
+    pub(super) fn drop_locals(&mut self, now: Time, addresses: &[IpAddr]) {
+        for address in addresses {
+            let old = self.primary_view();
+            let removed = self.paths.remove_local(address);
+            self.forget_paths(now, &removed, old);
+        }
+    }
+
+    /// Sets the peer's addresses (RFC 9260 §5.1.2 A and C). The peer sent from the first one.
     pub(super) fn set_peer_addresses(&mut self, now: Time, addresses: &[IpAddr]) {
-        for &address in addresses {
-            self.add_peer_address(now, address);
+        for (index, &address) in addresses.iter().enumerate() {
+            self.add_peer_address(now, address, index == 0);
         }
         let gone: Vec<IpAddr> = self.paths.remotes().filter(|address| !addresses.contains(address)).collect();
         for address in gone {
@@ -396,6 +421,24 @@ impl Association {
         self.paths.start_heartbeats(now);
         self.announce_connected(now);
         self.notify_paths(now);
+    }
+
+    /// Sends the COOKIE ECHO again if the peer is up, so that the COOKIE ACK was lost.
+    ///
+    /// `at`: addresses of a packet with this end's tag that is no INIT ACK. Only a peer that has accepted the
+    /// cookie sends one, and it is answered after the COOKIE ACK (RFC 9260 §5.1 C, §6). T1-cookie may have
+    /// backed off to longer than the peer waits.
+    #[cold]
+    pub(super) fn repeat_cookie_echo(&mut self, now: Time, at: PathAddr) {
+        // A packet that overtook the COOKIE ACK, or copies of one: once per RTO.Initial.
+        if self.setup.t1.is_none() || now < self.setup.sent + self.config.rto_initial {
+            return;
+        }
+        self.setup.due = true;
+        let path = self.path_of(at).filter(|&path| self.paths.get(path).is_some_and(Path::is_confirmed));
+        self.setup.path = path.or(self.setup.path);
+        // Answers to it measure no round trip (§6.3.1 C5).
+        self.setup.retransmissions = self.setup.retransmissions.max(1);
     }
 
     /// Handles Stale Cookie: sends an INIT that requests a longer lifetime (RFC 9260 §5.2.6).
@@ -506,7 +549,8 @@ impl Association {
             None => self.rng.with(|rng| random_number(&self.config.auth, rng)),
         };
         let protection = self.offer_protection(colliding, offer.protection.as_ref());
-        let local_addresses = self.listed_addresses();
+        let mut local_addresses = self.listed_addresses();
+        local_addresses.retain(|address| self.paths.shows(address, &at.local));
         let answer = Answer {
             config: &self.config,
             local_addresses: &local_addresses,

@@ -1,5 +1,7 @@
 //! Received packets: checksum, verification tag (RFC 9260 §8.5), and signs of life.
 
+use core::net::IpAddr;
+
 use msctp_units::{Ecn, Time};
 use msctp_wire::{Checksum, Chunk, ChunkType, EncodeChunk, Packet, ShutdownComplete};
 
@@ -140,6 +142,9 @@ impl Association {
                 }
                 self.count_received(at, len);
                 let has_control = self.take_chunks(now, at, ecn, packet, (jar, cookie), opened);
+                if self.state == State::CookieEchoed && !begins_with_init_ack(packet) {
+                    self.repeat_cookie_echo(now, at);
+                }
                 let verified = !needs_signature || self.liveness.packet_is_signed;
                 if !has_control {
                     self.after_data(now);
@@ -252,6 +257,10 @@ impl Association {
             Some(Ok(Chunk::Abort(_))) if self.must_ignore_abort(at) || !self.paths.has_local(&at.local) => {
                 self.faults.unexpected_chunks += 1;
             }
+            Some(Ok(Chunk::Abort(abort))) if abort.tag_reflected && self.is_of_other_endpoint(at) => {
+                self.trace_control(now, Direction::In, path, &abort);
+                self.fail_address_of_other_endpoint(now, at);
+            }
             //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
             //# The receiver of an ABORT chunk MUST accept the packet if the Verification Tag field of the
             //# packet matches its own tag and the T bit is not set OR if it is set to its Peer's Tag and the
@@ -269,6 +278,31 @@ impl Association {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
             //# Otherwise, the receiver MUST silently discard the packet and take no further action.
             _ => self.faults.wrong_tag_packets += 1,
+        }
+    }
+
+    /// Returns whether an ABORT with the T bit may come from another endpoint than the peer's: from an
+    /// address that is not confirmed, while another one is.
+    ///
+    /// The peer lists an address that its network and this one both have, or that of a third party (camping,
+    /// RFC 5062). The endpoint there answers the HEARTBEAT that verifies the address (RFC 9260 §8.4 rule 8).
+    pub(super) fn is_of_other_endpoint(&self, at: PathAddr) -> bool {
+        let confirmed = |address: IpAddr| self.paths.remote_is_confirmed(&address);
+        self.path_of(at).is_some() && !confirmed(at.remote) && self.paths.remotes().any(confirmed)
+    }
+
+    /// Fails the path to an address at which another endpoint than the peer's answers.
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
+    //= type=exception
+    //= reason=an endpoint at an address that the peer only lists reflects the tag of a HEARTBEAT: it proves
+    //= reason=that the address is not the peer's, and says nothing about the association at the peer's others
+    //# The receiver of an ABORT chunk MUST accept the packet if the Verification Tag field of the packet
+    //# matches its own tag and the T bit is not set OR if it is set to its Peer's Tag and the T bit is set in
+    //# the Chunk Flags.
+    pub(super) fn fail_address_of_other_endpoint(&mut self, now: Time, at: PathAddr) {
+        self.faults.unexpected_chunks += 1;
+        if let Some(path) = self.path_of(at) {
+            self.paths.fail_unconfirmed(path, now);
         }
     }
 
@@ -337,4 +371,9 @@ impl Association {
     ) {
         self.tracer.control(now, direction, path, chunk);
     }
+}
+
+/// Returns whether the first chunk of a packet is an INIT ACK.
+fn begins_with_init_ack(packet: &Packet<'_>) -> bool {
+    matches!(packet.chunks().next_raw(), Some(Ok((ChunkType::INIT_ACK, _))))
 }

@@ -27,6 +27,8 @@ mod streams;
 mod table12;
 mod timers;
 mod trace;
+#[cfg(debug_assertions)]
+mod waits;
 
 pub(crate) use self::table12::stale_cookie;
 
@@ -58,7 +60,7 @@ use crate::event::{Event, LossReason};
 use crate::inbound::{Inbound, InboundConfig};
 use crate::message::Message;
 use crate::outbound::{Outbound, OutboundConfig};
-use crate::path::{Added, PathEvent, Paths, SourceUse};
+use crate::path::{Added, HostAddrs, PathEvent, Paths, SourceUse};
 use crate::protection::PacketProtection;
 use crate::rare::{Rare, rare_state};
 use crate::rng::{Rng, RngState};
@@ -225,7 +227,7 @@ impl Association {
     pub(crate) fn accept(
         now: Time,
         config: SharedConfig,
-        local: &[IpAddr],
+        (local, host): (&[IpAddr], Option<Arc<HostAddrs>>),
         cookie: &Cookie,
         seed: [u8; 32],
     ) -> Result<Self, ConfigError> {
@@ -237,6 +239,7 @@ impl Association {
         if let Some(protection) = &mut new.protection {
             protection.ignore_clear_aborts();
         }
+        new.paths.set_host(host);
         new.begin_from_cookie(now, local, cookie);
         new.announce_connected(now);
         new.after_change(now);
@@ -304,13 +307,19 @@ impl Association {
             let _ = self.paths.add_local(address, SourceUse::Full, now);
         }
         for address in remote {
-            self.add_peer_address(now, address);
+            self.add_peer_address(now, address, true);
         }
     }
 
     /// Adds paths to another address of the peer. Has no effect if the address exists, or there are too many.
-    fn add_peer_address(&mut self, now: Time, address: IpAddr) {
-        let Ok(added) = self.paths.add_remote(address, now) else { return };
+    ///
+    /// `called`: the peer is called there or has sent from there, instead of only listing the address.
+    fn add_peer_address(&mut self, now: Time, address: IpAddr, called: bool) {
+        let added = match called {
+            true => self.paths.add_remote(address, now),
+            false => self.paths.add_listed_remote(address, now),
+        };
+        let Ok(added) = added else { return };
         self.keys_version += 1;
         self.announce_paths(now, &added);
     }
@@ -486,6 +495,11 @@ impl Association {
     #[inline]
     pub(crate) fn set_memory_share(&mut self, share: u64) {
         self.inbound.set_share(share.saturating_sub(self.unread.bytes));
+    }
+
+    /// Sets the addresses of this host.
+    pub(crate) fn set_host(&mut self, host: Option<Arc<HostAddrs>>) {
+        self.paths.set_host(host);
     }
 
     /// Sets whether the layer below computes and verifies checksums.

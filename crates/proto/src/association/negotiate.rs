@@ -341,9 +341,10 @@ impl<'a> Offer<'a> {
 /// Returns the parameters of this end's INIT and INIT ACK, with its addresses and extensions (RFC 9260
 /// §3.3.2.1).
 ///
-/// A single address is the source of the packet and need not be listed, which also works behind a NAT.
+/// `addresses` is empty if the source of the packet is the only one: it need not be listed, which also works
+/// behind a NAT.
 pub(crate) fn our_params<'a>(
-    addresses: impl Iterator<Item = IpAddr> + Clone,
+    addresses: impl Iterator<Item = IpAddr>,
     chunk_types: &'a [ChunkType],
     ours: Extensions,
 ) -> ParamList<'a> {
@@ -359,9 +360,7 @@ pub(crate) fn our_params<'a>(
     //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3.1
     //# The Host Name Address parameter is described in Section 3.3.2.1.4 and MUST NOT be included in an INIT
     //# ACK chunk.
-    if addresses.clone().count() > 1 {
-        params.extend(addresses.map(Param::from));
-    }
+    params.extend(addresses.map(Param::from));
     //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.7
     //# An implementation supporting this extension MUST list the ASCONF,the ASCONF-ACK, and the AUTH chunks
     //# in its INIT and INIT-ACK parameters.
@@ -380,19 +379,13 @@ pub(crate) fn our_params<'a>(
     params
 }
 
-/// Returns the Supported Address Types parameter with the families of the local addresses (RFC 9260
-/// §3.3.2.1.5).
-pub(crate) fn our_families(addresses: &[IpAddr]) -> Param<'static> {
+/// Returns the Supported Address Types parameter (RFC 9260 §3.3.2.1.5). It names both families: this end may
+/// get an address of the other one later, and need not show which it has.
+pub(crate) fn our_families() -> Param<'static> {
     //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2.1.5
     //# The value indicating the Host Name Address parameter MUST NOT be used when sending this parameter
     const BOTH: [ParamType; 2] = [ParamType::IPV4_ADDRESS, ParamType::IPV6_ADDRESS];
-    let families: &'static [ParamType] =
-        match (addresses.iter().any(IpAddr::is_ipv4), addresses.iter().any(IpAddr::is_ipv6)) {
-            (true, false) => &BOTH[..1],
-            (false, true) => &BOTH[1..],
-            _ => &BOTH,
-        };
-    Param::SupportedAddressTypes(List::from(families))
+    Param::SupportedAddressTypes(List::from(&BOTH))
 }
 
 /// Returns the numbers of streams in both directions (RFC 9260 §5.1.1): (outbound, inbound).
@@ -452,6 +445,7 @@ const HEADERS: usize = CommonHeader::LEN + 20;
 #[derive(Debug)]
 pub(crate) struct Answer<'a> {
     pub(crate) config: &'a Config,
+    /// The local addresses that the INIT ACK may name.
     pub(crate) local_addresses: &'a [IpAddr],
     /// Tags, known before the INIT is read. Tie-Tags are 0 without an association (RFC 9260 §5.2.2).
     pub(crate) tags: Tags,
@@ -490,6 +484,7 @@ impl Answer<'_> {
             our_offer(&self.config.auth, self.random).filter(|_| offer.auth.is_some() && !offer.protected);
         let listed = |ours: &IpAddr| self.config.offer.list_addresses && offer.can_use(ours, &self.at.remote);
         let usable = self.local_addresses.iter().copied().filter(listed);
+        let several = usable.clone().count() > 1;
         let mut cookie =
             self.cookie(now, jar.life(offer.preservative), offer, (outbound_streams, inbound_streams));
         if ours.is_none() {
@@ -507,10 +502,10 @@ impl Answer<'_> {
         // most useful first. The cookie and AUTH are no larger than three times what asked for them, whatever
         // that was.
         let mut room = self.room.saturating_sub(mandatory);
-        let mut params = our_params(usable.clone(), &chunk_types, self.config.extensions());
+        let mut params = our_params(usable.filter(|_| several), &chunk_types, self.config.extensions());
         if params_len(&params) > room {
             params = our_params(core::iter::empty(), &chunk_types, self.config.extensions());
-            cookie.lists_addresses = usable.count() <= 1;
+            cookie.lists_addresses = !several;
         }
         if params_len(&params) > room {
             // The peer listed no extensions: an INIT that lists one is long enough for all of ours.

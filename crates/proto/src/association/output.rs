@@ -61,6 +61,10 @@ impl Association {
         }
         // Preparing a packet may have ended the association.
         self.report_abandoned();
+        #[cfg(debug_assertions)]
+        if transmit.is_none() {
+            self.assert_timed();
+        }
         transmit
     }
 

@@ -3,14 +3,14 @@
 use core::net::IpAddr;
 
 use msctp_units::Time;
-use msctp_wire::{Cause, Causes, CookieAck, Error, ShutdownAck, Tsn};
+use msctp_wire::{Cause, Causes, CookieAck, Error, Heartbeat, Param, Params, ShutdownAck, Tsn};
 
 use super::{Association, Saved};
 use crate::addr::{PathAddr, PathId};
 use crate::cookie::{Addresses, Cookie, CookieJar};
 use crate::event::Event;
 use crate::outbound::{Outbound, OutboundConfig};
-use crate::path::Path;
+use crate::path::{Path, SourceUse};
 use crate::stats::AssociationState as State;
 use crate::tags::Tags;
 
@@ -141,13 +141,16 @@ impl Association {
                 }
             }
             Action::Duplicate if self.state == State::CookieEchoed => self.become_established(now),
-            Action::Duplicate => {}
+            // The peer is there, and answers nothing but HEARTBEATs before it has the COOKIE ACK (RFC 9260
+            // §5.1 C, §6): the unanswered retransmissions say nothing about it (§8.1). An expired cookie may
+            // be a replay.
+            Action::Duplicate => {
+                if jar.staleness(now, cookie).is_none() {
+                    self.paths.clear_assoc_error_count();
+                }
+            }
         }
         jar.use_up(now, cookie);
-        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.4
-        //# A COOKIE ACK chunk MAY be sent to an UNCONFIRMED address, but it MUST be bundled with a HEARTBEAT
-        //# chunk including a nonce.
-        let reply = self.reply_addr(at).unwrap_or(at);
         // RFC 9260 §3.3.12: COOKIE ACK precedes any DATA or SACK; it goes into the queue that is sent first.
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.12
         //# This chunk MUST precede any DATA or SACK chunk sent within the association
@@ -158,8 +161,32 @@ impl Association {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.5
         //# if the SACK chunk is bundled with the COOKIE ACK chunk, the COOKIE ACK chunk MUST appear first in
         //# the SCTP packet.
-        self.reply(Some(reply), &CookieAck);
+        self.send_cookie_ack(now, at);
         true
+    }
+
+    /// Queues the COOKIE ACK for the source of the COOKIE ECHO (RFC 9260 §6.4).
+    ///
+    /// If that address is not confirmed, a HEARTBEAT goes with it: the confirmed ones may be those over which
+    /// the peer's earlier COOKIE ECHOs were lost.
+    fn send_cookie_ack(&mut self, now: Time, at: PathAddr) {
+        let may_be_source = self.paths.local_source(&at.local) == Some(SourceUse::Full);
+        let unconfirmed = self.path_of(at).filter(|&path| {
+            may_be_source
+                && self.paths.get(path).is_some_and(|path| !path.is_confirmed() && path.link_is_up())
+        });
+        let Some(path) = unconfirmed else {
+            let to = self.reply_addr(at).unwrap_or(at);
+            return self.reply(Some(to), &CookieAck);
+        };
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.4
+        //# A COOKIE ACK chunk MAY be sent to an UNCONFIRMED address, but it MUST be bundled with a HEARTBEAT
+        //# chunk including a nonce.
+        self.reply(Some(at), &CookieAck);
+        if let Some(request) = self.paths.bundled_heartbeat(path, now) {
+            let params = [Param::HeartbeatInfo(&request.info)];
+            self.reply(Some(at), &Heartbeat { params: Params::from(&params) });
+        }
     }
 
     /// Restarts the association (action A) with the addresses of the cookie.
@@ -219,20 +246,22 @@ impl Association {
         let theirs: Addresses =
             core::iter::once(cookie.at.remote).chain(cookie.addresses.iter().copied()).collect();
         self.set_peer_addresses(now, &theirs);
-        if !cookie.lists_addresses && self.paths.has_local(&cookie.at.local) {
+        if self.paths.has_local(&cookie.at.local) {
             let locals = self.paths.locals().map(|(address, _)| address);
-            let unlisted: Addresses = locals.filter(|address| *address != cookie.at.local).collect();
-            for address in &unlisted {
-                let old = self.primary_view();
-                let removed = self.paths.remove_local(address);
-                self.forget_paths(now, &removed, old);
-            }
+            let unlisted: Addresses = locals.filter(|address| !self.is_listed(address, cookie)).collect();
+            self.drop_locals(now, &unlisted);
         }
         let to_source =
             || self.paths.iter().find(|path| path.addr().remote == cookie.at.remote).map(Path::id);
         // RFC 9260 §5.4 rule 2: the destination of the INIT ACK is confirmed
         let confirmed = self.path_of(cookie.at).or_else(to_source);
         self.paths.verify_anew(confirmed, now);
+    }
+
+    /// Returns whether the INIT ACK with this cookie listed the local address, or left from it.
+    fn is_listed(&self, local: &IpAddr, cookie: &Cookie) -> bool {
+        let lists = self.config.offer.list_addresses && cookie.lists_addresses;
+        *local == cookie.at.local || lists && self.paths.shows(local, &cookie.at.local)
     }
 
     /// Resolves a collision (action B). Before the association is up, the entire cookie applies; later, only
@@ -250,9 +279,9 @@ impl Association {
             }
             // RFC 4895 §6.1: in a collision our Random Number is that of our INIT
             self.agree_auth(cookie.auth.as_ref().map(|auth| &auth.peer));
-            self.add_peer_address(now, cookie.at.remote);
+            self.add_peer_address(now, cookie.at.remote, true);
             for &address in &cookie.addresses {
-                self.add_peer_address(now, address);
+                self.add_peer_address(now, address, false);
             }
             self.begin_data(Tsn::new(cookie.peer_initial_tsn), cookie.peer_a_rwnd);
             self.become_established(now);
@@ -261,10 +290,11 @@ impl Association {
 
     /// Sets up a new association from a cookie (RFC 9260 §5.1.5 step 5).
     pub(super) fn begin_from_cookie(&mut self, now: Time, local: &[IpAddr], cookie: &Cookie) {
-        let remote = core::iter::once(cookie.at.remote).chain(cookie.addresses.iter().copied());
-        let listed = self.config.offer.list_addresses && cookie.lists_addresses;
-        let local = if listed { local } else { core::slice::from_ref(&cookie.at.local) };
-        self.enter_addresses(now, local.iter().copied(), remote);
+        let local: Addresses = local.iter().copied().filter(|local| self.is_listed(local, cookie)).collect();
+        self.enter_addresses(now, local, [cookie.at.remote]);
+        for &address in &cookie.addresses {
+            self.add_peer_address(now, address, false);
+        }
         self.protect_by_cookie(now, cookie);
         self.agree_auth_of_cookie(cookie);
         // RFC 9260 §5.4 rule 2: the destination of the INIT ACK is confirmed

@@ -13,7 +13,7 @@ use crate::association::negotiate::{Answer, Offer, OfferFault, answer_room};
 use crate::association::{Association, stale_cookie};
 use crate::auth::{Authentication, RANDOM_LEN, Verdict};
 use crate::config::{Config, SharedConfig};
-use crate::cookie::Cookie;
+use crate::cookie::{Addresses, Cookie};
 use crate::protection::ProtectionOffer;
 use crate::tags::Tags;
 
@@ -71,9 +71,11 @@ impl Endpoint {
             let tie_breaker = ProtectionOffer::other_tie_breaker(theirs, self.rng.next_u32());
             ProtectionOffer::ours(keys, tie_breaker)
         });
+        let shown = |local: &IpAddr| self.host.as_ref().is_none_or(|host| host.shows(local, &at.local));
+        let local_addresses: Addresses = listener.addresses.iter().copied().filter(shown).collect();
         let answer = Answer {
             config: &listener.config,
-            local_addresses: &listener.addresses,
+            local_addresses: &local_addresses,
             //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.2
             //# For a normal association INIT chunk (i.e., the endpoint is in the CLOSED state), the Tie-Tags
             //# MUST be set to 0
@@ -213,7 +215,8 @@ impl Endpoint {
             return DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue);
         };
         let config = listener.config.clone();
-        let Ok(association) = Association::accept(now, config, &listener.addresses, cookie, seed) else {
+        let local = (&listener.addresses[..], self.host.clone());
+        let Ok(association) = Association::accept(now, config, local, cookie, seed) else {
             debug_assert!(false, "options were checked by listen");
             return DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue);
         };

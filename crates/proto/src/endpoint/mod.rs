@@ -30,6 +30,7 @@ use crate::cookie::{Cookie, CookieJar};
 use crate::error::{ConfigError, check};
 use crate::event::Event;
 use crate::message::Transmit;
+use crate::path::HostAddrs;
 use crate::rate::RateLimit;
 use crate::rng::Rng;
 use crate::stats::AssociationState;
@@ -151,6 +152,8 @@ pub struct Endpoint {
     rng: Rng,
     jar: CookieJar,
     listeners: BTreeMap<u16, Listener>,
+    /// This host's addresses; `None` if nobody told them.
+    host: Option<Arc<HostAddrs>>,
     /// The last validated options, which most associations share.
     checked: Option<SharedConfig>,
     slots: Vec<Slot>,
@@ -216,6 +219,7 @@ impl Endpoint {
             jar,
             reply_rate,
             listeners: BTreeMap::new(),
+            host: None,
             checked: None,
             slots: Vec::new(),
             free: Vec::new(),
@@ -229,6 +233,20 @@ impl Endpoint {
             traced: VecDeque::new(),
             replies: VecDeque::new(),
             spare: Vec::new(),
+        }
+    }
+
+    /// Sets the addresses of this host, at first and after each change. Without them, every local address may
+    /// be named to every peer.
+    ///
+    /// In an INIT or INIT ACK, in clear, only those addresses are named that the application named, or whose
+    /// scope is that of the address called. The application adds the others to an association whose packets
+    /// are protected ([`Association::may_name`]). An address of this host in a peer's list gets no path,
+    /// unless the peer is at this host.
+    pub fn set_host_addresses(&mut self, host: HostAddrs) {
+        self.host = Some(Arc::new(host));
+        for entry in self.slots.iter_mut().filter_map(|slot| slot.entry.as_mut()) {
+            entry.association.set_host(self.host.clone());
         }
     }
 
@@ -302,7 +320,8 @@ impl Endpoint {
             }
         };
         let seed = self.seed();
-        let association = Association::begin(now, config, local, remote, seed)?;
+        let mut association = Association::begin(now, config, local, remote, seed)?;
+        association.set_host(self.host.clone());
         // A tag selects one association. A collision has a chance of one in 2^32; the application then tries
         // again.
         let tag = association.tags().local_tag;

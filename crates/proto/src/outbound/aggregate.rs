@@ -8,9 +8,9 @@
 //! The scheduler looks at one packet at a time. The path with the shortest round trip takes it if its window
 //! and its pacer allow, otherwise the next one. A path takes none while:
 //!
-//! - the fastest path would have carried all unsent data before this one delivers the packet (ECF, Lim et
-//!   al. 2017): the last data would wait for the slower path. An application that had data queued at every
-//!   look for a round trip is expected to continue;
+//! - the fastest path that takes data would have carried all unsent data before this one delivers the packet
+//!   (ECF, Lim et al. 2017): the last data would wait for the slower path. An application that had data
+//!   queued at every look for a round trip is expected to continue;
 //! - what the path with the highest rate carries during this one's round trip exceeds the peer's receive
 //!   window or the send buffer (BLEST, Ferlin et al. 2016): one of them would be full behind the packet.
 //!
@@ -48,9 +48,13 @@ impl Outbound {
         let main = self.main_path(&carriers, paths)?;
         let mut fastest = None;
         for id in carriers {
-            if self.would_block(id, main, max, paths)
-                || fastest.is_some_and(|fast| self.ends_sooner(now, fast, id, paths))
-            {
+            if self.would_block(id, main, max, paths) {
+                // It takes no data, so that no other path waits for it: each would leave the data to the
+                // other.
+                self.hold(id, paths);
+                continue;
+            }
+            if fastest.is_some_and(|fast| self.ends_sooner(now, fast, id, paths)) {
                 self.hold(id, paths);
             } else if self.offer(now, id, max, paths) {
                 self.ready_path = Some(id);

@@ -75,6 +75,12 @@ impl Outbound {
         !self.partial.is_empty() || self.forward.advanced_peer_ack_point > self.sent.cum_tsn_ack()
     }
 
+    /// Returns true if the peer does not know of some abandoned chunk.
+    #[cfg(debug_assertions)]
+    pub(super) fn lacks_forward_tsn(&self) -> bool {
+        self.forward.advanced_peer_ack_point > self.sent.cum_tsn_ack()
+    }
+
     /// Moves Advanced.Peer.Ack.Point past all abandoned chunks (C1, C2), at a cost linear in their number.
     pub(super) fn advance_peer_ack_point(&mut self) {
         let cum_tsn_ack = self.sent.cum_tsn_ack();

@@ -48,8 +48,8 @@ impl Gaps {
     /// Applies the blocks of a SACK; `last_sent` is the highest TSN sent.
     ///
     /// The cost is linear in the number of blocks, not in the TSNs they cover. Returns false if the blocks
-    /// violate RFC 9260 §3.3.4: they must be in order, disjoint, and at most `last_sent`. The valid parts of
-    /// such blocks are applied.
+    /// violate RFC 9260 §3.3.4: they must be in order, disjoint, behind the TSN after the Cumulative TSN Ack,
+    /// and at most `last_sent`. The valid parts of such blocks are applied.
     pub(super) fn update(
         &mut self,
         cum_tsn_ack: LongTsn,
@@ -63,7 +63,9 @@ impl Gaps {
         }
         let unchanged = self.keep_common_blocks(cum_tsn_ack, blocks);
         let mut exact = true;
-        let mut reached = self.acked.last().map_or(0, |range| range.last.above(cum_tsn_ack));
+        // RFC 9260 §3.3.4: the TSN after the Cumulative TSN Ack is missing. If a block took it out of flight,
+        // all chunks could be acknowledged by blocks alone, with no T3-rtx for the next SACK.
+        let mut reached = self.acked.last().map_or(1, |range| range.last.above(cum_tsn_ack));
         let limit = last_sent.above(cum_tsn_ack);
         self.acked.reserve(blocks.len() - unchanged);
         for block in blocks_from(blocks, unchanged) {

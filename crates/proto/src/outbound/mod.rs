@@ -33,6 +33,8 @@ mod silence;
 mod tests;
 mod timeout;
 mod tlp;
+#[cfg(debug_assertions)]
+mod untimed;
 mod zero_window;
 
 use std::collections::VecDeque;
@@ -90,6 +92,8 @@ pub(crate) struct Outbound {
     /// The number of the next transmission of a chunk.
     next_number: SendNumber,
     zero_window_probe: ZeroWindowProbe,
+    /// Since T3-rtx expired last, the peer has sent a SACK without room for the first outstanding chunk.
+    refused: bool,
     streams: u16,
     /// Sends I-DATA instead of DATA (RFC 8260 §2.2.1).
     interleaving: bool,
@@ -148,6 +152,7 @@ impl Outbound {
             sent_bytes: 0,
             next_number: 1,
             zero_window_probe: ZeroWindowProbe::default(),
+            refused: false,
             streams: u16::MAX,
             interleaving: false,
             peer_forwards: false,

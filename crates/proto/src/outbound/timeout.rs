@@ -102,16 +102,21 @@ impl Outbound {
         if let ZeroWindowProbe::Sent { sack_received } = &mut self.zero_window_probe {
             *sack_received = false;
         }
+        // Chunks sent before the window closed, which the peer has no room for, probe it as well. A SACK that
+        // came for another path says nothing about this one.
+        let refused = core::mem::take(&mut self.refused)
+            && !paths.iter().any(|path| path.id() != id && path.flight_size > 0);
+        let answered = sack_received || refused;
         let last = self.sent.next() - 1;
         let Some(path) = paths.get_mut(id) else { return };
         let rto = path.on_t3_rtx_expired(now, last, !sack_received);
-        if !sack_received {
+        if !answered {
             // §8.1, §8.2
             paths.on_timeout(id);
         }
         self.emit(TraceKind::T3Timeout { path: id, rto });
-        let target = if sack_received { id } else { self.target_after_timeout(id, paths) };
-        if sack_received {
+        let target = if answered { id } else { self.target_after_timeout(id, paths) };
+        if answered {
             self.losses.frto = None;
         } else {
             self.start_frto(id, target, paths);
@@ -207,12 +212,10 @@ impl Outbound {
     pub(super) fn settle_zero_window_probe(&mut self, paths: &mut Paths) {
         let was_sent = matches!(self.zero_window_probe, ZeroWindowProbe::Sent { .. });
         let acked = self.sent.is_empty();
+        self.refused = self.sent.at(self.sent.first()).is_some_and(|chunk| self.a_rwnd < chunk.len());
         // The zero window probe itself reduces rwnd: the window is open if the peer has room for the probe.
-        let closed = if was_sent && !acked {
-            self.sent.at(self.sent.first()).is_some_and(|chunk| self.a_rwnd < chunk.len())
-        } else {
-            self.window_is_closed(self.max_payload(paths))
-        };
+        let closed =
+            if was_sent && !acked { self.refused } else { self.window_is_closed(self.max_payload(paths)) };
         self.zero_window_probe.on_sack(closed, acked);
         let opened = was_sent && !acked && self.zero_window_probe == ZeroWindowProbe::Idle;
         let tsn = self.sent.first();

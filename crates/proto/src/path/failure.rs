@@ -68,6 +68,20 @@ impl Paths {
         }
     }
 
+    /// Fails an unconfirmed path at whose remote address another endpoint than the peer's answers.
+    ///
+    /// It is verified at the rate of heartbeats from now on (RFC 9260 §5.4): the address may be the peer's
+    /// from another network.
+    pub(crate) fn fail_unconfirmed(&mut self, id: PathId, now: Time) {
+        let unconfirmed = |index: &usize| self.list[*index].state == PathState::Unconfirmed;
+        let Some(index) = self.index(id).filter(unconfirmed) else { return };
+        let errors = self.config.path_max_retrans.saturating_add(1);
+        let path = &mut self.list[index];
+        (path.error_count, path.early) = (errors, 0);
+        self.set_state(index, PathState::Inactive);
+        self.postpone_heartbeat(index, now);
+    }
+
     /// Returns the number of consecutive errors over all paths (RFC 9260 §8.1).
     pub(crate) fn assoc_error_count(&self) -> u32 {
         self.assoc_error_count

@@ -86,7 +86,7 @@ pub(crate) enum Acknowledged {
 
 impl Path {
     /// Returns true if a heartbeat may be sent on this path now.
-    fn may_heartbeat(&self) -> bool {
+    pub(crate) fn may_heartbeat(&self) -> bool {
         self.link_up && self.source == SourceUse::Full
     }
 
@@ -243,6 +243,13 @@ impl Paths {
         let jitter = Span::from_nanos(bounded(self.rng.next_u64(), rto.as_nanos()));
         path.heartbeat.period = interval + rto / 2 + jitter;
         path.heartbeat.due = Some(from + path.heartbeat.period);
+    }
+
+    /// Waits for no answer to the heartbeats sent so far, and schedules the next one.
+    pub(super) fn postpone_heartbeat(&mut self, index: usize, now: Time) {
+        let heartbeat = &mut self.list[index].heartbeat;
+        (heartbeat.ready, heartbeat.answer_by) = (false, None);
+        self.schedule_next(index, now);
     }
 
     /// Returns the next deadline of the heartbeats.

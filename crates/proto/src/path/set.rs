@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::heartbeat::Schedule;
 use super::pairing::{MAX_ADDRESSES, MAX_PATHS, can_pair, is_endpoint};
-use super::{Path, PathAddr, PathEvent, PathId, PathState, PathsConfig, SourceUse};
+use super::{HostAddrs, Path, PathAddr, PathEvent, PathId, PathState, PathsConfig, SourceUse};
 use crate::rng::RngState;
 
 /// Ids of the paths created for an added address.
@@ -69,6 +69,8 @@ pub(crate) struct Paths {
     pub(super) list: Vec<Path>,
     locals: SmallVec<[Local; 1]>,
     remotes: SmallVec<[Remote; 1]>,
+    /// This host's addresses; `None` if nobody told them.
+    host: Option<Arc<HostAddrs>>,
     next_id: u32,
     pub(super) primary: Option<PathId>,
     /// Address on which the peer requests data.
@@ -101,6 +103,7 @@ impl Paths {
             list: Vec::new(),
             locals: SmallVec::new(),
             remotes: SmallVec::new(),
+            host: None,
             next_id: 0,
             primary: None,
             wanted_primary: None,
@@ -294,14 +297,15 @@ impl Paths {
         source: SourceUse,
         now: Time,
     ) -> Result<Added, AddressError> {
-        let pairs = self.remotes.iter().map(|remote| PathAddr { local: addr, remote: remote.addr }).collect();
+        let reachable = self.remotes.iter().filter(|remote| self.may_pair(&remote.addr));
+        let pairs = reachable.map(|remote| PathAddr { local: addr, remote: remote.addr }).collect();
         let pairs = self.admit(addr, self.has_local(&addr), self.locals.len(), pairs)?;
         self.locals.reserve_exact(1);
         self.locals.push(Local { addr, source, link_up: true });
         Ok(self.insert(&pairs, now))
     }
 
-    /// Adds an address of the peer and its pairs with all local addresses.
+    /// Adds an address at which the peer is or was called, and its pairs with all local addresses.
     ///
     /// New pairs are unconfirmed (RFC 9260 §5.4 rule 3, RFC 5061 §5.3 F14).
     ///
@@ -309,11 +313,55 @@ impl Paths {
     ///
     /// The address exists already, is not unicast, or exceeds a limit.
     pub(crate) fn add_remote(&mut self, addr: IpAddr, now: Time) -> Result<Added, AddressError> {
-        let pairs = self.locals.iter().map(|local| PathAddr { local: local.addr, remote: addr }).collect();
+        self.add_remote_if(addr, true, now)
+    }
+
+    /// Adds an address that the peer lists like [`add_remote`](Self::add_remote), without paths if it is one
+    /// of this host.
+    ///
+    /// Hosts behind different routers may have the same private address, and packets to it reach only this
+    /// host.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`add_remote`](Self::add_remote).
+    pub(crate) fn add_listed_remote(&mut self, addr: IpAddr, now: Time) -> Result<Added, AddressError> {
+        self.add_remote_if(addr, self.may_pair(&addr), now)
+    }
+
+    fn add_remote_if(&mut self, addr: IpAddr, pairs: bool, now: Time) -> Result<Added, AddressError> {
+        let locals = self.locals.iter().filter(|_| pairs);
+        let pairs = locals.map(|local| PathAddr { local: local.addr, remote: addr }).collect();
         let pairs = self.admit(addr, self.has_remote(&addr), self.remotes.len(), pairs)?;
         self.remotes.reserve_exact(1);
         self.remotes.push(Remote { addr, confirmed: false });
         Ok(self.insert(&pairs, now))
+    }
+
+    /// Returns true if there may be paths to this address of the peer: it is not one of this host, or the
+    /// peer is at this host.
+    fn may_pair(&self, remote: &IpAddr) -> bool {
+        let is_own = |address: &IpAddr| {
+            self.has_local(address) || self.host.as_ref().is_some_and(|host| host.all.contains(address))
+        };
+        !is_own(remote) || self.list.iter().any(|path| is_own(&path.addr.remote))
+    }
+
+    /// Sets the addresses of this host. Existing paths stay.
+    pub(crate) fn set_host(&mut self, host: Option<Arc<HostAddrs>>) {
+        self.host = host;
+    }
+
+    /// Returns true if a packet in clear may name this local address to a peer with, or at, the address
+    /// `called`.
+    pub(crate) fn shows(&self, local: &IpAddr, called: &IpAddr) -> bool {
+        self.host.as_ref().is_none_or(|host| host.shows(local, called))
+    }
+
+    /// Returns true if a packet in clear may name this local address to the peer, by the confirmed addresses
+    /// of the peer.
+    pub(crate) fn shows_to_peer(&self, local: &IpAddr) -> bool {
+        self.remotes.iter().any(|remote| remote.confirmed && self.shows(local, &remote.addr))
     }
 
     /// Returns the `pairs` that become paths, if `addr` is acceptable.

@@ -626,6 +626,40 @@ fn the_number_of_streams_is_the_minimum_of_wanted_and_offered() {
 //= type=test
 //# the receiver MUST derive and record all the transport addresses from the received chunk AND the
 //# source IP address
+// RFC 9260 §6.4, §5.4: to the source, with a HEARTBEAT if that is not confirmed.
+#[test]
+fn a_cookie_ack_goes_where_the_cookie_echo_came_from() {
+    let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
+    pair.log = Some(Vec::new());
+    // The first address only receives: the retransmitted COOKIE ECHO comes from the second one.
+    pair.drop_if(|flight| flight.has(chunk::COOKIE_ECHO) && flight.at.local == a_ip(0));
+    pair.connect(Config::default(), vec![a_ip(0), a_ip(1)], vec![b_ip(0)]);
+    pair.run_for(Span::from_secs(3));
+    let sent = pair.sent_since(Side::B, 0);
+    let ack = sent.iter().find(|flight| flight.has(chunk::COOKIE_ACK)).unwrap();
+    assert_eq!((ack.at.remote, ack.chunks()), (a_ip(1), vec![chunk::COOKIE_ACK, chunk::HEARTBEAT]));
+    assert_eq!(pair.a.state(), Some(AssociationState::Established));
+}
+
+// RFC 9260 §8.1: a peer that repeats its COOKIE ECHO is there, and may answer nothing else (§5.1 C).
+#[test]
+fn a_peer_that_lacks_its_cookie_ack_is_not_unreachable() {
+    let config = Config { assoc_max_retrans: 3, rto_max: Span::from_secs(1), ..Config::default() };
+    let mut pair = Pair::new(config, vec![b_ip(0)]);
+    let acks = pair.now + Span::from_secs(12);
+    pair.filter = Box::new(move |flight| match flight.has(chunk::COOKIE_ACK) && flight.sent < acks {
+        true => Fate::Drop,
+        false => Fate::Pass,
+    });
+    let mobile = Config { rto_max: Span::from_secs(1), max_init_retransmits: 30, ..Config::default() };
+    pair.connect(mobile, vec![a_ip(0)], vec![b_ip(0)]);
+    pair.run_for(Span::from_millis(100));
+    pair.send(Side::B, text_message("answered late"));
+    pair.run_for(Span::from_secs(20));
+    assert_eq!(pair.b.state(), Some(AssociationState::Established));
+    assert_eq!(pair.a.received.len(), 1);
+}
+
 #[test]
 fn addresses_are_listed_and_become_paths_on_both_sides() {
     let mut pair = Pair::new(Config::default(), vec![b_ip(0), b_ip(1)]);
@@ -641,7 +675,10 @@ fn addresses_are_listed_and_become_paths_on_both_sides() {
     let Some(Ok(Chunk::Init(init))) = first.chunks().next() else { panic!() };
     let params: Vec<_> = init.params.iter().flatten().collect();
     assert!(params.contains(&Param::from(a_ip(0))) && params.contains(&Param::from(a_ip(1))));
-    assert!(params.contains(&Param::SupportedAddressTypes(List::from(&[ParamType::IPV4_ADDRESS]))));
+    assert!(params.contains(&Param::SupportedAddressTypes(List::from(&[
+        ParamType::IPV4_ADDRESS,
+        ParamType::IPV6_ADDRESS
+    ]))));
     assert!(params.iter().any(|p| matches!(p, Param::SupportedExtensions(_))));
 }
 

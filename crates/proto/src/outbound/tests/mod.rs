@@ -14,6 +14,7 @@ mod sending;
 mod timers;
 mod transfer;
 mod truncated;
+mod untimed;
 
 use bytes::Bytes;
 use core::net::IpAddr;

@@ -47,8 +47,9 @@ fn acknowledging_a_tsn_never_sent_is_a_fault_and_changes_nothing() {
 
 #[test]
 fn gap_blocks_of_any_kind_are_only_data() {
-    let blocks: [&[(u16, u16)]; 7] = [
+    let blocks: [&[(u16, u16)]; 8] = [
         &[(0, 0)],
+        &[(1, 2)],
         &[(5, 4)],
         &[(2, 3), (3, 5)],
         &[(4, 5), (2, 2)],
@@ -66,24 +67,42 @@ fn gap_blocks_of_any_kind_are_only_data() {
 
 #[test]
 fn rfc9260_6_2_1_d_iii_reneging_counts_a_miss_and_starts_t3_rtx() {
-    let mut sender = in_flight(3);
-    sender.sack(1, &[(1, 2)]);
-    assert_eq!((sender.path(P0).flight_size, sender.path(P0).t3_rtx), (0, None));
+    // TSN 1 is missing on another path: gap blocks never acknowledge the TSN after the Cumulative TSN Ack.
+    let mut sender = Sender::new(2).window(P1, 20);
+    sender.enqueue(1, FULL);
+    sender.flush();
+    sender.paths.set_primary(P1).unwrap();
+    sender.enqueue(2, FULL);
+    sender.flush();
+    sender.sack(0, &[(2, 3)]);
+    assert_eq!((sender.path(P1).flight_size, sender.path(P1).t3_rtx), (0, None));
     sender.wait(Span::from_millis(10));
-    let outcome = sender.sack(1, &[]);
+    let outcome = sender.sack(0, &[]);
     assert_eq!((outcome.reneged, outcome.bytes_acked), (2, 0));
-    assert_eq!(sender.path(P0).flight_size, 2 * PMDCS);
-    assert_eq!(sender.path(P0).t3_rtx, Some(ms(2010)), "RFC 9260 §6.3.2 R4");
+    assert_eq!(sender.path(P1).flight_size, 2 * PMDCS);
+    assert_eq!(sender.path(P1).t3_rtx, Some(ms(2010)), "RFC 9260 §6.3.2 R4");
     // acknowledged again: not new, so cwnd does not grow
-    let (cwnd, pba) = (sender.cwnd(P0), sender.path(P0).controller.window().partial_bytes_acked);
-    assert_eq!(sender.sack(1, &[(1, 2)]).bytes_acked, 0);
-    let window = sender.path(P0).controller.window();
+    let (cwnd, pba) = (sender.cwnd(P1), sender.path(P1).controller.window().partial_bytes_acked);
+    assert_eq!(sender.sack(0, &[(2, 3)]).bytes_acked, 0);
+    let window = sender.path(P1).controller.window();
     assert_eq!((window.cwnd, window.partial_bytes_acked), (cwnd, pba));
     // the third miss indication in a row starts a fast retransmit
-    sender.sack(1, &[]);
-    sender.sack(1, &[(1, 2)]);
-    sender.sack(1, &[]);
-    assert_eq!(sender.tsns(), [2, 3]);
+    sender.sack(0, &[]);
+    sender.sack(0, &[(2, 3)]);
+    sender.sack(0, &[]);
+    let again = sender.tsns();
+    assert!([2, 3].iter().all(|tsn| again.contains(tsn)), "{again:?}");
+    sender.sack(3, &[]);
+    assert!(sender.out.is_drained());
+}
+
+// RFC 9260 §3.3.4: a gap block begins behind a missing TSN.
+#[test]
+fn the_tsn_after_the_cumulative_tsn_ack_stays_in_flight_with_its_timer() {
+    let mut sender = in_flight(3);
+    assert!(sender.sack(0, &[(1, 3)]).malformed_gap_blocks);
+    assert_eq!(sender.path(P0).flight_size, PMDCS);
+    assert!(sender.path(P0).t3_rtx.is_some());
     sender.sack(3, &[]);
     assert!(sender.out.is_drained());
 }

@@ -400,3 +400,24 @@ fn rfc7829_3_2_chunks_sent_before_a_timeout_do_not_prove_that_the_path_works() {
     sender.sack(4, &[]);
     assert_eq!(sender.path(P0).error_count(), 0);
 }
+
+// RFC 9260 §6.1 A: "If the sender continues to receive SACK chunks from the peer while doing zero window
+// probing, the unacknowledged window probes SHOULD NOT increment the error counter".
+#[test]
+fn chunks_that_the_peer_has_no_room_for_are_no_errors_while_it_sends_sacks() {
+    let mut sender = Sender::new(2);
+    sender.enqueue(3, 100);
+    sender.flush();
+    sender.a_rwnd = 0;
+    for _ in 0..20 {
+        sender.sack(0, &[]);
+        sender.now = sender.path(P0).t3_rtx.unwrap();
+        sender.out.handle_timeout(sender.now, &mut sender.paths);
+        let sent = sender.flush();
+        assert!(sent.iter().all(|(path, _)| *path == P0), "the path works: {sent:?}");
+    }
+    assert_eq!((sender.path(P0).error_count(), sender.paths.assoc_error_count()), (0, 0));
+    sender.now = sender.path(P0).t3_rtx.unwrap();
+    sender.out.handle_timeout(sender.now, &mut sender.paths);
+    assert_eq!((sender.path(P0).error_count(), sender.paths.assoc_error_count()), (1, 1), "no SACK");
+}

@@ -27,6 +27,7 @@ mod protected_setup;
 mod reflection;
 mod replay;
 mod restarts;
+mod scopes;
 mod secrets;
 mod shared_keys;
 mod silence;

@@ -172,7 +172,7 @@ pub(crate) struct Tuning {
     pub(crate) potentially_failed: u8,
     /// True if `Config::moves` is that of the mobile profile.
     pub(crate) quick_moves: bool,
-    /// `Config::paths`: 1 is `Aggregate`.
+    /// `Config::paths`: 1 is `Aggregate`, 2 `Redundant`.
     pub(crate) paths: u8,
     /// `FailoverConfig::silence` in ms; 0 for none.
     pub(crate) silence_ms: u64,
@@ -279,7 +279,7 @@ impl Tuning {
             },
             offer: OfferConfig { dynamic_addresses: self.dynamic_addresses, ..OfferConfig::default() },
             moves: if self.quick_moves { Config::mobile().moves } else { Moves::Standard },
-            paths: [PathUse::One, PathUse::Aggregate][usize::from(self.paths)],
+            paths: [PathUse::One, PathUse::Aggregate, PathUse::Redundant][usize::from(self.paths)],
             failover: FailoverConfig {
                 potentially_failed_threshold: self.potentially_failed.checked_sub(1).map(u32::from),
                 silence: (self.silence_ms > 0).then(|| Span::from_millis(self.silence_ms)),
@@ -312,9 +312,9 @@ pub(crate) fn scheduler_name(index: u8) -> &'static str {
 }
 
 impl Setup {
-    /// Returns whether both ends use the DTLS chunk: an eighth of the setups that are not plain.
+    /// Returns whether both ends use the DTLS chunk: three eighths of the setups that are not plain.
     pub(crate) fn is_protected(&self) -> bool {
-        !self.plain && self.seed % 8 == 3
+        !self.plain && matches!(self.seed % 8, 1 | 3 | 6)
     }
 
     fn protection(&self) -> Protection {

@@ -2,7 +2,14 @@
 
 use crate::random_operations::check;
 use crate::random_operations::plan::{
-    Effort, Effort::LifetimeMs, Ending, Heal, Link, Op::*, Pace::OneEvery, Quality, Setup, Side::*, Tuning,
+    Effort,
+    Effort::LifetimeMs,
+    Ending, Heal, Link,
+    Op::*,
+    Pace::{Never, OneEvery},
+    Quality, Setup,
+    Side::*,
+    Tuning,
 };
 
 /// One address at each end, all options at their defaults.
@@ -1132,4 +1139,195 @@ fn data_that_fills_a_buffer_is_repeated_on_another_path_once() {
         ..PLAIN
     };
     check(setup, &[Run { ms: 451 }, Send { side: Server, stream: 0, len: 3984, count: 7, unordered: false }]);
+}
+
+/// The COOKIE ACK went to the address over which the peer's COOKIE ECHOs were lost. Without it the peer
+/// answered nothing, and was declared unreachable although its COOKIE ECHOs arrived over another path.
+#[test]
+fn a_peer_without_its_cookie_ack_is_not_unreachable() {
+    let setup = Setup {
+        seed: 9003287,
+        mobile_addresses: 0b111,
+        server_addresses: 0b100,
+        mobile: Tuning { rto_min_ms: 200, ..Tuning::DEFAULT },
+        server: Tuning {
+            policy: 1,
+            bicast: true,
+            rto_max_ms: 1000,
+            assoc_max_retrans: 10,
+            send_buffer: 5000,
+            pmtu: 512,
+            initial_window: 1,
+            ..Tuning::DEFAULT
+        },
+        ..PLAIN
+    };
+    check(
+        setup,
+        &[
+            Path {
+                mobile: 0,
+                server: 2,
+                to_server: Quality::DEAD,
+                to_mobile: Quality { delay_ms: 150, loss: 29, ..Quality::GOOD },
+            },
+            Path {
+                mobile: 1,
+                server: 2,
+                to_server: Quality::GOOD,
+                to_mobile: Quality { duplicate: 33, corrupt: 9, ..Quality::GOOD },
+            },
+            Run { ms: 305 },
+            Run { ms: 260 },
+            Run { ms: 453 },
+            SendPartial {
+                side: Server,
+                stream: 0,
+                len: 5000,
+                count: 3,
+                unordered: false,
+                effort: LifetimeMs(100),
+            },
+            AddStreams { side: Server, incoming: true, count: 3 },
+            Run { ms: 3683 },
+        ],
+    );
+}
+
+/// With several paths at once and a small receive window, each path left the last bytes to the other one.
+#[test]
+fn of_several_paths_one_takes_the_data() {
+    let setup = Setup {
+        seed: 9111027,
+        mobile_addresses: 0b101,
+        server_addresses: 0b110,
+        mobile: Tuning { hb_interval_ms: 0, receive_buffer: 1500, send_buffer: 1500, ..Tuning::DEFAULT },
+        server: Tuning { hb_interval_ms: 0, paths: 1, ..Tuning::DEFAULT },
+        ..PLAIN
+    };
+    check(
+        setup,
+        &[
+            Path {
+                mobile: 0,
+                server: 2,
+                to_server: Quality::GOOD,
+                to_mobile: Quality { delay_ms: 150, ..Quality::GOOD },
+            },
+            Send { side: Mobile, stream: 0, len: 1, count: 38, unordered: false },
+            Run { ms: 231 },
+            Send { side: Server, stream: 0, len: 1, count: 1, unordered: false },
+        ],
+    );
+}
+
+/// COOKIE ACKs were lost, and T1-cookie had backed off. The peer's data was not answered until the next
+/// COOKIE ECHO, after the peer had counted too many errors.
+#[test]
+fn data_before_the_cookie_ack_is_answered_by_a_cookie_echo() {
+    let setup = Setup {
+        seed: 20000508,
+        server: Tuning { rto_max_ms: 3000, assoc_max_retrans: 4, ..Tuning::DEFAULT },
+        ..PLAIN
+    };
+    check(
+        setup,
+        &[
+            Path {
+                mobile: 0,
+                server: 0,
+                to_server: Quality { loss: 30, ..Quality::GOOD },
+                to_mobile: Quality { loss: 13, ..Quality::GOOD },
+            },
+            Run { ms: 7200 },
+            Send { side: Server, stream: 0, len: 1, count: 1, unordered: false },
+            AddStreams { side: Server, incoming: true, count: 1 },
+        ],
+    );
+}
+
+/// Chunks sent before the window closed were dropped, and each retransmission counted as an error of the peer
+/// although it answered with a SACK.
+#[test]
+fn a_peer_without_room_is_not_unreachable() {
+    let setup = Setup {
+        seed: 30005760,
+        mobile_addresses: 0b1011,
+        server_addresses: 0b101,
+        names_all: false,
+        mobile: Tuning {
+            policy: 4,
+            rto_max_ms: 10000,
+            sack_delay_ms: 500,
+            sack_frequency: 1,
+            hb_interval_ms: 600_000,
+            path_max_retrans: 1,
+            receive_buffer: 20000,
+            send_buffer: 1500,
+            pmtu: 9000,
+            max_segments: 16,
+            same_path: true,
+            initial_window: 1,
+            rack: true,
+            interleaving: true,
+            quick_moves: true,
+            ..Tuning::DEFAULT
+        },
+        server: Tuning {
+            rto_max_ms: 10000,
+            hb_interval_ms: 600_000,
+            path_max_retrans: 0,
+            receive_buffer: 1500,
+            send_buffer: 30000,
+            pmtu: 512,
+            max_burst: 1,
+            max_segments: 2,
+            rack: true,
+            prr: true,
+            interleaving: true,
+            paths: 1,
+            ..Tuning::DEFAULT
+        },
+        heal: Heal::One,
+        ..PLAIN
+    };
+    let slow = Quality { delay_ms: 150, ..Quality::GOOD };
+    let twice = Quality { duplicate: 2, ..Quality::GOOD };
+    check(
+        setup,
+        &[
+            Path { mobile: 0, server: 0, to_server: twice, to_mobile: twice },
+            Path {
+                mobile: 0,
+                server: 2,
+                to_server: Quality { loss: 3, ..Quality::GOOD },
+                to_mobile: Quality { duplicate: 5, corrupt: 2, ..slow },
+            },
+            Path {
+                mobile: 1,
+                server: 0,
+                to_server: Quality { delay_ms: 5, ..twice },
+                to_mobile: Quality { loss: 5, ..slow },
+            },
+            Path {
+                mobile: 1,
+                server: 2,
+                to_server: Quality { delay_ms: 60, loss: 5, duplicate: 5, ..Quality::GOOD },
+                to_mobile: Quality { loss: 1, duplicate: 3, corrupt: 2, ..Quality::GOOD },
+            },
+            Send { side: Mobile, stream: 0, len: 1500, count: 10, unordered: false },
+            Send { side: Mobile, stream: 0, len: 375, count: 1, unordered: false },
+            Run { ms: 1742 },
+            Cut { side: Server, address: 3, dead: true },
+            Send { side: Server, stream: 0, len: 30000, count: 2, unordered: false },
+            Send { side: Mobile, stream: 0, len: 1, count: 13, unordered: false },
+            Read { side: Server, pace: Never },
+            Read { side: Mobile, pace: Never },
+            Run { ms: 35000 },
+            RequestPrimary { side: Mobile, address: 1 },
+            Run { ms: 266_867 },
+            Run { ms: 18750 },
+            Run { ms: 8492 },
+        ],
+    );
 }
