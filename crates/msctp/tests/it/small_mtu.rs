@@ -6,20 +6,15 @@
 
 use crate::common;
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
-use common::{bind, run, server};
+use common::{bind, in_own_process, inside, server, soon};
 use msctp::{Association, Config, PathId, Pmtu};
-use tokio::time::timeout;
 
 const PORT: u16 = 5001;
 const MESSAGES: usize = 300;
 const LEN: usize = 5_000;
-/// Environment variable that is set for tests inside the namespace, where they change a loopback interface of
-/// their own.
-const INSIDE: &str = "MSCTP_INSIDE_NETNS";
-
 /// Runs a test of this file within a namespace, in its own process.
 fn within(mtu: u32, test: &str) {
     let works = Command::new("unshare").args(["--net", "ip", "link", "set", "lo", "up"]).status();
@@ -28,24 +23,8 @@ fn within(mtu: u32, test: &str) {
         eprintln!("left out: no permission to make network namespaces, or no iproute2: want root");
         return;
     }
-    let myself = std::env::current_exe().unwrap();
-    let script = format!("ip link set lo up mtu {mtu} && exec \"$0\" --ignored --exact small_mtu::{test}");
-    let output = Command::new("unshare")
-        .args(["--net", "sh", "-c", &script])
-        .arg(myself)
-        .env(INSIDE, "1")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
-}
-
-/// Runs the part of a test inside the namespace. Does nothing when a test runner starts all ignored tests.
-fn inside(test: impl Future<Output = ()>) {
-    if std::env::var_os(INSIDE).is_some() {
-        run(test);
-    }
+    let set_up = format!("ip link set lo up mtu {mtu} && exec \"$@\"");
+    in_own_process(&format!("unshare --net sh -c '{set_up}' sh"), &format!("small_mtu::{test}"));
 }
 
 fn set_mtu(mtu: u32) {
@@ -68,7 +47,7 @@ async fn transfer(from: &Association, to: &Association) {
             assert_eq!((message.data.len(), message.data[1]), (LEN, n as u8));
         }
     };
-    timeout(Duration::from_secs(20), async { tokio::join!(send, receive) }).await.expect("no stall");
+    soon(async { tokio::join!(send, receive) }).await;
 }
 
 async fn pair() -> (msctp::Endpoint, msctp::Endpoint, Association, Association) {
