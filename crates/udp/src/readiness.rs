@@ -165,7 +165,7 @@ mod tests {
 
     fn run(test: impl Future<Output = ()>) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async { tokio::time::timeout(Duration::from_secs(10), test).await.unwrap() });
+        runtime.block_on(async { tokio::time::timeout(Duration::from_secs(60), test).await.unwrap() });
     }
 
     /// A socket that has no room while its peer has packets to read, and the peer.

@@ -253,7 +253,7 @@ mod tests {
         let protection = args.net.security().for_client("here").unwrap();
         let config = Config { protection, ..args.net.config().unwrap() };
         let both = async { tokio::join!(here.connect(peer, config), server.accept()) };
-        let (connected, accepted) = tokio::time::timeout(Duration::from_secs(20), both).await.unwrap();
+        let (connected, accepted) = tokio::time::timeout(Duration::from_secs(60), both).await.unwrap();
         assert!(connected.is_ok() && accepted.is_ok());
     }
 }

@@ -11,7 +11,7 @@ use msctp::security::rustls::crypto::CryptoProvider;
 use msctp::security::rustls::{AlertDescription, CipherSuite};
 use msctp::security::{AnyPeer, Error, Identity, Rejection, Tls, provider};
 use msctp::{Config, ConnectError, Endpoint, Peer};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 const PORT: u16 = 9;
 
@@ -30,12 +30,11 @@ fn both_ends_report_that_there_is_no_common_cipher_suite() {
         let server = Endpoint::bind(&options()).unwrap();
         server.listen(PORT, only(CipherSuite::TLS13_AES_256_GCM_SHA384)).unwrap();
         let peer = Peer { port: PORT, ..Peer::new(server.local_addresses()[0]) };
-        let (client, begun) = (bind(), Instant::now());
+        let client = bind();
         let failed = client.connect(peer.clone(), only(CipherSuite::TLS13_CHACHA20_POLY1305_SHA256)).await;
         let Err(ConnectError::Security(error)) = failed else { panic!("{failed:?}") };
         assert_eq!(*error, Error::Alert(AlertDescription::HandshakeFailure));
         assert_eq!(error.to_string(), "the peer ended the TLS handshake with the alert HandshakeFailure");
-        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
         let rejected = server.rejected(PORT).await.unwrap();
         assert!(matches!(rejected.error, Rejection::Security(Error::Tls(_))), "{rejected:?}");
         assert!(timeout(Duration::from_millis(100), server.accept(PORT)).await.is_err());

@@ -4,11 +4,10 @@ use crate::common;
 
 use std::time::Duration;
 
-use common::{bind, fill, options, run, server};
+use common::{bind, fill, options, run, server, soon};
 use msctp::{
     Association, AssociationError, Config, ConnectError, Endpoint, EndpointOptions, LossReason, Peer,
 };
-use tokio::time::{Instant, timeout};
 
 const PORT: u16 = 9;
 const SENT: usize = 3_000_000;
@@ -64,7 +63,8 @@ fn a_runtime_that_ends_with_unsent_data_tells_the_peer() {
         let sender = program(peer, |_endpoint, association| async move { fill(&association).await });
         let accepted = server.accept(PORT).await.unwrap();
         tokio::task::spawn_blocking(|| sender.join().unwrap()).await.unwrap();
-        let (_, end) = timeout(Duration::from_secs(2), read(&accepted)).await.expect("the peer is told");
+        // The idle timeout would be another reason.
+        let (_, end) = soon(read(&accepted)).await;
         let Err(AssociationError::Lost(LossReason::PeerAborted { reason, .. })) = end else {
             panic!("{end:?}")
         };
@@ -82,9 +82,9 @@ fn abort_reaches_every_peer_and_ends_the_endpoint() {
             here.push(client.connect(peer.clone(), Config::default()).await.unwrap());
         }
         let accepted = server.accept(PORT).await.unwrap();
-        timeout(Duration::from_secs(1), server.abort("interrupted")).await.unwrap();
+        soon(server.abort("interrupted")).await;
         for association in &here {
-            let end = timeout(Duration::from_secs(1), association.recv()).await.unwrap();
+            let end = soon(association.recv()).await;
             let Err(AssociationError::Lost(LossReason::PeerAborted { reason, .. })) = end else {
                 panic!("{end:?}")
             };
@@ -108,10 +108,8 @@ fn close_gives_up_after_the_linger_time_and_tells_the_peer() {
         let accepted = server.accept(PORT).await.unwrap();
         // More than the buffers of a peer that does not read hold.
         fill(&association).await;
-        let begin = Instant::now();
-        assert_eq!(client.close().await.unwrap_err().cut_off, 1);
-        assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
-        let (_, end) = timeout(Duration::from_secs(1), read(&accepted)).await.unwrap();
+        assert_eq!(soon(client.close()).await.unwrap_err().cut_off, 1);
+        let (_, end) = soon(read(&accepted)).await;
         assert!(matches!(end, Err(AssociationError::Lost(LossReason::PeerAborted { .. }))), "{end:?}");
     });
 }
@@ -124,7 +122,7 @@ fn idle_does_not_wait_for_handles_to_what_is_over() {
         let association = client.connect(peer, Config::default()).await.unwrap();
         let accepted = server.accept(PORT).await.unwrap();
         association.shutdown().await.unwrap();
-        timeout(Duration::from_secs(2), async { tokio::join!(client.idle(), server.idle()) }).await.unwrap();
+        soon(async { tokio::join!(client.idle(), server.idle()) }).await;
         assert_eq!(accepted.recv().await, Ok(None), "the handles still work");
     });
 }

@@ -6,11 +6,11 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{bind, options, run, server};
+use common::{bind, options, run, server, soon};
 use msctp::protection::{CipherSuite, KeyManagement, Protection, Ring, Secret};
 use msctp::{AssociationError, Config, ConnectError, Endpoint, EndpointOptions, LossReason, Peer, Span};
 use tokio::net::UdpSocket;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 const PORT: u16 = 9;
 
@@ -41,7 +41,7 @@ async fn relay(servers: Arc<Mutex<Vec<SocketAddr>>>) -> (SocketAddr, tokio::task
 #[test]
 fn a_reader_whose_peer_falls_silent_gets_a_typed_error() {
     run(async {
-        let limit = Duration::from_millis(600);
+        let limit = Duration::from_secs(3);
         let server = Endpoint::bind(&EndpointOptions { idle_timeout: Some(limit), ..options() }).unwrap();
         server.listen(PORT, Config::default()).unwrap();
         let (at, relay) = relay(Arc::new(Mutex::new(vec![server.local_addresses()[0]]))).await;
@@ -50,19 +50,18 @@ fn a_reader_whose_peer_falls_silent_gets_a_typed_error() {
             client.connect(Peer { port: PORT, ..Peer::new(at) }, Config::default()).await.unwrap();
         let accepted = server.accept(PORT).await.unwrap();
         // Idle for longer than the timeout, and alive.
-        assert!(timeout(limit * 3, accepted.recv()).await.is_err());
+        assert!(timeout(limit * 2, accepted.recv()).await.is_err());
         relay.abort();
-        let silent = Instant::now();
-        let error = accepted.recv().await.unwrap_err();
-        assert!(silent.elapsed() < Duration::from_secs(3), "{:?}", silent.elapsed());
-        let after = Span::from_millis(600);
+        let error = soon(accepted.recv()).await.unwrap_err();
+        let after = Span::from_secs(3);
         assert_eq!(error, AssociationError::Lost(LossReason::IdleTimeout { after }));
-        assert_eq!(error.to_string(), "nothing was received from the peer for 600ms (idle timeout)");
+        assert_eq!(error.to_string(), "nothing was received from the peer for 3s (idle timeout)");
         assert_eq!(std::io::Error::from(error).kind(), std::io::ErrorKind::TimedOut);
     });
 }
 
-/// A server is killed and restarted. It has no keys, and the client has an idle timeout of 60 s.
+/// A server is killed and restarted. It has no keys, and the client
+/// has an idle timeout, whose error would be another one.
 #[test]
 fn the_restart_of_an_encrypted_server_is_detected_in_seconds() {
     run(async {
@@ -84,9 +83,7 @@ fn the_restart_of_an_encrypted_server_is_detected_in_seconds() {
         killed.accept(PORT).await.unwrap();
         servers.lock().unwrap().push(restarted.local_addresses()[0]);
         association.send_bytes(0, "is anybody there?").await.unwrap();
-        let begun = Instant::now();
-        let error = association.recv().await.unwrap_err();
-        assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+        let error = soon(association.recv()).await.unwrap_err();
         assert_eq!(error, AssociationError::Lost(LossReason::PeerLostKeys));
         let text = "the peer no longer has the association: it restarted, or its idle timeout passed";
         assert_eq!(error.to_string(), text);
@@ -117,9 +114,8 @@ fn connecting_to_a_udp_port_where_nobody_listens_fails_in_seconds() {
             let client = Endpoint::bind(&common::options_at([local.parse().unwrap()])).unwrap();
             // Bound and closed: nobody is there.
             let nobody = std::net::UdpSocket::bind(local).unwrap().local_addr().unwrap();
-            let begin = Instant::now();
-            let error = client.connect(nobody, Config::default()).await.unwrap_err();
-            assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+            // Without the ICMP message it would take four minutes.
+            let error = soon(client.connect(nobody, Config::default())).await.unwrap_err();
             assert!(matches!(error, ConnectError::PortUnreachable(at) if at == nobody), "{error:?}");
             let text = format!("nobody listens at {nobody}: the host answered with ICMP port unreachable");
             assert_eq!(error.to_string(), text);

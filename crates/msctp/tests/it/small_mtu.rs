@@ -6,20 +6,15 @@
 
 use crate::common;
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
-use common::{bind, run, server};
+use common::{bind, in_own_process, inside, run, server, soon};
 use msctp::{Association, Config, Endpoint, EndpointOptions, PathId, Peer, Pmtu};
-use tokio::time::timeout;
 
 const PORT: u16 = 5001;
 const MESSAGES: usize = 300;
 const LEN: usize = 5_000;
-/// Environment variable that is set for tests inside the namespace, where they change a loopback interface of
-/// their own.
-const INSIDE: &str = "MSCTP_INSIDE_NETNS";
-
 /// Makes a path from this namespace through a router to a server, whose last link has an MTU of 1300. The
 /// processes 'router' and 'server' hold the other namespaces, and end with this shell.
 const ROUTED: &str = r#"
@@ -46,7 +41,7 @@ at $server ip route add default via 10.5.0.1
 export MSCTP_ROUTER=$router MSCTP_SERVER=$server
 "#;
 
-/// Runs a test of this file within a namespace whose loopback interface has this MTU.
+/// Runs a test of this file within a namespace whose loopback interface has this MTU, in its own process.
 fn within(mtu: u32, test: &str) {
     within_network(&format!("ip link set lo up mtu {mtu}"), test);
 }
@@ -59,25 +54,8 @@ fn within_network(network: &str, test: &str) {
         eprintln!("left out: no permission to make network namespaces, or no iproute2: want root");
         return;
     }
-    let myself = std::env::current_exe().unwrap();
-    let script = format!("set -e\n{network}\n\"$0\" --ignored --exact small_mtu::{test}");
-    let output = Command::new("unshare")
-        .args(["--net", "sh", "-c", &script])
-        .arg(myself)
-        .env(INSIDE, "1")
-        .stdin(Stdio::null())
-        .output();
-    let output = output.unwrap();
-    let [text, errors] =
-        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-    assert!(output.status.success() && text.contains("1 passed"), "{text}{errors}");
-}
-
-/// Runs the part of a test inside the namespace. Does nothing when a test runner starts all ignored tests.
-fn inside(test: impl Future<Output = ()>) {
-    if std::env::var_os(INSIDE).is_some() {
-        run(test);
-    }
+    let script = format!("set -e\n{network}\n\"$@\"").replace('\'', r"'\''");
+    in_own_process(&format!("unshare --net sh -c '{script}' sh"), &format!("small_mtu::{test}"));
 }
 
 fn set_mtu(mtu: u32) {
@@ -100,7 +78,7 @@ async fn transfer(from: &Association, to: &Association) {
             assert_eq!((message.data.len(), message.data[1]), (LEN, n as u8));
         }
     };
-    timeout(Duration::from_secs(20), async { tokio::join!(send, receive) }).await.expect("no stall");
+    soon(async { tokio::join!(send, receive) }).await;
 }
 
 async fn pair() -> (msctp::Endpoint, msctp::Endpoint, Association, Association) {

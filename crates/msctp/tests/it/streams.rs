@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use common::soon;
 use msctp::{
     Association, Config, Endpoint, Event, FinishError, Peer, ReconfigOutcome, Reconfiguration, Span,
     StreamError, StreamEvent,
@@ -35,11 +36,6 @@ async fn pair(here: Config, there: Config) -> Pair {
     let a = client.connect(Peer { port: PORT, ..Peer::new(at) }, here).await.unwrap();
     let b = server.accept(PORT).await.unwrap();
     Pair { _ends: (server, client), a, b }
-}
-
-/// Fails instead of waiting for ever.
-async fn soon<T>(what: impl Future<Output = T>) -> T {
-    timeout(Duration::from_secs(20), what).await.expect("it is done in time")
 }
 
 async fn read_all(association: &Association, stream: u16) -> Vec<u8> {

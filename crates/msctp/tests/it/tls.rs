@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{bind, options, run};
+use common::{bind, options, run, soon, until};
 use msctp::protection::{CipherSuite, DtlsRoles, KeyManagement, KeyManagementId, Protection, Ring, Secret};
 use msctp::security::{
     AnyPeer, CheckPeer, Code, Error, Fingerprint, Identity, PeerProtection, Pinned, Rejection, Tls, provider,
@@ -17,7 +17,7 @@ use msctp::{
     Peer, ProtectionMismatch, Refusal, SendError, SendRefusal, Span,
 };
 use tokio::net::UdpSocket;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 const PORT: u16 = 9;
 /// The type of a DTLS chunk.
@@ -256,6 +256,10 @@ fn a_wrong_code_burns_it_for_set_ups_under_way() {
             connected += usize::from(attempt.await.unwrap());
         }
         let mut wrong = 0;
+        if connected == 0 {
+            let rejected = soon(server.rejected(PORT)).await.unwrap();
+            wrong += usize::from(rejected.error == Rejection::Security(Error::WrongCode));
+        }
         while let Ok(Some(rejected)) = timeout(Duration::from_millis(100), server.rejected(PORT)).await {
             wrong += usize::from(rejected.error == Rejection::Security(Error::WrongCode));
         }
@@ -316,7 +320,7 @@ fn keys_are_replaced_while_data_flows_and_nobody_reads() {
     run(async {
         let rekeying = || {
             let mut config = identity().config(Arc::new(AnyPeer)).unwrap();
-            config.rekey.after = Span::from_millis(300);
+            config.rekey.after = Span::from_secs(2);
             config.rekey.bytes = 200_000;
             Tls::new(config).required()
         };
@@ -327,7 +331,7 @@ fn keys_are_replaced_while_data_flows_and_nobody_reads() {
         let ((_client, association), accepted) = (connected.unwrap(), accepted.unwrap());
         // Unread messages do not hold the keys up: twice `rekey.after` would end the association.
         association.send_bytes(0, "unread").await.unwrap();
-        tokio::time::sleep(Duration::from_secs(2)).await;
+        tokio::time::sleep(Duration::from_secs(6)).await;
         assert_eq!(accepted.recv().await.unwrap().unwrap().data, "unread");
         for _ in 0..200 {
             association.send_bytes(0, vec![1; 5000]).await.unwrap();
@@ -364,9 +368,9 @@ fn packets_injected_in_clear_have_no_effect() {
                 relay.socket.send_to(&packet(&header, chunk), to).await.unwrap();
             }
         }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        assert_eq!(accepted.stats().unwrap().unprotected_packets, 3);
-        assert_eq!(association.stats().unwrap().unprotected_packets, 3);
+        for end in [&accepted, &association] {
+            until(|| end.stats().unwrap().unprotected_packets == 3).await;
+        }
         for (from, to) in [(&association, &accepted), (&accepted, &association)] {
             from.send_bytes(0, "after").await.unwrap();
             assert_eq!(to.recv().await.unwrap().unwrap().data, "after");
@@ -461,7 +465,7 @@ fn a_handshake_that_does_not_end_fails_in_time_and_can_be_cancelled() {
         let slow = Peer { udp_port: relay.local_addr().unwrap().port(), ..slow };
         tokio::spawn(without_handshake(relay, patient.local_addresses()[0]));
         assert_eq!(security_error(connect_to(slow, hasty().required()).await), Error::TimedOut);
-        timeout(Duration::from_secs(5), server.idle()).await.expect("it holds no place");
+        soon(server.idle()).await;
         // Cancelled, and closed meanwhile.
         let client = bind();
         for close in [false, true] {
@@ -470,7 +474,7 @@ fn a_handshake_that_does_not_end_fails_in_time_and_can_be_cancelled() {
             let waited = timeout(Duration::from_millis(100), connecting.as_mut()).await;
             assert!(waited.is_err(), "{waited:?}");
             if close {
-                timeout(Duration::from_secs(5), client.close()).await.expect("at once").unwrap();
+                soon(client.close()).await.unwrap();
                 let error = connecting.await.unwrap_err();
                 assert!(matches!(
                     error,
@@ -479,7 +483,7 @@ fn a_handshake_that_does_not_end_fails_in_time_and_can_be_cancelled() {
                 ));
             }
         }
-        timeout(Duration::from_secs(5), server.close()).await.expect("at once").unwrap();
+        soon(server.close()).await.unwrap();
     });
 }
 
@@ -492,24 +496,23 @@ fn peers_that_prove_no_key_hold_few_places_and_keep_nobody_out() {
         let silent = Peer { udp_port: socket.local_addr().unwrap().port(), ..peer.clone() };
         tokio::spawn(without_handshake(socket, server.local_addresses()[0]));
         let client = bind();
-        let attempts: Vec<_> =
-            (0..20).map(|_| client.connect(silent.clone(), with(any().required()))).collect();
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        let connecting = (0..20).map(|_| client.connect(silent.clone(), with(any().required())));
+        let attempts: Vec<_> = connecting.map(|one| tokio::spawn(one)).collect();
+        let ended = || attempts.iter().filter(|attempt| attempt.is_finished()).count();
+        until(|| ended() > 0).await;
         let (connected, accepted) =
             tokio::join!(connect_to(peer.clone(), any().required()), server.accept(PORT));
         let ((_client, association), accepted) = (connected.unwrap(), accepted.unwrap());
         association.send_bytes(0, SECRET_TEXT).await.unwrap();
         assert_eq!(accepted.recv().await.unwrap().unwrap().data, SECRET_TEXT);
         // Sixteen were aborted for later ones.
-        let mut ended = 0;
-        for attempt in attempts {
-            if let Ok(result) = timeout(Duration::from_millis(20), attempt).await {
-                let Err(ConnectError::Refused(Refusal::Application(reason))) = result else { panic!() };
-                assert_eq!(reason, "too many set-ups at a time");
-                ended += 1;
-            }
+        until(|| ended() >= 16).await;
+        for attempt in attempts.into_iter().filter(tokio::task::JoinHandle::is_finished) {
+            let Err(ConnectError::Refused(Refusal::Application(reason))) = attempt.await.unwrap() else {
+                panic!()
+            };
+            assert_eq!(reason, "too many set-ups at a time");
         }
-        assert!(ended >= 16, "{ended}");
         let rejected = server.rejected(PORT).await.unwrap();
         assert_eq!(rejected.error, Rejection::TooManySetUps);
         assert!(rejected.count >= 16, "{rejected:?}");
@@ -629,7 +632,7 @@ fn hasty() -> Tls {
     Tls::new(config)
 }
 
-/// Both ends report the mismatch within seconds: the client after its first repeated COOKIE ECHO.
+/// Both ends report the mismatch: the client after its first repeated COOKIE ECHO.
 #[test]
 fn another_pre_shared_key_is_reported_at_both_ends() {
     run(async {
@@ -639,10 +642,8 @@ fn another_pre_shared_key_is_reported_at_both_ends() {
             Protection::Required(Arc::new(keys))
         };
         let (server, peer) = server(psk(7));
-        let begun = Instant::now();
         let failed = connect_to(peer.clone(), psk(8)).await.map(|_| ());
         assert!(matches!(failed, Err(ConnectError::KeysDiffer)), "{failed:?}");
-        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
         let rejected = server.rejected(PORT).await.unwrap();
         assert_eq!(rejected.error, Rejection::KeysDiffer);
         assert_eq!(rejected.error.to_string(), "the peer has another pre-shared key");
@@ -662,14 +663,12 @@ fn two_ends_that_connect_to_each_other_at_once_fail_at_once() {
             local_port: Some(PORT),
             ..Peer::new(endpoint.local_addresses()[0])
         };
-        let begun = Instant::now();
         let connect = |from: &Endpoint, peer| from.connect(peer, with(any().required()));
         let (one, other) = tokio::join!(connect(&a, to(&b)), connect(&b, to(&a)));
         for failed in [one.map(|_| ()), other.map(|_| ())] {
             let Err(ConnectError::NoCommonProtection(mismatch)) = failed else { panic!("{failed:?}") };
             assert_eq!(mismatch, ProtectionMismatch::Roles);
         }
-        assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
     });
 }
 
@@ -744,9 +743,8 @@ fn a_client_can_restart_during_the_handshake() {
         assert!(timeout(Duration::from_millis(300), connecting).await.is_err(), "no answer");
         let client = bind();
         let connecting = client.connect(peer, with(any().required()));
-        let (connected, accepted) =
-            tokio::join!(timeout(Duration::from_secs(20), connecting), server.accept(PORT));
-        let (association, accepted) = (connected.expect("in time").unwrap(), accepted.unwrap());
+        let (connected, accepted) = tokio::join!(soon(connecting), server.accept(PORT));
+        let (association, accepted) = (connected.unwrap(), accepted.unwrap());
         association.send_bytes(0, SECRET_TEXT).await.unwrap();
         assert!(accepted.recv().await.is_err(), "the restart is reported once");
         assert_eq!(accepted.recv().await.unwrap().unwrap().data, SECRET_TEXT);
@@ -774,11 +772,9 @@ fn a_stale_cookie_does_not_separate_the_keys_of_the_ends() {
             vec![(by_client, bytes)]
         });
         let peer = filtered(&peer, at, "127.0.0.1", filter).await;
-        let (connected, accepted) = tokio::join!(
-            connect_to(peer, any().required()),
-            timeout(Duration::from_secs(20), server.accept(PORT))
-        );
-        let ((_client, association), accepted) = (connected.unwrap(), accepted.unwrap().unwrap());
+        let (connected, accepted) =
+            tokio::join!(connect_to(peer, any().required()), soon(server.accept(PORT)));
+        let ((_client, association), accepted) = (connected.unwrap(), accepted.unwrap());
         association.send_bytes(0, SECRET_TEXT).await.unwrap();
         assert_eq!(accepted.recv().await.unwrap().unwrap().data, SECRET_TEXT);
     });
@@ -817,7 +813,7 @@ fn set_ups_under_way_end_with_their_listener() {
         assert!(timeout(Duration::from_millis(300), waiting.as_mut()).await.is_err());
         server.stop_listening(PORT);
         server.listen(PORT, with(tls(&identity(), Pinned(Vec::new())).required())).unwrap();
-        let failed = timeout(Duration::from_secs(5), waiting).await.expect("at once").unwrap_err();
+        let failed = soon(waiting).await.unwrap_err();
         let text = "nobody accepts associations any more";
         assert!(
             matches!(&failed, ConnectError::Refused(Refusal::Application(why)) if why == text),

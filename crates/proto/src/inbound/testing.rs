@@ -579,6 +579,7 @@ mod tests {
         random_reassemblies(0..3_000);
     }
 
+    /// Its short form is `random_fragments`.
     #[test]
     #[ignore = "half a minute"]
     fn slow_many_random_fragments() {

@@ -79,6 +79,7 @@ fn run(program: &str, amount: u32, case: u32) -> (u64, u64) {
     (number_after(&found, "Collected :"), number_after(&said, "data packet ("))
 }
 
+/// It has no short form: the counts are those of a build for release, which takes minutes.
 #[test]
 #[ignore = "builds for release, and a minute under valgrind"]
 fn slow_a_packet_costs_no_more_instructions_than_it_did() {

@@ -424,6 +424,7 @@ fn queries_after_false_alarms_back_off() {
     }
 }
 
+/// Its short forms are the tests of each network, with the first seed.
 #[test]
 #[ignore = "a minute"]
 fn slow_no_working_network_is_declared_silent() {

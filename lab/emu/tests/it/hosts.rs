@@ -61,7 +61,7 @@ fn start_for(duration: &str, more: &str) -> Option<Emulation> {
 
 fn socket(emulation: &Emulation, host: &str, address: &'static str) -> UdpSocket {
     let socket = emulation.host(host).expect("there").run(move || UdpSocket::bind(address)).expect("bound");
-    socket.set_read_timeout(Some(Duration::from_millis(500))).expect("set");
+    socket.set_read_timeout(Some(Duration::from_secs(1))).expect("set");
     socket
 }
 
@@ -75,33 +75,43 @@ fn takes(clock: Clock, from: &UdpSocket, to: &UdpSocket) -> Option<Span> {
     Some(clock.now().since(sent))
 }
 
-fn assert_near(span: Option<Span>, ms: u64) {
-    let took = span.expect("arrived");
+/// Sends packets until one takes little more than `ms`; none may take less. Returns the number of packets. On a
+/// machine that does something else, most can be late.
+fn assert_near(clock: Clock, from: &UdpSocket, to: &UdpSocket, ms: u64) -> u64 {
     let (least, most) = (Span::from_millis(ms), Span::from_millis(ms + 15));
-    assert!(took >= least && took < most, "{took}, want {least} and a little more");
+    let mut late = Vec::new();
+    for packets in 1..=20 {
+        let took = takes(clock, from, to).expect("arrived");
+        assert!(took >= least, "{took}, want at least {least}");
+        if took < most {
+            return packets;
+        }
+        late.push(took);
+    }
+    panic!("{late:?}, want one of less than {most}")
 }
 
 #[test]
-fn packets_leave_by_the_interface_of_their_source_and_take_their_links_time() {
+fn alone_packets_leave_by_the_interface_of_their_source_and_take_their_links_time() {
     let Some(emulation) = start("") else { return };
     let clock = emulation.clock();
     let cn = socket(&emulation, "cn", "10.0.0.1:7000");
     let wlan = socket(&emulation, "mn", "10.0.1.1:7001");
     let lte = socket(&emulation, "mn", "10.0.2.1:7002");
-    assert_near(takes(clock, &wlan, &cn), 10);
-    assert_near(takes(clock, &cn, &wlan), 10);
-    assert_near(takes(clock, &lte, &cn), 30);
-    assert_near(takes(clock, &cn, &lte), 30);
+    let by_wlan = assert_near(clock, &wlan, &cn, 10);
+    let to_wlan = assert_near(clock, &cn, &wlan, 10);
+    let by_lte = assert_near(clock, &lte, &cn, 30);
+    let to_lte = assert_near(clock, &cn, &lte, 30);
     let (summary, _) = emulation.finish().expect("ends well");
     let delivered = |name: &str| summary.links.iter().find(|l| l.name == name).map(|l| l.delivered);
-    assert_eq!(delivered("wlan/forward"), Some(1));
-    assert_eq!(delivered("lte/reverse"), Some(1));
-    assert_eq!(summary.hosts[0].packets, 2);
-    assert_eq!(summary.hosts[1].bytes, 2 * 72);
+    assert_eq!(delivered("wlan/forward"), Some(by_wlan));
+    assert_eq!(delivered("lte/reverse"), Some(to_lte));
+    assert_eq!(summary.hosts[0].packets, by_wlan + by_lte);
+    assert_eq!(summary.hosts[1].bytes, 72 * (to_wlan + to_lte));
 }
 
 #[test]
-fn a_link_that_is_down_carries_nothing_and_its_address_leaves_by_no_other() {
+fn alone_a_link_that_is_down_carries_nothing_and_its_address_leaves_by_no_other() {
     let more = r#"
         [[action]]
         at = "100ms"
@@ -132,19 +142,19 @@ fn a_link_that_is_down_carries_nothing_and_its_address_leaves_by_no_other() {
     };
     assert_eq!(source.to_string(), "10.0.2.1:7002");
     std::thread::park_timeout(until(4500));
-    assert_near(takes(clock, &wlan, &cn), 10);
+    assert_near(clock, &wlan, &cn, 10);
     assert_eq!(emulation.failures().collect::<Vec<_>>(), Vec::<String>::new());
 }
 
 #[test]
-fn an_address_can_be_removed_and_added_again() {
+fn alone_an_address_can_be_removed_and_added_again() {
     let more = r#"
         [[action]]
         at = "100ms"
         do = "address-down"
         address = "10.0.2.1"
         [[action]]
-        at = "1s"
+        at = "3s"
         do = "address-up"
         address = "10.0.2.1"
     "#;
@@ -155,19 +165,22 @@ fn an_address_can_be_removed_and_added_again() {
     std::thread::park_timeout(until(300));
     let bind = || emulation.host("mn").expect("there").run(|| UdpSocket::bind("10.0.2.1:7002"));
     assert!(bind().is_err(), "the address is gone");
-    std::thread::park_timeout(until(1200));
+    std::thread::park_timeout(until(3200));
     let lte = bind().expect("the address is back");
-    lte.set_read_timeout(Some(Duration::from_millis(500))).expect("set");
-    assert_near(takes(clock, &lte, &cn), 30);
+    lte.set_read_timeout(Some(Duration::from_secs(1))).expect("set");
+    assert_near(clock, &lte, &cn, 30);
     assert_eq!(emulation.failures().collect::<Vec<_>>(), Vec::<String>::new());
 }
 
 #[test]
 fn the_emulation_ends_with_the_scenario() {
-    let Some(emulation) = start_for("300ms", "") else { return };
+    let Some(emulation) = start_for("3s", "") else { return };
     assert!(!emulation.is_over());
-    std::thread::park_timeout(Duration::from_millis(600));
-    assert!(emulation.is_over());
+    let begin = emulation.clock().now();
+    while !emulation.is_over() {
+        assert!(emulation.clock().now().since(begin) < Span::from_secs(60), "it hangs");
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
     let (summary, _) = emulation.finish().expect("ends well");
-    assert_eq!(summary.duration, 0.3);
+    assert_eq!(summary.duration, 3.0);
 }

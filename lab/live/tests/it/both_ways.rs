@@ -130,8 +130,7 @@ fn close(what: &str, real: f64, simulated: f64, share: f64, slack: f64) {
 
 /// The time bounds include the lateness of the packets, so that a busy machine does not fail.
 #[test]
-#[ignore = "eight seconds in real time"]
-fn slow_one_scenario_gives_the_same_result_in_virtual_time_and_on_real_stacks() {
+fn alone_one_scenario_gives_the_same_result_in_virtual_time_and_on_real_stacks() {
     let scenario = scenario();
     let Some(live) = real(&scenario) else { return };
     let (live, summary) = (live.expect("carried out"), simulated(&scenario));

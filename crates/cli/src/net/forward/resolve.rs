@@ -110,13 +110,13 @@ mod tests {
                 assert!(tokio::time::timeout(Duration::from_millis(5), look_up).await.is_err());
             }
             assert_eq!(clients[0].names.available_permits(), 0);
-            let answer = tokio::time::timeout(Duration::from_secs(20), other.run(|| Ok("answer"))).await;
+            let answer = tokio::time::timeout(Duration::from_secs(60), other.run(|| Ok("answer"))).await;
             assert_eq!(answer.expect("a thread is left").unwrap(), "answer");
             releases.clear();
             assert_eq!(clients[0].run(|| Ok("answer")).await.unwrap(), "answer");
         });
         drop(clients);
-        runtime.shutdown_timeout(Duration::from_secs(20));
+        runtime.shutdown_timeout(Duration::from_secs(60));
         assert_eq!(Arc::strong_count(&of_source), 1, "the threads have released it");
     }
 }

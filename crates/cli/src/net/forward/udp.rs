@@ -299,7 +299,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_association_without_datagrams_ends_after_the_idle_limit() {
-        const LIMIT: Duration = Duration::from_millis(800);
+        const LIMIT: Duration = Duration::from_secs(3);
         let options = EndpointOptions::new(["127.0.0.1:0".parse().unwrap()]);
         let (here, there) = (Endpoint::bind(&options).unwrap(), Endpoint::bind(&options).unwrap());
         there.listen(7, Config::mobile()).unwrap();
@@ -321,7 +321,7 @@ mod tests {
                 tokio::time::sleep(LIMIT / 8).await;
             }
             let end = connection.failure(Direction::Inward).await;
-            assert_eq!((end.reason, end.text.as_str()), (Reason::Limit, "0 s without a datagram"));
+            assert_eq!((end.reason, end.text.as_str()), (Reason::Limit, "3 s without a datagram"));
             assert!(begin.elapsed() > LIMIT * 2, "datagrams keep it");
         };
         let relayed = async {
@@ -338,7 +338,7 @@ mod tests {
             () = relayed => panic!("the client opens it"),
             result = client.run(|_| Ok(())) => panic!("{result:?}"),
             result = server.run(|_| Ok(())) => panic!("{result:?}"),
-            () = tokio::time::sleep(Duration::from_secs(30)) => panic!("it ends"),
+            () = tokio::time::sleep(Duration::from_secs(120)) => panic!("it hangs"),
         }
     }
 }

@@ -163,11 +163,14 @@ mod tests {
             tokio::spawn(async move { turns.take(part, &second).await.err() })
         };
         let waiting: Vec<_> = (0..WAITING).map(|_| wait()).collect();
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        // The map, the holder and those that wait.
+        while Arc::strong_count(&lock(&turns.0)[part]) < WAITING + 2 {
+            tokio::task::yield_now().await;
+        }
         assert!(matches!(wait().await.unwrap(), Some(NoTurn::Full)));
         second.abort("gone");
         for task in waiting {
-            let ended = tokio::time::timeout(Duration::from_secs(20), task).await.expect("it ends");
+            let ended = tokio::time::timeout(Duration::from_secs(60), task).await.expect("it ends");
             assert!(matches!(ended.unwrap(), Some(NoTurn::Over(_))));
         }
         drop(turn);

@@ -4,15 +4,61 @@
 #![allow(dead_code, reason = "no test uses all of it")]
 
 use std::net::SocketAddr;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use msctp::{Association, Config, Endpoint, EndpointOptions, Peer};
 use tokio::time::timeout;
 
-/// Runs a test on its own runtime, and fails after a time limit.
+/// A wait of this length hangs, also on a machine that does much else.
+pub(crate) const HANGS: Duration = Duration::from_secs(60);
+/// A whole test of this length hangs.
+pub(crate) const TEST_HANGS: Duration = Duration::from_secs(240);
+
+/// Runs a test on its own runtime, and fails if it hangs.
 pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async { timeout(Duration::from_secs(60), test).await.expect("done in time") })
+    runtime.block_on(async { timeout(TEST_HANGS, test).await.expect("the test hangs") })
+}
+
+/// Waits for what must happen, and fails if it hangs.
+pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
+    timeout(HANGS, what).await.expect("it hangs")
+}
+
+/// Waits until a condition holds, and fails if it hangs.
+pub(crate) async fn until(holds: impl Fn() -> bool) {
+    soon(async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+/// Environment variable that is set in the process of a test that needs its own.
+const INSIDE: &str = "MSCTP_OWN_PROCESS";
+
+/// Runs an ignored test of this program in a process of its own. `shell` starts with the words of a command
+/// and ends where those of the program follow; it is a script of sh.
+pub(crate) fn in_own_process(shell: &str, test: &str) {
+    let output = Command::new("sh")
+        .args(["-c", &format!("{shell} \"$0\" --ignored --exact {test}")])
+        .arg(std::env::current_exe().unwrap())
+        .env(INSIDE, "1")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
+/// Runs the part of a test that is in its own process. Does nothing when a test runner starts all ignored
+/// tests.
+pub(crate) fn inside(test: impl Future<Output = ()>) {
+    if std::env::var_os(INSIDE).is_some() {
+        run(test);
+    }
 }
 
 pub(crate) fn options() -> EndpointOptions {
@@ -36,10 +82,19 @@ pub(crate) fn server(port: u16) -> (Endpoint, Peer) {
     (server, peer)
 }
 
-/// Sends until the buffers of both ends are full, because the peer does not read.
+/// Sends until the buffers of both ends are full, because the peer does not read: nothing was acknowledged
+/// between two waits for room.
 pub(crate) async fn fill(association: &Association) {
-    while let Ok(sent) = timeout(Duration::from_millis(300), association.send_bytes(0, vec![7; 50_000])).await
-    {
-        sent.unwrap();
+    let mut acked = None;
+    loop {
+        match timeout(Duration::from_millis(300), association.send_bytes(0, vec![7; 50_000])).await {
+            Ok(sent) => sent.unwrap(),
+            Err(_) => {
+                let now = association.stats().unwrap().bytes_acked;
+                if acked.replace(now) == Some(now) && now > 0 {
+                    return;
+                }
+            }
+        }
     }
 }

@@ -385,12 +385,12 @@ fn flood_of_set_ups() {
     assert!(pair.b.state().is_some());
 }
 
-/// Returns instructions and bytes of each flood; `None` if valgrind is not installed.
-fn counted() -> Option<Vec<(String, u64, u64)>> {
+/// Returns instructions and bytes of each flood of the tests that match; `None` if valgrind is not installed.
+fn counted(tests: &str) -> Option<Vec<(String, u64, u64)>> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         return None;
     }
-    let folder = std::env::temp_dir().join(format!("msctp-bombs-{}", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("msctp-{tests}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let out = folder.join("counts");
     let run = Command::new("valgrind")
@@ -401,7 +401,7 @@ fn counted() -> Option<Vec<(String, u64, u64)>> {
         ])
         .arg(format!("--callgrind-out-file={}", out.display()))
         .arg(std::env::current_exe().unwrap())
-        .args(["bombs::flood_of", "--nocapture", "--test-threads=1"])
+        .args([&format!("bombs::{tests}"), "--nocapture", "--test-threads=1"])
         .output()
         .unwrap();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
@@ -420,14 +420,14 @@ fn counted() -> Option<Vec<(String, u64, u64)>> {
     Some(counts)
 }
 
-#[test]
-#[ignore = "a minute under valgrind"]
-fn slow_the_work_of_a_flood_is_bounded_per_byte() {
-    let Some(counts) = counted() else {
+/// Checks the work of the floods of the tests that match, of which there are at least `least`.
+fn check_work(tests: &str, least: usize) {
+    let Some(counts) = counted(tests) else {
         assert!(std::env::var_os("MSCTP_NEED_VALGRIND").is_none(), "valgrind is not installed");
         eprintln!("skipped: valgrind is not installed");
         return;
     };
+    assert!(counts.len() >= least, "{counts:?}");
     println!("instructions per byte received:");
     for (name, instructions, bytes) in &counts {
         println!("{:8}  {name}", instructions / bytes);
@@ -435,4 +435,15 @@ fn slow_the_work_of_a_flood_is_bounded_per_byte() {
     let worst = counts.iter().filter(|(_, instructions, bytes)| *instructions > BOUND * bytes);
     let worst: Vec<_> = worst.map(|(name, ..)| name).collect();
     assert!(worst.is_empty(), "more than {BOUND} instructions per byte: {worst:#?}");
+}
+
+#[test]
+fn alone_the_work_of_a_flood_of_requests_is_bounded_per_byte() {
+    check_work("flood_of_requests", 2);
+}
+
+#[test]
+#[ignore = "a minute under valgrind"]
+fn slow_the_work_of_a_flood_is_bounded_per_byte() {
+    check_work("flood_of", 20);
 }

@@ -73,6 +73,7 @@ fn ten_thousand_inits_leave_no_state() {
     flood(10_000, false);
 }
 
+/// Its short form is `ten_thousand_inits_leave_no_state`.
 #[test]
 #[ignore = "a million packets; scripts/test slow runs it"]
 fn slow_a_million_inits_leave_no_state() {

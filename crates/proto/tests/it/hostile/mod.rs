@@ -109,6 +109,7 @@ fn random_address_requests() {
     random_asconfs(1_000);
 }
 
+/// Its short form is `random_address_requests`.
 #[test]
 #[ignore = "half a minute"]
 fn slow_many_random_address_requests() {
@@ -133,6 +134,7 @@ fn random_bytes() {
     random_scripts(3_000);
 }
 
+/// Its short form is `random_bytes`.
 #[test]
 #[ignore = "half a minute"]
 fn slow_many_random_bytes() {
@@ -153,6 +155,7 @@ fn random_mutants_of_live_sessions() {
     random_sessions(40);
 }
 
+/// Its short form is `random_mutants_of_live_sessions`.
 #[test]
 #[ignore = "minutes"]
 fn slow_many_random_mutants_of_live_sessions() {
