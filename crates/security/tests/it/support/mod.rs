@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use msctp_protection::{
-    Direction, End, HEADER_LEN, KeyContext, Opener, ReceiveUsage, Ring, Sealer, SendUsage, TRAILER_LEN,
+    Binding, Direction, End, HEADER_LEN, KeyContext, Opener, ReceiveUsage, Ring, Sealer, SendUsage,
+    TRAILER_LEN,
 };
 use msctp_security::rustls::crypto::{CryptoProvider, ring};
 use msctp_security::{Agreed, AnyPeer, CheckPeer, Config, Error, Identity, KeyManager, Output, Peer};
@@ -36,6 +37,7 @@ pub(crate) fn agreed(end: End) -> Agreed<'static> {
         false_start: false,
         client_parameter: CLIENT_PARAMETER,
         server_parameter: SERVER_PARAMETER,
+        binding: Binding::default(),
     }
 }
 
