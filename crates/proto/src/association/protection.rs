@@ -25,6 +25,7 @@ use crate::protection::{
 };
 use crate::rng::Rng;
 use crate::stats::AssociationState as State;
+use crate::tags::Tags;
 
 /// Reason in the ABORT of an end whose first keys differ from the peer's.
 const SET_UP_CHANGED: &[u8] = b"the set-up was changed on the way";
@@ -93,12 +94,13 @@ impl Association {
     /// Discards the keys of a set-up that begins again.
     ///
     /// The new INIT differs from the last one, and has another tag: an answer to the last one is no answer to
-    /// it.
+    /// it. New Tie-Tags: a cookie of the last one is no restart either, which would take up its keys again.
     pub(super) fn begin_protection_anew(&mut self) {
         if let Some(protection) = &mut self.protection {
             protection.begin_anew(self.rng.next_u64() as u32);
             self.auth.begin_demands(&self.config.auth);
-            self.tags.local_tag = self.rng.with(crate::rng::Rng::next_tag);
+            let tags = &self.tags;
+            self.tags = self.rng.with(|rng| Tags { local_tag: rng.next_tag(), ..tags.with_new_ties(rng) });
             self.keys_version += 1;
         }
     }
