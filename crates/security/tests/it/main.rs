@@ -5,5 +5,6 @@ mod association;
 mod false_start;
 mod handshake;
 mod other_stacks;
+mod prefix_truncation;
 mod secured;
 mod support;

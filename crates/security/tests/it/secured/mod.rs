@@ -143,6 +143,9 @@ impl Secured {
             end.error.get_or_insert(error);
         }
         while let Some(output) = manager.poll_output() {
+            if self.pair.host(side).saw(|event| matches!(event, Event::Lost(_))) {
+                return;
+            }
             match output {
                 Output::Send(data) => {
                     self.pair.with(side, |association, _| association.send_key_message(data.into())).unwrap();
