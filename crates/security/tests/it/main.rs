@@ -8,3 +8,4 @@ mod other_stacks;
 mod prefix_truncation;
 mod secured;
 mod support;
+mod vectors;

@@ -127,7 +127,7 @@ fn expand_label<M: Mac + KeyInit>(secret: &[u8], label: &str, context: &[u8], le
 }
 
 /// Computes the exporter of RFC 8446 §7.5.
-fn export<M: Mac + KeyInit, D: Digest>(secret: &[u8], context: &[u8], len: usize) -> Vec<u8> {
+pub(crate) fn export<M: Mac + KeyInit, D: Digest>(secret: &[u8], context: &[u8], len: usize) -> Vec<u8> {
     let derived = expand_label::<M>(secret, LABEL, &D::digest([]), <D as Digest>::output_size());
     expand_label::<M>(&derived, "exporter", &D::digest(context), len)
 }

@@ -7,7 +7,7 @@ pub(crate) use crate::support;
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use msctp_protection::{Direction, Ring};
 use msctp_proto::{AbortReason, CallError, Event, KeyManagement, LossReason, Protection};
@@ -37,6 +37,8 @@ pub(crate) struct Secured {
     /// Options of the client's association.
     client: msctp_proto::Config,
     pub(crate) ends: [End; 2],
+    /// Lines of the log of keys.
+    pub(crate) lines: Arc<Mutex<Vec<String>>>,
 }
 
 impl Secured {
@@ -63,11 +65,14 @@ impl Secured {
 
     /// Returns ends like [`over`](Self::over) before the client's INIT.
     pub(crate) fn unconnected(base: &msctp_proto::Config, client: &[u8], server: &[u8]) -> Self {
+        let lines = Arc::new(Mutex::new(Vec::new()));
         let core = |client_role, server_role| {
             let roles = DtlsRoles { client: client_role, server: server_role };
             let methods = if server_role { server } else { client };
             let methods = methods.iter().copied().map(KeyManagementId::new).collect();
-            let keys = KeyManagement::external(Arc::new(Ring), methods, roles);
+            let log = Arc::clone(&lines);
+            let keys = KeyManagement::external(Arc::new(Ring), methods, roles)
+                .with_log(move |line| log.lock().unwrap().push(line.to_owned()));
             msctp_proto::Config { protection: Protection::Required(Arc::new(keys)), ..base.clone() }
         };
         let end = || End {
@@ -80,12 +85,19 @@ impl Secured {
         };
         let mut pair = Pair::new(core(true, true), vec![b_ip(0)]);
         pair.log = Some(Vec::new());
-        Self { pair, client: core(true, false), ends: [end(), end()] }
+        Self { pair, client: core(true, false), ends: [end(), end()], lines }
     }
 
     /// Begins the client's association, from one address.
     pub(crate) fn connect(&mut self) {
         self.pair.connect(self.client.clone(), vec![a_ip(0)], vec![b_ip(0)]);
+    }
+
+    /// Passes the secrets of TLS to `log`.
+    pub(crate) fn log_secrets(&mut self, log: &Arc<dyn msctp_security::rustls::KeyLog>) {
+        for end in &mut self.ends {
+            Arc::make_mut(&mut end.config).log_secrets(log);
+        }
     }
 
     /// Returns whether an association ended for this reason.
