@@ -101,8 +101,8 @@ pub enum ProtectionMismatch {
     /// The peer offers none.
     #[error("this end requires it, and the peer offers none")]
     PeerLacks,
-    /// One end has a pre-shared key, and the other has keys of TLS or another kind. An earlier version of msctp
-    /// refuses this one in the same way.
+    /// One end has a pre-shared key, and the other has keys of TLS or another kind. An earlier version of
+    /// msctp refuses this one in the same way.
     #[error(
         "the peer has keys of another kind: a pre-shared key against TLS, the other way round, or those of an \
          earlier version of msctp"

@@ -2,8 +2,8 @@
 //! of their keys.
 //!
 //! INIT, INIT ACK and the messages of a key management method are in clear. An end that received others than
-//! its peer sent derives other keys, so that no packet of the peer can be opened. The drafts bind the DTLS Key
-//! Management parameters only: `docs/internals/draft-notes.md` says what that allows.
+//! its peer sent derives other keys, so that no packet of the peer can be opened. The drafts bind the DTLS
+//! Key Management parameters only: `docs/internals/draft-notes.md` says what that allows.
 
 use core::fmt;
 
@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 /// SHA-256 of INIT and INIT ACK, without their State Cookie: tags, initial TSNs, numbers of streams, windows,
 /// extensions and addresses.
 ///
-/// Each end hashes what it sent and what it received. The server has the value in its State Cookie, because it
-/// keeps no state before the COOKIE ECHO (RFC 9260 §5.1.3).
+/// Each end hashes what it sent and what it received. The server has the value in its State Cookie, because
+/// it keeps no state before the COOKIE ECHO (RFC 9260 §5.1.3).
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Binding([u8; Self::LEN]);
 

@@ -32,8 +32,8 @@ pub enum NegotiationError {
     /// No method is on both lists.
     #[error("no key management method is common to both ends")]
     NoCommonMethod,
-    /// The peer offers only methods whose keys do not depend on the whole set-up, as earlier versions of msctp
-    /// and the drafts have them.
+    /// The peer offers only methods whose keys do not depend on the whole set-up, as earlier versions of
+    /// msctp and the drafts have them.
     #[error(
         "the peer's protection is that of an earlier version, which does not bind the set-up to the keys"
     )]

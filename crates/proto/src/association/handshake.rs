@@ -563,12 +563,12 @@ impl Association {
         answer.give(now, init, &offer, jar, |ack| control.push_clear(at, offer.tag, ack));
     }
 
-    /// Returns whether the sender of an INIT that crossed this end's answers that one, so that this end must not
-    /// answer as well.
+    /// Returns whether the sender of an INIT that crossed this end's answers that one, so that this end must
+    /// not answer as well.
     ///
-    /// The keys depend on one pair of INIT and INIT ACK. Of two, an end could take either. So only the INIT of
-    /// the end with the key management role client is answered. In COOKIE-ECHOED it has been, unless the peer
-    /// has begun anew since.
+    /// The keys depend on one pair of INIT and INIT ACK. Of two, an end could take either. So only the INIT
+    /// of the end with the key management role client is answered. In COOKIE-ECHOED it has been, unless the
+    /// peer has begun anew since.
     //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.1
     //= type=exception
     //= reason=of two ends that begin at once under the DTLS chunk (option `protection`, off by default) only

@@ -323,8 +323,8 @@ impl Association {
         }
     }
 
-    /// Returns where this end begins to protect, if nothing more is sent in clear: TSN and ordered messages on
-    /// the stream of key management.
+    /// Returns where this end begins to protect, if nothing more is sent in clear: TSN and ordered messages
+    /// on the stream of key management.
     fn own_first_protected(&self) -> FirstProtected {
         let messages = self.outbound.next_ordered(KEY_MANAGEMENT_STREAM);
         FirstProtected { tsn: self.outbound.next_tsn().get(), messages }
@@ -357,8 +357,8 @@ impl Association {
             {
                 true
             }
-            // The peer's first keys differ, or it has none yet. An attacker who can send this can also prevent
-            // the set-up.
+            // The peer's first keys differ, or it has none yet. An attacker who can send this can also
+            // prevent the set-up.
             Some(ChunkType::ABORT)
                 if self.awaits_first_packet()
                     && packet.header.verification_tag.get() == self.tags.local_tag =>
@@ -466,8 +466,8 @@ impl Association {
     /// first epoch is 3.
     ///
     /// The keys of the first epoch are bound to the TSN and the message number at which each end begins to
-    /// protect ([`KeyMaterial::bound`]), so that no end takes a protected chunk for one that it has received in
-    /// clear. The client's wait until it has sent its last message in clear.
+    /// protect ([`KeyMaterial::bound`]), so that no end takes a protected chunk for one that it has received
+    /// in clear. The client's wait until it has sent its last message in clear.
     ///
     /// # Errors
     ///

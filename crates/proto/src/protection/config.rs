@@ -35,8 +35,8 @@ impl Protection {
         matches!(self, Self::Required(_))
     }
 
-    /// Returns whether a peer with which there is no agreement is refused, and not left in clear. A peer of an
-    /// earlier version has keys, and must not lose them silently.
+    /// Returns whether a peer with which there is no agreement is refused, and not left in clear. A peer of
+    /// an earlier version has keys, and must not lose them silently.
     pub(crate) fn refuses(&self, error: NegotiationError) -> bool {
         self.is_required() || error == NegotiationError::EarlierVersion && !matches!(self, Self::Off)
     }

@@ -5,8 +5,8 @@ use msctp_protection::{End, FirstProtected, KeyMaterial, Provider};
 
 /// Keys that were exported, and the numbers on which those in use depend.
 ///
-/// The server knows both directions when it has the client's last message in clear. The client has yet to send
-/// that message, in chunks whose number depends on the path: its keys wait for it.
+/// The server knows both directions when it has the client's last message in clear. The client has yet to
+/// send that message, in chunks whose number depends on the path: its keys wait for it.
 #[derive(Debug, Default)]
 pub(crate) struct FirstKeys {
     /// Where the peer begins to protect; known with the receive keys.

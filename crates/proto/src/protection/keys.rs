@@ -44,8 +44,8 @@ pub struct KeyAgreement {
     pub binding: Binding,
 }
 
-/// What makes the keys of a set-up unique: tag and initial TSN of both ends, and the hash of all that INIT and
-/// INIT ACK say.
+/// What makes the keys of a set-up unique: tag and initial TSN of both ends, and the hash of all that INIT
+/// and INIT ACK say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SetUpNumbers {
     pub(crate) ours: (u32, u32),
@@ -81,7 +81,8 @@ pub(crate) struct PacketProtection {
     schedule: Option<Schedule>,
     /// Keys from outside, until it is known where protection begins.
     first: FirstKeys,
-    /// This end's INIT from the first time that it was sent until the agreement: retransmissions are the same.
+    /// This end's INIT from the first time that it was sent until the agreement: retransmissions are the
+    /// same.
     init: Vec<u8>,
     /// Packets in clear are discarded.
     enforced: bool,

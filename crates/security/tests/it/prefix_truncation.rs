@@ -1,6 +1,6 @@
-//! Attacks that make the ends disagree on where protection begins, or on what INIT and INIT ACK said: the keys
-//! differ, and both ends say so. Before, the first protected messages were deleted and acknowledged (the SCTP
-//! form of "Terrapin", CVE-2023-48795), or all messages of some streams.
+//! Attacks that make the ends disagree on where protection begins, or on what INIT and INIT ACK said: the
+//! keys differ, and both ends say so. Before, the first protected messages were deleted and acknowledged (the
+//! SCTP form of "Terrapin", CVE-2023-48795), or all messages of some streams.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -290,7 +290,8 @@ fn an_observer_deletes_no_first_message_sent_with_false_start() {
     }
 }
 
-/// Fixed fields of INIT and INIT ACK by their place in the packet: a_rwnd, both numbers of streams, initial TSN.
+/// Fixed fields of INIT and INIT ACK by their place in the packet: a_rwnd, both numbers of streams, initial
+/// TSN.
 const FIELDS: [(&str, usize); 4] =
     [("a_rwnd", 22), ("outbound streams", 25), ("inbound streams", 27), ("TSN", 31)];
 

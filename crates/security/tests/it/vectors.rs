@@ -130,8 +130,8 @@ fn first_protected(packets: &[(Side, Vec<u8>)], side: Side, initial: u32) -> Fir
     FirstProtected { tsn: initial.wrapping_add(begun.len() as u32), messages }
 }
 
-/// Derives everything from the packets in clear and the exporter secret, as lines `name value`; and the keys of
-/// the client's and the server's packets.
+/// Derives everything from the packets in clear and the exporter secret, as lines `name value`; and the keys
+/// of the client's and the server's packets.
 fn derived(packets: &[(Side, Vec<u8>)], secret: &[u8], suite: CipherSuite) -> (String, [KeyMaterial; 2]) {
     let (init, client) = hashed(packets, chunk::INIT);
     let (init_ack, server) = hashed(packets, chunk::INIT_ACK);

@@ -52,8 +52,8 @@ fn typ(param: &[u8]) -> u16 {
     u16::from_be_bytes([param[0], param[1]])
 }
 
-/// Returns what an attacker may make of a packet, each with a name: every fixed field but the tag changed, every
-/// parameter changed, removed and repeated, others added.
+/// Returns what an attacker may make of a packet, each with a name: every fixed field but the tag changed,
+/// every parameter changed, removed and repeated, others added.
 fn changes(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
     for (what, at) in [("a_rwnd", 22), ("outbound streams", 25), ("inbound streams", 27), ("TSN", 31)] {
@@ -141,7 +141,8 @@ fn a_changed_or_exchanged_cookie_is_no_set_up() {
     });
     assert!(changed.b.handle.is_none() && changed.b.received.is_empty());
 
-    // The INIT arrives a second time, with fewer streams. Its answer gives the cookie, the first one the rest.
+    // The INIT arrives a second time, with fewer streams. Its answer gives the cookie, the first one the
+    // rest.
     let mut pair = Pair::new(psk(), vec![b_ip(0)]);
     pair.log = Some(Vec::new());
     pair.drop_if(|flight| flight.has(chunk::INIT_ACK));
@@ -250,8 +251,8 @@ fn to_nobody() -> RemoteAddrs {
     RemoteAddrs { port: 9, addresses: vec![[192, 0, 2, 9].into()] }
 }
 
-/// Returns protected ends, and what seals packets to each of them with the other's keys, from beyond the records
-/// that it uses.
+/// Returns protected ends, and what seals packets to each of them with the other's keys, from beyond the
+/// records that it uses.
 fn with_forgers() -> (Pair, [Sealer; 2]) {
     let lines = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&lines);
