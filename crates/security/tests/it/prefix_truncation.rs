@@ -118,9 +118,11 @@ fn fragmented(bytes: &[u8], count: u32) -> Vec<u8> {
     with_first_data(bytes, replace, count)
 }
 
+/// Returns a changed packet, with so many more chunks.
+type Change = fn(&[u8], u32) -> Vec<u8>;
+
 /// Ways to move the first protected TSN of the sender of a packet.
-const CHANGES: [(&str, fn(&[u8], u32) -> Vec<u8>); 3] =
-    [("shifted", shifted), ("cut", cut), ("fragmented", fragmented)];
+const CHANGES: [(&str, Change); 3] = [("shifted", shifted), ("cut", cut), ("fragmented", fragmented)];
 
 fn sealed(flight: &Flight) -> bool {
     flight.chunks() == [DTLS]
