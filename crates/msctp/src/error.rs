@@ -62,9 +62,13 @@ pub enum ConnectError {
     /// The ends cannot agree on protection of packets (`Config::protection`), which one of them requires.
     #[error("the ends cannot agree on encryption: {0}")]
     NoCommonProtection(ProtectionMismatch),
-    /// The peer has another pre-shared key.
-    #[error("the peer has another pre-shared key")]
+    /// The peer has another pre-shared key, or the set-up was changed on the way.
+    #[error("the peer has another pre-shared key, or the set-up was changed on the way")]
     KeysDiffer,
+    /// The first keys of both ends differ: INIT, INIT ACK or the messages that agree on keys were changed on
+    /// the way.
+    #[error("the set-up was changed on the way: the first keys of both ends differ")]
+    SetUpChanged,
     /// TLS gave no keys: this end refused the peer's key or code, or the handshake failed.
     #[cfg(feature = "tls")]
     #[error(transparent)]
@@ -97,9 +101,16 @@ pub enum ProtectionMismatch {
     /// The peer offers none.
     #[error("this end requires it, and the peer offers none")]
     PeerLacks,
-    /// One end has a pre-shared key, and the other has keys of TLS or another kind.
-    #[error("the peer has keys of another kind: a pre-shared key against TLS, or the other way round")]
+    /// One end has a pre-shared key, and the other has keys of TLS or another kind. An earlier version of
+    /// msctp refuses this one in the same way.
+    #[error(
+        "the peer has keys of another kind: a pre-shared key against TLS, the other way round, or those of an \
+         earlier version of msctp"
+    )]
     OtherMethod,
+    /// The peer has an earlier version of msctp, whose keys depend only on a part of the set-up.
+    #[error("the peer has an earlier version of msctp: update it")]
+    EarlierVersion,
     /// Both ends support only the same role, as when both are TLS clients.
     #[error("both ends want the same role, as when each connects to the other at once")]
     Roles,
@@ -331,7 +342,13 @@ fn words(reason: &LossReason) -> String {
         LossReason::PeerLostKeys => {
             "the peer no longer has the association: it restarted, or its idle timeout passed".to_owned()
         }
-        LossReason::KeysDiffer => "the peer has another pre-shared key".to_owned(),
+        LossReason::KeysDiffer => {
+            "the peer has another pre-shared key, or the set-up was changed on the way".to_owned()
+        }
+        LossReason::SetUpChanged => {
+            "the set-up was changed on the way: the first keys of both ends differ".to_owned()
+        }
+        LossReason::EarlierVersion => "the peer has an earlier version of msctp: update it".to_owned(),
         LossReason::ShutdownTimeout => "the peer did not answer the shutdown".to_owned(),
         LossReason::PeerAborted { cause, reason } => {
             let cause = cause.map_or(String::new(), |cause| format!(" (cause {cause})"));
@@ -355,6 +372,10 @@ impl ConnectError {
         match error {
             AssociationError::Lost(LossReason::SetupTimeout) => Self::Timeout,
             AssociationError::Lost(LossReason::KeysDiffer) => Self::KeysDiffer,
+            AssociationError::Lost(LossReason::SetUpChanged) => Self::SetUpChanged,
+            AssociationError::Lost(LossReason::EarlierVersion) => {
+                Self::NoCommonProtection(ProtectionMismatch::EarlierVersion)
+            }
             #[cfg(feature = "tls")]
             AssociationError::Security(error) => Self::Security(error),
             AssociationError::Lost(LossReason::PeerAborted { cause, reason }) => {

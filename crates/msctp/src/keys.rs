@@ -159,6 +159,7 @@ impl Keys {
             false_start: agreement.method.get() == METHOD_FALSE_START,
             client_parameter: &agreement.client_parameter,
             server_parameter: &agreement.server_parameter,
+            binding: agreement.binding,
         };
         // The ClientHello still waits to be acknowledged.
         if let Some(manager) = self.manager.as_mut().filter(|_| agreement.end == End::Client) {

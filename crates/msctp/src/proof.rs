@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use msctp_proto::{AbortReason, Handle};
+use msctp_proto::{AbortReason, Event, Handle, LossReason};
 use msctp_security::{Error, KeyManager, rustls};
 use msctp_units::{Span, Time};
 
@@ -205,13 +205,18 @@ impl State {
         }
     }
 
-    /// Reports a set-up that ended because the pre-shared keys differ.
-    pub(crate) fn note_keys_differ(&mut self, handle: Handle) {
+    /// Reports a set-up that ended because the first keys of both ends differ.
+    pub(crate) fn note_keys_differ(&mut self, handle: Handle, event: &Event) {
+        let rejection = match event {
+            Event::Lost(LossReason::KeysDiffer) => Rejection::KeysDiffer,
+            Event::Lost(LossReason::SetUpChanged) => Rejection::SetUpChanged,
+            _ => return,
+        };
         let remote = self.remote_of(handle);
         let Some(slot) = self.slots.get(&handle).filter(|slot| slot.unproven.is_some()) else { return };
         let port = slot.sctp_ports.0;
         if let (Some(remote), Some(listener)) = (remote, self.listeners.get(&port)) {
-            listener.arrivals.reject(remote, Rejection::KeysDiffer);
+            listener.arrivals.reject(remote, rejection);
         }
     }
 

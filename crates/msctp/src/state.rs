@@ -517,9 +517,7 @@ impl State {
                 if matches!(event, Event::Closed) {
                     self.close_keys(self.now(), handle);
                 }
-                if *event == Event::Lost(msctp_proto::LossReason::KeysDiffer) {
-                    self.note_keys_differ(handle);
-                }
+                self.note_keys_differ(handle, event);
                 self.forget_unproven(handle, false);
                 self.end_keys(handle);
             }

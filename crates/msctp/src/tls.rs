@@ -62,9 +62,12 @@ pub enum Rejection {
     /// TLS gave no keys: this end refused the peer's key or code, or the handshake failed.
     #[error(transparent)]
     Security(#[from] Error),
-    /// The peer has another pre-shared key.
-    #[error("the peer has another pre-shared key")]
+    /// The peer has another pre-shared key, or the set-up was changed on the way.
+    #[error("the peer has another pre-shared key, or the set-up was changed on the way")]
     KeysDiffer,
+    /// The first keys of both ends differ: the set-up was changed on the way.
+    #[error("the set-up was changed on the way: the first keys of both ends differ")]
+    SetUpChanged,
     /// One end requires protection that the other does not offer. The address may be forged.
     #[error("the ends cannot agree on encryption: the peer offers {0}")]
     NoCommonProtection(PeerProtection),
@@ -83,6 +86,8 @@ pub enum PeerProtection {
     PreShared,
     /// Keys of TLS.
     Tls,
+    /// The protection of an earlier version, whose keys depend only on a part of the set-up.
+    Earlier,
     /// A method that this version does not know.
     Unknown,
 }
@@ -94,6 +99,7 @@ impl PeerProtection {
             () if methods.is_empty() => Self::None,
             () if methods.iter().any(|&method| is_tls(method)) => Self::Tls,
             () if has(KeyManagementId::PRE_SHARED) => Self::PreShared,
+            () if methods.iter().all(|method| method.is_unbound()) => Self::Earlier,
             () => Self::Unknown,
         }
     }
@@ -110,6 +116,7 @@ impl fmt::Display for PeerProtection {
             Self::None => "none",
             Self::PreShared => "a pre-shared key",
             Self::Tls => "TLS",
+            Self::Earlier => "that of an earlier version of msctp",
             Self::Unknown => "another kind",
         })
     }

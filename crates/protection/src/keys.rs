@@ -2,6 +2,7 @@
 
 use zeroize::Zeroizing;
 
+use crate::binding::FirstProtected;
 use crate::provider::Provider;
 use crate::secret::Secret;
 use crate::suite::{CipherSuite, NONCE_LEN};
@@ -60,6 +61,21 @@ impl KeyMaterial {
             sn_key: expand("sn", suite.key_len()),
             iv: expand("iv", NONCE_LEN),
         }
+    }
+
+    /// Derives the key material that ends use if protection began at these numbers for both of them. Another
+    /// number gives other keys.
+    ///
+    /// The exported keys are the input of HKDF-Extract, with the label as salt. HKDF-Expand-Label gives a
+    /// secret for the numbers, and [`from_traffic_secret`](Self::from_traffic_secret) its keys.
+    #[must_use]
+    pub fn bound(&self, provider: &dyn Provider, client: FirstProtected, server: FirstProtected) -> Self {
+        let exported = Zeroizing::new(self.parts().concat());
+        let hash = self.suite.hash();
+        let key = provider.hkdf_extract(hash, b"msctp DTLS chunk first protected", &exported);
+        let context = FirstProtected::context(client, server);
+        let secret = expand_label(provider, self.suite, &key, "first prot", &context, hash.len());
+        Self::from_traffic_secret(provider, self.suite, &secret)
     }
 
     /// Returns the cipher suite.

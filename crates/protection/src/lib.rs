@@ -28,6 +28,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod binding;
 mod key_log;
 mod keys;
 mod negotiation;
@@ -44,6 +45,7 @@ mod tests;
 #[cfg(test)]
 mod vectors;
 
+pub use binding::{Binding, FirstProtected};
 pub use key_log::{KeyLogEntry, KeyLogError};
 pub use keys::{KeyLengthError, KeyMaterial};
 pub use negotiation::{End, Negotiated, NegotiationError, negotiate};

@@ -32,6 +32,12 @@ pub enum NegotiationError {
     /// No method is on both lists.
     #[error("no key management method is common to both ends")]
     NoCommonMethod,
+    /// The peer offers only methods whose keys do not depend on the whole set-up, as earlier versions of
+    /// msctp and the drafts have them.
+    #[error(
+        "the peer's protection is that of an earlier version, which does not bind the set-up to the keys"
+    )]
+    EarlierVersion,
     /// Both ends can take only the same role.
     #[error("the key management roles of both ends are incompatible")]
     IncompatibleRoles,
@@ -46,7 +52,7 @@ impl NegotiationError {
     pub const fn cause(self) -> Cause<'static> {
         match self {
             Self::MissingSupport => Cause::MissingDtlsSupport,
-            Self::NoCommonMethod => Cause::NoCommonKeyManagement,
+            Self::NoCommonMethod | Self::EarlierVersion => Cause::NoCommonKeyManagement,
             Self::IncompatibleRoles => Cause::IncompatibleKeyManagementRoles,
             Self::TieBreakerCollision => Cause::TieBreakerCollision,
         }
@@ -79,7 +85,10 @@ pub fn negotiate(
     // The server's list is in its order of preference; the first method that the client has is taken.
     let (server, client) = if end == End::Server { (ours, theirs) } else { (theirs, ours) };
     let common = |id: &KeyManagementId| client.methods.iter().any(|method| method == *id);
-    let method = server.methods.iter().find(common).ok_or(NegotiationError::NoCommonMethod)?;
+    let method = server.methods.iter().find(common).ok_or_else(|| {
+        let earlier = theirs.methods.iter().all(|method| method.is_unbound());
+        if earlier { NegotiationError::EarlierVersion } else { NegotiationError::NoCommonMethod }
+    })?;
     Ok(Negotiated { end, method, restart: ours.restart && theirs.restart })
 }
 
@@ -96,6 +105,8 @@ mod tests {
     const SERVER: DtlsRoles = DtlsRoles { client: false, server: true };
     const TLS: KeyManagementId = KeyManagementId::TLS;
     const PRE_SHARED: KeyManagementId = KeyManagementId::PRE_SHARED;
+    const UNBOUND: [KeyManagementId; 3] =
+        [KeyManagementId::new(0), KeyManagementId::new(192), KeyManagementId::new(254)];
 
     fn parameter(tie_breaker: u32, roles: DtlsRoles, methods: &[KeyManagementId]) -> DtlsKeyManagement<'_> {
         DtlsKeyManagement { tie_breaker, restart: true, roles, methods: List::from(methods) }
@@ -140,6 +151,13 @@ mod tests {
         assert_eq!(missing.cause(), Cause::MissingDtlsSupport);
         let other = negotiate(&ours, Some(&parameter(2, BOTH, &[PRE_SHARED]))).unwrap_err();
         assert_eq!(other.cause(), Cause::NoCommonKeyManagement);
+        let earlier = negotiate(&ours, Some(&parameter(2, BOTH, &UNBOUND))).unwrap_err();
+        assert_eq!(
+            (earlier, earlier.cause()),
+            (NegotiationError::EarlierVersion, Cause::NoCommonKeyManagement)
+        );
+        let newer = negotiate(&parameter(2, BOTH, &UNBOUND), Some(&ours)).unwrap_err();
+        assert_eq!(newer, NegotiationError::NoCommonMethod);
         assert_eq!(NegotiationError::IncompatibleRoles.cause(), Cause::IncompatibleKeyManagementRoles);
         assert_eq!(NegotiationError::TieBreakerCollision.cause(), Cause::TieBreakerCollision);
     }
@@ -150,7 +168,7 @@ mod tests {
             ties in (0u32..3, 0u32..3),
             roles in any::<[bool; 4]>(),
             restart in any::<[bool; 2]>(),
-            methods in prop::collection::vec(prop::collection::vec(0u8..4, 1..4), 2),
+            methods in prop::collection::vec(prop::collection::vec(1u8..5, 1..4), 2),
         ) {
             let methods: Vec<Vec<KeyManagementId>> =
                 methods.iter().map(|ids| ids.iter().map(|&id| KeyManagementId::new(id)).collect()).collect();

@@ -1,5 +1,6 @@
 //! [`PreShared`]: key management method 0, pre-shared cryptographic parameters.
 
+use crate::binding::Binding;
 use crate::keys::{KeyMaterial, expand_label};
 use crate::negotiation::End;
 use crate::provider::Provider;
@@ -43,11 +44,11 @@ pub struct PskError {
 ///
 /// The draft leaves the derivation open. This one takes both DTLS Key Management parameters, as §6 demands
 /// against downgrades. It also takes both ends' tags and initial TSNs, which with the tie breakers are 96
-/// random bits of each end. So the keys of two associations differ as long as the server accepts each set-up
-/// **once**: a COOKIE ECHO that is replayed after its association ended must not begin another with the same
-/// tags, or nonces repeat. HKDF-Expand-Label (RFC 9147 §5.9) then derives key material as the exporter of
-/// draft-porfiri-tsvwg-sctp-dtls-handshake-01 §5.2 does, with the bytes Direction, Key role and Key type as
-/// context.
+/// random bits of each end, and the [`Binding`] of all else that INIT and INIT ACK said. So the keys of two
+/// associations differ as long as the server accepts each set-up **once**: a COOKIE ECHO that is replayed
+/// after its association ended must not begin another with the same tags, or nonces repeat. HKDF-Expand-Label
+/// (RFC 9147 §5.9) then derives key material as the exporter of draft-porfiri-tsvwg-sctp-dtls-handshake-01
+/// §5.2 does, with the bytes Direction, Key role and Key type as context.
 ///
 /// The key of an association is as secret as the pre-shared key: anyone who learns that key can read recorded
 /// traffic.
@@ -72,6 +73,8 @@ impl PreShared {
 
     /// Derives the secret of an association's first epoch. `end` is this end's role.
     ///
+    /// No DATA is in clear: protection begins at the initial TSNs, which are inputs.
+    ///
     /// # Errors
     /// If the key is shorter than 16 bytes.
     pub fn new(
@@ -81,6 +84,7 @@ impl PreShared {
         end: End,
         client: SetUp<'_>,
         server: SetUp<'_>,
+        binding: Binding,
     ) -> Result<Self, PskError> {
         Self::check(key)?;
         // A parameter's Length field delimits it, the rest has fixed sizes: no two set-ups give these bytes.
@@ -90,6 +94,7 @@ impl PreShared {
             said.extend_from_slice(&tag.to_be_bytes());
             said.extend_from_slice(&initial_tsn.to_be_bytes());
         }
+        said.extend_from_slice(binding.bytes());
         let extract = |salt: &[u8], input: &[u8]| provider.hkdf_extract(suite.hash(), salt, input);
         let key = extract(b"msctp DTLS chunk pre-shared", key.bytes());
         let secret = extract(key.bytes(), &said);

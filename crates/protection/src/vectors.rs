@@ -1,5 +1,6 @@
 //! The crate against an independent implementation: `tests/vectors/make.py` over Python's `cryptography`.
 
+use crate::binding::{Binding, FirstProtected};
 use crate::keys::KeyMaterial;
 use crate::negotiation::End;
 use crate::opener::Opener;
@@ -67,8 +68,24 @@ fn records_are_those_of_the_independent_implementation() {
 fn pre_shared_keys_are_those_of_the_independent_implementation() {
     let mut count = 0;
     for words in vectors("psk") {
-        let [code, psk, client, ct, cn, server, st, sn, end, name, direction, epoch, key, sn_key, iv] =
-            words[..]
+        let [
+            code,
+            psk,
+            client,
+            ct,
+            cn,
+            server,
+            st,
+            sn,
+            binding,
+            end,
+            name,
+            direction,
+            epoch,
+            key,
+            sn_key,
+            iv,
+        ] = words[..]
         else {
             panic!("{words:?}")
         };
@@ -79,7 +96,9 @@ fn pre_shared_keys_are_those_of_the_independent_implementation() {
         let direction = if direction == "send" { Direction::Send } else { Direction::Receive };
         for (library, provider) in all() {
             let psk = Secret::from(&hex(psk)[..]);
-            let mut shared = PreShared::new(provider, suite(code), &psk, end, client, server).unwrap();
+            let binding = Binding::from_bytes(hex(binding).try_into().unwrap());
+            let mut shared =
+                PreShared::new(provider, suite(code), &psk, end, client, server, binding).unwrap();
             while shared.epoch().to_string() != epoch {
                 shared.advance(provider);
             }
@@ -89,4 +108,24 @@ fn pre_shared_keys_are_those_of_the_independent_implementation() {
         }
     }
     assert_eq!(count, 48 * all().len());
+}
+
+#[test]
+fn bound_keys_are_those_of_the_independent_implementation() {
+    let mut count = 0;
+    for words in vectors("bound") {
+        let [code, exported @ .., a, b, c, d, key, sn_key, iv] = &words[..] else { panic!("{words:?}") };
+        let [a, b, c, d] = [a, b, c, d].map(|number| number.parse().unwrap());
+        let (client, server) =
+            (FirstProtected { tsn: a, messages: b }, FirstProtected { tsn: c, messages: d });
+        let [one, two, three] = exported else { panic!("{words:?}") };
+        let [one, two, three] = [one, two, three].map(|part| Secret::from(&hex(part)[..]));
+        let exported = KeyMaterial::new(suite(code), one, two, three).unwrap();
+        for (library, provider) in all() {
+            let keys = exported.bound(provider, client, server);
+            assert_eq!(keys.parts(), [&hex(key)[..], &hex(sn_key), &hex(iv)], "{library} {words:?}");
+            count += 1;
+        }
+    }
+    assert_eq!(count, 6 * all().len());
 }

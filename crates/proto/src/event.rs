@@ -143,8 +143,14 @@ pub enum LossReason {
     /// The peer lost its keys: it restarted, or its idle timeout passed. Its host answered several probes
     /// with ABORTs in clear, and no protected packet arrived.
     PeerLostKeys,
-    /// Set-up failed: the pre-shared keys of both ends differ.
+    /// Set-up failed: the pre-shared keys of both ends differ, or INIT or INIT ACK was changed on the way.
     KeysDiffer,
+    /// Set-up failed: the first keys of both ends differ, because INIT, INIT ACK or the messages that agree
+    /// on keys were changed on the way.
+    SetUpChanged,
+    /// Set-up failed: the peer's protection is that of an earlier version, whose keys depend only on a part
+    /// of the set-up.
+    EarlierVersion,
     /// This end aborted because the peer violated the protocol.
     ProtocolViolation {
         /// Error cause in the ABORT (RFC 9260 §3.3.10).

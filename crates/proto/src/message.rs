@@ -96,11 +96,14 @@ pub struct Message {
     pub data: Bytes,
 }
 
+/// Stream of the messages of key management.
+pub(crate) const KEY_MANAGEMENT_STREAM: u16 = 0;
+
 /// Returns whether messages sent this way are those of key management: ordered, on stream 0
 /// (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §4).
 #[inline]
 pub(crate) fn is_key_management(stream: u16, unordered: bool, ppid: u32) -> bool {
-    ppid == Ppid::DTLS_KEY_MANAGEMENT.get() && stream == 0 && !unordered
+    ppid == Ppid::DTLS_KEY_MANAGEMENT.get() && stream == KEY_MANAGEMENT_STREAM && !unordered
 }
 
 impl Message {

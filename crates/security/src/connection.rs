@@ -114,13 +114,14 @@ impl Connection {
     /// Exports the key material of one direction, from the TLS client or the server
     /// (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §5.2, §5.3).
     ///
-    /// `parameters` holds both ends' DTLS Key Management parameters. The first is that of the key management
-    /// client, which §5.1 calls the initiator.
+    /// `agreement` holds both ends' DTLS Key Management parameters, of which the first is that of the key
+    /// management client, which §5.1 calls the initiator. Behind them is the hash of INIT and INIT ACK, which
+    /// the draft does not have.
     pub(crate) fn export_keys(
         &self,
         sender: End,
         context: KeyContext,
-        parameters: &[u8],
+        agreement: &[u8],
     ) -> Result<KeyMaterial, Error> {
         let suite = self.tls.negotiated_cipher_suite().map(|suite| suite.suite());
         let suite = suite
@@ -135,7 +136,7 @@ impl Connection {
                 KeyContext::Primary => 0,
                 KeyContext::Restart => 1,
             };
-            let context = [&[direction, role, key_type], parameters].concat();
+            let context = [&[direction, role, key_type], agreement].concat();
             self.export(EXPORTER_LABEL, &context, len)
         };
         let key_len = suite.key_len();

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use msctp_protection::{Direction, End, FIRST_EPOCH, KeyContext, KeyMaterial, ReceiveUsage, SendUsage};
+use msctp_protection::{
+    Binding, Direction, End, FIRST_EPOCH, KeyContext, KeyMaterial, ReceiveUsage, SendUsage,
+};
 use msctp_units::{Span, Time};
 use rustls::pki_types::ServerName;
 
@@ -37,6 +39,16 @@ pub struct Agreed<'a> {
     pub client_parameter: &'a [u8],
     /// The DTLS Key Management parameter of the end with the role server, in the same form.
     pub server_parameter: &'a [u8],
+    /// Hash of INIT and INIT ACK, on which the keys depend as well.
+    pub binding: Binding,
+}
+
+impl Agreed<'_> {
+    /// Returns the end of the exporter context: both parameters, the client's first, as the draft has it, and
+    /// the hash.
+    fn context(&self) -> Vec<u8> {
+        [self.client_parameter, self.server_parameter, &self.binding.bytes()[..]].concat()
+    }
 }
 
 /// An action of the association, to be performed in order.
@@ -115,8 +127,8 @@ pub struct KeyManager {
     restart: bool,
     /// True if the client sends with the first keys before the server's *Protection Established*.
     false_start: bool,
-    /// Both parameters, the client's first, at the end of the exporter context.
-    parameters: Vec<u8>,
+    /// The agreement at the end of the exporter context.
+    agreement: Vec<u8>,
     server_name: ServerName<'static>,
     code: Option<Exchange>,
     /// True if a proof of the code was sent or verified.
@@ -183,7 +195,7 @@ impl KeyManager {
             end: agreed.end,
             restart: agreed.restart,
             false_start: agreed.false_start,
-            parameters: [agreed.client_parameter, agreed.server_parameter].concat(),
+            agreement: agreed.context(),
             server_name: server_name.unwrap_or_else(nameless),
             code,
             proved: false,
@@ -234,7 +246,7 @@ impl KeyManager {
             return Err(Error::Unexpected("a second key agreement after the handshake"));
         }
         (self.restart, self.false_start) = (agreed.restart, agreed.false_start);
-        self.parameters = [agreed.client_parameter, agreed.server_parameter].concat();
+        self.agreement = agreed.context();
         Ok(())
     }
 
@@ -553,7 +565,7 @@ impl KeyManager {
         };
         let contexts = [Some(KeyContext::Primary), self.restart.then_some(KeyContext::Restart)];
         for context in contexts.into_iter().flatten() {
-            let keys = attempt.connection.export_keys(sender, context, &self.parameters)?;
+            let keys = attempt.connection.export_keys(sender, context, &self.agreement)?;
             self.output.push_back(Output::Establish { direction, context, epoch, keys });
         }
         Ok(())

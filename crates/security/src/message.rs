@@ -12,11 +12,12 @@ use crate::error::Error;
 
 /// The payload protocol identifier of key management messages (draft-ietf-tsvwg-sctp-dtls-chunk-04 §9.5).
 pub const PPID: u32 = 4242;
-/// The identifier of this key management method in the DTLS Key Management parameter.
-pub const METHOD: u8 = 192;
+/// The identifier of this key management method in the DTLS Key Management parameter. It is not the draft's
+/// 192, because the keys also depend on the hash of INIT and INIT ACK.
+pub const METHOD: u8 = 225;
 /// The identifier of the same method with False Start: the client sends user data after its Finished, without
 /// waiting for *Protection Established*. msctp defines it, not the draft, and IANA has not assigned it.
-pub const METHOD_FALSE_START: u8 = 254;
+pub const METHOD_FALSE_START: u8 = 226;
 /// Maximum bytes of TLS records from the peer in one handshake, certificate chains included.
 pub const MAX_HANDSHAKE_BYTES: usize = 64 * 1024;
 

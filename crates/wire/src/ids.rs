@@ -62,10 +62,19 @@ identifier! {
 }
 
 impl KeyManagementId {
-    /// Pre-shared cryptographic parameters.
-    pub const PRE_SHARED: Self = Self::new(0);
-    /// TLS 1.3 in user messages (draft-porfiri-tsvwg-sctp-dtls-handshake-01 §9.1).
-    pub const TLS: Self = Self::new(192);
+    /// A pre-shared key; keys depend on the whole set-up. msctp defines it, and IANA has not assigned it.
+    pub const PRE_SHARED: Self = Self::new(224);
+    /// TLS 1.3 in user messages as in draft-porfiri-tsvwg-sctp-dtls-handshake-01; keys depend on the whole
+    /// set-up. msctp defines it, and IANA has not assigned it.
+    pub const TLS: Self = Self::new(225);
+    /// [`TLS`](Self::TLS) with False Start.
+    pub const TLS_FALSE_START: Self = Self::new(226);
+
+    /// Returns whether the keys of the method depend on the DTLS Key Management parameters only: the drafts'
+    /// methods 0 (pre-shared) and 192 (TLS), and 254, which earlier versions of msctp had for False Start.
+    pub const fn is_unbound(self) -> bool {
+        matches!(self.get(), 0 | 192 | 254)
+    }
 }
 
 impl Ppid {

@@ -220,6 +220,7 @@ const fn reason(rejection: &Rejection) -> &'static str {
         Rejection::Security(Error::Refused(_)) => "key not allowed",
         Rejection::Security(_) => "handshake failed",
         Rejection::KeysDiffer => "other pre-shared key",
+        Rejection::SetUpChanged => "set-up changed",
         Rejection::NoCommonProtection(_) => "other encryption",
         Rejection::TooManySetUps => "too many set-ups",
         _ => "rejected",

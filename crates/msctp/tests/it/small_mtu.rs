@@ -194,7 +194,7 @@ fn serve_behind_router() -> std::thread::JoinHandle<()> {
 #[test]
 #[ignore = "runs in a namespace: a_router_with_a_small_mtu_reports_it"]
 fn inside_behind_a_router() {
-    if std::env::var_os(INSIDE).is_none() {
+    if std::env::var_os("MSCTP_ROUTER").is_none() {
         return;
     }
     let server = serve_behind_router();

@@ -646,7 +646,10 @@ fn another_pre_shared_key_is_reported_at_both_ends() {
         assert!(matches!(failed, Err(ConnectError::KeysDiffer)), "{failed:?}");
         let rejected = server.rejected(PORT).await.unwrap();
         assert_eq!(rejected.error, Rejection::KeysDiffer);
-        assert_eq!(rejected.error.to_string(), "the peer has another pre-shared key");
+        assert_eq!(
+            rejected.error.to_string(),
+            "the peer has another pre-shared key, or the set-up was changed on the way"
+        );
         assert!(timeout(Duration::from_millis(100), server.accept(PORT)).await.is_err());
         let (_client, _association) = connect_to(peer, psk(7)).await.unwrap();
         server.accept(PORT).await.unwrap();
@@ -695,13 +698,37 @@ fn a_peer_that_takes_the_role_of_the_client_is_refused() {
     });
 }
 
+/// Fewer streams in the INIT, in the draft's order and with False Start: both ends say what happened.
+#[test]
+fn a_set_up_that_was_changed_on_the_way_is_reported_at_both_ends() {
+    run(async {
+        for false_start in [false, true] {
+            let (server, peer) = server(any().required());
+            let at = server.local_addresses()[0];
+            let filter = Box::new(|by_client: bool, mut bytes: Vec<u8>| {
+                if by_client && bytes[12] == 1 {
+                    bytes[24..26].copy_from_slice(&1u16.to_be_bytes());
+                    bytes = packet(&bytes[..8].try_into().unwrap(), &bytes[12..]);
+                }
+                vec![(by_client, bytes)]
+            });
+            let peer = filtered(&peer, at, "127.0.0.1", filter).await;
+            let failed = connect_to(peer, any().false_start(false_start).required()).await.map(|_| ());
+            assert!(matches!(failed, Err(ConnectError::SetUpChanged)), "{failed:?}");
+            let rejected = server.rejected(PORT).await.unwrap();
+            assert_eq!(rejected.error, Rejection::SetUpChanged);
+            assert!(timeout(Duration::from_millis(100), server.accept(PORT)).await.is_err());
+        }
+    });
+}
+
 #[test]
 fn keys_that_nothing_establishes_are_rejected() {
     run(async {
         let roles = DtlsRoles { client: true, server: true };
         let keys = KeyManagement::external(Arc::new(Ring), vec![KeyManagementId::TLS], roles);
         let protection = Protection::Required(Arc::new(keys));
-        let text = "protection = Some(External([KeyManagementId(192)], DtlsRoles { client: true, server: true \
+        let text = "protection = Some(External([KeyManagementId(225)], DtlsRoles { client: true, server: true \
                     })): want pre-shared keys or those of `Tls`: nothing else establishes keys here";
         let endpoint = bind();
         assert_eq!(endpoint.listen(PORT, with(protection.clone())).unwrap_err().to_string(), text);

@@ -73,13 +73,15 @@ def records():
 
 def pre_shared():
     """The derivation that the crate's documentation of `PreShared` describes."""
-    print("# psk: suite key client-parameter client-tag client-tsn server-… end context direction epoch key sn iv")
+    print("# psk: suite key client-parameter client-tag client-tsn server-… binding end context direction epoch key sn iv")
+    binding = hashlib.sha256(b"INIT" + b"INIT ACK").digest()
     client = bytes.fromhex("8006000a0102030401 00".replace(" ", ""))
     server = bytes.fromhex("8006000ba1a2a3a402 00c0".replace(" ", ""))
     tags, tsns = (0x11121314, 0x21222324), (0x31323334, 0x41424344)
     for suite, (name, key_len, _) in SUITES.items():
         psk = hashlib.sha256(b"psk %d" % suite).digest()
         said = b"".join(p + struct.pack(">II", t, n) for p, t, n in zip((client, server), tags, tsns))
+        said += binding
         key = hmac.new(b"msctp DTLS chunk pre-shared", psk, name).digest()
         secret = hmac.new(key, said, name).digest()
         for epoch in (3, 4):
@@ -93,12 +95,24 @@ def pre_shared():
                         ]
                         print(
                             "psk", f"{suite:04x}", psk.hex(),
-                            client.hex(), tags[0], tsns[0], server.hex(), tags[1], tsns[1],
+                            client.hex(), tags[0], tsns[0], server.hex(), tags[1], tsns[1], binding.hex(),
                             ("client", "server")[end], ("primary", "restart")[restart],
                             ("send", "receive")[receive], epoch, *(v.hex() for v in values),
                         )
             secret = expand_label(name, secret, b"traffic upd", b"", len(secret))
 
 
+def bound():
+    """The derivation that the crate's documentation of `KeyMaterial::bound` describes."""
+    print("# bound: suite key sn iv client-tsn client-messages server-tsn server-messages key sn iv")
+    for suite, (name, key_len, _) in SUITES.items():
+        exported = [hashlib.shake_128(b"exported %d %d" % (suite, i)).digest(n) for i, n in enumerate((key_len, key_len, 12))]
+        for begins in ((0x01020304, 2, 0x11121314, 3), (0xFFFFFFFF, 0, 0, 0x10000)):
+            key = hmac.new(b"msctp DTLS chunk first protected", b"".join(exported), name).digest()
+            secret = expand_label(name, key, b"first prot", struct.pack(">4I", *begins), len(key))
+            print("bound", f"{suite:04x}", *(v.hex() for v in exported), *begins, *(v.hex() for v in traffic(suite, secret)))
+
+
 records()
 pre_shared()
+bound()

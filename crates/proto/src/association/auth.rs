@@ -137,7 +137,7 @@ impl Association {
             State::CookieWait => typ == ChunkType::ABORT,
             // A listener has no keys before it accepts the cookie, and no nonces to spare for a refusal.
             State::CookieEchoed => self.is_enforced() && matches!(typ, ChunkType::ABORT | ChunkType::ERROR),
-            _ => false,
+            _ => typ == ChunkType::ABORT && self.awaits_first_packet(),
         }
     }
 

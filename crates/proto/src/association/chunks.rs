@@ -2,8 +2,8 @@
 
 use msctp_units::{Ecn, Time};
 use msctp_wire::{
-    Abort, Cause, Causes, Chunk, ChunkError, ChunkType, CookieEcho, EncodeChunk, Error, Heartbeat,
-    HeartbeatAck, Malformed, Packet, Sack, Tsn, UnknownChunk,
+    Abort, Cause, CauseCode, Causes, Chunk, ChunkError, ChunkType, CookieEcho, EncodeChunk, Error, Heartbeat,
+    HeartbeatAck, Malformed, Packet, Sack, StreamId, Tsn, UnknownChunk,
 };
 
 use super::Association;
@@ -327,6 +327,10 @@ impl Association {
             Received::New => self.stats.data_chunks_received += 1,
             Received::Duplicate => self.stats.duplicate_tsns_received += 1,
             Received::Dropped => {}
+            // Both ends agreed on the streams under protection: the peer does not send on others.
+            Received::InvalidStream(stream) if self.is_enforced() && !self.may_be_incoming(stream.get()) => {
+                return self.end_disagreement_on_streams(now, stream);
+            }
             Received::InvalidStream(stream) => {
                 self.stats.data_chunks_received += 1;
                 let causes = [Cause::InvalidStreamIdentifier(stream)];
@@ -340,6 +344,15 @@ impl Association {
             self.tracer.push(now, TraceKind::Data { direction: Direction::In, path, tsn, len, again });
         }
         true
+    }
+
+    /// Ends a protected association whose ends believe in different numbers of streams. RFC 9260 §6.5 would
+    /// acknowledge data on the others and throw it away. Returns false: the rest of the packet is ignored.
+    #[cold]
+    fn end_disagreement_on_streams(&mut self, now: Time, stream: StreamId) -> bool {
+        let (code, what) = (CauseCode::PROTOCOL_VIOLATION, "data on a stream that was not agreed on");
+        self.violated(now, code, what, format!("stream {stream} was not agreed on").as_bytes());
+        false
     }
 
     fn take_sack(&mut self, now: Time, at: PathAddr, sack: &Sack<'_>) {
@@ -404,15 +417,9 @@ impl Association {
     }
 
     /// Aborts because the peer violated the protocol.
-    pub(super) fn violated(
-        &mut self,
-        now: Time,
-        code: msctp_wire::CauseCode,
-        what: &'static str,
-        text: &[u8],
-    ) {
+    pub(super) fn violated(&mut self, now: Time, code: CauseCode, what: &'static str, text: &[u8]) {
         let cause = match code {
-            msctp_wire::CauseCode::OUT_OF_RESOURCE => Cause::OutOfResource,
+            CauseCode::OUT_OF_RESOURCE => Cause::OutOfResource,
             _ => Cause::ProtocolViolation(text),
         };
         self.abort_with(now, &[cause], LossReason::ProtocolViolation { cause: code.0, what });
@@ -523,6 +530,13 @@ impl Association {
             // `may_come_unsigned`: of a listener without keys, which refuses the cookie
             if self.is_enforced() && !authenticated {
                 continue;
+            }
+            if let Cause::InvalidStreamIdentifier(stream) = cause
+                && self.is_enforced()
+                && stream.get() < self.tags.outbound_streams
+            {
+                self.end_disagreement_on_streams(now, stream);
+                return;
             }
             if let Cause::UnrecognizedChunkType(chunk) = cause
                 && chunk.first() == Some(&ChunkType::ASCONF.0)

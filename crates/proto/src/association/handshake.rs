@@ -5,13 +5,16 @@ use core::net::IpAddr;
 
 use msctp_units::{Span, Time};
 use msctp_wire::cause::MissingParams;
-use msctp_wire::{Abort, Cause, Causes, Init, InitAck, List, ParamType, Params, VerificationTag};
+use msctp_wire::{
+    Abort, Cause, Causes, Chunk, EncodeChunk, Init, InitAck, List, ParamType, Params, VerificationTag,
+};
 
 use super::Association;
 use super::auth::random_number;
 use super::negotiate::{
     Answer, Offer, OfferFault, address_params, answer_room, our_families, our_params, padding, streams,
 };
+use super::protection::cannot_protect;
 use crate::addr::{PathAddr, PathId};
 use crate::auth::AuthOffer;
 use crate::cookie::{Addresses, CookieJar};
@@ -19,7 +22,7 @@ use crate::event::{Event, LossReason};
 use crate::inbound::{Inbound, InboundConfig};
 use crate::path::Path;
 use crate::path::pairing::can_pair;
-use crate::protection::SetUpNumbers;
+use crate::protection::{SetUpNumbers, bind};
 use crate::rare::{Rare, Untouched};
 use crate::stats::AssociationState as State;
 use crate::tags::Tags;
@@ -103,8 +106,25 @@ impl Association {
         Some(path)
     }
 
+    /// Passes this end's INIT to `send`, the one sent before if there is one: the keys depend on it.
+    pub(super) fn own_init<R>(&mut self, send: impl FnOnce(&Init<'_>) -> R) -> R {
+        let Some(protection) = &self.protection else { return self.init_chunk(send) };
+        if protection.sent_init().is_empty() {
+            let mut bytes = Vec::new();
+            self.init_chunk(|init| init.encode(&mut bytes));
+            if let Some(protection) = &mut self.protection {
+                protection.keep_init(bytes);
+            }
+        }
+        let sent = self.protection.as_ref().map(|protection| Chunk::parse(protection.sent_init()));
+        match sent {
+            Some(Ok(Chunk::Init(init))) => send(&init),
+            _ => self.init_chunk(send),
+        }
+    }
+
     /// Passes this end's INIT to `send`.
-    pub(super) fn init_chunk<R>(&self, send: impl FnOnce(&Init<'_>) -> R) -> R {
+    fn init_chunk<R>(&self, send: impl FnOnce(&Init<'_>) -> R) -> R {
         let addresses = self.paths.locals().map(|(address, _)| address).collect::<Addresses>();
         // A single address is the source. The others may be sources, and are named once the association is
         // protected: an INIT is in clear.
@@ -266,6 +286,7 @@ impl Association {
         let numbers = SetUpNumbers {
             ours: (self.tags.local_tag, self.tags.local_initial_tsn.get()),
             theirs: (offer.tag, offer.initial_tsn.get()),
+            binding: self.own_init(|init| bind(init, ack)),
         };
         if let Err(error) = self.agree_protection(None, offer.protection.as_ref(), numbers) {
             return self.refuse_init_ack(now, at, offer.tag, OfferFault::Protection(error));
@@ -349,7 +370,6 @@ impl Association {
     /// Rejects an invalid INIT ACK (RFC 9260 §3.3.3).
     fn refuse_init_ack(&mut self, now: Time, at: PathAddr, initiate_tag: u32, fault: OfferFault<'_>) {
         let what = match fault {
-            OfferFault::Protection(_) => "the DTLS chunk, which is required here, cannot be agreed on",
             OfferFault::NoAuth => "the peer does not speak AUTH, which shared keys require",
             _ => "INIT ACK that cannot be used",
         };
@@ -394,7 +414,11 @@ impl Association {
                 //# The Verification Tag field in the common header of the outbound SCTP packet containing the
                 //# ABORT chunk MUST be set to the Initiate Tag value of the received INIT or INIT ACK chunk
                 self.tags.peer_tag = initiate_tag;
-                self.abort_with(now, causes, LossReason::ProtocolViolation { cause: code, what });
+                let reason = match fault {
+                    OfferFault::Protection(error) => cannot_protect(error),
+                    _ => LossReason::ProtocolViolation { cause: code, what },
+                };
+                self.abort_with(now, causes, reason);
             }
         }
     }
@@ -530,6 +554,10 @@ impl Association {
             }
         };
         let colliding = matches!(self.state, State::CookieWait | State::CookieEchoed);
+        if colliding && self.awaits_answer_of(&offer) {
+            self.faults.unexpected_chunks += 1;
+            return;
+        }
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.1
         //# If the INIT chunk indicates that a new address has been added to the association, then the entire
         //# INIT chunk MUST be discarded
@@ -576,7 +604,25 @@ impl Association {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.2
         //# the endpoint MUST take no further actions, i.e., the existing association, including its current
         //# state, and the corresponding TCB MUST NOT be changed.
-        answer.give(now, &offer, jar, |ack| control.push_clear(at, offer.tag, ack));
+        answer.give(now, init, &offer, jar, |ack| control.push_clear(at, offer.tag, ack));
+    }
+
+    /// Returns whether the sender of an INIT that crossed this end's answers that one, so that this end must
+    /// not answer as well.
+    ///
+    /// The keys depend on one pair of INIT and INIT ACK. Of two, an end could take either. So only the INIT
+    /// of the end with the key management role client is answered. In COOKIE-ECHOED it has been, unless the
+    /// peer has begun anew since.
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.1
+    //= type=exception
+    //= reason=of two ends that begin at once under the DTLS chunk (option `protection`, off by default) only
+    //= reason=the key management server answers: keys depend on one INIT and its INIT ACK
+    //# Upon receipt of an INIT chunk in the COOKIE-WAIT state, an endpoint MUST respond with an INIT
+    //# ACK chunk using the same parameters
+    fn awaits_answer_of(&self, offer: &Offer<'_>) -> bool {
+        let same = self.state == State::CookieWait || offer.tag == self.tags.peer_tag;
+        let protection = self.protection.as_ref();
+        same && protection.is_some_and(|protection| protection.is_client_to(offer.protection.as_ref()))
     }
 
     /// Returns the tags and the TSN of the INIT ACK and its cookie. `colliding` is true if it answers an INIT

@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use msctp_protection::NegotiationError;
+use msctp_protection::{Binding, NegotiationError};
 use msctp_units::{Span, Time};
 use msctp_wire::param::Padding;
 use msctp_wire::{
@@ -17,7 +17,7 @@ use crate::cookie::{Addresses, Cookie, CookieJar};
 use crate::extensions::Extensions;
 use crate::path::pairing::{MAX_ADDRESSES, is_endpoint};
 use crate::path::{AMPLIFICATION_LIMIT, ip_header};
-use crate::protection::{CookieProtection, ProtectionOffer};
+use crate::protection::{CookieProtection, ProtectionOffer, bind};
 use crate::tags::Tags;
 
 /// Maximum bytes of reported unrecognized parameters. An answer must fit a packet, and must not be much
@@ -227,7 +227,7 @@ impl<'a> Offer<'a> {
             match agreement {
                 // The DTLS chunk takes the place of AUTH.
                 Ok(()) => return Ok(()),
-                Err(error) if config.protection.is_required() => return Err(OfferFault::Protection(error)),
+                Err(error) if config.protection.refuses(error) => return Err(OfferFault::Protection(error)),
                 Err(_) => self.protection = self.protection.take().filter(ProtectionOffer::fits_cookie),
             }
         }
@@ -469,6 +469,7 @@ impl Answer<'_> {
     pub(crate) fn give(
         &self,
         now: Time,
+        init: &Init<'_>,
         offer: &Offer<'_>,
         jar: &mut CookieJar,
         send: impl FnOnce(&InitAck<'_>),
@@ -512,12 +513,9 @@ impl Answer<'_> {
             params.clear();
         }
         room = room.saturating_sub(params_len(&params));
-        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
-        //# "Z" MUST generate and send along with the INIT ACK chunk a State Cookie.
-        jar.sign(&cookie, &mut signed);
         params.extend(auth);
         params.extend(protection);
-        params.push(Param::StateCookie(&signed));
+        let before_cookie = params.len();
         // RFC 9260 §3.2.2: unrecognized parameters of an INIT are reported in the INIT ACK
         for unrecognized in &offer.unrecognized {
             let reported = report_len(unrecognized);
@@ -526,7 +524,19 @@ impl Answer<'_> {
                 params.push(Param::UnrecognizedParameter(unrecognized));
             }
         }
-        send(&InitAck {
+        if let Some(both) = &mut cookie.protection {
+            both.binding = bind(init, &self.init_ack(outbound_streams, &params));
+        }
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
+        //# "Z" MUST generate and send along with the INIT ACK chunk a State Cookie.
+        jar.sign(&cookie, &mut signed);
+        params.insert(before_cookie, Param::StateCookie(&signed));
+        send(&self.init_ack(outbound_streams, &params));
+    }
+
+    /// Returns the INIT ACK with these parameters.
+    fn init_ack<'a>(&self, outbound_streams: u16, params: &'a [Param<'a>]) -> InitAck<'a> {
+        InitAck {
             initiate_tag: VerificationTag::new(self.tags.local_tag),
             a_rwnd: self.config.receive_buffer,
             //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
@@ -535,8 +545,8 @@ impl Answer<'_> {
             outbound_streams,
             inbound_streams: self.config.max_inbound_streams,
             initial_tsn: self.tags.local_initial_tsn,
-            params: (&params[..]).into(),
-        });
+            params: params.into(),
+        }
     }
 
     /// Returns the cookie of an association with the offers of both ends.
@@ -568,7 +578,7 @@ impl Answer<'_> {
                 .protection
                 .clone()
                 .zip(offer.protection.clone())
-                .map(|(ours, theirs)| CookieProtection { ours, theirs }),
+                .map(|(ours, theirs)| CookieProtection { ours, theirs, binding: Binding::default() }),
             at: self.at,
             addresses: offer.all_addresses(self.at.remote).into_iter().skip(1).collect(),
             lists_addresses: true,

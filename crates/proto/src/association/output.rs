@@ -405,7 +405,7 @@ impl Association {
         //# The sender MUST set the Verification Tag of the packet to 0.
         // RFC 9260 §8.5.1 A: tag 0
         let mut builder = self.builder(out, 0, room);
-        let pushed = self.init_chunk(|init| builder.push(init).map(|()| init.encoded_len()));
+        let pushed = self.own_init(|init| builder.push(init).map(|()| init.encoded_len()));
         let len = pushed.ok()? as u16;
         let chunk_type = msctp_wire::ChunkType::INIT.0;
         self.tracer

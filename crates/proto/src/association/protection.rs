@@ -5,7 +5,7 @@
 //! in clear only the chunks of a set-up are accepted.
 
 use bytes::Bytes;
-use msctp_protection::{KeyMaterial, NegotiationError, OpenError, ReceiveUsage, SendUsage};
+use msctp_protection::{FirstProtected, KeyMaterial, NegotiationError, OpenError, ReceiveUsage, SendUsage};
 use msctp_units::{Ecn, Time};
 use msctp_wire::{
     Abort, Cause, Checksum, Chunk, ChunkType, CommonHeader, Fragment, Packet, PacketBuilder, Ppid,
@@ -19,12 +19,16 @@ use crate::config::{Config, EndpointConfig};
 use crate::cookie::{Cookie, CookieJar};
 use crate::error::SendError;
 use crate::event::{Event, LossReason};
-use crate::message::{Message, OutMessage, is_key_management};
+use crate::message::{KEY_MANAGEMENT_STREAM, Message, OutMessage, is_key_management};
 use crate::protection::{
     KeyAgreement, MAX_ROOM, OVERHEAD, PacketProtection, ProtectionOffer, SPACE, SetUpNumbers,
 };
 use crate::rng::Rng;
 use crate::stats::AssociationState as State;
+use crate::tags::Tags;
+
+/// Reason in the ABORT of an end whose first keys differ from the peer's.
+const SET_UP_CHANGED: &[u8] = b"the set-up was changed on the way";
 
 /// Returns the state of protection, if it is on. Draws a tie breaker only in that case, so that other random
 /// numbers do not depend on it.
@@ -51,7 +55,7 @@ impl Association {
             Ok(()) if protection.is_enforced() => self.auth.demand_protection(),
             // §3.2: dynamic addresses only with protection
             Ok(()) => self.auth.demand_for_addresses(),
-            Err(error) if self.config.protection.is_required() => return Err(error),
+            Err(error) if self.config.protection.refuses(error) => return Err(error),
             Err(_) => {}
         }
         Ok(())
@@ -63,11 +67,11 @@ impl Association {
         let numbers = SetUpNumbers {
             ours: (cookie.tags.local_tag, cookie.tags.local_initial_tsn.get()),
             theirs: (cookie.tags.peer_tag, cookie.peer_initial_tsn),
+            binding: cookie.protection.as_ref().map(|both| both.binding).unwrap_or_default(),
         };
         let (ours, theirs) = cookie.protection.as_ref().map(|both| (&both.ours, &both.theirs)).unzip();
         let Err(error) = self.agree_protection(ours, theirs, numbers) else { return true };
-        let (cause, what) = (error.cause(), "the DTLS chunk, which is required here, cannot be agreed on");
-        self.abort_with(now, &[cause], LossReason::ProtocolViolation { cause: cause.typ().0, what });
+        self.abort_with(now, &[error.cause()], cannot_protect(error));
         false
     }
 
@@ -88,10 +92,16 @@ impl Association {
     }
 
     /// Discards the keys of a set-up that begins again.
+    ///
+    /// The new INIT differs from the last one, and has another tag: an answer to the last one is no answer to
+    /// it. New Tie-Tags: a cookie of the last one is no restart either, which would take up its keys again.
     pub(super) fn begin_protection_anew(&mut self) {
         if let Some(protection) = &mut self.protection {
             protection.begin_anew(self.rng.next_u64() as u32);
             self.auth.begin_demands(&self.config.auth);
+            let tags = &self.tags;
+            self.tags = self.rng.with(|rng| Tags { local_tag: rng.next_tag(), ..tags.with_new_ties(rng) });
+            self.keys_version += 1;
         }
     }
 
@@ -125,6 +135,12 @@ impl Association {
     #[inline]
     pub(super) fn awaits_proof(&self) -> bool {
         self.protection.as_ref().is_some_and(|protection| protection.awaits_proof())
+    }
+
+    /// Returns whether this end has the first keys from outside, and no packet of the peer was opened.
+    pub(super) fn awaits_first_packet(&self) -> bool {
+        let proven = self.protection.as_ref().is_some_and(|protection| protection.is_proven());
+        self.has_external_keys() && self.is_enforced() && !proven
     }
 
     /// Returns whether both directions are protected, or protection was not agreed on.
@@ -169,6 +185,9 @@ impl Association {
     /// they are used up and nobody established others.
     #[cold]
     pub(super) fn may_seal(&mut self, now: Time) -> bool {
+        if self.protection.as_ref().is_some_and(|protection| protection.awaits_last_clear()) {
+            self.fix_first_protected();
+        }
         let may = self.protection.as_mut().is_none_or(|protection| protection.prepare_to_seal());
         if !may {
             self.close(now, Some(LossReason::KeysUsedUp));
@@ -205,6 +224,9 @@ impl Association {
         if self.state == State::Closed {
             return false;
         }
+        if self.protection.as_ref().is_some_and(|protection| protection.awaits_numbers()) {
+            self.fix_first_protected();
+        }
         let Some(protection) = &mut self.protection else { return false };
         if protection.awaits_receive_keys() {
             protection.hold(at, ecn, bytes);
@@ -218,7 +240,7 @@ impl Association {
                     // RFC 9147 §4.5.3
                     self.abort_with(now, &[], LossReason::KeysUsedUp);
                 }
-                self.note_unopened(now);
+                self.note_unopened(now, &error);
                 return false;
             }
         };
@@ -250,35 +272,74 @@ impl Association {
         }
     }
 
-    /// Ends a set-up if the pre-shared keys do not decrypt the peer's packets.
+    /// Ends a set-up if the first keys do not decrypt the peer's packets.
     ///
     /// This reveals no more about a key than the packets themselves. To forge such a packet, an attacker must
     /// know the tags of the set-up; such an attacker can also prevent the set-up by other means.
     #[cold]
-    fn note_unopened(&mut self, now: Time) {
-        let unopened = self.protection.as_mut().map_or(0, |protection| protection.count_unopened());
+    fn note_unopened(&mut self, now: Time, error: &OpenError) {
+        let Some(protection) = &mut self.protection else { return };
+        let unopened = protection.count_unopened(error);
+        let (reason, text): (_, &[u8]) = if protection.is_external() {
+            (LossReason::SetUpChanged, SET_UP_CHANGED)
+        } else {
+            (LossReason::KeysDiffer, b"the pre-shared keys differ")
+        };
         match self.state {
             _ if unopened == 0 => {}
             // The answers to two COOKIE ECHOs. The peer cannot open the ABORT, and so notices too.
             State::CookieEchoed if unopened >= 2 && self.setup.retransmissions > 0 => {
-                self.abort_with(now, &[], LossReason::KeysDiffer);
+                self.abort_with(now, &[], reason);
             }
             State::CookieEchoed => {}
-            // The first protected packet after its COOKIE ECHO. The peer reads an ABORT in clear only.
+            // The first protected packet of the peer, which reads an ABORT in clear only.
             _ => {
                 let (at, tag) = (self.data_addr(), self.tags.peer_tag);
                 self.control.clear();
                 self.output.clear();
                 if let Some(at) = at {
-                    let causes = [Cause::UserInitiatedAbort(b"the pre-shared keys differ")];
+                    let causes = [Cause::UserInitiatedAbort(text)];
                     self.control.push_clear(
                         at,
                         tag,
                         &Abort { tag_reflected: false, causes: (&causes).into() },
                     );
                 }
-                self.close(now, Some(LossReason::KeysDiffer));
+                self.close(now, Some(reason));
             }
+        }
+    }
+
+    /// Returns the reason of an ABORT during a set-up, if the keys of both ends differ: `text` is the peer's
+    /// reason.
+    pub(super) fn setup_failure(&self, text: &[u8]) -> Option<LossReason> {
+        let protection = self.protection.as_ref()?;
+        let unopened = self.state == State::CookieEchoed && protection.unopened_in_set_up() > 0;
+        let changed = text == SET_UP_CHANGED && protection.is_external() && !protection.is_proven();
+        match (unopened, changed) {
+            (true, _) => Some(LossReason::KeysDiffer),
+            (_, true) => Some(LossReason::SetUpChanged),
+            _ => None,
+        }
+    }
+
+    /// Returns where this end begins to protect, if nothing more is sent in clear: TSN and ordered messages
+    /// on the stream of key management.
+    fn own_first_protected(&self) -> FirstProtected {
+        let messages = self.outbound.next_ordered(KEY_MANAGEMENT_STREAM);
+        FirstProtected { tsn: self.outbound.next_tsn().get(), messages }
+    }
+
+    /// Fixes where protection begins, if the first keys wait for this end's last message in clear and it was
+    /// sent.
+    fn fix_first_protected(&mut self) {
+        if self.outbound.has_key_messages() {
+            return;
+        }
+        let ours = self.own_first_protected();
+        if let Some(protection) = &mut self.protection {
+            let fixed = protection.fix(ours);
+            debug_assert_eq!(fixed, Ok(()));
         }
     }
 
@@ -293,6 +354,14 @@ impl Association {
             Some(ChunkType::INIT | ChunkType::COOKIE_ECHO) => true,
             Some(ChunkType::ABORT | ChunkType::ERROR | ChunkType::SHUTDOWN_ACK)
                 if self.state == State::CookieEchoed =>
+            {
+                true
+            }
+            // The peer's first keys differ, or it has none yet. An attacker who can send this can also
+            // prevent the set-up.
+            Some(ChunkType::ABORT)
+                if self.awaits_first_packet()
+                    && packet.header.verification_tag.get() == self.tags.local_tag =>
             {
                 true
             }
@@ -394,12 +463,16 @@ impl Association {
     pub(super) fn awaits_keys(&self) -> bool {
         self.protection.as_deref().is_some_and(|protection| {
             let agreed = protection.is_agreed() || self.config.protection.is_required();
-            protection.is_external() && agreed && !protection.seals()
+            protection.is_external() && agreed && !protection.has_send_keys()
         })
     }
 
     /// Opens packets also with this key material, from now on (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.5). The
     /// first epoch is 3.
+    ///
+    /// The keys of the first epoch are bound to the TSN and the message number at which each end begins to
+    /// protect ([`KeyMaterial::bound`]), so that no end takes a protected chunk for one that it has received
+    /// in clear. The client's wait until it has sent its last message in clear.
     ///
     /// # Errors
     ///
@@ -411,7 +484,11 @@ impl Association {
         if !self.external_keys()?.opens() && !self.inbound.is_settled() {
             return Err(CallError::ForgedData);
         }
-        self.external_keys()?.establish_receive(epoch, keys)?;
+        let tsn = self.inbound.cum_tsn_ack() + 1;
+        let messages = self.inbound.next_ordered(KEY_MANAGEMENT_STREAM);
+        let theirs = FirstProtected { tsn: tsn.get(), messages };
+        let ours = self.own_first_protected();
+        self.external_keys()?.add_receive(epoch, keys, [ours, theirs])?;
         Ok(())
     }
 
@@ -432,7 +509,8 @@ impl Association {
         epoch: u64,
         keys: &KeyMaterial,
     ) -> Result<(), CallError> {
-        self.external_keys()?.establish_send(epoch, keys)?;
+        let ours = self.own_first_protected();
+        self.external_keys()?.add_send(epoch, keys, ours)?;
         self.open_held(now);
         self.after_change(now);
         Ok(())
@@ -496,5 +574,16 @@ impl Association {
         let protection = self.protection.as_deref_mut();
         let external = protection.filter(|protection| protection.is_external() && protection.is_agreed());
         external.ok_or(CallError::NotExternalKeys)
+    }
+}
+
+/// Returns why an end refuses a peer with which it cannot agree on protection.
+pub(super) fn cannot_protect(error: NegotiationError) -> LossReason {
+    match error {
+        NegotiationError::EarlierVersion => LossReason::EarlierVersion,
+        _ => {
+            let what = "the DTLS chunk, which is required here, cannot be agreed on";
+            LossReason::ProtocolViolation { cause: error.cause().typ().0, what }
+        }
     }
 }

@@ -54,6 +54,12 @@ impl Reconfig {
 }
 
 impl Association {
+    /// Returns whether the peer may believe that it may send on this stream: streams that this end has asked
+    /// it to add count as agreed.
+    pub(super) fn may_be_incoming(&self, stream: u16) -> bool {
+        stream < self.tags.inbound_streams.saturating_add(self.reconfig.ours.incoming_in_flight())
+    }
+
     /// Returns whether the peer may request resets and more streams.
     fn accepts_requests(&self) -> bool {
         self.config.streams.reconfiguration == Reconfiguration::Accept

@@ -343,12 +343,7 @@ impl Association {
         self.output.clear();
         //= https://www.rfc-editor.org/rfc/rfc9260#section-9.1
         //# the receiving endpoint MUST remove the association from its record
-        let unopened = self.protection.as_ref().map_or(0, |protection| protection.unopened_in_set_up());
-        let reason = if self.state == State::CookieEchoed && unopened > 0 {
-            LossReason::KeysDiffer
-        } else {
-            LossReason::PeerAborted { cause, reason }
-        };
+        let reason = self.setup_failure(&reason).unwrap_or(LossReason::PeerAborted { cause, reason });
         self.close(now, Some(reason));
     }
 }

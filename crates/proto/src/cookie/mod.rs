@@ -9,6 +9,7 @@ use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use hmac::{Hmac, KeyInit, Mac};
+use msctp_protection::Binding;
 use msctp_units::{Span, Time};
 use msctp_wire::{ChunkType, HmacId, Tsn};
 use rand_chacha::ChaCha8Rng;
@@ -103,8 +104,10 @@ impl Cookie {
         // The generation of the secret, then the fields in the order of `write`
         let fixed = 1 + 8 + 4 + 4 * 2 + 7 * 4 + 2 + 1;
         let auth = self.auth.as_ref().map_or(0, CookieAuth::len);
-        let protection =
-            self.protection.as_ref().map_or(0, |p| p.ours.bytes().len() + p.theirs.bytes().len());
+        let protection = self
+            .protection
+            .as_ref()
+            .map_or(0, |p| p.ours.bytes().len() + p.theirs.bytes().len() + Binding::LEN);
         let addresses = [self.at.local, self.at.remote];
         let addresses = addresses.iter().chain(&self.addresses).map(|ip| if ip.is_ipv4() { 5 } else { 17 });
         fixed + auth + protection + addresses.sum::<usize>() + MAC_LEN
@@ -137,9 +140,10 @@ impl Cookie {
         if let Some(auth) = &self.auth {
             auth.write(out);
         }
-        if let Some(CookieProtection { ours, theirs }) = &self.protection {
+        if let Some(CookieProtection { ours, theirs, binding }) = &self.protection {
             out.extend_from_slice(ours.bytes());
             out.extend_from_slice(theirs.bytes());
+            out.extend_from_slice(binding.bytes());
         }
         for address in [self.at.local, self.at.remote].iter().chain(&self.addresses) {
             match address {
@@ -182,7 +186,11 @@ impl Cookie {
         };
         let protection = match flags & 4 {
             0 => None,
-            _ => Some(CookieProtection { ours: reader.offer()?, theirs: reader.offer()? }),
+            _ => Some(CookieProtection {
+                ours: reader.offer()?,
+                theirs: reader.offer()?,
+                binding: Binding::from_bytes(reader.take()?),
+            }),
         };
         let at = PathAddr { local: reader.address()?, remote: reader.address()? };
         let mut addresses = Addresses::new();
@@ -450,7 +458,11 @@ mod tests {
             whole.clone(),
             Cookie { auth: None, ..whole.clone() },
             Cookie {
-                protection: Some(CookieProtection { ours: offer(1), theirs: offer(30) }),
+                protection: Some(CookieProtection {
+                    ours: offer(1),
+                    theirs: offer(30),
+                    binding: Binding::from_bytes([9; Binding::LEN]),
+                }),
                 ..whole.clone()
             },
             Cookie { lists_addresses: false, ..whole.clone() },

@@ -88,7 +88,7 @@ impl Endpoint {
         };
         // Reuses a reply's buffer for the chunk
         let mut chunk = self.spare.pop().unwrap_or_default();
-        answer.give(now, &offer, &mut self.jar, |ack| msctp_wire::EncodeChunk::encode(ack, &mut chunk));
+        answer.give(now, init, &offer, &mut self.jar, |ack| msctp_wire::EncodeChunk::encode(ack, &mut chunk));
         let outcome = match msctp_wire::UnknownChunk::new(&chunk) {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
             //# "Z" MUST set the Verification Tag field to Tag_A and also provide its own Verification Tag

@@ -438,6 +438,11 @@ impl Inbound {
         self.ordering.is_readable()
     }
 
+    /// Returns the number of the next ordered message of a stream.
+    pub(crate) fn next_ordered(&self, stream: u16) -> u32 {
+        self.ordering.next_ordered(stream)
+    }
+
     /// Returns whether all received data has been read.
     pub(crate) fn is_settled(&self) -> bool {
         !self.map.has_gap() && self.window.charge() == 0

@@ -134,6 +134,12 @@ impl Ordering {
         self.interleaving = interleaving;
     }
 
+    /// Returns the number of the next ordered message of a stream.
+    pub(super) fn next_ordered(&self, stream: u16) -> u32 {
+        // Message identifiers have 32 bits (RFC 8260 §2.1).
+        self.streams.get(stream).map_or(0, |stream| stream.next as u32)
+    }
+
     /// Returns the distance of this number from the next one to deliver.
     #[inline]
     fn ahead(&self, next: u64, number: u32) -> u32 {

@@ -403,6 +403,16 @@ impl Outbound {
         self.sent.next().tsn()
     }
 
+    /// Returns whether messages of key management wait to be sent for the first time.
+    pub(crate) fn has_key_messages(&self) -> bool {
+        self.queue.has_urgent()
+    }
+
+    /// Returns the number of the next ordered message of a stream.
+    pub(crate) fn next_ordered(&self, stream: u16) -> u32 {
+        self.queue.next_ordered(stream)
+    }
+
     /// Returns the Cumulative TSN Ack Point.
     #[cfg(test)]
     pub(crate) fn cum_tsn_ack(&self) -> Tsn {

@@ -286,6 +286,16 @@ impl SendQueue {
         !self.urgent.is_empty() && self.may_take_urgent()
     }
 
+    /// Returns whether urgent messages are not sent yet, or not all of their fragments.
+    pub(super) fn has_urgent(&self) -> bool {
+        !self.urgent.is_empty()
+    }
+
+    /// Returns the number of the next ordered message of a stream.
+    pub(super) fn next_ordered(&self, stream: u16) -> u32 {
+        self.streams.get(stream).map_or(0, |stream| stream.next_ordered)
+    }
+
     /// Returns true if the first urgent message was begun, or may begin: not between the fragments of
     /// another message, which need consecutive TSNs without interleaving, and with it the order of the
     /// stream.

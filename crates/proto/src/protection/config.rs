@@ -4,7 +4,7 @@ use core::any::Any;
 use core::fmt;
 use std::sync::Arc;
 
-use msctp_protection::{CipherSuite, Provider, PskError, Secret};
+use msctp_protection::{CipherSuite, NegotiationError, Provider, PskError, Secret};
 use msctp_wire::param::{DtlsKeyManagement, DtlsRoles};
 use msctp_wire::{KeyManagementId, List};
 
@@ -33,6 +33,12 @@ impl Protection {
 
     pub(crate) fn is_required(&self) -> bool {
         matches!(self, Self::Required(_))
+    }
+
+    /// Returns whether a peer with which there is no agreement is refused, and not left in clear. A peer of
+    /// an earlier version has keys, and must not lose them silently.
+    pub(crate) fn refuses(&self, error: NegotiationError) -> bool {
+        self.is_required() || error == NegotiationError::EarlierVersion && !matches!(self, Self::Off)
     }
 }
 

@@ -5,14 +5,15 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use msctp_protection::{
-    Direction, End, EpochError, FIRST_EPOCH, HEADER_LEN, KeyContext, KeyLogEntry, KeyMaterial, MAX_PLAINTEXT,
-    Negotiated, NegotiationError, OpenError, Opener, PreShared, ReceiveUsage, SealError, Sealer, SendUsage,
-    SetUp, TRAILER_LEN,
+    Binding, Direction, End, EpochError, FIRST_EPOCH, FirstProtected, HEADER_LEN, KeyContext, KeyLogEntry,
+    KeyMaterial, MAX_PLAINTEXT, Negotiated, NegotiationError, OpenError, Opener, PreShared, ReceiveUsage,
+    SealError, Sealer, SendUsage, SetUp, TRAILER_LEN,
 };
 use msctp_units::{Ecn, Span, Time};
 use msctp_wire::{CommonHeader, KeyManagementId};
 
 use super::config::{KeyManagement, Method};
+use super::first::FirstKeys;
 use super::held::{HeldPacket, HeldPackets};
 use super::offer::{CookieProtection, ProtectionOffer};
 use super::peer_check::PeerCheck;
@@ -39,13 +40,17 @@ pub struct KeyAgreement {
     pub client_parameter: Vec<u8>,
     /// DTLS Key Management parameter of the server.
     pub server_parameter: Vec<u8>,
+    /// Hash of INIT and INIT ACK, on which the keys of the method must depend as well.
+    pub binding: Binding,
 }
 
-/// Numbers that make the keys of a set-up unique: tag and initial TSN of both ends.
+/// What makes the keys of a set-up unique: tag and initial TSN of both ends, and the hash of all that INIT
+/// and INIT ACK say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SetUpNumbers {
     pub(crate) ours: (u32, u32),
     pub(crate) theirs: (u32, u32),
+    pub(crate) binding: Binding,
 }
 
 /// Inputs of the keys of a set-up: the negotiation's result, the peer's offer, and the numbers.
@@ -74,6 +79,11 @@ pub(crate) struct PacketProtection {
     sealer: Sealer,
     opener: Opener,
     schedule: Option<Schedule>,
+    /// Keys from outside, until it is known where protection begins.
+    first: FirstKeys,
+    /// This end's INIT from the first time that it was sent until the agreement: retransmissions are the
+    /// same.
+    init: Vec<u8>,
     /// Packets in clear are discarded.
     enforced: bool,
     /// True if a packet of the peer was opened.
@@ -83,7 +93,7 @@ pub(crate) struct PacketProtection {
     awaits_proof: bool,
     /// Packets that arrived before the first receive keys.
     held: HeldPackets,
-    /// Number of packets that pre-shared keys could not decrypt, before the first that they decrypted.
+    /// Number of packets that the first keys could not decrypt, before the first that they decrypted.
     unopened: u32,
     /// True if an ABORT in clear makes this end check whether the peer lost its keys.
     checks_peer: bool,
@@ -101,6 +111,8 @@ impl PacketProtection {
             sealer: Sealer::new(),
             opener: Opener::default(),
             schedule: None,
+            first: FirstKeys::default(),
+            init: Vec::new(),
             enforced: false,
             proven: false,
             awaits_proof: false,
@@ -164,7 +176,7 @@ impl PacketProtection {
         (self.sealer, self.opener) = (Sealer::new(), Opener::default());
         (self.enforced, self.proven, self.unopened) = (false, false, 0);
         (self.awaits_proof, self.held) = (false, HeldPackets::default());
-        (self.agreed, self.schedule) = (None, None);
+        (self.agreed, self.schedule, self.first) = (None, None, FirstKeys::default());
         let agreed = agreed?;
         self.schedule = self.derive(&agreed);
         self.agreed = Some(agreed);
@@ -184,12 +196,12 @@ impl PacketProtection {
     /// Derives the first epoch of pre-shared keys; `None` with another method.
     fn derive(&self, agreed: &Agreed) -> Option<Schedule> {
         let Method::PreShared { suite, key } = &self.keys.method else { return None };
-        let SetUpNumbers { ours, theirs } = agreed.numbers;
+        let SetUpNumbers { ours, theirs, binding } = agreed.numbers;
         let ours = SetUp { parameter: self.ours.bytes(), tag: ours.0, initial_tsn: ours.1 };
         let theirs = SetUp { parameter: agreed.theirs.bytes(), tag: theirs.0, initial_tsn: theirs.1 };
         let end = agreed.negotiated.end;
         let (client, server) = if end == End::Client { (ours, theirs) } else { (theirs, ours) };
-        let derive = || PreShared::new(&*self.keys.provider, *suite, key, end, client, server).ok();
+        let derive = || PreShared::new(&*self.keys.provider, *suite, key, end, client, server, binding).ok();
         Some(Schedule { send: derive()?, receive: derive()? })
     }
 
@@ -266,17 +278,32 @@ impl PacketProtection {
 
     /// Returns role, method and parameters, once agreed.
     pub(crate) fn agreement(&self) -> Option<KeyAgreement> {
-        let Agreed { negotiated, theirs, .. } = self.agreed.as_ref()?;
+        let Agreed { negotiated, theirs, numbers } = self.agreed.as_ref()?;
         let (ours, theirs) = (self.ours.bytes().to_vec(), theirs.bytes().to_vec());
         let (client_parameter, server_parameter) =
             if negotiated.end == End::Client { (ours, theirs) } else { (theirs, ours) };
         let Negotiated { end, method, .. } = *negotiated;
-        Some(KeyAgreement { end, method, client_parameter, server_parameter })
+        Some(KeyAgreement { end, method, client_parameter, server_parameter, binding: numbers.binding })
     }
 
     /// Returns whether protection was agreed on.
     pub(crate) fn is_agreed(&self) -> bool {
         self.agreed.is_some()
+    }
+
+    /// Returns whether a peer with this parameter, whose INIT crossed this end's, answers it as the server.
+    pub(crate) fn is_client_to(&self, theirs: Option<&ProtectionOffer>) -> bool {
+        self.ours.negotiate(theirs).is_ok_and(|negotiated| negotiated.end == End::Client)
+    }
+
+    /// Returns this end's INIT, if it was sent before.
+    pub(crate) fn sent_init(&self) -> &[u8] {
+        &self.init
+    }
+
+    /// Stores this end's INIT, to be retransmitted without a change.
+    pub(crate) fn keep_init(&mut self, init: Vec<u8>) {
+        self.init = init;
     }
 
     /// Returns whether packets are sealed.
@@ -327,14 +354,17 @@ impl PacketProtection {
         !core::mem::replace(&mut self.proven, true)
     }
 
-    /// Counts a packet that could not be opened. Returns their number in a set-up with pre-shared keys, and 0
-    /// otherwise.
-    pub(crate) fn count_unopened(&mut self) -> u32 {
-        self.unopened += u32::from(self.schedule.is_some() && !self.proven);
+    /// Counts a packet that could not be opened. Returns their number before the first that was opened, and 0
+    /// afterwards. With keys from outside, only packets that are not authentic count.
+    pub(crate) fn count_unopened(&mut self, error: &OpenError) -> u32 {
+        let counts = self.schedule.is_some()
+            || self.first.is_fixed()
+                && matches!(error, OpenError::NotAuthentic | OpenError::LimitReached { .. });
+        self.unopened += u32::from(counts && !self.proven);
         self.unopened_in_set_up()
     }
 
-    /// Returns the number of packets that could not be opened in a set-up with pre-shared keys.
+    /// Returns the number of packets that could not be opened before the first that was.
     pub(crate) fn unopened_in_set_up(&self) -> u32 {
         if self.proven { 0 } else { self.unopened }
     }
@@ -356,9 +386,31 @@ impl PacketProtection {
         Ok(opened.chunks)
     }
 
-    /// Returns whether packets can be opened.
+    /// Returns whether there are receive keys.
     pub(crate) fn opens(&self) -> bool {
-        self.opener.is_ready()
+        self.opener.is_ready() || self.first.awaits_receive()
+    }
+
+    /// Returns whether there are send keys. They may wait for key management's last message in clear.
+    pub(crate) fn has_send_keys(&self) -> bool {
+        self.seals() || self.first.awaits_send()
+    }
+
+    /// Returns whether send keys wait until this end has sent its last message in clear.
+    #[inline]
+    pub(crate) fn awaits_last_clear(&self) -> bool {
+        self.first.awaits_send()
+    }
+
+    /// Returns whether the first receive keys wait until this end has sent its last message in clear.
+    #[inline]
+    pub(crate) fn awaits_numbers(&self) -> bool {
+        self.first.awaits_receive()
+    }
+
+    /// Returns whether the peer has proved that it has the keys.
+    pub(crate) fn is_proven(&self) -> bool {
+        self.proven
     }
 
     /// Returns when keys of an earlier epoch are destroyed.
@@ -369,6 +421,58 @@ impl PacketProtection {
     /// Destroys the keys of earlier epochs that are due.
     pub(crate) fn handle_timeout(&mut self, now: Time) {
         self.opener.expire(now);
+    }
+
+    /// Establishes send keys from outside. The first ones wait until it is known where protection begins; at
+    /// the server that is `ours`.
+    pub(crate) fn add_send(
+        &mut self,
+        epoch: u64,
+        keys: &KeyMaterial,
+        ours: FirstProtected,
+    ) -> Result<(), EpochError> {
+        if epoch != FIRST_EPOCH || self.seals() || self.first.awaits_send() {
+            return self.establish_send(epoch, keys);
+        }
+        self.first.add_send(keys);
+        self.awaits_proof = self.is_end(End::Client) && !self.proven;
+        if self.first.is_fixed() { self.fix(ours) } else { self.fix_at_server(ours) }
+    }
+
+    /// Establishes receive keys like [`add_send`](Self::add_send). The peer begins to protect at `theirs`.
+    pub(crate) fn add_receive(
+        &mut self,
+        epoch: u64,
+        keys: &KeyMaterial,
+        [ours, theirs]: [FirstProtected; 2],
+    ) -> Result<(), EpochError> {
+        if epoch != FIRST_EPOCH || self.opens() {
+            return self.establish_receive(epoch, keys);
+        }
+        self.first.add_receive(keys, theirs);
+        self.fix_at_server(ours)
+    }
+
+    /// The server has sent its last message in clear when it has keys: the client's answers it.
+    fn fix_at_server(&mut self, ours: FirstProtected) -> Result<(), EpochError> {
+        if self.is_end(End::Server) { self.fix(ours) } else { Ok(()) }
+    }
+
+    /// Establishes the first keys, if they wait for this end's last message in clear. It protects what comes
+    /// after `ours`.
+    pub(crate) fn fix(&mut self, ours: FirstProtected) -> Result<(), EpochError> {
+        let Some(end) = self.agreed.as_ref().map(|agreed| agreed.negotiated.end) else { return Ok(()) };
+        if !self.first.is_due() {
+            return Ok(());
+        }
+        let (send, receive) = self.first.fix(&*self.keys.provider, end, ours);
+        if let Some(keys) = receive {
+            self.establish_receive(FIRST_EPOCH, &keys)?;
+        }
+        if let Some(keys) = send {
+            self.establish_send(FIRST_EPOCH, &keys)?;
+        }
+        Ok(())
     }
 
     /// Establishes send keys and logs them.

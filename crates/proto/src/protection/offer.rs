@@ -1,7 +1,7 @@
 //! DTLS Key Management parameters as they are on the wire: the keys depend on their bytes
 //! (draft-ietf-tsvwg-sctp-dtls-chunk-04 §6).
 
-use msctp_protection::{Negotiated, NegotiationError, negotiate};
+use msctp_protection::{Binding, Negotiated, NegotiationError, negotiate};
 use msctp_wire::param::DtlsKeyManagement;
 use msctp_wire::{KeyManagementId, Param, Tlv};
 use smallvec::SmallVec;
@@ -85,6 +85,8 @@ pub(crate) struct CookieProtection {
     pub(crate) ours: ProtectionOffer,
     /// Offer of the INIT.
     pub(crate) theirs: ProtectionOffer,
+    /// Hash of INIT and INIT ACK.
+    pub(crate) binding: Binding,
 }
 
 #[cfg(test)]
@@ -102,10 +104,10 @@ mod tests {
     fn the_bytes_are_those_on_the_wire() {
         let keys = KeyManagement::external(Arc::new(Ring), vec![KeyManagementId::TLS], BOTH);
         let ours = ProtectionOffer::ours(&keys, 0x0102_0304);
-        assert_eq!(ours.bytes(), [0x80, 6, 0, 10, 1, 2, 3, 4, 3, 192]);
+        assert_eq!(ours.bytes(), [0x80, 6, 0, 10, 1, 2, 3, 4, 3, 225]);
         // Reserved bits and what follows: the bits are kept, as keys are derived from them.
-        let theirs = ProtectionOffer::read(&[0x80, 6, 0, 10, 9, 9, 9, 9, 0xf3, 192, 0, 0, 1]).unwrap();
-        assert_eq!(theirs.bytes(), [0x80, 6, 0, 10, 9, 9, 9, 9, 0xf3, 192]);
+        let theirs = ProtectionOffer::read(&[0x80, 6, 0, 10, 9, 9, 9, 9, 0xf3, 225, 0, 0, 1]).unwrap();
+        assert_eq!(theirs.bytes(), [0x80, 6, 0, 10, 9, 9, 9, 9, 0xf3, 225]);
         assert!(ours.negotiate(Some(&theirs)).is_ok());
         assert_eq!(ours.negotiate(None), Err(NegotiationError::MissingSupport));
         for wrong in [&[0x80, 6, 0, 9, 1, 2, 3, 4, 3][..], &[0x80, 6, 0, 10, 1], &[0x80], &[0; 12]] {

@@ -160,6 +160,15 @@ impl Outgoing {
         self.requests.asked
     }
 
+    /// Returns the number of streams that this end has asked the peer to add to its own, and that are not
+    /// answered yet (§5.1.6).
+    pub(crate) fn incoming_in_flight(&self) -> u16 {
+        match self.current() {
+            Some((StreamRequest::AddIncoming(more), _)) if self.requests.asked => *more,
+            _ => 0,
+        }
+    }
+
     /// Cancels the last request that was not sent; with `all` also the one that was. Call it until it returns
     /// `None`.
     ///

@@ -75,6 +75,20 @@ fn each_association_has_its_own_keys() {
     assert!(one.server.opens(packet, 1));
 }
 
+/// Ends whose INIT or INIT ACK was changed have other keys.
+#[test]
+fn a_changed_set_up_gives_other_keys() {
+    let mut pair = Pair::any();
+    let binding = msctp_protection::Binding::from_bytes([0x5b; 32]);
+    let agreed = Agreed { binding, ..agreed(End::Server) };
+    pair.server = Party::new(KeyManager::new(config(AnyPeer), agreed, None, Time::ZERO).unwrap());
+    pair.deliver(End::Server);
+    pair.deliver(End::Client);
+    pair.deliver(End::Server);
+    let packet = pair.server.seal(1);
+    assert!(!pair.client.opens(packet, 1), "the client never opens *Protection Established*");
+}
+
 /// §5.2: a parameter that was changed in transit gives different keys.
 #[test]
 fn a_changed_parameter_is_a_downgrade_that_fails() {

@@ -5,5 +5,7 @@ mod association;
 mod false_start;
 mod handshake;
 mod other_stacks;
+mod prefix_truncation;
 mod secured;
 mod support;
+mod vectors;

@@ -22,14 +22,14 @@ use sha2::{Digest, Sha256, Sha384};
 
 use crate::support;
 
-use support::{CLIENT_PARAMETER, Party, SERVER_PARAMETER, config, provider};
+use support::{BINDING, CLIENT_PARAMETER, Party, SERVER_PARAMETER, config, provider};
 
 const LABEL: &str = "EXPORTER_TLS_FOR_DTLS_IN_SCTP";
 
 /// Builds the exporter context of primary keys byte by byte (draft-porfiri-tsvwg-sctp-dtls-handshake-01
 /// §5.2).
 fn context(direction: u8, key_type: u8) -> Vec<u8> {
-    [&[direction, 0, key_type], CLIENT_PARAMETER, SERVER_PARAMETER].concat()
+    [&[direction, 0, key_type], CLIENT_PARAMETER, SERVER_PARAMETER, BINDING.bytes()].concat()
 }
 
 /// Collects key material from an exporter.
@@ -127,7 +127,7 @@ fn expand_label<M: Mac + KeyInit>(secret: &[u8], label: &str, context: &[u8], le
 }
 
 /// Computes the exporter of RFC 8446 §7.5.
-fn export<M: Mac + KeyInit, D: Digest>(secret: &[u8], context: &[u8], len: usize) -> Vec<u8> {
+pub(crate) fn export<M: Mac + KeyInit, D: Digest>(secret: &[u8], context: &[u8], len: usize) -> Vec<u8> {
     let derived = expand_label::<M>(secret, LABEL, &D::digest([]), <D as Digest>::output_size());
     expand_label::<M>(&derived, "exporter", &D::digest(context), len)
 }

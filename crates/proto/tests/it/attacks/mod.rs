@@ -9,6 +9,7 @@ mod bit_flips;
 mod bombs;
 mod budgets;
 mod camping;
+mod changed_setup;
 mod clocks;
 mod cookies;
 mod ecn;

@@ -7,10 +7,10 @@ pub(crate) use crate::support;
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use msctp_protection::{Direction, Ring};
-use msctp_proto::{AbortReason, CallError, Event, KeyManagement, Protection};
+use msctp_proto::{AbortReason, CallError, Event, KeyManagement, LossReason, Protection};
 use msctp_security::{Agreed, AnyPeer, Config, Error, KeyManager, METHOD, METHOD_FALSE_START, Output, PPID};
 use msctp_units::{Ecn, Span};
 use msctp_wire::KeyManagementId;
@@ -34,7 +34,11 @@ pub(crate) struct End {
 /// Two associations and their key managers.
 pub(crate) struct Secured {
     pub(crate) pair: Pair,
+    /// Options of the client's association.
+    client: msctp_proto::Config,
     pub(crate) ends: [End; 2],
+    /// Lines of the log of keys.
+    pub(crate) lines: Arc<Mutex<Vec<String>>>,
 }
 
 impl Secured {
@@ -49,15 +53,27 @@ impl Secured {
 
     /// Returns ends with these key management methods, the client's first.
     pub(crate) fn with(client: &[u8], server: &[u8]) -> Self {
+        Self::over(&msctp_proto::Config::mobile(), client, server)
+    }
+
+    /// Returns ends with these options of the core and these key management methods, the client's first.
+    pub(crate) fn over(base: &msctp_proto::Config, client: &[u8], server: &[u8]) -> Self {
+        let mut secured = Self::unconnected(base, client, server);
+        secured.connect();
+        secured
+    }
+
+    /// Returns ends like [`over`](Self::over) before the client's INIT.
+    pub(crate) fn unconnected(base: &msctp_proto::Config, client: &[u8], server: &[u8]) -> Self {
+        let lines = Arc::new(Mutex::new(Vec::new()));
         let core = |client_role, server_role| {
             let roles = DtlsRoles { client: client_role, server: server_role };
             let methods = if server_role { server } else { client };
             let methods = methods.iter().copied().map(KeyManagementId::new).collect();
-            let keys = KeyManagement::external(Arc::new(Ring), methods, roles);
-            msctp_proto::Config {
-                protection: Protection::Required(Arc::new(keys)),
-                ..msctp_proto::Config::mobile()
-            }
+            let log = Arc::clone(&lines);
+            let keys = KeyManagement::external(Arc::new(Ring), methods, roles)
+                .with_log(move |line| log.lock().unwrap().push(line.to_owned()));
+            msctp_proto::Config { protection: Protection::Required(Arc::new(keys)), ..base.clone() }
         };
         let end = || End {
             config: support::config(AnyPeer),
@@ -69,8 +85,25 @@ impl Secured {
         };
         let mut pair = Pair::new(core(true, true), vec![b_ip(0)]);
         pair.log = Some(Vec::new());
-        pair.connect(core(true, false), vec![a_ip(0)], vec![b_ip(0)]);
-        Self { pair, ends: [end(), end()] }
+        Self { pair, client: core(true, false), ends: [end(), end()], lines }
+    }
+
+    /// Begins the client's association, from one address.
+    pub(crate) fn connect(&mut self) {
+        self.pair.connect(self.client.clone(), vec![a_ip(0)], vec![b_ip(0)]);
+    }
+
+    /// Passes the secrets of TLS to `log`.
+    pub(crate) fn log_secrets(&mut self, log: &Arc<dyn msctp_security::rustls::KeyLog>) {
+        for end in &mut self.ends {
+            Arc::make_mut(&mut end.config).log_secrets(log);
+        }
+    }
+
+    /// Returns whether an association ended for this reason.
+    pub(crate) fn lost(&self, side: Side, reason: &LossReason) -> bool {
+        let host = if side == Side::A { &self.pair.a } else { &self.pair.b };
+        host.saw(|event| matches!(event, Event::Lost(lost) if lost == reason))
     }
 
     /// Begins key management, unless that is done.
@@ -89,12 +122,16 @@ impl Secured {
             false_start: agreement.method.get() == METHOD_FALSE_START,
             client_parameter: &agreement.client_parameter,
             server_parameter: &agreement.server_parameter,
+            binding: agreement.binding,
         };
         end.manager = Some(KeyManager::new(Arc::clone(&end.config), agreed, None, self.pair.now).unwrap());
     }
 
     /// Passes messages and outputs between an association and its key manager.
     pub(crate) fn serve(&mut self, side: Side) {
+        if self.pair.host(side).saw(|event| matches!(event, Event::Lost(_))) {
+            return;
+        }
         if self.pair.host(side).saw(|event| matches!(event, Event::Connected { .. })) {
             self.begin(side);
         }
@@ -118,6 +155,9 @@ impl Secured {
             end.error.get_or_insert(error);
         }
         while let Some(output) = manager.poll_output() {
+            if self.pair.host(side).saw(|event| matches!(event, Event::Lost(_))) {
+                return;
+            }
             match output {
                 Output::Send(data) => {
                     self.pair.with(side, |association, _| association.send_key_message(data.into())).unwrap();

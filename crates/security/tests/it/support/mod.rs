@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use msctp_protection::{
-    Direction, End, HEADER_LEN, KeyContext, Opener, ReceiveUsage, Ring, Sealer, SendUsage, TRAILER_LEN,
+    Binding, Direction, End, HEADER_LEN, KeyContext, Opener, ReceiveUsage, Ring, Sealer, SendUsage,
+    TRAILER_LEN,
 };
 use msctp_security::rustls::crypto::{CryptoProvider, ring};
 use msctp_security::{Agreed, AnyPeer, CheckPeer, Config, Error, Identity, KeyManager, Output, Peer};
@@ -16,6 +17,8 @@ use msctp_units::{Span, Time};
 /// DTLS Key Management parameters: both roles and only the server's, one method.
 pub(crate) const CLIENT_PARAMETER: &[u8] = &[0x80, 0x06, 0, 10, 1, 2, 3, 4, 0x01, 192];
 pub(crate) const SERVER_PARAMETER: &[u8] = &[0x80, 0x06, 0, 10, 9, 8, 7, 6, 0x02, 192];
+/// Hash of an INIT and its INIT ACK.
+pub(crate) const BINDING: Binding = Binding::from_bytes([0x5a; Binding::LEN]);
 
 pub(crate) fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
@@ -36,6 +39,7 @@ pub(crate) fn agreed(end: End) -> Agreed<'static> {
         false_start: false,
         client_parameter: CLIENT_PARAMETER,
         server_parameter: SERVER_PARAMETER,
+        binding: BINDING,
     }
 }
 
