@@ -1,6 +1,6 @@
 //! A build without the feature `tls`: there are no key managers.
 
-use msctp_proto::Handle;
+use msctp_proto::{Event, Handle};
 use msctp_units::Time;
 
 use crate::state::State;
@@ -17,7 +17,7 @@ impl State {
     pub(crate) fn expire_keys(&mut self, _now: Time) {}
     pub(crate) fn end_keys(&mut self, _handle: Handle) {}
     pub(crate) fn note_refused(&mut self, _now: Time, _remote: std::net::SocketAddr) {}
-    pub(crate) fn note_keys_differ(&mut self, _handle: Handle) {}
+    pub(crate) fn note_keys_differ(&mut self, _handle: Handle, _event: &Event) {}
     pub(crate) fn serve_set_ups(&mut self, _now: Time, _most: u32) -> u32 {
         0
     }

@@ -119,7 +119,7 @@ impl Drop for Guard {
 }
 
 #[test]
-fn a_flood_of_failing_connections_leaves_the_log_to_others() {
+fn alone_a_flood_of_failing_connections_leaves_the_log_to_others() {
     if net::missing().is_some() {
         return;
     }
@@ -214,7 +214,7 @@ fn flood(
 }
 
 #[test]
-fn a_flood_of_rejected_keys_leaves_the_log_to_others() {
+fn alone_a_flood_of_rejected_keys_leaves_the_log_to_others() {
     if net::missing().is_some() {
         return;
     }
@@ -229,7 +229,7 @@ fn a_flood_of_rejected_keys_leaves_the_log_to_others() {
 }
 
 #[test]
-fn a_flood_of_clients_that_come_and_go_leaves_the_log_to_others() {
+fn alone_a_flood_of_clients_that_come_and_go_leaves_the_log_to_others() {
     if net::missing().is_some() {
         return;
     }
@@ -240,7 +240,7 @@ fn a_flood_of_clients_that_come_and_go_leaves_the_log_to_others() {
 }
 
 #[test]
-fn a_flood_of_refused_files_leaves_the_log_to_others() {
+fn alone_a_flood_of_refused_files_leaves_the_log_to_others() {
     if net::missing().is_some() {
         return;
     }

@@ -100,18 +100,18 @@ mod tests {
             methods: List::from(&methods),
         };
         // §4.1: the length is the number of identifiers plus 9.
-        let bytes = [0x80, 0x06, 0, 11, 1, 2, 3, 4, 7, 192, 0, 0];
+        let bytes = [0x80, 0x06, 0, 11, 1, 2, 3, 4, 7, 225, 224, 0];
         check(&bytes, Param::DtlsKeyManagement(both));
         let client = DtlsRoles { client: true, server: false };
         let one =
             DtlsKeyManagement { restart: false, roles: client, methods: List::from(&methods[1..]), ..both };
-        check(&[0x80, 0x06, 0, 10, 1, 2, 3, 4, 1, 0, 0, 0], Param::DtlsKeyManagement(one));
+        check(&[0x80, 0x06, 0, 10, 1, 2, 3, 4, 1, 224, 0, 0], Param::DtlsKeyManagement(one));
         let server = DtlsRoles { client: false, server: true };
         check(
-            &[0x80, 0x06, 0, 10, 1, 2, 3, 4, 2, 0, 0, 0],
+            &[0x80, 0x06, 0, 10, 1, 2, 3, 4, 2, 224, 0, 0],
             Param::DtlsKeyManagement(DtlsKeyManagement { roles: server, ..one }),
         );
-        let reserved = [0x80, 0x06, 0, 10, 1, 2, 3, 4, 0xf9, 0, 0, 0];
+        let reserved = [0x80, 0x06, 0, 10, 1, 2, 3, 4, 0xf9, 224, 0, 0];
         assert_eq!(Param::parse(&reserved), Ok(Param::DtlsKeyManagement(one)));
     }
 

@@ -75,8 +75,8 @@ fn takes(clock: Clock, from: &UdpSocket, to: &UdpSocket) -> Option<Span> {
     Some(clock.now().since(sent))
 }
 
-/// Sends packets until one takes little more than `ms`; none may take less. Returns the number of packets. On a
-/// machine that does something else, most can be late.
+/// Sends packets until one takes little more than `ms`; none may take less. Returns the number of packets.
+/// On a machine that does something else, most can be late.
 fn assert_near(clock: Clock, from: &UdpSocket, to: &UdpSocket, ms: u64) -> u64 {
     let (least, most) = (Span::from_millis(ms), Span::from_millis(ms + 15));
     let mut late = Vec::new();
