@@ -1,5 +1,5 @@
 //! Endpoints of several shards: each association has one, whatever happens to its addresses, and the limits
-//! hold for all together. The program `sharded` has the tests of other files.
+//! hold for all together. One test runs those of other files again with three shards.
 #![cfg(target_os = "linux")]
 
 use crate::common;
@@ -499,4 +499,24 @@ fn numbers_of_shards_that_cannot_be_had_are_refused() {
         let again = EndpointOptions { shards: 2, ..EndpointOptions::new(taken.local_addresses()) };
         assert!(error(&again).contains("the port is in use"), "{}", error(&again));
     });
+}
+
+/// The files whose tests run again with three shards.
+const AGAIN: &[&str] = &[
+    "calls::", "cancelled::", "ending::", "liveness::", "loopback::", "nat::", "own::", "restarts::", "setup::",
+    "streams::", "surface::", "tls::", "trace::",
+];
+
+#[test]
+fn the_tests_of_other_files_pass_with_three_shards() {
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(AGAIN)
+        .args(["--test-threads", "4", "--skip", "alone_"])
+        .env(common::SHARDS, "3")
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let passed = AGAIN.iter().all(|file| text.contains(&format!("\ntest {file}")));
+    assert!(output.status.success() && passed, "{text}{}", String::from_utf8_lossy(&output.stderr));
 }

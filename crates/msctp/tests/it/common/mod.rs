@@ -1,5 +1,4 @@
-//! Endpoints over loopback for the tests of this folder. In the program `sharded`, which has most of these
-//! tests again, they have several shards.
+//! Endpoints over loopback for the tests of this folder.
 
 #![allow(dead_code, reason = "no test uses all of it")]
 
@@ -61,12 +60,15 @@ pub(crate) fn inside(test: impl Future<Output = ()>) {
     }
 }
 
+/// Environment variable with the number of shards of the tests' endpoints (default 1).
+pub(crate) const SHARDS: &str = "MSCTP_TEST_SHARDS";
+
 pub(crate) fn options() -> EndpointOptions {
     options_at(["127.0.0.1:0".parse().unwrap()])
 }
 
 pub(crate) fn options_at(addresses: impl IntoIterator<Item = SocketAddr>) -> EndpointOptions {
-    let shards = if module_path!().starts_with("sharded::") { 3 } else { 1 };
+    let shards = std::env::var(SHARDS).map_or(1, |shards| shards.parse().unwrap());
     EndpointOptions { shards, ..EndpointOptions::new(addresses) }
 }
 

@@ -1,6 +1,6 @@
 //! Sealing and opening packets of 1,200 bytes with each provider and suite.
 //!
-//!     cargo bench -p msctp-protection --features aws-lc-rs
+//!     cargo bench --manifest-path bench/parts/Cargo.toml --bench record --features aws-lc-rs
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use msctp_protection::{CipherSuite, FIRST_EPOCH, KeyContext, KeyMaterial, Opener, Provider, Sealer, Secret};
@@ -12,7 +12,6 @@ fn providers() -> Vec<(&'static str, &'static dyn Provider)> {
     vec![
         #[cfg(feature = "aws-lc-rs")]
         ("aws-lc-rs", &msctp_protection::AwsLcRs),
-        #[cfg(feature = "ring")]
         ("ring", &msctp_protection::Ring),
     ]
 }

@@ -1,4 +1,6 @@
 //! Nanoseconds to build, and to parse and verify, the packets of a bulk transfer.
+//!
+//!     cargo bench --manifest-path bench/parts/Cargo.toml --bench packet
 
 use std::hint::black_box;
 

@@ -1,0 +1,1 @@
+//! Benchmarks of the parts of msctp; the programs are in `benches`.
