@@ -503,8 +503,19 @@ fn numbers_of_shards_that_cannot_be_had_are_refused() {
 
 /// The files whose tests run again with three shards.
 const AGAIN: &[&str] = &[
-    "calls::", "cancelled::", "ending::", "liveness::", "loopback::", "nat::", "own::", "restarts::", "setup::",
-    "streams::", "surface::", "tls::", "trace::",
+    "calls::",
+    "cancelled::",
+    "ending::",
+    "liveness::",
+    "loopback::",
+    "nat::",
+    "own::",
+    "restarts::",
+    "setup::",
+    "streams::",
+    "surface::",
+    "tls::",
+    "trace::",
 ];
 
 #[test]
