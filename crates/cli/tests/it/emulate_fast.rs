@@ -88,7 +88,7 @@ fn sees_packets(addresses: [&str; 2], header: u64, (rate, mebibytes): (&str, u64
         marked += u64::from([ecn4, ecn6].concat() == "3");
     }
     // A MiB in segments of 1448 or 1428 bytes would be 724 or more. A host's TCP also sends smaller ones.
-    assert!(full > 500 * mebibytes, "{full} full packets");
+    assert!(full > 250 * mebibytes, "{full} full packets");
     assert_eq!(marked, number("marked"));
 }
 

@@ -247,6 +247,7 @@ fn an_encrypted_association_uses_every_network_that_was_there_before_it() {
         net.carrier(name, true);
         net::wait_for_carrier(&net.mobile, name);
     }
+    net.mobile.run("ip link set lo up");
     let _server = serve(&net.server, &["serve", "--allow", "127.0.0.1:9"]);
     let forward = ["forward", SERVER, "-L", "0:127.0.0.1:9", TIMEOUT[0], TIMEOUT[1]];
     let forward = Forward::of(&mut net.mobile.msctp(&forward));
