@@ -1,6 +1,5 @@
 //! Commands as services: `--config`, SIGHUP, `--drain`, as processes.
 #![cfg(feature = "net")]
-#![expect(clippy::disallowed_methods, reason = "real connections in real time")]
 
 use crate::client::{Forward, echoes};
 use crate::process::{HANGS, Server, by, end, folder, msctp, run, signal, stderr, wait_for};
