@@ -738,8 +738,8 @@ fn thousands_of_connections_opened_and_closed_leave_the_memory_flat() {
     }
 }
 
-/// Lets connections carry [`EACH`] bytes on average. Fails if one carried a share that differs from the mean by
-/// more than this.
+/// Lets connections carry [`EACH`] bytes on average. Fails if the share of one differs from the mean by more
+/// than this.
 #[cfg(target_os = "linux")]
 fn share_the_rate(connections: usize, per_cent: u64) {
     use std::sync::Arc;

@@ -89,8 +89,8 @@ async fn open(at: SocketAddr, counts: Arc<[Arc<AtomicU64>]>) {
     std::future::pending::<()>().await;
 }
 
-/// Lets connections carry [`EACH`] bytes on average. Fails if one carried a share that differs from the mean by
-/// more than this.
+/// Lets connections carry [`EACH`] bytes on average. Fails if the share of one differs from the mean by more
+/// than this.
 fn share_the_rate(connections: usize, per_cent: u64) {
     let net = Net::new();
     net.mobile.run("ip link set lo up");

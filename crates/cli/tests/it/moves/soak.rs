@@ -223,8 +223,8 @@ impl Display for Watched {
     }
 }
 
-/// Moves between links at random times, with NAT rebindings between the moves, until the time is over. `pause`
-/// is the shortest time between two moves, a quarter of the longest.
+/// Moves between links at random times, with NAT rebindings between the moves, until the time is over.
+/// `pause` is the shortest time between two moves, a quarter of the longest.
 fn stir(
     net: &Translated,
     flows: &[Flow; 2],
