@@ -243,8 +243,7 @@ fn invalid_input_is_rejected_before_any_set_up() {
     refused(output, &["mobile-ip.toml:", "node.ha.kind", "want kind = \"router\""]);
 }
 
-/// Returns the mobile's rates around the loss of its Wi-Fi at `at`, with iperf3 run by `wrapper` for this many
-/// seconds.
+/// Returns the mobile's rates around the loss of its Wi-Fi at `at`. `wrapper` runs iperf3 for some seconds.
 fn around_the_loss(wrapper: &str, at: &str, seconds: u32) -> serde_json::Value {
     let dir = tempfile::tempdir().expect("made");
     let summary = dir.path().join("summary.json").display().to_string();

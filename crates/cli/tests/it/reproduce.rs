@@ -1,7 +1,6 @@
 //! `msctp reproduce` from outside: what it prints, what it writes, and that its runs can be repeated by hand.
 
 use crate::points;
-use crate::process::{finish, signal, wait_for};
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -89,6 +88,7 @@ fn the_report_is_whole_repeats_and_does_not_depend_on_threads() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "waits for another process")]
 fn a_run_killed_at_any_moment_resumes_to_the_same_report() {
     let (whole, broken) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     quick(whole.path(), "2");
@@ -106,10 +106,10 @@ fn a_run_killed_at_any_moment_resumes_to_the_same_report() {
         let of_this_program = std::fs::read_dir(out.join(".runs")).ok()?.next()?.ok()?.path();
         std::fs::read_dir(of_this_program).ok().map(Iterator::count)
     };
-    wait_for("some runs are done", || {
+    while done(&out).unwrap_or(0) < 30 {
         assert!(started.try_wait().unwrap().is_none(), "it ended before it could be killed");
-        done(&out).unwrap_or(0) >= 30
-    });
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
     started.kill().unwrap();
     started.wait().unwrap();
     assert!(!out.join("index.html").exists());
@@ -127,6 +127,7 @@ fn a_run_killed_at_any_moment_resumes_to_the_same_report() {
 /// An interrupted re-run leaves the complete report unchanged, reports that, and resumes.
 #[cfg(unix)]
 #[test]
+#[expect(clippy::disallowed_methods, reason = "waits for another process")]
 fn an_interrupted_rerun_leaves_the_complete_report() {
     let dir = tempfile::tempdir().unwrap();
     quick(dir.path(), "2");
@@ -144,9 +145,12 @@ fn an_interrupted_rerun_leaves_the_complete_report() {
         let of_this_program = std::fs::read_dir(out.join(".runs")).ok()?.next()?.ok()?.path();
         std::fs::read_dir(of_this_program).ok().map(Iterator::count)
     };
-    wait_for("some runs are done", || kept(&out).unwrap_or(0) >= 3);
-    signal(&started, "TERM");
-    let ended = finish(started);
+    while kept(&out).unwrap_or(0) < 3 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let kill = Command::new("kill").args(["-TERM", &started.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    let ended = started.wait_with_output().unwrap();
     let stderr = text(&ended.stderr);
     assert_eq!(ended.status.code(), Some(143), "{stderr}");
     assert!(stderr.contains("interrupted with ") && stderr.contains("incomplete/index.html"), "{stderr}");

@@ -1,7 +1,6 @@
 //! `msctp sweep` from outside: the tutorial's experiment, what is refused, interruption, and what is kept.
 
 use crate::points;
-use crate::process::{end, signal, wait_for};
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -152,6 +151,7 @@ fn a_faulty_file_is_refused_with_its_place_before_anything_is_written() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "waits for another process")]
 fn an_interrupted_sweep_exits_with_130_and_resumes() {
     let with_series = format!("series = true\n{}", tutorial());
     let dir = folder(&with_series);
@@ -165,9 +165,12 @@ fn an_interrupted_sweep_exits_with_130_and_resumes() {
         let program = fs::read_dir(&runs).ok().and_then(|mut entries| entries.next());
         program.map_or(0, |program| fs::read_dir(program.unwrap().path()).map_or(0, Iterator::count))
     };
-    wait_for("some runs are done", || kept() >= 2);
-    signal(&started, "INT");
-    assert_eq!(end(&mut started).code(), Some(130));
+    while kept() < 2 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let killed = Command::new("kill").args(["-INT", &started.id().to_string()]).status().expect("kill");
+    assert!(killed.success());
+    assert_eq!(started.wait().unwrap().code(), Some(130));
     let page = read(&dir.path().join("msctp-report/walk-policies/index.html"));
     assert!(page.contains("Interrupted: "), "the page says what is missing");
     let series = |dir: &Path| fs::read(dir.join("msctp-report/walk-policies/data/series.parquet")).unwrap();
