@@ -20,6 +20,7 @@ use pcap_file::pcapng::blocks::interface_description::{
 };
 use pcap_file::{DataLink, Endianness, TsResolution};
 
+use crate::process::temporary;
 use crate::tshark::dissect;
 
 /// One direction of an association, with the keys of two epochs.
@@ -97,7 +98,7 @@ fn in_ethernet(packet: &[u8]) -> Vec<u8> {
 }
 
 fn path(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("decrypt-{name}"))
+    temporary(&format!("decrypt-{name}"))
 }
 
 fn decrypt(capture: &Path, keys: &Path, out: &Path) -> Output {

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
+
+use crate::process::{end, signal, wait_for};
 
 const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/wifi-lte.toml");
 
@@ -52,17 +53,6 @@ fn left(marker: &str) -> (Vec<String>, BTreeSet<PathBuf>) {
     (processes, namespaces)
 }
 
-/// Waits until `holds`, for at most 10 s.
-fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..200 {
-        if holds() {
-            return;
-        }
-        std::thread::park_timeout(Duration::from_millis(50));
-    }
-    panic!("{what}: not within 10 s");
-}
-
 /// Returns whether any process of the machine is in this network namespace.
 fn namespace_exists(namespace: &Path) -> bool {
     let processes = fs::read_dir("/proc").expect("there").flatten();
@@ -73,8 +63,8 @@ fn namespace_exists(namespace: &Path) -> bool {
 /// Checks that no process and no namespace remains after an emulation.
 ///
 /// It starts an emulation with processes that would outlive it if they could, waits until they run, and ends
-/// it with `end`. Devices are in namespaces and end with them.
-fn nothing_is_left(marker: &str, end: impl FnOnce(&mut Child)) {
+/// it with `stop`. Devices are in namespaces and end with them.
+fn nothing_is_left(marker: &str, stop: impl FnOnce(&mut Child)) {
     if !can() {
         return;
     }
@@ -89,38 +79,33 @@ fn nothing_is_left(marker: &str, end: impl FnOnce(&mut Child)) {
         .expect("starts");
     let own = fs::read_link("/proc/self/ns/net").expect("there");
     // Outer and inner msctp, the shell, its two sleeps, the main sleep.
-    eventually("everything runs", || left(marker).0.len() >= 6);
+    wait_for("everything runs", || left(marker).0.len() >= 6);
     let (_, mut namespaces) = left(marker);
     namespaces.remove(&own);
     assert_eq!(namespaces.len(), 2, "a namespace for each host");
+    stop(&mut child);
     end(&mut child);
-    child.wait().expect("waited for");
-    eventually("no process is left", || left(marker).0.is_empty());
+    wait_for("no process is left", || left(marker).0.is_empty());
     for namespace in namespaces {
-        eventually("no namespace is left", || !namespace_exists(&namespace));
+        wait_for("no namespace is left", || !namespace_exists(&namespace));
     }
     let named = Command::new("ip").args(["netns", "list"]).output().expect("ip runs");
     assert!(!text(&named.stdout).contains("msctp"), "namespaces have no names");
 }
 
-fn signal(child: &Child, signal: &str) {
-    let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill runs");
-    assert!(sent.success());
-}
-
 #[test]
 fn nothing_is_left_after_sigterm() {
-    nothing_is_left("MSCTP_TEST_MARKER=term", |child| signal(child, "-TERM"));
+    nothing_is_left("MSCTP_TEST_MARKER=term", |child| signal(child, "TERM"));
 }
 
 #[test]
 fn nothing_is_left_after_ctrl_c() {
-    nothing_is_left("MSCTP_TEST_MARKER=int", |child| signal(child, "-INT"));
+    nothing_is_left("MSCTP_TEST_MARKER=int", |child| signal(child, "INT"));
 }
 
 #[test]
 fn nothing_is_left_after_kill_9() {
-    nothing_is_left("MSCTP_TEST_MARKER=kill", |child| signal(child, "-KILL"));
+    nothing_is_left("MSCTP_TEST_MARKER=kill", |child| signal(child, "KILL"));
 }
 
 #[test]
@@ -227,7 +212,10 @@ fn the_scenarios_own_associations_are_logged_as_by_the_simulator() {
         };
         records[1..].iter().filter_map(event).collect()
     };
-    assert_eq!(kinds(&emulated), kinds(&simulated));
+    // A machine that is held up may lose a packet or fail a path besides.
+    let (emulated_kinds, simulated_kinds) = (kinds(&emulated), kinds(&simulated));
+    let missing: Vec<_> = simulated_kinds.difference(&emulated_kinds).collect();
+    assert!(missing.is_empty(), "{missing:#?} of {simulated_kinds:#?}");
     let moved = emulated.iter().find(|event| event["name"] == "msctp:primary").expect("a move");
     assert!(moved["time"].as_f64() >= Some(1500.0), "{moved}");
     let times: Vec<_> = emulated[1..].iter().map(|event| event["time"].as_f64().expect("a time")).collect();
@@ -255,14 +243,15 @@ fn invalid_input_is_rejected_before_any_set_up() {
     refused(output, &["mobile-ip.toml:", "node.ha.kind", "want kind = \"router\""]);
 }
 
-/// Returns the mobile's rates around the loss of its Wi-Fi at 3 s, with iperf3 run by `wrapper`.
-fn around_the_loss(wrapper: &str) -> serde_json::Value {
+/// Returns the mobile's rates around the loss of its Wi-Fi at `at`. `wrapper` runs iperf3 for some seconds.
+fn around_the_loss(wrapper: &str, at: &str, seconds: u32) -> serde_json::Value {
     let dir = tempfile::tempdir().expect("made");
     let summary = dir.path().join("summary.json").display().to_string();
     let server = format!("{wrapper} iperf3 -s >/dev/null 2>&1");
-    let client = format!("exec timeout 9 {wrapper} iperf3 -c 10.0.0.1 -R -t 8 >/dev/null 2>&1");
-    let times = ["--set", "action.0.at=3s", "--set", "action.1.at=3s"];
-    let mut command = msctp(&times);
+    let limit = seconds + 1;
+    let client = format!("exec timeout {limit} {wrapper} iperf3 -c 10.0.0.1 -R -t {seconds} >/dev/null 2>&1");
+    let times = [0, 1].map(|action| format!("action.{action}.at={at}"));
+    let mut command = msctp(&["--set", &times[0], "--set", &times[1]]);
     command.args(["--mptcp", "handover", "--quiet", "--summary", &summary, "--in", "server", &server]);
     // iperf3 only reports that the download failed; the arrivals show when.
     command.args(["--", "sh", "-c", &client]).output().expect("starts");
@@ -271,36 +260,56 @@ fn around_the_loss(wrapper: &str) -> serde_json::Value {
     said["hosts"][0]["around"][0].clone()
 }
 
-#[test]
-#[ignore = "takes 20 s of real time"]
-fn slow_a_download_over_tcp_dies_with_its_wifi_and_over_mptcp_it_moves() {
+/// Returns whether iperf3 and mptcpize are installed and this machine can emulate.
+fn can_download() -> bool {
     let there = |program: &str| Command::new(program).arg("--version").output().is_ok();
     if !there("iperf3") || !there("mptcpize") {
         let why = "needs iperf3 and mptcpize (apt-get install iperf3 mptcpize)";
         assert!(std::env::var_os("MSCTP_NEED_EMULATION").is_none(), "{why}");
         eprintln!("left out: {why}");
+        return false;
+    }
+    can()
+}
+
+fn number(around: &serde_json::Value, key: &str) -> f64 {
+    around[key].as_f64().expect("a number")
+}
+
+#[test]
+fn a_download_over_tcp_dies_with_its_wifi_and_over_mptcp_it_moves() {
+    if !can_download() {
         return;
     }
-    if !can() {
+    let tcp = around_the_loss("", "1s", 3);
+    assert!(number(&tcp, "before") > 0.0, "{tcp}");
+    assert_eq!((number(&tcp, "after"), tcp["silent"].as_bool()), (0.0, Some(true)), "{tcp}");
+    let mptcp = around_the_loss("mptcpize run", "1s", 4);
+    assert!(number(&mptcp, "before") > 0.0, "{mptcp}");
+    assert!(number(&mptcp, "after") > 0.0 && mptcp["silent"] == false, "{mptcp}");
+}
+
+#[test]
+#[ignore = "takes 20 s of real time"]
+fn slow_a_download_over_tcp_dies_with_its_wifi_and_over_mptcp_it_moves() {
+    if !can_download() {
         return;
     }
-    let number = |around: &serde_json::Value, key: &str| around[key].as_f64().expect("a number");
-    let tcp = around_the_loss("");
+    let tcp = around_the_loss("", "3s", 8);
     assert!(number(&tcp, "before") > 5e6, "{tcp}");
     assert_eq!((number(&tcp, "after"), tcp["silent"].as_bool()), (0.0, Some(true)), "{tcp}");
-    let mptcp = around_the_loss("mptcpize run");
+    let mptcp = around_the_loss("mptcpize run", "3s", 8);
     assert!(number(&mptcp, "before") > 5e6, "{mptcp}");
     // LTE has 10 Mbps; the download uses it within a second.
     assert!(number(&mptcp, "after") > 5e6 && number(&mptcp, "gap") < 1.0, "{mptcp}");
 }
 
-#[test]
-#[ignore = "takes 30 s of real time"]
-fn slow_the_self_test_says_whether_it_passed() {
+/// Runs the self-test with measurements of `each` milliseconds.
+fn self_test(each: u64) {
     if !can() {
         return;
     }
-    let arguments = ["emulate", "--self-test", "--each", "1s", "--json"];
+    let arguments = ["emulate", "--self-test", "--each", &format!("{each}ms"), "--json"];
     let output = Command::new(env!("CARGO_BIN_EXE_msctp")).args(arguments).output().expect("starts");
     let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let points = said["points"].as_array().expect("a list");
@@ -314,5 +323,16 @@ fn slow_the_self_test_says_whether_it_passed() {
     assert_eq!(output.status.code(), Some(if all { 0 } else { 1 }), "{}", text(&output.stderr));
     assert_eq!(text(&output.stderr).contains("cannot keep up"), !all, "{}", text(&output.stderr));
     // Whatever the machine: packets cannot be early by more than the clock's resolution, and some arrive.
-    assert!(points.iter().all(|point| point["packets"].as_u64() > Some(50)), "{said}");
+    assert!(points.iter().all(|point| point["packets"].as_u64() > Some(each / 20)), "{said}");
+}
+
+#[test]
+fn the_self_test_says_whether_it_passed() {
+    self_test(200);
+}
+
+#[test]
+#[ignore = "takes 30 s of real time"]
+fn slow_the_self_test_says_whether_it_passed() {
+    self_test(1000);
 }

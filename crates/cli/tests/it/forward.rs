@@ -2,18 +2,17 @@
 #![cfg(feature = "net")]
 #![expect(clippy::disallowed_methods, reason = "real connections in real time")]
 
-use crate::process;
-use crate::targets;
+use crate::client::{Forward, connect};
+use crate::process::{HANGS, Server, config, end, finish, folder, msctp, run, signal, stderr, wait_for};
+use crate::targets::{echo, target};
 
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, ChildStderr, Stdio};
+use std::process::{Child, Stdio};
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
-
-use process::{Server, config, folder, is_new_host, msctp, run, stderr};
-use targets::{echo, target};
 
 /// Answers with the number of bytes when the client's direction has ended.
 fn count() -> SocketAddr {
@@ -32,76 +31,15 @@ fn serve(rules: &[&str]) -> Server {
     Server::start(&["serve", "--bind", "127.0.0.1:0"].into_iter().chain(allow).collect::<Vec<_>>())
 }
 
-/// A running `msctp forward`, killed when the test ends.
-struct Forward {
-    child: Child,
-    errors: BufReader<ChildStderr>,
-    /// Addresses at which it listens.
-    at: Vec<SocketAddr>,
-}
-
-impl Forward {
-    fn start(server: &str, forwards: &[&str]) -> Self {
-        Self::of(msctp(&[&["forward", server], forwards].concat()))
-    }
-
-    fn of(mut command: std::process::Command) -> Self {
-        let mut child = command.spawn().unwrap();
-        let mut forward =
-            Self { errors: BufReader::new(child.stderr.take().unwrap()), child, at: Vec::new() };
-        loop {
-            let line = forward.line();
-            if is_new_host(&line) {
-                continue;
-            }
-            match line.split_once(": listening at ") {
-                Some((_, at)) => forward.at.push(at.parse().unwrap()),
-                None => break assert!(line.starts_with("connected to "), "{line}"),
-            }
-        }
-        forward
-    }
-
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.errors.read_line(&mut line).unwrap();
-        line.trim_end().to_owned()
-    }
-
-    /// Returns the next line that contains this text.
-    fn line_with(&mut self, text: &str) -> String {
-        loop {
-            let line = self.line();
-            assert!(!line.is_empty(), "the end, before {text:?}");
-            if line.contains(text) {
-                return line;
-            }
-        }
-    }
-
-    fn connect(&self, place: usize) -> TcpStream {
-        let stream = TcpStream::connect(self.at[place]).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        stream
-    }
-
-    /// Connects with small buffers in the kernel. With the loopback's segments of 64 kB they would hold more
-    /// than 1.3 MB.
-    #[cfg(target_os = "linux")]
-    fn connect_with_small_buffers(&self, place: usize) -> TcpStream {
-        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
-        socket.set_recv_buffer_size(65_536).unwrap();
-        socket.set_tcp_mss(1448).unwrap();
-        socket.connect(&self.at[place].into()).unwrap();
-        socket.into()
-    }
-}
-
-impl Drop for Forward {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Connects with small buffers in the kernel. With the loopback's segments of 64 kB they would hold more than
+/// 1.3 MB.
+#[cfg(target_os = "linux")]
+fn connect_with_small_buffers(at: SocketAddr) -> TcpStream {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    socket.set_recv_buffer_size(65_536).unwrap();
+    socket.set_tcp_mss(1448).unwrap();
+    socket.connect(&at.into()).unwrap();
+    socket.into()
 }
 
 fn local(target: SocketAddr) -> String {
@@ -134,22 +72,20 @@ fn connections_carry_their_bytes_and_each_direction_ends_by_itself() {
     let data = bytes(3_000_000);
     thread::scope(|scope| {
         for _ in 0..5 {
-            scope.spawn(|| assert!(exchange(&forward.connect(0), &data) == data));
+            scope.spawn(|| assert!(exchange(&connect(forward.at[0]), &data) == data));
         }
         // The answer comes when the end has arrived.
-        scope.spawn(|| assert_eq!(exchange(&forward.connect(1), &data), b"3000000"));
-        scope.spawn(|| assert_eq!(exchange(&forward.connect(1), b""), b"0"));
+        scope.spawn(|| assert_eq!(exchange(&connect(forward.at[1]), &data), b"3000000"));
+        scope.spawn(|| assert_eq!(exchange(&connect(forward.at[1]), b""), b"0"));
     });
 }
 
-/// A server ends clients that send nothing for 15 s after they connected.
-#[test]
-#[ignore = "slow: waits 17 seconds"]
-fn slow_a_client_without_connections_stays_connected() {
+/// A client keeps its association for this time without a connection.
+fn stays_connected(idle: Duration) {
     let echo = echo();
     let server = serve(&[&echo.to_string()]);
     let mut forward = Forward::start(&server.at, &["-L", &local(echo)]);
-    thread::sleep(Duration::from_secs(17));
+    thread::sleep(idle);
     assert_eq!(exchange(&forward.connect(0), b"ping"), b"ping");
     forward.child.kill().unwrap();
     let mut rest = String::new();
@@ -158,11 +94,24 @@ fn slow_a_client_without_connections_stays_connected() {
 }
 
 #[test]
+fn a_client_without_connections_stays_connected() {
+    stays_connected(Duration::from_secs(1));
+}
+
+/// A server ends clients that send nothing for 15 s after they connected.
+#[test]
+#[ignore = "slow: waits 17 seconds"]
+fn slow_a_client_without_connections_stays_connected() {
+    stays_connected(Duration::from_secs(17));
+}
+
+#[test]
 fn a_reset_is_a_reset_at_the_other_end() {
-    let (sender, resets) = std::sync::mpsc::channel();
+    let ((sender, resets), (has_read, read)) = (channel(), channel());
     let target = target(move |mut stream| {
         let mut first = [0; 5];
         stream.read_exact(&mut first).unwrap();
+        has_read.send(()).unwrap();
         if &first == b"reset" {
             reset(&stream);
         } else {
@@ -176,10 +125,10 @@ fn a_reset_is_a_reset_at_the_other_end() {
     assert_eq!(stream.read(&mut [0; 9]).unwrap_err().kind(), ErrorKind::ConnectionReset);
     let mut stream = forward.connect(0);
     stream.write_all(b"other").unwrap();
-    thread::sleep(Duration::from_millis(200));
+    assert!((0..2).all(|_| read.recv_timeout(HANGS).is_ok()), "both targets have read");
     reset(&stream);
     drop(stream);
-    let seen = resets.recv_timeout(Duration::from_secs(20)).unwrap();
+    let seen = resets.recv_timeout(HANGS).unwrap();
     assert_eq!(seen, Err(ErrorKind::ConnectionReset));
 }
 
@@ -242,9 +191,9 @@ fn targets_outside_the_rules_are_refused_with_the_reason() {
     // The address that is allowed, in another form.
     let forward = Forward::start(&server.at, &["-L", &format!("0:[::ffff:127.0.0.1]:{}", echo.port())]);
     assert_eq!(exchange(&forward.connect(0), b"allowed"), b"allowed");
-    let mut forward = Forward::start(&server.at, &["-L", "0:127.0.0.1:1"]);
+    let forward = Forward::start(&server.at, &["-L", "0:127.0.0.1:1"]);
     assert_eq!(forward.connect(0).read(&mut [0; 9]).unwrap_err().kind(), ErrorKind::ConnectionReset);
-    forward.line_with("to 127.0.0.1:1: forbidden by the server's rules: no rule allows it");
+    forward.errors.line_with("to 127.0.0.1:1: forbidden by the server's rules: no rule allows it");
 }
 
 /// Starts a server that refuses every connection with this text. Returns its address.
@@ -279,9 +228,9 @@ fn a_servers_text_cannot_control_the_terminal() {
     let output = run(&["forward", "-W", "a:1", &server]);
     let want = "msctp: a:1: forbidden by the server's rules: \\u{1b}]0;mine\\u{7}\\u{202e}\n";
     assert_eq!((stderr(&output).as_str(), output.status.code()), (want, Some(1)));
-    let mut forward = Forward::start(&refusing("\u{1b}[31m").to_string(), &["-L", "0:a:1"]);
+    let forward = Forward::start(&refusing("\u{1b}[31m").to_string(), &["-L", "0:a:1"]);
     let _stream = forward.connect(0);
-    forward.line_with("to a:1: forbidden by the server's rules: \\u{1b}[31m");
+    forward.errors.line_with("to a:1: forbidden by the server's rules: \\u{1b}[31m");
 }
 
 #[test]
@@ -291,7 +240,7 @@ fn standard_input_and_output_are_a_connection() {
     let mut child =
         msctp(&["forward", "-W", &count.to_string(), &server.at]).stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(&bytes(2_000_000)).unwrap();
-    let output = child.wait_with_output().unwrap();
+    let output = finish(child);
     assert_eq!((output.status.code(), &output.stdout[..]), (Some(0), &b"2000000"[..]), "{}", stderr(&output));
     assert_eq!(stderr(&output), "");
 }
@@ -300,15 +249,17 @@ fn standard_input_and_output_are_a_connection() {
 fn a_target_that_resets_after_its_end_is_a_failure() {
     let target = target(|stream| {
         stream.shutdown(Shutdown::Write).unwrap();
+        // A server that is held up for longer reads the reset alone, which is the same failure.
         thread::sleep(Duration::from_millis(300));
         reset(&stream);
     });
     let server = serve(&[&target.to_string()]);
     let mut child =
         msctp(&["forward", "-W", &target.to_string(), &server.at]).stdin(Stdio::piped()).spawn().unwrap();
-    thread::sleep(Duration::from_millis(1500));
-    drop(child.stdin.take());
-    let output = child.wait_with_output().unwrap();
+    // Its own direction goes on.
+    let input = child.stdin.take();
+    let output = finish(child);
+    drop(input);
     assert_eq!(stderr(&output), format!("msctp: {target}: connection reset\n"));
     assert_eq!(output.status.code(), Some(1));
 }
@@ -319,13 +270,13 @@ fn survives_a_restart(killed: bool) {
     let target = echo.to_string();
     let begin = |at: &str| Server::start(&[&["serve", "--bind", at, "--allow", &target], clear].concat());
     let server = begin("127.0.0.1:0");
-    let mut forward = Forward::start(&server.at, &[&["-L", &local(echo)], clear].concat());
+    let forward = Forward::start(&server.at, &[&["-L", &local(echo)], clear].concat());
     let mut stream = forward.connect(0);
     stream.write_all(b"x").unwrap();
     stream.read_exact(&mut [0; 1]).unwrap();
     let at = server.at.clone();
     if !killed {
-        signal(&server.child, "-TERM");
+        signal(&server.child, "TERM");
         server.output();
     } else {
         drop(server);
@@ -337,10 +288,10 @@ fn survives_a_restart(killed: bool) {
     }
     // A write after the RST would take its error, and the read after that would return the end.
     assert_eq!(stream.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
-    forward.line_with("association lost: ");
+    forward.errors.line_with("association lost: ");
     // It waits for the association.
     assert_eq!(exchange(&forward.connect(0), b"again"), b"again");
-    forward.line_with("connected to ");
+    forward.errors.line_with("connected to ");
 }
 
 #[test]
@@ -357,17 +308,17 @@ fn the_server_listens_for_a_client_where_its_rules_say_so() {
     drop(free);
     let remote = |at: SocketAddr| format!("{}:{echo}", at.port());
     let mut forward = Forward::start(&at, &["-R", &remote(open), "-R", &remote(other), "-R", "1:a:1"]);
-    let refused = [0; 2].map(|_| forward.line_with("the server does not listen: "));
+    let refused = [0; 2].map(|_| forward.errors.line_with("the server does not listen: "));
     for at in [other.to_string(), "127.0.0.1:1".to_owned()] {
         let why = format!("no rule of the server's --rules file allows `listen {at}`");
         assert!(refused.iter().any(|line| line.ends_with(&why)), "{refused:?}");
     }
     let listening = |forward: &mut Forward| {
-        while TcpStream::connect(open).is_err() {
+        wait_for("the server listens", || {
             assert!(forward.child.try_wait().unwrap().is_none(), "it runs");
-            thread::sleep(Duration::from_millis(20));
-        }
-        TcpStream::connect(open).unwrap()
+            TcpStream::connect(open).is_ok()
+        });
+        connect(open)
     };
     let data = bytes(2_000_000);
     assert!(exchange(&listening(&mut forward), &data) == data);
@@ -376,7 +327,7 @@ fn the_server_listens_for_a_client_where_its_rules_say_so() {
     let mut stream = listening(&mut forward);
     stream.write_all(b"x").unwrap();
     stream.read_exact(&mut [0; 1]).unwrap();
-    signal(&server.child, "-TERM");
+    signal(&server.child, "TERM");
     server.output();
     assert_eq!(stream.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
     let _server = begin(&at);
@@ -391,12 +342,12 @@ fn a_listener_whose_port_is_in_use_is_requested_again() {
     let server = Server::start(&["serve", "--bind", "127.0.0.1:0", "--rules", rules.to_str().unwrap()]);
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = taken.local_addr().unwrap();
-    let mut forward = Forward::start(&server.at, &["-R", &format!("{}:{echo}", at.port())]);
-    let refused = forward.line_with("the server does not listen: ");
+    let forward = Forward::start(&server.at, &["-R", &format!("{}:{echo}", at.port())]);
+    let refused = forward.errors.line_with("the server does not listen: ");
     assert!(refused.ends_with("Address already in use"), "{refused}");
     drop(taken);
-    forward.line_with(&format!(": listening at {at}"));
-    assert_eq!(exchange(&TcpStream::connect(at).unwrap(), b"now"), b"now");
+    forward.errors.line_with(&format!(": listening at {at}"));
+    assert_eq!(exchange(&connect(at), b"now"), b"now");
 }
 
 #[test]
@@ -405,18 +356,16 @@ fn a_listener_at_the_limit_of_connections_closes_when_the_server_drains() {
     let rules = folder.join("rules");
     fs::write(&rules, "listen 127.0.0.1:*\n").unwrap();
     let rules = rules.to_str().unwrap();
-    let args = ["--rules", rules, "--max-connections", "1", "--drain", "60"];
+    let args = ["--rules", rules, "--max-connections", "1", "--drain", "3600"];
     let server = Server::start(&[&["serve", "--bind", "127.0.0.1:0"], &args[..]].concat());
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let mut forward = Forward::start(&server.at, &["-R", &format!("{}:{echo}", free.port())]);
-    forward.line_with(&format!(": listening at {free}"));
-    let mut first = TcpStream::connect(free).unwrap();
+    let forward = Forward::start(&server.at, &["-R", &format!("{}:{echo}", free.port())]);
+    forward.errors.line_with(&format!(": listening at {free}"));
+    let mut first = connect(free);
     first.write_all(b"x").unwrap();
     first.read_exact(&mut [0; 1]).unwrap();
-    let mut second = TcpStream::connect(free).unwrap();
-    second.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    thread::sleep(Duration::from_millis(200));
-    signal(&server.child, "-TERM");
+    let mut second = connect(free);
+    signal(&server.child, "TERM");
     assert_eq!(second.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
     assert!(TcpStream::connect(free).is_err(), "the listener is closed");
     first.write_all(b"y").unwrap();
@@ -433,33 +382,33 @@ fn a_killed_clients_port_goes_to_the_same_client_and_to_no_other() {
     let remote = format!("{}:{echo}", free.port());
     let args = ["-R", &remote];
     let listening = format!(": listening at {free}");
-    let mut first = Forward::start(&server.at, &args);
-    first.line_with(&listening);
+    let first = Forward::start(&server.at, &args);
+    first.errors.line_with(&listening);
     // Alive, it keeps its port, even towards its own key.
-    let mut second = Forward::start(&server.at, &args);
-    second.line_with("Address already in use");
-    assert_eq!(exchange(&TcpStream::connect(free).unwrap(), b"first"), b"first");
+    let second = Forward::start(&server.at, &args);
+    second.errors.line_with("Address already in use");
+    assert_eq!(exchange(&connect(free), b"first"), b"first");
     drop(second);
     drop(first);
     let mut other = msctp(&["forward", &server.at, args[0], args[1]]);
     other.env("XDG_CONFIG_HOME", folder.join("config"));
-    let mut other = Forward::of(other);
-    other.line_with("Address already in use");
-    let begin = Instant::now();
-    let mut third = Forward::start(&server.at, &args);
-    third.line_with(&listening);
-    assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
-    assert_eq!(exchange(&TcpStream::connect(free).unwrap(), b"third"), b"third");
+    let other = Forward::of(&mut other);
+    other.errors.line_with("Address already in use");
+    // The server keeps the association of a client that is gone for ten minutes, a wait that would hang.
+    let third = Forward::start(&server.at, &args);
+    third.errors.line_with(&listening);
+    assert_eq!(exchange(&connect(free), b"third"), b"third");
 }
 
 /// A connection that is cut must not look complete at either end.
 #[test]
 fn connections_are_reset_when_either_end_of_the_association_ends() {
-    for (client_ends, how) in [(false, "-TERM"), (true, "-TERM"), (true, "-KILL")] {
-        let (sender, seen) = std::sync::mpsc::channel();
+    for (client_ends, how) in [(false, "TERM"), (true, "TERM"), (true, "KILL")] {
+        let ((sender, seen), (has_read, read)) = (channel(), channel());
         let target = target(move |mut stream| {
             stream.write_all(b"x").unwrap();
             stream.read_exact(&mut [0; 1]).unwrap();
+            has_read.send(()).unwrap();
             sender.send(stream.read(&mut [0; 1]).map_err(|error| error.kind())).unwrap();
         });
         let server = serve(&[&target.to_string()]);
@@ -467,14 +416,13 @@ fn connections_are_reset_when_either_end_of_the_association_ends() {
         let mut stream = forward.connect(0);
         stream.write_all(b"x").unwrap();
         stream.read_exact(&mut [0; 1]).unwrap();
-        // So that the target has read, too.
-        thread::sleep(Duration::from_millis(200));
+        read.recv_timeout(HANGS).unwrap();
         signal(if client_ends { &forward.child } else { &server.child }, how);
         let here = stream.read(&mut [0; 1]).map_err(|error| error.kind());
         assert_eq!(here, Err(ErrorKind::ConnectionReset), "{how}, by the client: {client_ends}");
         // A client that was killed says nothing: the server keeps its connection for ten minutes.
-        if how != "-KILL" {
-            let there = seen.recv_timeout(Duration::from_secs(20)).unwrap();
+        if how != "KILL" {
+            let there = seen.recv_timeout(HANGS).unwrap();
             assert_eq!(there, Err(ErrorKind::ConnectionReset), "{how}, by the client: {client_ends}");
         }
     }
@@ -487,17 +435,16 @@ fn a_used_up_code_is_named_when_the_server_has_a_new_one() {
         Server::start(&["serve", "--bind", at, "--allow", &echo.to_string(), "--code", code])
     };
     let server = begin("127.0.0.1:0", "the-first-one");
-    let mut forward = Forward::start(&server.at, &["-L", &local(echo), "--code", "the-first-one"]);
+    let forward = Forward::start(&server.at, &["-L", &local(echo), "--code", "the-first-one"]);
     let at = server.at.clone();
-    signal(&server.child, "-TERM");
+    signal(&server.child, "TERM");
     server.output();
     let _server = begin(&at, "the-second-one");
-    let line = forward.line_with("cannot connect: ");
-    assert!(
-        line.contains("a code is required here; the first association used the code of --code")
-            && line.ends_with("; trying again in 2 s"),
-        "{line}"
-    );
+    // Before that, the port may be closed.
+    let why = "a code is required here; the first association used the code of --code";
+    let line = forward.errors.line_with(why);
+    let (_, pause) = line.split_once("; trying again in ").expect("another attempt");
+    assert!(line.starts_with("cannot connect: ") && pause.ends_with(" s"), "{line}");
 }
 
 #[test]
@@ -530,7 +477,7 @@ fn events_are_json_lines() {
     let mut at = || next("listening")["at"].as_str().unwrap().parse::<SocketAddr>().unwrap();
     let (good, bad) = (at(), at());
     assert_eq!(next("connected")["server"], server.at.as_str());
-    assert_eq!(exchange(&TcpStream::connect(good).unwrap(), b"12345"), b"5");
+    assert_eq!(exchange(&connect(good), b"12345"), b"5");
     let opened = next("opened");
     assert_eq!(opened["target"], count.to_string());
     let closed = next("closed");
@@ -538,7 +485,7 @@ fn events_are_json_lines() {
         (&closed["client"], &closed["sent"], &closed["received"]),
         (&opened["client"], &5.into(), &1.into())
     );
-    let _ = TcpStream::connect(bad).unwrap().read(&mut [0; 1]);
+    let _ = connect(bad).read(&mut [0; 1]);
     next("opened");
     assert_eq!(next("failed")["why"], "forbidden by the server's rules: no rule allows it");
     child.kill().unwrap();
@@ -594,7 +541,7 @@ fn wrong_use_gives_one_clear_error() {
     let server = serve(&["127.0.0.1:1"]);
     let mut other = msctp(&["connect", &server.at]).stdin(Stdio::piped()).spawn().unwrap();
     other.stdin.take().unwrap().write_all(b"anything").unwrap();
-    let output = other.wait_with_output().unwrap();
+    let output = finish(other);
     let errors = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{errors}");
     assert!(
@@ -603,30 +550,18 @@ fn wrong_use_gives_one_clear_error() {
     );
 }
 
-/// Sends a signal with the system's kill command.
-fn signal(child: &Child, name: &str) {
-    let status = std::process::Command::new("kill").args([name, &child.id().to_string()]).status();
-    assert!(status.unwrap().success());
-}
-
 #[test]
 fn a_signal_ends_it_and_the_server_is_notified_at_once() {
-    let (echo, begin) = (echo(), Instant::now());
+    let echo = echo();
     let server = serve(&[&echo.to_string()]);
     let mut forward = Forward::start(&server.at, &["-L", &local(echo)]);
     let mut stream = forward.connect(0);
     stream.write_all(b"x").unwrap();
     stream.read_exact(&mut [0; 1]).unwrap();
-    signal(&forward.child, "-INT");
-    assert_eq!(forward.child.wait().unwrap().code(), Some(130));
-    let mut server = server;
-    let mut line = String::new();
-    while !line.contains("association lost: 127.0.0.1") {
-        line.clear();
-        server.errors.read_line(&mut line).unwrap();
-        assert!(!line.is_empty());
-    }
-    assert!(line.contains("interrupted") && begin.elapsed() < Duration::from_secs(20), "{line}");
+    signal(&forward.child, "INT");
+    assert_eq!(end(&mut forward.child).code(), Some(130));
+    let line = server.errors.line_with("association lost: 127.0.0.1");
+    assert!(line.contains("interrupted"), "not only a timeout: {line}");
 }
 
 /// Answers any HTTP request with `hello`.
@@ -685,7 +620,7 @@ fn a_proxy_takes_socks5_and_http_on_one_port() {
     {
         let url = format!("http://localhost:{}/", web.port());
         let mut curl = std::process::Command::new("curl");
-        curl.args(["-sS", "--proxytunnel", "--max-time", "30", "--noproxy", ""]).args(&proxy).arg(url);
+        curl.args(["-sS", "--proxytunnel", "--max-time", "120", "--noproxy", ""]).args(&proxy).arg(url);
         match curl.output() {
             Ok(output) => assert_eq!(output.stdout, b"hello", "{}", stderr(&output)),
             Err(error) => eprintln!("left out: curl: {error}"),
@@ -706,20 +641,26 @@ fn a_proxy_relays_datagrams_to_targets_that_the_rules_allow() {
     });
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
     let forbidden = UdpSocket::bind("127.0.0.1:0").unwrap();
-    forbidden.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
-    let mut server = serve(&[&at.to_string(), &format!("localhost:{}", at.port())]);
+    forbidden.set_nonblocking(true).unwrap();
+    let server = serve(&[&at.to_string(), &format!("localhost:{}", at.port())]);
     let forward = Forward::start(&server.at, &["-D", "0"]);
-    let associate = || {
+    // A proxy's answer: the relay's address, or none because there are too many.
+    let request = || {
         let client = forward.connect(0);
         assert_eq!(ask(&client, &[5, 1, 0], 2), [5, 0]);
-        let answer = ask(&client, &[5, 3, 0, 1, 0, 0, 0, 0, 0, 0], 10);
-        assert_eq!(answer[..4], [5, 0, 0, 1]);
-        let relay = SocketAddr::from(([127, 0, 0, 1], u16::from_be_bytes([answer[8], answer[9]])));
-        (client, relay)
+        match ask(&client, &[5, 3, 0, 1, 0, 0, 0, 0, 0, 0], 10)[..] {
+            [5, 0, 0, 1, _, _, _, _, high, low] => {
+                let relay = SocketAddr::from(([127, 0, 0, 1], u16::from_be_bytes([high, low])));
+                Some((client, relay))
+            }
+            [5, 1, ..] => None,
+            ref other => panic!("{other:?}"),
+        }
     };
+    let associate = || request().expect("a relay");
     let (client, relay) = associate();
     let program = UdpSocket::bind("127.0.0.1:0").unwrap();
-    program.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    program.set_read_timeout(Some(HANGS)).unwrap();
     let port = |at: SocketAddr| at.port().to_be_bytes();
     let by_address =
         |to: SocketAddr, data: &[u8]| [&[0, 0, 0, 1, 127, 0, 0, 1], &port(to)[..], data].concat();
@@ -747,25 +688,23 @@ fn a_proxy_relays_datagrams_to_targets_that_the_rules_allow() {
     stranger.send_to(&by_address(at, b"stranger"), relay).unwrap();
     program.send_to(&by_address(at, b"last"), relay).unwrap();
     assert_eq!(receive(), by_address(at, b"last"));
-    assert!(forbidden.recv_from(&mut [0; 9]).is_err(), "no rule allows it");
-    let mut line = String::new();
-    while !line.contains("no rule allows it") {
-        line.clear();
-        assert!(server.errors.read_line(&mut line).unwrap() > 0);
-    }
+    let line = server.errors.line_with("no rule allows it");
     assert!(line.contains(&format!(" to UDP {}: ", forbidden.local_addr().unwrap())), "{line}");
+    assert!(forbidden.recv_from(&mut [0; 9]).is_err(), "no rule allows it");
     // Each takes sockets of the server, so their number is limited.
     let more: Vec<_> = (1..64).map(|_| associate()).collect();
-    let refused = forward.connect(0);
-    ask(&refused, &[5, 1, 0], 2);
-    assert_eq!(ask(&refused, &[5, 3, 0, 1, 0, 0, 0, 0, 0, 0], 2), [5, 1]);
+    assert!(request().is_none());
     drop(more);
     // It ends with the TCP connection; another one begins anew.
     drop(client);
-    thread::sleep(Duration::from_millis(500));
-    let (_client, relay) = associate();
+    let mut another = None;
+    wait_for("another begins anew", || {
+        another = request();
+        another.is_some()
+    });
+    let (_client, relay) = another.expect("it began");
     stranger.send_to(&by_address(at, b"mine"), relay).unwrap();
-    stranger.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stranger.set_read_timeout(Some(HANGS)).unwrap();
     let (len, _) = stranger.recv_from(&mut buffer).unwrap();
     assert_eq!(buffer[..len], by_address(at, b"mine"));
 }
@@ -799,26 +738,23 @@ fn thousands_of_connections_opened_and_closed_leave_the_memory_flat() {
     }
 }
 
-#[test]
+/// Lets connections carry [`EACH`] bytes on average. Fails if the share of one differs from the mean by more
+/// than this.
 #[cfg(target_os = "linux")]
-#[ignore = "slow: two and a half gigabytes"]
-fn slow_five_hundred_connections_share_the_rate_within_ten_per_cent() {
+fn share_the_rate(connections: usize, per_cent: u64) {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
-    const CONNECTIONS: usize = 500;
-    // A reader that was late when the count began catches up what its buffers hold: less than 5 %.
-    const EACH: u64 = 5_000_000;
     let source = target(|mut stream| while stream.write_all(&[7; 65_536]).is_ok() {});
     let server = serve(&[&source.to_string()]);
     let forward = Forward::start(&server.at, &["-L", &local(source)]);
     let mut counts: Vec<Arc<AtomicU64>> = Vec::new();
-    while counts.len() < CONNECTIONS {
+    while counts.len() < connections {
         // The server resets a connection while 128 others wait for their target.
         if counts.iter().filter(|count| count.load(Ordering::Relaxed) == 0).count() >= 64 {
             thread::sleep(Duration::from_millis(1));
             continue;
         }
-        let (count, mut stream) = (Arc::<AtomicU64>::default(), forward.connect_with_small_buffers(0));
+        let (count, mut stream) = (Arc::<AtomicU64>::default(), connect_with_small_buffers(forward.at[0]));
         let counted = Arc::clone(&count);
         thread::spawn(move || {
             let mut buffer = vec![0; 65_536];
@@ -843,10 +779,30 @@ fn slow_five_hundred_connections_share_the_rate_within_ten_per_cent() {
     // All have begun.
     let before = wait(&|counts| counts.iter().all(|&count| count > 200_000));
     let sum: u64 = before.iter().sum();
-    let after = wait(&|counts| counts.iter().sum::<u64>() > sum + CONNECTIONS as u64 * EACH);
+    let after = wait(&|counts| counts.iter().sum::<u64>() > sum + connections as u64 * EACH);
     let mut shares: Vec<u64> = after.iter().zip(&before).map(|(after, before)| after - before).collect();
     shares.sort_unstable();
-    let mean = shares.iter().sum::<u64>() / CONNECTIONS as u64;
-    eprintln!("mean {mean}, least {}, most {}", shares[0], shares[CONNECTIONS - 1]);
-    assert!(shares[0] * 10 >= mean * 9 && shares[CONNECTIONS - 1] * 10 <= mean * 11, "{shares:?}");
+    let mean = shares.iter().sum::<u64>() / connections as u64;
+    eprintln!("mean {mean}, least {}, most {}", shares[0], shares[connections - 1]);
+    let within = mean * (100 - per_cent)..=mean * (100 + per_cent);
+    assert!(shares.iter().all(|share| within.contains(&(share * 100))), "{shares:?}");
+}
+
+/// Bytes of each connection. A reader that was late when the count began catches up what its buffers hold:
+/// less than 5 %.
+#[cfg(target_os = "linux")]
+const EACH: u64 = 5_000_000;
+
+/// Readers that a busy machine holds up differ by more than 10 %.
+#[test]
+#[cfg(target_os = "linux")]
+fn twenty_connections_share_the_rate_within_thirty_per_cent() {
+    share_the_rate(20, 30);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+#[ignore = "slow: two and a half gigabytes"]
+fn slow_five_hundred_connections_share_the_rate_within_ten_per_cent() {
+    share_the_rate(500, 10);
 }

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
+use crate::process::{finish, folder};
+
 const ONE: &str = "SHA256:ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0";
 const TWO: &str = "SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU";
 
@@ -15,10 +17,7 @@ struct User(PathBuf);
 
 impl User {
     fn new(name: &str) -> Self {
-        let home = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("identity-{name}"));
-        let _ = fs::remove_dir_all(&home);
-        fs::create_dir_all(&home).unwrap();
-        Self(home)
+        Self(folder(&format!("identity-{name}")))
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -136,7 +135,7 @@ fn a_change_waits_for_that_of_another_process_and_sees_it() {
     assert!(other.try_wait().unwrap().is_none(), "it waits for the lock");
     fs::write(user.file("known_hosts"), format!("files.example {ONE}\n")).unwrap();
     drop(lock);
-    let other = other.wait_with_output().unwrap();
+    let other = finish(other);
     let error = String::from_utf8_lossy(&other.stderr);
     assert!(
         other.status.code() == Some(1) && error.contains("the key of files.example has changed"),

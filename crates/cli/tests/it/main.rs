@@ -1,5 +1,6 @@
 //! All integration tests of `cli` in one program: what they share is compiled and linked once.
 
+mod client;
 mod compare;
 mod decrypt;
 mod doctor;

@@ -12,7 +12,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use process::{Server, folder, msctp, stderr};
+use process::{HANGS, Server, finish, folder, msctp, stderr};
 
 const LOOPBACK: [&str; 2] = ["--bind", "127.0.0.1:0"];
 const TEXT: &str = "nobody else may read this line";
@@ -39,11 +39,11 @@ impl User {
 
     /// Connects, sends the text, and waits for the end.
     fn connect(&self, server: &Server, args: &[&str]) -> Output {
-        let mut command = self.command(&[&["connect", &server.at, "--timeout", "5"], args].concat());
+        let mut command = self.command(&[&["connect", &server.at, "--timeout", "600"], args].concat());
         let mut client = command.stdin(Stdio::piped()).spawn().unwrap();
         // A client that failed reads nothing.
         let _ = client.stdin.take().unwrap().write_all(TEXT.as_bytes());
-        client.wait_with_output().unwrap()
+        finish(client)
     }
 
     fn fingerprint(&self) -> String {
@@ -276,7 +276,7 @@ fn relay(server: SocketAddr) -> (SocketAddr, Arc<Mutex<Vec<Packet>>>) {
     let packets: Arc<Mutex<Vec<_>>> = Arc::default();
     let copies = Arc::clone(&packets);
     std::thread::spawn(move || {
-        socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        socket.set_read_timeout(Some(HANGS)).unwrap();
         let (mut client, mut buffer) = (None, vec![0; 65_536]);
         while let Ok((len, from)) = socket.recv_from(&mut buffer) {
             if from != server {
@@ -317,7 +317,7 @@ fn a_key_log_decrypts_a_capture_that_shows_nothing_without_it() {
     let mut client =
         user.command(&args).env("SSLKEYLOGFILE", &tls_log).stdin(Stdio::piped()).spawn().unwrap();
     client.stdin.take().unwrap().write_all(TEXT.as_bytes()).unwrap();
-    let output = client.wait_with_output().unwrap();
+    let output = finish(client);
     assert!(output.status.success(), "{}", stderr(&output));
     let (_, received, _) = server.output();
     assert_eq!(received, TEXT);

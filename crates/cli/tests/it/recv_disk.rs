@@ -1,20 +1,14 @@
 //! What `msctp recv` has on the disk when it says that it has a file: the order of its system calls, and
 //! receivers that are killed.
 #![cfg(all(feature = "net", target_os = "linux"))]
-#![expect(clippy::disallowed_methods, reason = "processes run in real time")]
 
-use crate::process;
+use crate::process::{
+    Server, config_home, end, finish, folder, msctp, run, runtime_dir, sha256, signal, stderr, wait_for,
+};
 
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
-
-use process::{Server, config_home, end, folder, msctp, run, sha256, stderr};
-
-/// Time limit of steps that must not take minutes, on a machine that is busy with other tests.
-const SOON: Duration = Duration::from_secs(60);
+use std::process::{Command, Stdio};
 
 /// Returns whether `strace` can trace here. With `MSCTP_NEED_STRACE` set, panics if it cannot.
 fn can_trace() -> bool {
@@ -47,20 +41,11 @@ fn names(folder: &Path) -> Vec<String> {
 /// Starts a receiver under `strace`. It is the child itself: `strace` detaches.
 fn traced(out: &Path, options: &[&str], more: &[&str]) -> Server {
     let mut command = Command::new("strace");
-    let (name, config) = config_home();
-    command.env(name, config).env("XDG_RUNTIME_DIR", process::runtime_dir());
+    command.envs([config_home(), runtime_dir()]);
     command.args(["-D", "-f"]).args(options).arg(env!("CARGO_BIN_EXE_msctp"));
     command.args(["recv", "--bind", "127.0.0.1:0", "--out", out.to_str().unwrap()]).args(more);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     Server::start_as(command)
-}
-
-fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !is_there() {
-        assert!(begin.elapsed() < SOON, "{what}");
-        std::thread::sleep(Duration::from_millis(1));
-    }
 }
 
 /// A system call of a trace: the lines at which it began and returned.
@@ -197,15 +182,6 @@ fn write_film(file: &Path, mebibytes: u32) {
     fs::write(file, all).unwrap();
 }
 
-/// Returns the output of a command that ends soon.
-fn finish(mut child: Child) -> Output {
-    let status = end(&mut child);
-    let (mut stdout, mut errors) = (Vec::new(), Vec::new());
-    child.stdout.take().unwrap().read_to_end(&mut stdout).unwrap();
-    child.stderr.take().unwrap().read_to_end(&mut errors).unwrap();
-    Output { status, stdout, stderr: errors }
-}
-
 #[test]
 fn a_killed_receiver_leaves_only_a_part_that_the_next_one_resumes() {
     let (folder, out) = folders("recv-killed");
@@ -243,8 +219,7 @@ fn a_killed_receiver_leaves_only_a_part_that_the_next_one_resumes() {
     assert_eq!(names(&out), ["film"]);
     assert!(fs::read(out.join("film")).unwrap() == film);
     // The last receiver had the part that the one before kept.
-    let status = Command::new("kill").arg(server.child.id().to_string()).status();
-    assert!(status.unwrap().success());
+    signal(&server.child, "TERM");
     let (_, printed, _) = server.output();
     assert!(printed.contains(&format!("({kept} of them from an earlier attempt)")), "{printed}");
 }

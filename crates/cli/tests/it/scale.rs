@@ -2,31 +2,16 @@
 #![cfg(all(feature = "net", target_os = "linux"))]
 #![expect(clippy::disallowed_methods, reason = "real connections in real time")]
 
-use crate::process;
+use crate::client::Forward;
+use crate::process::{Server, by, msctp};
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::process::Child;
 use std::thread;
 use std::time::Duration;
 
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use process::{Server, msctp};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-
-/// Raises this process's limit of open files. Returns false if the limit stays too low.
-fn can_open(files: u64) -> bool {
-    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
-    if hard < files {
-        assert!(std::env::var_os("MSCTP_NEED_FILES").is_none(), "want a hard limit of {files} files");
-        eprintln!("left out: the hard limit of open files is {hard}: want {files}");
-        return false;
-    }
-    setrlimit(Resource::RLIMIT_NOFILE, files, hard).unwrap();
-    true
-}
 
 /// Runs a future in its own thread.
 fn run(future: impl Future<Output = ()> + Send + 'static) {
@@ -50,53 +35,33 @@ fn target<F: Future<Output = ()> + Send + 'static>(serve: fn(TcpStream) -> F) ->
     at
 }
 
-/// A server and a client, killed when the test ends. Both start with a soft limit of 1024 files.
+/// A server and a client, killed when the test ends. Both start with a soft limit of 1024 files, which is
+/// theirs alone.
 struct Pair {
     server: Server,
-    client: Child,
-    at: SocketAddr,
-}
-
-impl Drop for Pair {
-    fn drop(&mut self) {
-        let _ = self.client.kill();
-        let _ = self.client.wait();
-    }
+    client: Forward,
 }
 
 impl Pair {
     fn start(to: SocketAddr) -> Self {
-        let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
-        setrlimit(Resource::RLIMIT_NOFILE, 1024.min(hard), hard).unwrap();
-        let to = to.to_string();
-        let args = ["serve", "--bind", "127.0.0.1:0", "--allow", &to, "--max-connections", "8000"];
-        let server = Server::start(&args);
-        let mut client = msctp(&["forward", &server.at, "-L", &format!("0:{to}"), "--json"]);
-        let mut client = client.spawn().unwrap();
-        let mut events = BufReader::new(client.stdout.take().unwrap());
-        let at = loop {
-            let mut line = String::new();
-            assert!(events.read_line(&mut line).unwrap() > 0, "the end, before it listens");
-            let event: serde_json::Value = serde_json::from_str(&line).unwrap();
-            if let Some(at) = event["at"].as_str() {
-                break at.parse().unwrap();
-            }
-        };
-        let mut errors = BufReader::new(client.stderr.take().unwrap());
-        thread::spawn(move || std::io::copy(&mut events, &mut std::io::sink()));
-        thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink()));
-        Self { server, client, at }
+        let limited = |args: &[&str]| by(&["prlimit", "--nofile=1024:"], &msctp(args));
+        let (allow, local) = (to.to_string(), format!("0:{to}"));
+        let args = ["serve", "--bind", "127.0.0.1:0", "--allow", &allow, "--max-connections", "8000"];
+        let server = Server::start_as(limited(&args));
+        let client = Forward::of(&mut limited(&["forward", &server.at, "-L", &local]));
+        Self { server, client }
     }
 
     /// Returns the resident memory of the server and the client in bytes.
     fn resident(&self) -> [u64; 2] {
-        [&self.server.child, &self.client].map(|child| {
+        [&self.server.child, &self.client.child].map(|child| {
             let text = fs::read_to_string(format!("/proc/{}/statm", child.id())).unwrap();
             text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
         })
     }
 }
 
+/// The short form is `forward::thousands_of_connections_opened_and_closed_leave_the_memory_flat`.
 #[test]
 #[ignore = "slow: half a minute"]
 fn slow_ten_thousand_connections_opened_and_closed_leave_the_memory_flat() {
@@ -106,7 +71,7 @@ fn slow_ten_thousand_connections_opened_and_closed_leave_the_memory_flat() {
         let _ = writer.shutdown().await;
     });
     let pair = Pair::start(echo);
-    assert!(can_open(1024));
+    let at = pair.client.at[0];
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let open = |count: usize| {
         for _ in 0..count / 20 {
@@ -115,7 +80,7 @@ fn slow_ten_thousand_connections_opened_and_closed_leave_the_memory_flat() {
             runtime.block_on(async {
                 let tasks = (0..20).map(|_| {
                     tokio::spawn(async move {
-                        let mut stream = TcpStream::connect(pair.at).await.unwrap();
+                        let mut stream = TcpStream::connect(at).await.unwrap();
                         stream.write_all(&[7; 1000]).await.unwrap();
                         stream.shutdown().await.unwrap();
                         let mut got = Vec::new();

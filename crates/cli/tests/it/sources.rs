@@ -4,18 +4,15 @@
 #![cfg(all(feature = "net", target_os = "linux"))]
 #![expect(clippy::disallowed_methods, reason = "real connections in real time")]
 
-use crate::moves::net;
-use crate::process;
+use crate::client::Forward;
+use crate::moves::net::{self, Host};
+use crate::process::{HANGS, Server, config, folder};
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-
-use net::Host;
-use process::{Errors, Server, config, folder};
 
 /// The server's address, that of the flood, and that of another client.
 const SERVER: &str = "10.3.0.1";
@@ -28,8 +25,6 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// Failures of a source that a server reports in each second.
 const REPORTED: usize = 20;
-
-const MSCTP: &str = env!("CARGO_BIN_EXE_msctp");
 
 /// A server and the host of the clients, which has both their addresses.
 struct Hosts {
@@ -53,28 +48,35 @@ impl Hosts {
     }
 
     fn serve(&self, args: &[&str]) -> Server {
-        Server::start_as(piped(&self.server, &[args, &["--bind", SERVER]].concat()))
+        Server::start_as(self.server.msctp(&[args, &["--bind", SERVER]].concat()))
     }
 }
 
-fn piped(host: &Host, args: &[&str]) -> Command {
-    let mut command = host.command(MSCTP, args);
-    command.env("XDG_RUNTIME_DIR", process::runtime_dir());
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
+/// What a flood leaves behind.
+struct Flooded {
+    server: Server,
+    /// When the server's log began.
+    begin: Instant,
+    /// Number of the other client's failures.
+    others: usize,
 }
 
-/// Ends a server, and returns its log.
-fn log(mut server: Server) -> Vec<String> {
+/// Waits until the log has each failure of `kind` of the other client, and ends the server. Checks the log:
+/// the flood's lines are as many as its source may have, and `omitted` follows the number of those left out.
+fn check(Flooded { mut server, begin, others }: Flooded, kind: &str, omitted: &str) {
+    let (mut log, mut of_other) = (Vec::new(), 0);
+    while of_other < others {
+        let mut line = String::new();
+        let len = server.errors.read_line(&mut line).unwrap_or_default();
+        assert!(len > 0, "{of_other} of {others} failures of the other client in {log:#?}");
+        of_other += usize::from(line.contains(OTHER) && line.contains(kind));
+        log.push(line);
+    }
     server.child.kill().unwrap();
-    let mut text = String::new();
-    server.errors.read_to_string(&mut text).unwrap();
-    text.lines().map(str::to_owned).collect()
-}
-
-/// Checks a log that lasted for `time`: of `kind`, the flood's lines are as many as its source may have, each
-/// of the other client's `others` is there, and `omitted` follows the number of those left out.
-fn check(log: &[String], time: Duration, kind: &str, others: usize, omitted: &str) {
+    let time = begin.elapsed();
+    let mut rest = String::new();
+    server.errors.read_to_string(&mut rest).unwrap();
+    log.extend(rest.lines().map(str::to_owned));
     let count =
         |texts: &[&str]| log.iter().filter(|line| texts.iter().all(|text| line.contains(text))).count();
     let (flood, other) = (count(&[FLOOD, kind]), count(&[OTHER, kind]));
@@ -91,31 +93,9 @@ fn check(log: &[String], time: Duration, kind: &str, others: usize, omitted: &st
     assert!(log.len() <= 2 * most + others + 10, "{} lines in all", log.len());
 }
 
-/// Starts a client that is killed when the test ends. Also returns the address at which it listens.
-fn forward(hosts: &Hosts, from: &str, server: &str, target: &str) -> (Guard, SocketAddr) {
+fn forward(hosts: &Hosts, from: &str, server: &str, target: &str) -> Forward {
     let args = ["forward", server, "--bind", &format!("{from}:0"), "-L", &format!("0:{target}")];
-    let mut child = piped(&hosts.clients, &args).spawn().unwrap();
-    let mut errors = Errors::of(&mut child);
-    let child = Guard(child);
-    let mut at = None;
-    loop {
-        let mut line = String::new();
-        assert!(errors.read_line(&mut line).unwrap() > 0, "the end, before it was connected");
-        if let Some((_, address)) = line.trim_end().split_once(": listening at ") {
-            at = Some(address.parse().unwrap());
-        } else if line.starts_with("connected to ") {
-            return (child, at.unwrap());
-        }
-    }
-}
-
-struct Guard(Child);
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+    Forward::of(&mut hosts.clients.msctp(&args))
 }
 
 #[test]
@@ -133,8 +113,8 @@ fn alone_a_flood_of_failing_connections_leaves_the_log_to_others() {
     let other = forward(&hosts, OTHER, &server.at, target);
     let (made, end) = (AtomicU32::new(0), AtomicBool::new(false));
     let failures = thread::scope(|scope| {
-        for (_, at) in &floods {
-            let (hosts, made, end) = (&hosts, &made, &end);
+        for flood in &floods {
+            let (at, hosts, made, end) = (flood.at[0], &hosts, &made, &end);
             scope.spawn(move || {
                 hosts.clients.within(|| {
                     while !end.load(Ordering::Relaxed) {
@@ -147,18 +127,17 @@ fn alone_a_flood_of_failing_connections_leaves_the_log_to_others() {
             });
         }
         let mut failures = 0;
-        while begin.elapsed() < TIME {
-            hosts.clients.within(|| drop(TcpStream::connect(other.1)));
+        while begin.elapsed() < TIME || made.load(Ordering::Relaxed) < 200 && begin.elapsed() < HANGS {
+            hosts.clients.within(|| drop(TcpStream::connect(other.at[0])));
             failures += 1;
             thread::sleep(PAUSE);
         }
         end.store(true, Ordering::Relaxed);
         failures
     });
-    assert!(made.load(Ordering::Relaxed) > 200, "{made:?} connections");
-    thread::sleep(PAUSE);
-    let time = begin.elapsed();
-    check(&log(server), time, "forbidden", failures, "further connections failed within a second");
+    assert!(made.load(Ordering::Relaxed) >= 200, "{made:?} connections");
+    let flooded = Flooded { server, begin, others: failures };
+    check(flooded, "forbidden", "further connections failed within a second");
 }
 
 /// Sets associations up, one after another, until the time is over. Calls `then` with each that was set up.
@@ -187,19 +166,14 @@ fn associate(
                 tokio::time::sleep(pause).await;
             }
             // The last ABORT leaves.
-            tokio::time::sleep(PAUSE).await;
+            endpoint.idle().await;
             attempts
         })
     })
 }
 
-/// Runs a flood of associations from one source, and some from another. Returns the log, its time, and the
-/// number of attempts of either.
-fn flood(
-    hosts: &Hosts,
-    server: Server,
-    then: impl AsyncFn(&msctp::Association) + Send + Sync,
-) -> (Vec<String>, Duration, [usize; 2]) {
+/// Runs a flood of associations from one source, and some from another.
+fn flood(hosts: &Hosts, server: Server, then: impl AsyncFn(&msctp::Association) + Send + Sync) -> Flooded {
     let (begin, at, then) = (Instant::now(), &server.at, &then);
     let (floods, others) = thread::scope(|scope| {
         let floods: Vec<_> = (0..3)
@@ -208,9 +182,8 @@ fn flood(
         let others = associate(hosts, OTHER, at, (TIME, PAUSE), then);
         (floods.into_iter().map(|flood| flood.join().unwrap()).sum::<usize>(), others)
     });
-    let time = begin.elapsed();
     eprintln!("{floods} associations of the flood, {others} of the other source");
-    (log(server), time, [floods, others])
+    Flooded { server, begin, others }
 }
 
 #[test]
@@ -222,10 +195,10 @@ fn alone_a_flood_of_rejected_keys_leaves_the_log_to_others() {
     fs::write(&keys, "SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n").unwrap();
     let server = hosts.serve(&["serve", "--allow", "10.3.0.1:1", "--only-clients", keys.to_str().unwrap()]);
     // The set-up succeeds at the client, which waits for the end that follows.
-    let (log, time, [_, others]) = flood(&hosts, server, async |association| {
-        let _ = tokio::time::timeout(Duration::from_secs(1), association.closed()).await;
+    let flooded = flood(&hosts, server, async |association| {
+        let _ = tokio::time::timeout(HANGS, association.closed()).await;
     });
-    check(&log, time, ": rejected: ", others, "further lines about this source");
+    check(flooded, ": rejected: ", "further lines about this source");
 }
 
 #[test]
@@ -235,8 +208,8 @@ fn alone_a_flood_of_clients_that_come_and_go_leaves_the_log_to_others() {
     }
     let hosts = Hosts::new();
     let server = hosts.serve(&["serve", "--allow", "10.3.0.1:1"]);
-    let (log, time, [_, others]) = flood(&hosts, server, async |_| ());
-    check(&log, time, "association lost", others, "further clients of its source came or went");
+    let flooded = flood(&hosts, server, async |_| ());
+    check(flooded, "association lost", "further clients of its source came or went");
 }
 
 #[test]
@@ -247,13 +220,13 @@ fn alone_a_flood_of_refused_files_leaves_the_log_to_others() {
     let (hosts, out) = (Hosts::new(), folder("sources-files"));
     let server = hosts.serve(&["recv", "--out", out.to_str().unwrap()]);
     let offer = format!(r#"{{"kind":"offer","name":".profile","size":4,"sha256":"{}"}}"#, "0".repeat(64));
-    let (log, time, [_, others]) = flood(&hosts, server, async |association| {
+    let flooded = flood(&hosts, server, async |association| {
         let (stream, ppid, data) = (1, u32::from_be_bytes(*b"msFI"), offer.clone().into());
         let message = msctp::OutMessage { stream, ppid, data, ..msctp::OutMessage::default() };
         association.send(message).await.unwrap();
-        let answer = tokio::time::timeout(Duration::from_secs(5), association.recv()).await;
+        let answer = tokio::time::timeout(HANGS, association.recv()).await;
         assert!(answer.is_ok(), "it refuses");
     });
-    check(&log, time, "no hidden files", others, "further transfers failed within a second");
+    check(flooded, "no hidden files", "further transfers failed within a second");
     assert_eq!(fs::read_dir(&out).unwrap().count(), 0);
 }

@@ -2,7 +2,7 @@
 #![cfg(feature = "net")]
 #![expect(clippy::disallowed_methods, reason = "real processes in real time")]
 
-use crate::process;
+use crate::process::{HANGS, Server, end, folder, msctp, stderr};
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 
 use nix::pty::{Winsize, openpty};
 use nix::sys::termios::{LocalFlags, tcgetattr};
-use process::{Server, folder, msctp, stderr};
 
 /// Begins and ends the alternate screen.
 const OPENED: &str = "\x1b[?1049h";
@@ -65,7 +64,7 @@ impl Top {
                 self.seen.lock().unwrap().drain(..at + part.len());
                 return text;
             }
-            assert!(begin.elapsed() < Duration::from_secs(20), "{part:?} is missing in {text:?}");
+            assert!(begin.elapsed() < HANGS, "{part:?} is missing in {text:?}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -76,7 +75,7 @@ impl Top {
 
     fn end(mut self) -> ExitStatus {
         self.wait(RESTORED);
-        let status = self.child.wait().unwrap();
+        let status = end(&mut self.child);
         let flags = tcgetattr(&self.slave).unwrap().local_flags;
         assert!(flags.contains(LocalFlags::ICANON | LocalFlags::ECHO), "the terminal stays raw");
         status

@@ -6,6 +6,8 @@ use std::fs::File;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use crate::process;
+
 use nix::sched::{CloneFlags, setns};
 
 /// Rates of the two links, both ways.
@@ -71,19 +73,33 @@ impl Host {
 
     /// Returns a command that runs in the namespace.
     pub(crate) fn command(&self, program: &str, args: &[&str]) -> Command {
-        let mut command = Command::new("nsenter");
-        // The key and the known hosts of the tests' user.
-        command.env("XDG_CONFIG_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/config-moves"));
-        command.args(["--net", "--target", &self.id().to_string(), program]).args(args);
-        command
+        let mut command = Command::new(program);
+        command.args(args);
+        self.within_it(&command)
+    }
+
+    /// Returns `msctp` in the namespace, with the test's own folders and with pipes.
+    pub(crate) fn msctp(&self, args: &[&str]) -> Command {
+        self.within_it(&process::msctp(args))
+    }
+
+    fn within_it(&self, command: &Command) -> Command {
+        process::by(&["nsenter", "--net", "--target", &self.id().to_string()], command)
+    }
+
+    /// Returns what a command prints; one line has all arguments.
+    pub(crate) fn output(&self, line: &str) -> String {
+        let (program, args) = line.split_once(' ').expect("arguments");
+        let output = self.command(program, &args.split(' ').collect::<Vec<_>>()).output();
+        String::from_utf8(output.expect("nsenter runs").stdout).expect("UTF-8")
     }
 
     /// Runs a command to its end; one line has all arguments.
     pub(crate) fn run(&self, line: &str) {
         let mut words = line.split(' ');
         let program = words.next().expect("a program");
-        let status = self.command(program, &words.collect::<Vec<_>>()).status().expect("nsenter runs");
-        assert!(status.success(), "{line}");
+        let output = self.command(program, &words.collect::<Vec<_>>()).output().expect("nsenter runs");
+        assert!(output.status.success(), "{line}: {}", process::stderr(&output));
     }
 }
 
@@ -108,6 +124,15 @@ impl Net {
         net.server.run(&format!("ip address add {SERVER}/32 dev lo"));
         access(&net.mobile, &net.server, SERVER);
         net
+    }
+
+    /// Lifts the limits of the links' rates.
+    pub(crate) fn unlimited(&self) {
+        for host in [&self.mobile, &self.server] {
+            for name in ["wlan0", "cell0"] {
+                host.run(&format!("tc qdisc del dev {name} root"));
+            }
+        }
     }
 
     /// Sets the carrier of a link on or off, as a cable or a base station does.
@@ -136,4 +161,10 @@ pub(crate) fn access(mobile: &Host, far: &Host, server: &str) {
 /// Sets the carrier of a link of [`access`] on or off.
 pub(crate) fn carrier(far: &Host, name: &str, up: bool) {
     far.run(&format!("ip link set {name} {}", if up { "up" } else { "down" }));
+}
+
+/// Waits until the mobile's kernel knows of the carrier of a link, which may take it a second.
+pub(crate) fn wait_for_carrier(mobile: &Host, name: &str) {
+    let line = format!("ip -br link show dev {name}");
+    process::wait_for(&line, || mobile.output(&line).split_whitespace().nth(1) == Some("UP"));
 }

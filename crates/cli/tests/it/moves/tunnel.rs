@@ -1,12 +1,13 @@
 //! `msctp tunnel`: the kernel's TCP and ping go on while the mobile changes its network.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::net::{self, Net, SERVER};
-use super::{Guard, Moments, Move, finish, spawn};
+use super::{Guard, Moments, Move, TIMEOUT, serve, spawn};
+use crate::process::{Errors, HANGS, Server, finish, run, wait_for};
 
 /// A network behind the server.
 const BEHIND: &str = "10.50.0.1";
@@ -27,13 +28,37 @@ pub(super) fn echo(net: &Net, at: &str) -> SocketAddr {
     at
 }
 
-/// Returns whether the server answers a datagram of this length from an address of the mobile.
-pub(super) fn answers(net: &Net, from: &str, to: SocketAddr, len: usize) -> bool {
-    let socket = net.mobile.within(|| UdpSocket::bind((from, 0)).expect("bound"));
-    socket.set_read_timeout(Some(Duration::from_secs(2))).expect("set");
-    socket.send_to(&vec![1; len], to).expect("sent");
-    let mut buffer = [0; 2048];
-    socket.recv(&mut buffer).is_ok_and(|got| buffer[..got] == vec![1; len])
+/// A datagram from an address of the mobile, for the server's echo.
+struct Question<'a> {
+    from: &'a str,
+    to: SocketAddr,
+    len: usize,
+}
+
+impl Question<'_> {
+    /// Returns whether the server answers within two seconds.
+    fn is_answered(&self, net: &Net) -> bool {
+        let socket = net.mobile.within(|| UdpSocket::bind((self.from, 0)).expect("bound"));
+        socket.set_read_timeout(Some(Duration::from_secs(2))).expect("set");
+        let data = vec![1; self.len];
+        let mut buffer = [0; 2048];
+        // Without a route no datagram leaves.
+        socket.send_to(&data, self.to).is_ok()
+            && socket.recv(&mut buffer).is_ok_and(|got| buffer[..got] == data)
+    }
+}
+
+/// Asks until the server answers a datagram of this length from an address of the mobile: any may be lost.
+pub(super) fn answers(net: &Net, from: &str, to: SocketAddr, len: usize) {
+    let question = Question { from, to, len };
+    wait_for(&format!("{to} answers {from}"), || question.is_answered(net));
+}
+
+/// Starts a tunnel of the mobile. Returns it with its lines.
+fn tunnel(net: &Net, more: &[&str]) -> (Guard, Errors) {
+    let mut client = Guard(spawn(&net.mobile, &[&["tunnel", SERVER], &TIMEOUT[..], more].concat()));
+    let errors = Errors::of(&mut client.0);
+    (client, errors)
 }
 
 #[test]
@@ -44,15 +69,14 @@ fn a_server_of_all_addresses_leaves_out_that_of_its_tunnel() {
     let net = Net::new();
     net.carrier("cell0", true);
     let mut server = Guard(spawn(&net.server, &["serve", "--tunnel", "10.7.0.1/24"]));
-    let mut lines = BufReader::new(server.0.stderr.take().expect("piped")).lines();
-    let line = lines.next().expect("a line").expect("UTF-8");
+    let line = Errors::of(&mut server.0).line_with("listening at ");
     assert!(line.contains(SERVER) && !line.contains("10.7.0.1"), "{line}");
 }
 
 #[test]
 fn a_network_that_is_routed_twice_is_rejected() {
     let args = ["tunnel", SERVER, "--route", "10.50.0.0/16", "--route", "10.50.0.9/16"];
-    let output = std::process::Command::new(super::MSCTP).args(args).output().expect("msctp runs");
+    let output = run(&args);
     let why = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{why}");
     assert!(why.contains("--route 10.50.0.0/16: given twice; want each network once"), "{why}");
@@ -65,10 +89,8 @@ fn a_connect_to_the_server_of_a_tunnel_gets_an_error_that_names_it() {
     }
     let net = Net::new();
     net.carrier("cell0", true);
-    let mut server = Guard(spawn(&net.server, &["serve", "--bind", SERVER, "--tunnel", "10.7.0.1/24"]));
-    let mut errors = BufReader::new(server.0.stderr.take().expect("piped"));
-    errors.read_line(&mut String::new()).expect("it listens");
-    let output = finish(spawn(&net.mobile, &["connect", SERVER]), Duration::from_secs(60));
+    let _server = serve(&net.server, &["serve", "--bind", SERVER, "--tunnel", "10.7.0.1/24"]);
+    let output = finish(spawn(&net.mobile, &["connect", SERVER]));
     let why = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{why}");
     assert!(why.contains("this is `msctp serve --tunnel`") && why.contains("`msctp connect` wants"), "{why}");
@@ -83,47 +105,36 @@ fn packets_of_other_programs_survive_moves() {
     net.carrier("cell0", true);
     net.server.run(&format!("ip address add {BEHIND}/32 dev lo"));
     let args = ["serve", "--bind", SERVER, "--tunnel", "10.7.0.1/24", "--tunnel", "fd07::1/64"];
-    let mut server = Guard(spawn(&net.server, &args));
-    let mut errors = BufReader::new(server.0.stderr.take().expect("piped")).lines();
-    let line = errors.next().expect("a line").expect("UTF-8");
-    assert!(line.starts_with("listening at "), "{line}");
+    let server = serve(&net.server, &args);
     // The tunnel's own networks are routed only if they are named.
     let routes = ["--route", "10.50.0.0/24", "--route", "10.7.0.0/24", "--route", "fd07::/64"];
-    let mut client = Guard(spawn(&net.mobile, &[&["tunnel", SERVER], &routes[..]].concat()));
-    let mut lines = BufReader::new(client.0.stderr.take().expect("piped")).lines();
-    let mut line_with = |text: &str| loop {
-        let line = lines.next().expect("a line").expect("UTF-8");
-        if line.contains(text) {
-            break line;
-        }
-    };
-    assert!(line_with(": 10.7.0.2").ends_with("10.7.0.2, fd07::2"));
-    let links = net.mobile.command("ip", &["link", "show", "msctp0"]).output().expect("ip runs").stdout;
-    assert!(String::from_utf8_lossy(&links).contains(" mtu 1380 "));
+    let (_client, lines) = tunnel(&net, &routes);
+    assert!(lines.line_with(": 10.7.0.2").ends_with("10.7.0.2, fd07::2"));
+    assert!(net.mobile.output("ip link show msctp0").contains(" mtu 1380 "));
     // Packets of exactly the MTU, over IPv4 and IPv6, and to the network behind the server.
     let (four, six, behind) = (echo(&net, "10.7.0.1"), echo(&net, "fd07::1"), echo(&net, BEHIND));
-    assert!(answers(&net, "10.7.0.2", four, 1380 - 28));
-    assert!(answers(&net, "fd07::2", six, 1380 - 48));
-    assert!(answers(&net, "0.0.0.0", behind, 100));
+    answers(&net, "10.7.0.2", four, 1380 - 28);
+    answers(&net, "fd07::2", six, 1380 - 48);
+    answers(&net, "0.0.0.0", behind, 100);
     // A second tunnel of the host does not take the routes of the first.
-    let second = spawn(&net.mobile, &["tunnel", SERVER, "--route", "10.50.0.0/24", "--timeout", "5"]);
-    let second = finish(second, Duration::from_secs(20));
+    let second = ["tunnel", SERVER, "--route", "10.50.0.0/24", TIMEOUT[0], TIMEOUT[1]];
+    let second = finish(spawn(&net.mobile, &second));
     let why = String::from_utf8_lossy(&second.stderr);
     assert_eq!(second.status.code(), Some(1), "{why}");
     assert!(why.contains("end the other tunnel or VPN"), "{why}");
-    assert!(answers(&net, "0.0.0.0", behind, 100));
+    answers(&net, "0.0.0.0", behind, 100);
     // Nor does its association have an address of the first tunnel, which the server would see.
-    let mut other = Guard(spawn(&net.mobile, &["tunnel", SERVER, "--route", "10.60.0.0/24"]));
-    let mut said = BufReader::new(other.0.stderr.take().expect("piped")).lines();
-    while !said.next().expect("a line").expect("UTF-8").contains("msctp1: ") {}
-    let bound = net.mobile.command("ss", &["-H", "-u", "-a", "-n"]).output().expect("ss runs").stdout;
-    assert!(!String::from_utf8_lossy(&bound).contains("%msctp"), "{}", String::from_utf8_lossy(&bound));
+    let other = tunnel(&net, &["--route", "10.60.0.0/24"]);
+    other.1.line_with("msctp1: ");
+    let bound = net.mobile.output("ss -Huan");
+    assert!(!bound.contains("%msctp"), "{bound}");
     drop(other);
     // Packets in fragments.
-    assert!(answers(&net, "10.7.0.2", four, 2000));
+    answers(&net, "10.7.0.2", four, 2000);
     // The server drops packets from another source than the client's own addresses, as the client does.
     net.mobile.run("ip address add 10.7.0.77/24 dev msctp0");
-    assert!(!answers(&net, "10.7.0.77", four, 100), "another source");
+    let question = Question { from: "10.7.0.77", to: four, len: 100 };
+    assert!(!question.is_answered(&net), "another source");
     let listener = net.server.within(|| TcpListener::bind((BEHIND, 0)).expect("bound"));
     let at = listener.local_addr().expect("an address");
     let byte = |n: usize| (n as u32).wrapping_mul(2_654_435_761).to_be_bytes()[0];
@@ -133,7 +144,7 @@ fn packets_of_other_programs_survive_moves() {
         let _ = stream.write_all(&data);
     });
     let mut stream = net.mobile.within(|| TcpStream::connect(at).expect("connected"));
-    stream.set_read_timeout(Some(Duration::from_secs(30))).expect("set");
+    stream.set_read_timeout(Some(HANGS)).expect("set");
     let reader = thread::spawn(move || {
         let mut got = Vec::with_capacity(LEN);
         let result = stream.read_to_end(&mut got);
@@ -151,21 +162,14 @@ fn packets_of_other_programs_survive_moves() {
     assert!(got.iter().enumerate().all(|(n, &got)| got == byte(n)), "other bytes arrived");
     // After a restart of the server the client has the same address; until then nothing leaves another way.
     drop(server);
-    let mut server = Guard(spawn(&net.server, &args));
-    let mut lines = BufReader::new(server.0.stderr.take().expect("piped")).lines();
-    let begin = Instant::now();
-    while !answers(&net, "10.7.0.2", four, 100) {
-        assert!(begin.elapsed() < Duration::from_secs(60), "it connects again");
-    }
-    assert!(lines.any(|line| line.expect("UTF-8").ends_with(" has 10.7.0.2, fd07::2")));
+    let server = serve(&net.server, &args);
+    answers(&net, "10.7.0.2", four, 100);
+    server.errors.line_with(" has 10.7.0.2, fd07::2");
 }
 
 /// Returns the mobile's routes through the tunnel.
 fn routes(net: &Net) -> String {
-    let all = ["route", "show", "dev", "msctp0"];
-    let four = net.mobile.command("ip", &all).output().expect("ip runs").stdout;
-    let six = net.mobile.command("ip", &[&["-6"], &all[..]].concat()).output().expect("ip runs").stdout;
-    String::from_utf8_lossy(&four).into_owned() + &String::from_utf8_lossy(&six)
+    net.mobile.output("ip route show dev msctp0") + &net.mobile.output("ip -6 route show dev msctp0")
 }
 
 #[test]
@@ -175,23 +179,15 @@ fn the_routes_stay_when_the_server_gives_other_addresses() {
     }
     let net = Net::new();
     net.carrier("cell0", true);
-    let serve = |tunnel: &[&str]| {
+    let serve = |tunnel: &[&str]| -> Server {
         let networks: Vec<&str> = tunnel.iter().flat_map(|network| ["--tunnel", network]).collect();
-        let mut server = Guard(spawn(&net.server, &[&["serve", "--bind", SERVER], &networks[..]].concat()));
-        let mut lines = BufReader::new(server.0.stderr.take().expect("piped")).lines();
-        assert!(lines.any(|line| line.expect("UTF-8").starts_with("msctp0: ")));
-        // The server's end of the pipe stays open.
-        (server, lines)
+        let server = super::serve(&net.server, &[&["serve", "--bind", SERVER], &networks[..]].concat());
+        server.errors.line_with("msctp0: ");
+        server
     };
     let server = serve(&["10.7.0.1/24", "fd07::1/64"]);
-    let mut client = Guard(spawn(&net.mobile, &["tunnel", SERVER]));
-    let mut lines = BufReader::new(client.0.stderr.take().expect("piped")).lines();
-    let mut wait_for = |text: &str| loop {
-        if lines.next().expect("a line").expect("UTF-8").contains(text) {
-            break;
-        }
-    };
-    wait_for("msctp0: 10.7.0.2, fd07::2");
+    let (_client, lines) = tunnel(&net, &[]);
+    lines.line_with("msctp0: 10.7.0.2, fd07::2");
     let has_all = |routes: &str| {
         ["0.0.0.0/1 ", "128.0.0.0/1 ", "::/1 ", "8000::/1 "].iter().all(|half| routes.contains(half))
     };
@@ -201,15 +197,15 @@ fn the_routes_stay_when_the_server_gives_other_addresses() {
     // Other addresses of the same networks.
     drop(server);
     let server = serve(&["10.7.0.2/24", "fd07::2/64"]);
-    wait_for("msctp0: 10.7.0.1, fd07::1");
+    lines.line_with("msctp0: 10.7.0.1, fd07::1");
     let after = routes(&net);
     assert!(has_all(&after), "{after}");
-    assert!(answers(&net, "10.7.0.1", echo(&net, "10.7.0.2"), 100));
+    answers(&net, "10.7.0.1", echo(&net, "10.7.0.2"), 100);
     // A server without IPv4, and a route that another program removed.
     drop(server);
     net.mobile.run("ip route del 128.0.0.0/1 dev msctp0");
     let _server = serve(&["fd09::1/64"]);
-    wait_for("msctp0: fd09::2");
+    lines.line_with("msctp0: fd09::2");
     let after = routes(&net);
     assert!(has_all(&after), "{after}");
 }
@@ -221,13 +217,11 @@ fn a_client_that_crashed_gets_the_address_of_a_full_network_again() {
     }
     let net = Net::new();
     net.carrier("cell0", true);
-    let mut server = Guard(spawn(&net.server, &["serve", "--bind", SERVER, "--tunnel", "10.7.0.1/30"]));
-    let mut errors = BufReader::new(server.0.stderr.take().expect("piped")).lines();
-    assert!(errors.any(|line| line.expect("UTF-8").starts_with("msctp0: ")));
+    let server = serve(&net.server, &["serve", "--bind", SERVER, "--tunnel", "10.7.0.1/30"]);
+    server.errors.line_with("msctp0: ");
     for _ in 0..2 {
-        let mut client = Guard(spawn(&net.mobile, &["tunnel", SERVER]));
-        let mut lines = BufReader::new(client.0.stderr.take().expect("piped")).lines();
         // Dropped, it is killed, and its association stays.
-        assert!(lines.any(|line| line.expect("UTF-8").ends_with(": 10.7.0.2")), "it has the address");
+        let client = tunnel(&net, &[]);
+        client.1.line_with(": 10.7.0.2");
     }
 }

@@ -3,24 +3,39 @@
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Longest time to wait for a line, or for the end of a command.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// A wait of this length hangs, also on a machine that does much else.
+pub(crate) const HANGS: Duration = Duration::from_secs(120);
 
-/// Returns the folder of the key and the known hosts, one for each test process. Servers of other processes
-/// have other keys at the same ports.
-pub(crate) fn config_home() -> (&'static str, String) {
-    ("XDG_CONFIG_HOME", format!("{}/config-{}", env!("CARGO_TARGET_TMPDIR"), std::process::id()))
+thread_local! {
+    /// The folder of this test: each has a thread of its own. With a single thread, one test runs after the
+    /// other. Other users may read it, as they may the folder of the programs.
+    static OWN: tempfile::TempDir = tempfile::Builder::new()
+        .permissions(fs::Permissions::from_mode(0o755))
+        .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+        .expect("a folder");
 }
 
-/// Returns the folder of the status sockets, one for each test process.
-pub(crate) fn runtime_dir() -> String {
-    format!("{}/run-{}", env!("CARGO_TARGET_TMPDIR"), std::process::id())
+/// Returns a path in the folder of this test, which ends with it.
+pub(crate) fn temporary(name: &str) -> PathBuf {
+    OWN.with(|own| own.path().join(name))
+}
+
+/// Returns the folder of the test's key and known hosts. Two tests, whose servers may have the same port one
+/// after the other, share neither.
+pub(crate) fn config_home() -> (&'static str, PathBuf) {
+    ("XDG_CONFIG_HOME", temporary("config-home"))
+}
+
+/// Returns the folder of the test's status sockets.
+pub(crate) fn runtime_dir() -> (&'static str, PathBuf) {
+    ("XDG_RUNTIME_DIR", temporary("runtime"))
 }
 
 /// Returns whether a line says that a client remembers a server's key.
@@ -30,17 +45,31 @@ pub(crate) fn is_new_host(line: &str) -> bool {
 
 pub(crate) fn msctp(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_msctp"));
-    let (name, folder) = config_home();
-    command.env(name, folder).env("XDG_RUNTIME_DIR", runtime_dir()).args(args);
+    command.envs([config_home(), runtime_dir()]).args(args);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
+/// Returns a command that runs `command` by another program, such as `env` or `prlimit`.
+pub(crate) fn by(program: &[&str], command: &Command) -> Command {
+    let mut outer = Command::new(program[0]);
+    outer.args(&program[1..]).arg(command.get_program()).args(command.get_args());
+    outer.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    outer.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    outer
+}
+
 pub(crate) fn run(args: &[&str]) -> Output {
-    let mut child = msctp(args).spawn().expect("msctp runs");
+    finish(msctp(args).spawn().expect("msctp runs"))
+}
+
+/// Returns the output of a command when it has ended; kills it and fails if it hangs.
+pub(crate) fn finish(mut child: Child) -> Output {
     let (out, errors) = (read(child.stdout.take()), read(child.stderr.take()));
-    let status = end(&mut child);
-    Output { status, stdout: out.join().expect("read"), stderr: errors.join().expect("read") }
+    let status = ended(&mut child);
+    let [stdout, stderr] = [out, errors].map(|pipe| pipe.join().expect("read"));
+    let hangs = || panic!("not done within {HANGS:?}: {}", String::from_utf8_lossy(&stderr));
+    Output { status: status.unwrap_or_else(hangs), stdout, stderr }
 }
 
 /// Reads a pipe to its end.
@@ -52,19 +81,40 @@ fn read(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Vec<u8>>
     })
 }
 
-/// Waits for the end of a command; kills it and fails if it takes too long.
+/// Waits for the end of a command; kills it and fails if it hangs.
 pub(crate) fn end(child: &mut Child) -> ExitStatus {
+    ended(child).unwrap_or_else(|| panic!("process {} has not ended after {HANGS:?}", child.id()))
+}
+
+/// Waits for the end of a command; kills it and returns `None` if it hangs.
+fn ended(child: &mut Child) -> Option<ExitStatus> {
     let begin = Instant::now();
     loop {
         if let Some(status) = child.try_wait().expect("a child") {
-            return status;
+            return Some(status);
         }
-        if begin.elapsed() > PATIENCE {
+        if begin.elapsed() > HANGS {
             let _ = child.kill();
-            panic!("process {} has not ended after {PATIENCE:?}", child.id());
+            let _ = child.wait();
+            return None;
         }
         thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Waits until a condition holds; fails if that hangs.
+pub(crate) fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < HANGS, "not within {HANGS:?}: {what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Sends a signal with the system's kill command.
+pub(crate) fn signal(child: &Child, name: &str) {
+    let status = Command::new("kill").args(["-s", name, &child.id().to_string()]).status();
+    assert!(status.expect("kill runs").success());
 }
 
 /// The lines of a command's standard error. Reads fail with [`io::ErrorKind::TimedOut`] if they take too
@@ -87,13 +137,26 @@ impl Errors {
 
     /// Appends the next line. Returns 0 at the end, like [`BufRead::read_line`].
     pub(crate) fn read_line(&mut self, line: &mut String) -> io::Result<usize> {
-        match self.0.recv_timeout(PATIENCE) {
+        match self.0.recv_timeout(HANGS) {
             Ok(next) => {
                 line.push_str(&next);
                 Ok(next.len())
             }
             Err(RecvTimeoutError::Disconnected) => Ok(0),
             Err(RecvTimeoutError::Timeout) => Err(io::ErrorKind::TimedOut.into()),
+        }
+    }
+
+    /// Returns the next line that contains `text`, without its end.
+    pub(crate) fn line_with(&self, text: &str) -> String {
+        let (begin, mut others) = (Instant::now(), Vec::new());
+        loop {
+            let line = self.0.recv_timeout(HANGS.saturating_sub(begin.elapsed()));
+            let line = line.unwrap_or_else(|error| panic!("no {text:?}: {error}, after {others:?}"));
+            if line.contains(text) {
+                return line.trim_end().to_owned();
+            }
+            others.push(line);
         }
     }
 
@@ -158,8 +221,9 @@ pub(crate) fn config() -> msctp::Config {
     msctp::Config { protection: tls.required(), ..msctp::Config::mobile() }
 }
 
+/// Creates an empty folder of this test.
 pub(crate) fn folder(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let folder = temporary(name);
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).expect("a folder");
     folder

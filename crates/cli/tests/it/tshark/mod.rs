@@ -5,11 +5,13 @@ pub(crate) mod dissect;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::process::temporary;
+
 pub(crate) use dissect::*;
 
 /// Runs a modified example and returns its capture.
 pub(crate) fn capture_of(scenario: &str, changes: &[&str], name: &str) -> PathBuf {
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let file = temporary(name);
     let scenario = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios")).join(scenario);
     let run = Command::new(env!("CARGO_BIN_EXE_msctp"))
         .arg("sim")
