@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use msctp_protection::Ring;
 use msctp_proto::{Config, Event, KeyManagement, Pmtu, Protection};
-use msctp_security::METHOD;
+use msctp_security::rustls::pki_types::PrivatePkcs8KeyDer;
+use msctp_security::{AnyPeer, Identity, METHOD};
 use msctp_units::Span;
 use msctp_wire::param::DtlsRoles;
 use msctp_wire::{
@@ -15,6 +16,7 @@ use msctp_wire::{
 use crate::prefix_truncation::{chunks, payload, piece, ssn, texts, tsn};
 use crate::secured::network::{self, Fate, Flight, Pair, Side, b_ip, chunk, text_message};
 use crate::secured::{DTLS, Secured};
+use crate::support::provider;
 
 /// Runs until the client's last message in clear is complete at the server, whose key manager has not read it.
 /// The client has sent messages behind it.
@@ -48,10 +50,7 @@ fn a_shutdown_in_clear_does_not_end_an_association_that_becomes_protected() {
     for acknowledge in [true, false] {
         for complete in [true, false] {
             let mut secured = until_last_message_is_unread();
-            let log = secured.pair.log.clone().unwrap();
-            let flight = log.iter().filter(|flight| flight.from == Side::B && flight.chunks() != [DTLS]);
-            let data = flight.flat_map(|flight| chunks(&flight.bytes)).filter(|one| one[0] == chunk::DATA);
-            let tsns: Vec<u32> = data.map(|one| tsn(&one)).collect();
+            let tsns = tsns_in_clear(&secured, Side::B);
             let cum_tsn_ack = if acknowledge { *tsns.last().unwrap() } else { tsns[0].wrapping_sub(1) };
             let tag = secured.pair.tag_of(Side::B);
             let shutdown = Shutdown { cum_tsn_ack: Tsn::new(cum_tsn_ack) };
@@ -101,6 +100,67 @@ fn a_shutdown_before_the_keys_waits_for_them() {
             }
             assert_eq!(texts(&secured).len(), usize::from(!early));
         }
+    }
+}
+
+/// Returns the TSNs of a side's chunks in clear.
+fn tsns_in_clear(secured: &Secured, side: Side) -> Vec<u32> {
+    let log = secured.pair.log.as_ref().unwrap();
+    let flights = log.iter().filter(|flight| flight.from == side && flight.chunks() != [DTLS]);
+    let data = flights.flat_map(|flight| chunks(&flight.bytes)).filter(|one| one[0] == chunk::DATA);
+    data.map(|one| tsn(&one)).collect()
+}
+
+/// Injects a packet with one chunk, which must be discarded.
+fn inject_discarded(secured: &mut Secured, to: Side, chunk: &[u8]) {
+    let discarded = |secured: &mut Secured| {
+        secured.pair.with(to, |association, _| association.stats().unprotected_packets)
+    };
+    let before = discarded(secured);
+    let tag = secured.pair.tag_of(to);
+    let mut bytes = [&network::packet(to, tag, &[&ShutdownAck])[..12], chunk].concat();
+    network::reseal(&mut bytes);
+    secured.pair.inject(to, Pair::at(to), &bytes);
+    assert_eq!(discarded(secured), before + 1, "{to:?}: {chunk:?}");
+}
+
+/// The client has the keys to open the server's packets: a chunk in clear with the next TSN would take the
+/// place of the server's first protected one.
+#[test]
+fn data_in_clear_behind_the_first_receive_keys_is_discarded() {
+    for mut secured in [Secured::new(), Secured::false_start()] {
+        let limit = secured.pair.now + Span::from_secs(60);
+        while tsns_in_clear(&secured, Side::A).len() < 2 {
+            assert!(secured.pair.step(limit), "no keys within a minute");
+            secured.serve(Side::A);
+            secured.serve(Side::B);
+        }
+        let last = *tsns_in_clear(&secured, Side::B).last().unwrap();
+        inject_discarded(&mut secured, Side::A, &piece(last.wrapping_add(1), 1, 3, &[0x83, 0x7f, 0, 0]));
+        secured.run_for(Span::from_secs(5));
+        secured.assert_works(3);
+    }
+}
+
+/// FORWARD TSN and RE-CONFIG in clear would skip or renumber what the keys depend on.
+#[test]
+fn skipped_and_renumbered_data_in_clear_is_discarded() {
+    for to in [Side::A, Side::B] {
+        let mut secured = Secured::new();
+        while !secured.pair.b.saw(|event| matches!(event, Event::Connected { .. })) {
+            secured.run_for(Span::from_millis(1));
+        }
+        // INIT or INIT ACK of the other side.
+        let set_up = &secured.pair.log.as_ref().unwrap()[usize::from(to == Side::A)].bytes;
+        let first = u32::from_be_bytes(set_up[28..32].try_into().unwrap());
+        let forward = [&[192, 0, 0, 8][..], &first.to_be_bytes()].concat();
+        inject_discarded(&mut secured, to, &forward);
+        // An Outgoing SSN Reset Request for all streams (RFC 6525 §4.1).
+        let numbers = [first, 0, first.wrapping_sub(1)].map(u32::to_be_bytes).concat();
+        let reset = [&[130, 0, 0, 20, 0, 13, 0, 16][..], &numbers].concat();
+        inject_discarded(&mut secured, to, &reset);
+        secured.run_for(Span::from_secs(5));
+        secured.assert_works(3);
     }
 }
 
@@ -200,16 +260,26 @@ impl Inserter {
     }
 }
 
+/// Returns the configuration of a client whose last message takes two small packets.
+fn with_long_certificate() -> Arc<msctp_security::Config> {
+    let names: Vec<String> = (0..16).map(|i| format!("host-{i}.example")).collect();
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = rcgen::CertificateParams::new(names).unwrap().self_signed(&key).unwrap();
+    let der = PrivatePkcs8KeyDer::from(key.serialize_der());
+    let identity = Identity::new(provider(), vec![certificate.der().clone()], der.into()).unwrap();
+    Arc::new(identity.config(Arc::new(AnyPeer)).unwrap())
+}
+
 /// The server offers protection and the client requires it. The attacker set up an association in clear from
 /// the client's address before, which the client's set-up restarts.
 #[test]
 fn no_message_in_clear_becomes_a_part_of_an_association_that_a_restart_protects() {
-    // The smallest: the client's last message takes two chunks.
-    let base = Config { pmtu: Pmtu::Fixed(512), ..Config::mobile() };
+    let base = Config { pmtu: Pmtu::Fixed(600), ..Config::mobile() };
     let roles = DtlsRoles { client: true, server: true };
     let keys = KeyManagement::external(Arc::new(Ring), vec![KeyManagementId::new(METHOD)], roles);
     let offered = Config { protection: Protection::Offered(Arc::new(keys)), ..base.clone() };
     let mut secured = Secured::unconnected(&base, &[METHOD], &[METHOD]);
+    secured.ends[0].config = with_long_certificate();
     secured.pair = Pair::new(offered, vec![b_ip(0)]);
     secured.pair.log = Some(Vec::new());
 
