@@ -1,5 +1,5 @@
-//! Attacks at the joint between SCTP's numbers and the keys, by chunks in clear whose effect would outlast the
-//! start of protection.
+//! Attacks at the joint between SCTP's numbers and the keys, by chunks in clear whose effect would outlast
+//! the start of protection.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use crate::secured::network::{self, Fate, Flight, Pair, Side, b_ip, chunk, text_
 use crate::secured::{DTLS, Secured};
 use crate::support::provider;
 
-/// Runs until the client's last message in clear is complete at the server, whose key manager has not read it.
-/// The client has sent messages behind it.
+/// Runs until the client's last message in clear is complete at the server, whose key manager has not read
+/// it. The client has sent messages behind it.
 fn until_last_message_is_unread() -> Secured {
     let mut secured = Secured::false_start();
     secured.hello_behind_cookie();
