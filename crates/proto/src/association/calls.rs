@@ -35,7 +35,6 @@ impl Association {
     pub(super) fn check_open(&self) -> Result<(), SendError> {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
         //# the SHUTDOWN chunk receiver MUST NOT accept new data from its SCTP user.
-        let open = matches!(self.state, State::CookieWait | State::CookieEchoed | State::Established);
         // RFC 9260 §9.2: SHOULD reject any new data request once the shutdown began
         //= https://www.rfc-editor.org/rfc/rfc9260#section-4
         //# In the SHUTDOWN-RECEIVED state, the endpoint MUST NOT accept any new send requests from its SCTP
@@ -43,7 +42,12 @@ impl Association {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-4
         //# In the SHUTDOWN-ACK-SENT state, the endpoint MUST NOT accept any new send requests from its SCTP
         //# user.
-        if open && !self.closing.is_wanted() { Ok(()) } else { Err(SendError::Closed) }
+        if self.is_open() && !self.closing.is_wanted() { Ok(()) } else { Err(SendError::Closed) }
+    }
+
+    /// Returns whether the state allows new messages.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.state, State::CookieWait | State::CookieEchoed | State::Established)
     }
 
     /// Handles the effects of a new message in the send buffer.

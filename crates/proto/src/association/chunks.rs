@@ -116,7 +116,8 @@ impl Association {
         seen.control
     }
 
-    /// Handles a COOKIE ECHO at the front of a packet. Returns whether its cookie is valid.
+    /// Handles a COOKIE ECHO at the front of a packet. Returns whether its cookie is valid and the rest of
+    /// the packet may be processed.
     #[cold]
     fn take_first_cookie_echo(
         &mut self,
@@ -139,7 +140,9 @@ impl Association {
         if valid {
             self.note_valid_packet(now, at);
         }
-        valid
+        // The cookie of a collision or restart may have agreed on protection. What follows it in the packet
+        // was admitted before.
+        valid && (self.protection.is_none() || self.admits_clear(packet))
     }
 
     /// Runs the steps that are due once after all DATA chunks of a packet.

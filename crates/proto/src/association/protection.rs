@@ -244,7 +244,8 @@ impl Association {
                 return false;
             }
         };
-        if protection.note_proven() {
+        let first = protection.note_proven();
+        if first {
             self.events.push(Event::Protected);
         }
         // An earlier epoch may have to be destroyed later.
@@ -254,7 +255,12 @@ impl Association {
         let inner = &bytes[chunks.start..chunks.end + CommonHeader::LEN];
         let Ok(packet) = Packet::parse(inner, Checksum::Skip) else { return false };
         self.begin_credit(at, len);
-        self.take_packet(now, at, ecn, &packet, (jar, None), (true, len))
+        let verified = self.take_packet(now, at, ecn, &packet, (jar, None), (true, len));
+        if first {
+            // A shutdown may have waited for it.
+            self.after_change(now);
+        }
+        verified
     }
 
     /// Handles the packets that arrived before the keys that open them.
@@ -391,6 +397,10 @@ impl Association {
             },
             // They would skip or renumber data that the peer protects.
             Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_) | Chunk::ReConfig(_) => return false,
+            // The end of an association would be reported under protection that no end has asked for.
+            Chunk::Shutdown(_) | Chunk::ShutdownComplete(_) => return false,
+            // RFC 9260 §8.5.1 E: during a set-up it is out of the blue.
+            Chunk::ShutdownAck(_) => return self.is_setting_up(),
             _ => return true,
         };
         let opens = self.protection.as_ref().is_some_and(|protection| protection.opens());
@@ -431,7 +441,10 @@ impl Association {
     ///
     /// An empty message, or an association that is closing or has no such method.
     pub fn send_key_message(&mut self, data: Bytes) -> Result<(), SendError> {
-        self.check_open()?;
+        // A shutdown that waits for the keys does not prevent them.
+        if !self.is_open() {
+            return Err(SendError::Closed);
+        }
         if !self.has_external_keys() {
             return Err(SendError::KeyManagement);
         }
@@ -459,12 +472,18 @@ impl Association {
     }
 
     /// Returns whether user data must wait for keys from outside of the core, because it would leave in
-    /// clear.
+    /// clear. Until the peer has answered the INIT, it may agree on them.
     pub(super) fn awaits_keys(&self) -> bool {
         self.protection.as_deref().is_some_and(|protection| {
-            let agreed = protection.is_agreed() || self.config.protection.is_required();
-            protection.is_external() && agreed && !protection.has_send_keys()
+            let undecided = self.config.protection.is_required() || self.state == State::CookieWait;
+            protection.is_external() && (protection.is_agreed() || undecided) && !protection.has_send_keys()
         })
+    }
+
+    /// Returns whether a shutdown must wait for keys from outside of the core, and for the proof that the
+    /// peer has them: in clear, anyone could end the association as if an end had asked for it.
+    pub(super) fn awaits_keys_to_close(&self) -> bool {
+        self.has_external_keys() && (!self.seals() || self.awaits_proof())
     }
 
     /// Opens packets also with this key material, from now on (draft-ietf-tsvwg-sctp-dtls-chunk-04 §7.5). The

@@ -13,7 +13,7 @@ use crate::stats::AssociationState as State;
 rare_state! {
     /// Progress of a shutdown.
     pub(super) struct Closing {
-        /// True if the application called `shutdown` before the association was up.
+        /// True if the application called `shutdown` before the association was up, or had its keys.
         wanted: bool = false,
         /// True if a SHUTDOWN or SHUTDOWN ACK, depending on the state, must be sent now.
         pub(super) due: bool = false,
@@ -33,12 +33,12 @@ rare_state! {
 }
 
 impl Closing {
-    /// Returns whether a shutdown was requested before the association was up.
+    /// Returns whether a shutdown was requested that has not begun.
     pub(super) fn is_wanted(&self) -> bool {
         self.wanted
     }
 
-    /// Requests a shutdown once the association is up.
+    /// Requests a shutdown once the association is up, and has its keys.
     pub(super) fn want(&mut self) {
         self.wanted = true;
     }
@@ -46,10 +46,12 @@ impl Closing {
 
 impl Association {
     /// Shuts down gracefully, after the delivery of all queued messages (RFC 9260 §9.2). A call before the
-    /// association is up takes effect when it is. Further calls have no effect.
+    /// association is up takes effect when it is; with keys from outside of the core, when both ends have
+    /// them. Further calls have no effect.
     pub fn shutdown(&mut self, now: Time) {
         match self.state {
             State::CookieWait | State::CookieEchoed => self.closing.want(),
+            State::Established if self.awaits_keys_to_close() => self.closing.want(),
             State::Established => self.begin_shutdown(now),
             //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
             //# it MUST ignore ULP shutdown requests
@@ -123,7 +125,7 @@ impl Association {
 
     /// Continues the shutdown when all data is acknowledged.
     pub(super) fn advance_shutdown(&mut self, now: Time) {
-        if self.closing.wanted && self.state == State::Established {
+        if self.closing.wanted && self.state == State::Established && !self.awaits_keys_to_close() {
             self.closing.wanted = false;
             self.begin_shutdown(now);
         }

@@ -443,9 +443,9 @@ impl Inbound {
         self.ordering.next_ordered(stream)
     }
 
-    /// Returns whether all received data has been read.
+    /// Returns whether all received data has been read, and no message is incomplete.
     pub(crate) fn is_settled(&self) -> bool {
-        !self.map.has_gap() && self.window.charge() == 0
+        !self.map.has_gap() && self.window.charge() == 0 && self.reassembly.is_empty()
     }
 
     /// Returns whether a SACK must be sent now.

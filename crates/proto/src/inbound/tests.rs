@@ -377,6 +377,17 @@ fn a_message_in_parts_is_held_against_the_same_rules() {
     inbound.assert_consistent();
 }
 
+#[test]
+fn a_message_that_was_read_in_parts_is_settled_when_its_end_was_read() {
+    let mut inbound = opened();
+    while inbound.read().is_some() {}
+    assert!(!inbound.is_settled(), "the end is to come");
+    inbound.handle_data(&chunk(17, 1, LAST, b"end")).unwrap();
+    assert!(!inbound.is_settled(), "unread");
+    assert!(inbound.read().is_some_and(|part| part.end));
+    assert!(inbound.is_settled());
+}
+
 fn forward(tsn: u32, skipped: &[(u16, u16)]) -> Vec<u8> {
     let skipped: Vec<_> = skipped
         .iter()

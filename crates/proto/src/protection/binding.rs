@@ -72,6 +72,8 @@ mod tests {
             assert_eq!(canonical(&received), expected);
         }
         assert_ne!(canonical(&ack(&[Param::EcnCapable, list])), expected, "the order counts");
+        let reported = Param::UnrecognizedParameter(&[0x80, 9, 0, 4]);
+        assert_ne!(canonical(&ack(&[list, Param::EcnCapable, reported])), expected, "all but the cookie");
         let short = canonical(&ack(&[list]));
         assert_eq!(short, canonical(&ack(&[list, cookie])));
         assert_eq!(short.len(), 28);

@@ -4,6 +4,7 @@ mod arbitrary_messages;
 mod association;
 mod false_start;
 mod handshake;
+mod joint;
 mod other_stacks;
 mod prefix_truncation;
 mod secured;

@@ -21,7 +21,7 @@ fn unknown(tsn: u32, ssn: u16) -> Vec<u8> {
 }
 
 /// Returns DATA with these flags: 2 begins a message, 1 ends it.
-fn piece(tsn: u32, ssn: u16, flags: u8, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn piece(tsn: u32, ssn: u16, flags: u8, payload: &[u8]) -> Vec<u8> {
     let mut out = vec![0, flags];
     out.extend((16 + payload.len() as u16).to_be_bytes());
     out.extend(tsn.to_be_bytes());
@@ -34,7 +34,7 @@ fn piece(tsn: u32, ssn: u16, flags: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 /// Splits a packet into its chunks, each with its padding.
-fn chunks(bytes: &[u8]) -> Vec<Vec<u8>> {
+pub(crate) fn chunks(bytes: &[u8]) -> Vec<Vec<u8>> {
     let (mut rest, mut all) = (&bytes[12..], Vec::new());
     while rest.len() >= 4 {
         let len = usize::from(u16::from_be_bytes([rest[2], rest[3]])).max(4).next_multiple_of(4);
@@ -45,15 +45,15 @@ fn chunks(bytes: &[u8]) -> Vec<Vec<u8>> {
     all
 }
 
-fn tsn(chunk: &[u8]) -> u32 {
+pub(crate) fn tsn(chunk: &[u8]) -> u32 {
     u32::from_be_bytes(chunk[4..8].try_into().unwrap())
 }
 
-fn ssn(chunk: &[u8]) -> u16 {
+pub(crate) fn ssn(chunk: &[u8]) -> u16 {
     u16::from_be_bytes(chunk[10..12].try_into().unwrap())
 }
 
-fn payload(chunk: &[u8]) -> &[u8] {
+pub(crate) fn payload(chunk: &[u8]) -> &[u8] {
     &chunk[16..usize::from(u16::from_be_bytes([chunk[2], chunk[3]]))]
 }
 
@@ -128,7 +128,7 @@ fn sealed(flight: &Flight) -> bool {
     flight.chunks() == [DTLS]
 }
 
-fn texts(secured: &Secured) -> Vec<String> {
+pub(crate) fn texts(secured: &Secured) -> Vec<String> {
     secured.pair.b.received.iter().map(|m| String::from_utf8_lossy(&m.data).into_owned()).collect()
 }
 

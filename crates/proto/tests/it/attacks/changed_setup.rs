@@ -21,7 +21,7 @@ const PARAMS: usize = 12 + 20;
 /// Parameter types whose content other checks refuse first: State Cookie and DTLS Key Management.
 const CHECKED: [u16; 2] = [7, 0x8006];
 
-fn psk() -> Config {
+pub(crate) fn psk() -> Config {
     let key = Secret::from(&[7; 32][..]);
     let keys = KeyManagement::pre_shared(Arc::new(Ring), CipherSuite::Aes128GcmSha256, key).unwrap();
     Config { protection: Protection::Required(Arc::new(keys)), ..Config::mobile() }

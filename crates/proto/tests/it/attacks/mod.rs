@@ -18,6 +18,7 @@ mod flood;
 mod icmp;
 mod impersonation;
 mod init_acks;
+mod joint;
 mod listed_victims;
 mod no_auth;
 mod null_key;

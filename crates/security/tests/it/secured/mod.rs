@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
 use msctp_protection::{Direction, Ring};
-use msctp_proto::{AbortReason, CallError, Event, KeyManagement, LossReason, Protection};
+use msctp_proto::{AbortReason, CallError, Event, KeyManagement, LossReason, Protection, SendError};
 use msctp_security::{Agreed, AnyPeer, Config, Error, KeyManager, METHOD, METHOD_FALSE_START, Output, PPID};
 use msctp_units::{Ecn, Span};
 use msctp_wire::KeyManagementId;
@@ -160,7 +160,10 @@ impl Secured {
             }
             match output {
                 Output::Send(data) => {
-                    self.pair.with(side, |association, _| association.send_key_message(data.into())).unwrap();
+                    // An association that closes needs no new keys.
+                    let sent =
+                        self.pair.with(side, |association, _| association.send_key_message(data.into()));
+                    assert!(matches!(sent, Ok(()) | Err(SendError::Closed)), "{sent:?}");
                 }
                 Output::Establish { direction: Direction::Receive, epoch, keys, .. } => {
                     let established = self
