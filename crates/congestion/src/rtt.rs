@@ -103,6 +103,20 @@ impl RttEstimator {
         self.set_rto(self.measured.map_or(self.config.initial, |m| m.srtt + m.rttvar * 4));
     }
 
+    /// Limits a back-off to `limit`, without a measurement. Has no effect on an RTO that was not backed off.
+    pub fn limit_back_off(&mut self, limit: Span) {
+        let backed_off = self.rto;
+        self.end_back_off();
+        self.set_rto(self.rto.max(backed_off.min(limit)));
+    }
+
+    /// Returns true if the RTO is longer than the measurements say: it was doubled or raised since the last.
+    pub fn is_backed_off(&self) -> bool {
+        let mut rtt = self.clone();
+        rtt.end_back_off();
+        self.rto > rtt.rto
+    }
+
     /// Raises the RTO to at least `rto`, within max, until the next measurement.
     ///
     /// Not in RFC 9260: for a caller that knows that the path has just become slower.
@@ -219,6 +233,26 @@ mod tests {
         assert_eq!(rtt.rto(), ms(1000), "§6.3.3");
         rtt.reset();
         assert_eq!((rtt.srtt(), rtt.rto()), (None, ms(1000)));
+    }
+
+    #[test]
+    fn a_limited_back_off_is_no_shorter_than_the_measurements_say() {
+        let back_off = |rtt: &mut RttEstimator| (0..4).for_each(|_| rtt.back_off());
+        let mut rtt = RttEstimator::new(RtoConfig::default());
+        assert!(!rtt.is_backed_off());
+        rtt.limit_back_off(ms(3000));
+        assert_eq!(rtt.rto(), ms(1000), "not backed off");
+        rtt.back_off();
+        rtt.limit_back_off(ms(3000));
+        assert_eq!((rtt.rto(), rtt.is_backed_off()), (ms(2000), true), "below the limit");
+        back_off(&mut rtt);
+        rtt.limit_back_off(ms(3000));
+        assert_eq!(rtt.rto(), ms(3000));
+        rtt.on_measurement(ms(2000));
+        assert!(!rtt.is_backed_off());
+        back_off(&mut rtt);
+        rtt.limit_back_off(ms(3000));
+        assert_eq!((rtt.rto(), rtt.is_backed_off()), (ms(6000), false), "SRTT + 4 RTTVAR");
     }
 
     #[test]

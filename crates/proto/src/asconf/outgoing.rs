@@ -475,6 +475,15 @@ impl AsconfOut {
         self.asked.outstanding.as_ref().and_then(|out| out.t4_rto)
     }
 
+    /// Expires T4-rto at `until` at the latest if the ASCONF was last sent on `path`, whose back-off ended.
+    pub(crate) fn shorten_t4_rto(&mut self, path: PathId, until: Time) {
+        if self.next_timeout().is_some_and(|at| at > until)
+            && let Some(out) = self.asked.outstanding.as_mut().filter(|out| out.path == Some(path))
+        {
+            out.t4_rto = Some(until);
+        }
+    }
+
     /// Handles T4-rto: the ASCONF is pending again. Returns the path whose error counter grows and whose RTO
     /// doubles (B1 to B3).
     pub(crate) fn handle_timeout(&mut self, now: Time) -> Option<PathId> {

@@ -516,11 +516,17 @@ impl Association {
 
     fn on_heartbeat_ack(&mut self, now: Time, ack: &HeartbeatAck<'_>) {
         let Some(info) = ack.info() else { return };
-        if let Acknowledged::Heartbeat { path, rtt } = self.paths.on_heartbeat_ack(info, now)
+        let acknowledged = self.paths.on_heartbeat_ack(info, now);
+        if let Acknowledged::Heartbeat { path, rtt, ended_back_off } = acknowledged
             && let Some(entry) = self.paths.get(path)
         {
             let (srtt, rto) = (entry.rtt.srtt().unwrap_or(rtt), entry.rtt.rto());
             self.tracer.push(now, TraceKind::Rtt { path, sample: rtt, srtt, rto });
+            if ended_back_off {
+                // RFC 9260 §6.3.3: as T3-rtx, in `Path::measure_round_trip`
+                self.readdressing.ours.shorten_t4_rto(path, now + rto);
+                self.reconfig.ours.shorten_timer(path, now + rto);
+            }
         }
     }
 

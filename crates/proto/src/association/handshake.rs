@@ -31,6 +31,9 @@ use crate::trace::TraceKind;
 /// Maximum extension in a new INIT beyond the measured round-trip time: one second (RFC 9260 §5.2.6).
 const PRESERVATIVE_MARGIN: Span = Span::from_secs(1);
 
+/// Longest RTO with which data begins after T1 backed off: 3 s (RFC 6298 §5.7).
+const BACKED_OFF_SETUP: Span = Span::from_secs(3);
+
 /// Progress of the handshake. Empty once the association is up.
 #[derive(Debug, Default)]
 pub(super) struct Setup {
@@ -246,7 +249,7 @@ impl Association {
         }
         let sample = now.since(self.setup.sent);
         if let Some(path) = path.and_then(|path| self.paths.get_mut(path)) {
-            path.rtt.on_measurement(sample);
+            path.measure_round_trip(now, sample);
             let (id, srtt, rto) = (path.id(), path.rtt.srtt().unwrap_or(sample), path.rtt.rto());
             self.tracer.push(now, TraceKind::Rtt { path: id, sample, srtt, rto });
         }
@@ -441,6 +444,7 @@ impl Association {
     /// Completes the handshake.
     pub(super) fn become_established(&mut self, now: Time) {
         self.setup = Rare::default();
+        self.paths.limit_back_off(BACKED_OFF_SETUP, now);
         self.set_state(now, State::Established);
         self.paths.start_heartbeats(now);
         self.announce_connected(now);

@@ -25,7 +25,7 @@ const MAX_PARAMS: usize = 2;
 /// Reconfiguration of one association.
 #[derive(Debug)]
 pub(super) struct Reconfig {
-    ours: Outgoing,
+    pub(super) ours: Outgoing,
     theirs: Incoming,
     /// The peer's Incoming SSN Reset Request that this end's current reset answers.
     answering: Option<ReconfigSerial>,

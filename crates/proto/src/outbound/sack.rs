@@ -411,7 +411,7 @@ impl Outbound {
                     self.emit(TraceKind::RttStartedOver { path: id, sample, times });
                 }
             } else {
-                path.rtt.on_measurement(sample);
+                path.measure_round_trip(processing.now, sample);
             }
             let (srtt, rto) = (path.rtt.srtt().unwrap_or_default(), path.rtt.rto());
             self.emit(TraceKind::Rtt { path: id, sample, srtt, rto });

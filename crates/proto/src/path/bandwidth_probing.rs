@@ -228,11 +228,12 @@ impl Paths {
         if !prober.take(probe, info.nonce) {
             return false;
         }
-        if let Some((_, sent)) = prober.timed.take_if(|timed| timed.0 == probe) {
-            path.rtt.on_measurement(now.since(sent));
-        }
+        let timed = prober.timed.take_if(|timed| timed.0 == probe);
         if !prober.interrupted {
             prober.estimator.on_probe_ack(now, probe);
+        }
+        if let Some((_, sent)) = timed {
+            path.measure_round_trip(now, now.since(sent));
         }
         self.on_path_proven(index, now);
         true

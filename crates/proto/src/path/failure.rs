@@ -1,7 +1,7 @@
 //! Error counters of paths and association (RFC 9260 §8.1, §8.2), and the path states they lead to
 //! (RFC 7829).
 
-use msctp_units::Time;
+use msctp_units::{Span, Time};
 
 use super::{Path, PathAddr, PathEvent, PathId, PathState, Paths};
 
@@ -14,6 +14,17 @@ impl Paths {
         self.on_timeout(id);
         if let Some(path) = self.get_mut(id) {
             path.rtt.back_off();
+        }
+    }
+
+    /// Limits the back-off of every path at the end of the set-up (RFC 6298 §5.7).
+    ///
+    /// RFC 9260 §6.3.2 R1 starts T3-rtx with the RTO "after any doubling due to previous T3-rtx timer
+    /// expirations", not those of T1. An RTO of minutes would outlast the patience of a peer that waits for
+    /// data.
+    pub(crate) fn limit_back_off(&mut self, limit: Span, now: Time) {
+        for path in &mut self.list {
+            path.limit_back_off(limit, now);
         }
     }
 

@@ -74,6 +74,8 @@ pub(crate) enum Acknowledged {
         path: PathId,
         /// Round-trip time, which the path's estimator has already processed.
         rtt: Span,
+        /// True if this measurement ended a back-off of the path's RTO.
+        ended_back_off: bool,
     },
     /// A bandwidth or PMTU probe of this path.
     Probe {
@@ -418,9 +420,9 @@ impl Paths {
         *slot = None;
         let (id, rtt) = (path.id, now.since(info.sent));
         path.heartbeat.answer_by = None;
-        path.rtt.on_measurement(rtt);
+        let ended_back_off = path.measure_round_trip(now, rtt);
         self.on_path_proven(index, now);
-        Acknowledged::Heartbeat { path: id, rtt }
+        Acknowledged::Heartbeat { path: id, rtt, ended_back_off }
     }
 
     /// Handles an answer that only a working pair of addresses can return.
@@ -478,7 +480,7 @@ mod tests {
         assert_eq!(sent.iter().map(|request| request.path).collect::<Vec<_>>(), [P1]);
         assert_eq!(
             paths.on_heartbeat_ack(&sent[0].info, ms(80)),
-            Acknowledged::Heartbeat { path: P1, rtt: Span::from_millis(70) }
+            Acknowledged::Heartbeat { path: P1, rtt: Span::from_millis(70), ended_back_off: false }
         );
         assert_eq!(
             events(&mut paths),
@@ -655,7 +657,7 @@ mod tests {
         paths.handle_heartbeat_timeout(ms(1000));
         assert_eq!(
             paths.on_heartbeat_ack(&sent[0].info, ms(2500)),
-            Acknowledged::Heartbeat { path: P0, rtt: Span::from_millis(2500) }
+            Acknowledged::Heartbeat { path: P0, rtt: Span::from_millis(2500), ended_back_off: true }
         );
         assert_eq!((paths.get(P0).unwrap().error_count(), paths.assoc_error_count()), (0, 0));
         assert_eq!(paths.get(P0).unwrap().state(), PathState::Active);

@@ -16,6 +16,32 @@ impl Path {
         self.t3_rtx = Some(now + self.rtt.rto());
     }
 
+    /// Restarts a running T3-rtx with the current RTO if that is sooner, because a back-off has ended.
+    fn shorten_t3_rtx(&mut self, now: Time) {
+        let soon = now + self.rtt.rto();
+        self.t3_rtx = self.t3_rtx.map(|at| at.min(soon));
+    }
+
+    /// Adds a measurement of the round-trip time, which ends a back-off (RFC 9260 §6.3.3).
+    ///
+    /// A T3-rtx that was started with the backed-off RTO would keep the data waiting for up to RTO.Max on a
+    /// path that has just answered. It restarts with the new RTO, as it does for an acknowledgement of the
+    /// earliest outstanding TSN (§6.3.2 R3). Returns true if there was a back-off.
+    pub(crate) fn measure_round_trip(&mut self, now: Time, rtt: Span) -> bool {
+        let backed_off = self.rtt.is_backed_off();
+        self.rtt.on_measurement(rtt);
+        if backed_off {
+            self.shorten_t3_rtx(now);
+        }
+        backed_off
+    }
+
+    /// Limits a back-off of the RTO to `limit`, that of a running T3-rtx included.
+    pub(super) fn limit_back_off(&mut self, limit: Span, now: Time) {
+        self.rtt.limit_back_off(limit);
+        self.shorten_t3_rtx(now);
+    }
+
     /// Stops T3-rtx if nothing is in flight (RFC 9260 §6.3.2 R2), unless it runs for a FORWARD TSN too.
     pub(crate) fn stop_t3_rtx_if_drained(&mut self, runs_for_forward_tsn: bool) {
         self.t3_rtx = self.t3_rtx.filter(|_| self.flight_size > 0 || runs_for_forward_tsn);

@@ -112,6 +112,13 @@ impl Outgoing {
         self.requests.timer
     }
 
+    /// Expires the timer at `until` at the latest if the request was last sent on `path`, whose back-off ended.
+    pub(crate) fn shorten_timer(&mut self, path: PathId, until: Time) {
+        if self.requests.path == Some(path) && self.requests.timer.is_some_and(|at| at > until) {
+            self.requests.timer = Some(until);
+        }
+    }
+
     /// Handles the timer (RFC 6525 §5.1.1). Returns the path whose error counter grows.
     pub(crate) fn handle_timeout(&mut self, now: Time) -> Option<PathId> {
         if self.requests.timer.is_none_or(|at| at > now) {

@@ -763,3 +763,17 @@ fn associations_beyond_the_limit_are_rejected_by_abort() {
     assert!(pair.a.saw(aborted), "{:?}", pair.a.events);
     assert_eq!(pair.b.endpoint.len(), 1);
 }
+
+/// RFC 6298 §5.7: 3 s, not the RTO of T1-cookie. RFC 9260 §6.3.2 R1 begins with doublings by T3-rtx.
+#[test]
+fn lost_data_after_a_slow_set_up_does_not_wait_for_the_rto_of_t1() {
+    let mut pair = ready();
+    pair.drop_first(Side::B, chunk::COOKIE_ACK, 4);
+    pair.connect(Config::default(), vec![a_ip(0)], vec![b_ip(0)]);
+    assert!(pair.run_until(Span::from_secs(60), |p| both_up(p)));
+    pair.drop_first(Side::A, chunk::DATA, 1);
+    pair.send(Side::A, text_message("lost once"));
+    let start = pair.now;
+    assert!(pair.run_until(Span::from_secs(60), |p| p.b.received.len() == 1));
+    assert_eq!(pair.now.since(start), ms(3000 + 20));
+}

@@ -7,10 +7,13 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use msctp_proto::{AssociationState as State, Config, OutMessage, PathId, Reliability};
+use msctp_proto::{
+    Association, AssociationState as State, Config, Event, OutMessage, PathId, Reliability, StreamEvent,
+    StreamRequest,
+};
 use msctp_units::{Span, Time};
 use proptest::prelude::*;
-use support::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk};
+use support::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk, message};
 
 const RTO_MIN: Span = Span::from_millis(400);
 const RTO_MAX: Span = Span::from_secs(4);
@@ -329,4 +332,37 @@ fn a_recovered_link_is_used_at_once_without_waiting_for_the_timeout() {
     assert!(pair.run_until(Span::from_millis(200), |pair| !pair.b.received.is_empty()), "one round trip");
     let path = PathId::new(0);
     assert!(pair.with(Side::A, |a, _| a.paths().find(|p| p.id == path).unwrap().rto) <= Span::from_secs(2));
+}
+
+/// RFC 9260 §6.3.3: the answer to a HEARTBEAT measures the path after an outage, and its RTO collapses. Data,
+/// an ASCONF and a RE-CONFIG do not wait for timers that were started with the backed-off RTO.
+#[test]
+fn nothing_waits_for_a_backed_off_rto_after_an_answered_heartbeat() {
+    type Request = fn(&mut Association, Time);
+    type IsAnswered = fn(&mut Pair) -> bool;
+    let requests: [(&str, Request, IsAnswered); 3] = [
+        ("data", |a, now| a.send(now, message(0, vec![1])).unwrap(), |pair| pair.b.received.len() == 1),
+        (
+            "ASCONF",
+            |a, now| a.request_peer_primary(now, a_ip(0)).unwrap(),
+            |pair| pair.a.saw(|event| matches!(event, Event::AddressChange { accepted: true, .. })),
+        ),
+        (
+            "RE-CONFIG",
+            |a, now| a.reconfigure(now, StreamRequest::ResetOutgoing(vec![0])).unwrap(),
+            |pair| pair.a.saw(|event| matches!(event, Event::Streams(StreamEvent::Answered { .. }))),
+        ),
+    ];
+    for (what, request, is_answered) in requests {
+        let mut pair = Pair::established(Config::default());
+        let path = pair.path(Side::A, a_ip(0), b_ip(0));
+        pair.drop_if(|_| true);
+        pair.with(Side::A, request);
+        pair.run_for(Span::from_secs(40));
+        let rto = pair.with(Side::A, |a, _| a.paths().next().unwrap().rto);
+        assert!(rto >= Span::from_secs(16), "{what}: {rto}");
+        pair.pass_all();
+        pair.with(Side::A, |a, now| a.request_heartbeat(now, path)).unwrap();
+        assert!(pair.run_until(Span::from_secs(2), |pair| is_answered(pair)), "{what}");
+    }
 }

@@ -49,6 +49,27 @@ fn rfc9260_6_3_2_r3_restarts_t3_rtx_for_the_earliest_chunk_of_each_path() {
     assert_eq!(sender.path(P1).t3_rtx, Some(ms(2100)));
 }
 
+#[test]
+fn rfc9260_6_3_3_a_measurement_that_ends_a_back_off_restarts_t3_rtx() {
+    let mut sender = Sender::new(1).window(P0, 10);
+    sender.enqueue(4, FULL);
+    sender.flush();
+    for expired in [2, 4, 8, 16] {
+        assert_eq!(sender.time_out(), ms(expired * 1000));
+        sender.flush();
+    }
+    assert_eq!(sender.path(P0).t3_rtx, Some(ms(32_000)), "E2");
+    sender.wait(Span::from_secs(1));
+    let now = sender.now;
+    sender.path_mut(P0).measure_round_trip(now, Span::from_millis(20));
+    assert_eq!(sender.path(P0).t3_rtx, Some(ms(18_000)), "RTO.Min after the measurement");
+    // A later measurement ends no back-off: T3-rtx goes on.
+    sender.wait(Span::from_millis(500));
+    let now = sender.now;
+    sender.path_mut(P0).measure_round_trip(now, Span::from_millis(20));
+    assert_eq!(sender.path(P0).t3_rtx, Some(ms(18_000)));
+}
+
 //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.1
 //= type=test
 //# The initial cwnd after a retransmission timeout MUST be no more than PMDCS

@@ -1331,3 +1331,30 @@ fn a_peer_without_room_is_not_unreachable() {
         ],
     );
 }
+
+/// T1-cookie had backed off to 16 s when the COOKIE ACK arrived. T3-rtx of lost data took over this RTO, and
+/// the peer's T2-shutdown expired too often before.
+#[test]
+fn data_after_a_slow_set_up_is_retransmitted_before_the_peer_shuts_down() {
+    let setup = Setup {
+        seed: 30005762,
+        mobile_addresses: 0b1000,
+        server_addresses: 0b10,
+        server: Tuning { rto_max_ms: 3000, assoc_max_retrans: 4, ..Tuning::DEFAULT },
+        ..PLAIN
+    };
+    check(
+        setup,
+        &[
+            Path {
+                mobile: 3,
+                server: 1,
+                to_server: Quality { loss: 36, duplicate: 1, ..Quality::GOOD },
+                to_mobile: Quality { loss: 24, ..Quality::GOOD },
+            },
+            Run { ms: 15300 },
+            Send { side: Mobile, stream: 0, len: 1250, count: 1, unordered: false },
+            Shutdown { side: Server },
+        ],
+    );
+}
