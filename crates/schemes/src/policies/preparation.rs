@@ -79,8 +79,8 @@ impl Preparation {
 #[cfg(test)]
 mod tests {
     use crate::policies::testing::{down, path, shown, up, view};
-    use msctp_proto::handover::PathView;
     use msctp_proto::PathState;
+    use msctp_proto::handover::PathView;
     use msctp_units::Time;
 
     use super::*;
