@@ -2,6 +2,7 @@
 
 use msctp_units::{Span, Time};
 
+use super::channel::{Channel, Counts};
 use crate::LostPacket;
 use crate::amount::{over, per_second, permille};
 
@@ -11,11 +12,6 @@ const TARGET: Span = Span::from_millis(15);
 const REFERENCE_RATE: u64 = 2_500_000;
 /// Packets that the bottleneck may always queue.
 const LEAST_PACKETS: u64 = 4;
-/// Loss rate of a round above which a queue overflowed: 2 %. Lower rates are attributed to the channel
-/// (draft-ietf-ccwg-bbr §2.5, BBR.LossThresh).
-const LOSS_THRESHOLD: u64 = 20;
-/// Minimum number of packets lost at an overflow: a small window exceeds the rate with one or two.
-const LEAST_LOST: u64 = 3;
 /// Share of the bytes in flight at an overflow that may be in flight after it, in thousandths (BBR.Headroom,
 /// draft-ietf-ccwg-bbr §2.5).
 const HEADROOM: u64 = 850;
@@ -34,10 +30,8 @@ const RECOVERY: Span = Span::from_secs(4);
 pub(super) struct Allowance {
     /// Bytes that the buffer has held; `u64::MAX` before its first overflow.
     bound: u64,
-    /// Bytes delivered and lost in this round.
-    delivered: u64,
-    lost: u64,
-    packets_lost: u64,
+    /// What was delivered and lost in this round.
+    counts: Counts,
     /// Minimum bytes in flight when a packet left that was lost in this round.
     in_flight: u64,
     /// Maximum window after an overflow, and the time until which it applies.
@@ -47,20 +41,20 @@ pub(super) struct Allowance {
     longest: [Option<u64>; 2],
     /// The end of the last round.
     ended: Option<Time>,
+    /// The bound before a series of overflows.
+    before: u64,
 }
 
 impl Default for Allowance {
     fn default() -> Self {
-        let (delivered, lost, packets_lost) = (0, 0, 0);
         Self {
             bound: u64::MAX,
-            delivered,
-            lost,
-            packets_lost,
+            counts: Counts::default(),
             in_flight: u64::MAX,
             most: None,
             longest: [None; 2],
             ended: None,
+            before: u64::MAX,
         }
     }
 }
@@ -86,7 +80,7 @@ impl Allowance {
     }
 
     pub(super) fn on_delivered(&mut self, bytes: u64) {
-        self.delivered = self.delivered.saturating_add(bytes);
+        self.counts.sent = self.counts.sent.saturating_add(bytes);
     }
 
     /// Records the bytes queued when a packet passed.
@@ -95,8 +89,9 @@ impl Allowance {
     }
 
     pub(super) fn on_lost(&mut self, lost: &LostPacket) {
-        self.lost = self.lost.saturating_add(lost.bytes);
-        self.packets_lost += 1;
+        self.counts.sent = self.counts.sent.saturating_add(lost.bytes);
+        self.counts.lost = self.counts.lost.saturating_add(lost.bytes);
+        self.counts.packets_lost += 1;
         self.in_flight = self.in_flight.min(lost.tx_in_flight);
     }
 
@@ -107,30 +102,59 @@ impl Allowance {
 
     /// Ends a round. Returns true if the queue overflowed. `path` is the capacity of the path without a
     /// queue, in bytes.
-    pub(super) fn end_round(&mut self, now: Time, path: u64, pmdcs: u64) -> bool {
-        let sent = self.delivered.saturating_add(self.lost);
+    pub(super) fn end_round(&mut self, now: Time, path: u64, pmdcs: u64, channel: &mut Channel) -> LossRound {
+        let counts = self.counts;
         let longest = self.longest[0].max(self.longest[1]);
         self.longest = [self.longest[1], None];
-        let enough = pmdcs.saturating_mul(LEAST_LOST * 1000 / LOSS_THRESHOLD);
-        if self.packets_lost < LEAST_LOST && sent < enough {
-            return false;
+        if channel.window().is_some() {
+            self.start_round(now);
+            return match channel.end_trial_round(&counts, pmdcs) {
+                Some(false) => {
+                    (self.bound, self.most) = (self.before, None);
+                    LossRound::ChannelLoss
+                }
+                Some(true) | None => LossRound::Quiet,
+            };
         }
-        let overflowed = self.packets_lost >= LEAST_LOST && self.lost > permille(sent, LOSS_THRESHOLD);
-        let bound = if overflowed {
-            let lowered =
-                longest.map_or(self.bound, |longest| permille(longest.min(self.bound), BELOW_OVERFLOW));
-            lowered.max(pmdcs.saturating_mul(LEAST_PACKETS))
-        } else {
+        channel.on_round();
+        if channel.is_too_little(&counts, pmdcs) {
+            return LossRound::Quiet;
+        }
+        if !channel.overflowed(&counts, pmdcs) {
+            channel.on_compared(&counts);
             let passed = self.ended.map_or(Span::ZERO, |ended| now.since(ended));
             let step = over(per_second(self.bound, RECOVERY), passed).min(self.bound / RECOVERY_DIVISOR);
-            self.bound.saturating_add(step.max(pmdcs))
-        };
-        let most = if overflowed {
-            Some((permille(self.in_flight, HEADROOM).max(path), now + CAUTIOUS))
-        } else {
-            self.most
-        };
-        *self = Self { bound, longest: self.longest, most, ended: Some(now), ..Self::default() };
-        overflowed
+            self.bound = self.bound.saturating_add(step.max(pmdcs));
+            self.start_round(now);
+            return LossRound::Quiet;
+        }
+        let first = channel.on_overflow(self.most.is_some_and(|(_, until)| now < until));
+        if first {
+            self.before = self.bound;
+        }
+        let least = pmdcs.saturating_mul(LEAST_PACKETS);
+        channel.try_if_due(&counts, path, least);
+        let lowered = longest.map_or(self.bound, |longest| permille(longest.min(self.bound), BELOW_OVERFLOW));
+        self.bound = lowered.max(least);
+        self.most = Some((permille(self.in_flight, HEADROOM).max(path), now + CAUTIOUS));
+        self.start_round(now);
+        if first { LossRound::FirstOverflow } else { LossRound::Overflow }
     }
+
+    fn start_round(&mut self, now: Time) {
+        (self.counts, self.in_flight, self.ended) = (Counts::default(), u64::MAX, Some(now));
+    }
+}
+
+/// What the losses of a round say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LossRound {
+    /// Nothing.
+    Quiet,
+    /// The queue overflowed, not long after it did before.
+    Overflow,
+    /// The queue overflowed.
+    FirstOverflow,
+    /// The losses since the last [`FirstOverflow`](Self::FirstOverflow) were the channel's.
+    ChannelLoss,
 }

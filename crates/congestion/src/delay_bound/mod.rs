@@ -1,10 +1,11 @@
 //! [`DelayBound`]: fills a path whose rate varies, with a bounded queue.
 //!
-//! `path.rs` measures the path, `allowance.rs` bounds the queue, `contest.rs` detects queues of other flows,
-//! and this file sets window and pacing rate. Integers throughout: rates in bytes per second, shares in
-//! thousandths.
+//! `path.rs` measures the path, `allowance.rs` bounds the queue, `channel.rs` tells the channel's losses from
+//! those of an overflow, `contest.rs` detects queues of other flows, and this file sets window and pacing
+//! rate. Integers throughout: rates in bytes per second, shares in thousandths unless noted.
 
 mod allowance;
+mod channel;
 mod contest;
 mod path;
 #[cfg(test)]
@@ -17,7 +18,8 @@ use crate::{
     Ack, Controller, ControllerConfig, DeliverySample, Loss, LossKind, LostPacket, Make, Measured,
     StartState, Window,
 };
-use allowance::Allowance;
+use allowance::{Allowance, LossRound};
+use channel::Channel;
 use contest::{Contest, End};
 use path::PathModel;
 
@@ -66,7 +68,9 @@ const AFTER_ECN: u64 = 850;
 ///
 /// Losses: where more than 2 % of a round are lost, the buffer is shallow. The target stays below the queue
 /// that overflowed, and growth per round trip below it too; both recover within seconds. Other losses change
-/// nothing.
+/// nothing. If the losses continue at the lower rate, a trial with three quarters of the bandwidth-delay
+/// product measures them. A share that is lost there too is the channel's: it counts as no overflow, and the
+/// window grows by it, because lost packets are in flight for a round trip.
 ///
 /// Rivals: a queue that stays although this flow drained its own belongs to another flow (Copa, Arun and
 /// Balakrishnan, NSDI 2018, tests its own oscillation likewise). Against it the window is that of
@@ -97,6 +101,9 @@ pub struct DelayBound {
     sample: Option<DeliverySample>,
     path: PathModel,
     allowance: Allowance,
+    channel: Channel,
+    /// The window before a series of overflows, and whether the start continued.
+    before_overflow: (u64, bool),
     contest: Contest,
 }
 
@@ -123,6 +130,8 @@ impl DelayBound {
             sample: None,
             path: PathModel::default(),
             allowance: Allowance::default(),
+            channel: Channel::default(),
+            before_overflow: (0, false),
             contest: Contest::default(),
         }
     }
@@ -136,12 +145,11 @@ impl DelayBound {
         let Some(base) = self.path.base() else { return };
         self.allowance.on_delivered(sample.newly_acked);
         if let Some(round) = self.path.on_sample(sample, base) {
-            let holds = over(round.rate, base);
-            self.starting &= !self.allowance.end_round(sample.now, holds, self.config.pmdcs);
+            self.end_loss_round(sample.now, over(round.rate, base));
             let little = permille(self.allowance.target(round.rate, self.config.pmdcs), EMPTY);
             let clear = round.queued.is_some_and(|queued| over(round.rate, queued) < little);
             // A queue that a drain emptied says nothing about the rate.
-            let drained = self.contest.window().is_some() || self.held > 0;
+            let drained = self.imposed().is_some() || self.held > 0;
             self.clear_rounds = if clear && !drained { self.clear_rounds + 1 } else { 0 };
             self.held = self.held.saturating_sub(1);
             let (in_flight, cwnd) = (sample.in_flight, self.cwnd);
@@ -167,10 +175,35 @@ impl DelayBound {
         }
     }
 
+    /// Ends a round of losses. `path` is what arrives of a flight without a queue, in bytes.
+    fn end_loss_round(&mut self, now: Time, path: u64) {
+        if self.contest.window().is_some() {
+            self.channel.abandon_trial();
+        }
+        match self.allowance.end_round(now, path, self.config.pmdcs, &mut self.channel) {
+            LossRound::Quiet => {}
+            LossRound::Overflow => self.starting = false,
+            LossRound::FirstOverflow => {
+                self.before_overflow = (self.cwnd, self.starting);
+                self.starting = false;
+            }
+            LossRound::ChannelLoss => {
+                self.cwnd = self.cwnd.max(self.before_overflow.0);
+                self.starting = self.before_overflow.1;
+                self.held = HELD_ROUNDS;
+            }
+        }
+    }
+
+    /// Returns the window that a drain, a rival or a trial of the channel imposes, if any.
+    fn imposed(&self) -> Option<u64> {
+        self.contest.window().or_else(|| self.channel.window())
+    }
+
     /// Sets the window while retransmissions measure no round-trip time (Karn). It grows by the acknowledged
     /// bytes, up to the delivery rate's share.
     fn grow_by_rate(&mut self, sample: &DeliverySample, base: Span) {
-        if self.contest.window().is_some() || self.held > 0 || !self.is_used(sample) {
+        if self.imposed().is_some() || self.held > 0 || !self.is_used(sample) {
             return;
         }
         let step = self.allowance.limit(sample.newly_acked, self.cwnd);
@@ -183,14 +216,14 @@ impl DelayBound {
         let target = self.allowance.target(rate, self.config.pmdcs);
         let queue = over(rate, queued);
         self.allowance.on_queue(queue);
-        if let Some(window) = self.contest.window() {
+        if let Some(window) = self.imposed() {
             self.starting = false;
             self.cwnd = window.max(self.least());
             return;
         }
         if queue > target {
             self.starting = false;
-            let window = over(rate, base).saturating_add(target);
+            let window = self.channel.with_losses(over(rate, base)).saturating_add(target);
             if window > self.cwnd {
                 self.cwnd = window.min(self.cwnd.saturating_add(sample.newly_acked));
             } else if !sample.app_limited {
@@ -215,12 +248,13 @@ impl DelayBound {
     /// Returns the maximum window. A queue is measured one round trip late, and the delivery rate sooner.
     fn most(&self, base: Span) -> u64 {
         let rate = self.path.rate();
+        let path = self.channel.with_losses(over(rate, base));
         if self.starting {
-            return permille(over(rate, base), START_GAIN).saturating_add(self.least());
+            return permille(path, START_GAIN).saturating_add(self.least());
         }
         let target = self.allowance.target(rate, self.config.pmdcs);
         let gain = if self.clear_rounds >= CLEAR_ROUNDS { START_GAIN } else { MOST_GAIN };
-        permille(over(rate, base), gain).saturating_add(target)
+        permille(path, gain).saturating_add(target)
     }
 
     /// Returns whether the window was full when the packet left, or is full now, except for bytes that pacing

@@ -2,9 +2,10 @@
 
 use msctp_units::{Rate, Span, Time};
 
-use super::allowance::Allowance;
+use super::allowance::{Allowance, LossRound};
+use super::channel::{Channel, Counts};
 use super::{DelayBound, DelayBoundConfig};
-use crate::amount::over;
+use crate::amount::{over, per_second};
 use crate::{
     Ack, Controller, ControllerConfig, ControllerFactory, DeliverySample, IpVersion, Loss, LossKind,
     LostPacket, Measured, StartState,
@@ -64,6 +65,19 @@ impl Rounds {
     /// Runs a round trip in which only retransmissions were acknowledged.
     fn unmeasured(&mut self, rate: u64) {
         self.acknowledged(rate, BASE, 0, false, None);
+    }
+
+    /// Runs round trips over a link that loses `permille` of the packets, and all that exceed a queue of
+    /// `buffer` bytes.
+    fn lossy(&mut self, count: usize, permille: u64, buffer: u64) {
+        let holds = over(RATE, BASE);
+        for _ in 0..count {
+            let flight = self.cwnd();
+            let passed = flight.min(holds + buffer);
+            let delivered = passed - passed * permille / 1000;
+            let rtt = BASE + Span::from_nanos(passed.saturating_sub(holds) * 1_000_000_000 / RATE);
+            self.answered(per_second(delivered, rtt), rtt, (flight - delivered) / PACKET, false);
+        }
     }
 
     fn acknowledged(&mut self, rate: u64, rtt: Span, lost: u64, elsewhere: bool, measured: Option<Span>) {
@@ -255,12 +269,13 @@ fn the_target_falls_with_the_square_root_of_the_rate() {
 
 #[test]
 fn an_overflow_bounds_the_queue_below_the_buffer() {
-    let mut allowance = Allowance::default();
+    let (mut allowance, mut channel) = (Allowance::default(), Channel::default());
     let mut round = |longest, delivered: u64, lost: u64| {
         allowance.on_queue(longest);
         allowance.on_delivered(delivered * PACKET);
         (1..=lost).for_each(|number| allowance.on_lost(&lost_packet(number, 100_000)));
-        let overflowed = allowance.end_round(Time::ZERO, 0, PACKET);
+        let ended = allowance.end_round(Time::ZERO, 0, PACKET, &mut channel);
+        let overflowed = matches!(ended, LossRound::FirstOverflow | LossRound::Overflow);
         (overflowed, allowance.target(100 * RATE, PACKET), allowance.limit(1000, 100_000))
     };
     let free = over(10 * RATE, ms(15));
@@ -282,11 +297,82 @@ fn a_buffer_that_overflows_leaves_room_for_others_for_two_seconds() {
         for (number, in_flight) in [(1, 120_000), (2, 100_000), (3, 110_000)] {
             allowance.on_lost(&lost_packet(number, in_flight));
         }
-        allowance.end_round(at(0), path, PACKET);
+        allowance.end_round(at(0), path, PACKET, &mut Channel::default());
         [allowance.most(at(1999)), allowance.most(at(2000))]
     };
     assert_eq!(after(50_000), [85_000, u64::MAX], "0.85 of the least that was in flight");
     assert_eq!(after(95_000), [95_000, u64::MAX], "and what the path holds without a queue");
+}
+
+#[test]
+fn losses_that_a_lower_rate_does_not_lessen_cost_no_rate() {
+    for permille in [50, 100, 150] {
+        let mut rounds = Rounds::running();
+        rounds.lossy(60, permille, 200 * PACKET);
+        let mut windows = 0;
+        for _ in 0..60 {
+            rounds.lossy(1, permille, 200 * PACKET);
+            windows += rounds.cwnd();
+        }
+        // A drain and a trial take a few of them.
+        assert!(windows / 60 >= over(RATE, BASE) * 95 / 100, "{permille}: {}", windows / 60);
+    }
+}
+
+/// A policer has no queue: what exceeds its rate is lost. A trial at a lower rate loses nothing.
+#[test]
+fn losses_that_a_lower_rate_ends_are_an_overflow() {
+    let mut rounds = Rounds::running();
+    rounds.lossy(20, 0, 0);
+    for round in 0..200 {
+        rounds.lossy(1, 0, 0);
+        assert!(rounds.cwnd() <= over(RATE, BASE) * 3 / 2, "round {round}: {}", rounds.cwnd());
+        let channel = &rounds.controller.channel;
+        assert_eq!(channel.with_losses(1_000_000), 1_000_000, "round {round}: {channel:?}");
+    }
+}
+
+/// A channel of 10 %: only more than that, and more than chance explains, is an overflow.
+#[test]
+fn a_channels_losses_are_measured_in_a_trial_and_forgotten_when_they_end() {
+    let counts = |packets: u64, packets_lost: u64| Counts {
+        sent: packets * PACKET,
+        lost: packets_lost * PACKET,
+        packets_lost,
+    };
+    let mut channel = Channel::default();
+    assert!(channel.on_overflow(false), "the first of a series");
+    channel.try_if_due(&counts(100, 10), 100 * PACKET, 4 * PACKET);
+    assert_eq!(channel.window(), None, "these packets left before the rate fell");
+    (0..3).for_each(|_| channel.on_round());
+    assert!(!channel.on_overflow(true));
+    channel.try_if_due(&counts(100, 10), 100 * PACKET, 4 * PACKET);
+    assert_eq!(channel.window(), Some(75 * PACKET));
+    for _ in 0..2 {
+        assert_eq!(channel.end_trial_round(&counts(80, 40), PACKET), None, "the flight falls");
+    }
+    assert_eq!(channel.end_trial_round(&counts(60, 6), PACKET), None, "too few to tell");
+    assert_eq!(channel.end_trial_round(&counts(40, 4), PACKET), Some(false));
+    assert_eq!((channel.window(), channel.with_losses(90_000)), (None, 100_000));
+    let overflowed = |lost| channel.overflowed(&counts(100, lost), PACKET);
+    assert_eq!([overflowed(21), overflowed(22)], [false, true], "10 + 2 + 3 · √10");
+    (0..60).for_each(|_| channel.on_compared(&counts(100, 0)));
+    assert_eq!(channel.with_losses(90_000), 90_000);
+    assert!(channel.overflowed(&counts(100, 3), PACKET));
+}
+
+/// Otherwise an overflow that grows slowly would become the channel's.
+#[test]
+fn comparisons_raise_a_channels_loss_rate_by_half_at_most() {
+    let mut channel = Channel::default();
+    channel.on_overflow(false);
+    (0..3).for_each(|_| channel.on_round());
+    let lost = Counts { sent: 100_000, lost: 10_000, packets_lost: 10 };
+    channel.try_if_due(&lost, 100_000, 4 * PACKET);
+    (0..3).for_each(|_| _ = channel.end_trial_round(&lost, PACKET));
+    let more = Counts { lost: 20_000, ..lost };
+    (0..100).for_each(|_| channel.on_compared(&more));
+    assert_eq!(channel.with_losses(85_000), 100_000);
 }
 
 #[test]

@@ -72,6 +72,7 @@ pub(super) fn view_of(path: &Path) -> PathView {
         local: path.addr().local,
         remote: path.addr().remote,
         state: path.state(),
+        link_up: path.link_is_up(),
         window: path.controller.window(),
         flight_size: path.flight_size,
         bytes_acked: path.bytes_acked,
@@ -136,8 +137,11 @@ impl Association {
             Action::Resume { path, measured } => self.resume_path(now, path, &measured),
             Action::Resend { from, to } => self.outbound.resend_on(from, to, &mut self.paths),
             Action::SwitchPrimary { path } => {
-                // A removed or unconfirmed path is no error of the policy.
-                let _ = self.switch_primary(now, path, PrimaryCause::Policy);
+                // A removed or unconfirmed path is no error of the policy. Where every other path loses
+                // packets, the policy may not have noticed that this one's link is down.
+                if self.paths.get(path).is_some_and(Path::link_is_up) {
+                    let _ = self.switch_primary(now, path, PrimaryCause::Policy);
+                }
             }
             Action::SetTimer { at } => self.handover.timer = at.map(|at| at.max(now + MIN_TIMER)),
         }

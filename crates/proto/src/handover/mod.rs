@@ -209,7 +209,7 @@ pub enum Action {
         /// New path of the data.
         to: PathId,
     },
-    /// Make `path` the primary path for what this end sends.
+    /// Make `path` the primary path for what this end sends. Dropped while its link is down.
     SwitchPrimary {
         /// The path.
         path: PathId,
@@ -257,7 +257,7 @@ impl View<'_> {
         if event.state != LinkState::Down || primary.local != event.local {
             return None;
         }
-        let usable = |path: &&PathView| path.local != event.local && path.state == PathState::Active;
+        let usable = |path: &&PathView| path.local != event.local && path.may_carry_data();
         self.paths.iter().find(usable).map(|path| path.id)
     }
 }
@@ -273,6 +273,8 @@ pub struct PathView {
     pub remote: IpAddr,
     /// State: unconfirmed, active, potentially failed or inactive.
     pub state: PathState,
+    /// False while the link below this end's address is down.
+    pub link_up: bool,
     /// Control variables: cwnd, ssthresh, partial_bytes_acked.
     pub window: Window,
     /// DATA chunks outstanding.
@@ -292,6 +294,11 @@ pub struct PathView {
 }
 
 impl PathView {
+    /// Returns true if new data may take the path: it is active, and its link is up.
+    pub fn may_carry_data(&self) -> bool {
+        self.state == PathState::Active && self.link_up
+    }
+
     /// Returns `window` in bytes on this path, at least 1 PMDCS.
     pub fn initial_window(&self, window: InitialWindow) -> u64 {
         window.bytes(self.pmdcs, IpVersion::of(&self.remote))

@@ -431,6 +431,7 @@ impl Outbound {
         if ack.bytes > 0 {
             // RFC 9260 §8.2
             if ack.proves_path {
+                path.answered = processing.now;
                 paths.on_acknowledged(id);
             }
             self.trace_window(paths.at(index));

@@ -25,7 +25,7 @@ use msctp_units::{Span, Time};
 use super::Outbound;
 use crate::addr::PathId;
 use crate::long_tsn::LongTsn;
-use crate::path::{PROBE_MIN_FRACTION, Path, Paths, SilenceDetector, SilenceProbe};
+use crate::path::{Evidence, PROBE_MIN_FRACTION, Path, Paths, SilenceDetector, SilenceProbe};
 use crate::trace::TraceKind;
 
 /// Full packets in flight required: a working path does not lose that many by chance.
@@ -256,7 +256,7 @@ impl Outbound {
             return;
         }
         self.emit(TraceKind::Silence { path: id, by });
-        self.t3_rtx_expired(now, id, paths);
+        self.t3_rtx_expired(now, id, Evidence::Silent, paths);
         self.forward_after_timeout();
     }
 }

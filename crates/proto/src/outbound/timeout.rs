@@ -7,7 +7,7 @@ use super::chunk::Fate;
 use super::options::RetransmissionPath;
 use super::zero_window::ZeroWindowProbe;
 use crate::addr::PathId;
-use crate::path::{Path, Paths, Rack};
+use crate::path::{Evidence, Path, Paths, Rack};
 use crate::timer_table::timer_table;
 use crate::trace::TraceKind;
 
@@ -88,14 +88,15 @@ impl Outbound {
         for index in 0..paths.len() {
             let path = paths.at(index);
             if path.t3_rtx.is_some_and(|at| at <= now) {
-                self.t3_rtx_expired(now, path.id(), paths);
+                let evidence = path.evidence_at_t3(now);
+                self.t3_rtx_expired(now, path.id(), evidence, paths);
                 self.forward_after_timeout();
             }
         }
     }
 
     /// Handles the expiration of T3-rtx (RFC 9260 §6.3.3).
-    pub(super) fn t3_rtx_expired(&mut self, now: Time, id: PathId, paths: &mut Paths) {
+    pub(super) fn t3_rtx_expired(&mut self, now: Time, id: PathId, evidence: Evidence, paths: &mut Paths) {
         // §6.1 A: while the peer keeps sending SACKs, an unacknowledged zero window probe indicates no
         // failure and "does not affect the calculation of cwnd". Its interval still grows.
         let sack_received = self.zero_window_probe == ZeroWindowProbe::Sent { sack_received: true };
@@ -112,7 +113,7 @@ impl Outbound {
         let rto = path.on_t3_rtx_expired(now, last, !sack_received);
         if !answered {
             // §8.1, §8.2
-            paths.on_timeout(id);
+            paths.on_t3_timeout(id, evidence);
         }
         self.emit(TraceKind::T3Timeout { path: id, rto });
         let target = if answered { id } else { self.target_after_timeout(id, paths) };

@@ -5,6 +5,17 @@ use msctp_units::{Span, Time};
 
 use super::{Path, PathAddr, PathEvent, PathId, PathState, Paths};
 
+/// What is known of a path when an error is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Evidence {
+    /// The path answered lately, so it lost a packet and has not failed. The error counts (RFC 9260 §8.2), but
+    /// data does not leave the path for it. RFC 7829 §3.2 would have it potentially failed, and active again
+    /// with the next acknowledgement.
+    Answers,
+    /// The path did not answer.
+    Silent,
+}
+
 impl Paths {
     /// Counts an unanswered request on the path and backs off its RTO (T4-rto, RFC 5061 §5.1 B1, B2;
     /// RFC 6525 §5.1.1).
@@ -32,11 +43,16 @@ impl Paths {
     ///
     /// The error counts for the path and the association. The caller backs off the RTO.
     pub(crate) fn on_timeout(&mut self, id: PathId) {
+        self.on_t3_timeout(id, Evidence::Silent);
+    }
+
+    /// As [`on_timeout`](Self::on_timeout), on a path that may have answered lately.
+    pub(crate) fn on_t3_timeout(&mut self, id: PathId, evidence: Evidence) {
         if let Some(index) = self.index(id) {
             // RFC 8899 §4.3: the packet may have been too large
             let event = self.list[index].suspect_pmtu();
             self.emit_all(event);
-            self.count_path_error(index);
+            self.count_path_error(index, evidence);
         }
         // RFC 9260 §8.1. Counted even if the path was removed: the peer did not answer.
         self.count_assoc_error();
@@ -111,7 +127,8 @@ impl Paths {
         self.assoc_error_count = self.assoc_error_count.saturating_add(1).min(limit.saturating_add(1));
     }
 
-    pub(super) fn count_path_error(&mut self, index: usize) {
+    /// Counts an error of a path. With `Evidence::Answers` the path does not become potentially failed.
+    pub(super) fn count_path_error(&mut self, index: usize, evidence: Evidence) {
         let limit = self.config.path_max_retrans;
         let path = &mut self.list[index];
         path.error_count = path.error_count.saturating_add(1);
@@ -123,6 +140,9 @@ impl Paths {
         } else if path.state == PathState::Active
             && exceeds(self.config.failover.potentially_failed_threshold)
         {
+            if evidence == Evidence::Answers {
+                return;
+            }
             // RFC 7829 §3.2
             self.set_state(index, PathState::PotentiallyFailed);
             self.heartbeat_every_rto(index);
@@ -253,6 +273,46 @@ mod tests {
         let inactive =
             PathEvent::StateChanged { path: P0, from: PathState::PotentiallyFailed, to: PathState::Inactive };
         assert_eq!(events(&mut paths), [inactive]);
+    }
+
+    /// It lost several retransmissions of one chunk, and acknowledges others.
+    #[test]
+    fn a_timeout_of_a_path_that_answers_counts_and_data_stays() {
+        let mut paths = quick(2, 1);
+        let path = paths.get_mut(P0).unwrap();
+        path.answered = ms(900);
+        let rto = path.rtt.rto();
+        assert_eq!(path.evidence_at_t3(ms(901)), Evidence::Answers);
+        assert_eq!(path.evidence_at_t3(ms(900) + rto / 2), Evidence::Silent);
+        paths.on_t3_timeout(P0, Evidence::Answers);
+        assert_eq!((paths.get(P0).unwrap().error_count(), paths.assoc_error_count()), (1, 1));
+        assert_eq!((events(&mut paths), paths.data_path()), (vec![], Some(P0)));
+        paths.on_t3_timeout(P0, Evidence::Silent);
+        assert_eq!(paths.data_path(), Some(P1));
+        (0..4).for_each(|_| paths.on_t3_timeout(P0, Evidence::Answers));
+        assert_eq!(paths.get(P0).unwrap().state(), PathState::Inactive, "RFC 9260 §8.2");
+    }
+
+    #[test]
+    fn a_heartbeat_is_repeated_before_its_path_is_potentially_failed() {
+        // RFC 9260 §8.3, RFC 7829 §3.2
+        let mut paths = quick(2, 1);
+        paths.start_heartbeats(ms(0));
+        paths.request_heartbeat(P1);
+        assert_eq!(heartbeats(&mut paths, ms(0)).len(), 1);
+        paths.handle_timeout(ms(1000));
+        assert_eq!((events(&mut paths), paths.get(P1).unwrap().error_count()), (vec![], 1));
+        let again = heartbeats(&mut paths, ms(1000));
+        assert_eq!(again.len(), 1, "at once");
+        paths.handle_timeout(ms(3000));
+        let to = PathState::PotentiallyFailed;
+        assert_eq!(
+            events(&mut paths),
+            [PathEvent::StateChanged { path: P1, from: PathState::Active, to }],
+            "two RTOs later"
+        );
+        paths.on_heartbeat_ack(&again[0].info, ms(3100));
+        assert_eq!(paths.get(P1).unwrap().state(), PathState::Active);
     }
 
     #[test]

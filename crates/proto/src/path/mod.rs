@@ -48,6 +48,7 @@ pub(crate) use crate::stats::PathState;
 pub(crate) use bandwidth_probing::ProbeRequest;
 pub(crate) use carried::Carried;
 pub use failover::FailoverConfig;
+pub(crate) use failure::Evidence;
 pub(crate) use flow::{AckSummary, Flow, SendNumber, Sending};
 pub(crate) use heartbeat::Acknowledged;
 pub use host::{HostAddrs, Scope};
@@ -246,6 +247,8 @@ pub(crate) struct Path {
     /// Time of the last transmission that can update the RTT: new DATA, INIT, COOKIE ECHO, HEARTBEAT
     /// (RFC 9260 §8.3).
     last_used: Time,
+    /// Time of the last acknowledgement of data sent here alone, or of a heartbeat or probe.
+    pub(crate) answered: Time,
     /// Start of the idle time that decays the window (RFC 9260 §7.2.1); `None` before the first data.
     idle_since: Option<Time>,
 }
@@ -303,6 +306,7 @@ impl Path {
             spurious_timeouts: 0,
             ld_recoveries: 0,
             last_used: now,
+            answered: now,
             idle_since: None,
         }
     }

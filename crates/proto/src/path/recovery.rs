@@ -6,7 +6,7 @@
 use msctp_congestion::{Ack, Loss, LossKind, Prr};
 use msctp_units::{Span, Time};
 
-use super::Path;
+use super::{Evidence, Path};
 use crate::long_tsn::LongTsn;
 
 impl Path {
@@ -118,6 +118,14 @@ impl Path {
             self.prr = None;
             self.controller.on_recovery_exit(now);
         }
+    }
+
+    /// Returns whether the path still answers when T3-rtx expires: in the last half of the RTO.
+    ///
+    /// A chunk of which each retransmission is lost leaves T3-rtx running (RFC 9260 §6.3.2 R3), while those
+    /// behind it are acknowledged by gap blocks.
+    pub(crate) fn evidence_at_t3(&self, now: Time) -> Evidence {
+        if self.answered + self.rtt.rto() / 2 > now { Evidence::Answers } else { Evidence::Silent }
     }
 
     /// Applies an expiration of T3-rtx (RFC 9260 §6.3.3 E1, E2) and returns the new RTO.

@@ -5,8 +5,8 @@
 
 use super::{PolicyConfig, SwitchSsthresh};
 use crate::wbest::WBest;
+use msctp_proto::PathId;
 use msctp_proto::handover::{Action, LinkEvent, LinkState, PathView, View};
-use msctp_proto::{PathId, PathState};
 
 /// The shared part of the policies.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ impl Preparation {
     }
 
     fn probe(&mut self, path: &PathView, view: &View<'_>, actions: &mut Vec<Action>) {
-        let wanted = self.probes && path.id != view.primary && path.state == PathState::Active;
+        let wanted = self.probes && path.id != view.primary && path.may_carry_data();
         if wanted && !self.probed.contains(&path.id) {
             // The parameters were checked when the policy was made.
             if let Ok(estimator) = WBest::new(self.config.wbest_for(path), view.now) {
@@ -79,6 +79,7 @@ impl Preparation {
 #[cfg(test)]
 mod tests {
     use crate::policies::testing::{down, path, shown, up, view};
+    use msctp_proto::PathState;
     use msctp_proto::handover::PathView;
     use msctp_units::Time;
 

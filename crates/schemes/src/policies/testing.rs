@@ -16,6 +16,7 @@ pub(crate) fn path(n: u8) -> PathView {
         local: local(n),
         remote: IpAddr::V4(Ipv4Addr::new(10, 1, n, 1)),
         state: PathState::Active,
+        link_up: true,
         window: Window { cwnd: 4404, ssthresh: u64::MAX, partial_bytes_acked: 0 },
         flight_size: 0,
         bytes_acked: 0,

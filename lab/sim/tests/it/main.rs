@@ -28,6 +28,7 @@ mod protection;
 mod qlog;
 mod queue_discipline;
 mod radio;
+mod random_loss;
 mod redundant;
 mod scenario_errors;
 mod slow_link;

@@ -124,7 +124,7 @@ impl Anticipate {
     /// Sends a train on an idle path, if the budget allows it.
     fn measure(&mut self, path: &PathView, view: &View<'_>, actions: &mut Vec<Action>) {
         let budget = self.config.probe_budget;
-        if budget == 0 || path.id == view.primary || path.state != PathState::Active {
+        if budget == 0 || path.id == view.primary || !path.may_carry_data() {
             return;
         }
         let known = self.known(path.id, view.now);
@@ -156,7 +156,7 @@ impl Anticipate {
     /// The active path that promises most, other than the primary, with its promise.
     fn best(&self, view: &View<'_>, promise: impl Fn(&Known) -> Option<Rate>) -> Option<(PathId, Rate)> {
         let usable = |known: &&Known| {
-            known.id != view.primary && view.path(known.id).is_some_and(|p| p.state == PathState::Active)
+            known.id != view.primary && view.path(known.id).is_some_and(PathView::may_carry_data)
         };
         let promises = self.known.iter().filter(usable).filter_map(|known| Some((known.id, promise(known)?)));
         promises.max_by_key(|&(id, rate)| (rate, core::cmp::Reverse(id)))

@@ -103,6 +103,22 @@ fn a_path_that_stands_still_is_left_within_half_a_second() {
 }
 
 #[test]
+fn a_path_whose_link_is_down_is_never_chosen() {
+    let mut bench = Bench::new(&PolicyConfig::default());
+    bench.run(5000, [20_000, 60_000]);
+    assert_eq!(bench.primary, 1);
+    bench.paths[0].link_up = false;
+    bench.paths[1].state = PathState::PotentiallyFailed;
+    let lossy = PathId::new(1);
+    bench.ask(|policy, view, actions| policy.on_path_state(lossy, PathState::Active, view, actions));
+    bench.run(5000, [20_000, 100]);
+    assert_eq!(bench.primary, 1, "{:?}", bench.moves);
+    bench.paths[0].link_up = true;
+    bench.run(2000, [20_000, 100]);
+    assert_eq!(bench.primary, 0);
+}
+
+#[test]
 fn a_better_path_is_taken_once_it_is_clearly_better() {
     let mut bench = Bench::new(&PolicyConfig::default());
     bench.run(5000, [20_000, 27_000]);

@@ -1,0 +1,181 @@
+//! Links that lose packets at random: the rate that `delay-bound` carries, and the path that data takes.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use msctp_sim::scenario::Scenario;
+use msctp_sim::{Simulation, Summary};
+
+/// Runs a scenario. Returns its summary and its events as JSON lines.
+fn run(text: &str) -> (Summary, String) {
+    let mut scenario = Scenario::from_toml(text, "lossy.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
+    scenario.probes.trace = true;
+    let mut simulation = Simulation::new(&scenario, Some(1)).unwrap_or_else(|e| panic!("{e}"));
+    let file = Buffer::default();
+    simulation.write_events(Box::new(file.clone()));
+    simulation.run();
+    simulation.finish_events().expect("memory takes everything");
+    let lines = String::from_utf8(file.0.lock().expect("one thread").clone()).expect("UTF-8");
+    (simulation.summary(), lines)
+}
+
+/// A file in memory.
+#[derive(Clone, Default)]
+struct Buffer(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Buffer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().expect("one thread").write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A download over 20 Mbit/s and 20 ms each way, of which `loss` is lost towards the mobile.
+fn download(loss: f64, queue: u32, seconds: u32) -> String {
+    format!(
+        r#"
+duration = "{seconds}s"
+node = [{{ name = "mobile", kind = "host" }}, {{ name = "server", kind = "host" }}]
+[[link]]
+name = "air"
+a = "server"
+b = "mobile"
+address_a = "10.0.0.1"
+address_b = "10.0.1.2"
+rate = "20Mbps"
+delay = "20ms"
+queue = {{ packets = {queue} }}
+[link.forward]
+loss = {loss}
+[sctp.x]
+profile = "mobile"
+[[association]]
+name = "download"
+sctp = "x"
+client = "mobile"
+server = "server"
+client_addresses = ["10.0.1.2"]
+server_addresses = ["10.0.0.1"]
+[[app]]
+name = "file"
+type = "bulk"
+association = "download"
+from = "server"
+"#
+    )
+}
+
+/// A transfer over two links of 20 Mbit/s and 20 ms each way between a mobile and a router. `losses` are those
+/// of the links `a` and `b`, in both directions.
+fn two_links(losses: [f64; 2], seconds: u32, from: &str, actions: &str) -> String {
+    let [a, b] = losses;
+    format!(
+        r#"
+duration = "{seconds}s"
+node = [{{ name = "mobile", kind = "host" }}, {{ name = "server", kind = "host" }}, {{ name = "r", kind = "router" }}]
+[probes]
+throughput = "100ms"
+[[link]]
+name = "core"
+a = "server"
+b = "r"
+address_a = "10.0.0.1"
+rate = "1Gbps"
+delay = "1ms"
+[[link]]
+name = "a"
+a = "r"
+b = "mobile"
+address_b = "10.0.1.2"
+rate = "20Mbps"
+delay = "20ms"
+queue = {{ packets = 100 }}
+loss = {a}
+[[link]]
+name = "b"
+a = "r"
+b = "mobile"
+address_b = "10.0.2.2"
+rate = "20Mbps"
+delay = "20ms"
+queue = {{ packets = 100 }}
+loss = {b}
+[sctp.x]
+profile = "mobile"
+handover_policy = "anticipate"
+[[association]]
+name = "transfer"
+sctp = "x"
+client = "mobile"
+server = "server"
+client_addresses = ["10.0.1.2", "10.0.2.2"]
+server_addresses = ["10.0.0.1"]
+[[app]]
+name = "file"
+type = "bulk"
+association = "transfer"
+from = "{from}"
+{actions}
+"#
+    )
+}
+
+/// Returns how often a path became potentially failed.
+fn flaps(lines: &str) -> usize {
+    let flap = |line: &&str| line.contains("\"event\":\"path-state\"") && line.contains("\"to\":\"potentially");
+    lines.lines().filter(flap).count()
+}
+
+#[test]
+fn delay_bound_carries_what_a_lossy_link_does_not_lose() {
+    for queue in [25, 100] {
+        for loss in [0.0, 0.01, 0.02, 0.05, 0.1, 0.15] {
+            let (summary, _) = run(&download(loss, queue, 20));
+            let flow = &summary.associations[0].to_client;
+            let rate = flow.bytes as f64 * 8.0 / 20e6;
+            println!("{queue} packets, {:.0} % lost: {rate:.2} Mbps, {} timeouts", loss * 100.0, flow.timeouts);
+            // 1452 of 1500 bytes are user data: 19.4 Mbps at most.
+            assert!(rate >= 19.4 * (1.0 - loss) * 0.8, "{loss}: {rate}");
+        }
+    }
+}
+
+#[test]
+fn a_lossy_path_that_answers_is_not_potentially_failed() {
+    for loss in [0.02, 0.05, 0.1] {
+        let (summary, lines) = run(&two_links([loss, loss], 30, "server", ""));
+        let moves = summary.associations[0].handovers.len();
+        let flow = &summary.associations[0].to_client;
+        println!("{loss}: {} flaps, {moves} moves, {} timeouts", flaps(&lines), flow.timeouts);
+        assert!(flaps(&lines) <= 1, "{loss}: {}", flaps(&lines));
+    }
+}
+
+/// The mobile sends, and only it knows that its link `a` is down. The other one loses 40 % both ways, so that
+/// its path is potentially failed at times.
+#[test]
+fn no_data_moves_to_a_link_that_is_down_whatever_the_other_loses() {
+    let action = |at: u32, what: &str| format!("[[action]]\nat = \"{at}s\"\n{what}\n");
+    let actions = [
+        action(4, "do = \"set-link\"\nlink = \"b\"\nloss = 0.4"),
+        action(5, "do = \"link-down\"\nlink = \"a\""),
+        action(20, "do = \"link-up\"\nlink = \"a\""),
+    ];
+    let (summary, _) = run(&two_links([0.0, 0.0], 40, "client", &actions.concat()));
+    let association = &summary.associations[0];
+    let moves: Vec<(f64, &str)> = association
+        .handovers
+        .iter()
+        .filter(|handover| handover.side == "client")
+        .map(|handover| (handover.at, handover.to.as_str()))
+        .collect();
+    println!("{moves:?}, {} bytes", association.to_server.bytes);
+    let to_a = |&&(at, to): &&(f64, &str)| at > 5.0 && to.contains("10.0.1.2");
+    let back = moves.iter().find(to_a).expect("data returns to the link that loses nothing");
+    assert!((20.0..25.0).contains(&back.0), "{moves:?}");
+    // 5 s before and 15 s after of 20 Mbps are 50 MB.
+    assert!(association.to_server.bytes > 40_000_000, "{}", association.to_server.bytes);
+}
