@@ -125,7 +125,8 @@ from = "{from}"
 
 /// Returns how often a path became potentially failed.
 fn flaps(lines: &str) -> usize {
-    let flap = |line: &&str| line.contains("\"event\":\"path-state\"") && line.contains("\"to\":\"potentially");
+    let flap =
+        |line: &&str| line.contains("\"event\":\"path-state\"") && line.contains("\"to\":\"potentially");
     lines.lines().filter(flap).count()
 }
 
@@ -136,7 +137,11 @@ fn delay_bound_carries_what_a_lossy_link_does_not_lose() {
             let (summary, _) = run(&download(loss, queue, 20));
             let flow = &summary.associations[0].to_client;
             let rate = flow.bytes as f64 * 8.0 / 20e6;
-            println!("{queue} packets, {:.0} % lost: {rate:.2} Mbps, {} timeouts", loss * 100.0, flow.timeouts);
+            println!(
+                "{queue} packets, {:.0} % lost: {rate:.2} Mbps, {} timeouts",
+                loss * 100.0,
+                flow.timeouts
+            );
             // 1452 of 1500 bytes are user data: 19.4 Mbps at most.
             assert!(rate >= 19.4 * (1.0 - loss) * 0.8, "{loss}: {rate}");
         }
