@@ -1,6 +1,5 @@
 //! Links that take less than 1500 bytes, with the default options: in network namespaces of their own, whose
-//! loopback interface or router is given such an MTU. Left out where namespaces cannot be made, unless
-//! `MSCTP_NEED_NETNS` is set.
+//! loopback interface or router is given such an MTU.
 
 #![cfg(target_os = "linux")]
 
@@ -9,7 +8,7 @@ use crate::common;
 use std::process::Command;
 use std::time::Duration;
 
-use common::{bind, in_own_process, inside, run, server, soon};
+use common::{bind, in_own_network, inside, run, server, soon};
 use msctp::{Association, Config, Endpoint, EndpointOptions, PathId, Peer, Pmtu};
 
 const PORT: u16 = 5001;
@@ -48,14 +47,7 @@ fn within(mtu: u32, test: &str) {
 
 /// Runs a test of this file within a namespace that a script has set up, in its own process.
 fn within_network(network: &str, test: &str) {
-    let works = Command::new("unshare").args(["--net", "ip", "link", "set", "lo", "up"]).status();
-    if !works.is_ok_and(|status| status.success()) {
-        assert!(std::env::var_os("MSCTP_NEED_NETNS").is_none(), "want root and iproute2");
-        eprintln!("left out: no permission to make network namespaces, or no iproute2: want root");
-        return;
-    }
-    let script = format!("set -e\n{network}\n\"$@\"").replace('\'', r"'\''");
-    in_own_process(&format!("unshare --net sh -c '{script}' sh"), &format!("small_mtu::{test}"));
+    in_own_network(network, &format!("small_mtu::{test}"));
 }
 
 fn set_mtu(mtu: u32) {

@@ -282,13 +282,14 @@ impl Association {
     }
 
     /// Returns whether an ABORT with the T bit may come from another endpoint than the peer's: from an
-    /// address that is not confirmed, while another one is.
+    /// address that is not confirmed, while another one is and can be asked. This end may be deleting all its
+    /// addresses that reach the confirmed ones: the ABORT is then the only answer that a lost peer gives.
     ///
     /// The peer lists an address that its network and this one both have, or that of a third party (camping,
     /// RFC 5062). The endpoint there answers the HEARTBEAT that verifies the address (RFC 9260 §8.4 rule 8).
     pub(super) fn is_of_other_endpoint(&self, at: PathAddr) -> bool {
         let confirmed = |address: IpAddr| self.paths.remote_is_confirmed(&address);
-        self.path_of(at).is_some() && !confirmed(at.remote) && self.paths.remotes().any(confirmed)
+        self.path_of(at).is_some() && !confirmed(at.remote) && self.paths.has_confirmed_source()
     }
 
     /// Fails the path to an address at which another endpoint than the peer's answers.

@@ -336,16 +336,23 @@ impl Paths {
     /// Returns true if an unanswered heartbeat counts for the association.
     ///
     /// RFC 9260 §8.1: only heartbeats on the data path count; §5.4: those of verification do not. §5.4
-    /// assumes a confirmed address (its rules 1 and 2 begin with one). RFC 5061 does not: the peer may delete
-    /// all addresses except one that is not verified yet. Then only verification tests whether the peer is
-    /// reachable, so the heartbeats of the first path that may be verified count. Otherwise an association
-    /// with a dead address would never end.
+    /// assumes a confirmed address (its rules 1 and 2 begin with one). RFC 5061 does not: either end may
+    /// delete all addresses except one that is not verified yet. Then only verification tests whether the
+    /// peer is reachable, so the heartbeats of the first path that may be verified count. Otherwise an
+    /// association with a dead address would never end.
     fn counts_for_association(&self, index: usize) -> bool {
         let path = &self.list[index];
-        if self.list.iter().any(|path| path.confirmed) {
+        if self.has_confirmed_source() {
             return path.state != PathState::Unconfirmed && self.data_path == Some(path.id);
         }
         self.list.iter().position(Path::may_heartbeat) == Some(index)
+    }
+
+    /// Returns true if a confirmed path has a source that is being neither added nor deleted (RFC 5061 §5.3).
+    ///
+    /// Otherwise only verification, of paths that are not confirmed, tests whether the peer is reachable.
+    pub(crate) fn has_confirmed_source(&self) -> bool {
+        self.list.iter().any(|path| path.confirmed && path.source == SourceUse::Full)
     }
 
     /// Returns the next HEARTBEAT to send now. Call it until it returns `None`.
@@ -755,6 +762,24 @@ mod tests {
         );
         assert!(sent.contains(&P1), "whose heartbeats do not count beside them");
         assert_eq!(paths.assoc_error_count(), 11);
+    }
+
+    #[test]
+    fn verification_alone_detects_an_unreachable_peer_while_the_confirmed_source_is_deleted() {
+        // RFC 5061 §5.3, RFC 9260 §8.1
+        let mut paths = paths(2, 1);
+        paths.confirm(P0, ms(0));
+        paths.set_source_use(&local(0), SourceUse::ReceiveOnly, ms(0));
+        paths.start_heartbeats(ms(0));
+        let mut sent = Vec::new();
+        while !events(&mut paths).contains(&PathEvent::PeerUnreachable) {
+            let at = paths.next_heartbeat_timeout().unwrap();
+            paths.handle_heartbeat_timeout(at);
+            sent.extend(heartbeat_paths(&mut paths, at));
+            assert!(sent.len() < 100, "{sent:?}");
+        }
+        assert!(sent.iter().all(|path| *path == P1));
+        assert_eq!(sent.len(), 11, "they exceed Association.Max.Retrans = 10");
     }
 
     #[test]

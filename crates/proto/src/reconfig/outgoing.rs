@@ -112,7 +112,8 @@ impl Outgoing {
         self.requests.timer
     }
 
-    /// Expires the timer at `until` at the latest if the request was last sent on `path`, whose back-off ended.
+    /// Expires the timer at `until` at the latest if the request was last sent on `path`, whose back-off
+    /// ended.
     pub(crate) fn shorten_timer(&mut self, path: PathId, until: Time) {
         if self.requests.path == Some(path) && self.requests.timer.is_some_and(|at| at > until) {
             self.requests.timer = Some(until);

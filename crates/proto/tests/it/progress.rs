@@ -363,6 +363,6 @@ fn nothing_waits_for_a_backed_off_rto_after_an_answered_heartbeat() {
         assert!(rto >= Span::from_secs(16), "{what}: {rto}");
         pair.pass_all();
         pair.with(Side::A, |a, now| a.request_heartbeat(now, path)).unwrap();
-        assert!(pair.run_until(Span::from_secs(2), |pair| is_answered(pair)), "{what}");
+        assert!(pair.run_until(Span::from_secs(2), is_answered), "{what}");
     }
 }

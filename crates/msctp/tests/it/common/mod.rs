@@ -52,6 +52,19 @@ pub(crate) fn in_own_process(shell: &str, test: &str) {
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }
 
+/// Runs an ignored test of this program within a network namespace that a script of sh has set up, in its own
+/// process. Left out where namespaces cannot be made, unless `MSCTP_NEED_NETNS` is set.
+pub(crate) fn in_own_network(network: &str, test: &str) {
+    let works = Command::new("unshare").args(["--net", "ip", "link", "set", "lo", "up"]).status();
+    if !works.is_ok_and(|status| status.success()) {
+        assert!(std::env::var_os("MSCTP_NEED_NETNS").is_none(), "want root and iproute2");
+        eprintln!("left out: no permission to make network namespaces, or no iproute2: want root");
+        return;
+    }
+    let script = format!("set -e\n{network}\n\"$@\"").replace('\'', r"'\''");
+    in_own_process(&format!("unshare --net sh -c '{script}' sh"), test);
+}
+
 /// Runs the part of a test that is in its own process. Does nothing when a test runner starts all ignored
 /// tests.
 pub(crate) fn inside(test: impl Future<Output = ()>) {

@@ -1358,3 +1358,31 @@ fn data_after_a_slow_set_up_is_retransmitted_before_the_peer_shuts_down() {
         ],
     );
 }
+
+/// The server was deleting the addresses of its confirmed paths when the mobile lost the association. It
+/// took the ABORT that answered each HEARTBEAT over the last path for one of another endpoint, for ever.
+#[test]
+fn a_lost_peer_is_noticed_while_the_confirmed_addresses_are_deleted() {
+    let setup = Setup {
+        seed: 70004476,
+        mobile_addresses: 0b1010,
+        server_addresses: 0b110,
+        mobile: Tuning { rto_max_ms: 3000, ..Tuning::DEFAULT },
+        ..PLAIN
+    };
+    check(
+        setup,
+        &[
+            Path {
+                mobile: 3,
+                server: 1,
+                to_server: Quality::GOOD,
+                to_mobile: Quality { loss: 100, ..Quality::GOOD },
+            },
+            Run { ms: 1087 },
+            KeepOnly { side: Server, address: 1 },
+            AddStreams { side: Mobile, incoming: true, count: 3 },
+            Run { ms: 27000 },
+        ],
+    );
+}
