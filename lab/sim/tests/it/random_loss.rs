@@ -68,8 +68,8 @@ from = "server"
     )
 }
 
-/// A transfer over two links of 20 Mbit/s and 20 ms each way between a mobile and a router. `losses` are those
-/// of the links `a` and `b`, in both directions.
+/// A transfer over two links of 20 Mbit/s and 20 ms each way between a mobile and a router. `losses` are
+/// those of the links `a` and `b`, in both directions.
 fn two_links(losses: [f64; 2], seconds: u32, from: &str, actions: &str) -> String {
     let [a, b] = losses;
     format!(
@@ -159,9 +159,9 @@ fn a_lossy_path_that_answers_is_not_potentially_failed() {
     }
 }
 
-/// Link `a` is down from 5 to 20 s, as the mobile knows, and `b` loses 40 % both ways from 4 s on, so that its path
-/// is potentially failed at times. Returns the mobile's moves to `a` after 5 s, and the bytes delivered to the
-/// server.
+/// Link `a` is down from 5 to 20 s, as the mobile knows, and `b` loses 40 % both ways from 4 s on, so that
+/// its path is potentially failed at times. Returns the mobile's moves to `a` after 5 s, and the bytes
+/// delivered to the server.
 fn with_a_link_down(from: &str, seconds: u32) -> (Vec<f64>, u64) {
     let action = |at: u32, what: &str| format!("[[action]]\nat = \"{at}s\"\n{what}\n");
     let actions = [
