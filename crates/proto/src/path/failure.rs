@@ -294,28 +294,6 @@ mod tests {
     }
 
     #[test]
-    fn a_heartbeat_is_repeated_before_its_path_is_potentially_failed() {
-        // RFC 9260 §8.3, RFC 7829 §3.2
-        let mut paths = quick(2, 1);
-        paths.start_heartbeats(ms(0));
-        paths.request_heartbeat(P1);
-        assert_eq!(heartbeats(&mut paths, ms(0)).len(), 1);
-        paths.handle_timeout(ms(1000));
-        assert_eq!((events(&mut paths), paths.get(P1).unwrap().error_count()), (vec![], 1));
-        let again = heartbeats(&mut paths, ms(1000));
-        assert_eq!(again.len(), 1, "at once");
-        paths.handle_timeout(ms(3000));
-        let to = PathState::PotentiallyFailed;
-        assert_eq!(
-            events(&mut paths),
-            [PathEvent::StateChanged { path: P1, from: PathState::Active, to }],
-            "two RTOs later"
-        );
-        paths.on_heartbeat_ack(&again[0].info, ms(3100));
-        assert_eq!(paths.get(P1).unwrap().state(), PathState::Active);
-    }
-
-    #[test]
     fn with_none_active_data_takes_the_potentially_failed_path_with_the_fewest_errors() {
         // RFC 7829 §3.2. P0 = 0-0, P1 = 1-0, P2 = 0-1, P3 = 1-1
         let mut paths = quick(2, 2);

@@ -306,31 +306,19 @@ impl Paths {
         let last_used = path.last_used;
         let for_association = self.counts_for_association(index);
         // RFC 9260 §8.3: an inactive path's counter SHOULD not increase further
-        let evidence = self.evidence_of_unanswered(index);
         if state != PathState::Inactive {
-            self.count_path_error(index, evidence);
+            self.count_path_error(index, Evidence::Silent);
         }
         if for_association {
             self.count_assoc_error();
         }
-        if self.list[index].heartbeats_every_rto() || evidence == Evidence::Answers {
+        if self.list[index].heartbeats_every_rto() {
             // RFC 9260 §5.4, RFC 7829 §3.2: one per RTO
             self.list[index].heartbeat.ready = true;
         } else {
             // Scheduled with the current RTO, from the unanswered heartbeat on.
             self.schedule_next(index, last_used);
         }
-    }
-
-    /// Returns whether an unanswered heartbeat shows a failure.
-    ///
-    /// One alone does not where RFC 7829 is used: the network may have lost it or its answer. The path gets
-    /// another one at once.
-    fn evidence_of_unanswered(&self, index: usize) -> Evidence {
-        let path = &self.list[index];
-        let first = path.state == PathState::Active && path.error_count == 0;
-        let quick = self.config.failover.potentially_failed_threshold == Some(0);
-        if first && quick { Evidence::Answers } else { Evidence::Silent }
     }
 
     /// Returns true if an unanswered heartbeat counts for the association.

@@ -150,12 +150,13 @@ fn delay_bound_carries_what_a_lossy_link_does_not_lose() {
 
 #[test]
 fn a_lossy_path_that_answers_is_not_potentially_failed() {
-    for loss in [0.02, 0.05, 0.1] {
+    // At 10 % a move of the first seconds leaves a path whose last packets are lost.
+    for (loss, most) in [(0.02, 0), (0.05, 0), (0.1, 1)] {
         let (summary, lines) = run(&two_links([loss, loss], 30, "server", ""));
         let moves = summary.associations[0].handovers.len();
         let flow = &summary.associations[0].to_client;
         println!("{loss}: {} flaps, {moves} moves, {} timeouts", flaps(&lines), flow.timeouts);
-        assert!(flaps(&lines) <= 1, "{loss}: {}", flaps(&lines));
+        assert!(flaps(&lines) <= most, "{loss}: {}", flaps(&lines));
     }
 }
 
