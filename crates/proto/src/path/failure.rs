@@ -9,8 +9,8 @@ use super::{Path, PathAddr, PathEvent, PathId, PathState, Paths};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Evidence {
     /// The path answered lately, so it lost a packet and has not failed. The error counts (RFC 9260 §8.2),
-    /// but data does not leave the path for it. RFC 7829 §3.2 would have it potentially failed, and active again
-    /// with the next acknowledgement.
+    /// but data does not leave the path for it. RFC 7829 §3.2 would have it potentially failed, and active
+    /// again with the next acknowledgement.
     Answers,
     /// The path did not answer.
     Silent,
