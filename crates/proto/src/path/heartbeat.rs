@@ -731,18 +731,24 @@ mod tests {
         assert_eq!(heartbeat_paths(&mut paths, ms(2000)), [], "at its own pace");
     }
 
+    /// Answers no heartbeat until the peer is unreachable. Returns the paths of the heartbeats.
+    fn heartbeats_until_unreachable(paths: &mut Paths) -> Vec<PathId> {
+        let mut sent = Vec::new();
+        while !events(paths).contains(&PathEvent::PeerUnreachable) {
+            let at = paths.next_heartbeat_timeout().unwrap();
+            paths.handle_heartbeat_timeout(at);
+            sent.extend(heartbeat_paths(paths, at));
+            assert!(sent.len() < 100, "{sent:?}");
+        }
+        sent
+    }
+
     #[test]
     fn without_a_confirmed_address_verification_alone_detects_an_unreachable_peer() {
         // RFC 9260 §8.1. No address of the peer's is confirmed: RFC 5061 lets it delete those that were.
         let mut paths = paths(2, 1);
         paths.start_heartbeats(ms(0));
-        let mut sent = Vec::new();
-        while !events(&mut paths).contains(&PathEvent::PeerUnreachable) {
-            let at = paths.next_heartbeat_timeout().unwrap();
-            paths.handle_heartbeat_timeout(at);
-            sent.extend(heartbeat_paths(&mut paths, at));
-            assert!(sent.len() < 100);
-        }
+        let sent = heartbeats_until_unreachable(&mut paths);
         assert_eq!(
             sent.iter().filter(|path| **path == P0).count(),
             11,
@@ -759,13 +765,7 @@ mod tests {
         paths.confirm(P0, ms(0));
         paths.set_source_use(&local(0), SourceUse::ReceiveOnly, ms(0));
         paths.start_heartbeats(ms(0));
-        let mut sent = Vec::new();
-        while !events(&mut paths).contains(&PathEvent::PeerUnreachable) {
-            let at = paths.next_heartbeat_timeout().unwrap();
-            paths.handle_heartbeat_timeout(at);
-            sent.extend(heartbeat_paths(&mut paths, at));
-            assert!(sent.len() < 100, "{sent:?}");
-        }
+        let sent = heartbeats_until_unreachable(&mut paths);
         assert!(sent.iter().all(|path| *path == P1));
         assert_eq!(sent.len(), 11, "they exceed Association.Max.Retrans = 10");
     }

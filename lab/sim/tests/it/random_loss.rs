@@ -1,36 +1,13 @@
 //! Links that lose packets at random: the rate that `delay-bound` carries, and the path that data takes.
 
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
-
 use msctp_sim::scenario::Scenario;
 use msctp_sim::{Simulation, Summary};
 
-/// Runs a scenario. Returns its summary and its events as JSON lines.
-fn run(text: &str) -> (Summary, String) {
-    let mut scenario = Scenario::from_toml(text, "lossy.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    scenario.probes.trace = true;
+fn run(text: &str) -> Summary {
+    let scenario = Scenario::from_toml(text, "lossy.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
     let mut simulation = Simulation::new(&scenario, Some(1)).unwrap_or_else(|e| panic!("{e}"));
-    let file = Buffer::default();
-    simulation.write_events(Box::new(file.clone()));
     simulation.run();
-    simulation.finish_events().expect("memory takes everything");
-    let lines = String::from_utf8(file.0.lock().expect("one thread").clone()).expect("UTF-8");
-    (simulation.summary(), lines)
-}
-
-/// A file in memory.
-#[derive(Clone, Default)]
-struct Buffer(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Buffer {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().expect("one thread").write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+    simulation.summary()
 }
 
 /// A download over 20 Mbit/s and 20 ms each way, of which `loss` is lost towards the mobile.
@@ -127,7 +104,7 @@ from = "{from}"
 fn delay_bound_carries_what_a_lossy_link_does_not_lose() {
     for queue in [25, 100] {
         for loss in [0.0, 0.01, 0.02, 0.05, 0.1, 0.15] {
-            let (summary, _) = run(&download(loss, queue, 20));
+            let summary = run(&download(loss, queue, 20));
             let flow = &summary.associations[0].to_client;
             let rate = flow.bytes as f64 * 8.0 / 20e6;
             println!(
@@ -151,7 +128,7 @@ fn with_a_link_down(from: &str, seconds: u32) -> (Vec<f64>, u64) {
         action(5, "do = \"link-down\"\nlink = \"a\""),
         action(20, "do = \"link-up\"\nlink = \"a\""),
     ];
-    let (summary, _) = run(&two_links([0.0, 0.0], seconds, from, &actions.concat()));
+    let summary = run(&two_links([0.0, 0.0], seconds, from, &actions.concat()));
     let association = &summary.associations[0];
     let to_a = association.handovers.iter().filter(|handover| {
         handover.side == "client" && handover.at > 5.0 && handover.to.contains("10.0.1.2")
