@@ -3,6 +3,7 @@
 
 use core::net::IpAddr;
 
+use msctp_protection::Binding;
 use msctp_units::{Span, Time};
 use msctp_wire::cause::MissingParams;
 use msctp_wire::{
@@ -286,10 +287,12 @@ impl Association {
                 LossReason::ProtocolViolation { cause: cause.typ().0, what },
             );
         };
+        // In clear nothing depends on the hash.
+        let both_offer = self.protection.is_some() && offer.protection.is_some();
         let numbers = SetUpNumbers {
             ours: (self.tags.local_tag, self.tags.local_initial_tsn.get()),
             theirs: (offer.tag, offer.initial_tsn.get()),
-            binding: self.own_init(|init| bind(init, ack)),
+            binding: if both_offer { self.own_init(|init| bind(init, ack)) } else { Binding::default() },
         };
         if let Err(error) = self.agree_protection(None, offer.protection.as_ref(), numbers) {
             return self.refuse_init_ack(now, at, offer.tag, OfferFault::Protection(error));
