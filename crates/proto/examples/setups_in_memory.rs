@@ -52,8 +52,10 @@ fn address(n: u8) -> IpAddr {
 
 fn main() {
     let count: u16 = std::env::args().nth(1).and_then(|count| count.parse().ok()).unwrap_or(1000);
-    let mut a = Endpoint::new(EndpointConfig::default(), [1; 32]).expect("valid");
-    let mut b = Endpoint::new(EndpointConfig::default(), [2; 32]).expect("valid");
+    // All associations are with one peer.
+    let limits = EndpointConfig { max_associations_per_peer: count.into(), ..EndpointConfig::default() };
+    let mut a = Endpoint::new(limits.clone(), [1; 32]).expect("valid");
+    let mut b = Endpoint::new(limits, [2; 32]).expect("valid");
     b.listen(LocalAddrs { port: 5001, addresses: vec![address(2)] }, Config::default()).expect("valid");
     let config = Arc::new(Config::default());
     let (mut to_a, mut to_b) = (Wire::new(), Wire::new());
