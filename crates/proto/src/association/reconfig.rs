@@ -134,9 +134,10 @@ impl Association {
                 (StreamRequest::ResetOutgoing(streams), Step::Quieting)
                     if self.outbound.are_quiet(streams) =>
                 {
-                    Step::Draining(self.outbound.last_tsn())
+                    // RFC 6525 §5.2.2 E3: the peer defers the reset until it has all data sent before. To wait
+                    // for the acknowledgement here would cost a delayed SACK.
+                    Step::Due
                 }
-                (_, Step::Draining(last)) if self.outbound.is_acked_up_to(last) => Step::Due,
                 (StreamRequest::ResetOutgoing(_), _) | (_, Step::Due | Step::Sent) => break,
                 _ => Step::Due,
             };

@@ -249,12 +249,9 @@ impl Outbound {
     }
 
     /// Returns the last TSN assigned.
+    #[cfg(test)]
     pub(crate) fn last_tsn(&self) -> LongTsn {
         self.sent.next() - 1
-    }
-
-    pub(crate) fn is_acked_up_to(&self, tsn: LongTsn) -> bool {
-        self.sent.cum_tsn_ack() >= tsn
     }
 
     /// Resumes these streams after the reset was answered; restarts their numbers at 0 if it was `performed`.

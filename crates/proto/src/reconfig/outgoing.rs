@@ -9,7 +9,6 @@ use msctp_wire::{ReconfigSerial, Tsn};
 
 use super::{ReconfigOutcome, StreamRequest};
 use crate::addr::PathId;
-use crate::long_tsn::LongTsn;
 use crate::rare::{Rare, rare_state};
 
 /// Longest queue of requests.
@@ -22,8 +21,6 @@ pub(crate) enum Step {
     Queued,
     /// An outgoing reset whose streams must stop sending.
     Quieting,
-    /// The request is sent when all data up to this TSN is acknowledged.
-    Draining(LongTsn),
     /// The request is to be sent or retransmitted now.
     Due,
     /// Sent; the timer is running.

@@ -245,3 +245,30 @@ fn request_number(pair: &Pair) -> u32 {
     let log = pair.log.iter().flatten().rev();
     log.filter(|flight| flight.from == Side::A).find_map(|flight| number(&flight.bytes)).unwrap()
 }
+
+/// §5.2.2 E3: the request follows the data at once, and the peer waits for what is missing. The delayed SACK
+/// of the last data costs the end of a stream nothing.
+#[test]
+fn a_reset_follows_its_data_without_a_delayed_sack() {
+    let ended =
+        |pair: &mut Pair| pair.b.saw(|event| *event == Event::Streams(StreamEvent::IncomingReset(vec![1])));
+    for lost in [false, true] {
+        let mut pair = logged(Config::default());
+        let mut count = 0;
+        pair.filter = Box::new(move |flight| {
+            count += u32::from(flight.from == Side::A);
+            if lost && count == 1 && flight.from == Side::A { Fate::Drop } else { Fate::Pass }
+        });
+        let begin = pair.now;
+        send(&mut pair, Side::A, 1, "a");
+        ask(&mut pair, Side::A, StreamRequest::ResetOutgoing(vec![1]));
+        assert!(pair.run_until(LIMIT, ended));
+        assert_eq!(texts(&mut pair, Side::B), ["a"]);
+        if !lost {
+            let took = pair.now.since(begin);
+            assert!(took <= pair.default_delay, "{took}: with the data");
+        }
+        answered(&mut pair, Side::A, 1);
+        assert_eq!(outcomes(&mut pair, Side::A), [ReconfigOutcome::Performed], "lost: {lost}");
+    }
+}
