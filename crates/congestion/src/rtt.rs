@@ -169,12 +169,12 @@ impl RttEstimator {
         *self = Self::new(self.config);
     }
 
-    /// Sets the RTO within min and max (RFC 9260 §6.3.1 C6, C7).
-    /// The RTO of the measurements, without a back-off (RFC 9260 §6.3.1 C1 to C3).
+    /// Returns the RTO of the measurements, without a back-off (RFC 9260 §6.3.1 C1 to C3).
     fn measured_rto(&self) -> Span {
         self.within(self.measured.map_or(self.config.initial, |m| m.srtt + m.rttvar * 4))
     }
 
+    /// Sets the RTO within min and max (RFC 9260 §6.3.1 C6, C7).
     fn set_rto(&mut self, rto: Span) {
         self.rto = self.within(rto);
     }

@@ -115,7 +115,7 @@ impl State {
                 self.set_ups.queue(handle, false);
                 continue;
             }
-            if let Some(deadline) = self.slots.get(&handle).and_then(|slot| slot.unproven) {
+            if !in_progress && let Some(deadline) = self.slots.get(&handle).and_then(|slot| slot.unproven) {
                 self.unproven.begin(deadline, handle);
             }
             served += 1;

@@ -43,7 +43,7 @@ struct Sources {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     source: IpAddr,
-    /// True if this end has answered the peer's ClientHello.
+    /// True if this end has begun the handshake.
     begun: bool,
 }
 
@@ -139,5 +139,34 @@ pub(crate) fn source_of(remote: IpAddr) -> IpAddr {
     match remote.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
         address => address,
+    }
+}
+
+#[cfg(all(test, feature = "tls"))]
+mod tests {
+    use msctp_proto::{Config, Endpoint, EndpointConfig, LocalAddrs, RemoteAddrs};
+
+    use super::*;
+
+    #[test]
+    fn the_largest_source_loses_its_oldest_whose_handshake_has_not_begun() {
+        let mut core = Endpoint::new(EndpointConfig::default(), [1; 32]).unwrap();
+        let mut handle = |port| {
+            let local = LocalAddrs { port, addresses: vec![IpAddr::from([192, 0, 2, 1])] };
+            let remote = RemoteAddrs { port, addresses: vec![IpAddr::from([192, 0, 2, 2])] };
+            core.connect(Time::ZERO, Arc::new(Config::default()), local, remote).unwrap()
+        };
+        let place = Place { index: 0, of: 1 };
+        let mut unproven = Unproven::new(place, OfEndpoint::new(3));
+        let (one, other) = (IpAddr::from([198, 51, 100, 1]), IpAddr::from([198, 51, 100, 2]));
+        let [oldest, of_one, of_other, newest, last] = [1, 2, 3, 4, 5].map(&mut handle);
+        let at = |n| Time::from_nanos(n);
+        for (n, handle, source) in [(1, oldest, one), (2, of_one, one), (3, of_other, other)] {
+            assert_eq!(unproven.insert(at(n), handle, source), None);
+        }
+        unproven.begin(at(1), oldest);
+        assert_eq!(unproven.insert(at(4), newest, other), Some((place, of_one)), "it has not begun");
+        unproven.begin(at(3), of_other);
+        assert_eq!(unproven.insert(at(5), last, other), Some((place, newest)), "the largest source's");
     }
 }

@@ -72,11 +72,11 @@ impl Outbound {
     /// Returns true if the peer does not know of some abandoned chunk, or messages may still be abandoned.
     #[inline]
     pub(crate) fn may_forward(&self) -> bool {
-        !self.partial.is_empty() || self.forward.advanced_peer_ack_point > self.sent.cum_tsn_ack()
+        !self.partial.is_empty() || self.lacks_forward_tsn()
     }
 
     /// Returns true if the peer does not know of some abandoned chunk.
-    #[cfg(debug_assertions)]
+    #[inline]
     pub(super) fn lacks_forward_tsn(&self) -> bool {
         self.forward.advanced_peer_ack_point > self.sent.cum_tsn_ack()
     }

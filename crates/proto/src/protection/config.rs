@@ -63,7 +63,7 @@ pub(super) enum Method {
 }
 
 impl KeyManagement {
-    /// Derives the keys of each association from a key that both ends have (method 0).
+    /// Derives the keys of each association from a key that both ends have (method 224).
     ///
     /// Packets are protected from the first one after the COOKIE ECHO. Anyone who learns the key can read
     /// recorded traffic.

@@ -323,7 +323,7 @@ fn a_changed_init_or_init_ack_is_no_set_up() {
     }
 }
 
-/// A peer without the binding is refused by name at both ends, also where protection is only offered.
+/// A peer with other methods is refused where protection is required.
 #[test]
 fn a_peer_of_an_earlier_version_is_refused() {
     let earlier = [192, 254];

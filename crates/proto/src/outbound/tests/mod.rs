@@ -14,6 +14,7 @@ mod sending;
 mod timers;
 mod transfer;
 mod truncated;
+#[cfg(debug_assertions)]
 mod untimed;
 
 use bytes::Bytes;

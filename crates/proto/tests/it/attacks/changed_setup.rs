@@ -359,7 +359,7 @@ fn offered_protection_of_an_earlier_version_is_refused_by_name() {
     }
 }
 
-/// The first keys of the clients of a set-up in clear: with shared keys (RFC 4895) INIT cannot be signed, and
+/// Shared keys (RFC 4895) sign nothing of INIT: it names the random numbers of which the keys are made.
 /// SECURITY.md says what an attacker on the path can do.
 #[test]
 fn known_limit_shared_keys_do_not_bind_the_initial_tsn() {
