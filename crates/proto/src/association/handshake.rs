@@ -568,7 +568,7 @@ impl Association {
         if self.state != State::CookieWait && self.refuse_new_addresses(at, &offer) {
             return;
         }
-        if !colliding && (!self.config.auth.accept_restarts || self.is_enforced()) {
+        if !colliding && !self.accepts_restart(offer.protection.as_ref()) {
             let causes = [Cause::UserInitiatedAbort(b"restarts are not accepted here")];
             let abort = Abort { tag_reflected: false, causes: Causes::from(&causes) };
             self.control.push_clear(at, offer.tag, &abort);

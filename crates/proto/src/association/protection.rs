@@ -75,6 +75,14 @@ impl Association {
         false
     }
 
+    /// Returns whether the peer may restart the association with this parameter (RFC 9260 §5.2.2). Protected
+    /// associations refuse it (draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.4: only keys for that may).
+    pub(super) fn accepts_restart(&self, theirs: Option<&ProtectionOffer>) -> bool {
+        let protection = self.protection.as_ref();
+        self.config.auth.accept_restarts
+            && protection.is_none_or(|ours| !ours.is_enforced() && ours.may_restart(theirs))
+    }
+
     /// Returns the parameter of this end's INIT ACK; `None` if there is nothing to answer. In a collision it
     /// is that of the INIT.
     pub(super) fn offer_protection(

@@ -193,6 +193,17 @@ impl PacketProtection {
             && (self.agreed.is_none() || self.ours.negotiate(cookie.map(|both| &both.theirs)).is_ok())
     }
 
+    /// Returns whether a restart with the peer's parameter may be accepted. It must not end an agreement, which
+    /// anyone who sees the set-up could otherwise do.
+    ///
+    /// It must not begin the handshake of the key management client again either: its peer has not asked for
+    /// the association, and sends no INIT when it has lost it.
+    pub(crate) fn may_restart(&self, theirs: Option<&ProtectionOffer>) -> bool {
+        let answer = || ProtectionOffer::ours(&self.keys, ProtectionOffer::other_tie_breaker(theirs, 0));
+        let is_server = || answer().negotiate(theirs).is_ok_and(|negotiated| negotiated.end == End::Server);
+        self.agreed.is_none() || self.is_end(End::Server) && is_server()
+    }
+
     /// Derives the first epoch of pre-shared keys; `None` with another method.
     fn derive(&self, agreed: &Agreed) -> Option<Schedule> {
         let Method::PreShared { suite, key } = &self.keys.method else { return None };

@@ -88,6 +88,20 @@ impl Secured {
         Self { pair, client: core(true, false), ends: [end(), end()], lines }
     }
 
+    /// Returns ends like [`new`](Self::new) before the client's INIT, which only offer protection.
+    pub(crate) fn offered() -> Self {
+        let mut secured = Self::unconnected(&msctp_proto::Config::mobile(), &[METHOD], &[METHOD]);
+        let core = |server| {
+            let keys = vec![KeyManagementId::new(METHOD)];
+            let keys = KeyManagement::external(Arc::new(Ring), keys, DtlsRoles { client: true, server });
+            msctp_proto::Config { protection: Protection::Offered(Arc::new(keys)), ..secured.client.clone() }
+        };
+        secured.pair = Pair::new(core(true), vec![b_ip(0)]);
+        secured.client = core(false);
+        secured.pair.log = Some(Vec::new());
+        secured
+    }
+
     /// Begins the client's association, from one address.
     pub(crate) fn connect(&mut self) {
         self.pair.connect(self.client.clone(), vec![a_ip(0)], vec![b_ip(0)]);
