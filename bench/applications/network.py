@@ -3,6 +3,8 @@ import os
 import subprocess
 import time
 
+from namespaces import Hosts, run
+
 SERVER = "10.9.0.1"
 # Name of the link, its third octet and the preference of its route, its rate: the links of scripts/tour.
 LINKS = {"wlan0": (1, "48mbit"), "cell0": (2, "16mbit")}
@@ -11,25 +13,12 @@ OVERLAP, HOLE = 2.0, 1.0
 KINDS = ("make before break", "break before make")
 
 
-def run(*command, check=True):
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if check and done.returncode:
-        raise SystemExit(f"{' '.join(command)}: {done.stderr.strip() or done.returncode}")
-    return done.stdout
-
-
-class Network:
-    """Network namespaces that end with the processes that hold them."""
+class Network(Hosts):
+    """The hosts with their links."""
 
     def __init__(self, mptcp=False, shaped=True):
+        super().__init__()
         self.mptcp, self.shaped = mptcp, shaped
-        self.holders = [subprocess.Popen(["unshare", "--net", "sleep", "infinity"]) for _ in range(2)]
-        self.mobile, self.server = (["nsenter", "--net", "--target", str(holder.pid)] for holder in self.holders)
-        for holder in self.holders:
-            while "sleep" not in open(f"/proc/{holder.pid}/comm").read():
-                time.sleep(0.01)
-        run(*self.server, "ip", "link", "set", "lo", "up")
-        run(*self.mobile, "ip", "link", "set", "lo", "up")
         run(*self.server, "ip", "address", "add", f"{SERVER}/32", "dev", "lo")
         # The route of a link without carrier is not used, as a mobile's network manager would have it.
         run(*self.mobile, "sysctl", "-q", "-w", "net.ipv4.conf.all.ignore_routes_with_linkdown=1")
@@ -92,11 +81,6 @@ class Network:
             # Both kinds in both directions.
             self.move(make_before_break=number % 4 in (0, 3))
         time.sleep(max(0.0, begin + count * period - time.monotonic()))
-
-    def end(self):
-        for holder in self.holders:
-            holder.kill()
-            holder.wait()
 
 
 def demand(*commands):

@@ -4,7 +4,8 @@ import subprocess
 import time
 from dataclasses import dataclass, field
 
-from network import LINKS, SERVER, Network, run
+from namespaces import run
+from network import LINKS, SERVER, Network
 from services import ECHO, SSH, WEB
 
 NAMES = {

@@ -90,7 +90,7 @@ impl RttEstimator {
             now.rttvar = self.config.granularity;
         }
         self.measured = Some(now);
-        self.set_rto(now.srtt + now.rttvar * 4);
+        self.end_back_off();
     }
 
     /// Doubles the RTO after T3-rtx expired, up to 'RTO.Max' (RFC 9260 §6.3.3 E2).
@@ -100,21 +100,17 @@ impl RttEstimator {
 
     /// Undoes any back-off without a measurement, because the unacknowledged data never left the host.
     pub fn end_back_off(&mut self) {
-        self.set_rto(self.measured.map_or(self.config.initial, |m| m.srtt + m.rttvar * 4));
+        self.rto = self.measured_rto();
     }
 
     /// Limits a back-off to `limit`, without a measurement. Has no effect on an RTO that was not backed off.
     pub fn limit_back_off(&mut self, limit: Span) {
-        let backed_off = self.rto;
-        self.end_back_off();
-        self.set_rto(self.rto.max(backed_off.min(limit)));
+        self.set_rto(self.measured_rto().max(self.rto.min(limit)));
     }
 
     /// Returns true if the RTO is longer than the measurements say: it was doubled or raised since the last.
     pub fn is_backed_off(&self) -> bool {
-        let mut rtt = self.clone();
-        rtt.end_back_off();
-        self.rto > rtt.rto
+        self.rto > self.measured_rto()
     }
 
     /// Raises the RTO to at least `rto`, within max, until the next measurement.
@@ -174,8 +170,17 @@ impl RttEstimator {
     }
 
     /// Sets the RTO within min and max (RFC 9260 §6.3.1 C6, C7).
+    /// The RTO of the measurements, without a back-off (RFC 9260 §6.3.1 C1 to C3).
+    fn measured_rto(&self) -> Span {
+        self.within(self.measured.map_or(self.config.initial, |m| m.srtt + m.rttvar * 4))
+    }
+
     fn set_rto(&mut self, rto: Span) {
-        self.rto = rto.min(self.config.max).max(self.config.min);
+        self.rto = self.within(rto);
+    }
+
+    fn within(&self, rto: Span) -> Span {
+        rto.min(self.config.max).max(self.config.min)
     }
 }
 

@@ -4,8 +4,8 @@ use crate::amount::permille;
 
 /// Shares of lost bytes are in millionths.
 const ALL: u64 = 1_000_000;
-/// Loss rate above that of the channel from which a queue overflowed, in thousandths: 2 %. Without a trial the
-/// channel counts as lossless (draft-ietf-ccwg-bbr §2.5, BBR.LossThresh).
+/// Loss rate above that of the channel from which a queue overflowed, in thousandths: 2 %. Without a trial
+/// the channel counts as lossless (draft-ietf-ccwg-bbr §2.5, BBR.LossThresh).
 const LOSS_THRESHOLD: u64 = 20;
 /// Minimum number of packets lost at an overflow: a small window exceeds the rate with one or two.
 const LEAST_LOST: u64 = 3;
@@ -15,8 +15,8 @@ const DEVIATIONS: u64 = 3;
 const COMPARED: u64 = 100;
 /// Rounds after an overflow from which losses are of packets that left at the lowered rate.
 const LOWERED: u32 = 3;
-/// Share of the bandwidth-delay product in flight during a trial, in thousandths. This flow overflows no queue
-/// then, and stays below a policer's rate.
+/// Share of the bandwidth-delay product in flight during a trial, in thousandths. This flow overflows no
+/// queue then, and stays below a policer's rate.
 const TRIED: u64 = 750;
 /// Rounds of a trial before its losses count: the flight falls in the first.
 const SETTLING: u32 = 2;
@@ -25,8 +25,8 @@ const TRIAL_LOST: u64 = 8;
 const TRIAL_PACKETS: u64 = 300;
 /// Divisor of the difference by which a comparison moves the channel's loss rate.
 const SMOOTHING: u64 = 8;
-/// Maximum loss rate that comparisons reach, in thousandths of the trial's: an overflow that grows slowly does
-/// not become the channel's.
+/// Maximum loss rate that comparisons reach, in thousandths of the trial's: an overflow that grows slowly
+/// does not become the channel's.
 const MOST_GROWTH: u64 = 1500;
 /// Loss rate below which the channel counts as lossless: 0.2 %.
 const LOSSLESS: u64 = 2_000;
@@ -151,8 +151,8 @@ impl Channel {
         }
     }
 
-    /// Ends a round of a trial. Returns, after the trial, whether its losses were an overflow's: whether fewer
-    /// were lost at the lower rate.
+    /// Ends a round of a trial. Returns, after the trial, whether its losses were an overflow's: whether
+    /// fewer were lost at the lower rate.
     pub(super) fn end_trial_round(&mut self, counts: &Counts, pmdcs: u64) -> Option<bool> {
         let trial = self.trial.as_mut()?;
         trial.rounds = trial.rounds.saturating_add(1);

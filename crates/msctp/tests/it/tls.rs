@@ -871,8 +871,9 @@ fn a_client_without_keys_for_sending_is_not_accepted() {
     });
 }
 
+/// Anyone on the path can forge it: the set-up goes on, here without answers until its time is over.
 #[test]
-fn a_shutdown_during_the_handshake_has_its_own_error() {
+fn a_shutdown_in_clear_does_not_end_the_handshake() {
     run(async {
         let (server, peer) = server(any().required());
         let at = server.local_addresses()[0];
@@ -892,6 +893,6 @@ fn a_shutdown_during_the_handshake_has_its_own_error() {
         });
         let peer = filtered(&peer, at, "127.0.0.1", filter).await;
         let failed = connect_to(peer, any().required()).await;
-        assert_eq!(security_error(failed), Error::Unexpected("a shutdown before the keys"));
+        assert_eq!(security_error(failed), Error::TimedOut);
     });
 }

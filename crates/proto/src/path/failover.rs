@@ -15,9 +15,9 @@ pub struct FailoverConfig {
     ///
     /// New data then takes an active path if there is one, and the path gets a HEARTBEAT every RTO until it
     /// answers or is inactive. RFC 7829 §6 recommends 0, the first timeout. With 0, a path that loses packets
-    /// and answers is not potentially failed: one that acknowledged data within half an RTO before T3-rtx
-    /// expires, or whose HEARTBEAT is unanswered for the first time. `None`, the default, disables the state, as
-    /// in RFC 9260. A value of `Config::path_max_retrans` or more has no effect.
+    /// and acknowledged data within half an RTO before T3-rtx expires is not potentially failed. `None`,
+    /// the default, disables the state, as in RFC 9260. A value of `Config::path_max_retrans` or more has no
+    /// effect.
     pub potentially_failed_threshold: Option<u32>,
     /// Primary.Switchover.Max.Retrans, 0 to 255 (RFC 7829 §5). With more consecutive errors, the path that
     /// carries the data becomes the primary permanently. `None`, the default: data returns to the primary

@@ -306,31 +306,19 @@ impl Paths {
         let last_used = path.last_used;
         let for_association = self.counts_for_association(index);
         // RFC 9260 §8.3: an inactive path's counter SHOULD not increase further
-        let evidence = self.evidence_of_unanswered(index);
         if state != PathState::Inactive {
-            self.count_path_error(index, evidence);
+            self.count_path_error(index, Evidence::Silent);
         }
         if for_association {
             self.count_assoc_error();
         }
-        if self.list[index].heartbeats_every_rto() || evidence == Evidence::Answers {
+        if self.list[index].heartbeats_every_rto() {
             // RFC 9260 §5.4, RFC 7829 §3.2: one per RTO
             self.list[index].heartbeat.ready = true;
         } else {
             // Scheduled with the current RTO, from the unanswered heartbeat on.
             self.schedule_next(index, last_used);
         }
-    }
-
-    /// Returns whether an unanswered heartbeat shows a failure.
-    ///
-    /// One alone does not where RFC 7829 is used: the network may have lost it or its answer. The path gets
-    /// another one at once.
-    fn evidence_of_unanswered(&self, index: usize) -> Evidence {
-        let path = &self.list[index];
-        let first = path.state == PathState::Active && path.error_count == 0;
-        let quick = self.config.failover.potentially_failed_threshold == Some(0);
-        if first && quick { Evidence::Answers } else { Evidence::Silent }
     }
 
     /// Returns true if an unanswered heartbeat counts for the association.
@@ -743,18 +731,24 @@ mod tests {
         assert_eq!(heartbeat_paths(&mut paths, ms(2000)), [], "at its own pace");
     }
 
+    /// Answers no heartbeat until the peer is unreachable. Returns the paths of the heartbeats.
+    fn heartbeats_until_unreachable(paths: &mut Paths) -> Vec<PathId> {
+        let mut sent = Vec::new();
+        while !events(paths).contains(&PathEvent::PeerUnreachable) {
+            let at = paths.next_heartbeat_timeout().unwrap();
+            paths.handle_heartbeat_timeout(at);
+            sent.extend(heartbeat_paths(paths, at));
+            assert!(sent.len() < 100, "{sent:?}");
+        }
+        sent
+    }
+
     #[test]
     fn without_a_confirmed_address_verification_alone_detects_an_unreachable_peer() {
         // RFC 9260 §8.1. No address of the peer's is confirmed: RFC 5061 lets it delete those that were.
         let mut paths = paths(2, 1);
         paths.start_heartbeats(ms(0));
-        let mut sent = Vec::new();
-        while !events(&mut paths).contains(&PathEvent::PeerUnreachable) {
-            let at = paths.next_heartbeat_timeout().unwrap();
-            paths.handle_heartbeat_timeout(at);
-            sent.extend(heartbeat_paths(&mut paths, at));
-            assert!(sent.len() < 100);
-        }
+        let sent = heartbeats_until_unreachable(&mut paths);
         assert_eq!(
             sent.iter().filter(|path| **path == P0).count(),
             11,
@@ -771,13 +765,7 @@ mod tests {
         paths.confirm(P0, ms(0));
         paths.set_source_use(&local(0), SourceUse::ReceiveOnly, ms(0));
         paths.start_heartbeats(ms(0));
-        let mut sent = Vec::new();
-        while !events(&mut paths).contains(&PathEvent::PeerUnreachable) {
-            let at = paths.next_heartbeat_timeout().unwrap();
-            paths.handle_heartbeat_timeout(at);
-            sent.extend(heartbeat_paths(&mut paths, at));
-            assert!(sent.len() < 100, "{sent:?}");
-        }
+        let sent = heartbeats_until_unreachable(&mut paths);
         assert!(sent.iter().all(|path| *path == P1));
         assert_eq!(sent.len(), 11, "they exceed Association.Max.Retrans = 10");
     }

@@ -197,7 +197,6 @@ fn a_better_network_behind_a_nat_is_taken() {
 }
 
 /// A better network is found although both lose 1 % in both directions, including trains and their answers.
-/// From 2 % on, `delay-bound` would take the losses for an overflow.
 #[test]
 fn a_better_network_is_found_under_loss() {
     let links = ["5Mbps", "40Mbps"].map(|rate| format!("{PLAIN}\nloss = 0.01").replace("20Mbps", rate));

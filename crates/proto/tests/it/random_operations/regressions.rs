@@ -1367,7 +1367,7 @@ fn a_lost_peer_is_noticed_while_the_confirmed_addresses_are_deleted() {
         seed: 70004476,
         mobile_addresses: 0b1010,
         server_addresses: 0b110,
-        mobile: Tuning { rto_max_ms: 3000, ..Tuning::DEFAULT },
+        mobile: Tuning { rto_max_ms: 3000, assoc_max_retrans: 10, ..Tuning::DEFAULT },
         ..PLAIN
     };
     check(
