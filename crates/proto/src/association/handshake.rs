@@ -286,10 +286,11 @@ impl Association {
                 LossReason::ProtocolViolation { cause: cause.typ().0, what },
             );
         };
+        let ports = (self.tags.local_port, self.tags.peer_port);
         let numbers = SetUpNumbers {
             ours: (self.tags.local_tag, self.tags.local_initial_tsn.get()),
             theirs: (offer.tag, offer.initial_tsn.get()),
-            binding: self.own_init(|init| bind(init, ack)),
+            binding: self.own_init(|init| bind(ports, init, ack)),
         };
         if let Err(error) = self.agree_protection(None, offer.protection.as_ref(), numbers) {
             return self.refuse_init_ack(now, at, offer.tag, OfferFault::Protection(error));
