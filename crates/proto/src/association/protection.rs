@@ -8,8 +8,8 @@ use bytes::Bytes;
 use msctp_protection::{FirstProtected, KeyMaterial, NegotiationError, OpenError, ReceiveUsage, SendUsage};
 use msctp_units::{Ecn, Time};
 use msctp_wire::{
-    Abort, Cause, Checksum, Chunk, ChunkType, CommonHeader, Fragment, Packet, PacketBuilder, Ppid,
-    VerificationTag,
+    Abort, Cause, Checksum, Chunk, ChunkType, CommonHeader, EncodeChunk, Fragment, Packet, PacketBuilder,
+    Ppid, VerificationTag,
 };
 
 use super::Association;
@@ -403,6 +403,8 @@ impl Association {
                 // Of such a message: `establish_receive_keys` accepts no incomplete one.
                 Fragment::Later(_) => (data.tsn, data.stream, data.unordered, Ppid::DTLS_KEY_MANAGEMENT),
             },
+            // What the policy takes from them would outlast the start of protection.
+            Chunk::Unknown(unknown) => return !self.is_private(unknown.chunk_type()),
             // They would skip or renumber data that the peer protects.
             Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_) | Chunk::ReConfig(_) => return false,
             // The end of an association would be reported under protection that no end has asked for.
