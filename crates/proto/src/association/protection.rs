@@ -51,11 +51,13 @@ impl Association {
     ) -> Result<(), NegotiationError> {
         let Some(protection) = &mut self.protection else { return Ok(()) };
         self.auth.begin_demands(&self.config.auth);
+        // Anyone may have sent the Stale Cookie after which a set-up begins anew (RFC 9260 §5.2.6).
+        let insists = protection.has_agreed();
         match protection.agree(ours, theirs, numbers) {
             Ok(()) if protection.is_enforced() => self.auth.demand_protection(),
             // §3.2: dynamic addresses only with protection
             Ok(()) => self.auth.demand_for_addresses(),
-            Err(error) if self.config.protection.refuses(error) => return Err(error),
+            Err(error) if insists || self.config.protection.refuses(error) => return Err(error),
             Err(_) => {}
         }
         Ok(())
