@@ -9,8 +9,8 @@ use core::fmt;
 
 use sha2::{Digest, Sha256};
 
-/// SHA-256 of INIT and INIT ACK, without their State Cookie: tags, initial TSNs, numbers of streams, windows,
-/// extensions and addresses.
+/// SHA-256 of the SCTP ports, and of INIT and INIT ACK without their State Cookie: tags, initial TSNs, numbers
+/// of streams, windows, extensions and addresses.
 ///
 /// Each end hashes what it sent and what it received. The server has the value in its State Cookie, because
 /// it keeps no state before the COOKIE ECHO (RFC 9260 §5.1.3).
@@ -22,12 +22,17 @@ impl Binding {
     /// collision.
     pub const LEN: usize = 32;
 
-    /// Hashes an INIT and its INIT ACK. Each is a chunk with its header, Chunk Flags of 0 and zero bytes as
-    /// padding to a multiple of four, which Chunk Length does not count. The INIT ACK has no State Cookie.
+    /// Hashes the ports of the end that sent the INIT and of the other, an INIT and its INIT ACK. Each is a
+    /// chunk with its header, Chunk Flags of 0 and zero bytes as padding to a multiple of four, which Chunk
+    /// Length does not count. The INIT ACK has no State Cookie.
+    ///
+    /// The ports are in every packet in clear, also in protected ones: an attacker on the path that changes
+    /// them leads a client to another application of its peer.
     #[must_use]
-    pub fn new(init: &[u8], init_ack: &[u8]) -> Self {
+    pub fn new((from, to): (u16, u16), init: &[u8], init_ack: &[u8]) -> Self {
+        let ports = [from.to_be_bytes(), to.to_be_bytes()].concat();
         // The Chunk Length of the INIT delimits it: no two pairs of chunks give the same bytes.
-        Self(Sha256::new().chain_update(init).chain_update(init_ack).finalize().into())
+        Self(Sha256::new().chain_update(ports).chain_update(init).chain_update(init_ack).finalize().into())
     }
 
     /// Returns the value with these bytes.
@@ -79,18 +84,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_bit_of_both_chunks_counts() {
+    fn every_bit_of_both_chunks_and_ports_counts() {
         let (init, ack) = ([1, 0, 0, 8, 1, 2, 3, 4], [2, 0, 0, 8, 5, 6, 7, 8]);
-        let binding = Binding::new(&init, &ack);
+        let ports = (0x1234, 0x5678);
+        let binding = Binding::new(ports, &init, &ack);
         assert_eq!(binding, Binding::from_bytes(*binding.bytes()));
         for bit in 0..64 {
             let (mut other_init, mut other_ack) = (init, ack);
             other_init[bit / 8] ^= 1 << (bit % 8);
             other_ack[bit / 8] ^= 1 << (bit % 8);
-            assert_ne!(Binding::new(&other_init, &ack), binding, "bit {bit} of the INIT");
-            assert_ne!(Binding::new(&init, &other_ack), binding, "bit {bit} of the INIT ACK");
+            assert_ne!(Binding::new(ports, &other_init, &ack), binding, "bit {bit} of the INIT");
+            assert_ne!(Binding::new(ports, &init, &other_ack), binding, "bit {bit} of the INIT ACK");
         }
-        assert_ne!(Binding::new(&ack, &init), binding);
+        for ports in (0..16).flat_map(|bit| [(ports.0 ^ 1 << bit, ports.1), (ports.0, ports.1 ^ 1 << bit)]) {
+            assert_ne!(Binding::new(ports, &init, &ack), binding, "{ports:04x?}");
+        }
+        assert_ne!(Binding::new((ports.1, ports.0), &init, &ack), binding);
+        assert_ne!(Binding::new(ports, &ack, &init), binding);
         assert_eq!(format!("{binding:?}").len(), "Binding(01234567…)".len());
     }
 

@@ -289,10 +289,13 @@ impl Association {
         };
         // In clear nothing depends on the hash.
         let both_offer = self.protection.is_some() && offer.protection.is_some();
+        let ports = (self.tags.local_port, self.tags.peer_port);
+        let binding =
+            if both_offer { self.own_init(|init| bind(ports, init, ack)) } else { Binding::default() };
         let numbers = SetUpNumbers {
             ours: (self.tags.local_tag, self.tags.local_initial_tsn.get()),
             theirs: (offer.tag, offer.initial_tsn.get()),
-            binding: if both_offer { self.own_init(|init| bind(init, ack)) } else { Binding::default() },
+            binding,
         };
         if let Err(error) = self.agree_protection(None, offer.protection.as_ref(), numbers) {
             return self.refuse_init_ack(now, at, offer.tag, OfferFault::Protection(error));
@@ -571,7 +574,7 @@ impl Association {
         if self.state != State::CookieWait && self.refuse_new_addresses(at, &offer) {
             return;
         }
-        if !colliding && (!self.config.auth.accept_restarts || self.is_enforced()) {
+        if !colliding && !self.accepts_restart(offer.protection.as_ref()) {
             let causes = [Cause::UserInitiatedAbort(b"restarts are not accepted here")];
             let abort = Abort { tag_reflected: false, causes: Causes::from(&causes) };
             self.control.push_clear(at, offer.tag, &abort);

@@ -362,6 +362,7 @@ impl Association {
         self.report_path_events(now);
         self.report_estimates(now);
         self.report_round_trips(now);
+        self.send_waiting_chunks();
         self.grant_wanted_primary(now);
         self.advance_readdressing(now);
         self.advance_reconfig();

@@ -525,7 +525,8 @@ impl Answer<'_> {
             }
         }
         if let Some(both) = &mut cookie.protection {
-            both.binding = bind(init, &self.init_ack(outbound_streams, &params));
+            let ports = (self.tags.peer_port, self.tags.local_port);
+            both.binding = bind(ports, init, &self.init_ack(outbound_streams, &params));
         }
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
         //# "Z" MUST generate and send along with the INIT ACK chunk a State Cookie.

@@ -14,7 +14,9 @@ use crate::addr::{PathAddr, PathId};
 use crate::call_error::CallError;
 use crate::config::Config;
 use crate::event::Event;
-use crate::handover::{Action, HandoverPolicy, LinkEvent, LinkState, MIN_TIMER, PathView, View};
+use crate::handover::{
+    Action, HandoverPolicy, LinkEvent, LinkState, MAX_PRIVATE_CHUNKS, MIN_TIMER, PathView, View,
+};
 use crate::path::{Path, Paths};
 use crate::stats::{AssociationState as State, PathState};
 use crate::trace::{PrimaryCause, TraceKind};
@@ -33,6 +35,8 @@ pub(super) struct Handover {
     round_trips: Option<Vec<(PathId, RoundTrips)>>,
     /// Expiration of the policy's timer.
     pub(super) timer: Option<Time>,
+    /// Chunks of the policy that wait for the first keys.
+    waiting: Vec<(PathId, ChunkType, Vec<u8>)>,
 }
 
 impl Handover {
@@ -41,6 +45,7 @@ impl Handover {
         Self {
             round_trips: policy.wants_round_trips().then(Vec::new),
             timer: None,
+            waiting: Vec::new(),
             policy,
             announced: SmallVec::new(),
             bicast: None,
@@ -147,9 +152,32 @@ impl Association {
         }
     }
 
-    /// Queues one of the policy's own chunks.
+    /// Returns whether the policy exchanges chunks of this type with the peer's.
+    pub(super) fn is_private(&self, chunk_type: ChunkType) -> bool {
+        self.handover.policy.private_chunks().contains(&chunk_type)
+    }
+
+    /// Queues those of the policy's chunks that waited for keys.
+    #[inline]
+    pub(super) fn send_waiting_chunks(&mut self) {
+        if !self.handover.waiting.is_empty() && self.seals() {
+            for (path, chunk_type, value) in core::mem::take(&mut self.handover.waiting) {
+                self.send_private_chunk(path, chunk_type, &value);
+            }
+        }
+    }
+
+    /// Queues one of the policy's own chunks. It waits until it can be protected, if both ends have agreed on
+    /// that: the peer's policy takes it only then.
     fn send_private_chunk(&mut self, path: PathId, chunk_type: ChunkType, value: &[u8]) {
-        let own = self.handover.policy.private_chunks().contains(&chunk_type);
+        if self.has_external_keys() && !self.seals() {
+            // The latest ones.
+            let waiting = &mut self.handover.waiting;
+            waiting.push((path, chunk_type, value.to_vec()));
+            waiting.drain(..waiting.len().saturating_sub(MAX_PRIVATE_CHUNKS as usize));
+            return;
+        }
+        let own = self.is_private(chunk_type);
         let Some(path) = self.paths.get(path).filter(|path| own && path.is_usable()) else { return };
         let (at, room) = (path.addr(), self.packet_room(path.addr()));
         let mut bytes = vec![chunk_type.0, 0];
@@ -166,7 +194,7 @@ impl Association {
 
     /// Passes one of the policy's own chunks to it. Returns false if the chunk is not one of them.
     pub(super) fn take_private_chunk(&mut self, now: Time, at: PathAddr, chunk: &UnknownChunk<'_>) -> bool {
-        if !self.handover.policy.private_chunks().contains(&chunk.chunk_type()) {
+        if !self.is_private(chunk.chunk_type()) {
             return false;
         }
         if self.watches_paths() {

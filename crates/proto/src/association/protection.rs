@@ -8,8 +8,8 @@ use bytes::Bytes;
 use msctp_protection::{FirstProtected, KeyMaterial, NegotiationError, OpenError, ReceiveUsage, SendUsage};
 use msctp_units::{Ecn, Time};
 use msctp_wire::{
-    Abort, Cause, Checksum, Chunk, ChunkType, CommonHeader, Fragment, Packet, PacketBuilder, Ppid,
-    VerificationTag,
+    Abort, Cause, Checksum, Chunk, ChunkType, CommonHeader, EncodeChunk, Fragment, Packet, PacketBuilder,
+    Ppid, VerificationTag,
 };
 
 use super::Association;
@@ -51,11 +51,13 @@ impl Association {
     ) -> Result<(), NegotiationError> {
         let Some(protection) = &mut self.protection else { return Ok(()) };
         self.auth.begin_demands(&self.config.auth);
+        // Anyone may have sent the Stale Cookie after which a set-up begins anew (RFC 9260 §5.2.6).
+        let insists = protection.has_agreed();
         match protection.agree(ours, theirs, numbers) {
             Ok(()) if protection.is_enforced() => self.auth.demand_protection(),
             // §3.2: dynamic addresses only with protection
             Ok(()) => self.auth.demand_for_addresses(),
-            Err(error) if self.config.protection.refuses(error) => return Err(error),
+            Err(error) if insists || self.config.protection.refuses(error) => return Err(error),
             Err(_) => {}
         }
         Ok(())
@@ -73,6 +75,14 @@ impl Association {
         let Err(error) = self.agree_protection(ours, theirs, numbers) else { return true };
         self.abort_with(now, &[error.cause()], cannot_protect(error));
         false
+    }
+
+    /// Returns whether the peer may restart the association with this parameter (RFC 9260 §5.2.2). Protected
+    /// associations refuse it (draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.4: only keys for that may).
+    pub(super) fn accepts_restart(&self, theirs: Option<&ProtectionOffer>) -> bool {
+        let protection = self.protection.as_ref();
+        self.config.auth.accept_restarts
+            && protection.is_none_or(|ours| !ours.is_enforced() && ours.may_restart(theirs))
     }
 
     /// Returns the parameter of this end's INIT ACK; `None` if there is nothing to answer. In a collision it
@@ -246,6 +256,10 @@ impl Association {
         };
         let first = protection.note_proven();
         if first {
+            // The peer protects all that it sends from now on (draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.2).
+            // Until key management says so as well, a SACK in clear could acknowledge user data that an
+            // attacker deletes.
+            self.auth.demand_protection();
             self.events.push(Event::Protected);
         }
         // An earlier epoch may have to be destroyed later.
@@ -395,6 +409,8 @@ impl Association {
                 // Of such a message: `establish_receive_keys` accepts no incomplete one.
                 Fragment::Later(_) => (data.tsn, data.stream, data.unordered, Ppid::DTLS_KEY_MANAGEMENT),
             },
+            // What the policy takes from them would outlast the start of protection.
+            Chunk::Unknown(unknown) => return !self.is_private(unknown.chunk_type()),
             // They would skip or renumber data that the peer protects.
             Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_) | Chunk::ReConfig(_) => return false,
             // The end of an association would be reported under protection that no end has asked for.

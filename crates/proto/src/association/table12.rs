@@ -102,7 +102,7 @@ impl Association {
         let offers = cookie.protection.as_ref();
         let refused = match action {
             Action::Discard => true,
-            Action::Restart => jar.is_used(cookie) || !self.config.auth.accept_restarts,
+            Action::Restart => jar.is_used(cookie) || !self.accepts_restart(offers.map(|both| &both.theirs)),
             // The INIT ACK must have gone to the peer that was called (RFC 9260 §5.2.1).
             Action::Collision => {
                 jar.is_used(cookie)

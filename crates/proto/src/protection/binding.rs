@@ -1,4 +1,4 @@
-//! [`bind`]: the hash of a set-up's INIT and INIT ACK, on which its keys depend.
+//! [`bind`]: the hash of a set-up's ports, INIT and INIT ACK, on which its keys depend.
 
 use msctp_protection::Binding;
 use msctp_wire::{ChunkType, EncodeChunk, Init, InitAck, Param, Params};
@@ -7,8 +7,9 @@ use msctp_wire::{ChunkType, EncodeChunk, Init, InitAck, Param, Params};
 const FIXED: usize = 20;
 
 /// Hashes INIT and INIT ACK as this end sent or received them, the INIT ACK with or without its State Cookie.
-pub(crate) fn bind(init: &Init<'_>, ack: &InitAck<'_>) -> Binding {
-    Binding::new(&canonical(init), &canonical(ack))
+/// `ports` are those of the INIT's packet: of its sender, then of its receiver.
+pub(crate) fn bind(ports: (u16, u16), init: &Init<'_>, ack: &InitAck<'_>) -> Binding {
+    Binding::new(ports, &canonical(init), &canonical(ack))
 }
 
 /// Returns the chunk with every parameter padded, and an INIT ACK without State Cookies. Parameters that are

@@ -76,6 +76,8 @@ pub(crate) struct PacketProtection {
     /// Parameter of this end's INIT or INIT ACK.
     ours: ProtectionOffer,
     agreed: Option<Agreed>,
+    /// True if both ends agreed in an earlier attempt at this set-up.
+    agreed_before: bool,
     sealer: Sealer,
     opener: Opener,
     schedule: Option<Schedule>,
@@ -108,6 +110,7 @@ impl PacketProtection {
             keys,
             ours,
             agreed: None,
+            agreed_before: false,
             sealer: Sealer::new(),
             opener: Opener::default(),
             schedule: None,
@@ -147,7 +150,8 @@ impl PacketProtection {
     /// The keys of a set-up are used once: with an INIT ACK of an earlier attempt the same nonces would
     /// encrypt other packets.
     pub(crate) fn begin_anew(&mut self, tie_breaker: u32) {
-        *self = Self::new(Arc::clone(&self.keys), tie_breaker);
+        let agreed_before = self.has_agreed();
+        *self = Self { agreed_before, ..Self::new(Arc::clone(&self.keys), tie_breaker) };
     }
 
     /// Agrees on role and method with the peer's parameter, and derives pre-shared keys. `ours` is the
@@ -190,7 +194,18 @@ impl PacketProtection {
     /// INIT, which changes after a stale cookie, and must not end an agreement.
     pub(crate) fn may_collide(&self, cookie: Option<&CookieProtection>) -> bool {
         cookie.is_none_or(|both| both.ours == self.ours)
-            && (self.agreed.is_none() || self.ours.negotiate(cookie.map(|both| &both.theirs)).is_ok())
+            && (!self.has_agreed() || self.ours.negotiate(cookie.map(|both| &both.theirs)).is_ok())
+    }
+
+    /// Returns whether a restart with the peer's parameter may be accepted. It must not end an agreement, which
+    /// anyone who sees the set-up could otherwise do.
+    ///
+    /// It must not begin the handshake of the key management client again either: its peer has not asked for
+    /// the association, and sends no INIT when it has lost it.
+    pub(crate) fn may_restart(&self, theirs: Option<&ProtectionOffer>) -> bool {
+        let answer = || ProtectionOffer::ours(&self.keys, ProtectionOffer::other_tie_breaker(theirs, 0));
+        let is_server = || answer().negotiate(theirs).is_ok_and(|negotiated| negotiated.end == End::Server);
+        self.agreed.is_none() || self.is_end(End::Server) && is_server()
     }
 
     /// Derives the first epoch of pre-shared keys; `None` with another method.
@@ -286,6 +301,12 @@ impl PacketProtection {
         Some(KeyAgreement { end, method, client_parameter, server_parameter, binding: numbers.binding })
     }
 
+    /// Returns whether protection was agreed on in this attempt at the set-up or an earlier one. The peer has
+    /// keys then: an attempt without them was changed on the way.
+    pub(crate) fn has_agreed(&self) -> bool {
+        self.agreed_before || self.agreed.is_some()
+    }
+
     /// Returns whether protection was agreed on.
     pub(crate) fn is_agreed(&self) -> bool {
         self.agreed.is_some()
@@ -348,9 +369,11 @@ impl PacketProtection {
         self.held.take()
     }
 
-    /// Records that a packet of the peer was opened. Returns true for the first one.
+    /// Records that a packet of the peer was opened: packets in clear are discarded from now on. Returns true
+    /// for the first one.
     pub(crate) fn note_proven(&mut self) -> bool {
         self.awaits_proof = false;
+        self.enforced = true;
         !core::mem::replace(&mut self.proven, true)
     }
 

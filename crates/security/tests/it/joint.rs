@@ -8,9 +8,10 @@ use msctp_proto::{Config, Event, KeyManagement, Pmtu, Protection};
 use msctp_security::rustls::pki_types::PrivatePkcs8KeyDer;
 use msctp_security::{AnyPeer, Identity, METHOD};
 use msctp_units::Span;
-use msctp_wire::param::DtlsRoles;
+use msctp_wire::param::{DtlsKeyManagement, DtlsRoles};
 use msctp_wire::{
-    Checksum, Chunk, CookieEcho, EncodeChunk, KeyManagementId, Packet, Param, Shutdown, ShutdownAck, Tsn,
+    Checksum, Chunk, CookieEcho, EncodeChunk, Init, KeyManagementId, List, Packet, Param, Params, Shutdown,
+    ShutdownAck, Tsn,
 };
 
 use crate::prefix_truncation::{chunks, payload, piece, ssn, texts, tsn};
@@ -168,15 +169,19 @@ fn skipped_and_renumbered_data_in_clear_is_discarded() {
 fn cookie_echo_for(secured: &mut Secured, init: &[u8]) -> Vec<u8> {
     let before = secured.pair.log_len();
     secured.pair.inject(Side::B, Pair::at(Side::B), init);
-    let answer = secured.pair.sent_since(Side::B, before).remove(0).bytes;
-    let answer = Packet::parse(&answer, Checksum::Verify).unwrap();
+    cookie_echo_of(Side::B, &secured.pair.sent_since(Side::B, before).remove(0).bytes)
+}
+
+/// Returns the COOKIE ECHO for an INIT ACK of this side.
+fn cookie_echo_of(from: Side, answer: &[u8]) -> Vec<u8> {
+    let answer = Packet::parse(answer, Checksum::Verify).unwrap();
     let Some(Ok(Chunk::InitAck(ack))) = answer.chunks().next() else { panic!("{answer:?}") };
     let cookie = ack.params.iter().flatten().find_map(|param| match param {
         Param::StateCookie(cookie) => Some(cookie),
         _ => None,
     });
     let echo = CookieEcho { cookie: cookie.unwrap() };
-    network::packet(Side::B, ack.initiate_tag.get(), &[&echo])
+    network::packet(from, ack.initiate_tag.get(), &[&echo])
 }
 
 /// An observer obtains the cookie of a restart while the handshake is in clear, and echoes it when the
@@ -299,4 +304,73 @@ fn no_message_in_clear_becomes_a_part_of_an_association_that_a_restart_protects(
         secured.run_for(Span::from_secs(2));
     }
     assert!(!texts(&secured).contains(&"forged".to_owned()), "{:?}", texts(&secured));
+}
+
+/// Injects an INIT, and the COOKIE ECHO for its answer. Returns whether the end answered the INIT.
+fn inject_restart(secured: &mut Secured, to: Side, init: &[u8]) -> bool {
+    let before = secured.pair.log_len();
+    secured.pair.inject(to, Pair::at(to), init);
+    let answers = secured.pair.sent_since(to, before);
+    let Some(ack) = answers.iter().find(|answer| answer.has(chunk::INIT_ACK)) else { return false };
+    let echo = cookie_echo_of(to, &ack.bytes);
+    secured.pair.inject(to, Pair::at(to), &echo);
+    true
+}
+
+/// Runs a set-up until both ends are up, or until the client has sent its last message in clear.
+fn until_handshake(secured: &mut Secured, at_last_message: bool) {
+    let limit = secured.pair.now + Span::from_secs(60);
+    let is_up = |host: &network::Host| host.saw(|event| matches!(event, Event::Connected { .. }));
+    while !is_up(&secured.pair.a)
+        || !is_up(&secured.pair.b)
+        || at_last_message && tsns_in_clear(secured, Side::A).len() < 2
+    {
+        assert!(secured.pair.step(limit), "no set-up within a minute");
+        secured.serve(Side::A);
+        secured.serve(Side::B);
+    }
+}
+
+/// Protection is offered, and both ends have agreed on it. An observer restarts either association by an INIT
+/// and a COOKIE ECHO without protection while the handshake is in clear. That must not end the agreement: user
+/// data would leave in clear.
+#[test]
+fn a_restart_without_protection_does_not_end_an_agreement() {
+    for to in [Side::A, Side::B] {
+        for at_last_message in [false, true] {
+            let mut secured = Secured::offered();
+            secured.connect();
+            until_handshake(&mut secured, at_last_message);
+            let init = network::packet(to, 0, &[&network::chunks::bare_init()]);
+            let answered = inject_restart(&mut secured, to, &init);
+            let host = secured.pair.host(to);
+            assert!(!host.saw(|event| *event == Event::Restarted), "{to:?}: {:?}", host.events);
+            assert!(!answered, "{to:?}");
+            secured.run_for(Span::from_secs(30));
+            secured.assert_works(3);
+        }
+    }
+}
+
+/// An observer sends the client an INIT with the role of the key management server. A restart would discard
+/// the client's part of the handshake: the set-up would hang.
+#[test]
+fn the_client_of_a_handshake_is_not_restarted() {
+    for at_last_message in [false, true] {
+        let mut secured = Secured::new();
+        until_handshake(&mut secured, at_last_message);
+        let roles = DtlsRoles { client: false, server: true };
+        let methods = [KeyManagementId::new(METHOD)];
+        let methods = List::from(&methods[..]);
+        let offer = DtlsKeyManagement { tie_breaker: 1, restart: false, roles, methods };
+        let params = [Param::DtlsKeyManagement(offer)];
+        let init = Init { params: Params::from(&params[..]), ..network::chunks::bare_init() };
+        let init = network::packet(Side::A, 0, &[&init]);
+        let answered = inject_restart(&mut secured, Side::A, &init);
+        let host = &secured.pair.a;
+        assert!(!host.saw(|event| *event == Event::Restarted), "{:?}", host.events);
+        assert!(!answered);
+        secured.run_for(Span::from_secs(30));
+        secured.assert_works(3);
+    }
 }

@@ -135,7 +135,8 @@ fn first_protected(packets: &[(Side, Vec<u8>)], side: Side, initial: u32) -> Fir
 fn derived(packets: &[(Side, Vec<u8>)], secret: &[u8], suite: CipherSuite) -> (String, [KeyMaterial; 2]) {
     let (init, client) = hashed(packets, chunk::INIT);
     let (init_ack, server) = hashed(packets, chunk::INIT_ACK);
-    let binding = Sha256::new().chain_update(&init).chain_update(&init_ack).finalize();
+    let ports = packets[0].1[..4].to_vec();
+    let binding = Sha256::new().chain_update(&ports).chain_update(&init).chain_update(&init_ack).finalize();
     let initial = |chunk: &[u8]| u32::from_be_bytes(chunk[16..20].try_into().unwrap());
     let begins = [(Side::A, &init), (Side::B, &init_ack)]
         .map(|(side, chunk)| first_protected(packets, side, initial(chunk)));
@@ -144,6 +145,7 @@ fn derived(packets: &[(Side, Vec<u8>)], secret: &[u8], suite: CipherSuite) -> (S
         let _ = writeln!(text, "{name} {value}");
     };
     say("suite", format!("{:04x}", suite.code()));
+    say("ports", hex(&ports));
     say("init", hex(&init));
     say("init_ack", hex(&init_ack));
     say("binding", hex(&binding));

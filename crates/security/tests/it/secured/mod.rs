@@ -88,6 +88,29 @@ impl Secured {
         Self { pair, client: core(true, false), ends: [end(), end()], lines }
     }
 
+    /// Returns ends like [`new`](Self::new) before the client's INIT, which only offer protection.
+    pub(crate) fn offered() -> Self {
+        let mut secured = Self::unconnected(&msctp_proto::Config::mobile(), &[METHOD], &[METHOD]);
+        let core = |server| {
+            let keys = vec![KeyManagementId::new(METHOD)];
+            let keys = KeyManagement::external(Arc::new(Ring), keys, DtlsRoles { client: true, server });
+            msctp_proto::Config { protection: Protection::Offered(Arc::new(keys)), ..secured.client.clone() }
+        };
+        secured.pair = Pair::new(core(true), vec![b_ip(0)]);
+        secured.client = core(false);
+        secured.pair.log = Some(Vec::new());
+        secured
+    }
+
+    /// Listens at another port as well, with the server's roles.
+    pub(crate) fn listen_too(&mut self, local: msctp_proto::LocalAddrs) {
+        let roles = DtlsRoles { client: true, server: true };
+        let keys = KeyManagement::external(Arc::new(Ring), vec![KeyManagementId::new(METHOD)], roles);
+        let protection = Protection::Required(Arc::new(keys));
+        let config = msctp_proto::Config { protection, ..self.client.clone() };
+        self.pair.b.endpoint.listen(local, config).unwrap();
+    }
+
     /// Begins the client's association, from one address.
     pub(crate) fn connect(&mut self) {
         self.pair.connect(self.client.clone(), vec![a_ip(0)], vec![b_ip(0)]);
