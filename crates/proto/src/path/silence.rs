@@ -20,7 +20,8 @@ const FAILURE_INTERVALS: u64 = 3;
 const MAX_FAILURE_INTERVALS: u64 = 32;
 /// Time without failure or unnecessary silence probe after which a path restarts with the initial factors.
 const CALM: Span = Span::from_secs(30);
-/// Minimum time over which the usual interval is measured, besides two round trips.
+/// Minimum time over which the usual interval is measured, besides two round trips. Only counted intervals
+/// add to it: while too little is in flight, no interval counts, and none is forgotten.
 const MEMORY: Span = Span::from_secs(1);
 
 /// The signs of life of one path: packets received over it, acknowledgements of chunks sent on it.
@@ -38,7 +39,8 @@ pub(crate) struct SilenceDetector {
     pub(crate) known_from: Time,
     /// Intervals in the current period and in the previous one.
     recent: [Intervals; 2],
-    period_end: Time,
+    /// Sum of the intervals at which the current period ends.
+    period: Span,
     /// Doubles with each failure that follows another one.
     failure_intervals: u64,
     probe_half_intervals: u64,
@@ -52,6 +54,7 @@ pub(crate) struct SilenceDetector {
 struct Intervals {
     count: u32,
     longest: Span,
+    sum: Span,
 }
 
 /// A silence probe: chunks of a silent path retransmitted on another one.
@@ -80,7 +83,7 @@ impl SilenceDetector {
             failed: false,
             known_from: now,
             recent: [Intervals::default(); 2],
-            period_end: now,
+            period: Span::ZERO,
             failure_intervals: FAILURE_INTERVALS,
             probe_half_intervals: PROBE_HALF_INTERVALS,
             calm_from: now,
@@ -107,15 +110,16 @@ impl SilenceDetector {
         if !counts || interval.is_zero() {
             return;
         }
-        if now >= self.period_end {
+        if self.recent[0].sum >= self.period {
             self.recent = [Intervals::default(), self.recent[0]];
-            self.period_end = now + MEMORY.max(srtt.unwrap_or_default() * 2);
+            self.period = MEMORY.max(srtt.unwrap_or_default() * 2);
         }
         if self.recent.iter().all(|intervals| intervals.count == 0) {
             self.known_from = now + MEMORY;
         }
         self.recent[0].count = self.recent[0].count.saturating_add(1);
         self.recent[0].longest = self.recent[0].longest.max(interval);
+        self.recent[0].sum = self.recent[0].sum + interval;
     }
 
     /// Returns the time for which the path may be silent before a silence probe, and before it fails.

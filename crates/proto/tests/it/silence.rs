@@ -414,7 +414,6 @@ fn the_receiver_has_data_before_the_path_is_left() {
 
 /// Probes after false alarms back off: a path with regular stalls causes few of them.
 #[test]
-#[ignore = "fails: one false silence since delay-bound judges losses by a trial; without the trial none"]
 fn queries_after_false_alarms_back_off() {
     for stall in [50, 90, 150] {
         let away = Network { stall: Span::from_millis(stall), ..OLD_WLAN };
