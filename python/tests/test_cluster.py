@@ -56,21 +56,22 @@ def content(sweep: msctp.Sweep) -> list[Any]:
     return [tables, sweep.claims, sweep.failed]
 
 
-def test_two_of_four_workers_are_killed_in_mid_run(client: Any, rates: Path) -> None:
-    here = msctp.sweep(rates, schemes=schemes(), seeds=60, threads=1)
+@pytest.mark.parametrize("seeds", [18, pytest.param(60, marks=pytest.mark.slow)])
+def test_two_of_four_workers_are_killed_in_mid_run(client: Any, rates: Path, seeds: int) -> None:
+    here = msctp.sweep(rates, schemes=schemes(), seeds=seeds, threads=1)
     killed: list[int] = []
     before = client.run(os.getpid)
 
     def kill(done: int, total: int | None) -> None:
-        if done >= 20 and not killed:
+        if done >= seeds // 3 and not killed:
             for pid in list(before.values())[:2]:
                 os.kill(pid, signal.SIGKILL)
                 killed.append(pid)
 
-    there = msctp.sweep(rates, schemes=schemes(), seeds=60, engine=client, progress=kill)
+    there = msctp.sweep(rates, schemes=schemes(), seeds=seeds, engine=client, progress=kill)
     assert len(killed) == 2, "the sweep ended before the workers were killed"
     assert content(there) == content(here)
-    assert len(here.runs["seed"]) == 240
+    assert len(here.runs["seed"]) == 4 * seeds
     deadline = time.monotonic() + 30
     while set(client.run(os.getpid).values()) & set(killed):
         assert time.monotonic() < deadline, "the killed workers live"

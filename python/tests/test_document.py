@@ -34,6 +34,8 @@ values = ["conservative", "inherit"]
 [metric.gap]
 of = "handover.gap"
 """
+# Names in the document, and what takes less time.
+SMALL = (("scenarios/compare/policies.toml", "mine.toml"), ('"kim-koh"', '"afif"'))
 POLICIES = MINE.replace("sctp.default.controller", "sctp.default.handover_policy")
 
 
@@ -65,9 +67,11 @@ def names(code: str) -> str:
     return MINE.replace("CONTROLLERS", '"rfc9260", "cubic"')
 
 
+@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_every_example_of_the_document_runs(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: bool
 ) -> None:
+    """Not whole: a small sweep and a small paper in place of those of the document."""
     distributed: Any = pytest.importorskip("distributed")
     (tmp_path / "scenarios").symlink_to(Path("scenarios").resolve())
     monkeypatch.chdir(tmp_path)
@@ -77,6 +81,7 @@ def test_every_example_of_the_document_runs(
     # One seed per cell: the examples are the same, and run in a few minutes.
     monkeypatch.setattr(msctp, "sweep", functools.partial(msctp.sweep, seeds=1, progress=False))
     monkeypatch.setattr(msctp, "reproduce", functools.partial(msctp.reproduce, seeds=1, progress=False))
+    replaced = 0
     namespace: dict[str, Any] = {"__name__": "example"}
     exec("import msctp, polars", namespace)  # noqa: S102
     run, shell, clusters = 0, 0, 0
@@ -86,6 +91,9 @@ def test_every_example_of_the_document_runs(
             shell += 1
             continue
         Path("mine.toml").write_text(names(code))
+        for large, small in () if whole else SMALL:
+            replaced += code.count(large)
+            code = code.replace(large, small)
         if "SLURMCluster" in code:
             # The launchers need Slurm and Kubernetes: their lines are compiled, and the rest runs on a cluster here.
             compile(code, str(TEXT), "exec")
@@ -100,6 +108,7 @@ def test_every_example_of_the_document_runs(
         exec(compile(code, str(TEXT), "exec"), namespace)  # noqa: S102
         run += 1
     assert (run, shell, clusters) == (11, 3, 1)
+    assert replaced == (0 if whole else len(SMALL))
     lines = namespace["plt"].gca().get_lines()
     policies = sorted(str(line.get_label()).split(",")[0] for line in lines)
     assert policies == ["conservative", "conservative", "inherit", "inherit"]

@@ -181,7 +181,7 @@ def test_progress_is_a_bar_or_a_function(
     msctp.sweep(rates, seeds=1, progress=False)
     assert capsys.readouterr().err == ""
     done: list[tuple[int, int | None]] = []
-    msctp.reproduce("kim-koh", quick=True, seeds=1, progress=lambda *at: done.append(at))
+    msctp.reproduce("afif", quick=True, seeds=1, progress=lambda *at: done.append(at))
     assert done == sorted(done)
     assert done[-1][0] > 0
     assert done[-1][1] is None

@@ -92,12 +92,13 @@ def test_a_sweeps_run_is_a_run(rates: str) -> None:
         assert scenario.update(sets).run(seed=1).metric("association.goodput") == goodput
 
 
-def test_a_papers_claims_are_the_commands(command: Command, tmp_path: Path) -> None:
-    done = msctp.reproduce("kim-koh", quick=True, seeds=1)
+@pytest.mark.parametrize("paper", ["afif", pytest.param("kim-koh", marks=pytest.mark.slow)])
+def test_a_papers_claims_are_the_commands(command: Command, tmp_path: Path, paper: str) -> None:
+    done = msctp.reproduce(paper, quick=True, seeds=1)
     printed = json.loads(
-        command("reproduce", "kim-koh", "--quick", "--seeds", "1", "--json", "--out", str(tmp_path))
+        command("reproduce", paper, "--quick", "--seeds", "1", "--json", "--out", str(tmp_path))
     )
-    assert [{**vars(claim), "paper": "kim-koh"} for claim in done.claims] == printed
+    assert [{**vars(claim), "paper": paper} for claim in done.claims] == printed
     assert done.runs > 0
     assert done.failed == []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import sys
 from collections.abc import Iterator
@@ -48,11 +49,14 @@ def labelled(axes: Axes) -> bool:
     return bool(x) and bool(y)
 
 
+@pytest.mark.parametrize("seeds", [2, pytest.param(None, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_and_its_figures_have_labels(
-    path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    path: Path, seeds: int | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    """As its reader runs it with MSCTP_QUICK, or with fewer seeds in each cell of its sweep."""
     monkeypatch.setenv("MSCTP_QUICK", "1")
+    monkeypatch.setattr(msctp, "sweep", functools.partial(msctp.sweep, seeds=seeds))
     monkeypatch.delenv("MSCTP_TRACES", raising=False)
     outputs, values = read(path, monkeypatch).app.run()
     assert len(outputs) > 3

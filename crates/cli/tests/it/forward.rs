@@ -3,7 +3,9 @@
 #![expect(clippy::disallowed_methods, reason = "real connections in real time")]
 
 use crate::client::{Forward, connect};
-use crate::process::{HANGS, Server, config, end, finish, folder, msctp, run, signal, stderr, wait_for};
+use crate::process::{
+    HANGS, Server, config, end, finish, folder, msctp, own_port, run, signal, stderr, wait_for,
+};
 use crate::targets::{echo, target};
 
 use std::fs;
@@ -154,7 +156,7 @@ fn a_target_that_reads_nothing_stops_only_its_own_connections() {
 #[test]
 fn targets_outside_the_rules_are_refused_with_the_reason() {
     let (echo, folder) = (echo(), folder("forward-rules"));
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = own_port();
     let rules = folder.join("rules");
     let text = format!(
         "# test\ndeny 127.0.0.9:*\nallow 127.0.0.0/8:{},{}\nallow *:22\n",
@@ -269,12 +271,12 @@ fn survives_a_restart(killed: bool) {
     let (echo, clear) = (echo(), if killed { &["--insecure"][..] } else { &[] });
     let target = echo.to_string();
     let begin = |at: &str| Server::start(&[&["serve", "--bind", at, "--allow", &target], clear].concat());
-    let server = begin("127.0.0.1:0");
+    let at = own_port().to_string();
+    let server = begin(&at);
     let forward = Forward::start(&server.at, &[&["-L", &local(echo)], clear].concat());
     let mut stream = forward.connect(0);
     stream.write_all(b"x").unwrap();
     stream.read_exact(&mut [0; 1]).unwrap();
-    let at = server.at.clone();
     if !killed {
         signal(&server.child, "TERM");
         server.output();
@@ -297,15 +299,12 @@ fn survives_a_restart(killed: bool) {
 #[test]
 fn the_server_listens_for_a_client_where_its_rules_say_so() {
     let (echo, folder) = (echo(), folder("forward-remote"));
-    // Ports that are free now.
-    let free = [0; 2].map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
-    let [open, other] = free.each_ref().map(|listener| listener.local_addr().unwrap());
+    let [open, other, at] = [0; 3].map(|_| own_port());
     let rules = folder.join("rules");
     fs::write(&rules, format!("allow *:*\nlisten 127.0.0.1:{}\n", open.port())).unwrap();
     let begin = |at: &str| Server::start(&["serve", "--bind", at, "--rules", rules.to_str().unwrap()]);
-    let server = begin("127.0.0.1:0");
-    let at = server.at.clone();
-    drop(free);
+    let at = at.to_string();
+    let server = begin(&at);
     let remote = |at: SocketAddr| format!("{}:{echo}", at.port());
     let mut forward = Forward::start(&at, &["-R", &remote(open), "-R", &remote(other), "-R", "1:a:1"]);
     let refused = [0; 2].map(|_| forward.errors.line_with("the server does not listen: "));
@@ -358,7 +357,7 @@ fn a_listener_at_the_limit_of_connections_closes_when_the_server_drains() {
     let rules = rules.to_str().unwrap();
     let args = ["--rules", rules, "--max-connections", "1", "--drain", "3600"];
     let server = Server::start(&[&["serve", "--bind", "127.0.0.1:0"], &args[..]].concat());
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = own_port();
     let forward = Forward::start(&server.at, &["-R", &format!("{}:{echo}", free.port())]);
     forward.errors.line_with(&format!(": listening at {free}"));
     let mut first = connect(free);
@@ -379,7 +378,7 @@ fn a_killed_clients_port_goes_to_the_same_client_and_to_no_other() {
     let rules = folder.join("rules");
     fs::write(&rules, "listen 127.0.0.1:*\n").unwrap();
     let server = Server::start(&["serve", "--bind", "127.0.0.1:0", "--rules", rules.to_str().unwrap()]);
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = own_port();
     let remote = format!("{}:{echo}", free.port());
     let args = ["-R", &remote];
     let listening = format!(": listening at {free}");
@@ -435,9 +434,9 @@ fn a_used_up_code_is_named_when_the_server_has_a_new_one() {
     let begin = |at: &str, code: &str| {
         Server::start(&["serve", "--bind", at, "--allow", &echo.to_string(), "--code", code])
     };
-    let server = begin("127.0.0.1:0", "the-first-one");
+    let at = own_port().to_string();
+    let server = begin(&at, "the-first-one");
     let forward = Forward::start(&server.at, &["-L", &local(echo), "--code", "the-first-one"]);
-    let at = server.at.clone();
     signal(&server.child, "TERM");
     server.output();
     let _server = begin(&at, "the-second-one");
@@ -605,7 +604,7 @@ fn a_proxy_takes_socks5_and_http_on_one_port() {
     assert_eq!(ask(&client, request.as_bytes(), made.len() + 5), format!("{made}early").as_bytes());
     assert_eq!(exchange(&client, b"and late"), b"and late");
     // The answer for an unreachable target gives the reason as HTTP does.
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = own_port();
     for (to, status) in [("192.0.2.1:80", "403 "), (&closed.to_string(), "502 ")] {
         let answer = ask(&forward.connect(0), connect(to).as_bytes(), 13);
         assert_eq!(answer, format!("HTTP/1.1 {status}").as_bytes());

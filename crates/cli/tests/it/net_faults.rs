@@ -151,8 +151,10 @@ fn a_full_disk_is_reported_at_both_ends() {
 
 #[test]
 fn connecting_to_a_closed_port_fails_at_once() {
-    // A port that was free a moment ago.
-    let at = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    // A socket that receives from one other only: nobody listens at its port, and no other program can take it.
+    let closed = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    closed.connect("127.0.0.1:1").unwrap();
+    let at = closed.local_addr().unwrap().to_string();
     for client in [&["connect"][..], &["send", "/proc/self/status"], &["perf"]] {
         let args = [client, &[at.as_str(), "--timeout", "600"]].concat();
         let output = finish(msctp(&args).spawn().unwrap());

@@ -3,7 +3,8 @@
 #![cfg(all(feature = "net", target_os = "linux"))]
 
 use crate::process::{
-    Server, config_home, end, finish, folder, msctp, run, runtime_dir, sha256, signal, stderr, wait_for,
+    Server, config_home, end, finish, folder, msctp, own_port, run, runtime_dir, sha256, signal, stderr,
+    wait_for,
 };
 
 use std::fs;
@@ -190,8 +191,8 @@ fn a_killed_receiver_leaves_only_a_part_that_the_next_one_resumes() {
     let film = fs::read(&file).unwrap();
     let hash = sha256(file.to_str().unwrap());
     let start = |at: &str| Server::start(&["recv", "--bind", at, "--out", out.to_str().unwrap()]);
-    let mut server = start("127.0.0.1:0");
-    let at = server.at.clone();
+    let at = own_port().to_string();
+    let mut server = start(&at);
     let mut sender = msctp(&["send", file.to_str().unwrap(), &at]).spawn().unwrap();
     let mut kept = 0;
     for _ in 0..2 {

@@ -32,18 +32,31 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-#[test]
-fn the_report_is_whole_repeats_and_does_not_depend_on_threads() {
+/// What a paper's report has.
+struct Expected<'a> {
+    paper: &'a str,
+    /// The ids of the claims begin with it.
+    claims: (&'a str, usize),
+    figures: std::ops::RangeInclusive<u32>,
+    /// A row of the table of runs, and the column of the bytes delivered.
+    run: (usize, &'a str),
+    /// Texts of commands behind points.
+    points: &'a [&'a str],
+}
+
+/// Checks that the report of a paper is whole, and that it repeats on another number of threads.
+fn is_whole_and_repeats(expected: &Expected<'_>) {
     let dir = tempfile::tempdir().unwrap();
-    self::report(dir.path(), quick("kim-koh", "2", "2"));
+    self::report(dir.path(), quick(expected.paper, "2", "2"));
     let report = dir.path().join("report");
 
     let claims: Value = serde_json::from_str(&read(&report.join("claims.json"))).unwrap();
     let claims = claims.as_array().unwrap();
-    assert_eq!(claims.len(), 9);
+    let (prefix, len) = expected.claims;
+    assert_eq!(claims.len(), len);
     for (claim, number) in claims.iter().zip(1..) {
-        assert_eq!(claim["id"], format!("KK{number}"));
-        assert_eq!(claim["paper"], "kim-koh");
+        assert_eq!(claim["id"], format!("{prefix}{number}"));
+        assert_eq!(claim["paper"], expected.paper);
         assert!(claim["box"].is_null(), "there is no atlas beside the report");
         for key in ["statement", "measured", "grade"] {
             assert!(!claim[key].as_str().unwrap().is_empty(), "{key} of {}", claim["id"]);
@@ -60,7 +73,7 @@ fn the_report_is_whole_repeats_and_does_not_depend_on_threads() {
     }
 
     let page = read(&report.join("index.html"));
-    for number in 5..=13 {
+    for number in expected.figures.clone() {
         assert!(page.contains(&format!("id=\"fig-{number}\"")), "figure {number} is missing");
     }
     for outside in ["src=\"http", "href=\"http", "@import", "url("] {
@@ -78,16 +91,51 @@ fn the_report_is_whole_repeats_and_does_not_depend_on_threads() {
     assert!(again.status.success(), "{}", text(&again.stderr));
     assert!(text(&again.stdout).contains("files are the same"), "{}", text(&again.stdout));
 
-    repeat_by_hand(&report);
-    // A mean, a paired difference, a mean of each second of a curve, a difference of two curves.
-    points::repeat(&report, &report, &["END { printf", "echo $(msctp", "NR == 1", "sed 's/^/-,/'"]);
+    repeat_by_hand(&report, expected.run);
+    points::repeat(&report, &report, expected.points);
+}
+
+/// The other kinds of points are in `sweep::a_point_of_a_figure_opens_as_the_command_that_prints_its_value`.
+#[test]
+fn the_report_is_whole_repeats_and_does_not_depend_on_threads() {
+    is_whole_and_repeats(&Expected {
+        paper: "afif",
+        claims: ("AF", 5),
+        figures: 5..=10,
+        run: (4, "delivered_bytes"),
+        // A mean of each second of a curve, a difference of two curves.
+        points: &["NR == 1", "sed 's/^/-,/'"],
+    });
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "waits for another process")]
+#[ignore = "simulates a paper twice, for half a minute of CPU time"]
+fn slow_the_report_is_whole_repeats_and_does_not_depend_on_threads() {
+    is_whole_and_repeats(&Expected {
+        paper: "kim-koh",
+        claims: ("KK", 9),
+        figures: 5..=13,
+        run: (20, "user_bytes"),
+        // A mean, a paired difference, a mean of each second of a curve, a difference of two curves.
+        points: &["END { printf", "echo $(msctp", "NR == 1", "sed 's/^/-,/'"],
+    });
+}
+
+#[test]
 fn a_run_killed_at_any_moment_resumes_to_the_same_report() {
+    resumes_to_the_same_report("1");
+}
+
+#[test]
+#[ignore = "simulates a paper twice, for ten seconds of CPU time"]
+fn slow_a_run_killed_at_any_moment_resumes_to_the_same_report() {
+    resumes_to_the_same_report("2");
+}
+
+#[expect(clippy::disallowed_methods, reason = "waits for another process")]
+fn resumes_to_the_same_report(seeds: &str) {
     let (whole, broken) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let arguments = quick("fu-atiquzzaman", "2", "2");
+    let arguments = quick("fu-atiquzzaman", seeds, "2");
     report(whole.path(), arguments);
     let out = broken.path().join("report");
     let mut started = Command::new(env!("CARGO_BIN_EXE_msctp"))
@@ -197,12 +245,12 @@ fn slow_all_papers_come_in_one_report() {
 }
 
 /// Runs the command of a run in the table, in the report's folder. Checks that it gives the table's bytes.
-fn repeat_by_hand(report: &Path) {
+fn repeat_by_hand(report: &Path, (row, bytes_column): (usize, &str)) {
     let runs = read(&report.join("data/runs.csv"));
     let mut lines = runs.lines();
     let column =
         |name: &str| runs.lines().next().unwrap().split(',').position(|known| known == name).unwrap();
-    let row: Vec<&str> = lines.nth(20).unwrap().split(',').collect();
+    let row: Vec<&str> = lines.nth(row).unwrap().split(',').collect();
     let mut words = row[column("command")].split(' ');
     assert_eq!(words.next(), Some("msctp"));
     let arguments: Vec<&str> = words.chain(["--json"]).collect();
@@ -210,7 +258,7 @@ fn repeat_by_hand(report: &Path) {
     assert!(done.status.success(), "{arguments:?}: {}", text(&done.stderr));
     let summary: Value = serde_json::from_slice(&done.stdout).unwrap();
     let bytes = &summary["associations"][0]["to_client"]["bytes"];
-    assert_eq!(bytes.to_string(), row[column("user_bytes")], "{arguments:?}");
+    assert_eq!(bytes.to_string(), row[column(bytes_column)], "{arguments:?}");
 }
 
 #[test]

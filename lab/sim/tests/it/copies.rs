@@ -166,7 +166,7 @@ fn check_growth(few: usize) {
 }
 
 #[test]
-fn alone_the_work_of_few_copies_grows_with_their_number() {
+fn the_work_of_few_copies_grows_with_their_number() {
     check_growth(50);
 }
 

@@ -3,9 +3,11 @@
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -36,6 +38,19 @@ pub(crate) fn config_home() -> (&'static str, PathBuf) {
 /// Returns the folder of the test's status sockets.
 pub(crate) fn runtime_dir() -> (&'static str, PathBuf) {
     ("XDG_RUNTIME_DIR", temporary("runtime"))
+}
+
+/// Returns an address whose port no other program takes while nobody listens there: each test has another, and
+/// the kernel chooses higher ones.
+pub(crate) fn own_port() -> SocketAddr {
+    static TAKEN: AtomicU16 = AtomicU16::new(0);
+    loop {
+        let number = std::process::id() % 2_000 * 10 + u32::from(TAKEN.fetch_add(1, Ordering::Relaxed));
+        let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 10_000 + (number % 20_000) as u16));
+        if TcpListener::bind(at).is_ok() && UdpSocket::bind(at).is_ok() {
+            return at;
+        }
+    }
 }
 
 /// Returns whether a line says that a client remembers a server's key.
