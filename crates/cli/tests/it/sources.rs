@@ -20,7 +20,7 @@ const FLOOD: &str = "10.3.0.2";
 const OTHER: &str = "10.3.0.3";
 
 /// How long a flood lasts, and the pause between the failures of the other client.
-const TIME: Duration = Duration::from_secs(4);
+const TIME: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Failures of a source that a server reports in each second.

@@ -139,14 +139,14 @@ fn alone_a_download_delays_a_session_by_less_than_20_ms_at_20_mbps() {
     let (_server, forward) = pair(&net, &["-L", &first, "-L", &second]);
     let session = connected(&net, forward.at[1]);
     let delays = || {
-        let mut times: Vec<Duration> = (0..100)
+        let mut times: Vec<Duration> = (0..50)
             .map(|_| {
                 thread::sleep(Duration::from_millis(20));
                 key(&session)
             })
             .collect();
         times.sort_unstable();
-        (times[49], times[94])
+        (times[24], times[47])
     };
     // A busy machine may delay either measurement.
     let is_quick = (0..3).any(|_| {
@@ -207,7 +207,7 @@ fn alone_a_flood_of_datagrams_from_a_target_leaves_connections_their_share() {
     program.set_nonblocking(true).expect("set");
     let mut received = 0;
     let begin = Instant::now();
-    while begin.elapsed() < Duration::from_secs(5) {
+    while begin.elapsed() < Duration::from_secs(3) {
         received += std::iter::from_fn(|| program.recv(&mut [0; 2048]).ok()).count() as u64 * 1200;
         thread::sleep(Duration::from_millis(5));
     }
@@ -277,7 +277,7 @@ fn alone_datagrams_and_connections_share_the_rate() {
     let alone = rate(Duration::from_secs(2), &|| ());
     // A call beside the upload.
     let mut echoed = 0;
-    for _ in 0..150 {
+    for _ in 0..100 {
         program.send(&wrap(&[2; 200])).expect("sent");
         thread::sleep(Duration::from_millis(20));
         echoed += answers();
@@ -286,10 +286,10 @@ fn alone_datagrams_and_connections_share_the_rate() {
     echoed += answers();
     // The upload beside a flood of twice the rate.
     let flood = || (0..20).for_each(|_| drop(program.send(&wrap(&[3; 1200]))));
-    let share = rate(Duration::from_secs(4), &flood);
+    let share = rate(Duration::from_secs(2), &flood);
     over.store(true, Ordering::Relaxed);
-    eprintln!("echoed {echoed} of 150; the upload: {alone} bit/s alone, {share} beside the flood");
-    assert!(echoed >= 135, "{echoed} of 150");
+    eprintln!("echoed {echoed} of 100; the upload: {alone} bit/s alone, {share} beside the flood");
+    assert!(echoed >= 90, "{echoed} of 100");
     assert!(share * 4 > alone, "{share} bit/s of {alone}");
 }
 
