@@ -277,7 +277,7 @@ fn number(around: &serde_json::Value, key: &str) -> f64 {
 }
 
 #[test]
-fn a_download_over_tcp_dies_with_its_wifi_and_over_mptcp_it_moves() {
+fn alone_a_download_over_tcp_dies_with_its_wifi_and_over_mptcp_it_moves() {
     if !can_download() {
         return;
     }

@@ -35,8 +35,6 @@ pub(super) struct Handover {
     round_trips: Option<Vec<(PathId, RoundTrips)>>,
     /// Expiration of the policy's timer.
     pub(super) timer: Option<Time>,
-    /// Chunks of the policy that wait for the first keys.
-    waiting: Vec<(PathId, ChunkType, Vec<u8>)>,
 }
 
 impl Handover {
@@ -45,7 +43,6 @@ impl Handover {
         Self {
             round_trips: policy.wants_round_trips().then(Vec::new),
             timer: None,
-            waiting: Vec::new(),
             policy,
             announced: SmallVec::new(),
             bicast: None,
@@ -160,19 +157,22 @@ impl Association {
     /// Queues those of the policy's chunks that waited for keys.
     #[inline]
     pub(super) fn send_waiting_chunks(&mut self) {
-        if !self.handover.waiting.is_empty() && self.seals() {
-            for (path, chunk_type, value) in core::mem::take(&mut self.handover.waiting) {
-                self.send_private_chunk(path, chunk_type, &value);
-            }
+        if !self.seals() {
+            return;
+        }
+        let Some(protection) = self.protection.as_mut() else { return };
+        for (path, chunk_type, value) in core::mem::take(&mut protection.policy_chunks) {
+            self.send_private_chunk(path, chunk_type, &value);
         }
     }
 
     /// Queues one of the policy's own chunks. It waits until it can be protected, if both ends have agreed on
     /// that: the peer's policy takes it only then.
     fn send_private_chunk(&mut self, path: PathId, chunk_type: ChunkType, value: &[u8]) {
-        if self.has_external_keys() && !self.seals() {
+        let is_early = self.has_external_keys() && !self.seals();
+        if let Some(protection) = self.protection.as_mut().filter(|_| is_early) {
             // The latest ones.
-            let waiting = &mut self.handover.waiting;
+            let waiting = &mut protection.policy_chunks;
             waiting.push((path, chunk_type, value.to_vec()));
             waiting.drain(..waiting.len().saturating_sub(MAX_PRIVATE_CHUNKS as usize));
             return;

@@ -10,14 +10,14 @@ use msctp_protection::{
     SealError, Sealer, SendUsage, SetUp, TRAILER_LEN,
 };
 use msctp_units::{Ecn, Span, Time};
-use msctp_wire::{CommonHeader, KeyManagementId};
+use msctp_wire::{ChunkType, CommonHeader, KeyManagementId};
 
 use super::config::{KeyManagement, Method};
 use super::first::FirstKeys;
 use super::held::{HeldPacket, HeldPackets};
 use super::offer::{CookieProtection, ProtectionOffer};
 use super::peer_check::PeerCheck;
-use crate::addr::PathAddr;
+use crate::addr::{PathAddr, PathId};
 
 /// Bytes before and after the chunks of a protected packet.
 pub(crate) const SPACE: (usize, usize) = (HEADER_LEN, TRAILER_LEN);
@@ -97,6 +97,8 @@ pub(crate) struct PacketProtection {
     held: HeldPackets,
     /// Number of packets that the first keys could not decrypt, before the first that they decrypted.
     unopened: u32,
+    /// Chunks of the handover policy that wait for the first keys.
+    pub(crate) policy_chunks: Vec<(PathId, ChunkType, Vec<u8>)>,
     /// True if an ABORT in clear makes this end check whether the peer lost its keys.
     checks_peer: bool,
     /// The check in progress.
@@ -121,6 +123,7 @@ impl PacketProtection {
             awaits_proof: false,
             held: HeldPackets::default(),
             unopened: 0,
+            policy_chunks: Vec::new(),
             checks_peer: true,
             peer_check: None,
         }

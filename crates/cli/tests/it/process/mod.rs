@@ -40,8 +40,8 @@ pub(crate) fn runtime_dir() -> (&'static str, PathBuf) {
     ("XDG_RUNTIME_DIR", temporary("runtime"))
 }
 
-/// Returns an address whose port no other program takes while nobody listens there: each test has another, and
-/// the kernel chooses higher ones.
+/// Returns an address whose port no other program takes while nobody listens there: each test has another,
+/// and the kernel chooses higher ones.
 pub(crate) fn own_port() -> SocketAddr {
     static TAKEN: AtomicU16 = AtomicU16::new(0);
     loop {

@@ -389,7 +389,8 @@ fn flood_of_set_ups() {
     assert!(pair.b.state().is_some());
 }
 
-/// Returns instructions and bytes of each flood, of `packets`, of the tests that match; `None` if valgrind is not installed.
+/// Returns instructions and bytes of each flood, of `packets`, of the tests that match; `None` if valgrind is
+/// not installed.
 fn counted(tests: &str, packets: u32) -> Option<Vec<(String, u64, u64)>> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         return None;
@@ -425,7 +426,8 @@ fn counted(tests: &str, packets: u32) -> Option<Vec<(String, u64, u64)>> {
     Some(counts)
 }
 
-/// Checks the work of the floods, of `packets` each, of the tests that match, of which there are at least `least`.
+/// Checks the work of the floods, of `packets` each, of the tests that match, of which there are at least
+/// `least`.
 fn check_work(tests: &str, packets: u32, least: usize) {
     let Some(counts) = counted(tests, packets) else {
         assert!(std::env::var_os("MSCTP_NEED_VALGRIND").is_none(), "valgrind is not installed");
