@@ -256,6 +256,10 @@ impl Association {
         };
         let first = protection.note_proven();
         if first {
+            // The peer protects all that it sends from now on (draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.2).
+            // Until key management says so as well, a SACK in clear could acknowledge user data that an
+            // attacker deletes.
+            self.auth.demand_protection();
             self.events.push(Event::Protected);
         }
         // An earlier epoch may have to be destroyed later.

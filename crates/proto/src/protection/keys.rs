@@ -369,9 +369,11 @@ impl PacketProtection {
         self.held.take()
     }
 
-    /// Records that a packet of the peer was opened. Returns true for the first one.
+    /// Records that a packet of the peer was opened: packets in clear are discarded from now on. Returns true
+    /// for the first one.
     pub(crate) fn note_proven(&mut self) -> bool {
         self.awaits_proof = false;
+        self.enforced = true;
         !core::mem::replace(&mut self.proven, true)
     }
 

@@ -5,6 +5,7 @@ mod association;
 mod false_start;
 mod handshake;
 mod joint;
+mod on_path;
 mod other_stacks;
 mod prefix_truncation;
 mod secured;

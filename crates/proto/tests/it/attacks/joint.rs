@@ -1,18 +1,26 @@
 //! Attacks at the joint between SCTP's numbers and the keys: chunks in clear whose effect would outlast the
 //! start of protection.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use msctp_protection::Ring;
-use msctp_proto::{Config, Event, HostAddrs, KeyManagement, LocalAddrs, Protection, RemoteAddrs, SendError};
+use msctp_congestion::StartState;
+use msctp_protection::{CipherSuite, FIRST_EPOCH, KeyMaterial, Ring, Secret};
+use msctp_proto::handover::{Action, HandoverPolicy, PathView, PolicyFactory, View};
+use msctp_proto::{
+    Config, Event, HostAddrs, KeyManagement, LocalAddrs, LossReason, PathAddr, Protection, RemoteAddrs,
+    SendError,
+};
 use msctp_units::Span;
 use msctp_wire::param::DtlsRoles;
-use msctp_wire::{EncodeChunk, KeyManagementId, Tsn};
+use msctp_wire::{ChunkType, EncodeChunk, KeyManagementId, Tsn, UnknownChunk};
 
 use crate::attacks::changed_setup::psk;
 use crate::attacks::stranger::{ask, echo, init_ack};
 use crate::support::chunks::stream_data;
-use crate::support::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk, reseal, text_message};
+use crate::support::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk, packet, reseal, text_message};
 
 /// Returns options with keys from outside of the core, in either role.
 fn external(kind: fn(Arc<KeyManagement>) -> Protection) -> Config {
@@ -119,4 +127,137 @@ fn an_init_is_bound_as_it_was_sent() {
         assert_eq!(inits.len(), 1 + lost);
         assert!(inits.iter().all(|init| *init == inits[0]));
     }
+}
+
+/// A policy with a chunk of its own, which it sends when the association is up. It counts those of the peer.
+#[derive(Debug)]
+struct Chatty(Arc<AtomicU32>);
+
+const PRIVATE: ChunkType = ChunkType(0xbe);
+
+impl HandoverPolicy for Chatty {
+    fn name(&self) -> &'static str {
+        "chatty"
+    }
+
+    fn private_chunks(&self) -> &'static [ChunkType] {
+        &[PRIVATE]
+    }
+
+    fn on_established(&mut self, view: &View<'_>, actions: &mut Vec<Action>) {
+        let path = view.primary;
+        actions.push(Action::SendChunk { path, chunk_type: PRIVATE, value: b"a report".to_vec() });
+    }
+
+    fn on_primary_switch(
+        &mut self,
+        _: &PathView,
+        _: &PathView,
+        _: &View<'_>,
+        _: &mut Vec<Action>,
+    ) -> Option<StartState> {
+        None
+    }
+
+    fn on_chunk(&mut self, _: PathAddr, _: &UnknownChunk<'_>, _: &View<'_>, _: &mut Vec<Action>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Gives both ends keys. Nothing was sent in clear, so that the numbers agree.
+fn establish_keys(pair: &mut Pair) {
+    let secret = |byte: u8, len: usize| Secret::from(&vec![byte; len][..]);
+    let suite = CipherSuite::Aes128GcmSha256;
+    let keys = KeyMaterial::new(suite, secret(1, 16), secret(2, 16), secret(3, 12)).unwrap();
+    for side in [Side::A, Side::B] {
+        pair.with(side, |one, now| {
+            one.establish_receive_keys(FIRST_EPOCH, &keys).unwrap();
+            one.establish_send_keys(now, FIRST_EPOCH, &keys).unwrap();
+            one.require_protected().unwrap();
+        });
+    }
+}
+
+/// What a policy learns from a forged report would stay when the association is protected.
+#[test]
+fn the_chunks_of_a_policy_wait_for_the_keys_and_count_only_under_them() {
+    let heard = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&heard);
+    let handover_policy = PolicyFactory::new(move || Box::new(Chatty(Arc::clone(&count))));
+    let config = Config { handover_policy, ..external(Protection::Required) };
+    let mut pair = Pair::new(config.clone(), vec![b_ip(0)]);
+    pair.log = Some(Vec::new());
+    pair.connect(config, vec![a_ip(0)], vec![b_ip(0)]);
+    pair.run_for(Span::from_secs(2));
+    for to in [Side::A, Side::B] {
+        let report = UnknownChunk::new(&[PRIVATE.0, 0, 0, 8, 1, 2, 3, 4]).unwrap();
+        let forged = packet(to, pair.tag_of(to), &[&report]);
+        pair.inject(to, Pair::at(to), &forged);
+    }
+    assert_eq!(heard.load(Ordering::Relaxed), 0);
+    assert!(!pair.log.as_ref().unwrap().iter().any(|flight| flight.has(PRIVATE.0)), "a report in clear");
+    establish_keys(&mut pair);
+    pair.run_for(Span::from_secs(2));
+    for host in [&pair.a, &pair.b] {
+        assert!(host.saw(|event| *event == Event::Protected), "{:?}", host.events);
+    }
+    assert_eq!(heard.load(Ordering::Relaxed), 2, "the report of each end");
+}
+
+/// With a pre-shared key as well: the attacker rewrites the ports of every packet.
+#[test]
+fn a_client_with_a_pre_shared_key_is_not_led_to_another_port() {
+    let mut pair = Pair::new(psk(), vec![b_ip(0)]);
+    let other = LocalAddrs { port: 5101, addresses: vec![b_ip(0)] };
+    pair.b.endpoint.listen(other, psk()).unwrap();
+    pair.filter = Box::new(|flight: &mut Flight| {
+        let at = if flight.from == Side::A { 2 } else { 0 };
+        let port: u16 = if flight.from == Side::A { 5101 } else { 5001 };
+        flight.bytes[at..at + 2].copy_from_slice(&port.to_be_bytes());
+        reseal(&mut flight.bytes);
+        Fate::Pass
+    });
+    pair.connect(psk(), vec![a_ip(0)], vec![b_ip(0)]);
+    pair.send(Side::A, text_message("for port 5001"));
+    pair.run_for(Span::from_secs(40));
+    assert!(pair.b.received.is_empty(), "{:?}", pair.b.received);
+    assert!(pair.a.saw(|event| *event == Event::Lost(LossReason::KeysDiffer)), "{:?}", pair.a.events);
+}
+
+/// No key protects a source address (RFC 5061 §6). A mobile behind a NAT asks for "the source of this packet";
+/// an observer delivers a copy of it first, from an address of its own, and is on the path from then on.
+#[test]
+fn known_limit_an_observer_gives_a_wildcard_its_own_address() {
+    let observer = core::net::IpAddr::from([10, 9, 0, 9]);
+    let mut pair = Pair::new(psk(), vec![b_ip(0)]);
+    pair.log = Some(Vec::new());
+    pair.connect(psk(), vec![a_ip(0)], vec![b_ip(0)]);
+    pair.run_for(Span::from_secs(2));
+    let copies = Rc::new(RefCell::new(Vec::new()));
+    let copy = Rc::clone(&copies);
+    pair.filter = Box::new(move |flight: &mut Flight| {
+        if flight.at.local == a_ip(1) {
+            copy.borrow_mut().push(flight.bytes.clone());
+        }
+        if flight.at.remote == observer {
+            flight.at.remote = a_ip(1);
+        }
+        Fate::Pass
+    });
+    pair.with(Side::A, |a, now| {
+        a.add_translated_address(now, a_ip(1)).unwrap();
+        a.request_peer_primary(now, a_ip(1)).unwrap();
+        a.keep_only_address(now, a_ip(1)).unwrap();
+    });
+    let end = pair.now + Span::from_secs(10);
+    loop {
+        for bytes in copies.take() {
+            pair.inject(Side::B, PathAddr { local: b_ip(0), remote: observer }, &bytes);
+        }
+        if !pair.step(end) {
+            break;
+        }
+    }
+    let to: Vec<_> = pair.with(Side::B, |b, _| b.paths().map(|path| path.at.remote).collect());
+    assert_eq!(to, [observer], "{:?}", pair.b.events);
 }

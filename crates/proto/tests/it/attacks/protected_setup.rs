@@ -14,7 +14,7 @@ use msctp_wire::{
 };
 
 use crate::attacks::stranger::{ask, data, echo, init_ack};
-use crate::support::{Pair, Side, a_ip, b_ip, chunk, packet, text_message};
+use crate::support::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk, packet, reseal, text_message};
 
 const DTLS: u8 = ChunkType::DTLS.0;
 
@@ -115,6 +115,30 @@ fn a_collision_in_clear_does_not_take_agreed_keys_away() {
         pair.transfer(Side::B, 20, 1000, Span::from_secs(20));
         assert!(pair.with(Side::A, |a, _| a.agreed()).unwrap().protection);
     }
+}
+
+/// A forged Stale Cookie begins the set-up anew, and the attacker takes the parameter out of the new INIT. What
+/// was sent under the agreement before must not leave in clear.
+#[test]
+fn a_forged_stale_cookie_does_not_take_agreed_keys_away() {
+    let mut pair = cookie_echoed(Protection::Offered, &[chunk::COOKIE_ECHO, DTLS]);
+    let causes = [Cause::StaleCookie(1)];
+    let tag = pair.tag_of(Side::A);
+    pair.filter = Box::new(|flight| {
+        if flight.has(chunk::INIT) {
+            let at = flight.bytes.windows(4).position(|bytes| bytes[..3] == [0x80, 6, 0]).unwrap();
+            flight.bytes[at..at + 2].copy_from_slice(&[0xbf, 0xfe]);
+            reseal(&mut flight.bytes);
+        }
+        Fate::Pass
+    });
+    let error = packet(Side::A, tag, &[&Error { causes: Causes::from(&causes) }]);
+    pair.inject(Side::A, Pair::at(Side::A), &error);
+    pair.run_for(Span::from_secs(20));
+    assert!(pair.b.received.is_empty(), "{:?}", pair.b.received);
+    assert!(pair.a.saw(|event| matches!(event, Event::Lost(_))), "{:?}", pair.a.events);
+    let leaks = |flight: &Flight| flight.bytes.windows(5).any(|bytes| bytes == b"early");
+    assert!(!pair.log.as_ref().unwrap().iter().any(leaks));
 }
 
 #[test]

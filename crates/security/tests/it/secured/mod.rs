@@ -102,6 +102,15 @@ impl Secured {
         secured
     }
 
+    /// Listens at another port as well, with the server's roles.
+    pub(crate) fn listen_too(&mut self, local: msctp_proto::LocalAddrs) {
+        let roles = DtlsRoles { client: true, server: true };
+        let keys = KeyManagement::external(Arc::new(Ring), vec![KeyManagementId::new(METHOD)], roles);
+        let protection = Protection::Required(Arc::new(keys));
+        let config = msctp_proto::Config { protection, ..self.client.clone() };
+        self.pair.b.endpoint.listen(local, config).unwrap();
+    }
+
     /// Begins the client's association, from one address.
     pub(crate) fn connect(&mut self) {
         self.pair.connect(self.client.clone(), vec![a_ip(0)], vec![b_ip(0)]);

@@ -1,0 +1,482 @@
+//! Attackers on the path while the first keys come into use: what they send in clear, replay, reflect,
+//! reorder and delete.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use msctp_proto::{AbortReason, Config, Event, KeyAgreement};
+use msctp_security::{Agreed, METHOD, METHOD_FALSE_START};
+use msctp_units::{Span, Time};
+
+use crate::prefix_truncation::{chunks, piece, texts, tsn};
+use crate::secured::network::{self, Fate, Flight, Pair, Side, chunk, text_message};
+use crate::secured::{DTLS, Secured};
+
+/// Bytes of a protected packet with a SACK without gap blocks: headers, SACK, trailer.
+const SEALED_SACK: usize = 12 + 8 + 16 + 20;
+
+fn is_sealed(flight: &Flight) -> bool {
+    flight.chunks() == [DTLS]
+}
+
+/// Returns the last TSN of a side in clear.
+fn last_in_clear(secured: &Secured, side: Side) -> u32 {
+    let log = secured.pair.log.as_ref().unwrap();
+    let flights = log.iter().filter(|flight| flight.from == side && !is_sealed(flight));
+    let data = flights.flat_map(|flight| chunks(&flight.bytes)).filter(|one| one[0] == chunk::DATA);
+    data.map(|one| tsn(&one)).next_back().unwrap()
+}
+
+/// Returns a packet in clear with these bytes behind the common header.
+fn in_clear(to: Side, tag: u32, chunks: &[u8]) -> Vec<u8> {
+    let mut bytes = network::packet(to, tag, &[&msctp_wire::CookieAck]);
+    bytes.truncate(12);
+    bytes.extend(chunks);
+    network::reseal(&mut bytes);
+    bytes
+}
+
+/// Returns a SACK without gap blocks.
+fn sack(cum_tsn_ack: u32, a_rwnd: u32) -> Vec<u8> {
+    [&[3, 0, 0, 16][..], &cum_tsn_ack.to_be_bytes(), &a_rwnd.to_be_bytes(), &[0; 4]].concat()
+}
+
+/// With False Start, the server's SACKs are protected, and its *Protection Established* does not arrive. The
+/// attacker deletes what the client sends, and acknowledges it in clear.
+#[test]
+fn nothing_in_clear_acknowledges_user_data_once_the_peer_protects() {
+    let mut secured = Secured::false_start();
+    secured.hello_behind_cookie();
+    let limit = secured.pair.now + Span::from_secs(60);
+    while !secured.ends[0].started {
+        assert!(secured.pair.step(limit), "no keys within a minute");
+        secured.serve(Side::A);
+        secured.serve(Side::B);
+    }
+    let deleting = Rc::new(RefCell::new(false));
+    let deletes = Rc::clone(&deleting);
+    secured.pair.filter = Box::new(move |flight: &mut Flight| {
+        let drop = match flight.from {
+            Side::A => *deletes.borrow() && is_sealed(flight),
+            Side::B => is_sealed(flight) && flight.bytes.len() > SEALED_SACK,
+        };
+        if drop { Fate::Drop } else { Fate::Pass }
+    });
+    for i in 1..=4 {
+        secured.pair.send(Side::A, text_message(&format!("message {i}")));
+        secured.run_for(Span::from_millis(100));
+    }
+    assert!(secured.pair.a.saw(|event| *event == Event::Protected), "{:?}", secured.pair.a.events);
+    assert!(secured.ends[0].epochs.is_empty(), "no Protection Established");
+    assert_eq!(texts(&secured).len(), 4);
+    *deleting.borrow_mut() = true;
+    for i in 5..=6 {
+        secured.pair.send(Side::A, text_message(&format!("message {i}")));
+    }
+    secured.run_for(Span::from_millis(100));
+    let forged = sack(last_in_clear(&secured, Side::A).wrapping_add(6), 100_000);
+    let tag = secured.pair.tag_of(Side::A);
+    secured.pair.inject(Side::A, Pair::at(Side::A), &in_clear(Side::A, tag, &forged));
+    let buffered = secured.pair.with(Side::A, |association, _| association.buffered());
+    secured.pair.with(Side::A, |association, now| association.shutdown(now));
+    secured.pair.pass_all();
+    secured.run_for(Span::from_secs(30));
+    let closed = |host: &network::Host| host.saw(|event| *event == Event::Closed);
+    assert_eq!(
+        texts(&secured).len(),
+        6,
+        "deleted; both closed: {} {}, buffered {buffered}",
+        closed(&secured.pair.a),
+        closed(&secured.pair.b)
+    );
+    assert!(buffered > 0, "the client believes that something arrived");
+}
+
+/// The attacker rewrites the SCTP ports of every packet, so that the client reaches another program at the
+/// same host than the one that it asked for.
+#[test]
+fn an_attacker_on_the_path_does_not_lead_a_client_to_another_port() {
+    for (client, server) in [(0, 100), (100, 0)] {
+        let mut secured = Secured::unconnected(&Config::mobile(), &[METHOD], &[METHOD]);
+        let local = msctp_proto::LocalAddrs { port: 5101, addresses: vec![network::b_ip(0)] };
+        secured.listen_too(local);
+        secured.pair.filter = Box::new(move |flight: &mut Flight| {
+            let add = |bytes: &mut [u8], at: usize, by: i32| {
+                let port = i32::from(u16::from_be_bytes([bytes[at], bytes[at + 1]])) + by;
+                bytes[at..at + 2].copy_from_slice(&(port as u16).to_be_bytes());
+            };
+            match flight.from {
+                Side::A => (add(&mut flight.bytes, 0, client), add(&mut flight.bytes, 2, server)),
+                Side::B => (add(&mut flight.bytes, 0, -server), add(&mut flight.bytes, 2, -client)),
+            };
+            network::reseal(&mut flight.bytes);
+            Fate::Pass
+        });
+        secured.connect();
+        secured.run_for(Span::from_secs(40));
+        let protected = |host: &network::Host| host.saw(|event| *event == Event::Protected);
+        assert!(!protected(&secured.pair.a) && !protected(&secured.pair.b), "{client} {server}");
+    }
+}
+
+/// Clear chunks beside a protected one, in one packet.
+#[test]
+fn chunks_in_clear_beside_a_protected_one_are_discarded_with_it() {
+    let mut secured = Secured::new();
+    secured.run_for(Span::from_secs(2));
+    secured.assert_works(3);
+    let to = Side::B;
+    let caught = Rc::new(RefCell::new(Vec::new()));
+    let catch = Rc::clone(&caught);
+    secured.pair.filter = Box::new(move |flight: &mut Flight| {
+        if flight.from == to.other() && is_sealed(flight) && flight.bytes.len() > 100 {
+            catch.borrow_mut().push(flight.bytes.clone());
+            return Fate::Drop;
+        }
+        Fate::Pass
+    });
+    secured.pair.send(Side::A, text_message(&"x".repeat(200)));
+    secured.run_for(Span::from_millis(10));
+    let sealed = caught.borrow()[0].clone();
+    let tag = secured.pair.tag_of(to);
+    let before = secured.pair.b.received.len();
+    let clear: [Vec<u8>; 4] = [
+        sack(7, 0),
+        piece(last_in_clear(&secured, Side::A).wrapping_add(3), 2, 3, b"forged"),
+        vec![7, 0, 0, 8, 0, 0, 0, 1],
+        vec![14, 0, 0, 4],
+    ];
+    for one in &clear {
+        for bytes in [
+            [&sealed[12..], &one[..]].concat(),
+            [&one[..], &sealed[12..]].concat(),
+            [&sealed[12..], &sealed[12..]].concat(),
+        ] {
+            secured.pair.inject(to, Pair::at(to), &in_clear(to, tag, &bytes));
+        }
+    }
+    assert_eq!(secured.pair.b.received.len(), before);
+    secured.pair.inject(to, Pair::at(to), &sealed);
+    assert_eq!(secured.pair.b.received.len(), before + 1, "the packet itself was not used up");
+    secured.pair.inject(to, Pair::at(to), &sealed);
+    secured.pair.pass_all();
+    secured.run_for(Span::from_secs(10));
+    assert_eq!(secured.pair.b.received.len(), before + 1);
+    secured.assert_works(3);
+}
+
+/// Every packet of the set-up and of two epochs, again and to either end, before and after rekeying.
+#[test]
+fn replayed_and_reflected_packets_change_nothing() {
+    for methods in [&[METHOD][..], &[METHOD_FALSE_START, METHOD]] {
+        let mut secured = Secured::with(methods, methods);
+        secured.run_for(Span::from_secs(2));
+        secured.assert_works(3);
+        for epoch in 4..=8 {
+            let recorded = secured.pair.log.clone().unwrap();
+            let counts = [secured.pair.a.received.len(), secured.pair.b.received.len()];
+            for flight in &recorded {
+                for to in [Side::A, Side::B] {
+                    let (mut bytes, side) = (flight.bytes.clone(), flight.from.other());
+                    if to != side {
+                        // Reflected: the ports, and the tag that its sender expects.
+                        let (src, dst) = ([bytes[0], bytes[1]], [bytes[2], bytes[3]]);
+                        bytes[..2].copy_from_slice(&dst);
+                        bytes[2..4].copy_from_slice(&src);
+                        let tag = secured.pair.tag_of(to).to_be_bytes();
+                        bytes[4..8].copy_from_slice(&tag);
+                        network::reseal(&mut bytes);
+                    }
+                    secured.pair.inject(to, Pair::at(to), &bytes);
+                }
+            }
+            secured.run_for(Span::from_secs(1));
+            assert_eq!([secured.pair.a.received.len(), secured.pair.b.received.len()], counts);
+            assert!(!secured.pair.b.saw(|event| *event == Event::Restarted));
+            secured.rekey(if epoch % 2 == 0 { Side::A } else { Side::B });
+            secured.assert_works(epoch);
+        }
+    }
+}
+
+/// A chunk of each type in clear, alone and behind a repeated COOKIE ECHO, when the association is protected.
+#[test]
+fn no_chunk_in_clear_has_an_effect_under_protection() {
+    let mut secured = Secured::new();
+    secured.run_for(Span::from_secs(2));
+    secured.assert_works(3);
+    let log = secured.pair.log.clone().unwrap();
+    let echo = log.iter().find(|flight| flight.has(chunk::COOKIE_ECHO)).unwrap();
+    let echo = chunks(&echo.bytes).into_iter().find(|one| one[0] == chunk::COOKIE_ECHO).unwrap();
+    for to in [Side::A, Side::B] {
+        let tag = secured.pair.tag_of(to);
+        let reflected = secured.pair.tag_of(to.other());
+        let events = secured.pair.host(to).events.len();
+        let next = last_in_clear(&secured, to.other()).wrapping_add(4);
+        for typ in 0..=u8::MAX {
+            for flags in [0, 1, 3] {
+                let mut one = vec![typ, flags, 0, 20];
+                one.extend(next.to_be_bytes());
+                one.extend([0; 12]);
+                for bytes in [one.clone(), [&echo[..], &one].concat()] {
+                    for tag in [tag, reflected] {
+                        secured.pair.inject(to, Pair::at(to), &in_clear(to, tag, &bytes));
+                    }
+                }
+            }
+        }
+        assert_eq!(secured.pair.host(to).events[events..], [], "{to:?}");
+        secured.run_for(Span::from_secs(5));
+        secured.assert_works(3);
+    }
+}
+
+/// A generator of numbers (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, most: u64) -> u64 {
+        self.next() % most
+    }
+
+    fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+        &all[self.below(all.len() as u64) as usize]
+    }
+}
+
+/// An attacker that does what it likes at random: it drops, delays, repeats and changes packets, and injects
+/// forged and recorded ones.
+struct Attacker {
+    random: Random,
+    /// Agreements of both ends' managers.
+    agreements: [Option<KeyAgreement>; 2],
+    restarts: [usize; 2],
+    /// The initial TSN of each side.
+    initial: BTreeMap<Side, u32>,
+}
+
+impl Attacker {
+    fn forged(&mut self, secured: &Secured, to: Side) -> Option<Vec<u8>> {
+        let log = secured.pair.log.as_ref().unwrap();
+        let tag = log.iter().rev().find(|flight| flight.from == to.other() && flight.tag() != 0)?.tag();
+        let own = self.initial.get(&to)?.wrapping_add(self.random.below(40) as u32);
+        let theirs = self.initial.get(&to.other()).copied().unwrap_or(0);
+        let theirs = theirs.wrapping_add(self.random.below(20) as u32);
+        let word = |word: u32| word.to_be_bytes();
+        let ssn = self.random.below(6) as u16;
+        let chunk = match self.random.below(13) {
+            0..=4 => sack(own, 100_000 * self.random.below(2) as u32),
+            5 => piece(theirs, ssn, 3, &[0x83, 0x7f]),
+            6 => piece(theirs, ssn, 3, &[0x83, 0x01]),
+            7 => [&[7, 0, 0, 8][..], &word(own)].concat(),
+            8 => vec![8, 0, 0, 4],
+            9 => vec![14, self.random.below(2) as u8, 0, 4],
+            10 => [&[192, 0, 0, 8][..], &word(theirs)].concat(),
+            11 => vec![11, 0, 0, 4],
+            _ => [&[9, 0, 0, 12, 0, 3, 0, 8][..], &word(9)].concat(),
+        };
+        Some(in_clear(to, tag, &chunk))
+    }
+
+    fn inject(&mut self, secured: &mut Secured) {
+        let to = *self.random.of(&[Side::A, Side::B]);
+        let log = secured.pair.log.as_ref().unwrap();
+        let bytes = if self.random.below(3) == 0 {
+            let flight = self.random.of(log);
+            (flight.from != to).then(|| flight.bytes.clone())
+        } else {
+            self.forged(secured, to)
+        };
+        if let Some(bytes) = bytes {
+            secured.pair.inject(to, Pair::at(to), &bytes);
+        }
+    }
+
+    /// Begins key management anew where the agreement has changed.
+    fn follow(&mut self, secured: &mut Secured) {
+        for side in [Side::A, Side::B] {
+            let host = secured.pair.host(side);
+            let restarts = host.events.iter().filter(|event| **event == Event::Restarted).count();
+            let Some(handle) = host.handle else { continue };
+            let Some(association) = host.endpoint.association(handle) else { continue };
+            let agreement = association.key_agreement();
+            let index = side as usize;
+            if restarts > self.restarts[index] {
+                self.restarts[index] = restarts;
+                secured.ends[index].manager = None;
+                secured.ends[index].epochs.clear();
+            } else if let (Some(manager), Some(agreement)) =
+                (&mut secured.ends[index].manager, agreement.as_ref())
+                && self.agreements[index].as_ref().is_some_and(|old| old != agreement)
+            {
+                let agreed = Agreed {
+                    end: agreement.end,
+                    restart: false,
+                    false_start: agreement.method.get() == METHOD_FALSE_START,
+                    client_parameter: &agreement.client_parameter,
+                    server_parameter: &agreement.server_parameter,
+                    binding: agreement.binding,
+                };
+                if let Err(error) = manager.agree_again(agreed) {
+                    secured.ends[index].error.get_or_insert(error);
+                }
+            }
+            self.agreements[index] = agreement;
+        }
+    }
+}
+
+/// Returns a filter that drops, delays and repeats packets, the more the greater `harm` is.
+fn random_fates(seed: u64, harm: u64, withheld_until: Time) -> Box<dyn FnMut(&mut Flight) -> Fate> {
+    let mut fate = Random(seed);
+    Box::new(move |flight| {
+        // SACKs reach the client for a while, and *Protection Established* does not.
+        let withheld = flight.from == Side::B && is_sealed(flight) && flight.bytes.len() > SEALED_SACK;
+        match fate.below(40) {
+            0..=35 if harm > 2 && withheld && flight.sent < withheld_until => Fate::Drop,
+            0..=3 if harm > 0 => Fate::Drop,
+            4..=7 if harm > 1 && is_sealed(flight) => Fate::Drop,
+            8..=10 => Fate::Late(Span::from_millis(fate.below(100))),
+            11..=13 => Fate::Twice(Span::from_millis(fate.below(2000))),
+            _ => Fate::Pass,
+        }
+    })
+}
+
+const MARK: &str = "a secret";
+
+/// Runs an association under a random attack. Returns whether both ends closed it.
+fn attacked_at_random(seed: u64, false_start: bool) -> bool {
+    let methods: &[u8] = if false_start { &[METHOD_FALSE_START, METHOD] } else { &[METHOD] };
+    let mut secured = Secured::over(&Config::mobile(), methods, methods);
+    let mut attacker = Attacker {
+        random: Random(seed),
+        agreements: [None, None],
+        restarts: [0, 0],
+        initial: BTreeMap::new(),
+    };
+    let quiet_until = secured.pair.now + Span::from_millis(1 + attacker.random.below(400));
+    let withheld_until = secured.pair.now + Span::from_secs(3);
+    secured.pair.filter = random_fates(!seed, attacker.random.below(4), withheld_until);
+    let (mut sent, mut asked) = (0, false);
+    let total = attacker.random.below(12) as usize;
+    let end = secured.pair.now + Span::from_secs(700);
+    let ended = |host: &network::Host| host.saw(|event| matches!(event, Event::Lost(_) | Event::Closed));
+    while secured.pair.step(end) {
+        for flight in secured.pair.log.as_ref().unwrap().iter().take(6) {
+            if flight.has(chunk::INIT) || flight.has(chunk::INIT_ACK) {
+                let first = u32::from_be_bytes(flight.bytes[28..32].try_into().unwrap());
+                attacker.initial.insert(flight.from, first);
+            }
+        }
+        secured.serve(Side::A);
+        attacker.follow(&mut secured);
+        secured.serve(Side::B);
+        attacker.follow(&mut secured);
+        for side in [Side::A, Side::B] {
+            if secured.ends[side as usize].error.is_some() && !ended(secured.pair.host(side)) {
+                secured.pair.with(side, |association, now| association.abort(now, &AbortReason::default()));
+            }
+        }
+        let may = secured.ends[0].started || !secured.ends[0].epochs.is_empty();
+        let up = !ended(&secured.pair.a);
+        if may && up && sent < total && attacker.random.below(3) == 0 {
+            let text = text_message(&format!("{MARK} {sent}"));
+            let accepted = secured.pair.with(Side::A, |association, now| association.send(now, text));
+            sent += usize::from(accepted.is_ok());
+        }
+        if may && up && sent == total && !asked && attacker.random.below(4) == 0 {
+            asked = true;
+            secured.pair.with(Side::A, |association, now| association.shutdown(now));
+        }
+        if secured.pair.now >= quiet_until && attacker.random.below(3) == 0 {
+            attacker.inject(&mut secured);
+        }
+        let expected: Vec<String> = (0..sent).map(|i| format!("{MARK} {i}")).collect();
+        let received = texts(&secured);
+        assert_eq!(received[..], expected[..received.len()], "seed {seed}");
+        if up && may && sent > 0 && !ended(&secured.pair.a) {
+            let buffered = secured.pair.with(Side::A, |association, _| association.buffered());
+            assert!(buffered > 0 || received.len() == sent, "seed {seed}: acknowledged and not delivered");
+        }
+        let host = &secured.pair.b;
+        if host.saw(|event| matches!(event, Event::PeerShutdown | Event::Closed)) {
+            assert!(asked, "seed {seed}: a shutdown that nobody asked for");
+            assert_eq!(received.len(), sent, "seed {seed}: a graceful end without the last messages");
+        }
+        if ended(&secured.pair.a) && (secured.pair.b.handle.is_none() || ended(&secured.pair.b)) {
+            break;
+        }
+    }
+    let closed = |host: &network::Host| host.saw(|event| *event == Event::Closed);
+    if closed(&secured.pair.a) {
+        assert_eq!(texts(&secured).len(), sent, "seed {seed}: closed without all");
+    }
+    assert!(ended(&secured.pair.a), "seed {seed}: the client waits: {:?}", secured.pair.a.events);
+    let log = secured.pair.log.as_ref().unwrap();
+    let leaks = |flight: &Flight| flight.bytes.windows(MARK.len()).any(|part| part == MARK.as_bytes());
+    assert!(!log.iter().any(leaks), "seed {seed}: user data in clear");
+    closed(&secured.pair.a) && closed(&secured.pair.b)
+}
+
+#[test]
+fn no_random_attack_deletes_or_inserts_a_message_unnoticed() {
+    let mut closed = 0_u64;
+    let seeds = std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(100);
+    for seed in 0..seeds {
+        closed += u64::from(attacked_at_random(seed, true)) + u64::from(attacked_at_random(seed, false));
+    }
+    assert!(closed > seeds / 2, "{closed} of {} closed", 2 * seeds);
+}
+
+/// An observer restarts the server's association while the client's last message is on its way.
+#[test]
+fn a_restart_of_the_server_during_false_start_is_noticed_by_the_client() {
+    let mut secured = Secured::false_start();
+    secured.hello_behind_cookie();
+    let limit = secured.pair.now + Span::from_secs(60);
+    while !secured.ends[0].started {
+        assert!(secured.pair.step(limit), "no keys within a minute");
+        secured.serve(Side::A);
+        secured.serve(Side::B);
+    }
+    for i in 1..=3 {
+        secured.pair.send(Side::A, text_message(&format!("message {i}")));
+    }
+    let mut init = secured.pair.log.as_ref().unwrap()[0].bytes.clone();
+    init[16] ^= 1;
+    network::reseal(&mut init);
+    let before = secured.pair.log_len();
+    secured.pair.inject(Side::B, Pair::at(Side::B), &init);
+    let ack = secured.pair.sent_since(Side::B, before).remove(0).bytes;
+    let ack = chunks(&ack).remove(0);
+    let tag = u32::from_be_bytes(ack[4..8].try_into().unwrap());
+    let mut rest = &ack[20..];
+    let cookie = loop {
+        let len = usize::from(u16::from_be_bytes([rest[2], rest[3]]));
+        if rest[..2] == [0, 7] {
+            break &rest[4..len];
+        }
+        rest = &rest[len.next_multiple_of(4)..];
+    };
+    let len = (4 + cookie.len() as u16).to_be_bytes();
+    let mut echo = [&[10, 0][..], &len, cookie].concat();
+    echo.resize(echo.len().next_multiple_of(4), 0);
+    secured.pair.inject(Side::B, Pair::at(Side::B), &in_clear(Side::B, tag, &echo));
+    assert!(secured.pair.b.saw(|event| *event == Event::Restarted));
+    secured.run_for(Span::from_secs(70));
+    assert!(texts(&secured).is_empty());
+    let buffered = secured.pair.with(Side::A, |association, _| association.buffered());
+    let error = secured.ends[0].error.is_some();
+    let lost = secured.pair.a.saw(|event| matches!(event, Event::Lost(_)));
+    assert!(error || lost, "buffered {buffered}: {:?}", secured.pair.a.events);
+}
