@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use msctp_proto::{AbortReason, Config, Event, KeyAgreement};
 use msctp_security::{Agreed, METHOD, METHOD_FALSE_START};
-use msctp_units::Span;
+use msctp_units::{Span, Time};
 
 use crate::prefix_truncation::{chunks, piece, texts, tsn};
 use crate::secured::network::{self, Fate, Flight, Pair, Side, chunk, text_message};
@@ -25,7 +25,7 @@ fn last_in_clear(secured: &Secured, side: Side) -> u32 {
     let log = secured.pair.log.as_ref().unwrap();
     let flights = log.iter().filter(|flight| flight.from == side && !is_sealed(flight));
     let data = flights.flat_map(|flight| chunks(&flight.bytes)).filter(|one| one[0] == chunk::DATA);
-    data.map(|one| tsn(&one)).last().unwrap()
+    data.map(|one| tsn(&one)).next_back().unwrap()
 }
 
 /// Returns a packet in clear with these bytes behind the common header.
@@ -335,6 +335,23 @@ impl Attacker {
     }
 }
 
+/// Returns a filter that drops, delays and repeats packets, the more the greater `harm` is.
+fn random_fates(seed: u64, harm: u64, withheld_until: Time) -> Box<dyn FnMut(&mut Flight) -> Fate> {
+    let mut fate = Random(seed);
+    Box::new(move |flight| {
+        // SACKs reach the client for a while, and *Protection Established* does not.
+        let withheld = flight.from == Side::B && is_sealed(flight) && flight.bytes.len() > SEALED_SACK;
+        match fate.below(40) {
+            0..=35 if harm > 2 && withheld && flight.sent < withheld_until => Fate::Drop,
+            0..=3 if harm > 0 => Fate::Drop,
+            4..=7 if harm > 1 && is_sealed(flight) => Fate::Drop,
+            8..=10 => Fate::Late(Span::from_millis(fate.below(100))),
+            11..=13 => Fate::Twice(Span::from_millis(fate.below(2000))),
+            _ => Fate::Pass,
+        }
+    })
+}
+
 const MARK: &str = "a secret";
 
 /// Runs an association under a random attack. Returns whether both ends closed it.
@@ -347,22 +364,9 @@ fn attacked_at_random(seed: u64, false_start: bool) -> bool {
         restarts: [0, 0],
         initial: BTreeMap::new(),
     };
-    let mut fate = Random(!seed);
     let quiet_until = secured.pair.now + Span::from_millis(1 + attacker.random.below(400));
-    let harm = attacker.random.below(4);
     let withheld_until = secured.pair.now + Span::from_secs(3);
-    secured.pair.filter = Box::new(move |flight: &mut Flight| {
-        // SACKs reach the client for a while, and *Protection Established* does not.
-        let withheld = flight.from == Side::B && is_sealed(flight) && flight.bytes.len() > SEALED_SACK;
-        match fate.below(40) {
-            0..=35 if harm > 2 && withheld && flight.sent < withheld_until => Fate::Drop,
-            0..=3 if harm > 0 => Fate::Drop,
-            4..=7 if harm > 1 && is_sealed(flight) => Fate::Drop,
-            8..=10 => Fate::Late(Span::from_millis(fate.below(100))),
-            11..=13 => Fate::Twice(Span::from_millis(fate.below(2000))),
-            _ => Fate::Pass,
-        }
-    });
+    secured.pair.filter = random_fates(!seed, attacker.random.below(4), withheld_until);
     let (mut sent, mut asked) = (0, false);
     let total = attacker.random.below(12) as usize;
     let end = secured.pair.now + Span::from_secs(700);
