@@ -119,7 +119,7 @@ impl SilenceDetector {
         }
         self.recent[0].count = self.recent[0].count.saturating_add(1);
         self.recent[0].longest = self.recent[0].longest.max(interval);
-        self.recent[0].sum = self.recent[0].sum + interval;
+        self.recent[0].sum += interval;
     }
 
     /// Returns the time for which the path may be silent before a silence probe, and before it fails.
