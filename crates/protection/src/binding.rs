@@ -9,8 +9,8 @@ use core::fmt;
 
 use sha2::{Digest, Sha256};
 
-/// SHA-256 of the SCTP ports, and of INIT and INIT ACK without their State Cookie: tags, initial TSNs, numbers
-/// of streams, windows, extensions and addresses.
+/// SHA-256 of the SCTP ports, and of INIT and INIT ACK without their State Cookie: tags, initial TSNs,
+/// numbers of streams, windows, extensions and addresses.
 ///
 /// Each end hashes what it sent and what it received. The server has the value in its State Cookie, because
 /// it keeps no state before the COOKIE ECHO (RFC 9260 §5.1.3).

@@ -40,7 +40,8 @@ pub struct PskError {
     pub len: usize,
 }
 
-/// The keys of one association from a pre-shared key (as method 0 of draft-ietf-tsvwg-sctp-dtls-chunk-04 §8.1).
+/// The keys of one association from a pre-shared key (as method 0 of draft-ietf-tsvwg-sctp-dtls-chunk-04
+/// §8.1).
 ///
 /// The draft leaves the derivation open. This one takes both DTLS Key Management parameters, as §6 demands
 /// against downgrades. It also takes both ends' tags and initial TSNs, which with the tie breakers are 96

@@ -134,8 +134,8 @@ impl Association {
                 (StreamRequest::ResetOutgoing(streams), Step::Quieting)
                     if self.outbound.are_quiet(streams) =>
                 {
-                    // RFC 6525 §5.2.2 E3: the peer defers the reset until it has all data sent before. To wait
-                    // for the acknowledgement here would cost a delayed SACK.
+                    // RFC 6525 §5.2.2 E3: the peer defers the reset until it has all data sent before. To
+                    // wait for the acknowledgement here would cost a delayed SACK.
                     Step::Due
                 }
                 (StreamRequest::ResetOutgoing(_), _) | (_, Step::Due | Step::Sent) => break,

@@ -1,4 +1,4 @@
-//! ICMP messages about packets of associations (RFC 9260 §10, RFC 8899 §4.6.1): which association they are for.
+//! ICMP messages about packets (RFC 9260 §10, RFC 8899 §4.6.1): which association sent them.
 
 use core::net::IpAddr;
 

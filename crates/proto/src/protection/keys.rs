@@ -200,8 +200,8 @@ impl PacketProtection {
             && (!self.has_agreed() || self.ours.negotiate(cookie.map(|both| &both.theirs)).is_ok())
     }
 
-    /// Returns whether a restart with the peer's parameter may be accepted. It must not end an agreement, which
-    /// anyone who sees the set-up could otherwise do.
+    /// Returns whether a restart with the peer's parameter may be accepted. It must not end an agreement,
+    /// which anyone who sees the set-up could otherwise do.
     ///
     /// It must not begin the handshake of the key management client again either: its peer has not asked for
     /// the association, and sends no INIT when it has lost it.

@@ -332,8 +332,8 @@ fn until_handshake(secured: &mut Secured, at_last_message: bool) {
 }
 
 /// Protection is offered, and both ends have agreed on it. An observer restarts either association by an INIT
-/// and a COOKIE ECHO without protection while the handshake is in clear. That must not end the agreement: user
-/// data would leave in clear.
+/// and a COOKIE ECHO without protection while the handshake is in clear. That must not end the agreement:
+/// user data would leave in clear.
 #[test]
 fn a_restart_without_protection_does_not_end_an_agreement() {
     for to in [Side::A, Side::B] {

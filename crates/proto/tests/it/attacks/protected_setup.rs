@@ -117,8 +117,8 @@ fn a_collision_in_clear_does_not_take_agreed_keys_away() {
     }
 }
 
-/// A forged Stale Cookie begins the set-up anew, and the attacker takes the parameter out of the new INIT. What
-/// was sent under the agreement before must not leave in clear.
+/// A forged Stale Cookie begins the set-up anew, and the attacker takes the parameter out of the new INIT.
+/// What was sent under the agreement before must not leave in clear.
 #[test]
 fn a_forged_stale_cookie_does_not_take_agreed_keys_away() {
     let mut pair = cookie_echoed(Protection::Offered, &[chunk::COOKIE_ECHO, DTLS]);
