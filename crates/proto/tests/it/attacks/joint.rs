@@ -225,7 +225,8 @@ fn a_client_with_a_pre_shared_key_is_not_led_to_another_port() {
 }
 
 /// No key protects a source address (RFC 5061 §6). A mobile behind a NAT asks for "the source of this
-/// packet"; an observer delivers a copy of it first, from an address of its own, and is on the path from then on.
+/// packet"; an observer delivers a copy of it first, from an address of its own, and is on the path from
+/// then on.
 #[test]
 fn known_limit_an_observer_gives_a_wildcard_its_own_address() {
     let observer = core::net::IpAddr::from([10, 9, 0, 9]);
