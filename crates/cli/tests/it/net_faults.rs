@@ -150,7 +150,7 @@ fn a_full_disk_is_reported_at_both_ends() {
 }
 
 #[test]
-fn connecting_to_a_closed_port_fails_at_once() {
+fn alone_connecting_to_a_closed_port_fails_at_once() {
     // A socket that receives from one other only: nobody listens at its port, and no other program takes it.
     let closed = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     closed.connect("127.0.0.1:1").unwrap();
