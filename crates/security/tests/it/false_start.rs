@@ -13,7 +13,7 @@ const FALSE_START: &[u8] = &[METHOD_FALSE_START, METHOD];
 
 impl Secured {
     /// Runs until the client may send, and sends `texts`. Returns the time of the INIT.
-    fn start(&mut self, texts: &[&str]) -> Time {
+    pub(crate) fn start(&mut self, texts: &[&str]) -> Time {
         let begun = self.pair.log.as_ref().expect("a log")[0].sent;
         let limit = self.pair.now + Span::from_secs(60);
         while !self.ends[0].started {

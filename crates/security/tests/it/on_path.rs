@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use msctp_proto::{AbortReason, Config, Event, KeyAgreement};
-use msctp_security::{Agreed, METHOD, METHOD_FALSE_START};
+use msctp_security::{METHOD, METHOD_FALSE_START};
 use msctp_units::{Span, Time};
 
 use crate::prefix_truncation::{chunks, piece, texts, tsn};
 use crate::secured::network::{self, Fate, Flight, Pair, Side, chunk, text_message};
-use crate::secured::{DTLS, Secured};
+use crate::secured::{DTLS, Secured, agreed};
 
 /// Bytes of a protected packet with a SACK without gap blocks: headers, SACK, trailer.
 const SEALED_SACK: usize = 12 + 8 + 16 + 20;
@@ -48,12 +48,7 @@ fn sack(cum_tsn_ack: u32, a_rwnd: u32) -> Vec<u8> {
 fn nothing_in_clear_acknowledges_user_data_once_the_peer_protects() {
     let mut secured = Secured::false_start();
     secured.hello_behind_cookie();
-    let limit = secured.pair.now + Span::from_secs(60);
-    while !secured.ends[0].started {
-        assert!(secured.pair.step(limit), "no keys within a minute");
-        secured.serve(Side::A);
-        secured.serve(Side::B);
-    }
+    secured.start(&[]);
     let deleting = Rc::new(RefCell::new(false));
     let deletes = Rc::clone(&deleting);
     secured.pair.filter = Box::new(move |flight: &mut Flight| {
@@ -317,18 +312,9 @@ impl Attacker {
             } else if let (Some(manager), Some(agreement)) =
                 (&mut secured.ends[index].manager, agreement.as_ref())
                 && self.agreements[index].as_ref().is_some_and(|old| old != agreement)
+                && let Err(error) = manager.agree_again(agreed(agreement))
             {
-                let agreed = Agreed {
-                    end: agreement.end,
-                    restart: false,
-                    false_start: agreement.method.get() == METHOD_FALSE_START,
-                    client_parameter: &agreement.client_parameter,
-                    server_parameter: &agreement.server_parameter,
-                    binding: agreement.binding,
-                };
-                if let Err(error) = manager.agree_again(agreed) {
-                    secured.ends[index].error.get_or_insert(error);
-                }
+                secured.ends[index].error.get_or_insert(error);
             }
             self.agreements[index] = agreement;
         }
@@ -443,15 +429,7 @@ fn no_random_attack_deletes_or_inserts_a_message_unnoticed() {
 fn a_restart_of_the_server_during_false_start_is_noticed_by_the_client() {
     let mut secured = Secured::false_start();
     secured.hello_behind_cookie();
-    let limit = secured.pair.now + Span::from_secs(60);
-    while !secured.ends[0].started {
-        assert!(secured.pair.step(limit), "no keys within a minute");
-        secured.serve(Side::A);
-        secured.serve(Side::B);
-    }
-    for i in 1..=3 {
-        secured.pair.send(Side::A, text_message(&format!("message {i}")));
-    }
+    secured.start(&["message 1", "message 2", "message 3"]);
     let mut init = secured.pair.log.as_ref().unwrap()[0].bytes.clone();
     init[16] ^= 1;
     network::reseal(&mut init);

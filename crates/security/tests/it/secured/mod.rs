@@ -10,7 +10,9 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
 use msctp_protection::{Direction, Ring};
-use msctp_proto::{AbortReason, CallError, Event, KeyManagement, LossReason, Protection, SendError};
+use msctp_proto::{
+    AbortReason, CallError, Event, KeyAgreement, KeyManagement, LossReason, Protection, SendError,
+};
 use msctp_security::{Agreed, AnyPeer, Config, Error, KeyManager, METHOD, METHOD_FALSE_START, Output, PPID};
 use msctp_units::{Ecn, Span};
 use msctp_wire::KeyManagementId;
@@ -39,6 +41,18 @@ pub(crate) struct Secured {
     pub(crate) ends: [End; 2],
     /// Lines of the log of keys.
     pub(crate) lines: Arc<Mutex<Vec<String>>>,
+}
+
+/// Returns what a key manager takes of an agreement.
+pub(crate) fn agreed(agreement: &KeyAgreement) -> Agreed<'_> {
+    Agreed {
+        end: agreement.end,
+        restart: false,
+        false_start: agreement.method.get() == METHOD_FALSE_START,
+        client_parameter: &agreement.client_parameter,
+        server_parameter: &agreement.server_parameter,
+        binding: agreement.binding,
+    }
 }
 
 impl Secured {
@@ -139,15 +153,8 @@ impl Secured {
         let handle = host.handle.expect("an association");
         let agreement = host.endpoint.association(handle).and_then(|association| association.key_agreement());
         let agreement = agreement.expect("protection is required");
-        let agreed = Agreed {
-            end: agreement.end,
-            restart: false,
-            false_start: agreement.method.get() == METHOD_FALSE_START,
-            client_parameter: &agreement.client_parameter,
-            server_parameter: &agreement.server_parameter,
-            binding: agreement.binding,
-        };
-        end.manager = Some(KeyManager::new(Arc::clone(&end.config), agreed, None, self.pair.now).unwrap());
+        let manager = KeyManager::new(Arc::clone(&end.config), agreed(&agreement), None, self.pair.now);
+        end.manager = Some(manager.unwrap());
     }
 
     /// Passes messages and outputs between an association and its key manager.
