@@ -17,12 +17,24 @@ const PERMUTATIONS: u64 = 1000;
 pub(super) fn deciding(axes: &[Dimension], at: &[Place]) -> Vec<Deciding> {
     let Some(grade) = separable(at.iter().map(|place| place.grade)) else { return Vec::new() };
     let those: Vec<bool> = at.iter().map(|place| place.grade == grade).collect();
-    let mut all = splits(axes, at, &those, grade);
+    let columns: Vec<Column> =
+        axes.iter().enumerate().map(|(number, axis)| Column::new(axis, number, at)).collect();
+    let decides = |(number, axis): (usize, &Dimension)| {
+        let Split { value, below, above, explains } = columns[number].best(&those)?;
+        let split = match &axis.range {
+            Range::Numbers { .. } => format!("{value:.0}"),
+            Range::Choice(names) => names[value as usize].clone(),
+        };
+        let (axis, label) = (axis.name.clone(), axis.label.clone());
+        Some(Deciding { axis, label, grade, split, below, above, explains, chance: 1.0, number })
+    };
+    let mut all: Vec<Deciding> = axes.iter().enumerate().filter_map(decides).collect();
+    all.sort_by(|a, b| b.explains.total_cmp(&a.explains));
     let Some(best) = all.first().map(|best| best.explains) else { return all };
     let as_good = |permutation: &u64| {
         let shuffled = shuffled(&those, *permutation);
         // Rounding must not make an equal split a worse one.
-        splits(axes, at, &shuffled, grade).first().is_some_and(|split| split.explains >= best - 1e-9)
+        columns.iter().filter_map(|column| column.best(&shuffled)).any(|split| split.explains >= best - 1e-9)
     };
     let chance = (1 + (1..PERMUTATIONS).filter(as_good).count()) as f64 / PERMUTATIONS as f64;
     all.iter_mut().for_each(|split| split.chance = chance);
@@ -96,38 +108,54 @@ fn explained(axes: &[Dimension], at: &[Place], effects: &[f64]) -> Option<Driver
     splits.max_by(|a, b| a.explains.total_cmp(&b.explains))
 }
 
-/// Returns the best split of each axis, the best first.
-fn splits(axes: &[Dimension], at: &[Place], those: &[bool], grade: Grade) -> Vec<Deciding> {
-    let count = |side: &dyn Fn(&Place) -> bool| {
-        let on_it = || at.iter().zip(those).filter(|(place, _)| side(place));
-        [on_it().filter(|(_, is)| **is).count(), on_it().count()]
-    };
-    let impurity = |[those, of]: [usize; 2]| {
-        let share = those as f64 / of as f64;
-        share * (1.0 - share) * of as f64
-    };
-    let whole = impurity(count(&|_| true));
-    let best = |(number, axis): (usize, &Dimension)| {
-        let mut values: Vec<f64> = at.iter().map(|place| axis.range.value(place.values[number])).collect();
-        values.sort_by(f64::total_cmp);
-        values.dedup();
-        let split = |value: &f64| {
-            let low = |place: &Place| axis.range.value(place.values[number]) <= *value;
-            let (below, above) = (count(&low), count(&|place| !low(place)));
-            let explains = 1.0 - (impurity(below) + impurity(above)) / whole;
-            let split = match &axis.range {
-                Range::Numbers { .. } => format!("{value:.0}"),
-                Range::Choice(names) => names[*value as usize].clone(),
-            };
-            let (axis, label) = (axis.name.clone(), axis.label.clone());
-            Deciding { axis, label, grade, split, below, above, explains, chance: 1.0, number }
+/// A split of an axis: the points with the grade and all points on its two sides.
+#[derive(Clone, Copy)]
+struct Split {
+    value: f64,
+    below: [usize; 2],
+    above: [usize; 2],
+    /// The share of the impurity that it removes.
+    explains: f64,
+}
+
+/// An axis's values: each point's, and those at which a split has points on both sides.
+struct Column {
+    of: Vec<f64>,
+    splits: Vec<f64>,
+}
+
+impl Column {
+    fn new(axis: &Dimension, number: usize, at: &[Place]) -> Self {
+        let of: Vec<f64> = at.iter().map(|place| axis.range.value(place.values[number])).collect();
+        let mut splits = of.clone();
+        splits.sort_by(f64::total_cmp);
+        splits.dedup();
+        splits.pop();
+        Self { of, splits }
+    }
+
+    /// Returns the best split of the points with these marks.
+    fn best(&self, those: &[bool]) -> Option<Split> {
+        let impurity = |[those, of]: [usize; 2]| {
+            let share = those as f64 / of as f64;
+            share * (1.0 - share) * of as f64
         };
-        let splits = values.iter().take(values.len().saturating_sub(1)).map(split);
+        let all = [those.iter().filter(|is| **is).count(), those.len()];
+        let whole = impurity(all);
+        let split = |&value: &f64| {
+            let mut below = [0; 2];
+            for (place, is) in self.of.iter().zip(those) {
+                let low = *place <= value;
+                below[0] += usize::from(low && *is);
+                below[1] += usize::from(low);
+            }
+            let above = [all[0] - below[0], all[1] - below[1]];
+            let explains = 1.0 - (impurity(below) + impurity(above)) / whole;
+            Split { value, below, above, explains }
+        };
+        let splits = self.splits.iter().map(split);
         splits.reduce(|best, next| if next.explains > best.explains { next } else { best })
-    };
-    let mut all: Vec<Deciding> = axes.iter().enumerate().filter_map(best).collect();
-    all.sort_by(|a, b| b.explains.total_cmp(&a.explains));
-    all
+    }
 }
 
 #[cfg(test)]
