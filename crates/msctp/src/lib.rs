@@ -129,10 +129,12 @@
 //!
 //! [`Stream::into_split`] gives the two directions to two tasks, as [`SendStream`] and [`RecvStream`].
 //!
-//! A stream ends in each direction by itself ([`Stream::finish`], the same as `shutdown` of
-//! [`AsyncWrite`](tokio::io::AsyncWrite)): the peer's reader sees the end of file behind the last byte, the
-//! association and the other direction go on, and the number can be used again. This is the outgoing stream
-//! reset of RFC 6525, as WebRTC closes data channels (RFC 8831 §6.7).
+//! A stream ends in each direction by itself ([`Stream::finish`], `shutdown` of
+//! [`AsyncWrite`](tokio::io::AsyncWrite), or dropping it): the peer's reader sees the end of file behind the
+//! last byte, and the association and the other direction go on. [`SendStream::reset`] and
+//! [`RecvStream::stop`] give a direction up. [`Association::open_stream`] and
+//! [`accept_stream`](Association::accept_stream) give each request a stream of its own: the example
+//! `requests`.
 //!
 //! # Ending a program
 //!
@@ -164,14 +166,12 @@ mod calls;
 mod clock;
 mod close;
 mod driver;
-mod ending;
 mod endpoint;
 mod error;
 mod follow;
 mod forward;
 mod history;
 mod host;
-mod inbox;
 #[cfg(feature = "tls")]
 mod keys;
 #[cfg(not(feature = "tls"))]
@@ -180,6 +180,7 @@ mod keys;
 mod listener;
 mod log;
 mod mobile;
+mod numbers;
 mod options;
 mod outbox;
 mod place;
@@ -197,6 +198,7 @@ mod shards;
 mod slot;
 mod state;
 mod stream;
+mod stream_calls;
 #[cfg(feature = "tls")]
 mod tls;
 mod unproven;
@@ -206,7 +208,7 @@ pub use association::Association;
 pub use endpoint::Endpoint;
 pub use error::{
     AssociationError, BindError, CallError, CloseError, ConnectError, FinishError, ProtectionMismatch,
-    Refusal, SendError, StreamError,
+    Refusal, SendError, StreamError, StreamReset,
 };
 pub use history::{History, Move};
 pub use mobile::{Mobility, Translation};

@@ -1,0 +1,510 @@
+//! [`Ready`]: messages that may be read: a queue for each stream that has a reader of its own, and one for
+//! all others. Independent of TSNs, fragments and the window.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::ordering::Arrived;
+use crate::message::Message;
+use crate::rare::{Rare, rare_state};
+
+/// What a stream's reader gets next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StreamItem<M = Message> {
+    /// A message, or a part of one.
+    Message(M),
+    /// The peer ended the stream (RFC 6525 §5.2.2). What it sends later on the number is for another reader.
+    End(StreamEnd),
+}
+
+/// The end of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamEnd {
+    /// The stream.
+    pub stream: u16,
+    /// The peer gave the stream up with this code, and may not have sent all of it; `None`: it sent all.
+    pub code: Option<u32>,
+}
+
+/// A stream with a reader of its own.
+#[derive(Debug, Default)]
+struct Reader {
+    items: VecDeque<StreamItem<Arrived>>,
+    /// The peer's end is among the items, or was read: what follows is another use of the number.
+    ended: bool,
+    /// The reader is gone. What arrives before the peer's end is discarded.
+    gone: bool,
+    /// There are items, of which the reader was told, and it has not taken them all since.
+    told: bool,
+}
+
+rare_state! {
+    /// The streams with readers, and key management.
+    struct Apart {
+        /// Messages of key management, which do not wait for the application to read; `None` if they count as
+        /// user data.
+        keys: Option<KeyMessages> = None,
+        of: BTreeMap<u16, Reader> = BTreeMap::new(),
+        /// Messages in their queues.
+        messages: usize = 0,
+        /// Streams whose readers are to be told that there are items.
+        untold: Vec<u16> = Vec::new(),
+        discarded: Released = Released { bytes: 0, chunks: 0 },
+    }
+}
+
+/// Messages of key management that may be read.
+#[derive(Debug, Default)]
+pub(super) struct KeyMessages {
+    pub(super) waiting: VecDeque<Arrived>,
+    /// True if the messages were announced, and not all were read since.
+    pub(super) announced: bool,
+}
+
+/// User bytes and chunks that are no longer held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Released {
+    pub(super) bytes: usize,
+    pub(super) chunks: u32,
+}
+
+impl Released {
+    fn add(&mut self, item: &StreamItem<Arrived>) {
+        if let StreamItem::Message(arrived) = item {
+            self.bytes += arrived.message.data.len();
+            self.chunks += arrived.chunks;
+        }
+    }
+}
+
+/// Messages that may be read.
+#[derive(Debug, Default)]
+pub(super) struct Ready {
+    /// Those of streams without a reader of their own, as they arrived, and the ends of such streams. An end
+    /// follows a message of its stream.
+    common: VecDeque<StreamItem<Arrived>>,
+    apart: Rare<Apart>,
+}
+
+impl Ready {
+    #[inline]
+    pub(super) fn push_back(&mut self, arrived: Arrived) {
+        if self.apart.is_touched() {
+            self.sort(arrived);
+        } else {
+            self.common.push_back(StreamItem::Message(arrived));
+        }
+    }
+
+    /// Puts a message into its reader's queue.
+    fn sort(&mut self, arrived: Arrived) {
+        let (apart, stream) = (&mut *self.apart, arrived.message.stream);
+        if let Some(keys) = &mut apart.keys
+            && arrived.message.is_key_management()
+        {
+            return keys.waiting.push_back(arrived);
+        }
+        let item = StreamItem::Message(arrived);
+        match apart.of.get_mut(&stream) {
+            Some(reader) if reader.ended => self.common.push_back(item),
+            Some(reader) if reader.gone => apart.discarded.add(&item),
+            Some(reader) => {
+                reader.items.push_back(item);
+                apart.messages += 1;
+                if !core::mem::replace(&mut reader.told, true) {
+                    apart.untold.push(stream);
+                }
+            }
+            None => self.common.push_back(item),
+        }
+    }
+
+    /// Separates messages of key management from user messages from now on.
+    pub(super) fn set_key_management(&mut self) {
+        self.apart.keys.get_or_insert_default();
+    }
+
+    /// Returns the messages of key management, if they are separated.
+    pub(super) fn keys(&self) -> Option<&KeyMessages> {
+        self.apart.keys.as_ref()
+    }
+
+    /// Returns the messages of key management, if they are separated.
+    pub(super) fn keys_mut(&mut self) -> Option<&mut KeyMessages> {
+        if self.apart.is_touched() { self.apart.keys.as_mut() } else { None }
+    }
+
+    /// Ends these streams behind what has arrived of them.
+    pub(super) fn end(&mut self, ends: impl Iterator<Item = StreamEnd>) {
+        let mut unread = None;
+        for end in ends {
+            let reader = match self.apart.is_touched() {
+                true => self.apart.of.get_mut(&end.stream).filter(|reader| !reader.ended),
+                false => None,
+            };
+            match reader {
+                Some(reader) if reader.gone => _ = self.apart.of.remove(&end.stream),
+                Some(reader) => {
+                    reader.ended = true;
+                    reader.items.push_back(StreamItem::End(end));
+                    if !core::mem::replace(&mut reader.told, true) {
+                        self.apart.untold.push(end.stream);
+                    }
+                }
+                // Whoever reads the stream later needs an end only behind messages.
+                None => {
+                    let unread = unread.get_or_insert_with(|| self.open_in_common());
+                    if unread.remove(&end.stream) {
+                        self.common.push_back(StreamItem::End(end));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the streams whose last item in the common queue is a message.
+    fn open_in_common(&self) -> BTreeSet<u16> {
+        let mut open = BTreeSet::new();
+        for item in &self.common {
+            match item {
+                StreamItem::Message(arrived) => _ = open.insert(arrived.message.stream),
+                StreamItem::End(end) => _ = open.remove(&end.stream),
+            }
+        }
+        open
+    }
+
+    /// Returns the streams that a reset of all streams ends here.
+    pub(super) fn open(&self) -> BTreeSet<u16> {
+        let mut open = self.open_in_common();
+        open.extend(self.apart.of.iter().filter(|(_, reader)| !reader.ended).map(|(&stream, _)| stream));
+        open
+    }
+
+    /// Gives a stream a reader of its own, who gets what has arrived up to the peer's end. Returns false if it
+    /// has one, or the end of an earlier one's has not come.
+    pub(super) fn claim(&mut self, stream: u16) -> bool {
+        if self.apart.of.contains_key(&stream) {
+            return false;
+        }
+        let mut reader = Reader::default();
+        let is_of = |item: &StreamItem<Arrived>| match item {
+            StreamItem::Message(arrived) => arrived.message.stream == stream,
+            StreamItem::End(end) => end.stream == stream,
+        };
+        if self.common.iter().any(is_of) {
+            for item in core::mem::take(&mut self.common) {
+                if reader.ended || !is_of(&item) {
+                    self.common.push_back(item);
+                    continue;
+                }
+                reader.ended = matches!(item, StreamItem::End(_));
+                reader.items.push_back(item);
+            }
+            self.skip_ends();
+        }
+        reader.told = !reader.items.is_empty();
+        let apart = &mut *self.apart;
+        apart.messages += messages(&reader.items);
+        apart.of.insert(stream, reader);
+        true
+    }
+
+    /// Takes the reader of a stream away, and what it has not read. Returns whether the peer's end has come: if
+    /// not, what arrives before it is discarded.
+    pub(super) fn release(&mut self, stream: u16) -> bool {
+        let apart = &mut *self.apart;
+        let Some(reader) = apart.of.get_mut(&stream) else { return true };
+        apart.messages -= messages(&reader.items);
+        reader.items.drain(..).for_each(|item| apart.discarded.add(&item));
+        reader.gone = true;
+        let ended = reader.ended;
+        if ended {
+            apart.of.remove(&stream);
+        }
+        ended
+    }
+
+    /// Takes the reader of a stream away. What it has not read, and what arrives later, is for the others.
+    pub(super) fn leave(&mut self, stream: u16) {
+        let apart = &mut *self.apart;
+        if let Some(reader) = apart.of.remove(&stream) {
+            apart.messages -= messages(&reader.items);
+            reader.items.into_iter().rev().for_each(|item| self.common.push_front(item));
+            self.skip_ends();
+        }
+    }
+
+    /// Returns whether a stream has a reader, or had one whose end has not come.
+    pub(super) fn is_claimed(&self, stream: u16) -> bool {
+        self.apart.of.contains_key(&stream)
+    }
+
+    /// Returns whether anything of the stream waits for a reader.
+    pub(super) fn is_waiting(&self, stream: u16) -> bool {
+        let is_of =
+            |item: &StreamItem<Arrived>| matches!(item, StreamItem::Message(m) if m.message.stream == stream);
+        self.common.iter().any(is_of)
+    }
+
+    /// Returns the first stream without a reader that has a message and for which `wanted` holds.
+    pub(super) fn next_stream(&self, wanted: impl Fn(u16) -> bool) -> Option<u16> {
+        self.common.iter().find_map(|item| match item {
+            StreamItem::Message(arrived) => {
+                let stream = arrived.message.stream;
+                (wanted(stream) && !self.is_claimed(stream)).then_some(stream)
+            }
+            StreamItem::End(_) => None,
+        })
+    }
+
+    /// Returns the next item of a stream with a reader.
+    pub(super) fn read_on(&mut self, stream: u16) -> Option<StreamItem<Arrived>> {
+        let apart = &mut *self.apart;
+        let reader = apart.of.get_mut(&stream)?;
+        let item = reader.items.pop_front();
+        match &item {
+            Some(StreamItem::Message(_)) => apart.messages -= 1,
+            Some(StreamItem::End(_)) => {}
+            None => reader.told = false,
+        }
+        item
+    }
+
+    /// Returns the next message of a stream without a reader.
+    #[inline]
+    pub(super) fn read(&mut self) -> Option<Arrived> {
+        match self.common.pop_front()? {
+            StreamItem::Message(arrived) => {
+                if matches!(self.common.front(), Some(StreamItem::End(_))) {
+                    self.skip_ends();
+                }
+                Some(arrived)
+            }
+            // None is the first.
+            StreamItem::End(_) => None,
+        }
+    }
+
+    /// Drops ends before the first message: nobody can read the streams' messages any more.
+    fn skip_ends(&mut self) {
+        while matches!(self.common.front(), Some(StreamItem::End(_))) {
+            self.common.pop_front();
+        }
+    }
+
+    /// Takes all that readers have not read: their streams and items.
+    pub(super) fn take_readers(&mut self) -> Vec<(u16, VecDeque<StreamItem<Arrived>>)> {
+        if !self.apart.is_touched() {
+            return Vec::new();
+        }
+        let readers = core::mem::take(&mut self.apart.of);
+        readers
+            .into_iter()
+            .filter(|(_, reader)| !reader.gone)
+            .map(|(of, reader)| (of, reader.items))
+            .collect()
+    }
+
+    /// Returns a stream whose reader is to be told that there are items.
+    pub(super) fn take_untold(&mut self) -> Option<u16> {
+        if self.apart.untold.is_empty() { None } else { self.apart.untold.pop() }
+    }
+
+    /// Returns what was discarded since the last call.
+    #[inline]
+    pub(super) fn take_discarded(&mut self) -> Option<Released> {
+        if self.apart.discarded.chunks == 0 {
+            return None;
+        }
+        Some(core::mem::take(&mut self.apart.discarded))
+    }
+
+    /// Returns the number of messages of streams without readers.
+    pub(super) fn unclaimed(&self) -> usize {
+        self.common.iter().filter(|item| matches!(item, StreamItem::Message(_))).count()
+    }
+
+    /// Returns whether there is a message of a stream without a reader.
+    #[inline]
+    pub(super) fn has_unclaimed(&self) -> bool {
+        !self.common.is_empty()
+    }
+
+    /// Returns whether anything can be read.
+    #[inline]
+    pub(super) fn is_readable(&self) -> bool {
+        !self.common.is_empty() || self.apart.messages > 0
+    }
+
+    /// Returns whether a reader has items.
+    pub(super) fn has_unread(&self) -> bool {
+        self.apart.of.values().any(|reader| !reader.items.is_empty())
+    }
+
+    /// Returns all messages.
+    #[cfg(test)]
+    pub(super) fn all(&self) -> impl Iterator<Item = &Arrived> {
+        let keys = self.apart.keys.iter().flat_map(|keys| &keys.waiting);
+        let items = self.common.iter().chain(self.apart.of.values().flat_map(|reader| &reader.items));
+        let messages = items.filter_map(|item| match item {
+            StreamItem::Message(arrived) => Some(arrived),
+            StreamItem::End(_) => None,
+        });
+        messages.chain(keys)
+    }
+}
+
+fn messages(items: &VecDeque<StreamItem<Arrived>>) -> usize {
+    items.iter().filter(|item| matches!(item, StreamItem::Message(_))).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn push(ready: &mut Ready, stream: u16, len: usize) {
+        let data = Bytes::from(vec![stream as u8; len]);
+        let message = Message { stream, ssn: 0, ppid: 0, unordered: false, begin: true, end: true, data };
+        ready.push_back(Arrived { message, number: 0, chunks: 1 });
+    }
+
+    fn end(ready: &mut Ready, streams: &[u16]) {
+        ready.end(streams.iter().map(|&stream| StreamEnd { stream, code: None }));
+    }
+
+    /// Reads all that the reader of a stream gets: lengths of messages, and 0 for an end.
+    fn read(ready: &mut Ready, stream: u16) -> Vec<usize> {
+        let items = core::iter::from_fn(|| ready.read_on(stream));
+        items
+            .map(|item| match item {
+                StreamItem::Message(arrived) => arrived.message.data.len(),
+                StreamItem::End(end) => {
+                    assert_eq!(end.stream, stream);
+                    0
+                }
+            })
+            .collect()
+    }
+
+    /// Reads the streams of all messages without readers.
+    fn rest(ready: &mut Ready) -> Vec<u16> {
+        core::iter::from_fn(|| ready.read()).map(|arrived| arrived.message.stream).collect()
+    }
+
+    fn untold(ready: &mut Ready) -> Vec<u16> {
+        core::iter::from_fn(|| ready.take_untold()).collect()
+    }
+
+    #[test]
+    fn each_message_goes_to_its_reader_in_order() {
+        let mut ready = Ready::default();
+        for (stream, len) in [(0, 1), (3, 2), (5, 3), (3, 4), (0, 5)] {
+            push(&mut ready, stream, len);
+        }
+        assert_eq!(ready.read().unwrap().message.stream, 0);
+        assert!(ready.claim(3) && !ready.claim(3));
+        assert_eq!(read(&mut ready, 3), [2, 4]);
+        assert_eq!(read(&mut ready, 9), [], "nobody's");
+        push(&mut ready, 3, 6);
+        assert_eq!((rest(&mut ready), untold(&mut ready)), (vec![5, 0], vec![3]));
+        assert!(ready.is_readable() && !ready.has_unclaimed());
+        ready.leave(3);
+        assert_eq!(rest(&mut ready), [3]);
+        assert!(!ready.is_readable() && !ready.is_claimed(3));
+    }
+
+    #[test]
+    fn a_reader_is_told_once_until_it_has_read_all() {
+        let mut ready = Ready::default();
+        assert!(ready.claim(1));
+        for _ in 0..3 {
+            push(&mut ready, 1, 1);
+        }
+        assert_eq!(untold(&mut ready), [1]);
+        assert!(ready.read_on(1).is_some());
+        push(&mut ready, 1, 1);
+        assert_eq!(untold(&mut ready), [], "it has not read all");
+        assert_eq!(read(&mut ready, 1), [1, 1, 1]);
+        end(&mut ready, &[1]);
+        assert_eq!(untold(&mut ready), [1]);
+    }
+
+    #[test]
+    fn what_follows_an_end_is_for_the_next_reader() {
+        let mut ready = Ready::default();
+        push(&mut ready, 4, 1);
+        push(&mut ready, 6, 7);
+        end(&mut ready, &[4]);
+        push(&mut ready, 4, 2);
+        end(&mut ready, &[4]);
+        push(&mut ready, 4, 3);
+        for expected in [&[1, 0][..], &[2, 0], &[3]] {
+            assert!(ready.claim(4));
+            assert_eq!(read(&mut ready, 4), expected);
+            assert_eq!(ready.release(4), expected.len() == 2, "the last has not ended");
+        }
+        // What arrives until then is nobody's, and its window is released.
+        push(&mut ready, 4, 10);
+        assert_eq!(ready.take_discarded(), Some(Released { bytes: 10, chunks: 1 }));
+        assert!(!ready.claim(4) && ready.next_stream(|stream| stream == 4).is_none());
+        end(&mut ready, &[4]);
+        push(&mut ready, 4, 5);
+        assert_eq!(ready.next_stream(|stream| stream == 4), Some(4));
+        assert!(ready.claim(4));
+        assert_eq!((read(&mut ready, 4), rest(&mut ready)), (vec![5], vec![6]));
+    }
+
+    #[test]
+    fn the_next_use_of_a_number_waits_while_the_last_has_a_reader() {
+        let mut ready = Ready::default();
+        assert!(ready.claim(2));
+        push(&mut ready, 2, 1);
+        end(&mut ready, &[2]);
+        push(&mut ready, 2, 9);
+        end(&mut ready, &[2]);
+        assert_eq!(ready.next_stream(|_| true), None);
+        assert_eq!(read(&mut ready, 2), [1, 0]);
+        assert!(ready.release(2));
+        assert_eq!(ready.next_stream(|_| true), Some(2));
+        assert!(ready.claim(2));
+        assert_eq!(read(&mut ready, 2), [9, 0]);
+    }
+
+    #[test]
+    fn a_released_reader_holds_nothing() {
+        let mut ready = Ready::default();
+        assert!(ready.claim(1));
+        push(&mut ready, 1, 10);
+        push(&mut ready, 1, 20);
+        assert!(!ready.release(1));
+        assert_eq!(ready.take_discarded(), Some(Released { bytes: 30, chunks: 2 }));
+        assert_eq!((ready.take_discarded(), ready.is_readable()), (None, false));
+        assert!(ready.release(9), "without a reader there is nothing to wait for");
+    }
+
+    #[test]
+    fn ends_are_bounded_by_the_messages_before_them() {
+        let mut ready = Ready::default();
+        for _ in 0..1000 {
+            end(&mut ready, &[1, 2, 3]);
+        }
+        assert!(ready.common.is_empty());
+        push(&mut ready, 1, 1);
+        for _ in 0..1000 {
+            end(&mut ready, &[1, 2, 3]);
+        }
+        assert_eq!(ready.common.len(), 2);
+        assert_eq!((rest(&mut ready), ready.has_unclaimed()), (vec![1], false), "an end alone is nothing");
+    }
+
+    #[test]
+    fn a_reset_of_all_streams_ends_those_that_are_open() {
+        let mut ready = Ready::default();
+        assert!(ready.claim(1) && ready.claim(2));
+        end(&mut ready, &[2]);
+        push(&mut ready, 5, 1);
+        assert_eq!(ready.open(), BTreeSet::from([1, 5]));
+    }
+}
