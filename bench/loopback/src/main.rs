@@ -4,6 +4,7 @@ mod associations;
 mod children;
 mod document;
 mod job;
+mod requests;
 mod stacks;
 mod table;
 
@@ -15,7 +16,8 @@ loopback client STACK ADDRESS LEN SECONDS    the other
 loopback table [--seconds S] [--rounds N] [--only NAMES] [--out FILE] [NAME=PROGRAM …]
 loopback holder STACK ADDRESS COUNT          one end of many associations
 loopback opener STACK ADDRESS COUNT          the other: goes on with each line on stdin
-loopback associations [--rounds N] [--out FILE]";
+loopback associations [--rounds N] [--out FILE]
+loopback requests [--rounds N] [--out FILE]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
         ["holder", stack, rest @ ..] => job::Job::read(rest).and_then(|job| stacks::hold(stack, &job)),
         ["opener", stack, rest @ ..] => job::Job::read(rest).and_then(|job| stacks::open(stack, &job)),
         ["associations", rest @ ..] => associations::run(rest),
+        ["requests", rest @ ..] => requests::run(rest),
         _ => Err(USAGE.to_owned()),
     };
     match result {

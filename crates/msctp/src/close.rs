@@ -28,11 +28,13 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// Some associations were lost or aborted instead; what was sent on them may not have been delivered.
+    /// Some associations were lost or aborted instead, or cut off by the end of the endpoint's task, with its
+    /// runtime, before; what was sent on them may not have been delivered.
     pub async fn close(&self) -> Result<(), CloseError> {
         let before = self.shards().each(|state| {
             let now = state.now();
-            let before = state.cut_off;
+            // Nobody was told of those that the end of the task cut off.
+            let before = state.cut_off - state.cut_off_by_end;
             state.shut_down_all(now);
             before
         });

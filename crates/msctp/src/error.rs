@@ -326,7 +326,10 @@ pub enum StreamError {
         "no free stream: this association has {0} streams in both directions; drop one, or ask for more (outbound_streams)"
     )]
     NoneFree(u16),
-    /// The association has ended.
+    /// The association was shut down.
+    #[error("the association was shut down: there are no streams any more")]
+    ShutDown,
+    /// The association was lost.
     #[error(transparent)]
     Association(#[from] AssociationError),
 }

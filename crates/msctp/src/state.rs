@@ -89,6 +89,8 @@ pub(crate) struct State {
     pub(crate) closed: bool,
     /// Number of associations that were established and then lost or aborted.
     pub(crate) cut_off: u64,
+    /// Those of them that the end of the task cut off.
+    pub(crate) cut_off_by_end: u64,
     /// The last [`Endpoint`](crate::Endpoint) handle was dropped.
     pub(crate) dropped: bool,
     /// The task ended.
@@ -146,6 +148,7 @@ impl Shared {
             flushed: true,
             closed: false,
             cut_off: 0,
+            cut_off_by_end: 0,
             dropped: false,
             gone: false,
             options: None,
@@ -609,7 +612,9 @@ impl State {
         self.locals.clear();
         self.live = 0;
         for slot in self.slots.values_mut() {
-            self.cut_off += u64::from(matches!(slot.phase, Phase::Up));
+            let cut_off = u64::from(matches!(slot.phase, Phase::Up));
+            self.cut_off += cut_off;
+            self.cut_off_by_end += cut_off;
             if !matches!(slot.phase, Phase::Over(_)) {
                 slot.phase = Phase::Over(Some(AssociationError::EndpointGone));
             }

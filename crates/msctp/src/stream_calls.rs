@@ -26,10 +26,10 @@ pub(crate) enum Read {
     Over,
 }
 
-/// Returns the error of a call on an association that is over.
-fn over(phase: &Phase) -> Option<AssociationError> {
+/// Returns the error of taking a stream of an association that is over.
+fn over(phase: &Phase) -> Option<StreamError> {
     match phase {
-        Phase::Over(error) => Some(error.clone().unwrap_or(AssociationError::EndpointGone)),
+        Phase::Over(error) => Some(error.clone().map_or(StreamError::ShutDown, StreamError::Association)),
         Phase::Connecting | Phase::Up => None,
     }
 }
@@ -49,7 +49,7 @@ impl Association {
             return Err(StreamError::Taken(stream));
         }
         let Some(association) = state.core.association_mut(self.handle) else {
-            return over(&slot.phase).map_or(Err(StreamError::Taken(stream)), |error| Err(error.into()));
+            return Err(over(&slot.phase).unwrap_or(StreamError::ShutDown));
         };
         if !association.claim_stream(stream) {
             return Err(StreamError::Taken(stream));
@@ -65,10 +65,10 @@ impl Association {
         let state = &mut *state;
         let slot = slot_of_parts(&mut state.slots, self.handle);
         if let Some(error) = over(&slot.phase) {
-            return Err(error.into());
+            return Err(error);
         }
         let Some(association) = state.core.association_mut(self.handle) else {
-            return Err(AssociationError::EndpointGone.into());
+            return Err(StreamError::ShutDown);
         };
         // The peer answers on the same number.
         let streams = slot.streams.0.min(slot.streams.1);

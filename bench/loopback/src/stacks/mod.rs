@@ -1,8 +1,8 @@
 //! The stacks that are measured, each in a file of its own; usrsctp and pion/sctp are programs in `peers/`.
 
 mod closing;
-mod msctp;
-mod quic;
+pub mod msctp;
+pub mod quic;
 mod sans_io;
 mod tcp;
 mod udp;

@@ -1,6 +1,7 @@
 //! The project's asynchronous crate, as `msctp perf` uses it: encrypted with keys from TLS 1.3, or in clear.
 
 use std::cell::RefCell;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,9 +9,11 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use msctp::security::{AnyPeer, Identity, Tls, provider};
 use msctp::{Association, Config, DEFAULT_PORT, Endpoint, EndpointOptions, Pmtu};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::{JoinSet, LocalSet};
 
 use crate::job::{AT_ONCE, Job, MESSAGES, MTU, SMALL, STEADY, Tally, block_on, failed, pause, ready};
+use crate::requests::{Calls, LEN};
 
 /// Returns the options of an end. `encrypted`: with a new key of its own, for a peer with any key.
 fn config(encrypted: bool) -> Result<Config, String> {
@@ -132,4 +135,53 @@ async fn send_in_turn(associations: &[Association]) -> Result<u32, String> {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     Ok(sent)
+}
+
+/// A client whose calls are streams.
+#[derive(Debug)]
+pub struct Requests {
+    association: Association,
+    _endpoint: Endpoint,
+}
+
+impl Calls for Requests {
+    async fn call(&self, request: [u8; LEN]) -> Result<(), String> {
+        let stream = self.association.open_stream().await.map_err(|e| failed("stream")(&e))?;
+        let (mut send, mut recv) = stream.into_split();
+        send.write_all(&request).await.map_err(|e| failed("writing")(&e))?;
+        // Ends the direction.
+        drop(send);
+        let mut answer = Vec::with_capacity(LEN);
+        recv.read_to_end(&mut answer).await.map_err(|e| failed("reading")(&e))?;
+        if answer == request { Ok(()) } else { Err("another's answer".to_owned()) }
+    }
+}
+
+/// Starts a server that answers each request with itself, and a client whose packets go through `way`.
+pub async fn requests<W: Future<Output = Result<SocketAddr, String>>>(
+    way: impl FnOnce(SocketAddr) -> W,
+) -> Result<(Endpoint, Requests), String> {
+    let bind = || {
+        let any = EndpointOptions::new([SocketAddr::from(([127, 0, 0, 1], 0))]);
+        Endpoint::bind(&any).map_err(|e| failed("bind")(&e))
+    };
+    let (server, client) = (bind()?, bind()?);
+    server.listen(DEFAULT_PORT, config(true)?).map_err(|e| failed("listen")(&e))?;
+    let at = way(server.local_addresses()[0]).await?;
+    let (connected, accepted) = tokio::join!(
+        async { client.connect(at, config(true)?).await.map_err(|e| failed("connecting")(&e)) },
+        server.accept(DEFAULT_PORT)
+    );
+    let accepted = accepted.ok_or("the endpoint has ended")?;
+    tokio::task::spawn_local(async move {
+        while let Ok(Some(mut stream)) = accepted.accept_stream().await {
+            tokio::task::spawn_local(async move {
+                let mut request = Vec::with_capacity(LEN);
+                if stream.read_to_end(&mut request).await.is_ok() {
+                    let _ = stream.write_all(&request).await;
+                }
+            });
+        }
+    });
+    Ok((server, Requests { association: connected?, _endpoint: client }))
 }

@@ -13,6 +13,7 @@ use quinn::{ClientConfig, Connection, Endpoint, ServerConfig, TransportConfig, V
 use tokio::task::{JoinSet, LocalSet};
 
 use crate::job::{AT_ONCE, Job, MESSAGES, SMALL, STEADY, Tally, block_on, failed, pause, ready};
+use crate::requests::{CONCURRENT, Calls, LEN};
 
 const NAME: &str = "localhost";
 /// Time after the first connection ended at which the remaining ones are dropped.
@@ -183,4 +184,49 @@ async fn send_in_turn(connections: &[Connection]) -> Result<u32, String> {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     Ok(sent)
+}
+
+/// A client whose calls are streams.
+#[derive(Debug)]
+pub struct Requests {
+    connection: Connection,
+    _endpoint: Endpoint,
+}
+
+impl Calls for Requests {
+    async fn call(&self, request: [u8; LEN]) -> Result<(), String> {
+        let (mut send, mut recv) = self.connection.open_bi().await.map_err(|e| failed("stream")(&e))?;
+        send.write_all(&request).await.map_err(|e| failed("writing")(&e))?;
+        send.finish().map_err(|e| failed("finishing")(&e))?;
+        let answer = recv.read_to_end(LEN).await.map_err(|e| failed("reading")(&e))?;
+        if answer == request { Ok(()) } else { Err("another's answer".to_owned()) }
+    }
+}
+
+/// Starts a server that answers each request with itself, and a client whose packets go through `way`.
+pub async fn requests<W: Future<Output = Result<SocketAddr, String>>>(
+    way: impl FnOnce(SocketAddr) -> W,
+) -> Result<(Endpoint, Requests), String> {
+    let job = Job { address: SocketAddr::from(([127, 0, 0, 1], 0)), len: LEN, time: Duration::ZERO };
+    let mut config = server_config(&job, true)?;
+    let mut transport = TransportConfig::default();
+    transport.max_concurrent_bidi_streams(VarInt::from_u32(CONCURRENT as u32));
+    config.transport_config(Arc::new(transport));
+    let server = Endpoint::server(config, job.address).map_err(|e| failed("bind")(&e))?;
+    let at = way(server.local_addr().map_err(|e| failed("bind")(&e))?).await?;
+    let client = Endpoint::client(job.address).map_err(|e| failed("bind")(&e))?;
+    let connecting =
+        client.connect_with(client_config(&job, true)?, at, NAME).map_err(|e| failed("connecting")(&e))?;
+    let (connected, accepted) = tokio::join!(connecting, async { server.accept().await?.await.ok() });
+    let accepted = accepted.ok_or("the endpoint has ended")?;
+    tokio::task::spawn_local(async move {
+        while let Ok((mut send, mut recv)) = accepted.accept_bi().await {
+            tokio::task::spawn_local(async move {
+                if let Ok(request) = recv.read_to_end(LEN).await {
+                    let _ = send.write_all(&request).await;
+                }
+            });
+        }
+    });
+    Ok((server, Requests { connection: connected.map_err(|e| failed("connecting")(&e))?, _endpoint: client }))
 }

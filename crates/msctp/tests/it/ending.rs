@@ -7,6 +7,7 @@ use std::time::Duration;
 use common::{bind, fill, options, run, server, soon};
 use msctp::{
     Association, AssociationError, Config, ConnectError, Endpoint, EndpointOptions, LossReason, Peer,
+    StreamError,
 };
 
 const PORT: u16 = 9;
@@ -69,6 +70,40 @@ fn a_runtime_that_ends_with_unsent_data_tells_the_peer() {
             panic!("{end:?}")
         };
         assert_eq!(&reason[..], b"the program ended without a shutdown");
+    });
+}
+
+#[test]
+fn close_says_that_the_end_of_the_runtime_cut_associations_off() {
+    run(async {
+        let (server, peer) = server(PORT);
+        let (send, kept) = std::sync::mpsc::channel();
+        let sender = program(peer, |endpoint, association| async move {
+            fill(&association).await;
+            send.send((endpoint, association)).unwrap();
+        });
+        let _accepted = server.accept(PORT).await.unwrap();
+        tokio::task::spawn_blocking(|| sender.join().unwrap()).await.unwrap();
+        let (endpoint, association) = kept.recv().unwrap();
+        for _ in 0..2 {
+            assert_eq!(soon(endpoint.close()).await.map_err(|error| error.cut_off), Err(1));
+        }
+        assert_eq!(
+            association.open_stream().await.unwrap_err(),
+            StreamError::Association(AssociationError::EndpointGone)
+        );
+    });
+}
+
+#[test]
+fn an_association_that_was_shut_down_has_no_streams() {
+    run(async {
+        let (server, peer) = server(PORT);
+        let association = bind().connect(peer, Config::default()).await.unwrap();
+        let _accepted = server.accept(PORT).await.unwrap();
+        soon(association.shutdown()).await.unwrap();
+        assert_eq!(association.open_stream().await.unwrap_err(), StreamError::ShutDown);
+        assert_eq!(association.stream(2).unwrap_err(), StreamError::ShutDown);
     });
 }
 
