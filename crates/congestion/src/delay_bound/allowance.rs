@@ -1,4 +1,10 @@
 //! [`Allowance`]: the bytes that the bottleneck may queue.
+//!
+//! A queue overflows in two ways. This flow grows beyond it by half of the buffer in a round trip: then it
+//! loses more than 2 % of a round. Or the queue is full and somebody adds a packet per round trip, which is
+//! how rivals like CUBIC or Reno grow: then each flow loses a packet now and then, and CUBIC yields to its
+//! own. Such losses are told from the channel's by the queue that they meet, which is as long as at the last
+//! overflow.
 
 use msctp_units::{Span, Time};
 
@@ -17,6 +23,10 @@ const LEAST_PACKETS: u64 = 4;
 const HEADROOM: u64 = 850;
 /// Time for which [`HEADROOM`] applies: the minimum time between BBR's probes (§5.3.3.5.3).
 const CAUTIOUS: Span = Span::from_secs(2);
+/// Share of the bytes in flight after a loss from a full queue: CUBIC's beta (RFC 9438 §4.6), in thousandths.
+const AFTER_FULL: u64 = 700;
+/// Share of the queueing delay at the last overflow from which a queue counts as full, in thousandths.
+const FULL: u64 = 850;
 /// Share of the overflowed queue that is allowed from then on, in thousandths.
 const BELOW_OVERFLOW: u64 = 700;
 /// Divisor of the bound by which a round without an overflow raises it at most.
@@ -39,6 +49,12 @@ pub(super) struct Allowance {
     /// The longest queues that packets passed in the last round and in this one, in bytes. `None` if no round
     /// trip was measured: acknowledged retransmissions measure none.
     longest: [Option<u64>; 2],
+    /// Their delays. A rival changes the share of a full queue that this flow's bytes are, not its delay.
+    delays: [Span; 2],
+    /// The queueing delay at the last overflow, when the buffer was full.
+    full: Option<Span>,
+    /// True if the queue was full when a loss of this round was detected.
+    lost_from_full: bool,
     /// The end of the last round.
     ended: Option<Time>,
     /// The bound before a series of overflows.
@@ -53,6 +69,9 @@ impl Default for Allowance {
             in_flight: u64::MAX,
             most: None,
             longest: [None; 2],
+            delays: [Span::ZERO; 2],
+            full: None,
+            lost_from_full: false,
             ended: None,
             before: u64::MAX,
         }
@@ -83,9 +102,10 @@ impl Allowance {
         self.counts.sent = self.counts.sent.saturating_add(bytes);
     }
 
-    /// Records the bytes queued when a packet passed.
-    pub(super) fn on_queue(&mut self, bytes: u64) {
+    /// Records the bytes queued when a packet passed, and their delay.
+    pub(super) fn on_queue(&mut self, bytes: u64, delay: Span) {
         self.longest[1] = self.longest[1].max(Some(bytes));
+        self.delays[1] = self.delays[1].max(delay);
     }
 
     pub(super) fn on_lost(&mut self, lost: &LostPacket) {
@@ -93,6 +113,12 @@ impl Allowance {
         self.counts.lost = self.counts.lost.saturating_add(lost.bytes);
         self.counts.packets_lost += 1;
         self.in_flight = self.in_flight.min(lost.tx_in_flight);
+        let is_full = |full: Span| self.longest_delay().as_nanos() >= permille(full.as_nanos(), FULL);
+        self.lost_from_full |= self.full.is_some_and(is_full);
+    }
+
+    fn longest_delay(&self) -> Span {
+        self.delays[0].max(self.delays[1])
     }
 
     /// Returns the maximum window, which leaves room for other flows after an overflow.
@@ -106,6 +132,9 @@ impl Allowance {
         let counts = self.counts;
         let longest = self.longest[0].max(self.longest[1]);
         self.longest = [self.longest[1], None];
+        let delay = self.longest_delay();
+        self.delays = [self.delays[1], Span::ZERO];
+        let lost_from_full = core::mem::take(&mut self.lost_from_full);
         if channel.window().is_some() {
             self.start_round(now);
             return match channel.end_trial_round(&counts, pmdcs) {
@@ -117,10 +146,13 @@ impl Allowance {
             };
         }
         channel.on_round();
-        if channel.is_too_little(&counts, pmdcs) {
+        // On a channel that loses packets, such a loss says nothing.
+        let from_full = lost_from_full && channel.is_lossless();
+        if !from_full && channel.is_too_little(&counts, pmdcs) {
             return LossRound::Quiet;
         }
-        if !channel.overflowed(&counts, pmdcs) {
+        let many = channel.overflowed(&counts, pmdcs);
+        if !from_full && !many {
             channel.on_compared(&counts);
             let passed = self.ended.map_or(Span::ZERO, |ended| now.since(ended));
             let step = over(per_second(self.bound, RECOVERY), passed).min(self.bound / RECOVERY_DIVISOR);
@@ -133,10 +165,20 @@ impl Allowance {
             self.before = self.bound;
         }
         let least = pmdcs.saturating_mul(LEAST_PACKETS);
-        channel.try_if_due(&counts, path, least);
+        if many {
+            channel.try_if_due(&counts, path, least);
+        }
         let lowered = longest.map_or(self.bound, |longest| permille(longest.min(self.bound), BELOW_OVERFLOW));
         self.bound = lowered.max(least);
-        self.most = Some((permille(self.in_flight, HEADROOM).max(path), now + CAUTIOUS));
+        // The few losses of a full queue do not measure it, as those of an overflow do. A policer has none.
+        let overflowed = longest.filter(|&longest| longest >= least).map(|_| delay);
+        self.full = self.full.filter(|_| !many).max(overflowed);
+        let most = if many {
+            permille(self.in_flight, HEADROOM).max(path)
+        } else {
+            permille(self.in_flight, AFTER_FULL)
+        };
+        self.most = Some((most, now + CAUTIOUS));
         self.start_round(now);
         if first { LossRound::FirstOverflow } else { LossRound::Overflow }
     }

@@ -67,8 +67,10 @@ const AFTER_ECN: u64 = 850;
 /// window (Kumar et al., SIGCOMM 2020), which makes the shares of several such flows converge.
 ///
 /// Losses: where more than 2 % of a round are lost, the buffer is shallow. The target stays below the queue
-/// that overflowed, and growth per round trip below it too; both recover within seconds. Other losses change
-/// nothing. If the losses continue at the lower rate, a trial with three quarters of the bandwidth-delay
+/// that overflowed, and growth per round trip below it too; both recover within seconds. Fewer losses
+/// count on a lossless channel if the queue is as long as at the last overflow: somebody fills it slowly.
+/// The window then falls by CUBIC's factor for two seconds, because CUBIC loses there too. Other losses
+/// change nothing. If the losses continue at the lower rate, a trial with three quarters of the bandwidth-delay
 /// product measures them. A share that is lost there too is the channel's: it counts as no overflow, and the
 /// window grows by it, because lost packets are in flight for a round trip.
 ///
@@ -215,7 +217,7 @@ impl DelayBound {
         let rate = self.path.latest_rate;
         let target = self.allowance.target(rate, self.config.pmdcs);
         let queue = over(rate, queued);
-        self.allowance.on_queue(queue);
+        self.allowance.on_queue(queue, queued);
         if let Some(window) = self.imposed() {
             self.starting = false;
             self.cwnd = window.max(self.least());

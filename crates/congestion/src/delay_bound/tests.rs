@@ -271,7 +271,7 @@ fn the_target_falls_with_the_square_root_of_the_rate() {
 fn an_overflow_bounds_the_queue_below_the_buffer() {
     let (mut allowance, mut channel) = (Allowance::default(), Channel::default());
     let mut round = |longest, delivered: u64, lost: u64| {
-        allowance.on_queue(longest);
+        allowance.on_queue(longest, over_time(longest));
         allowance.on_delivered(delivered * PACKET);
         (1..=lost).for_each(|number| allowance.on_lost(&lost_packet(number, 100_000)));
         let ended = allowance.end_round(Time::ZERO, 0, PACKET, &mut channel);
@@ -285,6 +285,33 @@ fn an_overflow_bounds_the_queue_below_the_buffer() {
     assert_eq!(round(20_000, 97, 3), (true, 14_000, 140), "0.7 of what stood; growth as much at most");
     assert_eq!(round(0, 150, 0), (false, 15_000, 150), "a packet more per clean round");
     assert_eq!(round(0, 97, 9), (true, 4000, 40), "four packets always");
+}
+
+fn over_time(bytes: u64) -> Span {
+    Span::from_nanos(bytes * 1_000_000_000 / RATE)
+}
+
+/// A single packet lost: from a queue as long as at the overflow it is CUBIC's loss too, otherwise chance.
+#[test]
+fn a_loss_from_a_full_queue_costs_as_much_as_cubics() {
+    let at = |ms| Time::ZERO + Span::from_millis(ms);
+    let after = |overflowed, queued: u64| {
+        let (mut allowance, mut channel) = (Allowance::default(), Channel::default());
+        let mut round = |now, queue, lost| {
+            allowance.on_queue(queue, over_time(queue));
+            allowance.on_delivered(97 * PACKET);
+            (1..=lost).for_each(|number| allowance.on_lost(&lost_packet(number, 100_000)));
+            allowance.end_round(now, 50_000, PACKET, &mut channel)
+        };
+        round(at(0), overflowed, 3);
+        (0..4).for_each(|_| _ = round(at(2000), 0, 0));
+        (round(at(3000), queued, 1), allowance.most(at(4999)), allowance.most(at(5000)))
+    };
+    let full = (LossRound::FirstOverflow, 70_000, u64::MAX);
+    let chance = (LossRound::Quiet, u64::MAX, u64::MAX);
+    assert_eq!(after(20_000, 17_000), full, "0.7 of what was in flight, for two seconds");
+    assert_eq!(after(20_000, 16_900), chance, "a shorter queue");
+    assert_eq!(after(0, 0), chance, "no queue at all: a policer");
 }
 
 /// BBR's headroom (draft-ietf-ccwg-bbr §5.3.3.6) applies for its minimum time to the next probe.
