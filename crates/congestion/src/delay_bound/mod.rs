@@ -68,9 +68,9 @@ const AFTER_ECN: u64 = 850;
 ///
 /// Losses: where more than 2 % of a round are lost, the buffer is shallow. The target stays below the queue
 /// that overflowed, and growth per round trip below it too; both recover within seconds. Fewer losses
-/// count on a lossless channel if the queue is as long as at the last overflow: somebody fills it slowly.
-/// The window then falls by CUBIC's factor for two seconds, because CUBIC loses there too. Other losses
-/// change nothing. If the losses continue at the lower rate, a trial with three quarters of the bandwidth-delay
+/// count on a lossless channel if the queue is as long as at the last overflow and the delivery rate was
+/// higher in the last minute: somebody else fills the queue slowly. The window then falls by CUBIC's factor
+/// for CUBIC's time of return, because CUBIC loses there too. Other losses change nothing. If the losses continue at the lower rate, a trial with three quarters of the bandwidth-delay
 /// product measures them. A share that is lost there too is the channel's: it counts as no overflow, and the
 /// window grows by it, because lost packets are in flight for a round trip.
 ///
@@ -147,7 +147,7 @@ impl DelayBound {
         let Some(base) = self.path.base() else { return };
         self.allowance.on_delivered(sample.newly_acked);
         if let Some(round) = self.path.on_sample(sample, base) {
-            self.end_loss_round(sample.now, over(round.rate, base));
+            self.end_loss_round(sample.now, round.rate, base);
             let little = permille(self.allowance.target(round.rate, self.config.pmdcs), EMPTY);
             let clear = round.queued.is_some_and(|queued| over(round.rate, queued) < little);
             // A queue that a drain emptied says nothing about the rate.
@@ -177,12 +177,13 @@ impl DelayBound {
         }
     }
 
-    /// Ends a round of losses. `path` is what arrives of a flight without a queue, in bytes.
-    fn end_loss_round(&mut self, now: Time, path: u64) {
+    /// Ends a round of losses with its delivery rate, in bytes per second.
+    fn end_loss_round(&mut self, now: Time, rate: u64, base: Span) {
         if self.contest.window().is_some() {
             self.channel.abandon_trial();
         }
-        match self.allowance.end_round(now, path, self.config.pmdcs, &mut self.channel) {
+        let rates = (rate, over(rate, base));
+        match self.allowance.end_round(now, rates, self.config.pmdcs, &mut self.channel) {
             LossRound::Quiet => {}
             LossRound::Overflow => self.starting = false,
             LossRound::FirstOverflow => {
@@ -340,6 +341,7 @@ impl Controller for DelayBound {
                 if !self.after_timeout {
                     self.before_timeout = Some(self.cwnd);
                 }
+                self.allowance.on_timeout(loss.now);
                 self.cwnd = self.config.pmdcs;
                 self.starting = true;
                 self.after_timeout = true;
