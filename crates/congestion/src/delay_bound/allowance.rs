@@ -25,7 +25,8 @@ const LEAST_PACKETS: u64 = 4;
 const HEADROOM: u64 = 850;
 /// Time for which [`HEADROOM`] applies: the minimum time between BBR's probes (§5.3.3.5.3).
 const CAUTIOUS: Span = Span::from_secs(2);
-/// Share of the bytes in flight after a loss from a full queue: CUBIC's beta (RFC 9438 §4.6), in thousandths.
+/// Share of the bytes in flight after a loss from a full queue, in thousandths: CUBIC's beta (RFC 9438
+/// §4.6).
 const AFTER_FULL: u64 = 700;
 /// Thousandths of K³ (RFC 9438 Figure 2) per packet in flight: (1 - beta) / C.
 const K_CUBED: u64 = 750;

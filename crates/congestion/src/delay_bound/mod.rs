@@ -67,12 +67,13 @@ const AFTER_ECN: u64 = 850;
 /// window (Kumar et al., SIGCOMM 2020), which makes the shares of several such flows converge.
 ///
 /// Losses: where more than 2 % of a round are lost, the buffer is shallow. The target stays below the queue
-/// that overflowed, and growth per round trip below it too; both recover within seconds. Fewer losses
-/// count on a lossless channel if the queue is as long as at the last overflow and the delivery rate was
-/// higher in the last minute: somebody else fills the queue slowly. The window then falls by CUBIC's factor
-/// for CUBIC's time of return, because CUBIC loses there too. Other losses change nothing. If the losses continue at the lower rate, a trial with three quarters of the bandwidth-delay
-/// product measures them. A share that is lost there too is the channel's: it counts as no overflow, and the
-/// window grows by it, because lost packets are in flight for a round trip.
+/// that overflowed, and growth per round trip below it too; both recover within seconds. Fewer losses count
+/// on a lossless channel if the queue is as long as at the last overflow and the delivery rate was higher in
+/// the last minute: somebody else fills the queue slowly. The window then falls by CUBIC's factor for CUBIC's
+/// time of return, because CUBIC loses there too. Other losses change nothing. If the losses continue at the
+/// lower rate, a trial with three quarters of the bandwidth-delay product measures them. A share that is lost
+/// there too is the channel's: it counts as no overflow, and the window grows by it, because lost packets are
+/// in flight for a round trip.
 ///
 /// Rivals: a queue that stays although this flow drained its own belongs to another flow (Copa, Arun and
 /// Balakrishnan, NSDI 2018, tests its own oscillation likewise). Against it the window is that of

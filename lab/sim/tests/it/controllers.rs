@@ -157,8 +157,8 @@ fn delay_bound_follows_a_rate_that_changes_tenfold() {
     assert!(own.1 <= cubic.1 * 0.65 && own.1 < bbr.1, "{own:?}, cubic {cubic:?}, bbr {bbr:?}");
 }
 
-/// Runs two downloads over one link of 20 Mbit/s, the second one five seconds later. `rtt` is in milliseconds.
-/// Returns the share of the link that each gets in 60 s.
+/// Runs two downloads over one link of 20 Mbit/s, the second one five seconds later. `rtt` is in
+/// milliseconds. Returns the share of the link that each gets in 60 s.
 fn shares(first: &str, second: &str, queue: u32, rtt: u32) -> Vec<f64> {
     let delay = rtt / 2 - 2;
     let profile = |name: &str, controller: &str| {
